@@ -1,0 +1,1 @@
+"""The parts that perf/run and perf/counts share."""

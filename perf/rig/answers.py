@@ -1,0 +1,111 @@
+"""Is this server worth measuring? Right answers before fast ones: status, body, keep-alive, a request in pieces,
+pipelining, and the order of pipelined answers."""
+
+import socket
+
+from .failure import Failure
+from .servers import Server
+
+BODY = b'Hello, World!'
+PIPELINED = 16
+
+
+def checkProgram(implementation, cpus=None):
+    """Starts the server, checks its answers, and that it ends well on SIGTERM."""
+    with Server(implementation, cpus) as server:
+        check(server, implementation.path, implementation.canned)
+        status = server.stop()
+    if status != 0 and implementation.announces:
+        raise Failure(f'{implementation.name}: exit status {status} on SIGTERM, expected 0. {server.complaint()}')
+
+
+def check(server, path, canned):
+    """Raises Failure with what was asked and what came. `canned` servers cannot be asked for anything but 200."""
+    with Conversation(server) as peer:
+        peer.send(request(path))
+        peer.expect(200, BODY, 'a single request')
+        peer.send(request(path))
+        peer.expect(200, BODY, 'a second request on the same connection (keep-alive)')
+        whole = request(path)
+        for at in range(0, len(whole), 7):
+            peer.send(whole[at:at + 7])
+        peer.expect(200, BODY, 'a request sent in pieces of 7 bytes')
+        peer.send(request(path) * PIPELINED)
+        for index in range(PIPELINED):
+            peer.expect(200, BODY, f'pipelined request {index + 1} of {PIPELINED}')
+        half = len(whole) // 2
+        peer.send(whole + whole + whole[:half])
+        peer.expect(200, BODY, 'pipelined requests, the last one cut')
+        peer.expect(200, BODY, 'pipelined requests, the last one cut')
+        peer.send(whole[half:])
+        peer.expect(200, BODY, 'the rest of a cut request')
+        if not canned:
+            peer.send((request(path) + request('/no-such-path')) * (PIPELINED // 2))
+            for index in range(PIPELINED):
+                wanted = (200, BODY) if index % 2 == 0 else (404, None)
+                peer.expect(*wanted, f'pipelined known and unknown paths in turn, answer {index + 1}')
+        peer.expectSilence()
+
+
+def request(path):
+    return f'GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'.encode()
+
+
+class Conversation:
+    def __init__(self, server):
+        self.server = server
+        self.socket = socket.create_connection((server.host, server.port), timeout=10)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.received = b''
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+    def expect(self, status, body, what):
+        head, gotBody = self.response(what)
+        got = head.split(b' ', 2)[1:2]
+        if got != [str(status).encode()] or (body is not None and gotBody != body):
+            self.fail(what, f'expected {status} {body!r}, got {head.splitlines()[0]!r} {gotBody[:60]!r}')
+
+    def expectSilence(self):
+        self.socket.settimeout(0.05)
+        try:
+            extra = self.received + self.socket.recv(4096)
+        except TimeoutError:
+            extra = self.received
+        if extra:
+            self.fail('after the last answer', f'more bytes came: {extra[:80]!r}')
+
+    def response(self, what):
+        while b'\r\n\r\n' not in self.received:
+            self.more(what)
+        head, self.received = self.received.split(b'\r\n\r\n', 1)
+        length = None
+        for line in head.split(b'\r\n')[1:]:
+            name, _, value = line.partition(b':')
+            if name.strip().lower() == b'content-length':
+                length = int(value)
+        if length is None:
+            self.fail(what, f'a response without Content-Length: {head!r}')
+        while len(self.received) < length:
+            self.more(what)
+        body, self.received = self.received[:length], self.received[length:]
+        return head, body
+
+    def more(self, what):
+        try:
+            data = self.socket.recv(65536)
+        except TimeoutError:
+            self.fail(what, f'no whole answer within 10 s; so far {self.received[:80]!r}')
+        if not data:
+            self.fail(what, f'the connection was closed; so far {self.received[:80]!r}')
+        self.received += data
+
+    def fail(self, what, why):
+        raise Failure(f'{self.server.name}: wrong answer to {what}: {why}')

@@ -1,0 +1,71 @@
+"""The table of perf/scenarios.py, joined with what a build directory really holds."""
+
+import os
+import shutil
+from dataclasses import dataclass, field
+
+from scenarios import SCENARIOS
+
+from .failure import Failure
+
+PERF = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+@dataclass
+class Implementation:
+    name: str
+    command: list
+    path: str
+    depths: list
+    canned: bool = False
+    announces: bool = True      # prints "listening on ADDR:PORT"; a foreign server is given a free port instead
+    targets: dict = field(default_factory=dict)
+
+
+def findBuild(given):
+    """The directory with the programs: DIR/perf or DIR itself; by default the usual build directories."""
+    root = os.path.dirname(PERF)
+    candidates = [given] if given else [os.path.join(root, 'build', 'perf'), os.path.join(root, 'build', 'release'),
+                                        os.path.join(root, 'build')]
+    for candidate in candidates:
+        for directory in (os.path.join(candidate, 'perf'), candidate):
+            if os.access(os.path.join(directory, 'light_client'), os.X_OK):
+                return os.path.abspath(directory)
+    raise Failure(f'no light_client under {" or ".join(candidates)}: build with -DWEFT_PERF=ON and pass --build DIR')
+
+
+def scenario(name):
+    if name not in SCENARIOS:
+        raise Failure(f'unknown scenario {name}: there are {", ".join(SCENARIOS)}')
+    return SCENARIOS[name]
+
+
+def implementations(scenarioName, build, wanted=None):
+    """The runnable implementations in table order, the floor first. `wanted` names the ones that must be there."""
+    table = scenario(scenarioName)
+    entries = dict(table['implementations'])
+    mentioned = {entry.get('program', f'{scenarioName}_{name}') for name, entry in entries.items()}
+    prefix = scenarioName + '_'
+    for program in sorted(os.listdir(build)):
+        if program.startswith(prefix) and program not in mentioned and shutil.which(os.path.join(build, program)):
+            entries[program[len(prefix):]] = {'program': program}
+    for name in wanted or []:
+        if name not in entries:
+            raise Failure(f'{scenarioName} has no implementation {name}: there are {", ".join(entries)}')
+    chosen, missing = [], []
+    for name, entry in entries.items():
+        if wanted and name not in wanted:
+            continue
+        own = [os.path.join(build, entry.get('program', prefix + name)), *entry.get('args', [])]
+        command = entry.get('command', own)
+        if not shutil.which(command[0]):
+            missing.append(name)
+            continue
+        chosen.append(Implementation(name, command, entry.get('path', table['path']),
+                                     entry.get('depths', table['depths']), entry.get('canned', False),
+                                     'command' not in entry, entry.get('targets', {})))
+    if wanted and missing:
+        raise Failure(f'not built in {build}: {", ".join(missing)}')
+    if not chosen:
+        raise Failure(f'no implementation of {scenarioName} is built in {build}')
+    return sorted(chosen, key=lambda each: each.name != table['floor']), missing

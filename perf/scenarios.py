@@ -1,0 +1,48 @@
+"""What there is to measure: scenario -> question, path, depths, floor and implementations.
+
+An implementation runs `program` (default <scenario>_<name>) of the build's perf/ directory with `args` and
+`--listen ADDR:PORT`; a rival from elsewhere gives `command` instead, with {host} and {port} where they belong.
+Programs that are not built are skipped with a note. A program <scenario>_<name> that no entry mentions is measured
+too, with the defaults, so a new file in perf/scenarios/<scenario>/ needs an entry here only if it takes flags.
+
+canned   answers everything with 200, so the order of pipelined answers cannot be checked
+targets  what the count thresholds of perf/counts aim for (perf/thresholds/ keeps them)
+"""
+
+SCENARIOS = {
+    'plaintext': {
+        'question': 'What does the smallest HTTP answer cost, against the kernel floor?',
+        'path': '/plaintext',
+        'depths': [1, 16],
+        'floor': 'floor_epoll',
+        'implementations': {
+            'floor_epoll': {'canned': True},
+            'weft_epoll': {
+                'program': 'plaintext_weft', 'args': ['--transport', 'epoll'],
+                'targets': {'syscalls_per_request': 2.05, 'instructions_per_request': 1250,
+                            'allocations_per_request': 0, 'futex_calls_per_request': 0},
+            },
+            'weft_uring': {
+                'program': 'plaintext_weft', 'args': ['--transport', 'io_uring'],
+                'targets': {'syscalls_per_request': 0.2, 'instructions_per_request': 1250,
+                            'allocations_per_request': 0, 'futex_calls_per_request': 0},
+            },
+        },
+    },
+    'fiber_per_request': {
+        'question': 'What does it cost to run each request where it may block: on a fiber, or on a worker thread?',
+        'path': '/fiber',
+        'depths': [1, 16],
+        'floor': 'floor_epoll',
+        'implementations': {
+            'floor_epoll': {'program': 'plaintext_floor_epoll', 'canned': True},
+            'asio_split_1': {'program': 'fiber_per_request_asio_split', 'args': ['--workers', '1']},
+            'asio_split_4': {'program': 'fiber_per_request_asio_split', 'args': ['--workers', '4']},
+            'weft_inline': {'program': 'plaintext_weft', 'args': ['--transport', 'epoll'], 'path': '/plaintext'},
+            'weft': {
+                'args': ['--transport', 'epoll'],
+                'targets': {'allocations_per_request': 0, 'futex_calls_per_request': 0},
+            },
+        },
+    },
+}

@@ -1,0 +1,182 @@
+// Carrier: one OS thread with a run queue of fibers, a timer wheel and at most one hosted poller. Made by CarrierGroup.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <type_traits>
+
+#include <weft/scheduler/carrier_stats.hpp>
+#include <weft/scheduler/deadline.hpp>
+#include <weft/scheduler/detail/fiber.hpp>
+#include <weft/scheduler/detail/fiber_list.hpp>
+#include <weft/scheduler/detail/park_state.hpp>
+#include <weft/scheduler/detail/poller_slot.hpp>
+#include <weft/scheduler/detail/run_queue.hpp>
+#include <weft/scheduler/errors.hpp>
+#include <weft/scheduler/future.hpp>
+#include <weft/scheduler/join_handle.hpp>
+#include <weft/scheduler/local_store.hpp>
+#include <weft/scheduler/pinned_poller.hpp>
+#include <weft/scheduler/spawn_options.hpp>
+#include <weft/scheduler/stack_pool.hpp>
+#include <weft/scheduler/timer_wheel.hpp>
+
+namespace weft {
+
+class CarrierGroup;
+class EventLoop;
+
+class Carrier final : public TaskScheduler {
+  public:
+    // Starts fn() as a fiber of this carrier, behind what is runnable there. Any thread. Takes a pooled stack; allocates
+    // only when the pool is empty. The closure and the result live on the fiber's stack. Throws
+    // SystemError(operation_aborted) when the carrier shuts down, std::bad_alloc when there is no memory for a stack,
+    // std::length_error for a stack size out of range.
+    template <class F>
+    auto spawn(F&& fn, SpawnOptions options = {}) -> JoinHandle<std::invoke_result_t<std::decay_t<F>&>> {
+        auto& frame = makeFrame(std::forward<F>(fn), options, true);
+        submit(frame);
+        return JoinHandle<std::invoke_result_t<std::decay_t<F>&>>(frame);
+    }
+    // As spawn(), but nobody will join: cheaper. An exception that the fiber ends with is logged.
+    template <class F>
+    void spawnDetached(F&& fn, SpawnOptions options = {}) {
+        submit(makeFrame(std::forward<F>(fn), options, false));
+    }
+
+    // Hosts a poller on this carrier: body(poller) runs in a fiber of its own that has a turn after every drain of the
+    // run queue. The future completes when the body has returned, no wakeup call is in flight and the slot is free; with
+    // the error that the body threw, if it did. Throws std::logic_error when the slot is taken; else as spawn().
+    // Any thread.
+    Future<void> registerPinnedPoller(PinnedPoller::Wakeup wakeup, PinnedPoller::Body body,
+                                      std::string_view name = "poller");
+
+    // A service that exists once per carrier, made by T's default constructor on first use. Context: this carrier.
+    template <class T>
+    T& local() {
+        return locals_.get<T>();
+    }
+
+    // When the earliest timer of this carrier is due, or `never`. Context: this carrier.
+    Deadline parkDeadline() const noexcept { return timers_.nextExpiry(); }
+    TimerWheel& timers() noexcept { return timers_; }  // context: this carrier
+
+    unsigned index() const noexcept { return index_; }
+    const std::string& name() const noexcept { return name_; }
+    CarrierGroup& group() const noexcept { return group_; }
+    CarrierStats stats() const noexcept { return counters_.snapshot(); }  // any thread
+    bool stopRequested() const noexcept { return stopRequested_.load(std::memory_order_acquire); }
+
+    // The carrier that the calling thread is, or null. Never inlined: safe across suspensions.
+    static Carrier* current() noexcept;
+    bool isCurrent() const noexcept { return current() == this; }
+
+    // One eventfd for the carrier's whole life: hosted pollers watch it edge-triggered and never read it.
+    int wakeFd() const noexcept { return wakeFd_; }
+    void writeWakeFd() noexcept;  // any thread
+
+    // TaskScheduler: makes a task whose wait this caller has ended runnable. Any thread.
+    void enqueue(Task& task) noexcept override;
+    // Makes a sleeping carrier look for work. Any thread; call after publishing the work with a seq_cst RMW [K1].
+    void wakeIfParked() noexcept;
+
+    Carrier(CarrierGroup& group, unsigned index);
+    ~Carrier();
+    Carrier(const Carrier&) = delete;
+    Carrier& operator=(const Carrier&) = delete;
+
+  private:
+    friend class CarrierGroup;
+    friend class EventLoop;
+    friend class NonSuspendingScope;
+    friend class PinnedPoller;
+    friend class PollGuard;
+    friend class Suspension;
+    friend struct FiberAccess;
+
+    template <class F>
+    auto& makeFrame(F&& fn, const SpawnOptions& options, bool joinable) {
+        using Frame = detail::FiberFrame<std::decay_t<F>>;
+        static_assert(sizeof(Frame) <= 4096, "the closure is too large for a fiber's stack: move it to the heap");
+        const Stack stack = takeStack(options.stackSize);
+        void* place = detail::placeOnStack(stack, sizeof(Frame));
+        try {
+            return *::new (place) Frame(*this, stack, options, joinable, std::forward<F>(fn));
+        } catch (...) {
+            giveStack(stack);
+            throw;
+        }
+    }
+
+    // Life (carrier_thread.cpp), in the order in which it happens.
+    void start();
+    void requestStop() noexcept;
+    void join() noexcept;
+    void threadMain() noexcept;
+    void turn() noexcept;
+    bool finished() noexcept;
+    void abortParkedFibers() noexcept;
+    void requestStragglers() noexcept;
+    void nameStragglers() noexcept;
+
+    // Running fibers (carrier_run.cpp).
+    unsigned drain() noexcept;
+    void runFiber(detail::Fiber& fiber) noexcept;
+    void afterSwitch(detail::Fiber& fiber) noexcept;
+    bool runPoller() noexcept;
+    void fireTimers() noexcept;
+    void switchOut(detail::Fiber& fiber, detail::SwitchReason reason) noexcept;
+    void submit(detail::Fiber& fiber);
+    Stack takeStack(std::size_t size);
+    void giveStack(const Stack& stack) noexcept;
+    void startPoller(detail::Fiber& fiber);
+
+    // Sleeping (carrier_park.cpp).
+    bool hasWork() const noexcept;
+    bool advertiseSleep(detail::SleepKind kind) noexcept;
+    void leaveSleep() noexcept;
+    void parkInFutex() noexcept;
+    void noteParkedInPoller() noexcept;
+    void diagnoseOversleep() noexcept;
+
+    CarrierGroup& group_;
+    const unsigned index_;
+    const std::string name_;
+    const int wakeFd_;
+
+    // Any thread.
+    alignas(detail::cacheLine) detail::ParkState park_;
+    alignas(detail::cacheLine) std::atomic<bool> stopRequested_{false};
+    std::atomic<bool> stragglersWanted_{false};
+    std::atomic<bool> ended_{false};
+    std::atomic<detail::Fiber*> readyPoller_{nullptr};  // the poller's own slot in the run order: full = runnable
+    detail::PollerSlot poller_;
+
+    // The carrier's thread.
+    alignas(detail::cacheLine) detail::BasicRunQueue<detail::NativeAtomics, Task> queue_;
+    detail::Fiber* currentFiber_ = nullptr;
+    detail::ExceptionGlobals* threadExceptions_ = nullptr;
+    unsigned nonSuspendingDepth_ = 0;
+    bool advertised_ = false;  // between advertiseSleep() and leaveSleep()
+    bool stopping_ = false;    // the stop request has been acted on
+    detail::SleepKind advertisedAs_ = detail::SleepKind::none;
+    Deadline advertisedDeadline_ = never;
+    unsigned clockInterval_ = 8;  // fibers between two looks at the clock
+    std::uint64_t nextFiberId_ = 0;
+    std::uint64_t lastFiberId_ = 0;
+    detail::FiberContext threadContext_;
+    StackCache stacks_;
+    TimerWheel timers_;
+    detail::FiberList fibers_;
+    LocalStore locals_;
+    EventLoop* eventLoop_ = nullptr;
+    detail::CarrierCounters counters_;
+
+    std::thread thread_;
+};
+
+}  // namespace weft

@@ -1,0 +1,81 @@
+// CarrierGroup: the carriers of one configuration. A process may have several; each owns its threads, stacks and timers.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <weft/scheduler/carrier.hpp>
+#include <weft/scheduler/carrier_options.hpp>
+
+namespace weft {
+
+// Everything is constructed before the first thread starts (W1), and every thread is joined before the destructor
+// returns (W11).
+class CarrierGroup {
+  public:
+    // Throws ConfigurationError for a bad option or environment variable, SystemError when the kernel refuses threads,
+    // memory or descriptors (nothing is left behind then).
+    explicit CarrierGroup(const CarrierOptions& options = {});
+    // shutdown(), for as long as it takes; fibers that ignore it are named in the log every 5 seconds.
+    ~CarrierGroup();
+    CarrierGroup(const CarrierGroup&) = delete;
+    CarrierGroup& operator=(const CarrierGroup&) = delete;
+
+    // The lazily made default group; lives until the process ends.
+    static CarrierGroup& instance();
+
+    std::size_t size() const noexcept { return carriers_.size(); }
+    Carrier& carrier(std::size_t index) { return *carriers_.at(index); }  // throws std::out_of_range
+    // The calling thread's carrier if it is one of this group, else round robin. Any thread.
+    Carrier& next() noexcept;
+
+    // Starts a fiber on next(): see Carrier::spawn.
+    template <class F>
+    auto spawn(F&& fn, SpawnOptions options = {}) {
+        return next().spawn(std::forward<F>(fn), options);
+    }
+
+    // Asks every carrier to end: spawns are refused, pollers are asked to return, every parked fiber's wait ends with
+    // operation_aborted and so does every later wait. Any thread; returns at once.
+    void beginShutdown() noexcept;
+    // beginShutdown(), then waits until every fiber and poller has ended and joins the threads. False when `timeout`
+    // passed first: the log names who is still running, and the call may be repeated. Context: a plain thread (throws
+    // BlockingOperationException on a carrier of this group).
+    bool shutdown(Duration timeout);
+
+    const ResolvedCarrierOptions& options() const noexcept { return options_; }
+    StackPool& stacks() noexcept { return stacks_; }
+
+    // Ids for fibers: unique in the process.
+    static std::uint64_t takeFiberIds(std::uint64_t count) noexcept;
+
+  private:
+    friend class Carrier;
+
+    void startCarriers();
+    void carrierEnded() noexcept;
+    bool awaitCarriers(Deadline deadline);
+    void joinCarriers() noexcept;
+    void nameStragglers() noexcept;
+
+    const ResolvedCarrierOptions options_;
+    StackPool stacks_;
+    std::vector<std::unique_ptr<Carrier>> carriers_;
+    std::atomic<unsigned> next_{0};
+    std::mutex lock_;       // guards running_
+    std::condition_variable ended_;
+    std::size_t running_ = 0;
+};
+
+// Starts a fiber on the calling thread's carrier, or on the default group's next one.
+template <class F>
+auto spawn(F&& fn, SpawnOptions options = {}) {
+    Carrier* here = Carrier::current();
+    return (here ? *here : CarrierGroup::instance().next()).spawn(std::forward<F>(fn), options);
+}
+
+}  // namespace weft

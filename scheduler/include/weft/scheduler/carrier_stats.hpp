@@ -1,0 +1,48 @@
+// CarrierStats: what a carrier counts about itself.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace weft {
+
+// A snapshot; the counts only grow, except queueDepth.
+struct CarrierStats {
+    std::uint64_t spawned = 0;      // fibers that began here
+    std::uint64_t finished = 0;     // fibers that ended here
+    std::uint64_t run = 0;          // slices: times that a fiber was switched to
+    std::uint64_t parks = 0;        // times that the carrier went to sleep, in the futex or in its poller
+    std::uint64_t wakesFutex = 0;   // sleeps in the futex that a waker ended
+    std::uint64_t wakesPoller = 0;  // sleeps in the poller that a waker ended
+    std::uint64_t ioCycles = 0;     // poll calls of its event loop
+    std::uint64_t ioEvents = 0;     // I/O events that they brought
+    std::uint64_t queueDepth = 0;   // runnable fibers waiting, when last looked
+    std::uint64_t timersFired = 0;
+};
+
+namespace detail {
+
+// Written by one thread, read by any: no RMW needed. relaxed: a figure orders nothing.
+class OwnedCounter {
+  public:
+    void add(std::uint64_t n = 1) noexcept {
+        value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+    }
+    void set(std::uint64_t n) noexcept { value_.store(n, std::memory_order_relaxed); }
+    std::uint64_t get() const noexcept { return value_.load(std::memory_order_relaxed); }
+
+  private:
+    std::atomic<std::uint64_t> value_{0};
+};
+
+struct CarrierCounters {
+    OwnedCounter spawned, finished, run, parks, wakesFutex, wakesPoller, ioCycles, ioEvents, queueDepth, timersFired;
+
+    CarrierStats snapshot() const noexcept {
+        return {spawned.get(),  finished.get(), run.get(),        parks.get(),      wakesFutex.get(), wakesPoller.get(),
+                ioCycles.get(), ioEvents.get(), queueDepth.get(), timersFired.get()};
+    }
+};
+
+}  // namespace detail
+}  // namespace weft

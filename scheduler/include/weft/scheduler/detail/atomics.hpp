@@ -1,0 +1,18 @@
+// The atomics policy: protocol cores are templates over it, so that the model explorer can run the shipped headers on an
+// atomic of its own. NativeAtomics costs nothing.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+namespace weft::detail {
+
+struct NativeAtomics {
+    template <class T>
+    using Atomic = std::atomic<T>;
+};
+
+// Each word that several threads write gets a line of its own (two: the adjacent-line prefetcher pairs them).
+inline constexpr std::size_t cacheLine = 64;
+
+}  // namespace weft::detail

@@ -1,0 +1,120 @@
+// Fiber: the control block of a stackful task. It sits at the top of the fiber's own stack together with the closure and
+// the result: one allocation per fiber (docs/adr/0001).
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include <weft/scheduler/detail/fiber_context.hpp>
+#include <weft/scheduler/spawn_options.hpp>
+#include <weft/scheduler/stack_pool.hpp>
+#include <weft/scheduler/task.hpp>
+
+namespace weft {
+class Carrier;
+}
+
+namespace weft::detail {
+
+// Why a fiber switched back to its carrier: what the carrier must do with it, now that its context is saved.
+enum class SwitchReason : std::uint8_t { yielded, parking, ended };
+
+struct Fiber : FiberContext, Task {
+    static constexpr std::size_t nameLimit = 32;
+
+    Fiber(Carrier& home, Stack stack, const SpawnOptions& options, bool joinable) noexcept;
+
+    Carrier* const homeCarrier;
+    Carrier* running = nullptr;  // the carrier that runs it, or ran it last
+    Stack stack;
+    std::uint64_t id;
+    void (*run)(Fiber&) noexcept = nullptr;      // calls the closure, keeps the result, destroys the closure
+    void (*destroy)(Fiber&) noexcept = nullptr;  // destroys the frame, not the stack
+    void (*dropResult)(Fiber&) noexcept = nullptr;
+    ParkToken::Epoch parkEpoch = 0;              // valid while switchReason is `parking`
+    SwitchReason switchReason = SwitchReason::yielded;
+    Stealable stealable;
+    bool started = false;
+    bool isPoller = false;
+    Fiber* previousLive = nullptr;               // the home carrier's list of its fibers
+    Fiber* nextLive = nullptr;
+    // Written by the join handle's owner before setJoinWaiter(), read by the completer, cleared when it has finished with it.
+    std::atomic<bool> joinerTold{false};
+    WakeKey joiner;
+    char nameBytes[nameLimit];
+
+    std::string name() const;  // as given, or "fiber-<id>"
+};
+
+// The address for a frame of `size` bytes at the top of a stack.
+inline void* placeOnStack(const Stack& stack, std::size_t size) noexcept {
+    const auto top = reinterpret_cast<std::uintptr_t>(stack.top());
+    return reinterpret_cast<void*>((top - size) & ~std::uintptr_t{63});
+}
+
+// The first function of every fiber; `self` is the fiber's context.
+[[noreturn]] void fiberMain(FiberContext& self) noexcept;
+// Runs on the completing carrier: drops or hands over the result, wakes the joiner, releases the run's reference.
+void completeFiber(Fiber& fiber) noexcept;
+// Frees the frame and gives the stack back. Context: whoever released the last reference.
+void freeFiber(Fiber& fiber) noexcept;
+// Says in the log that a fiber ended with an exception that nobody will see.
+void reportUnobserved(const Fiber& fiber, std::exception_ptr error) noexcept;
+
+struct NoResult {};
+
+// A fiber with a place for its result: what a JoinHandle<T> knows.
+template <class T>
+struct ResultFiber : Fiber {
+    using Fiber::Fiber;
+
+    T takeResult() {
+        if (error) std::rethrow_exception(std::exchange(error, nullptr));
+        if constexpr (!std::is_void_v<T>) return std::move(*result);
+    }
+    void drop() noexcept {
+        if (error) reportUnobserved(*this, std::exchange(error, nullptr));
+        result.reset();
+    }
+
+    std::optional<std::conditional_t<std::is_void_v<T>, NoResult, T>> result;
+    std::exception_ptr error;
+};
+
+// ... and with its closure.
+template <class F>
+struct FiberFrame final : ResultFiber<std::invoke_result_t<F&>> {
+    using Result = std::invoke_result_t<F&>;
+
+    template <class G>
+    FiberFrame(Carrier& home, Stack stack, const SpawnOptions& options, bool joinable, G&& function)
+        : ResultFiber<Result>(home, stack, options, joinable), function_(std::in_place, std::forward<G>(function)) {
+        this->run = &FiberFrame::runFrame;
+        this->destroy = [](Fiber& self) noexcept { static_cast<FiberFrame&>(self).~FiberFrame(); };
+        this->dropResult = [](Fiber& self) noexcept { static_cast<FiberFrame&>(self).drop(); };
+    }
+
+  private:
+    static void runFrame(Fiber& self) noexcept {
+        auto& frame = static_cast<FiberFrame&>(self);
+        try {
+            if constexpr (std::is_void_v<Result>) {
+                std::invoke(*frame.function_);
+            } else {
+                frame.result.emplace(std::invoke(*frame.function_));
+            }
+        } catch (...) {
+            frame.error = std::current_exception();
+        }
+        frame.function_.reset();
+    }
+
+    std::optional<F> function_;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,62 @@
+// InTray: an intrusive stack that any thread pushes on and that is taken whole (W4): submission never waits, allocates
+// or fails half-way, and a taker never waits for a producer that was pre-empted. docs/protocol.md section 4.
+#pragma once
+
+#include <weft/scheduler/detail/atomics.hpp>
+
+namespace weft::detail {
+
+// Node has a member `Node* next`. Closing is final.
+template <class P, class Node>
+class BasicInTray {
+  public:
+    // Any thread. False when closed: the node is still the caller's. The seq_cst RMW is the first half of [K1].
+    [[nodiscard]] bool push(Node& node) noexcept {
+        Node* top = top_.load(std::memory_order_relaxed);  // a hint; the CAS decides
+        do {
+            if (top == closedMark()) return false;
+            node.next = top;
+        } while (!top_.compare_exchange_weak(top, &node, std::memory_order_seq_cst, std::memory_order_relaxed));
+        return true;
+    }
+
+    // Takes everything, oldest first, or null. [Q1]
+    Node* takeAll() noexcept {
+        Node* top = top_.load(std::memory_order_relaxed);
+        if (top == nullptr || top == closedMark()) return nullptr;
+        return reversed(top_.exchange(nullptr, std::memory_order_acquire));
+    }
+
+    // The re-check before a sleep: seq_cst, the second half of [K3].
+    bool empty() const noexcept {
+        Node* top = top_.load(std::memory_order_seq_cst);
+        return top == nullptr || top == closedMark();
+    }
+
+    // Closes an empty tray, so that every later push fails; false when something is in it. [Q2]
+    [[nodiscard]] bool closeIfEmpty() noexcept {
+        Node* expected = nullptr;
+        return top_.compare_exchange_strong(expected, closedMark(), std::memory_order_acq_rel,
+                                            std::memory_order_relaxed) ||
+               expected == closedMark();
+    }
+
+  private:
+    Node* closedMark() const noexcept {
+        return reinterpret_cast<Node*>(const_cast<BasicInTray*>(this));  // an address that no node has
+    }
+    static Node* reversed(Node* top) noexcept {
+        Node* oldest = nullptr;
+        while (top) {
+            Node* below = top->next;
+            top->next = oldest;
+            oldest = top;
+            top = below;
+        }
+        return oldest;
+    }
+
+    typename P::template Atomic<Node*> top_{nullptr};
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,93 @@
+// ParkToken: the one suspension protocol. A task registers while it still runs (prepare), is committed by its scheduler
+// after its context has been saved, and exactly one waker claims it. docs/protocol.md section 2, docs/adr/0001.
+#pragma once
+
+#include <cstdint>
+
+#include <weft/scheduler/detail/atomics.hpp>
+
+namespace weft::detail {
+
+// What the caller of claim() now owes.
+enum class [[nodiscard]] Claim : std::uint8_t {
+    lost,     // another waker was first, or the wait is over: keep the resource, touch the task no more
+    early,    // won before the task was switched out: it will see the claim by itself; touch the task no more
+    enqueue,  // won: the task is off its stack and only the caller may make it runnable
+};
+
+// The word: [epoch:48 | branch:8 | phase:8]. Writers: the task (prepare, abort, finish), its scheduler (commit), any
+// thread that holds {epoch, branch} (claim). An epoch is one wait; it never repeats, so a late claim fails.
+template <class P>
+class BasicParkToken {
+  public:
+    using Epoch = std::uint64_t;
+    using Branch = std::uint8_t;
+
+    // Begins a wait. Context: the running task.
+    Epoch prepare() noexcept {
+        // relaxed: only the task leaves `running`, so nobody else writes here [T0]; wakers get the epoch through an
+        // object lock or a release store of their own.
+        const Epoch epoch = epochOf(word_.load(std::memory_order_relaxed)) + 1;
+        word_.store(pack(epoch, 0, preparing), std::memory_order_relaxed);
+        return epoch;
+    }
+
+    // Ends the preparation without suspending; false when a waker has claimed it already: then finish() says which.
+    [[nodiscard]] bool abort(Epoch epoch) noexcept {
+        std::uint64_t expected = pack(epoch, 0, preparing);
+        return word_.compare_exchange_strong(expected, pack(epoch, 0, running), std::memory_order_acquire,
+                                             std::memory_order_acquire);  // [T3] reads what the claimer published
+    }
+
+    // Publishes that the context is saved. Context: the scheduler, after the switch. False: claimed meanwhile, the
+    // caller makes the task runnable itself.
+    [[nodiscard]] bool commit(Epoch epoch) noexcept {
+        std::uint64_t expected = pack(epoch, 0, preparing);
+        return word_.compare_exchange_strong(expected, pack(epoch, 0, parked),
+                                             std::memory_order_acq_rel,   // [T1] the saved context, to the claimer
+                                             std::memory_order_acquire);  // [T3]
+    }
+
+    // Tries to be the one that ends wait `epoch`, as `branch`. Context: any thread that knows the task to be alive.
+    Claim claim(Epoch epoch, Branch branch) noexcept {
+        std::uint64_t seen = word_.load(std::memory_order_relaxed);  // a hint; the CAS decides
+        while (seen == pack(epoch, 0, preparing) || seen == pack(epoch, 0, parked)) {
+            if (word_.compare_exchange_weak(seen, pack(epoch, branch, claimed),
+                                            std::memory_order_acq_rel,  // [T1] takes the context, [T2] gives the result
+                                            std::memory_order_relaxed)) {
+                return phaseOf(seen) == parked ? Claim::enqueue : Claim::early;
+            }
+        }
+        return Claim::lost;
+    }
+
+    bool isClaimed() const noexcept { return phaseOf(word_.load(std::memory_order_acquire)) == claimed; }  // [T2]
+
+    // Ends a claimed wait; returns the branch that won. Context: the resumed task.
+    Branch finish() noexcept {
+        const std::uint64_t word = word_.load(std::memory_order_acquire);  // [T2]
+        word_.store(pack(epochOf(word), 0, running), std::memory_order_relaxed);  // [T0]
+        return static_cast<Branch>(word >> 8);
+    }
+
+    // The epoch of the wait that is parked now, or 0. Context: the scheduler of the task.
+    Epoch parkedEpoch() const noexcept {
+        const std::uint64_t word = word_.load(std::memory_order_relaxed);
+        return phaseOf(word) == parked ? epochOf(word) : 0;
+    }
+
+  private:
+    enum Phase : std::uint8_t { running = 0, preparing = 1, parked = 2, claimed = 3 };
+
+    static constexpr std::uint64_t pack(Epoch epoch, Branch branch, Phase phase) noexcept {
+        return epoch << 16 | static_cast<std::uint64_t>(branch) << 8 | phase;
+    }
+    static constexpr Epoch epochOf(std::uint64_t word) noexcept { return word >> 16; }
+    static constexpr Phase phaseOf(std::uint64_t word) noexcept { return static_cast<Phase>(word & 0xff); }
+
+    typename P::template Atomic<std::uint64_t> word_{0};
+};
+
+using ParkToken = BasicParkToken<NativeAtomics>;
+
+}  // namespace weft::detail

@@ -1,0 +1,80 @@
+// RunQueue: a carrier's queue of runnable tasks (W4): an in-tray for submitters, a ring that the owner runs from (and
+// that thieves will claim from by its head), and a batch list for what the ring cannot hold. FIFO. docs/adr/0002.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include <weft/scheduler/detail/in_tray.hpp>
+
+namespace weft::detail {
+
+// Unbounded; never allocates. Node has a member `Node* next`. Owner: the carrier's thread.
+template <class P, class Node, std::uint32_t capacity = 256>
+class BasicRunQueue {
+    static_assert((capacity & (capacity - 1)) == 0, "the ring is indexed by masking");
+
+  public:
+    // Any thread; false when closed.
+    [[nodiscard]] bool submit(Node& node) noexcept { return inTray_.push(node); }
+
+    // Owner: behind everything that the owner has taken so far.
+    void push(Node& node) noexcept {
+        if (batchFirst_ == nullptr && tail_ - head_ < capacity) {
+            ring_[tail_++ & (capacity - 1)] = &node;
+        } else {
+            appendToBatch(node);
+        }
+    }
+
+    // Owner: moves what has been submitted behind what is queued.
+    void takeSubmitted() noexcept {
+        for (Node* node = inTray_.takeAll(); node != nullptr;) {
+            Node* next = node->next;
+            push(*node);
+            node = next;
+        }
+    }
+
+    // Owner: the oldest task, or null. Does not look into the in-tray.
+    Node* pop() noexcept {
+        if (head_ == tail_ && !refill()) return nullptr;
+        return ring_[head_++ & (capacity - 1)];
+    }
+
+    // Owner: nothing queued and, by a seq_cst load [K3], nothing submitted.
+    bool empty() const noexcept { return head_ == tail_ && batchFirst_ == nullptr && inTray_.empty(); }
+    // Owner: how many tasks wait, without those still in the in-tray.
+    std::size_t depth() const noexcept { return tail_ - head_ + batchSize_; }
+
+    [[nodiscard]] bool closeIfEmpty() noexcept { return empty() && inTray_.closeIfEmpty(); }
+
+  private:
+    void appendToBatch(Node& node) noexcept {
+        node.next = nullptr;
+        (batchFirst_ ? batchLast_->next : batchFirst_) = &node;
+        batchLast_ = &node;
+        ++batchSize_;
+    }
+    bool refill() noexcept {
+        while (batchFirst_ != nullptr && tail_ - head_ < capacity) {
+            Node* node = batchFirst_;
+            batchFirst_ = node->next;
+            --batchSize_;
+            ring_[tail_++ & (capacity - 1)] = node;
+        }
+        return head_ != tail_;
+    }
+
+    alignas(cacheLine) BasicInTray<P, Node> inTray_;  // any thread
+    // Owner only until thieves come; then head_ becomes the atomic that they claim by.
+    alignas(cacheLine) std::uint32_t head_ = 0;
+    std::uint32_t tail_ = 0;
+    Node* batchFirst_ = nullptr;
+    Node* batchLast_ = nullptr;
+    std::size_t batchSize_ = 0;
+    std::array<Node*, capacity> ring_;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,96 @@
+// TaskState: the life-cycle word of a task: completion, join interest, cancellation, references. Every transition is one
+// RMW that returns what the caller now owes. docs/protocol.md section 3, docs/adr/0001.
+// Source: the state word of Tokio's tasks, without its run bits (a fiber's right to run is its ParkToken claim).
+#pragma once
+
+#include <cstdint>
+
+#include <weft/scheduler/detail/atomics.hpp>
+
+namespace weft::detail {
+
+// What the completer owes.
+enum class [[nodiscard]] CompletionDuty : std::uint8_t { none, wakeJoiner, dropResult };
+// What the dropper of a join handle owes, before it releases its reference.
+enum class [[nodiscard]] HandleDuty : std::uint8_t { none, dropResult };
+
+template <class P>
+class BasicTaskState {
+  public:
+    // Before the task is published. A joinable task has two references (its run, its handle), a detached one one.
+    void initialize(bool joinable) noexcept {
+        word_.store(joinable ? joinInterest | 2 * reference : reference, std::memory_order_relaxed);  // not yet shared
+    }
+
+    bool isComplete() const noexcept { return word_.load(std::memory_order_acquire) & complete; }  // [J1]
+
+    // The task has ended and its result is in place. Context: its scheduler, once.
+    CompletionDuty markComplete() noexcept {
+        const std::uint64_t before = word_.fetch_or(complete, std::memory_order_acq_rel);  // [J1] result, [J2] waiter slot
+        if (!(before & joinInterest)) return CompletionDuty::dropResult;
+        return before & joinWaiter ? CompletionDuty::wakeJoiner : CompletionDuty::none;
+    }
+
+    // The handle's owner has written the waiter slot. False: complete already, the slot is the caller's again.
+    [[nodiscard]] bool setJoinWaiter() noexcept {
+        std::uint64_t seen = word_.load(std::memory_order_acquire);
+        while (!(seen & complete)) {
+            if (word_.compare_exchange_weak(seen, seen | joinWaiter, std::memory_order_acq_rel,  // [J2]
+                                            std::memory_order_acquire)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    // The handle's owner gives up waiting. False: complete already, and the completer may be reading the slot.
+    [[nodiscard]] bool unsetJoinWaiter() noexcept {
+        std::uint64_t seen = word_.load(std::memory_order_acquire);
+        while (!(seen & complete)) {
+            if (word_.compare_exchange_weak(seen, seen & ~joinWaiter, std::memory_order_acquire,
+                                            std::memory_order_acquire)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    // The handle is going away. Context: its owner, who then calls release().
+    HandleDuty dropInterest() noexcept {
+        std::uint64_t seen = word_.load(std::memory_order_acquire);
+        while (!(seen & complete)) {
+            if (word_.compare_exchange_weak(seen, seen & ~(joinInterest | joinWaiter), std::memory_order_acq_rel,
+                                            std::memory_order_acquire)) {
+                return HandleDuty::none;
+            }
+        }
+        return HandleDuty::dropResult;
+    }
+
+    // Sets the cancellation flag; true for the first caller.
+    bool requestCancel() noexcept {
+        return !(word_.fetch_or(cancelRequested, std::memory_order_seq_cst) & cancelRequested);
+    }
+    bool isCancelRequested() const noexcept { return word_.load(std::memory_order_seq_cst) & cancelRequested; }
+
+    void addReference() noexcept { word_.fetch_add(reference, std::memory_order_relaxed); }  // the caller holds one
+    // True when this was the last reference: the caller frees the task.
+    [[nodiscard]] bool release() noexcept {
+        return word_.fetch_sub(reference, std::memory_order_acq_rel) < 2 * reference;  // [J3] all uses before the free
+    }
+
+  private:
+    enum : std::uint64_t {
+        complete = 1,
+        joinInterest = 2,     // a handle exists: the result is its to drop
+        joinWaiter = 4,       // the waiter slot is set: the completer reads it
+        cancelRequested = 8,
+        notified = 16,        // coroutines: a queue reference exists or is owed
+        reference = 256,
+    };
+    typename P::template Atomic<std::uint64_t> word_{reference};
+};
+
+using TaskState = BasicTaskState<NativeAtomics>;
+
+}  // namespace weft::detail

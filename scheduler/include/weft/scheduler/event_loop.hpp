@@ -1,0 +1,171 @@
+// EventLoop: the standard hosted-poller body, a task queue plus one IoHandler. It is built on registerPinnedPoller and
+// has no privilege that a user's own poller lacks. An embedded loop has no carrier and is driven by hand (tests).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <thread>
+
+#include <weft/scheduler/detail/task_inbox.hpp>
+#include <weft/scheduler/future.hpp>
+#include <weft/scheduler/io_handler.hpp>
+#include <weft/scheduler/local_store.hpp>
+#include <weft/scheduler/scheduled_task.hpp>
+#include <weft/scheduler/timer_wheel.hpp>
+#include <weft/scheduler/unique_function.hpp>
+
+namespace weft {
+
+class Carrier;
+class PinnedPoller;
+
+namespace detail {
+struct ScheduledEntry;
+}
+
+// Something that wants one call at the loop's next flush point: after I/O dispatch, loop tasks and the fiber drain of
+// this turn, before the poller looks at the kernel again. An object may be asked for many times; it is called once.
+class FlushPointListener {
+  public:
+    virtual ~FlushPointListener() = default;
+    virtual void onFlushPoint() noexcept = 0;
+
+  private:
+    friend class EventLoop;
+    FlushPointListener* nextListener_ = nullptr;
+    bool awaitsFlushPoint_ = false;
+};
+
+// Runs tasks and I/O callbacks of its channels, in order and never two at once, on one carrier.
+class EventLoop {
+  public:
+    using Task = UniqueFunction<void()>;
+    struct Options {
+        Duration ioBudget = std::chrono::microseconds(50);    // per poll() call
+        Duration taskBudget = std::chrono::microseconds(50);  // per turn; at least one task runs
+        unsigned ioEvents = 256;                              // per poll() call
+        Duration idleSpin = Duration::zero();                 // polls without blocking for this long before it sleeps
+    };
+
+    // A hosted loop: registers itself as the carrier's poller in start().
+    EventLoop(Carrier& carrier, std::unique_ptr<IoHandler> io, Options options);
+    EventLoop(Carrier& carrier, std::unique_ptr<IoHandler> io);
+    // An embedded loop, owned by the thread that constructs it: nothing runs until runTasks() is called.
+    explicit EventLoop(Clock& clock);
+    ~EventLoop();
+    EventLoop(const EventLoop&) = delete;
+    EventLoop& operator=(const EventLoop&) = delete;
+
+    // Takes the carrier's poller slot and returns a future that completes when the loop has ended, with the error that
+    // ended it if there was one. Throws std::logic_error when the slot is taken. Context: any thread; once.
+    Future<void> start();
+    // Asks the loop to end: no new tasks, closes its IoHandler, then frees the poller slot. Any thread; never blocks.
+    void stop() noexcept;
+
+    // True on the loop's carrier, in a fiber whose home it is, or in its poller (any thread for nobody else): the code
+    // that may enter this loop's pipelines directly. For an embedded loop: the owning thread.
+    bool inEventLoop() const noexcept;
+
+    // Queues a task behind all that this caller queued before. Any thread; wakes the loop if it sleeps. Throws
+    // SystemError(operation_aborted) once the loop has stopped. A task that throws is reported; the loop goes on (E-5).
+    void execute(Task task);
+    // As execute(), but a sleeping loop is not woken for it: the task runs with the next turn, whenever that is (TH-5).
+    void executeLazily(Task task);
+
+    // Runs the task once, not before `delay` has passed. Equal deadlines run in order of submission (L-2). Any thread.
+    ScheduledTask schedule(Task task, Duration delay);
+    // Runs the task every `period` (> 0), counted from start to start, until it is cancelled or throws.
+    ScheduledTask scheduleAtFixedRate(Task task, Duration initialDelay, Duration period);
+    // Runs the task again `delay` (> 0) after each end, until it is cancelled or throws.
+    ScheduledTask scheduleWithFixedDelay(Task task, Duration initialDelay, Duration delay);
+
+    // Asks for one onFlushPoint() call. Context: in the loop. The listener must outlive the call or withdraw.
+    void requestFlushPoint(FlushPointListener& listener) noexcept;
+    void withdrawFlushPoint(FlushPointListener& listener) noexcept;
+    // Calls the waiting listeners now. Context: the loop itself (embedded loops: the driver).
+    void runFlushPoint() noexcept;
+
+    // Embedded loops: moves due timers and posted tasks and runs them all, with flush points between, until nothing is
+    // left that is due; returns how many tasks ran.
+    std::size_t runTasks();
+    bool hasTasks() const noexcept;
+
+    // A service that exists once per carrier (hosted) or once per loop (embedded). Context: in the loop.
+    template <class T>
+    T& local() {
+        return locals().get<T>();
+    }
+
+    Clock& clock() const noexcept { return clock_; }
+    Carrier* carrier() const noexcept { return carrier_; }
+    IoHandler* io() const noexcept { return io_.get(); }
+    // The wheel that this loop's timers live in. Context: in the loop.
+    TimerWheel& timers() noexcept;
+    bool stopping() const noexcept { return stopRequested_.load(std::memory_order_acquire); }
+
+    // The loop whose dispatch is running on this thread, or null.
+    static EventLoop* current() noexcept;
+    // The EventLoop hosted by this carrier, or null.
+    static EventLoop* of(Carrier& carrier) noexcept;
+
+  private:
+    friend class PollGuard;
+    friend class ScheduledTask;
+    friend struct detail::ScheduledEntry;
+    using EntryPointer = std::shared_ptr<detail::ScheduledEntry>;
+
+    // The hosted body (event_loop.cpp).
+    void run(PinnedPoller& poller);
+    void turn(PinnedPoller& poller);
+    void closeHandler(PinnedPoller& poller);
+    void close() noexcept;
+    bool maySleep() const noexcept;
+    void noteIdleness(bool worked) noexcept;
+    bool spinning() const noexcept;
+    // What must keep it from sleeping although no fiber is runnable; seq_cst [K3].
+    bool hasRemoteWork() const noexcept {
+        return !inbox_.empty() || (stopRequested_.load(std::memory_order_seq_cst) && !endSeen_);
+    }
+
+    bool enqueueTask(Task task);
+    std::size_t runSomeTasks(Duration budget);
+    void runTask(Task& task) noexcept;
+    static FlushPointListener* lastOf(FlushPointListener* listener) noexcept;
+    LocalStore& locals() noexcept;
+
+    // Timed tasks (scheduled_task.cpp).
+    ScheduledTask scheduleTask(Task task, Duration delay, Duration period, bool fixedRate);
+    void armScheduled(const EntryPointer& entry);
+    EntryPointer disarmScheduled(detail::ScheduledEntry& entry) noexcept;
+    void runScheduled(const EntryPointer& entry);
+    void cancelScheduled() noexcept;
+    static void forget(const EntryPointer& entry) noexcept;
+
+    Carrier* const carrier_;  // null: embedded
+    Clock& clock_;
+    const Options options_;
+    std::unique_ptr<IoHandler> io_;
+
+    // Any thread.
+    detail::TaskInbox<Task> inbox_;
+    std::atomic<bool> stopRequested_{false};
+
+    // In the loop.
+    detail::TaskFifo<Task> tasks_;
+    FlushPointListener* firstListener_ = nullptr;
+    FlushPointListener** lastListener_ = &firstListener_;
+    detail::ScheduledEntry* firstArmed_ = nullptr;
+    TimePoint spinUntil_{};
+    bool moreToPoll_ = false;
+    bool endSeen_ = false;
+    bool closed_ = false;
+
+    // Embedded only.
+    std::unique_ptr<TimerWheel> ownTimers_;
+    LocalStore ownLocals_;
+    std::thread::id owner_;
+};
+
+}  // namespace weft

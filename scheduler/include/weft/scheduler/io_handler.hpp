@@ -1,0 +1,70 @@
+// Door 1: what an event loop asks of a transport. The scheduler declares it and knows no socket; transports implement it.
+#pragma once
+
+#include <weft/scheduler/deadline.hpp>
+
+namespace weft {
+
+class Carrier;
+class EventLoop;
+
+// How much one call may do before it must return and let fibers run.
+struct Budget {
+    Duration time;        // checked between events; an event that takes longer overshoots by itself
+    unsigned events = 256;  // at most this many events, 1 or more
+};
+
+struct PollResult {
+    unsigned events = 0;  // I/O events handled; a wake-up of the loop is not one
+    bool more = false;    // the budget ended the call: look again without blocking
+};
+
+// The only way to sleep. A transport calls enter() immediately before its blocking system call; false means that work
+// has arrived and the call must not block. After every enter() that returned true, leave() is called right after the
+// system call and before any event is dispatched. Context: the hosted poller's fiber. Never blocks, allocates, throws.
+// Ordering: edges [K1]-[K4] of docs/protocol.md.
+class PollGuard {
+  public:
+    explicit PollGuard(Carrier& carrier, const EventLoop* loop = nullptr) noexcept : carrier_(carrier), loop_(loop) {}
+    PollGuard(const PollGuard&) = delete;
+    PollGuard& operator=(const PollGuard&) = delete;
+
+    [[nodiscard]] bool enter() noexcept;
+    void leave() noexcept;
+
+  private:
+    Carrier& carrier_;
+    const EventLoop* loop_;  // whose task queue counts as work; null: the run queue only
+};
+
+// A transport's poller. Context: the carrier's thread for everything except wakeup(). A handler that throws from open()
+// stops the loop from starting; nothing else may throw.
+struct IoHandler {
+    virtual ~IoHandler() = default;
+
+    // Called once, on the carrier, before the first poll: create the epoll fd, enable the ring.
+    virtual void open(Carrier& carrier) = 0;
+
+    // Looks at the kernel and dispatches at most `budget`. With a guard it may block until `deadline` (never earlier is
+    // promised, only that it returns soon after); without one it must not block.
+    virtual PollResult poll(PollGuard* guard, Deadline deadline, Budget budget) = 0;
+
+    // Makes a blocked poll() return. Any thread; sticky (a call before the blocking system call counts), coalesced.
+    virtual void wakeup() noexcept = 0;
+
+    // A descriptor that becomes readable when poll() has something to do, so that this handler can be nested under an
+    // outer poller; -1 when there is none.
+    virtual int pollFd() const noexcept { return -1; }
+
+    // Closes every channel and cancels every operation; poll() is still called until they have ended.
+    virtual void prepareToClose() = 0;
+    // True once nothing is left in flight and close() may be called.
+    virtual bool closable() const noexcept { return true; }
+    // Releases all kernel objects.
+    virtual void close() = 0;
+
+    // The address of a tag that names the interface family, for checked downcasts by the transports room.
+    virtual const void* family() const noexcept = 0;
+};
+
+}  // namespace weft

@@ -1,0 +1,72 @@
+// JoinHandle: the right to wait for a fiber and to take its result.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include <weft/scheduler/assert.hpp>
+#include <weft/scheduler/detail/fiber.hpp>
+#include <weft/scheduler/deadline.hpp>
+#include <weft/scheduler/errors.hpp>
+
+namespace weft {
+
+namespace detail {
+
+// The untyped half. Owns one reference of the fiber.
+class JoinHandleBase {
+  public:
+    bool valid() const noexcept { return fiber_ != nullptr; }
+    // True when the fiber has ended. Any thread.
+    bool done() const noexcept { return fiber_->state.isComplete(); }
+    std::uint64_t id() const noexcept { return fiber_->id; }
+    std::string name() const { return fiber_->name(); }
+
+    // Lets go of the fiber, which runs on; an exception that it ends with is logged. The destructor does the same.
+    void detach() noexcept;
+
+  protected:
+    JoinHandleBase() = default;
+    explicit JoinHandleBase(Fiber& fiber) noexcept : fiber_(&fiber) {}
+    JoinHandleBase(JoinHandleBase&& other) noexcept : fiber_(std::exchange(other.fiber_, nullptr)) {}
+    ~JoinHandleBase() { detach(); }
+
+    ErrorCode wait(Deadline deadline);
+
+    Fiber* fiber_ = nullptr;
+};
+
+}  // namespace detail
+
+// Move-only. Dropping it detaches the fiber. A kept handle keeps the fiber's stack. The handle itself belongs to one
+// thread or fiber at a time.
+template <class T>
+class [[nodiscard]] JoinHandle final : public detail::JoinHandleBase {
+  public:
+    JoinHandle() = default;
+    explicit JoinHandle(detail::ResultFiber<T>& fiber) noexcept : JoinHandleBase(fiber) {}
+    JoinHandle(JoinHandle&&) noexcept = default;
+    JoinHandle& operator=(JoinHandle&& other) noexcept {
+        detach();
+        fiber_ = std::exchange(other.fiber_, nullptr);
+        return *this;
+    }
+
+    // Waits for the end, then returns the result or rethrows the fiber's exception; once. A fiber parks, a plain thread
+    // blocks. Throws BlockingOperationException where nothing may block, SystemError(operation_aborted) when the
+    // caller's own carrier shuts down first (the handle stays valid).
+    T join() {
+        if (ErrorCode error = wait(never)) throw SystemError(error, "JoinHandle::join");
+        JoinHandle ended = std::move(*this);  // the reference goes with this call, whatever it throws
+        return static_cast<detail::ResultFiber<T>*>(ended.fiber_)->takeResult();
+    }
+    // Waits until `deadline`; true when the fiber has ended.
+    bool waitUntil(Deadline deadline) {
+        const ErrorCode error = wait(deadline);
+        if (error && error != timedOut()) throw SystemError(error, "JoinHandle::waitUntil");
+        return !error;
+    }
+};
+
+}  // namespace weft

@@ -1,0 +1,36 @@
+// Suspension: one wait of the running fiber, or of a plain thread. Everything that blocks in Weft is written on it.
+#pragma once
+
+#include <weft/scheduler/deadline.hpp>
+#include <weft/scheduler/task.hpp>
+
+namespace weft {
+
+// Lives on the waiter's stack:
+//     Suspension wait("TcpStream::read");       // registers; still running
+//     object.waiter = wait.key();               // hand keys to whoever may end the wait
+//     WakeReason why = wait.park(deadline);     // suspends; returns at once when somebody has won already
+//     object.waiter = {};                       // withdraw the keys that did not win
+// Context: a fiber outside dispatch, or a plain thread. One at a time per fiber.
+class Suspension {
+  public:
+    // Throws BlockingOperationException naming `call` where nothing may block. Never blocks or allocates.
+    explicit Suspension(const char* call);
+    // Ends a wait that was never parked.
+    ~Suspension();
+    Suspension(const Suspension&) = delete;
+    Suspension& operator=(const Suspension&) = delete;
+
+    WakeKey key(WakeReason branch = WakeReason::resource) const noexcept { return {*task_, epoch_, branch}; }
+
+    // Suspends until a key wakes, the deadline passes (WakeReason::timeout) or the carrier shuts down (shutdown; a fiber
+    // that waits during shutdown gets it at once). Parks a fiber, blocks a thread. At most once. Never throws.
+    WakeReason park(Deadline deadline = never) noexcept;
+
+  private:
+    Task* task_;
+    detail::ParkToken::Epoch epoch_;
+    bool parked_ = false;
+};
+
+}  // namespace weft

@@ -1,0 +1,42 @@
+// What the running fiber can ask about itself and of its carrier.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <weft/scheduler/deadline.hpp>
+#include <weft/scheduler/errors.hpp>
+
+namespace weft {
+
+class Carrier;
+
+// Context: a fiber, unless said otherwise. Queries never block or allocate.
+namespace thisFiber {
+
+// True in a fiber (a hosted poller's body is one). Any thread.
+bool isFiber() noexcept;
+
+// Lets the other runnable fibers and the poller have their turn. Throws BlockingOperationException inside dispatch. On a
+// plain thread: yields to the operating system.
+void yield();
+
+// Suspends the fiber (blocks a plain thread) until the time has come: never earlier; later by up to a timer tick, a
+// drain of fibers and the kernel's wake-up. The throwing form throws SystemError(operation_aborted) when the carrier
+// shuts down, the other sets `error`. Both throw BlockingOperationException inside dispatch.
+void sleepUntil(Deadline deadline);
+void sleepUntil(Deadline deadline, ErrorCode& error);
+void sleepFor(Duration time);
+void sleepFor(Duration time, ErrorCode& error);
+
+// Unique in the process; 0 on a plain thread.
+std::uint64_t id() noexcept;
+// As given to spawn, or "fiber-<id>"; "" on a plain thread.
+std::string name();
+// The carrier that the fiber belongs to; the one that it runs on now (the same while work stealing is off). Both null on
+// a plain thread.
+Carrier* carrier() noexcept;
+Carrier* runningCarrier() noexcept;
+
+}  // namespace thisFiber
+}  // namespace weft

@@ -1,0 +1,98 @@
+// TimerWheel: the hierarchical timer wheel that a carrier (or an embedded loop) owns. It never reads a clock.
+// Source: Varghese and Lauck, "Hashed and Hierarchical Timing Wheels" (1987), with xor levels and occupancy bitmaps.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include <weft/scheduler/deadline.hpp>
+
+namespace weft {
+
+class TimerWheel;
+
+// One timer, linked into at most one wheel; lives wherever its owner puts it (often on a fiber's stack).
+// The owner disarms it before it dies.
+struct TimerEntry {
+    using Fire = void (*)(TimerEntry&) noexcept;
+
+    explicit TimerEntry(Fire fire) noexcept : fire(fire) {}
+    TimerEntry(const TimerEntry&) = delete;
+    TimerEntry& operator=(const TimerEntry&) = delete;
+
+    Fire fire;  // called with the entry already disarmed, so it may re-arm or destroy it
+    bool armed() const noexcept { return level != unlinked; }
+    Deadline deadline() const noexcept { return at; }
+
+  private:
+    friend class TimerWheel;
+    static constexpr std::uint8_t unlinked = 0xff;
+    static constexpr std::uint8_t expiring = 0xfe;
+
+    TimerEntry* previous = nullptr;
+    TimerEntry* next = nullptr;
+    Deadline at{};
+    std::uint64_t tick = 0;
+    std::uint8_t level = unlinked;
+    std::uint8_t slot = 0;
+};
+
+// Timers in ticks of 2^16 ns (about 65 us); a timer never fires early and at most one tick late by the wheel's doing.
+// Equal deadlines fire in the order of arming. Insertion, removal and expiry of one entry are O(1). Context: its owner's
+// thread. Never blocks, allocates or throws.
+class TimerWheel {
+  public:
+    static constexpr Duration tick{1 << 16};
+
+    explicit TimerWheel(TimePoint start) noexcept;
+    ~TimerWheel();
+    TimerWheel(const TimerWheel&) = delete;
+    TimerWheel& operator=(const TimerWheel&) = delete;
+
+    // Arms an unarmed entry; a deadline that has passed fires with the next expire().
+    void arm(TimerEntry& entry, Deadline at) noexcept;
+    // Unlinks an armed entry; does nothing to an unarmed one.
+    void disarm(TimerEntry& entry) noexcept;
+    // Fires everything due at `now`, in order of deadline; returns how many. Entries armed from a Fire for a time that
+    // has passed wait for the next call. A clock that steps back counts as standing still.
+    std::size_t expire(TimePoint now) noexcept;
+
+    // When expire() has something to do next: exact for the earliest timers, early (never late) for far ones; `never`
+    // when nothing is armed.
+    Deadline nextExpiry() const noexcept;
+    bool empty() const noexcept { return armed_ == 0; }
+    std::size_t size() const noexcept { return armed_; }
+
+  private:
+    static constexpr unsigned levels = 7;  // 64^7 ticks: about 9 years; later deadlines wait in the top level and cascade
+    static constexpr unsigned slotBits = 6;
+    static constexpr unsigned slots = 1u << slotBits;
+
+    struct Slot {
+        TimerEntry* first = nullptr;
+        TimerEntry* last = nullptr;
+    };
+    struct Expiration {
+        unsigned level;
+        unsigned slot;
+        std::uint64_t tick;
+    };
+
+    std::uint64_t tickAtOrAfter(Deadline at) const noexcept;
+    void place(TimerEntry& entry) noexcept;
+    void link(Slot& slot, TimerEntry& entry) noexcept;
+    void unlink(Slot& slot, TimerEntry& entry) noexcept;
+    bool nextExpiration(Expiration& next) const noexcept;
+    void process(const Expiration& slotDue) noexcept;
+    std::size_t countDue() const noexcept;
+
+    const TimePoint start_;
+    std::uint64_t elapsed_ = 0;  // ticks since start_ that expire() has worked through
+    std::size_t armed_ = 0;
+    std::array<std::uint64_t, levels> occupied_{};
+    std::array<std::array<Slot, slots>, levels> wheel_{};
+    Slot due_;  // entries whose tick has come, waiting for their Fire
+};
+
+}  // namespace weft

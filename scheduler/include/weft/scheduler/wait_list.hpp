@@ -1,0 +1,74 @@
+// WaitList: the fibers and threads that wait for a condition guarded by a mutex.
+#pragma once
+
+#include <mutex>
+
+#include <weft/scheduler/errors.hpp>
+#include <weft/scheduler/suspension.hpp>
+
+namespace weft {
+
+// The mutex is the owner's; nothing suspends while it is held. Nodes live on the waiters' stacks: no allocation.
+class WaitList {
+  public:
+    WaitList() = default;
+    WaitList(const WaitList&) = delete;
+    WaitList& operator=(const WaitList&) = delete;
+
+    // Waits until `ready()` (called under the lock) is true. Returns no error then; timedOut() when the deadline passed
+    // first; operationAborted() when the fiber's carrier shuts down. When it is true at once nothing blocks, wherever
+    // the caller is; otherwise throws BlockingOperationException naming `call` where nothing may block.
+    template <class Ready>
+    ErrorCode waitUntil(std::mutex& mutex, Deadline deadline, const char* call, Ready ready) {
+        std::unique_lock lock(mutex);
+        while (!ready()) {
+            Suspension wait(call);
+            Node node{wait.key()};
+            link(node);
+            lock.unlock();
+            const WakeReason why = wait.park(deadline);
+            lock.lock();
+            unlink(node);
+            if (why != WakeReason::resource && !ready()) return errorOf(why);
+        }
+        return {};
+    }
+
+    // Wakes every waiter. Context: any thread, holding the mutex.
+    void wakeAll() noexcept {
+        while (Node* node = first_) {
+            unlink(*node);
+            node->key.wake();
+        }
+    }
+
+  private:
+    struct Node {
+        explicit Node(WakeKey key) noexcept : key(key) {}
+        WakeKey key;
+        Node* previous = nullptr;
+        Node* next = nullptr;
+        bool linked = false;
+    };
+
+    void link(Node& node) noexcept {
+        node.previous = last_;
+        (last_ ? last_->next : first_) = &node;
+        last_ = &node;
+        node.linked = true;
+    }
+    void unlink(Node& node) noexcept {
+        if (!node.linked) return;
+        (node.previous ? node.previous->next : first_) = node.next;
+        (node.next ? node.next->previous : last_) = node.previous;
+        node.linked = false;
+    }
+    static ErrorCode errorOf(WakeReason why) noexcept {
+        return why == WakeReason::timeout ? timedOut() : operationAborted();
+    }
+
+    Node* first_ = nullptr;
+    Node* last_ = nullptr;
+};
+
+}  // namespace weft

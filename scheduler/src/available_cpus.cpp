@@ -1,0 +1,67 @@
+// How many CPUs this process may use: the affinity mask, cut by a cgroup quota (v2 or v1), so that a container with two
+// CPUs' worth of time on a large host does not get a carrier per host CPU (W12).
+#include <weft/scheduler/carrier_options.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include <sched.h>
+#include <unistd.h>
+
+namespace weft {
+
+namespace {
+
+unsigned cpusOfMask() noexcept {
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    if (::sched_getaffinity(0, sizeof mask, &mask) == 0) return static_cast<unsigned>(std::max(1, CPU_COUNT(&mask)));
+    return static_cast<unsigned>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));  // more than 1,024 CPUs
+}
+
+// CPUs' worth of time that one cgroup folder allows; infinity when it sets no quota.
+double quotaOf(const std::string& folder) {
+    double quota = 0;
+    double period = 0;
+    if (std::ifstream v2(folder + "/cpu.max"); v2 >> quota >> period && period > 0) return quota / period;
+    std::ifstream v1Quota(folder + "/cpu.cfs_quota_us");
+    std::ifstream v1Period(folder + "/cpu.cfs_period_us");
+    if (v1Quota >> quota && v1Period >> period && quota > 0 && period > 0) return quota / period;
+    return INFINITY;
+}
+
+// The tightest quota between this process's cgroup and the root of its hierarchy.
+double cgroupQuota() {
+    double least = INFINITY;
+    std::ifstream groups("/proc/self/cgroup");
+    for (std::string line; std::getline(groups, line);) {
+        const auto first = line.find(':');
+        const auto second = line.find(':', first + 1);
+        if (second == std::string::npos) continue;
+        const std::string controllers = line.substr(first + 1, second - first - 1);
+        if (!controllers.empty() && controllers.find("cpu") == std::string::npos) continue;
+        const std::string mount = controllers.empty() ? "/sys/fs/cgroup" : "/sys/fs/cgroup/" + controllers;
+        for (std::string path = line.substr(second + 1);; path.erase(path.rfind('/'))) {
+            least = std::min(least, quotaOf(mount + path));
+            if (path.empty() || path.rfind('/') == std::string::npos) break;
+        }
+    }
+    return least;
+}
+
+}  // namespace
+
+unsigned availableCpus() noexcept {
+    const unsigned mask = cpusOfMask();
+    try {
+        const double quota = cgroupQuota();
+        if (quota < mask) return static_cast<unsigned>(std::max(1.0, std::ceil(quota)));
+    } catch (...) {
+        // No memory to read files with: the mask is still right as an upper bound.
+    }
+    return mask;
+}
+
+}  // namespace weft

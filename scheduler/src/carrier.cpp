@@ -1,0 +1,151 @@
+#include <weft/scheduler/carrier.hpp>
+
+#include <cerrno>
+
+#include <weft/scheduler/carrier_group.hpp>
+#include <weft/scheduler/log.hpp>
+
+#include "current_carrier.hpp"
+#include "describe_error.hpp"
+#include "fiber_access.hpp"
+#include "futex.hpp"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+namespace weft {
+
+namespace {
+
+int makeWakeFd() {
+    const int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (fd < 0) throw SystemError(fromErrno(errno), "a carrier's eventfd");
+    return fd;
+}
+
+}  // namespace
+
+Carrier::Carrier(CarrierGroup& group, unsigned index)
+    : group_(group),
+      index_(index),
+      name_(group.options().name + std::to_string(index)),
+      wakeFd_(makeWakeFd()),
+      stacks_(group.stacks(), group.options().stackSize, group.options().cachedStacks),
+      timers_(Clock::steady().now()) {}
+
+Carrier::~Carrier() { ::close(wakeFd_); }
+
+Carrier* Carrier::current() noexcept { return detail::currentCarrier(); }
+
+void Carrier::writeWakeFd() noexcept {
+    const std::uint64_t one = 1;
+    // EAGAIN (the counter is full) still leaves the descriptor readable; there is no other failure.
+    [[maybe_unused]] const auto written = ::write(wakeFd_, &one, sizeof one);
+}
+
+namespace {
+
+void prepare(detail::Fiber& fiber) noexcept {
+    // The control block is the top of the stack: the frames begin below it.
+    detail::makeContext(fiber, fiber.stack.low + StackPool::guardSize, &fiber, &detail::fiberMain);
+    fiber.tsanFiber = fiber.stack.tsanFiber;
+}
+
+}  // namespace
+
+void Carrier::startPoller(detail::Fiber& fiber) {
+    prepare(fiber);
+    fiber.isPoller = true;
+    enqueue(fiber);
+}
+
+void Carrier::submit(detail::Fiber& fiber) {
+    prepare(fiber);
+    if (isCurrent() && !stopping_) {
+        queue_.push(fiber);
+        return;
+    }
+    if (!stopRequested() && queue_.submit(fiber)) return wakeIfParked();
+    const Stack stack = fiber.stack;
+    fiber.destroy(fiber);
+    giveStack(stack);
+    throw SystemError(operationAborted(), "spawn on carrier " + name_ + ", which is shutting down");
+}
+
+void Carrier::enqueue(Task& task) noexcept {
+    auto& fiber = static_cast<detail::Fiber&>(task);
+    const bool here = isCurrent();
+    if (fiber.isPoller) {
+        readyPoller_.store(&fiber, std::memory_order_seq_cst);  // [K1]
+    } else if (here) {
+        queue_.push(task);
+    } else if (!queue_.submit(task)) {
+        WEFT_ASSERT(false, "a fiber was woken after its carrier had ended");
+    }
+    if (!here) wakeIfParked();
+}
+
+void Carrier::wakeIfParked() noexcept {
+    switch (park_.wake()) {
+        case detail::SleepKind::none: break;
+        case detail::SleepKind::futex: detail::futexWake(park_.word()); break;
+        case detail::SleepKind::poller: poller_.wake(); break;
+    }
+}
+
+Stack Carrier::takeStack(std::size_t size) {
+    if (isCurrent() && (size == 0 || size == stacks_.stackSize())) return stacks_.take();
+    return group_.stacks().take(size == 0 ? group_.options().stackSize : size);
+}
+
+void Carrier::giveStack(const Stack& stack) noexcept {
+    detail::unpoisonStack(stack.low + StackPool::guardSize, stack.size - StackPool::guardSize);
+    if (isCurrent()) {
+        stacks_.give(stack);
+    } else {
+        group_.stacks().give(stack);
+    }
+}
+
+Future<void> Carrier::registerPinnedPoller(PinnedPoller::Wakeup wakeup, PinnedPoller::Body body,
+                                           std::string_view name) {
+    switch (poller_.claim()) {
+        case detail::PollerSlot::Claimed::yes: break;
+        case detail::PollerSlot::Claimed::taken:
+            throw std::logic_error("carrier " + name_ + " hosts a poller already; end it first, or use another carrier");
+        case detail::PollerSlot::Claimed::closed:
+            throw SystemError(operationAborted(), "registerPinnedPoller on carrier " + name_ + ", which is shutting down");
+    }
+    try {
+        Future<void> termination = poller_.fill(std::move(wakeup));
+        auto& frame = makeFrame(
+            [this, body = std::move(body)]() mutable {
+                PinnedPoller poller(*this);
+                try {
+                    body(poller);
+                } catch (...) {
+                    poller_.setError(std::current_exception());
+                    log(LogLevel::error, "the poller of carrier " + name_ + " ended with: " +
+                                             detail::describe(std::current_exception()));
+                }
+            },
+            SpawnOptions{.name = name, .stealable = Stealable::never}, false);
+        startPoller(frame);
+        return termination;
+    } catch (...) {
+        poller_.unclaim();
+        throw;
+    }
+}
+
+std::uint64_t FiberAccess::takeId(Carrier& home) noexcept {
+    constexpr std::uint64_t block = 1024;  // taken at once, so that a local spawn needs no RMW
+    if (!home.isCurrent()) return CarrierGroup::takeFiberIds(1);
+    if (home.nextFiberId_ == home.lastFiberId_) {
+        home.nextFiberId_ = CarrierGroup::takeFiberIds(block);
+        home.lastFiberId_ = home.nextFiberId_ + block;
+    }
+    return home.nextFiberId_++;
+}
+
+}  // namespace weft

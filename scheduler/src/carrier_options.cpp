@@ -1,0 +1,115 @@
+#include <weft/scheduler/carrier_options.hpp>
+
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+
+#include <weft/scheduler/errors.hpp>
+
+namespace weft {
+
+namespace {
+
+using std::chrono::microseconds;
+
+[[noreturn]] void refuse(const std::string& what, const std::string& value, const std::string& accepted) {
+    throw ConfigurationError(what + " is '" + value + "'; accepted: " + accepted);
+}
+
+struct Range {
+    long long least;
+    long long most;
+    std::string text() const { return "a whole number from " + std::to_string(least) + " to " + std::to_string(most); }
+};
+
+long long checked(const std::string& what, long long value, Range range) {
+    if (value < range.least || value > range.most) refuse(what, std::to_string(value), range.text());
+    return value;
+}
+
+// The value of an environment variable; an empty one counts as unset.
+std::optional<std::string> environment(const char* variable) {
+    const char* value = std::getenv(variable);
+    if (value == nullptr || *value == '\0') return std::nullopt;
+    return value;
+}
+
+long long parsed(const std::string& variable, const std::string& text, Range range) {
+    long long value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size()) refuse(variable, text, range.text());
+    if (value < range.least || value > range.most) refuse(variable, text, range.text());
+    return value;
+}
+
+// Option, then variable, then default.
+template <class T, class Convert>
+long long number(const std::string& option, const std::optional<T>& given, const char* variable, Range range,
+                 long long otherwise, Convert convert) {
+    if (given) return checked(option, static_cast<long long>(convert(*given)), range);
+    if (const auto text = environment(variable)) return parsed(variable, *text, range);
+    return otherwise;
+}
+
+constexpr auto count = [](microseconds time) { return time.count(); };
+constexpr auto same = [](auto value) { return value; };
+
+void refuseWorkStealing(const CarrierOptions& options) {
+    std::string source = "workStealing";
+    bool wanted = options.workStealing.value_or(false);
+    if (!options.workStealing) {
+        if (const auto text = environment("WEFT_WORK_STEALING")) {
+            source = "WEFT_WORK_STEALING";
+            if (*text != "true" && *text != "false") refuse(source, *text, "true, false");
+            wanted = *text == "true";
+        }
+    }
+    if (wanted) refuse(source, "true", "false (work stealing is not yet supported)");
+}
+
+void refuseStealScope(const CarrierOptions& options) {
+    if (options.stealScope) {
+        refuse("stealScope", *options.stealScope == StealScope::global ? "global" : "cluster",
+               "leaving it unset (work stealing is not yet supported)");
+    }
+    if (const auto text = environment("WEFT_STEAL_SCOPE")) {
+        refuse("WEFT_STEAL_SCOPE", *text, "leaving it unset (work stealing is not yet supported)");
+    }
+}
+
+void refuseTopology(const CarrierOptions& options) {
+    const std::string source = options.topology ? "topology" : "WEFT_TOPOLOGY";
+    const auto value = options.topology ? options.topology : environment("WEFT_TOPOLOGY");
+    if (value && *value != "none") refuse(source, *value, "none ('linux' is not yet supported)");
+}
+
+std::string checkedName(const std::string& name) {
+    // <name><index> must fit the 15 characters that Linux keeps of a thread's name.
+    if (name.empty() || name.size() > 8) refuse("name", name, "1 to 8 characters");
+    return name;
+}
+
+}  // namespace
+
+ResolvedCarrierOptions resolve(const CarrierOptions& options) {
+    refuseWorkStealing(options);
+    refuseStealScope(options);
+    refuseTopology(options);
+    ResolvedCarrierOptions resolved;
+    resolved.name = checkedName(options.name);
+    resolved.carriers = static_cast<unsigned>(
+        number("carriers", options.carriers, "WEFT_CARRIERS", {1, 1024}, availableCpus(), same));
+    resolved.yieldBudget =
+        microseconds(number("yieldBudget (us)", options.yieldBudget, "WEFT_YIELD_US", {1, 1'000'000}, 50, count));
+    resolved.idleSpin =
+        microseconds(number("idleSpin (us)", options.idleSpin, "WEFT_IDLE_SPIN_US", {0, 1'000'000}, 0, count));
+    resolved.stackSize = static_cast<std::size_t>(
+        checked("stackSize (bytes)", static_cast<long long>(options.stackSize),
+                {static_cast<long long>(StackPool::minimumSize), static_cast<long long>(StackPool::maximumSize)}));
+    resolved.cachedStacks = static_cast<std::size_t>(
+        checked("cachedStacks", static_cast<long long>(options.cachedStacks), {1, 1'000'000}));
+    resolved.stackGuard = options.stackGuard;
+    return resolved;
+}
+
+}  // namespace weft

@@ -1,0 +1,136 @@
+// How a carrier runs its fibers and gives its poller its turn.
+#include <weft/scheduler/carrier.hpp>
+
+#include <algorithm>
+
+#include <weft/scheduler/carrier_group.hpp>
+#include <weft/scheduler/non_suspending_scope.hpp>
+
+#include "current_carrier.hpp"
+#include "fiber_access.hpp"
+
+namespace weft {
+
+// Runs fibers until none is runnable or the budget has passed; at least one if any is. Looks at the clock only every
+// few fibers, more often when they run long.
+unsigned Carrier::drain() noexcept {
+    queue_.takeSubmitted();
+    counters_.queueDepth.set(queue_.depth());
+    Task* task = queue_.pop();
+    if (task == nullptr) return 0;
+
+    const Duration budget = group_.options().yieldBudget;
+    TimePoint lastLook = Clock::steady().now();
+    const Deadline end = lastLook + budget;
+    unsigned ran = 0;
+    unsigned untilLook = clockInterval_;
+    for (; task != nullptr; task = queue_.pop()) {
+        runFiber(static_cast<detail::Fiber&>(*task));
+        ++ran;
+        if (--untilLook > 0) continue;
+        const TimePoint now = Clock::steady().now();
+        if (now - lastLook > budget / 4) {
+            clockInterval_ = std::max(1u, clockInterval_ / 2);
+        } else if (clockInterval_ < 64) {
+            clockInterval_ *= 2;
+        }
+        if (now >= end) break;
+        lastLook = now;
+        untilLook = clockInterval_;
+    }
+    return ran;
+}
+
+void Carrier::runFiber(detail::Fiber& fiber) noexcept {
+    if (!fiber.started) {
+        fiber.started = true;
+        fibers_.add(fiber);
+        counters_.spawned.add();
+    }
+    fiber.running = this;
+    currentFiber_ = &fiber;
+    counters_.run.add();
+    detail::switchContext(threadContext_, fiber, *threadExceptions_);
+    currentFiber_ = nullptr;
+    afterSwitch(fiber);
+}
+
+// The fiber's context has been saved: do what it asked for.
+void Carrier::afterSwitch(detail::Fiber& fiber) noexcept {
+    switch (fiber.switchReason) {
+        case detail::SwitchReason::yielded: enqueue(fiber); break;
+        case detail::SwitchReason::parking:
+            if (!fiber.park.commit(fiber.parkEpoch)) enqueue(fiber);
+            break;
+        case detail::SwitchReason::ended:
+            fibers_.remove(fiber);
+            counters_.finished.add();
+            const bool wasPoller = fiber.isPoller;
+            detail::completeFiber(fiber);
+            if (wasPoller) {
+                leaveSleep();  // a body that threw while parked
+                poller_.release();
+            }
+            break;
+    }
+}
+
+// Gives the poller one slice if it is runnable. It may have gone to sleep in its body: it comes back, or it was
+// descheduled between tryParkPoller() and the blocking call, and then nobody sleeps: take PARKED back.
+bool Carrier::runPoller() noexcept {
+    detail::Fiber* poller = readyPoller_.load(std::memory_order_acquire);
+    if (poller == nullptr) return false;
+    readyPoller_.store(nullptr, std::memory_order_relaxed);  // only its own wake or yield fills it again
+    runFiber(*poller);
+    leaveSleep();
+    return true;
+}
+
+void Carrier::fireTimers() noexcept {
+    if (timers_.empty()) return;
+    counters_.timersFired.add(timers_.expire(Clock::steady().now()));
+}
+
+void Carrier::switchOut(detail::Fiber& fiber, detail::SwitchReason reason) noexcept {
+    fiber.switchReason = reason;
+    detail::switchContext(fiber, threadContext_, *threadExceptions_);
+}
+
+void FiberAccess::yield(Carrier& carrier) noexcept {
+    carrier.switchOut(*carrier.currentFiber_, detail::SwitchReason::yielded);
+}
+
+NonSuspendingScope::NonSuspendingScope() noexcept : NonSuspendingScope(Carrier::current()) {}
+
+NonSuspendingScope::NonSuspendingScope(Carrier* carrier) noexcept : carrier_(carrier) {
+    if (carrier_) ++carrier_->nonSuspendingDepth_;
+}
+
+NonSuspendingScope::~NonSuspendingScope() {
+    if (carrier_) --carrier_->nonSuspendingDepth_;
+}
+
+bool NonSuspendingScope::active() noexcept {
+    Carrier* carrier = Carrier::current();
+    return carrier != nullptr && carrier->nonSuspendingDepth_ != 0;
+}
+
+namespace detail {
+
+// The first frame of a fiber above the trampoline.
+void fiberMain(FiberContext& self) noexcept {
+    auto& fiber = static_cast<Fiber&>(self);
+    fiber.run(fiber);
+    // The fiber may have come to another carrier meanwhile: leave to the one that runs it now.
+    FiberAccess::leave(fiber);
+}
+
+}  // namespace detail
+
+void FiberAccess::leave(detail::Fiber& fiber) noexcept {
+    Carrier& carrier = *fiber.running;
+    fiber.switchReason = detail::SwitchReason::ended;
+    detail::leaveContext(fiber, carrier.threadContext_, *carrier.threadExceptions_);
+}
+
+}  // namespace weft

@@ -1,0 +1,84 @@
+// A carrier's life: its thread, its loop, its end.
+#include <weft/scheduler/carrier.hpp>
+
+#include <weft/scheduler/carrier_group.hpp>
+#include <weft/scheduler/log.hpp>
+
+#include "current_carrier.hpp"
+#include "stack_overflow.hpp"
+
+#include <pthread.h>
+
+namespace weft {
+
+void Carrier::start() {
+    thread_ = std::thread([this] { threadMain(); });
+}
+
+void Carrier::requestStop() noexcept {
+    stopRequested_.store(true, std::memory_order_seq_cst);  // [K1]: a store suffices, wake() looks with a seq_cst load
+    wakeIfParked();
+}
+
+void Carrier::join() noexcept {
+    if (thread_.joinable()) thread_.join();
+}
+
+void Carrier::threadMain() noexcept {
+    ::pthread_setname_np(::pthread_self(), name_.c_str());
+    detail::setCurrentCarrier(this);
+    detail::adoptThreadContext(threadContext_);
+    threadExceptions_ = &detail::threadExceptionGlobals();
+    {
+        const StackOverflowReporter reporter;
+        while (!finished()) turn();
+        locals_.clear();
+    }
+    detail::setCurrentCarrier(nullptr);
+    ended_.store(true, std::memory_order_release);
+    group_.carrierEnded();
+}
+
+// Timers, fibers, poller; sleep when there was nothing to do.
+void Carrier::turn() noexcept {
+    fireTimers();
+    const bool ranFibers = drain() > 0;
+    const bool ranPoller = runPoller();
+    if (!ranFibers && !ranPoller) parkInFutex();
+}
+
+// Acts on a stop request, and says when nothing is left: no fiber, no poller, and an in-tray that takes no more.
+bool Carrier::finished() noexcept {
+    if (!stopRequested()) return false;
+    if (!stopping_) {
+        stopping_ = true;
+        abortParkedFibers();
+    }
+    if (stragglersWanted_.exchange(false, std::memory_order_acquire)) nameStragglers();
+    return fibers_.empty() && poller_.closeIfFree() && queue_.closeIfEmpty();
+}
+
+// Ends every wait with WakeReason::shutdown; waits that begin later end at once (Suspension::park).
+void Carrier::abortParkedFibers() noexcept {
+    fibers_.forEach([](detail::Fiber& fiber) {
+        const auto epoch = fiber.park.parkedEpoch();
+        if (epoch != 0) WakeKey(fiber, epoch, WakeReason::shutdown).wake();
+    });
+}
+
+// Any thread: the carrier itself names its fibers, when it next has a turn.
+void Carrier::requestStragglers() noexcept {
+    if (ended_.load(std::memory_order_acquire)) return;
+    log(LogLevel::warning, "carrier " + name_ + " has not ended yet; a fiber that never suspends cannot be named");
+    stragglersWanted_.store(true, std::memory_order_seq_cst);
+    wakeIfParked();
+}
+
+void Carrier::nameStragglers() noexcept {
+    fibers_.forEach([this](detail::Fiber& fiber) {
+        log(LogLevel::warning, std::string(fiber.isPoller ? "poller '" : "fiber '") + fiber.name() + "' of carrier " +
+                                   name_ + " ignores the shutdown");
+    });
+}
+
+}  // namespace weft

@@ -1,0 +1,243 @@
+#include <weft/scheduler/event_loop.hpp>
+
+#include <weft/scheduler/carrier.hpp>
+#include <weft/scheduler/carrier_group.hpp>
+#include <weft/scheduler/log.hpp>
+#include <weft/scheduler/non_suspending_scope.hpp>
+#include <weft/scheduler/pinned_poller.hpp>
+
+#include "describe_error.hpp"
+#include "fiber_access.hpp"
+#include "scheduled_entry.hpp"
+
+namespace weft {
+
+namespace {
+
+constexpr unsigned tasksPerLook = 8;  // tasks between two looks at the clock
+
+thread_local EventLoop* dispatching = nullptr;
+
+[[gnu::noinline]] EventLoop* exchangeDispatching(EventLoop* loop) noexcept {
+    asm volatile("" ::: "memory");
+    return std::exchange(dispatching, loop);
+}
+
+// While one lives, the loop's dispatch runs on this thread: nothing may suspend.
+class Dispatch {
+  public:
+    explicit Dispatch(EventLoop& loop) noexcept : scope_(loop.carrier()), outer_(exchangeDispatching(&loop)) {}
+    ~Dispatch() { exchangeDispatching(outer_); }
+    Dispatch(const Dispatch&) = delete;
+    Dispatch& operator=(const Dispatch&) = delete;
+
+  private:
+    NonSuspendingScope scope_;
+    EventLoop* outer_;
+};
+
+}  // namespace
+
+EventLoop::EventLoop(Carrier& carrier, std::unique_ptr<IoHandler> io, Options options)
+    : carrier_(&carrier), clock_(Clock::steady()), options_(options), io_(std::move(io)) {}
+
+EventLoop::EventLoop(Carrier& carrier, std::unique_ptr<IoHandler> io)
+    : EventLoop(carrier, std::move(io), Options{.idleSpin = carrier.group().options().idleSpin}) {}
+
+EventLoop::EventLoop(Clock& clock)
+    : carrier_(nullptr),
+      clock_(clock),
+      options_(),
+      ownTimers_(std::make_unique<TimerWheel>(clock.now())),
+      owner_(std::this_thread::get_id()) {}
+
+EventLoop::~EventLoop() { cancelScheduled(); }
+
+Future<void> EventLoop::start() {
+    return carrier_->registerPinnedPoller([this] { io_->wakeup(); }, [this](PinnedPoller& poller) { run(poller); },
+                                          "event-loop");
+}
+
+void EventLoop::stop() noexcept {
+    stopRequested_.store(true, std::memory_order_seq_cst);  // [K1]; re-checked before every sleep (hasRemoteWork)
+    if (carrier_ != nullptr && !carrier_->isCurrent()) carrier_->wakeIfParked();
+}
+
+void EventLoop::run(PinnedPoller& poller) {
+    carrier_->eventLoop_ = this;
+    try {
+        io_->open(*carrier_);
+    } catch (...) {
+        carrier_->eventLoop_ = nullptr;
+        close();
+        throw;
+    }
+    while (!stopping() && !poller.stopRequested()) turn(poller);
+    closeHandler(poller);
+    carrier_->eventLoop_ = nullptr;
+}
+
+// One turn: flush point, I/O, due timers, tasks; then the carrier's fibers have theirs. It sleeps in poll() only if
+// nothing is left to do, which the guard makes sure of once more.
+void EventLoop::turn(PinnedPoller& poller) {
+    PollResult polled;
+    std::size_t tasks = 0;
+    {
+        const Dispatch dispatch(*this);
+        runFlushPoint();
+        PollGuard guard(*carrier_, this);
+        polled = io_->poll(maySleep() ? &guard : nullptr, carrier_->parkDeadline(), {options_.ioBudget, options_.ioEvents});
+        carrier_->counters_.ioCycles.add();
+        carrier_->counters_.ioEvents.add(polled.events);
+        carrier_->fireTimers();
+        tasks = runSomeTasks(options_.taskBudget);
+    }
+    moreToPoll_ = polled.more;
+    noteIdleness(polled.events > 0 || polled.more || tasks > 0);
+    if (poller.maybeYield(polled.events > 0 || tasks > 0)) noteIdleness(true);
+}
+
+bool EventLoop::maySleep() const noexcept {
+    return tasks_.empty() && firstListener_ == nullptr && !moreToPoll_ && !spinning();
+}
+
+// With an idleSpin the loop polls without blocking for that long after the last work.
+void EventLoop::noteIdleness(bool worked) noexcept {
+    if (options_.idleSpin > Duration::zero() && worked) spinUntil_ = clock_.now() + options_.idleSpin;
+}
+
+bool EventLoop::spinning() const noexcept {
+    return options_.idleSpin > Duration::zero() && clock_.now() < spinUntil_;
+}
+
+// Lets the handler close its channels and the tasks that this makes run, then refuses further tasks.
+void EventLoop::closeHandler(PinnedPoller& poller) {
+    endSeen_ = true;
+    {
+        const Dispatch dispatch(*this);
+        io_->prepareToClose();
+    }
+    do turn(poller);
+    while (!io_->closable() || !tasks_.empty() || firstListener_ != nullptr || !inbox_.closeIfEmpty());
+    close();
+    const Dispatch dispatch(*this);
+    io_->close();
+}
+
+void EventLoop::close() noexcept {
+    closed_ = true;
+    cancelScheduled();
+    inbox_.close([](Task&&) {});
+}
+
+bool EventLoop::inEventLoop() const noexcept {
+    if (carrier_ == nullptr) return std::this_thread::get_id() == owner_;
+    if (Carrier::current() != carrier_) return false;
+    const detail::Fiber* fiber = FiberAccess::currentFiber(*carrier_);
+    return fiber == nullptr || fiber->homeCarrier == carrier_;
+}
+
+void EventLoop::execute(Task task) {
+    if (!enqueueTask(std::move(task)) || carrier_ == nullptr) return;
+    carrier_->wakeIfParked();
+}
+
+void EventLoop::executeLazily(Task task) { enqueueTask(std::move(task)); }
+
+// True when the loop must be told of it.
+bool EventLoop::enqueueTask(Task task) {
+    if (inEventLoop()) {
+        if (closed_) throw SystemError(operationAborted(), "EventLoop::execute on a loop that has ended");
+        tasks_.push(std::move(task));
+        return false;
+    }
+    if (!inbox_.push(std::move(task))) {
+        throw SystemError(operationAborted(), "EventLoop::execute on a loop that has ended");
+    }
+    return true;
+}
+
+// Runs tasks until none is left or the budget has passed; at least one.
+std::size_t EventLoop::runSomeTasks(Duration budget) {
+    inbox_.takeAll([this](Task&& task) { tasks_.push(std::move(task)); });
+    if (tasks_.empty()) return 0;
+    const Deadline end = budget == Duration::max() ? never : clock_.now() + budget;
+    std::size_t ran = 0;
+    while (!tasks_.empty()) {
+        Task task = tasks_.pop();
+        runTask(task);
+        if (++ran % tasksPerLook == 0 && end != never && clock_.now() >= end) break;
+    }
+    return ran;
+}
+
+void EventLoop::runTask(Task& task) noexcept {
+    try {
+        task();
+    } catch (...) {
+        log(LogLevel::error, "a task of an event loop threw: " + detail::describe(std::current_exception()));
+    }
+}
+
+std::size_t EventLoop::runTasks() {
+    const Dispatch dispatch(*this);
+    std::size_t ran = 0;
+    for (;;) {
+        timers().expire(clock_.now());
+        const std::size_t now = runSomeTasks(Duration::max());
+        const bool flushed = firstListener_ != nullptr;
+        runFlushPoint();
+        if (now == 0 && !flushed) return ran;
+        ran += now;
+    }
+}
+
+bool EventLoop::hasTasks() const noexcept { return !tasks_.empty() || !inbox_.empty(); }
+
+void EventLoop::requestFlushPoint(FlushPointListener& listener) noexcept {
+    if (listener.awaitsFlushPoint_) return;
+    listener.awaitsFlushPoint_ = true;
+    listener.nextListener_ = nullptr;
+    *lastListener_ = &listener;
+    lastListener_ = &listener.nextListener_;
+}
+
+void EventLoop::withdrawFlushPoint(FlushPointListener& listener) noexcept {
+    if (!listener.awaitsFlushPoint_) return;
+    FlushPointListener** link = &firstListener_;
+    while (*link != &listener) link = &(*link)->nextListener_;
+    *link = listener.nextListener_;
+    if (lastListener_ == &listener.nextListener_) lastListener_ = link;
+    listener.awaitsFlushPoint_ = false;
+}
+
+// Those that ask again meanwhile wait for the next flush point, or a chain of them could hold the loop here for ever.
+void EventLoop::runFlushPoint() noexcept {
+    FlushPointListener* const last = firstListener_ == nullptr ? nullptr : lastOf(firstListener_);
+    while (firstListener_ != nullptr) {
+        FlushPointListener& listener = *firstListener_;
+        const bool isLast = &listener == last;
+        withdrawFlushPoint(listener);
+        listener.onFlushPoint();
+        if (isLast) return;
+    }
+}
+
+FlushPointListener* EventLoop::lastOf(FlushPointListener* listener) noexcept {
+    while (listener->nextListener_ != nullptr) listener = listener->nextListener_;
+    return listener;
+}
+
+TimerWheel& EventLoop::timers() noexcept { return carrier_ ? carrier_->timers() : *ownTimers_; }
+
+LocalStore& EventLoop::locals() noexcept { return carrier_ ? carrier_->locals_ : ownLocals_; }
+
+EventLoop* EventLoop::current() noexcept {
+    EventLoop* loop = exchangeDispatching(nullptr);
+    exchangeDispatching(loop);
+    return loop;
+}
+
+EventLoop* EventLoop::of(Carrier& carrier) noexcept { return carrier.eventLoop_; }
+
+}  // namespace weft

@@ -1,0 +1,72 @@
+#include <weft/scheduler/detail/fiber.hpp>
+
+#include <algorithm>
+#include <string>
+
+#include <weft/scheduler/carrier.hpp>
+#include <weft/scheduler/carrier_group.hpp>
+#include <weft/scheduler/join_handle.hpp>
+#include <weft/scheduler/log.hpp>
+#include <weft/scheduler/suspension.hpp>
+#include <weft/scheduler/this_fiber.hpp>
+
+#include "describe_error.hpp"
+#include "fiber_access.hpp"
+
+namespace weft::detail {
+
+Fiber::Fiber(Carrier& home, Stack itsStack, const SpawnOptions& options, bool joinable) noexcept
+    : Task(home), homeCarrier(&home), stack(itsStack), id(FiberAccess::takeId(home)), stealable(options.stealable) {
+    const std::size_t length = std::min(options.name.size(), nameLimit - 1);
+    std::copy_n(options.name.data(), length, nameBytes);
+    nameBytes[length] = '\0';
+    state.initialize(joinable);
+}
+
+std::string Fiber::name() const { return nameBytes[0] ? std::string(nameBytes) : "fiber-" + std::to_string(id); }
+
+void completeFiber(Fiber& fiber) noexcept {
+    switch (fiber.state.markComplete()) {
+        case CompletionDuty::dropResult: fiber.dropResult(fiber); break;
+        case CompletionDuty::wakeJoiner:
+            fiber.joiner.wake();
+            fiber.joinerTold.store(true, std::memory_order_release);  // [J4] the joiner's key is not touched any more
+            break;
+        case CompletionDuty::none: break;
+    }
+    if (fiber.state.release()) freeFiber(fiber);
+}
+
+void freeFiber(Fiber& fiber) noexcept {
+    Carrier& home = *fiber.homeCarrier;
+    const Stack stack = fiber.stack;
+    fiber.destroy(fiber);
+    FiberAccess::giveStack(home, stack);
+}
+
+void reportUnobserved(const Fiber& fiber, std::exception_ptr error) noexcept {
+    log(LogLevel::error, "fiber '" + fiber.name() + "' ended with an exception that nobody joined: " + describe(error));
+}
+
+void JoinHandleBase::detach() noexcept {
+    if (!fiber_) return;
+    Fiber& fiber = *std::exchange(fiber_, nullptr);
+    if (fiber.state.dropInterest() == HandleDuty::dropResult) fiber.dropResult(fiber);
+    if (fiber.state.release()) freeFiber(fiber);
+}
+
+ErrorCode JoinHandleBase::wait(Deadline deadline) {
+    WEFT_ASSERT(fiber_ != nullptr, "join on an empty handle");
+    if (fiber_->state.isComplete()) return {};
+    Suspension waiting("JoinHandle::join");
+    fiber_->joiner = waiting.key();
+    if (!fiber_->state.setJoinWaiter()) return {};
+    const WakeReason why = waiting.park(deadline);
+    if (why == WakeReason::resource) return {};
+    if (fiber_->state.unsetJoinWaiter()) return why == WakeReason::timeout ? timedOut() : operationAborted();
+    // It ended all the same. The completer may still be about to use the key, which names a wait that is over.
+    while (!fiber_->joinerTold.load(std::memory_order_acquire)) std::this_thread::yield();  // [J4]
+    return {};
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,35 @@
+#include <weft/scheduler/log.hpp>
+
+#include <atomic>
+#include <cstdio>
+
+namespace weft {
+
+namespace {
+
+const char* nameOf(LogLevel level) noexcept {
+    switch (level) {
+        case LogLevel::debug: return "debug";
+        case LogLevel::info: return "info";
+        case LogLevel::warning: return "warning";
+        case LogLevel::error: break;
+    }
+    return "error";
+}
+
+void toStderr(LogLevel level, std::string_view message) noexcept {
+    if (level < LogLevel::warning) return;
+    std::fprintf(stderr, "weft: %s: %.*s\n", nameOf(level), static_cast<int>(message.size()), message.data());
+}
+
+std::atomic<LogSink> sink{&toStderr};
+
+}  // namespace
+
+void setLogSink(LogSink newSink) noexcept {
+    sink.store(newSink != nullptr ? newSink : &toStderr, std::memory_order_release);
+}
+
+void log(LogLevel level, std::string_view message) noexcept { sink.load(std::memory_order_acquire)(level, message); }
+
+}  // namespace weft

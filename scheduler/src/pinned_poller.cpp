@@ -1,0 +1,69 @@
+#include <weft/scheduler/pinned_poller.hpp>
+
+#include <thread>
+
+#include <weft/scheduler/assert.hpp>
+#include <weft/scheduler/carrier.hpp>
+
+#include "fiber_access.hpp"
+
+namespace weft {
+
+namespace {
+
+void assertOwnBody([[maybe_unused]] Carrier& carrier) noexcept {
+    WEFT_ASSERT(Carrier::current() == &carrier && FiberAccess::currentFiber(carrier) != nullptr &&
+                    FiberAccess::currentFiber(carrier)->isPoller,
+                "a PinnedPoller may be used by its own body only");
+}
+
+}  // namespace
+
+bool PinnedPoller::tryParkPoller() noexcept {
+    assertOwnBody(carrier_);
+    if (!carrier_.advertiseSleep(detail::SleepKind::poller)) return false;
+    carrier_.noteParkedInPoller();
+    return true;
+}
+
+bool PinnedPoller::canParkPoller() const noexcept {
+    assertOwnBody(carrier_);
+    return carrier_.advertised_ && carrier_.park_.current() == detail::SleepKind::poller && !carrier_.hasWork();
+}
+
+void PinnedPoller::unpark() noexcept {
+    assertOwnBody(carrier_);
+    carrier_.leaveSleep();
+    carrier_.diagnoseOversleep();
+}
+
+bool PinnedPoller::maybeYield(bool) {
+    assertOwnBody(carrier_);
+    if (carrier_.nonSuspendingDepth_ != 0) throw BlockingOperationException("PinnedPoller::maybeYield");
+    carrier_.fireTimers();
+    if (!carrier_.hasWork()) return false;
+    FiberAccess::yield(carrier_);
+    return true;
+}
+
+Deadline PinnedPoller::parkDeadline() const noexcept { return carrier_.parkDeadline(); }
+
+bool PinnedPoller::stopRequested() const noexcept { return carrier_.stopRequested(); }
+
+namespace detail {
+
+void PollerSlot::release() noexcept {
+    // A waker that ended a sleep may still be inside the callback: it is short, so wait for it here. [R2]
+    while (delivered_.load(std::memory_order_acquire) != received_) std::this_thread::yield();
+    Promise<void> termination = std::move(*termination_);
+    std::exception_ptr error = std::move(error_);
+    unclaim();
+    if (error) {
+        termination.setError(std::move(error));
+    } else {
+        termination.setValue();
+    }
+}
+
+}  // namespace detail
+}  // namespace weft

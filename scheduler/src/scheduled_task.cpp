@@ -1,0 +1,125 @@
+// Timed tasks of an event loop: arming, firing, repeating, cancelling.
+#include <weft/scheduler/scheduled_task.hpp>
+
+#include <weft/scheduler/carrier.hpp>
+#include <weft/scheduler/errors.hpp>
+
+#include "scheduled_entry.hpp"
+
+namespace weft {
+
+using detail::ScheduledEntry;
+using State = ScheduledEntry::State;
+
+ScheduledTask EventLoop::schedule(Task task, Duration delay) {
+    return scheduleTask(std::move(task), delay, Duration::zero(), false);
+}
+
+ScheduledTask EventLoop::scheduleAtFixedRate(Task task, Duration initialDelay, Duration period) {
+    if (period <= Duration::zero()) throw std::invalid_argument("EventLoop::scheduleAtFixedRate: the period must be positive");
+    return scheduleTask(std::move(task), initialDelay, period, true);
+}
+
+ScheduledTask EventLoop::scheduleWithFixedDelay(Task task, Duration initialDelay, Duration delay) {
+    if (delay <= Duration::zero()) throw std::invalid_argument("EventLoop::scheduleWithFixedDelay: the delay must be positive");
+    return scheduleTask(std::move(task), initialDelay, delay, false);
+}
+
+ScheduledTask EventLoop::scheduleTask(Task task, Duration delay, Duration period, bool fixedRate) {
+    auto entry = std::make_shared<ScheduledEntry>(*this, std::move(task), period, fixedRate);
+    const TimePoint now = clock_.now();
+    entry->due = delay >= never - now ? never : now + std::max(delay, Duration::zero());
+    if (inEventLoop()) {
+        if (closed_) throw SystemError(operationAborted(), "EventLoop::schedule on a loop that has ended");
+        armScheduled(entry);
+    } else {
+        execute([this, entry] { armScheduled(entry); });
+    }
+    return ScheduledTask(std::move(entry));
+}
+
+void EventLoop::armScheduled(const std::shared_ptr<ScheduledEntry>& entry) {
+    if (closed_ || entry->state.load(std::memory_order_acquire) != State::waiting) return;
+    entry->self = entry;
+    entry->nextArmed = firstArmed_;
+    if (firstArmed_) firstArmed_->previousArmed = entry.get();
+    firstArmed_ = entry.get();
+    timers().arm(*entry, entry->due);
+}
+
+std::shared_ptr<ScheduledEntry> EventLoop::disarmScheduled(ScheduledEntry& entry) noexcept {
+    if (!entry.self) return nullptr;
+    timers().disarm(entry);
+    (entry.previousArmed ? entry.previousArmed->nextArmed : firstArmed_) = entry.nextArmed;
+    if (entry.nextArmed) entry.nextArmed->previousArmed = entry.previousArmed;
+    entry.previousArmed = entry.nextArmed = nullptr;
+    return std::move(entry.self);
+}
+
+void EventLoop::cancelScheduled() noexcept {
+    while (firstArmed_ != nullptr) {
+        firstArmed_->state.store(State::cancelled, std::memory_order_release);
+        disarmScheduled(*firstArmed_);
+    }
+}
+
+// The timer is due: the task runs as a loop task, in the order of deadlines (L-2).
+void ScheduledEntry::fired(TimerEntry& timer) noexcept {
+    auto& entry = static_cast<ScheduledEntry&>(timer);
+    EventLoop& loop = *entry.loop;
+    loop.tasks_.push([&loop, self = loop.disarmScheduled(entry)] { loop.runScheduled(self); });
+}
+
+void EventLoop::runScheduled(const std::shared_ptr<ScheduledEntry>& entry) {
+    State expected = State::waiting;
+    if (!entry->state.compare_exchange_strong(expected, State::running, std::memory_order_acq_rel)) return;
+    try {
+        entry->task();
+    } catch (...) {
+        entry->state.store(State::ended, std::memory_order_release);
+        throw;  // reported as a task's error; a periodic task ends by it
+    }
+    if (entry->period == Duration::zero()) {
+        entry->state.store(State::ended, std::memory_order_release);
+        entry->task.reset();
+        return;
+    }
+    expected = State::running;  // unless it has been cancelled meanwhile
+    if (!entry->state.compare_exchange_strong(expected, State::waiting, std::memory_order_acq_rel)) return;
+    entry->due = (entry->fixedRate ? entry->due : clock_.now()) + entry->period;
+    armScheduled(entry);
+}
+
+bool ScheduledTask::cancel() noexcept {
+    if (!entry_) return false;
+    State seen = entry_->state.load(std::memory_order_acquire);
+    do {
+        if (seen == State::cancelled || seen == State::ended) return false;
+        if (seen == State::running && entry_->period == Duration::zero()) return false;
+    } while (!entry_->state.compare_exchange_weak(seen, State::cancelled, std::memory_order_acq_rel,
+                                                  std::memory_order_acquire));
+    EventLoop::forget(entry_);
+    return true;
+}
+
+// Unlinks a cancelled entry from the wheel: at once in the loop, else by a task. A loop that has ended has done it.
+void EventLoop::forget(const std::shared_ptr<ScheduledEntry>& entry) noexcept {
+    EventLoop& loop = *entry->loop;
+    if (loop.inEventLoop()) {
+        loop.disarmScheduled(*entry);
+        return;
+    }
+    try {
+        loop.executeLazily([&loop, entry] { loop.disarmScheduled(*entry); });
+    } catch (...) {
+        // No memory, or the loop has ended: the entry is cancelled all the same and goes when its time comes.
+    }
+}
+
+bool ScheduledTask::done() const noexcept {
+    if (!entry_) return true;
+    const State state = entry_->state.load(std::memory_order_acquire);
+    return state == State::cancelled || state == State::ended;
+}
+
+}  // namespace weft

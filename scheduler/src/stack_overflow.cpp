@@ -1,0 +1,92 @@
+#include "stack_overflow.hpp"
+
+#include <csignal>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+
+#include <weft/scheduler/carrier.hpp>
+
+#include "fiber_access.hpp"
+#include "sanitizers.hpp"
+
+#include <unistd.h>
+
+namespace weft {
+
+namespace {
+
+struct sigaction previousAction;
+
+// A line put together without allocation: all that a signal handler may do.
+class Line {
+  public:
+    Line& text(const char* text) noexcept {
+        while (*text != '\0' && length_ < sizeof bytes_) bytes_[length_++] = *text++;
+        return *this;
+    }
+    Line& number(std::uint64_t value, unsigned base) noexcept {
+        char digits[20];
+        unsigned count = 0;
+        do digits[count++] = "0123456789abcdef"[value % base];
+        while ((value /= base) != 0);
+        while (count > 0 && length_ < sizeof bytes_) bytes_[length_++] = digits[--count];
+        return *this;
+    }
+    void write() const noexcept { [[maybe_unused]] const auto written = ::write(STDERR_FILENO, bytes_, length_); }
+
+  private:
+    char bytes_[256];
+    std::size_t length_ = 0;
+};
+
+void report(const detail::Fiber& fiber, const void* address) noexcept {
+    Line line;
+    line.text("weft: fiber stack overflow in fiber '");
+    if (fiber.nameBytes[0] != '\0') {
+        line.text(fiber.nameBytes);
+    } else {
+        line.text("fiber-").number(fiber.id, 10);
+    }
+    line.text("' at 0x").number(reinterpret_cast<std::uintptr_t>(address), 16);
+    line.text(", stack size ").number(fiber.stack.size, 10).text(" bytes; spawn it with a larger SpawnOptions::stackSize\n");
+    line.write();
+}
+
+void onSegmentationFault(int signal, siginfo_t* info, void*) noexcept {
+    Carrier* carrier = Carrier::current();
+    const detail::Fiber* fiber = carrier ? FiberAccess::currentFiber(*carrier) : nullptr;
+    if (fiber != nullptr && fiber->stack.guardContains(info->si_addr)) report(*fiber, info->si_addr);
+    ::sigaction(signal, &previousAction, nullptr);  // the instruction runs again and dies by the previous disposition
+}
+
+[[maybe_unused]] void installHandler() noexcept {
+    struct sigaction action;
+    std::memset(&action, 0, sizeof action);
+    action.sa_sigaction = &onSegmentationFault;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    ::sigaction(SIGSEGV, &action, &previousAction);
+}
+
+}  // namespace
+
+StackOverflowReporter::StackOverflowReporter() {
+#ifndef WEFT_ASAN
+    static std::once_flag once;
+    std::call_once(once, installHandler);
+    signalStack_ = std::make_unique<std::byte[]>(signalStackSize);
+    stack_t stack{};
+    stack.ss_sp = signalStack_.get();
+    stack.ss_size = signalStackSize;
+    ::sigaltstack(&stack, nullptr);
+#endif
+}
+
+StackOverflowReporter::~StackOverflowReporter() {
+    if (!signalStack_) return;
+    stack_t none{};
+    none.ss_flags = SS_DISABLE;
+    ::sigaltstack(&none, nullptr);
+}
+
+}  // namespace weft

@@ -1,0 +1,24 @@
+// StackOverflowReporter: says which fiber overflowed its stack before the process dies of it.
+#pragma once
+
+#include <memory>
+#include <cstddef>
+
+namespace weft {
+
+// Lives on a carrier's thread for as long as fibers run there: gives the thread a signal stack, and the process, once, a
+// SIGSEGV handler that names the fiber whose guard page was touched and then hands on to the previous disposition, so
+// that a core dump is as it would have been. Does nothing under AddressSanitizer, which has a handler of its own.
+class StackOverflowReporter {
+  public:
+    StackOverflowReporter();
+    ~StackOverflowReporter();
+    StackOverflowReporter(const StackOverflowReporter&) = delete;
+    StackOverflowReporter& operator=(const StackOverflowReporter&) = delete;
+
+  private:
+    static constexpr std::size_t signalStackSize = 64 * 1024;
+    std::unique_ptr<std::byte[]> signalStack_;
+};
+
+}  // namespace weft

@@ -1,0 +1,99 @@
+#include <weft/scheduler/suspension.hpp>
+
+#include <weft/scheduler/carrier.hpp>
+#include <weft/scheduler/errors.hpp>
+#include <weft/scheduler/non_suspending_scope.hpp>
+#include <weft/scheduler/timer_wheel.hpp>
+
+#include "futex.hpp"
+
+namespace weft {
+
+namespace {
+
+// A plain thread as a task: its scheduler wakes it by futex. One per thread, so a key never outlives its task unseen.
+class ThreadTask final : public TaskScheduler {
+  public:
+    ThreadTask() : task(*this) {}
+
+    void enqueue(Task&) noexcept override {
+        runnable_.store(1, std::memory_order_release);  // [P1]
+        detail::futexWake(runnable_);
+    }
+
+    // Blocks until enqueue() or the deadline.
+    bool block(Deadline deadline) noexcept {
+        while (runnable_.load(std::memory_order_acquire) == 0) {  // [P1]
+            if (deadline != never && Clock::steady().now() >= deadline) return false;
+            detail::futexWait(runnable_, 0, deadline);
+        }
+        runnable_.store(0, std::memory_order_relaxed);  // nobody else writes until the next wait is prepared
+        return true;
+    }
+
+    Task task;
+
+  private:
+    std::atomic<std::uint32_t> runnable_{0};
+};
+
+[[gnu::noinline]] ThreadTask& threadTask() noexcept {
+    static thread_local ThreadTask task;
+    asm volatile("" ::: "memory");
+    return task;
+}
+
+WakeReason parkThread(Task& task, detail::ParkToken::Epoch epoch, Deadline deadline) noexcept {
+    ThreadTask& thread = threadTask();
+    if (!task.park.commit(epoch)) return static_cast<WakeReason>(task.park.finish());
+    if (!thread.block(deadline)) {
+        const auto timeout = static_cast<std::uint8_t>(WakeReason::timeout);
+        // Lost: somebody else has won and calls enqueue(); take that wake, so that it does not reach the next wait.
+        if (task.park.claim(epoch, timeout) == detail::Claim::lost) thread.block(never);
+    }
+    return static_cast<WakeReason>(task.park.finish());
+}
+
+// The timer of a timed wait, on the waiter's stack.
+struct WaitTimer final : TimerEntry {
+    explicit WaitTimer(WakeKey key) noexcept : TimerEntry(&WaitTimer::fired), key(key) {}
+    static void fired(TimerEntry& entry) noexcept { static_cast<WaitTimer&>(entry).key.wake(); }
+    WakeKey key;
+};
+
+}  // namespace
+
+Suspension::Suspension(const char* call) {
+    Carrier* carrier = Carrier::current();
+    if (carrier == nullptr || carrier->currentFiber_ == nullptr) {
+        task_ = &threadTask().task;
+    } else {
+        if (carrier->nonSuspendingDepth_ != 0) throw BlockingOperationException(call);
+        task_ = carrier->currentFiber_;
+    }
+    epoch_ = task_->park.prepare();
+}
+
+Suspension::~Suspension() {
+    if (parked_) return;
+    if (!task_->park.abort(epoch_)) task_->park.finish();
+}
+
+WakeReason Suspension::park(Deadline deadline) noexcept {
+    parked_ = true;
+    Carrier* carrier = Carrier::current();
+    if (carrier == nullptr || carrier->currentFiber_ == nullptr) return parkThread(*task_, epoch_, deadline);
+
+    auto& fiber = static_cast<detail::Fiber&>(*task_);
+    if (carrier->stopping_) key(WakeReason::shutdown).wake();
+    if (!fiber.park.isClaimed()) {
+        WaitTimer timer(key(WakeReason::timeout));
+        if (deadline != never) carrier->timers_.arm(timer, deadline);
+        fiber.parkEpoch = epoch_;
+        carrier->switchOut(fiber, detail::SwitchReason::parking);
+        if (timer.armed()) fiber.running->timers_.disarm(timer);
+    }
+    return static_cast<WakeReason>(fiber.park.finish());
+}
+
+}  // namespace weft

@@ -1,0 +1,66 @@
+#include <weft/scheduler/this_fiber.hpp>
+
+#include <thread>
+
+#include <weft/scheduler/carrier.hpp>
+#include <weft/scheduler/suspension.hpp>
+
+#include "fiber_access.hpp"
+
+namespace weft::thisFiber {
+
+namespace {
+
+detail::Fiber* currentFiber() noexcept {
+    Carrier* carrier = Carrier::current();
+    return carrier ? FiberAccess::currentFiber(*carrier) : nullptr;
+}
+
+Deadline after(Duration time) noexcept {
+    const TimePoint now = Clock::steady().now();
+    return time >= never - now ? never : now + time;
+}
+
+}  // namespace
+
+bool isFiber() noexcept { return currentFiber() != nullptr; }
+
+void yield() {
+    Carrier* carrier = Carrier::current();
+    if (carrier == nullptr) return std::this_thread::yield();
+    if (FiberAccess::nonSuspending(*carrier)) throw BlockingOperationException("thisFiber::yield");
+    FiberAccess::yield(*carrier);
+}
+
+void sleepUntil(Deadline deadline, ErrorCode& error) {
+    Suspension wait("thisFiber::sleep");
+    error = wait.park(deadline) == WakeReason::timeout ? ErrorCode() : operationAborted();
+}
+
+void sleepUntil(Deadline deadline) {
+    ErrorCode error;
+    sleepUntil(deadline, error);
+    if (error) throw SystemError(error, "thisFiber::sleep");
+}
+
+void sleepFor(Duration time, ErrorCode& error) { sleepUntil(after(time), error); }
+void sleepFor(Duration time) { sleepUntil(after(time)); }
+
+std::uint64_t id() noexcept {
+    detail::Fiber* fiber = currentFiber();
+    return fiber ? fiber->id : 0;
+}
+
+std::string name() {
+    detail::Fiber* fiber = currentFiber();
+    return fiber ? fiber->name() : std::string();
+}
+
+Carrier* carrier() noexcept {
+    detail::Fiber* fiber = currentFiber();
+    return fiber ? fiber->homeCarrier : nullptr;
+}
+
+Carrier* runningCarrier() noexcept { return currentFiber() ? Carrier::current() : nullptr; }
+
+}  // namespace weft::thisFiber

@@ -1,0 +1,138 @@
+#include <weft/scheduler/timer_wheel.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include <weft/scheduler/assert.hpp>
+
+namespace weft {
+
+namespace {
+constexpr unsigned tickShift = 16;  // TimerWheel::tick
+constexpr std::uint64_t range = std::uint64_t{1} << 42;  // ticks that the wheel spans: 64^7
+}  // namespace
+
+TimerWheel::TimerWheel(TimePoint start) noexcept : start_(start) {}
+
+TimerWheel::~TimerWheel() { WEFT_DEBUG_ASSERT(armed_ == 0, "a timer outlives its wheel"); }
+
+// Rounded up, so that no timer fires early.
+std::uint64_t TimerWheel::tickAtOrAfter(Deadline at) const noexcept {
+    if (at <= start_) return 0;
+    const auto nanoseconds = static_cast<std::uint64_t>((at - start_).count());
+    return (nanoseconds >> tickShift) + ((nanoseconds & ((1u << tickShift) - 1)) != 0);
+}
+
+void TimerWheel::arm(TimerEntry& entry, Deadline at) noexcept {
+    WEFT_DEBUG_ASSERT(!entry.armed(), "the timer is armed already");
+    entry.at = at;
+    entry.tick = tickAtOrAfter(at);
+    ++armed_;
+    place(entry);
+}
+
+void TimerWheel::disarm(TimerEntry& entry) noexcept {
+    if (!entry.armed()) return;
+    if (entry.level == TimerEntry::expiring) {
+        unlink(due_, entry);
+    } else {
+        Slot& slot = wheel_[entry.level][entry.slot];
+        unlink(slot, entry);
+        if (slot.first == nullptr) occupied_[entry.level] &= ~(std::uint64_t{1} << entry.slot);
+    }
+    entry.level = TimerEntry::unlinked;
+    --armed_;
+}
+
+// The level is where the deadline's tick first differs from the present one; the slot are that level's bits of it.
+void TimerWheel::place(TimerEntry& entry) noexcept {
+    if (entry.tick <= elapsed_) {
+        entry.level = TimerEntry::expiring;
+        link(due_, entry);
+        return;
+    }
+    // Further than the wheel spans: as far as it goes, to be placed again from there.
+    const std::uint64_t target = std::min(entry.tick, (elapsed_ | (range - 1)));
+    const unsigned highest = static_cast<unsigned>(std::bit_width((elapsed_ ^ target) | (slots - 1))) - 1;
+    const unsigned level = std::min(levels - 1, highest / slotBits);
+    const unsigned slot = static_cast<unsigned>(target >> (slotBits * level)) & (slots - 1);
+    entry.level = static_cast<std::uint8_t>(level);
+    entry.slot = static_cast<std::uint8_t>(slot);
+    link(wheel_[level][slot], entry);
+    occupied_[level] |= std::uint64_t{1} << slot;
+}
+
+// Behind everything that is not later: equal deadlines keep their order, and a tick fires in order of deadline.
+void TimerWheel::link(Slot& slot, TimerEntry& entry) noexcept {
+    TimerEntry* after = slot.last;
+    while (after != nullptr && entry.level != levels - 1 && after->at > entry.at) after = after->previous;
+    entry.previous = after;
+    entry.next = after ? after->next : slot.first;
+    (entry.previous ? entry.previous->next : slot.first) = &entry;
+    (entry.next ? entry.next->previous : slot.last) = &entry;
+}
+
+void TimerWheel::unlink(Slot& slot, TimerEntry& entry) noexcept {
+    (entry.previous ? entry.previous->next : slot.first) = entry.next;
+    (entry.next ? entry.next->previous : slot.last) = entry.previous;
+}
+
+// The lowest level that is not empty holds the earliest slot: everything in it is due before any higher level's slot.
+bool TimerWheel::nextExpiration(Expiration& next) const noexcept {
+    for (unsigned level = 0; level < levels; ++level) {
+        if (occupied_[level] == 0) continue;
+        const unsigned shift = slotBits * level;
+        const unsigned now = static_cast<unsigned>(elapsed_ >> shift) & (slots - 1);
+        const unsigned ahead = static_cast<unsigned>(std::countr_zero(std::rotr(occupied_[level], static_cast<int>(now))));
+        const unsigned slot = (now + ahead) & (slots - 1);
+        const std::uint64_t rotation = std::uint64_t{1} << (shift + slotBits);
+        next = {level, slot, (elapsed_ & ~(rotation - 1)) + (static_cast<std::uint64_t>(slot) << shift)};
+        return true;
+    }
+    return false;
+}
+
+Deadline TimerWheel::nextExpiry() const noexcept {
+    if (due_.first != nullptr) return start_ + Duration(elapsed_ << tickShift);
+    Expiration next;
+    if (!nextExpiration(next)) return never;
+    return start_ + Duration(static_cast<Duration::rep>(next.tick << tickShift));
+}
+
+std::size_t TimerWheel::expire(TimePoint now) noexcept {
+    const std::uint64_t nowTick = now <= start_ ? 0 : static_cast<std::uint64_t>((now - start_).count()) >> tickShift;
+    Expiration next;
+    while (nextExpiration(next) && next.tick <= nowTick) process(next);
+    elapsed_ = std::max(elapsed_, nowTick);
+
+    // Entries armed by a Fire for the past go behind `last` and wait for the next call.
+    std::size_t fired = 0;
+    for (std::size_t pending = countDue(); pending > 0 && due_.first != nullptr; --pending) {
+        TimerEntry& entry = *due_.first;
+        disarm(entry);
+        ++fired;
+        entry.fire(entry);
+    }
+    return fired;
+}
+
+std::size_t TimerWheel::countDue() const noexcept {
+    std::size_t count = 0;
+    for (TimerEntry* entry = due_.first; entry != nullptr; entry = entry->next) ++count;
+    return count;
+}
+
+// Empties one slot: what is due now goes to due_, the rest to a lower level.
+void TimerWheel::process(const Expiration& slotDue) noexcept {
+    elapsed_ = std::max(elapsed_, slotDue.tick);
+    Slot taken = std::exchange(wheel_[slotDue.level][slotDue.slot], Slot());
+    occupied_[slotDue.level] &= ~(std::uint64_t{1} << slotDue.slot);
+    for (TimerEntry* entry = taken.first; entry != nullptr;) {
+        TimerEntry* next = entry->next;
+        place(*entry);
+        entry = next;
+    }
+}
+
+}  // namespace weft

@@ -1,0 +1,140 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <thread>
+
+#include <weft/scheduler/carrier_group.hpp>
+#include <weft/scheduler/this_fiber.hpp>
+
+namespace weft {
+namespace {
+
+CarrierOptions carriers(unsigned n) {
+    CarrierOptions options;
+    options.carriers = n;
+    return options;
+}
+
+TEST(Spawn, APlainThreadJoinsTheResultOfAFiber) {
+    CarrierGroup group(carriers(1));
+    EXPECT_EQ(group.carrier(0).spawn([] { return 42; }).join(), 42);
+}
+
+TEST(Spawn, AFiberJoinsAFiberOfItsOwnCarrier) {
+    CarrierGroup group(carriers(1));
+    auto outer = group.carrier(0).spawn([&] {
+        auto inner = group.carrier(0).spawn([] {
+            thisFiber::yield();
+            return std::string("woven");
+        });
+        return inner.join() + "!";
+    });
+    EXPECT_EQ(outer.join(), "woven!");
+}
+
+TEST(Spawn, AFiberJoinsAFiberOfAnotherCarrier) {
+    CarrierGroup group(carriers(2));
+    auto outer = group.carrier(0).spawn([&] {
+        int sum = 0;
+        for (int i = 0; i < 1000; ++i) sum += group.carrier(1).spawn([i] { return i; }).join();
+        return sum;
+    });
+    EXPECT_EQ(outer.join(), 499500);
+}
+
+TEST(Spawn, TheExceptionOfAFiberIsRethrownByJoin) {
+    CarrierGroup group(carriers(1));
+    auto handle = group.spawn([]() -> int { throw std::runtime_error("torn"); });
+    EXPECT_THROW(handle.join(), std::runtime_error);
+}
+
+TEST(Spawn, ADroppedHandleLetsTheFiberRunOn) {
+    CarrierGroup group(carriers(1));
+    std::atomic<bool> ran{false};
+    { auto handle = group.spawn([&] { ran = true; }); }
+    ASSERT_TRUE(group.shutdown(std::chrono::seconds(10)));
+    EXPECT_TRUE(ran);
+}
+
+TEST(Spawn, AMoveOnlyClosureAndResultAreCarried) {
+    CarrierGroup group(carriers(1));
+    auto owned = std::make_unique<int>(7);
+    auto handle = group.spawn([owned = std::move(owned)]() mutable { return std::move(owned); });
+    EXPECT_EQ(*handle.join(), 7);
+}
+
+TEST(Spawn, FibersRunInTheOrderInWhichTheyWereSpawned) {
+    CarrierGroup group(carriers(1));
+    auto order = group.carrier(0).spawn([&] {
+        std::vector<int> seen;
+        std::vector<JoinHandle<void>> handles;
+        for (int i = 0; i < 1000; ++i) handles.push_back(group.carrier(0).spawn([&seen, i] { seen.push_back(i); }));
+        for (auto& handle : handles) handle.join();
+        return seen;
+    }).join();
+    ASSERT_EQ(order.size(), 1000u);
+    for (int i = 0; i < 1000; ++i) EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
+}
+
+TEST(Spawn, ManyThreadsSubmitAndNothingIsLost) {
+    CarrierGroup group(carriers(2));
+    std::atomic<int> ran{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) {
+        threads.emplace_back([&] {
+            for (int i = 0; i < 5000; ++i) group.next().spawnDetached([&] { ran.fetch_add(1); });
+        });
+    }
+    for (auto& thread : threads) thread.join();
+    ASSERT_TRUE(group.shutdown(std::chrono::seconds(20)));
+    EXPECT_EQ(ran.load(), 20000);
+    EXPECT_EQ(group.carrier(0).stats().spawned + group.carrier(1).stats().spawned, 20000u);
+    EXPECT_EQ(group.carrier(0).stats().finished + group.carrier(1).stats().finished, 20000u);
+}
+
+TEST(Spawn, AStackSizeOutOfRangeIsRefusedWithTheRange) {
+    CarrierGroup group(carriers(1));
+    EXPECT_THROW(group.spawn([] {}, {.stackSize = 1}), std::length_error);
+}
+
+TEST(Spawn, IsRefusedAfterShutdown) {
+    CarrierGroup group(carriers(1));
+    ASSERT_TRUE(group.shutdown(std::chrono::seconds(10)));
+    EXPECT_THROW(group.spawn([] {}), SystemError);
+}
+
+TEST(Sleep, NeverEndsEarlyAndSleepsOfOneCarrierOverlap) {
+    CarrierGroup group(carriers(1));
+    int asleep = 0;  // the carrier's thread only
+    int mostAsleep = 0;
+    std::vector<JoinHandle<Duration>> handles;
+    for (int i = 0; i < 100; ++i) {
+        handles.push_back(group.spawn([&] {
+            const auto begin = Clock::steady().now();
+            mostAsleep = std::max(mostAsleep, ++asleep);
+            thisFiber::sleepFor(std::chrono::milliseconds(20));
+            --asleep;
+            return Duration(Clock::steady().now() - begin);
+        }));
+    }
+    for (auto& handle : handles) EXPECT_GE(handle.join(), std::chrono::milliseconds(20));
+    EXPECT_GT(mostAsleep, 1);
+}
+
+TEST(Sleep, IsEndedByShutdownWithOperationAborted) {
+    CarrierGroup group(carriers(1));
+    std::atomic<bool> asleep{false};
+    auto handle = group.spawn([&] {
+        asleep = true;
+        ErrorCode error;
+        thisFiber::sleepFor(std::chrono::hours(1), error);
+        return error;
+    });
+    while (!asleep) std::this_thread::yield();
+    ASSERT_TRUE(group.shutdown(std::chrono::seconds(10)));
+    EXPECT_EQ(handle.join(), operationAborted());
+}
+
+}  // namespace
+}  // namespace weft

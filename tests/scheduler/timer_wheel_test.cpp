@@ -1,0 +1,164 @@
+#include <weft/scheduler/timer_wheel.hpp>
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+#include <vector>
+
+namespace weft {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+const TimePoint start = TimePoint(hours(1));
+
+// Remembers the order in which timers fired.
+struct Recorder {
+    struct Timer final : TimerEntry {
+        Timer(Recorder& itsRecorder, int itsId) : TimerEntry(&Timer::fired), recorder(&itsRecorder), id(itsId) {}
+        static void fired(TimerEntry& entry) noexcept {
+            auto& timer = static_cast<Timer&>(entry);
+            timer.recorder->fired.push_back(timer.id);
+        }
+        Recorder* recorder;
+        int id;
+    };
+
+    Timer& arm(TimerWheel& wheel, Deadline at) {
+        timers.push_back(std::make_unique<Timer>(*this, static_cast<int>(timers.size())));
+        wheel.arm(*timers.back(), at);
+        return *timers.back();
+    }
+
+    std::vector<std::unique_ptr<Timer>> timers;
+    std::vector<int> fired;
+};
+
+TEST(TimerWheel, NothingFiresBeforeItsTimeAndNextExpiryNeverComesLate) {
+    Recorder recorder;
+    TimerWheel wheel(start);
+    recorder.arm(wheel, start + milliseconds(5));
+    EXPECT_EQ(wheel.expire(start + milliseconds(5) - nanoseconds(1)), 0u);
+    EXPECT_LE(wheel.nextExpiry(), start + milliseconds(5) + TimerWheel::tick);
+    EXPECT_EQ(wheel.expire(start + milliseconds(5) + TimerWheel::tick), 1u);
+    EXPECT_EQ(wheel.nextExpiry(), never);
+    EXPECT_TRUE(wheel.empty());
+}
+
+TEST(TimerWheel, EqualDeadlinesFireInTheOrderOfArming) {
+    Recorder recorder;
+    TimerWheel wheel(start);
+    for (int i = 0; i < 100; ++i) {
+        recorder.arm(wheel, start + hours(2));
+        wheel.expire(start + milliseconds(i * 70'000));  // so that they are armed on different levels
+    }
+    wheel.expire(start + hours(3));
+    ASSERT_EQ(recorder.fired.size(), 100u);
+    EXPECT_TRUE(std::is_sorted(recorder.fired.begin(), recorder.fired.end()));
+}
+
+TEST(TimerWheel, DeadlinesWithinOneTickFireInTheirOrder) {
+    Recorder recorder;
+    TimerWheel wheel(start);
+    recorder.arm(wheel, start + milliseconds(1) + nanoseconds(300));
+    recorder.arm(wheel, start + milliseconds(1) + nanoseconds(100));
+    recorder.arm(wheel, start + milliseconds(1) + nanoseconds(200));
+    wheel.expire(start + milliseconds(2));
+    EXPECT_EQ(recorder.fired, (std::vector<int>{1, 2, 0}));
+}
+
+TEST(TimerWheel, ADisarmedTimerDoesNotFireWhereverItWaits) {
+    for (const Deadline at : {start, start + milliseconds(1), start + hours(1), start + hours(100'000), never}) {
+        Recorder recorder;
+        TimerWheel wheel(start);
+        auto& timer = recorder.arm(wheel, at);
+        wheel.disarm(timer);
+        wheel.disarm(timer);
+        EXPECT_TRUE(wheel.empty());
+        EXPECT_EQ(wheel.nextExpiry(), never);
+        EXPECT_EQ(wheel.expire(start + hours(200'000)), 0u);
+    }
+}
+
+TEST(TimerWheel, ADeadlineInThePastFiresAtTheNextLook) {
+    Recorder recorder;
+    TimerWheel wheel(start);
+    wheel.expire(start + hours(1));
+    recorder.arm(wheel, start);
+    EXPECT_LE(wheel.nextExpiry(), start + hours(1));
+    EXPECT_EQ(wheel.expire(start + hours(1)), 1u);
+}
+
+TEST(TimerWheel, AClockThatStepsBackCountsAsStandingStill) {
+    Recorder recorder;
+    TimerWheel wheel(start);
+    wheel.expire(start + hours(1));
+    recorder.arm(wheel, start + hours(1) + milliseconds(1));
+    EXPECT_EQ(wheel.expire(start), 0u);
+    EXPECT_EQ(wheel.expire(start + hours(1) + milliseconds(2)), 1u);
+}
+
+// A reference model: every timer fires in the first look at or after its deadline (plus less than a tick), in order.
+TEST(TimerWheel, AgreesWithASortedListOverRandomDeadlinesAndSteps) {
+    const unsigned seed = std::random_device{}();
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    Recorder recorder;
+    TimerWheel wheel(start);
+    TimePoint now = start;
+    std::vector<Deadline> deadlines;
+    std::size_t disarmed = 0;
+    for (int step = 0; step < 20'000; ++step) {
+        switch (random() % 4) {
+            case 0:
+            case 1: {
+                const Deadline at = now + nanoseconds(random() % (std::uint64_t{1} << (10 + random() % 40)));
+                deadlines.push_back(at);
+                recorder.arm(wheel, at);
+                break;
+            }
+            case 2:
+                if (!recorder.timers.empty()) {
+                    auto& timer = *recorder.timers[random() % recorder.timers.size()];
+                    disarmed += timer.armed();
+                    wheel.disarm(timer);
+                }
+                break;
+            default: {
+                const Deadline expected = wheel.nextExpiry();
+                now += nanoseconds(random() % (std::uint64_t{1} << (10 + random() % 36)));
+                const std::size_t before = recorder.fired.size();
+                wheel.expire(now);
+                for (std::size_t i = before; i < recorder.fired.size(); ++i) {
+                    const Deadline at = deadlines[static_cast<std::size_t>(recorder.fired[i])];
+                    ASSERT_LE(at, now) << "fired early";
+                    if (i > before) {
+                        ASSERT_LE(deadlines[static_cast<std::size_t>(recorder.fired[i - 1])], at) << "out of order";
+                    }
+                }
+                if (recorder.fired.size() > before) { ASSERT_LE(expected, now) << "nextExpiry() came late"; }
+                for (const auto& timer : recorder.timers) {
+                    if (timer->armed()) { ASSERT_GT(timer->deadline() + TimerWheel::tick, now) << "overdue"; }
+                }
+                break;
+            }
+        }
+        if (recorder.timers.size() > 500) {
+            wheel.expire(now += hours(30'000));
+            ASSERT_TRUE(wheel.empty());
+            ASSERT_EQ(recorder.fired.size() + disarmed, deadlines.size());
+            recorder.timers.clear();
+            recorder.fired.clear();
+            deadlines.clear();
+            disarmed = 0;
+        }
+    }
+    wheel.expire(now + hours(30'000));
+    EXPECT_TRUE(wheel.empty());
+}
+
+}  // namespace
+}  // namespace weft
