@@ -98,6 +98,7 @@ void EventLoop::turn(PinnedPoller& poller) {
 }
 
 bool EventLoop::maySleep() const noexcept {
+    if (endSeen_ && io_->closable()) return false;  // nothing would wake it
     return tasks_.empty() && firstListener_ == nullptr && !moreToPoll_ && !spinning();
 }
 
