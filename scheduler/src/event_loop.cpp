@@ -212,15 +212,21 @@ void EventLoop::withdrawFlushPoint(FlushPointListener& listener) noexcept {
     listener.awaitsFlushPoint_ = false;
 }
 
-// Those that ask again meanwhile wait for the next flush point, or a chain of them could hold the loop here for ever.
+// Two rounds: what a codec passes on in the first, its channel flushes in the second. Who asks then waits for the next
+// flush point, or a chain of askers could hold the loop here for ever.
 void EventLoop::runFlushPoint() noexcept {
-    FlushPointListener* const last = firstListener_ == nullptr ? nullptr : lastOf(firstListener_);
-    while (firstListener_ != nullptr) {
+    runFlushRound();
+    runFlushRound();
+}
+
+void EventLoop::runFlushRound() noexcept {
+    if (firstListener_ == nullptr) return;
+    FlushPointListener* const last = lastOf(firstListener_);
+    for (bool ended = false; !ended && firstListener_ != nullptr;) {
         FlushPointListener& listener = *firstListener_;
-        const bool isLast = &listener == last;
+        ended = &listener == last;
         withdrawFlushPoint(listener);
         listener.onFlushPoint();
-        if (isLast) return;
     }
 }
 

@@ -132,6 +132,7 @@ class EventLoop {
     bool enqueueTask(Task task);
     std::size_t runSomeTasks(Duration budget);
     void runTask(Task& task) noexcept;
+    void runFlushRound() noexcept;
     static FlushPointListener* lastOf(FlushPointListener* listener) noexcept;
     LocalStore& locals() noexcept;
 

@@ -1,0 +1,95 @@
+// Buffer: a move-only view of a ref-counted, pooled, contiguous block of bytes; what channels read and write.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+#include <weft/pipeline/detail/buffer_block.hpp>
+
+namespace weft {
+
+// Readable bytes lie between the read and the write index, writable ones behind them. Bytes are appended and consumed by
+// one owner; share(), slice() and split() make further owners of the same bytes, which are read-only for as long as they
+// are shared. The writable tail always belongs to exactly one of them: the one it was made from.
+// Context: one thread at a time; an owner may be moved to, and dropped on, any other thread.
+// Blocks never; allocates only where said (from the pool, which calls malloc when it is empty).
+// Lifetime: pointers and views live until the next call that is not const, and no longer than the last owner.
+class Buffer {
+  public:
+    Buffer() noexcept = default;
+    Buffer(Buffer&& other) noexcept
+        : block_(std::exchange(other.block_, nullptr)),
+          read_(std::exchange(other.read_, nullptr)),
+          write_(std::exchange(other.write_, nullptr)),
+          end_(std::exchange(other.end_, nullptr)) {}
+    Buffer& operator=(Buffer&& other) noexcept {
+        if (this != &other) {
+            Buffer old(std::move(*this));
+            swap(other);
+        }
+        return *this;
+    }
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
+    ~Buffer() {
+        if (block_) block_->release();
+    }
+
+    // An empty buffer with at least `minCapacity` writable bytes, from the calling thread's pool. Throws std::bad_alloc.
+    static Buffer allocate(std::size_t minCapacity);
+    static Buffer copyOf(std::string_view bytes);
+    // Bytes that outlive every owner (a literal): never freed, not writable, no allocation.
+    static Buffer wrapStatic(std::string_view bytes) noexcept;
+
+    bool empty() const noexcept { return read_ == write_; }
+    std::size_t readableBytes() const noexcept { return static_cast<std::size_t>(write_ - read_); }
+    std::size_t writableBytes() const noexcept { return static_cast<std::size_t>(end_ - write_); }
+    // Bytes from the start of the storage to the end of what this owner may use.
+    std::size_t capacity() const noexcept { return static_cast<std::size_t>(end_ - begin()); }
+    const char* readData() const noexcept { return read_; }
+    char* writeData() noexcept { return write_; }
+    std::string_view view() const noexcept { return {read_, readableBytes()}; }
+
+    // Moves the write index over `n` bytes that were put at writeData(); n <= writableBytes().
+    void produced(std::size_t n) noexcept;
+    // Moves the read index; n <= readableBytes().
+    void consumed(std::size_t n) noexcept;
+    // Forgets all bytes. Space comes back when this is the only owner.
+    void clear() noexcept;
+
+    // A second owner of the readable bytes.
+    Buffer share() const noexcept;
+    // A second owner of `length` readable bytes from `offset` on; offset + length <= readableBytes().
+    Buffer slice(std::size_t offset, std::size_t length) const noexcept;
+    // Takes the first `n` readable bytes off, without copying; n <= readableBytes(). Taking all leaves the tail here.
+    Buffer split(std::size_t n) noexcept;
+    // Adds a copy of `bytes`; reallocates when shared or full. `bytes` must not lie in this buffer.
+    void append(std::string_view bytes);
+    // Makes room for `n` writable bytes: moves the readable bytes to the front, or to a larger block.
+    void ensureWritable(std::size_t n);
+
+    // True when nobody else holds these bytes (false for static ones, which nobody may change).
+    bool unique() const noexcept { return block_ && block_->unique(); }
+    // True when it has storage, even if there is nothing to read.
+    explicit operator bool() const noexcept { return read_ != nullptr; }
+
+    void swap(Buffer& other) noexcept {
+        std::swap(block_, other.block_);
+        std::swap(read_, other.read_);
+        std::swap(write_, other.write_);
+        std::swap(end_, other.end_);
+    }
+
+  private:
+    Buffer(detail::BufferBlock* block, char* read, char* write, char* end) noexcept
+        : block_(block), read_(read), write_(write), end_(end) {}
+    const char* begin() const noexcept { return block_ ? block_->data() : read_; }
+
+    detail::BufferBlock* block_ = nullptr;  // null: empty or static
+    char* read_ = nullptr;
+    char* write_ = nullptr;
+    char* end_ = nullptr;
+};
+
+}  // namespace weft

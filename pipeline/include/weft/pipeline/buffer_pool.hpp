@@ -1,0 +1,65 @@
+// BufferPool: where buffer blocks come from and go back to; one per thread, hence one per carrier.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include <weft/pipeline/detail/buffer_block.hpp>
+
+namespace weft {
+
+// Free lists of a few block sizes. A block that another thread drops comes back through a lock-free stack; a pool that
+// dies before its blocks leaves them to delete themselves. Context: its own thread, except liveBlocks().
+// Blocks never; calls malloc when a list is empty; throws std::bad_alloc from take().
+class BufferPool {
+  public:
+    static constexpr std::array<std::size_t, 4> classes{256, 2048, 16 * 1024, 64 * 1024};  // capacities in bytes
+    static constexpr std::uint32_t noClass = 4;
+    static constexpr std::size_t maxIdleBytesPerClass = 4 << 20;  // beyond this a dropped block goes back to the heap
+
+    BufferPool();
+    ~BufferPool();
+    BufferPool(const BufferPool&) = delete;
+    BufferPool& operator=(const BufferPool&) = delete;
+
+    // A block with one owner and at least `minCapacity` bytes; larger ones than the largest class are of exact size.
+    detail::BufferBlock* take(std::size_t minCapacity);
+
+    // For threads past their end, which have no pool: exact size, from the heap.
+    static detail::BufferBlock* takeFromHeap(std::size_t minCapacity);
+
+    // Written by this pool's thread only; exact when that thread is at rest.
+    std::uint64_t allocated() const noexcept { return allocated_.load(std::memory_order_relaxed); }  // a statistic
+    std::uint64_t released() const noexcept { return released_.load(std::memory_order_relaxed); }    // a statistic
+    std::size_t idleBlocks() const noexcept;
+
+    // The calling thread's pool, made on first use; null when the thread is past its end. Never cached over a park.
+    static BufferPool* current();
+    // Blocks that somebody owns now, over all threads; exact when no other thread is at work. Any thread; takes a lock.
+    static std::int64_t liveBlocks() noexcept;
+
+  private:
+    friend struct detail::BufferBlock;
+
+    struct FreeList {
+        detail::BufferBlock* first = nullptr;
+        std::size_t count = 0;
+    };
+
+    void putBack(detail::BufferBlock* block) noexcept;  // a block of this pool, on its own thread
+    void collectReturned() noexcept;
+    void countRelease() noexcept;
+    static void countForeignRelease() noexcept;
+
+    std::array<FreeList, classes.size()> free_;
+    detail::BufferHome* home_;
+    std::int64_t lent_ = 0;  // pooled blocks that are neither in free_ nor freed: owned by somebody, or on their way back
+    std::atomic<std::uint64_t> allocated_{0};
+    std::atomic<std::uint64_t> released_{0};
+    BufferPool* previousPool_ = nullptr;  // the registry, under its lock
+    BufferPool* nextPool_ = nullptr;
+};
+
+}  // namespace weft

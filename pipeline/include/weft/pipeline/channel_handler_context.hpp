@@ -1,0 +1,137 @@
+// ChannelHandlerContext: one handler's position in a pipeline; how a handler speaks to its neighbours and its channel.
+#pragma once
+
+#include <exception>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <weft/pipeline/channel_promise.hpp>
+#include <weft/pipeline/detail/event_mask.hpp>
+#include <weft/pipeline/message.hpp>
+#include <weft/pipeline/socket_address.hpp>
+#include <weft/scheduler/spawn_options.hpp>
+
+namespace weft {
+
+class Channel;
+class ChannelHandler;
+class ChannelPipeline;
+class EventLoop;
+namespace detail {
+struct ContextDeleter;
+}
+
+// H-2. Events reach a handler in `added` only; in any other state they pass it by.
+enum class HandlerState : unsigned char { init, addPending, added, removed };
+
+// Context: any thread may call the operations and fireX; off the loop each becomes a task, in order (TH-2). Everything
+// else: the channel's loop.
+// Blocks never. Lifetime: as long as the handler is in the pipeline, any callback of it runs, or a fiber that it spawned
+// with spawn() runs; other code keeps a ChannelRef instead.
+class ChannelHandlerContext {
+  public:
+    ChannelHandlerContext(const ChannelHandlerContext&) = delete;
+    ChannelHandlerContext& operator=(const ChannelHandlerContext&) = delete;
+
+    Channel& channel() const noexcept { return channel_; }
+    ChannelPipeline& pipeline() const noexcept;
+    EventLoop& loop() const noexcept;
+    ChannelHandler& handler() const noexcept { return *handler_; }
+    // The name given at add time, or "SimpleType#n".
+    std::string name() const;
+    bool removed() const noexcept { return state_ == HandlerState::removed; }
+    HandlerState state() const noexcept { return state_; }
+
+    // Tell the next inbound handler towards the tail. (P-2)
+    void fireChannelRegistered();
+    void fireChannelUnregistered();
+    void fireChannelActive();
+    void fireChannelInactive();
+    void fireChannelRead(Message&& message);
+    void fireChannelReadComplete();
+    void fireUserEventTriggered(Message&& event);
+    void fireChannelWritabilityChanged();
+    void fireExceptionCaught(std::exception_ptr cause);
+
+    // Ask the next outbound handler towards the head. (P-2) The forms without a promise make one; write's default is the
+    // void promise: it costs nothing and tells nobody.
+    ChannelFuture bind(const SocketAddress& local);
+    ChannelFuture connect(const SocketAddress& remote);
+    ChannelFuture disconnect();
+    ChannelFuture close();
+    ChannelFuture deregister();
+    void bind(const SocketAddress& local, ChannelPromise promise);
+    void connect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise);
+    void disconnect(ChannelPromise promise);
+    void close(ChannelPromise promise);
+    void deregister(ChannelPromise promise);
+    void read();
+    void write(Message&& message, ChannelPromise promise = {});
+    void flush();
+    void writeAndFlush(Message&& message, ChannelPromise promise = {});
+
+    ChannelPromise newPromise() const;
+
+    // Starts fn() as a fiber on this channel's carrier: it may block, and this context and its handler outlive it.
+    // Nobody joins it: an exception that it ends with is logged. Include weft/pipeline/context_spawn.hpp. Throws
+    // std::logic_error on an embedded loop, SystemError(operation_aborted) when the carrier shuts down.
+    template <class F>
+    void spawn(F&& fn, SpawnOptions options = {});
+
+  protected:
+    ChannelHandlerContext(Channel& channel, detail::EventMask mask, std::string_view typeName, const void* typeTag)
+        : channel_(channel), fullMask_(mask), typeTag_(typeTag), typeName_(typeName) {}
+    virtual ~ChannelHandlerContext() = default;
+    // The derived class owns the handler and says here where it is.
+    void holds(ChannelHandler& handler, void* object) noexcept {
+        handler_ = &handler;
+        object_ = object;
+    }
+
+  private:
+    friend class Channel;
+    friend class ChannelPipeline;
+    friend struct detail::ContextDeleter;
+
+    ChannelHandlerContext& nextInbound(detail::EventMask event) const noexcept {
+        ChannelHandlerContext* context = next_;
+        while (!(context->mask_ & event)) context = context->next_;
+        return *context;
+    }
+    ChannelHandlerContext& nextOutbound(detail::EventMask events) const noexcept {
+        ChannelHandlerContext* context = previous_;
+        while (!(context->mask_ & events)) context = context->previous_;
+        return *context;
+    }
+
+    // Call this handler, on the loop inside a pipeline entry; never throw.
+    template <class Call>
+    void invokeInbound(Call call) noexcept;
+    template <class Call>
+    void invokeOutbound(const ChannelPromise& promise, Call call) noexcept;
+    void invokeWrite(Message&& message, ChannelPromise promise) noexcept;
+    void invokeFlush() noexcept;
+    void invokeExceptionCaught(std::exception_ptr cause) noexcept;
+    void becomeAdded() noexcept;
+    void becomeRemoved() noexcept;
+    bool refused(const ChannelPromise& promise) const;
+    void postWrite(Message&& message, ChannelPromise promise, bool flush);
+
+    Channel& channel_;
+    ChannelHandlerContext* previous_ = nullptr;  // kept after removal: handlerRemoved() may still forward (H-6, H-7)
+    ChannelHandlerContext* next_ = nullptr;
+    ChannelHandler* handler_ = nullptr;
+    detail::EventMask mask_ = 0;  // fullMask_ while `added`, else 0: one test decides whether an event stops here
+    const detail::EventMask fullMask_;
+    HandlerState state_ = HandlerState::init;
+    bool linked_ = false;
+    unsigned ordinal_ = 0;        // of automatic names
+    const void* typeTag_;
+    void* object_ = nullptr;      // the handler as what it was added as
+    std::string_view typeName_;
+    std::string name_;            // empty: automatic
+    ChannelHandlerContext* nextRemoved_ = nullptr;
+};
+
+}  // namespace weft

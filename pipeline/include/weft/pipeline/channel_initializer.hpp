@@ -1,0 +1,38 @@
+// ChannelInitializer: a handler that fills a channel's pipeline once, when the channel is registered, and then leaves.
+#pragma once
+
+#include <exception>
+#include <type_traits>
+#include <utility>
+
+#include <weft/pipeline/channel_handler.hpp>
+
+namespace weft {
+
+class Channel;
+
+// What initChannel() adds is in place before channelRegistered. It removes itself always; a throw is logged and closes
+// the channel. Nested initializers keep their order. (H-9) A callable void(Channel&) given to addLast() does the same.
+class ChannelInitializer : public ChannelHandler {
+  public:
+    void handlerAdded(ChannelHandlerContext& ctx) final;
+
+  protected:
+    virtual void initChannel(Channel& channel) = 0;
+};
+
+namespace detail {
+
+template <class F>
+class CallableInitializer final : public ChannelInitializer {
+  public:
+    template <class G>
+    explicit CallableInitializer(G&& function) : function_(std::forward<G>(function)) {}
+
+  private:
+    void initChannel(Channel& channel) override { function_(channel); }
+    F function_;
+};
+
+}  // namespace detail
+}  // namespace weft

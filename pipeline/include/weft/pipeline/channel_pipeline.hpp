@@ -1,0 +1,218 @@
+// ChannelPipeline: the ordered list of a channel's handlers, head (transport side) to tail (application side).
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <weft/pipeline/channel_handler.hpp>
+#include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/pipeline/detail/pipeline_ends.hpp>
+#include <weft/pipeline/detail/owning_context.hpp>
+
+namespace weft {
+
+class Channel;
+namespace detail {
+class PipelineEntry;
+}
+
+// Part of a Channel. Context: fireX and operations: any thread (off the loop: a task). Adding and removing: the loop, or
+// before registration the thread that builds the channel; from elsewhere it becomes a task, and then a mistake (a
+// duplicate name) is logged instead of thrown. Look-ups: the loop, or before registration the builder.
+// Throws std::invalid_argument for a duplicate name, NoSuchElementException for a missing one. (H-1)
+class ChannelPipeline {
+  public:
+    explicit ChannelPipeline(Channel& channel);
+    ~ChannelPipeline();
+    ChannelPipeline(const ChannelPipeline&) = delete;
+    ChannelPipeline& operator=(const ChannelPipeline&) = delete;
+
+    Channel& channel() const noexcept { return channel_; }
+
+    // addLast<H>(args...): makes the handler in place, in one allocation with its context; the name is "H#n".
+    // addLast<H>(named("x"), args...) gives it a name.
+    template <class H, class... Args>
+    ChannelPipeline& addLast(Args&&... args) {
+        return insert(tail_, false, detail::makeContext<H>(channel_, std::forward<Args>(args)...));
+    }
+    template <class H, class... Args>
+    ChannelPipeline& addFirst(Args&&... args) {
+        return insert(head_, true, detail::makeContext<H>(channel_, std::forward<Args>(args)...));
+    }
+    template <class H, class... Args>
+    ChannelPipeline& addBefore(std::string_view base, Args&&... args) {
+        return insertBy(base, false, detail::makeContext<H>(channel_, std::forward<Args>(args)...));
+    }
+    template <class H, class... Args>
+    ChannelPipeline& addAfter(std::string_view base, Args&&... args) {
+        return insertBy(base, true, detail::makeContext<H>(channel_, std::forward<Args>(args)...));
+    }
+
+    // Takes handlers that exist: std::unique_ptr<H>, std::shared_ptr<H> of a sharable H, or a callable void(Channel&)
+    // (an initializer, H-9). Several keep their order, in addFirst too. With `name` first: one handler, named.
+    template <class Handler, class... More>
+        requires detail::HandlerArgument<Handler>
+    ChannelPipeline& addLast(Handler&& handler, More&&... more) {
+        insert(tail_, false, detail::holdHandler(channel_, {}, std::forward<Handler>(handler)));
+        if constexpr (sizeof...(More) > 0) addLast(std::forward<More>(more)...);
+        return *this;
+    }
+    template <class Handler, class... More>
+        requires detail::HandlerArgument<Handler>
+    ChannelPipeline& addFirst(Handler&& handler, More&&... more) {
+        if constexpr (sizeof...(More) > 0) addFirst(std::forward<More>(more)...);
+        return insert(head_, true, detail::holdHandler(channel_, {}, std::forward<Handler>(handler)));
+    }
+    template <class Handler>
+        requires detail::HandlerArgument<Handler>
+    ChannelPipeline& addLast(std::string name, Handler&& handler) {
+        return insert(tail_, false, detail::holdHandler(channel_, std::move(name), std::forward<Handler>(handler)));
+    }
+    template <class Handler>
+        requires detail::HandlerArgument<Handler>
+    ChannelPipeline& addFirst(std::string name, Handler&& handler) {
+        return insert(head_, true, detail::holdHandler(channel_, std::move(name), std::forward<Handler>(handler)));
+    }
+    template <class Handler>
+        requires detail::HandlerArgument<Handler>
+    ChannelPipeline& addBefore(std::string_view base, std::string name, Handler&& handler) {
+        return insertBy(base, false, detail::holdHandler(channel_, std::move(name), std::forward<Handler>(handler)));
+    }
+    template <class Handler>
+        requires detail::HandlerArgument<Handler>
+    ChannelPipeline& addAfter(std::string_view base, std::string name, Handler&& handler) {
+        return insertBy(base, true, detail::holdHandler(channel_, std::move(name), std::forward<Handler>(handler)));
+    }
+
+    // Unlinks, then calls handlerRemoved(); the handler dies when no callback and no fiber of it runs any more. (H-6)
+    void remove(std::string_view name);
+    void remove(const ChannelHandler& handler);
+    template <class H>
+    void remove() {
+        removeContext(require(contextOfTag(&detail::handlerTag<H>), detail::nameOf<H>()));
+    }
+    // Puts a new H in the place of `old`: its handlerAdded() first, then old's handlerRemoved(); what the old one then
+    // fires flows through the new one. (H-7)
+    template <class H, class... Args>
+    void replace(const ChannelHandler& old, Args&&... args) {
+        replaceContext(contextOf(old), detail::makeContext<H>(channel_, std::forward<Args>(args)...));
+    }
+    template <class H, class... Args>
+    void replace(std::string_view old, Args&&... args) {
+        replaceContext(contextNamed(old), detail::makeContext<H>(channel_, std::forward<Args>(args)...));
+    }
+
+    // The first handler that was added as exactly H, or null.
+    template <class H>
+    H* get() const noexcept {
+        ChannelHandlerContext* found = contextOfTag(&detail::handlerTag<H>);
+        return found ? static_cast<H*>(found->object_) : nullptr;
+    }
+    ChannelHandler* get(std::string_view name) const noexcept {
+        ChannelHandlerContext* found = contextNamed(name);
+        return found ? found->handler_ : nullptr;
+    }
+    template <class H>
+    ChannelHandlerContext* context() const noexcept {
+        return contextOfTag(&detail::handlerTag<H>);
+    }
+    ChannelHandlerContext* context(std::string_view name) const noexcept { return contextNamed(name); }
+    ChannelHandlerContext* context(const ChannelHandler& handler) const noexcept { return contextOf(handler); }
+    // Names from head to tail, without those two.
+    std::vector<std::string> names() const;
+    bool empty() const noexcept { return head_.next_ == &tail_; }
+
+    // Fire from the head. (P-2)
+    void fireChannelRegistered();
+    void fireChannelUnregistered();
+    void fireChannelActive();  // then reads, if AUTO_READ
+    void fireChannelInactive();
+    void fireChannelRead(Message&& message);
+    void fireChannelReadComplete();  // then reads, if AUTO_READ
+    void fireUserEventTriggered(Message&& event);
+    void fireChannelWritabilityChanged();
+    void fireExceptionCaught(std::exception_ptr cause);
+
+    // Operate from the tail. (P-2) See ChannelHandlerContext.
+    ChannelFuture bind(const SocketAddress& local) { return tail_.bind(local); }
+    ChannelFuture connect(const SocketAddress& remote) { return tail_.connect(remote); }
+    ChannelFuture disconnect() { return tail_.disconnect(); }
+    ChannelFuture close() { return tail_.close(); }
+    ChannelFuture deregister() { return tail_.deregister(); }
+    void bind(const SocketAddress& local, ChannelPromise promise) { tail_.bind(local, std::move(promise)); }
+    void connect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise) {
+        tail_.connect(remote, local, std::move(promise));
+    }
+    void disconnect(ChannelPromise promise) { tail_.disconnect(std::move(promise)); }
+    void close(ChannelPromise promise) { tail_.close(std::move(promise)); }
+    void deregister(ChannelPromise promise) { tail_.deregister(std::move(promise)); }
+    void read() { tail_.read(); }
+    void write(Message&& message, ChannelPromise promise = {}) { tail_.write(std::move(message), std::move(promise)); }
+    void flush() { tail_.flush(); }
+    void writeAndFlush(Message&& message, ChannelPromise promise = {}) {
+        tail_.writeAndFlush(std::move(message), std::move(promise));
+    }
+
+  private:
+    friend class Channel;
+    friend class ChannelHandlerContext;
+    friend class EmbeddedChannel;
+    friend class detail::PipelineEntry;
+
+    using Context = ChannelHandlerContext;
+    using OwnedContext = detail::OwnedContext;
+    struct PendingCallback {
+        Context* context;
+        bool added;  // else removed
+    };
+
+    bool editsHere() const noexcept;
+    ChannelPipeline& insert(Context& base, bool after, OwnedContext context);
+    ChannelPipeline& insertBy(std::string_view base, bool after, OwnedContext context);
+    void insertNow(Context& base, bool after, OwnedContext context);
+    void giveName(Context& context) const;
+    void link(Context& context, Context& previous, Context& next) noexcept;
+    void unlink(Context& context) noexcept;
+    void callAdded(Context& context) noexcept;
+    void callRemoved(Context& context) noexcept;
+    void removeContext(Context& context);
+    void removeNow(Context& context) noexcept;
+    void replaceContext(Context* old, OwnedContext context);
+    void replaceNow(Context& old, OwnedContext context);
+    void bury(Context& context) noexcept;
+
+    Context* contextNamed(std::string_view name) const noexcept;
+    Context* contextOf(const ChannelHandler& handler) const noexcept;
+    Context* contextOfTag(const void* tag) const noexcept;
+    static Context& require(Context* context, std::string_view what);
+
+    // For Channel.
+    void runPendingCallbacks() noexcept;  // H-4
+    void removeAll() noexcept;            // H-8
+    void freeRemoved() noexcept;          // when nothing can be running in a removed handler
+    bool hasRemoved() const noexcept { return removed_ != nullptr; }
+    void onUnhandledMessage(Message&& message) noexcept;  // P-4
+    void onUnhandledEvent(Message&& event) noexcept;
+    void onUnhandledException(std::exception_ptr cause) noexcept;
+    friend class detail::TailHandler;
+    friend class detail::HeadHandler;
+
+    Channel& channel_;
+    detail::HeadHandler headHandler_;
+    detail::TailHandler tailHandler_;
+    detail::EndContext head_;
+    detail::EndContext tail_;
+    std::vector<PendingCallback> pending_;  // before first registration
+    bool started_ = false;                  // pending_ has run
+    Context* removed_ = nullptr;            // unlinked contexts that somebody may still be running in
+    detail::TailObserver* observer_ = nullptr;
+};
+
+}  // namespace weft

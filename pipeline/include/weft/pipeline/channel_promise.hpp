@@ -1,0 +1,67 @@
+// ChannelPromise: the writing side of an operation on a channel. An empty one is the void promise.
+#pragma once
+
+#include <exception>
+#include <utility>
+
+#include <weft/pipeline/channel_future.hpp>
+
+namespace weft {
+
+// Copyable handle. The empty promise costs no allocation and tells nobody: completing it does nothing and says true.
+// Context: any thread.
+class ChannelPromise {
+  public:
+    ChannelPromise() noexcept = default;
+    // A promise of an operation on `channel`; its listeners run on that channel's loop. Allocates (pooled).
+    explicit ChannelPromise(Channel& channel);
+    // A promise without a channel (yet to be made, or refused): listeners run in the completing thread.
+    static ChannelPromise detached() {
+        return ChannelPromise(detail::PromiseStateRef::adopt(detail::PromiseState::create(nullptr, nullptr)));
+    }
+
+    bool isVoid() const noexcept { return !state_; }
+    explicit operator bool() const noexcept { return static_cast<bool>(state_); }
+    // The reading side; empty for the void promise.
+    ChannelFuture future() const noexcept { return ChannelFuture(state_); }
+    bool done() const noexcept { return state_ && detail::isDone(state_->status()); }
+    bool cancelled() const noexcept { return state_ && state_->status() == PromiseStatus::cancelled; }
+    ChannelRef channel() const noexcept { return state_ ? state_->channelRef() : ChannelRef(); }
+
+    // Completes the operation. False when it was done already. (F-1)
+    bool trySuccess() const { return !state_ || state_->trySuccess(); }
+    bool tryFailure(std::exception_ptr cause) const { return !state_ || state_->tryFailure(std::move(cause)); }
+    bool tryFailure(ErrorCode error) const;
+    // As try..., but an operation that is done already is a program bug: throws std::logic_error. (F-1)
+    void setSuccess() const;
+    void setFailure(std::exception_ptr cause) const;
+    void setFailure(ErrorCode error) const;
+    // The point of no return: false when it has been cancelled, and then the operation must not happen.
+    bool setUncancellable() const noexcept { return !state_ || state_->setUncancellable(); }
+
+    const ChannelPromise& addListener(ChannelFuture::Listener listener) const {
+        if (state_) state_->listen(std::move(listener));
+        return *this;
+    }
+
+    friend bool operator==(const ChannelPromise& left, const ChannelPromise& right) noexcept {
+        return left.state_ == right.state_;
+    }
+
+  private:
+    friend class Channel;
+    friend class ChannelHandlerContext;
+    explicit ChannelPromise(detail::PromiseStateRef state) noexcept : state_(std::move(state)) {}
+    bool belongsTo(const Channel& channel) const noexcept {
+        return !state_ || !state_->channel() || state_->channel() == &channel;
+    }
+    bool isCloseFuture() const noexcept { return state_ && state_->isCloseFuture(); }
+    detail::PromiseStateRef state_;
+};
+
+// Listener for the last write of a connection: closes the channel whatever the outcome (C-5).
+void closeChannel(const ChannelFuture& future);
+// Listener: closes the channel when the operation failed or was cancelled.
+void closeChannelOnFailure(const ChannelFuture& future);
+
+}  // namespace weft

@@ -1,0 +1,34 @@
+// BufferBlock: the ref-counted header in front of the bytes of a Buffer. Its memory belongs to a BufferPool.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace weft::detail {
+
+class BufferHome;
+
+struct alignas(16) BufferBlock {
+    // Writers: every owner. The last release publishes what all owners read and wrote to whoever reuses the block.
+    std::atomic<std::uint32_t> owners{1};
+    std::uint32_t sizeClass = 0;   // index into BufferPool's classes; noClass: of exact size, never pooled
+    std::size_t capacity = 0;      // bytes behind the header
+    BufferHome* home = nullptr;    // where a foreign thread returns it; null: straight to the heap
+    BufferBlock* next = nullptr;   // while it is in a free list or a return stack
+
+    char* data() noexcept { return reinterpret_cast<char*>(this + 1); }
+    const char* data() const noexcept { return reinterpret_cast<const char*>(this + 1); }
+
+    // acquire: an owner that dropped its share has finished reading before we write.
+    bool unique() const noexcept { return owners.load(std::memory_order_acquire) == 1; }
+    // relaxed: whoever adds an owner is one already.
+    void retain() noexcept { owners.fetch_add(1, std::memory_order_relaxed); }
+    void release() noexcept {
+        if (unique() || owners.fetch_sub(1, std::memory_order_acq_rel) == 1) recycle(this);
+    }
+
+    static void recycle(BufferBlock* block) noexcept;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,24 @@
+// ChannelPin: keeps a channel and the contexts of its handlers, removed ones too, alive for a fiber or a posted operation.
+#pragma once
+
+#include <utility>
+
+#include <weft/pipeline/channel.hpp>
+
+namespace weft::detail {
+
+// Made on the channel's loop or under another pin; dropped anywhere.
+class ChannelPin {
+  public:
+    explicit ChannelPin(Channel& channel) noexcept : channel_(ChannelRef(channel)) { channel.pin(); }
+    ChannelPin(ChannelPin&& other) noexcept = default;  // leaves other empty
+    ChannelPin& operator=(ChannelPin&&) = delete;
+    ~ChannelPin() {
+        if (channel_) channel_->unpin();
+    }
+
+  private:
+    ChannelRef channel_;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,129 @@
+// The contexts that own a handler: made in place, by unique_ptr, or by shared_ptr.
+#pragma once
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+
+#include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/pipeline/channel_initializer.hpp>
+#include <weft/pipeline/detail/event_mask.hpp>
+
+namespace weft {
+
+// A name for addLast<H>(named("x"), args...).
+struct HandlerName {
+    std::string value;
+};
+inline HandlerName named(std::string name) { return {std::move(name)}; }
+
+namespace detail {
+
+struct ContextDeleter {
+    void operator()(ChannelHandlerContext* context) const noexcept;
+};
+
+// A context on its way into the pipeline, and the name it asked for.
+struct OwnedContext {
+    std::unique_ptr<ChannelHandlerContext, ContextDeleter> context;
+    std::string name;
+};
+
+// "ns::Codec<int>" -> "Codec".
+constexpr std::string_view simpleName(std::string_view name) noexcept {
+    name = name.substr(0, name.find('<'));
+    const std::size_t colon = name.rfind(':');
+    return colon == std::string_view::npos ? name : name.substr(colon + 1);
+}
+
+template <class H>
+class InPlaceContext final : public ChannelHandlerContext {
+  public:
+    template <class... Args>
+    explicit InPlaceContext(Channel& channel, Args&&... args)
+        : ChannelHandlerContext(channel, eventMaskOf<H>(), simpleName(nameOf<H>()), &handlerTag<H>),
+          own_(std::forward<Args>(args)...) {
+        holds(own_, &own_);
+    }
+
+  private:
+    H own_;
+};
+
+// Pointer: std::unique_ptr<H> or std::shared_ptr<H>. The mask comes from H if the object is exactly that; an object of a
+// derived class gets every event.
+template <class Pointer>
+class HeldContext final : public ChannelHandlerContext {
+    using H = typename Pointer::element_type;
+
+  public:
+    HeldContext(Channel& channel, Pointer object)
+        : ChannelHandlerContext(channel, maskOf(*object), simpleName(nameOf<H>()), &handlerTag<H>),
+          own_(std::move(object)) {
+        holds(*own_, own_.get());
+    }
+
+  private:
+    static EventMask maskOf(const H& object) noexcept {
+        if constexpr (std::is_final_v<H>) {
+            return eventMaskOf<H>();
+        } else {
+            return typeid(object) == typeid(H) ? eventMaskOf<H>() : EventMask(Event::all);
+        }
+    }
+    Pointer own_;
+};
+
+template <class T>
+inline constexpr bool isHandlerPointer = false;
+template <class H>
+inline constexpr bool isHandlerPointer<std::unique_ptr<H>> = std::is_base_of_v<ChannelHandler, H>;
+template <class H>
+inline constexpr bool isHandlerPointer<std::shared_ptr<H>> = std::is_base_of_v<ChannelHandler, H>;
+
+template <class T>
+concept HandlerArgument = isHandlerPointer<std::decay_t<T>> || std::is_invocable_v<std::decay_t<T>&, Channel&>;
+
+template <class T>
+inline constexpr bool isShared = false;
+template <class H>
+inline constexpr bool isShared<std::shared_ptr<H>> = true;
+
+template <class H, class... Args>
+OwnedContext makeContext(Channel& channel, Args&&... args) {
+    return {std::unique_ptr<ChannelHandlerContext, ContextDeleter>(
+                new InPlaceContext<H>(channel, std::forward<Args>(args)...)),
+            {}};
+}
+template <class H, class... Args>
+OwnedContext makeContext(Channel& channel, HandlerName name, Args&&... args) {
+    OwnedContext owned = makeContext<H>(channel, std::forward<Args>(args)...);
+    owned.name = std::move(name.value);
+    return owned;
+}
+
+template <class T>
+OwnedContext holdHandler(Channel& channel, std::string name, T&& handler) {
+    using D = std::decay_t<T>;
+    if constexpr (isHandlerPointer<D>) {
+        if constexpr (isShared<D>) {
+            static_assert(Sharable<typename D::element_type>,
+                          "Weft: only a handler type with `static constexpr bool sharable = true` may be shared (H-1)");
+        }
+        if (!handler) throw std::invalid_argument("Weft: a null handler cannot be added to a pipeline");
+        return {std::unique_ptr<ChannelHandlerContext, ContextDeleter>(
+                    new HeldContext<D>(channel, D(std::forward<T>(handler)))),
+                std::move(name)};
+    } else {
+        OwnedContext owned = makeContext<CallableInitializer<D>>(channel, std::forward<T>(handler));
+        owned.name = std::move(name);
+        return owned;
+    }
+}
+
+}  // namespace detail
+}  // namespace weft

@@ -1,0 +1,69 @@
+// The two ends of a pipeline: the head hands operations to the channel, the tail takes what nobody wanted.
+#pragma once
+
+#include <exception>
+
+#include <weft/pipeline/channel_handler.hpp>
+#include <weft/pipeline/channel_handler_context.hpp>
+
+namespace weft {
+
+class ChannelPipeline;
+
+namespace detail {
+
+// Sees what reaches the tail instead of the log; for EmbeddedChannel.
+class TailObserver {
+  public:
+    virtual void unhandledMessage(Message&& message) = 0;
+    virtual void unhandledException(std::exception_ptr cause) = 0;
+
+  protected:
+    ~TailObserver() = default;
+};
+
+class HeadHandler final : public ChannelHandler {
+  public:
+    explicit HeadHandler(Channel& channel) noexcept : channel_(channel) {}
+    void bind(ChannelHandlerContext&, const SocketAddress& local, ChannelPromise promise) override;
+    void connect(ChannelHandlerContext&, const SocketAddress& remote, const SocketAddress* local,
+                 ChannelPromise promise) override;
+    void disconnect(ChannelHandlerContext&, ChannelPromise promise) override;
+    void close(ChannelHandlerContext&, ChannelPromise promise) override;
+    void deregister(ChannelHandlerContext&, ChannelPromise promise) override;
+    void read(ChannelHandlerContext&) override;
+    void write(ChannelHandlerContext&, Message&& message, ChannelPromise promise) override;
+    void flush(ChannelHandlerContext&) override;
+
+  private:
+    Channel& channel_;
+};
+
+class TailHandler final : public ChannelHandler {
+  public:
+    explicit TailHandler(ChannelPipeline& pipeline) noexcept : pipeline_(pipeline) {}
+    void exceptionCaught(ChannelHandlerContext&, std::exception_ptr cause) override;
+    void channelRegistered(ChannelHandlerContext&) override {}
+    void channelUnregistered(ChannelHandlerContext&) override {}
+    void channelActive(ChannelHandlerContext&) override {}
+    void channelInactive(ChannelHandlerContext&) override {}
+    void channelRead(ChannelHandlerContext&, Message&& message) override;
+    void channelReadComplete(ChannelHandlerContext&) override {}
+    void userEventTriggered(ChannelHandlerContext&, Message&& event) override;
+    void channelWritabilityChanged(ChannelHandlerContext&) override {}
+
+  private:
+    ChannelPipeline& pipeline_;
+};
+
+// Neither end can be removed; both are parts of the pipeline.
+class EndContext final : public ChannelHandlerContext {
+  public:
+    EndContext(Channel& channel, EventMask mask, std::string_view name, ChannelHandler& handler)
+        : ChannelHandlerContext(channel, mask, name, nullptr) {
+        holds(handler, nullptr);
+    }
+};
+
+}  // namespace detail
+}  // namespace weft

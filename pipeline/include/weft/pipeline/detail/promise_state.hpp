@@ -1,0 +1,119 @@
+// PromiseState: what a ChannelPromise and its ChannelFutures share. Pooled; counted; the close future's is part of the
+// channel and counts as a reference to it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <weft/pipeline/channel_ref.hpp>
+#include <weft/scheduler/errors.hpp>
+#include <weft/scheduler/unique_function.hpp>
+#include <weft/scheduler/wait_list.hpp>
+
+namespace weft {
+
+class EventLoop;
+class ChannelFuture;
+
+// F-1. pending -> {uncancellable} -> success | failure; pending -> cancelled.
+enum class PromiseStatus : std::uint8_t { pending, uncancellable, success, failure, cancelled };
+
+namespace detail {
+
+constexpr bool isDone(PromiseStatus status) noexcept { return status >= PromiseStatus::success; }
+
+// Context: any thread. `lock_` guards everything that is not atomic; nothing is called while it is held.
+class PromiseState {
+  public:
+    using Listener = UniqueFunction<void(const ChannelFuture&)>;
+    static constexpr unsigned maxNestedNotifications = 8;  // deeper ones become tasks (F-2): stack protection
+
+    // A state of its own; `channel` may be null, then listeners run in the completing thread.
+    static PromiseState* create(Channel* channel, EventLoop* loop);
+    // A part of `owner`: counted with it, holds no reference of its own.
+    PromiseState(Channel& owner, EventLoop& loop) noexcept : channel_(&owner), loop_(&loop), embedded_(true) {}
+    PromiseState(const PromiseState&) = delete;
+    PromiseState& operator=(const PromiseState&) = delete;
+    ~PromiseState();
+
+    void retain() noexcept;
+    void release() noexcept;
+
+    // acquire: pairs with the release in finish(), so that the cause can be read after it.
+    PromiseStatus status() const noexcept { return status_.load(std::memory_order_acquire); }
+    std::exception_ptr cause() const;
+    ErrorCode error() const;
+    ChannelRef channelRef() const noexcept { return channel_ ? ChannelRef(*channel_) : ChannelRef(); }
+    Channel* channel() const noexcept { return channel_; }
+    bool isCloseFuture() const noexcept { return embedded_; }
+
+    // Each returns false when the state does not allow it.
+    bool trySuccess() { return finish(PromiseStatus::success, nullptr); }
+    bool tryFailure(std::exception_ptr cause) { return finish(PromiseStatus::failure, std::move(cause)); }
+    bool tryCancel() { return finish(PromiseStatus::cancelled, nullptr); }
+    bool setUncancellable() noexcept;
+
+    void listen(Listener listener);
+    ErrorCode waitUntil(Deadline deadline, const char* call);
+
+  private:
+    explicit PromiseState(Channel* channel, EventLoop* loop) noexcept;
+
+    bool finish(PromiseStatus outcome, std::exception_ptr cause);
+    void notify() noexcept;
+    void runListeners() noexcept;
+    bool takeListener(Listener& listener);
+    bool mayNotifyHere() const noexcept;
+    void notifyLater() noexcept;
+
+    std::atomic<std::uint32_t> references_{1};
+    std::atomic<PromiseStatus> status_{PromiseStatus::pending};  // written under lock_, read anywhere
+    bool notifying_ = false;       // somebody is in runListeners(): later listeners queue behind, in order
+    mutable std::mutex lock_;
+    Channel* const channel_;
+    EventLoop* const loop_;
+    const bool embedded_ = false;
+    std::exception_ptr cause_;
+    Listener first_;               // nearly every promise has one listener or none: no vector for it
+    std::vector<Listener> more_;
+    std::size_t nextMore_ = 0;
+    WaitList waiters_;
+};
+
+// A counted pointer to a PromiseState.
+class PromiseStateRef {
+  public:
+    PromiseStateRef() noexcept = default;
+    static PromiseStateRef adopt(PromiseState* state) noexcept {
+        PromiseStateRef ref;
+        ref.state_ = state;
+        return ref;
+    }
+    PromiseStateRef(const PromiseStateRef& other) noexcept : state_(other.state_) {
+        if (state_) state_->retain();
+    }
+    PromiseStateRef(PromiseStateRef&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+    PromiseStateRef& operator=(PromiseStateRef other) noexcept {
+        std::swap(state_, other.state_);
+        return *this;
+    }
+    ~PromiseStateRef() {
+        if (state_) state_->release();
+    }
+    PromiseState* operator->() const noexcept { return state_; }
+    PromiseState* get() const noexcept { return state_; }
+    explicit operator bool() const noexcept { return state_ != nullptr; }
+    friend bool operator==(const PromiseStateRef& left, const PromiseStateRef& right) noexcept {
+        return left.state_ == right.state_;
+    }
+
+  private:
+    PromiseState* state_ = nullptr;
+};
+
+}  // namespace detail
+}  // namespace weft

@@ -1,0 +1,67 @@
+// Ring: a FIFO in a power-of-two array that grows when full and never shrinks: no allocation in steady state.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include <weft/scheduler/assert.hpp>
+
+namespace weft::detail {
+
+// T is default-constructible and moves without throwing. Context: one thread. push() allocates when it grows.
+template <class T>
+class Ring {
+  public:
+    bool empty() const noexcept { return size_ == 0; }
+    std::size_t size() const noexcept { return size_; }
+    T& front() noexcept { return slots_[first_]; }
+    const T& front() const noexcept { return slots_[first_]; }
+    T& back() noexcept { return slots_[(first_ + size_ - 1) & mask_]; }
+    T& operator[](std::size_t index) noexcept { return slots_[(first_ + index) & mask_]; }
+    const T& operator[](std::size_t index) const noexcept { return slots_[(first_ + index) & mask_]; }
+
+    void push(T value) {
+        if (size_ == capacity()) grow();
+        slots_[(first_ + size_) & mask_] = std::move(value);
+        ++size_;
+    }
+    T pop() noexcept {
+        WEFT_DEBUG_ASSERT(size_ > 0, "pop() of an empty ring");
+        T value = std::exchange(slots_[first_], T());
+        first_ = (first_ + 1) & mask_;
+        --size_;
+        return value;
+    }
+    // Drops everything from index `size` on.
+    void shrinkTo(std::size_t size) noexcept {
+        while (size_ > size) slots_[(first_ + --size_) & mask_] = T();
+    }
+    void removeAt(std::size_t index) noexcept {
+        for (std::size_t i = index; i + 1 < size_; ++i) (*this)[i] = std::move((*this)[i + 1]);
+        shrinkTo(size_ - 1);
+    }
+    void clear() noexcept {
+        while (!empty()) pop();
+    }
+
+  private:
+    static constexpr std::size_t firstCapacity = 8;
+
+    std::size_t capacity() const noexcept { return slots_ ? mask_ + 1 : 0; }
+    void grow() {
+        const std::size_t larger = slots_ ? capacity() * 2 : firstCapacity;
+        auto slots = std::make_unique<T[]>(larger);
+        for (std::size_t i = 0; i < size_; ++i) slots[i] = std::move((*this)[i]);
+        slots_ = std::move(slots);
+        mask_ = larger - 1;
+        first_ = 0;
+    }
+
+    std::unique_ptr<T[]> slots_;
+    std::size_t mask_ = 0;
+    std::size_t first_ = 0;
+    std::size_t size_ = 0;
+};
+
+}  // namespace weft::detail

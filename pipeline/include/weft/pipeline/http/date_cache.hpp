@@ -1,0 +1,38 @@
+// The current time as an IMF-fixdate ("Sun, 06 Nov 1994 08:49:37 GMT"), written at most once per second.
+// One per carrier; the caller passes the time in, so it never asks a clock.
+#pragma once
+
+#include <array>
+#include <ctime>
+#include <string_view>
+
+namespace weft::http {
+
+// Context: one thread at a time. Does not block, allocate or throw.
+class DateCache {
+  public:
+    static constexpr std::size_t textBytes = 29;
+
+    // The date of `now` (seconds since 1970, UTC; clamped to the years 1970-9999). Lifetime: until a call with another
+    // second.
+    std::string_view at(std::time_t now) noexcept {
+        if (now != second_) [[unlikely]]
+            write(now);
+        return {text_.data(), text_.size()};
+    }
+
+  private:
+    void write(std::time_t now) noexcept;
+
+    std::time_t second_ = -1;
+    std::array<char, textBytes> text_ = epoch();
+
+    static constexpr std::array<char, textBytes> epoch() noexcept {
+        std::array<char, textBytes> text{};
+        const std::string_view start = "Thu, 01 Jan 1970 00:00:00 GMT";
+        for (std::size_t i = 0; i < textBytes; ++i) text[i] = start[i];
+        return text;
+    }
+};
+
+}  // namespace weft::http

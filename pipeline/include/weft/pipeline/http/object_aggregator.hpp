@@ -1,0 +1,33 @@
+// ObjectAggregator: joins a Request and its Contents to one FullRequest.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include <weft/pipeline/channel_handler.hpp>
+#include <weft/pipeline/http/request.hpp>
+
+namespace weft::http {
+
+// Behind ServerCodec. A body of more than `maxBodyBytes` is answered with 413 and the connection closed (at once when the
+// request announces it, and then without asking the client to go on). Answers `Expect: 100-continue` with 100, any other
+// expectation with 417.
+class ObjectAggregator final : public ChannelInboundHandler {
+  public:
+    // `maxBodyBytes`: 0 to 2 GiB.
+    explicit ObjectAggregator(std::size_t maxBodyBytes = 8 * 1024 * 1024);
+
+    void channelRead(ChannelHandlerContext& ctx, Message&& message) override;
+
+  private:
+    void begin(ChannelHandlerContext& ctx, Request&& request);
+    void append(Buffer&& data);
+    detail::RequestDataPointer takeData();
+    void refuse(Request& request, Status status, std::string_view reason);
+
+    const std::size_t maxBodyBytes_;
+    std::optional<Request> request_;  // whose body is being collected
+    bool refused_ = false;            // the rest of this body is discarded
+};
+
+}  // namespace weft::http

@@ -1,0 +1,90 @@
+// What a server codec hands to the application: Request (a head), Content and LastContent (its body, streamed), and
+// FullRequest (both, made by ObjectAggregator).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <weft/pipeline/buffer.hpp>
+#include <weft/pipeline/detail/thread_cache.hpp>
+#include <weft/pipeline/http/request_head.hpp>
+#include <weft/pipeline/http/responder.hpp>
+
+namespace weft::http {
+
+namespace detail {
+
+struct RequestData {
+    RequestHead head;
+    Buffer bytes;  // of the head
+    Buffer body;
+    ChannelRef channel;
+    Ticket ticket = 0;
+};
+
+struct RequestDataDeleter {
+    void operator()(RequestData* data) const noexcept {
+        data->~RequestData();
+        weft::detail::ThreadCache::release(data, sizeof(RequestData));
+    }
+};
+using RequestDataPointer = std::unique_ptr<RequestData, RequestDataDeleter>;
+RequestDataPointer makeRequestData();
+
+}  // namespace detail
+
+// The head of a request. Move-only, one pointer. Views live as long as the request (moved or not).
+// After a Request with hasBody(), Content messages follow and one LastContent; without, nothing does.
+class Request {
+  public:
+    explicit Request(detail::RequestDataPointer data) noexcept : data_(std::move(data)) {}
+
+    Method method() const noexcept { return data_->head.method; }
+    std::string_view methodText() const noexcept { return text(data_->head.methodText); }
+    Version version() const noexcept { return data_->head.version; }
+    // As it stands in the request line: "/sleep?ms=10".
+    std::string_view target() const noexcept { return text(data_->head.target); }
+    // The target up to its query; of an absolute-form target the part behind the authority. Not decoded.
+    std::string_view path() const noexcept;
+    // The value of a query parameter, not decoded; nothing when it is absent.
+    std::optional<std::string_view> query(std::string_view name) const noexcept;
+    // The first header of this name (case-insensitive); nothing when it is absent.
+    std::optional<std::string_view> header(std::string_view name) const noexcept;
+    std::size_t headerCount() const noexcept { return data_->head.headers.size(); }
+    HeaderView headerAt(std::size_t index) const noexcept;
+    bool hasBody() const noexcept { return data_->head.hasBody(); }
+    bool keepAlive() const noexcept { return data_->head.keepAlive; }
+    const RequestHead& head() const noexcept { return data_->head; }
+
+    // The right to answer this request, from any thread or fiber, in any order. At most once per request.
+    Responder responder() const { return Responder(data_->channel, data_->ticket); }
+    Ticket ticket() const noexcept { return data_->ticket; }
+
+  protected:
+    friend class ObjectAggregator;
+    std::string_view text(Slice slice) const noexcept { return slice.in(data_->bytes.view()); }
+    detail::RequestDataPointer data_;
+};
+
+// A piece of a request's body, or (with a ticket) of a streamed response's.
+struct Content {
+    Buffer data;
+    Ticket ticket = anyTicket;
+};
+
+// The end of a body.
+struct LastContent {
+    Ticket ticket = anyTicket;
+};
+
+// A request with its whole body.
+class FullRequest final : public Request {
+  public:
+    using Request::Request;
+    std::string_view body() const noexcept { return data_->body.view(); }
+    Buffer takeBody() noexcept { return std::move(data_->body); }
+};
+
+}  // namespace weft::http

@@ -1,0 +1,199 @@
+// Message: any movable value on its way through a pipeline; move-only, small values inside, no RTTI.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <new>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <weft/pipeline/buffer.hpp>
+#include <weft/pipeline/detail/thread_cache.hpp>
+#include <weft/scheduler/assert.hpp>
+
+namespace weft {
+
+namespace detail {
+
+// The name the compiler gives T; for diagnostics only.
+template <class T>
+constexpr std::string_view nameOf() noexcept {
+    std::string_view text = __PRETTY_FUNCTION__;
+    const std::size_t from = text.find("T = ") + 4;
+    return text.substr(from, text.find_first_of(";]", from) - from);
+}
+
+// What a Message must know of the type it holds; the address of this object is the type's tag.
+struct MessageType {
+    void (*relocate)(void* from, void* to) noexcept;  // null: the bytes may be copied
+    void (*destroy)(void* storage) noexcept;          // null: nothing to do
+    void* (*object)(void* storage) noexcept;          // null: the storage is the object
+    std::string_view name;
+};
+
+inline constexpr std::size_t messageInlineBytes = 40;
+
+template <class T>
+inline constexpr bool messageInline = sizeof(T) <= messageInlineBytes && alignof(T) <= alignof(void*) &&
+                                      std::is_nothrow_move_constructible_v<T>;
+
+// A Buffer is four pointers and nothing points back at it, so moving its bytes moves it.
+template <class T>
+inline constexpr bool messageMovesByBytes =
+    std::is_same_v<T, Buffer> || (std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
+
+template <class T>
+constexpr MessageType makeInlineType() noexcept {
+    return {messageMovesByBytes<T> ? nullptr
+                                   : +[](void* from, void* to) noexcept {
+                                         T* source = std::launder(static_cast<T*>(from));
+                                         ::new (to) T(std::move(*source));
+                                         source->~T();
+                                     },
+            std::is_trivially_destructible_v<T>
+                ? nullptr
+                : +[](void* storage) noexcept { std::launder(static_cast<T*>(storage))->~T(); },
+            nullptr, nameOf<T>()};
+}
+
+template <class T>
+constexpr MessageType makeLargeType() noexcept {
+    return {nullptr,
+            [](void* storage) noexcept {
+                T* object = *static_cast<T**>(storage);
+                object->~T();
+                ThreadCache::release(object, sizeof(T));
+            },
+            [](void* storage) noexcept -> void* { return *static_cast<T**>(storage); }, nameOf<T>()};
+}
+
+template <class T>
+constexpr MessageType makeType() noexcept {
+    if constexpr (messageInline<T>) {
+        return makeInlineType<T>();
+    } else {
+        return makeLargeType<T>();
+    }
+}
+
+template <class T>
+inline constexpr MessageType messageTypeOf = makeType<T>();
+
+}  // namespace detail
+
+// Holds one value of any movable type, or nothing. Values up to 40 bytes that move without throwing live inside, larger
+// ones in a block from the thread's free list (steady state: no malloc). Types are compared exactly: a Message that holds
+// a Derived is no Base. Context: one thread at a time; may be moved to another. Throws what T's construction throws.
+class Message {
+  public:
+    Message() noexcept = default;
+    Message(Buffer&& buffer) noexcept : type_(&detail::messageTypeOf<Buffer>) {
+        ::new (static_cast<void*>(storage_)) Buffer(std::move(buffer));
+    }
+    template <class T, class D = std::remove_cvref_t<T>>
+        requires(!std::is_same_v<D, Message> && std::is_rvalue_reference_v<T &&> && std::is_move_constructible_v<D>)
+    Message(T&& value) {
+        emplace<D>(std::forward<T>(value));
+    }
+    template <class T, class... Args>
+    static Message of(Args&&... args) {
+        Message message;
+        message.emplace<T>(std::forward<Args>(args)...);
+        return message;
+    }
+
+    Message(Message&& other) noexcept { takeFrom(other); }
+    Message& operator=(Message&& other) noexcept {
+        if (this != &other) {
+            reset();
+            takeFrom(other);
+        }
+        return *this;
+    }
+    ~Message() { reset(); }
+
+    template <class T>
+    bool is() const noexcept {
+        return type_ == &detail::messageTypeOf<T>;
+    }
+    // The value; the type must be exactly T (a program bug otherwise).
+    template <class T>
+    T& get() noexcept {
+        WEFT_ASSERT(is<T>(), "Message::get<T>() of another type");
+        return *objectAs<T>();
+    }
+    template <class T>
+    const T& get() const noexcept {
+        return const_cast<Message*>(this)->get<T>();
+    }
+    // The value or null.
+    template <class T>
+    T* getIf() noexcept {
+        return is<T>() ? objectAs<T>() : nullptr;
+    }
+    // Moves the value out and leaves this empty; the type must be exactly T.
+    template <class T>
+    T take() {
+        T value(std::move(get<T>()));
+        reset();
+        return value;
+    }
+
+    bool empty() const noexcept { return type_ == nullptr; }
+    explicit operator bool() const noexcept { return type_ != nullptr; }
+    std::string_view typeName() const noexcept { return type_ ? type_->name : std::string_view("(empty)"); }
+
+    // What the value counts against a channel's write buffer: readable bytes of a Buffer, 8 for anything else.
+    std::size_t estimatedBytes() const noexcept {
+        return is<Buffer>() ? const_cast<Message*>(this)->objectAs<Buffer>()->readableBytes() : 8;
+    }
+
+    void reset() noexcept {
+        if (!type_) return;
+        const detail::MessageType* type = std::exchange(type_, nullptr);
+        if (type->destroy) type->destroy(storage_);
+    }
+
+  private:
+    template <class T, class... Args>
+    void emplace(Args&&... args) {
+        static_assert(alignof(T) <= 16, "Weft: messages are aligned to at most 16 bytes");
+        if constexpr (detail::messageInline<T>) {
+            ::new (static_cast<void*>(storage_)) T(std::forward<Args>(args)...);
+        } else {
+            void* block = detail::ThreadCache::allocate(sizeof(T));
+            try {
+                ::new (static_cast<void*>(storage_)) T*(::new (block) T(std::forward<Args>(args)...));
+            } catch (...) {
+                detail::ThreadCache::release(block, sizeof(T));
+                throw;
+            }
+        }
+        type_ = &detail::messageTypeOf<T>;
+    }
+    template <class T>
+    T* objectAs() noexcept {
+        if constexpr (detail::messageInline<T>) {
+            return std::launder(reinterpret_cast<T*>(storage_));
+        } else {
+            return *std::launder(reinterpret_cast<T**>(storage_));
+        }
+    }
+    void takeFrom(Message& other) noexcept {
+        type_ = std::exchange(other.type_, nullptr);
+        if (!type_) return;
+        if (type_->relocate) {
+            type_->relocate(other.storage_, storage_);
+        } else {
+            std::memcpy(storage_, other.storage_, sizeof storage_);
+        }
+    }
+
+    const detail::MessageType* type_ = nullptr;
+    alignas(void*) std::byte storage_[detail::messageInlineBytes];
+};
+
+static_assert(sizeof(Message) == 48, "a Message travels by value through every handler: keep it within a cache line");
+
+}  // namespace weft

@@ -1,0 +1,16 @@
+// Everything of the pipeline room that an application uses.
+#pragma once
+
+#include <weft/pipeline/buffer.hpp>
+#include <weft/pipeline/channel.hpp>
+#include <weft/pipeline/channel_errors.hpp>
+#include <weft/pipeline/channel_events.hpp>
+#include <weft/pipeline/channel_handler.hpp>
+#include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/pipeline/channel_initializer.hpp>
+#include <weft/pipeline/channel_option.hpp>
+#include <weft/pipeline/channel_pipeline.hpp>
+#include <weft/pipeline/context_spawn.hpp>
+#include <weft/pipeline/message.hpp>
+#include <weft/pipeline/simple_inbound_handler.hpp>
+#include <weft/pipeline/socket_address.hpp>

@@ -1,0 +1,32 @@
+// WriteBufferWaterMark: how much may wait to be written before a channel says that it is not writable.
+#pragma once
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+
+namespace weft {
+
+// In bytes, counted as OutboundBuffer counts. More than high(): unwritable; then less than low(): writable again. (W-3)
+class WriteBufferWaterMark {
+  public:
+    static constexpr std::size_t defaultLow = 32 * 1024;
+    static constexpr std::size_t defaultHigh = 64 * 1024;
+
+    constexpr WriteBufferWaterMark() noexcept = default;
+    // Throws std::invalid_argument when low > high.
+    constexpr WriteBufferWaterMark(std::size_t low, std::size_t high) : low_(low), high_(high) {
+        if (low > high) {
+            throw std::invalid_argument("WriteBufferWaterMark: low (" + std::to_string(low) + ") must not exceed high (" +
+                                        std::to_string(high) + ")");
+        }
+    }
+    constexpr std::size_t low() const noexcept { return low_; }
+    constexpr std::size_t high() const noexcept { return high_; }
+
+  private:
+    std::size_t low_ = defaultLow;
+    std::size_t high_ = defaultHigh;
+};
+
+}  // namespace weft

@@ -1,0 +1,93 @@
+#include <weft/pipeline/buffer.hpp>
+
+#include <algorithm>
+#include <cstring>
+
+#include <weft/pipeline/buffer_pool.hpp>
+#include <weft/scheduler/assert.hpp>
+
+namespace weft {
+
+Buffer Buffer::allocate(std::size_t minCapacity) {
+    detail::BufferBlock* block = nullptr;
+    if (BufferPool* pool = BufferPool::current()) {
+        block = pool->take(minCapacity);
+    } else {
+        block = BufferPool::takeFromHeap(minCapacity);
+    }
+    char* start = block->data();
+    return Buffer(block, start, start, start + block->capacity);
+}
+
+Buffer Buffer::copyOf(std::string_view bytes) {
+    Buffer buffer = allocate(bytes.size());
+    if (!bytes.empty()) std::memcpy(buffer.write_, bytes.data(), bytes.size());
+    buffer.write_ += bytes.size();
+    return buffer;
+}
+
+Buffer Buffer::wrapStatic(std::string_view bytes) noexcept {
+    // Never written through: writableBytes() is 0 and unique() is false.
+    char* start = const_cast<char*>(bytes.data() ? bytes.data() : "");
+    return Buffer(nullptr, start, start + bytes.size(), start + bytes.size());
+}
+
+void Buffer::produced(std::size_t n) noexcept {
+    WEFT_ASSERT(n <= writableBytes(), "Buffer::produced() beyond the capacity");
+    write_ += n;
+}
+
+void Buffer::consumed(std::size_t n) noexcept {
+    WEFT_ASSERT(n <= readableBytes(), "Buffer::consumed() beyond the readable bytes");
+    read_ += n;
+}
+
+void Buffer::clear() noexcept {
+    if (unique()) {
+        read_ = write_ = block_->data();
+    } else {
+        read_ = write_;
+    }
+}
+
+Buffer Buffer::share() const noexcept { return slice(0, readableBytes()); }
+
+Buffer Buffer::slice(std::size_t offset, std::size_t length) const noexcept {
+    WEFT_ASSERT(offset <= readableBytes() && length <= readableBytes() - offset, "Buffer::slice() out of range");
+    if (block_) block_->retain();
+    return Buffer(block_, read_ + offset, read_ + offset + length, read_ + offset + length);
+}
+
+Buffer Buffer::split(std::size_t n) noexcept {
+    Buffer first = slice(0, n);
+    read_ += n;
+    return first;
+}
+
+void Buffer::append(std::string_view bytes) {
+    if (bytes.empty()) return;
+    if (!unique() || writableBytes() < bytes.size()) ensureWritable(bytes.size());
+    std::memcpy(write_, bytes.data(), bytes.size());
+    write_ += bytes.size();
+}
+
+void Buffer::ensureWritable(std::size_t n) {
+    const std::size_t readable = readableBytes();
+    if (unique()) {
+        if (writableBytes() >= n) return;
+        // A sole owner owns the whole block, also what former owners used behind its own end.
+        if (block_->capacity - readable >= n && readable <= block_->capacity / 2) {
+            if (readable > 0) std::memmove(block_->data(), read_, readable);
+            read_ = block_->data();
+            write_ = read_ + readable;
+            end_ = block_->data() + block_->capacity;
+            return;
+        }
+    }
+    Buffer larger = allocate(std::max(readable + n, 2 * readable));
+    if (readable > 0) std::memcpy(larger.write_, read_, readable);
+    larger.write_ += readable;
+    swap(larger);
+}
+
+}  // namespace weft

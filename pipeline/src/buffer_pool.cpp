@@ -1,0 +1,209 @@
+#include <weft/pipeline/buffer_pool.hpp>
+
+#include <mutex>
+#include <new>
+
+#include <weft/scheduler/assert.hpp>
+
+#include "sanitizer.hpp"
+
+namespace weft {
+
+namespace detail {
+
+// Where foreign threads return a pool's blocks. It outlives the pool: the last of the pool's lent blocks deletes it.
+class BufferHome {
+  public:
+    // Any thread. False when the pool is gone: the block is the caller's to delete, and leave() must follow.
+    bool giveBack(BufferBlock* block) noexcept {
+        BufferBlock* top = returned_.load(std::memory_order_relaxed);  // a hint; the CAS decides
+        do {
+            if (top == closedMark()) return false;
+            block->next = top;
+            // release: the pool reads the block's fields after takeAll().
+        } while (!returned_.compare_exchange_weak(top, block, std::memory_order_release, std::memory_order_relaxed));
+        return true;
+    }
+    // The pool's thread.
+    BufferBlock* takeAll() noexcept {
+        if (returned_.load(std::memory_order_relaxed) == nullptr) return nullptr;  // a later one is taken next time
+        return returned_.exchange(nullptr, std::memory_order_acquire);
+    }
+    BufferBlock* close() noexcept { return returned_.exchange(closedMark(), std::memory_order_acq_rel); }
+
+    // After close(): `blocks` of the pool are still out there (pool's call, once), or one of them is gone (-1). Whoever
+    // brings the count to 0 deletes; it cannot get there before the pool has said its number, for it starts at 0 and
+    // every block subtracts 1.
+    void settle(std::int64_t blocks) noexcept {
+        if (remaining_.fetch_add(blocks, std::memory_order_acq_rel) + blocks == 0) delete this;
+    }
+
+  private:
+    BufferBlock* closedMark() noexcept { return reinterpret_cast<BufferBlock*>(this); }  // an address no block has
+
+    std::atomic<BufferBlock*> returned_{nullptr};
+    std::atomic<std::int64_t> remaining_{0};
+};
+
+}  // namespace detail
+
+namespace {
+
+using detail::BufferBlock;
+
+constinit thread_local BufferPool* threadPool = nullptr;
+constinit thread_local bool threadPoolEnded = false;
+
+struct ThreadPool {
+    BufferPool pool;
+    ~ThreadPool() {
+        threadPool = nullptr;
+        threadPoolEnded = true;
+    }
+};
+
+// All pools, and what those that are gone, or threads past their end, have counted.
+std::mutex registryLock;
+BufferPool* registered = nullptr;            // under registryLock
+std::atomic<std::int64_t> liveElsewhere{0};  // a statistic: relaxed
+
+BufferBlock* blockOf(std::size_t capacity, std::uint32_t sizeClass, detail::BufferHome* home) {
+    auto* block = ::new (::operator new(sizeof(BufferBlock) + capacity, std::align_val_t(alignof(BufferBlock)))) BufferBlock;
+    block->sizeClass = sizeClass;
+    block->capacity = capacity;
+    block->home = home;
+    return block;
+}
+
+void deleteBlock(BufferBlock* block) noexcept {
+    detail::unpoison(block->data(), block->capacity);
+    block->~BufferBlock();
+    ::operator delete(block, std::align_val_t(alignof(BufferBlock)));
+}
+
+// 256, 2 Ki, 16 Ki, 64 Ki: not one shift apart, so compare.
+std::uint32_t classFor(std::size_t capacity) noexcept {
+    std::uint32_t index = 0;
+    while (index < BufferPool::classes.size() && BufferPool::classes[index] < capacity) ++index;
+    return index;  // noClass when none is large enough
+}
+
+}  // namespace
+
+BufferPool::BufferPool() : home_(new detail::BufferHome) {
+    std::lock_guard held(registryLock);
+    nextPool_ = registered;
+    if (registered) registered->previousPool_ = this;
+    registered = this;
+}
+
+BufferPool::~BufferPool() {
+    BufferBlock* returned = home_->close();
+    while (returned) {
+        BufferBlock* next = returned->next;
+        deleteBlock(returned);
+        --lent_;
+        returned = next;
+    }
+    for (FreeList& list : free_) {
+        while (BufferBlock* block = list.first) {
+            list.first = block->next;
+            deleteBlock(block);
+        }
+    }
+    home_->settle(lent_);
+    std::lock_guard held(registryLock);
+    (previousPool_ ? previousPool_->nextPool_ : registered) = nextPool_;
+    if (nextPool_) nextPool_->previousPool_ = previousPool_;
+    liveElsewhere.fetch_add(static_cast<std::int64_t>(allocated() - released()), std::memory_order_relaxed);
+}
+
+detail::BufferBlock* BufferPool::take(std::size_t minCapacity) {
+    const std::uint32_t index = classFor(minCapacity);
+    if (index != noClass && !free_[index].first) collectReturned();
+    BufferBlock* block = nullptr;
+    if (index == noClass) {
+        block = blockOf(minCapacity, noClass, nullptr);
+    } else if ((block = free_[index].first) != nullptr) {
+        free_[index].first = block->next;
+        --free_[index].count;
+        detail::unpoison(block->data(), block->capacity);
+        block->owners.store(1, std::memory_order_relaxed);  // nobody else knows the block
+        ++lent_;
+    } else {
+        block = blockOf(classes[index], index, home_);
+        ++lent_;
+    }
+    allocated_.store(allocated() + 1, std::memory_order_relaxed);  // single writer: no RMW
+    return block;
+}
+
+detail::BufferBlock* BufferPool::takeFromHeap(std::size_t minCapacity) {
+    BufferBlock* block = blockOf(minCapacity, noClass, nullptr);
+    liveElsewhere.fetch_add(1, std::memory_order_relaxed);
+    return block;
+}
+
+void BufferPool::putBack(detail::BufferBlock* block) noexcept {
+    --lent_;
+    FreeList& list = free_[block->sizeClass];
+    if (list.count >= maxIdleBytesPerClass / classes[block->sizeClass]) return deleteBlock(block);
+    detail::poison(block->data(), block->capacity);
+    block->next = list.first;
+    list.first = block;
+    ++list.count;
+}
+
+void BufferPool::collectReturned() noexcept {
+    BufferBlock* block = home_->takeAll();
+    while (block) {
+        BufferBlock* next = block->next;
+        putBack(block);
+        block = next;
+    }
+}
+
+void BufferPool::countRelease() noexcept { released_.store(released() + 1, std::memory_order_relaxed); }
+
+void BufferPool::countForeignRelease() noexcept { liveElsewhere.fetch_sub(1, std::memory_order_relaxed); }
+
+std::size_t BufferPool::idleBlocks() const noexcept {
+    std::size_t idle = 0;
+    for (const FreeList& list : free_) idle += list.count;
+    return idle;
+}
+
+// Not inlined: the address of a thread-local must not be kept over a fiber switch.
+[[gnu::noinline]] BufferPool* BufferPool::current() {
+    if (threadPool || threadPoolEnded) return threadPool;
+    static thread_local ThreadPool holder;
+    threadPool = &holder.pool;
+    return threadPool;
+}
+
+std::int64_t BufferPool::liveBlocks() noexcept {
+    std::lock_guard held(registryLock);
+    std::int64_t live = liveElsewhere.load(std::memory_order_relaxed);
+    for (BufferPool* pool = registered; pool; pool = pool->nextPool_) {
+        live += static_cast<std::int64_t>(pool->allocated() - pool->released());
+    }
+    return live;
+}
+
+// The releasing thread's own pool counts (single writers, no contention); the sum over all pools is what matters.
+[[gnu::noinline]] void detail::BufferBlock::recycle(BufferBlock* block) noexcept {
+    BufferPool* pool = threadPool;
+    if (pool) {
+        pool->countRelease();
+    } else {
+        BufferPool::countForeignRelease();
+    }
+    BufferHome* home = block->home;
+    if (!home) return deleteBlock(block);
+    if (pool && home == pool->home_) return pool->putBack(block);
+    if (home->giveBack(block)) return;
+    deleteBlock(block);
+    home->settle(-1);
+}
+
+}  // namespace weft

@@ -1,0 +1,106 @@
+// Closing a channel, in the order of C-2.
+#include <weft/pipeline/channel.hpp>
+
+#include <weft/pipeline/channel_errors.hpp>
+#include <weft/pipeline/channel_events.hpp>
+#include <weft/scheduler/log.hpp>
+
+#include "channel_private.hpp"
+#include "pipeline_entry.hpp"
+
+namespace weft {
+
+using detail::PipelineEntry;
+
+std::exception_ptr Channel::closedException() const {
+    return std::make_exception_ptr(ClosedChannelException(closeCause_));
+}
+
+void Channel::headClose(ChannelPromise promise) { beginClose(std::move(promise), nullptr); }
+
+// C-1, C-2 (a) and (b).
+void Channel::beginClose(ChannelPromise promise, std::exception_ptr cause) {
+    if (closed()) {
+        if (promise.isVoid()) return;
+        closeFuture().addListener([promise](const ChannelFuture&) { promise.trySuccess(); });
+        return;
+    }
+    promise.setUncancellable();
+    closeCause_ = std::move(cause);
+    closed_.store(true, std::memory_order_release);  // writes fail from here on
+    loop_.withdrawFlushPoint(*this);
+    connectTimer_.cancel();
+    wantsRead_ = readPending_ = false;
+    if (!sink_) return socketClosed(promise);
+    ChannelPromise internal = newPromise();
+    internal.addListener([this, promise](const ChannelFuture&) { socketClosed(promise); });
+    sink_->close(std::move(internal));
+}
+
+// C-2 (c) to (f).
+void Channel::socketClosed(const ChannelPromise& promise) {
+    PipelineEntry entry(*this);
+    closeState_.trySuccess();
+    promise.trySuccess();
+    // C-3: called from inside a flush, the flush's own loop must end first.
+    if (!flushing_ && !consuming_) failPendingWrites();
+    const auto later = [self = ChannelRef(*this)] { self->tearDown(); };
+    try {
+        loop_.execute(later);  // S-5
+    } catch (...) {
+        later();  // the loop has ended: better nested than never
+    }
+}
+
+void Channel::failPendingWrites() {
+    if (outbound_.pendingWrites() > 0) outbound_.failAll(closedException());
+}
+
+void Channel::tearDown() {
+    PipelineEntry entry(*this);
+    failPendingWrites();
+    if (inCycle_) completeCycle();  // every read is followed by its readComplete
+    if (activeFired_) pipeline_.fireChannelInactive();
+    if (registered()) {
+        registered_.store(false, std::memory_order_release);
+        pipeline_.fireChannelUnregistered();
+    }
+    pipeline_.removeAll();
+    if (holdsSelf_) {
+        holdsSelf_ = false;
+        detail::releaseChannel(*this);  // the caller's task holds another
+    }
+}
+
+// ---- half-close ----
+
+ChannelFuture Channel::shutdownOutput() {
+    ChannelPromise promise = newPromise();
+    shutdownOutput(promise);
+    return promise.future();
+}
+
+// HC-3.
+void Channel::shutdownOutput(ChannelPromise promise) {
+    if (!mayRunHere()) return runInLoop([this, promise] { shutdownOutput(promise); });
+    PipelineEntry entry(*this);
+    if (closed() || !sink_) {
+        promise.tryFailure(closedException());
+        return;
+    }
+    if (outputShutdown_) {
+        promise.trySuccess();
+        return;
+    }
+    outputShutdown_ = true;
+    ChannelPromise internal = newPromise();
+    internal.addListener([this, promise](const ChannelFuture& done) {
+        detail::forward(done, promise);
+        if (closed()) return;
+        if (outbound_.pendingWrites() > 0) outbound_.failAll(std::make_exception_ptr(OutputShutdownException()));
+        pipeline_.fireUserEventTriggered(Message(OutputShutdownEvent{}));
+    });
+    sink_->shutdownOutput(std::move(internal));
+}
+
+}  // namespace weft

@@ -1,0 +1,27 @@
+#include <weft/pipeline/channel_errors.hpp>
+
+namespace weft {
+
+ErrorCode errorCodeOf(const std::exception_ptr& cause) noexcept {
+    if (!cause) return {};
+    try {
+        std::rethrow_exception(cause);
+    } catch (const SystemError& error) {
+        return error.code();
+    } catch (...) {
+        return fromErrno(EIO);
+    }
+}
+
+std::string describe(const std::exception_ptr& cause) {
+    if (!cause) return "no error";
+    try {
+        std::rethrow_exception(cause);
+    } catch (const std::exception& error) {
+        return error.what();
+    } catch (...) {
+        return "an exception that is no std::exception";
+    }
+}
+
+}  // namespace weft

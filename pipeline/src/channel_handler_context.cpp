@@ -1,0 +1,281 @@
+#include <weft/pipeline/channel_handler_context.hpp>
+
+#include <memory>
+#include <stdexcept>
+
+#include <weft/pipeline/channel.hpp>
+#include <weft/pipeline/channel_errors.hpp>
+#include <weft/pipeline/detail/channel_pin.hpp>
+#include <weft/scheduler/log.hpp>
+
+#include "pipeline_entry.hpp"
+#include "posted_write.hpp"
+
+namespace weft {
+
+using detail::Event;
+using detail::PipelineEntry;
+
+namespace {
+
+// TH-2: an operation from outside the loop becomes a task. When the loop has ended it is refused with the promise.
+template <class F>
+void post(Channel& channel, const ChannelPromise& promise, F operation) {
+    try {
+        channel.loop().execute(
+            [pin = detail::ChannelPin(channel), operation = std::move(operation)]() mutable { operation(); });
+    } catch (...) {
+        promise.tryFailure(std::current_exception());
+    }
+}
+
+}  // namespace
+
+ChannelPipeline& ChannelHandlerContext::pipeline() const noexcept { return channel_.pipeline(); }
+EventLoop& ChannelHandlerContext::loop() const noexcept { return channel_.loop(); }
+ChannelPromise ChannelHandlerContext::newPromise() const { return ChannelPromise(channel_); }
+
+std::string ChannelHandlerContext::name() const {
+    return name_.empty() ? std::string(typeName_) + "#" + std::to_string(ordinal_) : name_;
+}
+
+void ChannelHandlerContext::becomeAdded() noexcept {
+    state_ = HandlerState::added;
+    mask_ = fullMask_;
+}
+
+void ChannelHandlerContext::becomeRemoved() noexcept {
+    state_ = HandlerState::removed;
+    mask_ = 0;
+}
+
+// E-1: what a handler throws from an inbound callback comes to its own exceptionCaught().
+template <class Call>
+void ChannelHandlerContext::invokeInbound(Call call) noexcept {
+    try {
+        call(*handler_, *this);
+    } catch (...) {
+        invokeExceptionCaught(std::current_exception());
+    }
+}
+
+// E-2: what a handler throws from an outbound operation fails the promise.
+template <class Call>
+void ChannelHandlerContext::invokeOutbound(const ChannelPromise& promise, Call call) noexcept {
+    try {
+        call(*handler_, *this);
+    } catch (...) {
+        promise.tryFailure(std::current_exception());
+    }
+}
+
+void ChannelHandlerContext::invokeWrite(Message&& message, ChannelPromise promise) noexcept {
+    invokeOutbound(promise, [&](ChannelHandler& handler, ChannelHandlerContext& self) {
+        handler.write(self, std::move(message), promise);
+    });
+}
+
+// E-3.
+void ChannelHandlerContext::invokeFlush() noexcept {
+    invokeInbound([](ChannelHandler& handler, ChannelHandlerContext& self) { handler.flush(self); });
+}
+
+// A handler that is not in `added`, or that does not override exceptionCaught(), passes the exception on.
+void ChannelHandlerContext::invokeExceptionCaught(std::exception_ptr cause) noexcept {
+    ChannelHandlerContext* context = this;
+    while (!(context->mask_ & Event::exception)) context = context->next_;
+    try {
+        context->handler_->exceptionCaught(*context, cause);
+    } catch (...) {
+        log(LogLevel::warning, "exceptionCaught() of " + context->name() + " threw " +
+                                   describe(std::current_exception()) + " while handling " + describe(cause));
+    }
+}
+
+// W-8: true when the operation must be dropped silently, for its promise has been cancelled.
+bool ChannelHandlerContext::refused(const ChannelPromise& promise) const {
+    if (promise.isVoid()) return false;
+    if (promise.isCloseFuture()) throw std::invalid_argument("the close future may not be used as a promise");
+    if (!promise.belongsTo(channel_)) throw std::invalid_argument("the promise belongs to another channel");
+    if (promise.cancelled()) return true;
+    if (promise.done()) throw std::invalid_argument("the promise is complete already");
+    return false;
+}
+
+// ---- inbound ----
+
+#define WEFT_FIRE(method, event, handlerMethod)                                                                  \
+    void ChannelHandlerContext::method() {                                                                       \
+        if (!channel_.mayRunHere()) return post(channel_, {}, [this] { method(); });                             \
+        PipelineEntry entry(channel_);                                                                           \
+        nextInbound(event).invokeInbound(                                                                        \
+            [](ChannelHandler& handler, ChannelHandlerContext& next) { handler.handlerMethod(next); });          \
+    }
+
+WEFT_FIRE(fireChannelRegistered, Event::registered, channelRegistered)
+WEFT_FIRE(fireChannelUnregistered, Event::unregistered, channelUnregistered)
+WEFT_FIRE(fireChannelActive, Event::active, channelActive)
+WEFT_FIRE(fireChannelInactive, Event::inactive, channelInactive)
+WEFT_FIRE(fireChannelReadComplete, Event::readComplete, channelReadComplete)
+WEFT_FIRE(fireChannelWritabilityChanged, Event::writabilityChanged, channelWritabilityChanged)
+
+#undef WEFT_FIRE
+
+void ChannelHandlerContext::fireChannelRead(Message&& message) {
+    if (!channel_.mayRunHere()) {
+        return post(channel_, {}, [this, held = std::move(message)]() mutable { fireChannelRead(std::move(held)); });
+    }
+    PipelineEntry entry(channel_);
+    nextInbound(Event::read).invokeInbound([&](ChannelHandler& handler, ChannelHandlerContext& next) {
+        handler.channelRead(next, std::move(message));
+    });
+}
+
+void ChannelHandlerContext::fireUserEventTriggered(Message&& event) {
+    if (!channel_.mayRunHere()) {
+        return post(channel_, {},
+                    [this, held = std::move(event)]() mutable { fireUserEventTriggered(std::move(held)); });
+    }
+    PipelineEntry entry(channel_);
+    nextInbound(Event::userEvent).invokeInbound([&](ChannelHandler& handler, ChannelHandlerContext& next) {
+        handler.userEventTriggered(next, std::move(event));
+    });
+}
+
+void ChannelHandlerContext::fireExceptionCaught(std::exception_ptr cause) {
+    if (!channel_.mayRunHere()) return post(channel_, {}, [this, cause] { fireExceptionCaught(cause); });
+    PipelineEntry entry(channel_);
+    next_->invokeExceptionCaught(std::move(cause));
+}
+
+// ---- outbound ----
+
+ChannelFuture ChannelHandlerContext::bind(const SocketAddress& local) {
+    ChannelPromise promise = newPromise();
+    bind(local, promise);
+    return promise.future();
+}
+ChannelFuture ChannelHandlerContext::connect(const SocketAddress& remote) {
+    ChannelPromise promise = newPromise();
+    connect(remote, nullptr, promise);
+    return promise.future();
+}
+ChannelFuture ChannelHandlerContext::disconnect() {
+    ChannelPromise promise = newPromise();
+    disconnect(promise);
+    return promise.future();
+}
+ChannelFuture ChannelHandlerContext::close() {
+    ChannelPromise promise = newPromise();
+    close(promise);
+    return promise.future();
+}
+ChannelFuture ChannelHandlerContext::deregister() {
+    ChannelPromise promise = newPromise();
+    deregister(promise);
+    return promise.future();
+}
+
+void ChannelHandlerContext::bind(const SocketAddress& local, ChannelPromise promise) {
+    if (refused(promise)) return;
+    if (!channel_.mayRunHere()) return post(channel_, promise, [this, local, promise] { bind(local, promise); });
+    PipelineEntry entry(channel_);
+    nextOutbound(Event::bind).invokeOutbound(promise, [&](ChannelHandler& handler, ChannelHandlerContext& next) {
+        handler.bind(next, local, promise);
+    });
+}
+
+void ChannelHandlerContext::connect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise) {
+    if (refused(promise)) return;
+    if (!channel_.mayRunHere()) {
+        return post(channel_, promise, [this, remote, hasLocal = local != nullptr,
+                                        from = local ? *local : SocketAddress(), promise] {
+            connect(remote, hasLocal ? &from : nullptr, promise);
+        });
+    }
+    PipelineEntry entry(channel_);
+    nextOutbound(Event::connect).invokeOutbound(promise, [&](ChannelHandler& handler, ChannelHandlerContext& next) {
+        handler.connect(next, remote, local, promise);
+    });
+}
+
+// P-6: a stream has no disconnect of its own; the head makes it a close, after the handlers have seen it.
+void ChannelHandlerContext::disconnect(ChannelPromise promise) {
+    if (refused(promise)) return;
+    if (!channel_.mayRunHere()) return post(channel_, promise, [this, promise] { disconnect(promise); });
+    PipelineEntry entry(channel_);
+    nextOutbound(Event::disconnect).invokeOutbound(promise, [&](ChannelHandler& handler, ChannelHandlerContext& next) {
+        handler.disconnect(next, promise);
+    });
+}
+
+void ChannelHandlerContext::close(ChannelPromise promise) {
+    if (refused(promise)) return;
+    if (!channel_.mayRunHere()) return post(channel_, promise, [this, promise] { close(promise); });
+    PipelineEntry entry(channel_);
+    nextOutbound(Event::close).invokeOutbound(promise, [&](ChannelHandler& handler, ChannelHandlerContext& next) {
+        handler.close(next, promise);
+    });
+}
+
+void ChannelHandlerContext::deregister(ChannelPromise promise) {
+    if (refused(promise)) return;
+    if (!channel_.mayRunHere()) return post(channel_, promise, [this, promise] { deregister(promise); });
+    PipelineEntry entry(channel_);
+    nextOutbound(Event::deregister).invokeOutbound(promise, [&](ChannelHandler& handler, ChannelHandlerContext& next) {
+        handler.deregister(next, promise);
+    });
+}
+
+void ChannelHandlerContext::read() {
+    if (!channel_.mayRunHere()) return post(channel_, {}, [this] { read(); });
+    PipelineEntry entry(channel_);
+    nextOutbound(Event::readRequest).invokeInbound([](ChannelHandler& handler, ChannelHandlerContext& next) {
+        handler.read(next);
+    });
+}
+
+void ChannelHandlerContext::write(Message&& message, ChannelPromise promise) {
+    if (refused(promise)) return;
+    if (!channel_.mayRunHere()) return postWrite(std::move(message), std::move(promise), false);
+    PipelineEntry entry(channel_);
+    nextOutbound(Event::write).invokeWrite(std::move(message), std::move(promise));
+}
+
+void ChannelHandlerContext::flush() {
+    if (!channel_.mayRunHere()) return post(channel_, {}, [this] { flush(); });
+    PipelineEntry entry(channel_);
+    nextOutbound(Event::flush).invokeFlush();
+}
+
+// P-5: one search; the flush happens on that same context, also when the write failed, unless the handler has removed
+// itself in between.
+void ChannelHandlerContext::writeAndFlush(Message&& message, ChannelPromise promise) {
+    if (refused(promise)) return;
+    if (!channel_.mayRunHere()) return postWrite(std::move(message), std::move(promise), true);
+    PipelineEntry entry(channel_);
+    ChannelHandlerContext& next = nextOutbound(Event::write | Event::flush);
+    next.invokeWrite(std::move(message), std::move(promise));
+    if (next.state_ == HandlerState::added) {
+        next.invokeFlush();
+    } else {
+        next.flush();
+    }
+}
+
+// TH-5: a write without a flush need not wake the loop.
+void ChannelHandlerContext::postWrite(Message&& message, ChannelPromise promise, bool flush) {
+    auto posted = std::make_unique<detail::PostedWrite>(*this, std::move(message), std::move(promise), flush);
+    try {
+        EventLoop::Task task = [posted = std::move(posted)] { posted->run(); };
+        if (flush) {
+            channel_.loop().execute(std::move(task));
+        } else {
+            channel_.loop().executeLazily(std::move(task));
+        }
+    } catch (const SystemError&) {
+        // Refused: the task has been destroyed, and with it the message; the promise has failed (TH-4).
+    }
+}
+
+}  // namespace weft

@@ -1,0 +1,181 @@
+// A channel's life from creation to registration, and its references.
+#include <weft/pipeline/channel.hpp>
+
+#include <stdexcept>
+
+#include <weft/pipeline/channel_errors.hpp>
+#include <weft/pipeline/detail/thread_cache.hpp>
+#include <weft/scheduler/assert.hpp>
+#include <weft/scheduler/log.hpp>
+
+#include "channel_private.hpp"
+#include "pipeline_entry.hpp"
+
+namespace weft {
+
+using detail::PipelineEntry;
+
+namespace {
+
+std::uint64_t nextId() noexcept {
+    static std::atomic<std::uint64_t> next{1};
+    return next.fetch_add(1, std::memory_order_relaxed);  // a name, orders nothing
+}
+
+}  // namespace
+
+void detail::retainChannel(Channel& channel) noexcept {
+    channel.references_.fetch_add(1, std::memory_order_relaxed);  // the caller holds one already
+}
+
+void detail::releaseChannel(Channel& channel) noexcept {
+    // acq_rel: what other holders did to the channel comes before its end.
+    if (channel.references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete &channel;
+}
+
+ChannelRef Channel::create(EventLoop& loop) { return ChannelRef::adopt(new Channel(loop)); }
+
+Channel::Channel(EventLoop& loop) : loop_(loop), id_(nextId()), pipeline_(*this), closeState_(*this, loop) {}
+
+Channel::~Channel() = default;
+
+void Channel::attach(std::unique_ptr<ChannelSink> sink) {
+    WEFT_ASSERT(!everRegistered_.load(std::memory_order_relaxed), "Channel::attach() after registration");
+    sink_ = std::move(sink);
+    if (sink_->takesMessages()) outbound_.takeWholeMessages();
+}
+
+bool Channel::mayRunHere() const noexcept { return loop_.inEventLoop(); }
+
+EventLoop& Channel::eventLoop() const {
+    if (!registered()) throw std::logic_error("the channel is not registered with an event loop yet");
+    return loop_;
+}
+
+SocketAddress Channel::localAddress() const { return sink_ ? sink_->localAddress() : SocketAddress(); }
+SocketAddress Channel::remoteAddress() const { return sink_ ? sink_->remoteAddress() : SocketAddress(); }
+
+ChannelFuture Channel::closeFuture() noexcept {
+    detail::retainChannel(*this);
+    return ChannelFuture(detail::PromiseStateRef::adopt(&closeState_));
+}
+
+ChannelFuture Channel::registerWithLoop() {
+    ChannelPromise promise = newPromise();
+    registerWithLoop(promise);
+    return promise.future();
+}
+
+void Channel::registerWithLoop(ChannelPromise promise) {
+    WEFT_ASSERT(sink_ != nullptr, "Channel::registerWithLoop() before attach()");
+    everRegistered_.store(true, std::memory_order_release);  // hands the channel over to the loop
+    try {
+        runInLoop([this, promise] { registerNow(promise); });
+    } catch (...) {
+        // The loop has ended: nobody else can touch the channel, so this thread may close it.
+        failRegistration(promise, std::current_exception());
+    }
+}
+
+// S-1.
+void Channel::registerNow(const ChannelPromise& promise) {
+    PipelineEntry entry(*this);
+    if (closed()) {
+        promise.tryFailure(closedException());
+        return;
+    }
+    if (registered()) {
+        promise.tryFailure(std::make_exception_ptr(std::logic_error("the channel is registered already")));
+        return;
+    }
+    try {
+        sink_->registered();
+    } catch (...) {
+        return failRegistration(promise, std::current_exception());
+    }
+    registered_.store(true, std::memory_order_release);
+    if (!holdsSelf_) detail::retainChannel(*this);
+    holdsSelf_ = true;
+    pipeline_.runPendingCallbacks();
+    promise.trySuccess();
+    pipeline_.fireChannelRegistered();
+    if (!active()) return;
+    if (!activeFired_) {
+        becomeActive();
+    } else {
+        if (!outbound_.empty()) loop_.requestFlushPoint(*this);
+        readIfAutoRead();  // S-2
+    }
+}
+
+void Channel::failRegistration(const ChannelPromise& promise, std::exception_ptr cause) {
+    closeCause_ = cause;
+    closed_.store(true, std::memory_order_release);
+    sink_.reset();  // the sink's destructor releases the descriptor
+    closeState_.trySuccess();
+    promise.tryFailure(std::move(cause));
+}
+
+// S-2: at most once per channel.
+void Channel::becomeActive() {
+    active_.store(true, std::memory_order_release);
+    if (activeFired_ || closed()) return;
+    activeFired_ = true;
+    pipeline_.fireChannelActive();
+    if (readPending_ && !wantsRead_) setWantRead(true);  // a read() from before
+}
+
+// S-6: never inside the call.
+void Channel::headDeregister(ChannelPromise promise) {
+    loop_.execute([self = ChannelRef(*this), promise = std::move(promise)]() mutable {
+        self->deregisterNow(std::move(promise));
+    });
+}
+
+void Channel::deregisterNow(ChannelPromise promise) {
+    if (!registered() || closed()) {
+        promise.trySuccess();
+        return;
+    }
+    PipelineEntry entry(*this);
+    ChannelPromise internal = newPromise();
+    internal.addListener([this, promise](const ChannelFuture& done) {
+        detail::forward(done, promise);
+        if (done.success() && registered()) unregister();
+    });
+    sink_->deregister(std::move(internal));
+}
+
+void Channel::unregister() {
+    wantsRead_ = false;
+    loop_.withdrawFlushPoint(*this);
+    registered_.store(false, std::memory_order_release);
+    pipeline_.fireChannelUnregistered();
+    if (holdsSelf_ && !closed()) {
+        holdsSelf_ = false;
+        detail::releaseChannel(*this);
+    }
+}
+
+// ---- removed handlers ----
+
+void Channel::freeRemovedHandlers() noexcept {
+    // acquire: what the pinners did to the contexts comes before their end.
+    if (pins_.load(std::memory_order_acquire) == 0) pipeline_.freeRemoved();
+}
+
+void Channel::unpin() noexcept {
+    if (pins_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    if (mayRunHere()) {
+        if (depth_ == 0 && pipeline_.hasRemoved()) freeRemovedHandlers();
+        return;
+    }
+    // Off the loop the list may not be looked at; the loop's next pipeline entry frees what is there, so ask for one.
+    try {
+        loop_.executeLazily([self = ChannelRef(*this)] { PipelineEntry entry(*self); });
+    } catch (...) {
+        // The loop has ended; the channel's destructor frees them.
+    }
+}
+
+}  // namespace weft

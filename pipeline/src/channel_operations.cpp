@@ -1,0 +1,126 @@
+// Binding and connecting, and the options of a channel.
+#include <weft/pipeline/channel.hpp>
+
+#include <stdexcept>
+
+#include <weft/pipeline/channel_errors.hpp>
+#include <weft/scheduler/log.hpp>
+
+#include "channel_private.hpp"
+#include "pipeline_entry.hpp"
+
+namespace weft {
+
+using detail::PipelineEntry;
+
+// S-3: the promise completes first; active comes from a task.
+void Channel::headBind(const SocketAddress& local, ChannelPromise promise) {
+    if (closed() || !sink_) {
+        promise.tryFailure(closedException());
+        return;
+    }
+    if (!promise.setUncancellable()) return;
+    ChannelPromise internal = newPromise();
+    internal.addListener([this, promise](const ChannelFuture& done) {
+        if (done.success()) {
+            bound_ = true;
+            active_.store(true, std::memory_order_release);
+        }
+        detail::forward(done, promise);
+        if (done.success() && !closed()) {
+            loop_.execute([self = ChannelRef(*this)] {
+                PipelineEntry entry(*self);
+                if (self->active()) self->becomeActive();
+            });
+        }
+    });
+    sink_->bind(local, std::move(internal));
+}
+
+// S-3, S-4.
+void Channel::headConnect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise) {
+    if (closed() || !sink_) {
+        promise.tryFailure(closedException());
+        return;
+    }
+    if (connecting_ || active()) {
+        throw std::logic_error(connecting_ ? "a connection attempt is pending already" : "the channel is connected already");
+    }
+    connecting_ = true;
+    if (!promise.isVoid()) {
+        promise.addListener([](const ChannelFuture& attempt) {
+            if (attempt.cancelled()) closeChannel(attempt);
+        });
+    }
+    startConnectTimer(promise, remote);
+    ChannelPromise internal = newPromise();
+    internal.addListener([this, promise](const ChannelFuture& attempt) { connected(attempt, promise); });
+    sink_->connect(remote, local, std::move(internal));
+}
+
+void Channel::connected(const ChannelFuture& attempt, const ChannelPromise& promise) {
+    PipelineEntry entry(*this);
+    connecting_ = false;
+    connectTimer_.cancel();
+    if (!attempt.success()) {
+        promise.tryFailure(attempt.cause());
+        if (!closed()) beginClose({}, attempt.cause());
+        return;
+    }
+    if (closed()) {
+        promise.tryFailure(closedException());
+        return;
+    }
+    bound_ = false;  // a stream that was bound before it connected is no listener
+    active_.store(true, std::memory_order_release);
+    const bool wanted = promise.trySuccess();
+    becomeActive();  // also when the user cancelled in the race
+    if (!wanted && !closed()) beginClose({}, nullptr);
+}
+
+void Channel::startConnectTimer(const ChannelPromise& promise, const SocketAddress& remote) {
+    if (config_.connectTimeout.count() <= 0) return;
+    connectTimer_ = loop_.schedule(
+        [self = ChannelRef(*this), promise, remote] {
+            if (!self->connecting_) return;
+            const SystemError timeout(timedOut(), "connecting to " + remote.toString());
+            promise.tryFailure(std::make_exception_ptr(timeout));
+            self->close({});
+        },
+        config_.connectTimeout);
+}
+
+// ---- options ----
+
+void Channel::changeConfig(ConfigChange change) {
+    if (!everRegistered_.load(std::memory_order_acquire)) return changeConfigNow(change);
+    runInLoop([this, change = std::move(change)]() mutable { changeConfigNow(change); });
+}
+
+void Channel::changeConfigNow(ConfigChange& change) {
+    const bool readBefore = config_.autoRead;
+    change(config_);
+    if (config_.maxMessagesPerRead == 0) config_.maxMessagesPerRead = 1;
+    lowMark_.store(config_.writeBufferWaterMark.low(), std::memory_order_relaxed);    // hints for other threads
+    highMark_.store(config_.writeBufferWaterMark.high(), std::memory_order_relaxed);  // hints for other threads
+    if (!registered()) return;
+    if (config_.autoRead && !readBefore) read();
+    if (!config_.autoRead && readBefore) stopReading();
+}
+
+ErrorCode Channel::setSocketOption(const char* name, SocketOption option, int value) {
+    const ErrorCode error = sink_ ? sink_->setOption(option, value) : operationAborted();
+    if (error) {
+        log(LogLevel::warning, "option " + std::string(name) + " was refused: " + error.message());
+    }
+    return error;
+}
+
+int Channel::socketOption(SocketOption option) const {
+    int value = 0;
+    const ErrorCode error = sink_ ? sink_->getOption(option, value) : operationAborted();
+    if (error) throw SystemError(error, "Channel::option");
+    return value;
+}
+
+}  // namespace weft

@@ -1,0 +1,285 @@
+#include <weft/pipeline/channel_pipeline.hpp>
+
+#include <algorithm>
+
+#include <weft/pipeline/channel.hpp>
+#include <weft/pipeline/channel_errors.hpp>
+#include <weft/pipeline/detail/channel_pin.hpp>
+#include <weft/scheduler/log.hpp>
+
+#include "pipeline_entry.hpp"
+
+namespace weft {
+
+using detail::Event;
+using detail::PipelineEntry;
+
+void detail::ContextDeleter::operator()(ChannelHandlerContext* context) const noexcept { delete context; }
+
+ChannelPipeline::ChannelPipeline(Channel& channel)
+    : channel_(channel),
+      headHandler_(channel),
+      tailHandler_(*this),
+      head_(channel, Event::outbound, "head", headHandler_),
+      tail_(channel, Event::inbound | Event::exception, "tail", tailHandler_) {
+    head_.next_ = &tail_;
+    tail_.previous_ = &head_;
+    head_.becomeAdded();
+    tail_.becomeAdded();
+}
+
+ChannelPipeline::~ChannelPipeline() {
+    freeRemoved();
+    for (Context* context = head_.next_; context != &tail_;) {
+        Context* next = context->next_;
+        delete context;
+        context = next;
+    }
+}
+
+// ---- adding ----
+
+// Before registration one thread builds the channel; from then on the loop owns the list.
+bool ChannelPipeline::editsHere() const noexcept {
+    return !channel_.everRegistered_.load(std::memory_order_acquire) || channel_.loop_.inEventLoop();
+}
+
+ChannelPipeline& ChannelPipeline::insert(Context& base, bool after, OwnedContext context) {
+    if (editsHere()) {
+        insertNow(base, after, std::move(context));
+    } else {
+        // The base is one of the ends: it lives as long as the pinned channel.
+        channel_.loop_.execute([this, pin = detail::ChannelPin(channel_), base = &base, after,
+                                owned = std::make_unique<OwnedContext>(std::move(context))] {
+            insertNow(*base, after, std::move(*owned));
+        });
+    }
+    return *this;
+}
+
+ChannelPipeline& ChannelPipeline::insertBy(std::string_view base, bool after, OwnedContext context) {
+    if (editsHere()) {
+        insertNow(require(contextNamed(base), base), after, std::move(context));
+    } else {
+        channel_.loop_.execute([this, pin = detail::ChannelPin(channel_), name = std::string(base), after,
+                                owned = std::make_unique<OwnedContext>(std::move(context))] {
+            insertNow(require(contextNamed(name), name), after, std::move(*owned));
+        });
+    }
+    return *this;
+}
+
+void ChannelPipeline::insertNow(Context& base, bool after, OwnedContext owned) {
+    owned.context->name_ = std::move(owned.name);
+    giveName(*owned.context);
+    Context& context = *owned.context.release();
+    link(context, after ? base : *base.previous_, after ? *base.next_ : base);
+    callAdded(context);
+}
+
+// H-1: names are unique; those without one get "Type#n".
+void ChannelPipeline::giveName(Context& context) const {
+    if (!context.name_.empty()) {
+        if (contextNamed(context.name_) || context.name_ == "head" || context.name_ == "tail") {
+            throw std::invalid_argument("the pipeline has a handler named \"" + context.name_ + "\" already");
+        }
+        return;
+    }
+    for (Context* other = head_.next_; other != &tail_; other = other->next_) {
+        if (other->name_.empty() && other->typeName_ == context.typeName_) {
+            context.ordinal_ = std::max(context.ordinal_, other->ordinal_ + 1);
+        }
+    }
+    // Nobody is kept from giving such a name by hand.
+    const auto taken = [this](const std::string& name) {
+        for (Context* other = head_.next_; other != &tail_; other = other->next_) {
+            if (other->name_ == name) return true;
+        }
+        return false;
+    };
+    while (taken(context.name())) ++context.ordinal_;
+}
+
+void ChannelPipeline::link(Context& context, Context& previous, Context& next) noexcept {
+    context.previous_ = &previous;
+    context.next_ = &next;
+    previous.next_ = &context;
+    next.previous_ = &context;
+    context.linked_ = true;
+}
+
+// The context keeps its own neighbours: it may still forward. (H-6)
+void ChannelPipeline::unlink(Context& context) noexcept {
+    context.previous_->next_ = context.next_;
+    context.next_->previous_ = context.previous_;
+    context.linked_ = false;
+}
+
+// H-3, H-4, H-5.
+void ChannelPipeline::callAdded(Context& context) noexcept {
+    if (!started_) {
+        context.state_ = HandlerState::addPending;
+        pending_.push_back({&context, true});
+        return;
+    }
+    PipelineEntry entry(channel_);
+    context.becomeAdded();
+    try {
+        context.handler_->handlerAdded(context);
+    } catch (...) {
+        if (context.linked_) removeNow(context);
+        try {
+            std::throw_with_nested(ChannelPipelineException("handlerAdded() of " + context.name() + " threw " +
+                                                            describe(std::current_exception()) +
+                                                            "; the handler has been removed"));
+        } catch (...) {
+            fireExceptionCaught(std::current_exception());
+        }
+    }
+}
+
+// ---- removing ----
+
+void ChannelPipeline::callRemoved(Context& context) noexcept {
+    PipelineEntry entry(channel_);
+    if (context.state_ == HandlerState::added) {
+        try {
+            context.handler_->handlerRemoved(context);
+        } catch (...) {
+            context.becomeRemoved();
+            try {
+                std::throw_with_nested(ChannelPipelineException("handlerRemoved() of " + context.name() + " threw " +
+                                                                describe(std::current_exception())));
+            } catch (...) {
+                fireExceptionCaught(std::current_exception());
+            }
+        }
+    }
+    context.becomeRemoved();
+    bury(context);
+}
+
+void ChannelPipeline::removeNow(Context& context) noexcept {
+    unlink(context);
+    if (context.state_ == HandlerState::addPending && !started_) {
+        pending_.push_back({&context, false});  // its handlerAdded() comes first (H-4)
+    } else {
+        callRemoved(context);
+    }
+}
+
+void ChannelPipeline::removeContext(Context& context) {
+    if (context.linked_) removeNow(context);
+}
+
+void ChannelPipeline::remove(std::string_view name) {
+    if (editsHere()) return removeContext(require(contextNamed(name), name));
+    channel_.loop_.execute([this, pin = detail::ChannelPin(channel_), wanted = std::string(name)] { remove(wanted); });
+}
+
+void ChannelPipeline::remove(const ChannelHandler& handler) {
+    if (editsHere()) return removeContext(require(contextOf(handler), "the given handler"));
+    channel_.loop_.execute([this, pin = detail::ChannelPin(channel_), &handler] { remove(handler); });
+}
+
+void ChannelPipeline::replaceContext(Context* old, OwnedContext context) {
+    WEFT_ASSERT(editsHere(), "ChannelPipeline::replace() is called in the channel's loop");
+    replaceNow(require(old, "the handler to replace"), std::move(context));
+}
+
+// H-7: the old context's neighbours become the new one, so that bytes which the old handler still holds flow through it.
+void ChannelPipeline::replaceNow(Context& old, OwnedContext owned) {
+    owned.context->name_ = std::move(owned.name);
+    giveName(*owned.context);
+    PipelineEntry entry(channel_);
+    Context& context = *owned.context.release();
+    link(context, *old.previous_, *old.next_);
+    old.linked_ = false;
+    old.previous_ = &context;
+    old.next_ = &context;
+    callAdded(context);
+    if (old.state_ == HandlerState::addPending && !started_) {
+        pending_.push_back({&old, false});
+    } else {
+        callRemoved(old);
+    }
+}
+
+// Somebody may be running in the handler, further down this stack or in a fiber that it spawned.
+void ChannelPipeline::bury(Context& context) noexcept {
+    context.nextRemoved_ = removed_;
+    removed_ = &context;
+}
+
+void ChannelPipeline::freeRemoved() noexcept {
+    Context* context = std::exchange(removed_, nullptr);
+    while (context) {
+        Context* next = context->nextRemoved_;
+        delete context;
+        context = next;
+    }
+}
+
+// ---- life ----
+
+// H-4: in the order of the calls; handlers that these callbacks add get theirs at once.
+void ChannelPipeline::runPendingCallbacks() noexcept {
+    if (started_) return;
+    started_ = true;
+    PipelineEntry entry(channel_);
+    std::vector<PendingCallback> pending = std::move(pending_);
+    for (const PendingCallback& callback : pending) {
+        if (callback.added) {
+            // Removed again before its turn (by another handler's callback, say): neither callback runs.
+            if (callback.context->state_ == HandlerState::addPending) callAdded(*callback.context);
+        } else {
+            callRemoved(*callback.context);
+        }
+    }
+}
+
+// H-8: tail to head.
+void ChannelPipeline::removeAll() noexcept {
+    PipelineEntry entry(channel_);
+    while (!empty()) {
+        Context& last = *tail_.previous_;
+        unlink(last);
+        callRemoved(last);
+    }
+}
+
+// ---- look-up ----
+
+ChannelHandlerContext* ChannelPipeline::contextNamed(std::string_view name) const noexcept {
+    for (Context* context = head_.next_; context != &tail_; context = context->next_) {
+        if (context->name_.empty() ? context->name() == name : context->name_ == name) return context;
+    }
+    return nullptr;
+}
+
+ChannelHandlerContext* ChannelPipeline::contextOf(const ChannelHandler& handler) const noexcept {
+    for (Context* context = head_.next_; context != &tail_; context = context->next_) {
+        if (context->handler_ == &handler) return context;
+    }
+    return nullptr;
+}
+
+ChannelHandlerContext* ChannelPipeline::contextOfTag(const void* tag) const noexcept {
+    for (Context* context = head_.next_; context != &tail_; context = context->next_) {
+        if (context->typeTag_ == tag) return context;
+    }
+    return nullptr;
+}
+
+ChannelHandlerContext& ChannelPipeline::require(Context* context, std::string_view what) {
+    if (!context) throw NoSuchElementException("the pipeline has no handler \"" + std::string(what) + "\"");
+    return *context;
+}
+
+std::vector<std::string> ChannelPipeline::names() const {
+    std::vector<std::string> result;
+    for (Context* context = head_.next_; context != &tail_; context = context->next_) result.push_back(context->name());
+    return result;
+}
+
+}  // namespace weft

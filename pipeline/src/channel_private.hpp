@@ -1,0 +1,31 @@
+// Small helpers that the channel's source files share.
+#pragma once
+
+#include <exception>
+#include <utility>
+
+#include <weft/pipeline/channel.hpp>
+
+namespace weft {
+
+// Runs the operation now when called in the loop, otherwise as a task that keeps the channel alive (TH-2). Throws what
+// EventLoop::execute() throws.
+template <class F>
+void Channel::runInLoop(F&& operation) {
+    if (mayRunHere()) return operation();
+    loop_.execute([self = ChannelRef(*this), operation = std::forward<F>(operation)]() mutable { operation(); });
+}
+
+namespace detail {
+
+// Completes `promise` as `done` has been.
+inline void forward(const ChannelFuture& done, const ChannelPromise& promise) {
+    if (done.success()) {
+        promise.trySuccess();
+    } else {
+        promise.tryFailure(done.cause());
+    }
+}
+
+}  // namespace detail
+}  // namespace weft

@@ -1,0 +1,178 @@
+// The outbound half of a channel: writes, flushes and writability.
+#include <weft/pipeline/channel.hpp>
+
+#include <weft/pipeline/channel_errors.hpp>
+#include <weft/scheduler/assert.hpp>
+#include <weft/scheduler/log.hpp>
+
+#include "channel_private.hpp"
+#include "pipeline_entry.hpp"
+
+namespace weft {
+
+using detail::PipelineEntry;
+
+namespace {
+
+// Bit 0 of unwritable_; bits 1 to 31 are the application's.
+constexpr std::uint32_t tooManyBytes = 1;
+
+std::exception_ptr unsupported(const Message& message) {
+    return std::make_exception_ptr(UnsupportedMessageException(
+        "a " + std::string(message.typeName()) + " reached the head of the pipeline; this transport writes Buffers only"));
+}
+
+}  // namespace
+
+// C-4: a closed channel releases the message and fails the promise.
+void Channel::headWrite(Message&& message, ChannelPromise&& promise) {
+    const Message released = closed() || outputShutdown_ ? std::move(message) : Message();
+    if (closed()) {
+        promise.tryFailure(promise.isVoid() ? nullptr : closedException());
+    } else if (outputShutdown_) {
+        promise.tryFailure(std::make_exception_ptr(OutputShutdownException()));
+    } else if (outbound_.bytesOnly() && !message.is<Buffer>()) {
+        promise.tryFailure(unsupported(message));
+    } else {
+        outbound_.add(std::move(message), std::move(promise));
+        updateWritability();
+    }
+}
+
+// W-7: marks; the kernel write comes at the loop's flush point, or now when much has gathered.
+void Channel::headFlush() {
+    if (closed()) return;
+    outbound_.addFlush();
+    if (outbound_.empty()) {
+        outbound_.completeWritten();  // writes of no bytes
+        updateWritability();
+    } else if (config_.flushImmediately || !active() || !registered() || outbound_.flushedBytes() >= flushCap) {
+        flushNow();
+    } else if (!sinkFull_) {
+        loop_.requestFlushPoint(*this);
+    }
+}
+
+void Channel::onFlushPoint() noexcept { flushNow(); }
+
+// W-5: not re-entrant; a full socket only marks.
+void Channel::flushNow() noexcept {
+    if (flushing_ || sinkFull_ || closed() || outbound_.empty()) return;
+    PipelineEntry entry(*this);
+    if (!active()) {
+        outbound_.failFlushed(std::make_exception_ptr(NotYetConnectedException()));  // W-6
+        updateWritability();
+        return;
+    }
+    const std::uint64_t given = outbound_.flushedPosition();
+    givenPosition_ = given;
+    flushing_ = true;
+    sink_->flush(outbound_);
+    flushing_ = false;
+    afterSinkFlush(given);
+}
+
+// What listeners flushed meanwhile is another turn's; what the sink was given and did not take, it will ask for.
+void Channel::afterSinkFlush(std::uint64_t given) noexcept {
+    if (closed()) return;  // the tear-down task fails the rest
+    updateWritability();
+    if (closed() || outbound_.empty()) return;
+    sinkFull_ = !outbound_.bytesOnly() || outbound_.writtenPosition() < given;
+    if (!sinkFull_) loop_.requestFlushPoint(*this);
+}
+
+void Channel::onWritten(std::size_t bytes) noexcept {
+    if (closed()) return;
+    PipelineEntry entry(*this);
+    const bool outer = !std::exchange(consuming_, true);
+    outbound_.consume(bytes);
+    if (outer) consuming_ = false;
+    if (closed()) return;  // by a listener: the tear-down task fails the rest
+    updateWritability();
+    // A sink that completes later has reported all that it was given.
+    if (!flushing_ && sinkFull_ && outbound_.writtenPosition() >= givenPosition_) {
+        sinkFull_ = false;
+        if (!outbound_.empty() && !closed()) loop_.requestFlushPoint(*this);
+    }
+}
+
+void Channel::onWritable() noexcept {
+    if (closed()) return;
+    sinkFull_ = false;
+    flushNow();
+}
+
+// E-8.
+void Channel::onWriteError(ErrorCode error) noexcept {
+    if (closed()) return;
+    PipelineEntry entry(*this);
+    const std::exception_ptr cause = std::make_exception_ptr(SystemError(error));
+    if (config_.autoClose) {
+        beginClose({}, cause);
+    } else {
+        shutdownOutput({});
+    }
+}
+
+// ---- writability (W-3, W-4) ----
+
+std::size_t Channel::pendingBytes() const noexcept {
+    return outbound_.pendingBytes() + submitted_.load(std::memory_order_relaxed);  // a hint off the loop
+}
+
+std::size_t Channel::bytesBeforeUnwritable() const noexcept {
+    const std::size_t high = highMark_.load(std::memory_order_relaxed);
+    const std::size_t pending = pendingBytes();
+    return isWritable() && pending <= high ? high - pending + 1 : 0;
+}
+
+std::size_t Channel::bytesBeforeWritable() const noexcept {
+    const std::size_t low = lowMark_.load(std::memory_order_relaxed);
+    const std::size_t pending = pendingBytes();
+    return !isWritable() && pending >= low ? pending - low + 1 : 0;
+}
+
+// On the loop, after every change of the pending bytes: an addition from another thread is always followed by one.
+void Channel::updateWritability() noexcept {
+    const std::size_t pending = pendingBytes();
+    const bool full = unwritable_.load(std::memory_order_relaxed) & tooManyBytes;
+    if (!full && pending > config_.writeBufferWaterMark.high()) changeWritability(tooManyBytes, 0);
+    if (full && pending < config_.writeBufferWaterMark.low()) changeWritability(0, tooManyBytes);
+}
+
+// Fires in the call when on the loop, otherwise as a task; never for a closed channel. The bits carry no other data.
+void Channel::changeWritability(std::uint32_t set, std::uint32_t clear) noexcept {
+    std::uint32_t before = unwritable_.load(std::memory_order_relaxed);
+    while (!unwritable_.compare_exchange_weak(before, (before & ~clear) | set, std::memory_order_relaxed)) {
+    }
+    const std::uint32_t after = (before & ~clear) | set;
+    if ((before == 0) == (after == 0) || closed()) return;
+    try {
+        runInLoop([this] {
+            if (!closed()) pipeline_.fireChannelWritabilityChanged();
+        });
+    } catch (...) {
+        // The loop has ended: nobody listens any more.
+    }
+}
+
+void Channel::setUserDefinedWritability(unsigned index, bool writable) {
+    if (index < 1 || index > 31) {
+        throw std::out_of_range("user-defined writability " + std::to_string(index) + ": expected 1 to 31");
+    }
+    const std::uint32_t bit = 1u << index;
+    changeWritability(writable ? 0 : bit, writable ? bit : 0);
+}
+
+// TH-4.
+void Channel::addSubmitted(std::size_t bytes) noexcept {
+    submitted_.fetch_add(bytes, std::memory_order_relaxed);
+    const bool full = unwritable_.load(std::memory_order_relaxed) & tooManyBytes;
+    if (!full && pendingBytes() > highMark_.load(std::memory_order_relaxed)) changeWritability(tooManyBytes, 0);
+}
+
+void Channel::subtractSubmitted(std::size_t bytes) noexcept {
+    submitted_.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
+}  // namespace weft

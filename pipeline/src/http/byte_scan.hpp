@@ -1,0 +1,153 @@
+// Finds the first byte of a kind, sixteen bytes at a time where the processor can (SSE2, which every x86-64 has), one
+// at a time elsewhere. Used by the parser, the body decoder and the encoder; knows byte classes, never lines.
+// Never reads outside [begin, end): the last, short block is read again from further left, or byte by byte.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#include "http/character_class.hpp"
+
+namespace weft::http::detail {
+
+// Unaligned loads, and the same texts as constants: equal in memory means equal as numbers, in either byte order.
+template <class Word>
+inline Word load(const char* at) noexcept {
+    Word word;
+    std::memcpy(&word, at, sizeof word);
+    return word;
+}
+
+template <class Word>
+constexpr Word word(const char (&text)[sizeof(Word) + 1]) noexcept {
+    std::array<char, sizeof(Word)> bytes{};
+    for (std::size_t i = 0; i < sizeof(Word); ++i) bytes[i] = text[i];
+    return std::bit_cast<Word>(bytes);
+}
+
+inline constexpr std::uint16_t crlf = word<std::uint16_t>("\r\n");
+
+#if defined(__SSE2__)
+using Block = __m128i;
+inline Block loadBlock(const char* at) noexcept {
+    return _mm_loadu_si128(reinterpret_cast<const Block*>(at));
+}
+inline Block every(char c) noexcept {
+    return _mm_set1_epi8(c);
+}
+inline unsigned bits(Block marked) noexcept {
+    return static_cast<unsigned>(_mm_movemask_epi8(marked));
+}
+
+// Marks the bytes of `block` in [low, low + span], compared without sign.
+inline Block inRange(Block block, char low, char span) noexcept {
+    const Block shifted = _mm_sub_epi8(block, every(low));
+    return _mm_cmpeq_epi8(_mm_min_epu8(shifted, every(span)), shifted);
+}
+inline Block letters(Block block) noexcept {
+    return inRange(_mm_or_si128(block, every(0x20)), 'a', 25);
+}
+#endif
+
+// What ends a field value or breaks a line: every control character but HTAB.
+struct FieldStop {
+    static bool matches(char c) noexcept { return !is(fieldChar, c); }
+#if defined(__SSE2__)
+    static unsigned mask(Block block) noexcept {
+        const Block low = _mm_cmpeq_epi8(_mm_min_epu8(block, every(0x1f)), block);
+        const Block control = _mm_andnot_si128(_mm_cmpeq_epi8(block, every('\t')), low);
+        return bits(_mm_or_si128(control, _mm_cmpeq_epi8(block, every(0x7f))));
+    }
+#endif
+};
+
+#if defined(__SSE2__)
+// FieldStop, and HTAB too: two instructions shorter, for values where HTAB is a reason to take the long way.
+struct ControlStop {
+    static unsigned mask(Block block) noexcept {
+        const Block low = _mm_cmpeq_epi8(_mm_min_epu8(block, every(0x1f)), block);
+        return bits(_mm_or_si128(low, _mm_cmpeq_epi8(block, every(0x7f))));
+    }
+};
+#endif
+
+// What ends a request-target: blanks, controls, '#', everything beyond ASCII.
+struct TargetStop {
+    static bool matches(char c) noexcept { return !is(targetChar, c); }
+#if defined(__SSE2__)
+    static unsigned mask(Block block) noexcept {
+        const Block visible = _mm_and_si128(_mm_cmpgt_epi8(block, every(0x20)), _mm_cmpgt_epi8(every(0x7f), block));
+        return bits(_mm_andnot_si128(_mm_cmpeq_epi8(block, every('#')), visible)) ^ 0xffffU;
+    }
+#endif
+};
+
+// What is neither a letter nor '-'. Nearly every field name stops at its colon; the rest goes on with the table.
+struct NameStop {
+    static bool matches(char c) noexcept { return !is(letterChar, c) && c != '-'; }
+#if defined(__SSE2__)
+    static unsigned mask(Block block) noexcept {
+        return bits(_mm_or_si128(letters(block), _mm_cmpeq_epi8(block, every('-')))) ^ 0xffffU;
+    }
+#endif
+};
+
+// The short rest of a scan, which a whole block would overrun.
+template <class Stop>
+inline const char* findInTail(const char* at, [[maybe_unused]] const char* begin, const char* end) noexcept {
+#if defined(__SSE2__)
+    if (at != end && end - begin >= 16) {
+        const unsigned mask = Stop::mask(loadBlock(end - 16)) >> (16 - (end - at));
+        return mask != 0 ? at + std::countr_zero(mask) : end;
+    }
+#endif
+    while (at != end && !Stop::matches(*at)) ++at;
+    return at;
+}
+
+// The first byte in [at, end) that Stop matches, or `end`. Bytes in [begin, at) may be read too.
+template <class Stop>
+inline const char* findFirst(const char* at, const char* begin, const char* end) noexcept {
+#if defined(__SSE2__)
+    while (end - at >= 16) {
+        const unsigned mask = Stop::mask(loadBlock(at));
+        if (mask != 0) return at + std::countr_zero(mask);
+        at += 16;
+    }
+#endif
+    return findInTail<Stop>(at, begin, end);
+}
+
+// True when Stop matches no byte of `text`. For short texts in their own memory, which findFirst would have to read
+// byte by byte: one block is put together from both ends instead.
+template <class Stop>
+inline bool hasNone(std::string_view text) noexcept {
+    const char* at = text.data();
+    const char* const end = at + text.size();
+#if defined(__SSE2__)
+    if (text.size() >= 16) {
+        for (; end - at > 16; at += 16)
+            if (Stop::mask(loadBlock(at)) != 0) return false;
+        return Stop::mask(loadBlock(end - 16)) == 0;
+    }
+    if (text.size() >= 8) return Stop::mask(_mm_set_epi64x(load<std::int64_t>(end - 8), load<std::int64_t>(at))) == 0;
+    if (text.size() >= 4)
+        return Stop::mask(_mm_set1_epi64x(static_cast<std::int64_t>(
+                   load<std::uint32_t>(at) | static_cast<std::uint64_t>(load<std::uint32_t>(end - 4)) << 32))) == 0;
+#endif
+    while (at != end && !Stop::matches(*at)) ++at;
+    return at == end;
+}
+
+inline bool isFieldValue(std::string_view text) noexcept {
+    return hasNone<FieldStop>(text);
+}
+
+}  // namespace weft::http::detail

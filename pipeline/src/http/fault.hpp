@@ -1,0 +1,30 @@
+// Every way in which a request can be wrong, each with one status and one text.
+// Shared by the request head parser and the body decoder, which carry one byte instead of a message.
+#pragma once
+
+#include <cstdint>
+
+#include <weft/pipeline/http/refusal.hpp>
+
+namespace weft::http::detail {
+
+// clang-format off
+enum class Fault : std::uint8_t {
+    none,
+    bareLineFeed, bareCarriageReturn, controlCharacter,
+    requestLineTooLong, headerSectionTooLarge, tooManyHeaders,
+    emptyLines, badMethod, badRequestLine, badTarget, badVersion, unsupportedVersion,
+    lineFolding, missingColon, emptyName, badName, blankBeforeColon,
+    missingHost, duplicateHost, badHost,
+    badContentLength, duplicateContentLength,
+    badTransferEncoding, duplicateTransferEncoding, transferEncodingInHttp10, lengthAndTransferEncoding,
+    unknownTransferCoding, bodyWithConnect,
+    badChunkSize, chunkSizeOverflow, badChunkExtension, chunkLineTooLong, chunkExtensionsTooLarge, chunkDataOverrun,
+    trailersTooLarge, tooManyTrailers, forbiddenTrailer,
+    count,
+};
+// clang-format on
+
+Refusal refusalOf(Fault fault) noexcept;
+
+}  // namespace weft::http::detail

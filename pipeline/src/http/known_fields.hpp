@@ -1,0 +1,92 @@
+// Recognises the six request headers that the parser itself has to understand, by length and a few word compares, and
+// the missing name, which it must refuse.
+// Inline for the request head parser. A field name has been checked to be a token, which makes setting bit 0x20 a
+// safe way to ignore case: no token byte becomes a letter or '-' by it but the same letter or '-'.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "http/byte_scan.hpp"
+
+namespace weft::http::detail {
+
+enum class KnownField : std::uint8_t {
+    none,
+    nameless,
+    host,
+    expect,
+    upgrade,
+    connection,
+    contentLength,
+    transferEncoding
+};
+
+template <class Word>
+inline bool sameLetters(const char* at, Word lowerCase) noexcept {
+    constexpr Word caseBits = static_cast<Word>(0x2020202020202020ULL);
+    return (load<Word>(at) | caseBits) == lowerCase;
+}
+
+// False for most names that are not known, by length and first letter. True for an empty name (at its colon), so that
+// the hot loop gets the check for it as a gift.
+inline bool mayBeKnown(const char* name, std::size_t size) noexcept {
+    static constexpr char firstLetter[32] = {':', 0, 0, 0, 'h', 0, 'e', 'u', 0, 0, 'c', 0, 0, 0, 'c', 0, 0, 't'};
+    return size < 32 && (*name | 0x20) == firstLetter[size];
+}
+
+inline KnownField knownField(const char* name, std::size_t size) noexcept {
+    using Half = std::uint32_t;
+    using Full = std::uint64_t;
+    const auto when = [](bool same, KnownField field) { return same ? field : KnownField::none; };
+    switch (size) {
+        case 0:
+            return KnownField::nameless;
+        case 4:
+            return when(sameLetters(name, word<Half>("host")), KnownField::host);
+        case 6:
+            return when(sameLetters(name, word<Half>("expe")) && sameLetters(name + 2, word<Half>("pect")),
+                        KnownField::expect);
+        case 7:
+            return when(sameLetters(name, word<Half>("upgr")) && sameLetters(name + 3, word<Half>("rade")),
+                        KnownField::upgrade);
+        case 10:
+            return when(sameLetters(name, word<Full>("connecti")) && sameLetters(name + 2, word<Full>("nnection")),
+                        KnownField::connection);
+        case 14:
+            return when(sameLetters(name, word<Full>("content-")) && sameLetters(name + 6, word<Full>("t-length")),
+                        KnownField::contentLength);
+        case 17:
+            return when(sameLetters(name, word<Full>("transfer")) && sameLetters(name + 8, word<Full>("-encodin")) &&
+                            sameLetters(name + 9, word<Full>("encoding")),
+                        KnownField::transferEncoding);
+        default:
+            return KnownField::none;
+    }
+}
+
+// True for the Host values of daily life: letters, digits, '.', '-', then perhaps ':' and one to four digits, in at
+// most 16 bytes. False says nothing: isAuthority() decides. Reads only in [begin, end).
+inline bool isPlainHost([[maybe_unused]] const char* value, [[maybe_unused]] std::size_t size,
+                        [[maybe_unused]] const char* begin, [[maybe_unused]] const char* end) noexcept {
+#if defined(__SSE2__)
+    if (size - 1 >= 16 || end - begin < 16) return false;
+    const char* const at = end - value >= 16 ? value : end - 16;
+    const unsigned shift = static_cast<unsigned>(value - at);
+    const Block block = loadBlock(at);
+    const Block digits = inRange(block, '0', 9);
+    const Block marks = _mm_or_si128(_mm_cmpeq_epi8(block, every('.')), _mm_cmpeq_epi8(block, every('-')));
+    const unsigned all = (1U << size) - 1;
+    const unsigned name = bits(_mm_or_si128(_mm_or_si128(digits, marks), letters(block))) >> shift;
+    const unsigned beyond = ~name & all;  // what is no host byte: nothing, or the colon
+    if (beyond == 0) return true;
+    const unsigned colon = static_cast<unsigned>(std::countr_zero(beyond));
+    const unsigned port = all & ~((2U << colon) - 1);
+    const std::size_t portSize = size - colon - 1;
+    return value[colon] == ':' && colon != 0 && portSize - 1 < 4 && (bits(digits) >> shift & port) == port;
+#else
+    return false;
+#endif
+}
+
+}  // namespace weft::http::detail

@@ -1,0 +1,75 @@
+#include <weft/pipeline/http/object_aggregator.hpp>
+
+#include <stdexcept>
+#include <string>
+
+#include <weft/pipeline/channel.hpp>
+#include <weft/pipeline/channel_handler_context.hpp>
+
+namespace weft::http {
+
+ObjectAggregator::ObjectAggregator(std::size_t maxBodyBytes) : maxBodyBytes_(maxBodyBytes) {
+    constexpr std::size_t most = std::size_t{2} << 30;
+    if (maxBodyBytes > most) {
+        throw std::invalid_argument("ObjectAggregator: maxBodyBytes is " + std::to_string(maxBodyBytes) +
+                                    "; accepted: 0 to " + std::to_string(most));
+    }
+}
+
+void ObjectAggregator::channelRead(ChannelHandlerContext& ctx, Message&& message) {
+    if (message.is<Request>()) {
+        begin(ctx, message.take<Request>());
+    } else if (message.is<Content>()) {
+        if (!refused_) append(std::move(message.get<Content>().data));
+    } else if (message.is<LastContent>()) {
+        if (!refused_ && request_) ctx.fireChannelRead(Message(FullRequest(takeData())));
+        request_.reset();
+    } else {
+        ctx.fireChannelRead(std::move(message));
+    }
+}
+
+void ObjectAggregator::begin(ChannelHandlerContext& ctx, Request&& request) {
+    refused_ = false;
+    const RequestHead& head = request.head();
+    if (head.expectUnknown) return refuse(request, Status::expectationFailed, "only 100-continue is understood");
+    if (!request.hasBody()) return ctx.fireChannelRead(Message(FullRequest(std::move(request.data_))));
+    if (head.bodyKind == BodyKind::length && head.contentLength > maxBodyBytes_) {
+        return refuse(request, Status::contentTooLarge, "the body is larger than this server takes");
+    }
+    if (head.expectContinue) {
+        Response goOn(Status::continue_);
+        goOn.ticket = request.ticket();
+        ctx.writeAndFlush(Message(std::move(goOn)));
+    }
+    request_.emplace(std::move(request));
+}
+
+void ObjectAggregator::append(Buffer&& data) {
+    if (!request_) return;
+    Buffer& body = request_->data_->body;
+    if (body.readableBytes() + data.readableBytes() > maxBodyBytes_) {
+        refuse(*request_, Status::contentTooLarge, "the body is larger than this server takes");
+        request_.reset();
+    } else if (body.empty()) {
+        body = std::move(data);
+    } else {
+        body.append(data.view());
+    }
+}
+
+// The rest of the body is not waited for: the codec closes the connection after this answer.
+void ObjectAggregator::refuse(Request& request, Status status, std::string_view reason) {
+    refused_ = true;
+    Response response = error(status, reason);
+    response.keepAlive = false;
+    request.responder().send(std::move(response));
+}
+
+detail::RequestDataPointer ObjectAggregator::takeData() {
+    detail::RequestDataPointer data = std::move(request_->data_);
+    request_.reset();
+    return data;
+}
+
+}  // namespace weft::http

@@ -1,0 +1,368 @@
+#include <weft/pipeline/http/request_head_parser.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "http/fault.hpp"
+#include "http/field_line.hpp"
+#include "http/header_rules.hpp"
+#include "http/known_fields.hpp"
+#include "http/request_line.hpp"
+
+namespace weft::http {
+
+using detail::Fault;
+
+namespace {
+
+// What the header lines have said so far (seen_). The framing decision is taken from these bits after the last line.
+enum Seen : std::uint32_t {
+    sawHost = 1,
+    sawEmptyHost = 2,
+    sawContentLength = 4,
+    sawTransferEncoding = 8,
+    sawUnknownCoding = 16,
+    sawExpectContinue = 32,
+    sawUnknownExpect = 64,
+    sawUpgrade = 128,
+    optionClose = 256,
+    optionKeepAlive = 512,
+    optionUpgrade = 1024,
+};
+
+std::uint32_t connectionBits(const char* value, std::size_t size) noexcept {
+    using detail::sameLetters;
+    using detail::word;
+    // "Keep-Alive" as a word compare: its bytes are all letters and '-', but here '\r' cannot pass for '-' either,
+    // because a field value has no control characters.
+    if (size == 10 && sameLetters(value, word<std::uint64_t>("keep-ali")) &&
+        sameLetters(value + 2, word<std::uint64_t>("ep-alive")))
+        return optionKeepAlive;
+    const detail::ConnectionOptions options = detail::parseConnection({value, size});
+    return (options.close ? optionClose : 0U) | (options.keepAlive ? optionKeepAlive : 0U) |
+           (options.upgrade ? optionUpgrade : 0U);
+}
+
+}  // namespace
+
+RequestHeadParser::RequestHeadParser(const Limits& limits) : limits_(limits) {
+    limits_.validate();
+}
+
+void RequestHeadParser::reset() noexcept {
+    stage_ = Stage::requestLine;
+    seen_ = 0;
+    lineStart_ = 0;
+    scanned_ = 0;
+    head_.headers.clear();
+}
+
+Refusal RequestHeadParser::refusal() const noexcept {
+    return detail::refusalOf(fault_);
+}
+
+// The request of daily life: HTTP/1.1, one Host, no body, a path for a target.
+inline Verdict RequestHeadParser::acceptPlain() noexcept {
+    if (head_.version != Version::http11 || head_.targetForm != TargetForm::origin) [[unlikely]]
+        return decide();
+    head_.bodyKind = BodyKind::none;
+    head_.keepAlive = (seen_ & optionClose) == 0;
+    head_.expectContinue = head_.expectUnknown = head_.upgrade = false;
+    head_.hasHost = true;
+    head_.contentLength = 0;
+    head_.authority = host_;
+    stage_ = Stage::complete;
+    return Verdict::complete;
+}
+
+// A connection's requests mostly repeat their header lines byte for byte. What those bytes say does not depend on what
+// stands around them, so an equal section is not read again: its table is still there, and at most has to be moved.
+inline void RequestHeadParser::remember(std::string_view section) noexcept {
+    if (section.size() > memo_.size() || head_.headers.size() > HeaderTable::inlineCapacity) return;
+    std::memcpy(memo_.data(), section.data(), section.size());
+    memoSize_ = static_cast<std::uint32_t>(section.size());
+    memoStart_ = sectionStart_;
+    memoCount_ = static_cast<std::uint32_t>(head_.headers.size());
+    memoSeen_ = seen_;
+}
+
+inline Verdict RequestHeadParser::recall() noexcept {
+    head_.headers.added(memoCount_);
+    seen_ = memoSeen_;
+    head_.consumed = sectionStart_ + memoSize_;
+    if (memoStart_ != sectionStart_) {
+        const std::uint32_t distance = sectionStart_ - memoStart_;  // modulo 2^32, like the sums
+        head_.headers.move(distance);
+        host_.offset += distance;
+        memoStart_ = sectionStart_;
+    }
+    return acceptPlain();
+}
+
+Verdict RequestHeadParser::parse(std::string_view message) {
+    if (stage_ == Stage::requestLine && scanned_ == 0) [[likely]] {
+        const char* const begin = message.data();
+        const char* const cr = detail::scanPlainRequestLine(begin, begin, begin + message.size(), head_);
+        if (cr != nullptr && cr - begin <= limits_.requestLineBytes) [[likely]] {
+            stage_ = Stage::headers;
+            sectionStart_ = static_cast<std::uint32_t>(cr + 2 - begin);
+            if (memoSize_ != 0 && message.size() - sectionStart_ >= memoSize_ &&
+                std::memcmp(cr + 2, memo_.data(), memoSize_) == 0)
+                return recall();
+            memoSize_ = 0;
+            return readHeaders(message, sectionStart_);
+        }
+    }
+    return resume(message);
+}
+
+// Everything but the first look at a plain request: resumed lines, and lines that need the whole grammar.
+Verdict RequestHeadParser::resume(std::string_view message) {
+    memoSize_ = 0;  // the header table is about to change
+    if (stage_ == Stage::requestLine) {
+        if (!readRequestLine(message)) return pending();
+        stage_ = Stage::headers;
+    } else if (stage_ == Stage::headers) {
+        // In the middle of a line: look only for its end, and parse the line when it is there.
+        if (scanned_ > lineStart_ && !frameLine(message)) return pending();
+    } else {
+        return stage_ == Stage::complete ? Verdict::complete : Verdict::error;
+    }
+    return readHeaders(message, lineStart_);
+}
+
+Verdict RequestHeadParser::pending() const noexcept {
+    return stage_ == Stage::error ? Verdict::error : Verdict::needMore;
+}
+
+Verdict RequestHeadParser::fail(Fault fault) noexcept {
+    stage_ = Stage::error;
+    fault_ = fault;
+    return Verdict::error;
+}
+
+// Finds the end of the line in work, going on where the last call stopped. True: the line [lineStart_, scanned_) is
+// complete and its CRLF follows. False: see pending(). The order of these checks is what makes the verdict independent
+// of how the bytes were cut: first the limit, then the byte that ends the line, and only then what the line says.
+bool RequestHeadParser::frameLine(std::string_view message) noexcept {
+    const char* const begin = message.data();
+    const char* const end = begin + message.size();
+    const char* const from = begin + std::max(lineStart_, scanned_);
+    const char* const stop = detail::findFirst<detail::FieldStop>(from, begin, end);
+    const bool headers = stage_ == Stage::headers;
+    const std::size_t length = static_cast<std::size_t>(stop - begin) - (headers ? sectionStart_ : lineStart_);
+    if (length > (headers ? limits_.headerSectionBytes : limits_.requestLineBytes)) {
+        fail(headers ? Fault::headerSectionTooLarge : Fault::requestLineTooLong);
+        return false;
+    }
+    scanned_ = static_cast<std::uint32_t>(stop - begin);
+    if (stop == end || (*stop == '\r' && stop + 1 == end)) return false;
+    if (*stop == '\r' && stop[1] == '\n') return true;
+    fail(*stop == '\r' ? Fault::bareCarriageReturn : *stop == '\n' ? Fault::bareLineFeed : Fault::controlCharacter);
+    return false;
+}
+
+bool RequestHeadParser::readRequestLine(std::string_view message) noexcept {
+    if (!frameLine(message)) return false;
+    if (scanned_ == 0) {
+        // One empty line before the request line is forgiven (RFC 9112, 2.2): old clients send one after a body.
+        lineStart_ = scanned_ = 2;
+        if (!frameLine(message)) return false;
+    }
+    Fault fault = Fault::emptyLines;
+    if (scanned_ != lineStart_)
+        fault = detail::parseRequestLine(message.substr(lineStart_, scanned_ - lineStart_), lineStart_, head_);
+    if (fault != Fault::none) {
+        fail(fault);
+        return false;
+    }
+    sectionStart_ = lineStart_ = scanned_ + 2;
+    return true;
+}
+
+// A fault leaves seen_ as it was, so that asking again gives the same answer.
+inline Fault RequestHeadParser::noteField(const HeaderField& field, std::string_view message) noexcept {
+    const std::string_view text = field.value.in(message);
+    switch (detail::knownField(message.data() + field.name.offset, field.name.size)) {
+        case detail::KnownField::host:
+            return noteHost(field.value, message);
+        case detail::KnownField::connection:
+            seen_ |= connectionBits(text.data(), text.size());
+            break;
+        case detail::KnownField::upgrade:
+            seen_ |= sawUpgrade;
+            break;
+        case detail::KnownField::expect:
+            seen_ |= detail::equalIgnoringCase(text, "100-continue") ? sawExpectContinue : sawUnknownExpect;
+            break;
+        case detail::KnownField::contentLength:
+            return noteContentLength(text);
+        case detail::KnownField::transferEncoding:
+            return noteTransferEncoding(text);
+        case detail::KnownField::nameless:
+            return Fault::emptyName;
+        case detail::KnownField::none:
+            break;
+    }
+    return Fault::none;
+}
+
+inline Fault RequestHeadParser::noteHost(Slice value, std::string_view message) noexcept {
+    if ((seen_ & sawHost) != 0) return Fault::duplicateHost;
+    const std::string_view text = value.in(message);
+    if (!detail::isPlainHost(text.data(), text.size(), message.data(), message.data() + message.size())) {
+        if (!text.empty() && !detail::isAuthority(text)) return Fault::badHost;
+        if (text.empty()) seen_ |= sawEmptyHost;
+    }
+    seen_ |= sawHost;
+    host_ = value;
+    return Fault::none;
+}
+
+Fault RequestHeadParser::noteContentLength(std::string_view text) noexcept {
+    if ((seen_ & sawContentLength) != 0) return Fault::duplicateContentLength;
+    const auto length = detail::parseContentLength(text);
+    if (!length) return Fault::badContentLength;
+    seen_ |= sawContentLength;
+    head_.contentLength = *length;
+    return Fault::none;
+}
+
+Fault RequestHeadParser::noteTransferEncoding(std::string_view text) noexcept {
+    if ((seen_ & sawTransferEncoding) != 0) return Fault::duplicateTransferEncoding;
+    const detail::TransferEncoding coding = detail::parseTransferEncoding(text);
+    if (coding == detail::TransferEncoding::malformed) return Fault::badTransferEncoding;
+    seen_ |= sawTransferEncoding;
+    if (coding == detail::TransferEncoding::unknownCoding) seen_ |= sawUnknownCoding;
+    return Fault::none;
+}
+
+// Takes header lines as long as they are plain, and returns where the first other line (or the empty line) begins.
+// `faulty`: where a plain line begins whose meaning is refused, if there is one. The meaning is looked at after the
+// loop, which stays short by that; every line taken comes before the line that ended it, so the first fault wins.
+inline std::size_t RequestHeadParser::takePlainLines(std::string_view message, std::size_t at,
+                                                     std::size_t& faulty) noexcept {
+#if defined(__SSE2__)
+    if (message.size() < detail::plainLineBytes) return at;
+    const std::size_t lastBlock = message.size() - detail::plainLineBytes;
+    const std::span<HeaderField> room = head_.headers.inlineRoom(limits_.headerCount);
+    const char* const begin = message.data();
+    HeaderField* field = room.data();
+    HeaderField* const full = field + room.size();
+    std::array<HeaderField*, HeaderTable::inlineCapacity> noted;
+    std::size_t notedCount = 0;
+    while (at <= lastBlock && field != full) {
+        const char* const cr = detail::scanPlainLine(begin, at, lastBlock, *field);
+        if (cr == nullptr) break;
+        noted[notedCount] = field;
+        notedCount += detail::mayBeKnown(begin + at, field->name.size) ? 1 : 0;
+        ++field;
+        at = static_cast<std::size_t>(cr + 2 - begin);
+    }
+    head_.headers.added(field - room.data());
+    for (std::size_t i = 0; i < notedCount; ++i) {
+        if (noteField(*noted[i], message) == Fault::none) [[likely]]
+            continue;
+        faulty = noted[i]->name.offset;
+        break;
+    }
+#else
+    static_cast<void>(message);
+    static_cast<void>(faulty);
+#endif
+    return at;
+}
+
+Verdict RequestHeadParser::readHeaders(std::string_view message, std::size_t at) {
+    for (;;) {
+        std::size_t faulty = 0;
+        at = takePlainLines(message, at, faulty);
+        if (faulty != 0) [[unlikely]]
+            return refuseLine(message, faulty);
+        if (message.size() - at < 2) return settleLine(message, at, Fault::none);
+        if (detail::load<std::uint16_t>(message.data() + at) == detail::crlf) [[likely]]
+            return finish(message, at);
+        const Verdict verdict = readLine(message, at);
+        if (verdict != Verdict::complete) return verdict;
+    }
+}
+
+// Takes the line at `at`, whatever it looks like. Verdict::complete: the line is, and `at` is behind it.
+Verdict RequestHeadParser::readLine(std::string_view message, std::size_t& at) {
+    const char* const begin = message.data();
+    detail::FieldLine line;
+    if (!detail::scanFieldLine(begin + at, begin, begin + message.size(), line))
+        return settleLine(message, at, Fault::none);
+    const auto slice = [begin](const char* from, const char* to) {
+        return Slice{static_cast<std::uint32_t>(from - begin), static_cast<std::uint32_t>(to - from)};
+    };
+    const HeaderField field{slice(begin + at, line.nameEnd), slice(line.value, line.valueEnd)};
+    if (head_.headers.size() == limits_.headerCount) return settleLine(message, at, Fault::tooManyHeaders);
+    if (const Fault fault = noteField(field, message); fault != Fault::none) return settleLine(message, at, fault);
+    head_.headers.add(field);
+    at = static_cast<std::size_t>(line.lineEnd + 2 - begin);
+    return Verdict::complete;
+}
+
+// Says again what is wrong with the meaning of a line (noteField gives a faulty line the same answer twice).
+Verdict RequestHeadParser::refuseLine(std::string_view message, std::size_t at) {
+    head_.headers.clear();
+    return readLine(message, at);
+}
+
+// The line at `at` is not (yet) good: it is incomplete, or its end is broken, or it says something wrong (`fault`, or
+// a shape that scanFieldLine refused).
+Verdict RequestHeadParser::settleLine(std::string_view message, std::size_t at, Fault fault) noexcept {
+    lineStart_ = static_cast<std::uint32_t>(at);
+    scanned_ = lineStart_;
+    if (!frameLine(message)) return pending();
+    if (fault == Fault::none) fault = detail::explainFieldLine(message.substr(lineStart_, scanned_ - lineStart_));
+    return fail(fault);
+}
+
+// Refuses what the header lines say together. 501 comes last: a request that is malformed as well is malformed.
+Fault RequestHeadParser::judgeFraming() const noexcept {
+    const bool http11 = head_.version == Version::http11;
+    const bool coded = (seen_ & sawTransferEncoding) != 0;
+    const bool measured = (seen_ & sawContentLength) != 0;
+    if (http11 && (seen_ & sawHost) == 0) return Fault::missingHost;
+    if (http11 && (seen_ & sawEmptyHost) != 0 && head_.targetForm == TargetForm::origin) return Fault::badHost;
+    if (coded && !http11) return Fault::transferEncodingInHttp10;
+    if (coded && measured) return Fault::lengthAndTransferEncoding;
+    if (head_.method == Method::connect && (coded || (measured && head_.contentLength != 0)))
+        return Fault::bodyWithConnect;
+    if ((seen_ & sawUnknownCoding) != 0) return Fault::unknownTransferCoding;
+    return Fault::none;
+}
+
+Verdict RequestHeadParser::finish(std::string_view message, std::size_t blankLine) noexcept {
+    if (blankLine - sectionStart_ > limits_.headerSectionBytes) return fail(Fault::headerSectionTooLarge);
+    head_.consumed = static_cast<std::uint32_t>(blankLine + 2);
+    constexpr std::uint32_t plain = sawHost | optionClose | optionKeepAlive;
+    if ((seen_ & ~plain) != 0 || (seen_ & sawHost) == 0) return decide();
+    remember(message.substr(sectionStart_, blankLine + 2 - sectionStart_));
+    return acceptPlain();
+}
+
+// The framing decision in general, and what else the header lines said together.
+Verdict RequestHeadParser::decide() noexcept {
+    if (const Fault fault = judgeFraming(); fault != Fault::none) return fail(fault);
+    const auto said = [this](std::uint32_t bits) { return (seen_ & bits) == bits; };
+    const bool http11 = head_.version == Version::http11;
+    if (!said(sawContentLength)) head_.contentLength = 0;
+    head_.bodyKind = said(sawTransferEncoding) ? BodyKind::chunked
+                     : said(sawContentLength)  ? BodyKind::length
+                                               : BodyKind::none;
+    head_.keepAlive = !said(optionClose) && (http11 || said(optionKeepAlive));
+    head_.expectContinue = http11 && said(sawExpectContinue) && head_.hasBody();
+    head_.expectUnknown = http11 && said(sawUnknownExpect);
+    head_.upgrade = http11 && said(sawUpgrade | optionUpgrade);
+    head_.hasHost = said(sawHost);
+    if (head_.targetForm == TargetForm::origin || head_.targetForm == TargetForm::asterisk)
+        head_.authority = head_.hasHost ? host_ : Slice{};
+    stage_ = Stage::complete;
+    return Verdict::complete;
+}
+
+}  // namespace weft::http

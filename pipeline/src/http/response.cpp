@@ -1,0 +1,19 @@
+#include <weft/pipeline/http/response.hpp>
+
+#include <string>
+
+namespace weft::http {
+
+Response ok(Buffer body, std::string_view contentType) { return Response(Status::ok, std::move(body), contentType); }
+
+Response ok(std::string_view body, std::string_view contentType) { return ok(Buffer::copyOf(body), contentType); }
+
+Response error(Status status, std::string_view reason) {
+    std::string text = std::to_string(codeOf(status));
+    text.append(" ").append(reasonPhrase(status));
+    if (!reason.empty()) text.append(": ").append(reason);
+    text.append("\n");
+    return Response(status, Buffer::copyOf(text), "text/plain");
+}
+
+}  // namespace weft::http

@@ -1,0 +1,197 @@
+#include <weft/pipeline/http/response_encoder.hpp>
+
+#include <cassert>
+#include <cstring>
+
+#include "http/byte_scan.hpp"
+#include "http/character_class.hpp"
+#include <weft/pipeline/http/number_text.hpp>
+
+namespace weft::http {
+namespace {
+
+using namespace std::string_view_literals;
+
+// Longest fixed parts: a status line without phrase, Content-Length with its number, Connection, Date, the empty line.
+constexpr std::size_t fixedBytes = "HTTP/1.1 999 \r\n"sv.size() + "Content-Length: \r\n"sv.size() + maxDecimalBytes +
+                                   "Transfer-Encoding: chunked\r\n"sv.size() + "Connection: keep-alive\r\n"sv.size() +
+                                   "Date: \r\n"sv.size() + 2;
+
+// What the encoder writes by itself, and how the body goes on.
+struct Plan {
+    BodyFraming framing = BodyFraming::none;
+    bool contentLength = false;
+    bool transferEncoding = false;
+    bool connection = true;
+    bool keepAlive = false;
+    std::uint64_t length = 0;
+};
+
+bool opensTunnel(const ResponseHead& head) noexcept {
+    const unsigned code = codeOf(head.status);
+    return head.requestMethod == Method::connect && code >= 200 && code < 300;
+}
+
+Plan planOf(const ResponseHead& head) noexcept {
+    Plan plan;
+    plan.keepAlive = head.keepAlive;
+    plan.length = head.body == BodyKind::length && head.status != Status::resetContent ? head.contentLength : 0;
+    const bool interim = codeOf(head.status) < 200;
+    plan.connection = !interim && !opensTunnel(head);
+    if (interim || head.status == Status::noContent || opensTunnel(head)) return plan;
+    const bool chunked = head.body == BodyKind::chunked && head.status != Status::resetContent;
+    if (head.status == Status::notModified) {
+        plan.contentLength =
+            plan.length != 0;  // of the representation that was not sent; 0 is the default, not a claim
+        return plan;
+    }
+    const bool toHead = head.requestMethod == Method::head;
+    plan.transferEncoding = chunked && head.requestVersion == Version::http11;
+    plan.contentLength = !chunked && !(toHead && head.body == BodyKind::none);
+    if (toHead) return plan;
+    plan.framing = !chunked                ? BodyFraming::length
+                   : plan.transferEncoding ? BodyFraming::chunked
+                                           : BodyFraming::untilClose;
+    if (plan.framing == BodyFraming::untilClose) plan.keepAlive = false;
+    return plan;
+}
+
+// Copies with a few overlapping word moves; header texts are short, and a library call costs more than they do.
+template <class Word>
+[[gnu::always_inline]] inline void putEnds(char* out, std::string_view text) noexcept {
+    const Word tail = detail::load<Word>(text.data() + text.size() - sizeof(Word));
+    const Word front = detail::load<Word>(text.data());
+    std::memcpy(out, &front, sizeof front);
+    std::memcpy(out + text.size() - sizeof tail, &tail, sizeof tail);
+}
+
+inline char* put(char* out, std::string_view text) noexcept {
+    struct alignas(16) Sixteen {
+        std::uint64_t half[2];
+    };
+    const std::size_t size = text.size();
+    if (size > 32)
+        std::memcpy(out, text.data(), size);
+    else if (size >= 16)
+        putEnds<Sixteen>(out, text);
+    else if (size >= 8)
+        putEnds<std::uint64_t>(out, text);
+    else if (size >= 4)
+        putEnds<std::uint32_t>(out, text);
+    else
+        for (std::size_t i = 0; i < size; ++i) out[i] = text[i];
+    return out + size;
+}
+
+// A constant text: the compiler knows the size.
+template <std::size_t Size>
+[[gnu::always_inline]] inline char* put(char* out, const char (&text)[Size]) noexcept {
+    std::memcpy(out, text, Size - 1);
+    return out + Size - 1;
+}
+
+char* putStatusLine(char* out, Status status) noexcept {
+    const std::string_view known = statusLine(status);
+    if (!known.empty()) return put(out, known);
+    out = put(out, "HTTP/1.1 ");
+    out += writeDecimal(codeOf(status), out);
+    return put(out, " \r\n");  // the blank stays when there is no phrase (RFC 9112, 4)
+}
+
+bool isToken(std::string_view name) noexcept {
+    if (name.empty()) return false;
+    return detail::hasNone<detail::NameStop>(name) || detail::consistsOf(detail::tokenChar, name);
+}
+
+bool isReserved(std::string_view name, Status status) noexcept {
+    switch (name.size()) {
+        case 10:
+            return status != Status::switchingProtocols && detail::equalIgnoringCase(name, "connection");
+        case 14:
+            return detail::equalIgnoringCase(name, "content-length");
+        case 17:
+            return detail::equalIgnoringCase(name, "transfer-encoding");
+        default:
+            return false;
+    }
+}
+
+EncodeError check(const HeaderView& header, Status status) noexcept {
+    if (!isToken(header.name)) return EncodeError::badHeaderName;
+    if (!detail::isFieldValue(header.value)) return EncodeError::badHeaderValue;
+    return isReserved(header.name, status) ? EncodeError::reservedHeader : EncodeError::none;
+}
+
+char* putFraming(char* out, const Plan& plan, Version version) noexcept {
+    if (plan.contentLength) {
+        out = put(out, "Content-Length: ");
+        out += writeDecimal(plan.length, out);
+        out = put(out, "\r\n");
+    }
+    if (plan.transferEncoding) out = put(out, "Transfer-Encoding: chunked\r\n");
+    if (!plan.connection) return out;
+    if (!plan.keepAlive) return put(out, "Connection: close\r\n");
+    return version == Version::http10 ? put(out, "Connection: keep-alive\r\n") : out;
+}
+
+EncodeError checkHead(const ResponseHead& head) noexcept {
+    const unsigned code = codeOf(head.status);
+    if (code < 100 || code > 999) return EncodeError::badStatus;
+    if (code < 200 && head.requestVersion == Version::http10) return EncodeError::interimForHttp10;
+    return detail::isFieldValue(head.date) ? EncodeError::none : EncodeError::badHeaderValue;
+}
+
+}  // namespace
+
+std::string_view textOf(EncodeError error) noexcept {
+    switch (error) {
+        case EncodeError::none:
+            return "no error";
+        case EncodeError::badStatus:
+            return "response status is not 100-999";
+        case EncodeError::badHeaderName:
+            return "response header name is not a token";
+        case EncodeError::badHeaderValue:
+            return "response header value contains CR, LF, NUL or a control character";
+        case EncodeError::reservedHeader:
+            return "Content-Length, Transfer-Encoding and Connection are set by the encoder";
+        case EncodeError::interimForHttp10:
+            return "1xx response to an HTTP/1.0 request";
+        case EncodeError::tooSmall:
+            return "less room than the response head needs";
+    }
+    return "unknown error";
+}
+
+std::size_t headBound(const ResponseHead& head) noexcept {
+    std::size_t bytes = fixedBytes + reasonPhrase(head.status).size() + head.date.size();
+    for (const HeaderView& header : head.headers) bytes += header.name.size() + header.value.size() + 4;
+    return bytes;
+}
+
+EncodedHead encodeHead(const ResponseHead& head, std::span<char> out) noexcept {
+    if (out.size() < headBound(head)) return {.error = EncodeError::tooSmall};
+    if (const EncodeError error = checkHead(head); error != EncodeError::none) return {.error = error};
+    const Plan plan = planOf(head);
+    char* at = putStatusLine(out.data(), head.status);
+    bool dated = head.date.empty();
+    for (const HeaderView& header : head.headers) {
+        if (const EncodeError error = check(header, head.status); error != EncodeError::none) return {.error = error};
+        if (header.name.size() == 4 && detail::equalIgnoringCase(header.name, "date")) dated = true;
+        at = put(put(put(put(at, header.name), ": "), header.value), "\r\n");
+    }
+    if (!dated) at = put(put(put(at, "Date: "), head.date), "\r\n");
+    at = put(putFraming(at, plan, head.requestVersion), "\r\n");
+    return {EncodeError::none, static_cast<std::size_t>(at - out.data()), plan.framing, plan.keepAlive};
+}
+
+std::size_t writeChunkHead(std::uint64_t size, char* out) noexcept {
+    assert(size != 0 && "an empty chunk would end the body");
+    if (size == 0) return 0;
+    const std::size_t digits = writeHex(size, out);
+    out[digits] = '\r';
+    out[digits + 1] = '\n';
+    return digits + 2;
+}
+
+}  // namespace weft::http

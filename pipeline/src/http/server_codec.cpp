@@ -1,0 +1,131 @@
+// The connection's side of the codec: its events, its end.
+#include <weft/pipeline/http/server_codec.hpp>
+
+#include <stdexcept>
+#include <string>
+
+#include <weft/pipeline/channel.hpp>
+#include <weft/pipeline/channel_events.hpp>
+#include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/pipeline/channel_option.hpp>
+
+namespace weft::http {
+
+namespace {
+
+constexpr Duration lingerTime = std::chrono::seconds(2);
+
+const ServerCodecOptions& validated(const ServerCodecOptions& options) {
+    if (options.maxInFlight < 1 || options.maxInFlight > 1024) {
+        throw std::invalid_argument("ServerCodec: maxInFlight is " + std::to_string(options.maxInFlight) +
+                                    "; accepted: 1 to 1024");
+    }
+    return options;
+}
+
+}  // namespace
+
+ServerCodec::ServerCodec(ServerCodecOptions options)
+    : options_(validated(options)), parser_(options.limits), body_(options.limits) {}
+
+void ServerCodec::handlerAdded(ChannelHandlerContext& ctx) {
+    ctx_ = &ctx;
+    date_ = &ctx.loop().local<DateCache>();
+    // A client may end its output and still wait for its answers.
+    ctx.channel().setOption(ChannelOption::ALLOW_HALF_CLOSURE, true);
+}
+
+void ServerCodec::handlerRemoved(ChannelHandlerContext& ctx) {
+    ctx.loop().withdrawFlushPoint(*this);
+    ctx_ = nullptr;
+}
+
+void ServerCodec::channelReadComplete(ChannelHandlerContext& ctx) { ctx.fireChannelReadComplete(); }
+
+void ServerCodec::channelInactive(ChannelHandlerContext& ctx) {
+    expects_ = Input::ended;
+    closing_ = true;
+    input_ = Buffer();
+    output_ = Buffer();
+    dropSlots();
+    ctx.fireChannelInactive();
+}
+
+void ServerCodec::userEventTriggered(ChannelHandlerContext& ctx, Message&& event) {
+    if (event.is<InputShutdownEvent>() || event.is<DrainStarted>()) {
+        const bool inputEnded = event.is<InputShutdownEvent>();
+        ctx.fireUserEventTriggered(std::move(event));
+        if (ctx_ == nullptr) return;
+        if (inputEnded) {
+            inputShutdown_ = true;
+            if (expects_ == Input::body) return closeNow();  // a request that will never be whole
+            expects_ = Input::ended;
+        }
+        closeWhenAnswered();
+        return;
+    }
+    ctx.fireUserEventTriggered(std::move(event));
+}
+
+// At the limit of unanswered requests the wish to read waits for an answer.
+void ServerCodec::read(ChannelHandlerContext& ctx) {
+    if (paused_) {
+        readWanted_ = true;
+    } else {
+        ctx.read();
+    }
+}
+
+void ServerCodec::close(ChannelHandlerContext& ctx, ChannelPromise promise) {
+    if (flushWanted_) onFlushPoint();
+    ctx.close(std::move(promise));
+}
+
+// No further request is read; the last answer says `Connection: close`.
+void ServerCodec::closeWhenAnswered() {
+    draining_ = true;
+    if (expects_ == Input::head) expects_ = Input::ended;
+    if (slots_.empty() && !closing_) closeNow();
+}
+
+void ServerCodec::closeNow() {
+    closing_ = true;
+    expects_ = Input::ended;
+    if (ctx_ != nullptr) ctx_->close();
+}
+
+// The last response is encoded. Its bytes go out, then our side ends, then the peer's rest is read and thrown away: a
+// close with unread input would reset the connection, and the peer might lose the answer.
+void ServerCodec::closeAfterResponse() {
+    closing_ = true;
+    expects_ = Input::ended;
+    input_ = Buffer();
+    dropSlots();
+    ChannelPromise written = ctx_->newPromise();
+    written.addListener([channel = ChannelRef(ctx_->channel()), inputShutdown = inputShutdown_](const ChannelFuture& done) {
+        if (!done.success() || inputShutdown) {
+            channel->close();
+            return;
+        }
+        channel->shutdownOutput();
+        channel->loop().schedule([channel] { channel->close(); }, lingerTime);
+    });
+    passOut(std::move(written));
+    flush(*ctx_);
+    if (paused_) resumeReading();
+}
+
+void ServerCodec::dropSlots() {
+    const auto closed = [] {
+        return std::make_exception_ptr(std::runtime_error("the connection was closed before this answer's turn"));
+    };
+    while (!slots_.empty()) {
+        ResponseSlot slot = std::move(slots_.front());
+        slots_.popFront();
+        for (auto& early : slot.early) {
+            if (!early.promise.isVoid()) early.promise.tryFailure(closed());
+        }
+    }
+}
+
+}  // namespace weft::http

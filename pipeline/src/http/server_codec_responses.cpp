@@ -1,0 +1,238 @@
+// The outbound half of the codec: responses to bytes, in the order of the requests.
+#include <weft/pipeline/http/server_codec.hpp>
+
+#include <algorithm>
+#include <ctime>
+#include <stdexcept>
+
+#include <weft/pipeline/channel.hpp>
+#include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/scheduler/log.hpp>
+
+namespace weft::http {
+
+namespace {
+
+constexpr std::size_t copiedBody = 1024;       // bodies up to this size are copied behind their head
+constexpr std::size_t firstBlock = 2048;       // a turn's first output block, bytes
+constexpr std::size_t furtherBlock = 16 * 1024;  // ... and the others: there is a lot to say
+
+std::time_t now() noexcept {
+    timespec time;
+    ::clock_gettime(CLOCK_REALTIME_COARSE, &time);
+    return time.tv_sec;
+}
+
+std::exception_ptr misuse(const char* what) { return std::make_exception_ptr(std::logic_error(what)); }
+
+Ticket ticketOf(const Message& message) noexcept {
+    if (message.is<Response>()) return message.get<Response>().ticket;
+    return message.is<Content>() ? message.get<Content>().ticket : message.get<LastContent>().ticket;
+}
+
+bool isInterim(const Response& response) noexcept {
+    return codeOf(response.status) < 200 && response.status != Status::switchingProtocols;
+}
+
+}  // namespace
+
+void ServerCodec::write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) {
+    if (message.is<Response>() || message.is<Content>() || message.is<LastContent>()) {
+        accept(std::move(message), std::move(promise));
+        return;
+    }
+    passOut({});  // what was said before goes before
+    ctx.write(std::move(message), std::move(promise));
+}
+
+// Puts a message where it belongs: into the output if its request is the oldest one, else with its request.
+void ServerCodec::accept(Message&& message, ChannelPromise&& promise) {
+    Ticket ticket = ticketOf(message);
+    if (ticket == anyTicket) ticket = slots_.oldest(!message.is<Response>());
+    ResponseSlot* slot = closing_ ? nullptr : slots_.find(ticket);
+    if (slot == nullptr || slot->ended) {
+        if (!promise.isVoid()) promise.tryFailure(misuse("an HTTP response that no request waits for"));
+        return;
+    }
+    if (message.is<Response>()) {
+        const Response& response = message.get<Response>();
+        if (slot->answered) {
+            if (!promise.isVoid()) promise.tryFailure(misuse("an HTTP request was answered twice"));
+            return;
+        }
+        slot->answered = !isInterim(response);
+        slot->ended = slot->answered && !response.streamed;
+    } else if (!slot->answered) {
+        if (!promise.isVoid()) promise.tryFailure(misuse("HTTP content before its response"));
+        return;
+    } else {
+        slot->ended = message.is<LastContent>();
+    }
+    if (ticket != slots_.frontTicket()) {
+        slot->early.push_back({std::move(message), std::move(promise)});
+        return;
+    }
+    emit(*slot, message, std::move(promise));
+    drainFront();
+}
+
+// The front request is answered: goes on with what has been said early about the next ones.
+void ServerCodec::drainFront() {
+    while (!closing_ && !slots_.empty() && slots_.front().complete) {
+        const bool keepAlive = slots_.front().keepAlive;
+        slots_.popFront();
+        if (!keepAlive) return closeAfterResponse();
+        if (slots_.empty()) break;
+        auto early = std::exchange(slots_.front().early, {});
+        for (auto& said : early) {
+            if (closing_ || slots_.empty()) break;  // one of them has ended the connection
+            emit(slots_.front(), said.message, std::move(said.promise));
+        }
+    }
+    resumeReading();
+}
+
+void ServerCodec::emit(ResponseSlot& slot, Message& message, ChannelPromise&& promise) {
+    if (message.is<Response>()) {
+        emitHead(slot, message.get<Response>(), std::move(promise));
+    } else if (message.is<Content>()) {
+        emitContent(slot, std::move(message.get<Content>().data), std::move(promise));
+    } else {
+        emitEnd(slot, std::move(promise));
+    }
+}
+
+void ServerCodec::emitHead(ResponseSlot& slot, Response& response, ChannelPromise&& promise) {
+    const bool interim = isInterim(response);
+    if (interim && slot.version == Version::http10) return void(promise.trySuccess());  // it would take it for the answer
+    ResponseHead head;
+    head.status = response.status;
+    head.body = interim ? BodyKind::none
+                        : response.streamed && !response.hasLength ? BodyKind::chunked : BodyKind::length;
+    head.contentLength = response.streamed ? response.contentLength : response.body.readableBytes();
+    if (!interim) head.date = date_->at(now());
+    head.requestVersion = slot.version;
+    head.requestMethod = slot.method;
+    // While draining the last answer of the connection says that it is the last.
+    head.keepAlive = slot.keepAlive && response.keepAlive && !(draining_ && slots_.size() == 1);
+    const EncodedHead encoded = response.headers.visit(
+        serverHeader(interim),
+        [&](std::span<const HeaderView> headers) {
+            head.headers = headers;
+            const std::size_t bound = headBound(head);
+            return encodeHead(head, std::span<char>(reserve(bound), bound));
+        });
+    if (encoded.error != EncodeError::none) return failHead(slot, std::move(promise), encoded.error);
+    output_.produced(encoded.size);
+    if (interim) return finishWrite(std::move(promise));
+
+    slot.headSent = true;
+    slot.framing = encoded.framing;
+    slot.remaining = head.contentLength;
+    slot.keepAlive = encoded.keepAlive;
+    if (response.streamed) return finishWrite(std::move(promise));
+    slot.complete = true;
+    if (encoded.framing == BodyFraming::none || response.body.empty()) return finishWrite(std::move(promise));
+    emitBytes(std::move(response.body), std::move(promise));
+}
+
+HeaderView ServerCodec::serverHeader(bool interim) const noexcept {
+    if (interim || options_.serverName.empty()) return {};
+    return {"Server", options_.serverName};
+}
+
+// A response that cannot be sent as it is: the application hears of it, the client gets 500.
+void ServerCodec::failHead(ResponseSlot& slot, ChannelPromise&& promise, EncodeError why) {
+    log(LogLevel::error, std::string("an HTTP response was refused: ").append(textOf(why)));
+    if (!promise.isVoid()) promise.tryFailure(std::make_exception_ptr(std::invalid_argument(std::string(textOf(why)))));
+    Response instead = error(Status::internalServerError);
+    instead.keepAlive = false;
+    slot.ended = true;
+    emitHead(slot, instead, {});
+}
+
+void ServerCodec::emitContent(ResponseSlot& slot, Buffer&& data, ChannelPromise&& promise) {
+    if (slot.complete || slot.framing == BodyFraming::none || data.empty()) return finishWrite(std::move(promise));
+    if (slot.framing == BodyFraming::length) {
+        if (data.readableBytes() > slot.remaining) {
+            if (!promise.isVoid()) promise.tryFailure(misuse("more HTTP content than its Content-Length"));
+            return abortBody();
+        }
+        slot.remaining -= data.readableBytes();
+    }
+    if (slot.framing != BodyFraming::chunked) return emitBytes(std::move(data), std::move(promise));
+    output_.produced(writeChunkHead(data.readableBytes(), reserve(maxChunkHeadBytes)));
+    emitBytes(std::move(data), {});
+    appendSmall(chunkEnd);
+    finishWrite(std::move(promise));
+}
+
+void ServerCodec::emitEnd(ResponseSlot& slot, ChannelPromise&& promise) {
+    if (slot.complete) return finishWrite(std::move(promise));
+    if (slot.framing == BodyFraming::length && slot.remaining > 0) {
+        if (!promise.isVoid()) promise.tryFailure(misuse("less HTTP content than its Content-Length"));
+        return abortBody();
+    }
+    if (slot.framing == BodyFraming::chunked) appendSmall(lastChunk);
+    if (slot.framing == BodyFraming::untilClose) slot.keepAlive = false;
+    slot.complete = true;
+    finishWrite(std::move(promise));
+}
+
+// The client has been promised another length: only a close tells it that the body is not whole.
+void ServerCodec::abortBody() {
+    log(LogLevel::error, "a streamed HTTP response did not keep to its Content-Length: closing the connection");
+    dropSlots();
+    closeNow();
+}
+
+// Body bytes: small ones behind their head, others as they are.
+void ServerCodec::emitBytes(Buffer&& data, ChannelPromise&& promise) {
+    if (data.readableBytes() <= copiedBody) {
+        appendSmall(data.view());
+        return finishWrite(std::move(promise));
+    }
+    passOut({});
+    ctx_->write(Message(std::move(data)), std::move(promise));
+}
+
+void ServerCodec::appendSmall(std::string_view bytes) {
+    std::copy(bytes.begin(), bytes.end(), reserve(bytes.size()));
+    output_.produced(bytes.size());
+}
+
+// Room for `bytes` behind the output.
+char* ServerCodec::reserve(std::size_t bytes) {
+    if (output_.writableBytes() < bytes) {
+        const std::size_t block = output_ ? furtherBlock : firstBlock;
+        passOut({});
+        output_ = Buffer::allocate(std::max(block, bytes));
+    }
+    return output_.writeData();
+}
+
+// Without a listener the bytes wait for company until the flush point.
+void ServerCodec::finishWrite(ChannelPromise&& promise) {
+    if (!promise.isVoid()) passOut(std::move(promise));
+}
+
+// Hands the output on; the promise completes when its last byte is in the kernel.
+void ServerCodec::passOut(ChannelPromise&& promise) {
+    if (ctx_ == nullptr || (output_.empty() && promise.isVoid())) return;
+    ctx_->write(Message(std::exchange(output_, Buffer())), std::move(promise));
+}
+
+// What is answered in one turn, by the handler or by sixteen fibers, leaves in one piece at the flush point.
+void ServerCodec::flush(ChannelHandlerContext& ctx) {
+    flushWanted_ = true;
+    ctx.loop().requestFlushPoint(*this);
+}
+
+void ServerCodec::onFlushPoint() noexcept {
+    flushWanted_ = false;
+    if (ctx_ == nullptr) return;
+    passOut({});
+    ctx_->flush();
+}
+
+}  // namespace weft::http

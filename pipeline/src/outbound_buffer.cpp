@@ -1,0 +1,182 @@
+#include <weft/pipeline/outbound_buffer.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include <sys/uio.h>
+
+#include <weft/scheduler/assert.hpp>
+
+namespace weft {
+
+void OutboundBuffer::add(Message&& message, ChannelPromise&& promise) {
+    const std::size_t size = message.estimatedBytes();
+    if (bytesOnly_) {
+        Buffer& bytes = message.get<Buffer>();
+        if (!bytes.empty() && !join(bytes)) pieces_.push(std::move(message));
+    } else {
+        pieces_.push(std::move(message));
+    }
+    added_ += size;
+    if (!promise.isVoid()) ++cancellable_;
+    writes_.push({added_, size, std::move(promise)});
+    addPending(static_cast<std::int64_t>(size + entryOverhead));
+}
+
+// Copies small writes behind the last piece. The bytes behind a piece's end are nobody's, so this is safe also while
+// the kernel reads the piece. The second small write in a row opens a block with room for more.
+bool OutboundBuffer::join(const Buffer& bytes) {
+    if (bytes.readableBytes() > joinLimit || pieces_.empty()) return false;
+    Buffer& last = pieces_.back().get<Buffer>();
+    if (!last.unique() || last.writableBytes() < bytes.readableBytes()) {
+        if (last.readableBytes() > joinLimit) return false;
+        Buffer room = Buffer::allocate(joinBlockBytes);
+        room.append(bytes.view());
+        pieces_.push(Message(std::move(room)));
+        return true;
+    }
+    last.append(bytes.view());
+    return true;
+}
+
+void OutboundBuffer::addFlush() {
+    if (cancellable_ > 0) dropCancelled();
+    flushed_ = added_;
+    flushedWrites_ = writes_.size();
+}
+
+// W-2: takes the cancelled ones among the unflushed writes out, and makes the others uncancellable.
+void OutboundBuffer::dropCancelled() {
+    cancellable_ = 0;
+    std::size_t kept = flushedWrites_;
+    std::size_t piece = flushedWrites_;  // of the write, for whole messages
+    std::uint64_t gone = 0;
+    for (std::size_t i = flushedWrites_; i < writes_.size(); ++i) {
+        Write write = std::move(writes_[i]);
+        write.end -= gone;
+        if (write.promise.setUncancellable()) {
+            writes_[kept++] = std::move(write);
+            ++piece;
+            continue;
+        }
+        if (bytesOnly_) {
+            removeBytes(write.end - write.size, write.size);
+        } else {
+            pieces_.removeAt(piece);
+        }
+        gone += write.size;
+        addPending(-static_cast<std::int64_t>(write.size + entryOverhead));
+    }
+    writes_.shrinkTo(kept);
+    added_ -= gone;
+}
+
+// Cuts the stream positions [from, from + length) out of the pieces. Rare: only for cancelled writes.
+void OutboundBuffer::removeBytes(std::uint64_t from, std::uint64_t length) {
+    std::uint64_t start = written_;
+    for (std::size_t i = 0; i < pieces_.size() && length > 0; ++i) {
+        Buffer& piece = pieces_[i].get<Buffer>();
+        const std::uint64_t size = piece.readableBytes();
+        if (start + size <= from) {
+            start += size;
+            continue;
+        }
+        const std::size_t skip = static_cast<std::size_t>(from - start);
+        const std::size_t cut = static_cast<std::size_t>(std::min(length, size - skip));
+        Buffer rest = Buffer::allocate(static_cast<std::size_t>(size));
+        rest.append(piece.view().substr(0, skip));
+        rest.append(piece.view().substr(skip + cut));
+        piece = std::move(rest);
+        length -= cut;
+        start += size - cut;
+    }
+}
+
+std::size_t OutboundBuffer::gather(iovec* into, std::size_t max, std::size_t maxBytes) const noexcept {
+    std::size_t left = std::min(flushedBytes(), maxBytes);
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < pieces_.size() && count < max && left > 0; ++i) {
+        const Buffer& piece = pieces_[i].get<Buffer>();
+        const std::size_t length = std::min(piece.readableBytes(), left);
+        if (length == 0) continue;
+        into[count++] = {const_cast<char*>(piece.readData()), length};
+        left -= length;
+    }
+    return count;
+}
+
+bool OutboundBuffer::takeMessage(Message& into) {
+    if (flushedWrites_ == 0) return false;
+    into = pieces_.pop();
+    Write write = popWrite();
+    written_ = write.end;
+    write.promise.trySuccess();
+    return true;
+}
+
+void OutboundBuffer::consume(std::size_t bytes) {
+    WEFT_ASSERT(bytes <= flushedBytes(), "a sink reported more bytes than were flushed");
+    written_ += bytes;
+    releasePieces(bytes);
+    completeWritten();
+}
+
+// Re-entrant: a listener may add, flush, fail; each step starts from the state as it is.
+void OutboundBuffer::completeWritten() {
+    while (flushedWrites_ > 0 && writes_.front().end <= written_) {
+        Write write = popWrite();
+        write.promise.trySuccess();
+    }
+}
+
+void OutboundBuffer::failFlushed(const std::exception_ptr& cause) {
+    const std::uint64_t bytes = flushedBytes();
+    written_ += bytes;
+    if (bytesOnly_) releasePieces(bytes);
+    // The writes that were flushed when this began; what listeners add and flush is not among them.
+    for (std::size_t left = flushedWrites_; left > 0 && flushedWrites_ > 0; --left) {
+        if (!bytesOnly_) pieces_.pop();
+        Write write = popWrite();
+        write.promise.tryFailure(cause);
+    }
+}
+
+void OutboundBuffer::failAll(const std::exception_ptr& cause) {
+    pieces_.clear();
+    written_ = flushed_ = added_;
+    while (!writes_.empty()) {
+        Write write = popWrite();
+        write.promise.tryFailure(cause);
+    }
+}
+
+void OutboundBuffer::releasePieces(std::uint64_t bytes) noexcept {
+    while (!pieces_.empty()) {
+        Buffer& piece = pieces_.front().get<Buffer>();
+        if (piece.readableBytes() > bytes) {
+            piece.consumed(static_cast<std::size_t>(bytes));
+            return;
+        }
+        bytes -= piece.readableBytes();
+        pieces_.pop();
+        if (bytes == 0) return;
+    }
+}
+
+OutboundBuffer::Write OutboundBuffer::popWrite() noexcept {
+    Write write = writes_.pop();
+    if (flushedWrites_ > 0) {
+        --flushedWrites_;
+    } else if (!write.promise.isVoid() && cancellable_ > 0) {
+        --cancellable_;
+    }
+    addPending(-static_cast<std::int64_t>(write.size + entryOverhead));
+    return write;
+}
+
+void OutboundBuffer::addPending(std::int64_t change) noexcept {
+    // A single writer: no RMW.
+    pending_.store(pendingBytes() + static_cast<std::size_t>(change), std::memory_order_relaxed);
+}
+
+}  // namespace weft

@@ -1,0 +1,63 @@
+// PostedWrite: a write from outside the loop, on its way to it. Its bytes count as pending from submission on. (TH-4)
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include <weft/pipeline/channel.hpp>
+#include <weft/pipeline/channel_errors.hpp>
+#include <weft/pipeline/detail/channel_pin.hpp>
+#include <weft/pipeline/detail/thread_cache.hpp>
+
+namespace weft::detail {
+
+class PostedWrite {
+  public:
+    static constexpr std::size_t taskOverhead = 32;  // bytes that a task counts beyond its message (TH-4)
+
+    PostedWrite(ChannelHandlerContext& context, Message&& message, ChannelPromise promise, bool flush)
+        : channel_(ChannelRef(context.channel())),
+          pin_(context.channel()),
+          context_(context),
+          message_(std::move(message)),
+          promise_(std::move(promise)),
+          bytes_(message_.estimatedBytes() + taskOverhead),
+          flush_(flush) {
+        channel_->addSubmitted(bytes_);
+    }
+    // Never run: the loop has ended. The message is released with this.
+    ~PostedWrite() {
+        if (ran_) return;
+        channel_->subtractSubmitted(bytes_);
+        promise_.tryFailure(operationAborted());
+    }
+    void run() {
+        ran_ = true;
+        channel_->subtractSubmitted(bytes_);
+        try {
+            if (flush_) {
+                context_.writeAndFlush(std::move(message_), promise_);
+            } else {
+                context_.write(std::move(message_), promise_);
+            }
+        } catch (...) {
+            promise_.tryFailure(std::current_exception());
+        }
+        channel_->updateWritability();  // a handler may have kept the message: nothing else would look
+    }
+
+    static void* operator new(std::size_t size) { return ThreadCache::allocate(size); }
+    static void operator delete(void* block, std::size_t size) noexcept { ThreadCache::release(block, size); }
+
+  private:
+    ChannelRef channel_;
+    ChannelPin pin_;
+    ChannelHandlerContext& context_;
+    Message message_;
+    ChannelPromise promise_;
+    std::size_t bytes_;
+    bool flush_;
+    bool ran_ = false;
+};
+
+}  // namespace weft::detail

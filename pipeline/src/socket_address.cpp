@@ -1,0 +1,135 @@
+#include <weft/pipeline/socket_address.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <stdexcept>
+
+#include <arpa/inet.h>
+
+namespace weft {
+
+namespace {
+
+[[noreturn]] void refuse(std::string_view text, const char* why) {
+    throw std::invalid_argument("\"" + std::string(text) + "\" is not an address: " + why);
+}
+
+std::uint16_t parsePort(std::string_view text, std::string_view port) {
+    unsigned value = 0;
+    const char* end = port.data() + port.size();
+    const auto [stop, error] = std::from_chars(port.data(), end, value);
+    if (port.empty() || error != std::errc() || stop != end || value > 65535) {
+        refuse(text, "the port must be a number from 0 to 65535");
+    }
+    return static_cast<std::uint16_t>(value);
+}
+
+std::string_view withoutBrackets(std::string_view host) {
+    if (host.size() >= 2 && host.front() == '[' && host.back() == ']') return host.substr(1, host.size() - 2);
+    return host;
+}
+
+}  // namespace
+
+SocketAddress::SocketAddress() noexcept { std::memset(&storage_, 0, sizeof storage_); }
+
+SocketAddress::SocketAddress(std::string_view address, std::uint16_t port) : SocketAddress() {
+    const std::string host(withoutBrackets(address));
+    if (host.empty() && address.empty()) {
+        *this = anyV4(port);
+    } else if (inet_pton(AF_INET, host.c_str(), &storage_.v4.sin_addr) == 1) {
+        storage_.v4.sin_family = AF_INET;
+    } else if (inet_pton(AF_INET6, host.c_str(), &storage_.v6.sin6_addr) == 1) {
+        storage_.v6.sin6_family = AF_INET6;
+    } else {
+        refuse(address, "expected a numeric IPv4 or IPv6 address (names are not resolved here)");
+    }
+    setPort(port);
+}
+
+SocketAddress SocketAddress::parse(std::string_view text) {
+    const std::size_t colon = text.rfind(':');
+    if (colon == std::string_view::npos) refuse(text, "expected ADDR:PORT");
+    const std::string_view host = text.substr(0, colon);
+    const std::uint16_t port = parsePort(text, text.substr(colon + 1));
+    if (host.find(':') != std::string_view::npos && host.front() != '[') {
+        refuse(text, "an IPv6 address needs brackets before the port: [ADDR]:PORT");
+    }
+    try {
+        return SocketAddress(host, port);
+    } catch (const std::invalid_argument&) {
+        refuse(text, "the part before the port must be a numeric IPv4 or bracketed IPv6 address");
+    }
+}
+
+SocketAddress SocketAddress::from(const sockaddr* address, std::size_t size) noexcept {
+    SocketAddress result;
+    std::memcpy(&result.storage_, address, std::min(size, sizeof result.storage_));
+    return result;
+}
+
+SocketAddress SocketAddress::anyV4(std::uint16_t port) noexcept {
+    SocketAddress result;
+    result.storage_.v4.sin_family = AF_INET;
+    result.setPort(port);
+    return result;
+}
+
+SocketAddress SocketAddress::loopbackV4(std::uint16_t port) noexcept {
+    SocketAddress result = anyV4(port);
+    result.storage_.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return result;
+}
+
+socklen_t SocketAddress::size() const noexcept {
+    switch (family()) {
+        case AF_INET: return sizeof(sockaddr_in);
+        case AF_INET6: return sizeof(sockaddr_in6);
+        default: return 0;
+    }
+}
+
+std::uint16_t SocketAddress::port() const noexcept {
+    switch (family()) {
+        case AF_INET: return ntohs(storage_.v4.sin_port);
+        case AF_INET6: return ntohs(storage_.v6.sin6_port);
+        default: return 0;
+    }
+}
+
+void SocketAddress::setPort(std::uint16_t port) noexcept {
+    if (family() == AF_INET) storage_.v4.sin_port = htons(port);
+    if (family() == AF_INET6) storage_.v6.sin6_port = htons(port);
+}
+
+bool SocketAddress::isLoopback() const noexcept {
+    if (family() == AF_INET) return (ntohl(storage_.v4.sin_addr.s_addr) >> 24) == 127;
+    return family() == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&storage_.v6.sin6_addr);
+}
+
+std::string SocketAddress::host() const {
+    char text[INET6_ADDRSTRLEN] = "";
+    if (family() == AF_INET) inet_ntop(AF_INET, &storage_.v4.sin_addr, text, sizeof text);
+    if (family() == AF_INET6) inet_ntop(AF_INET6, &storage_.v6.sin6_addr, text, sizeof text);
+    return text;
+}
+
+std::string SocketAddress::toString() const {
+    if (empty()) return "(none)";
+    const std::string address = family() == AF_INET6 ? "[" + host() + "]" : host();
+    return address + ":" + std::to_string(port());
+}
+
+bool operator==(const SocketAddress& left, const SocketAddress& right) noexcept {
+    if (left.family() != right.family() || left.port() != right.port()) return false;
+    switch (left.family()) {
+        case AF_INET: return left.storage_.v4.sin_addr.s_addr == right.storage_.v4.sin_addr.s_addr;
+        case AF_INET6:
+            return std::memcmp(&left.storage_.v6.sin6_addr, &right.storage_.v6.sin6_addr, sizeof(in6_addr)) == 0 &&
+                   left.storage_.v6.sin6_scope_id == right.storage_.v6.sin6_scope_id;
+        default: return true;
+    }
+}
+
+}  // namespace weft

@@ -1,0 +1,209 @@
+#include <weft/pipeline/channel.hpp>
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <weft/pipeline/channel_errors.hpp>
+
+#include "recorder.hpp"
+#include "scripted_sink.hpp"
+
+namespace weft {
+namespace {
+
+using test::Events;
+using test::Recorder;
+using test::ScriptedChannel;
+
+TEST(ChannelWrite, W1_WriteOnlyEnqueuesAndThePromiseCompletesWhenTheBytesAreInTheKernel) {
+    ScriptedChannel channel;
+    channel.start();
+    const ChannelPromise promise = channel->newPromise();
+    channel->write(Buffer::copyOf("data"), promise);
+    channel.run();
+    EXPECT_EQ(channel.sink->count("flush"), 0u);
+    EXPECT_FALSE(promise.done());
+    channel->flush();
+    channel.run();
+    EXPECT_EQ(channel.sink->written, "data");
+    EXPECT_TRUE(promise.future().success());
+}
+
+TEST(ChannelWrite, W1_AWriteOfNoBytesCompletesAtItsFlush) {
+    ScriptedChannel channel;
+    channel.start();
+    const ChannelPromise promise = channel->newPromise();
+    channel->writeAndFlush(Buffer(), promise);
+    EXPECT_TRUE(promise.future().success());
+}
+
+TEST(ChannelWrite, W3_AboveHighIsUnwritableAndBelowLowIsWritableAgain) {
+    Events events;
+    ScriptedChannel channel;
+    channel.pipeline().addLast(std::make_unique<Recorder>("h", events));
+    const std::size_t overhead = OutboundBuffer::entryOverhead;
+    channel->setOption(ChannelOption::WRITE_BUFFER_WATER_MARK, WriteBufferWaterMark(overhead + 100, 2 * overhead + 200));
+    channel.start();
+    channel.sink->room = 0;
+    events.clear();
+    channel->write(Buffer::copyOf(std::string(100, 'a')));
+    channel->write(Buffer::copyOf(std::string(100, 'b')));
+    EXPECT_TRUE(channel->isWritable()) << "exactly high is still writable";
+    EXPECT_EQ(channel->bytesBeforeUnwritable(), 1u);
+    channel->write(Buffer::copyOf("c"));
+    EXPECT_FALSE(channel->isWritable());
+    EXPECT_EQ(events.back(), "h:writability") << "inside the write (W-4)";
+    channel->flush();
+    channel.run();
+    events.clear();
+    channel.sink->room = 100;
+    channel->onWritable();
+    EXPECT_FALSE(channel->isWritable()) << "97 + 196 pending are more than low";
+    EXPECT_EQ(channel->bytesBeforeWritable(), channel->pendingBytes() - (overhead + 100) + 1);
+    channel.sink->room = 100;
+    channel->onWritable();
+    EXPECT_TRUE(channel->isWritable());
+    EXPECT_EQ(events, (Events{"h:writability"}));
+}
+
+TEST(ChannelWrite, W3_TheWaterMarksMustBeInOrder) {
+    EXPECT_THROW(WriteBufferWaterMark(2, 1), std::invalid_argument);
+    EXPECT_NO_THROW(WriteBufferWaterMark(1, 1));
+}
+
+TEST(ChannelWrite, W3_AChannelIsWritableOnlyWhileNoUserBitIsClear) {
+    Events events;
+    ScriptedChannel channel;
+    channel.pipeline().addLast(std::make_unique<Recorder>("h", events));
+    channel.start();
+    events.clear();
+    channel->setUserDefinedWritability(1, false);
+    channel->setUserDefinedWritability(31, false);
+    channel->setUserDefinedWritability(1, true);
+    EXPECT_FALSE(channel->isWritable());
+    channel->setUserDefinedWritability(31, true);
+    EXPECT_TRUE(channel->isWritable());
+    EXPECT_EQ(events, (Events{"h:writability", "h:writability"}));
+    EXPECT_THROW(channel->setUserDefinedWritability(0, true), std::out_of_range);
+}
+
+TEST(ChannelWrite, W5_AFullSocketIsNotWrittenToUntilItIsWritable) {
+    ScriptedChannel channel;
+    channel.start();
+    channel.sink->room = 3;
+    channel->writeAndFlush(Buffer::copyOf("abcdef"));
+    channel.run();
+    EXPECT_EQ(channel.sink->count("flush"), 1u);
+    channel->writeAndFlush(Buffer::copyOf("ghi"));
+    channel.run();
+    EXPECT_EQ(channel.sink->count("flush"), 1u) << "only marked";
+    channel.sink->room = 100;
+    channel->onWritable();
+    EXPECT_EQ(channel.sink->written, "abcdefghi");
+}
+
+TEST(ChannelWrite, W5_AFlushFromAWriteListenerDoesNotNestAndIsNotLost) {
+    ScriptedChannel channel;
+    channel.start();
+    const ChannelPromise promise = channel->newPromise();
+    std::size_t flushesInside = 0;
+    promise.addListener([&](const ChannelFuture&) {
+        channel->writeAndFlush(Buffer::copyOf("second"));
+        flushesInside = channel.sink->count("flush");
+    });
+    channel->writeAndFlush(Buffer::copyOf("first"), promise);
+    channel.run();
+    EXPECT_EQ(flushesInside, 1u);
+    EXPECT_EQ(channel.sink->written, "firstsecond");
+}
+
+TEST(ChannelWrite, W5_ASinkThatCompletesLaterIsAskedAgainOnceItHasReportedEverything) {
+    ScriptedChannel channel;
+    channel.start();
+    channel.sink->reportsLater = true;
+    channel->writeAndFlush(Buffer::copyOf("one"));
+    channel.run();
+    channel->writeAndFlush(Buffer::copyOf("two"));
+    channel.run();
+    EXPECT_EQ(channel.sink->count("flush"), 1u);
+    channel->onWritten(3);
+    channel.run();
+    EXPECT_EQ(channel.sink->count("flush"), 2u);
+    EXPECT_EQ(channel.sink->written, "onetwo");
+    channel->onWritten(3);
+}
+
+TEST(ChannelWrite, W6_AFlushBeforeTheConnectionFailsNotYetConnected) {
+    ScriptedChannel channel(false);
+    channel.start();
+    const ChannelPromise promise = channel->newPromise();
+    channel->writeAndFlush(Buffer::copyOf("early"), promise);
+    EXPECT_THROW(promise.future().sync(), NotYetConnectedException);
+}
+
+TEST(ChannelWrite, W7_ManyFlushesOfATurnAreOneKernelWriteAtTheFlushPoint) {
+    ScriptedChannel channel;
+    channel.start();
+    for (int i = 0; i < 16; ++i) channel->writeAndFlush(Buffer::copyOf("answer "));
+    EXPECT_EQ(channel.sink->count("flush"), 0u);
+    channel.run();
+    EXPECT_EQ(channel.sink->count("flush"), 1u);
+    EXPECT_EQ(channel.sink->written.size(), 16 * 7u);
+    EXPECT_LE(channel.sink->mostPieces, 2u);
+}
+
+TEST(ChannelWrite, W7_MoreThanTheCapDoesNotWaitForTheFlushPoint) {
+    ScriptedChannel channel;
+    channel.start();
+    channel->writeAndFlush(Buffer::copyOf(std::string(Channel::flushCap - 1, 'x')));
+    EXPECT_EQ(channel.sink->count("flush"), 0u);
+    channel->writeAndFlush(Buffer::copyOf("y"));
+    EXPECT_EQ(channel.sink->count("flush"), 1u);
+}
+
+TEST(ChannelWrite, W7_FlushImmediatelyWritesAtOnce) {
+    ScriptedChannel channel;
+    channel->setOption(ChannelOption::FLUSH_IMMEDIATELY, true);
+    channel.start();
+    channel->writeAndFlush(Buffer::copyOf("now"));
+    EXPECT_EQ(channel.sink->written, "now");
+}
+
+TEST(ChannelWrite, W7_AChannelThatIsClosedBeforeTheFlushPointIsNotFlushed) {
+    ScriptedChannel channel;
+    channel.start();
+    channel->writeAndFlush(Buffer::copyOf("lost"));
+    channel->close();
+    channel.run();
+    EXPECT_EQ(channel.sink->count("flush"), 0u);
+}
+
+TEST(ChannelWrite, AMessageThatTheTransportCannotWriteFailsItsPromise) {
+    ScriptedChannel channel;
+    channel.start();
+    const ChannelPromise promise = channel->newPromise();
+    channel->write(std::string("no buffer"), promise);
+    EXPECT_THROW(promise.future().sync(), UnsupportedMessageException);
+}
+
+TEST(ChannelWrite, AHandlerMayWriteAgainFromWritabilityChanged) {
+    struct Refills final : ChannelInboundHandler {
+        void channelWritabilityChanged(ChannelHandlerContext& ctx) override {
+            if (ctx.channel().isWritable() && ++refills < 3) {
+                ctx.writeAndFlush(Buffer::copyOf(std::string(70'000, 'r')));
+            }
+        }
+        int refills = 0;
+    };
+    ScriptedChannel channel;
+    channel.pipeline().addLast<Refills>();
+    channel.start();
+    channel->writeAndFlush(Buffer::copyOf(std::string(70'000, 'w')));
+    channel.run();
+    EXPECT_EQ(channel.sink->written.size(), 3 * 70'000u);
+    EXPECT_EQ(channel->pendingBytes(), 0u);
+}
+
+}  // namespace
+}  // namespace weft

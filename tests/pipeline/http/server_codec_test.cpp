@@ -1,0 +1,308 @@
+#include <weft/pipeline/http/server_codec.hpp>
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <functional>
+#include <string>
+
+#include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/pipeline/embedded_channel.hpp>
+#include <weft/pipeline/http/object_aggregator.hpp>
+#include <weft/pipeline/simple_inbound_handler.hpp>
+#include <weft/scheduler/log.hpp>
+
+namespace weft::http {
+namespace {
+
+// Keeps what it gets, or answers with `answer`.
+struct Application final : SimpleInboundHandler<FullRequest> {
+    using Answer = std::function<void(ChannelHandlerContext&, FullRequest&)>;
+    explicit Application(Answer itsAnswer) : answer(std::move(itsAnswer)) {}
+    void channelRead0(ChannelHandlerContext& ctx, FullRequest request) override { answer(ctx, request); }
+    Answer answer;
+};
+
+struct Server {
+    explicit Server(Application::Answer answer, ServerCodecOptions options = {}, std::size_t maxBody = 1000) {
+        channel.pipeline().addLast<ServerCodec>(std::move(options));
+        channel.pipeline().addLast<ObjectAggregator>(maxBody);
+        channel.pipeline().addLast<Application>(std::move(answer));
+    }
+    // What the server says to these bytes.
+    std::string say(std::string_view bytes) {
+        channel.writeInbound(Buffer::copyOf(bytes));
+        return heard();
+    }
+    std::string heard() {
+        channel.runPendingTasks();
+        return channel.readOutboundText();
+    }
+    EmbeddedChannel channel;
+};
+
+void hello(ChannelHandlerContext& ctx, FullRequest&) { ctx.writeAndFlush(Message(ok("Hello, World!"))); }
+
+// Answers with the path, and keeps the responders so that a test can answer in any order.
+struct Keeper {
+    std::deque<Responder> waiting;
+    Application::Answer keep() {
+        return [this](ChannelHandlerContext&, FullRequest& request) { waiting.push_back(request.responder()); };
+    }
+};
+
+const std::string get = "GET /a HTTP/1.1\r\nHost: x\r\n\r\n";
+
+std::size_t count(const std::string& text, std::string_view what) {
+    std::size_t found = 0;
+    for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
+    return found;
+}
+
+TEST(ServerCodec, AnswersAGetWithDateServerAndLength) {
+    Server server(hello, {.serverName = "weft"});
+    const std::string answer = server.say(get);
+    EXPECT_EQ(answer.substr(0, 17), "HTTP/1.1 200 OK\r\n");
+    EXPECT_NE(answer.find("Server: weft\r\n"), std::string::npos);
+    EXPECT_NE(answer.find("Date: "), std::string::npos);
+    EXPECT_NE(answer.find("Content-Length: 13\r\n"), std::string::npos);
+    EXPECT_TRUE(answer.ends_with("\r\n\r\nHello, World!"));
+    EXPECT_TRUE(server.channel.active());
+}
+
+TEST(ServerCodec, SixteenPipelinedRequestsAreAnsweredInOnePiece) {
+    Server server(hello);
+    std::string requests;
+    for (int i = 0; i < 16; ++i) requests += get;
+    server.channel.writeInbound(Buffer::copyOf(requests));
+    EXPECT_LE(server.channel.outboundSize(), 2u);
+    EXPECT_EQ(count(server.heard(), "Hello, World!"), 16u);
+}
+
+TEST(ServerCodec, GivesTheSameAnswerHoweverTheBytesAreCut) {
+    const std::string bytes = "POST /e HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n" + get;
+    const auto echo = [](ChannelHandlerContext& ctx, FullRequest& request) {
+        ctx.writeAndFlush(Message(ok(std::string(request.path()) + ":" + std::string(request.body()))));
+    };
+    for (std::size_t cut = 1; cut < bytes.size(); ++cut) {
+        Server server(echo);
+        std::string answer = server.say(bytes.substr(0, cut));
+        answer += server.say(bytes.substr(cut));
+        EXPECT_NE(answer.find("/e:hello"), std::string::npos) << cut;
+        EXPECT_TRUE(answer.ends_with("/a:")) << cut;
+    }
+}
+
+TEST(ServerCodec, AnswersGivenOutOfOrderLeaveInTheOrderOfTheRequests) {
+    Keeper keeper;
+    Server server(keeper.keep());
+    EXPECT_EQ(server.say(get + get + get), "");
+    ASSERT_EQ(keeper.waiting.size(), 3u);
+    keeper.waiting[2].send(ok("third"));
+    EXPECT_EQ(server.heard(), "");
+    keeper.waiting[0].send(ok("first"));
+    const std::string first = server.heard();
+    EXPECT_TRUE(first.ends_with("first"));
+    keeper.waiting[1].send(ok("second"));
+    const std::string rest = server.heard();
+    EXPECT_LT(rest.find("second"), rest.find("third"));
+}
+
+TEST(ServerCodec, StopsReadingAtMaxInFlightAndGoesOnAfterAnAnswer) {
+    Keeper keeper;
+    Server server(keeper.keep(), {.maxInFlight = 2});
+    server.say(get + get + get + get);
+    EXPECT_EQ(keeper.waiting.size(), 2u);
+    keeper.waiting[0].send(ok("1"));
+    server.heard();
+    EXPECT_EQ(keeper.waiting.size(), 3u);
+    for (auto& responder : keeper.waiting) {
+        if (!responder.answered()) responder.send(ok("n"));
+    }
+    server.heard();
+    ASSERT_EQ(keeper.waiting.size(), 4u);
+    keeper.waiting[3].send(ok("4"));
+    EXPECT_TRUE(server.heard().ends_with("4"));
+}
+
+TEST(ServerCodec, ADroppedResponderAnswers500) {
+    Keeper keeper;
+    Server server(keeper.keep());
+    server.say(get);
+    keeper.waiting.clear();
+    EXPECT_TRUE(server.heard().starts_with("HTTP/1.1 500 "));
+}
+
+TEST(ServerCodec, ARequestIsAnsweredOnce) {
+    Keeper keeper;
+    Server server(keeper.keep());
+    server.say(get + get);
+    keeper.waiting[0].send(ok("once"));
+    EXPECT_THROW(keeper.waiting[0].send(ok("twice")), std::logic_error);
+    Response again = ok("twice");
+    again.ticket = 1;
+    const ChannelPromise promise = server.channel.channel().newPromise();
+    server.channel.channel().writeAndFlush(Message(std::move(again)), promise);
+    EXPECT_TRUE(promise.done());
+    EXPECT_EQ(count(server.heard(), "twice"), 0u);
+    keeper.waiting[1].send(ok("b"));
+}
+
+TEST(ServerCodec, AMalformedRequestGets400AfterTheAnswersBeforeItAndTheConnectionCloses) {
+    Keeper keeper;
+    Server server(keeper.keep());
+    EXPECT_EQ(server.say(get + "GET / HTTP/1.1\r\nHost : x\r\n\r\n" + get), "");
+    ASSERT_EQ(keeper.waiting.size(), 1u);
+    keeper.waiting[0].send(ok("good"));
+    const std::string answer = server.heard();
+    EXPECT_LT(answer.find("good"), answer.find("HTTP/1.1 400 "));
+    EXPECT_NE(answer.find("Connection: close"), std::string::npos);
+    EXPECT_EQ(count(answer, "HTTP/1.1 "), 2u);
+    server.channel.advanceTimeBy(std::chrono::seconds(3));
+    EXPECT_FALSE(server.channel.active());
+}
+
+TEST(ServerCodec, ConnectionCloseIsHonouredAndLaterRequestsAreNotRead) {
+    int requests = 0;
+    Server server([&](ChannelHandlerContext& ctx, FullRequest& request) {
+        ++requests;
+        hello(ctx, request);
+    });
+    const std::string answer = server.say("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" + get);
+    EXPECT_NE(answer.find("Connection: close\r\n"), std::string::npos);
+    EXPECT_EQ(requests, 1);
+    server.channel.advanceTimeBy(std::chrono::seconds(3));
+    EXPECT_FALSE(server.channel.active());
+}
+
+TEST(ServerCodec, Http10WithoutKeepAliveCloses) {
+    Server server(hello);
+    server.say("GET / HTTP/1.0\r\n\r\n");
+    server.channel.advanceTimeBy(std::chrono::seconds(3));
+    EXPECT_FALSE(server.channel.active());
+}
+
+TEST(ServerCodec, AHeadRequestGetsTheLengthButNoBody) {
+    Server server(hello);
+    const std::string answer = server.say("HEAD / HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_NE(answer.find("Content-Length: 13\r\n"), std::string::npos);
+    EXPECT_TRUE(answer.ends_with("\r\n\r\n"));
+}
+
+TEST(ServerCodec, AStreamedResponseIsChunkedAndKeepsItsTurn) {
+    Keeper keeper;
+    Server server(keeper.keep());
+    server.say(get + get);
+    BodyWriter second = keeper.waiting[1].begin(Response(Status::ok));
+    second.write(Buffer::copyOf("later"));
+    second.end();
+    BodyWriter first = keeper.waiting[0].begin(Response(Status::ok));
+    first.write(Buffer::copyOf("ab"));
+    first.write(Buffer::copyOf(std::string(2000, 'c')));
+    EXPECT_EQ(count(server.heard(), "later"), 0u);
+    first.end();
+    const std::string rest = server.heard();
+    EXPECT_TRUE(rest.starts_with("0\r\n\r\nHTTP/1.1 200 OK"));
+    EXPECT_TRUE(rest.ends_with("5\r\nlater\r\n0\r\n\r\n"));
+}
+
+TEST(ServerCodec, AStreamOfAnotherLengthThanPromisedClosesTheConnection) {
+    setLogSink([](LogLevel, std::string_view) noexcept {});
+    Keeper keeper;
+    Server server(keeper.keep());
+    server.say(get);
+    Response head(Status::ok);
+    head.hasLength = true;
+    head.contentLength = 10;
+    BodyWriter body = keeper.waiting[0].begin(std::move(head));
+    body.write(Buffer::copyOf("short"));
+    body.end();
+    server.heard();
+    EXPECT_FALSE(server.channel.active());
+    setLogSink(nullptr);
+}
+
+TEST(ServerCodec, ADroppedStreamClosesTheConnection) {
+    Keeper keeper;
+    Server server(keeper.keep());
+    server.say(get);
+    { BodyWriter body = keeper.waiting[0].begin(Response(Status::ok)); }
+    server.heard();
+    EXPECT_FALSE(server.channel.active());
+}
+
+TEST(ServerCodec, ABadResponseHeaderBecomes500AndFailsThePromise) {
+    setLogSink([](LogLevel, std::string_view) noexcept {});
+    Keeper keeper;
+    Server server(keeper.keep());
+    server.say(get);
+    Response bad = ok("x");
+    bad.headers.add("X-Split", "a\r\nSet-Cookie: b");
+    const ChannelPromise promise = server.channel.channel().newPromise();
+    keeper.waiting[0].send(std::move(bad), promise);
+    EXPECT_TRUE(server.heard().starts_with("HTTP/1.1 500 "));
+    EXPECT_FALSE(promise.future().success());
+    setLogSink(nullptr);
+}
+
+TEST(ServerCodec, DrainAnswersWhatHasBegunWithConnectionCloseAndThenCloses) {
+    Keeper keeper;
+    Server server(keeper.keep());
+    server.say(get + get);
+    server.channel.pipeline().fireUserEventTriggered(Message(DrainStarted{}));
+    server.say(get);
+    ASSERT_EQ(keeper.waiting.size(), 2u);
+    keeper.waiting[0].send(ok("a"));
+    EXPECT_EQ(count(server.heard(), "Connection: close"), 0u);
+    keeper.waiting[1].send(ok("b"));
+    EXPECT_EQ(count(server.heard(), "Connection: close"), 1u);
+    server.channel.advanceTimeBy(std::chrono::seconds(3));
+    EXPECT_FALSE(server.channel.active());
+}
+
+TEST(ServerCodec, DrainClosesAnIdleConnectionAtOnce) {
+    Server server(hello);
+    server.say(get);
+    server.channel.pipeline().fireUserEventTriggered(Message(DrainStarted{}));
+    EXPECT_FALSE(server.channel.active());
+}
+
+TEST(ObjectAggregator, RefusesAnAnnouncedBodyThatIsTooLargeWith413) {
+    Server server(hello, {}, 10);
+    EXPECT_TRUE(server.say("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 11\r\n\r\n").starts_with("HTTP/1.1 413 "));
+}
+
+TEST(ObjectAggregator, RefusesAChunkedBodyThatGrowsTooLargeWith413) {
+    Server server(hello, {}, 10);
+    const std::string answer =
+        server.say("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nb\r\nhello world\r\n0\r\n\r\n");
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 413 "));
+    EXPECT_EQ(count(answer, "HTTP/1.1 "), 1u);
+}
+
+TEST(ObjectAggregator, AnswersExpectContinueBeforeTheBody) {
+    Server server(hello);
+    EXPECT_EQ(server.say("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"),
+              "HTTP/1.1 100 Continue\r\n\r\n");
+    EXPECT_TRUE(server.say("ab").starts_with("HTTP/1.1 200 "));
+}
+
+TEST(ObjectAggregator, AnswersAnUnknownExpectationWith417) {
+    Server server(hello);
+    EXPECT_TRUE(server.say("GET / HTTP/1.1\r\nHost: x\r\nExpect: cake\r\n\r\n").starts_with("HTTP/1.1 417 "));
+}
+
+TEST(Request, SplitsTheTarget) {
+    Server server([](ChannelHandlerContext& ctx, FullRequest& request) {
+        EXPECT_EQ(request.path(), "/sleep");
+        EXPECT_EQ(request.query("ms"), "10");
+        EXPECT_EQ(request.query("b"), "");
+        EXPECT_EQ(request.query("m"), std::nullopt);
+        EXPECT_EQ(request.header("hOST"), "x");
+        hello(ctx, request);
+    });
+    EXPECT_NE(server.say("GET /sleep?a=1&ms=10&b HTTP/1.1\r\nHost: x\r\n\r\n"), "");
+}
+
+}  // namespace
+}  // namespace weft::http

@@ -1,0 +1,82 @@
+#include <weft/pipeline/message.hpp>
+
+#include <array>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+namespace weft {
+namespace {
+
+struct Large {
+    std::array<int, 60> numbers{};
+    std::shared_ptr<int> life;
+};
+struct Base {};
+struct Derived : Base {};
+
+TEST(Message, HoldsABufferAndCountsItsBytes) {
+    Message message(Buffer::copyOf("12345"));
+    EXPECT_TRUE(message.is<Buffer>());
+    EXPECT_EQ(message.estimatedBytes(), 5u);
+    EXPECT_EQ(message.take<Buffer>().view(), "12345");
+    EXPECT_TRUE(message.empty());
+}
+
+TEST(Message, HoldsMoveOnlyAndSelfReferringTypes) {
+    Message pointer(std::make_unique<int>(7));
+    Message text(std::string("short"));  // a short std::string points into itself
+    Message movedPointer(std::move(pointer));
+    Message movedText(std::move(text));
+    EXPECT_EQ(*movedPointer.get<std::unique_ptr<int>>(), 7);
+    EXPECT_EQ(movedText.get<std::string>(), "short");
+    EXPECT_TRUE(text.empty());
+}
+
+TEST(Message, HoldsLargeTypesAndDestroysThemOnce) {
+    auto life = std::make_shared<int>(1);
+    {
+        Message message(Large{{1, 2, 3}, life});
+        Message moved;
+        moved = std::move(message);
+        EXPECT_EQ(moved.get<Large>().numbers[2], 3);
+        EXPECT_EQ(life.use_count(), 2);
+    }
+    EXPECT_EQ(life.use_count(), 1);
+}
+
+TEST(Message, ALargeMessageMayBeDroppedOnAnotherThread) {
+    auto life = std::make_shared<int>(1);
+    std::thread([message = Message(Large{{}, life})]() mutable { message.reset(); }).join();
+    EXPECT_EQ(life.use_count(), 1);
+}
+
+TEST(Message, TypesAreComparedExactly) {
+    const Message message(Derived{});
+    EXPECT_TRUE(message.is<Derived>());
+    EXPECT_FALSE(message.is<Base>());
+    EXPECT_FALSE(Message().is<Derived>());
+}
+
+TEST(Message, NamesItsTypeForDiagnostics) {
+    EXPECT_EQ(Message(Buffer()).typeName(), "weft::Buffer");
+    EXPECT_EQ(Message(42).typeName(), "int");
+    EXPECT_EQ(Message().typeName(), "(empty)");
+}
+
+TEST(Message, AssignmentReleasesWhatWasHeld) {
+    auto life = std::make_shared<int>(1);
+    Message message(std::shared_ptr<int>{life});
+    message = Message(1);
+    EXPECT_EQ(life.use_count(), 1);
+}
+
+TEST(Message, GetOfAnotherTypeIsAProgramBug) {
+    Message message(1);
+    EXPECT_DEATH(message.get<std::string>(), "another type");
+}
+
+}  // namespace
+}  // namespace weft

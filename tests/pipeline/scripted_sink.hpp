@@ -1,0 +1,138 @@
+// ScriptedSink: a byte transport that does what the test says and remembers what the channel asked of it.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <sys/uio.h>
+
+#include <weft/pipeline/channel.hpp>
+#include <weft/pipeline/channel_sink.hpp>
+#include <weft/scheduler/event_loop.hpp>
+
+namespace weft::test {
+
+// What outlives the sink.
+struct SinkScript {
+    std::vector<std::string> calls;          // "registered", "bind", "wantRead 1", "flush", "close", ...
+    std::string written;                     // the bytes the kernel took
+    std::size_t room = std::numeric_limits<std::size_t>::max();  // bytes the kernel still takes
+    std::size_t mostPieces = 0;              // in one gather
+    bool wantsRead = false;
+    bool closesLater = false;                // keep the close promise
+    bool connectsLater = false;              // keep the connect promise
+    bool reportsLater = false;               // take bytes but do not report them: the test calls onWritten
+    ErrorCode registerError;
+    ChannelPromise closing;
+    ChannelPromise connecting;
+
+    std::size_t count(const std::string& call) const {
+        return static_cast<std::size_t>(std::count(calls.begin(), calls.end(), call));
+    }
+};
+
+class ScriptedSink final : public ChannelSink {
+  public:
+    ScriptedSink(Channel& channel, std::shared_ptr<SinkScript> script) : channel_(channel), script_(std::move(script)) {}
+    ~ScriptedSink() override { script_->calls.push_back("destroyed"); }
+
+    void registered() override {
+        if (script_->registerError) throw SystemError(script_->registerError);
+        script_->calls.push_back("registered");
+    }
+    void bind(const SocketAddress&, ChannelPromise promise) override {
+        script_->calls.push_back("bind");
+        promise.trySuccess();
+    }
+    void connect(const SocketAddress&, const SocketAddress*, ChannelPromise promise) override {
+        script_->calls.push_back("connect");
+        if (script_->connectsLater) {
+            script_->connecting = std::move(promise);
+        } else {
+            promise.trySuccess();
+        }
+    }
+    void wantRead(bool on) override {
+        script_->calls.push_back(on ? "wantRead 1" : "wantRead 0");
+        script_->wantsRead = on;
+    }
+    void flush(OutboundBuffer& outbound) override {
+        script_->calls.push_back("flush");
+        while (!outbound.empty() && script_->room > 0 && !channel_.closed()) {
+            iovec pieces[64];
+            const std::size_t count = outbound.gather(pieces, 64, script_->room);
+            script_->mostPieces = std::max(script_->mostPieces, count);
+            std::size_t bytes = 0;
+            for (std::size_t i = 0; i < count; ++i) {
+                script_->written.append(static_cast<const char*>(pieces[i].iov_base), pieces[i].iov_len);
+                bytes += pieces[i].iov_len;
+            }
+            if (script_->room != std::numeric_limits<std::size_t>::max()) script_->room -= bytes;
+            if (script_->reportsLater) return;
+            channel_.onWritten(bytes);
+        }
+    }
+    void shutdownOutput(ChannelPromise promise) override {
+        script_->calls.push_back("shutdownOutput");
+        promise.trySuccess();
+    }
+    void deregister(ChannelPromise promise) override {
+        script_->calls.push_back("deregister");
+        promise.trySuccess();
+    }
+    void close(ChannelPromise promise) override {
+        script_->calls.push_back("close");
+        if (script_->closesLater) {
+            script_->closing = std::move(promise);
+        } else {
+            promise.trySuccess();
+        }
+    }
+    ErrorCode setOption(SocketOption, int) override { return {}; }
+    ErrorCode getOption(SocketOption, int& value) const override {
+        value = 1;
+        return {};
+    }
+    SocketAddress localAddress() const override { return {}; }
+    SocketAddress remoteAddress() const override { return {}; }
+
+  private:
+    Channel& channel_;
+    std::shared_ptr<SinkScript> script_;
+};
+
+// A channel over a ScriptedSink on an embedded loop; not registered yet.
+struct ScriptedChannel {
+    ManualClock clock;
+    EventLoop loop{clock};
+    std::shared_ptr<SinkScript> sink = std::make_shared<SinkScript>();
+    ChannelRef channel = Channel::create(loop);
+
+    explicit ScriptedChannel(bool active = true) {
+        channel->attach(std::make_unique<ScriptedSink>(*channel, sink));
+        channel->setActive(active);
+    }
+    ~ScriptedChannel() {
+        channel->close({});
+        if (sink->closing) sink->closing.trySuccess();
+        loop.runTasks();
+    }
+    Channel* operator->() { return channel.get(); }
+    ChannelPipeline& pipeline() { return channel->pipeline(); }
+    void start() {
+        channel->registerWithLoop({});
+        loop.runTasks();
+    }
+    void run() { loop.runTasks(); }
+    // What a transport does with one batch.
+    void deliver(std::initializer_list<const char*> texts) {
+        for (const char* text : texts) channel->onRead(Buffer::copyOf(text));
+        channel->onReadComplete();
+    }
+};
+
+}  // namespace weft::test
