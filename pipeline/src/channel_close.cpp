@@ -29,7 +29,7 @@ void Channel::beginClose(ChannelPromise promise, std::exception_ptr cause) {
     closeCause_ = std::move(cause);
     closed_.store(true, std::memory_order_release);  // writes fail from here on
     loop_.withdrawFlushPoint(*this);
-    connectTimer_.cancel();
+    stopConnectTimer();
     wantsRead_ = readPending_ = false;
     if (!sink_) return socketClosed(promise);
     ChannelPromise internal = newPromise();

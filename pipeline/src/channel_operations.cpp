@@ -55,13 +55,19 @@ void Channel::headConnect(const SocketAddress& remote, const SocketAddress* loca
     startConnectTimer(promise, remote);
     ChannelPromise internal = newPromise();
     internal.addListener([this, promise](const ChannelFuture& attempt) { connected(attempt, promise); });
-    sink_->connect(remote, local, std::move(internal));
+    try {
+        sink_->connect(remote, local, std::move(internal));
+    } catch (...) {
+        connecting_ = false;
+        stopConnectTimer();
+        throw;  // fails the promise (E-2)
+    }
 }
 
 void Channel::connected(const ChannelFuture& attempt, const ChannelPromise& promise) {
     PipelineEntry entry(*this);
     connecting_ = false;
-    connectTimer_.cancel();
+    stopConnectTimer();
     if (!attempt.success()) {
         promise.tryFailure(attempt.cause());
         if (!closed()) beginClose({}, attempt.cause());
@@ -88,6 +94,12 @@ void Channel::startConnectTimer(const ChannelPromise& promise, const SocketAddre
             self->close({});
         },
         config_.connectTimeout);
+}
+
+// The task holds a reference to the channel: letting go of it here ends the cycle.
+void Channel::stopConnectTimer() noexcept {
+    connectTimer_.cancel();
+    connectTimer_ = {};
 }
 
 // ---- options ----

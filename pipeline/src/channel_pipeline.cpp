@@ -30,6 +30,9 @@ ChannelPipeline::ChannelPipeline(Channel& channel)
 
 ChannelPipeline::~ChannelPipeline() {
     freeRemoved();
+    for (const PendingCallback& callback : pending_) {
+        if (!callback.added) delete callback.context;  // added and removed before a registration that never came
+    }
     for (Context* context = head_.next_; context != &tail_;) {
         Context* next = context->next_;
         delete context;

@@ -74,15 +74,13 @@ void Carrier::submit(detail::Fiber& fiber) {
 
 void Carrier::enqueue(Task& task) noexcept {
     auto& fiber = static_cast<detail::Fiber&>(task);
-    const bool here = isCurrent();
+    if (isCurrent()) return makeRunnable(fiber);
     if (fiber.isPoller) {
         readyPoller_.store(&fiber, std::memory_order_seq_cst);  // [K1]
-    } else if (here) {
-        queue_.push(task);
     } else if (!queue_.submit(task)) {
         WEFT_ASSERT(false, "a fiber was woken after its carrier had ended");
     }
-    if (!here) wakeIfParked();
+    wakeIfParked();
 }
 
 void Carrier::wakeIfParked() noexcept {

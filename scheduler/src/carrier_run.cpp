@@ -58,9 +58,9 @@ void Carrier::runFiber(detail::Fiber& fiber) noexcept {
 // The fiber's context has been saved: do what it asked for.
 void Carrier::afterSwitch(detail::Fiber& fiber) noexcept {
     switch (fiber.switchReason) {
-        case detail::SwitchReason::yielded: enqueue(fiber); break;
+        case detail::SwitchReason::yielded: makeRunnable(fiber); break;
         case detail::SwitchReason::parking:
-            if (!fiber.park.commit(fiber.parkEpoch)) enqueue(fiber);
+            if (!fiber.park.commit(fiber.parkEpoch)) makeRunnable(fiber);
             break;
         case detail::SwitchReason::ended:
             fibers_.remove(fiber);
@@ -84,6 +84,15 @@ bool Carrier::runPoller() noexcept {
     runFiber(*poller);
     leaveSleep();
     return true;
+}
+
+// On the carrier's own thread, which is awake: nobody needs to be told.
+void Carrier::makeRunnable(detail::Fiber& fiber) noexcept {
+    if (fiber.isPoller) [[unlikely]] {
+        readyPoller_.store(&fiber, std::memory_order_relaxed);  // read by this thread next
+    } else {
+        queue_.push(fiber);
+    }
 }
 
 void Carrier::fireTimers() noexcept {

@@ -105,19 +105,6 @@ TEST(Pipeline, H3_HandlerAddedIsCalledOnceAndBeforeAnythingElse) {
     EXPECT_EQ(events, (Events{"h:added", "h:registered", "h:active"}));
 }
 
-TEST(Pipeline, H2_AHandlerThatIsNotAddedYetIsPassedByAndDoesNotSwallow) {
-    // The first handler's handlerAdded() fires while the second is still pending: the event goes past it to the third.
-    Events events;
-    {
-        ManualClock clock;
-        EventLoop loop(clock);
-        EmbeddedChannel channel(std::make_unique<EagerHandler>(events), std::make_unique<Recorder>("late", events));
-    }
-    EXPECT_EQ(events[0], "added");
-    EXPECT_EQ(events[1], "event");
-    EXPECT_EQ(events[2], "late:added");
-}
-
 struct FiresOnAdded final : ChannelInboundHandler {
     void handlerAdded(ChannelHandlerContext& ctx) override { ctx.fireChannelRead(Message(std::string("early"))); }
 };

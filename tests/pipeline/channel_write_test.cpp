@@ -1,5 +1,6 @@
 #include <weft/pipeline/channel.hpp>
 
+#include <algorithm>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -65,6 +66,21 @@ TEST(ChannelWrite, W3_AboveHighIsUnwritableAndBelowLowIsWritableAgain) {
     channel->onWritable();
     EXPECT_TRUE(channel->isWritable());
     EXPECT_EQ(events, (Events{"h:writability"}));
+}
+
+TEST(ChannelWrite, W4_WritabilityChangedFiresInsideTheWriteThatCausedItAndNotOnClose) {
+    Events events;
+    ScriptedChannel channel;
+    channel.pipeline().addLast(std::make_unique<Recorder>("h", events));
+    channel.start();
+    channel.sink->room = 0;
+    events.clear();
+    channel->write(Buffer::copyOf(std::string(70'000, 'x')));
+    EXPECT_EQ(events, (Events{"h:write", "h:writability"}));
+    events.clear();
+    channel->close();
+    channel.run();
+    EXPECT_EQ(std::count(events.begin(), events.end(), "h:writability"), 0);
 }
 
 TEST(ChannelWrite, W3_TheWaterMarksMustBeInOrder) {

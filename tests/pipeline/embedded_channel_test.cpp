@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <weft/pipeline/channel_errors.hpp>
+#include <weft/pipeline/context_spawn.hpp>
 
 #include "recorder.hpp"
 
@@ -86,7 +87,9 @@ TEST(EmbeddedChannel, WritingToAClosedOneThrows) {
 
 TEST(EmbeddedChannel, SpawnSaysThatThereIsNoCarrier) {
     EmbeddedChannel channel;
-    EXPECT_EQ(channel.loop().carrier(), nullptr);
+    struct Idle final : ChannelInboundHandler {};
+    channel.pipeline().addLast<Idle>();
+    EXPECT_THROW(channel.pipeline().context<Idle>()->spawn([] {}), std::logic_error);
 }
 
 }  // namespace

@@ -120,6 +120,7 @@ struct ScriptedChannel {
         channel->close({});
         if (sink->closing) sink->closing.trySuccess();
         loop.runTasks();
+        sink->closing = sink->connecting = {};  // they hold the channel, which holds the sink
     }
     Channel* operator->() { return channel.get(); }
     ChannelPipeline& pipeline() { return channel->pipeline(); }

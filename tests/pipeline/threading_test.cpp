@@ -134,8 +134,6 @@ TEST(Threading, TH3_EventLoopFailsBeforeRegistration) {
 
 TEST(Threading, TH4_AForeignWriteCountsAsPendingAtSubmission) {
     HostedChannel channel;
-    Promise<void> release;
-    Future<void> released = release.future();
     // The loop is kept busy by a task, so the write cannot have run when the writer looks.
     std::atomic<bool> busy{false};
     std::atomic<bool> goOn{false};
@@ -155,7 +153,19 @@ TEST(Threading, TH4_AForeignWriteCountsAsPendingAtSubmission) {
     channel.host.inDispatch([] {});
     EXPECT_EQ(channel->pendingBytes(), 0u);
     EXPECT_TRUE(channel->isWritable());
-    release.setValue();
+}
+
+TEST(Threading, TH5_AForeignWriteWithoutAFlushRunsWithTheNextTurnBeforeLaterTasks) {
+    HostedChannel channel;
+    const ChannelPromise written = channel->newPromise();
+    channel->write(Buffer::copyOf("lazy"), written);
+    bool queued = false;
+    channel.host.inDispatch([&] { queued = channel->pendingBytes() == 4 + OutboundBuffer::entryOverhead; });
+    EXPECT_TRUE(queued);
+    EXPECT_FALSE(written.done());
+    channel->flush();
+    written.future().sync();
+    EXPECT_EQ(channel.sink->written, "lazy");
 }
 
 TEST(Threading, TH4_ARefusedSubmissionReleasesTheMessageAndFailsThePromise) {
@@ -197,8 +207,6 @@ TEST(Threading, ASpawnedFiberMayBlockAndAnswerThroughItsContext) {
 }
 
 TEST(Threading, TheContextOfASpawnedFiberOutlivesTheCloseOfTheChannel) {
-    const ChannelPromise never = ChannelPromise::detached();
-    HostedLoop unrelated;
     std::atomic<bool> ended{false};
     {
         HostedChannel channel([](Channel& inner) { inner.pipeline().addLast<Answers>(); });

@@ -191,6 +191,7 @@ class Channel final : private FlushPointListener {
 
     void connected(const ChannelFuture& attempt, const ChannelPromise& promise);
     void startConnectTimer(const ChannelPromise& promise, const SocketAddress& remote);
+    void stopConnectTimer() noexcept;
 
     // Closing (channel_close.cpp), in the order in which it happens.
     void beginClose(ChannelPromise promise, std::exception_ptr cause);

@@ -127,6 +127,7 @@ class Carrier final : public TaskScheduler {
     unsigned drain() noexcept;
     void runFiber(detail::Fiber& fiber) noexcept;
     void afterSwitch(detail::Fiber& fiber) noexcept;
+    void makeRunnable(detail::Fiber& fiber) noexcept;
     bool runPoller() noexcept;
     void fireTimers() noexcept;
     void switchOut(detail::Fiber& fiber, detail::SwitchReason reason) noexcept;

@@ -28,7 +28,7 @@ class Ring {
     }
     T pop() noexcept {
         WEFT_DEBUG_ASSERT(size_ > 0, "pop() of an empty ring");
-        T value = std::exchange(slots_[first_], T());
+        T value = std::move(slots_[first_]);  // leaves nothing behind that would own something
         first_ = (first_ + 1) & mask_;
         --size_;
         return value;

@@ -1,0 +1,108 @@
+#include <weft/scheduler/carrier_options.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include <weft/scheduler/carrier_group.hpp>
+
+namespace weft {
+namespace {
+
+using std::chrono::microseconds;
+
+// An environment variable for the length of a test.
+class Variable {
+  public:
+    Variable(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
+    ~Variable() { ::unsetenv(name_); }
+
+  private:
+    const char* name_;
+};
+
+std::string refusal(const CarrierOptions& options) {
+    try {
+        resolve(options);
+    } catch (const ConfigurationError& error) {
+        return error.what();
+    }
+    return "(accepted)";
+}
+
+TEST(CarrierOptions, TheEnvironmentFillsWhatTheProgramLeftUnset) {
+    const Variable carriers("WEFT_CARRIERS", "3");
+    const Variable yield("WEFT_YIELD_US", "70");
+    EXPECT_EQ(resolve({}).carriers, 3u);
+    EXPECT_EQ(resolve({}).yieldBudget, microseconds(70));
+    CarrierOptions given;
+    given.carriers = 2;
+    EXPECT_EQ(resolve(given).carriers, 2u);
+}
+
+TEST(CarrierOptions, ABadVariableIsNamedWithItsValueAndWhatIsAccepted) {
+    for (const char* bad : {"0", "-1", "two", "2 ", "99999999999999999999"}) {
+        const Variable carriers("WEFT_CARRIERS", bad);
+        const std::string text = refusal({});
+        EXPECT_NE(text.find("WEFT_CARRIERS"), std::string::npos) << text;
+        EXPECT_NE(text.find(bad), std::string::npos) << text;
+        EXPECT_NE(text.find("1 to 1024"), std::string::npos) << text;
+    }
+}
+
+TEST(CarrierOptions, ABadOptionIsNamedWithItsValueAndWhatIsAccepted) {
+    CarrierOptions options;
+    options.stackSize = 100;
+    const std::string text = refusal(options);
+    EXPECT_NE(text.find("stackSize"), std::string::npos);
+    EXPECT_NE(text.find("100"), std::string::npos);
+    EXPECT_NE(text.find("16384"), std::string::npos);
+    CarrierOptions name;
+    name.name = "much too long";
+    EXPECT_NE(refusal(name).find("1 to 8 characters"), std::string::npos);
+}
+
+TEST(CarrierOptions, WhatIsNotYetSupportedIsRefusedAndSaysSo) {
+    CarrierOptions stealing;
+    stealing.workStealing = true;
+    EXPECT_NE(refusal(stealing).find("not yet supported"), std::string::npos);
+    CarrierOptions topology;
+    topology.topology = "linux";
+    EXPECT_NE(refusal(topology).find("not yet supported"), std::string::npos);
+    const Variable scope("WEFT_STEAL_SCOPE", "global");
+    EXPECT_NE(refusal({}).find("WEFT_STEAL_SCOPE"), std::string::npos);
+}
+
+TEST(CarrierOptions, WorkStealingIsTrueOrFalse) {
+    const Variable stealing("WEFT_WORK_STEALING", "yes");
+    EXPECT_NE(refusal({}).find("true, false"), std::string::npos);
+}
+
+TEST(CarrierGroup, ARefusedConfigurationLeavesNoThreadBehind) {
+    CarrierOptions options;
+    options.carriers = 5000;
+    EXPECT_THROW(CarrierGroup group(options), ConfigurationError);
+}
+
+TEST(CarrierGroup, SeveralGroupsLiveSideBySideWithThreadsOfTheirName) {
+    CarrierOptions first;
+    first.carriers = 1;
+    first.name = "warp";
+    CarrierOptions second = first;
+    second.name = "shuttle";
+    CarrierGroup a(first);
+    CarrierGroup b(second);
+    const auto threadName = [] {
+        char name[16];
+        pthread_getname_np(pthread_self(), name, sizeof name);
+        return std::string(name);
+    };
+    EXPECT_EQ(a.spawn(threadName).join(), "warp0");
+    EXPECT_EQ(b.spawn(threadName).join(), "shuttle0");
+    const int sum = a.spawn([&] { return b.spawn([] { return 20; }).join() + 1; }).join();
+    EXPECT_EQ(sum, 21);
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,217 @@
+// Fibers on hard ground: exceptions over switches, stacks and their guards, stragglers, blocking where nothing may.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include <weft/scheduler/carrier_group.hpp>
+#include <weft/scheduler/log.hpp>
+#include <weft/scheduler/non_suspending_scope.hpp>
+#include <weft/scheduler/this_fiber.hpp>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define WEFT_SANITIZED 1
+#endif
+
+namespace weft {
+namespace {
+
+CarrierOptions oneCarrier() {
+    CarrierOptions options;
+    options.carriers = 1;
+    return options;
+}
+
+TEST(Fiber, EachHasItsOwnCaughtExceptionOverSuspensions) {
+    CarrierGroup group(oneCarrier());
+    const auto rethrow = [](std::string text) {
+        return [text] {
+            std::string seen;
+            try {
+                try {
+                    throw std::runtime_error(text);
+                } catch (...) {
+                    for (int i = 0; i < 10; ++i) thisFiber::yield();  // others throw and catch meanwhile
+                    throw;
+                }
+            } catch (const std::runtime_error& error) {
+                seen = error.what();
+            }
+            return seen + (std::current_exception() ? "!" : "");
+        };
+    };
+    std::vector<JoinHandle<std::string>> handles;
+    for (int i = 0; i < 20; ++i) handles.push_back(group.spawn(rethrow("thread " + std::to_string(i))));
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(handles[static_cast<std::size_t>(i)].join(), "thread " + std::to_string(i));
+}
+
+TEST(Fiber, UncaughtExceptionsAreCountedPerFiberInUnwindingDestructors) {
+    CarrierGroup group(oneCarrier());
+    struct Yielder {
+        int* seen;
+        ~Yielder() {
+            thisFiber::yield();
+            *seen = std::uncaught_exceptions();
+        }
+    };
+    const auto unwind = [] {
+        int seen = 0;
+        try {
+            const Yielder yielder{&seen};
+            throw 1;
+        } catch (int) {
+        }
+        return seen;
+    };
+    auto first = group.spawn(unwind);
+    auto second = group.spawn(unwind);
+    auto calm = group.spawn([] {
+        int most = 0;
+        for (int i = 0; i < 5; ++i) {
+            most = std::max(most, std::uncaught_exceptions());
+            thisFiber::yield();
+        }
+        return most;
+    });
+    EXPECT_EQ(first.join(), 1);
+    EXPECT_EQ(second.join(), 1);
+    EXPECT_EQ(calm.join(), 0);
+}
+
+TEST(Fiber, KnowsItsNameIdAndCarrier) {
+    CarrierGroup group(oneCarrier());
+    auto named = group.spawn([] { return thisFiber::name(); }, {.name = "weaver"});
+    EXPECT_EQ(named.join(), "weaver");
+    auto unnamed = group.spawn([] { return thisFiber::name() == "fiber-" + std::to_string(thisFiber::id()); });
+    EXPECT_TRUE(unnamed.join());
+    EXPECT_TRUE(group.spawn([&] {
+        return thisFiber::carrier() == &group.carrier(0) && thisFiber::runningCarrier() == &group.carrier(0);
+    }).join());
+    EXPECT_FALSE(thisFiber::isFiber());
+    EXPECT_EQ(thisFiber::name(), "");
+    EXPECT_EQ(thisFiber::carrier(), nullptr);
+}
+
+TEST(Fiber, BlockingInsideANonSuspendingScopeThrowsAndNamesTheCall) {
+    CarrierGroup group(oneCarrier());
+    auto text = group.spawn([&] {
+        auto other = group.carrier(0).spawn([] {});
+        const NonSuspendingScope scope;
+        try {
+            other.join();
+        } catch (const BlockingOperationException& error) {
+            return std::string(error.what());
+        }
+        return std::string("(it blocked)");
+    }).join();
+    EXPECT_NE(text.find("JoinHandle::join"), std::string::npos) << text;
+}
+
+TEST(Fiber, ShutdownFromItsOwnGroupIsRefusedButCanBeBegun) {
+    CarrierGroup group(oneCarrier());
+    EXPECT_TRUE(group.spawn([&] {
+        try {
+            group.shutdown(std::chrono::seconds(1));
+        } catch (const BlockingOperationException&) {
+            group.beginShutdown();
+            return true;
+        }
+        return false;
+    }).join());
+}
+
+std::atomic<int> named{0};
+
+TEST(Fiber, OneThatIgnoresTheShutdownIsNamedAndTheShutdownCanBeRepeated) {
+    named = 0;
+    setLogSink([](LogLevel, std::string_view text) noexcept {
+        if (text.find("'stubborn'") != std::string_view::npos) named.fetch_add(1);
+    });
+    CarrierGroup group(oneCarrier());
+    std::atomic<bool> stop{false};
+    auto stubborn = group.spawn([&] { while (!stop) thisFiber::yield(); }, {.name = "stubborn"});
+    EXPECT_FALSE(group.shutdown(std::chrono::milliseconds(1)));
+    while (named == 0) std::this_thread::yield();
+    stop = true;
+    EXPECT_TRUE(group.shutdown(std::chrono::seconds(60)));
+    setLogSink(nullptr);
+}
+
+TEST(Fiber, AnExceptionThatNobodyJoinsIsLoggedWithTheFibersName) {
+    named = 0;
+    setLogSink([](LogLevel level, std::string_view text) noexcept {
+        if (level == LogLevel::error && text.find("'loose'") != std::string_view::npos &&
+            text.find("frayed") != std::string_view::npos) {
+            named.fetch_add(1);
+        }
+    });
+    {
+        CarrierGroup group(oneCarrier());
+        group.carrier(0).spawnDetached([] { throw std::runtime_error("frayed"); }, {.name = "loose"});
+        group.spawn([] { throw std::runtime_error("frayed"); }, {.name = "loose"}).detach();
+        group.carrier(0).spawn([] {}).join();
+    }
+    setLogSink(nullptr);
+    EXPECT_EQ(named, 2);
+}
+
+TEST(Stacks, EveryOneIsGivenBackWhateverTheGuard) {
+    for (const StackGuard guard : {StackGuard::automatic, StackGuard::madvise, StackGuard::mprotect, StackGuard::canary}) {
+        CarrierOptions options = oneCarrier();
+        options.stackGuard = guard;
+        options.cachedStacks = 4;  // so that some go through the pool, cold
+        CarrierGroup group(options);
+        for (int round = 0; round < 3; ++round) {
+            std::vector<JoinHandle<int>> handles;
+            for (int i = 0; i < 300; ++i) {
+                handles.push_back(group.spawn([i] {
+                    thisFiber::yield();
+                    return i;
+                }));
+            }
+            for (int i = 0; i < 300; ++i) EXPECT_EQ(handles[static_cast<std::size_t>(i)].join(), i);
+        }
+        const std::size_t cached = 2 * options.cachedStacks;
+        EXPECT_LE(group.stacks().live(), cached);
+    }
+}
+
+TEST(Stacks, AFiberMayAskForAnotherSize) {
+    CarrierGroup group(oneCarrier());
+    auto deep = group.spawn([] {
+        volatile char wide[600 * 1024];
+        wide[0] = 1;
+        wide[sizeof wide - 1] = 2;
+        return wide[0] + wide[sizeof wide - 1];
+    }, {.stackSize = 1024 * 1024});
+    EXPECT_EQ(deep.join(), 3);
+}
+
+#ifndef WEFT_SANITIZED
+// Recursion that no optimiser turns into a loop.
+int sink(int depth) {
+    volatile char frame[512];
+    frame[0] = static_cast<char>(depth);
+    return depth == 0 ? 0 : sink(depth - 1) + frame[0];
+}
+
+TEST(StacksDeathTest, AnOverflowNamesTheFiberForBothGuardKinds) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    for (const StackGuard guard : {StackGuard::madvise, StackGuard::mprotect}) {
+        EXPECT_DEATH(
+            {
+                CarrierOptions options = oneCarrier();
+                options.stackGuard = guard;
+                CarrierGroup group(options);
+                group.spawn([] { return sink(1 << 20); }, {.name = "bottomless"}).join();
+            },
+            "stack overflow in fiber 'bottomless'");
+    }
+}
+#endif
+
+}  // namespace
+}  // namespace weft
