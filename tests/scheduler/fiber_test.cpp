@@ -132,7 +132,12 @@ TEST(Fiber, OneThatIgnoresTheShutdownIsNamedAndTheShutdownCanBeRepeated) {
     });
     CarrierGroup group(oneCarrier());
     std::atomic<bool> stop{false};
-    auto stubborn = group.spawn([&] { while (!stop) thisFiber::yield(); }, {.name = "stubborn"});
+    std::atomic<bool> begun{false};
+    auto stubborn = group.spawn([&] {
+        begun = true;
+        while (!stop) thisFiber::yield();
+    }, {.name = "stubborn"});
+    while (!begun) std::this_thread::yield();
     EXPECT_FALSE(group.shutdown(std::chrono::milliseconds(1)));
     while (named == 0) std::this_thread::yield();
     stop = true;
