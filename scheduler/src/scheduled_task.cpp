@@ -59,7 +59,8 @@ std::shared_ptr<ScheduledEntry> EventLoop::disarmScheduled(ScheduledEntry& entry
 void EventLoop::cancelScheduled() noexcept {
     while (firstArmed_ != nullptr) {
         firstArmed_->state.store(State::cancelled, std::memory_order_release);
-        disarmScheduled(*firstArmed_);
+        const auto entry = disarmScheduled(*firstArmed_);
+        entry->task.reset();
     }
 }
 
@@ -84,8 +85,11 @@ void EventLoop::runScheduled(const std::shared_ptr<ScheduledEntry>& entry) {
         entry->task.reset();
         return;
     }
-    expected = State::running;  // unless it has been cancelled meanwhile
-    if (!entry->state.compare_exchange_strong(expected, State::waiting, std::memory_order_acq_rel)) return;
+    expected = State::running;
+    if (!entry->state.compare_exchange_strong(expected, State::waiting, std::memory_order_acq_rel)) {
+        entry->task.reset();  // cancelled meanwhile
+        return;
+    }
     entry->due = (entry->fixedRate ? entry->due : clock_.now()) + entry->period;
     armScheduled(entry);
 }
@@ -98,19 +102,21 @@ bool ScheduledTask::cancel() noexcept {
         if (seen == State::running && entry_->period == Duration::zero()) return false;
     } while (!entry_->state.compare_exchange_weak(seen, State::cancelled, std::memory_order_acq_rel,
                                                   std::memory_order_acquire));
-    EventLoop::forget(entry_);
+    if (seen == State::waiting) EventLoop::forget(entry_);  // a run that has begun lets go of the task itself
     return true;
 }
 
-// Unlinks a cancelled entry from the wheel: at once in the loop, else by a task. A loop that has ended has done it.
+// Unlinks a cancelled entry from the wheel and lets go of its task, which may hold on to a good deal: at once in the loop,
+// else by a task. A loop that has ended has done it.
 void EventLoop::forget(const std::shared_ptr<ScheduledEntry>& entry) noexcept {
     EventLoop& loop = *entry->loop;
-    if (loop.inEventLoop()) {
-        loop.disarmScheduled(*entry);
-        return;
-    }
+    const auto drop = [&loop](ScheduledEntry& cancelled) {
+        const auto self = loop.disarmScheduled(cancelled);
+        cancelled.task.reset();
+    };
+    if (loop.inEventLoop()) return drop(*entry);
     try {
-        loop.executeLazily([&loop, entry] { loop.disarmScheduled(*entry); });
+        loop.executeLazily([drop, entry] { drop(*entry); });
     } catch (...) {
         // No memory, or the loop has ended: the entry is cancelled all the same and goes when its time comes.
     }

@@ -301,6 +301,18 @@ TEST_F(EventLoopTest, L2_ACancelledTimerDoesNotRunWhoeverCancels) {
     EXPECT_EQ(ran, 0);
 }
 
+TEST_F(EventLoopTest, L2_ACancelledTimerLetsGoOfItsTask) {
+    auto held = std::make_shared<int>(1);
+    auto remote = loop.schedule([held] {}, std::chrono::hours(1));
+    inLoop([&] {
+        auto local = loop.schedule([held] {}, std::chrono::hours(1));
+        local.cancel();
+    });
+    remote.cancel();
+    inLoop([] {});
+    EXPECT_EQ(held.use_count(), 1);
+}
+
 TEST_F(EventLoopTest, L2_APeriodicTaskRunsUntilItIsCancelled) {
     std::atomic<int> ran{0};
     auto task = loop.scheduleAtFixedRate([&] { ran.fetch_add(1); }, Duration::zero(), std::chrono::microseconds(100));

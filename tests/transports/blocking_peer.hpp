@@ -1,0 +1,64 @@
+// BlockingPeer: a plain blocking client socket, for talking to a server under test from the test's own thread.
+#pragma once
+
+#include <cerrno>
+#include <string>
+#include <string_view>
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <weft/pipeline/socket_address.hpp>
+
+namespace weft::test {
+
+class BlockingPeer {
+  public:
+    explicit BlockingPeer(const SocketAddress& address)
+        : fd_(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+        const timeval patience{20, 0};
+        ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+        EXPECT_EQ(::connect(fd_, address.data(), address.size()), 0) << errno;
+    }
+    ~BlockingPeer() { close(); }
+    BlockingPeer(const BlockingPeer&) = delete;
+    BlockingPeer& operator=(const BlockingPeer&) = delete;
+
+    void send(std::string_view bytes) {
+        EXPECT_EQ(::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+    }
+    // The next bytes; "" at the end of the stream.
+    std::string receive(std::size_t most = 64 * 1024) {
+        std::string bytes(most, '\0');
+        const ssize_t count = ::recv(fd_, bytes.data(), bytes.size(), 0);
+        EXPECT_GE(count, 0) << "recv: errno " << errno;
+        bytes.resize(count < 0 ? 0 : static_cast<std::size_t>(count));
+        return bytes;
+    }
+    std::string receiveExactly(std::size_t size) {
+        std::string all;
+        while (all.size() < size) {
+            const std::string more = receive(size - all.size());
+            if (more.empty()) break;
+            all += more;
+        }
+        return all;
+    }
+    void endOutput() { ::shutdown(fd_, SHUT_WR); }
+    void reset() {
+        const linger atOnce{1, 0};
+        ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &atOnce, sizeof atOnce);
+        close();
+    }
+    void close() {
+        if (fd_ >= 0) ::close(fd_);
+        fd_ = -1;
+    }
+
+  private:
+    int fd_;
+};
+
+}  // namespace weft::test

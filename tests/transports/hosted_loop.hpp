@@ -1,0 +1,88 @@
+// HostedLoop: real carriers with an epoll event loop each, for tests over loopback sockets; and a guard that counts
+// descriptors.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <weft/scheduler/carrier_group.hpp>
+#include <weft/scheduler/event_loop.hpp>
+#include <weft/transports/epoll/epoll_io_handler.hpp>
+
+namespace weft::test {
+
+inline std::size_t openDescriptors() {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return static_cast<std::size_t>(std::distance(begin(all), end(all)));  // the iterator's own is always among them
+}
+
+// Fails the test when descriptors are left at its end.
+class DescriptorGuard {
+  public:
+    ~DescriptorGuard() { EXPECT_EQ(openDescriptors(), before_) << "descriptors leaked (or closed twice)"; }
+
+  private:
+    const std::size_t before_ = openDescriptors();
+};
+
+// Long enough that only a lost wake-up gets there.
+inline Deadline patience() { return std::chrono::steady_clock::now() + std::chrono::seconds(20); }
+
+inline CarrierOptions carrierOptions(const char* name, unsigned carriers) {
+    CarrierOptions options;
+    options.name = name;
+    options.carriers = carriers;
+    return options;
+}
+
+class HostedLoop {
+  public:
+    explicit HostedLoop(unsigned carriers = 1, SystemCalls& calls = SystemCalls::kernel())
+        : group_(carrierOptions("test", carriers)) {
+        for (unsigned i = 0; i < carriers; ++i) {
+            loops_.push_back(std::make_unique<EventLoop>(group_.carrier(i), std::make_unique<EpollIoHandler>(calls)));
+            ended_.push_back(loops_.back()->start());
+            inLoop([] {}, i);  // the poller is open when its first task has run
+        }
+    }
+    ~HostedLoop() { stop(); }
+
+    void stop() {
+        for (auto& loop : loops_) loop->stop();
+        for (auto& ended : ended_) EXPECT_TRUE(ended.awaitUntil(patience())) << "an event loop does not end";
+    }
+
+    CarrierGroup& group() { return group_; }
+    Carrier& carrier(unsigned index = 0) { return group_.carrier(index); }
+    EventLoop& loop(unsigned index = 0) { return *loops_[index]; }
+    EpollIoHandler& poller(unsigned index = 0) { return static_cast<EpollIoHandler&>(*loops_[index]->io()); }
+
+    // Runs fn() as a fiber and returns its result.
+    template <class F>
+    auto inFiber(F fn, unsigned index = 0) {
+        return carrier(index).spawn(std::move(fn)).join();
+    }
+    // Runs fn() as a loop task and waits for it.
+    template <class F>
+    void inLoop(F fn, unsigned index = 0) {
+        Promise<void> done;
+        Future<void> future = done.future();
+        loop(index).execute([fn = std::move(fn), done = std::move(done)]() mutable {
+            fn();
+            done.setValue();
+        });
+        ASSERT_TRUE(future.awaitUntil(patience()));
+    }
+
+  private:
+    CarrierGroup group_;
+    std::vector<std::unique_ptr<EventLoop>> loops_;
+    std::vector<Future<void>> ended_;
+};
+
+}  // namespace weft::test

@@ -1,0 +1,462 @@
+// TcpStream and TcpListener over real loopback sockets, on carriers with an epoll event loop.
+#include <weft/transports/tcp_stream.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <weft/scheduler/this_fiber.hpp>
+#include <weft/transports/tcp_listener.hpp>
+
+#include "transports/counting_system_calls.hpp"
+#include "transports/hosted_loop.hpp"
+
+namespace weft::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+const SocketAddress anyPort = SocketAddress::loopbackV4(0);
+
+void echo(TcpStream& stream) {
+    std::array<char, 4096> bytes;
+    ErrorCode error;
+    while (std::size_t count = stream.read(bytes, error)) stream.write(std::span<const char>(bytes).first(count));
+}
+
+// A connected pair on the running fiber's carrier.
+struct Pair {
+    TcpListener listener = TcpListener::listen(anyPort);
+    TcpStream client = TcpStream::connect(listener.localAddress(), patience());
+    TcpStream server = listener.accept(patience());
+};
+
+std::string readAll(TcpStream& stream) {
+    std::string all;
+    std::array<char, 4096> bytes;
+    while (std::size_t count = stream.read(bytes)) all.append(bytes.data(), count);
+    return all;
+}
+
+TEST(TcpStream, EchoesAThousandRoundTrips) {
+    const DescriptorGuard guard;
+    HostedLoop host;
+    host.inFiber([&] {
+        Pair pair;
+        auto server = host.carrier().spawn([&] { echo(pair.server); });
+        for (int i = 0; i < 1000; ++i) {
+            const std::string message = "message " + std::to_string(i);
+            std::string answer(message.size(), '?');
+            pair.client.write(message);
+            pair.client.readExactly(answer);
+            ASSERT_EQ(answer, message);
+        }
+        pair.client.shutdownOutput();
+        server.join();
+    });
+}
+
+TEST(TcpStream, ServesAHundredConnectionsAtOnce) {
+    const DescriptorGuard guard;
+    HostedLoop host;
+    host.inFiber([&] {
+        TcpListener listener = TcpListener::listen(anyPort);
+        auto acceptor = host.carrier().spawn([&] {
+            ErrorCode error;
+            for (;;) {
+                TcpStream stream = listener.accept(error);
+                if (error) return error;
+                host.carrier().spawnDetached([stream = std::move(stream)]() mutable { echo(stream); });
+            }
+        });
+        auto talk = [&] {
+            TcpStream stream = TcpStream::connect(listener.localAddress(), patience());
+            for (int i = 0; i < 10; ++i) {
+                std::string answer(5, '?');
+                stream.write(std::string_view("hello"));
+                stream.readExactly(answer);
+                if (answer != "hello") return false;
+            }
+            return true;
+        };
+        std::vector<JoinHandle<bool>> clients;
+        for (int i = 0; i < 100; ++i) clients.push_back(host.carrier().spawn(talk));
+        for (auto& client : clients) EXPECT_TRUE(client.join());
+        listener.close();
+        EXPECT_EQ(acceptor.join(), operationAborted());
+    });
+}
+
+TEST(TcpStream, SameCarrierWorkNeedsNoWakeUpOfThePoller) {
+    HostedLoop host;
+    const std::uint64_t wakes = host.inFiber([&] {
+        const std::uint64_t before = host.carrier().stats().wakesPoller;
+        Pair pair;
+        auto server = host.carrier().spawn([&] { echo(pair.server); });
+        std::string answer(4, '?');
+        for (int i = 0; i < 100; ++i) {
+            pair.client.write(std::string_view("ping"));
+            pair.client.readExactly(answer);
+        }
+        pair.client.close();
+        server.join();
+        return host.carrier().stats().wakesPoller - before;
+    });
+    EXPECT_EQ(wakes, 0u);
+}
+
+TEST(TcpStream, AWriteOfSeveralPartsArrivesInOrder) {
+    HostedLoop host;
+    host.inFiber([] {
+        Pair pair;
+        pair.client.write({"one ", "", "two ", "three"});
+        std::vector<std::string> many;
+        for (int i = 0; i < 200; ++i) many.push_back(" " + std::to_string(i));
+        const std::vector<std::string_view> views(many.begin(), many.end());
+        pair.client.writeParts(views);
+        pair.client.shutdownOutput();
+        std::string expected = "one two three";
+        for (const auto& part : many) expected += part;
+        EXPECT_EQ(readAll(pair.server), expected);
+    });
+}
+
+TEST(TcpStream, HalfCloseLetsTheOtherDirectionFinish) {
+    HostedLoop host;
+    host.inFiber([] {
+        Pair pair;
+        pair.client.write(std::string_view("request"));
+        pair.client.shutdownOutput();
+        EXPECT_EQ(readAll(pair.server), "request");
+        pair.server.write(std::string_view("answer after your end"));
+        pair.server.close();
+        EXPECT_EQ(readAll(pair.client), "answer after your end");
+    });
+}
+
+TEST(TcpStream, FourMebibytesPassThroughASlowReader) {
+    HostedLoop host;
+    host.inFiber([&] {
+        Pair pair;
+        std::string sent(4 << 20, '\0');
+        for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<char>(i * 31 >> 3);
+        auto writer = host.carrier().spawn([&] {
+            pair.client.write(sent);
+            pair.client.shutdownOutput();
+        });
+        std::string received;
+        std::array<char, 1500> bytes;
+        while (std::size_t count = pair.server.read(bytes)) {
+            received.append(bytes.data(), count);
+            thisFiber::yield();
+        }
+        writer.join();
+        EXPECT_TRUE(received == sent) << received.size() << " bytes";
+    });
+}
+
+TEST(TcpStream, AConnectToAClosedPortIsRefusedAndNamesTheAddress) {
+    const DescriptorGuard guard;
+    HostedLoop host;
+    host.inFiber([] {
+        TcpListener listener = TcpListener::listen(anyPort);
+        const SocketAddress gone = listener.localAddress();
+        listener.close();
+        try {
+            TcpStream::connect(gone);
+            ADD_FAILURE() << "connected to a closed port";
+        } catch (const SystemError& error) {
+            EXPECT_EQ(error.code(), fromErrno(ECONNREFUSED));
+            EXPECT_NE(std::string(error.what()).find(gone.toString()), std::string::npos) << error.what();
+        }
+    });
+}
+
+TEST(TcpStream, AConnectThatNobodyAnswersEndsAtItsDeadline) {
+    const DescriptorGuard guard;
+    HostedLoop host;
+    host.inFiber([] {
+        // A full backlog: the kernel drops further SYNs, and nobody answers.
+        TcpListener listener = TcpListener::listen(anyPort, {.backlog = 0});
+        std::vector<TcpStream> backlog;
+        ErrorCode error;
+        while (!error && backlog.size() < 16) {
+            backlog.push_back(
+                TcpStream::connect(listener.localAddress(), std::chrono::steady_clock::now() + 50ms, error));
+        }
+        EXPECT_EQ(error, timedOut());
+    });
+}
+
+TEST(TcpStream, AReadEndsAtTheStreamsDeadline) {
+    HostedLoop host;
+    host.inFiber([] {
+        Pair pair;
+        const Deadline deadline = std::chrono::steady_clock::now() + 20ms;
+        pair.client.setDeadline(deadline);
+        std::array<char, 8> bytes;
+        ErrorCode error;
+        EXPECT_EQ(pair.client.read(bytes, error), 0u);
+        EXPECT_EQ(error, timedOut());
+        EXPECT_GE(std::chrono::steady_clock::now(), deadline);
+
+        pair.client.setDeadline(never);  // the stream is as good as before
+        pair.server.write(std::string_view("late"));
+        EXPECT_EQ(pair.client.read(bytes), 4u);
+    });
+}
+
+TEST(TcpStream, AcceptEndsAtItsDeadline) {
+    HostedLoop host;
+    host.inFiber([] {
+        TcpListener listener = TcpListener::listen(anyPort);
+        ErrorCode error;
+        TcpStream stream = listener.accept(std::chrono::steady_clock::now() + 10ms, error);
+        EXPECT_EQ(error, timedOut());
+        EXPECT_FALSE(stream.isOpen());
+    });
+}
+
+TEST(TcpStream, CloseUnderAParkedReaderEndsItsReadWithOperationAborted) {
+    const DescriptorGuard guard;
+    HostedLoop host;
+    host.inFiber([&] {
+        Pair pair;
+        auto reader = host.carrier().spawn([&] {
+            std::array<char, 8> bytes;
+            ErrorCode error;
+            pair.client.read(bytes, error);
+            return error;
+        });
+        thisFiber::yield();  // the reader runs until it parks
+        pair.client.close();
+        EXPECT_EQ(reader.join(), operationAborted());
+        std::array<char, 8> bytes;
+        ErrorCode error;
+        EXPECT_EQ(pair.client.read(bytes, error), 0u);
+        EXPECT_EQ(error, operationAborted());
+    });
+}
+
+TEST(TcpStream, CloseUnderAParkedWriterEndsItsWriteWithOperationAborted) {
+    HostedLoop host;
+    host.inFiber([&] {
+        Pair pair;
+        auto writer = host.carrier().spawn([&] {
+            const std::string endless(64 << 20, 'x');
+            ErrorCode error;
+            pair.client.write(endless, error);
+            return error;
+        });
+        thisFiber::yield();
+        pair.client.close();
+        EXPECT_EQ(writer.join(), operationAborted());
+    });
+}
+
+TEST(TcpStream, TheEndOfTheLoopWakesParkedReadersAndAcceptors) {
+    const DescriptorGuard guard;
+    HostedLoop host;
+    auto fiber = host.carrier().spawn([&] {
+        Pair pair;
+        auto acceptor = host.carrier().spawn([&] {
+            ErrorCode error;
+            pair.listener.accept(error);
+            return error;
+        });
+        thisFiber::yield();
+        host.loop().stop();
+        std::array<char, 8> bytes;
+        ErrorCode error;
+        pair.client.read(bytes, error);
+        EXPECT_EQ(acceptor.join(), operationAborted());
+        return error;
+    });
+    EXPECT_EQ(fiber.join(), operationAborted());
+}
+
+TEST(TcpStream, TheShutdownOfTheCarrierWakesAParkedReader) {
+    const DescriptorGuard guard;
+    HostedLoop host;
+    std::atomic<bool> parked{false};
+    auto fiber = host.carrier().spawn([&] {
+        Pair pair;
+        parked = true;
+        std::array<char, 8> bytes;
+        ErrorCode error;
+        pair.client.read(bytes, error);
+        return error;
+    });
+    while (!parked) std::this_thread::yield();
+    EXPECT_TRUE(host.group().shutdown(20s));
+    EXPECT_EQ(fiber.join(), operationAborted());
+}
+
+TEST(TcpStream, AResetByThePeerIsAnError) {
+    HostedLoop host;
+    host.inFiber([] {
+        Pair pair;
+        ASSERT_FALSE(pair.server.setOption(SocketOption::linger, 0));
+        pair.server.close();  // with linger 0: RST
+        std::array<char, 8> bytes;
+        ErrorCode error;
+        EXPECT_EQ(pair.client.read(bytes, error), 0u);
+        EXPECT_EQ(error, fromErrno(ECONNRESET));
+    });
+}
+
+TEST(TcpStream, AWriteToAGonePeerIsAnErrorAndNoSignal) {
+    HostedLoop host;
+    host.inFiber([] {
+        Pair pair;
+        pair.server.close();
+        ErrorCode error;
+        while (!error) pair.client.write(std::string_view("anybody there?"), error);
+        EXPECT_TRUE(error == fromErrno(EPIPE) || error == fromErrno(ECONNRESET)) << error.message();
+    });
+}
+
+TEST(TcpStream, ReadExactlyReportsAnEarlyEnd) {
+    HostedLoop host;
+    host.inFiber([] {
+        Pair pair;
+        pair.server.write(std::string_view("abc"));
+        pair.server.close();
+        std::array<char, 8> bytes;
+        ErrorCode error;
+        EXPECT_EQ(pair.client.readExactly(bytes, error), 3u);
+        EXPECT_EQ(error, endOfStream());
+    });
+}
+
+TEST(TcpStream, ASecondReaderAtTheSameTimeIsRefused) {
+    HostedLoop host;
+    host.inFiber([&] {
+        Pair pair;
+        auto reader = host.carrier().spawn([&] {
+            std::array<char, 8> bytes;
+            return pair.client.read(bytes);
+        });
+        thisFiber::yield();
+        std::array<char, 8> bytes;
+        ErrorCode error;
+        EXPECT_EQ(pair.client.read(bytes, error), 0u);
+        EXPECT_EQ(error, fromErrno(EALREADY));
+        pair.server.write(std::string_view("first"));
+        EXPECT_EQ(reader.join(), 5u);  // the first reader is not disturbed
+    });
+}
+
+TEST(TcpStream, SeveralAcceptorsEachGetAConnection) {
+    HostedLoop host;
+    host.inFiber([&] {
+        TcpListener listener = TcpListener::listen(anyPort);
+        std::vector<JoinHandle<bool>> acceptors;
+        for (int i = 0; i < 3; ++i) {
+            acceptors.push_back(host.carrier().spawn([&] { return listener.accept(patience()).isOpen(); }));
+        }
+        thisFiber::yield();
+        std::vector<TcpStream> clients;
+        for (int i = 0; i < 3; ++i) clients.push_back(TcpStream::connect(listener.localAddress(), patience()));
+        for (auto& acceptor : acceptors) EXPECT_TRUE(acceptor.join());
+    });
+}
+
+TEST(TcpStream, E7AcceptReportsShortageAndTheConnectionWaits) {
+    CountingSystemCalls calls;
+    HostedLoop host(1, calls);
+    host.inFiber([&] {
+        TcpListener listener = TcpListener::listen(anyPort);
+        TcpStream client = TcpStream::connect(listener.localAddress(), patience());
+        calls.acceptError = EMFILE;
+        ErrorCode error;
+        listener.accept(patience(), error);
+        EXPECT_EQ(error, fromErrno(EMFILE));
+        calls.acceptError = 0;
+        EXPECT_TRUE(listener.accept(patience()).isOpen());
+    });
+}
+
+TEST(TcpStream, AddressesMirrorEachOther) {
+    HostedLoop host;
+    host.inFiber([] {
+        Pair pair;
+        EXPECT_EQ(pair.client.remoteAddress(), pair.listener.localAddress());
+        EXPECT_EQ(pair.client.localAddress(), pair.server.remoteAddress());
+        int noDelay = 0;
+        EXPECT_FALSE(pair.server.getOption(SocketOption::noDelay, noDelay));
+        EXPECT_EQ(noDelay, 1);  // inherited from the listener
+        pair.client.close();
+        EXPECT_TRUE(pair.client.localAddress().empty());
+    });
+}
+
+TEST(TcpStream, AListenOnATakenPortNamesTheAddress) {
+    HostedLoop host;
+    host.inFiber([] {
+        TcpListener first = TcpListener::listen(anyPort);
+        try {
+            TcpListener::listen(first.localAddress());
+            ADD_FAILURE() << "two listeners on one port";
+        } catch (const SystemError& error) {
+            EXPECT_EQ(error.code(), fromErrno(EADDRINUSE));
+            EXPECT_NE(std::string(error.what()).find(first.localAddress().toString()), std::string::npos);
+        }
+    });
+}
+
+TEST(TcpStream, APlainThreadIsToldToSpawnAFiber) {
+    try {
+        TcpStream::connect(SocketAddress::loopbackV4(1));
+        ADD_FAILURE();
+    } catch (const std::logic_error& error) {
+        EXPECT_NE(std::string(error.what()).find("spawn"), std::string::npos) << error.what();
+    }
+}
+
+TEST(TcpStream, ACarrierWithoutSocketsIsNamedWithTheRemedy) {
+    CarrierGroup group(carrierOptions("bare", 1));
+    auto fiber = group.carrier(0).spawn([] { TcpStream::connect(SocketAddress::loopbackV4(1)); });
+    try {
+        fiber.join();
+        ADD_FAILURE();
+    } catch (const std::logic_error& error) {
+        EXPECT_NE(std::string(error.what()).find("bare0"), std::string::npos) << error.what();
+        EXPECT_NE(std::string(error.what()).find("EventLoopGroup"), std::string::npos) << error.what();
+    }
+}
+
+TEST(TcpStream, AStreamUsedOnAnotherCarrierIsRefused) {
+    HostedLoop host(2);
+    host.inFiber([&] {
+        Pair pair;
+        auto elsewhere = host.carrier(1).spawn([&] { pair.client.write(std::string_view("x")); });
+        EXPECT_THROW(elsewhere.join(), std::logic_error);
+    });
+}
+
+TEST(TcpStream, ABlockingReadInsideDispatchThrows) {
+    HostedLoop host;
+    host.inFiber([&] {
+        Pair pair;
+        Promise<bool> threw;
+        Future<bool> result = threw.future();
+        host.loop().execute([&pair, threw = std::move(threw)]() mutable {
+            std::array<char, 8> bytes;
+            ErrorCode error;
+            try {
+                pair.client.read(bytes, error);
+                threw.setValue(false);
+            } catch (const BlockingOperationException&) {
+                threw.setValue(true);
+            }
+        });
+        EXPECT_TRUE(result.get());
+    });
+}
+
+}  // namespace
+}  // namespace weft::test

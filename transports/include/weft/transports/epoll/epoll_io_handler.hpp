@@ -1,0 +1,96 @@
+// EpollIoHandler: the edge-triggered epoll transport of one carrier. It collects what the kernel reports into a FIFO of
+// handles and dispatches from there within a budget, so that no edge is lost when the budget ends a call. It must never
+// know what a handle does with its events.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <weft/scheduler/deadline.hpp>
+#include <weft/transports/epoll/epoll_handle.hpp>
+#include <weft/transports/socket_io_handler.hpp>
+
+namespace weft {
+
+// Context: the carrier's thread, except construction, wakeup() and the factories of SocketIoHandler (any thread).
+// Allocates when the event array grows (256 to 4096 events) and for each registration beyond the most so far.
+class EpollIoHandler final : public SocketIoHandler {
+  public:
+    // Both must outlive the handler.
+    explicit EpollIoHandler(SystemCalls& calls = SystemCalls::kernel(), Clock& clock = Clock::steady()) noexcept;
+    ~EpollIoHandler() override;
+    EpollIoHandler(const EpollIoHandler&) = delete;
+    EpollIoHandler& operator=(const EpollIoHandler&) = delete;
+
+    // Throws SystemError when the kernel refuses the epoll descriptor.
+    void open(Carrier& carrier) override;
+    // As open(), for a handler without a carrier (embedded loops, tests): `wakeFd` ends a blocking poll; -1: nothing
+    // does.
+    void openWithWakeFd(int wakeFd);
+
+    PollResult poll(PollGuard* guard, Deadline deadline, Budget budget) override;
+    void wakeup() noexcept override;
+    int pollFd() const noexcept override { return epoll_.get(); }
+    // Closes every channel and fiber stream; what registers afterwards gets operation_aborted.
+    void prepareToClose() override;
+    // True when nothing is registered, or `closeGrace` after prepareToClose(): a handler that swallows close() must not
+    // keep its carrier from ending.
+    bool closable() const noexcept override { return registered_ == 0 || clock_.now() >= closeDeadline_; }
+    static constexpr Duration closeGrace = std::chrono::seconds(5);
+    // Handles that are still registered are cut off: their descriptors close with them.
+    void close() override;
+
+    std::unique_ptr<ChannelSink> stream(Fd fd, Channel& channel) override;
+    std::unique_ptr<ChannelSink> listener(Fd fd, Channel& channel, ChildLoopChooser chooser) override;
+    std::unique_ptr<ChannelSink> connector(Fd fd, Channel& channel) override;
+    std::unique_ptr<FiberStream> fiberStream(Fd fd) override;
+    std::unique_ptr<FiberListener> fiberListener(Fd fd) override;
+    SystemCalls& systemCalls() noexcept override { return calls_; }
+    using SocketIoHandler::listener;
+
+    // How many descriptors are registered, the wake-up descriptor apart.
+    std::size_t registeredHandles() const noexcept { return registered_; }
+
+  private:
+    friend class EpollHandle;
+
+    // The kernel gets (generation, index) and not a pointer: an event for a registration that has ended, such as one of
+    // a socket that a forked child still holds open, finds another generation and is dropped.
+    struct Slot {
+        EpollHandle* handle = nullptr;
+        std::uint32_t generation = 0;
+    };
+
+    ErrorCode add(EpollHandle& handle);  // operation_aborted once the handler is closing
+    void remove(EpollHandle& handle, bool keepOpen) noexcept;
+    void requeue(EpollHandle& handle) noexcept;
+    std::uint32_t takeSlot();
+
+    void collect(PollGuard* guard, Deadline deadline);
+    void growEvents() noexcept;
+    int waitForEvents(PollGuard* guard, Deadline deadline) noexcept;
+    int epollWait(Deadline deadline) noexcept;
+    int epollLook() noexcept;
+    void collectEvent(const epoll_event& event) noexcept;
+    PollResult dispatch(Budget budget);
+    static void dispatchTo(EpollHandle& handle, std::uint32_t events);
+    static void abort(EpollHandle& handle) noexcept;
+
+    SystemCalls& calls_;
+    Clock& clock_;
+    Carrier* carrier_ = nullptr;
+    Fd epoll_;
+    int wakeFd_ = -1;  // the carrier's, for its whole life: never read, never closed here
+    bool hasPwait2_ = true;
+    bool closing_ = false;
+    Deadline closeDeadline_ = never;
+    std::size_t registered_ = 0;
+    std::vector<epoll_event> events_;
+    std::vector<Slot> slots_;
+    std::vector<std::uint32_t> freeSlots_;
+    detail::ReadyList batch_;  // being dispatched
+    detail::ReadyList next_;   // asked for another dispatch meanwhile
+};
+
+}  // namespace weft

@@ -1,0 +1,79 @@
+// Connecting: EINPROGRESS, the output edge, SO_ERROR; then the handle changes its kind and events go to the stream
+// directly, so that an established connection pays nothing for having been a connector.
+#include "epoll/epoll_connector.hpp"
+
+#include <cerrno>
+#include <exception>
+#include <string>
+
+#include <weft/pipeline/channel_errors.hpp>
+#include <weft/transports/tcp_socket.hpp>
+
+namespace weft {
+
+namespace {
+
+std::exception_ptr connectError(const ErrorCode& error, const SocketAddress& remote) {
+    return std::make_exception_ptr(SystemError(error, "connect to " + remote.toString()));  // S-4
+}
+
+}  // namespace
+
+void EpollConnector::bind(const SocketAddress& local, ChannelPromise promise) {
+    const int result = isOpen() ? calls().bind(fd(), local.data(), local.size()) : -ECANCELED;
+    if (result < 0) {
+        promise.tryFailure(fromErrno(-result));
+    } else {
+        promise.trySuccess();
+    }
+}
+
+void EpollConnector::connect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise) {
+    if (inProgress_ || !isOpen()) {
+        promise.tryFailure(connectError(inProgress_ ? fromErrno(EALREADY) : operationAborted(), remote));
+        return;
+    }
+    remote_ = remote;
+    connecting_ = std::move(promise);
+    inProgress_ = true;
+    dropPendingEvents();  // an unconnected socket reports a hang-up, which says nothing about this attempt
+    const int result = bindAndConnect(remote, local);
+    if (result >= 0) return becomeStream();
+    if (result != -EINPROGRESS) failConnecting(fromErrno(-result));
+}
+
+int EpollConnector::bindAndConnect(const SocketAddress& remote, const SocketAddress* local) noexcept {
+    if (local) {
+        const int result = calls().bind(fd(), local->data(), local->size());
+        if (result < 0) return result;
+    }
+    return calls().connect(fd(), remote.data(), remote.size());
+}
+
+void EpollConnector::onEvents(std::uint32_t events) {
+    if (!inProgress_ || !(events & (EPOLLOUT | EPOLLERR | EPOLLHUP))) return;
+    if (ErrorCode error = detail::takeSocketError(calls(), fd())) return failConnecting(error);
+    becomeStream();
+    if (isOpen()) EpollStream::onEvents(events & ~std::uint32_t{EPOLLOUT});
+}
+
+void EpollConnector::becomeStream() {
+    inProgress_ = false;
+    becomeKind(EpollHandleKind::stream);
+    std::exchange(connecting_, {}).trySuccess();
+}
+
+void EpollConnector::failConnecting(const ErrorCode& error) {
+    inProgress_ = false;
+    std::exchange(connecting_, {}).tryFailure(connectError(error, remote_));
+}
+
+void EpollConnector::close(ChannelPromise promise) {
+    EpollStream::closeHandle();
+    if (std::exchange(inProgress_, false)) {
+        std::exchange(connecting_, {}).tryFailure(std::make_exception_ptr(ClosedChannelException()));
+    }
+    promise.trySuccess();
+}
+
+}  // namespace weft

@@ -1,0 +1,32 @@
+// EpollConnector: a fresh socket that connects, and from then on is the stream it made (the same object).
+#pragma once
+
+#include <weft/pipeline/channel_promise.hpp>
+
+#include "epoll/epoll_stream.hpp"
+
+namespace weft {
+
+class EpollConnector final : public EpollStream {
+  public:
+    EpollConnector(EpollIoHandler& handler, Fd fd, Channel& channel) noexcept
+        : EpollStream(handler, EpollHandleKind::connector, std::move(fd), channel) {}
+
+    void bind(const SocketAddress& local, ChannelPromise promise) override;
+    void connect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise) override;
+    void close(ChannelPromise promise) override;
+
+    // Until the connection stands; afterwards events go to EpollStream::onEvents().
+    void onEvents(std::uint32_t events);
+
+  private:
+    int bindAndConnect(const SocketAddress& remote, const SocketAddress* local) noexcept;
+    void becomeStream();
+    void failConnecting(const ErrorCode& error);
+
+    ChannelPromise connecting_;
+    SocketAddress remote_;
+    bool inProgress_ = false;
+};
+
+}  // namespace weft

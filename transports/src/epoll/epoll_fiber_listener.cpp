@@ -1,0 +1,75 @@
+// Accepting for fibers. Lost wake-ups are excluded by two rules: a failed accept parks before the poller can run again
+// on this carrier, and whoever accepts one connection wakes the next waiter.
+#include "epoll/epoll_fiber_listener.hpp"
+
+#include <weft/transports/tcp_socket.hpp>
+
+#include "accept_errors.hpp"
+
+namespace weft {
+
+EpollFiberListener::EpollFiberListener(EpollIoHandler& handler, Fd fd) noexcept
+    : EpollHandle(handler, EpollHandleKind::fiberListener, std::move(fd)) {}
+
+EpollFiberListener::~EpollFiberListener() { close(); }
+
+ErrorCode EpollFiberListener::listen(const SocketAddress& local, int backlog) {
+    int result = calls().bind(fd(), local.data(), local.size());
+    if (result >= 0) result = calls().listen(fd(), backlog);
+    return result < 0 ? fromErrno(-result) : ErrorCode();
+}
+
+Fd EpollFiberListener::accept(Deadline deadline, ErrorCode& error) {
+    for (;;) {
+        if (!isOpen()) {
+            error = operationAborted();
+            return {};
+        }
+        const int result = calls().accept4(fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (result >= 0) {
+            wakeOne();  // the edge that brought this one may have brought more
+            error = {};
+            return Fd(result, calls());
+        }
+        if (detail::wouldBlock(result)) {
+            error = waitForConnection(deadline);
+            if (error) return {};
+        } else if (!detail::connectionWasLost(-result)) {
+            error = fromErrno(-result);
+            return {};
+        }
+    }
+}
+
+ErrorCode EpollFiberListener::waitForConnection(Deadline deadline) {
+    if (ErrorCode error = tryAttach()) return error;
+    Suspension wait("TcpListener::accept");
+    Acceptor acceptor;
+    acceptor.key = wait.key();
+    acceptors_.append(acceptor);
+    const WakeReason why = wait.park(deadline);
+    acceptor.unlink();
+    if (why == WakeReason::timeout) return timedOut();
+    return why == WakeReason::resource && isOpen() ? ErrorCode() : operationAborted();
+}
+
+void EpollFiberListener::wakeOne() noexcept {
+    while (detail::ReadyLink* link = acceptors_.popFirst()) {
+        if (static_cast<Acceptor*>(link)->key.wake()) return;  // false: its deadline was first, ask the next
+    }
+}
+
+void EpollFiberListener::close() noexcept {
+    closeHandle();
+    while (detail::ReadyLink* link = acceptors_.popFirst()) static_cast<Acceptor*>(link)->key.wake();
+}
+
+void EpollFiberListener::onEvents(std::uint32_t) noexcept { wakeOne(); }
+
+ErrorCode EpollFiberListener::setOption(SocketOption option, int value) {
+    return isOpen() ? detail::setSocketOption(calls(), fd(), option, value) : operationAborted();
+}
+
+SocketAddress EpollFiberListener::localAddress() const { return detail::localAddressOf(calls(), fd()); }
+
+}  // namespace weft

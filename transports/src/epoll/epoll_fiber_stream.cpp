@@ -1,0 +1,107 @@
+// Blocking-style reads and writes on epoll: system call first, park on EAGAIN, repeat. Both run on the carrier whose
+// poller reports the edge, so none can come between the two.
+#include "epoll/epoll_fiber_stream.hpp"
+
+#include <weft/transports/tcp_socket.hpp>
+
+namespace weft {
+
+EpollFiberStream::EpollFiberStream(EpollIoHandler& handler, Fd fd) noexcept
+    : EpollHandle(handler, EpollHandleKind::fiberStream, std::move(fd)) {}
+
+EpollFiberStream::~EpollFiberStream() { close(); }
+
+ErrorCode EpollFiberStream::connect(const SocketAddress& remote, Deadline deadline) {
+    if (!isOpen()) return operationAborted();
+    const detail::IoWaiter::Claim claim(writer_);
+    if (!claim) return detail::IoWaiter::alreadyInUse();
+    const int result = calls().connect(fd(), remote.data(), remote.size());
+    if (result == -EINPROGRESS) return awaitConnected(deadline);
+    return result < 0 ? fromErrno(-result) : ErrorCode();
+}
+
+ErrorCode EpollFiberStream::awaitConnected(Deadline deadline) {
+    for (;;) {
+        if (ErrorCode error = waitFor(writer_, "TcpStream::connect", deadline)) return error;
+        if (ErrorCode error = detail::takeSocketError(calls(), fd())) return error;
+        // Without an error and without a peer the event was one of the socket's former, unconnected state.
+        if (!remoteAddress().empty()) return {};
+    }
+}
+
+std::size_t EpollFiberStream::readSome(std::span<char> into, Deadline deadline, ErrorCode& error) {
+    error = {};
+    const detail::IoWaiter::Claim claim(reader_);
+    if (!claim) error = detail::IoWaiter::alreadyInUse();
+    while (!error) {
+        if (!isOpen()) {
+            error = operationAborted();
+            break;
+        }
+        const ssize_t count = calls().recv(fd(), into.data(), into.size());
+        if (count >= 0) return static_cast<std::size_t>(count);
+        error = detail::wouldBlock(count) ? waitFor(reader_, "TcpStream::read", deadline)
+                                          : fromErrno(static_cast<int>(-count));
+    }
+    return 0;
+}
+
+std::size_t EpollFiberStream::writeSome(std::span<const iovec> parts, Deadline deadline, ErrorCode& error) {
+    error = {};
+    const detail::IoWaiter::Claim claim(writer_);
+    if (!claim) error = detail::IoWaiter::alreadyInUse();
+    while (!error) {
+        if (!isOpen()) {
+            error = operationAborted();
+            break;
+        }
+        const ssize_t count = send(parts);
+        if (count >= 0) return static_cast<std::size_t>(count);
+        error = detail::wouldBlock(count) ? waitFor(writer_, "TcpStream::write", deadline)
+                                          : fromErrno(static_cast<int>(-count));
+    }
+    return 0;
+}
+
+ssize_t EpollFiberStream::send(std::span<const iovec> parts) noexcept {
+    if (parts.size() == 1) return calls().send(fd(), parts[0].iov_base, parts[0].iov_len);
+    return calls().sendv(fd(), parts.data(), parts.size());
+}
+
+ErrorCode EpollFiberStream::waitFor(detail::IoWaiter& waiter, const char* call, Deadline deadline) {
+    if (ErrorCode error = tryAttach()) return error;
+    const ErrorCode error = waiter.wait(call, deadline);
+    return !error && !isOpen() ? operationAborted() : error;
+}
+
+ErrorCode EpollFiberStream::shutdownOutput() {
+    if (!isOpen()) return operationAborted();
+    const int result = calls().shutdown(fd(), SHUT_WR);
+    return result < 0 ? fromErrno(-result) : ErrorCode();
+}
+
+void EpollFiberStream::close() noexcept {
+    closeHandle();
+    reader_.wake();
+    writer_.wake();
+}
+
+// A woken fiber repeats its system call and finds out by itself what has happened.
+void EpollFiberStream::onEvents(std::uint32_t events) noexcept {
+    constexpr std::uint32_t ended = EPOLLERR | EPOLLHUP;
+    if (events & (EPOLLOUT | ended)) writer_.wake();
+    if (events & (EPOLLIN | EPOLLRDHUP | ended)) reader_.wake();
+}
+
+ErrorCode EpollFiberStream::setOption(SocketOption option, int value) {
+    return isOpen() ? detail::setSocketOption(calls(), fd(), option, value) : operationAborted();
+}
+
+ErrorCode EpollFiberStream::getOption(SocketOption option, int& value) const {
+    return isOpen() ? detail::getSocketOption(calls(), fd(), option, value) : operationAborted();
+}
+
+SocketAddress EpollFiberStream::localAddress() const { return detail::localAddressOf(calls(), fd()); }
+SocketAddress EpollFiberStream::remoteAddress() const { return detail::remoteAddressOf(calls(), fd()); }
+
+}  // namespace weft

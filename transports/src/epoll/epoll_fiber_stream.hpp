@@ -1,0 +1,40 @@
+// EpollFiberStream: a TCP connection for fibers on edge-triggered epoll. It joins the epoll set when a fiber first has
+// to wait: until then there is nothing that an event could tell it.
+#pragma once
+
+#include <weft/transports/epoll/epoll_handle.hpp>
+#include <weft/transports/fiber_stream.hpp>
+
+#include "io_waiter.hpp"
+
+namespace weft {
+
+class EpollFiberStream final : public EpollHandle, public FiberStream {
+  public:
+    EpollFiberStream(EpollIoHandler& handler, Fd fd) noexcept;
+    ~EpollFiberStream() override;
+
+    ErrorCode connect(const SocketAddress& remote, Deadline deadline) override;
+    std::size_t readSome(std::span<char> into, Deadline deadline, ErrorCode& error) override;
+    std::size_t writeSome(std::span<const iovec> parts, Deadline deadline, ErrorCode& error) override;
+    ErrorCode shutdownOutput() override;
+    void close() noexcept override;
+    bool isOpen() const noexcept override { return EpollHandle::isOpen(); }
+
+    ErrorCode setOption(SocketOption option, int value) override;
+    ErrorCode getOption(SocketOption option, int& value) const override;
+    SocketAddress localAddress() const override;
+    SocketAddress remoteAddress() const override;
+
+    void onEvents(std::uint32_t events) noexcept;
+
+  private:
+    ErrorCode awaitConnected(Deadline deadline);
+    ErrorCode waitFor(detail::IoWaiter& waiter, const char* call, Deadline deadline);
+    ssize_t send(std::span<const iovec> parts) noexcept;
+
+    detail::IoWaiter reader_;
+    detail::IoWaiter writer_;
+};
+
+}  // namespace weft

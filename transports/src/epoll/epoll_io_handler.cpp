@@ -1,0 +1,255 @@
+// Two passes: collect what the kernel reports into a FIFO of handles (no user code runs), then dispatch from it.
+// Leftovers of a budget stay in the FIFO with their bits; a handle that closes unlinks itself.
+#include <weft/transports/epoll/epoll_io_handler.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <new>
+#include <utility>
+
+#include <weft/scheduler/assert.hpp>
+#include <weft/scheduler/carrier.hpp>
+#include <weft/scheduler/errors.hpp>
+
+#include "epoll/epoll_connector.hpp"
+#include "epoll/epoll_fiber_listener.hpp"
+#include "epoll/epoll_fiber_stream.hpp"
+#include "epoll/epoll_listener.hpp"
+#include "epoll/epoll_stream.hpp"
+
+namespace weft {
+
+namespace {
+
+constexpr std::size_t initialEvents = 256;
+constexpr std::size_t maximumEvents = 4096;
+constexpr unsigned eventsPerClockRead = 8;  // a clock read costs about as much as a tenth of a read call
+constexpr std::uint32_t interest = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+constexpr std::uint64_t wakeKey = ~std::uint64_t{0};
+
+std::uint64_t keyOf(std::uint32_t index, std::uint32_t generation) noexcept {
+    return std::uint64_t{generation} << 32 | index;
+}
+
+timespec toTimespec(Duration duration) noexcept {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(duration);
+    return {static_cast<time_t>(seconds.count()), static_cast<long>((duration - seconds).count())};
+}
+
+// Up, because a wait that ends early would spin through the rest of the millisecond.
+int toMillisecondsRoundedUp(Duration duration) noexcept {
+    const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(duration).count();
+    return static_cast<int>(std::min<long long>(milliseconds, INT_MAX));
+}
+
+}  // namespace
+
+EpollIoHandler::EpollIoHandler(SystemCalls& calls, Clock& clock) noexcept : calls_(calls), clock_(clock) {}
+
+EpollIoHandler::~EpollIoHandler() { close(); }
+
+void EpollIoHandler::open(Carrier& carrier) {
+    openWithWakeFd(carrier.wakeFd());
+    carrier_ = &carrier;
+}
+
+void EpollIoHandler::openWithWakeFd(int wakeFd) {
+    const int fd = calls_.epollCreate1(EPOLL_CLOEXEC);
+    if (fd < 0) throw SystemError(fromErrno(-fd), "epoll_create1");
+    epoll_ = Fd(fd, calls_);
+    wakeFd_ = wakeFd;
+    events_.resize(initialEvents);
+    if (wakeFd_ < 0) return;
+    epoll_event event{};
+    event.events = EPOLLIN | EPOLLET;  // never read: each write is an edge of its own
+    event.data.u64 = wakeKey;
+    const int result = calls_.epollCtl(epoll_.get(), EPOLL_CTL_ADD, wakeFd_, &event);
+    if (result < 0) throw SystemError(fromErrno(-result), "epoll_ctl: wake-up descriptor");
+}
+
+PollResult EpollIoHandler::poll(PollGuard* guard, Deadline deadline, Budget budget) {
+    // What the budget cut off last time comes before news: the queue stays bounded by the number of handles either way.
+    if (batch_.empty()) {
+        batch_.takeAll(next_);
+        collect(guard, std::min(deadline, closeDeadline_));
+    }
+    return dispatch(budget);
+}
+
+void EpollIoHandler::collect(PollGuard* guard, Deadline deadline) {
+    const int count = waitForEvents(guard, deadline);
+    for (int i = 0; i < count; ++i) collectEvent(events_[static_cast<std::size_t>(i)]);
+    if (static_cast<std::size_t>(count) == events_.size() && events_.size() < maximumEvents) growEvents();
+}
+
+void EpollIoHandler::growEvents() noexcept {
+    try {
+        events_.resize(events_.size() * 2);
+    } catch (const std::bad_alloc&) {  // a smaller array only means more calls
+    }
+}
+
+int EpollIoHandler::waitForEvents(PollGuard* guard, Deadline deadline) noexcept {
+    const bool nothingToWaitFor = closing_ && closable();
+    if (!guard || !batch_.empty() || nothingToWaitFor || !guard->enter()) return epollLook();
+    const int count = epollWait(deadline);
+    guard->leave();
+    return count;
+}
+
+int EpollIoHandler::epollWait(Deadline deadline) noexcept {
+    const int max = static_cast<int>(events_.size());
+    const Duration left = deadline == never ? Duration::max() : std::max<Duration>(deadline - clock_.now(), {});
+    if (hasPwait2_) {
+        const timespec timeout = toTimespec(left);
+        const int count = calls_.epollPwait2(epoll_.get(), events_.data(), max, deadline == never ? nullptr : &timeout);
+        if (count >= 0 || count == -EINTR) return std::max(count, 0);
+        WEFT_ASSERT(count == -ENOSYS || count == -EPERM, "epoll_pwait2 refused the handler's own arguments");
+        hasPwait2_ = false;  // an old kernel, or a sandbox that does not know the call
+    }
+    const int count =
+        calls_.epollWait(epoll_.get(), events_.data(), max, deadline == never ? -1 : toMillisecondsRoundedUp(left));
+    WEFT_ASSERT(count >= 0 || count == -EINTR, "epoll_wait refused the handler's own arguments");
+    return std::max(count, 0);
+}
+
+int EpollIoHandler::epollLook() noexcept {
+    const int count = calls_.epollWait(epoll_.get(), events_.data(), static_cast<int>(events_.size()), 0);
+    WEFT_ASSERT(count >= 0 || count == -EINTR, "epoll_wait refused the handler's own arguments");
+    return std::max(count, 0);
+}
+
+void EpollIoHandler::collectEvent(const epoll_event& event) noexcept {
+    if (event.data.u64 == wakeKey) return;
+    const auto index = static_cast<std::uint32_t>(event.data.u64);
+    const auto generation = static_cast<std::uint32_t>(event.data.u64 >> 32);
+    if (index >= slots_.size() || slots_[index].generation != generation) return;
+    EpollHandle* handle = slots_[index].handle;
+    if (!handle) return;
+    handle->pending_ |= event.events;
+    if (!handle->linked()) batch_.append(*handle);
+}
+
+PollResult EpollIoHandler::dispatch(Budget budget) {
+    PollResult result;
+    if (batch_.empty()) return result;
+    const TimePoint end = clock_.now() + budget.time;
+    while (detail::ReadyLink* link = batch_.popFirst()) {
+        EpollHandle& handle = static_cast<EpollHandle&>(*link);
+        dispatchTo(handle, std::exchange(handle.pending_, 0));
+        if (++result.events >= budget.events) break;
+        if (result.events % eventsPerClockRead == 0 && clock_.now() >= end) break;
+    }
+    result.more = !batch_.empty() || !next_.empty();
+    return result;
+}
+
+void EpollIoHandler::dispatchTo(EpollHandle& handle, std::uint32_t events) {
+    switch (handle.kind_) {
+        case EpollHandleKind::stream: return static_cast<EpollStream&>(handle).onEvents(events);
+        case EpollHandleKind::connector: return static_cast<EpollConnector&>(handle).onEvents(events);
+        case EpollHandleKind::listener: return static_cast<EpollListener&>(handle).onEvents(events);
+        case EpollHandleKind::fiberStream: return static_cast<EpollFiberStream&>(handle).onEvents(events);
+        case EpollHandleKind::fiberListener: return static_cast<EpollFiberListener&>(handle).onEvents(events);
+    }
+}
+
+void EpollIoHandler::abort(EpollHandle& handle) noexcept {
+    switch (handle.kind_) {
+        case EpollHandleKind::stream:
+        case EpollHandleKind::connector: return static_cast<EpollStream&>(handle).closeChannel();
+        case EpollHandleKind::listener: return static_cast<EpollListener&>(handle).closeChannel();
+        case EpollHandleKind::fiberStream: return static_cast<EpollFiberStream&>(handle).close();
+        case EpollHandleKind::fiberListener: return static_cast<EpollFiberListener&>(handle).close();
+    }
+}
+
+void EpollIoHandler::wakeup() noexcept {
+    if (carrier_) return carrier_->writeWakeFd();
+    const std::uint64_t one = 1;
+    if (wakeFd_ >= 0) calls_.write(wakeFd_, &one, sizeof one);
+}
+
+std::unique_ptr<ChannelSink> EpollIoHandler::stream(Fd fd, Channel& channel) {
+    return std::make_unique<EpollStream>(*this, std::move(fd), channel);
+}
+
+std::unique_ptr<ChannelSink> EpollIoHandler::listener(Fd fd, Channel& channel, ChildLoopChooser chooser) {
+    return std::make_unique<EpollListener>(*this, std::move(fd), channel, std::move(chooser));
+}
+
+std::unique_ptr<ChannelSink> EpollIoHandler::connector(Fd fd, Channel& channel) {
+    return std::make_unique<EpollConnector>(*this, std::move(fd), channel);
+}
+
+std::unique_ptr<FiberStream> EpollIoHandler::fiberStream(Fd fd) {
+    return std::make_unique<EpollFiberStream>(*this, std::move(fd));
+}
+
+std::unique_ptr<FiberListener> EpollIoHandler::fiberListener(Fd fd) {
+    return std::make_unique<EpollFiberListener>(*this, std::move(fd));
+}
+
+void EpollIoHandler::prepareToClose() {
+    closing_ = true;
+    closeDeadline_ = clock_.now() + closeGrace;
+    for (std::size_t index = 0; index < slots_.size(); ++index) {  // a close may run code that registers and closes
+        if (EpollHandle* handle = slots_[index].handle) abort(*handle);
+    }
+}
+
+void EpollIoHandler::close() {
+    closing_ = true;
+    for (std::size_t index = 0; index < slots_.size(); ++index) {
+        if (EpollHandle* handle = slots_[index].handle) remove(*handle, false);
+    }
+    epoll_.close();
+}
+
+ErrorCode EpollIoHandler::add(EpollHandle& handle) {
+    if (closing_) return operationAborted();
+    const std::uint32_t index = takeSlot();
+    Slot& slot = slots_[index];
+    epoll_event event{};
+    event.events = interest;
+    event.data.u64 = keyOf(index, slot.generation);
+    const int result = calls_.epollCtl(epoll_.get(), EPOLL_CTL_ADD, handle.fd(), &event);
+    if (result < 0) {
+        freeSlots_.push_back(index);
+        return fromErrno(-result);
+    }
+    slot.handle = &handle;
+    handle.slot_ = index;
+    ++registered_;
+    return {};
+}
+
+void EpollIoHandler::remove(EpollHandle& handle, bool keepOpen) noexcept {
+    if (keepOpen) calls_.epollCtl(epoll_.get(), EPOLL_CTL_DEL, handle.fd(), nullptr);
+    Slot& slot = slots_[handle.slot_];
+    slot.handle = nullptr;
+    ++slot.generation;
+    freeSlots_.push_back(handle.slot_);  // has room: takeSlot() reserved it
+    handle.slot_ = EpollHandle::noSlot;
+    handle.pending_ = 0;
+    handle.unlink();
+    --registered_;
+}
+
+void EpollIoHandler::requeue(EpollHandle& handle) noexcept {
+    if (!handle.linked()) next_.append(handle);
+}
+
+std::uint32_t EpollIoHandler::takeSlot() {
+    if (freeSlots_.empty()) {
+        slots_.emplace_back();
+        freeSlots_.reserve(slots_.capacity());
+        return static_cast<std::uint32_t>(slots_.size() - 1);
+    }
+    const std::uint32_t index = freeSlots_.back();
+    freeSlots_.pop_back();
+    return index;
+}
+
+}  // namespace weft

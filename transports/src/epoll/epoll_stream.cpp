@@ -1,0 +1,198 @@
+// Edges in, cycles out. `readable_` and `kernelFull_` remember what edge-triggered epoll says only once; every way out
+// of a cycle either uses them up or asks for another dispatch.
+#include "epoll/epoll_stream.hpp"
+
+#include <array>
+#include <cerrno>
+#include <new>
+
+#include <weft/pipeline/buffer.hpp>
+#include <weft/pipeline/channel.hpp>
+#include <weft/transports/tcp_socket.hpp>
+
+namespace weft {
+
+namespace {
+
+constexpr unsigned readsPerCycle = 16;
+constexpr unsigned writesPerFlush = 16;  // W-5
+constexpr std::size_t partsPerWrite = 64;
+constexpr std::size_t bytesPerWrite = 1 << 20;  // beyond it gathering more only pins more memory
+constexpr std::uint32_t writableBits = EPOLLOUT | EPOLLHUP | EPOLLERR;
+constexpr std::uint32_t endBits = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
+
+// Empty when there is no memory: an error of this channel (E-6), not of the loop.
+Buffer allocateForRead(std::size_t size) noexcept {
+    try {
+        return Buffer::allocate(size);
+    } catch (const std::bad_alloc&) {
+        return {};
+    }
+}
+
+}  // namespace
+
+EpollStream::EpollStream(EpollIoHandler& handler, EpollHandleKind kind, Fd fd, Channel& channel) noexcept
+    : EpollHandle(handler, kind, std::move(fd)), channel_(channel) {}
+
+void EpollStream::registered() { attach(); }
+
+void EpollStream::bind(const SocketAddress&, ChannelPromise promise) {
+    promise.tryFailure(fromErrno(EISCONN));  // a connected socket has its address
+}
+
+void EpollStream::connect(const SocketAddress&, const SocketAddress*, ChannelPromise promise) {
+    promise.tryFailure(fromErrno(EISCONN));
+}
+
+void EpollStream::onEvents(std::uint32_t events) {
+    // HC-5: output and errors first, then input, then the peer's end.
+    if (writeQueued_ || (kernelFull_ && (events & writableBits))) continueWriting();
+    if (!isOpen()) return;
+    if (events & (EPOLLIN | endBits)) readable_ = true;
+    if (events & endBits) peerEnded_ = true;
+    continueReading();
+    if (writeErrorDue_ && isOpen()) {
+        writeErrorDue_ = false;
+        channel_.onWriteError(writeError_);
+    }
+}
+
+void EpollStream::closeChannel() noexcept { channel_.close(ChannelPromise()); }
+
+// ---- reading ----
+
+void EpollStream::wantRead(bool on) {
+    wantsRead_ = on;
+    if (on && readable_) requeue();  // not from inside this call: the caller is the channel
+}
+
+void EpollStream::continueReading() {
+    if (!readable_ || !wantsRead_ || inputFailed_) return;
+    bool delivered = false;
+    ReadStep step = ReadStep::next;
+    for (unsigned reads = 0; step == ReadStep::next && reads < readsPerCycle; ++reads) step = readOnce(delivered);
+    if (step != ReadStep::closed) finishReading(step, delivered);
+}
+
+EpollStream::ReadStep EpollStream::readOnce(bool& delivered) {
+    Buffer buffer = allocateForRead(channel_.readBufferSize());
+    const std::size_t asked = buffer.writableBytes();
+    const ssize_t count = buffer ? calls().recv(fd(), buffer.writeData(), asked) : -ENOMEM;
+    if (count < 0) {
+        readable_ = false;
+        if (detail::wouldBlock(count)) return ReadStep::pause;
+        readError_ = fromErrno(static_cast<int>(-count));
+        return ReadStep::failed;
+    }
+    if (count == 0) return ReadStep::ended;
+    // a short read emptied the socket, and later bytes are a new edge; unless the peer's end is already behind it.
+    const bool drained = static_cast<std::size_t>(count) < asked && !peerEnded_;
+    if (drained) readable_ = false;
+    buffer.produced(static_cast<std::size_t>(count));
+    delivered = true;
+    channel_.onRead(std::move(buffer));
+    if (!isOpen()) return ReadStep::closed;
+    return drained || !wantsRead_ || !channel_.keepReading() ? ReadStep::pause : ReadStep::next;
+}
+
+void EpollStream::finishReading(ReadStep how, bool delivered) {
+    if (how == ReadStep::ended && !writeErrorDue_) {
+        readable_ = true;  // the end stays: a channel that asks again is told again (HC-2)
+        return channel_.onEof();
+    }
+    if (delivered) channel_.onReadComplete();  // E-6: before the error
+    if (!isOpen()) return;
+    if (how == ReadStep::failed) return failReading(readError_);
+    if (how == ReadStep::ended) return failReading(writeError_);
+    if (readable_ && wantsRead_) requeue();
+}
+
+// One reset is one error, whichever side saw it: the write that failed took the socket's error away from the read,
+// which then looks like an orderly end.
+void EpollStream::failReading(const ErrorCode& error) {
+    inputFailed_ = true;
+    writeErrorDue_ = false;
+    channel_.onError(error);
+}
+
+// ---- writing ----
+
+void EpollStream::flush(OutboundBuffer& outbound) {
+    for (unsigned writes = 0; mayWrite() && !outbound.empty(); ++writes) {
+        if (writes == writesPerFlush) {  // fairness: the rest in the next poll, which will not block
+            writeQueued_ = true;
+            return requeue();
+        }
+        if (!writeOnce(outbound)) return;
+    }
+}
+
+// False: stop. Otherwise the channel has been told, and may have closed this sink or flushed by itself.
+bool EpollStream::writeOnce(OutboundBuffer& outbound) {
+    std::array<iovec, partsPerWrite> parts;
+    const std::size_t count = outbound.gather(parts.data(), parts.size(), bytesPerWrite);
+    const ssize_t written =
+        count == 1 ? calls().send(fd(), parts[0].iov_base, parts[0].iov_len) : calls().sendv(fd(), parts.data(), count);
+    if (written >= 0) {
+        channel_.onWritten(static_cast<std::size_t>(written));
+        return isOpen();
+    }
+    if (detail::wouldBlock(written)) {
+        kernelFull_ = true;
+    } else {
+        failWriting(static_cast<int>(-written));
+    }
+    return false;
+}
+
+// Not reported from here: the channel is in the middle of its flush (C-3), and what the peer said last may still be
+// unread.
+void EpollStream::failWriting(int error) noexcept {
+    writeError_ = fromErrno(error);
+    writeErrorDue_ = true;
+    requeue();
+}
+
+void EpollStream::continueWriting() {
+    writeQueued_ = kernelFull_ = false;
+    if (!writeError_) channel_.onWritable();
+}
+
+void EpollStream::shutdownOutput(ChannelPromise promise) {
+    if (!isOpen()) {
+        promise.tryFailure(operationAborted());
+        return;
+    }
+    const int result = calls().shutdown(fd(), SHUT_WR);
+    if (result < 0) {
+        promise.tryFailure(fromErrno(-result));
+    } else {
+        promise.trySuccess();
+    }
+}
+
+// ---- leaving ----
+
+void EpollStream::deregister(ChannelPromise promise) {
+    detach(true);
+    promise.trySuccess();
+}
+
+void EpollStream::close(ChannelPromise promise) {
+    closeHandle();
+    promise.trySuccess();
+}
+
+ErrorCode EpollStream::setOption(SocketOption option, int value) {
+    return isOpen() ? detail::setSocketOption(calls(), fd(), option, value) : operationAborted();
+}
+
+ErrorCode EpollStream::getOption(SocketOption option, int& value) const {
+    return isOpen() ? detail::getSocketOption(calls(), fd(), option, value) : operationAborted();
+}
+
+SocketAddress EpollStream::localAddress() const { return detail::localAddressOf(calls(), fd()); }
+SocketAddress EpollStream::remoteAddress() const { return detail::remoteAddressOf(calls(), fd()); }
+
+}  // namespace weft

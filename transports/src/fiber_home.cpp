@@ -1,0 +1,43 @@
+// Every refusal names the call, what is missing and what to do about it: these are the first errors that a new user
+// meets.
+#include "fiber_home.hpp"
+
+#include <stdexcept>
+#include <string>
+
+#include <weft/scheduler/carrier.hpp>
+#include <weft/scheduler/this_fiber.hpp>
+#include <weft/transports/socket_io_handler.hpp>
+
+namespace weft::detail {
+
+namespace {
+
+[[noreturn]] void refuse(const char* call, const std::string& why) { throw std::logic_error(std::string(call) + why); }
+
+}  // namespace
+
+Carrier& requireFiberCarrier(const char* call) {
+    Carrier* carrier = thisFiber::carrier();
+    if (!carrier) refuse(call, " needs a fiber: spawn one on a carrier of an EventLoopGroup and call it there");
+    return *carrier;
+}
+
+SocketIoHandler* requireSockets(Carrier& carrier, const char* call, ErrorCode& error) {
+    SocketIoHandler* handler = SocketIoHandler::of(carrier);
+    if (!handler && !carrier.stopRequested()) {
+        refuse(call, ": the poller of carrier '" + carrier.name() +
+                         "' has no sockets; start an EventLoopGroup, or an EventLoop with an EpollIoHandler, on it");
+    }
+    error = handler ? ErrorCode() : operationAborted();
+    return handler;
+}
+
+void requireHome(Carrier& home, const char* call) {
+    if (Carrier::current() == &home) return;
+    refuse(call,
+           " on a socket of carrier '" + home.name() +
+               "' from another thread: sockets belong to the carrier they were made on; call it from a fiber there");
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,23 @@
+// Where a blocking socket call may be made: in a fiber, on the socket's carrier, under a poller that has sockets. The
+// refusals are program bugs and say what to do.
+#pragma once
+
+#include <weft/scheduler/errors.hpp>
+
+namespace weft {
+
+class Carrier;
+struct SocketIoHandler;
+
+namespace detail {
+
+// The running fiber's carrier. Throws std::logic_error naming `call` on a plain thread.
+Carrier& requireFiberCarrier(const char* call);
+// The carrier's socket handler. Null and operation_aborted when the carrier is shutting down and its poller has gone;
+// throws std::logic_error naming `call` when the poller has no sockets.
+SocketIoHandler* requireSockets(Carrier& carrier, const char* call, ErrorCode& error);
+// Throws std::logic_error naming `call` unless the caller runs on `home`.
+void requireHome(Carrier& home, const char* call);
+
+}  // namespace detail
+}  // namespace weft

@@ -1,0 +1,24 @@
+// The checked downcast from door 1 to the sockets: by the address of a tag, without RTTI, so that a user's own poller
+// is told apart for the price of one comparison.
+#include <weft/transports/socket_io_handler.hpp>
+
+#include <weft/scheduler/event_loop.hpp>
+
+namespace weft {
+
+const void* SocketIoHandler::familyTag() noexcept {
+    static const char tag = 0;
+    return &tag;
+}
+
+SocketIoHandler* SocketIoHandler::of(EventLoop& loop) noexcept {
+    IoHandler* io = loop.io();
+    return io && io->family() == familyTag() ? static_cast<SocketIoHandler*>(io) : nullptr;
+}
+
+SocketIoHandler* SocketIoHandler::of(Carrier& carrier) noexcept {
+    EventLoop* loop = EventLoop::of(carrier);
+    return loop ? of(*loop) : nullptr;
+}
+
+}  // namespace weft

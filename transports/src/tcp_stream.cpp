@@ -1,0 +1,191 @@
+// TcpStream: the checks, the throwing twins and the loops over partial reads and writes; one system call at a time is
+// the transport's FiberStream's work.
+#include <weft/transports/tcp_stream.hpp>
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include <weft/scheduler/carrier.hpp>
+#include <weft/transports/socket_io_handler.hpp>
+#include <weft/transports/tcp_socket.hpp>
+
+#include "fiber_home.hpp"
+
+namespace weft {
+
+namespace {
+
+constexpr std::size_t partsPerCall = 64;
+
+void throwIf(const ErrorCode& error, const char* call) {
+    if (error) throw SystemError(error, call);
+}
+
+iovec toIovec(std::string_view part) noexcept { return {const_cast<char*>(part.data()), part.size()}; }
+
+// Drops `bytes` from the front of `parts`, and empty parts with them.
+std::span<iovec> dropFront(std::span<iovec> parts, std::size_t bytes) noexcept {
+    while (!parts.empty() && bytes >= parts.front().iov_len) {
+        bytes -= parts.front().iov_len;
+        parts = parts.subspan(1);
+    }
+    if (bytes > 0) {
+        parts.front().iov_base = static_cast<char*>(parts.front().iov_base) + bytes;
+        parts.front().iov_len -= bytes;
+    }
+    return parts;
+}
+
+std::size_t writeAll(FiberStream& stream, std::span<iovec> parts, Deadline deadline, ErrorCode& error) {
+    std::size_t written = 0;
+    for (parts = dropFront(parts, 0); !parts.empty();) {
+        const std::size_t count = stream.writeSome(parts, deadline, error);
+        if (error) break;
+        written += count;
+        parts = dropFront(parts, count);
+    }
+    return written;
+}
+
+}  // namespace
+
+TcpStream TcpStream::connect(const SocketAddress& remote, Deadline deadline) {
+    ErrorCode error;
+    TcpStream stream = connect(remote, deadline, error);
+    if (error) throw SystemError(error, "TcpStream::connect to " + remote.toString());
+    return stream;
+}
+
+TcpStream TcpStream::connect(const SocketAddress& remote, ErrorCode& error) { return connect(remote, never, error); }
+
+TcpStream TcpStream::connect(const SocketAddress& remote, Deadline deadline, ErrorCode& error) {
+    Carrier& carrier = detail::requireFiberCarrier("TcpStream::connect");
+    SocketIoHandler* handler = detail::requireSockets(carrier, "TcpStream::connect", error);
+    if (!handler) return {};
+    Fd fd = openTcpSocket(remote.family(), handler->systemCalls(), error);
+    if (error) return {};
+    TcpStream stream(carrier, handler->fiberStream(std::move(fd)));
+    stream.setOption(SocketOption::noDelay, 1);  // refused on a socket that is no TCP one: not the caller's concern
+    error = stream.stream_->connect(remote, deadline);
+    return error ? TcpStream() : std::move(stream);
+}
+
+TcpStream::TcpStream() noexcept = default;
+TcpStream::TcpStream(Carrier& carrier, std::unique_ptr<FiberStream> stream) noexcept
+    : carrier_(&carrier), stream_(std::move(stream)) {}
+TcpStream::TcpStream(TcpStream&&) noexcept = default;
+TcpStream& TcpStream::operator=(TcpStream&&) noexcept = default;
+TcpStream::~TcpStream() = default;
+
+FiberStream* TcpStream::usable(const char* call, ErrorCode& error) const {
+    error = {};
+    if (!stream_) {
+        error = operationAborted();
+        return nullptr;
+    }
+    detail::requireHome(*carrier_, call);
+    return stream_.get();
+}
+
+std::size_t TcpStream::read(std::span<char> into, ErrorCode& error) {
+    FiberStream* stream = usable("TcpStream::read", error);
+    if (!stream || into.empty()) return 0;
+    return stream->readSome(into, deadline_, error);
+}
+
+std::size_t TcpStream::read(std::span<char> into) {
+    ErrorCode error;
+    const std::size_t count = read(into, error);
+    throwIf(error, "TcpStream::read");
+    return count;
+}
+
+std::size_t TcpStream::readExactly(std::span<char> into, ErrorCode& error) {
+    std::size_t filled = 0;
+    error = {};
+    while (filled < into.size()) {
+        const std::size_t count = read(into.subspan(filled), error);
+        if (!error && count == 0) error = endOfStream();
+        if (error) break;
+        filled += count;
+    }
+    return filled;
+}
+
+void TcpStream::readExactly(std::span<char> into) {
+    ErrorCode error;
+    readExactly(into, error);
+    throwIf(error, "TcpStream::readExactly");
+}
+
+std::size_t TcpStream::write(std::span<const char> bytes, ErrorCode& error) {
+    FiberStream* stream = usable("TcpStream::write", error);
+    if (!stream) return 0;
+    iovec part = toIovec({bytes.data(), bytes.size()});
+    return writeAll(*stream, {&part, 1}, deadline_, error);
+}
+
+void TcpStream::write(std::span<const char> bytes) {
+    ErrorCode error;
+    write(bytes, error);
+    throwIf(error, "TcpStream::write");
+}
+
+std::size_t TcpStream::writeParts(std::span<const std::string_view> parts, ErrorCode& error) {
+    FiberStream* stream = usable("TcpStream::write", error);
+    std::size_t written = 0;
+    std::array<iovec, partsPerCall> batch;
+    while (stream && !error && !parts.empty()) {
+        const std::size_t count = std::min(parts.size(), batch.size());
+        for (std::size_t i = 0; i < count; ++i) batch[i] = toIovec(parts[i]);
+        written += writeAll(*stream, {batch.data(), count}, deadline_, error);
+        parts = parts.subspan(count);
+    }
+    return written;
+}
+
+void TcpStream::writeParts(std::span<const std::string_view> parts) {
+    ErrorCode error;
+    writeParts(parts, error);
+    throwIf(error, "TcpStream::write");
+}
+
+std::size_t TcpStream::write(std::initializer_list<std::string_view> parts, ErrorCode& error) {
+    return writeParts({parts.begin(), parts.size()}, error);
+}
+
+void TcpStream::write(std::initializer_list<std::string_view> parts) { writeParts({parts.begin(), parts.size()}); }
+
+void TcpStream::shutdownOutput(ErrorCode& error) {
+    if (FiberStream* stream = usable("TcpStream::shutdownOutput", error)) error = stream->shutdownOutput();
+}
+
+void TcpStream::shutdownOutput() {
+    ErrorCode error;
+    shutdownOutput(error);
+    throwIf(error, "TcpStream::shutdownOutput");
+}
+
+void TcpStream::close() noexcept {
+    if (stream_) stream_->close();
+}
+
+bool TcpStream::isOpen() const noexcept { return stream_ && stream_->isOpen(); }
+
+ErrorCode TcpStream::setOption(SocketOption option, int value) {
+    ErrorCode error;
+    FiberStream* stream = usable("TcpStream::setOption", error);
+    return stream ? stream->setOption(option, value) : error;
+}
+
+ErrorCode TcpStream::getOption(SocketOption option, int& value) const {
+    ErrorCode error;
+    FiberStream* stream = usable("TcpStream::getOption", error);
+    return stream ? stream->getOption(option, value) : error;
+}
+
+SocketAddress TcpStream::localAddress() const { return stream_ ? stream_->localAddress() : SocketAddress(); }
+SocketAddress TcpStream::remoteAddress() const { return stream_ ? stream_->remoteAddress() : SocketAddress(); }
+
+}  // namespace weft
