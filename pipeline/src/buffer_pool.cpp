@@ -68,7 +68,8 @@ BufferPool* registered = nullptr;            // under registryLock
 std::atomic<std::int64_t> liveElsewhere{0};  // a statistic: relaxed
 
 BufferBlock* blockOf(std::size_t capacity, std::uint32_t sizeClass, detail::BufferHome* home) {
-    auto* block = ::new (::operator new(sizeof(BufferBlock) + capacity, std::align_val_t(alignof(BufferBlock)))) BufferBlock;
+    auto* block =
+        ::new (::operator new(sizeof(BufferBlock) + capacity, std::align_val_t(alignof(BufferBlock)))) BufferBlock;
     block->sizeClass = sizeClass;
     block->capacity = capacity;
     block->home = home;
@@ -163,9 +164,13 @@ void BufferPool::collectReturned() noexcept {
     }
 }
 
-void BufferPool::countRelease() noexcept { released_.store(released() + 1, std::memory_order_relaxed); }
+void BufferPool::countRelease() noexcept {
+    released_.store(released() + 1, std::memory_order_relaxed);
+}
 
-void BufferPool::countForeignRelease() noexcept { liveElsewhere.fetch_sub(1, std::memory_order_relaxed); }
+void BufferPool::countForeignRelease() noexcept {
+    liveElsewhere.fetch_sub(1, std::memory_order_relaxed);
+}
 
 std::size_t BufferPool::idleBlocks() const noexcept {
     std::size_t idle = 0;

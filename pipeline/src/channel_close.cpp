@@ -16,7 +16,11 @@ std::exception_ptr Channel::closedException() const {
     return std::make_exception_ptr(ClosedChannelException(closeCause_));
 }
 
-void Channel::headClose(ChannelPromise promise) { beginClose(std::move(promise), nullptr); }
+// What has been flushed before the close and waits for the flush point goes out first, as it would have without marks.
+void Channel::headClose(ChannelPromise promise) {
+    if (!closed() && active()) flushNow();
+    beginClose(std::move(promise), nullptr);
+}
 
 // C-1, C-2 (a) and (b).
 void Channel::beginClose(ChannelPromise promise, std::exception_ptr cause) {
@@ -92,6 +96,7 @@ void Channel::shutdownOutput(ChannelPromise promise) {
         promise.trySuccess();
         return;
     }
+    if (active()) flushNow();
     outputShutdown_ = true;
     ChannelPromise internal = newPromise();
     internal.addListener([this, promise](const ChannelFuture& done) {

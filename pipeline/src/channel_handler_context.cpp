@@ -31,9 +31,15 @@ void post(Channel& channel, const ChannelPromise& promise, F operation) {
 
 }  // namespace
 
-ChannelPipeline& ChannelHandlerContext::pipeline() const noexcept { return channel_.pipeline(); }
-EventLoop& ChannelHandlerContext::loop() const noexcept { return channel_.loop(); }
-ChannelPromise ChannelHandlerContext::newPromise() const { return ChannelPromise(channel_); }
+ChannelPipeline& ChannelHandlerContext::pipeline() const noexcept {
+    return channel_.pipeline();
+}
+EventLoop& ChannelHandlerContext::loop() const noexcept {
+    return channel_.loop();
+}
+ChannelPromise ChannelHandlerContext::newPromise() const {
+    return ChannelPromise(channel_);
+}
 
 std::string ChannelHandlerContext::name() const {
     return name_.empty() ? std::string(typeName_) + "#" + std::to_string(ordinal_) : name_;
@@ -104,12 +110,12 @@ bool ChannelHandlerContext::refused(const ChannelPromise& promise) const {
 
 // ---- inbound ----
 
-#define WEFT_FIRE(method, event, handlerMethod)                                                                  \
-    void ChannelHandlerContext::method() {                                                                       \
-        if (!channel_.mayRunHere()) return post(channel_, {}, [this] { method(); });                             \
-        PipelineEntry entry(channel_);                                                                           \
-        nextInbound(event).invokeInbound(                                                                        \
-            [](ChannelHandler& handler, ChannelHandlerContext& next) { handler.handlerMethod(next); });          \
+#define WEFT_FIRE(method, event, handlerMethod)                                                         \
+    void ChannelHandlerContext::method() {                                                              \
+        if (!channel_.mayRunHere()) return post(channel_, {}, [this] { method(); });                    \
+        PipelineEntry entry(channel_);                                                                  \
+        nextInbound(event).invokeInbound(                                                               \
+            [](ChannelHandler& handler, ChannelHandlerContext& next) { handler.handlerMethod(next); }); \
     }
 
 WEFT_FIRE(fireChannelRegistered, Event::registered, channelRegistered)
@@ -188,10 +194,10 @@ void ChannelHandlerContext::bind(const SocketAddress& local, ChannelPromise prom
 void ChannelHandlerContext::connect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise) {
     if (refused(promise)) return;
     if (!channel_.mayRunHere()) {
-        return post(channel_, promise, [this, remote, hasLocal = local != nullptr,
-                                        from = local ? *local : SocketAddress(), promise] {
-            connect(remote, hasLocal ? &from : nullptr, promise);
-        });
+        return post(channel_, promise,
+                    [this, remote, hasLocal = local != nullptr, from = local ? *local : SocketAddress(), promise] {
+                        connect(remote, hasLocal ? &from : nullptr, promise);
+                    });
     }
     PipelineEntry entry(channel_);
     nextOutbound(Event::connect).invokeOutbound(promise, [&](ChannelHandler& handler, ChannelHandlerContext& next) {

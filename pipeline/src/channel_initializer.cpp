@@ -10,7 +10,8 @@ void ChannelInitializer::handlerAdded(ChannelHandlerContext& ctx) {
     try {
         initChannel(ctx.channel());
     } catch (...) {
-        log(LogLevel::warning, "a channel initializer threw, closing the channel: " + describe(std::current_exception()));
+        log(LogLevel::warning,
+            "a channel initializer threw, closing the channel: " + describe(std::current_exception()));
         ctx.close({});
     }
     if (!ctx.removed()) ctx.pipeline().remove(*this);

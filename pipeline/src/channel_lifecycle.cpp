@@ -33,7 +33,9 @@ void detail::releaseChannel(Channel& channel) noexcept {
     if (channel.references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete &channel;
 }
 
-ChannelRef Channel::create(EventLoop& loop) { return ChannelRef::adopt(new Channel(loop)); }
+ChannelRef Channel::create(EventLoop& loop) {
+    return ChannelRef::adopt(new Channel(loop));
+}
 
 Channel::Channel(EventLoop& loop) : loop_(loop), id_(nextId()), pipeline_(*this), closeState_(*this, loop) {}
 
@@ -45,15 +47,21 @@ void Channel::attach(std::unique_ptr<ChannelSink> sink) {
     if (sink_->takesMessages()) outbound_.takeWholeMessages();
 }
 
-bool Channel::mayRunHere() const noexcept { return loop_.inEventLoop(); }
+bool Channel::mayRunHere() const noexcept {
+    return loop_.inEventLoop();
+}
 
 EventLoop& Channel::eventLoop() const {
     if (!registered()) throw std::logic_error("the channel is not registered with an event loop yet");
     return loop_;
 }
 
-SocketAddress Channel::localAddress() const { return sink_ ? sink_->localAddress() : SocketAddress(); }
-SocketAddress Channel::remoteAddress() const { return sink_ ? sink_->remoteAddress() : SocketAddress(); }
+SocketAddress Channel::localAddress() const {
+    return sink_ ? sink_->localAddress() : SocketAddress();
+}
+SocketAddress Channel::remoteAddress() const {
+    return sink_ ? sink_->remoteAddress() : SocketAddress();
+}
 
 ChannelFuture Channel::closeFuture() noexcept {
     detail::retainChannel(*this);

@@ -44,7 +44,8 @@ void Channel::headConnect(const SocketAddress& remote, const SocketAddress* loca
         return;
     }
     if (connecting_ || active()) {
-        throw std::logic_error(connecting_ ? "a connection attempt is pending already" : "the channel is connected already");
+        throw std::logic_error(connecting_ ? "a connection attempt is pending already"
+                                           : "the channel is connected already");
     }
     connecting_ = true;
     if (!promise.isVoid()) {

@@ -14,7 +14,9 @@ namespace weft {
 using detail::Event;
 using detail::PipelineEntry;
 
-void detail::ContextDeleter::operator()(ChannelHandlerContext* context) const noexcept { delete context; }
+void detail::ContextDeleter::operator()(ChannelHandlerContext* context) const noexcept {
+    delete context;
+}
 
 ChannelPipeline::ChannelPipeline(Channel& channel)
     : channel_(channel),
@@ -47,28 +49,23 @@ bool ChannelPipeline::editsHere() const noexcept {
     return !channel_.everRegistered_.load(std::memory_order_acquire) || channel_.loop_.inEventLoop();
 }
 
+// Throws where the caller can see it when it edits here; as a task, a mistake is logged. The pin keeps bases alive.
+template <class Edit>
+void ChannelPipeline::editInLoop(Edit edit) {
+    if (editsHere()) return edit();
+    channel_.loop_.execute([pin = detail::ChannelPin(channel_), edit = std::move(edit)]() mutable { edit(); });
+}
+
 ChannelPipeline& ChannelPipeline::insert(Context& base, bool after, OwnedContext context) {
-    if (editsHere()) {
-        insertNow(base, after, std::move(context));
-    } else {
-        // The base is one of the ends: it lives as long as the pinned channel.
-        channel_.loop_.execute([this, pin = detail::ChannelPin(channel_), base = &base, after,
-                                owned = std::make_unique<OwnedContext>(std::move(context))] {
-            insertNow(*base, after, std::move(*owned));
-        });
-    }
+    editInLoop(
+        [this, &base, after, owned = std::move(context)]() mutable { insertNow(base, after, std::move(owned)); });
     return *this;
 }
 
 ChannelPipeline& ChannelPipeline::insertBy(std::string_view base, bool after, OwnedContext context) {
-    if (editsHere()) {
-        insertNow(require(contextNamed(base), base), after, std::move(context));
-    } else {
-        channel_.loop_.execute([this, pin = detail::ChannelPin(channel_), name = std::string(base), after,
-                                owned = std::make_unique<OwnedContext>(std::move(context))] {
-            insertNow(require(contextNamed(name), name), after, std::move(*owned));
-        });
-    }
+    editInLoop([this, name = std::string(base), after, owned = std::move(context)]() mutable {
+        insertNow(require(contextNamed(name), name), after, std::move(owned));
+    });
     return *this;
 }
 
@@ -176,21 +173,31 @@ void ChannelPipeline::removeContext(Context& context) {
 }
 
 void ChannelPipeline::remove(std::string_view name) {
-    if (editsHere()) return removeContext(require(contextNamed(name), name));
-    channel_.loop_.execute([this, pin = detail::ChannelPin(channel_), wanted = std::string(name)] { remove(wanted); });
+    editInLoop([this, wanted = std::string(name)] { removeContext(require(contextNamed(wanted), wanted)); });
 }
 
 void ChannelPipeline::remove(const ChannelHandler& handler) {
-    if (editsHere()) return removeContext(require(contextOf(handler), "the given handler"));
-    channel_.loop_.execute([this, pin = detail::ChannelPin(channel_), &handler] { remove(handler); });
+    editInLoop([this, &handler] { removeContext(require(contextOf(handler), "the given handler")); });
 }
 
-void ChannelPipeline::replaceContext(Context* old, OwnedContext context) {
-    WEFT_ASSERT(editsHere(), "ChannelPipeline::replace() is called in the channel's loop");
-    replaceNow(require(old, "the handler to replace"), std::move(context));
+void ChannelPipeline::removeTagged(const void* tag, std::string_view typeName) {
+    editInLoop([this, tag, typeName] { removeContext(require(contextOfTag(tag), typeName)); });
 }
 
-// H-7: the old context's neighbours become the new one, so that bytes which the old handler still holds flow through it.
+void ChannelPipeline::replaceBy(const ChannelHandler& old, OwnedContext context) {
+    editInLoop([this, &old, owned = std::move(context)]() mutable {
+        replaceNow(require(contextOf(old), "the given handler"), std::move(owned));
+    });
+}
+
+void ChannelPipeline::replaceBy(std::string_view old, OwnedContext context) {
+    editInLoop([this, name = std::string(old), owned = std::move(context)]() mutable {
+        replaceNow(require(contextNamed(name), name), std::move(owned));
+    });
+}
+
+// H-7: the old context's neighbours become the new one, so that bytes which the old handler still holds flow through
+// it.
 void ChannelPipeline::replaceNow(Context& old, OwnedContext owned) {
     owned.context->name_ = std::move(owned.name);
     giveName(*owned.context);

@@ -18,8 +18,9 @@ namespace {
 constexpr std::uint32_t tooManyBytes = 1;
 
 std::exception_ptr unsupported(const Message& message) {
-    return std::make_exception_ptr(UnsupportedMessageException(
-        "a " + std::string(message.typeName()) + " reached the head of the pipeline; this transport writes Buffers only"));
+    return std::make_exception_ptr(
+        UnsupportedMessageException("a " + std::string(message.typeName()) +
+                                    " reached the head of the pipeline; this transport writes Buffers only"));
 }
 
 }  // namespace
@@ -53,7 +54,9 @@ void Channel::headFlush() {
     }
 }
 
-void Channel::onFlushPoint() noexcept { flushNow(); }
+void Channel::onFlushPoint() noexcept {
+    flushNow();
+}
 
 // W-5: not re-entrant; a full socket only marks.
 void Channel::flushNow() noexcept {

@@ -7,13 +7,27 @@
 
 namespace weft {
 
-void ChannelPipeline::fireChannelRegistered() { head_.fireChannelRegistered(); }
-void ChannelPipeline::fireChannelUnregistered() { head_.fireChannelUnregistered(); }
-void ChannelPipeline::fireChannelInactive() { head_.fireChannelInactive(); }
-void ChannelPipeline::fireChannelRead(Message&& message) { head_.fireChannelRead(std::move(message)); }
-void ChannelPipeline::fireUserEventTriggered(Message&& event) { head_.fireUserEventTriggered(std::move(event)); }
-void ChannelPipeline::fireChannelWritabilityChanged() { head_.fireChannelWritabilityChanged(); }
-void ChannelPipeline::fireExceptionCaught(std::exception_ptr cause) { head_.fireExceptionCaught(std::move(cause)); }
+void ChannelPipeline::fireChannelRegistered() {
+    head_.fireChannelRegistered();
+}
+void ChannelPipeline::fireChannelUnregistered() {
+    head_.fireChannelUnregistered();
+}
+void ChannelPipeline::fireChannelInactive() {
+    head_.fireChannelInactive();
+}
+void ChannelPipeline::fireChannelRead(Message&& message) {
+    head_.fireChannelRead(std::move(message));
+}
+void ChannelPipeline::fireUserEventTriggered(Message&& event) {
+    head_.fireUserEventTriggered(std::move(event));
+}
+void ChannelPipeline::fireChannelWritabilityChanged() {
+    head_.fireChannelWritabilityChanged();
+}
+void ChannelPipeline::fireExceptionCaught(std::exception_ptr cause) {
+    head_.fireExceptionCaught(std::move(cause));
+}
 
 void ChannelPipeline::fireChannelActive() {
     head_.fireChannelActive();
@@ -34,7 +48,9 @@ void ChannelPipeline::onUnhandledMessage(Message&& message) noexcept {
                              "; check the order of its handlers");
 }
 
-void ChannelPipeline::onUnhandledEvent(Message&& event) noexcept { const Message released = std::move(event); }
+void ChannelPipeline::onUnhandledEvent(Message&& event) noexcept {
+    const Message released = std::move(event);
+}
 
 void ChannelPipeline::onUnhandledException(std::exception_ptr cause) noexcept {
     if (observer_) return observer_->unhandledException(std::move(cause));
@@ -64,15 +80,21 @@ void HeadHandler::connect(ChannelHandlerContext&, const SocketAddress& remote, c
 void HeadHandler::disconnect(ChannelHandlerContext&, ChannelPromise promise) {
     channel_.headClose(std::move(promise));  // P-6
 }
-void HeadHandler::close(ChannelHandlerContext&, ChannelPromise promise) { channel_.headClose(std::move(promise)); }
+void HeadHandler::close(ChannelHandlerContext&, ChannelPromise promise) {
+    channel_.headClose(std::move(promise));
+}
 void HeadHandler::deregister(ChannelHandlerContext&, ChannelPromise promise) {
     channel_.headDeregister(std::move(promise));
 }
-void HeadHandler::read(ChannelHandlerContext&) { channel_.headRead(); }
+void HeadHandler::read(ChannelHandlerContext&) {
+    channel_.headRead();
+}
 void HeadHandler::write(ChannelHandlerContext&, Message&& message, ChannelPromise promise) {
     channel_.headWrite(std::move(message), std::move(promise));
 }
-void HeadHandler::flush(ChannelHandlerContext&) { channel_.headFlush(); }
+void HeadHandler::flush(ChannelHandlerContext&) {
+    channel_.headFlush();
+}
 
 }  // namespace detail
 }  // namespace weft

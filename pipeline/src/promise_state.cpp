@@ -56,18 +56,23 @@ void PromiseState::release() noexcept {
 
 std::exception_ptr PromiseState::cause() const {
     switch (status()) {
-        case PromiseStatus::failure: return cause_;  // not written again
+        case PromiseStatus::failure:
+            return cause_;  // not written again
         case PromiseStatus::cancelled:
             return std::make_exception_ptr(SystemError(operationAborted(), "the operation was cancelled"));
-        default: return nullptr;
+        default:
+            return nullptr;
     }
 }
 
 ErrorCode PromiseState::error() const {
     switch (status()) {
-        case PromiseStatus::failure: return errorCodeOf(cause_);
-        case PromiseStatus::cancelled: return operationAborted();
-        default: return {};
+        case PromiseStatus::failure:
+            return errorCodeOf(cause_);
+        case PromiseStatus::cancelled:
+            return operationAborted();
+        default:
+            return {};
     }
 }
 
@@ -138,7 +143,7 @@ void PromiseState::runListeners() noexcept {
         notifying_ = true;
     }
     const ChannelFuture future(alive);
-    NonSuspendingScope scope(loop_ ? loop_->carrier() : nullptr);
+    const NonSuspendingScope scope = loop_ ? NonSuspendingScope(loop_->carrier()) : NonSuspendingScope();
     ++nestedNotifications;
     Listener listener;
     while (takeListener(listener)) {

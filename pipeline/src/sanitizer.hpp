@@ -11,8 +11,12 @@ namespace weft::detail {
 
 #if defined(__SANITIZE_ADDRESS__)
 inline constexpr bool addressSanitizer = true;
-inline void poison(const void* from, std::size_t size) noexcept { __asan_poison_memory_region(from, size); }
-inline void unpoison(const void* from, std::size_t size) noexcept { __asan_unpoison_memory_region(from, size); }
+inline void poison(const void* from, std::size_t size) noexcept {
+    __asan_poison_memory_region(from, size);
+}
+inline void unpoison(const void* from, std::size_t size) noexcept {
+    __asan_unpoison_memory_region(from, size);
+}
 #else
 inline constexpr bool addressSanitizer = false;
 inline void poison(const void*, std::size_t) noexcept {}

@@ -32,7 +32,9 @@ std::string_view withoutBrackets(std::string_view host) {
 
 }  // namespace
 
-SocketAddress::SocketAddress() noexcept { std::memset(&storage_, 0, sizeof storage_); }
+SocketAddress::SocketAddress() noexcept {
+    std::memset(&storage_, 0, sizeof storage_);
+}
 
 SocketAddress::SocketAddress(std::string_view address, std::uint16_t port) : SocketAddress() {
     const std::string host(withoutBrackets(address));
@@ -84,17 +86,23 @@ SocketAddress SocketAddress::loopbackV4(std::uint16_t port) noexcept {
 
 socklen_t SocketAddress::size() const noexcept {
     switch (family()) {
-        case AF_INET: return sizeof(sockaddr_in);
-        case AF_INET6: return sizeof(sockaddr_in6);
-        default: return 0;
+        case AF_INET:
+            return sizeof(sockaddr_in);
+        case AF_INET6:
+            return sizeof(sockaddr_in6);
+        default:
+            return 0;
     }
 }
 
 std::uint16_t SocketAddress::port() const noexcept {
     switch (family()) {
-        case AF_INET: return ntohs(storage_.v4.sin_port);
-        case AF_INET6: return ntohs(storage_.v6.sin6_port);
-        default: return 0;
+        case AF_INET:
+            return ntohs(storage_.v4.sin_port);
+        case AF_INET6:
+            return ntohs(storage_.v6.sin6_port);
+        default:
+            return 0;
     }
 }
 
@@ -124,11 +132,13 @@ std::string SocketAddress::toString() const {
 bool operator==(const SocketAddress& left, const SocketAddress& right) noexcept {
     if (left.family() != right.family() || left.port() != right.port()) return false;
     switch (left.family()) {
-        case AF_INET: return left.storage_.v4.sin_addr.s_addr == right.storage_.v4.sin_addr.s_addr;
+        case AF_INET:
+            return left.storage_.v4.sin_addr.s_addr == right.storage_.v4.sin_addr.s_addr;
         case AF_INET6:
             return std::memcmp(&left.storage_.v6.sin6_addr, &right.storage_.v6.sin6_addr, sizeof(in6_addr)) == 0 &&
                    left.storage_.v6.sin6_scope_id == right.storage_.v6.sin6_scope_id;
-        default: return true;
+        default:
+            return true;
     }
 }
 

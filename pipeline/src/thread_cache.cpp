@@ -9,8 +9,8 @@ namespace weft::detail {
 
 namespace {
 
-constexpr std::size_t step = 64;         // bytes between two classes
-constexpr std::size_t classCount = 16;   // 64 .. 1024 bytes
+constexpr std::size_t step = 64;        // bytes between two classes
+constexpr std::size_t classCount = 16;  // 64 .. 1024 bytes
 constexpr unsigned maxIdlePerClass = 256;
 
 struct FreeBlock {
@@ -47,7 +47,9 @@ Lists::~Lists() {
     return threadLists;
 }
 
-constexpr std::size_t classOf(std::size_t size) noexcept { return (size - 1) / step; }
+constexpr std::size_t classOf(std::size_t size) noexcept {
+    return (size - 1) / step;
+}
 
 }  // namespace
 

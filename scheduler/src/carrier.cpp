@@ -33,9 +33,13 @@ Carrier::Carrier(CarrierGroup& group, unsigned index)
       stacks_(group.stacks(), group.options().stackSize, group.options().cachedStacks),
       timers_(Clock::steady().now()) {}
 
-Carrier::~Carrier() { ::close(wakeFd_); }
+Carrier::~Carrier() {
+    ::close(wakeFd_);
+}
 
-Carrier* Carrier::current() noexcept { return detail::currentCarrier(); }
+Carrier* Carrier::current() noexcept {
+    return detail::currentCarrier();
+}
 
 void Carrier::writeWakeFd() noexcept {
     const std::uint64_t one = 1;
@@ -85,9 +89,14 @@ void Carrier::enqueue(Task& task) noexcept {
 
 void Carrier::wakeIfParked() noexcept {
     switch (park_.wake()) {
-        case detail::SleepKind::none: break;
-        case detail::SleepKind::futex: detail::futexWake(park_.word()); break;
-        case detail::SleepKind::poller: poller_.wake(); break;
+        case detail::SleepKind::none:
+            break;
+        case detail::SleepKind::futex:
+            detail::futexWake(park_.word());
+            break;
+        case detail::SleepKind::poller:
+            poller_.wake();
+            break;
     }
 }
 
@@ -108,11 +117,14 @@ void Carrier::giveStack(const Stack& stack) noexcept {
 Future<void> Carrier::registerPinnedPoller(PinnedPoller::Wakeup wakeup, PinnedPoller::Body body,
                                            std::string_view name) {
     switch (poller_.claim()) {
-        case detail::PollerSlot::Claimed::yes: break;
+        case detail::PollerSlot::Claimed::yes:
+            break;
         case detail::PollerSlot::Claimed::taken:
-            throw std::logic_error("carrier " + name_ + " hosts a poller already; end it first, or use another carrier");
+            throw std::logic_error("carrier " + name_ +
+                                   " hosts a poller already; end it first, or use another carrier");
         case detail::PollerSlot::Claimed::closed:
-            throw SystemError(operationAborted(), "registerPinnedPoller on carrier " + name_ + ", which is shutting down");
+            throw SystemError(operationAborted(),
+                              "registerPinnedPoller on carrier " + name_ + ", which is shutting down");
     }
     try {
         Future<void> termination = poller_.fill(std::move(wakeup));
@@ -123,8 +135,8 @@ Future<void> Carrier::registerPinnedPoller(PinnedPoller::Wakeup wakeup, PinnedPo
                     body(poller);
                 } catch (...) {
                     poller_.setError(std::current_exception());
-                    log(LogLevel::error, "the poller of carrier " + name_ + " ended with: " +
-                                             detail::describe(std::current_exception()));
+                    log(LogLevel::error, "the poller of carrier " + name_ +
+                                             " ended with: " + detail::describe(std::current_exception()));
                 }
             },
             SpawnOptions{.name = name, .stealable = Stealable::never}, false);

@@ -97,8 +97,8 @@ ResolvedCarrierOptions resolve(const CarrierOptions& options) {
     refuseTopology(options);
     ResolvedCarrierOptions resolved;
     resolved.name = checkedName(options.name);
-    resolved.carriers = static_cast<unsigned>(
-        number("carriers", options.carriers, "WEFT_CARRIERS", {1, 1024}, availableCpus(), same));
+    resolved.carriers =
+        static_cast<unsigned>(number("carriers", options.carriers, "WEFT_CARRIERS", {1, 1024}, availableCpus(), same));
     resolved.yieldBudget =
         microseconds(number("yieldBudget (us)", options.yieldBudget, "WEFT_YIELD_US", {1, 1'000'000}, 50, count));
     resolved.idleSpin =
@@ -106,8 +106,8 @@ ResolvedCarrierOptions resolve(const CarrierOptions& options) {
     resolved.stackSize = static_cast<std::size_t>(
         checked("stackSize (bytes)", static_cast<long long>(options.stackSize),
                 {static_cast<long long>(StackPool::minimumSize), static_cast<long long>(StackPool::maximumSize)}));
-    resolved.cachedStacks = static_cast<std::size_t>(
-        checked("cachedStacks", static_cast<long long>(options.cachedStacks), {1, 1'000'000}));
+    resolved.cachedStacks =
+        static_cast<std::size_t>(checked("cachedStacks", static_cast<long long>(options.cachedStacks), {1, 1'000'000}));
     resolved.stackGuard = options.stackGuard;
     return resolved;
 }

@@ -50,8 +50,7 @@ void Carrier::parkInFutex() noexcept {
     counters_.parks.add();
     const Deadline deadline = parkDeadline();
     const auto parked = static_cast<std::uint32_t>(detail::SleepKind::futex);
-    while (park_.current() == detail::SleepKind::futex &&
-           (deadline == never || Clock::steady().now() < deadline)) {
+    while (park_.current() == detail::SleepKind::futex && (deadline == never || Clock::steady().now() < deadline)) {
         detail::futexWait(park_.word(), parked, deadline);
     }
     leaveSleep();

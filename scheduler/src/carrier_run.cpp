@@ -58,7 +58,9 @@ void Carrier::runFiber(detail::Fiber& fiber) noexcept {
 // The fiber's context has been saved: do what it asked for.
 void Carrier::afterSwitch(detail::Fiber& fiber) noexcept {
     switch (fiber.switchReason) {
-        case detail::SwitchReason::yielded: makeRunnable(fiber); break;
+        case detail::SwitchReason::yielded:
+            makeRunnable(fiber);
+            break;
         case detail::SwitchReason::parking:
             if (!fiber.park.commit(fiber.parkEpoch)) makeRunnable(fiber);
             break;

@@ -51,7 +51,9 @@ EventLoop::EventLoop(Clock& clock)
       ownTimers_(std::make_unique<TimerWheel>(clock.now())),
       owner_(std::this_thread::get_id()) {}
 
-EventLoop::~EventLoop() { cancelScheduled(); }
+EventLoop::~EventLoop() {
+    cancelScheduled();
+}
 
 Future<void> EventLoop::start() {
     return carrier_->registerPinnedPoller([this] { io_->wakeup(); }, [this](PinnedPoller& poller) { run(poller); },
@@ -86,7 +88,8 @@ void EventLoop::turn(PinnedPoller& poller) {
         const Dispatch dispatch(*this);
         runFlushPoint();
         PollGuard guard(*carrier_, this);
-        polled = io_->poll(maySleep() ? &guard : nullptr, carrier_->parkDeadline(), {options_.ioBudget, options_.ioEvents});
+        polled =
+            io_->poll(maySleep() ? &guard : nullptr, carrier_->parkDeadline(), {options_.ioBudget, options_.ioEvents});
         carrier_->counters_.ioCycles.add();
         carrier_->counters_.ioEvents.add(polled.events);
         carrier_->fireTimers();
@@ -143,7 +146,9 @@ void EventLoop::execute(Task task) {
     carrier_->wakeIfParked();
 }
 
-void EventLoop::executeLazily(Task task) { enqueueTask(std::move(task)); }
+void EventLoop::executeLazily(Task task) {
+    enqueueTask(std::move(task));
+}
 
 // True when the loop must be told of it.
 bool EventLoop::enqueueTask(Task task) {
@@ -193,7 +198,9 @@ std::size_t EventLoop::runTasks() {
     }
 }
 
-bool EventLoop::hasTasks() const noexcept { return !tasks_.empty() || !inbox_.empty(); }
+bool EventLoop::hasTasks() const noexcept {
+    return !tasks_.empty() || !inbox_.empty();
+}
 
 void EventLoop::requestFlushPoint(FlushPointListener& listener) noexcept {
     if (listener.awaitsFlushPoint_) return;
@@ -235,9 +242,13 @@ FlushPointListener* EventLoop::lastOf(FlushPointListener* listener) noexcept {
     return listener;
 }
 
-TimerWheel& EventLoop::timers() noexcept { return carrier_ ? carrier_->timers() : *ownTimers_; }
+TimerWheel& EventLoop::timers() noexcept {
+    return carrier_ ? carrier_->timers() : *ownTimers_;
+}
 
-LocalStore& EventLoop::locals() noexcept { return carrier_ ? carrier_->locals_ : ownLocals_; }
+LocalStore& EventLoop::locals() noexcept {
+    return carrier_ ? carrier_->locals_ : ownLocals_;
+}
 
 EventLoop* EventLoop::current() noexcept {
     EventLoop* loop = exchangeDispatching(nullptr);
@@ -245,6 +256,8 @@ EventLoop* EventLoop::current() noexcept {
     return loop;
 }
 
-EventLoop* EventLoop::of(Carrier& carrier) noexcept { return carrier.eventLoop_; }
+EventLoop* EventLoop::of(Carrier& carrier) noexcept {
+    return carrier.eventLoop_;
+}
 
 }  // namespace weft

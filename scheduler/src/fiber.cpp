@@ -23,16 +23,21 @@ Fiber::Fiber(Carrier& home, Stack itsStack, const SpawnOptions& options, bool jo
     state.initialize(joinable);
 }
 
-std::string Fiber::name() const { return nameBytes[0] ? std::string(nameBytes) : "fiber-" + std::to_string(id); }
+std::string Fiber::name() const {
+    return nameBytes[0] ? std::string(nameBytes) : "fiber-" + std::to_string(id);
+}
 
 void completeFiber(Fiber& fiber) noexcept {
     switch (fiber.state.markComplete()) {
-        case CompletionDuty::dropResult: fiber.dropResult(fiber); break;
+        case CompletionDuty::dropResult:
+            fiber.dropResult(fiber);
+            break;
         case CompletionDuty::wakeJoiner:
             fiber.joiner.wake();
             fiber.joinerTold.store(true, std::memory_order_release);  // [J4] the joiner's key is not touched any more
             break;
-        case CompletionDuty::none: break;
+        case CompletionDuty::none:
+            break;
     }
     if (fiber.state.release()) freeFiber(fiber);
 }

@@ -1,8 +1,8 @@
 #include <weft/scheduler/detail/fiber_context.hpp>
 
+#include <cxxabi.h>
 #include <cstddef>
 #include <cstdlib>
-#include <cxxabi.h>
 
 #include <boost/context/detail/fcontext.hpp>
 
@@ -71,10 +71,18 @@ void leaveContext(FiberContext& from, FiberContext& to, ExceptionGlobals& thread
     return *reinterpret_cast<ExceptionGlobals*>(abi::__cxa_get_globals());
 }
 
-void adoptThreadContext(FiberContext& context) noexcept { context.tsanFiber = currentTsanFiber(); }
+void adoptThreadContext(FiberContext& context) noexcept {
+    context.tsanFiber = currentTsanFiber();
+}
 
-void* createTsanFiber() noexcept { return newTsanFiber(); }
-void destroyTsanFiber(void* fiber) noexcept { deleteTsanFiber(fiber); }
-void unpoisonStack(void* bottom, std::size_t size) noexcept { asanUnpoison(bottom, size); }
+void* createTsanFiber() noexcept {
+    return newTsanFiber();
+}
+void destroyTsanFiber(void* fiber) noexcept {
+    deleteTsanFiber(fiber);
+}
+void unpoisonStack(void* bottom, std::size_t size) noexcept {
+    asanUnpoison(bottom, size);
+}
 
 }  // namespace weft::detail

@@ -12,7 +12,8 @@ namespace {
 
 timespec toTimespec(Deadline deadline) noexcept {
     const auto sinceBoot = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline.time_since_epoch());
-    return {static_cast<time_t>(sinceBoot.count() / 1'000'000'000), static_cast<long>(sinceBoot.count() % 1'000'000'000)};
+    return {static_cast<time_t>(sinceBoot.count() / 1'000'000'000),
+            static_cast<long>(sinceBoot.count() % 1'000'000'000)};
 }
 
 }  // namespace

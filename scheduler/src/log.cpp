@@ -9,10 +9,14 @@ namespace {
 
 const char* nameOf(LogLevel level) noexcept {
     switch (level) {
-        case LogLevel::debug: return "debug";
-        case LogLevel::info: return "info";
-        case LogLevel::warning: return "warning";
-        case LogLevel::error: break;
+        case LogLevel::debug:
+            return "debug";
+        case LogLevel::info:
+            return "info";
+        case LogLevel::warning:
+            return "warning";
+        case LogLevel::error:
+            break;
     }
     return "error";
 }
@@ -30,6 +34,8 @@ void setLogSink(LogSink newSink) noexcept {
     sink.store(newSink != nullptr ? newSink : &toStderr, std::memory_order_release);
 }
 
-void log(LogLevel level, std::string_view message) noexcept { sink.load(std::memory_order_acquire)(level, message); }
+void log(LogLevel level, std::string_view message) noexcept {
+    sink.load(std::memory_order_acquire)(level, message);
+}
 
 }  // namespace weft

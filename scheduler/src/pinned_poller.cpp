@@ -46,9 +46,13 @@ bool PinnedPoller::maybeYield(bool) {
     return true;
 }
 
-Deadline PinnedPoller::parkDeadline() const noexcept { return carrier_.parkDeadline(); }
+Deadline PinnedPoller::parkDeadline() const noexcept {
+    return carrier_.parkDeadline();
+}
 
-bool PinnedPoller::stopRequested() const noexcept { return carrier_.stopRequested(); }
+bool PinnedPoller::stopRequested() const noexcept {
+    return carrier_.stopRequested();
+}
 
 namespace detail {
 

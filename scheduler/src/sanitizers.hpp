@@ -44,7 +44,9 @@ inline void finishAsanSwitch(void* fakeStack, FiberContext* cameFrom) noexcept {
         cameFrom->stackSize = size;
     }
 }
-inline void asanUnpoison(void* bottom, std::size_t size) noexcept { __asan_unpoison_memory_region(bottom, size); }
+inline void asanUnpoison(void* bottom, std::size_t size) noexcept {
+    __asan_unpoison_memory_region(bottom, size);
+}
 #else
 inline void startAsanSwitch(void**, const FiberContext&) noexcept {}
 inline void finishAsanSwitch(void*, FiberContext*) noexcept {}
@@ -52,16 +54,26 @@ inline void asanUnpoison(void*, std::size_t) noexcept {}
 #endif
 
 #ifdef WEFT_TSAN
-inline void switchTsanFiber(const FiberContext& to) noexcept { __tsan_switch_to_fiber(to.tsanFiber, 0); }
-inline void* currentTsanFiber() noexcept { return __tsan_get_current_fiber(); }
-inline void* newTsanFiber() noexcept { return __tsan_create_fiber(0); }
+inline void switchTsanFiber(const FiberContext& to) noexcept {
+    __tsan_switch_to_fiber(to.tsanFiber, 0);
+}
+inline void* currentTsanFiber() noexcept {
+    return __tsan_get_current_fiber();
+}
+inline void* newTsanFiber() noexcept {
+    return __tsan_create_fiber(0);
+}
 inline void deleteTsanFiber(void* fiber) noexcept {
     if (fiber) __tsan_destroy_fiber(fiber);
 }
 #else
 inline void switchTsanFiber(const FiberContext&) noexcept {}
-inline void* currentTsanFiber() noexcept { return nullptr; }
-inline void* newTsanFiber() noexcept { return nullptr; }
+inline void* currentTsanFiber() noexcept {
+    return nullptr;
+}
+inline void* newTsanFiber() noexcept {
+    return nullptr;
+}
 inline void deleteTsanFiber(void*) noexcept {}
 #endif
 

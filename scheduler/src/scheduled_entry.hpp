@@ -15,15 +15,19 @@ struct ScheduledEntry final : TimerEntry, std::enable_shared_from_this<Scheduled
     enum class State : unsigned char { waiting, running, cancelled, ended };
 
     ScheduledEntry(EventLoop& itsLoop, EventLoop::Task itsTask, Duration itsPeriod, bool atFixedRate)
-        : TimerEntry(&ScheduledEntry::fired), loop(&itsLoop), task(std::move(itsTask)), period(itsPeriod), fixedRate(atFixedRate) {}
+        : TimerEntry(&ScheduledEntry::fired),
+          loop(&itsLoop),
+          task(std::move(itsTask)),
+          period(itsPeriod),
+          fixedRate(atFixedRate) {}
 
     static void fired(TimerEntry& entry) noexcept;
 
     EventLoop* const loop;
-    EventLoop::Task task;         // the loop's thread
-    const Duration period;        // zero: once
+    EventLoop::Task task;   // the loop's thread
+    const Duration period;  // zero: once
     const bool fixedRate;
-    Deadline due{};               // the loop's thread
+    Deadline due{};  // the loop's thread
     std::atomic<State> state{State::waiting};
     ScheduledEntry* previousArmed = nullptr;  // the loop's list of armed entries
     ScheduledEntry* nextArmed = nullptr;

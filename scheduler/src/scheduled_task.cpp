@@ -16,12 +16,14 @@ ScheduledTask EventLoop::schedule(Task task, Duration delay) {
 }
 
 ScheduledTask EventLoop::scheduleAtFixedRate(Task task, Duration initialDelay, Duration period) {
-    if (period <= Duration::zero()) throw std::invalid_argument("EventLoop::scheduleAtFixedRate: the period must be positive");
+    if (period <= Duration::zero())
+        throw std::invalid_argument("EventLoop::scheduleAtFixedRate: the period must be positive");
     return scheduleTask(std::move(task), initialDelay, period, true);
 }
 
 ScheduledTask EventLoop::scheduleWithFixedDelay(Task task, Duration initialDelay, Duration delay) {
-    if (delay <= Duration::zero()) throw std::invalid_argument("EventLoop::scheduleWithFixedDelay: the delay must be positive");
+    if (delay <= Duration::zero())
+        throw std::invalid_argument("EventLoop::scheduleWithFixedDelay: the delay must be positive");
     return scheduleTask(std::move(task), initialDelay, delay, false);
 }
 
@@ -106,8 +108,8 @@ bool ScheduledTask::cancel() noexcept {
     return true;
 }
 
-// Unlinks a cancelled entry from the wheel and lets go of its task, which may hold on to a good deal: at once in the loop,
-// else by a task. A loop that has ended has done it.
+// Unlinks a cancelled entry from the wheel and lets go of its task, which may hold on to a good deal: at once in the
+// loop, else by a task. A loop that has ended has done it.
 void EventLoop::forget(const std::shared_ptr<ScheduledEntry>& entry) noexcept {
     EventLoop& loop = *entry->loop;
     const auto drop = [&loop](ScheduledEntry& cancelled) {

@@ -49,7 +49,9 @@ void report(const detail::Fiber& fiber, const void* address) noexcept {
         line.text("fiber-").number(fiber.id, 10);
     }
     line.text("' at 0x").number(reinterpret_cast<std::uintptr_t>(address), 16);
-    line.text(", stack size ").number(fiber.stack.size, 10).text(" bytes; spawn it with a larger SpawnOptions::stackSize\n");
+    line.text(", stack size ")
+        .number(fiber.stack.size, 10)
+        .text(" bytes; spawn it with a larger SpawnOptions::stackSize\n");
     line.write();
 }
 

@@ -1,13 +1,13 @@
 // StackOverflowReporter: says which fiber overflowed its stack before the process dies of it.
 #pragma once
 
-#include <memory>
 #include <cstddef>
+#include <memory>
 
 namespace weft {
 
-// Lives on a carrier's thread for as long as fibers run there: gives the thread a signal stack, and the process, once, a
-// SIGSEGV handler that names the fiber whose guard page was touched and then hands on to the previous disposition, so
+// Lives on a carrier's thread for as long as fibers run there: gives the thread a signal stack, and the process, once,
+// a SIGSEGV handler that names the fiber whose guard page was touched and then hands on to the previous disposition, so
 // that a core dump is as it would have been. Does nothing under AddressSanitizer, which has a handler of its own.
 class StackOverflowReporter {
   public:

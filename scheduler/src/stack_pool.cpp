@@ -32,8 +32,8 @@ std::size_t mappingLimit() {
 }
 
 std::byte* mapMemory(std::size_t size) {
-    void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    void* memory =
+        ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
     ::madvise(memory, size, MADV_NOHUGEPAGE);  // else the first touch of a stack may take 2 MiB
     return static_cast<std::byte*>(memory);
@@ -51,7 +51,8 @@ StackGuard chooseGuard(StackGuard wanted) {
     if (kernelInstallsGuards()) return StackGuard::madvise;
     if (wanted == StackGuard::madvise) {
         throw ConfigurationError(
-            "stackGuard is 'madvise', which needs Linux 6.13 (MADV_GUARD_INSTALL); accepted here: automatic, mprotect, canary");
+            "stackGuard is 'madvise', which needs Linux 6.13 (MADV_GUARD_INSTALL); accepted here: automatic, mprotect, "
+            "canary");
     }
     log(LogLevel::warning, "fiber stacks are guarded by mprotect: this kernel has no MADV_GUARD_INSTALL (Linux 6.13)");
     return StackGuard::mprotect;
@@ -126,7 +127,8 @@ StackGuard StackPool::protect(std::byte* low) noexcept {
     if (guard_ == StackGuard::mprotect && 2 * protectedByMapping_ < mappingLimit_ &&
         ::mprotect(low, guardSize, PROT_NONE) == 0) {
         if (2 * ++protectedByMapping_ >= mappingLimit_) {
-            log(LogLevel::warning, "further fiber stacks have no guard page: half of vm.max_map_count is used by guards");
+            log(LogLevel::warning,
+                "further fiber stacks have no guard page: half of vm.max_map_count is used by guards");
         }
         return StackGuard::mprotect;
     }
@@ -135,7 +137,8 @@ StackGuard StackPool::protect(std::byte* low) noexcept {
 
 void StackPool::give(Stack stack) noexcept {
     if (stack.guard == StackGuard::canary) {
-        WEFT_ASSERT(*canaryOf(stack) == canaryWord, "a fiber has overflowed its stack (no guard page, found afterwards)");
+        WEFT_ASSERT(*canaryOf(stack) == canaryWord,
+                    "a fiber has overflowed its stack (no guard page, found afterwards)");
     }
     std::lock_guard held(lock_);
     classes_[classOf(stack.size)].free.push_back(stack);

@@ -23,7 +23,9 @@ Deadline after(Duration time) noexcept {
 
 }  // namespace
 
-bool isFiber() noexcept { return currentFiber() != nullptr; }
+bool isFiber() noexcept {
+    return currentFiber() != nullptr;
+}
 
 void yield() {
     Carrier* carrier = Carrier::current();
@@ -43,8 +45,12 @@ void sleepUntil(Deadline deadline) {
     if (error) throw SystemError(error, "thisFiber::sleep");
 }
 
-void sleepFor(Duration time, ErrorCode& error) { sleepUntil(after(time), error); }
-void sleepFor(Duration time) { sleepUntil(after(time)); }
+void sleepFor(Duration time, ErrorCode& error) {
+    sleepUntil(after(time), error);
+}
+void sleepFor(Duration time) {
+    sleepUntil(after(time));
+}
 
 std::uint64_t id() noexcept {
     detail::Fiber* fiber = currentFiber();
@@ -61,6 +67,8 @@ Carrier* carrier() noexcept {
     return fiber ? fiber->homeCarrier : nullptr;
 }
 
-Carrier* runningCarrier() noexcept { return currentFiber() ? Carrier::current() : nullptr; }
+Carrier* runningCarrier() noexcept {
+    return currentFiber() ? Carrier::current() : nullptr;
+}
 
 }  // namespace weft::thisFiber

@@ -9,13 +9,15 @@
 namespace weft {
 
 namespace {
-constexpr unsigned tickShift = 16;  // TimerWheel::tick
+constexpr unsigned tickShift = 16;                       // TimerWheel::tick
 constexpr std::uint64_t range = std::uint64_t{1} << 42;  // ticks that the wheel spans: 64^7
 }  // namespace
 
 TimerWheel::TimerWheel(TimePoint start) noexcept : start_(start) {}
 
-TimerWheel::~TimerWheel() { WEFT_DEBUG_ASSERT(armed_ == 0, "a timer outlives its wheel"); }
+TimerWheel::~TimerWheel() {
+    WEFT_DEBUG_ASSERT(armed_ == 0, "a timer outlives its wheel");
+}
 
 // Rounded up, so that no timer fires early.
 std::uint64_t TimerWheel::tickAtOrAfter(Deadline at) const noexcept {
@@ -84,7 +86,8 @@ bool TimerWheel::nextExpiration(Expiration& next) const noexcept {
         if (occupied_[level] == 0) continue;
         const unsigned shift = slotBits * level;
         const unsigned now = static_cast<unsigned>(elapsed_ >> shift) & (slots - 1);
-        const unsigned ahead = static_cast<unsigned>(std::countr_zero(std::rotr(occupied_[level], static_cast<int>(now))));
+        const unsigned ahead =
+            static_cast<unsigned>(std::countr_zero(std::rotr(occupied_[level], static_cast<int>(now))));
         const unsigned slot = (now + ahead) & (slots - 1);
         const std::uint64_t rotation = std::uint64_t{1} << (shift + slotBits);
         next = {level, slot, (elapsed_ & ~(rotation - 1)) + (static_cast<std::uint64_t>(slot) << shift)};

@@ -52,7 +52,9 @@ TEST(PipelineErrors, E1_ExceptionsTravelThroughOutboundHandlersToo) {
 
 struct ThrowsOutbound final : ChannelOutboundHandler {
     void bind(ChannelHandlerContext&, const SocketAddress&, ChannelPromise) override { fail(); }
-    void connect(ChannelHandlerContext&, const SocketAddress&, const SocketAddress*, ChannelPromise) override { fail(); }
+    void connect(ChannelHandlerContext&, const SocketAddress&, const SocketAddress*, ChannelPromise) override {
+        fail();
+    }
     void close(ChannelHandlerContext& ctx, ChannelPromise promise) override {
         if (armed) fail();
         ctx.close(std::move(promise));
@@ -105,7 +107,9 @@ TEST(PipelineErrors, E3_AThrowInFlushOrReadComesToTheThrowersExceptionCaught) {
 TEST(PipelineErrors, E4_AThrowInsideExceptionCaughtGoesNoFurther) {
     struct Worse final : ChannelInboundHandler {
         void channelRead(ChannelHandlerContext&, Message&&) override { throw std::runtime_error("first"); }
-        void exceptionCaught(ChannelHandlerContext&, std::exception_ptr) override { throw std::runtime_error("second"); }
+        void exceptionCaught(ChannelHandlerContext&, std::exception_ptr) override {
+            throw std::runtime_error("second");
+        }
     };
     Events events;
     EmbeddedChannel channel(std::make_unique<Worse>(), std::make_unique<Recorder>("after", events));

@@ -17,7 +17,9 @@
 namespace weft {
 namespace {
 
-std::exception_ptr failure(const char* text) { return std::make_exception_ptr(std::runtime_error(text)); }
+std::exception_ptr failure(const char* text) {
+    return std::make_exception_ptr(std::runtime_error(text));
+}
 
 TEST(ChannelPromise, F1_APendingPromiseSucceedsOnce) {
     EmbeddedChannel channel;

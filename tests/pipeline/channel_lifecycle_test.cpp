@@ -1,5 +1,6 @@
 #include <weft/pipeline/channel.hpp>
 
+#include <algorithm>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -65,6 +66,17 @@ TEST(ChannelLifecycle, S2_ReregistrationDoesNotRepeatActiveButReadsAgain) {
     channel.start();
     EXPECT_EQ(events, (Events{"h:registered"}));
     EXPECT_TRUE(channel.sink->wantsRead);
+}
+
+TEST(ChannelLifecycle, S2_ActiveFiresOnceHoweverOftenTheChannelIsBound) {
+    Events events;
+    ScriptedChannel channel(false);
+    channel.pipeline().addLast(std::make_unique<Recorder>("h", events));
+    channel.start();
+    channel->bind(SocketAddress::loopbackV4(0));
+    channel->bind(SocketAddress::loopbackV4(0));
+    channel.run();
+    EXPECT_EQ(std::count(events.begin(), events.end(), "h:active"), 1);
 }
 
 TEST(ChannelLifecycle, S3_BindCompletesItsPromiseFirstAndActiveComesFromATask) {
@@ -160,8 +172,8 @@ TEST(ChannelLifecycle, TheWholeLifeIsInTheLegalOrder) {
         channel.writeInbound(1);
         channel.close();
     }
-    EXPECT_EQ(events, (Events{"h:added", "h:registered", "h:active", "h:read", "h:readComplete", "h:close", "h:inactive",
-                              "h:unregistered", "h:removed"}));
+    EXPECT_EQ(events, (Events{"h:added", "h:registered", "h:active", "h:read", "h:readComplete", "h:close",
+                              "h:inactive", "h:unregistered", "h:removed"}));
 }
 
 // ---- C: close ----
@@ -231,9 +243,7 @@ TEST(ChannelClose, C3_ACloseFromInsideAFlushFailsTheRestAfterTheFlush) {
     Events events;
     const ChannelPromise first = channel->newPromise();
     const ChannelPromise second = channel->newPromise();
-    second.addListener([&](const ChannelFuture& future) {
-        events.push_back(future.success() ? "written" : "failed");
-    });
+    second.addListener([&](const ChannelFuture& future) { events.push_back(future.success() ? "written" : "failed"); });
     first.addListener([&](const ChannelFuture&) {
         channel->close({});
         events.push_back("closed");

@@ -1,5 +1,6 @@
 #include <weft/pipeline/channel_pipeline.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -132,10 +133,12 @@ TEST(Pipeline, H4_BeforeRegistrationTheListIsEditedAtOnceAndTheCallbacksWait) {
 
 TEST(Pipeline, H4_ThePendingCallbacksRunInTheOrderOfTheCalls) {
     Events events;
-    EmbeddedChannel channel([&](Channel& inner) {
-        // An initializer runs while the pending callbacks do: what it adds is called at once.
-        inner.pipeline().addLast(std::make_unique<Recorder>("inner", events));
-    }, std::make_unique<Recorder>("outer", events));
+    EmbeddedChannel channel(
+        [&](Channel& inner) {
+            // An initializer runs while the pending callbacks do: what it adds is called at once.
+            inner.pipeline().addLast(std::make_unique<Recorder>("inner", events));
+        },
+        std::make_unique<Recorder>("outer", events));
     EXPECT_EQ(events, (Events{"inner:added", "outer:added", "outer:registered", "inner:registered", "outer:active",
                               "inner:active"}));
 }

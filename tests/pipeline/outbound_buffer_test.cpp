@@ -12,13 +12,15 @@ std::string gathered(const OutboundBuffer& buffer, std::size_t maxBytes = 1 << 2
     iovec pieces[32];
     std::string text;
     const std::size_t count = buffer.gather(pieces, 32, maxBytes);
-    for (std::size_t i = 0; i < count; ++i) text.append(static_cast<const char*>(pieces[i].iov_base), pieces[i].iov_len);
+    for (std::size_t i = 0; i < count; ++i)
+        text.append(static_cast<const char*>(pieces[i].iov_base), pieces[i].iov_len);
     return text;
 }
 
 ChannelPromise listened(std::string& log, char mark) {
     ChannelPromise promise = ChannelPromise::detached();
-    promise.addListener([&log, mark](const ChannelFuture& future) { log += future.success() ? mark : char(mark - 32); });
+    promise.addListener(
+        [&log, mark](const ChannelFuture& future) { log += future.success() ? mark : char(mark - 32); });
     return promise;
 }
 
@@ -58,7 +60,8 @@ TEST(OutboundBuffer, W3_PendingCountsSizesAndAnOverheadPerWrite) {
     EXPECT_EQ(buffer.pendingBytes(), 8 + 2 * OutboundBuffer::entryOverhead);
     buffer.addFlush();
     buffer.consume(4);
-    EXPECT_EQ(buffer.pendingBytes(), 8 + 2 * OutboundBuffer::entryOverhead) << "a write counts whole until it is complete";
+    EXPECT_EQ(buffer.pendingBytes(), 8 + 2 * OutboundBuffer::entryOverhead)
+        << "a write counts whole until it is complete";
     buffer.consume(1);
     EXPECT_EQ(buffer.pendingBytes(), 3 + OutboundBuffer::entryOverhead);
     buffer.consume(3);

@@ -18,14 +18,15 @@ namespace weft::test {
 
 // What outlives the sink.
 struct SinkScript {
-    std::vector<std::string> calls;          // "registered", "bind", "wantRead 1", "flush", "close", ...
-    std::string written;                     // the bytes the kernel took
+    std::vector<std::string> calls;  // "registered", "bind", "wantRead 1", "flush", "close", ...
+    std::string written;             // the bytes the kernel took
     std::size_t room = std::numeric_limits<std::size_t>::max();  // bytes the kernel still takes
-    std::size_t mostPieces = 0;              // in one gather
+    std::size_t mostPieces = 0;                                  // in one gather
     bool wantsRead = false;
-    bool closesLater = false;                // keep the close promise
-    bool connectsLater = false;              // keep the connect promise
-    bool reportsLater = false;               // take bytes but do not report them: the test calls onWritten
+    bool closesLater = false;         // keep the close promise
+    bool connectsLater = false;       // keep the connect promise
+    bool writesOncePerFlush = false;  // like a sink that makes one system call and is not full
+    bool reportsLater = false;        // take bytes but do not report them: the test calls onWritten
     ErrorCode registerError;
     ChannelPromise closing;
     ChannelPromise connecting;
@@ -37,7 +38,8 @@ struct SinkScript {
 
 class ScriptedSink final : public ChannelSink {
   public:
-    ScriptedSink(Channel& channel, std::shared_ptr<SinkScript> script) : channel_(channel), script_(std::move(script)) {}
+    ScriptedSink(Channel& channel, std::shared_ptr<SinkScript> script)
+        : channel_(channel), script_(std::move(script)) {}
     ~ScriptedSink() override { script_->calls.push_back("destroyed"); }
 
     void registered() override {
@@ -74,6 +76,7 @@ class ScriptedSink final : public ChannelSink {
             if (script_->room != std::numeric_limits<std::size_t>::max()) script_->room -= bytes;
             if (script_->reportsLater) return;
             channel_.onWritten(bytes);
+            if (script_->writesOncePerFlush) return;
         }
     }
     void shutdownOutput(ChannelPromise promise) override {

@@ -52,7 +52,7 @@ struct ChecksItsLoop final : ChannelDuplexHandler {
         ++calls_;
         if (inside_ || !ctx.loop().inEventLoop() || !NonSuspendingScope::active()) ++wrong_;
         inside_ = true;
-        std::this_thread::yield();  // gives an intruder its chance
+        for (int i = 0; i < 200; ++i) std::atomic_signal_fence(std::memory_order_seq_cst);  // an intruder's chance
         inside_ = false;
     }
     std::atomic<int>& calls_;

@@ -89,10 +89,11 @@ TEST(PinnedPoller, TheFutureCarriesTheErrorOfTheBodyAndTheSlotIsFree) {
 TEST(PinnedPoller, ABodyThatThrowsWhileParkedLeavesARunningCarrier) {
     CarrierGroup group(one());
     Carrier& carrier = group.carrier(0);
-    auto ended = carrier.registerPinnedPoller([] {}, [](PinnedPoller& poller) {
-        while (!poller.tryParkPoller()) poller.maybeYield(false);
-        throw std::runtime_error("asleep");
-    });
+    auto ended = carrier.registerPinnedPoller([] {},
+                                              [](PinnedPoller& poller) {
+                                                  while (!poller.tryParkPoller()) poller.maybeYield(false);
+                                                  throw std::runtime_error("asleep");
+                                              });
     EXPECT_THROW(ended.get(), std::runtime_error);
     EXPECT_EQ(carrier.spawn([] { return 1; }).join(), 1);
 }
@@ -129,13 +130,14 @@ TEST(PinnedPoller, APollerDescheduledBetweenTryParkAndTheBlockingCallLosesNothin
     Promise<void> latch;
     std::atomic<bool> parked{false};
     std::atomic<bool> couldPark{true};
-    auto ended = carrier.registerPinnedPoller([] {}, [&](PinnedPoller& poller) {
-        while (!poller.tryParkPoller()) poller.maybeYield(false);
-        parked = true;
-        latch.future().await();
-        couldPark = poller.canParkPoller();
-        poller.unpark();
-    });
+    auto ended = carrier.registerPinnedPoller([] {},
+                                              [&](PinnedPoller& poller) {
+                                                  while (!poller.tryParkPoller()) poller.maybeYield(false);
+                                                  parked = true;
+                                                  latch.future().await();
+                                                  couldPark = poller.canParkPoller();
+                                                  poller.unpark();
+                                              });
     while (!parked) std::this_thread::yield();
     for (int i = 0; i < 100; ++i) ASSERT_EQ(carrier.spawn([i] { return i; }).join(), i);
     latch.setValue();

@@ -52,7 +52,9 @@ TEST(Spawn, TheExceptionOfAFiberIsRethrownByJoin) {
 TEST(Spawn, ADroppedHandleLetsTheFiberRunOn) {
     CarrierGroup group(carriers(1));
     std::atomic<bool> ran{false};
-    { auto handle = group.spawn([&] { ran = true; }); }
+    {
+        auto handle = group.spawn([&] { ran = true; });
+    }
     ASSERT_TRUE(group.shutdown(std::chrono::seconds(10)));
     EXPECT_TRUE(ran);
 }
@@ -66,13 +68,16 @@ TEST(Spawn, AMoveOnlyClosureAndResultAreCarried) {
 
 TEST(Spawn, FibersRunInTheOrderInWhichTheyWereSpawned) {
     CarrierGroup group(carriers(1));
-    auto order = group.carrier(0).spawn([&] {
-        std::vector<int> seen;
-        std::vector<JoinHandle<void>> handles;
-        for (int i = 0; i < 1000; ++i) handles.push_back(group.carrier(0).spawn([&seen, i] { seen.push_back(i); }));
-        for (auto& handle : handles) handle.join();
-        return seen;
-    }).join();
+    auto order = group.carrier(0)
+                     .spawn([&] {
+                         std::vector<int> seen;
+                         std::vector<JoinHandle<void>> handles;
+                         for (int i = 0; i < 1000; ++i)
+                             handles.push_back(group.carrier(0).spawn([&seen, i] { seen.push_back(i); }));
+                         for (auto& handle : handles) handle.join();
+                         return seen;
+                     })
+                     .join();
     ASSERT_EQ(order.size(), 1000u);
     for (int i = 0; i < 1000; ++i) EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
 }

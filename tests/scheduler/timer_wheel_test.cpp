@@ -139,9 +139,13 @@ TEST(TimerWheel, AgreesWithASortedListOverRandomDeadlinesAndSteps) {
                         ASSERT_LE(deadlines[static_cast<std::size_t>(recorder.fired[i - 1])], at) << "out of order";
                     }
                 }
-                if (recorder.fired.size() > before) { ASSERT_LE(expected, now) << "nextExpiry() came late"; }
+                if (recorder.fired.size() > before) {
+                    ASSERT_LE(expected, now) << "nextExpiry() came late";
+                }
                 for (const auto& timer : recorder.timers) {
-                    if (timer->armed()) { ASSERT_GT(timer->deadline() + TimerWheel::tick, now) << "overdue"; }
+                    if (timer->armed()) {
+                        ASSERT_GT(timer->deadline() + TimerWheel::tick, now) << "overdue";
+                    }
                 }
                 break;
             }

@@ -31,7 +31,9 @@ class DescriptorGuard {
 };
 
 // Long enough that only a lost wake-up gets there.
-inline Deadline patience() { return std::chrono::steady_clock::now() + std::chrono::seconds(20); }
+inline Deadline patience() {
+    return std::chrono::steady_clock::now() + std::chrono::seconds(20);
+}
 
 inline CarrierOptions carrierOptions(const char* name, unsigned carriers) {
     CarrierOptions options;

@@ -21,10 +21,18 @@ struct RecvStep {
     bool fill = false;
 };
 
-inline RecvStep data(std::string bytes) { return {std::move(bytes), 0, false}; }
-inline RecvStep fullBuffer() { return {{}, 0, true}; }
-inline RecvStep endOfInput() { return {}; }
-inline RecvStep failsWith(int error) { return {{}, error, false}; }
+inline RecvStep data(std::string bytes) {
+    return {std::move(bytes), 0, false};
+}
+inline RecvStep fullBuffer() {
+    return {{}, 0, true};
+}
+inline RecvStep endOfInput() {
+    return {};
+}
+inline RecvStep failsWith(int error) {
+    return {{}, error, false};
+}
 
 // Without a script: recv and accept4 say EAGAIN, sends take everything, epoll reports nothing, all else succeeds.
 // Descriptors are invented from 1000 on, so that a stray close() hits nothing real.

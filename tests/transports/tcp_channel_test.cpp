@@ -50,7 +50,9 @@ class Echo final : public ChannelInboundHandler {
     }
 };
 
-void echo(Channel& channel) { channel.pipeline().addLast<Echo>(); }
+void echo(Channel& channel) {
+    channel.pipeline().addLast<Echo>();
+}
 
 struct Server {
     Server(HostedLoop& host, Initializer child, ChildLoopChooser chooser = {}) {

@@ -19,8 +19,10 @@ inline bool connectionWasLost(int error) noexcept {
         case EHOSTUNREACH:
         case EOPNOTSUPP:
         case ENETUNREACH:
-        case ETIMEDOUT: return true;
-        default: return false;
+        case ETIMEDOUT:
+            return true;
+        default:
+            return false;
     }
 }
 

@@ -13,7 +13,9 @@ namespace weft::detail {
 
 namespace {
 
-[[noreturn]] void refuse(const char* call, const std::string& why) { throw std::logic_error(std::string(call) + why); }
+[[noreturn]] void refuse(const char* call, const std::string& why) {
+    throw std::logic_error(std::string(call) + why);
+}
 
 }  // namespace
 

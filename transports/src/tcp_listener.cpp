@@ -47,7 +47,9 @@ TcpStream TcpListener::accept(Deadline deadline) {
     return stream;
 }
 
-TcpStream TcpListener::accept(ErrorCode& error) { return accept(never, error); }
+TcpStream TcpListener::accept(ErrorCode& error) {
+    return accept(never, error);
+}
 
 TcpStream TcpListener::accept(Deadline deadline, ErrorCode& error) {
     if (!listener_) {
@@ -64,8 +66,12 @@ void TcpListener::close() noexcept {
     if (listener_) listener_->close();
 }
 
-bool TcpListener::isOpen() const noexcept { return listener_ && listener_->isOpen(); }
+bool TcpListener::isOpen() const noexcept {
+    return listener_ && listener_->isOpen();
+}
 
-SocketAddress TcpListener::localAddress() const { return listener_ ? listener_->localAddress() : SocketAddress(); }
+SocketAddress TcpListener::localAddress() const {
+    return listener_ ? listener_->localAddress() : SocketAddress();
+}
 
 }  // namespace weft

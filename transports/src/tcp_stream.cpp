@@ -22,7 +22,9 @@ void throwIf(const ErrorCode& error, const char* call) {
     if (error) throw SystemError(error, call);
 }
 
-iovec toIovec(std::string_view part) noexcept { return {const_cast<char*>(part.data()), part.size()}; }
+iovec toIovec(std::string_view part) noexcept {
+    return {const_cast<char*>(part.data()), part.size()};
+}
 
 // Drops `bytes` from the front of `parts`, and empty parts with them.
 std::span<iovec> dropFront(std::span<iovec> parts, std::size_t bytes) noexcept {
@@ -57,7 +59,9 @@ TcpStream TcpStream::connect(const SocketAddress& remote, Deadline deadline) {
     return stream;
 }
 
-TcpStream TcpStream::connect(const SocketAddress& remote, ErrorCode& error) { return connect(remote, never, error); }
+TcpStream TcpStream::connect(const SocketAddress& remote, ErrorCode& error) {
+    return connect(remote, never, error);
+}
 
 TcpStream TcpStream::connect(const SocketAddress& remote, Deadline deadline, ErrorCode& error) {
     Carrier& carrier = detail::requireFiberCarrier("TcpStream::connect");
@@ -155,7 +159,9 @@ std::size_t TcpStream::write(std::initializer_list<std::string_view> parts, Erro
     return writeParts({parts.begin(), parts.size()}, error);
 }
 
-void TcpStream::write(std::initializer_list<std::string_view> parts) { writeParts({parts.begin(), parts.size()}); }
+void TcpStream::write(std::initializer_list<std::string_view> parts) {
+    writeParts({parts.begin(), parts.size()});
+}
 
 void TcpStream::shutdownOutput(ErrorCode& error) {
     if (FiberStream* stream = usable("TcpStream::shutdownOutput", error)) error = stream->shutdownOutput();
@@ -171,7 +177,9 @@ void TcpStream::close() noexcept {
     if (stream_) stream_->close();
 }
 
-bool TcpStream::isOpen() const noexcept { return stream_ && stream_->isOpen(); }
+bool TcpStream::isOpen() const noexcept {
+    return stream_ && stream_->isOpen();
+}
 
 ErrorCode TcpStream::setOption(SocketOption option, int value) {
     ErrorCode error;
@@ -185,7 +193,11 @@ ErrorCode TcpStream::getOption(SocketOption option, int& value) const {
     return stream ? stream->getOption(option, value) : error;
 }
 
-SocketAddress TcpStream::localAddress() const { return stream_ ? stream_->localAddress() : SocketAddress(); }
-SocketAddress TcpStream::remoteAddress() const { return stream_ ? stream_->remoteAddress() : SocketAddress(); }
+SocketAddress TcpStream::localAddress() const {
+    return stream_ ? stream_->localAddress() : SocketAddress();
+}
+SocketAddress TcpStream::remoteAddress() const {
+    return stream_ ? stream_->remoteAddress() : SocketAddress();
+}
 
 }  // namespace weft

@@ -20,8 +20,10 @@ Transport::Kind Transport::parse(std::string_view text, std::string_view source)
 
 std::string_view Transport::name(Kind kind) noexcept {
     switch (kind) {
-        case Kind::automatic: return "auto";
-        case Kind::epoll: return "epoll";
+        case Kind::automatic:
+            return "auto";
+        case Kind::epoll:
+            return "epoll";
     }
     return "unknown";
 }

@@ -4,9 +4,9 @@
 
 #include <string_view>
 
+#include <weft/pipeline/http/request_head.hpp>
 #include "http/byte_scan.hpp"
 #include "http/fault.hpp"
-#include <weft/pipeline/http/request_head.hpp>
 
 namespace weft::http::detail {
 

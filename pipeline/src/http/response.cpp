@@ -4,9 +4,13 @@
 
 namespace weft::http {
 
-Response ok(Buffer body, std::string_view contentType) { return Response(Status::ok, std::move(body), contentType); }
+Response ok(Buffer body, std::string_view contentType) {
+    return Response(Status::ok, std::move(body), contentType);
+}
 
-Response ok(std::string_view body, std::string_view contentType) { return ok(Buffer::copyOf(body), contentType); }
+Response ok(std::string_view body, std::string_view contentType) {
+    return ok(Buffer::copyOf(body), contentType);
+}
 
 Response error(Status status, std::string_view reason) {
     std::string text = std::to_string(codeOf(status));

@@ -3,9 +3,9 @@
 #include <cassert>
 #include <cstring>
 
+#include <weft/pipeline/http/number_text.hpp>
 #include "http/byte_scan.hpp"
 #include "http/character_class.hpp"
-#include <weft/pipeline/http/number_text.hpp>
 
 namespace weft::http {
 namespace {

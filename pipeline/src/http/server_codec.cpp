@@ -8,6 +8,8 @@
 #include <weft/pipeline/channel_events.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
 #include <weft/pipeline/channel_option.hpp>
+#include <weft/scheduler/errors.hpp>
+#include <weft/scheduler/log.hpp>
 
 namespace weft::http {
 
@@ -40,7 +42,9 @@ void ServerCodec::handlerRemoved(ChannelHandlerContext& ctx) {
     ctx_ = nullptr;
 }
 
-void ServerCodec::channelReadComplete(ChannelHandlerContext& ctx) { ctx.fireChannelReadComplete(); }
+void ServerCodec::channelReadComplete(ChannelHandlerContext& ctx) {
+    ctx.fireChannelReadComplete();
+}
 
 void ServerCodec::channelInactive(ChannelHandlerContext& ctx) {
     expects_ = Input::ended;
@@ -65,6 +69,16 @@ void ServerCodec::userEventTriggered(ChannelHandlerContext& ctx, Message&& event
         return;
     }
     ctx.fireUserEventTriggered(std::move(event));
+}
+
+void ServerCodec::exceptionCaught(ChannelHandlerContext& ctx, std::exception_ptr cause) {
+    try {
+        std::rethrow_exception(cause);
+    } catch (const SystemError& error) {
+        log(LogLevel::debug, std::string("an HTTP connection ended: ") + error.what());
+    } catch (...) {
+        ctx.fireExceptionCaught(std::move(cause));
+    }
 }
 
 // At the limit of unanswered requests the wish to read waits for an answer.
@@ -102,14 +116,15 @@ void ServerCodec::closeAfterResponse() {
     input_ = Buffer();
     dropSlots();
     ChannelPromise written = ctx_->newPromise();
-    written.addListener([channel = ChannelRef(ctx_->channel()), inputShutdown = inputShutdown_](const ChannelFuture& done) {
-        if (!done.success() || inputShutdown) {
-            channel->close();
-            return;
-        }
-        channel->shutdownOutput();
-        channel->loop().schedule([channel] { channel->close(); }, lingerTime);
-    });
+    written.addListener(
+        [channel = ChannelRef(ctx_->channel()), inputShutdown = inputShutdown_](const ChannelFuture& done) {
+            if (!done.success() || inputShutdown) {
+                channel->close();
+                return;
+            }
+            channel->shutdownOutput();
+            channel->loop().schedule([channel] { channel->close(); }, lingerTime);
+        });
     passOut(std::move(written));
     flush(*ctx_);
     if (paused_) resumeReading();

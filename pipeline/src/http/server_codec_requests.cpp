@@ -35,12 +35,14 @@ bool ServerCodec::decodeHead() {
         return false;
     }
     switch (parser_.parse(input_.view())) {
-        case Verdict::needMore: return false;
+        case Verdict::needMore:
+            return false;
         case Verdict::error:
             slots_.add({.keepAlive = false});
             refuse(slots_.frontTicket() + slots_.size() - 1, parser_.refusal());
             return false;
-        case Verdict::complete: break;
+        case Verdict::complete:
+            break;
     }
     deliverHead();
     return true;
@@ -77,10 +79,16 @@ bool ServerCodec::decodeBody() {
     }
     input_.consumed(step.consumed);
     switch (step.event) {
-        case BodyEvent::error: refuse(bodyTicket_, body_.refusal()); return false;
-        case BodyEvent::needMore: return false;
-        case BodyEvent::data: ctx_->fireChannelRead(Message(Content{std::move(data), bodyTicket_})); break;
-        case BodyEvent::end: break;
+        case BodyEvent::error:
+            refuse(bodyTicket_, body_.refusal());
+            return false;
+        case BodyEvent::needMore:
+            return false;
+        case BodyEvent::data:
+            ctx_->fireChannelRead(Message(Content{std::move(data), bodyTicket_}));
+            break;
+        case BodyEvent::end:
+            break;
     }
     if (ctx_ == nullptr || expects_ != Input::body) return false;
     if (body_.finished()) {
@@ -91,7 +99,9 @@ bool ServerCodec::decodeBody() {
 }
 
 // The next byte begins another request, unless this one was to be the last.
-void ServerCodec::endRequest() { expects_ = lastKeepAlive_ && !draining_ ? Input::head : Input::ended; }
+void ServerCodec::endRequest() {
+    expects_ = lastKeepAlive_ && !draining_ ? Input::head : Input::ended;
+}
 
 // Answers a malformed request in its turn and closes; the place where another would begin is not known.
 void ServerCodec::refuse(Ticket ticket, const Refusal& refusal) {

@@ -13,8 +13,8 @@ namespace weft::http {
 
 namespace {
 
-constexpr std::size_t copiedBody = 1024;       // bodies up to this size are copied behind their head
-constexpr std::size_t firstBlock = 2048;       // a turn's first output block, bytes
+constexpr std::size_t copiedBody = 1024;         // bodies up to this size are copied behind their head
+constexpr std::size_t firstBlock = 2048;         // a turn's first output block, bytes
 constexpr std::size_t furtherBlock = 16 * 1024;  // ... and the others: there is a lot to say
 
 std::time_t now() noexcept {
@@ -23,7 +23,9 @@ std::time_t now() noexcept {
     return time.tv_sec;
 }
 
-std::exception_ptr misuse(const char* what) { return std::make_exception_ptr(std::logic_error(what)); }
+std::exception_ptr misuse(const char* what) {
+    return std::make_exception_ptr(std::logic_error(what));
+}
 
 Ticket ticketOf(const Message& message) noexcept {
     if (message.is<Response>()) return message.get<Response>().ticket;
@@ -104,24 +106,24 @@ void ServerCodec::emit(ResponseSlot& slot, Message& message, ChannelPromise&& pr
 
 void ServerCodec::emitHead(ResponseSlot& slot, Response& response, ChannelPromise&& promise) {
     const bool interim = isInterim(response);
-    if (interim && slot.version == Version::http10) return void(promise.trySuccess());  // it would take it for the answer
+    if (interim && slot.version == Version::http10)
+        return void(promise.trySuccess());  // it would take it for the answer
     ResponseHead head;
     head.status = response.status;
-    head.body = interim ? BodyKind::none
-                        : response.streamed && !response.hasLength ? BodyKind::chunked : BodyKind::length;
+    head.body = interim                                    ? BodyKind::none
+                : response.streamed && !response.hasLength ? BodyKind::chunked
+                                                           : BodyKind::length;
     head.contentLength = response.streamed ? response.contentLength : response.body.readableBytes();
     if (!interim) head.date = date_->at(now());
     head.requestVersion = slot.version;
     head.requestMethod = slot.method;
     // While draining the last answer of the connection says that it is the last.
     head.keepAlive = slot.keepAlive && response.keepAlive && !(draining_ && slots_.size() == 1);
-    const EncodedHead encoded = response.headers.visit(
-        serverHeader(interim),
-        [&](std::span<const HeaderView> headers) {
-            head.headers = headers;
-            const std::size_t bound = headBound(head);
-            return encodeHead(head, std::span<char>(reserve(bound), bound));
-        });
+    const EncodedHead encoded = response.headers.visit(serverHeader(interim), [&](std::span<const HeaderView> headers) {
+        head.headers = headers;
+        const std::size_t bound = headBound(head);
+        return encodeHead(head, std::span<char>(reserve(bound), bound));
+    });
     if (encoded.error != EncodeError::none) return failHead(slot, std::move(promise), encoded.error);
     output_.produced(encoded.size);
     if (interim) return finishWrite(std::move(promise));

@@ -41,7 +41,9 @@ struct Server {
     EmbeddedChannel channel;
 };
 
-void hello(ChannelHandlerContext& ctx, FullRequest&) { ctx.writeAndFlush(Message(ok("Hello, World!"))); }
+void hello(ChannelHandlerContext& ctx, FullRequest&) {
+    ctx.writeAndFlush(Message(ok("Hello, World!")));
+}
 
 // Answers with the path, and keeps the responders so that a test can answer in any order.
 struct Keeper {
@@ -80,7 +82,8 @@ TEST(ServerCodec, SixteenPipelinedRequestsAreAnsweredInOnePiece) {
 }
 
 TEST(ServerCodec, GivesTheSameAnswerHoweverTheBytesAreCut) {
-    const std::string bytes = "POST /e HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n" + get;
+    const std::string bytes =
+        "POST /e HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n" + get;
     const auto echo = [](ChannelHandlerContext& ctx, FullRequest& request) {
         ctx.writeAndFlush(Message(ok(std::string(request.path()) + ":" + std::string(request.body()))));
     };
@@ -131,6 +134,18 @@ TEST(ServerCodec, ADroppedResponderAnswers500) {
     server.say(get);
     keeper.waiting.clear();
     EXPECT_TRUE(server.heard().starts_with("HTTP/1.1 500 "));
+}
+
+TEST(ServerCodec, AHandlerThatThrowsAnswers500AndTheConnectionGoesOn) {
+    int requests = 0;
+    Server server([&](ChannelHandlerContext& ctx, FullRequest& request) {
+        if (++requests == 1) throw std::runtime_error("dropped stitch");
+        hello(ctx, request);
+    });
+    EXPECT_THROW(server.say(get + get), std::runtime_error);  // it also reached the tail
+    const std::string answers = server.heard();
+    EXPECT_TRUE(answers.starts_with("HTTP/1.1 500 "));
+    EXPECT_TRUE(answers.ends_with("Hello, World!"));
 }
 
 TEST(ServerCodec, ARequestIsAnsweredOnce) {

@@ -11,7 +11,9 @@ namespace weft {
 EpollFiberListener::EpollFiberListener(EpollIoHandler& handler, Fd fd) noexcept
     : EpollHandle(handler, EpollHandleKind::fiberListener, std::move(fd)) {}
 
-EpollFiberListener::~EpollFiberListener() { close(); }
+EpollFiberListener::~EpollFiberListener() {
+    close();
+}
 
 ErrorCode EpollFiberListener::listen(const SocketAddress& local, int backlog) {
     int result = calls().bind(fd(), local.data(), local.size());
@@ -64,12 +66,16 @@ void EpollFiberListener::close() noexcept {
     while (detail::ReadyLink* link = acceptors_.popFirst()) static_cast<Acceptor*>(link)->key.wake();
 }
 
-void EpollFiberListener::onEvents(std::uint32_t) noexcept { wakeOne(); }
+void EpollFiberListener::onEvents(std::uint32_t) noexcept {
+    wakeOne();
+}
 
 ErrorCode EpollFiberListener::setOption(SocketOption option, int value) {
     return isOpen() ? detail::setSocketOption(calls(), fd(), option, value) : operationAborted();
 }
 
-SocketAddress EpollFiberListener::localAddress() const { return detail::localAddressOf(calls(), fd()); }
+SocketAddress EpollFiberListener::localAddress() const {
+    return detail::localAddressOf(calls(), fd());
+}
 
 }  // namespace weft

@@ -9,7 +9,9 @@ namespace weft {
 EpollFiberStream::EpollFiberStream(EpollIoHandler& handler, Fd fd) noexcept
     : EpollHandle(handler, EpollHandleKind::fiberStream, std::move(fd)) {}
 
-EpollFiberStream::~EpollFiberStream() { close(); }
+EpollFiberStream::~EpollFiberStream() {
+    close();
+}
 
 ErrorCode EpollFiberStream::connect(const SocketAddress& remote, Deadline deadline) {
     if (!isOpen()) return operationAborted();
@@ -101,7 +103,11 @@ ErrorCode EpollFiberStream::getOption(SocketOption option, int& value) const {
     return isOpen() ? detail::getSocketOption(calls(), fd(), option, value) : operationAborted();
 }
 
-SocketAddress EpollFiberStream::localAddress() const { return detail::localAddressOf(calls(), fd()); }
-SocketAddress EpollFiberStream::remoteAddress() const { return detail::remoteAddressOf(calls(), fd()); }
+SocketAddress EpollFiberStream::localAddress() const {
+    return detail::localAddressOf(calls(), fd());
+}
+SocketAddress EpollFiberStream::remoteAddress() const {
+    return detail::remoteAddressOf(calls(), fd());
+}
 
 }  // namespace weft

@@ -9,9 +9,13 @@ namespace weft {
 EpollHandle::EpollHandle(EpollIoHandler& handler, EpollHandleKind kind, Fd fd) noexcept
     : handler_(&handler), calls_(&handler.systemCalls()), fd_(std::move(fd)), kind_(kind) {}
 
-EpollHandle::~EpollHandle() { closeHandle(); }
+EpollHandle::~EpollHandle() {
+    closeHandle();
+}
 
-ErrorCode EpollHandle::tryAttach() { return isRegistered() ? ErrorCode() : handler_->add(*this); }
+ErrorCode EpollHandle::tryAttach() {
+    return isRegistered() ? ErrorCode() : handler_->add(*this);
+}
 
 void EpollHandle::attach() {
     if (ErrorCode error = tryAttach()) throw SystemError(error, "epoll_ctl");

@@ -47,7 +47,9 @@ int toMillisecondsRoundedUp(Duration duration) noexcept {
 
 EpollIoHandler::EpollIoHandler(SystemCalls& calls, Clock& clock) noexcept : calls_(calls), clock_(clock) {}
 
-EpollIoHandler::~EpollIoHandler() { close(); }
+EpollIoHandler::~EpollIoHandler() {
+    close();
+}
 
 void EpollIoHandler::open(Carrier& carrier) {
     openWithWakeFd(carrier.wakeFd());
@@ -147,21 +149,30 @@ PollResult EpollIoHandler::dispatch(Budget budget) {
 
 void EpollIoHandler::dispatchTo(EpollHandle& handle, std::uint32_t events) {
     switch (handle.kind_) {
-        case EpollHandleKind::stream: return static_cast<EpollStream&>(handle).onEvents(events);
-        case EpollHandleKind::connector: return static_cast<EpollConnector&>(handle).onEvents(events);
-        case EpollHandleKind::listener: return static_cast<EpollListener&>(handle).onEvents(events);
-        case EpollHandleKind::fiberStream: return static_cast<EpollFiberStream&>(handle).onEvents(events);
-        case EpollHandleKind::fiberListener: return static_cast<EpollFiberListener&>(handle).onEvents(events);
+        case EpollHandleKind::stream:
+            return static_cast<EpollStream&>(handle).onEvents(events);
+        case EpollHandleKind::connector:
+            return static_cast<EpollConnector&>(handle).onEvents(events);
+        case EpollHandleKind::listener:
+            return static_cast<EpollListener&>(handle).onEvents(events);
+        case EpollHandleKind::fiberStream:
+            return static_cast<EpollFiberStream&>(handle).onEvents(events);
+        case EpollHandleKind::fiberListener:
+            return static_cast<EpollFiberListener&>(handle).onEvents(events);
     }
 }
 
 void EpollIoHandler::abort(EpollHandle& handle) noexcept {
     switch (handle.kind_) {
         case EpollHandleKind::stream:
-        case EpollHandleKind::connector: return static_cast<EpollStream&>(handle).closeChannel();
-        case EpollHandleKind::listener: return static_cast<EpollListener&>(handle).closeChannel();
-        case EpollHandleKind::fiberStream: return static_cast<EpollFiberStream&>(handle).close();
-        case EpollHandleKind::fiberListener: return static_cast<EpollFiberListener&>(handle).close();
+        case EpollHandleKind::connector:
+            return static_cast<EpollStream&>(handle).closeChannel();
+        case EpollHandleKind::listener:
+            return static_cast<EpollListener&>(handle).closeChannel();
+        case EpollHandleKind::fiberStream:
+            return static_cast<EpollFiberStream&>(handle).close();
+        case EpollHandleKind::fiberListener:
+            return static_cast<EpollFiberListener&>(handle).close();
     }
 }
 

@@ -39,7 +39,9 @@ EpollListener::~EpollListener() {
     if (resume_) resume_.cancel();
 }
 
-void EpollListener::registered() { attach(); }
+void EpollListener::registered() {
+    attach();
+}
 
 void EpollListener::bind(const SocketAddress& local, ChannelPromise promise) {
     if (ErrorCode error = bindAndListen(local)) {
@@ -64,7 +66,9 @@ void EpollListener::connect(const SocketAddress&, const SocketAddress*, ChannelP
 
 void EpollListener::flush(OutboundBuffer&) {}
 
-void EpollListener::shutdownOutput(ChannelPromise promise) { promise.tryFailure(fromErrno(EOPNOTSUPP)); }
+void EpollListener::shutdownOutput(ChannelPromise promise) {
+    promise.tryFailure(fromErrno(EOPNOTSUPP));
+}
 
 // ---- accepting ----
 
@@ -147,7 +151,9 @@ void EpollListener::pauseAccepting() {
 
 // ---- leaving ----
 
-void EpollListener::closeChannel() noexcept { channel_.close(ChannelPromise()); }
+void EpollListener::closeChannel() noexcept {
+    channel_.close(ChannelPromise());
+}
 
 void EpollListener::deregister(ChannelPromise promise) {
     detach(true);
@@ -174,7 +180,11 @@ ErrorCode EpollListener::getOption(SocketOption option, int& value) const {
     return {};
 }
 
-SocketAddress EpollListener::localAddress() const { return detail::localAddressOf(calls(), fd()); }
-SocketAddress EpollListener::remoteAddress() const { return {}; }
+SocketAddress EpollListener::localAddress() const {
+    return detail::localAddressOf(calls(), fd());
+}
+SocketAddress EpollListener::remoteAddress() const {
+    return {};
+}
 
 }  // namespace weft

@@ -35,7 +35,9 @@ Buffer allocateForRead(std::size_t size) noexcept {
 EpollStream::EpollStream(EpollIoHandler& handler, EpollHandleKind kind, Fd fd, Channel& channel) noexcept
     : EpollHandle(handler, kind, std::move(fd)), channel_(channel) {}
 
-void EpollStream::registered() { attach(); }
+void EpollStream::registered() {
+    attach();
+}
 
 void EpollStream::bind(const SocketAddress&, ChannelPromise promise) {
     promise.tryFailure(fromErrno(EISCONN));  // a connected socket has its address
@@ -58,7 +60,9 @@ void EpollStream::onEvents(std::uint32_t events) {
     }
 }
 
-void EpollStream::closeChannel() noexcept { channel_.close(ChannelPromise()); }
+void EpollStream::closeChannel() noexcept {
+    channel_.close(ChannelPromise());
+}
 
 // ---- reading ----
 
@@ -192,7 +196,11 @@ ErrorCode EpollStream::getOption(SocketOption option, int& value) const {
     return isOpen() ? detail::getSocketOption(calls(), fd(), option, value) : operationAborted();
 }
 
-SocketAddress EpollStream::localAddress() const { return detail::localAddressOf(calls(), fd()); }
-SocketAddress EpollStream::remoteAddress() const { return detail::remoteAddressOf(calls(), fd()); }
+SocketAddress EpollStream::localAddress() const {
+    return detail::localAddressOf(calls(), fd());
+}
+SocketAddress EpollStream::remoteAddress() const {
+    return detail::remoteAddressOf(calls(), fd());
+}
 
 }  // namespace weft

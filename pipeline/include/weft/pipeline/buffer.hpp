@@ -9,12 +9,12 @@
 
 namespace weft {
 
-// Readable bytes lie between the read and the write index, writable ones behind them. Bytes are appended and consumed by
-// one owner; share(), slice() and split() make further owners of the same bytes, which are read-only for as long as they
-// are shared. The writable tail always belongs to exactly one of them: the one it was made from.
-// Context: one thread at a time; an owner may be moved to, and dropped on, any other thread.
-// Blocks never; allocates only where said (from the pool, which calls malloc when it is empty).
-// Lifetime: pointers and views live until the next call that is not const, and no longer than the last owner.
+// Readable bytes lie between the read and the write index, writable ones behind them. Bytes are appended and consumed
+// by one owner; share(), slice() and split() make further owners of the same bytes, which are read-only for as long as
+// they are shared. The writable tail always belongs to exactly one of them: the one it was made from. Context: one
+// thread at a time; an owner may be moved to, and dropped on, any other thread. Blocks never; allocates only where said
+// (from the pool, which calls malloc when it is empty). Lifetime: pointers and views live until the next call that is
+// not const, and no longer than the last owner.
 class Buffer {
   public:
     Buffer() noexcept = default;
@@ -36,7 +36,8 @@ class Buffer {
         if (block_) block_->release();
     }
 
-    // An empty buffer with at least `minCapacity` writable bytes, from the calling thread's pool. Throws std::bad_alloc.
+    // An empty buffer with at least `minCapacity` writable bytes, from the calling thread's pool. Throws
+    // std::bad_alloc.
     static Buffer allocate(std::size_t minCapacity);
     static Buffer copyOf(std::string_view bytes);
     // Bytes that outlive every owner (a literal): never freed, not writable, no allocation.

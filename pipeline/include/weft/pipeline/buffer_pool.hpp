@@ -55,7 +55,8 @@ class BufferPool {
 
     std::array<FreeList, classes.size()> free_;
     detail::BufferHome* home_;
-    std::int64_t lent_ = 0;  // pooled blocks that are neither in free_ nor freed: owned by somebody, or on their way back
+    std::int64_t lent_ =
+        0;  // pooled blocks that are neither in free_ nor freed: owned by somebody, or on their way back
     std::atomic<std::uint64_t> allocated_{0};
     std::atomic<std::uint64_t> released_{0};
     BufferPool* previousPool_ = nullptr;  // the registry, under its lock

@@ -48,7 +48,8 @@ class Channel final : private FlushPointListener {
     // ---- building; before registration, by the thread that builds the channel ----
     void attach(std::unique_ptr<ChannelSink> sink);
     // S-1: on the loop, attaches to the poller, calls the handlerAdded() of all handlers, completes the promise, fires
-    // registered, and active if the channel is; then reads if AUTO_READ. A failure closes the channel and fails the promise.
+    // registered, and active if the channel is; then reads if AUTO_READ. A failure closes the channel and fails the
+    // promise.
     void registerWithLoop(ChannelPromise promise);
     ChannelFuture registerWithLoop();
     // An accepted stream is active before it is registered.
@@ -231,34 +232,34 @@ class Channel final : private FlushPointListener {
 
     // Any thread.
     std::atomic<std::uint32_t> references_{1};
-    std::atomic<std::uint32_t> pins_{0};          // fibers and posted operations that may use a removed context
-    std::atomic<bool> everRegistered_{false};     // written by the builder: from then on the loop owns the rest
-    std::atomic<bool> registered_{false};         // written by the loop
-    std::atomic<bool> active_{false};             // written by the builder, then the loop
-    std::atomic<bool> closed_{false};             // written by the loop
-    std::atomic<std::uint32_t> unwritable_{0};    // bit 0: too many bytes; 1..31: the application's
-    std::atomic<std::size_t> submitted_{0};       // bytes of writes that are on their way to the loop (TH-4)
+    std::atomic<std::uint32_t> pins_{0};        // fibers and posted operations that may use a removed context
+    std::atomic<bool> everRegistered_{false};   // written by the builder: from then on the loop owns the rest
+    std::atomic<bool> registered_{false};       // written by the loop
+    std::atomic<bool> active_{false};           // written by the builder, then the loop
+    std::atomic<bool> closed_{false};           // written by the loop
+    std::atomic<std::uint32_t> unwritable_{0};  // bit 0: too many bytes; 1..31: the application's
+    std::atomic<std::size_t> submitted_{0};     // bytes of writes that are on their way to the loop (TH-4)
     std::atomic<std::size_t> lowMark_{WriteBufferWaterMark::defaultLow};
     std::atomic<std::size_t> highMark_{WriteBufferWaterMark::defaultHigh};
 
     // The loop only.
-    unsigned depth_ = 0;              // pipeline entries on the stack
-    unsigned cycleMessages_ = 0;      // of the running read cycle
-    unsigned smallReads_ = 0;         // in a row
+    unsigned depth_ = 0;          // pipeline entries on the stack
+    unsigned cycleMessages_ = 0;  // of the running read cycle
+    unsigned smallReads_ = 0;     // in a row
     std::size_t readBytes_ = firstReadBytes;
-    bool inCycle_ = false;            // onRead seen, readComplete not fired
-    bool readPending_ = false;        // a read() that no cycle has used yet
-    bool wantsRead_ = false;          // what the sink was told
-    bool flushing_ = false;           // inside sink_->flush()
-    bool sinkFull_ = false;           // the sink will say onWritable(), or report what it has taken
-    bool consuming_ = false;          // inside outbound_.consume(): a close now fails the rest from a task (C-3)
+    bool inCycle_ = false;      // onRead seen, readComplete not fired
+    bool readPending_ = false;  // a read() that no cycle has used yet
+    bool wantsRead_ = false;    // what the sink was told
+    bool flushing_ = false;     // inside sink_->flush()
+    bool sinkFull_ = false;     // the sink will say onWritable(), or report what it has taken
+    bool consuming_ = false;    // inside outbound_.consume(): a close now fails the rest from a task (C-3)
     bool activeFired_ = false;
     bool bound_ = false;
     bool connecting_ = false;
     bool inputShutdown_ = false;
     bool inputShutdownReported_ = false;  // InputShutdownReadCompleteEvent has been fired
     bool outputShutdown_ = false;
-    bool holdsSelf_ = false;          // the reference from registration to removal of the handlers
+    bool holdsSelf_ = false;           // the reference from registration to removal of the handlers
     std::uint64_t givenPosition_ = 0;  // flushed position when the sink was last asked to flush
     ChannelConfig config_;
     OutboundBuffer outbound_;

@@ -34,7 +34,8 @@ class OutputShutdownException : public SystemError {
     OutputShutdownException() : SystemError(fromErrno(EPIPE), "the channel's output has been shut down") {}
 };
 
-// A handler's handlerAdded() or handlerRemoved() threw; the original exception is nested (std::rethrow_if_nested). (H-5)
+// A handler's handlerAdded() or handlerRemoved() threw; the original exception is nested (std::rethrow_if_nested).
+// (H-5)
 class ChannelPipelineException : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;

@@ -31,16 +31,16 @@ class ChannelFuture {
     // The channel that the operation belongs to; null when the operation failed before there was one.
     ChannelRef channel() const noexcept { return state_->channelRef(); }
 
-    // Calls listener(const ChannelFuture&) once, on the channel's loop, after those added before it. Added in the loop to
-    // a completed future it is called before addListener() returns, otherwise from a task; notifications nested deeper
-    // than 8 become tasks. A listener that throws is logged; the others run. (F-2, E-4)
+    // Calls listener(const ChannelFuture&) once, on the channel's loop, after those added before it. Added in the loop
+    // to a completed future it is called before addListener() returns, otherwise from a task; notifications nested
+    // deeper than 8 become tasks. A listener that throws is logged; the others run. (F-2, E-4)
     const ChannelFuture& addListener(Listener listener) const {
         state_->listen(std::move(listener));
         return *this;
     }
 
-    // Waits until done: an ordinary fiber parks, a foreign thread blocks. Throws BlockingOperationException where nothing
-    // may block (dispatch, a pipeline entry, an embedded loop's own thread) unless done already, and
+    // Waits until done: an ordinary fiber parks, a foreign thread blocks. Throws BlockingOperationException where
+    // nothing may block (dispatch, a pipeline entry, an embedded loop's own thread) unless done already, and
     // SystemError(operation_aborted) when the fiber's carrier shuts down. (F-3, F-4)
     const ChannelFuture& await() const;
     // As await(); false when `deadline` came first.

@@ -27,8 +27,8 @@ enum class HandlerState : unsigned char { init, addPending, added, removed };
 
 // Context: any thread may call the operations and fireX; off the loop each becomes a task, in order (TH-2). Everything
 // else: the channel's loop.
-// Blocks never. Lifetime: as long as the handler is in the pipeline, any callback of it runs, or a fiber that it spawned
-// with spawn() runs; other code keeps a ChannelRef instead.
+// Blocks never. Lifetime: as long as the handler is in the pipeline, any callback of it runs, or a fiber that it
+// spawned with spawn() runs; other code keeps a ChannelRef instead.
 class ChannelHandlerContext {
   public:
     ChannelHandlerContext(const ChannelHandlerContext&) = delete;
@@ -54,8 +54,8 @@ class ChannelHandlerContext {
     void fireChannelWritabilityChanged();
     void fireExceptionCaught(std::exception_ptr cause);
 
-    // Ask the next outbound handler towards the head. (P-2) The forms without a promise make one; write's default is the
-    // void promise: it costs nothing and tells nobody.
+    // Ask the next outbound handler towards the head. (P-2) The forms without a promise make one; write's default is
+    // the void promise: it costs nothing and tells nobody.
     ChannelFuture bind(const SocketAddress& local);
     ChannelFuture connect(const SocketAddress& remote);
     ChannelFuture disconnect();
@@ -126,11 +126,11 @@ class ChannelHandlerContext {
     const detail::EventMask fullMask_;
     HandlerState state_ = HandlerState::init;
     bool linked_ = false;
-    unsigned ordinal_ = 0;        // of automatic names
+    unsigned ordinal_ = 0;  // of automatic names
     const void* typeTag_;
-    void* object_ = nullptr;      // the handler as what it was added as
+    void* object_ = nullptr;  // the handler as what it was added as
     std::string_view typeName_;
-    std::string name_;            // empty: automatic
+    std::string name_;  // empty: automatic
     ChannelHandlerContext* nextRemoved_ = nullptr;
 };
 

@@ -12,12 +12,12 @@ namespace weft {
 
 // The settings that a channel itself obeys, with their defaults.
 struct ChannelConfig {
-    bool autoRead = true;           // read() after active and after each readComplete
-    bool autoClose = true;          // a write error closes the channel (E-8)
-    bool allowHalfClosure = false;  // the peer's end of output becomes a user event instead of a close (HC-1, HC-2)
-    bool flushImmediately = false;  // each flush writes at once, instead of at the loop's flush point (W-7)
-    unsigned maxMessagesPerRead = 16;                     // messages, 1 or more, per read cycle
-    std::chrono::milliseconds connectTimeout{30'000};     // 0: none (S-4)
+    bool autoRead = true;              // read() after active and after each readComplete
+    bool autoClose = true;             // a write error closes the channel (E-8)
+    bool allowHalfClosure = false;     // the peer's end of output becomes a user event instead of a close (HC-1, HC-2)
+    bool flushImmediately = false;     // each flush writes at once, instead of at the loop's flush point (W-7)
+    unsigned maxMessagesPerRead = 16;  // messages, 1 or more, per read cycle
+    std::chrono::milliseconds connectTimeout{30'000};  // 0: none (S-4)
     WriteBufferWaterMark writeBufferWaterMark;
 };
 
@@ -25,7 +25,7 @@ struct ChannelConfig {
 template <class T>
 struct TypedChannelOption {
     const char* name;
-    T ChannelConfig::*field = nullptr;              // null: the sink's
+    T ChannelConfig::*field = nullptr;  // null: the sink's
     SocketOption socket = SocketOption::reuseAddress;
     using Value = T;
 };
@@ -35,7 +35,8 @@ struct TypedChannelOption {
 struct ChannelOption {
     static constexpr TypedChannelOption<bool> AUTO_READ{"AUTO_READ", &ChannelConfig::autoRead};
     static constexpr TypedChannelOption<bool> AUTO_CLOSE{"AUTO_CLOSE", &ChannelConfig::autoClose};
-    static constexpr TypedChannelOption<bool> ALLOW_HALF_CLOSURE{"ALLOW_HALF_CLOSURE", &ChannelConfig::allowHalfClosure};
+    static constexpr TypedChannelOption<bool> ALLOW_HALF_CLOSURE{"ALLOW_HALF_CLOSURE",
+                                                                 &ChannelConfig::allowHalfClosure};
     static constexpr TypedChannelOption<bool> FLUSH_IMMEDIATELY{"FLUSH_IMMEDIATELY", &ChannelConfig::flushImmediately};
     static constexpr TypedChannelOption<unsigned> MAX_MESSAGES_PER_READ{"MAX_MESSAGES_PER_READ",
                                                                         &ChannelConfig::maxMessagesPerRead};
@@ -60,7 +61,8 @@ struct ChannelOption {
     static constexpr TypedChannelOption<bool> CORK{"CORK", nullptr, SocketOption::cork};
     static constexpr TypedChannelOption<int> DEFER_ACCEPT{"DEFER_ACCEPT", nullptr, SocketOption::deferAccept};
     static constexpr TypedChannelOption<int> FAST_OPEN{"FAST_OPEN", nullptr, SocketOption::fastOpen};
-    static constexpr TypedChannelOption<bool> FAST_OPEN_CONNECT{"FAST_OPEN_CONNECT", nullptr, SocketOption::fastOpenConnect};
+    static constexpr TypedChannelOption<bool> FAST_OPEN_CONNECT{"FAST_OPEN_CONNECT", nullptr,
+                                                                SocketOption::fastOpenConnect};
     static constexpr TypedChannelOption<int> NOT_SENT_LOWAT{"NOT_SENT_LOWAT", nullptr, SocketOption::notSentLowat};
     static constexpr TypedChannelOption<int> BUSY_POLL{"BUSY_POLL", nullptr, SocketOption::busyPoll};
     static constexpr TypedChannelOption<int> TRAFFIC_CLASS{"TRAFFIC_CLASS", nullptr, SocketOption::trafficClass};

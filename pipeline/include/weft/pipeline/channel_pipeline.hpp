@@ -13,8 +13,8 @@
 
 #include <weft/pipeline/channel_handler.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
-#include <weft/pipeline/detail/pipeline_ends.hpp>
 #include <weft/pipeline/detail/owning_context.hpp>
+#include <weft/pipeline/detail/pipeline_ends.hpp>
 
 namespace weft {
 
@@ -23,8 +23,8 @@ namespace detail {
 class PipelineEntry;
 }
 
-// Part of a Channel. Context: fireX and operations: any thread (off the loop: a task). Adding and removing: the loop, or
-// before registration the thread that builds the channel; from elsewhere it becomes a task, and then a mistake (a
+// Part of a Channel. Context: fireX and operations: any thread (off the loop: a task). Adding and removing: the loop,
+// or before registration the thread that builds the channel; from elsewhere it becomes a task, and then a mistake (a
 // duplicate name) is logged instead of thrown. Look-ups: the loop, or before registration the builder.
 // Throws std::invalid_argument for a duplicate name, NoSuchElementException for a missing one. (H-1)
 class ChannelPipeline {
@@ -58,36 +58,32 @@ class ChannelPipeline {
     // Takes handlers that exist: std::unique_ptr<H>, std::shared_ptr<H> of a sharable H, or a callable void(Channel&)
     // (an initializer, H-9). Several keep their order, in addFirst too. With `name` first: one handler, named.
     template <class Handler, class... More>
-        requires detail::HandlerArgument<Handler>
-    ChannelPipeline& addLast(Handler&& handler, More&&... more) {
+    requires detail::HandlerArgument<Handler> ChannelPipeline& addLast(Handler&& handler, More&&... more) {
         insert(tail_, false, detail::holdHandler(channel_, {}, std::forward<Handler>(handler)));
         if constexpr (sizeof...(More) > 0) addLast(std::forward<More>(more)...);
         return *this;
     }
     template <class Handler, class... More>
-        requires detail::HandlerArgument<Handler>
-    ChannelPipeline& addFirst(Handler&& handler, More&&... more) {
+    requires detail::HandlerArgument<Handler> ChannelPipeline& addFirst(Handler&& handler, More&&... more) {
         if constexpr (sizeof...(More) > 0) addFirst(std::forward<More>(more)...);
         return insert(head_, true, detail::holdHandler(channel_, {}, std::forward<Handler>(handler)));
     }
     template <class Handler>
-        requires detail::HandlerArgument<Handler>
-    ChannelPipeline& addLast(std::string name, Handler&& handler) {
+    requires detail::HandlerArgument<Handler> ChannelPipeline& addLast(std::string name, Handler&& handler) {
         return insert(tail_, false, detail::holdHandler(channel_, std::move(name), std::forward<Handler>(handler)));
     }
     template <class Handler>
-        requires detail::HandlerArgument<Handler>
-    ChannelPipeline& addFirst(std::string name, Handler&& handler) {
+    requires detail::HandlerArgument<Handler> ChannelPipeline& addFirst(std::string name, Handler&& handler) {
         return insert(head_, true, detail::holdHandler(channel_, std::move(name), std::forward<Handler>(handler)));
     }
     template <class Handler>
-        requires detail::HandlerArgument<Handler>
-    ChannelPipeline& addBefore(std::string_view base, std::string name, Handler&& handler) {
+    requires detail::HandlerArgument<Handler> ChannelPipeline& addBefore(std::string_view base, std::string name,
+                                                                         Handler&& handler) {
         return insertBy(base, false, detail::holdHandler(channel_, std::move(name), std::forward<Handler>(handler)));
     }
     template <class Handler>
-        requires detail::HandlerArgument<Handler>
-    ChannelPipeline& addAfter(std::string_view base, std::string name, Handler&& handler) {
+    requires detail::HandlerArgument<Handler> ChannelPipeline& addAfter(std::string_view base, std::string name,
+                                                                        Handler&& handler) {
         return insertBy(base, true, detail::holdHandler(channel_, std::move(name), std::forward<Handler>(handler)));
     }
 
@@ -96,17 +92,17 @@ class ChannelPipeline {
     void remove(const ChannelHandler& handler);
     template <class H>
     void remove() {
-        removeContext(require(contextOfTag(&detail::handlerTag<H>), detail::nameOf<H>()));
+        removeTagged(&detail::handlerTag<H>, detail::nameOf<H>());
     }
     // Puts a new H in the place of `old`: its handlerAdded() first, then old's handlerRemoved(); what the old one then
     // fires flows through the new one. (H-7)
     template <class H, class... Args>
     void replace(const ChannelHandler& old, Args&&... args) {
-        replaceContext(contextOf(old), detail::makeContext<H>(channel_, std::forward<Args>(args)...));
+        replaceBy(old, detail::makeContext<H>(channel_, std::forward<Args>(args)...));
     }
     template <class H, class... Args>
     void replace(std::string_view old, Args&&... args) {
-        replaceContext(contextNamed(old), detail::makeContext<H>(channel_, std::forward<Args>(args)...));
+        replaceBy(old, detail::makeContext<H>(channel_, std::forward<Args>(args)...));
     }
 
     // The first handler that was added as exactly H, or null.
@@ -183,8 +179,12 @@ class ChannelPipeline {
     void callAdded(Context& context) noexcept;
     void callRemoved(Context& context) noexcept;
     void removeContext(Context& context);
+    void removeTagged(const void* tag, std::string_view typeName);
     void removeNow(Context& context) noexcept;
-    void replaceContext(Context* old, OwnedContext context);
+    void replaceBy(const ChannelHandler& old, OwnedContext context);
+    void replaceBy(std::string_view old, OwnedContext context);
+    template <class Edit>
+    void editInLoop(Edit edit);
     void replaceNow(Context& old, OwnedContext context);
     void bury(Context& context) noexcept;
 

@@ -13,8 +13,8 @@ void retainChannel(Channel& channel) noexcept;
 void releaseChannel(Channel& channel) noexcept;
 }  // namespace detail
 
-// Copyable; may be null. Context: any thread. Never blocks, allocates or throws. Lifetime: the channel's memory lives as
-// long as a reference does; it also holds one of its own from registration until its handlers have been removed.
+// Copyable; may be null. Context: any thread. Never blocks, allocates or throws. Lifetime: the channel's memory lives
+// as long as a reference does; it also holds one of its own from registration until its handlers have been removed.
 class ChannelRef {
   public:
     ChannelRef() noexcept = default;

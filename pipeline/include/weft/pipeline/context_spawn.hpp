@@ -1,4 +1,5 @@
-// ctx.spawn(): starts a fiber on a channel's carrier. Apart from the context because it brings in the carrier's headers.
+// ctx.spawn(): starts a fiber on a channel's carrier. Apart from the context because it brings in the carrier's
+// headers.
 #pragma once
 
 #include <stdexcept>
@@ -15,9 +16,11 @@ namespace weft {
 template <class F>
 void ChannelHandlerContext::spawn(F&& fn, SpawnOptions options) {
     Carrier* carrier = loop().carrier();
-    if (!carrier) throw std::logic_error("ChannelHandlerContext::spawn(): an embedded loop has no carrier to run fibers");
+    if (!carrier)
+        throw std::logic_error("ChannelHandlerContext::spawn(): an embedded loop has no carrier to run fibers");
     carrier->spawnDetached(
-        [pin = detail::ChannelPin(channel_), body = std::decay_t<F>(std::forward<F>(fn))]() mutable { body(); }, options);
+        [pin = detail::ChannelPin(channel_), body = std::decay_t<F>(std::forward<F>(fn))]() mutable { body(); },
+        options);
 }
 
 }  // namespace weft

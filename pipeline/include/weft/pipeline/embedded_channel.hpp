@@ -16,9 +16,10 @@
 
 namespace weft {
 
-// Registered and active when made. What reaches the tail is in the inbound queue, what reaches the head and is flushed in
-// the outbound queue; errors that reach the tail or fail a write are kept for checkException(). Time stands still but for
-// advanceTimeBy(). Context: the thread that makes it. Blocks never; allocates; its destructor closes the channel.
+// Registered and active when made. What reaches the tail is in the inbound queue, what reaches the head and is flushed
+// in the outbound queue; errors that reach the tail or fail a write are kept for checkException(). Time stands still
+// but for advanceTimeBy(). Context: the thread that makes it. Blocks never; allocates; its destructor closes the
+// channel.
 class EmbeddedChannel final : private detail::TailObserver {
   public:
     // `handlers` are what ChannelPipeline::addLast() takes.

@@ -35,13 +35,13 @@ struct MessageType {
 inline constexpr std::size_t messageInlineBytes = 40;
 
 template <class T>
-inline constexpr bool messageInline = sizeof(T) <= messageInlineBytes && alignof(T) <= alignof(void*) &&
-                                      std::is_nothrow_move_constructible_v<T>;
+inline constexpr bool messageInline = sizeof(T) <= messageInlineBytes &&
+                                      alignof(T) <= alignof(void*) && std::is_nothrow_move_constructible_v<T>;
 
 // A Buffer is four pointers and nothing points back at it, so moving its bytes moves it.
 template <class T>
-inline constexpr bool messageMovesByBytes =
-    std::is_same_v<T, Buffer> || (std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
+inline constexpr bool messageMovesByBytes = std::is_same_v<T, Buffer> ||
+                                            (std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
 
 template <class T>
 constexpr MessageType makeInlineType() noexcept {
@@ -83,8 +83,9 @@ inline constexpr MessageType messageTypeOf = makeType<T>();
 }  // namespace detail
 
 // Holds one value of any movable type, or nothing. Values up to 40 bytes that move without throwing live inside, larger
-// ones in a block from the thread's free list (steady state: no malloc). Types are compared exactly: a Message that holds
-// a Derived is no Base. Context: one thread at a time; may be moved to another. Throws what T's construction throws.
+// ones in a block from the thread's free list (steady state: no malloc). Types are compared exactly: a Message that
+// holds a Derived is no Base. Context: one thread at a time; may be moved to another. Throws what T's construction
+// throws.
 class Message {
   public:
     Message() noexcept = default;
@@ -92,8 +93,8 @@ class Message {
         ::new (static_cast<void*>(storage_)) Buffer(std::move(buffer));
     }
     template <class T, class D = std::remove_cvref_t<T>>
-        requires(!std::is_same_v<D, Message> && std::is_rvalue_reference_v<T &&> && std::is_move_constructible_v<D>)
-    Message(T&& value) {
+    requires(!std::is_same_v<D, Message> && std::is_rvalue_reference_v<T&&> && std::is_move_constructible_v<D>)
+        Message(T&& value) {
         emplace<D>(std::forward<T>(value));
     }
     template <class T, class... Args>

@@ -14,14 +14,14 @@ struct iovec;
 
 namespace weft {
 
-// A byte stream with marks: bytes are in `pieces_`, each write keeps its end position and its promise in `writes_`. Small
-// writes are joined by copying, so that pipelined answers leave in few pieces; promises stay at their positions.
+// A byte stream with marks: bytes are in `pieces_`, each write keeps its end position and its promise in `writes_`.
+// Small writes are joined by copying, so that pipelined answers leave in few pieces; promises stay at their positions.
 // Context: the channel's loop; pendingBytes(): any thread. Allocates only while its rings grow, and where it joins.
 class OutboundBuffer {
   public:
-    static constexpr std::size_t entryOverhead = 96;        // bytes that every write counts beyond its size (W-3)
-    static constexpr std::size_t joinLimit = 1024;          // writes up to this size are copied behind the one before
-    static constexpr std::size_t joinBlockBytes = 2 * 1024; // room for a run of small writes
+    static constexpr std::size_t entryOverhead = 96;         // bytes that every write counts beyond its size (W-3)
+    static constexpr std::size_t joinLimit = 1024;           // writes up to this size are copied behind the one before
+    static constexpr std::size_t joinBlockBytes = 2 * 1024;  // room for a run of small writes
 
     OutboundBuffer() = default;
     OutboundBuffer(const OutboundBuffer&) = delete;
@@ -78,7 +78,7 @@ class OutboundBuffer {
 
     detail::Ring<Message> pieces_;  // Buffers; anything when !bytesOnly_
     detail::Ring<Write> writes_;
-    std::uint64_t written_ = 0;     // positions in the channel's byte stream: written_ <= flushed_ <= added_
+    std::uint64_t written_ = 0;  // positions in the channel's byte stream: written_ <= flushed_ <= added_
     std::uint64_t flushed_ = 0;
     std::uint64_t added_ = 0;
     std::size_t flushedWrites_ = 0;  // of writes_, from the front

@@ -19,8 +19,8 @@ class SocketAddress {
     // quotes the text when it is not.
     SocketAddress(std::string_view address, std::uint16_t port);
 
-    // Parses "ADDR:PORT" ("127.0.0.1:80", "[::1]:80", ":80"). Throws std::invalid_argument that quotes the text and says
-    // which part is wrong; the port is 0..65535.
+    // Parses "ADDR:PORT" ("127.0.0.1:80", "[::1]:80", ":80"). Throws std::invalid_argument that quotes the text and
+    // says which part is wrong; the port is 0..65535.
     static SocketAddress parse(std::string_view text);
     // Copies what a socket call returned; `size` beyond the storage is cut, as the kernel does.
     static SocketAddress from(const sockaddr* address, std::size_t size) noexcept;

@@ -17,8 +17,8 @@ class WriteBufferWaterMark {
     // Throws std::invalid_argument when low > high.
     constexpr WriteBufferWaterMark(std::size_t low, std::size_t high) : low_(low), high_(high) {
         if (low > high) {
-            throw std::invalid_argument("WriteBufferWaterMark: low (" + std::to_string(low) + ") must not exceed high (" +
-                                        std::to_string(high) + ")");
+            throw std::invalid_argument("WriteBufferWaterMark: low (" + std::to_string(low) +
+                                        ") must not exceed high (" + std::to_string(high) + ")");
         }
     }
     constexpr std::size_t low() const noexcept { return low_; }

@@ -9,16 +9,16 @@ namespace weft::detail {
 
 }  // namespace weft::detail
 
-#define WEFT_ASSERT(condition, message)                                                     \
-    (__builtin_expect(static_cast<bool>(condition), 1)                                      \
-         ? static_cast<void>(0)                                                             \
+#define WEFT_ASSERT(condition, message)                \
+    (__builtin_expect(static_cast<bool>(condition), 1) \
+         ? static_cast<void>(0)                        \
          : ::weft::detail::assertionFailed(#condition, message, __FILE__, __LINE__))
 
 // Prints both values when they differ.
-#define WEFT_ASSERT_EQ(left, right)                                                                                     \
-    (__builtin_expect((left) == (right), 1)                                                                             \
-         ? static_cast<void>(0)                                                                                         \
-         : ::weft::detail::comparisonFailed(#left " == " #right, static_cast<long long>(left),                          \
+#define WEFT_ASSERT_EQ(left, right)                                                            \
+    (__builtin_expect((left) == (right), 1)                                                    \
+         ? static_cast<void>(0)                                                                \
+         : ::weft::detail::comparisonFailed(#left " == " #right, static_cast<long long>(left), \
                                             static_cast<long long>(right), __FILE__, __LINE__))
 
 #ifdef NDEBUG

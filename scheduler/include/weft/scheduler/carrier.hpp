@@ -32,8 +32,8 @@ class EventLoop;
 
 class Carrier final : public TaskScheduler {
   public:
-    // Starts fn() as a fiber of this carrier, behind what is runnable there. Any thread. Takes a pooled stack; allocates
-    // only when the pool is empty. The closure and the result live on the fiber's stack. Throws
+    // Starts fn() as a fiber of this carrier, behind what is runnable there. Any thread. Takes a pooled stack;
+    // allocates only when the pool is empty. The closure and the result live on the fiber's stack. Throws
     // SystemError(operation_aborted) when the carrier shuts down, std::bad_alloc when there is no memory for a stack,
     // std::length_error for a stack size out of range.
     template <class F>
@@ -49,8 +49,8 @@ class Carrier final : public TaskScheduler {
     }
 
     // Hosts a poller on this carrier: body(poller) runs in a fiber of its own that has a turn after every drain of the
-    // run queue. The future completes when the body has returned, no wakeup call is in flight and the slot is free; with
-    // the error that the body threw, if it did. Throws std::logic_error when the slot is taken; else as spawn().
+    // run queue. The future completes when the body has returned, no wakeup call is in flight and the slot is free;
+    // with the error that the body threw, if it did. Throws std::logic_error when the slot is taken; else as spawn().
     // Any thread.
     Future<void> registerPinnedPoller(PinnedPoller::Wakeup wakeup, PinnedPoller::Body body,
                                       std::string_view name = "poller");

@@ -1,4 +1,5 @@
-// CarrierGroup: the carriers of one configuration. A process may have several; each owns its threads, stacks and timers.
+// CarrierGroup: the carriers of one configuration. A process may have several; each owns its threads, stacks and
+// timers.
 #pragma once
 
 #include <atomic>
@@ -66,7 +67,7 @@ class CarrierGroup {
     StackPool stacks_;
     std::vector<std::unique_ptr<Carrier>> carriers_;
     std::atomic<unsigned> next_{0};
-    std::mutex lock_;       // guards running_
+    std::mutex lock_;  // guards running_
     std::condition_variable ended_;
     std::size_t running_ = 0;
 };

@@ -12,18 +12,20 @@ namespace weft {
 
 enum class StealScope : unsigned char { global, cluster };
 
-// Every value is checked by CarrierGroup's constructor, which throws ConfigurationError naming the option (or variable),
-// the value and what is accepted.
+// Every value is checked by CarrierGroup's constructor, which throws ConfigurationError naming the option (or
+// variable), the value and what is accepted.
 struct CarrierOptions {
-    std::string name = "weft";               // 1 to 8 characters: threads are called <name><index>
-    std::optional<unsigned> carriers;        // 1 to 1024; WEFT_CARRIERS; default: the CPUs that this process may use
-    std::optional<std::chrono::microseconds> yieldBudget;  // 1 us to 1 s; WEFT_YIELD_US; default 50 us: one drain of fibers
-    std::optional<std::chrono::microseconds> idleSpin;  // 0 to 1 s; WEFT_IDLE_SPIN_US; default 0: loops poll before they sleep
-    std::optional<bool> workStealing;        // WEFT_WORK_STEALING=true|false; default false; true is not yet supported
-    std::optional<StealScope> stealScope;    // WEFT_STEAL_SCOPE=global|cluster; not yet supported
-    std::optional<std::string> topology;     // WEFT_TOPOLOGY=none|linux; default none; linux is not yet supported
-    std::size_t stackSize = 256 * 1024;      // 16 KiB to 64 MiB of virtual memory per fiber
-    std::size_t cachedStacks = 1024;         // hot stacks kept per carrier, 1 to 1,000,000
+    std::string name = "weft";         // 1 to 8 characters: threads are called <name><index>
+    std::optional<unsigned> carriers;  // 1 to 1024; WEFT_CARRIERS; default: the CPUs that this process may use
+    std::optional<std::chrono::microseconds>
+        yieldBudget;  // 1 us to 1 s; WEFT_YIELD_US; default 50 us: one drain of fibers
+    std::optional<std::chrono::microseconds>
+        idleSpin;                          // 0 to 1 s; WEFT_IDLE_SPIN_US; default 0: loops poll before they sleep
+    std::optional<bool> workStealing;      // WEFT_WORK_STEALING=true|false; default false; true is not yet supported
+    std::optional<StealScope> stealScope;  // WEFT_STEAL_SCOPE=global|cluster; not yet supported
+    std::optional<std::string> topology;   // WEFT_TOPOLOGY=none|linux; default none; linux is not yet supported
+    std::size_t stackSize = 256 * 1024;    // 16 KiB to 64 MiB of virtual memory per fiber
+    std::size_t cachedStacks = 1024;       // hot stacks kept per carrier, 1 to 1,000,000
     StackGuard stackGuard = StackGuard::automatic;
 };
 

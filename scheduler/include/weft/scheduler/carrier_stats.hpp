@@ -39,8 +39,8 @@ struct CarrierCounters {
     OwnedCounter spawned, finished, run, parks, wakesFutex, wakesPoller, ioCycles, ioEvents, queueDepth, timersFired;
 
     CarrierStats snapshot() const noexcept {
-        return {spawned.get(),  finished.get(), run.get(),        parks.get(),      wakesFutex.get(), wakesPoller.get(),
-                ioCycles.get(), ioEvents.get(), queueDepth.get(), timersFired.get()};
+        return {spawned.get(),     finished.get(), run.get(),      parks.get(),      wakesFutex.get(),
+                wakesPoller.get(), ioCycles.get(), ioEvents.get(), queueDepth.get(), timersFired.get()};
     }
 };
 

@@ -15,19 +15,25 @@ using ErrorCode = boost::system::error_code;
 using SystemError = boost::system::system_error;
 
 // A wait that its carrier's shutdown or a close ended: equal to Asio's operation_aborted.
-inline ErrorCode operationAborted() noexcept { return {ECANCELED, boost::system::system_category()}; }
+inline ErrorCode operationAborted() noexcept {
+    return {ECANCELED, boost::system::system_category()};
+}
 // A wait that its deadline ended.
-inline ErrorCode timedOut() noexcept { return {ETIMEDOUT, boost::system::system_category()}; }
+inline ErrorCode timedOut() noexcept {
+    return {ETIMEDOUT, boost::system::system_category()};
+}
 
-inline ErrorCode fromErrno(int error) noexcept { return {error, boost::system::system_category()}; }
+inline ErrorCode fromErrno(int error) noexcept {
+    return {error, boost::system::system_category()};
+}
 
 // A blocking call was made where nothing may block: inside event-loop dispatch or a pipeline entry, or on a hosted
 // poller. The message names the call; the remedy is to spawn a fiber and to block there.
 class BlockingOperationException : public std::logic_error {
   public:
     explicit BlockingOperationException(const std::string& call)
-        : std::logic_error(call +
-                           " would block inside event-loop dispatch or a pipeline call; spawn a fiber and call it there") {}
+        : std::logic_error(
+              call + " would block inside event-loop dispatch or a pipeline call; spawn a fiber and call it there") {}
 };
 
 // A configured value (option, environment variable) was refused; the message names it, the value and what is accepted.

@@ -109,8 +109,10 @@ class Future {
         await();
         if (state_->error()) std::rethrow_exception(state_->error());
         if constexpr (!std::is_void_v<T>) {
-            if constexpr (std::is_copy_constructible_v<T>) return state_->value();
-            else return std::move(state_->value());
+            if constexpr (std::is_copy_constructible_v<T>)
+                return state_->value();
+            else
+                return std::move(state_->value());
         }
     }
     // The error, or null; after done().
@@ -126,7 +128,8 @@ class Future {
     std::shared_ptr<detail::FutureState<T>> state_;
 };
 
-// The writing side; move-only. Destroying it unset completes the future with operation_aborted, so nobody waits for ever.
+// The writing side; move-only. Destroying it unset completes the future with operation_aborted, so nobody waits for
+// ever.
 template <class T>
 class Promise {
   public:

@@ -1,4 +1,5 @@
-// Door 1: what an event loop asks of a transport. The scheduler declares it and knows no socket; transports implement it.
+// Door 1: what an event loop asks of a transport. The scheduler declares it and knows no socket; transports implement
+// it.
 #pragma once
 
 #include <weft/scheduler/deadline.hpp>
@@ -10,7 +11,7 @@ class EventLoop;
 
 // How much one call may do before it must return and let fibers run.
 struct Budget {
-    Duration time;        // checked between events; an event that takes longer overshoots by itself
+    Duration time;          // checked between events; an event that takes longer overshoots by itself
     unsigned events = 256;  // at most this many events, 1 or more
 };
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include <weft/scheduler/assert.hpp>
-#include <weft/scheduler/detail/fiber.hpp>
 #include <weft/scheduler/deadline.hpp>
+#include <weft/scheduler/detail/fiber.hpp>
 #include <weft/scheduler/errors.hpp>
 
 namespace weft {

@@ -24,7 +24,8 @@ class Carrier;
 class PinnedPoller {
   public:
     // Called from any thread to make the blocked body return; sticky, coalesced, must not throw. Called only after the
-    // carrier was seen asleep in this poller, at most once per sleep, and never after the registration's future is done.
+    // carrier was seen asleep in this poller, at most once per sleep, and never after the registration's future is
+    // done.
     using Wakeup = UniqueFunction<void()>;
     using Body = UniqueFunction<void(PinnedPoller&)>;
 

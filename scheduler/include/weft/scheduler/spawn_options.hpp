@@ -15,8 +15,8 @@ enum class Stealable : unsigned char {
 };
 
 struct SpawnOptions {
-    std::string_view name = {};     // copied, cut to 31 characters; empty: "fiber-<id>"
-    std::size_t stackSize = 0;      // bytes of virtual memory, rounded up to a power of two; 0: the group's default
+    std::string_view name = {};  // copied, cut to 31 characters; empty: "fiber-<id>"
+    std::size_t stackSize = 0;   // bytes of virtual memory, rounded up to a power of two; 0: the group's default
     Stealable stealable = Stealable::fresh;
 };
 

@@ -1,5 +1,5 @@
-// StackPool: fiber stacks cut from 64 MiB slabs, each with a guard, shared by a group's carriers; StackCache, a carrier's
-// own last-in first-out store in front of it. docs/adr/0005.
+// StackPool: fiber stacks cut from 64 MiB slabs, each with a guard, shared by a group's carriers; StackCache, a
+// carrier's own last-in first-out store in front of it. docs/adr/0005.
 #pragma once
 
 #include <array>

@@ -23,8 +23,8 @@ class Suspension {
 
     WakeKey key(WakeReason branch = WakeReason::resource) const noexcept { return {*task_, epoch_, branch}; }
 
-    // Suspends until a key wakes, the deadline passes (WakeReason::timeout) or the carrier shuts down (shutdown; a fiber
-    // that waits during shutdown gets it at once). Parks a fiber, blocks a thread. At most once. Never throws.
+    // Suspends until a key wakes, the deadline passes (WakeReason::timeout) or the carrier shuts down (shutdown; a
+    // fiber that waits during shutdown gets it at once). Parks a fiber, blocks a thread. At most once. Never throws.
     WakeReason park(Deadline deadline = never) noexcept;
 
   private:

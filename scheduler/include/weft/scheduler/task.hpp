@@ -1,5 +1,5 @@
-// Task: the intrusive header that everything schedulable shares (fibers; later coroutines), and WakeKey, the right to try
-// to end one particular wait of one. A wake ends in home->enqueue(task), whatever the task is. docs/adr/0001.
+// Task: the intrusive header that everything schedulable shares (fibers; later coroutines), and WakeKey, the right to
+// try to end one particular wait of one. A wake ends in home->enqueue(task), whatever the task is. docs/adr/0001.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ struct Task {
     Task(const Task&) = delete;
     Task& operator=(const Task&) = delete;
 
-    Task* next = nullptr;   // the link of whichever queue the task is in
-    TaskScheduler* home;    // immutable after construction
+    Task* next = nullptr;  // the link of whichever queue the task is in
+    TaskScheduler* home;   // immutable after construction
     detail::ParkToken park;
     detail::TaskState state;
 };
@@ -46,9 +46,12 @@ class WakeKey {
     // Context: any thread; never blocks, allocates or throws. Ordering: what the caller wrote before is seen after.
     bool wake() const noexcept {
         switch (task_->park.claim(epoch_, static_cast<std::uint8_t>(branch_))) {
-            case detail::Claim::lost: return false;
-            case detail::Claim::early: return true;
-            case detail::Claim::enqueue: break;
+            case detail::Claim::lost:
+                return false;
+            case detail::Claim::early:
+                return true;
+            case detail::Claim::enqueue:
+                break;
         }
         task_->home->enqueue(*task_);
         return true;

@@ -17,8 +17,8 @@ namespace thisFiber {
 // True in a fiber (a hosted poller's body is one). Any thread.
 bool isFiber() noexcept;
 
-// Lets the other runnable fibers and the poller have their turn. Throws BlockingOperationException inside dispatch. On a
-// plain thread: yields to the operating system.
+// Lets the other runnable fibers and the poller have their turn. Throws BlockingOperationException inside dispatch. On
+// a plain thread: yields to the operating system.
 void yield();
 
 // Suspends the fiber (blocks a plain thread) until the time has come: never earlier; later by up to a timer tick, a
@@ -33,8 +33,8 @@ void sleepFor(Duration time, ErrorCode& error);
 std::uint64_t id() noexcept;
 // As given to spawn, or "fiber-<id>"; "" on a plain thread.
 std::string name();
-// The carrier that the fiber belongs to; the one that it runs on now (the same while work stealing is off). Both null on
-// a plain thread.
+// The carrier that the fiber belongs to; the one that it runs on now (the same while work stealing is off). Both null
+// on a plain thread.
 Carrier* carrier() noexcept;
 Carrier* runningCarrier() noexcept;
 

@@ -39,8 +39,8 @@ struct TimerEntry {
 };
 
 // Timers in ticks of 2^16 ns (about 65 us); a timer never fires early and at most one tick late by the wheel's doing.
-// Equal deadlines fire in the order of arming. Insertion, removal and expiry of one entry are O(1). Context: its owner's
-// thread. Never blocks, allocates or throws.
+// Equal deadlines fire in the order of arming. Insertion, removal and expiry of one entry are O(1). Context: its
+// owner's thread. Never blocks, allocates or throws.
 class TimerWheel {
   public:
     static constexpr Duration tick{1 << 16};
@@ -65,7 +65,8 @@ class TimerWheel {
     std::size_t size() const noexcept { return armed_; }
 
   private:
-    static constexpr unsigned levels = 7;  // 64^7 ticks: about 9 years; later deadlines wait in the top level and cascade
+    static constexpr unsigned levels =
+        7;  // 64^7 ticks: about 9 years; later deadlines wait in the top level and cascade
     static constexpr unsigned slotBits = 6;
     static constexpr unsigned slots = 1u << slotBits;
 

@@ -20,8 +20,7 @@ class UniqueFunction<R(Args...), InlineSize> {
     UniqueFunction(std::nullptr_t) noexcept {}
 
     template <class F, class D = std::decay_t<F>>
-        requires(!std::is_same_v<D, UniqueFunction> && std::is_invocable_r_v<R, D&, Args...>)
-    UniqueFunction(F&& function) {
+    requires(!std::is_same_v<D, UniqueFunction> && std::is_invocable_r_v<R, D&, Args...>) UniqueFunction(F&& function) {
         if constexpr (fitsInline<D>) {
             ::new (static_cast<void*>(storage_)) D(std::forward<F>(function));
             operations_ = &inlineOperations<D>;

@@ -29,7 +29,7 @@ class SystemCalls {
     virtual ssize_t recv(int fd, void* into, std::size_t size) noexcept = 0;
     virtual ssize_t send(int fd, const void* from, std::size_t size) noexcept = 0;
     virtual ssize_t sendv(int fd, const iovec* parts, std::size_t count) noexcept = 0;  // sendmsg; 1..IOV_MAX parts
-    virtual ssize_t write(int fd, const void* from, std::size_t size) noexcept = 0;  // for the wake-up descriptor
+    virtual ssize_t write(int fd, const void* from, std::size_t size) noexcept = 0;     // for the wake-up descriptor
     virtual int shutdown(int fd, int how) noexcept = 0;
     // Never repeated: on Linux the descriptor is gone whatever close() says.
     virtual int close(int fd) noexcept = 0;

@@ -17,7 +17,9 @@ class Carrier;
 class FiberStream;
 
 // The peer ended the stream before readExactly() had its bytes.
-inline ErrorCode endOfStream() noexcept { return fromErrno(ENODATA); }
+inline ErrorCode endOfStream() noexcept {
+    return fromErrno(ENODATA);
+}
 
 // Move-only; belongs to the carrier on which it was made. Context: fibers of that carrier, for every member (throws
 // std::logic_error elsewhere, saying what to do), at most one reading and one writing at a time. The destructor closes;

@@ -12,10 +12,10 @@ class BufferHome;
 struct alignas(16) BufferBlock {
     // Writers: every owner. The last release publishes what all owners read and wrote to whoever reuses the block.
     std::atomic<std::uint32_t> owners{1};
-    std::uint32_t sizeClass = 0;   // index into BufferPool's classes; noClass: of exact size, never pooled
-    std::size_t capacity = 0;      // bytes behind the header
-    BufferHome* home = nullptr;    // where a foreign thread returns it; null: straight to the heap
-    BufferBlock* next = nullptr;   // while it is in a free list or a return stack
+    std::uint32_t sizeClass = 0;  // index into BufferPool's classes; noClass: of exact size, never pooled
+    std::size_t capacity = 0;     // bytes behind the header
+    BufferHome* home = nullptr;   // where a foreign thread returns it; null: straight to the heap
+    BufferBlock* next = nullptr;  // while it is in a free list or a return stack
 
     char* data() noexcept { return reinterpret_cast<char*>(this + 1); }
     const char* data() const noexcept { return reinterpret_cast<const char*>(this + 1); }

@@ -1,4 +1,5 @@
-// ChannelPin: keeps a channel and the contexts of its handlers, removed ones too, alive for a fiber or a posted operation.
+// ChannelPin: keeps a channel and the contexts of its handlers, removed ones too, alive for a fiber or a posted
+// operation.
 #pragma once
 
 #include <utility>

@@ -38,11 +38,11 @@ struct Event {
 
 // &H::method names the class that declares the method: ChannelHandler when nobody overrides it. A method that cannot be
 // named from here (private, or overloaded) has been declared anew, so it counts as overridden.
-#define WEFT_EVENT_OF(method, bit)                                                               \
-    if constexpr (requires { &H::method; }) {                                                    \
+#define WEFT_EVENT_OF(method, bit)                                                                   \
+    if constexpr (requires { &H::method; }) {                                                        \
         if (!std::is_same_v<decltype(&H::method), decltype(&ChannelHandler::method)>) mask |= (bit); \
-    } else {                                                                                     \
-        mask |= (bit);                                                                           \
+    } else {                                                                                         \
+        mask |= (bit);                                                                               \
     }
 
 template <class H>
@@ -82,7 +82,9 @@ constexpr EventMask eventMaskOf() noexcept {
 }
 
 template <class H>
-concept Sharable = requires { requires H::sharable; };
+concept Sharable = requires {
+    requires H::sharable;
+};
 
 // The address of handlerTag<H> stands for the type H in look-ups by type.
 template <class H>

@@ -19,7 +19,9 @@ namespace weft {
 struct HandlerName {
     std::string value;
 };
-inline HandlerName named(std::string name) { return {std::move(name)}; }
+inline HandlerName named(std::string name) {
+    return {std::move(name)};
+}
 
 namespace detail {
 
@@ -54,8 +56,8 @@ class InPlaceContext final : public ChannelHandlerContext {
     H own_;
 };
 
-// Pointer: std::unique_ptr<H> or std::shared_ptr<H>. The mask comes from H if the object is exactly that; an object of a
-// derived class gets every event.
+// Pointer: std::unique_ptr<H> or std::shared_ptr<H>. The mask comes from H if the object is exactly that; an object of
+// a derived class gets every event.
 template <class Pointer>
 class HeldContext final : public ChannelHandlerContext {
     using H = typename Pointer::element_type;
@@ -86,7 +88,8 @@ template <class H>
 inline constexpr bool isHandlerPointer<std::shared_ptr<H>> = std::is_base_of_v<ChannelHandler, H>;
 
 template <class T>
-concept HandlerArgument = isHandlerPointer<std::decay_t<T>> || std::is_invocable_v<std::decay_t<T>&, Channel&>;
+concept HandlerArgument = isHandlerPointer<std::decay_t<T>> || std::is_invocable_v < std::decay_t<T>
+&, Channel& > ;
 
 template <class T>
 inline constexpr bool isShared = false;

@@ -24,7 +24,9 @@ enum class PromiseStatus : std::uint8_t { pending, uncancellable, success, failu
 
 namespace detail {
 
-constexpr bool isDone(PromiseStatus status) noexcept { return status >= PromiseStatus::success; }
+constexpr bool isDone(PromiseStatus status) noexcept {
+    return status >= PromiseStatus::success;
+}
 
 // Context: any thread. `lock_` guards everything that is not atomic; nothing is called while it is held.
 class PromiseState {
@@ -72,13 +74,13 @@ class PromiseState {
 
     std::atomic<std::uint32_t> references_{1};
     std::atomic<PromiseStatus> status_{PromiseStatus::pending};  // written under lock_, read anywhere
-    bool notifying_ = false;       // somebody is in runListeners(): later listeners queue behind, in order
+    bool notifying_ = false;  // somebody is in runListeners(): later listeners queue behind, in order
     mutable std::mutex lock_;
     Channel* const channel_;
     EventLoop* const loop_;
     const bool embedded_ = false;
     std::exception_ptr cause_;
-    Listener first_;               // nearly every promise has one listener or none: no vector for it
+    Listener first_;  // nearly every promise has one listener or none: no vector for it
     std::vector<Listener> more_;
     std::size_t nextMore_ = 0;
     WaitList waiters_;

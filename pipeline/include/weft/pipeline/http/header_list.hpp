@@ -56,8 +56,8 @@ class HeaderList {
     std::uint32_t textSize_ = 0;
     std::array<Entry, inlineHeaders> inline_;
     std::array<char, inlineBytes> shortText_;
-    std::string longText_;         // all of the text, once it is more than inlineBytes
-    std::vector<Entry> spilled_;   // all entries, once there are more than inlineHeaders
+    std::string longText_;        // all of the text, once it is more than inlineBytes
+    std::vector<Entry> spilled_;  // all entries, once there are more than inlineHeaders
 };
 
 }  // namespace weft::http

@@ -9,9 +9,9 @@
 
 namespace weft::http {
 
-// Behind ServerCodec. A body of more than `maxBodyBytes` is answered with 413 and the connection closed (at once when the
-// request announces it, and then without asking the client to go on). Answers `Expect: 100-continue` with 100, any other
-// expectation with 417.
+// Behind ServerCodec. A body of more than `maxBodyBytes` is answered with 413 and the connection closed (at once when
+// the request announces it, and then without asking the client to go on). Answers `Expect: 100-continue` with 100, any
+// other expectation with 417.
 class ObjectAggregator final : public ChannelInboundHandler {
   public:
     // `maxBodyBytes`: 0 to 2 GiB.

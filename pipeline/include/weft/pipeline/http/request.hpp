@@ -2,6 +2,7 @@
 // FullRequest (both, made by ObjectAggregator).
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +23,7 @@ struct RequestData {
     Buffer body;
     ChannelRef channel;
     Ticket ticket = 0;
+    bool hasResponder = false;  // somebody else is responsible for the answer
 };
 
 struct RequestDataDeleter {
@@ -37,9 +39,16 @@ RequestDataPointer makeRequestData();
 
 // The head of a request. Move-only, one pointer. Views live as long as the request (moved or not).
 // After a Request with hasBody(), Content messages follow and one LastContent; without, nothing does.
+// A request that is destroyed while an exception unwinds, unanswered and without a responder, is answered with 500: a
+// handler that throws does not leave its client waiting.
 class Request {
   public:
     explicit Request(detail::RequestDataPointer data) noexcept : data_(std::move(data)) {}
+    Request(Request&&) noexcept = default;
+    Request& operator=(Request&&) noexcept = default;
+    ~Request() {
+        if (data_ && !data_->hasResponder && std::uncaught_exceptions() > 0) abandon();
+    }
 
     Method method() const noexcept { return data_->head.method; }
     std::string_view methodText() const noexcept { return text(data_->head.methodText); }
@@ -59,11 +68,15 @@ class Request {
     const RequestHead& head() const noexcept { return data_->head; }
 
     // The right to answer this request, from any thread or fiber, in any order. At most once per request.
-    Responder responder() const { return Responder(data_->channel, data_->ticket); }
+    Responder responder() const {
+        data_->hasResponder = true;
+        return Responder(data_->channel, data_->ticket);
+    }
     Ticket ticket() const noexcept { return data_->ticket; }
 
   protected:
     friend class ObjectAggregator;
+    void abandon() noexcept { Responder(std::move(data_->channel), data_->ticket); }  // whose destructor answers
     std::string_view text(Slice slice) const noexcept { return slice.in(data_->bytes.view()); }
     detail::RequestDataPointer data_;
 };

@@ -1,4 +1,5 @@
-// Responder: the right to answer one request (D14a). Answers leave in the order of the requests, whoever gives them when.
+// Responder: the right to answer one request (D14a). Answers leave in the order of the requests, whoever gives them
+// when.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@ namespace weft::http {
 
 class BodyWriter;
 
-// Move-only. Context: any thread or fiber; on the channel's carrier a call enters the pipeline directly, elsewhere it is
-// posted. Never blocks. A responder that is dropped without an answer (a fiber that threw) answers 500.
+// Move-only. Context: any thread or fiber; on the channel's carrier a call enters the pipeline directly, elsewhere it
+// is posted. Never blocks. A responder that is dropped without an answer (a fiber that threw) answers 500.
 class Responder {
   public:
     Responder() = default;

@@ -24,12 +24,12 @@ struct Response {
     }
 
     Status status = Status::ok;
-    bool keepAlive = true;       // false: close the connection after this response
-    bool streamed = false;       // Content and LastContent follow; `body` is empty
-    bool hasLength = false;      // streamed: the body has contentLength bytes (else it is chunked)
+    bool keepAlive = true;   // false: close the connection after this response
+    bool streamed = false;   // Content and LastContent follow; `body` is empty
+    bool hasLength = false;  // streamed: the body has contentLength bytes (else it is chunked)
     std::uint64_t contentLength = 0;
     Ticket ticket = anyTicket;
-    HeaderList headers;          // Content-Length, Transfer-Encoding and Connection are the codec's
+    HeaderList headers;  // Content-Length, Transfer-Encoding and Connection are the codec's
     Buffer body;
 };
 

@@ -23,14 +23,14 @@ struct ResponseSlot {
 
     Version version = Version::http11;
     Method method = Method::get;
-    bool keepAlive = true;     // what the request allows
-    bool answered = false;     // a final head has been accepted
-    bool headSent = false;     // ... and encoded
-    bool ended = false;        // ... with its body, and accepted
-    bool complete = false;     // ... and encoded: the slot can go
+    bool keepAlive = true;  // what the request allows
+    bool answered = false;  // a final head has been accepted
+    bool headSent = false;  // ... and encoded
+    bool ended = false;     // ... with its body, and accepted
+    bool complete = false;  // ... and encoded: the slot can go
     BodyFraming framing = BodyFraming::none;
-    std::uint64_t remaining = 0;  // bytes of a body of known length still to come
-    std::vector<Early> early = {};     // accepted before this slot was the front one
+    std::uint64_t remaining = 0;    // bytes of a body of known length still to come
+    std::vector<Early> early = {};  // accepted before this slot was the front one
 };
 
 // Context: the channel's loop. Allocates only while its ring grows.

@@ -1,5 +1,5 @@
-// ServerCodec: HTTP/1.1 on a connection, server side: bytes to Request/Content/LastContent, Response to bytes, answers in
-// the order of the requests (D14a).
+// ServerCodec: HTTP/1.1 on a connection, server side: bytes to Request/Content/LastContent, Response to bytes, answers
+// in the order of the requests (D14a).
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,8 @@ struct ServerCodecOptions {
     std::string serverName = {};   // the value of the Server header; empty: none
 };
 
-// User event: the server is going away. The codec answers what it has begun with `Connection: close`, then closes; an idle
-// connection is closed at once.
+// User event: the server is going away. The codec answers what it has begun with `Connection: close`, then closes; an
+// idle connection is closed at once.
 struct DrainStarted {};
 
 // The first handler of a server connection. Inbound: Buffer in; Request, Content, LastContent out. Outbound: Response,
@@ -42,6 +42,8 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     void channelReadComplete(ChannelHandlerContext& ctx) override;
     void channelInactive(ChannelHandlerContext& ctx) override;
     void userEventTriggered(ChannelHandlerContext& ctx, Message&& event) override;
+    // A reset or another I/O error of the connection is everyday: the channel closes, a debug line says why.
+    void exceptionCaught(ChannelHandlerContext& ctx, std::exception_ptr cause) override;
     void read(ChannelHandlerContext& ctx) override;
     void write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) override;
     void flush(ChannelHandlerContext& ctx) override;
@@ -88,17 +90,17 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
 
     RequestHeadParser parser_;
     BodyDecoder body_;
-    Buffer input_;           // bytes not yet decoded
+    Buffer input_;  // bytes not yet decoded
     Input expects_ = Input::head;
-    Ticket bodyTicket_ = 0;  // the request whose body is being read
+    Ticket bodyTicket_ = 0;      // the request whose body is being read
     bool lastKeepAlive_ = true;  // of the last request read
     bool decoding_ = false;
     bool inputShutdown_ = false;
-    bool paused_ = false;    // at maxInFlight
+    bool paused_ = false;      // at maxInFlight
     bool readWanted_ = false;  // a read() that was held back while paused
 
     ResponseSlots slots_;
-    Buffer output_;          // encoded, not yet written to the pipeline
+    Buffer output_;  // encoded, not yet written to the pipeline
     bool flushWanted_ = false;
     bool draining_ = false;  // no further request is read
     bool closing_ = false;   // the last response has been encoded: later ones fail

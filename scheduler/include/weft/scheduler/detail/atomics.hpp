@@ -1,5 +1,5 @@
-// The atomics policy: protocol cores are templates over it, so that the model explorer can run the shipped headers on an
-// atomic of its own. NativeAtomics costs nothing.
+// The atomics policy: protocol cores are templates over it, so that the model explorer can run the shipped headers on
+// an atomic of its own. NativeAtomics costs nothing.
 #pragma once
 
 #include <atomic>

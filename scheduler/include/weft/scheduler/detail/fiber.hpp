@@ -1,5 +1,5 @@
-// Fiber: the control block of a stackful task. It sits at the top of the fiber's own stack together with the closure and
-// the result: one allocation per fiber (docs/adr/0001).
+// Fiber: the control block of a stackful task. It sits at the top of the fiber's own stack together with the closure
+// and the result: one allocation per fiber (docs/adr/0001).
 #pragma once
 
 #include <cstdint>
@@ -36,14 +36,15 @@ struct Fiber : FiberContext, Task {
     void (*run)(Fiber&) noexcept = nullptr;      // calls the closure, keeps the result, destroys the closure
     void (*destroy)(Fiber&) noexcept = nullptr;  // destroys the frame, not the stack
     void (*dropResult)(Fiber&) noexcept = nullptr;
-    ParkToken::Epoch parkEpoch = 0;              // valid while switchReason is `parking`
+    ParkToken::Epoch parkEpoch = 0;  // valid while switchReason is `parking`
     SwitchReason switchReason = SwitchReason::yielded;
     Stealable stealable;
     bool started = false;
     bool isPoller = false;
-    Fiber* previousLive = nullptr;               // the home carrier's list of its fibers
+    Fiber* previousLive = nullptr;  // the home carrier's list of its fibers
     Fiber* nextLive = nullptr;
-    // Written by the join handle's owner before setJoinWaiter(), read by the completer, cleared when it has finished with it.
+    // Written by the join handle's owner before setJoinWaiter(), read by the completer, cleared when it has finished
+    // with it.
     std::atomic<bool> joinerTold{false};
     WakeKey joiner;
     char nameBytes[nameLimit];

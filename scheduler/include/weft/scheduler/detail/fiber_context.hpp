@@ -14,10 +14,10 @@ struct ExceptionGlobals {
 };
 
 struct FiberContext {
-    void* saved = nullptr;               // fcontext_t while switched out
+    void* saved = nullptr;                // fcontext_t while switched out
     FiberContext* resumedFrom = nullptr;  // who switched to this context last
     ExceptionGlobals exceptions;
-    const void* stackBottom = nullptr;   // sanitizers: the lowest address and the size of the stack
+    const void* stackBottom = nullptr;  // sanitizers: the lowest address and the size of the stack
     std::size_t stackSize = 0;
     void* asanFakeStack = nullptr;
     void* tsanFiber = nullptr;

@@ -38,7 +38,9 @@ class BasicParkState {
         return SleepKind::none;
     }
 
-    SleepKind current() const noexcept { return static_cast<SleepKind>(word_.load(std::memory_order_seq_cst)); }  // [K3]
+    SleepKind current() const noexcept {
+        return static_cast<SleepKind>(word_.load(std::memory_order_seq_cst));
+    }  // [K3]
 
     // The word itself, for a futex wait while it holds SleepKind::futex.
     auto& word() noexcept { return word_; }

@@ -9,7 +9,7 @@
 namespace weft::detail {
 
 // What the caller of claim() now owes.
-enum class [[nodiscard]] Claim : std::uint8_t {
+enum class [[nodiscard]] Claim : std::uint8_t{
     lost,     // another waker was first, or the wait is over: keep the resource, touch the task no more
     early,    // won before the task was switched out: it will see the claim by itself; touch the task no more
     enqueue,  // won: the task is off its stack and only the caller may make it runnable
@@ -65,7 +65,7 @@ class BasicParkToken {
 
     // Ends a claimed wait; returns the branch that won. Context: the resumed task.
     Branch finish() noexcept {
-        const std::uint64_t word = word_.load(std::memory_order_acquire);  // [T2]
+        const std::uint64_t word = word_.load(std::memory_order_acquire);         // [T2]
         word_.store(pack(epochOf(word), 0, running), std::memory_order_relaxed);  // [T0]
         return static_cast<Branch>(word >> 8);
     }

@@ -17,7 +17,7 @@ struct Fiber;
 
 class PollerSlot {
   public:
-    enum class [[nodiscard]] Claimed : unsigned char { yes, taken, closed };
+    enum class [[nodiscard]] Claimed : unsigned char{yes, taken, closed};
 
     // Any thread: takes the slot if it is free.
     Claimed claim() noexcept {
@@ -65,9 +65,9 @@ class PollerSlot {
     enum class State : unsigned char { free, taken, closed };
 
     alignas(cacheLine) std::atomic<State> state_{State::free};  // writers: claimer, carrier
-    std::atomic<std::uint64_t> delivered_{0};  // writers: wakers
-    std::uint64_t received_ = 0;               // the carrier's thread
-    UniqueFunction<void()> wakeup_;            // written while claimed and not running; read by wakers of a sleep
+    std::atomic<std::uint64_t> delivered_{0};                   // writers: wakers
+    std::uint64_t received_ = 0;                                // the carrier's thread
+    UniqueFunction<void()> wakeup_;  // written while claimed and not running; read by wakers of a sleep
     std::optional<Promise<void>> termination_;
     std::exception_ptr error_;
 };

@@ -1,6 +1,6 @@
-// TaskState: the life-cycle word of a task: completion, join interest, cancellation, references. Every transition is one
-// RMW that returns what the caller now owes. docs/protocol.md section 3, docs/adr/0001.
-// Source: the state word of Tokio's tasks, without its run bits (a fiber's right to run is its ParkToken claim).
+// TaskState: the life-cycle word of a task: completion, join interest, cancellation, references. Every transition is
+// one RMW that returns what the caller now owes. docs/protocol.md section 3, docs/adr/0001. Source: the state word of
+// Tokio's tasks, without its run bits (a fiber's right to run is its ParkToken claim).
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 namespace weft::detail {
 
 // What the completer owes.
-enum class [[nodiscard]] CompletionDuty : std::uint8_t { none, wakeJoiner, dropResult };
+enum class [[nodiscard]] CompletionDuty : std::uint8_t{none, wakeJoiner, dropResult};
 // What the dropper of a join handle owes, before it releases its reference.
-enum class [[nodiscard]] HandleDuty : std::uint8_t { none, dropResult };
+enum class [[nodiscard]] HandleDuty : std::uint8_t{none, dropResult};
 
 template <class P>
 class BasicTaskState {
@@ -26,7 +26,8 @@ class BasicTaskState {
 
     // The task has ended and its result is in place. Context: its scheduler, once.
     CompletionDuty markComplete() noexcept {
-        const std::uint64_t before = word_.fetch_or(complete, std::memory_order_acq_rel);  // [J1] result, [J2] waiter slot
+        const std::uint64_t before =
+            word_.fetch_or(complete, std::memory_order_acq_rel);  // [J1] result, [J2] waiter slot
         if (!(before & joinInterest)) return CompletionDuty::dropResult;
         return before & joinWaiter ? CompletionDuty::wakeJoiner : CompletionDuty::none;
     }
@@ -82,10 +83,10 @@ class BasicTaskState {
   private:
     enum : std::uint64_t {
         complete = 1,
-        joinInterest = 2,     // a handle exists: the result is its to drop
-        joinWaiter = 4,       // the waiter slot is set: the completer reads it
+        joinInterest = 2,  // a handle exists: the result is its to drop
+        joinWaiter = 4,    // the waiter slot is set: the completer reads it
         cancelRequested = 8,
-        notified = 16,        // coroutines: a queue reference exists or is owed
+        notified = 16,  // coroutines: a queue reference exists or is owed
         reference = 256,
     };
     typename P::template Atomic<std::uint64_t> word_{reference};

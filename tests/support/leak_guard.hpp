@@ -1,0 +1,152 @@
+// Tests leave nothing behind. LeakGuard compares, before and after a test, the open file descriptors, the threads and
+// the counters that the program asked it to watch; a difference fails the test and is described.
+//
+//   one suite:     class AcceptorTest : public weft::test::LeakGuard { ... };
+//   all tests:     const bool guarded = weft::test::LeakGuard::guardEveryTest();     at namespace scope of a test file
+//   own counters:  weft::test::LeakGuard::watch("buffers", [] { return liveBuffers(); });
+//
+// What a process makes once and keeps (a logger, say) must exist before the first guarded test. Linux only; used by the
+// thread that runs the tests; knows nothing of Weft's rooms.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <dirent.h>
+#include <limits.h>
+#include <unistd.h>
+
+namespace weft::test {
+
+class LeakGuard : public ::testing::Test {
+  public:
+    // From now on a test must end with the value of this counter that it began with. Call between tests, or before any.
+    static void watch(std::string name, std::function<std::size_t()> counter) {
+        counters()[std::move(name)] = std::move(counter);
+    }
+    static void unwatch(const std::string& name) { counters().erase(name); }
+
+    // Guards every test of the program, whatever its fixture. Returns true, so that it can initialise a constant.
+    static bool guardEveryTest() {
+        static const bool once = (::testing::UnitTest::GetInstance()->listeners().Append(new Listener), true);
+        return once;
+    }
+
+  protected:
+    // Not in SetUp and TearDown: the members of a derived fixture are made later and gone earlier than this base.
+    LeakGuard() = default;
+    ~LeakGuard() override { expectSameAs(before_); }
+
+  private:
+    using Descriptions = std::map<int, std::string>;  // by file descriptor, or by thread id
+
+    struct Census {
+        Descriptions fds;
+        Descriptions threads;
+        std::map<std::string, std::size_t> counts;
+    };
+
+    class Listener final : public ::testing::EmptyTestEventListener {
+        void OnTestStart(const ::testing::TestInfo&) override { before_ = baseline(); }
+        void OnTestEnd(const ::testing::TestInfo&) override { expectSameAs(before_); }
+        Census before_;
+    };
+
+    static std::map<std::string, std::function<std::size_t()>>& counters() {
+        static std::map<std::string, std::function<std::size_t()>> all;
+        return all;
+    }
+
+    static Census baseline() {
+        // A sanitizer starts a thread of its own along with the program's first one: have it here already.
+        static const bool warm = (std::thread([] {}).join(), true);
+        static_cast<void>(warm);
+        return census();
+    }
+
+    static Census census() {
+        Census now{list("/proc/self/fd", describeFd), list("/proc/self/task", describeThread), {}};
+        for (const auto& [name, counter] : counters()) now.counts.emplace(name, counter());
+        return now;
+    }
+
+    static void expectSameAs(const Census& before) {
+        // A joined thread has done its work, but the kernel takes it out of /proc a little after it lets the joiner go,
+        // and nothing tells when. So look again, a bounded number of times, giving up the CPU in between.
+        constexpr int kLooks = 2000;
+        std::string text = difference(before, census());
+        for (int look = 1; look < kLooks && !text.empty(); ++look) {
+            std::this_thread::yield();
+            text = difference(before, census());
+        }
+        if (!text.empty()) ADD_FAILURE() << "the test did not leave the process as it found it:\n" << text;
+    }
+
+    static std::string difference(const Census& before, const Census& after) {
+        // A descriptor that is missing was closed by one who did not own it. A missing thread is no fault: it was
+        // joined before this test and still in /proc when the test began.
+        std::string text;
+        for (const auto& [fd, target] : after.fds) {
+            if (!has(before.fds, fd, target)) text += "left open: fd " + std::to_string(fd) + ", " + target + "\n";
+        }
+        for (const auto& [fd, target] : before.fds) {
+            if (!has(after.fds, fd, target)) text += "closed: fd " + std::to_string(fd) + ", " + target + "\n";
+        }
+        for (const auto& [id, name] : after.threads) {  // by id: a test may name the thread that it runs on
+            if (!before.threads.contains(id))
+                text += "still running: thread " + std::to_string(id) + ", " + name + "\n";
+        }
+        for (const auto& [name, count] : after.counts) {
+            const auto was = before.counts.find(name);  // absent: watched since the test began
+            if (was == before.counts.end() || was->second == count) continue;
+            text += name + ": " + std::to_string(was->second) + " before, " + std::to_string(count) + " after\n";
+        }
+        return text;
+    }
+
+    static bool has(const Descriptions& all, int id, const std::string& description) {
+        const auto found = all.find(id);
+        return found != all.end() && found->second == description;
+    }
+
+    static Descriptions list(const char* path, std::string (*describe)(const std::string&)) {
+        Descriptions found;
+        DIR* directory = ::opendir(path);
+        if (directory == nullptr) {
+            ADD_FAILURE() << "LeakGuard cannot read " << path;
+            return found;
+        }
+        const std::string own = std::to_string(::dirfd(directory));  // open only while we look
+        while (const dirent* entry = ::readdir(directory)) {
+            const std::string name = entry->d_name;
+            if (name.front() == '.' || (describe == describeFd && name == own)) continue;
+            found.emplace(std::stoi(name), describe(name));
+        }
+        ::closedir(directory);
+        return found;
+    }
+
+    static std::string describeFd(const std::string& fd) {
+        char target[PATH_MAX];
+        const auto length = ::readlink(("/proc/self/fd/" + fd).c_str(), target, sizeof target);
+        return length < 0 ? "gone" : std::string(target, static_cast<std::size_t>(length));
+    }
+
+    static std::string describeThread(const std::string& thread) {
+        std::string name;
+        std::getline(std::ifstream("/proc/self/task/" + thread + "/comm"), name);
+        return name;
+    }
+
+    Census before_ = baseline();
+};
+
+}  // namespace weft::test
