@@ -6,6 +6,7 @@
 #include <weft/scheduler/non_suspending_scope.hpp>
 #include <weft/scheduler/pinned_poller.hpp>
 
+#include "current_carrier.hpp"
 #include "describe_error.hpp"
 #include "fiber_access.hpp"
 #include "scheduled_entry.hpp"
@@ -136,7 +137,7 @@ void EventLoop::close() noexcept {
 
 bool EventLoop::inEventLoop() const noexcept {
     if (carrier_ == nullptr) return std::this_thread::get_id() == owner_;
-    if (Carrier::current() != carrier_) return false;
+    if (detail::currentCarrier() != carrier_) return false;
     const detail::Fiber* fiber = FiberAccess::currentFiber(*carrier_);
     return fiber == nullptr || fiber->homeCarrier == carrier_;
 }

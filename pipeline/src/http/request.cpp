@@ -8,7 +8,7 @@ namespace detail {
 
 RequestDataPointer makeRequestData() {
     void* block = weft::detail::ThreadCache::allocate(sizeof(RequestData));
-    return RequestDataPointer(::new (block) RequestData());
+    return RequestDataPointer(::new (block) RequestData);
 }
 
 }  // namespace detail

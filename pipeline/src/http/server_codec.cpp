@@ -32,7 +32,7 @@ ServerCodec::ServerCodec(ServerCodecOptions options)
 
 void ServerCodec::handlerAdded(ChannelHandlerContext& ctx) {
     ctx_ = &ctx;
-    date_ = &ctx.loop().local<DateCache>();
+    heads_ = &ctx.loop().local<HeadCache>();
     // A client may end its output and still wait for its answers.
     ctx.channel().setOption(ChannelOption::ALLOW_HALF_CLOSURE, true);
 }

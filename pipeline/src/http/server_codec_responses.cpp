@@ -7,6 +7,7 @@
 
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/pipeline/http/number_text.hpp>
 #include <weft/scheduler/log.hpp>
 
 namespace weft::http {
@@ -96,12 +97,40 @@ void ServerCodec::drainFront() {
 
 void ServerCodec::emit(ResponseSlot& slot, Message& message, ChannelPromise&& promise) {
     if (message.is<Response>()) {
-        emitHead(slot, message.get<Response>(), std::move(promise));
+        Response& response = message.get<Response>();
+        if (!emitKnownHead(slot, response, std::move(promise))) emitHead(slot, response, std::move(promise));
     } else if (message.is<Content>()) {
         emitContent(slot, std::move(message.get<Content>().data), std::move(promise));
     } else {
         emitEnd(slot, std::move(promise));
     }
+}
+
+// The everyday case: a whole answer to an HTTP/1.1 request that keeps the connection. False: not one, nothing done.
+bool ServerCodec::emitKnownHead(ResponseSlot& slot, Response& response, ChannelPromise&& promise) {
+    if (slot.version != Version::http11 || slot.method == Method::head || slot.method == Method::connect ||
+        !slot.keepAlive || !response.keepAlive || response.streamed || lastOfDrain()) {
+        return false;
+    }
+    const std::string_view prefix = heads_->prefix(response.status, response.headers, options_.serverName, now());
+    if (prefix.empty()) return false;
+    const std::string_view headEnd = "\r\n\r\n";
+    const std::size_t body = response.body.readableBytes();
+    // The head and a body that is copied behind it take one piece of room.
+    const std::size_t copied = body <= copiedBody ? body : 0;
+    char* const begin = reserve(prefix.size() + maxDecimalBytes + headEnd.size() + copied);
+    char* at = std::copy(prefix.begin(), prefix.end(), begin);
+    at += writeDecimal(body, at);
+    at = std::copy(headEnd.begin(), headEnd.end(), at);
+    if (copied > 0) at = std::copy_n(response.body.readData(), copied, at);
+    output_.produced(static_cast<std::size_t>(at - begin));
+    slot.headSent = slot.complete = true;
+    if (copied == body) {
+        finishWrite(std::move(promise));
+    } else {
+        emitBytes(std::move(response.body), std::move(promise));
+    }
+    return true;
 }
 
 void ServerCodec::emitHead(ResponseSlot& slot, Response& response, ChannelPromise&& promise) {
@@ -114,11 +143,11 @@ void ServerCodec::emitHead(ResponseSlot& slot, Response& response, ChannelPromis
                 : response.streamed && !response.hasLength ? BodyKind::chunked
                                                            : BodyKind::length;
     head.contentLength = response.streamed ? response.contentLength : response.body.readableBytes();
-    if (!interim) head.date = date_->at(now());
+    if (!interim) head.date = heads_->date(now());
     head.requestVersion = slot.version;
     head.requestMethod = slot.method;
     // While draining the last answer of the connection says that it is the last.
-    head.keepAlive = slot.keepAlive && response.keepAlive && !(draining_ && slots_.size() == 1);
+    head.keepAlive = slot.keepAlive && response.keepAlive && !lastOfDrain();
     const EncodedHead encoded = response.headers.visit(serverHeader(interim), [&](std::span<const HeaderView> headers) {
         head.headers = headers;
         const std::size_t bound = headBound(head);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +20,14 @@ class HeaderList {
   public:
     static constexpr std::size_t inlineHeaders = 8;
     static constexpr std::size_t inlineBytes = 192;
+
+    HeaderList() noexcept {}  // leaves its room uninitialised
+    // Same headers, spelled the same, in the same order.
+    friend bool operator==(const HeaderList& left, const HeaderList& right) noexcept {
+        return left.count_ == right.count_ && left.textSize_ == right.textSize_ &&
+               std::memcmp(left.text(), right.text(), left.textSize_) == 0 &&
+               std::memcmp(left.entries(), right.entries(), left.count_ * sizeof(Entry)) == 0;
+    }
 
     void add(std::string_view name, std::string_view value);
     std::size_t size() const noexcept { return count_; }
@@ -39,9 +48,9 @@ class HeaderList {
 
   private:
     struct Entry {
-        std::uint32_t offset = 0;  // of the name; the value follows it
-        std::uint32_t nameSize = 0;
-        std::uint32_t valueSize = 0;
+        std::uint32_t offset;  // of the name; the value follows it
+        std::uint32_t nameSize;
+        std::uint32_t valueSize;
     };
 
     const Entry* entries() const noexcept { return count_ > inlineHeaders ? spilled_.data() : inline_.data(); }

@@ -3,6 +3,7 @@
 // bytes may move to another buffer and the value stays good.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -17,8 +18,8 @@ namespace weft::http {
 
 // A text inside a message: `offset` bytes from the first byte of the message, `size` bytes long.
 struct Slice {
-    std::uint32_t offset = 0;
-    std::uint32_t size = 0;
+    std::uint32_t offset;
+    std::uint32_t size;
 
     // `message` begins with the first byte of the message and reaches at least to the end of this text.
     std::string_view in(std::string_view message) const noexcept { return {message.data() + offset, size}; }
@@ -35,6 +36,18 @@ struct HeaderField {
 class HeaderTable {
   public:
     static constexpr std::size_t inlineCapacity = 32;
+
+    HeaderTable() noexcept {}  // leaves its room uninitialised
+    HeaderTable(const HeaderTable& other) { *this = other; }
+    // Copies the fields, not the room: most requests have a handful.
+    HeaderTable& operator=(const HeaderTable& other) {
+        if (other.size_ > inlineCapacity) [[unlikely]]
+            spilled_ = other.spilled_;
+        else
+            std::copy_n(other.inline_.data(), other.size_, inline_.data());
+        size_ = other.size_;
+        return *this;
+    }
 
     void add(const HeaderField& field) {
         if (size_ < inlineCapacity) [[likely]]
@@ -103,9 +116,9 @@ struct RequestHead {
 
     std::uint32_t consumed = 0;       // bytes of the head, with an empty line before and the empty line after it
     std::uint64_t contentLength = 0;  // bytes of the body for BodyKind::length, at most 2^63 - 1
-    Slice methodText;                 // also for a Method::other
-    Slice target;
-    Slice authority;  // host[:port] asked for: of the target if it has one, else the Host value
+    Slice methodText{};                 // also for a Method::other
+    Slice target{};
+    Slice authority{};  // host[:port] asked for: of the target if it has one, else the Host value
     HeaderTable headers;
 
     // At least one byte of body, or the last chunk of an empty one, follows the head.

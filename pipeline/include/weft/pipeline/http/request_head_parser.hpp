@@ -77,7 +77,7 @@ class RequestHeadParser {
     std::uint32_t lineStart_ = 0;     // first byte of the line in work
     std::uint32_t scanned_ = 0;       // beyond lineStart_: no line end in [lineStart_, scanned_)
     std::uint32_t sectionStart_ = 0;  // first byte of the first header line
-    Slice host_;                      // the Host value, once seen_ says so
+    Slice host_{};                    // the Host value, once seen_ says so
     RequestHead head_;
 
     // The header section of the last plain request, while head_.headers still holds its table (memoSize_ 0: it does

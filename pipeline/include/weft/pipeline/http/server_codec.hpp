@@ -9,7 +9,7 @@
 
 #include <weft/pipeline/channel_handler.hpp>
 #include <weft/pipeline/http/body_decoder.hpp>
-#include <weft/pipeline/http/date_cache.hpp>
+#include <weft/pipeline/http/head_cache.hpp>
 #include <weft/pipeline/http/limits.hpp>
 #include <weft/pipeline/http/request.hpp>
 #include <weft/pipeline/http/request_head_parser.hpp>
@@ -71,8 +71,10 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     void accept(Message&& message, ChannelPromise&& promise);
     void drainFront();
     void emit(ResponseSlot& slot, Message& message, ChannelPromise&& promise);
+    bool emitKnownHead(ResponseSlot& slot, Response& response, ChannelPromise&& promise);
     void emitHead(ResponseSlot& slot, Response& response, ChannelPromise&& promise);
     HeaderView serverHeader(bool interim) const noexcept;
+    bool lastOfDrain() const noexcept { return draining_ && slots_.size() == 1; }
     void failHead(ResponseSlot& slot, ChannelPromise&& promise, EncodeError why);
     void emitContent(ResponseSlot& slot, Buffer&& data, ChannelPromise&& promise);
     void emitEnd(ResponseSlot& slot, ChannelPromise&& promise);
@@ -86,7 +88,7 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
 
     const ServerCodecOptions options_;
     ChannelHandlerContext* ctx_ = nullptr;
-    DateCache* date_ = nullptr;
+    HeadCache* heads_ = nullptr;
 
     RequestHeadParser parser_;
     BodyDecoder body_;
