@@ -1,0 +1,340 @@
+// The channel echo tests over io_uring: same Channel, same pipeline, same EventLoop, another IoHandler (ADR 0009).
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <random>
+#include <string>
+#include <thread>
+
+#include <weft/pipeline/buffer_pool.hpp>
+#include <weft/pipeline/channel.hpp>
+#include <weft/pipeline/channel_errors.hpp>
+#include <weft/transports/tcp_socket.hpp>
+#include <weft/transports/uring/uring_io_handler.hpp>
+
+#include "transports/blocking_peer.hpp"
+#include "transports/hosted_loop.hpp"
+
+namespace weft::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+using Initializer = std::function<void(Channel&)>;
+
+class UringHost {
+  public:
+    explicit UringHost(unsigned buffers = 256, std::size_t bufferBytes = 2048)
+        : group_(carrierOptions("uring", 1)),
+          loop_(group_.carrier(0), std::make_unique<UringIoHandler>(buffers, bufferBytes)),
+          ended_(loop_.start()) {
+        inLoop([] {});  // the ring is enabled when the first task has run
+    }
+    ~UringHost() { stop(); }
+    void stop() {
+        loop_.stop();
+        EXPECT_TRUE(ended_.awaitUntil(patience())) << "the event loop does not end";
+    }
+
+    EventLoop& loop() { return loop_; }
+    UringIoHandler& poller() { return static_cast<UringIoHandler&>(*loop_.io()); }
+    UringIoHandler::Marks marks() {
+        UringIoHandler::Marks marks;
+        inLoop([&] { marks = poller().marks(); });
+        return marks;
+    }
+    template <class F>
+    void inLoop(F fn) {
+        Promise<void> done;
+        Future<void> future = done.future();
+        loop_.execute([fn = std::move(fn), done = std::move(done)]() mutable {
+            fn();
+            done.setValue();
+        });
+        ASSERT_TRUE(future.awaitUntil(patience()));
+    }
+
+  private:
+    CarrierGroup group_;
+    EventLoop loop_;
+    Future<void> ended_;
+};
+
+class UringSpike : public testing::Test {
+  protected:
+    void SetUp() override {
+        CarrierGroup group(carrierOptions("probe", 1));
+        EventLoop loop(group.carrier(0), std::make_unique<UringIoHandler>());
+        Future<void> ended = loop.start();
+        loop.stop();
+        try {
+            ended.get();
+        } catch (const SystemError& error) {
+            GTEST_SKIP() << "io_uring is not permitted here: " << error.what();
+        }
+    }
+};
+
+class Acceptor final : public ChannelInboundHandler {
+  public:
+    explicit Acceptor(Initializer initializer) : initializer_(std::move(initializer)) {}
+    void channelRead(ChannelHandlerContext&, Message&& message) override {
+        ChannelRef child = message.take<ChannelRef>();
+        child->pipeline().addLast([initializer = initializer_](Channel& channel) { initializer(channel); });
+        child->registerWithLoop(ChannelPromise());
+    }
+
+  private:
+    Initializer initializer_;
+};
+
+struct Server {
+    Server(UringHost& host, Initializer child) : channel(Channel::create(host.loop())) {
+        channel->attach(host.poller().listener(openTcpSocket(AF_INET), *channel, {}));
+        channel->pipeline().addLast<Acceptor>(std::move(child));
+        channel->registerWithLoop().sync();
+        channel->bind(SocketAddress::loopbackV4(0)).sync();
+        host.inLoop([&] { address = channel->localAddress(); });
+    }
+    ChannelRef channel;
+    SocketAddress address;
+};
+
+class Echo final : public ChannelInboundHandler {
+  public:
+    void channelRead(ChannelHandlerContext& ctx, Message&& message) override { ctx.write(std::move(message)); }
+    void channelReadComplete(ChannelHandlerContext& ctx) override {
+        ctx.flush();
+        ctx.fireChannelReadComplete();
+    }
+};
+
+void echo(Channel& channel) { channel.pipeline().addLast<Echo>(); }
+
+std::string pattern(std::size_t size) {
+    std::string bytes(size, '\0');
+    for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(i * 31 >> 3);
+    return bytes;
+}
+
+// Sends from a thread of its own while it receives, and compares.
+void exchangeBytes(const SocketAddress& address, const std::string& bytes) {
+    BlockingPeer peer(address);
+    std::thread sender([&] {
+        for (std::size_t at = 0; at < bytes.size(); at += 7777) peer.send(std::string_view(bytes).substr(at, 7777));
+    });
+    const std::string received = peer.receiveExactly(bytes.size());
+    sender.join();
+    EXPECT_TRUE(received == bytes) << received.size() << " bytes of " << bytes.size();
+}
+
+TEST_F(UringSpike, EchoesAHundredConnectionsAHundredRoundTrips) {
+    const DescriptorGuard guard;
+    UringHost host;
+    Server server(host, echo);
+    std::vector<std::unique_ptr<BlockingPeer>> peers;
+    for (int i = 0; i < 100; ++i) peers.push_back(std::make_unique<BlockingPeer>(server.address));
+    for (int round = 0; round < 100; ++round) {
+        const std::string message = "round " + std::to_string(round);
+        for (auto& peer : peers) peer->send(message);
+        for (auto& peer : peers) ASSERT_EQ(peer->receiveExactly(message.size()), message);
+    }
+}
+
+// Switches AUTO_READ off at random, now or a little later, and on again after a while; half the time it reads by hand
+// in between.
+class Toggler final : public ChannelInboundHandler {
+  public:
+    void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
+        ctx.fireChannelRead(std::move(message));
+        if (off_ || random_() % 4 != 0) return;
+        off_ = true;
+        ChannelRef channel(ctx.channel());
+        if (random_() % 2) {
+            channel->setOption(ChannelOption::AUTO_READ, false);
+        } else {
+            channel->loop().execute([channel] { channel->setOption(ChannelOption::AUTO_READ, false); });
+        }
+        if (random_() % 2) channel->loop().execute([channel] { channel->read(); });
+        channel->loop().schedule(
+            [this, channel] {
+                if (channel->closed()) return;
+                off_ = false;
+                channel->setOption(ChannelOption::AUTO_READ, true);
+            },
+            std::chrono::microseconds(random_() % 500));
+    }
+
+  private:
+    bool off_ = false;
+    std::mt19937 random_{2024};
+};
+
+void toggleAndEcho(Channel& channel) {
+    channel.pipeline().addLast<Toggler>();
+    channel.pipeline().addLast<Echo>();
+}
+
+TEST_F(UringSpike, AutoReadToggledAtRandomLosesNoByte) {
+    const DescriptorGuard guard;
+    UringHost host;
+    Server server(host, toggleAndEcho);
+    exchangeBytes(server.address, pattern(4 << 20));
+    const UringIoHandler::Marks marks = host.marks();
+    EXPECT_GT(marks.pauses, 0u);
+    EXPECT_GT(marks.latePieces, 0u);
+    RecordProperty("pauses", static_cast<int>(marks.pauses));
+    RecordProperty("latePieces", static_cast<int>(marks.latePieces));
+}
+
+TEST_F(UringSpike, WhenTheBufferRingRunsOutNoByteIsLost) {
+    const DescriptorGuard guard;
+    UringHost host(4, 256);
+    Server server(host, toggleAndEcho);
+    std::vector<std::thread> clients;
+    for (int i = 0; i < 4; ++i) clients.emplace_back([&] { exchangeBytes(server.address, pattern(256 << 10)); });
+    for (auto& client : clients) client.join();
+    EXPECT_GT(host.marks().buffersRanOut, 0u);
+}
+
+// Writes `bytes` when the connection stands, and tells how it went.
+class Sender final : public ChannelInboundHandler {
+  public:
+    Sender(const std::string& bytes, Promise<ErrorCode>& outcome) : bytes_(bytes), outcome_(outcome) {}
+    void channelActive(ChannelHandlerContext& ctx) override {
+        ChannelPromise promise = ctx.newPromise();
+        promise.addListener([this](const ChannelFuture& done) { outcome_.setValue(done.error()); });
+        promise.addListener(closeChannel);
+        ctx.writeAndFlush(Buffer::copyOf(bytes_), promise);
+    }
+
+  private:
+    const std::string& bytes_;
+    Promise<ErrorCode>& outcome_;
+};
+
+TEST_F(UringSpike, FourMebibytesReachASlowReader) {
+    const DescriptorGuard guard;
+    Promise<ErrorCode> outcome;
+    Future<ErrorCode> written = outcome.future();
+    const std::string sent = pattern(4 << 20);
+    UringHost host;
+    Server server(host, [&](Channel& channel) { channel.pipeline().addLast<Sender>(sent, outcome); });
+    BlockingPeer peer(server.address);
+    std::string received;
+    for (std::string more; !(more = peer.receive(1500)).empty();) received += more;
+    EXPECT_TRUE(received == sent) << received.size() << " bytes";
+    EXPECT_FALSE(written.get());
+}
+
+TEST_F(UringSpike, ACloseWithASendInFlightFailsTheWriteAndReleasesEverything) {
+    const DescriptorGuard guard;
+    const std::size_t blocks = BufferPool::liveBlocks();
+    {
+        Promise<ErrorCode> outcome;
+        Future<ErrorCode> written = outcome.future();
+        Promise<ChannelRef> made;
+        Future<ChannelRef> child = made.future();
+        const std::string sent = pattern(64 << 20);  // more than two socket buffers hold
+        UringHost host;
+        Server server(host, [&](Channel& channel) {
+            channel.pipeline().addLast<Sender>(sent, outcome);
+            made.setValue(ChannelRef(channel));
+        });
+        BlockingPeer peer(server.address);
+        ASSERT_TRUE(child.awaitUntil(patience()));
+        peer.receiveExactly(100'000);
+        child.get()->close().sync();
+        ASSERT_TRUE(written.awaitUntil(patience()));
+        EXPECT_TRUE(written.get());
+        EXPECT_GT(host.marks().closesInFlight, 0u);
+        while (!peer.receive().empty()) {
+        }
+    }
+    EXPECT_EQ(BufferPool::liveBlocks(), blocks);
+}
+
+class Witness final : public ChannelInboundHandler {
+  public:
+    explicit Witness(Promise<std::string>& told) : told_(told) {}
+    void channelRead(ChannelHandlerContext&, Message&& message) override {
+        story_ += "read " + std::string(message.get<Buffer>().view()) + "; ";
+    }
+    void exceptionCaught(ChannelHandlerContext&, std::exception_ptr cause) override {
+        story_ += "error " + std::to_string(errorCodeOf(cause).value()) + "; ";
+    }
+    void channelInactive(ChannelHandlerContext&) override { told_.setValue(story_ + "inactive"); }
+
+  private:
+    Promise<std::string>& told_;
+    std::string story_;
+};
+
+std::string storyOf(const std::function<void(BlockingPeer&)>& act) {
+    const DescriptorGuard guard;
+    Promise<std::string> told;
+    Future<std::string> story = told.future();
+    UringHost host;
+    Server server(host, [&](Channel& channel) { channel.pipeline().addLast<Witness>(told); });
+    BlockingPeer peer(server.address);
+    act(peer);
+    return story.awaitUntil(patience()) ? story.get() : "nothing";
+}
+
+TEST_F(UringSpike, AResetByThePeerIsAnErrorThenInactive) {
+    EXPECT_EQ(storyOf([](BlockingPeer& peer) { peer.reset(); }), "error " + std::to_string(ECONNRESET) + "; inactive");
+}
+
+TEST_F(UringSpike, ThePeersEndClosesTheChannel) {
+    const std::string story = storyOf([](BlockingPeer& peer) {
+        peer.send("bye");
+        peer.endOutput();
+        EXPECT_EQ(peer.receive(), "");
+    });
+    EXPECT_EQ(story, "read bye; inactive");
+}
+
+TEST_F(UringSpike, TheEndOfTheLoopClosesEveryConnection) {
+    const DescriptorGuard guard;
+    UringHost host;
+    Server server(host, echo);
+    std::vector<std::unique_ptr<BlockingPeer>> peers;
+    for (int i = 0; i < 20; ++i) {
+        peers.push_back(std::make_unique<BlockingPeer>(server.address));
+        peers.back()->send("x");
+        EXPECT_EQ(peers.back()->receive(), "x");
+    }
+    host.stop();
+    for (auto& peer : peers) EXPECT_EQ(peer->receive(), "");
+    EXPECT_TRUE(server.channel->closed());
+}
+
+TEST_F(UringSpike, ATimerEndsTheWaitAndIsNotEarly) {
+    UringHost host;
+    const auto begin = std::chrono::steady_clock::now();
+    Promise<void> fired;
+    Future<void> done = fired.future();
+    host.loop().schedule([fired = std::move(fired)]() mutable { fired.setValue(); }, 3ms);
+    ASSERT_TRUE(done.awaitUntil(patience()));
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, 3ms);
+}
+
+TEST_F(UringSpike, NoWakeUpIsLostBetweenTwoLoops) {
+    UringHost hosts[2];
+    constexpr int rounds = 20'000;
+    Promise<void> reached;
+    Future<void> done = reached.future();
+    int count = 0;  // handed back and forth by the tasks
+    std::function<void()> pass = [&] {
+        if (++count == rounds) {
+            reached.setValue();
+        } else {
+            hosts[count % 2].loop().execute([&] { pass(); });
+        }
+    };
+    hosts[0].loop().execute([&] { pass(); });
+    EXPECT_TRUE(done.awaitUntil(patience())) << "stopped after " << count << " rounds";
+}
+
+}  // namespace
+}  // namespace weft::test
