@@ -1,0 +1,129 @@
+// The same server as plain blocking code: a fiber per connection that reads, writes, and reads again. Each carrier has a
+// listener of its own, and a connection stays on the carrier that accepted it.
+#include "support/program.hpp"
+
+#include <array>
+#include <chrono>
+#include <list>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace {
+
+constexpr auto drainTime = weft::EventLoopGroup::defaultDrainTime;
+
+// The listener and the connections of one carrier. Touched by fibers of that carrier only, so without a lock.
+class EchoPost {
+  public:
+    void listen(const weft::SocketAddress& address, bool shared) {
+        listener_ = weft::TcpListener::listen(address, {.reusePort = shared});
+        address_ = listener_.localAddress();
+    }
+    weft::SocketAddress address() const { return address_; }
+
+    // Accepts until the listener is closed.
+    void accept() {
+        weft::ErrorCode error;
+        while (listener_.isOpen()) {
+            weft::TcpStream stream = listener_.accept(error);
+            if (!error) {
+                weft::spawn([this, stream = std::move(stream)]() mutable { serve(std::move(stream)); }).detach();
+            } else if (listener_.isOpen()) {
+                weft::thisFiber::sleepFor(std::chrono::milliseconds(500), error);  // no descriptors left, most likely
+            }
+        }
+    }
+
+    // Closes the listener and every connection that waits for its peer; the others end after the write they are in.
+    void stop() {
+        stopping_ = true;
+        listener_.close();
+        for (Session& session : sessions_) {
+            if (!session.writing) session.stream.close();
+        }
+        leaveIfLast();
+    }
+    weft::Future<void> empty() const { return empty_.future(); }
+
+  private:
+    struct Session {
+        weft::TcpStream stream;
+        bool writing = false;
+    };
+
+    void serve(weft::TcpStream stream) {
+        const auto session = sessions_.insert(sessions_.end(), Session{std::move(stream)});
+        while (!stopping_ && echoOnce(*session)) {
+        }
+        sessions_.erase(session);
+        leaveIfLast();
+    }
+    static bool echoOnce(Session& session) {
+        std::array<char, 4096> bytes;
+        weft::ErrorCode error;
+        const std::size_t count = session.stream.read(bytes, error);
+        if (error || count == 0) return false;
+        session.writing = true;
+        session.stream.write(std::span<const char>(bytes.data(), count), error);
+        session.writing = false;
+        return !error;
+    }
+    void leaveIfLast() {
+        if (stopping_ && sessions_.empty()) empty_.setValue();
+    }
+
+    weft::TcpListener listener_;
+    weft::SocketAddress address_;
+    std::list<Session> sessions_;
+    bool stopping_ = false;
+    weft::Promise<void> empty_;
+};
+
+using Posts = std::vector<std::unique_ptr<EchoPost>>;
+
+// Listens on every carrier; the first one settles the port.
+void open(Posts& posts, weft::CarrierGroup& carriers, weft::SocketAddress address) {
+    // A shared port could be another program's, too: ask for it alone first.
+    if (address.port() != 0) carriers.carrier(0).spawn([&] { weft::TcpListener::listen(address).close(); }).join();
+    for (std::size_t i = 0; i < carriers.size(); ++i) {
+        posts.push_back(std::make_unique<EchoPost>());
+        carriers.carrier(i).spawn([&] { posts.back()->listen(address, carriers.size() > 1); }).join();
+        address = posts.back()->address();
+    }
+}
+
+void stop(Posts& posts, weft::CarrierGroup& carriers) {
+    for (std::size_t i = 0; i < posts.size(); ++i) carriers.carrier(i).spawn([&, i] { posts[i]->stop(); }).join();
+}
+
+int run(const CLI::App& app, const examples::ServerFlags& flags) {
+    Posts posts;  // outlives the fibers that use it, which end with the group
+    weft::EventLoopGroup group(flags.group);
+    weft::CarrierGroup& carriers = group.carriers();
+    weft::ShutdownSignals signals;
+    try {
+        open(posts, carriers, flags.listen);
+    } catch (const weft::SystemError& error) {
+        stop(posts, carriers);
+        return examples::cannotListen(app, flags.listen, error);
+    }
+    for (std::size_t i = 0; i < posts.size(); ++i) carriers.carrier(i).spawnDetached([&, i] { posts[i]->accept(); });
+    examples::announce(posts.front()->address());
+    signals.wait();
+    stop(posts, carriers);
+    const weft::Deadline deadline = std::chrono::steady_clock::now() + drainTime;
+    for (const auto& post : posts) post->empty().awaitUntil(deadline);
+    while (!group.shutdown(drainTime)) {  // ends the waits of the fibers that are left
+    }
+    return examples::success;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app("Sends back what it receives, with a fiber per connection.", "echo_fiber");
+    const examples::ServerFlags flags(app, weft::SocketAddress("127.0.0.1", 7008));
+    return examples::runProgram(app, argc, argv, [&] { return run(app, flags); });
+}

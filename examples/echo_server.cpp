@@ -1,0 +1,40 @@
+// An echo server as a pipeline: one handler, called by the event loop for each event of a connection. It reads no faster
+// than the peer takes what it sends.
+#include "support/program.hpp"
+
+#include <exception>
+#include <utility>
+
+namespace {
+
+class Echo final : public weft::ChannelInboundHandler {
+  public:
+    void channelRead(weft::ChannelHandlerContext& ctx, weft::Message&& message) override { ctx.write(std::move(message)); }
+    void channelReadComplete(weft::ChannelHandlerContext& ctx) override { ctx.flush(); }
+    void channelWritabilityChanged(weft::ChannelHandlerContext& ctx) override {
+        ctx.channel().setOption(weft::ChannelOption::AUTO_READ, ctx.channel().isWritable());
+    }
+    // A drain: close behind the last byte that is on its way out. An empty write completes in its turn.
+    void userEventTriggered(weft::ChannelHandlerContext& ctx, weft::Message&& event) override {
+        if (!event.is<weft::DrainStarted>()) return ctx.fireUserEventTriggered(std::move(event));
+        weft::ChannelPromise last = ctx.newPromise();
+        last.addListener(weft::closeChannel);
+        ctx.writeAndFlush(weft::Buffer::wrapStatic(""), std::move(last));
+    }
+    void exceptionCaught(weft::ChannelHandlerContext& ctx, std::exception_ptr) override { ctx.close(); }
+};
+
+int run(const CLI::App& app, const examples::ServerFlags& flags) {
+    weft::EventLoopGroup group(flags.group);
+    weft::ServerBootstrap server(group);
+    server.childHandler([](weft::Channel& channel) { channel.pipeline().addLast<Echo>(); });
+    return examples::serve(app, flags, group, server);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app("Sends back what it receives, from a channel pipeline.", "echo_server");
+    const examples::ServerFlags flags(app, weft::SocketAddress("127.0.0.1", 7007));
+    return examples::runProgram(app, argc, argv, [&] { return run(app, flags); });
+}

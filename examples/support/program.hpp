@@ -1,0 +1,113 @@
+// What every example program does alike: flags, errors in one line, exit statuses, the line that says where it listens.
+#pragma once
+
+#include <algorithm>
+#include <exception>
+#include <iostream>
+#include <optional>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include <weft/weft.hpp>
+
+namespace examples {
+
+enum ExitStatus : int { success = 0, failure = 1, wrongUse = 2 };
+
+inline std::string inOneLine(std::string text) {
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    return text;
+}
+
+inline int complain(const std::string& program, const std::string& what, ExitStatus status) {
+    std::cerr << program << ": " << inOneLine(what) << std::endl;
+    return status;
+}
+
+// Calls body() after the flags have been read. --help ends with 0, wrong flags and configuration with 2, any other
+// failure with 1; each with one line on stderr.
+template <class Body>
+int runProgram(CLI::App& app, int argc, char** argv, Body body) {
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+        std::cout << app.help() << std::flush;
+        return success;
+    } catch (const CLI::Error& error) {
+        return complain(app.get_name(), std::string(error.what()) + "; see --help", wrongUse);
+    }
+    try {
+        weft::initializeLogging(weft::LogLevel::warning);
+        return body();
+    } catch (const weft::ConfigurationError& error) {
+        return complain(app.get_name(), error.what(), wrongUse);
+    } catch (const std::exception& error) {
+        return complain(app.get_name(), error.what(), failure);
+    }
+}
+
+// Adds a flag whose value `parse` turns into `into`; what it throws becomes the complaint.
+template <class T, class Parse>
+CLI::Option* addParsed(CLI::App& app, const std::string& name, T& into, const std::string& help, Parse parse) {
+    const auto take = [&into, name, parse](const std::string& text) {
+        try {
+            into = parse(text);
+        } catch (const std::exception& error) {
+            const std::string what = error.what();
+            throw CLI::ValidationError(what.starts_with(name) ? what : name + ": " + what);
+        }
+    };
+    return app.add_option_function<std::string>(name, take, help);
+}
+
+template <class T>
+void addAddress(CLI::App& app, const std::string& name, T& into, const std::string& help) {
+    addParsed(app, name, into, help, [](const std::string& text) { return weft::SocketAddress::parse(text); })
+        ->type_name("ADDR:PORT");
+}
+
+// The flags of every program that listens.
+struct ServerFlags {
+    weft::SocketAddress listen;
+    weft::EventLoopGroupOptions group;
+
+    ServerFlags(CLI::App& app, const weft::SocketAddress& otherwise) : listen(otherwise) {
+        addAddress(app, "--listen", listen, "where to listen; port 0 takes a free one; default " + otherwise.toString());
+        addCarriers(app, group.carriers);
+        addParsed(app, "--transport", group.transport, "auto or epoll; default WEFT_TRANSPORT, else auto",
+                  [](const std::string& text) { return weft::Transport::parse(text, "--transport"); })
+            ->type_name("NAME");
+    }
+    static void addCarriers(CLI::App& app, weft::CarrierOptions& options) {
+        app.add_option("--carriers", options.carriers, "threads that run fibers; default WEFT_CARRIERS, else all CPUs")
+            ->check(CLI::Range(1u, 1024u))
+            ->type_name("N");
+    }
+};
+
+inline void announce(const weft::SocketAddress& address) {
+    std::cout << "listening on " << address.toString() << std::endl;
+}
+
+inline int cannotListen(const CLI::App& app, const weft::SocketAddress& address, const weft::SystemError& error) {
+    return complain(app.get_name(),
+                    "cannot listen on " + address.toString() + ": " + error.code().message() +
+                        "; choose another address with --listen",
+                    failure);
+}
+
+// Binds, says so, and serves until SIGINT or SIGTERM.
+inline int serve(const CLI::App& app, const ServerFlags& flags, weft::EventLoopGroup& group, weft::ServerBootstrap& bootstrap) {
+    const weft::ShutdownSignals signals;  // from before the announcement on: whoever reads it may stop us at once
+    weft::Server server;
+    try {
+        server = bootstrap.bind(flags.listen).sync().channel();
+    } catch (const weft::SystemError& error) {
+        return cannotListen(app, flags.listen, error);
+    }
+    announce(server.localAddress());
+    return weft::runUntilSignal(group);
+}
+
+}  // namespace examples

@@ -1,0 +1,68 @@
+// EventLoopGroup: one event loop with sockets per carrier; what bootstraps take loops from. It owns its carriers, or
+// borrows those of a CarrierGroup that the application made.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+
+#include <weft/scheduler/carrier_group.hpp>
+#include <weft/scheduler/event_loop.hpp>
+#include <weft/transports/transport.hpp>
+
+namespace weft {
+
+namespace detail {
+class LoopSet;
+}
+
+struct EventLoopGroupOptions {
+    CarrierOptions carriers;
+    std::optional<Transport::Kind> transport;  // unset: WEFT_TRANSPORT (auto|epoll), else automatic
+};
+
+// Two groups on one CarrierGroup share the loops that exist; they end with the last of these groups. Everything made by
+// it (servers, channels, references to them) must be gone or unused before the group dies.
+class EventLoopGroup {
+  public:
+    static constexpr Duration defaultDrainTime = std::chrono::seconds(5);
+
+    // Carriers of its own. Every loop has opened its poller when the constructor returns; on a failure nothing is left
+    // behind. Throws ConfigurationError (an option or variable), SystemError (what the kernel refused, with the carrier's
+    // name), std::logic_error when a carrier hosts another poller. Context: a plain thread, or a fiber of other carriers.
+    explicit EventLoopGroup(const EventLoopGroupOptions& options = {});
+    // Loops on carriers that exist and that outlive the group. Context: as above.
+    explicit EventLoopGroup(CarrierGroup& carriers, std::optional<Transport::Kind> transport = {});
+    // shutdown() for as long as it takes: channels are closed, fibers of own carriers are aborted and awaited.
+    ~EventLoopGroup();
+    EventLoopGroup(const EventLoopGroup&) = delete;
+    EventLoopGroup& operator=(const EventLoopGroup&) = delete;
+
+    std::size_t size() const noexcept;
+    EventLoop& loop(std::size_t index);  // throws std::out_of_range
+    // The calling carrier's loop if it is one of this group, else round robin. Any thread.
+    EventLoop& next() noexcept;
+    CarrierGroup& carriers() noexcept { return *carriers_; }
+
+    // Drains every server that was bound on this group's loops, at the same time: see Server::drain(). Returns how many
+    // connections were late. Blocks the fiber or thread, never longer than about `timeout` plus a second.
+    std::size_t drain(Duration timeout = defaultDrainTime);
+
+    // Closes every channel and ends the loops, then the carriers if they are its own. Loops that another group shares go
+    // on. False when `timeout` passed first; may be repeated. Context: a plain thread (own carriers), else not one of
+    // these carriers' dispatch. Blocks.
+    bool shutdown(Duration timeout);
+
+    const std::shared_ptr<detail::LoopSet>& loopSet() const noexcept { return loops_; }  // for bootstraps
+
+  private:
+    bool stopLoops(Deadline deadline);
+
+    std::unique_ptr<CarrierGroup> own_;
+    CarrierGroup* carriers_;
+    std::shared_ptr<detail::LoopSet> loops_;
+    bool left_ = false;  // shutdown() has given up this share of the loops
+    bool last_ = false;  // ... which was the last
+};
+
+}  // namespace weft

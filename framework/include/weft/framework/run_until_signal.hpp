@@ -1,0 +1,34 @@
+// How a server program ends: SIGINT or SIGTERM, then a drain, then exit status 0.
+#pragma once
+
+#include <weft/framework/event_loop_group.hpp>
+
+namespace weft {
+
+// While one is alive, SIGINT and SIGTERM do not end the process but the wait() of main(). Make one before the program
+// announces that it is ready, so that an early signal is kept; runUntilSignal() makes one of its own.
+//
+// It is a handler for the whole process that adds to an eventfd, and no blocked signal mask: a mask would have to be set
+// before the first thread of the process, by whoever that is, and would be inherited by every child process. The handler
+// runs on whichever thread the kernel takes (a fiber's too: on the carrier's signal stack) and costs that thread one
+// interrupted system call.
+class ShutdownSignals {
+  public:
+    // Nests. Throws SystemError when there is no descriptor left. Context: any thread.
+    ShutdownSignals();
+    // Gives the signals back to who had them before.
+    ~ShutdownSignals();
+    ShutdownSignals(const ShutdownSignals&) = delete;
+    ShutdownSignals& operator=(const ShutdownSignals&) = delete;
+
+    // Blocks the calling thread until one of the signals has come (since the first living object was made); returns its
+    // number. From then on a signal has its former effect: a second Ctrl-C ends a process that is slow to drain.
+    // Context: a plain thread (throws BlockingOperationException on a carrier).
+    int wait();
+};
+
+// Waits for SIGINT or SIGTERM, drains the group's servers, shuts the group down, and returns the exit status 0.
+// Context: a plain thread, usually main(). Blocks.
+int runUntilSignal(EventLoopGroup& group, Duration drainTime = EventLoopGroup::defaultDrainTime);
+
+}  // namespace weft

@@ -1,0 +1,72 @@
+#include <weft/framework/event_loop_group.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "deadline_after.hpp"
+#include "loop_set.hpp"
+#include "server_state.hpp"
+
+namespace weft {
+
+namespace {
+
+// Option, then variable, then automatic (architecture D8). An empty variable counts as unset.
+Transport::Kind resolved(std::optional<Transport::Kind> transport) {
+    if (transport) return *transport;
+    const char* value = std::getenv("WEFT_TRANSPORT");
+    if (value == nullptr || *value == '\0') return Transport::Kind::automatic;
+    return Transport::parse(value, "WEFT_TRANSPORT");
+}
+
+}  // namespace
+
+EventLoopGroup::EventLoopGroup(const EventLoopGroupOptions& options) {
+    const Transport::Kind transport = resolved(options.transport);  // before any thread
+    own_ = std::make_unique<CarrierGroup>(options.carriers);
+    carriers_ = own_.get();
+    loops_ = detail::LoopSet::join(*carriers_, transport);
+}
+
+EventLoopGroup::EventLoopGroup(CarrierGroup& carriers, std::optional<Transport::Kind> transport)
+    : carriers_(&carriers), loops_(detail::LoopSet::join(carriers, resolved(transport))) {}
+
+EventLoopGroup::~EventLoopGroup() {
+    while (!shutdown(std::chrono::seconds(5))) {
+    }
+}
+
+std::size_t EventLoopGroup::size() const noexcept { return loops_->size(); }
+
+EventLoop& EventLoopGroup::loop(std::size_t index) { return loops_->loop(index); }
+
+EventLoop& EventLoopGroup::next() noexcept { return loops_->next(); }
+
+std::size_t EventLoopGroup::drain(Duration timeout) {
+    const Deadline deadline = detail::deadlineAfter(timeout);
+    const auto servers = loops_->servers();
+    std::vector<detail::ServerState::Drain> drains;
+    for (const auto& server : servers) drains.push_back(server->startDrain());
+    std::size_t late = 0;
+    for (std::size_t i = 0; i < servers.size(); ++i) late += servers[i]->finishDrain(drains[i], deadline, timeout);
+    return late;
+}
+
+// The loops outlive the carriers' fibers, which may hold channels; they are freed with the group.
+bool EventLoopGroup::shutdown(Duration timeout) {
+    const Deadline deadline = detail::deadlineAfter(timeout);
+    if (!stopLoops(deadline)) return false;
+    if (!own_) return true;
+    return own_->shutdown(deadline == never ? timeout : std::max<Duration>(deadline - Clock::steady().now(), {}));
+}
+
+bool EventLoopGroup::stopLoops(Deadline deadline) {
+    if (!left_) {
+        left_ = true;
+        if (!loops_->leave()) return true;  // another group goes on with them
+        last_ = true;
+    }
+    return !last_ || loops_->stop(deadline);
+}
+
+}  // namespace weft

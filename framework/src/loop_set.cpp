@@ -1,0 +1,104 @@
+#include "loop_set.hpp"
+
+#include <map>
+#include <stdexcept>
+#include <string>
+
+#include <weft/scheduler/log.hpp>
+
+namespace weft::detail {
+
+namespace {
+
+std::mutex registryLock;
+std::map<CarrierGroup*, std::weak_ptr<LoopSet>>& registry() {
+    static std::map<CarrierGroup*, std::weak_ptr<LoopSet>> sets;
+    return sets;
+}
+
+// Completes when the loop runs tasks, so when its poller is open; fails when the loop has ended instead.
+Future<void> firstTaskOf(EventLoop& loop) {
+    Promise<void> promise;
+    Future<void> running = promise.future();
+    try {
+        loop.execute([promise = std::move(promise)]() mutable { promise.setValue(); });
+    } catch (const SystemError&) {
+        // It has ended already; the promise went with the task.
+    }
+    return running;
+}
+
+[[noreturn]] void rethrowNaming(const Carrier& carrier, std::exception_ptr error) {
+    try {
+        std::rethrow_exception(std::move(error));
+    } catch (const SystemError& refused) {
+        throw SystemError(refused.code(), "the event loop of carrier " + carrier.name() + " did not start: " + refused.what());
+    }
+}
+
+}  // namespace
+
+std::shared_ptr<LoopSet> LoopSet::join(CarrierGroup& carriers, Transport::Kind transport) {
+    std::lock_guard held(registryLock);
+    std::erase_if(registry(), [](const auto& entry) { return entry.second.expired(); });
+    std::shared_ptr<LoopSet> set = registry()[&carriers].lock();
+    if (!set || set->users_.load(std::memory_order_acquire) == 0) {
+        set = std::make_shared<LoopSet>(carriers, transport);
+        registry()[&carriers] = set;
+    }
+    set->users_.fetch_add(1, std::memory_order_relaxed);  // under the lock that every joiner takes
+    return set;
+}
+
+LoopSet::LoopSet(CarrierGroup& carriers, Transport::Kind transport) : carriers_(carriers) {
+    try {
+        for (std::size_t i = 0; i < carriers.size(); ++i) startLoop(carriers.carrier(i), transport);
+    } catch (...) {
+        stop(never);
+        throw;
+    }
+}
+
+LoopSet::~LoopSet() { stop(never); }
+
+void LoopSet::startLoop(Carrier& carrier, Transport::Kind transport) {
+    loops_.push_back(std::make_unique<EventLoop>(carrier, Transport::makeIoHandler(transport)));
+    EventLoop& loop = *loops_.back();
+    ended_.push_back(loop.start());
+    const Future<void> running = firstTaskOf(loop);
+    running.await();
+    if (!running.error()) return;
+    ended_.back().await();
+    rethrowNaming(carrier, ended_.back().error() ? ended_.back().error() : running.error());
+}
+
+EventLoop& LoopSet::next() noexcept {
+    Carrier* here = Carrier::current();
+    if (here != nullptr && &here->group() == &carriers_) return *loops_[here->index()];
+    return *loops_[next_.fetch_add(1, std::memory_order_relaxed) % loops_.size()];  // any order will do
+}
+
+bool LoopSet::stop(Deadline deadline) {
+    for (std::size_t i = 0; i < ended_.size(); ++i) loops_[i]->stop();
+    for (auto& ended : ended_) {
+        if (!ended.awaitUntil(deadline)) return false;
+    }
+    return true;
+}
+
+void LoopSet::addServer(const std::shared_ptr<ServerState>& server) {
+    std::lock_guard held(lock_);
+    std::erase_if(servers_, [](const auto& known) { return known.expired(); });
+    servers_.push_back(server);
+}
+
+std::vector<std::shared_ptr<ServerState>> LoopSet::servers() {
+    std::lock_guard held(lock_);
+    std::vector<std::shared_ptr<ServerState>> living;
+    for (auto& known : servers_) {
+        if (auto server = known.lock()) living.push_back(std::move(server));
+    }
+    return living;
+}
+
+}  // namespace weft::detail

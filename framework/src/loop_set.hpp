@@ -1,0 +1,51 @@
+// LoopSet: the event loops of one carrier group, shared by the EventLoopGroups on it, and the servers that use them.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <weft/scheduler/carrier_group.hpp>
+#include <weft/scheduler/event_loop.hpp>
+#include <weft/transports/transport.hpp>
+
+namespace weft::detail {
+
+class ServerState;
+
+class LoopSet {
+  public:
+    // The set of this carrier group: the one that exists, or a new one with every poller open.
+    static std::shared_ptr<LoopSet> join(CarrierGroup& carriers, Transport::Kind transport);
+
+    LoopSet(CarrierGroup& carriers, Transport::Kind transport);
+    ~LoopSet();
+    LoopSet(const LoopSet&) = delete;
+    LoopSet& operator=(const LoopSet&) = delete;
+
+    std::size_t size() const noexcept { return loops_.size(); }
+    EventLoop& loop(std::size_t index) { return *loops_.at(index); }
+    EventLoop& next() noexcept;
+
+    // Gives up one user's share; true when it was the last, who then calls stop().
+    bool leave() noexcept { return users_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+    // Ends the loops; false when `deadline` came first. May be repeated.
+    bool stop(Deadline deadline);
+
+    void addServer(const std::shared_ptr<ServerState>& server);
+    std::vector<std::shared_ptr<ServerState>> servers();
+
+  private:
+    void startLoop(Carrier& carrier, Transport::Kind transport);
+
+    CarrierGroup& carriers_;
+    std::vector<std::unique_ptr<EventLoop>> loops_;
+    std::vector<Future<void>> ended_;  // of each loop that was started
+    std::atomic<unsigned> users_{0};
+    std::atomic<unsigned> next_{0};
+    std::mutex lock_;  // guards servers_
+    std::vector<std::weak_ptr<ServerState>> servers_;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,21 @@
+#include <weft/framework/server.hpp>
+
+#include "deadline_after.hpp"
+#include "server_state.hpp"
+
+namespace weft {
+
+const SocketAddress& Server::localAddress() const noexcept { return state_->localAddress; }
+
+const std::vector<ChannelRef>& Server::listeners() const noexcept { return state_->listeners; }
+
+std::size_t Server::liveChildren() const noexcept { return state_->liveChildren(); }
+
+Future<void> Server::close() { return state_->closeListeners(); }
+
+std::size_t Server::drain(Duration timeout) {
+    const Deadline deadline = detail::deadlineAfter(timeout);
+    return state_->finishDrain(state_->startDrain(), deadline, timeout);
+}
+
+}  // namespace weft

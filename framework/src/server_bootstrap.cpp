@@ -1,0 +1,151 @@
+// A bind is a chain: probe, then for each listener: socket, channel, registration, bind; the first one's port goes to the
+// others. Each step continues from the one before by a listener of its future, so that nothing blocks.
+#include <weft/framework/server_bootstrap.hpp>
+
+#include <stdexcept>
+#include <string>
+
+#include <weft/transports/socket_io_handler.hpp>
+#include <weft/transports/tcp_socket.hpp>
+
+#include "loop_set.hpp"
+#include "server_acceptor.hpp"
+#include "server_state.hpp"
+
+namespace weft {
+
+namespace {
+
+using detail::LoopSet;
+using detail::PipelineSetup;
+using detail::ServerAcceptor;
+using detail::ServerState;
+
+// One bind() on its way.
+struct Binding {
+    std::shared_ptr<ServerState> server;
+    PipelineSetup listener;
+    SocketAddress address;  // from the second listener on with the port of the first
+    bool spreads = false;   // connections go to the workers in turn
+    std::vector<EventLoop*> loops;
+    std::vector<std::weak_ptr<LoopSet>> homes;  // that must know of the server
+    Promise<Server> outcome;
+
+    void fail(std::exception_ptr cause) {
+        server->abandon();
+        outcome.setError(std::move(cause));
+    }
+};
+using BindingPointer = std::shared_ptr<Binding>;
+
+// A SO_REUSEPORT listener would share a port silently with any other of the same user: a socket without it finds out.
+void refuseTakenPort(const SocketAddress& address, SystemCalls& calls) {
+    const Fd probe = openTcpSocket(address.family(), calls);
+    detail::setSocketOption(calls, probe.get(), SocketOption::reuseAddress, 1);
+    const int result = calls.bind(probe.get(), address.data(), address.size());
+    if (result < 0) throw SystemError(fromErrno(-result), "bind to " + address.toString());
+}
+
+SocketIoHandler& socketsOf(EventLoop& loop) {
+    SocketIoHandler* sockets = SocketIoHandler::of(loop);
+    if (!sockets) throw std::logic_error("the event loop has no sockets: make its group with a socket transport");
+    return *sockets;
+}
+
+// B-1: the acceptor comes by a task, behind what the user's handler adds.
+void fillListener(const BindingPointer& binding, Channel& listener) {
+    binding->listener.fill(listener);
+    listener.loop().execute([listener = ChannelRef(listener), server = binding->server] {
+        if (listener->open()) listener->pipeline().addLast<ServerAcceptor>(server);
+    });
+}
+
+// B-3: whatever throws, the descriptor has an owner.
+ChannelRef makeListener(const BindingPointer& binding, EventLoop& loop) {
+    SocketIoHandler& sockets = socketsOf(loop);
+    Fd fd = openTcpSocket(binding->address.family(), sockets.systemCalls());
+    ChildLoopChooser chooser;
+    if (binding->spreads) chooser = [server = binding->server]() -> EventLoop& { return server->nextWorker(); };
+    ChannelRef listener = Channel::create(loop);
+    listener->attach(sockets.listener(std::move(fd), *listener, std::move(chooser)));
+    if (binding->loops.size() > 1) {
+        if (ErrorCode error = listener->setOption(ChannelOption::REUSE_PORT, true)) throw SystemError(error, "SO_REUSEPORT");
+    }
+    binding->listener.applyOptions(*listener);
+    listener->pipeline().addLast([binding](Channel& channel) { fillListener(binding, channel); });
+    return listener;
+}
+
+void bindListener(const BindingPointer& binding, std::size_t index);
+
+void listening(const BindingPointer& binding, std::size_t index) {
+    if (index == 0) {
+        binding->address = binding->server->listeners[0]->localAddress();
+        binding->server->localAddress = binding->address;
+    }
+    if (index + 1 < binding->loops.size()) return bindListener(binding, index + 1);
+    for (const auto& home : binding->homes) {
+        if (auto set = home.lock()) set->addServer(binding->server);
+    }
+    binding->outcome.setValue(Server(binding->server));
+}
+
+void bindListener(const BindingPointer& binding, std::size_t index) {
+    ChannelRef listener;
+    try {
+        listener = makeListener(binding, *binding->loops[index]);
+    } catch (...) {
+        return binding->fail(std::current_exception());
+    }
+    binding->server->listeners.push_back(listener);
+    ChannelPromise bound = listener->newPromise();
+    bound.addListener([binding, index](const ChannelFuture& done) {
+        if (done.success()) return listening(binding, index);
+        binding->fail(done.cause());
+    });
+    listener->registerWithLoop().addListener([binding, listener, bound](const ChannelFuture& registered) {
+        if (!registered.success()) {
+            bound.tryFailure(registered.cause());
+            return;
+        }
+        listener->bind(binding->address, bound);
+    });
+}
+
+}  // namespace
+
+AcceptMode ServerBootstrap::resolvedMode() const {
+    const bool oneGroup = acceptors_->loopSet() == workers_->loopSet();
+    if (acceptMode_ == AcceptMode::perLoop && !oneGroup) {
+        throw std::logic_error("AcceptMode::perLoop keeps a connection on its listener's loop: it needs one group for both");
+    }
+    if (acceptMode_ != AcceptMode::automatic) return acceptMode_;
+    return oneGroup && workers_->size() > 1 ? AcceptMode::perLoop : AcceptMode::single;
+}
+
+BindFuture ServerBootstrap::bind(const SocketAddress& local) {
+    if (!child_.hasHandler()) throw std::logic_error("ServerBootstrap::bind() without a childHandler");
+    const bool perLoop = resolvedMode() == AcceptMode::perLoop;
+    auto binding = std::make_shared<Binding>();
+    binding->server = std::make_shared<ServerState>(*workers_->loopSet(), child_);
+    binding->listener = listener_;
+    binding->address = local;
+    binding->spreads = !perLoop && (workers_->size() > 1 || workers_->loopSet() != acceptors_->loopSet());
+    binding->homes = {acceptors_->loopSet(), workers_->loopSet()};
+    if (acceptors_->loopSet() == workers_->loopSet()) binding->homes.pop_back();
+    const std::size_t count = perLoop ? acceptors_->size() : 1;
+    for (std::size_t i = 0; i < count; ++i) binding->loops.push_back(&(count > 1 ? acceptors_->loop(i) : acceptors_->next()));
+    const BindFuture future(binding->outcome.future());
+    try {
+        if (count > 1 && local.port() != 0 && !sharesPort_) {
+            refuseTakenPort(local, socketsOf(*binding->loops[0]).systemCalls());
+        }
+    } catch (...) {
+        binding->fail(std::current_exception());
+        return future;
+    }
+    bindListener(binding, 0);
+    return future;
+}
+
+}  // namespace weft

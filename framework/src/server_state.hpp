@@ -1,0 +1,67 @@
+// ServerState: what the handles of a Server share: its listeners and, loop by loop, its live connections.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <list>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <weft/framework/pipeline_setup.hpp>
+#include <weft/pipeline/channel.hpp>
+#include <weft/pipeline/socket_address.hpp>
+#include <weft/scheduler/future.hpp>
+
+#include "loop_set.hpp"
+
+namespace weft::detail {
+
+// Kept alive by its handles, its acceptors and its open connections.
+class ServerState : public std::enable_shared_from_this<ServerState> {
+  public:
+    ServerState(LoopSet& workers, PipelineSetup child);
+
+    // ---- building; by bind(), before anybody else has it ----
+    std::vector<ChannelRef> listeners;
+    SocketAddress localAddress;
+
+    // ---- children ----
+    EventLoop& nextWorker() noexcept;  // context: one listener's loop
+    // Sets up a connection that is made but not registered, and registers it. Context: the listener's loop.
+    void adopt(ChannelRef child);
+    std::size_t liveChildren() const noexcept;
+
+    // ---- the end; any thread ----
+    Future<void> closeListeners();
+    // One per worker loop: completes when the loop has no connection of this server.
+    using Drain = std::vector<Future<void>>;
+    // Blocks until the listeners are closed, then tells every connection.
+    Drain startDrain();
+    // Blocks until the connections are gone, or closes those that are not at `deadline`; returns how many these were.
+    std::size_t finishDrain(const Drain& drain, Deadline deadline, Duration timeout);
+    // A bind has failed: closes what there is of it. Never blocks.
+    void abandon() noexcept;
+
+  private:
+    // The connections of one loop. Context: that loop, except live.
+    struct Children {
+        explicit Children(EventLoop& itsLoop) : loop(itsLoop) {}
+        EventLoop& loop;
+        std::list<ChannelRef> open;
+        std::atomic<std::size_t> live{0};      // open.size(), for other threads; a figure
+        std::vector<Promise<void>> whenEmpty;  // of drains
+    };
+
+    void admit(Channel& child);
+    static void remove(Children& children, std::list<ChannelRef>::iterator child) noexcept;
+    static void fireDrainStarted(Children& children) noexcept;
+    static std::size_t closeAll(Children& children) noexcept;
+    Future<void> emptied(Children& children);
+
+    const PipelineSetup child_;
+    std::vector<std::unique_ptr<Children>> children_;  // by the index of the worker loop's carrier
+    unsigned nextWorker_ = 0;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,55 @@
+// What the framework's tests share: groups of few carriers, an echo handler, waiting with a limit.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include <weft/weft.hpp>
+
+#include "transports/blocking_peer.hpp"
+#include "transports/hosted_loop.hpp"
+
+namespace weft::test {
+
+using namespace std::chrono_literals;
+
+inline EventLoopGroupOptions groupOptions(unsigned carriers) {
+    EventLoopGroupOptions options;
+    options.carriers = carrierOptions("test", carriers);
+    return options;
+}
+
+class Echo : public ChannelInboundHandler {
+  public:
+    void channelRead(ChannelHandlerContext& ctx, Message&& message) override { ctx.writeAndFlush(std::move(message)); }
+    void exceptionCaught(ChannelHandlerContext& ctx, std::exception_ptr) override { ctx.close(); }
+};
+
+inline const SocketAddress anyPort = SocketAddress::loopbackV4(0);
+
+inline Server serveEcho(EventLoopGroup& group, AcceptMode mode = AcceptMode::automatic) {
+    ServerBootstrap bootstrap(group);
+    bootstrap.acceptMode(mode).childHandler([](Channel& channel) { channel.pipeline().addLast<Echo>(); });
+    return bootstrap.bind(anyPort).sync().channel();
+}
+
+inline std::string echoed(BlockingPeer& peer, std::string_view bytes) {
+    peer.send(bytes);
+    return peer.receiveExactly(bytes.size());
+}
+
+// Looks again and again, with a limit; for states of other threads that tell nobody when they change.
+template <class Condition>
+bool eventually(Condition condition) {
+    for (const Deadline end = patience(); !condition();) {
+        if (std::chrono::steady_clock::now() > end) return false;
+        std::this_thread::yield();
+    }
+    return true;
+}
+
+}  // namespace weft::test

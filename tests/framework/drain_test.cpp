@@ -1,0 +1,162 @@
+// Draining: Server::drain(), EventLoopGroup::drain(), runUntilSignal().
+#include <weft/framework/run_until_signal.hpp>
+
+#include <csignal>
+#include <memory>
+#include <string>
+
+#include <unistd.h>
+
+#include "framework/bench.hpp"
+
+namespace weft::test {
+namespace {
+
+// "/wait" is answered when the test says so, everything else at once.
+struct Gate {
+    Promise<void> asked;
+    Promise<void> open;
+};
+
+class Application final : public SimpleInboundHandler<http::FullRequest> {
+  public:
+    explicit Application(Gate& gate) : gate_(gate) {}
+
+  protected:
+    void channelRead0(ChannelHandlerContext& ctx, http::FullRequest request) override {
+        if (request.path() != "/wait") return request.responder().send(http::ok("at once"));
+        gate_.asked.setValue();
+        ctx.spawn([open = gate_.open.future(), responder = request.responder()]() mutable {
+            open.await();
+            responder.send(http::ok("at last"));
+        });
+    }
+
+  private:
+    Gate& gate_;
+};
+
+Server serveHttp(EventLoopGroup& group, Gate& gate) {
+    ServerBootstrap bootstrap(group);
+    bootstrap.childHandler([&gate](Channel& channel) {
+        channel.pipeline().addLast<http::ServerCodec>().addLast<http::ObjectAggregator>().addLast<Application>(gate);
+    });
+    return bootstrap.bind(anyPort).sync().channel();
+}
+
+std::string receiveAll(BlockingPeer& peer) {
+    std::string all;
+    for (std::string more = peer.receive(); !more.empty(); more = peer.receive()) all += more;
+    return all;
+}
+
+constexpr std::string_view waitRequest = "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n";
+
+TEST(DrainTest, IdleConnectionsAreClosedAndThoseInWorkAreAnsweredFirst) {
+    DescriptorGuard descriptors;
+    EventLoopGroup group(groupOptions(1));  // one loop: when the idle connection has heard of the drain, the other one has
+    Gate gate;
+    Server server = serveHttp(group, gate);
+    BlockingPeer idle(server.localAddress());
+    idle.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_NE(idle.receive().find("200 OK"), std::string::npos);
+    BlockingPeer busy(server.localAddress());
+    busy.send(waitRequest);
+    gate.asked.future().get();
+    std::thread drainer([&] { EXPECT_EQ(server.drain(20s), 0u); });
+    EXPECT_EQ(receiveAll(idle), "");  // the drain has begun
+    gate.open.setValue();
+    const std::string answer = receiveAll(busy);
+    drainer.join();
+    EXPECT_NE(answer.find("at last"), std::string::npos) << answer;
+    EXPECT_NE(answer.find("Connection: close"), std::string::npos) << answer;
+    EXPECT_EQ(server.liveChildren(), 0u);
+}
+
+TEST(DrainTest, ConnectionsThatDoNotEndInTimeAreClosedAndCounted) {
+    DescriptorGuard descriptors;
+    EventLoopGroup group(groupOptions(2));
+    Server server = serveEcho(group);  // its handler knows of no drain
+    BlockingPeer first(server.localAddress());
+    BlockingPeer second(server.localAddress());
+    EXPECT_EQ(echoed(first, "1"), "1");
+    EXPECT_EQ(echoed(second, "2"), "2");
+    EXPECT_EQ(group.drain(1ms), 2u);
+    EXPECT_EQ(first.receive(), "");
+    EXPECT_EQ(second.receive(), "");
+    EXPECT_EQ(server.liveChildren(), 0u);
+}
+
+TEST(DrainTest, AGroupDrainsAllItsServers) {
+    EventLoopGroup group(groupOptions(2));
+    EventLoopGroup workers(groupOptions(1));
+    Gate gate;
+    Server first = serveHttp(group, gate);
+    Server second = serveHttp(group, gate);
+    ServerBootstrap bootstrap(group, workers);
+    bootstrap.childHandler([](Channel& channel) { channel.pipeline().addLast<http::ServerCodec>(); });
+    Server third = bootstrap.bind(anyPort).sync().channel();
+    EXPECT_EQ(group.drain(20s), 0u);
+    for (const Server& server : {first, second, third}) {
+        for (const auto& listener : server.listeners()) EXPECT_TRUE(listener->closed());
+    }
+    EXPECT_EQ(workers.drain(20s), 0u);
+}
+
+TEST(DrainTest, AServerThatNobodyHoldsIsDrainedToo) {
+    EventLoopGroup group(groupOptions(1));
+    const SocketAddress address = serveEcho(group).localAddress();
+    BlockingPeer peer(address);
+    EXPECT_EQ(echoed(peer, "x"), "x");
+    EXPECT_EQ(group.drain(1ms), 1u);
+    EXPECT_EQ(peer.receive(), "");
+}
+
+TEST(RunUntilSignalTest, DrainsAnswersAndReturnsZero) {
+    { ShutdownSignals makesTheDescriptorThatStays; }
+    DescriptorGuard before;
+    for (const int signal : {SIGTERM, SIGINT}) {
+        EventLoopGroup group(groupOptions(2));
+        Gate gate;
+        Server server = serveHttp(group, gate);
+        const ShutdownSignals signals;  // from here on the signal is kept
+        BlockingPeer peer(server.localAddress());
+        peer.send(waitRequest);
+        gate.asked.future().get();
+        ::kill(::getpid(), signal);
+        std::thread opener([&] {
+            EXPECT_TRUE(eventually([&] { return server.listeners()[0]->closed(); }));
+            gate.open.setValue();
+        });
+        EXPECT_EQ(runUntilSignal(group), 0);
+        opener.join();
+        EXPECT_NE(receiveAll(peer).find("at last"), std::string::npos);
+    }
+}
+
+TEST(ShutdownSignalsTest, AreGivenBackAfterwards) {
+    struct sigaction before = {};
+    struct sigaction during = {};
+    struct sigaction after = {};
+    ::sigaction(SIGTERM, nullptr, &before);
+    {
+        ShutdownSignals signals;
+        ::sigaction(SIGTERM, nullptr, &during);
+        EXPECT_NE(during.sa_handler, before.sa_handler);
+        ::kill(::getpid(), SIGTERM);
+        EXPECT_EQ(signals.wait(), SIGTERM);
+        ::sigaction(SIGTERM, nullptr, &after);  // a second signal has its old effect at once
+        EXPECT_EQ(after.sa_handler, before.sa_handler);
+    }
+    ::sigaction(SIGTERM, nullptr, &after);
+    EXPECT_EQ(after.sa_handler, before.sa_handler);
+}
+
+TEST(ShutdownSignalsTest, MayNotBeAwaitedOnACarrier) {
+    EventLoopGroup group(groupOptions(1));
+    ShutdownSignals signals;
+    EXPECT_THROW(group.carriers().carrier(0).spawn([&] { return signals.wait(); }).join(), BlockingOperationException);
+}
+
+}  // namespace
+}  // namespace weft::test

@@ -1,0 +1,156 @@
+#include <weft/framework/event_loop_group.hpp>
+
+#include <cstdlib>
+#include <set>
+
+#include <sys/resource.h>
+
+#include "framework/bench.hpp"
+
+namespace weft::test {
+namespace {
+
+class TransportVariable {
+  public:
+    explicit TransportVariable(const char* value) { ::setenv("WEFT_TRANSPORT", value, 1); }
+    ~TransportVariable() { ::unsetenv("WEFT_TRANSPORT"); }
+};
+
+TEST(EventLoopGroupTest, HasALoopWithSocketsOnEveryCarrier) {
+    DescriptorGuard descriptors;
+    EventLoopGroup group(groupOptions(3));
+    ASSERT_EQ(group.size(), 3u);
+    for (std::size_t i = 0; i < group.size(); ++i) {
+        EXPECT_EQ(group.loop(i).carrier(), &group.carriers().carrier(i));
+        EXPECT_NE(SocketIoHandler::of(group.loop(i)), nullptr);
+    }
+    EXPECT_THROW(group.loop(3), std::out_of_range);
+}
+
+TEST(EventLoopGroupTest, NextIsRoundRobinOutsideAndTheOwnLoopOnACarrier) {
+    EventLoopGroup group(groupOptions(2));
+    const std::set<EventLoop*> taken{&group.next(), &group.next()};
+    EXPECT_EQ(taken.size(), 2u);
+    for (unsigned i = 0; i < 2; ++i) {
+        EXPECT_EQ(group.carriers().carrier(i).spawn([&] { return &group.next(); }).join(), &group.loop(i));
+    }
+}
+
+TEST(EventLoopGroupTest, ABadTransportVariableIsNamedWithItsValueAndWhatIsAccepted) {
+    const TransportVariable variable("carrier-pigeon");
+    try {
+        EventLoopGroup group(groupOptions(1));
+        FAIL() << "no exception";
+    } catch (const ConfigurationError& error) {
+        const std::string text = error.what();
+        EXPECT_NE(text.find("WEFT_TRANSPORT"), std::string::npos) << text;
+        EXPECT_NE(text.find("carrier-pigeon"), std::string::npos) << text;
+        EXPECT_NE(text.find("auto, epoll"), std::string::npos) << text;
+    }
+}
+
+TEST(EventLoopGroupTest, AnOptionGoesBeforeTheVariableAndAnEmptyVariableIsUnset) {
+    EventLoopGroupOptions options = groupOptions(1);
+    options.transport = Transport::Kind::epoll;
+    const TransportVariable bad("carrier-pigeon");
+    EXPECT_NO_THROW(EventLoopGroup{options});
+    const TransportVariable empty("");
+    EXPECT_NO_THROW(EventLoopGroup{groupOptions(1)});
+}
+
+TEST(EventLoopGroupTest, TwoGroupsOnOneCarrierGroupShareItsLoops) {
+    DescriptorGuard descriptors;
+    CarrierGroup carriers(carrierOptions("test", 2));
+    EventLoopGroup first(carriers);
+    {
+        EventLoopGroup second(carriers);
+        EXPECT_EQ(&first.loop(0), &second.loop(0));
+        EXPECT_EQ(&first.loop(1), &second.loop(1));
+        EXPECT_TRUE(second.shutdown(20s));
+    }
+    Server server = serveEcho(first);  // the loops have outlived the second group
+    BlockingPeer peer(server.localAddress());
+    EXPECT_EQ(echoed(peer, "still here"), "still here");
+}
+
+TEST(EventLoopGroupTest, LoopsThatHaveEndedMayBeStartedAgainOnTheSameCarriers) {
+    CarrierGroup carriers(carrierOptions("test", 1));
+    for (int round = 0; round < 3; ++round) {
+        EventLoopGroup group(carriers);
+        Server server = serveEcho(group);
+        BlockingPeer peer(server.localAddress());
+        EXPECT_EQ(echoed(peer, "round"), "round");
+    }
+}
+
+TEST(EventLoopGroupTest, ACarrierThatHostsAnotherPollerIsRefusedAndNothingIsLeftBehind) {
+    DescriptorGuard descriptors;
+    CarrierGroup carriers(carrierOptions("test", 2));
+    std::atomic<bool> stop{false};
+    const auto foreign = carriers.carrier(1).registerPinnedPoller(
+        [] {},
+        [&](PinnedPoller& poller) {
+            while (!stop && !poller.stopRequested()) poller.maybeYield(false);
+        });
+    EXPECT_THROW(EventLoopGroup{carriers}, std::logic_error);
+    stop = true;
+    foreign.get();
+    EventLoopGroup group(carriers);  // carrier 0 is free again, too
+    EXPECT_EQ(group.size(), 2u);
+}
+
+TEST(EventLoopGroupTest, APollerThatCannotBeOpenedIsReportedWithItsCarrier) {
+#ifdef __SANITIZE_ADDRESS__
+    GTEST_SKIP() << "the undefined behaviour sanitizer, which comes with this one, needs descriptors of its own";
+#endif
+    DescriptorGuard descriptors;
+    CarrierGroup carriers(carrierOptions("test", 2));
+    rlimit limit{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+    rlimit none = limit;
+    none.rlim_cur = 0;
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+    std::string text;
+    ErrorCode code;
+    try {
+        EventLoopGroup group(carriers);
+    } catch (const SystemError& error) {
+        text = error.what();
+        code = error.code();
+    }
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+    EXPECT_EQ(code, fromErrno(EMFILE)) << text;
+    EXPECT_NE(text.find("carrier test0"), std::string::npos) << text;
+    EventLoopGroup group(carriers);
+    EXPECT_EQ(group.size(), 2u);
+}
+
+TEST(EventLoopGroupTest, ShutdownClosesConnectionsAndMayBeRepeated) {
+    DescriptorGuard descriptors;
+    EventLoopGroup group(groupOptions(2));
+    Server server = serveEcho(group);
+    BlockingPeer peer(server.localAddress());
+    EXPECT_EQ(echoed(peer, "x"), "x");
+    EXPECT_TRUE(group.shutdown(20s));
+    EXPECT_EQ(peer.receive(), "");
+    EXPECT_TRUE(group.shutdown(20s));
+    EXPECT_EQ(server.drain(20s), 0u);  // nothing left to drain, nobody to wait for
+}
+
+TEST(EventLoopGroupTest, ShutdownSaysWhenAFiberOutlastsItsTime) {
+    EventLoopGroup group(groupOptions(1));
+    std::atomic<bool> go{false};
+    Promise<void> begun;
+    Future<void> running = begun.future();
+    group.carriers().carrier(0).spawnDetached([&] {
+        begun.setValue();
+        while (!go) thisFiber::yield();
+    });
+    running.await();
+    EXPECT_FALSE(group.shutdown(1ms));
+    go = true;
+    EXPECT_TRUE(group.shutdown(20s));
+}
+
+}  // namespace
+}  // namespace weft::test

@@ -1,0 +1,248 @@
+#include <weft/framework/server_bootstrap.hpp>
+
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include <weft/framework/bootstrap.hpp>
+
+#include "framework/bench.hpp"
+
+namespace weft::test {
+namespace {
+
+std::size_t countOfListeners(EventLoopGroup& group, AcceptMode mode) { return serveEcho(group, mode).listeners().size(); }
+
+TEST(ServerBootstrapTest, PortZeroGivesAllListenersOnePort) {
+    DescriptorGuard descriptors;
+    EventLoopGroup group(groupOptions(3));
+    Server server = serveEcho(group);
+    ASSERT_EQ(server.listeners().size(), 3u);
+    EXPECT_NE(server.localAddress().port(), 0);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(&server.listeners()[i]->loop(), &group.loop(i));
+    for (int i = 0; i < 16; ++i) {
+        BlockingPeer peer(server.localAddress());
+        EXPECT_EQ(echoed(peer, "hello"), "hello");
+    }
+}
+
+TEST(ServerBootstrapTest, TheAcceptModeDecidesHowManyListenersThereAre) {
+    EventLoopGroup one(groupOptions(1));
+    EventLoopGroup two(groupOptions(2));
+    EXPECT_EQ(countOfListeners(one, AcceptMode::automatic), 1u);
+    EXPECT_EQ(countOfListeners(two, AcceptMode::automatic), 2u);
+    EXPECT_EQ(countOfListeners(two, AcceptMode::single), 1u);
+    EXPECT_EQ(countOfListeners(one, AcceptMode::perLoop), 1u);
+}
+
+TEST(ServerBootstrapTest, OneAcceptorSpreadsConnectionsOverTheWorkersInTurn) {
+    DescriptorGuard descriptors;
+    EventLoopGroup boss(groupOptions(1));
+    EventLoopGroup workers(groupOptions(2));
+    std::mutex lock;
+    std::multiset<EventLoop*> homes;
+    ServerBootstrap bootstrap(boss, workers);
+    bootstrap.childHandler([&](Channel& channel) {
+        EXPECT_TRUE(channel.loop().inEventLoop());
+        std::lock_guard held(lock);
+        homes.insert(&channel.loop());
+        channel.pipeline().addLast<Echo>();
+    });
+    Server server = bootstrap.bind("127.0.0.1", 0).sync().channel();
+    for (int i = 0; i < 6; ++i) {
+        BlockingPeer peer(server.localAddress());
+        EXPECT_EQ(echoed(peer, "hello"), "hello");
+    }
+    std::lock_guard held(lock);
+    EXPECT_EQ(homes.count(&workers.loop(0)), 3u);
+    EXPECT_EQ(homes.count(&workers.loop(1)), 3u);
+}
+
+TEST(ServerBootstrapTest, ATakenPortIsRefusedWithItsAddressInEveryMode) {
+    DescriptorGuard descriptors;
+    EventLoopGroup group(groupOptions(2));
+    Server taken = serveEcho(group);
+    for (AcceptMode mode : {AcceptMode::perLoop, AcceptMode::single}) {
+        ServerBootstrap bootstrap(group);
+        bootstrap.acceptMode(mode).childHandler([](Channel&) {});
+        const BindFuture future = bootstrap.bind(taken.localAddress());
+        try {
+            future.sync();
+            FAIL() << "no exception";
+        } catch (const SystemError& error) {
+            EXPECT_EQ(error.code(), fromErrno(EADDRINUSE));
+            EXPECT_NE(std::string(error.what()).find(taken.localAddress().toString()), std::string::npos) << error.what();
+        }
+        EXPECT_TRUE(future.done());
+        EXPECT_TRUE(future.cause());
+    }
+}
+
+TEST(ServerBootstrapTest, APortIsSharedWhenTheProgramSaysSo) {
+    EventLoopGroup group(groupOptions(2));
+    ServerBootstrap bootstrap(group);
+    bootstrap.option(ChannelOption::REUSE_PORT, true).childHandler([](Channel& channel) { channel.pipeline().addLast<Echo>(); });
+    Server first = bootstrap.bind(anyPort).sync().channel();
+    Server second = bootstrap.bind(first.localAddress()).sync().channel();
+    EXPECT_EQ(second.localAddress(), first.localAddress());
+}
+
+struct Watch final : ChannelInboundHandler {
+    static constexpr bool sharable = true;
+    void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
+        ++accepted;
+        ctx.fireChannelRead(std::move(message));
+    }
+    std::atomic<int> accepted{0};
+};
+
+// B-1: handlers first, then options, then registration; the acceptor behind what the user's handler adds.
+TEST(ServerBootstrapTest, B1_HandlersAndOptionsAreInPlaceBeforeAChildIsRegistered) {
+    EventLoopGroup group(groupOptions(1));
+    const auto watch = std::make_shared<Watch>();
+    Promise<std::size_t> seen;
+    ServerBootstrap bootstrap(group);
+    bootstrap.handler(watch)
+        .childOption(ChannelOption::MAX_MESSAGES_PER_READ, 7)
+        .childOption(ChannelOption::NO_DELAY, false)
+        .childHandler([&](Channel& channel) {
+            EXPECT_FALSE(channel.option(ChannelOption::NO_DELAY));
+            seen.setValue(channel.option(ChannelOption::MAX_MESSAGES_PER_READ));
+            channel.pipeline().addLast<Echo>();
+        });
+    Server server = bootstrap.bind(anyPort).sync().channel();
+    BlockingPeer peer(server.localAddress());
+    EXPECT_EQ(echoed(peer, "x"), "x");
+    EXPECT_EQ(seen.future().get(), 7u);
+    EXPECT_EQ(watch->accepted, 1);
+}
+
+TEST(ServerBootstrapTest, AChildHandlerThatThrowsClosesItsConnectionOnly) {
+    DescriptorGuard descriptors;
+    EventLoopGroup group(groupOptions(1));
+    std::atomic<int> calls{0};
+    ServerBootstrap bootstrap(group);
+    bootstrap.childHandler([&](Channel& channel) {
+        if (calls++ == 0) throw std::runtime_error("on purpose");
+        channel.pipeline().addLast<Echo>();
+    });
+    Server server = bootstrap.bind(anyPort).sync().channel();
+    BlockingPeer refused(server.localAddress());
+    EXPECT_EQ(refused.receive(), "");
+    BlockingPeer peer(server.localAddress());
+    EXPECT_EQ(echoed(peer, "x"), "x");
+}
+
+TEST(ServerBootstrapTest, WithoutAChildHandlerNothingIsBound) {
+    EventLoopGroup group(groupOptions(1));
+    EXPECT_THROW(ServerBootstrap(group).bind(anyPort), std::logic_error);
+    EXPECT_THROW(ServerBootstrap(group).childHandler([](Channel&) {}).bind("not an address", 0), std::invalid_argument);
+}
+
+TEST(ServerTest, CloseStopsAcceptingAndLeavesConnectionsAlone) {
+    EventLoopGroup group(groupOptions(2));
+    Server server = serveEcho(group);
+    BlockingPeer peer(server.localAddress());
+    EXPECT_EQ(echoed(peer, "before"), "before");
+    server.close().get();
+    for (const auto& listener : server.listeners()) EXPECT_TRUE(listener->closed());
+    EXPECT_EQ(server.liveChildren(), 1u);
+    EXPECT_EQ(echoed(peer, "after"), "after");
+    server.close().get();
+}
+
+TEST(ServerTest, CountsLiveConnections) {
+    EventLoopGroup group(groupOptions(2));
+    Server server = serveEcho(group);
+    {
+        BlockingPeer first(server.localAddress());
+        BlockingPeer second(server.localAddress());
+        EXPECT_EQ(echoed(first, "1"), "1");
+        EXPECT_EQ(echoed(second, "2"), "2");
+        EXPECT_EQ(server.liveChildren(), 2u);
+    }
+    EXPECT_TRUE(eventually([&] { return server.liveChildren() == 0; }));
+}
+
+// ---- client side ----
+
+TEST(BootstrapTest, ConnectsAndRunsItsPipelineOnALoopOfTheGroup) {
+    DescriptorGuard descriptors;
+    EventLoopGroup group(groupOptions(2));
+    Server server = serveEcho(group);
+    struct Client final : SimpleInboundHandler<Buffer> {
+        explicit Client(Promise<std::string>& answer) : answer_(answer) {}
+        void channelActive(ChannelHandlerContext& ctx) override { ctx.writeAndFlush(Buffer::copyOf("ping")); }
+        void channelRead0(ChannelHandlerContext&, Buffer bytes) override { answer_.setValue(std::string(bytes.view())); }
+        Promise<std::string>& answer_;
+    };
+    Promise<std::string> answer;
+    Bootstrap bootstrap(group);
+    bootstrap.handler([&](Channel& channel) { channel.pipeline().addLast<Client>(answer); });
+    const ChannelFuture connected = bootstrap.connect(server.localAddress());
+    connected.sync();
+    EXPECT_EQ(answer.future().get(), "ping");
+    EXPECT_TRUE(connected.channel()->active());
+    connected.channel()->close().sync();
+}
+
+TEST(BootstrapTest, B2_ARefusedConnectFailsWithTheAddressAndClosesTheChannel) {
+    DescriptorGuard descriptors;
+    EventLoopGroup group(groupOptions(1));
+    Server server = serveEcho(group);
+    const SocketAddress address = server.localAddress();
+    server.close().get();
+    const ChannelFuture connected = Bootstrap(group).connect(address);
+    connected.await();
+    EXPECT_EQ(connected.error(), fromErrno(ECONNREFUSED));
+    EXPECT_NE(describe(connected.cause()).find(address.toString()), std::string::npos);
+    connected.channel()->closeFuture().await();
+}
+
+TEST(BootstrapTest, AFiberMayWaitForItsOwnCarriersConnection) {
+    EventLoopGroup group(groupOptions(2));
+    Server server = serveEcho(group);
+    EXPECT_TRUE(group.carriers().carrier(1).spawn([&] {
+        const ChannelFuture connected = Bootstrap(group).connect(server.localAddress()).sync();
+        const bool home = &connected.channel()->loop() == &group.loop(1);
+        connected.channel()->close().sync();
+        return home;
+    }).join());
+}
+
+TEST(BootstrapTest, B3_AnAddressThatNoSocketServesFailsTheFuture) {
+    DescriptorGuard descriptors;
+    EventLoopGroup group(groupOptions(1));
+    const ChannelFuture connected = Bootstrap(group).connect(SocketAddress());
+    connected.await();
+    EXPECT_TRUE(connected.cause());
+    EXPECT_FALSE(connected.channel());
+    ServerBootstrap bootstrap(group);
+    bootstrap.childHandler([](Channel&) {});
+    EXPECT_THROW(bootstrap.bind(SocketAddress()).sync(), SystemError);
+}
+
+// A listener whose backlog is full drops our SYN, so the attempt hangs.
+TEST(BootstrapTest, AnAttemptEndsAtItsConnectTimeout) {
+    const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    SocketAddress address = anyPort;
+    socklen_t size = address.size();
+    ASSERT_EQ(::bind(listener, address.data(), size), 0);
+    ASSERT_EQ(::listen(listener, 0), 0);
+    ASSERT_EQ(::getsockname(listener, address.data(), &size), 0);
+    EventLoopGroup group(groupOptions(1));
+    Bootstrap bootstrap(group);
+    bootstrap.connectTimeout(30ms);
+    std::vector<ChannelFuture> attempts;
+    bool timedOutSeen = false;
+    for (int i = 0; i < 8 && !timedOutSeen; ++i) {
+        attempts.push_back(bootstrap.connect(address));
+        attempts.back().await();
+        timedOutSeen = attempts.back().error() == timedOut();
+    }
+    EXPECT_TRUE(timedOutSeen);
+    ::close(listener);
+}
+
+}  // namespace
+}  // namespace weft::test
