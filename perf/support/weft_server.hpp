@@ -35,7 +35,7 @@ struct InlineHandler final : SimpleInboundHandler<http::FullRequest> {
 struct FiberHandler final : SimpleInboundHandler<http::FullRequest> {
     explicit FiberHandler(std::string_view itsPath) : path(itsPath) {}
     void channelRead0(ChannelHandlerContext& ctx, http::FullRequest request) override {
-        ctx.spawn([request = std::move(request), responder = request.responder(), path = path]() mutable {
+        ctx.spawn([responder = request.responder(), request = std::move(request), path = path]() mutable {
             responder.send(answerTo(request, path));
         });
     }
