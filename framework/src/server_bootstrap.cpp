@@ -26,8 +26,8 @@ struct Binding {
     std::shared_ptr<ServerState> server;
     PipelineSetup listener;
     SocketAddress address;  // from the second listener on with the port of the first
-    bool spreads = false;   // connections go to the workers in turn
-    std::vector<EventLoop*> loops;
+    std::vector<EventLoop*> loops;    // one listener on each
+    std::vector<EventLoop*> workers;  // connections go to them in turn; empty: they stay with their listener
     std::vector<std::weak_ptr<LoopSet>> homes;  // that must know of the server
     Promise<Server> outcome;
 
@@ -65,7 +65,12 @@ ChannelRef makeListener(const BindingPointer& binding, EventLoop& loop) {
     SocketIoHandler& sockets = socketsOf(loop);
     Fd fd = openTcpSocket(binding->address.family(), sockets.systemCalls());
     ChildLoopChooser chooser;
-    if (binding->spreads) chooser = [server = binding->server]() -> EventLoop& { return server->nextWorker(); };
+    if (!binding->workers.empty()) {
+        // Not through the server: its listeners hold this chooser for as long as they exist, closed ones too.
+        chooser = [workers = binding->workers, next = std::size_t{0}]() mutable -> EventLoop& {
+            return *workers[next++ % workers.size()];
+        };
+    }
     ChannelRef listener = Channel::create(loop);
     listener->attach(sockets.listener(std::move(fd), *listener, std::move(chooser)));
     if (binding->loops.size() > 1) {
@@ -130,7 +135,9 @@ BindFuture ServerBootstrap::bind(const SocketAddress& local) {
     binding->server = std::make_shared<ServerState>(*workers_->loopSet(), child_);
     binding->listener = listener_;
     binding->address = local;
-    binding->spreads = !perLoop && (workers_->size() > 1 || workers_->loopSet() != acceptors_->loopSet());
+    if (!perLoop && (workers_->size() > 1 || workers_->loopSet() != acceptors_->loopSet())) {
+        for (std::size_t i = 0; i < workers_->size(); ++i) binding->workers.push_back(&workers_->loop(i));
+    }
     binding->homes = {acceptors_->loopSet(), workers_->loopSet()};
     if (acceptors_->loopSet() == workers_->loopSet()) binding->homes.pop_back();
     const std::size_t count = perLoop ? acceptors_->size() : 1;

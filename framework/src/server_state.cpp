@@ -35,8 +35,6 @@ ServerState::ServerState(LoopSet& workers, PipelineSetup child) : child_(std::mo
     for (std::size_t i = 0; i < workers.size(); ++i) children_.push_back(std::make_unique<Children>(workers.loop(i)));
 }
 
-EventLoop& ServerState::nextWorker() noexcept { return children_[nextWorker_++ % children_.size()]->loop; }
-
 // B-1: handlers, options, registration. The initializer runs on the child's own loop.
 void ServerState::adopt(ChannelRef child) {
     child->pipeline().addLast([self = shared_from_this()](Channel& channel) {

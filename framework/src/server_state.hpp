@@ -27,7 +27,6 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
     SocketAddress localAddress;
 
     // ---- children ----
-    EventLoop& nextWorker() noexcept;  // context: one listener's loop
     // Sets up a connection that is made but not registered, and registers it. Context: the listener's loop.
     void adopt(ChannelRef child);
     std::size_t liveChildren() const noexcept;
@@ -61,7 +60,6 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
 
     const PipelineSetup child_;
     std::vector<std::unique_ptr<Children>> children_;  // by the index of the worker loop's carrier
-    unsigned nextWorker_ = 0;
 };
 
 }  // namespace weft::detail

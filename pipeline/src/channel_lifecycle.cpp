@@ -156,6 +156,7 @@ void Channel::deregisterNow(ChannelPromise promise) {
 
 void Channel::unregister() {
     wantsRead_ = false;
+    sinkFull_ = false;  // what the sink had begun to send is cancelled with it
     loop_.withdrawFlushPoint(*this);
     registered_.store(false, std::memory_order_release);
     pipeline_.fireChannelUnregistered();

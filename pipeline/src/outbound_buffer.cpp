@@ -83,10 +83,10 @@ void OutboundBuffer::removeBytes(std::uint64_t from, std::uint64_t length) {
         }
         const std::size_t skip = static_cast<std::size_t>(from - start);
         const std::size_t cut = static_cast<std::size_t>(std::min(length, size - skip));
-        Buffer rest = Buffer::allocate(static_cast<std::size_t>(size));
-        rest.append(piece.view().substr(0, skip));
-        rest.append(piece.view().substr(skip + cut));
-        piece = std::move(rest);
+        // Cut, not copied: the bytes before stay where they are, for a transport may be sending them at this moment.
+        Buffer back = piece.slice(skip + cut, static_cast<std::size_t>(size) - skip - cut);
+        piece = skip > 0 ? piece.slice(0, skip) : std::move(back);
+        if (!back.empty()) pieces_.insertAt(++i, Message(std::move(back)));
         length -= cut;
         start += size - cut;
     }

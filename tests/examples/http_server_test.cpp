@@ -32,7 +32,7 @@ TEST(HttpServerExample, AnswersFromHandlersAndFibers) {
     EXPECT_EQ(client.request("HEAD", "/plaintext").header("Content-Length"), "13");
     EXPECT_EQ(client.get("/fiber").status, 200);  // no body was left over
     EXPECT_EQ(server.stop(), 0);
-    EXPECT_EQ(server.errors(), "");
+    EXPECT_EQ(server.complaints(), "");
 }
 
 TEST(HttpServerExample, SleepsForAsLongAsAsked) {
@@ -200,7 +200,7 @@ TEST(HttpServerExample, ASignalLetsAnswersInWorkOut) {
         EXPECT_EQ(answer.header("Connection"), "close");
         EXPECT_TRUE(busy.ended());
         EXPECT_EQ(server.exitStatus(), 0);
-        EXPECT_EQ(server.errors(), "");
+        EXPECT_EQ(server.complaints(), "");
     }
 }
 

@@ -25,7 +25,7 @@ TEST(Examples, HelpSucceeds) {
         Program program(name, {"--help"});
         EXPECT_EQ(program.exitStatus(), 0) << name;
         EXPECT_NE(program.output().find("--help"), std::string::npos) << name;
-        EXPECT_EQ(program.errors(), "") << name;
+        EXPECT_EQ(program.complaints(), "") << name;
     }
 }
 
@@ -69,7 +69,7 @@ TEST(Examples, EveryServerEndsAtASignalAndRefusesATakenPort) {
         EXPECT_NE(second.errors().find("--listen"), std::string::npos) << second.errors();
         EXPECT_LE(first.threads(), 3u);
         EXPECT_EQ(first.stop(SIGINT), 0) << name;
-        EXPECT_EQ(first.errors(), "") << name;
+        EXPECT_EQ(first.complaints(), "") << name;
     }
 }
 
@@ -84,7 +84,7 @@ TEST(Examples, HelloFiberGreets) {
 TEST(Examples, CustomPollerHandlesAllLetters) {
     Program program("custom_poller");
     EXPECT_EQ(program.exitStatus(), 0);
-    EXPECT_EQ(program.errors(), "");
+    EXPECT_EQ(program.complaints(), "");
     for (const char* carrier : {"weft0", "weft1"}) {
         for (const char* letter : {"1", "2", "3"}) {
             const std::string line = "on " + std::string(carrier) + " handled letter " + letter;
@@ -110,7 +110,7 @@ TEST(Examples, EchoServersSendBackAndDrain) {
         EXPECT_EQ(first.receive(), "") << name;
         EXPECT_EQ(second.receive(), "") << name;
         EXPECT_EQ(server.exitStatus(), 0) << name;
-        EXPECT_EQ(server.errors(), "") << name;
+        EXPECT_EQ(server.complaints(), "") << name;
     }
 }
 

@@ -47,6 +47,7 @@ void ServerCodec::channelReadComplete(ChannelHandlerContext& ctx) {
 }
 
 void ServerCodec::channelInactive(ChannelHandlerContext& ctx) {
+    linger_.cancel();
     expects_ = Input::ended;
     closing_ = true;
     input_ = Buffer();
@@ -56,19 +57,28 @@ void ServerCodec::channelInactive(ChannelHandlerContext& ctx) {
 }
 
 void ServerCodec::userEventTriggered(ChannelHandlerContext& ctx, Message&& event) {
-    if (event.is<InputShutdownEvent>() || event.is<DrainStarted>()) {
-        const bool inputEnded = event.is<InputShutdownEvent>();
-        ctx.fireUserEventTriggered(std::move(event));
-        if (ctx_ == nullptr) return;
-        if (inputEnded) {
-            inputShutdown_ = true;
-            if (expects_ == Input::body) return closeNow();  // a request that will never be whole
-            expects_ = Input::ended;
-        }
-        closeWhenAnswered();
-        return;
-    }
+    const bool inputEnded = event.is<InputShutdownEvent>();
+    const bool outputEnded = event.is<OutputShutdownEvent>();
+    const bool drain = event.is<DrainStarted>();
     ctx.fireUserEventTriggered(std::move(event));
+    if (ctx_ == nullptr) return;
+    if (inputEnded) onInputEnded();
+    if (outputEnded) onOutputEnded();
+    if (drain) closeWhenAnswered();
+}
+
+void ServerCodec::onInputEnded() {
+    inputShutdown_ = true;
+    if (outputShutdown_ || expects_ == Input::body) return closeNow();  // all is said; or a request is cut short
+    expects_ = Input::ended;
+    closeWhenAnswered();
+}
+
+// The last response is out. The peer's end, or the end of our patience, closes the connection.
+void ServerCodec::onOutputEnded() {
+    outputShutdown_ = true;
+    if (inputShutdown_) return closeNow();
+    linger_ = ctx_->loop().schedule([channel = ChannelRef(ctx_->channel())] { channel->close(); }, lingerTime);
 }
 
 void ServerCodec::exceptionCaught(ChannelHandlerContext& ctx, std::exception_ptr cause) {
@@ -118,12 +128,11 @@ void ServerCodec::closeAfterResponse() {
     ChannelPromise written = ctx_->newPromise();
     written.addListener(
         [channel = ChannelRef(ctx_->channel()), inputShutdown = inputShutdown_](const ChannelFuture& done) {
-            if (!done.success() || inputShutdown) {
+            if (done.success() && !inputShutdown) {
+                channel->shutdownOutput();
+            } else {
                 channel->close();
-                return;
             }
-            channel->shutdownOutput();
-            channel->loop().schedule([channel] { channel->close(); }, lingerTime);
         });
     passOut(std::move(written));
     flush(*ctx_);

@@ -190,6 +190,15 @@ TEST(ServerCodec, ConnectionCloseIsHonouredAndLaterRequestsAreNotRead) {
     EXPECT_FALSE(server.channel.active());
 }
 
+TEST(ServerCodec, AfterTheLastAnswerThePeersEndClosesAtOnce) {
+    Server server(hello);
+    server.say("GET / HTTP/1.0\r\n\r\n");
+    EXPECT_TRUE(server.channel.active());  // it still listens, so that the answer is not lost to a reset
+    server.channel.channel().onEof();
+    server.channel.runPendingTasks();
+    EXPECT_FALSE(server.channel.active());
+}
+
 TEST(ServerCodec, Http10WithoutKeepAliveCloses) {
     Server server(hello);
     server.say("GET / HTTP/1.0\r\n\r\n");

@@ -37,6 +37,10 @@ class Ring {
     void shrinkTo(std::size_t size) noexcept {
         while (size_ > size) slots_[(first_ + --size_) & mask_] = T();
     }
+    void insertAt(std::size_t index, T value) {
+        push(std::move(value));
+        for (std::size_t i = size_ - 1; i > index; --i) std::swap((*this)[i], (*this)[i - 1]);
+    }
     void removeAt(std::size_t index) noexcept {
         for (std::size_t i = index; i + 1 < size_; ++i) (*this)[i] = std::move((*this)[i + 1]);
         shrinkTo(size_ - 1);

@@ -53,6 +53,8 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     enum class Input : std::uint8_t { head, body, ended };
 
     // The connection (server_codec.cpp).
+    void onInputEnded();
+    void onOutputEnded();
     void closeWhenAnswered();
     void closeNow();
     void closeAfterResponse();
@@ -98,6 +100,8 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     bool lastKeepAlive_ = true;  // of the last request read
     bool decoding_ = false;
     bool inputShutdown_ = false;
+    bool outputShutdown_ = false;
+    ScheduledTask linger_;
     bool paused_ = false;      // at maxInFlight
     bool readWanted_ = false;  // a read() that was held back while paused
 
