@@ -334,6 +334,7 @@ TEST_F(UringSpike, NoWakeUpIsLostBetweenTwoLoops) {
     };
     hosts[0].loop().execute([&] { pass(); });
     EXPECT_TRUE(done.awaitUntil(patience())) << "stopped after " << count << " rounds";
+    for (auto& host : hosts) host.stop();  // the last execute() has returned before either host goes
 }
 
 }  // namespace
