@@ -2,10 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <string>
 
 #include <weft/scheduler/carrier_group.hpp>
+
+#include <unistd.h>
 
 namespace weft {
 namespace {
@@ -102,6 +106,28 @@ TEST(CarrierGroup, SeveralGroupsLiveSideBySideWithThreadsOfTheirName) {
     EXPECT_EQ(b.spawn(threadName).join(), "shuttle0");
     const int sum = a.spawn([&] { return b.spawn([] { return 20; }).join() + 1; }).join();
     EXPECT_EQ(sum, 21);
+}
+
+std::atomic<pid_t> handledOn{0};
+
+TEST(CarrierGroup, ASignalOfTheProcessNeverRunsItsHandlerOnACarrier) {
+    CarrierOptions options;
+    options.carriers = 2;
+    CarrierGroup group(options);
+    struct sigaction action = {};
+    struct sigaction former = {};
+    action.sa_handler = [](int) { handledOn = ::gettid(); };
+    ::sigaction(SIGUSR1, &action, &former);
+    sigset_t only;
+    sigset_t before;
+    sigemptyset(&only);
+    sigaddset(&only, SIGUSR1);
+    ::pthread_sigmask(SIG_BLOCK, &only, &before);  // no thread but a carrier could take it now
+    group.spawn([] { ::kill(::getpid(), SIGUSR1); }).join();
+    EXPECT_EQ(handledOn, 0);
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    EXPECT_EQ(handledOn, ::gettid());
+    ::sigaction(SIGUSR1, &former, nullptr);
 }
 
 }  // namespace

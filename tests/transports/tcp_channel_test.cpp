@@ -1,7 +1,6 @@
 // Channels over real loopback sockets, on carriers with an epoll event loop.
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <mutex>
 #include <set>
 #include <string>
@@ -15,58 +14,12 @@
 #include "transports/blocking_peer.hpp"
 #include "transports/counting_system_calls.hpp"
 #include "transports/hosted_loop.hpp"
+#include "transports/loopback_server.hpp"
 
 namespace weft::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-using Initializer = std::function<void(Channel&)>;
-
-// Registers every accepted child with its own loop.
-class Acceptor final : public ChannelInboundHandler {
-  public:
-    explicit Acceptor(Initializer initializer) : initializer_(std::move(initializer)) {}
-    void channelRead(ChannelHandlerContext&, Message&& message) override {
-        ChannelRef child = message.take<ChannelRef>();
-        child->pipeline().addLast([initializer = initializer_](Channel& channel) { initializer(channel); });
-        child->registerWithLoop(ChannelPromise());
-    }
-    void exceptionCaught(ChannelHandlerContext&, std::exception_ptr cause) override {
-        lastError = errorCodeOf(cause).value();
-    }
-    static inline std::atomic<int> lastError{0};
-
-  private:
-    Initializer initializer_;
-};
-
-class Echo final : public ChannelInboundHandler {
-  public:
-    void channelRead(ChannelHandlerContext& ctx, Message&& message) override { ctx.write(std::move(message)); }
-    void channelReadComplete(ChannelHandlerContext& ctx) override {
-        ctx.flush();
-        ctx.fireChannelReadComplete();
-    }
-};
-
-void echo(Channel& channel) {
-    channel.pipeline().addLast<Echo>();
-}
-
-struct Server {
-    Server(HostedLoop& host, Initializer child, ChildLoopChooser chooser = {}) {
-        SocketIoHandler& handler = host.poller();
-        channel = Channel::create(host.loop());
-        channel->attach(handler.listener(openTcpSocket(AF_INET, handler.systemCalls()), *channel, std::move(chooser)));
-        channel->pipeline().addLast<Acceptor>(std::move(child));
-        channel->registerWithLoop().sync();
-        channel->bind(SocketAddress::loopbackV4(0)).sync();
-        host.inLoop([&] { address = channel->localAddress(); });
-    }
-    ChannelRef channel;
-    SocketAddress address;
-};
 
 ChannelRef makeClient(HostedLoop& host, Initializer initializer) {
     SocketIoHandler& handler = host.poller();
@@ -152,25 +105,10 @@ TEST(TcpChannel, AChooserSpreadsChildrenOverAllLoops) {
     EXPECT_EQ(used.size(), 2u);
 }
 
-// Writes `bytes` as soon as the connection stands, then closes it.
-class Sender final : public ChannelInboundHandler {
-  public:
-    explicit Sender(const std::string& bytes) : bytes_(bytes) {}
-    void channelActive(ChannelHandlerContext& ctx) override {
-        ChannelPromise promise = ctx.newPromise();
-        promise.addListener(closeChannel);
-        ctx.writeAndFlush(Buffer::copyOf(bytes_), promise);
-    }
-
-  private:
-    const std::string& bytes_;
-};
-
 TEST(TcpChannel, FourMebibytesReachASlowReader) {
     const DescriptorGuard guard;
     HostedLoop host;
-    std::string sent(4 << 20, '\0');
-    for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<char>(i * 31 >> 3);
+    const std::string sent = pattern(4 << 20);
     Server server(host, [&](Channel& channel) { channel.pipeline().addLast<Sender>(sent); });
     BlockingPeer peer(server.address);
     std::string received;

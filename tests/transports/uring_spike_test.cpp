@@ -1,7 +1,6 @@
 // The channel echo tests over io_uring: same Channel, same pipeline, same EventLoop, another IoHandler (ADR 0009).
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <random>
 #include <string>
 #include <thread>
@@ -14,13 +13,12 @@
 
 #include "transports/blocking_peer.hpp"
 #include "transports/hosted_loop.hpp"
+#include "transports/loopback_server.hpp"
 
 namespace weft::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-using Initializer = std::function<void(Channel&)>;
 
 class UringHost {
   public:
@@ -74,48 +72,6 @@ class UringSpike : public testing::Test {
         }
     }
 };
-
-class Acceptor final : public ChannelInboundHandler {
-  public:
-    explicit Acceptor(Initializer initializer) : initializer_(std::move(initializer)) {}
-    void channelRead(ChannelHandlerContext&, Message&& message) override {
-        ChannelRef child = message.take<ChannelRef>();
-        child->pipeline().addLast([initializer = initializer_](Channel& channel) { initializer(channel); });
-        child->registerWithLoop(ChannelPromise());
-    }
-
-  private:
-    Initializer initializer_;
-};
-
-struct Server {
-    Server(UringHost& host, Initializer child) : channel(Channel::create(host.loop())) {
-        channel->attach(host.poller().listener(openTcpSocket(AF_INET), *channel, {}));
-        channel->pipeline().addLast<Acceptor>(std::move(child));
-        channel->registerWithLoop().sync();
-        channel->bind(SocketAddress::loopbackV4(0)).sync();
-        host.inLoop([&] { address = channel->localAddress(); });
-    }
-    ChannelRef channel;
-    SocketAddress address;
-};
-
-class Echo final : public ChannelInboundHandler {
-  public:
-    void channelRead(ChannelHandlerContext& ctx, Message&& message) override { ctx.write(std::move(message)); }
-    void channelReadComplete(ChannelHandlerContext& ctx) override {
-        ctx.flush();
-        ctx.fireChannelReadComplete();
-    }
-};
-
-void echo(Channel& channel) { channel.pipeline().addLast<Echo>(); }
-
-std::string pattern(std::size_t size) {
-    std::string bytes(size, '\0');
-    for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(i * 31 >> 3);
-    return bytes;
-}
 
 // Sends from a thread of its own while it receives, and compares.
 void exchangeBytes(const SocketAddress& address, const std::string& bytes) {
@@ -197,29 +153,13 @@ TEST_F(UringSpike, WhenTheBufferRingRunsOutNoByteIsLost) {
     EXPECT_GT(host.marks().buffersRanOut, 0u);
 }
 
-// Writes `bytes` when the connection stands, and tells how it went.
-class Sender final : public ChannelInboundHandler {
-  public:
-    Sender(const std::string& bytes, Promise<ErrorCode>& outcome) : bytes_(bytes), outcome_(outcome) {}
-    void channelActive(ChannelHandlerContext& ctx) override {
-        ChannelPromise promise = ctx.newPromise();
-        promise.addListener([this](const ChannelFuture& done) { outcome_.setValue(done.error()); });
-        promise.addListener(closeChannel);
-        ctx.writeAndFlush(Buffer::copyOf(bytes_), promise);
-    }
-
-  private:
-    const std::string& bytes_;
-    Promise<ErrorCode>& outcome_;
-};
-
 TEST_F(UringSpike, FourMebibytesReachASlowReader) {
     const DescriptorGuard guard;
     Promise<ErrorCode> outcome;
     Future<ErrorCode> written = outcome.future();
     const std::string sent = pattern(4 << 20);
     UringHost host;
-    Server server(host, [&](Channel& channel) { channel.pipeline().addLast<Sender>(sent, outcome); });
+    Server server(host, [&](Channel& channel) { channel.pipeline().addLast<Sender>(sent, [&](ErrorCode error) { outcome.setValue(error); }); });
     BlockingPeer peer(server.address);
     std::string received;
     for (std::string more; !(more = peer.receive(1500)).empty();) received += more;
@@ -238,7 +178,7 @@ TEST_F(UringSpike, ACloseWithASendInFlightFailsTheWriteAndReleasesEverything) {
         const std::string sent = pattern(64 << 20);  // more than two socket buffers hold
         UringHost host;
         Server server(host, [&](Channel& channel) {
-            channel.pipeline().addLast<Sender>(sent, outcome);
+            channel.pipeline().addLast<Sender>(sent, [&](ErrorCode error) { outcome.setValue(error); });
             made.setValue(ChannelRef(channel));
         });
         BlockingPeer peer(server.address);

@@ -8,10 +8,8 @@ namespace weft {
 // While one is alive, SIGINT and SIGTERM do not end the process but the wait() of main(). Make one before the program
 // announces that it is ready, so that an early signal is kept; runUntilSignal() makes one of its own.
 //
-// It is a handler for the whole process that adds to an eventfd, and no blocked signal mask: a mask would have to be set
-// before the first thread of the process, by whoever that is, and would be inherited by every child process. The handler
-// runs on whichever thread the kernel takes (a fiber's too: on the carrier's signal stack) and costs that thread one
-// interrupted system call.
+// It is a handler for the whole process that adds to an eventfd. It runs on one of the program's own threads: carriers
+// block both signals, unless none else is left to take them (then they wait until wait() is called).
 class ShutdownSignals {
   public:
     // Nests. Throws SystemError when there is no descriptor left. Context: any thread.

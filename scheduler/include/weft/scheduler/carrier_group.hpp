@@ -15,7 +15,9 @@
 namespace weft {
 
 // Everything is constructed before the first thread starts (W1), and every thread is joined before the destructor
-// returns (W11).
+// returns (W11). Carrier threads block every signal that may be sent to the process (all but SIGPROF and those that a
+// thread causes itself): handlers run on the program's own threads. A child process that a fiber starts inherits this
+// mask, as any child does: give it its own (POSIX_SPAWN_SETSIGMASK).
 class CarrierGroup {
   public:
     // Throws ConfigurationError for a bad option or environment variable, SystemError when the kernel refuses threads,
