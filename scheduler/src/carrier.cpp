@@ -65,11 +65,9 @@ void Carrier::startPoller(detail::Fiber& fiber) {
 
 void Carrier::submit(detail::Fiber& fiber) {
     prepare(fiber);
-    if (isCurrent() && !stopping_) {
-        queue_.push(fiber);
-        return;
-    }
-    if (!stopRequested() && queue_.submit(fiber)) return wakeIfParked();
+    if (isCurrent() && !core_.stopping()) return core_.queue().push(fiber);
+    const Visit visit(core_);
+    if (core_.submitNew(fiber)) return wakeIfParked();
     const Stack stack = fiber.stack;
     fiber.destroy(fiber);
     giveStack(stack);
@@ -79,20 +77,21 @@ void Carrier::submit(detail::Fiber& fiber) {
 void Carrier::enqueue(Task& task) noexcept {
     auto& fiber = static_cast<detail::Fiber&>(task);
     if (isCurrent()) return makeRunnable(fiber);
+    const Visit visit(core_);
     if (fiber.isPoller) {
-        readyPoller_.store(&fiber, std::memory_order_seq_cst);  // [K1]
-    } else if (!queue_.submit(task)) {
+        core_.submitPoller(fiber);
+    } else if (!core_.submit(task)) {
         WEFT_ASSERT(false, "a fiber was woken after its carrier had ended");
     }
     wakeIfParked();
 }
 
 void Carrier::wakeIfParked() noexcept {
-    switch (park_.wake()) {
+    switch (core_.wake()) {
         case detail::SleepKind::none:
             break;
         case detail::SleepKind::futex:
-            detail::futexWake(park_.word());
+            detail::futexWake(core_.sleepWord());
             break;
         case detail::SleepKind::poller:
             poller_.wake();
@@ -117,12 +116,12 @@ void Carrier::giveStack(const Stack& stack) noexcept {
 Future<void> Carrier::registerPinnedPoller(PinnedPoller::Wakeup wakeup, PinnedPoller::Body body,
                                            std::string_view name) {
     switch (poller_.claim()) {
-        case detail::PollerSlot::Claimed::yes:
+        case detail::PollerSlot::Gate::Claimed::yes:
             break;
-        case detail::PollerSlot::Claimed::taken:
+        case detail::PollerSlot::Gate::Claimed::taken:
             throw std::logic_error("carrier " + name_ +
                                    " hosts a poller already; end it first, or use another carrier");
-        case detail::PollerSlot::Claimed::closed:
+        case detail::PollerSlot::Gate::Claimed::closed:
             throw SystemError(operationAborted(),
                               "registerPinnedPoller on carrier " + name_ + ", which is shutting down");
     }

@@ -12,69 +12,56 @@ namespace {
 constexpr Duration lateness = std::chrono::milliseconds(100);  // a busy host delays a wake-up by tens of ms
 }
 
-// All the re-check loads are seq_cst [K3]. The running poller's own slot is empty, so a full one is a wake.
-bool Carrier::hasWork() const noexcept {
-    return !queue_.empty() || readyPoller_.load(std::memory_order_seq_cst) != nullptr ||
-           (stopRequested_.load(std::memory_order_seq_cst) && !stopping_) ||
-           stragglersWanted_.load(std::memory_order_seq_cst);
-}
-
-// True: advertised, and no work after it; the caller may block. False: not parked.
-bool Carrier::advertiseSleep(detail::SleepKind kind) noexcept {
-    if (hasWork()) return false;  // spares the two exchanges
-    park_.advertise(kind);        // [K2]
-    advertised_ = true;
-    advertisedAs_ = kind;
-    if (!hasWork()) return true;
+// True: asleep as far as others know, and no work after that; the caller may block.
+template <class MoreWork>
+bool Carrier::trySleep(detail::SleepKind kind, MoreWork moreWork) noexcept {
+    if (core_.trySleep(kind, moreWork)) return true;
     leaveSleep();
     return false;
 }
 
+bool Carrier::trySleepInPoller(const EventLoop* loop) noexcept {
+    if (!trySleep(detail::SleepKind::poller, [loop] { return loop != nullptr && loop->hasRemoteWork(); })) return false;
+    counters_.parks.add();
+    advertisedDeadline_ = parkDeadline();
+    stacks_.trim();
+    return true;
+}
+
 void Carrier::leaveSleep() noexcept {
-    if (!advertised_) return;
-    advertised_ = false;
-    const bool woken = park_.leave();  // [K4]
-    if (advertisedAs_ == detail::SleepKind::poller) {
-        if (woken) {
+    switch (core_.leaveSleep()) {
+        case detail::SleepEnd::pollerWoken:
             poller_.countWake();
             counters_.wakesPoller.add();
-        }
-    } else if (woken) {
-        counters_.wakesFutex.add();
+            break;
+        case detail::SleepEnd::futexWoken:
+            counters_.wakesFutex.add();
+            break;
+        case detail::SleepEnd::byItself:
+        case detail::SleepEnd::notAsleep:
+            break;
     }
 }
 
 void Carrier::parkInFutex() noexcept {
     stacks_.trim();
-    if (!advertiseSleep(detail::SleepKind::futex)) return;
+    if (!trySleep(detail::SleepKind::futex, [] { return false; })) return;
     counters_.parks.add();
     const Deadline deadline = parkDeadline();
     const auto parked = static_cast<std::uint32_t>(detail::SleepKind::futex);
-    while (park_.current() == detail::SleepKind::futex && (deadline == never || Clock::steady().now() < deadline)) {
-        detail::futexWait(park_.word(), parked, deadline);
+    while (core_.asleepIn(detail::SleepKind::futex) && (deadline == never || Clock::steady().now() < deadline)) {
+        detail::futexWait(core_.sleepWord(), parked, deadline);
     }
     leaveSleep();
 }
 
 bool PollGuard::enter() noexcept {
-    if (!carrier_.advertiseSleep(detail::SleepKind::poller)) return false;
-    if (loop_ != nullptr && loop_->hasRemoteWork()) {  // [K3]
-        carrier_.leaveSleep();
-        return false;
-    }
-    carrier_.noteParkedInPoller();
-    return true;
+    return carrier_.trySleepInPoller(loop_);
 }
 
 void PollGuard::leave() noexcept {
     carrier_.leaveSleep();
     carrier_.diagnoseOversleep();
-}
-
-void Carrier::noteParkedInPoller() noexcept {
-    counters_.parks.add();
-    advertisedDeadline_ = parkDeadline();
-    stacks_.trim();
 }
 
 // A poller that ignored parkDeadline() has delayed every timer of this carrier.

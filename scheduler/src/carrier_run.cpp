@@ -14,9 +14,9 @@ namespace weft {
 // Runs fibers until none is runnable or the budget has passed; at least one if any is. Looks at the clock only every
 // few fibers, more often when they run long.
 unsigned Carrier::drain() noexcept {
-    queue_.takeSubmitted();
-    counters_.queueDepth.set(queue_.depth());
-    Task* task = queue_.pop();
+    core_.queue().takeSubmitted();
+    counters_.queueDepth.set(core_.queue().depth());
+    Task* task = core_.queue().pop();
     if (task == nullptr) return 0;
 
     const Duration budget = group_.options().yieldBudget;
@@ -24,7 +24,7 @@ unsigned Carrier::drain() noexcept {
     const Deadline end = lastLook + budget;
     unsigned ran = 0;
     unsigned untilLook = clockInterval_;
-    for (; task != nullptr; task = queue_.pop()) {
+    for (; task != nullptr; task = core_.queue().pop()) {
         runFiber(static_cast<detail::Fiber&>(*task));
         ++ran;
         if (--untilLook > 0) continue;
@@ -80,10 +80,9 @@ void Carrier::afterSwitch(detail::Fiber& fiber) noexcept {
 // Gives the poller one slice if it is runnable. It may have gone to sleep in its body: it comes back, or it was
 // descheduled between tryParkPoller() and the blocking call, and then nobody sleeps: take PARKED back.
 bool Carrier::runPoller() noexcept {
-    detail::Fiber* poller = readyPoller_.load(std::memory_order_acquire);
+    Task* poller = core_.takeReadyPoller();
     if (poller == nullptr) return false;
-    readyPoller_.store(nullptr, std::memory_order_relaxed);  // only its own wake or yield fills it again
-    runFiber(*poller);
+    runFiber(static_cast<detail::Fiber&>(*poller));
     leaveSleep();
     return true;
 }
@@ -91,9 +90,9 @@ bool Carrier::runPoller() noexcept {
 // On the carrier's own thread, which is awake: nobody needs to be told.
 void Carrier::makeRunnable(detail::Fiber& fiber) noexcept {
     if (fiber.isPoller) [[unlikely]] {
-        readyPoller_.store(&fiber, std::memory_order_relaxed);  // read by this thread next
+        core_.setReadyPoller(fiber);
     } else {
-        queue_.push(fiber);
+        core_.queue().push(fiber);
     }
 }
 

@@ -43,7 +43,7 @@ void Carrier::start() {
 }
 
 void Carrier::requestStop() noexcept {
-    stopRequested_.store(true, std::memory_order_seq_cst);  // [K1]: a store suffices, wake() looks with a seq_cst load
+    core_.requestStop();
     wakeIfParked();
 }
 
@@ -60,6 +60,7 @@ void Carrier::threadMain() noexcept {
         const StackOverflowReporter reporter;
         while (!finished()) turn();
         locals_.clear();
+        while (core_.hasVisitors()) std::this_thread::yield();  // a waker whose work is done already
     }
     detail::setCurrentCarrier(nullptr);
     ended_.store(true, std::memory_order_release);
@@ -77,12 +78,9 @@ void Carrier::turn() noexcept {
 // Acts on a stop request, and says when nothing is left: no fiber, no poller, and an in-tray that takes no more.
 bool Carrier::finished() noexcept {
     if (!stopRequested()) return false;
-    if (!stopping_) {
-        stopping_ = true;
-        abortParkedFibers();
-    }
-    if (stragglersWanted_.exchange(false, std::memory_order_acquire)) nameStragglers();
-    return fibers_.empty() && poller_.closeIfFree() && queue_.closeIfEmpty();
+    if (core_.beginStop()) abortParkedFibers();
+    if (core_.takeReportRequest()) nameStragglers();
+    return fibers_.empty() && poller_.closeIfFree() && core_.queue().closeIfEmpty();
 }
 
 // Ends every wait with WakeReason::shutdown; waits that begin later end at once (Suspension::park).
@@ -97,7 +95,7 @@ void Carrier::abortParkedFibers() noexcept {
 void Carrier::requestStragglers() noexcept {
     if (ended_.load(std::memory_order_acquire)) return;
     log(LogLevel::warning, "carrier " + name_ + " has not ended yet; a fiber that never suspends cannot be named");
-    stragglersWanted_.store(true, std::memory_order_seq_cst);
+    core_.requestReport();
     wakeIfParked();
 }
 

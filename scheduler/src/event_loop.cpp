@@ -62,8 +62,11 @@ Future<void> EventLoop::start() {
 }
 
 void EventLoop::stop() noexcept {
-    stopRequested_.store(true, std::memory_order_seq_cst);  // [K1]; re-checked before every sleep (hasRemoteWork)
-    if (carrier_ != nullptr && !carrier_->isCurrent()) carrier_->wakeIfParked();
+    if (carrier_ == nullptr || carrier_->isCurrent()) return inbox_.requestStop();
+    Carrier& carrier = *carrier_;  // the loop may be gone after the request
+    const Carrier::Visit visit(carrier.core_);
+    inbox_.requestStop();
+    carrier.wakeIfParked();
 }
 
 void EventLoop::run(PinnedPoller& poller) {
@@ -102,7 +105,7 @@ void EventLoop::turn(PinnedPoller& poller) {
 }
 
 bool EventLoop::maySleep() const noexcept {
-    if (endSeen_ && io_->closable()) return false;  // nothing would wake it
+    if (inbox_.stopNoted() && io_->closable()) return false;  // nothing would wake it
     return tasks_.empty() && firstListener_ == nullptr && !moreToPoll_ && !spinning();
 }
 
@@ -117,7 +120,7 @@ bool EventLoop::spinning() const noexcept {
 
 // Lets the handler close its channels and the tasks that this makes run, then refuses further tasks.
 void EventLoop::closeHandler(PinnedPoller& poller) {
-    endSeen_ = true;
+    inbox_.noteStop();
     {
         const Dispatch dispatch(*this);
         io_->prepareToClose();
@@ -143,25 +146,26 @@ bool EventLoop::inEventLoop() const noexcept {
 }
 
 void EventLoop::execute(Task task) {
-    if (!enqueueTask(std::move(task)) || carrier_ == nullptr) return;
-    carrier_->wakeIfParked();
+    if (inEventLoop()) return enqueueHere(std::move(task));
+    if (carrier_ == nullptr) return post(std::move(task));
+    Carrier& carrier = *carrier_;  // the task may end this loop before the wake below
+    const Carrier::Visit visit(carrier.core_);
+    post(std::move(task));
+    carrier.wakeIfParked();
 }
 
 void EventLoop::executeLazily(Task task) {
-    enqueueTask(std::move(task));
+    inEventLoop() ? enqueueHere(std::move(task)) : post(std::move(task));
 }
 
-// True when the loop must be told of it.
-bool EventLoop::enqueueTask(Task task) {
-    if (inEventLoop()) {
-        if (closed_) throw SystemError(operationAborted(), "EventLoop::execute on a loop that has ended");
-        tasks_.push(std::move(task));
-        return false;
-    }
-    if (!inbox_.push(std::move(task))) {
-        throw SystemError(operationAborted(), "EventLoop::execute on a loop that has ended");
-    }
-    return true;
+void EventLoop::enqueueHere(Task task) {
+    if (closed_) throw SystemError(operationAborted(), "EventLoop::execute on a loop that has ended");
+    tasks_.push(std::move(task));
+}
+
+void EventLoop::post(Task task) {
+    if (inbox_.post(std::move(task))) return;
+    throw SystemError(operationAborted(), "EventLoop::execute on a loop that has ended");
 }
 
 // Runs tasks until none is left or the budget has passed; at least one.

@@ -21,14 +21,12 @@ void assertOwnBody([[maybe_unused]] Carrier& carrier) noexcept {
 
 bool PinnedPoller::tryParkPoller() noexcept {
     assertOwnBody(carrier_);
-    if (!carrier_.advertiseSleep(detail::SleepKind::poller)) return false;
-    carrier_.noteParkedInPoller();
-    return true;
+    return carrier_.trySleepInPoller(nullptr);
 }
 
 bool PinnedPoller::canParkPoller() const noexcept {
     assertOwnBody(carrier_);
-    return carrier_.advertised_ && carrier_.park_.current() == detail::SleepKind::poller && !carrier_.hasWork();
+    return carrier_.core_.asleepIn(detail::SleepKind::poller) && !carrier_.core_.hasWork();
 }
 
 void PinnedPoller::unpark() noexcept {
@@ -41,7 +39,7 @@ bool PinnedPoller::maybeYield(bool) {
     assertOwnBody(carrier_);
     if (carrier_.nonSuspendingDepth_ != 0) throw BlockingOperationException("PinnedPoller::maybeYield");
     carrier_.fireTimers();
-    if (!carrier_.hasWork()) return false;
+    if (!carrier_.core_.hasWork()) return false;
     FiberAccess::yield(carrier_);
     return true;
 }
@@ -57,8 +55,8 @@ bool PinnedPoller::stopRequested() const noexcept {
 namespace detail {
 
 void PollerSlot::release() noexcept {
-    // A waker that ended a sleep may still be inside the callback: it is short, so wait for it here. [R2]
-    while (delivered_.load(std::memory_order_acquire) != received_) std::this_thread::yield();
+    // A waker that ended a sleep may still be inside the callback: it is short, so wait for it here.
+    while (!gate_.settled()) std::this_thread::yield();
     Promise<void> termination = std::move(*termination_);
     std::exception_ptr error = std::move(error_);
     unclaim();

@@ -1,19 +1,16 @@
 // ScheduledEntry: a task that waits in its loop's timer wheel. Private to the event loop.
 #pragma once
 
-#include <atomic>
 #include <memory>
 
+#include <weft/scheduler/detail/scheduled_state.hpp>
 #include <weft/scheduler/event_loop.hpp>
 #include <weft/scheduler/timer_wheel.hpp>
 
 namespace weft::detail {
 
-// Shared by its handles and, while it is armed or queued, by the loop. `state` decides between the loop, which begins a
-// run, and a canceller on any thread.
+// Shared by its handles and, while it is armed or queued, by the loop.
 struct ScheduledEntry final : TimerEntry, std::enable_shared_from_this<ScheduledEntry> {
-    enum class State : unsigned char { waiting, running, cancelled, ended };
-
     ScheduledEntry(EventLoop& itsLoop, EventLoop::Task itsTask, Duration itsPeriod, bool atFixedRate)
         : TimerEntry(&ScheduledEntry::fired),
           loop(&itsLoop),
@@ -28,7 +25,7 @@ struct ScheduledEntry final : TimerEntry, std::enable_shared_from_this<Scheduled
     const Duration period;  // zero: once
     const bool fixedRate;
     Deadline due{};  // the loop's thread
-    std::atomic<State> state{State::waiting};
+    BasicScheduledState<NativeAtomics> state;
     ScheduledEntry* previousArmed = nullptr;  // the loop's list of armed entries
     ScheduledEntry* nextArmed = nullptr;
     std::shared_ptr<ScheduledEntry> self;  // set while armed

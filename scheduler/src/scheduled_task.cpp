@@ -9,7 +9,6 @@
 namespace weft {
 
 using detail::ScheduledEntry;
-using State = ScheduledEntry::State;
 
 ScheduledTask EventLoop::schedule(Task task, Duration delay) {
     return scheduleTask(std::move(task), delay, Duration::zero(), false);
@@ -41,7 +40,7 @@ ScheduledTask EventLoop::scheduleTask(Task task, Duration delay, Duration period
 }
 
 void EventLoop::armScheduled(const std::shared_ptr<ScheduledEntry>& entry) {
-    if (closed_ || entry->state.load(std::memory_order_acquire) != State::waiting) return;
+    if (closed_ || !entry->state.isWaiting()) return;
     entry->self = entry;
     entry->nextArmed = firstArmed_;
     if (firstArmed_) firstArmed_->previousArmed = entry.get();
@@ -60,7 +59,7 @@ std::shared_ptr<ScheduledEntry> EventLoop::disarmScheduled(ScheduledEntry& entry
 
 void EventLoop::cancelScheduled() noexcept {
     while (firstArmed_ != nullptr) {
-        firstArmed_->state.store(State::cancelled, std::memory_order_release);
+        firstArmed_->state.abandon();
         const auto entry = disarmScheduled(*firstArmed_);
         entry->task.reset();
     }
@@ -74,21 +73,19 @@ void ScheduledEntry::fired(TimerEntry& timer) noexcept {
 }
 
 void EventLoop::runScheduled(const std::shared_ptr<ScheduledEntry>& entry) {
-    State expected = State::waiting;
-    if (!entry->state.compare_exchange_strong(expected, State::running, std::memory_order_acq_rel)) return;
+    if (!entry->state.beginRun()) return;
     try {
         entry->task();
     } catch (...) {
-        entry->state.store(State::ended, std::memory_order_release);
+        entry->state.end();
         throw;  // reported as a task's error; a periodic task ends by it
     }
     if (entry->period == Duration::zero()) {
-        entry->state.store(State::ended, std::memory_order_release);
+        entry->state.end();
         entry->task.reset();
         return;
     }
-    expected = State::running;
-    if (!entry->state.compare_exchange_strong(expected, State::waiting, std::memory_order_acq_rel)) {
+    if (!entry->state.endRun()) {
         entry->task.reset();  // cancelled meanwhile
         return;
     }
@@ -98,14 +95,9 @@ void EventLoop::runScheduled(const std::shared_ptr<ScheduledEntry>& entry) {
 
 bool ScheduledTask::cancel() noexcept {
     if (!entry_) return false;
-    State seen = entry_->state.load(std::memory_order_acquire);
-    do {
-        if (seen == State::cancelled || seen == State::ended) return false;
-        if (seen == State::running && entry_->period == Duration::zero()) return false;
-    } while (!entry_->state.compare_exchange_weak(seen, State::cancelled, std::memory_order_acq_rel,
-                                                  std::memory_order_acquire));
-    if (seen == State::waiting) EventLoop::forget(entry_);  // a run that has begun lets go of the task itself
-    return true;
+    const detail::CancelDuty duty = entry_->state.cancel(entry_->period != Duration::zero());
+    if (duty == detail::CancelDuty::forget) EventLoop::forget(entry_);
+    return duty != detail::CancelDuty::none;
 }
 
 // Unlinks a cancelled entry from the wheel and lets go of its task, which may hold on to a good deal: at once in the
@@ -125,9 +117,7 @@ void EventLoop::forget(const std::shared_ptr<ScheduledEntry>& entry) noexcept {
 }
 
 bool ScheduledTask::done() const noexcept {
-    if (!entry_) return true;
-    const State state = entry_->state.load(std::memory_order_acquire);
-    return state == State::cancelled || state == State::ended;
+    return !entry_ || entry_->state.isDone();
 }
 
 }  // namespace weft

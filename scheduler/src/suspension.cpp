@@ -85,7 +85,7 @@ WakeReason Suspension::park(Deadline deadline) noexcept {
     if (carrier == nullptr || carrier->currentFiber_ == nullptr) return parkThread(*task_, epoch_, deadline);
 
     auto& fiber = static_cast<detail::Fiber&>(*task_);
-    if (carrier->stopping_) key(WakeReason::shutdown).wake();
+    if (carrier->core_.stopping()) key(WakeReason::shutdown).wake();
     if (!fiber.park.isClaimed()) {
         WaitTimer timer(key(WakeReason::timeout));
         if (deadline != never) carrier->timers_.arm(timer, deadline);

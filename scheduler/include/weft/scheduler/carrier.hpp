@@ -11,11 +11,10 @@
 
 #include <weft/scheduler/carrier_stats.hpp>
 #include <weft/scheduler/deadline.hpp>
+#include <weft/scheduler/detail/carrier_core.hpp>
 #include <weft/scheduler/detail/fiber.hpp>
 #include <weft/scheduler/detail/fiber_list.hpp>
-#include <weft/scheduler/detail/park_state.hpp>
 #include <weft/scheduler/detail/poller_slot.hpp>
-#include <weft/scheduler/detail/run_queue.hpp>
 #include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/future.hpp>
 #include <weft/scheduler/join_handle.hpp>
@@ -69,7 +68,7 @@ class Carrier final : public TaskScheduler {
     const std::string& name() const noexcept { return name_; }
     CarrierGroup& group() const noexcept { return group_; }
     CarrierStats stats() const noexcept { return counters_.snapshot(); }  // any thread
-    bool stopRequested() const noexcept { return stopRequested_.load(std::memory_order_acquire); }
+    bool stopRequested() const noexcept { return core_.stopRequested(); }
 
     // The carrier that the calling thread is, or null. Never inlined: safe across suspensions.
     static Carrier* current() noexcept;
@@ -81,7 +80,8 @@ class Carrier final : public TaskScheduler {
 
     // TaskScheduler: makes a task whose wait this caller has ended runnable. Any thread.
     void enqueue(Task& task) noexcept override;
-    // Makes a sleeping carrier look for work. Any thread; call after publishing the work with a seq_cst RMW [K1].
+    // Makes a sleeping carrier look for work. Any thread that keeps the carrier from ending, or a Visit does; call after
+    // publishing the work with a seq_cst RMW or store [K1].
     void wakeIfParked() noexcept;
 
     Carrier(CarrierGroup& group, unsigned index);
@@ -97,6 +97,9 @@ class Carrier final : public TaskScheduler {
     friend class PollGuard;
     friend class Suspension;
     friend struct FiberAccess;
+
+    using Core = detail::BasicCarrierCore<detail::NativeAtomics, Task>;
+    using Visit = Core::Visit;
 
     template <class F>
     auto& makeFrame(F&& fn, const SpawnOptions& options, bool joinable) {
@@ -137,11 +140,11 @@ class Carrier final : public TaskScheduler {
     void startPoller(detail::Fiber& fiber);
 
     // Sleeping (carrier_park.cpp).
-    bool hasWork() const noexcept;
-    bool advertiseSleep(detail::SleepKind kind) noexcept;
+    template <class MoreWork>
+    bool trySleep(detail::SleepKind kind, MoreWork moreWork) noexcept;
+    bool trySleepInPoller(const EventLoop* loop) noexcept;
     void leaveSleep() noexcept;
     void parkInFutex() noexcept;
-    void noteParkedInPoller() noexcept;
     void diagnoseOversleep() noexcept;
 
     CarrierGroup& group_;
@@ -150,22 +153,15 @@ class Carrier final : public TaskScheduler {
     const int wakeFd_;
 
     // Any thread.
-    alignas(detail::cacheLine) detail::ParkState park_;
-    alignas(detail::cacheLine) std::atomic<bool> stopRequested_{false};
-    std::atomic<bool> stragglersWanted_{false};
+    Core core_;
     std::atomic<bool> ended_{false};
-    std::atomic<detail::Fiber*> readyPoller_{nullptr};  // the poller's own slot in the run order: full = runnable
     detail::PollerSlot poller_;
 
     // The carrier's thread.
-    alignas(detail::cacheLine) detail::BasicRunQueue<detail::NativeAtomics, Task> queue_;
-    detail::Fiber* currentFiber_ = nullptr;
+    alignas(detail::cacheLine) detail::Fiber* currentFiber_ = nullptr;
     detail::ExceptionGlobals* threadExceptions_ = nullptr;
     unsigned nonSuspendingDepth_ = 0;
-    bool advertised_ = false;  // between advertiseSleep() and leaveSleep()
-    bool stopping_ = false;    // the stop request has been acted on
-    detail::SleepKind advertisedAs_ = detail::SleepKind::none;
-    Deadline advertisedDeadline_ = never;
+    Deadline advertisedDeadline_ = never;  // what parkDeadline() said when the poller went to sleep
     unsigned clockInterval_ = 8;  // fibers between two looks at the clock
     std::uint64_t nextFiberId_ = 0;
     std::uint64_t lastFiberId_ = 0;

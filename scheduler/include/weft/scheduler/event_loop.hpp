@@ -2,13 +2,13 @@
 // has no privilege that a user's own poller lacks. An embedded loop has no carrier and is driven by hand (tests).
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <exception>
 #include <memory>
 #include <thread>
 
-#include <weft/scheduler/detail/task_inbox.hpp>
+#include <weft/scheduler/detail/loop_inbox.hpp>
+#include <weft/scheduler/detail/task_fifo.hpp>
 #include <weft/scheduler/future.hpp>
 #include <weft/scheduler/io_handler.hpp>
 #include <weft/scheduler/local_store.hpp>
@@ -103,7 +103,7 @@ class EventLoop {
     IoHandler* io() const noexcept { return io_.get(); }
     // The wheel that this loop's timers live in. Context: in the loop.
     TimerWheel& timers() noexcept;
-    bool stopping() const noexcept { return stopRequested_.load(std::memory_order_acquire); }
+    bool stopping() const noexcept { return inbox_.stopRequested(); }
 
     // The loop whose dispatch is running on this thread, or null.
     static EventLoop* current() noexcept;
@@ -111,7 +111,7 @@ class EventLoop {
     static EventLoop* of(Carrier& carrier) noexcept;
 
   private:
-    friend class PollGuard;
+    friend class Carrier;
     friend class ScheduledTask;
     friend struct detail::ScheduledEntry;
     using EntryPointer = std::shared_ptr<detail::ScheduledEntry>;
@@ -124,12 +124,11 @@ class EventLoop {
     bool maySleep() const noexcept;
     void noteIdleness(bool worked) noexcept;
     bool spinning() const noexcept;
-    // What must keep it from sleeping although no fiber is runnable; seq_cst [K3].
-    bool hasRemoteWork() const noexcept {
-        return !inbox_.empty() || (stopRequested_.load(std::memory_order_seq_cst) && !endSeen_);
-    }
+    // What must keep it from sleeping although no fiber is runnable.
+    bool hasRemoteWork() const noexcept { return inbox_.hasWork(); }
 
-    bool enqueueTask(Task task);
+    void enqueueHere(Task task);
+    void post(Task task);
     std::size_t runSomeTasks(Duration budget);
     void runTask(Task& task) noexcept;
     void runFlushRound() noexcept;
@@ -150,8 +149,7 @@ class EventLoop {
     std::unique_ptr<IoHandler> io_;
 
     // Any thread.
-    detail::TaskInbox<Task> inbox_;
-    std::atomic<bool> stopRequested_{false};
+    detail::BasicLoopInbox<detail::NativeAtomics, Task> inbox_;
 
     // In the loop.
     detail::TaskFifo<Task> tasks_;
@@ -160,7 +158,6 @@ class EventLoop {
     detail::ScheduledEntry* firstArmed_ = nullptr;
     TimePoint spinUntil_{};
     bool moreToPoll_ = false;
-    bool endSeen_ = false;
     bool closed_ = false;
 
     // Embedded only.

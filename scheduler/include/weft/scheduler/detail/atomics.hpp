@@ -10,6 +10,9 @@ namespace weft::detail {
 struct NativeAtomics {
     template <class T>
     using Atomic = std::atomic<T>;
+    // Data whose accesses the protocol orders: the explorer looks for races on it.
+    template <class T>
+    using Plain = T;
 };
 
 // Each word that several threads write gets a line of its own (two: the adjacent-line prefetcher pairs them).

@@ -1,32 +1,22 @@
-// PollerSlot: the one poller that a carrier can host, and the count that keeps its wakeup callback alive until the last
-// call has returned (W10). docs/protocol.md section 5.
+// PollerSlot: the one poller that a carrier can host.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
 #include <exception>
 #include <optional>
+#include <utility>
 
-#include <weft/scheduler/detail/atomics.hpp>
+#include <weft/scheduler/detail/poller_gate.hpp>
 #include <weft/scheduler/future.hpp>
 #include <weft/scheduler/unique_function.hpp>
 
 namespace weft::detail {
 
-struct Fiber;
-
 class PollerSlot {
   public:
-    enum class [[nodiscard]] Claimed : unsigned char{yes, taken, closed};
+    using Gate = BasicPollerGate<NativeAtomics>;
 
-    // Any thread: takes the slot if it is free.
-    Claimed claim() noexcept {
-        State seen = State::free;
-        if (state_.compare_exchange_strong(seen, State::taken, std::memory_order_acquire, std::memory_order_acquire)) {
-            return Claimed::yes;  // [R1]
-        }
-        return seen == State::taken ? Claimed::taken : Claimed::closed;
-    }
+    // Any thread.
+    Gate::Claimed claim() noexcept { return gate_.claim(); }
     // The claimer, before the poller runs.
     Future<void> fill(UniqueFunction<void()> wakeup) {
         wakeup_ = std::move(wakeup);
@@ -38,23 +28,18 @@ class PollerSlot {
     void unclaim() noexcept {
         wakeup_.reset();
         termination_.reset();
-        state_.store(State::free, std::memory_order_release);  // [R1]
+        gate_.unclaim();
     }
     // The ending carrier: no poller from now on; false while there is one.
-    [[nodiscard]] bool closeIfFree() noexcept {
-        State seen = State::free;
-        return state_.compare_exchange_strong(seen, State::closed, std::memory_order_acquire,
-                                              std::memory_order_relaxed) ||
-               seen == State::closed;
-    }
+    [[nodiscard]] bool closeIfFree() noexcept { return gate_.closeIfFree(); }
 
     // A waker that won the carrier's sleep: exactly one call per sleep.
     void wake() noexcept {
         wakeup_();
-        delivered_.fetch_add(1, std::memory_order_release);  // [R2] the call has returned
+        gate_.noteDelivered();
     }
-    // The carrier: a waker ended a sleep in the poller (its wake() call may still be running).
-    void countWake() noexcept { ++received_; }
+    // The carrier.
+    void countWake() noexcept { gate_.countWake(); }
 
     void setError(std::exception_ptr error) noexcept { error_ = std::move(error); }
 
@@ -62,11 +47,7 @@ class PollerSlot {
     void release() noexcept;
 
   private:
-    enum class State : unsigned char { free, taken, closed };
-
-    alignas(cacheLine) std::atomic<State> state_{State::free};  // writers: claimer, carrier
-    std::atomic<std::uint64_t> delivered_{0};                   // writers: wakers
-    std::uint64_t received_ = 0;                                // the carrier's thread
+    Gate gate_;
     UniqueFunction<void()> wakeup_;  // written while claimed and not running; read by wakers of a sleep
     std::optional<Promise<void>> termination_;
     std::exception_ptr error_;
