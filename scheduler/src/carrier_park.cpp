@@ -67,9 +67,10 @@ void PollGuard::leave() noexcept {
 // A poller that ignored parkDeadline() has delayed every timer of this carrier.
 void Carrier::diagnoseOversleep() noexcept {
     if (advertisedDeadline_ == never) return;
-    const Deadline deadline = std::exchange(advertisedDeadline_, never);
     const TimePoint now = Clock::steady().now();
-    if (now <= deadline + lateness) return;
+    if (now <= std::exchange(advertisedDeadline_, never) + lateness) return;
+    const Deadline deadline = timers_.earliest();  // parkDeadline() may be early
+    if (deadline == never || now <= deadline + lateness) return;
     const auto late = std::chrono::duration_cast<std::chrono::milliseconds>(now - deadline).count();
     log(LogLevel::warning, "the poller of carrier " + name_ + " slept " + std::to_string(late) +
                                " ms past parkDeadline(): timers of this carrier were late");

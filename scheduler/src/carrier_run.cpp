@@ -21,6 +21,7 @@ unsigned Carrier::drain() noexcept {
 
     const Duration budget = group_.options().yieldBudget;
     TimePoint lastLook = Clock::steady().now();
+    timers_.catchUp(lastLook);
     const Deadline end = lastLook + budget;
     unsigned ran = 0;
     unsigned untilLook = clockInterval_;

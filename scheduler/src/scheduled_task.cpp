@@ -32,6 +32,7 @@ ScheduledTask EventLoop::scheduleTask(Task task, Duration delay, Duration period
     entry->due = delay >= never - now ? never : now + std::max(delay, Duration::zero());
     if (inEventLoop()) {
         if (closed_) throw SystemError(operationAborted(), "EventLoop::schedule on a loop that has ended");
+        timers().catchUp(now);
         armScheduled(entry);
     } else {
         execute([this, entry] { armScheduled(entry); });

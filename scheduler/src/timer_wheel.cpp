@@ -9,7 +9,6 @@
 namespace weft {
 
 namespace {
-constexpr unsigned tickShift = 16;                       // TimerWheel::tick
 constexpr std::uint64_t range = std::uint64_t{1} << 42;  // ticks that the wheel spans: 64^7
 }  // namespace
 
@@ -103,8 +102,19 @@ Deadline TimerWheel::nextExpiry() const noexcept {
     return start_ + Duration(static_cast<Duration::rep>(next.tick << tickShift));
 }
 
+Deadline TimerWheel::earliest() const noexcept {
+    if (due_.first != nullptr) return due_.first->at;
+    Expiration next;
+    if (!nextExpiration(next)) return never;
+    Deadline at = never;
+    for (const TimerEntry* entry = wheel_[next.level][next.slot].first; entry != nullptr; entry = entry->next) {
+        at = std::min(at, entry->at);
+    }
+    return at;
+}
+
 std::size_t TimerWheel::expire(TimePoint now) noexcept {
-    const std::uint64_t nowTick = now <= start_ ? 0 : static_cast<std::uint64_t>((now - start_).count()) >> tickShift;
+    const std::uint64_t nowTick = tickBefore(now);
     Expiration next;
     while (nextExpiration(next) && next.tick <= nowTick) process(next);
     elapsed_ = std::max(elapsed_, nowTick);

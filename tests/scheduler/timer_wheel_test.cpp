@@ -48,6 +48,25 @@ TEST(TimerWheel, NothingFiresBeforeItsTimeAndNextExpiryNeverComesLate) {
     EXPECT_TRUE(wheel.empty());
 }
 
+TEST(TimerWheel, AfterALongIdleTimeTheNextExpiryIsAheadIfTheWheelIsToldTheTime) {
+    Recorder recorder;
+    TimerWheel wheel(start);
+    const TimePoint now = start + milliseconds(20'000);
+    recorder.arm(wheel, now + milliseconds(100));
+    EXPECT_LT(wheel.nextExpiry(), now) << "a far timer, as seen from the start";
+    EXPECT_EQ(wheel.earliest(), now + milliseconds(100));
+    wheel.disarm(*recorder.timers.back());
+    wheel.catchUp(now);
+    recorder.arm(wheel, now + milliseconds(3));
+    EXPECT_GE(wheel.nextExpiry(), now);
+    EXPECT_EQ(wheel.earliest(), now + milliseconds(3));
+    recorder.arm(wheel, now + milliseconds(1));
+    wheel.catchUp(now + milliseconds(2));  // not empty: no timer may be passed by
+    EXPECT_EQ(wheel.earliest(), now + milliseconds(1));
+    EXPECT_EQ(wheel.expire(now + milliseconds(4)), 2u);
+    EXPECT_EQ(wheel.earliest(), never);
+}
+
 TEST(TimerWheel, EqualDeadlinesFireInTheOrderOfArming) {
     Recorder recorder;
     TimerWheel wheel(start);

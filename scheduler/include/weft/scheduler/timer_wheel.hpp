@@ -2,6 +2,7 @@
 // Source: Varghese and Lauck, "Hashed and Hierarchical Timing Wheels" (1987), with xor levels and occupancy bitmaps.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -43,7 +44,8 @@ struct TimerEntry {
 // owner's thread. Never blocks, allocates or throws.
 class TimerWheel {
   public:
-    static constexpr Duration tick{1 << 16};
+    static constexpr unsigned tickShift = 16;
+    static constexpr Duration tick{1 << tickShift};
 
     explicit TimerWheel(TimePoint start) noexcept;
     ~TimerWheel();
@@ -61,6 +63,13 @@ class TimerWheel {
     // When expire() has something to do next: exact for the earliest timers, early (never late) for far ones; `never`
     // when nothing is armed.
     Deadline nextExpiry() const noexcept;
+    // The earliest deadline, exactly; looks at every timer of one slot.
+    Deadline earliest() const noexcept;
+    // Tells an empty wheel what time it is, so that nextExpiry() is not in the past for timers armed after a long idle
+    // time.
+    void catchUp(TimePoint now) noexcept {
+        if (armed_ == 0) elapsed_ = std::max(elapsed_, tickBefore(now));
+    }
     bool empty() const noexcept { return armed_ == 0; }
     std::size_t size() const noexcept { return armed_; }
 
@@ -80,6 +89,9 @@ class TimerWheel {
         std::uint64_t tick;
     };
 
+    std::uint64_t tickBefore(TimePoint now) const noexcept {
+        return now <= start_ ? 0 : static_cast<std::uint64_t>((now - start_).count()) >> tickShift;
+    }
     std::uint64_t tickAtOrAfter(Deadline at) const noexcept;
     void place(TimerEntry& entry) noexcept;
     void link(Slot& slot, TimerEntry& entry) noexcept;
