@@ -22,11 +22,6 @@ SCENARIOS = {
                 'targets': {'syscalls_per_request': 2.05, 'instructions_per_request': 1250,
                             'allocations_per_request': 0, 'futex_calls_per_request': 0},
             },
-            'weft_uring': {
-                'program': 'plaintext_weft', 'args': ['--transport', 'io_uring'],
-                'targets': {'syscalls_per_request': 0.2, 'instructions_per_request': 1250,
-                            'allocations_per_request': 0, 'futex_calls_per_request': 0},
-            },
         },
     },
     'fiber_per_request': {

@@ -106,10 +106,12 @@ Stack Carrier::takeStack(std::size_t size) {
 
 void Carrier::giveStack(const Stack& stack) noexcept {
     detail::unpoisonStack(stack.low + StackPool::guardSize, stack.size - StackPool::guardSize);
-    if (isCurrent()) {
-        stacks_.give(stack);
+    // The carrier that it was taken on may be gone; its pool is not.
+    Carrier* here = current();
+    if (here != nullptr && &here->group_.stacks() == stack.pool) {
+        here->stacks_.give(stack);
     } else {
-        group_.stacks().give(stack);
+        stack.pool->give(stack);
     }
 }
 
@@ -134,15 +136,18 @@ Future<void> Carrier::registerPinnedPoller(PinnedPoller::Wakeup wakeup, PinnedPo
                     body(poller);
                 } catch (...) {
                     poller_.setError(std::current_exception());
-                    log(LogLevel::error, "the poller of carrier " + name_ +
-                                             " ended with: " + detail::describe(std::current_exception()));
+                    log(LogLevel::error, {"the poller of carrier ", name_, " ended with: ",
+                                          detail::describe(std::current_exception())});
                 }
             },
             SpawnOptions{.name = name, .stealable = Stealable::never}, false);
         startPoller(frame);
         return termination;
     } catch (...) {
+        const Visit visit(core_);
         poller_.unclaim();
+        core_.requestTurn();  // an ending carrier may have found the slot taken
+        wakeIfParked();
         throw;
     }
 }

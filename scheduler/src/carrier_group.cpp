@@ -4,11 +4,23 @@
 
 namespace weft {
 
-CarrierGroup::CarrierGroup(const CarrierOptions& options) : options_(resolve(options)), stacks_(options_.stackGuard) {
+CarrierGroup::CarrierGroup(const CarrierOptions& options) : options_(resolve(options)), stacks_(StackPool::create(options_.stackGuard)) {
     carriers_.reserve(options_.carriers);
     for (unsigned i = 0; i < options_.carriers; ++i) carriers_.push_back(std::make_unique<Carrier>(*this, i));
     startCarriers();
 }
+
+namespace {
+
+[[noreturn]] void rethrowStartError(const std::string& carrier) {
+    try {
+        throw;
+    } catch (const std::system_error& error) {
+        throw SystemError(fromErrno(error.code().value()), "the thread of carrier " + carrier);
+    }
+}
+
+}  // namespace
 
 // Threads start only now that every carrier can be seen by every other (W1).
 void CarrierGroup::startCarriers() {
@@ -19,11 +31,11 @@ void CarrierGroup::startCarriers() {
         }
         try {
             carrier->start();
-        } catch (const std::system_error& error) {
+        } catch (...) {
             carrierEnded();  // this one never began
             beginShutdown();
             joinCarriers();
-            throw SystemError(fromErrno(error.code().value()), "the thread of carrier " + carrier->name());
+            rethrowStartError(carrier->name());
         }
     }
 }

@@ -72,8 +72,8 @@ void Carrier::diagnoseOversleep() noexcept {
     const Deadline deadline = timers_.earliest();  // parkDeadline() may be early
     if (deadline == never || now <= deadline + lateness) return;
     const auto late = std::chrono::duration_cast<std::chrono::milliseconds>(now - deadline).count();
-    log(LogLevel::warning, "the poller of carrier " + name_ + " slept " + std::to_string(late) +
-                               " ms past parkDeadline(): timers of this carrier were late");
+    log(LogLevel::warning, {"the poller of carrier ", name_, " slept ", std::to_string(late),
+                            " ms past parkDeadline(): timers of this carrier were late"});
 }
 
 }  // namespace weft

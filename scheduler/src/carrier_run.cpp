@@ -1,44 +1,30 @@
 // How a carrier runs its fibers and gives its poller its turn.
 #include <weft/scheduler/carrier.hpp>
 
-#include <algorithm>
-
 #include <weft/scheduler/carrier_group.hpp>
 #include <weft/scheduler/non_suspending_scope.hpp>
 
 #include "current_carrier.hpp"
 #include "fiber_access.hpp"
+#include "stack_overflow.hpp"
 
 namespace weft {
 
-// Runs fibers until none is runnable or the budget has passed; at least one if any is. Looks at the clock only every
-// few fibers, more often when they run long.
+// Runs fibers until none is runnable or the budget has passed; at least one if any is (W8).
 unsigned Carrier::drain() noexcept {
     core_.queue().takeSubmitted();
     counters_.queueDepth.set(core_.queue().depth());
     Task* task = core_.queue().pop();
     if (task == nullptr) return 0;
 
-    const Duration budget = group_.options().yieldBudget;
-    TimePoint lastLook = Clock::steady().now();
-    timers_.catchUp(lastLook);
-    const Deadline end = lastLook + budget;
+    const TimePoint now = Clock::steady().now();
+    timers_.catchUp(now);
+    drainClock_.begin(now, group_.options().yieldBudget);
     unsigned ran = 0;
-    unsigned untilLook = clockInterval_;
-    for (; task != nullptr; task = core_.queue().pop()) {
+    do {
         runFiber(static_cast<detail::Fiber&>(*task));
         ++ran;
-        if (--untilLook > 0) continue;
-        const TimePoint now = Clock::steady().now();
-        if (now - lastLook > budget / 4) {
-            clockInterval_ = std::max(1u, clockInterval_ / 2);
-        } else if (clockInterval_ < 64) {
-            clockInterval_ *= 2;
-        }
-        if (now >= end) break;
-        lastLook = now;
-        untilLook = clockInterval_;
-    }
+    } while (!drainClock_.passed() && (task = core_.queue().pop()) != nullptr);
     return ran;
 }
 
@@ -66,6 +52,7 @@ void Carrier::afterSwitch(detail::Fiber& fiber) noexcept {
             if (!fiber.park.commit(fiber.parkEpoch)) makeRunnable(fiber);
             break;
         case detail::SwitchReason::ended:
+            if (fiber.stack.overflowed()) [[unlikely]] detail::reportOverflowAndAbort(fiber);
             fibers_.remove(fiber);
             counters_.finished.add();
             const bool wasPoller = fiber.isPoller;

@@ -79,7 +79,7 @@ void Carrier::turn() noexcept {
 bool Carrier::finished() noexcept {
     if (!stopRequested()) return false;
     if (core_.beginStop()) abortParkedFibers();
-    if (core_.takeReportRequest()) nameStragglers();
+    if (core_.takeTurnRequest() && stragglersWanted_.exchange(false, std::memory_order_relaxed)) nameStragglers();
     return fibers_.empty() && poller_.closeIfFree() && core_.queue().closeIfEmpty();
 }
 
@@ -94,15 +94,16 @@ void Carrier::abortParkedFibers() noexcept {
 // Any thread: the carrier itself names its fibers, when it next has a turn.
 void Carrier::requestStragglers() noexcept {
     if (ended_.load(std::memory_order_acquire)) return;
-    log(LogLevel::warning, "carrier " + name_ + " has not ended yet; a fiber that never suspends cannot be named");
-    core_.requestReport();
+    log(LogLevel::warning, {"carrier ", name_, " has not ended yet; a fiber that never suspends cannot be named"});
+    stragglersWanted_.store(true, std::memory_order_relaxed);  // the request publishes it
+    core_.requestTurn();
     wakeIfParked();
 }
 
 void Carrier::nameStragglers() noexcept {
     fibers_.forEach([this](detail::Fiber& fiber) {
-        log(LogLevel::warning, std::string(fiber.isPoller ? "poller '" : "fiber '") + fiber.name() + "' of carrier " +
-                                   name_ + " ignores the shutdown");
+        log(LogLevel::warning, {fiber.isPoller ? "poller '" : "fiber '", detail::FiberName(fiber), "' of carrier ", name_,
+                                " ignores the shutdown"});
     });
 }
 

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <exception>
-#include <string>
+#include <string_view>
 
 namespace weft::detail {
 
-inline std::string describe(const std::exception_ptr& error) {
+// Valid as long as `error` holds the exception.
+inline std::string_view describe(const std::exception_ptr& error) noexcept {
     try {
         std::rethrow_exception(error);
     } catch (const std::exception& exception) {

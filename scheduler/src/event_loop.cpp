@@ -15,8 +15,6 @@ namespace weft {
 
 namespace {
 
-constexpr unsigned tasksPerLook = 8;  // tasks between two looks at the clock
-
 thread_local EventLoop* dispatching = nullptr;
 
 [[gnu::noinline]] EventLoop* exchangeDispatching(EventLoop* loop) noexcept {
@@ -40,20 +38,20 @@ class Dispatch {
 }  // namespace
 
 EventLoop::EventLoop(Carrier& carrier, std::unique_ptr<IoHandler> io, Options options)
-    : carrier_(&carrier), clock_(Clock::steady()), options_(options), io_(std::move(io)) {}
+    : thread_{&carrier, {}}, carrier_(&carrier), clock_(Clock::steady()), options_(options), io_(std::move(io)) {}
 
 EventLoop::EventLoop(Carrier& carrier, std::unique_ptr<IoHandler> io)
     : EventLoop(carrier, std::move(io), Options{.idleSpin = carrier.group().options().idleSpin}) {}
 
 EventLoop::EventLoop(Clock& clock)
-    : carrier_(nullptr),
+    : thread_{nullptr, std::this_thread::get_id()},
+      carrier_(nullptr),
       clock_(clock),
       options_(),
-      ownTimers_(std::make_unique<TimerWheel>(clock.now())),
-      owner_(std::this_thread::get_id()) {}
+      ownTimers_(std::make_unique<TimerWheel>(clock.now())) {}
 
 EventLoop::~EventLoop() {
-    cancelScheduled();
+    close();
 }
 
 Future<void> EventLoop::start() {
@@ -62,10 +60,10 @@ Future<void> EventLoop::start() {
 }
 
 void EventLoop::stop() noexcept {
-    if (carrier_ == nullptr || carrier_->isCurrent()) return inbox_.requestStop();
+    if (carrier_ == nullptr || carrier_->isCurrent()) return inbox_->requestStop();
     Carrier& carrier = *carrier_;  // the loop may be gone after the request
     const Carrier::Visit visit(carrier.core_);
-    inbox_.requestStop();
+    inbox_->requestStop();
     carrier.wakeIfParked();
 }
 
@@ -105,7 +103,7 @@ void EventLoop::turn(PinnedPoller& poller) {
 }
 
 bool EventLoop::maySleep() const noexcept {
-    if (inbox_.stopNoted() && io_->closable()) return false;  // nothing would wake it
+    if (inbox_->stopNoted() && io_->closable()) return false;  // nothing would wake it
     return tasks_.empty() && firstListener_ == nullptr && !moreToPoll_ && !spinning();
 }
 
@@ -120,13 +118,13 @@ bool EventLoop::spinning() const noexcept {
 
 // Lets the handler close its channels and the tasks that this makes run, then refuses further tasks.
 void EventLoop::closeHandler(PinnedPoller& poller) {
-    inbox_.noteStop();
+    inbox_->noteStop();
     {
         const Dispatch dispatch(*this);
         io_->prepareToClose();
     }
     do turn(poller);
-    while (!io_->closable() || !tasks_.empty() || firstListener_ != nullptr || !inbox_.closeIfEmpty());
+    while (!io_->closable() || !tasks_.empty() || firstListener_ != nullptr || !inbox_->closeIfEmpty());
     close();
     const Dispatch dispatch(*this);
     io_->close();
@@ -135,14 +133,14 @@ void EventLoop::closeHandler(PinnedPoller& poller) {
 void EventLoop::close() noexcept {
     closed_ = true;
     cancelScheduled();
-    inbox_.close([](Task&&) {});
+    inbox_->close([](Task&&) {});
 }
 
-bool EventLoop::inEventLoop() const noexcept {
-    if (carrier_ == nullptr) return std::this_thread::get_id() == owner_;
-    if (detail::currentCarrier() != carrier_) return false;
-    const detail::Fiber* fiber = FiberAccess::currentFiber(*carrier_);
-    return fiber == nullptr || fiber->homeCarrier == carrier_;
+bool detail::LoopThread::isHere() const noexcept {
+    if (carrier == nullptr) return std::this_thread::get_id() == owner;
+    if (currentCarrier() != carrier) return false;
+    const Fiber* fiber = FiberAccess::currentFiber(*carrier);
+    return fiber == nullptr || fiber->homeCarrier == carrier;
 }
 
 void EventLoop::execute(Task task) {
@@ -164,21 +162,21 @@ void EventLoop::enqueueHere(Task task) {
 }
 
 void EventLoop::post(Task task) {
-    if (inbox_.post(std::move(task))) return;
+    if (inbox_->post(std::move(task))) return;
     throw SystemError(operationAborted(), "EventLoop::execute on a loop that has ended");
 }
 
 // Runs tasks until none is left or the budget has passed; at least one.
 std::size_t EventLoop::runSomeTasks(Duration budget) {
-    inbox_.takeAll([this](Task&& task) { tasks_.push(std::move(task)); });
+    inbox_->takeAll([this](Task&& task) { tasks_.push(std::move(task)); });
     if (tasks_.empty()) return 0;
-    const Deadline end = budget == Duration::max() ? never : clock_.now() + budget;
+    taskClock_.begin(clock_.now(), budget);
     std::size_t ran = 0;
-    while (!tasks_.empty()) {
+    do {
         Task task = tasks_.pop();
         runTask(task);
-        if (++ran % tasksPerLook == 0 && end != never && clock_.now() >= end) break;
-    }
+        ++ran;
+    } while (!tasks_.empty() && !taskClock_.passed());
     return ran;
 }
 
@@ -186,7 +184,7 @@ void EventLoop::runTask(Task& task) noexcept {
     try {
         task();
     } catch (...) {
-        log(LogLevel::error, "a task of an event loop threw: " + detail::describe(std::current_exception()));
+        log(LogLevel::error, {"a task of an event loop threw: ", detail::describe(std::current_exception())});
     }
 }
 
@@ -204,7 +202,7 @@ std::size_t EventLoop::runTasks() {
 }
 
 bool EventLoop::hasTasks() const noexcept {
-    return !tasks_.empty() || !inbox_.empty();
+    return !tasks_.empty() || !inbox_->empty();
 }
 
 void EventLoop::requestFlushPoint(FlushPointListener& listener) noexcept {
@@ -213,6 +211,7 @@ void EventLoop::requestFlushPoint(FlushPointListener& listener) noexcept {
     listener.nextListener_ = nullptr;
     *lastListener_ = &listener;
     lastListener_ = &listener.nextListener_;
+    ++listeners_;
 }
 
 void EventLoop::withdrawFlushPoint(FlushPointListener& listener) noexcept {
@@ -222,6 +221,7 @@ void EventLoop::withdrawFlushPoint(FlushPointListener& listener) noexcept {
     *link = listener.nextListener_;
     if (lastListener_ == &listener.nextListener_) lastListener_ = link;
     listener.awaitsFlushPoint_ = false;
+    --listeners_;
 }
 
 // Two rounds: what a codec passes on in the first, its channel flushes in the second. Who asks then waits for the next
@@ -232,19 +232,11 @@ void EventLoop::runFlushPoint() noexcept {
 }
 
 void EventLoop::runFlushRound() noexcept {
-    if (firstListener_ == nullptr) return;
-    FlushPointListener* const last = lastOf(firstListener_);
-    for (bool ended = false; !ended && firstListener_ != nullptr;) {
+    for (std::size_t round = listeners_; round > 0 && firstListener_ != nullptr; --round) {
         FlushPointListener& listener = *firstListener_;
-        ended = &listener == last;
         withdrawFlushPoint(listener);
         listener.onFlushPoint();
     }
-}
-
-FlushPointListener* EventLoop::lastOf(FlushPointListener* listener) noexcept {
-    while (listener->nextListener_ != nullptr) listener = listener->nextListener_;
-    return listener;
 }
 
 TimerWheel& EventLoop::timers() noexcept {

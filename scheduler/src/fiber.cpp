@@ -1,7 +1,8 @@
 #include <weft/scheduler/detail/fiber.hpp>
 
 #include <algorithm>
-#include <string>
+#include <charconv>
+#include <string_view>
 
 #include <weft/scheduler/carrier.hpp>
 #include <weft/scheduler/carrier_group.hpp>
@@ -23,8 +24,16 @@ Fiber::Fiber(Carrier& home, Stack itsStack, const SpawnOptions& options, bool jo
     state.initialize(joinable);
 }
 
-std::string Fiber::name() const {
-    return nameBytes[0] ? std::string(nameBytes) : "fiber-" + std::to_string(id);
+FiberName::FiberName(const Fiber& fiber) noexcept {
+    constexpr std::string_view prefix = "fiber-";
+    const std::string_view given = fiber.nameBytes;
+    if (given.empty()) {
+        prefix.copy(bytes_, prefix.size());
+        const auto end = std::to_chars(bytes_ + prefix.size(), bytes_ + sizeof bytes_, fiber.id).ptr;
+        length_ = static_cast<std::size_t>(end - bytes_);
+    } else {
+        length_ = given.copy(bytes_, sizeof bytes_);
+    }
 }
 
 void completeFiber(Fiber& fiber) noexcept {
@@ -43,14 +52,14 @@ void completeFiber(Fiber& fiber) noexcept {
 }
 
 void freeFiber(Fiber& fiber) noexcept {
-    Carrier& home = *fiber.homeCarrier;
     const Stack stack = fiber.stack;
     fiber.destroy(fiber);
-    FiberAccess::giveStack(home, stack);
+    FiberAccess::giveStack(stack);
 }
 
 void reportUnobserved(const Fiber& fiber, std::exception_ptr error) noexcept {
-    log(LogLevel::error, "fiber '" + fiber.name() + "' ended with an exception that nobody joined: " + describe(error));
+    log(LogLevel::error,
+        {"fiber '", FiberName(fiber), "' ended with an exception that nobody joined: ", describe(error)});
 }
 
 void JoinHandleBase::detach() noexcept {

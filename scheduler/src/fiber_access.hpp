@@ -9,10 +9,14 @@ namespace weft {
 
 struct FiberAccess {
     static std::uint64_t takeId(Carrier& home) noexcept;
-    static void giveStack(Carrier& home, const Stack& stack) noexcept { home.giveStack(stack); }
+    static void giveStack(const Stack& stack) noexcept { Carrier::giveStack(stack); }
     static detail::Fiber* currentFiber(Carrier& carrier) noexcept { return carrier.currentFiber_; }
     static bool nonSuspending(const Carrier& carrier) noexcept { return carrier.nonSuspendingDepth_ != 0; }
     static void yield(Carrier& carrier) noexcept;
+    static bool yieldIsDue(Carrier& carrier) noexcept {
+        const detail::Fiber* fiber = carrier.currentFiber_;
+        return fiber != nullptr && !fiber->isPoller && carrier.nonSuspendingDepth_ == 0 && carrier.drainClock_.passed();
+    }
     [[noreturn]] static void leave(detail::Fiber& fiber) noexcept;
 };
 

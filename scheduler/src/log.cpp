@@ -38,4 +38,11 @@ void log(LogLevel level, std::string_view message) noexcept {
     sink.load(std::memory_order_acquire)(level, message);
 }
 
+void log(LogLevel level, std::initializer_list<std::string_view> parts) noexcept {
+    char line[longestLogLine];
+    std::size_t length = 0;
+    for (const std::string_view part : parts) length += part.copy(line + length, sizeof line - length);
+    log(level, std::string_view(line, length));
+}
+
 }  // namespace weft

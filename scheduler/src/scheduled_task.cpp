@@ -8,6 +8,7 @@
 
 namespace weft {
 
+using detail::QueuedEntry;
 using detail::ScheduledEntry;
 
 ScheduledTask EventLoop::schedule(Task task, Duration delay) {
@@ -35,13 +36,14 @@ ScheduledTask EventLoop::scheduleTask(Task task, Duration delay, Duration period
         timers().catchUp(now);
         armScheduled(entry);
     } else {
-        execute([this, entry] { armScheduled(entry); });
+        execute([this, queued = QueuedEntry(entry)]() mutable { armScheduled(queued.arrive()); });
     }
     return ScheduledTask(std::move(entry));
 }
 
 void EventLoop::armScheduled(const std::shared_ptr<ScheduledEntry>& entry) {
-    if (closed_ || !entry->state.isWaiting()) return;
+    if (closed_) return entry->abandon();
+    if (!entry->state.isWaiting()) return;
     entry->self = entry;
     entry->nextArmed = firstArmed_;
     if (firstArmed_) firstArmed_->previousArmed = entry.get();
@@ -49,7 +51,7 @@ void EventLoop::armScheduled(const std::shared_ptr<ScheduledEntry>& entry) {
     timers().arm(*entry, entry->due);
 }
 
-std::shared_ptr<ScheduledEntry> EventLoop::disarmScheduled(ScheduledEntry& entry) noexcept {
+EventLoop::EntryPointer EventLoop::disarmScheduled(ScheduledEntry& entry) noexcept {
     if (!entry.self) return nullptr;
     timers().disarm(entry);
     (entry.previousArmed ? entry.previousArmed->nextArmed : firstArmed_) = entry.nextArmed;
@@ -60,9 +62,7 @@ std::shared_ptr<ScheduledEntry> EventLoop::disarmScheduled(ScheduledEntry& entry
 
 void EventLoop::cancelScheduled() noexcept {
     while (firstArmed_ != nullptr) {
-        firstArmed_->state.abandon();
-        const auto entry = disarmScheduled(*firstArmed_);
-        entry->task.reset();
+        disarmScheduled(*firstArmed_)->abandon();
     }
 }
 
@@ -70,7 +70,13 @@ void EventLoop::cancelScheduled() noexcept {
 void ScheduledEntry::fired(TimerEntry& timer) noexcept {
     auto& entry = static_cast<ScheduledEntry&>(timer);
     EventLoop& loop = *entry.loop;
-    loop.tasks_.push([&loop, self = loop.disarmScheduled(entry)] { loop.runScheduled(self); });
+    std::shared_ptr<ScheduledEntry> due = loop.disarmScheduled(entry);
+    try {
+        loop.tasks_.reserveOne();
+    } catch (const std::bad_alloc&) {
+        return loop.armScheduled(due);  // it comes again at once, and maybe there is memory then
+    }
+    loop.tasks_.push([&loop, queued = QueuedEntry(std::move(due))]() mutable { loop.runScheduled(queued.arrive()); });
 }
 
 void EventLoop::runScheduled(const std::shared_ptr<ScheduledEntry>& entry) {
@@ -102,18 +108,17 @@ bool ScheduledTask::cancel() noexcept {
 }
 
 // Unlinks a cancelled entry from the wheel and lets go of its task, which may hold on to a good deal: at once in the
-// loop, else by a task. A loop that has ended has done it.
+// loop, else by a task of the loop. A loop that has ended has done it.
 void EventLoop::forget(const std::shared_ptr<ScheduledEntry>& entry) noexcept {
-    EventLoop& loop = *entry->loop;
-    const auto drop = [&loop](ScheduledEntry& cancelled) {
-        const auto self = loop.disarmScheduled(cancelled);
-        cancelled.task.reset();
+    const auto drop = [](const std::shared_ptr<ScheduledEntry>& cancelled) {
+        const auto self = cancelled->loop->disarmScheduled(*cancelled);
+        cancelled->task.reset();
     };
-    if (loop.inEventLoop()) return drop(*entry);
+    if (entry->thread.isHere()) return drop(entry);
     try {
-        loop.executeLazily([drop, entry] { drop(*entry); });
-    } catch (...) {
-        // No memory, or the loop has ended: the entry is cancelled all the same and goes when its time comes.
+        static_cast<void>(entry->inbox->post([drop, entry] { drop(entry); }));
+    } catch (const std::bad_alloc&) {
+        // The entry is cancelled all the same and goes when its time comes.
     }
 }
 

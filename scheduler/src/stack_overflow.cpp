@@ -3,7 +3,9 @@
 #include <csignal>
 #include <cstdint>
 #include <cstring>
+#include <cstdlib>
 #include <mutex>
+#include <string_view>
 
 #include <weft/scheduler/carrier.hpp>
 
@@ -21,8 +23,8 @@ struct sigaction previousAction;
 // A line put together without allocation: all that a signal handler may do.
 class Line {
   public:
-    Line& text(const char* text) noexcept {
-        while (*text != '\0' && length_ < sizeof bytes_) bytes_[length_++] = *text++;
+    Line& text(std::string_view text) noexcept {
+        length_ += text.copy(bytes_ + length_, sizeof bytes_ - length_);
         return *this;
     }
     Line& number(std::uint64_t value, unsigned base) noexcept {
@@ -42,13 +44,12 @@ class Line {
 
 void report(const detail::Fiber& fiber, const void* address) noexcept {
     Line line;
-    line.text("weft: fiber stack overflow in fiber '");
-    if (fiber.nameBytes[0] != '\0') {
-        line.text(fiber.nameBytes);
+    line.text("weft: fiber stack overflow in fiber '").text(detail::FiberName(fiber));
+    if (address != nullptr) {
+        line.text("' at 0x").number(reinterpret_cast<std::uintptr_t>(address), 16);
     } else {
-        line.text("fiber-").number(fiber.id, 10);
+        line.text("' (it has no guard page: found at its end)");
     }
-    line.text("' at 0x").number(reinterpret_cast<std::uintptr_t>(address), 16);
     line.text(", stack size ")
         .number(fiber.stack.size, 10)
         .text(" bytes; spawn it with a larger SpawnOptions::stackSize\n");
@@ -71,6 +72,11 @@ void onSegmentationFault(int signal, siginfo_t* info, void*) noexcept {
 }
 
 }  // namespace
+
+void detail::reportOverflowAndAbort(const Fiber& fiber) noexcept {
+    report(fiber, nullptr);
+    std::abort();
+}
 
 StackOverflowReporter::StackOverflowReporter() {
 #ifndef WEFT_ASAN

@@ -70,6 +70,10 @@ bool Stack::guardContains(const void* address) const noexcept {
     return at >= low && at < low + StackPool::guardSize;
 }
 
+bool Stack::overflowed() const noexcept {
+    return guard == StackGuard::canary && *canaryOf(*this) != canaryWord;
+}
+
 StackPool::StackPool(StackGuard guard) : guard_(chooseGuard(guard)), mappingLimit_(mappingLimit()) {}
 
 StackPool::~StackPool() {
@@ -104,7 +108,7 @@ Stack StackPool::take(std::size_t size) {
 
 Stack StackPool::cut(SizeClass& sizeClass, std::size_t size) {
     if (sizeClass.next == sizeClass.end) mapSlab(sizeClass, size);
-    Stack stack{sizeClass.next, size, nullptr, protect(sizeClass.next)};
+    Stack stack{sizeClass.next, size, this, nullptr, protect(sizeClass.next)};
     if (stack.guard == StackGuard::canary) *canaryOf(stack) = canaryWord;
     stack.tsanFiber = detail::createTsanFiber();
     sizeClass.next += size;
@@ -136,13 +140,23 @@ StackGuard StackPool::protect(std::byte* low) noexcept {
 }
 
 void StackPool::give(Stack stack) noexcept {
-    if (stack.guard == StackGuard::canary) {
-        WEFT_ASSERT(*canaryOf(stack) == canaryWord,
-                    "a fiber has overflowed its stack (no guard page, found afterwards)");
+    bool last = false;
+    {
+        std::lock_guard held(lock_);
+        classes_[classOf(stack.size)].free.push_back(stack);
+        last = live_.fetch_sub(1, std::memory_order_relaxed) == 1 && !owned_;
     }
-    std::lock_guard held(lock_);
-    classes_[classOf(stack.size)].free.push_back(stack);
-    live_.fetch_sub(1, std::memory_order_relaxed);
+    if (last) delete this;
+}
+
+void StackPool::disown() noexcept {
+    bool last = false;
+    {
+        std::lock_guard held(lock_);
+        owned_ = false;
+        last = live_.load(std::memory_order_relaxed) == 0;
+    }
+    if (last) delete this;
 }
 
 void StackPool::giveCold(Stack stack) noexcept {

@@ -34,6 +34,11 @@ void yield() {
     FiberAccess::yield(*carrier);
 }
 
+void yieldIfDue() noexcept {
+    Carrier* carrier = Carrier::current();
+    if (carrier != nullptr && FiberAccess::yieldIsDue(*carrier)) FiberAccess::yield(*carrier);
+}
+
 void sleepUntil(Deadline deadline, ErrorCode& error) {
     Suspension wait("thisFiber::sleep");
     error = wait.park(deadline) == WakeReason::timeout ? ErrorCode() : operationAborted();
@@ -59,7 +64,7 @@ std::uint64_t id() noexcept {
 
 std::string name() {
     detail::Fiber* fiber = currentFiber();
-    return fiber ? fiber->name() : std::string();
+    return fiber ? std::string(detail::FiberName(*fiber)) : std::string();
 }
 
 Carrier* carrier() noexcept {

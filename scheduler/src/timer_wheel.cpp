@@ -35,8 +35,10 @@ void TimerWheel::arm(TimerEntry& entry, Deadline at) noexcept {
 
 void TimerWheel::disarm(TimerEntry& entry) noexcept {
     if (!entry.armed()) return;
-    if (entry.level == TimerEntry::expiring) {
+    if (entry.level == TimerEntry::due) {
         unlink(due_, entry);
+    } else if (entry.level == TimerEntry::firing) {
+        unlink(firing_, entry);
     } else {
         Slot& slot = wheel_[entry.level][entry.slot];
         unlink(slot, entry);
@@ -49,7 +51,7 @@ void TimerWheel::disarm(TimerEntry& entry) noexcept {
 // The level is where the deadline's tick first differs from the present one; the slot are that level's bits of it.
 void TimerWheel::place(TimerEntry& entry) noexcept {
     if (entry.tick <= elapsed_) {
-        entry.level = TimerEntry::expiring;
+        entry.level = TimerEntry::due;
         link(due_, entry);
         return;
     }
@@ -64,14 +66,12 @@ void TimerWheel::place(TimerEntry& entry) noexcept {
     occupied_[level] |= std::uint64_t{1} << slot;
 }
 
-// Behind everything that is not later: equal deadlines keep their order, and a tick fires in order of deadline.
+// At the end. Equal deadlines keep their order: they share every slot on their way down, and a slot is emptied in order.
 void TimerWheel::link(Slot& slot, TimerEntry& entry) noexcept {
-    TimerEntry* after = slot.last;
-    while (after != nullptr && entry.level != levels - 1 && after->at > entry.at) after = after->previous;
-    entry.previous = after;
-    entry.next = after ? after->next : slot.first;
-    (entry.previous ? entry.previous->next : slot.first) = &entry;
-    (entry.next ? entry.next->previous : slot.last) = &entry;
+    entry.previous = slot.last;
+    entry.next = nullptr;
+    (slot.last ? slot.last->next : slot.first) = &entry;
+    slot.last = &entry;
 }
 
 void TimerWheel::unlink(Slot& slot, TimerEntry& entry) noexcept {
@@ -103,13 +103,11 @@ Deadline TimerWheel::nextExpiry() const noexcept {
 }
 
 Deadline TimerWheel::earliest() const noexcept {
-    if (due_.first != nullptr) return due_.first->at;
     Expiration next;
-    if (!nextExpiration(next)) return never;
+    const TimerEntry* entry = due_.first;
+    if (entry == nullptr && nextExpiration(next)) entry = wheel_[next.level][next.slot].first;
     Deadline at = never;
-    for (const TimerEntry* entry = wheel_[next.level][next.slot].first; entry != nullptr; entry = entry->next) {
-        at = std::min(at, entry->at);
-    }
+    for (; entry != nullptr; entry = entry->next) at = std::min(at, entry->at);
     return at;
 }
 
@@ -119,10 +117,11 @@ std::size_t TimerWheel::expire(TimePoint now) noexcept {
     while (nextExpiration(next) && next.tick <= nowTick) process(next);
     elapsed_ = std::max(elapsed_, nowTick);
 
-    // Entries armed by a Fire for the past go behind `last` and wait for the next call.
+    // Entries armed by a Fire for the past go to due_ and wait for the next call.
+    takeDue();
     std::size_t fired = 0;
-    for (std::size_t pending = countDue(); pending > 0 && due_.first != nullptr; --pending) {
-        TimerEntry& entry = *due_.first;
+    while (firing_.first != nullptr) {
+        TimerEntry& entry = *firing_.first;
         disarm(entry);
         ++fired;
         entry.fire(entry);
@@ -130,10 +129,52 @@ std::size_t TimerWheel::expire(TimePoint now) noexcept {
     return fired;
 }
 
-std::size_t TimerWheel::countDue() const noexcept {
-    std::size_t count = 0;
-    for (TimerEntry* entry = due_.first; entry != nullptr; entry = entry->next) ++count;
-    return count;
+void TimerWheel::takeDue() noexcept {
+    sort(due_);
+    while (due_.first != nullptr) {
+        TimerEntry& entry = *due_.first;
+        unlink(due_, entry);
+        entry.level = TimerEntry::firing;
+        link(firing_, entry);
+    }
+}
+
+bool TimerWheel::inOrder(const Slot& list) noexcept {
+    for (const TimerEntry* entry = list.first; entry != list.last; entry = entry->next) {
+        if (entry->next->at < entry->at) return false;
+    }
+    return true;
+}
+
+// A stable merge sort by deadline, bottom up, in place.
+void TimerWheel::sort(Slot& list) noexcept {
+    if (inOrder(list)) return;
+    for (std::size_t width = 1, merges = 2; merges > 1; width *= 2) {
+        Slot rest = std::exchange(list, Slot());
+        for (merges = 0; rest.first != nullptr; ++merges) {
+            Slot left = cutRun(rest, width);
+            Slot right = cutRun(rest, width);
+            while (left.first != nullptr || right.first != nullptr) {
+                const bool fromRight = left.first == nullptr ||
+                                       (right.first != nullptr && right.first->at < left.first->at);
+                Slot& from = fromRight ? right : left;
+                TimerEntry& entry = *from.first;
+                unlink(from, entry);
+                link(list, entry);
+            }
+        }
+    }
+}
+
+// Takes up to `length` entries from the front.
+TimerWheel::Slot TimerWheel::cutRun(Slot& list, std::size_t length) noexcept {
+    Slot run;
+    while (length-- > 0 && list.first != nullptr) {
+        TimerEntry& entry = *list.first;
+        unlink(list, entry);
+        link(run, entry);
+    }
+    return run;
 }
 
 // Empties one slot: what is due now goes to due_, the rest to a lower level.

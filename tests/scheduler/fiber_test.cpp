@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <weft/scheduler/carrier_group.hpp>
 #include <weft/scheduler/log.hpp>
@@ -172,9 +173,20 @@ TEST(Fiber, AnExceptionThatNobodyJoinsIsLoggedWithTheFibersName) {
     EXPECT_EQ(named, 2);
 }
 
+// The guards that this kernel offers.
+std::vector<StackGuard> guards() {
+    std::vector<StackGuard> offered = {StackGuard::automatic, StackGuard::mprotect, StackGuard::canary};
+    try {
+        StackPool::create(StackGuard::madvise);
+        offered.push_back(StackGuard::madvise);
+    } catch (const ConfigurationError& refusal) {
+        EXPECT_NE(std::string(refusal.what()).find("Linux 6.13"), std::string::npos) << refusal.what();
+    }
+    return offered;
+}
+
 TEST(Stacks, EveryOneIsGivenBackWhateverTheGuard) {
-    for (const StackGuard guard :
-         {StackGuard::automatic, StackGuard::madvise, StackGuard::mprotect, StackGuard::canary}) {
+    for (const StackGuard guard : guards()) {
         CarrierOptions options = oneCarrier();
         options.stackGuard = guard;
         options.cachedStacks = 4;  // so that some go through the pool, cold
@@ -215,18 +227,38 @@ int sink(int depth) {
     return depth == 0 ? 0 : sink(depth - 1) + frame[0];
 }
 
+void overflowAStackWith(StackGuard guard) {
+    CarrierOptions options = oneCarrier();
+    options.stackGuard = guard;
+    CarrierGroup group(options);
+    group.spawn([] { return sink(1 << 20); }, {.name = "bottomless"}).join();
+}
+
 TEST(StacksDeathTest, AnOverflowNamesTheFiberForBothGuardKinds) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
-    for (const StackGuard guard : {StackGuard::madvise, StackGuard::mprotect}) {
-        EXPECT_DEATH(
-            {
-                CarrierOptions options = oneCarrier();
-                options.stackGuard = guard;
-                CarrierGroup group(options);
-                group.spawn([] { return sink(1 << 20); }, {.name = "bottomless"}).join();
-            },
-            "stack overflow in fiber 'bottomless'");
+    for (const StackGuard guard : guards()) {
+        if (guard == StackGuard::canary) continue;
+        EXPECT_DEATH(overflowAStackWith(guard), "stack overflow in fiber 'bottomless' at 0x");
     }
+}
+
+// A stack of 16 KiB without a guard has room for 12: this reaches over its last word, and not as far as the neighbour.
+int overfill() {
+    volatile char wide[13 * 1024];
+    for (std::size_t i = 0; i < sizeof wide; ++i) wide[i] = static_cast<char>(i);
+    return wide[0];
+}
+
+TEST(StacksDeathTest, WithoutAGuardPageTheOverflowIsFoundAtTheFibersEnd) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_DEATH(
+        {
+            CarrierOptions options = oneCarrier();
+            options.stackGuard = StackGuard::canary;
+            CarrierGroup group(options);
+            group.spawn(overfill, {.name = "bottomless", .stackSize = StackPool::minimumSize}).join();
+        },
+        "stack overflow in fiber 'bottomless' \\(it has no guard page: found at its end\\)");
 }
 #endif
 

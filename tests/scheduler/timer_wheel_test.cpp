@@ -121,6 +121,60 @@ TEST(TimerWheel, AClockThatStepsBackCountsAsStandingStill) {
 }
 
 // A reference model: every timer fires in the first look at or after its deadline (plus less than a tick), in order.
+// Notices when timers fire out of order.
+struct OrderedTimer final : TimerEntry {
+    OrderedTimer() : TimerEntry(&OrderedTimer::fired) {}
+    static void fired(TimerEntry& entry) noexcept {
+        inOrder = inOrder && latest <= entry.deadline();
+        latest = entry.deadline();
+    }
+    static inline Deadline latest{};
+    static inline bool inOrder = true;
+};
+
+// Were arming or firing linear in the size of a slot, this would take minutes.
+TEST(TimerWheel, AHundredThousandTimersOfOneSlotAreArmedAndFiredInOrder) {
+    for (const Duration spread : {Duration(milliseconds(15'000)), TimerWheel::tick / 2}) {
+        OrderedTimer::latest = {};
+        TimerWheel wheel(start);
+        std::mt19937_64 random(7);
+        std::vector<OrderedTimer> timers(100'000);
+        for (OrderedTimer& timer : timers) {
+            wheel.arm(timer, start + milliseconds(40'000) + Duration(random() % static_cast<std::uint64_t>(spread.count())));
+        }
+        EXPECT_EQ(wheel.expire(start + milliseconds(60'000)), timers.size());
+        EXPECT_TRUE(OrderedTimer::inOrder);
+    }
+}
+
+TEST(TimerWheel, ATimerThatAFireDisarmsDoesNotFireAndOneThatItArmsWaitsForTheNextCall) {
+    Recorder recorder;
+    TimerWheel wheel(start);
+    struct Meddler final : TimerEntry {
+        Meddler(TimerWheel& itsWheel, TimerEntry& itsVictim, TimerEntry& itsSuccessor)
+            : TimerEntry([](TimerEntry& entry) noexcept {
+                  auto& self = static_cast<Meddler&>(entry);
+                  self.wheel.disarm(self.victim);
+                  self.wheel.arm(self.successor, start);
+              }),
+              wheel(itsWheel),
+              victim(itsVictim),
+              successor(itsSuccessor) {}
+        TimerWheel& wheel;
+        TimerEntry& victim;
+        TimerEntry& successor;
+    };
+    Recorder::Timer victim(recorder, 1), bystander(recorder, 2), successor(recorder, 3);
+    Meddler meddler(wheel, victim, successor);
+    wheel.arm(meddler, start + milliseconds(1));
+    wheel.arm(victim, start + milliseconds(1));
+    wheel.arm(bystander, start + milliseconds(1));
+    EXPECT_EQ(wheel.expire(start + milliseconds(2)), 2u);
+    EXPECT_EQ(recorder.fired, (std::vector<int>{2}));
+    EXPECT_EQ(wheel.expire(start + milliseconds(2)), 1u);
+    EXPECT_EQ(recorder.fired, (std::vector<int>{2, 3}));
+}
+
 TEST(TimerWheel, AgreesWithASortedListOverRandomDeadlinesAndSteps) {
     const unsigned seed = std::random_device{}();
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -124,6 +124,25 @@ TEST(TcpStream, AWriteOfSeveralPartsArrivesInOrder) {
     });
 }
 
+TEST(TcpStream, W8_AFiberWhosePeerNeverStopsSendingLetsTheOthersRun) {
+    CountingSystemCalls calls;
+    HostedLoop host(1, calls);
+    std::atomic<bool> stop{false};
+    host.inFiber([&] {
+        Pair pair;
+        calls.endlessInput = true;
+        auto flooded = host.carrier().spawn([&] {
+            std::array<char, 16> bytes;
+            while (!stop) pair.server.read(bytes);
+        });
+        auto other = host.carrier().spawn([&] { thisFiber::sleepFor(1ms); });
+        other.join();  // a timer and a fiber
+        host.loop().execute([&] { stop = true; });  // a task
+        flooded.join();
+        calls.endlessInput = false;
+    });
+}
+
 TEST(TcpStream, HalfCloseLetsTheOtherDirectionFinish) {
     HostedLoop host;
     host.inFiber([] {

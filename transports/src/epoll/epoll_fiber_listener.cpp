@@ -2,6 +2,7 @@
 // on this carrier, and whoever accepts one connection wakes the next waiter.
 #include "epoll/epoll_fiber_listener.hpp"
 
+#include <weft/scheduler/this_fiber.hpp>
 #include <weft/transports/tcp_socket.hpp>
 
 #include "accept_errors.hpp"
@@ -22,6 +23,7 @@ ErrorCode EpollFiberListener::listen(const SocketAddress& local, int backlog) {
 }
 
 Fd EpollFiberListener::accept(Deadline deadline, ErrorCode& error) {
+    thisFiber::yieldIfDue();  // a flood of connections must not keep those that stand waiting
     for (;;) {
         if (!isOpen()) {
             error = operationAborted();

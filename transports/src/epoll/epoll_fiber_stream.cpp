@@ -2,6 +2,7 @@
 // poller reports the edge, so none can come between the two.
 #include "epoll/epoll_fiber_stream.hpp"
 
+#include <weft/scheduler/this_fiber.hpp>
 #include <weft/transports/tcp_socket.hpp>
 
 namespace weft {
@@ -32,6 +33,7 @@ ErrorCode EpollFiberStream::awaitConnected(Deadline deadline) {
 }
 
 std::size_t EpollFiberStream::readSome(std::span<char> into, Deadline deadline, ErrorCode& error) {
+    thisFiber::yieldIfDue();  // a busy peer could keep this fiber running for ever
     error = {};
     const detail::IoWaiter::Claim claim(reader_);
     if (!claim) error = detail::IoWaiter::alreadyInUse();
@@ -49,6 +51,7 @@ std::size_t EpollFiberStream::readSome(std::span<char> into, Deadline deadline, 
 }
 
 std::size_t EpollFiberStream::writeSome(std::span<const iovec> parts, Deadline deadline, ErrorCode& error) {
+    thisFiber::yieldIfDue();
     error = {};
     const detail::IoWaiter::Claim claim(writer_);
     if (!claim) error = detail::IoWaiter::alreadyInUse();

@@ -15,6 +15,7 @@
 #include <weft/scheduler/detail/fiber.hpp>
 #include <weft/scheduler/detail/fiber_list.hpp>
 #include <weft/scheduler/detail/poller_slot.hpp>
+#include <weft/scheduler/detail/slice_clock.hpp>
 #include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/future.hpp>
 #include <weft/scheduler/join_handle.hpp>
@@ -136,7 +137,7 @@ class Carrier final : public TaskScheduler {
     void switchOut(detail::Fiber& fiber, detail::SwitchReason reason) noexcept;
     void submit(detail::Fiber& fiber);
     Stack takeStack(std::size_t size);
-    void giveStack(const Stack& stack) noexcept;
+    static void giveStack(const Stack& stack) noexcept;
     void startPoller(detail::Fiber& fiber);
 
     // Sleeping (carrier_park.cpp).
@@ -154,6 +155,7 @@ class Carrier final : public TaskScheduler {
 
     // Any thread.
     Core core_;
+    std::atomic<bool> stragglersWanted_{false};
     std::atomic<bool> ended_{false};
     detail::PollerSlot poller_;
 
@@ -162,7 +164,7 @@ class Carrier final : public TaskScheduler {
     detail::ExceptionGlobals* threadExceptions_ = nullptr;
     unsigned nonSuspendingDepth_ = 0;
     Deadline advertisedDeadline_ = never;  // what parkDeadline() said when the poller went to sleep
-    unsigned clockInterval_ = 8;  // fibers between two looks at the clock
+    detail::SliceClock drainClock_;
     std::uint64_t nextFiberId_ = 0;
     std::uint64_t lastFiberId_ = 0;
     detail::FiberContext threadContext_;

@@ -51,7 +51,7 @@ class CarrierGroup {
     bool shutdown(Duration timeout);
 
     const ResolvedCarrierOptions& options() const noexcept { return options_; }
-    StackPool& stacks() noexcept { return stacks_; }
+    StackPool& stacks() noexcept { return *stacks_; }
 
     // Ids for fibers: unique in the process.
     static std::uint64_t takeFiberIds(std::uint64_t count) noexcept;
@@ -66,7 +66,7 @@ class CarrierGroup {
     void nameStragglers() noexcept;
 
     const ResolvedCarrierOptions options_;
-    StackPool stacks_;
+    StackPool::Owner stacks_;
     std::vector<std::unique_ptr<Carrier>> carriers_;
     std::atomic<unsigned> next_{0};
     std::mutex lock_;  // guards running_

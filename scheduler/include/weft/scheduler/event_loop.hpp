@@ -5,9 +5,10 @@
 #include <cstddef>
 #include <exception>
 #include <memory>
-#include <thread>
 
 #include <weft/scheduler/detail/loop_inbox.hpp>
+#include <weft/scheduler/detail/loop_thread.hpp>
+#include <weft/scheduler/detail/slice_clock.hpp>
 #include <weft/scheduler/detail/task_fifo.hpp>
 #include <weft/scheduler/future.hpp>
 #include <weft/scheduler/io_handler.hpp>
@@ -66,7 +67,7 @@ class EventLoop {
 
     // True on the loop's carrier, in a fiber whose home it is, or in its poller (any thread for nobody else): the code
     // that may enter this loop's pipelines directly. For an embedded loop: the owning thread.
-    bool inEventLoop() const noexcept;
+    bool inEventLoop() const noexcept { return thread_.isHere(); }
 
     // Queues a task behind all that this caller queued before. Any thread; wakes the loop if it sleeps. Throws
     // SystemError(operation_aborted) once the loop has stopped. A task that throws is reported; the loop goes on (E-5).
@@ -103,7 +104,7 @@ class EventLoop {
     IoHandler* io() const noexcept { return io_.get(); }
     // The wheel that this loop's timers live in. Context: in the loop.
     TimerWheel& timers() noexcept;
-    bool stopping() const noexcept { return inbox_.stopRequested(); }
+    bool stopping() const noexcept { return inbox_->stopRequested(); }
 
     // The loop whose dispatch is running on this thread, or null.
     static EventLoop* current() noexcept;
@@ -115,6 +116,7 @@ class EventLoop {
     friend class ScheduledTask;
     friend struct detail::ScheduledEntry;
     using EntryPointer = std::shared_ptr<detail::ScheduledEntry>;
+    using Inbox = detail::BasicLoopInbox<detail::NativeAtomics, Task>;
 
     // The hosted body (event_loop.cpp).
     void run(PinnedPoller& poller);
@@ -125,14 +127,13 @@ class EventLoop {
     void noteIdleness(bool worked) noexcept;
     bool spinning() const noexcept;
     // What must keep it from sleeping although no fiber is runnable.
-    bool hasRemoteWork() const noexcept { return inbox_.hasWork(); }
+    bool hasRemoteWork() const noexcept { return inbox_->hasWork(); }
 
     void enqueueHere(Task task);
     void post(Task task);
     std::size_t runSomeTasks(Duration budget);
     void runTask(Task& task) noexcept;
     void runFlushRound() noexcept;
-    static FlushPointListener* lastOf(FlushPointListener* listener) noexcept;
     LocalStore& locals() noexcept;
 
     // Timed tasks (scheduled_task.cpp).
@@ -143,18 +144,21 @@ class EventLoop {
     void cancelScheduled() noexcept;
     static void forget(const EntryPointer& entry) noexcept;
 
+    const detail::LoopThread thread_;
     Carrier* const carrier_;  // null: embedded
     Clock& clock_;
     const Options options_;
     std::unique_ptr<IoHandler> io_;
 
     // Any thread.
-    detail::BasicLoopInbox<detail::NativeAtomics, Task> inbox_;
+    const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();  // shared with timed tasks, who may outlive the loop
 
     // In the loop.
     detail::TaskFifo<Task> tasks_;
+    detail::SliceClock taskClock_;
     FlushPointListener* firstListener_ = nullptr;
     FlushPointListener** lastListener_ = &firstListener_;
+    std::size_t listeners_ = 0;
     detail::ScheduledEntry* firstArmed_ = nullptr;
     TimePoint spinUntil_{};
     bool moreToPoll_ = false;
@@ -163,7 +167,6 @@ class EventLoop {
     // Embedded only.
     std::unique_ptr<TimerWheel> ownTimers_;
     LocalStore ownLocals_;
-    std::thread::id owner_;
 };
 
 }  // namespace weft

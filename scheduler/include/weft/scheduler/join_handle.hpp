@@ -21,7 +21,7 @@ class JoinHandleBase {
     // True when the fiber has ended. Any thread.
     bool done() const noexcept { return fiber_->state.isComplete(); }
     std::uint64_t id() const noexcept { return fiber_->id; }
-    std::string name() const { return fiber_->name(); }
+    std::string name() const { return std::string(FiberName(*fiber_)); }
 
     // Lets go of the fiber, which runs on; an exception that it ends with is logged. The destructor does the same.
     void detach() noexcept;
@@ -39,7 +39,8 @@ class JoinHandleBase {
 
 }  // namespace detail
 
-// Move-only. Dropping it detaches the fiber. A kept handle keeps the fiber's stack. The handle itself belongs to one
+// Move-only. Dropping it detaches the fiber. A kept handle keeps the fiber's stack, even when the
+// group is gone. The handle itself belongs to one
 // thread or fiber at a time.
 template <class T>
 class [[nodiscard]] JoinHandle final : public detail::JoinHandleBase {

@@ -2,6 +2,8 @@
 // it.
 #pragma once
 
+#include <cstddef>
+#include <initializer_list>
 #include <string_view>
 
 namespace weft {
@@ -16,5 +18,8 @@ using LogSink = void (*)(LogLevel level, std::string_view message) noexcept;
 void setLogSink(LogSink sink) noexcept;
 
 void log(LogLevel level, std::string_view message) noexcept;
+// The parts, one after the other, cut off after `longestLogLine` bytes. Never allocates.
+void log(LogLevel level, std::initializer_list<std::string_view> parts) noexcept;
+inline constexpr std::size_t longestLogLine = 1000;
 
 }  // namespace weft

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -18,16 +19,21 @@ enum class StackGuard : unsigned char {
     canary,     // no guard page; a word at the end of the stack is checked when the fiber ends
 };
 
+class StackPool;
+
 // One stack: [low, low + size), the guard page first.
 struct Stack {
     std::byte* low = nullptr;
     std::size_t size = 0;
+    StackPool* pool = nullptr;  // lives while the stack is not given back
     void* tsanFiber = nullptr;
     StackGuard guard = StackGuard::madvise;
 
     explicit operator bool() const noexcept { return low != nullptr; }
     std::byte* top() const noexcept { return low + size; }
     bool guardContains(const void* address) const noexcept;
+    // True when the word that stands in for a guard page has been written over.
+    bool overflowed() const noexcept;
 };
 
 class StackPool {
@@ -36,9 +42,14 @@ class StackPool {
     static constexpr std::size_t minimumSize = 16 * 1024;
     static constexpr std::size_t maximumSize = 64 * 1024 * 1024;
 
+    // A pool outlives its owner until the last stack is given back: a kept JoinHandle keeps its fiber's.
+    struct Disown {
+        void operator()(StackPool* pool) const noexcept { pool->disown(); }
+    };
+    using Owner = std::unique_ptr<StackPool, Disown>;
+
     // Throws ConfigurationError when `guard` is one that this kernel does not offer.
-    explicit StackPool(StackGuard guard);
-    ~StackPool();
+    static Owner create(StackGuard guard) { return Owner(new StackPool(guard)); }
     StackPool(const StackPool&) = delete;
     StackPool& operator=(const StackPool&) = delete;
 
@@ -54,6 +65,10 @@ class StackPool {
     StackGuard guard() const noexcept { return guard_; }
 
   private:
+    explicit StackPool(StackGuard guard);
+    ~StackPool();
+    void disown() noexcept;
+
     struct SizeClass {
         std::vector<Stack> free;
         std::byte* next = nullptr;  // the uncut rest of the newest slab
@@ -76,7 +91,8 @@ class StackPool {
     std::mutex lock_;
     std::array<SizeClass, 13> classes_;  // 16 KiB << index
     std::vector<Slab> slabs_;
-    std::atomic<std::size_t> live_{0};
+    bool owned_ = true;
+    std::atomic<std::size_t> live_{0};  // written under lock_
 };
 
 // Keeps up to `limit` hot stacks of one size; context: its carrier.

@@ -20,6 +20,10 @@ bool isFiber() noexcept;
 // Lets the other runnable fibers and the poller have their turn. Throws BlockingOperationException inside dispatch. On
 // a plain thread: yields to the operating system.
 void yield();
+// Yields if this fiber and those before it have used up the budget of this drain (CarrierOptions::yieldBudget); reads
+// a cycle counter otherwise. For loops that may find their next piece of work ready for ever, such as reads of a busy
+// socket. Does nothing inside dispatch, in a poller's body and on a plain thread. Never throws.
+void yieldIfDue() noexcept;
 
 // Suspends the fiber (blocks a plain thread) until the time has come: never earlier; later by up to a timer tick, a
 // drain of fibers and the kernel's wake-up. The throwing form throws SystemError(operation_aborted) when the carrier

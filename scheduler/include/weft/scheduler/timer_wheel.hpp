@@ -29,7 +29,8 @@ struct TimerEntry {
   private:
     friend class TimerWheel;
     static constexpr std::uint8_t unlinked = 0xff;
-    static constexpr std::uint8_t expiring = 0xfe;
+    static constexpr std::uint8_t due = 0xfe;
+    static constexpr std::uint8_t firing = 0xfd;
 
     TimerEntry* previous = nullptr;
     TimerEntry* next = nullptr;
@@ -40,8 +41,8 @@ struct TimerEntry {
 };
 
 // Timers in ticks of 2^16 ns (about 65 us); a timer never fires early and at most one tick late by the wheel's doing.
-// Equal deadlines fire in the order of arming. Insertion, removal and expiry of one entry are O(1). Context: its
-// owner's thread. Never blocks, allocates or throws.
+// Equal deadlines fire in the order of arming. Insertion and removal are O(1); expiry is too, but for a sort of what is
+// due at once. Context: its owner's thread. Never blocks, allocates or throws.
 class TimerWheel {
   public:
     static constexpr unsigned tickShift = 16;
@@ -94,18 +95,22 @@ class TimerWheel {
     }
     std::uint64_t tickAtOrAfter(Deadline at) const noexcept;
     void place(TimerEntry& entry) noexcept;
-    void link(Slot& slot, TimerEntry& entry) noexcept;
-    void unlink(Slot& slot, TimerEntry& entry) noexcept;
+    static void link(Slot& slot, TimerEntry& entry) noexcept;
+    static void unlink(Slot& slot, TimerEntry& entry) noexcept;
+    static bool inOrder(const Slot& list) noexcept;
+    static void sort(Slot& list) noexcept;
+    static Slot cutRun(Slot& list, std::size_t length) noexcept;
+    void takeDue() noexcept;
     bool nextExpiration(Expiration& next) const noexcept;
     void process(const Expiration& slotDue) noexcept;
-    std::size_t countDue() const noexcept;
 
     const TimePoint start_;
     std::uint64_t elapsed_ = 0;  // ticks since start_ that expire() has worked through
     std::size_t armed_ = 0;
     std::array<std::uint64_t, levels> occupied_{};
     std::array<std::array<Slot, slots>, levels> wheel_{};
-    Slot due_;  // entries whose tick has come, waiting for their Fire
+    Slot due_;     // entries whose tick has come, waiting for the next expire()
+    Slot firing_;  // what expire() is at
 };
 
 }  // namespace weft

@@ -44,8 +44,8 @@ class BasicCarrierCore {
     void submitPoller(Node& poller) noexcept { readyPoller_.store(&poller, std::memory_order_seq_cst); }  // [K1]
     void requestStop() noexcept { stopRequested_.store(true, std::memory_order_seq_cst); }                // [K1]
     bool stopRequested() const noexcept { return stopRequested_.load(std::memory_order_acquire); }
-    // A report that the carrier shall make at its next turn.
-    void requestReport() noexcept { reportRequested_.store(true, std::memory_order_seq_cst); }  // [K1]
+    // One more turn of the carrier, which looks at whatever has changed.
+    void requestTurn() noexcept { turnRequested_.store(true, std::memory_order_seq_cst); }  // [K1]
     // After one of these: the kind of sleep that the caller must now end, or none.
     [[nodiscard]] SleepKind wake() noexcept { return park_.wake(); }
 
@@ -66,7 +66,7 @@ class BasicCarrierCore {
     bool hasWork() const noexcept {
         return !queue_.empty() || readyPoller_.load(std::memory_order_seq_cst) != nullptr ||  // [K3]
                (stopRequested_.load(std::memory_order_seq_cst) && !stopping_) ||              // [K3]
-               reportRequested_.load(std::memory_order_seq_cst);                              // [K3]
+               turnRequested_.load(std::memory_order_seq_cst);                              // [K3]
     }
 
     // True: advertised, and no work after it: the carrier may block. `moreWork` looks at sources that the core does not
@@ -94,8 +94,8 @@ class BasicCarrierCore {
         return stopping_ = true;
     }
     bool stopping() const noexcept { return stopping_; }
-    bool takeReportRequest() noexcept {
-        return reportRequested_.exchange(false, std::memory_order_acquire);  // [K1]
+    bool takeTurnRequest() noexcept {
+        return turnRequested_.exchange(false, std::memory_order_acquire);  // [K1]
     }
     // After the queue has been closed: whether somebody is still on the way out.
     bool hasVisitors() const noexcept { return visitors_.load(std::memory_order_acquire) != 0; }  // [V1]
@@ -103,7 +103,7 @@ class BasicCarrierCore {
   private:
     alignas(cacheLine) BasicParkState<P> park_;
     alignas(cacheLine) typename P::template Atomic<bool> stopRequested_{false};
-    typename P::template Atomic<bool> reportRequested_{false};
+    typename P::template Atomic<bool> turnRequested_{false};
     typename P::template Atomic<Node*> readyPoller_{nullptr};
     typename P::template Atomic<std::uint32_t> visitors_{0};
 

@@ -6,7 +6,7 @@
 #include <exception>
 #include <functional>
 #include <optional>
-#include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -43,13 +43,20 @@ struct Fiber : FiberContext, Task {
     bool isPoller = false;
     Fiber* previousLive = nullptr;  // the home carrier's list of its fibers
     Fiber* nextLive = nullptr;
-    // Written by the join handle's owner before setJoinWaiter(), read by the completer, cleared when it has finished
-    // with it.
-    std::atomic<bool> joinerTold{false};
-    WakeKey joiner;
-    char nameBytes[nameLimit];
+    WakeKey joiner;                       // written by the join handle's owner before setJoinWaiter()
+    std::atomic<bool> joinerTold{false};  // the completer has used `joiner` for the last time [J4]
+    char nameBytes[nameLimit];  // ends with a zero; empty: none was given
+};
 
-    std::string name() const;  // as given, or "fiber-<id>"
+// A fiber's name as given, or "fiber-<id>"; never allocates.
+class FiberName {
+  public:
+    explicit FiberName(const Fiber& fiber) noexcept;
+    operator std::string_view() const noexcept { return {bytes_, length_}; }
+
+  private:
+    char bytes_[Fiber::nameLimit];
+    std::size_t length_;
 };
 
 // The address for a frame of `size` bytes at the top of a stack.

@@ -14,8 +14,12 @@ class TaskFifo {
     bool empty() const noexcept { return count_ == 0; }
     std::size_t size() const noexcept { return count_; }
 
-    void push(T task) {
+    // Makes the next push() one that cannot throw.
+    void reserveOne() {
         if (count_ == capacity_) grow();
+    }
+    void push(T task) {
+        reserveOne();
         slots_[(first_ + count_) & (capacity_ - 1)] = std::move(task);
         ++count_;
     }

@@ -1,0 +1,57 @@
+// SliceClock: says after every slice of work whether a time budget has passed, for the price of a cycle counter. A call
+// of the steady clock costs as much as half a fiber switch.
+#pragma once
+
+#include <cstdint>
+
+#include <weft/scheduler/deadline.hpp>
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+namespace weft::detail {
+
+// One thread's. The counter is held against the steady clock as it goes along, and the clock has the last word: without
+// a counter, or before it is known, every look is one at the clock.
+class SliceClock {
+  public:
+    // Begins a slice at `now`, the steady clock's time.
+    void begin(TimePoint now, Duration budget) noexcept {
+        const std::uint64_t cycles = readCycles();
+        calibrate(now, cycles);
+        end_ = budget >= never - now ? never : now + budget;
+        from_ = cycles;
+        limit_ = cyclesIn(budget);
+    }
+    // True when the budget has passed.
+    bool passed() noexcept {
+        if (readCycles() - from_ < limit_) return false;
+        return passedByTheClock();
+    }
+
+  private:
+    static std::uint64_t readCycles() noexcept {
+#if defined(__x86_64__)
+        return __rdtsc();
+#elif defined(__aarch64__)
+        std::uint64_t ticks;
+        asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+        return ticks;
+#else
+        return 0;
+#endif
+    }
+    std::uint64_t cyclesIn(Duration time) const noexcept;
+    void calibrate(TimePoint now, std::uint64_t cycles) noexcept;
+    bool passedByTheClock() noexcept;
+
+    std::uint64_t from_ = 0;
+    std::uint64_t limit_ = 0;  // 0: look at the clock every time
+    Deadline end_ = never;
+    TimePoint knownAt_{};  // the pair that the rate is measured from
+    std::uint64_t knownCycles_ = 0;
+    double cyclesPerNanosecond_ = 0;
+};
+
+}  // namespace weft::detail

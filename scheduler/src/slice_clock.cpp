@@ -1,0 +1,36 @@
+#include <weft/scheduler/detail/slice_clock.hpp>
+
+#include <algorithm>
+
+namespace weft::detail {
+
+namespace {
+constexpr Duration shortestMeasure = std::chrono::milliseconds(1);
+constexpr Duration longestMeasure = std::chrono::seconds(1);  // then measured anew: a guest may move to another host
+}  // namespace
+
+std::uint64_t SliceClock::cyclesIn(Duration time) const noexcept {
+    const Duration bounded = std::min<Duration>(time, longestMeasure);
+    return static_cast<std::uint64_t>(cyclesPerNanosecond_ * static_cast<double>(bounded.count()));
+}
+
+void SliceClock::calibrate(TimePoint now, std::uint64_t cycles) noexcept {
+    const Duration since = now - knownAt_;
+    if (since < shortestMeasure || (cyclesPerNanosecond_ > 0 && since < longestMeasure)) return;
+    // The first pair, or one from before a long sleep, in which some counters stand still.
+    if (knownCycles_ != 0 && cycles > knownCycles_) {
+        cyclesPerNanosecond_ = static_cast<double>(cycles - knownCycles_) / static_cast<double>(since.count());
+    }
+    knownAt_ = now;
+    knownCycles_ = cycles;
+}
+
+bool SliceClock::passedByTheClock() noexcept {
+    const TimePoint now = Clock::steady().now();
+    if (now >= end_) return true;
+    from_ = readCycles();
+    limit_ = cyclesIn(end_ - now);
+    return false;
+}
+
+}  // namespace weft::detail

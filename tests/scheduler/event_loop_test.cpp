@@ -1,0 +1,183 @@
+// EventLoop: tasks, timers, its end; hosted by a carrier and embedded.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <weft/scheduler/event_loop.hpp>
+#include <weft/scheduler/log.hpp>
+#include <weft/scheduler/this_fiber.hpp>
+
+#include "support/hosted_loop.hpp"
+
+namespace weft {
+namespace {
+
+struct EventLoopTest : testing::Test, test::HostedLoop {};
+
+TEST_F(EventLoopTest, L1_TasksOfAThreadRunInItsOrderWhetherTheLoopSleepsOrNot) {
+    std::vector<int> order;
+    for (int i = 0; i < 5000; ++i) loop.execute([&order, i] { order.push_back(i); });
+    inDispatch([] {});
+    ASSERT_EQ(order.size(), 5000u);
+    EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+
+TEST_F(EventLoopTest, L1_ASubmitThatRacesWithGoingToSleepIsNeverLost) {
+    for (int i = 0; i < 5000; ++i) inDispatch([] {});
+}
+
+TEST_F(EventLoopTest, L1_AWakeUpIsSentOncePerSleepAtMost) {
+    for (int i = 0; i < 1000; ++i) inDispatch([] {});
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) {
+        threads.emplace_back([&] {
+            for (int i = 0; i < 2000; ++i) loop.execute([] {});
+        });
+    }
+    for (auto& thread : threads) thread.join();
+    loop.stop();
+    ended.get();
+    EXPECT_LE(io().wakeups, carrier.stats().parks) << "sleeps that were entered";
+    EXPECT_EQ(io().wakeups, carrier.stats().wakesPoller) << "every one of them ended a sleep";
+}
+
+// L-1's budget: a task that posts itself for ever does not keep fibers and timers from running.
+TEST_F(EventLoopTest, L1_TasksWithoutEndLetFibersAndTimersRun) {
+    std::atomic<bool> stop{false};
+    std::function<void()> again = [&] {
+        if (!stop) loop.execute([&] { again(); });
+    };
+    inDispatch([&] { again(); });
+    inFiber([] { thisFiber::sleepFor(std::chrono::milliseconds(1)); });
+    stop = true;
+    inDispatch([] {});  // behind the last of them
+}
+
+TEST_F(EventLoopTest, E5_ATaskThatThrowsDoesNotEndTheLoop) {
+    setLogSink([](LogLevel, std::string_view) noexcept {});
+    loop.execute([] { throw std::runtime_error("a task"); });
+    inDispatch([] {});
+    setLogSink(nullptr);
+}
+
+TEST_F(EventLoopTest, DispatchIsNonSuspendingAndAFiberSpawnedThereMayBlock) {
+    bool threw = false;
+    Promise<int> answer;
+    auto future = answer.future();
+    inDispatch([&] {
+        EXPECT_TRUE(loop.inEventLoop());
+        EXPECT_EQ(EventLoop::current(), &loop);
+        try {
+            thisFiber::sleepFor(std::chrono::milliseconds(1));
+        } catch (const BlockingOperationException&) {
+            threw = true;
+        }
+        carrier.spawnDetached([&, answer = std::move(answer)]() mutable {
+            EXPECT_TRUE(loop.inEventLoop());  // by carrier identity
+            thisFiber::sleepFor(std::chrono::milliseconds(1));
+            answer.setValue(7);
+        });
+    });
+    EXPECT_EQ(future.get(), 7);
+    EXPECT_TRUE(threw);
+    EXPECT_FALSE(loop.inEventLoop());
+}
+
+TEST(EmbeddedLoop, L2_TimersRunInOrderOfDeadlineAndEqualOnesInOrderOfSubmission) {
+    ManualClock clock;
+    EventLoop loop(clock);
+    std::vector<std::string> order;
+    const auto note = [&](const char* name, int milliseconds) {
+        loop.schedule([&order, name] { order.emplace_back(name); }, std::chrono::milliseconds(milliseconds));
+    };
+    note("4 first", 4);
+    note("1 first", 1);
+    note("4 second", 4);
+    note("9", 9);
+    note("4 third", 4);
+    note("1 second", 1);
+    clock.advance(std::chrono::milliseconds(20));
+    loop.runTasks();
+    EXPECT_EQ(order,
+              (std::vector<std::string>{"1 first", "1 second", "4 first", "4 second", "4 third", "9"}));
+}
+
+TEST_F(EventLoopTest, L2_ACancelledTimerDoesNotRunWhoeverCancels) {
+    std::atomic<int> ran{0};
+    auto task = loop.schedule([&] { ran.fetch_add(1); }, std::chrono::hours(1));
+    EXPECT_FALSE(task.done());
+    EXPECT_TRUE(task.cancel());
+    EXPECT_FALSE(task.cancel());
+    EXPECT_TRUE(task.done());
+    inDispatch([&] {
+        auto inner = loop.schedule([&] { ran.fetch_add(1); }, Duration::zero());
+        EXPECT_TRUE(inner.cancel());
+        EXPECT_TRUE(carrier.timers().empty());
+    });
+    inDispatch([] {});
+    EXPECT_EQ(ran, 0);
+}
+
+TEST_F(EventLoopTest, L2_ACancelledTimerLetsGoOfItsTask) {
+    auto held = std::make_shared<int>(1);
+    auto remote = loop.schedule([held] {}, std::chrono::hours(1));
+    inDispatch([&] {
+        auto local = loop.schedule([held] {}, std::chrono::hours(1));
+        local.cancel();
+    });
+    remote.cancel();
+    inDispatch([] {});
+    EXPECT_EQ(held.use_count(), 1);
+}
+
+TEST_F(EventLoopTest, L2_APeriodicTaskRunsUntilItIsCancelled) {
+    std::atomic<int> ran{0};
+    auto task = loop.scheduleAtFixedRate([&] { ran.fetch_add(1); }, Duration::zero(), std::chrono::microseconds(100));
+    while (ran < 5) std::this_thread::yield();
+    EXPECT_TRUE(task.cancel());
+    inDispatch([] {});
+    const int after = ran;
+    inDispatch([&] { EXPECT_TRUE(carrier.timers().empty()); });
+    EXPECT_EQ(ran, after);
+    EXPECT_THROW(loop.scheduleAtFixedRate([] {}, Duration::zero(), Duration::zero()), std::invalid_argument);
+}
+
+TEST_F(EventLoopTest, ExecuteAfterTheEndIsRefused) {
+    loop.stop();
+    ended.get();
+    EXPECT_THROW(loop.execute([] {}), SystemError);
+    EXPECT_THROW(loop.schedule([] {}, Duration::zero()), SystemError);
+}
+
+TEST_F(EventLoopTest, Netty15922_AStopThatRacesWithGoingToSleepEndsTheLoop) {
+    loop.stop();
+    ended.get();
+    for (int i = 0; i < 500; ++i) {
+        EventLoop again(carrier, std::make_unique<test::IdleIoHandler>());
+        auto end = again.start();
+        again.stop();
+        end.get();
+    }
+}
+
+TEST(EmbeddedLoop, RunsTasksAndTimersByHand) {
+    ManualClock clock;
+    EventLoop loop(clock);
+    std::vector<int> order;
+    loop.execute([&] { order.push_back(1); });
+    loop.schedule([&] { order.push_back(3); }, std::chrono::seconds(1));
+    loop.execute([&] { order.push_back(2); });
+    EXPECT_EQ(loop.runTasks(), 2u);
+    clock.advance(std::chrono::seconds(2));
+    EXPECT_EQ(loop.runTasks(), 1u);
+    EXPECT_EQ(order, (std::vector<int>{1, 2, 3}));
+}
+
+}  // namespace
+}  // namespace weft

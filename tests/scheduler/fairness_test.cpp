@@ -1,0 +1,112 @@
+// W8: fibers, loop tasks and the poller each have a budget; none starves the others. Nothing here asserts a time: the
+// order of events tells.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include <weft/scheduler/detail/slice_clock.hpp>
+#include <weft/scheduler/this_fiber.hpp>
+
+#include "support/hosted_loop.hpp"
+
+namespace weft {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Holds the carrier, without a suspension.
+void spinFor(Duration time) {
+    const auto end = std::chrono::steady_clock::now() + time;
+    while (std::chrono::steady_clock::now() < end) {
+    }
+}
+
+struct FairnessTest : testing::Test, test::HostedLoop {};
+
+// Every fiber overdraws the budget by itself, so the loop has a turn between any two of them.
+TEST_F(FairnessTest, W8_ATaskPostedByALongFiberRunsBeforeTheNextLongFiber) {
+    std::vector<std::string> order;
+    std::vector<JoinHandle<void>> fibers;
+    inDispatch([&] {
+        for (const char* name : {"a", "b", "c", "d"}) {
+            fibers.push_back(carrier.spawn([this, &order, name] {
+                spinFor(milliseconds(5));
+                order.push_back(std::string("fiber ") + name);
+                loop.execute([&order, name] { order.push_back(std::string("task of ") + name); });
+            }));
+        }
+    });
+    for (auto& fiber : fibers) fiber.join();
+    inDispatch([] {});
+    EXPECT_EQ(order, (std::vector<std::string>{"fiber a", "task of a", "fiber b", "task of b", "fiber c", "task of c",
+                                               "fiber d", "task of d"}));
+}
+
+// However short all fibers before were: each long one is noticed.
+TEST_F(FairnessTest, W8_LongFibersAfterManyShortOnesAreNoticedOneByOne) {
+    for (int i = 0; i < 100; ++i) inFiber([this] {
+        for (int j = 0; j < 200; ++j) carrier.spawnDetached([] {});
+        thisFiber::yield();
+    });
+    int fibersSinceTask = 0;
+    int worst = 0;
+    std::vector<JoinHandle<void>> fibers;
+    inDispatch([&] {
+        for (int i = 0; i < 20; ++i) {
+            fibers.push_back(carrier.spawn([&] {
+                spinFor(milliseconds(2));
+                worst = std::max(worst, ++fibersSinceTask);
+                loop.execute([&] { fibersSinceTask = 0; });
+            }));
+        }
+    });
+    for (auto& fiber : fibers) fiber.join();
+    EXPECT_EQ(worst, 1);
+}
+
+TEST_F(FairnessTest, W8_AFiberThatYieldsForEverLetsSleepersAndTasksRun) {
+    std::atomic<bool> stop{false};
+    auto busy = carrier.spawn([&] {
+        while (!stop) thisFiber::yield();
+    });
+    inFiber([] { thisFiber::sleepFor(milliseconds(2)); });
+    inDispatch([] {});
+    stop = true;
+    busy.join();
+}
+
+TEST_F(FairnessTest, W8_LongTasksLetAFiberRunBetweenThem) {
+    std::vector<std::string> order;
+    inDispatch([&] {
+        for (int i = 0; i < 3; ++i) {
+            loop.execute([&] {
+                spinFor(milliseconds(2));
+                order.emplace_back("task");
+                carrier.spawnDetached([&] { order.emplace_back("fiber"); });
+            });
+        }
+    });
+    inDispatch([] {});
+    inFiber([] {});
+    EXPECT_EQ(order, (std::vector<std::string>{"task", "fiber", "task", "fiber", "task", "fiber"}));
+}
+
+TEST(SliceClock, IsNeverAheadOfTheSteadyClock) {
+    detail::SliceClock clock;
+    for (int i = 0; i < 2000; ++i) {
+        const TimePoint begin = Clock::steady().now();
+        clock.begin(begin, std::chrono::microseconds(i % 7));
+        while (!clock.passed()) {
+        }
+        EXPECT_GE(Clock::steady().now() - begin, std::chrono::microseconds(i % 7));
+    }
+    clock.begin(Clock::steady().now(), Duration::max());
+    EXPECT_FALSE(clock.passed());
+    clock.begin(Clock::steady().now(), Duration::zero());
+    EXPECT_TRUE(clock.passed());
+}
+
+}  // namespace
+}  // namespace weft

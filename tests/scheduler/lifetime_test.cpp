@@ -1,0 +1,94 @@
+// Who may outlive whom: handles their group, timed tasks their loop, and a waker the work that it brings.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+
+#include <weft/scheduler/this_fiber.hpp>
+
+#include "support/hosted_loop.hpp"
+
+namespace weft {
+namespace {
+
+using std::chrono::hours;
+
+TEST(Lifetime, D8a_AJoinHandleMayOutliveItsGroup) {
+    JoinHandle<std::string> kept;
+    JoinHandle<void> dropped;
+    {
+        CarrierGroup group(test::oneCarrier());
+        kept = group.spawn([] { return std::string("a result that is longer than any inline buffer"); });
+        dropped = group.spawn([] {});
+    }
+    EXPECT_TRUE(kept.done());
+    EXPECT_EQ(kept.join(), "a result that is longer than any inline buffer");
+}
+
+// The promise is what lets the fiber, its group and all go, while the thread that completed it is still on its way out.
+TEST(Lifetime, V1_TheCarrierStaysUntilTheThreadThatWokeItIsGone) {
+    for (int i = 0; i < 300; ++i) {
+        Promise<void> promise;
+        auto group = std::make_unique<CarrierGroup>(test::oneCarrier());
+        auto waiting = group->spawn([future = promise.future()] { future.await(); });
+        std::thread waker([promise = std::move(promise)]() mutable { promise.setValue(); });
+        waiting.join();
+        group.reset();
+        waker.join();
+    }
+}
+
+TEST(Lifetime, V1_AThreadThatPostsTheTaskThatEndsTheLoopMayStillBeAtIt) {
+    for (int i = 0; i < 300; ++i) {
+        auto group = std::make_unique<CarrierGroup>(test::oneCarrier());
+        auto loop = std::make_unique<EventLoop>(group->carrier(0), std::make_unique<test::IdleIoHandler>());
+        Future<void> ended = loop->start();
+        std::thread poster([&posted = *loop] {
+            posted.execute([&posted] { posted.stop(); });
+        });
+        ended.get();
+        loop.reset();
+        group.reset();
+        poster.join();
+    }
+}
+
+TEST(Lifetime, AScheduledTaskMayBeCancelledAfterItsLoopIsGone) {
+    auto held = std::make_shared<int>(1);
+    ScheduledTask armed;
+    ScheduledTask neverArmed;
+    {
+        std::optional<test::HostedLoop> host(std::in_place);
+        armed = host->loop.schedule([held] {}, hours(1));
+        host->inDispatch([] {});
+    }
+    {
+        ManualClock clock;
+        EventLoop embedded(clock);
+        // Posted from elsewhere, and nobody drives the loop any more.
+        std::thread([&] { neverArmed = embedded.schedule([held] {}, hours(1)); }).join();
+    }
+    EXPECT_EQ(held.use_count(), 1);
+    for (ScheduledTask* task : {&armed, &neverArmed}) {
+        EXPECT_TRUE(task->done());
+        EXPECT_FALSE(task->cancel());
+    }
+}
+
+TEST(Lifetime, AScheduledTaskCancelledWhileItsLoopEndsIsLetGoOfOnce) {
+    for (int i = 0; i < 300; ++i) {
+        auto held = std::make_shared<int>(1);
+        std::optional<test::HostedLoop> host(std::in_place);
+        ScheduledTask task = host->loop.schedule([held] {}, hours(1));
+        std::thread canceller([&] { task.cancel(); });
+        host.reset();
+        canceller.join();
+        EXPECT_TRUE(task.done());
+        EXPECT_EQ(held.use_count(), 1);
+    }
+}
+
+}  // namespace
+}  // namespace weft
