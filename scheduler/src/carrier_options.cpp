@@ -68,13 +68,13 @@ void refuseWorkStealing(const CarrierOptions& options) {
 }
 
 void refuseStealScope(const CarrierOptions& options) {
-    if (options.stealScope) {
-        refuse("stealScope", *options.stealScope == StealScope::global ? "global" : "cluster",
-               "leaving it unset (work stealing is not yet supported)");
-    }
-    if (const auto text = environment("WEFT_STEAL_SCOPE")) {
-        refuse("WEFT_STEAL_SCOPE", *text, "leaving it unset (work stealing is not yet supported)");
-    }
+    // `global` is the default, and says nothing while there is no stealing.
+    const bool given = options.stealScope.has_value();
+    const std::string value = given ? (*options.stealScope == StealScope::global ? "global" : "cluster")
+                                    : environment("WEFT_STEAL_SCOPE").value_or("global");
+    if (value == "global") return;
+    const char* accepted = value == "cluster" ? "global ('cluster' is not yet supported)" : "global, cluster";
+    refuse(given ? "stealScope" : "WEFT_STEAL_SCOPE", value, accepted);
 }
 
 void refuseTopology(const CarrierOptions& options) {

@@ -35,10 +35,25 @@ class Dispatch {
     EventLoop* outer_;
 };
 
+const EventLoop::Options& checked(const EventLoop::Options& options) {
+    if (options.ioEvents == 0) throw std::invalid_argument("EventLoop::Options: ioEvents is 0; accepted: 1 or more");
+    const std::pair<const char*, Duration> times[] = {
+        {"ioBudget", options.ioBudget}, {"taskBudget", options.taskBudget}, {"idleSpin", options.idleSpin}};
+    for (const auto& [name, time] : times) {
+        if (time < Duration::zero()) {
+            throw std::invalid_argument("EventLoop::Options: " + std::string(name) + " is " +
+                                        std::to_string(time.count()) + " ns; accepted: 0 or more");
+        }
+    }
+    return options;
+}
+
 }  // namespace
 
 EventLoop::EventLoop(Carrier& carrier, std::unique_ptr<IoHandler> io, Options options)
-    : thread_{&carrier, {}}, carrier_(&carrier), clock_(Clock::steady()), options_(options), io_(std::move(io)) {}
+    : thread_{&carrier, {}}, carrier_(&carrier), clock_(Clock::steady()), options_(checked(options)), io_(std::move(io)) {
+    if (io_ == nullptr) throw std::invalid_argument("EventLoop: a hosted loop needs an IoHandler");
+}
 
 EventLoop::EventLoop(Carrier& carrier, std::unique_ptr<IoHandler> io)
     : EventLoop(carrier, std::move(io), Options{.idleSpin = carrier.group().options().idleSpin}) {}

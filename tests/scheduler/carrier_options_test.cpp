@@ -74,8 +74,20 @@ TEST(CarrierOptions, WhatIsNotYetSupportedIsRefusedAndSaysSo) {
     CarrierOptions topology;
     topology.topology = "linux";
     EXPECT_NE(refusal(topology).find("not yet supported"), std::string::npos);
+    const Variable scope("WEFT_STEAL_SCOPE", "cluster");
+    EXPECT_EQ(refusal({}), "WEFT_STEAL_SCOPE is 'cluster'; accepted: global ('cluster' is not yet supported)");
+    const Variable from("WEFT_TOPOLOGY", "linux");
+    const Variable global("WEFT_STEAL_SCOPE", "global");
+    EXPECT_EQ(refusal({}), "WEFT_TOPOLOGY is 'linux'; accepted: none ('linux' is not yet supported)");
+}
+
+TEST(CarrierOptions, TheDefaultsMayBeSpelledOut) {
     const Variable scope("WEFT_STEAL_SCOPE", "global");
-    EXPECT_NE(refusal({}).find("WEFT_STEAL_SCOPE"), std::string::npos);
+    const Variable stealing("WEFT_WORK_STEALING", "false");
+    const Variable topology("WEFT_TOPOLOGY", "none");
+    const Variable spin("WEFT_IDLE_SPIN_US", "25");
+    EXPECT_EQ(refusal({}), "(accepted)");
+    EXPECT_EQ(resolve({}).idleSpin, microseconds(25));
 }
 
 TEST(CarrierOptions, WorkStealingIsTrueOrFalse) {

@@ -166,6 +166,21 @@ TEST_F(EventLoopTest, Netty15922_AStopThatRacesWithGoingToSleepEndsTheLoop) {
     }
 }
 
+TEST_F(EventLoopTest, BadOptionsAreNamedWithWhatIsAccepted) {
+    const auto refusal = [&](EventLoop::Options options) {
+        try {
+            EventLoop refused(carrier, std::make_unique<test::IdleIoHandler>(), options);
+        } catch (const std::invalid_argument& error) {
+            return std::string(error.what());
+        }
+        return std::string("(accepted)");
+    };
+    EXPECT_EQ(refusal({.ioEvents = 0}), "EventLoop::Options: ioEvents is 0; accepted: 1 or more");
+    EXPECT_EQ(refusal({.taskBudget = Duration(-5)}), "EventLoop::Options: taskBudget is -5 ns; accepted: 0 or more");
+    EXPECT_EQ(refusal({.taskBudget = Duration::max()}), "(accepted)");
+    EXPECT_THROW(EventLoop(carrier, nullptr), std::invalid_argument);
+}
+
 TEST(EmbeddedLoop, RunsTasksAndTimersByHand) {
     ManualClock clock;
     EventLoop loop(clock);

@@ -141,5 +141,58 @@ TEST(Sleep, IsEndedByShutdownWithOperationAborted) {
     EXPECT_EQ(handle.join(), operationAborted());
 }
 
+TEST(Sleep, D8a_AWaitThatBeginsDuringShutdownEndsAtOnce) {
+    CarrierGroup group(carriers(1));
+    std::atomic<bool> asleep{false};
+    auto handle = group.spawn([&] {
+        asleep = true;
+        ErrorCode error;
+        thisFiber::sleepFor(std::chrono::hours(1), error);
+        int refused = error == operationAborted();
+        for (int i = 0; i < 3; ++i) {
+            thisFiber::sleepFor(std::chrono::hours(1), error);
+            refused += error == operationAborted();
+        }
+        return refused;
+    });
+    while (!asleep) std::this_thread::yield();
+    ASSERT_TRUE(group.shutdown(std::chrono::seconds(10)));
+    EXPECT_EQ(handle.join(), 4);
+}
+
+TEST(Sleep, UntilATimeThatHasPassedOnlyYields) {
+    CarrierGroup group(carriers(1));
+    const TimePoint before = Clock::steady().now();
+    group.spawn([&] { thisFiber::sleepUntil(before); }).join();
+    group.spawn([&] {
+        const TimePoint until = Clock::steady().now() + std::chrono::milliseconds(2);
+        thisFiber::sleepUntil(until);
+        EXPECT_GE(Clock::steady().now(), until);
+    }).join();
+}
+
+TEST(CarrierLocals, AreMadeOncePerCarrierOnFirstUseAndEndWithIt) {
+    struct Service {
+        Service() { ++made(); }
+        ~Service() { --made(); }
+        static std::atomic<int>& made() {
+            static std::atomic<int> count{0};
+            return count;
+        }
+    };
+    {
+        CarrierGroup group(carriers(2));
+        EXPECT_EQ(Service::made(), 0);
+        const auto address = [&](unsigned index) {
+            Carrier& carrier = group.carrier(index);
+            return carrier.spawn([&] { return &carrier.local<Service>(); }).join();
+        };
+        EXPECT_EQ(address(0), address(0));
+        EXPECT_NE(address(0), address(1));
+        EXPECT_EQ(Service::made(), 2);
+    }
+    EXPECT_EQ(Service::made(), 0);
+}
+
 }  // namespace
 }  // namespace weft

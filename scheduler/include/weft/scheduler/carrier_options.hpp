@@ -22,7 +22,7 @@ struct CarrierOptions {
     std::optional<std::chrono::microseconds>
         idleSpin;                          // 0 to 1 s; WEFT_IDLE_SPIN_US; default 0: loops poll before they sleep
     std::optional<bool> workStealing;      // WEFT_WORK_STEALING=true|false; default false; true is not yet supported
-    std::optional<StealScope> stealScope;  // WEFT_STEAL_SCOPE=global|cluster; not yet supported
+    std::optional<StealScope> stealScope;  // WEFT_STEAL_SCOPE=global|cluster; default global; cluster is not yet supported
     std::optional<std::string> topology;   // WEFT_TOPOLOGY=none|linux; default none; linux is not yet supported
     std::size_t stackSize = 256 * 1024;    // 16 KiB to 64 MiB of virtual memory per fiber
     std::size_t cachedStacks = 1024;       // hot stacks kept per carrier, 1 to 1,000,000

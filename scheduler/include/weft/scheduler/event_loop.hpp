@@ -50,7 +50,8 @@ class EventLoop {
         Duration idleSpin = Duration::zero();                 // polls without blocking for this long before it sleeps
     };
 
-    // A hosted loop: registers itself as the carrier's poller in start().
+    // A hosted loop: registers itself as the carrier's poller in start(). Throws std::invalid_argument for a negative
+    // duration or no ioEvents.
     EventLoop(Carrier& carrier, std::unique_ptr<IoHandler> io, Options options);
     EventLoop(Carrier& carrier, std::unique_ptr<IoHandler> io);
     // An embedded loop, owned by the thread that constructs it: nothing runs until runTasks() is called.
