@@ -43,7 +43,7 @@ ScheduledTask EventLoop::scheduleTask(Task task, Duration delay, Duration period
 
 void EventLoop::armScheduled(const std::shared_ptr<ScheduledEntry>& entry) {
     if (closed_) return entry->abandon();
-    if (!entry->state.isWaiting()) return;
+    if (!entry->state.isWaiting()) return entry->task.reset();  // cancelled on the way here
     entry->self = entry;
     entry->nextArmed = firstArmed_;
     if (firstArmed_) firstArmed_->previousArmed = entry.get();
@@ -80,7 +80,7 @@ void ScheduledEntry::fired(TimerEntry& timer) noexcept {
 }
 
 void EventLoop::runScheduled(const std::shared_ptr<ScheduledEntry>& entry) {
-    if (!entry->state.beginRun()) return;
+    if (!entry->state.beginRun()) return entry->task.reset();  // cancelled while it was queued
     try {
         entry->task();
     } catch (...) {
