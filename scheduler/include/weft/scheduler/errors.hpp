@@ -27,6 +27,10 @@ inline ErrorCode fromErrno(int error) noexcept {
     return {error, boost::system::system_category()};
 }
 
+// The calling thread's errno. A compiler may keep the address of `errno` over a suspension, after which a fiber that has
+// come to another thread would read the former one's: in a fiber, ask here. Never inlined.
+int lastErrno() noexcept;
+
 // A blocking call was made where nothing may block: inside event-loop dispatch or a pipeline entry, or on a hosted
 // poller. The message names the call; the remedy is to spawn a fiber and to block there.
 class BlockingOperationException : public std::logic_error {

@@ -1,0 +1,221 @@
+// Fibers that go on on another thread, as they will when carriers steal: what the language runtime keeps per thread must
+// come along or be looked up anew. Here a test moves them; product code keeps a fiber on its carrier.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <exception>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <weft/scheduler/carrier_group.hpp>
+#include <weft/scheduler/suspension.hpp>
+#include <weft/scheduler/this_fiber.hpp>
+
+#include "fiber_access.hpp"
+
+#include <unistd.h>
+
+namespace weft {
+namespace {
+
+CarrierOptions carriers(unsigned count) {
+    CarrierOptions options;
+    options.carriers = count;
+    return options;
+}
+
+// Sends the wake of a task to another carrier than its home.
+struct Redirection final : TaskScheduler {
+    explicit Redirection(Carrier& to) : carrier(to) {}
+    void enqueue(Task& task) noexcept override {
+        Carrier& target = carrier;  // once it is enqueued, the task may end this object
+        target.enqueue(task);
+    }
+    Carrier& carrier;
+};
+
+// Lets the running fiber go on on another carrier. It must be back on its own before it ends or waits with a deadline.
+void moveTo(Carrier& target) {
+    Task& self = *FiberAccess::currentFiber(*Carrier::current());
+    TaskScheduler* const home = self.home;
+    Redirection redirection(target);
+    self.home = &redirection;
+    while (Carrier::current() != &target) {  // again when the wake comes before the fiber is off its stack
+        Suspension wait("moveTo");
+        target.spawnDetached([key = wait.key()] { key.wake(); });
+        wait.park();
+    }
+    self.home = home;
+}
+
+// Between the carriers of a group, in an order that the seed decides; ends on the fiber's own.
+class Wanderer {
+  public:
+    Wanderer(CarrierGroup& group, unsigned seed) : group_(group), random_(seed) {}
+    void step() {
+        moveTo(group_.carrier(random_() % group_.size()));
+        ++steps_;
+    }
+    void goHome() { moveTo(*thisFiber::carrier()); }
+    unsigned steps() const { return steps_; }
+
+  private:
+    CarrierGroup& group_;
+    std::minstd_rand random_;
+    unsigned steps_ = 0;
+};
+
+TEST(Migration, AFiberFindsItsNewCarrierAndKeepsItsHome) {
+    CarrierGroup group(carriers(2));
+    group.carrier(0)
+        .spawn([&] {
+            const pid_t first = ::gettid();
+            moveTo(group.carrier(1));
+            EXPECT_NE(::gettid(), first);
+            EXPECT_EQ(Carrier::current(), &group.carrier(1));
+            EXPECT_EQ(thisFiber::runningCarrier(), &group.carrier(1));
+            EXPECT_EQ(thisFiber::carrier(), &group.carrier(0));
+            thisFiber::yield();  // stays where it is
+            EXPECT_EQ(Carrier::current(), &group.carrier(1));
+            moveTo(group.carrier(0));
+            EXPECT_EQ(::gettid(), first);
+        })
+        .join();
+}
+
+// A caught exception belongs to the fiber: `throw;` finds it on whichever thread the handler goes on.
+TEST(Migration, ACatchBlockGoesOnOnAnotherThreadWhileOthersThrow) {
+    CarrierGroup group(carriers(2));
+    const auto body = [&group](unsigned seed) {
+        Wanderer wanderer(group, seed);
+        const std::string mine = "exception " + std::to_string(seed);
+        for (int i = 0; i < 20; ++i) {
+            try {
+                try {
+                    throw std::runtime_error(mine);
+                } catch (...) {
+                    wanderer.step();
+                    try {
+                        throw std::logic_error("inner " + mine);
+                    } catch (const std::logic_error& inner) {
+                        wanderer.step();
+                        EXPECT_EQ(inner.what(), "inner " + mine);
+                    }
+                    wanderer.step();
+                    throw;
+                }
+            } catch (const std::runtime_error& error) {
+                EXPECT_EQ(error.what(), mine);
+                wanderer.step();
+                EXPECT_NE(std::current_exception(), nullptr);
+            }
+            EXPECT_EQ(std::current_exception(), nullptr);
+        }
+        wanderer.goHome();
+    };
+    std::vector<JoinHandle<void>> fibers;
+    for (unsigned i = 0; i < 16; ++i) fibers.push_back(group.carrier(i % 2).spawn([&, i] { body(i + 1); }));
+    for (auto& fiber : fibers) fiber.join();
+}
+
+TEST(Migration, AnUnwindingDestructorGoesOnOnAnotherThread) {
+    CarrierGroup group(carriers(2));
+    struct Mover {
+        Wanderer& wanderer;
+        int& uncaught;
+        ~Mover() {
+            wanderer.step();
+            uncaught = std::uncaught_exceptions();
+            try {
+                throw 2;  // a second one, while the first is on its way
+            } catch (int) {
+                wanderer.step();
+            }
+        }
+    };
+    const auto body = [&](unsigned seed) {
+        Wanderer wanderer(group, seed);
+        for (int i = 0; i < 20; ++i) {
+            int uncaught = 0;
+            try {
+                const Mover mover{wanderer, uncaught};
+                throw std::runtime_error("unwinding");
+            } catch (const std::runtime_error&) {
+                wanderer.step();
+            }
+            EXPECT_EQ(uncaught, 1);
+            EXPECT_EQ(std::uncaught_exceptions(), 0);
+        }
+        wanderer.goHome();
+    };
+    std::vector<JoinHandle<void>> fibers;
+    for (unsigned i = 0; i < 16; ++i) fibers.push_back(group.carrier(i % 2).spawn([&, i] { body(i + 1); }));
+    for (auto& fiber : fibers) fiber.join();
+}
+
+TEST(Migration, AnExceptionThatIsThrownOnOneThreadIsJoinedFromAnother) {
+    CarrierGroup group(carriers(2));
+    auto thrower = group.carrier(0).spawn([&] {
+        moveTo(group.carrier(1));
+        std::exception_ptr carried;
+        try {
+            throw std::runtime_error("thrown away from home");
+        } catch (...) {
+            carried = std::current_exception();
+        }
+        moveTo(group.carrier(0));
+        std::rethrow_exception(carried);
+    });
+    auto joiner = group.carrier(1).spawn([&] {
+        try {
+            thrower.join();
+        } catch (const std::runtime_error& error) {
+            return std::string(error.what());
+        }
+        return std::string("(nothing thrown)");
+    });
+    EXPECT_EQ(joiner.join(), "thrown away from home");
+}
+
+TEST(Migration, ErrnoIsThatOfTheThreadThatTheFiberHasComeTo) {
+    CarrierGroup group(carriers(2));
+    group.carrier(0)
+        .spawn([&] {
+            for (int i = 0; i < 50; ++i) {
+                EXPECT_EQ(::close(-1), -1);
+                EXPECT_EQ(lastErrno(), EBADF);
+                moveTo(group.carrier(1));
+                EXPECT_EQ(::rmdir(""), -1);
+                EXPECT_EQ(lastErrno(), ENOENT);
+                moveTo(group.carrier(0));
+                EXPECT_EQ(lastErrno(), EBADF) << "what this thread's last failing call left";
+            }
+        })
+        .join();
+}
+
+// Wakes and joins across carriers while the fibers wander: every one arrives, on its own carrier.
+TEST(Migration, WanderingFibersAreWokenAndJoinedWhereverTheyAre) {
+    CarrierGroup group(carriers(3));
+    std::vector<JoinHandle<unsigned>> fibers;
+    for (unsigned i = 0; i < 30; ++i) {
+        fibers.push_back(group.carrier(i % 3).spawn([&, i] {
+            Wanderer wanderer(group, i + 1);
+            for (int round = 0; round < 30; ++round) {
+                wanderer.step();
+                auto child = Carrier::current()->spawn([] { thisFiber::yield(); });
+                wanderer.step();
+                child.join();
+            }
+            wanderer.goHome();
+            EXPECT_EQ(Carrier::current(), thisFiber::carrier());
+            return wanderer.steps();
+        }));
+    }
+    for (auto& fiber : fibers) EXPECT_EQ(fiber.join(), 60u);
+}
+
+}  // namespace
+}  // namespace weft
