@@ -21,6 +21,10 @@ bool Carrier::trySleep(detail::SleepKind kind, MoreWork moreWork) noexcept {
 }
 
 bool Carrier::trySleepInPoller(const EventLoop* loop) noexcept {
+    if (leaveSleep() && !std::exchange(unparkForgotten_, true)) {
+        log(LogLevel::warning, {"the poller of carrier ", name_, " went to sleep again without unpark(): call it right after the "
+                                "blocking call, or others keep waking a carrier that is busy"});
+    }
     if (!trySleep(detail::SleepKind::poller, [loop] { return loop != nullptr && loop->hasRemoteWork(); })) return false;
     counters_.parks.add();
     advertisedDeadline_ = parkDeadline();
@@ -28,19 +32,22 @@ bool Carrier::trySleepInPoller(const EventLoop* loop) noexcept {
     return true;
 }
 
-void Carrier::leaveSleep() noexcept {
+// Harmless when awake; true when it was not.
+bool Carrier::leaveSleep() noexcept {
     switch (core_.leaveSleep()) {
         case detail::SleepEnd::pollerWoken:
             poller_.countWake();
             counters_.wakesPoller.add();
-            break;
+            return true;
         case detail::SleepEnd::futexWoken:
             counters_.wakesFutex.add();
-            break;
+            return true;
         case detail::SleepEnd::byItself:
+            return true;
         case detail::SleepEnd::notAsleep:
             break;
     }
+    return false;
 }
 
 void Carrier::parkInFutex() noexcept {

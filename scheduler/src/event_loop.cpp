@@ -131,7 +131,8 @@ bool EventLoop::spinning() const noexcept {
     return options_.idleSpin > Duration::zero() && clock_.now() < spinUntil_;
 }
 
-// Lets the handler close its channels and the tasks that this makes run, then refuses further tasks.
+// Lets the handler close its channels, refuses further tasks, and runs those that were accepted. Tasks that others keep
+// posting delay none of it.
 void EventLoop::closeHandler(PinnedPoller& poller) {
     inbox_->noteStop();
     {
@@ -139,7 +140,9 @@ void EventLoop::closeHandler(PinnedPoller& poller) {
         io_->prepareToClose();
     }
     do turn(poller);
-    while (!io_->closable() || !tasks_.empty() || firstListener_ != nullptr || !inbox_->closeIfEmpty());
+    while (!io_->closable());
+    inbox_->close([this](Task&& task) { tasks_.push(std::move(task)); });
+    while (!io_->closable() || !tasks_.empty() || firstListener_ != nullptr) turn(poller);
     close();
     const Dispatch dispatch(*this);
     io_->close();

@@ -144,7 +144,7 @@ class Carrier final : public TaskScheduler {
     template <class MoreWork>
     bool trySleep(detail::SleepKind kind, MoreWork moreWork) noexcept;
     bool trySleepInPoller(const EventLoop* loop) noexcept;
-    void leaveSleep() noexcept;
+    bool leaveSleep() noexcept;
     void parkInFutex() noexcept;
     void diagnoseOversleep() noexcept;
 
@@ -164,6 +164,7 @@ class Carrier final : public TaskScheduler {
     detail::ExceptionGlobals* threadExceptions_ = nullptr;
     unsigned nonSuspendingDepth_ = 0;
     Deadline advertisedDeadline_ = never;  // what parkDeadline() said when the poller went to sleep
+    bool unparkForgotten_ = false;         // and reported
     detail::SliceClock drainClock_;
     std::uint64_t nextFiberId_ = 0;
     std::uint64_t lastFiberId_ = 0;

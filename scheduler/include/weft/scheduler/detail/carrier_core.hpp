@@ -95,7 +95,7 @@ class BasicCarrierCore {
     }
     bool stopping() const noexcept { return stopping_; }
     bool takeTurnRequest() noexcept {
-        return turnRequested_.exchange(false, std::memory_order_acquire);  // [K1]
+        return turnRequested_.exchange(false, std::memory_order_acquire);  // [K1] what was written before the request
     }
     // After the queue has been closed: whether somebody is still on the way out.
     bool hasVisitors() const noexcept { return visitors_.load(std::memory_order_acquire) != 0; }  // [V1]

@@ -41,6 +41,12 @@ class BasicInTray {
                expected == closedMark();
     }
 
+    // Closes it whatever is in it, and takes that, oldest first. [Q2]
+    Node* close() noexcept {
+        Node* top = top_.exchange(closedMark(), std::memory_order_acquire);  // [Q1] [Q2]
+        return top == closedMark() ? nullptr : reversed(top);
+    }
+
   private:
     Node* closedMark() const noexcept {
         return reinterpret_cast<Node*>(const_cast<BasicInTray*>(this));  // an address that no node has

@@ -23,7 +23,7 @@ class BasicLoopInbox {
     BasicLoopInbox(const BasicLoopInbox&) = delete;
     BasicLoopInbox& operator=(const BasicLoopInbox&) = delete;
     ~BasicLoopInbox() {
-        takeAll([](T&&) {});
+        close([](T&&) {});
     }
 
     // Any thread, then the carrier's wake(). False when closed; the task is destroyed.
@@ -48,21 +48,24 @@ class BasicLoopInbox {
 
     template <class Consume>
     void takeAll(Consume consume) {
-        for (Node* node = tray_.takeAll(); node != nullptr;) {
+        consumeAll(tray_.takeAll(), consume);
+    }
+    // Later posts fail; what was posted before is consumed.
+    template <class Consume>
+    void close(Consume consume) {
+        consumeAll(tray_.close(), consume);
+    }
+
+  private:
+    template <class Consume>
+    static void consumeAll(Node* node, Consume& consume) {
+        while (node != nullptr) {
             std::unique_ptr<Node> owned(node);
             node = node->next;
             consume(std::move(owned->task));
         }
     }
-    // Closes it when there is nothing in it: later posts fail.
-    [[nodiscard]] bool closeIfEmpty() noexcept { return tray_.closeIfEmpty(); }
-    // Closes it whatever it holds, and consumes that.
-    template <class Consume>
-    void close(Consume consume) {
-        while (!tray_.closeIfEmpty()) takeAll(consume);
-    }
 
-  private:
     BasicInTray<P, Node> tray_;
     typename P::template Atomic<bool> stopRequested_{false};
     bool stopNoted_ = false;

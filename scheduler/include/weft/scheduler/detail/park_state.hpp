@@ -30,6 +30,7 @@ class BasicParkState {
     [[nodiscard]] SleepKind wake() noexcept {
         std::uint32_t seen = word_.load(std::memory_order_seq_cst);  // [K1]
         while (seen != static_cast<std::uint32_t>(SleepKind::none)) {
+            // It acquires, too: the sleep may be that of a later poller, whose callback the winner calls. [K2]
             if (word_.compare_exchange_weak(seen, static_cast<std::uint32_t>(SleepKind::none),
                                             std::memory_order_seq_cst, std::memory_order_seq_cst)) {
                 return static_cast<SleepKind>(seen);

@@ -50,7 +50,8 @@ class BasicParkToken {
 
     // Tries to be the one that ends wait `epoch`, as `branch`. Context: any thread that knows the task to be alive.
     Claim claim(Epoch epoch, Branch branch) noexcept {
-        std::uint64_t seen = word_.load(std::memory_order_relaxed);  // a hint; the CAS decides
+        // relaxed: not older than prepare(), which the key's way to this caller has ordered before [T0]. The CAS decides.
+        std::uint64_t seen = word_.load(std::memory_order_relaxed);
         while (seen == pack(epoch, 0, preparing) || seen == pack(epoch, 0, parked)) {
             if (word_.compare_exchange_weak(seen, pack(epoch, branch, claimed),
                                             std::memory_order_acq_rel,  // [T1] takes the context, [T2] gives the result

@@ -1,0 +1,312 @@
+// ParkToken (docs/protocol.md sections 2 and 6): one task, its scheduler, and those who race to end its wait. Exactly
+// one of them wins and exactly one makes the task runnable, after its context has been saved; the task sees what the
+// winner has written; a claim that comes late does not touch the next wait.
+#include <weft/scheduler/detail/in_tray.hpp>
+
+#include "protocol_test.hpp"
+#include "thread_task.hpp"
+
+namespace weft::model {
+namespace {
+
+using weft::detail::Claim;
+
+constexpr Branch shutdownBranch = 3;
+
+struct Node {
+    Link<Node> next;
+};
+
+enum class Defect {
+    none,
+    commitsFirst,   // the context is saved after the commit
+    commitByStore,  // in place of the compare-exchange
+    claimByStore,   // a load and a store in place of the compare-exchange
+    sameEpoch,      // each wait has the same number
+};
+
+// The token, with one thing that can be wrong. Its word is the shipped one's: [epoch | branch | phase].
+template <Defect defect>
+class TwinToken {
+  public:
+    Epoch prepare() {
+        const Epoch epoch = (word_.load(std::memory_order_relaxed) >> 16) + (defect == Defect::sameEpoch ? 0 : 1);
+        word_.store(pack(epoch, 0, 1), std::memory_order_relaxed);
+        return epoch;
+    }
+    bool commit(Epoch epoch) {
+        std::uint64_t expected = pack(epoch, 0, 1);
+        if (defect == Defect::commitByStore) {
+            if (word_.load(std::memory_order_acquire) != expected) return false;
+            word_.store(pack(epoch, 0, 2), std::memory_order_release);
+            return true;
+        }
+        return word_.compare_exchange_strong(expected, pack(epoch, 0, 2), std::memory_order_acq_rel,
+                                             std::memory_order_acquire);
+    }
+    Claim claim(Epoch epoch, Branch branch) {
+        std::uint64_t seen = word_.load(std::memory_order_acquire);
+        while (seen == pack(epoch, 0, 1) || seen == pack(epoch, 0, 2)) {
+            const bool parked = (seen & 0xff) == 2;
+            if (defect == Defect::claimByStore) {
+                word_.store(pack(epoch, branch, 3), std::memory_order_release);
+            } else if (!word_.compare_exchange_weak(seen, pack(epoch, branch, 3), std::memory_order_acq_rel,
+                                                    std::memory_order_acquire)) {
+                continue;
+            }
+            return parked ? Claim::enqueue : Claim::early;
+        }
+        return Claim::lost;
+    }
+    bool isClaimed() const { return (word_.load(std::memory_order_acquire) & 0xff) == 3; }
+    Branch finish() {
+        const std::uint64_t word = word_.load(std::memory_order_acquire);
+        word_.store(pack(word >> 16, 0, 0), std::memory_order_relaxed);
+        return static_cast<Branch>(word >> 8);
+    }
+
+  private:
+    static std::uint64_t pack(Epoch epoch, Branch branch, unsigned phase) {
+        return epoch << 16 | static_cast<std::uint64_t>(branch) << 8 | phase;
+    }
+    Atomic<std::uint64_t> word_{0};
+};
+
+// A fiber and its carrier, one thread, and the wakers' side of it.
+template <class Token, Defect defect>
+class Fiber {
+  public:
+    Token token;
+
+    // --- the fiber, then its carrier
+    // Parks in wait `epoch`, runs again when somebody has made it runnable; says which branch has won.
+    Branch park(Epoch epoch, bool stopping = false) {
+        if (!token.isClaimed()) {
+            if (defect != Defect::commitsFirst) context_ = 1;  // the switch to the carrier
+            const bool committed = token.commit(epoch);
+            if (defect == Defect::commitsFirst) context_ = 1;
+            if (!committed) ++enqueued_;
+            if (committed && stopping) abortParked();
+            if (committed) takeFromQueue();
+            assertThat(std::exchange(enqueued_, 0) == 1, "one enqueue for each switch");
+            assertThat(context_ == 1, "the context is whole");
+            context_ = 0;
+        }
+        const Branch winner = token.finish();
+        assertThat(winner < 4 && (winner == shutdownBranch || results_[winner] == winner + 1), "the winner's result");
+        return winner;
+    }
+
+    // --- any thread
+    Claim wake(Epoch epoch, Branch branch) {
+        if (branch != shutdownBranch) results_[branch] = branch + 1;
+        const Claim claim = token.claim(epoch, branch);
+        if (claim != Claim::lost) ++won_;
+        if (claim == Claim::enqueue) {
+            assertThat(context_ == 1, "whoever enqueues it may resume it at once");
+            ++enqueued_;
+            (void)queue_.push(node_);
+        }
+        return claim;
+    }
+
+    int won() const { return won_; }
+
+  private:
+    void takeFromQueue() {
+        await([this] { return !queue_.empty(); });
+        assertThat(queue_.takeAll() == &node_, "the fiber itself");
+    }
+    // Carrier::abortParkedFibers()
+    void abortParked() {
+        if constexpr (requires { token.parkedEpoch(); }) {
+            if (const Epoch epoch = token.parkedEpoch(); epoch != 0) (void)wake(epoch, shutdownBranch);
+        }
+    }
+
+    detail::BasicInTray<Atomics, Node> queue_;
+    Node node_;
+    Plain<int> context_{0};
+    std::array<Plain<int>, 3> results_;
+    int enqueued_ = 0;
+    int won_ = 0;
+};
+
+template <class Token, Defect defect>
+struct Scenarios {
+    using FiberType = Fiber<Token, defect>;
+
+    // A resource, a cancellation and a timeout at once; the fiber has registered with all of them.
+    static void threeWakers(ModelRun& run) {
+        run.name({"token", "queue"});
+        auto& fiber = run.make<FiberType>();
+        const Epoch epoch = fiber.token.prepare();
+        addWakers(run, fiber, epoch, 3);
+        run.thread("carrier", [&fiber, epoch] { fiber.park(epoch); });
+        run.finally([&fiber] { assertThat(fiber.won() == 1, "one winner"); });
+    }
+    // A second wait begins while the losers of the first are still under way.
+    static void twoWaits(ModelRun& run) {
+        struct State {
+            FiberType fiber;
+            Atomic<Epoch> second{0};
+        };
+        run.name({"token", "queue", "second"});
+        auto& state = run.make<State>();
+        const Epoch epoch = state.fiber.token.prepare();
+        addWakers(run, state.fiber, epoch, 2);
+        run.thread("second", [&state] {
+            Epoch wanted = 0;
+            await([&] { return (wanted = state.second.load(std::memory_order_acquire)) != 0; });
+            assertThat(state.fiber.wake(wanted, 2) != Claim::lost, "the only waker of the second wait");
+        });
+        run.thread("carrier", [&state, epoch] {
+            assertThat(state.fiber.park(epoch) < 2, "one of the first wait's branches");
+            const Epoch next = state.fiber.token.prepare();
+            state.second.store(next, std::memory_order_release);
+            assertThat(state.fiber.park(next) == 2, "no waker of the first wait ends the second");
+        });
+    }
+    // The carrier ends each wait by itself.
+    static void shutdown(ModelRun& run) {
+        run.name({"token", "queue"});
+        auto& fiber = run.make<FiberType>();
+        const Epoch epoch = fiber.token.prepare();
+        addWakers(run, fiber, epoch, 2);
+        run.thread("carrier", [&fiber, epoch] { fiber.park(epoch, true); });
+    }
+
+  private:
+    static void addWakers(ModelRun& run, FiberType& fiber, Epoch epoch, Branch count) {
+        static constexpr const char* names[] = {"resource", "cancel", "timeout"};
+        for (Branch branch = 0; branch < count; ++branch) {
+            run.thread(names[branch],
+                       [&fiber, key = std::pair(epoch, branch)] { (void)fiber.wake(key.first, key.second); });
+        }
+    }
+};
+
+// The fiber finds what it wants and does not park after all.
+void aborting(ModelRun& run) {
+    struct State {
+        ParkToken token;
+        std::array<Plain<int>, 2> results;
+        int won = 0;
+        bool aborted = false;
+    };
+    auto& state = run.make<State>();
+    const Epoch epoch = state.token.prepare();
+    run.name({"token"});
+    for (const Branch branch : {Branch{0}, Branch{1}}) {
+        run.thread(branch == 0 ? "resource" : "cancel", [&state, key = std::pair(epoch, branch)] {
+            state.results[key.second] = key.second + 1;
+            const Claim claim = state.token.claim(key.first, key.second);
+            assertThat(claim != Claim::enqueue, "the task runs");
+            if (claim == Claim::early) ++state.won;
+        });
+    }
+    run.thread("task", [&state, epoch] {
+        state.aborted = state.token.abort(epoch);
+        if (state.aborted) return;
+        const Branch winner = state.token.finish();
+        assertThat(state.results[winner] == winner + 1, "the winner's result");
+    });
+    run.finally([&state] { assertThat(state.won == (state.aborted ? 0 : 1), "one winner, or the abort"); });
+}
+
+// A plain thread that waits twice with a timeout: a wake belongs to the wait that it was for.
+void threadParks(ModelRun& run) {
+    struct State {
+        ThreadTask task;
+        Atomic<Epoch> second{0};
+        Plain<int> result{0};
+    };
+    auto& state = run.make<State>();
+    const Epoch epoch = state.task.prepare();
+    run.name({"token", "runnable", "second"});
+    run.thread("first", [&state, epoch] { state.result = 1, state.task.wake(epoch, ThreadTask::resource); });
+    run.thread("second", [&state] {
+        Epoch wanted = 0;
+        await([&] { return (wanted = state.second.load(std::memory_order_acquire)) != 0; });
+        assertThat(state.task.wake(wanted, ThreadTask::resource), "it won");
+    });
+    run.thread("waiter", [&state, epoch] {
+        const Branch first = state.task.park(epoch, Timeout::possible);
+        if (first == ThreadTask::resource) assertThat(state.result == 1, "the waker's result");
+        const Epoch next = state.task.prepare();
+        state.second.store(next, std::memory_order_release);
+        assertThat(state.task.park(next, Timeout::never) == ThreadTask::resource, "the second wait's own wake");
+    });
+}
+
+template <class Token = ParkToken, Defect defect = Defect::none>
+std::vector<Case> fiberCases() {
+    using Built = Scenarios<Token, defect>;
+    return {makeCase("three wakers", Built::threeWakers), makeCase("two waits", Built::twoWaits)};
+}
+
+std::vector<Case> cases() {
+    std::vector<Case> all = fiberCases();
+    all.push_back(makeCase("shutdown", Scenarios<ParkToken, Defect::none>::shutdown));
+    all.push_back(makeCase("abort", aborting));
+    all.push_back(makeCase("thread", threadParks));
+    return all;
+}
+
+constexpr const char* protocol = "park token";
+
+TEST(ParkTokenModel, OneWinnerWithinThreePreemptions) {
+    exploreAll(protocol, cases(), {.preemptions = 3, .executions = 600'000});
+}
+TEST(ParkTokenModel, OneWinnerInAnyInterleaving) {
+    exploreAll(protocol, cases(), {.search = Search::full, .executions = 200'000});
+}
+TEST(ParkTokenModel, OneWinnerAtRandom) {
+    exploreAll(protocol, cases(), {.search = Search::random, .executions = 30'000});
+    exploreAll(protocol, cases(), {.search = Search::pct, .executions = 30'000});
+}
+
+// --- twins
+
+constexpr Survivor survivors[] = {
+    {"park_token abort compare_exchange.success *", "then it reads the task's own store"},
+    {"park_token commit compare_exchange.success acq_rel->release", "then it reads the task's own store"},
+    {"park_token abort compare_exchange.failure *", "finish() acquires too; see below"},
+    {"park_token commit compare_exchange.failure *", "finish() acquires too; see below"},
+    {"park_token isClaimed load *", "finish() acquires too; see below"},
+    {"park_token finish load *", "isClaimed(), abort(), commit() or the run queue have acquired; see below"},
+};
+
+TEST(ParkTokenModel, EveryOrderIsNeeded) {
+    expectOrdersNeeded(protocol, cases(), survivors, {.files = {"park_token", "thread_task", "park_token_model_test"}});
+}
+TEST(ParkTokenModel, OneOfTwoAcquiresIsNeededOnEachWayToAResult) {
+    const std::string_view finish = "park_token finish load acquire->relaxed";
+    expectKilledTogether(cases(), {finish, "park_token isClaimed load acquire->relaxed"});
+    expectKilledTogether(cases(), {finish, "park_token commit compare_exchange.failure acquire->relaxed"});
+    expectKilledTogether(cases(), {finish, "park_token abort compare_exchange.failure acquire->relaxed"});
+}
+
+template <Defect defect>
+std::vector<Case> broken() {
+    return fiberCases<TwinToken<defect>, defect>();
+}
+
+TEST(ParkTokenModel, TheTwinWithoutADefectPasses) {
+    exploreAll("park token (twin)", broken<Defect::none>(), {});
+}
+TEST(ParkTokenModel, AContextSavedAfterTheCommitIsResumedTooEarly) {
+    expectKilled("saves the context after the commit", broken<Defect::commitsFirst>());
+}
+TEST(ParkTokenModel, ACommitByStoreLosesAClaim) {
+    expectKilled("commits by store", broken<Defect::commitByStore>());
+}
+TEST(ParkTokenModel, AClaimByStoreHasTwoWinners) {
+    expectKilled("claims by store", broken<Defect::claimByStore>());
+}
+TEST(ParkTokenModel, AnEpochThatComesAgainLetsALateWakerIn) {
+    expectKilled("epochs repeat", broken<Defect::sameEpoch>());
+}
+
+}  // namespace
+}  // namespace weft::model

@@ -1,0 +1,77 @@
+// What the tests of the protocols share: explore all cases of a protocol in one mode, hunt its twins.
+#pragma once
+
+#include <iostream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "atomics.hpp"
+#include "blocking.hpp"
+#include "explorer.hpp"
+#include "twins.hpp"
+
+namespace weft::model {
+
+// Names the scenarios of a protocol and their atomics (in the order of construction, for the trace).
+inline Case makeCase(std::string name, Scenario scenario) {
+    Case made;
+    made.options.name = std::move(name);
+    made.scenario = std::move(scenario);
+    return made;
+}
+
+struct Budget {
+    Search search = Search::depthFirst;
+    unsigned preemptions = 2;
+    std::uint64_t executions = 1'000'000;
+    double seconds = 20;
+};
+
+inline void exploreAll(const char* protocol, const std::vector<Case>& cases, const Budget& budget) {
+    for (const Case& tested : cases) {
+        Options options = tested.options;
+        options.search = budget.search;
+        options.preemptions = budget.preemptions;
+        options.executions = budget.executions;
+        options.seconds = budget.seconds;
+        // Too many alternatives for an exhaustive search, no burden for a random one.
+        options.memory.insertStores = budget.search == Search::random || budget.search == Search::pct;
+        const Result result = explore(options, tested.scenario);
+        EXPECT_TRUE(result.passed()) << tested.options.name << ": " << result;
+        report(protocol, options, result);
+    }
+}
+
+// Every order of every atomic operation of the cases, weakened: what survives has a reason, what has one survives.
+inline void expectOrdersNeeded(const char* protocol, const std::vector<Case>& cases,
+                               std::span<const Survivor> survivors, const Hunt& hunt = {}) {
+    const std::vector<Twin> twins = weakenings(cases, hunt);
+    report(protocol, twins);
+    EXPECT_THAT(complaints(twins, survivors), testing::IsEmpty());
+}
+
+// Orders that survive alone because each suffices: together they must not.
+inline void expectKilledTogether(const std::vector<Case>& cases, const std::vector<std::string_view>& names) {
+    const Twin twin = weakenedTogether(cases, names);
+    report(twin);
+    EXPECT_TRUE(twin.killed()) << names.front();
+}
+
+// A twin that was broken by hand: one of its cases must fail.
+inline void expectKilled(const char* name, const std::vector<Case>& cases) {
+    Twin twin;
+    twin.name = name;
+    for (const Case& broken : cases) {
+        const Result result = hunt(broken);
+        twin.executions += result.executions;
+        if (result.passed()) continue;
+        twin.killedBy = result.failure->kind;
+        twin.killedIn = broken.options.name;
+        break;
+    }
+    report(twin);
+    EXPECT_TRUE(twin.killed()) << name;
+}
+
+}  // namespace weft::model

@@ -1,0 +1,227 @@
+// TaskState (docs/protocol.md section 3): a task completes while its handle's owner joins it, gives up, or detaches,
+// and while others hold references. The result is dropped once, the task is freed once and after all uses, and a joiner
+// that has given up is left alone.
+#include <weft/scheduler/detail/task_state.hpp>
+
+#include "protocol_test.hpp"
+#include "thread_task.hpp"
+
+namespace weft::model {
+namespace {
+
+using weft::detail::CompletionDuty;
+using weft::detail::HandleDuty;
+
+struct Key {
+    ThreadTask* task = nullptr;
+    std::uint32_t epoch = 0;
+};
+
+enum class Defect {
+    none,
+    forgetsTheKey,  // the joiner does not wait until the completer has done with its key
+    slotAfterFlag,  // the waiter slot is written after the flag says that it is there
+    dropsBlindly,   // the handle drops the result whatever the state says
+};
+
+struct Totals {
+    int dropped = 0;
+    int freed = 0;
+};
+
+// What fiber.cpp and join_handle.cpp do with a task's state.
+template <Defect defect>
+class JoinedTask {
+  public:
+    explicit JoinedTask(Totals& totals) : totals_(totals) { state.initialize(true); }
+
+    detail::BasicTaskState<Atomics> state;
+
+    // completeFiber()
+    void complete() {
+        result_ = 42;
+        switch (state.markComplete()) {
+            case CompletionDuty::dropResult:
+                drop();
+                break;
+            case CompletionDuty::wakeJoiner: {
+                const Key key = joiner_;
+                key.task->wake(key.epoch, ThreadTask::resource);
+                joinerTold_.store(true, std::memory_order_release);  // [J4]
+                break;
+            }
+            case CompletionDuty::none:
+                break;
+        }
+        release();
+    }
+
+    // JoinHandleBase::wait(); true when the task has ended.
+    bool wait(ThreadTask& self, Timeout limit) {
+        if (state.isComplete()) return true;
+        const Epoch epoch = self.prepare();
+        const Key key{&self, static_cast<std::uint32_t>(epoch)};
+        if (defect != Defect::slotAfterFlag) joiner_ = key;
+        const bool set = state.setJoinWaiter();
+        if (defect == Defect::slotAfterFlag) joiner_ = key;
+        if (!set) {
+            if (!self.token.abort(epoch)) self.token.finish();  // ~Suspension()
+            return true;
+        }
+        if (self.park(epoch, limit) == ThreadTask::resource) return true;
+        if (state.unsetJoinWaiter()) return false;
+        if (defect != Defect::forgetsTheKey) {
+            await([this] { return joinerTold_.load(std::memory_order_acquire); });  // [J4]
+        }
+        return true;
+    }
+    int takeResult() { return result_; }
+
+    // JoinHandleBase::detach()
+    void detach() {
+        const HandleDuty duty = state.dropInterest();
+        if (duty == HandleDuty::dropResult || defect == Defect::dropsBlindly) drop();
+        release();
+    }
+
+    void release() {
+        if (state.release()) free();
+    }
+
+  private:
+    void drop() {
+        result_ = 0;
+        ++totals_.dropped;
+    }
+    void free() {
+        ++totals_.freed;
+        destroy(*this);
+    }
+
+    Totals& totals_;
+    Atomic<bool> joinerTold_{false};
+    Plain<Key> joiner_{Key{}};
+    Plain<int> result_{0};
+};
+
+template <Defect defect>
+struct Scenarios {
+    using TaskType = JoinedTask<defect>;
+
+    // Joins, with or without a timeout, then lets the handle go and ends: its own task is no more.
+    static Scenario joins(Timeout limit) {
+        return [=](ModelRun& run) {
+            TaskType& task = begin(run);
+            auto& self = run.make<ThreadTask>();
+            run.thread("joiner", [&task, &self, limit] {
+                if (task.wait(self, limit)) assertThat(task.takeResult() == 42, "the result");
+                task.detach();
+                destroy(self);
+            });
+        };
+    }
+    // Gives up and joins again.
+    static void joinsTwice(ModelRun& run) {
+        TaskType& task = begin(run);
+        auto& self = run.make<ThreadTask>();
+        run.thread("joiner", [&task, &self] {
+            const bool ended = task.wait(self, Timeout::possible) || task.wait(self, Timeout::never);
+            assertThat(ended && task.takeResult() == 42, "the result");
+            task.detach();
+            destroy(self);
+        });
+    }
+    // Detaches at once, while a third one cancels and lets go of a reference of its own.
+    static void detaches(ModelRun& run) {
+        TaskType& task = begin(run);
+        task.state.addReference();
+        run.thread("owner", [&task] { task.detach(); });
+        run.thread("canceller", [&task] {
+            assertThat(task.state.requestCancel(), "the first to ask");
+            task.release();
+        });
+    }
+    // Joins, while a third one cancels: the task sees it or not, the canceller's reference keeps it alive.
+    static void joinsWhileCancelled(ModelRun& run) {
+        TaskType& task = begin(run);
+        auto& self = run.make<ThreadTask>();
+        task.state.addReference();
+        run.thread("joiner", [&task, &self] {
+            if (task.wait(self, Timeout::possible)) assertThat(task.takeResult() == 42, "the result");
+            task.detach();
+            destroy(self);
+        });
+        run.thread("canceller", [&task] {
+            task.state.requestCancel();
+            assertThat(task.state.isCancelRequested(), "its own request");
+            task.release();
+        });
+    }
+
+  private:
+    static TaskType& begin(ModelRun& run) {
+        auto& totals = run.make<Totals>();
+        auto& task = run.make<TaskType>(totals);
+        run.name({"state", "joinerTold", "joiner.token", "joiner.runnable"});
+        run.thread("completer", [&task] { task.complete(); });
+        run.finally([&totals] {
+            assertThat(totals.dropped == 1, "the result is dropped once");
+            assertThat(totals.freed == 1, "the task is freed once");
+        });
+        return task;
+    }
+};
+
+template <Defect defect = Defect::none>
+std::vector<Case> cases() {
+    using Built = Scenarios<defect>;
+    return {makeCase("joins", Built::joins(Timeout::never)),
+            makeCase("joins, timeout", Built::joins(Timeout::possible)), makeCase("joins twice", Built::joinsTwice),
+            makeCase("detaches", Built::detaches), makeCase("joins while cancelled", Built::joinsWhileCancelled)};
+}
+
+constexpr const char* protocol = "task state";
+
+TEST(TaskStateModel, FreedOnceWithinThreePreemptions) {
+    exploreAll(protocol, cases(), {.preemptions = 3, .executions = 600'000});
+}
+TEST(TaskStateModel, FreedOnceInAnyInterleaving) {
+    exploreAll(protocol, cases(), {.search = Search::full, .executions = 200'000});
+}
+TEST(TaskStateModel, FreedOnceAtRandom) {
+    exploreAll(protocol, cases(), {.search = Search::random, .executions = 30'000});
+    exploreAll(protocol, cases(), {.search = Search::pct, .executions = 30'000});
+}
+
+// --- twins
+
+constexpr Survivor survivors[] = {
+    {"task_state setJoinWaiter compare_exchange.success acq_rel->release", "an incomplete task has nothing to acquire"},
+    {"task_state unsetJoinWaiter load *", "when the task is complete, J4 acquires what J1 would have"},
+    {"task_state unsetJoinWaiter compare_exchange.success *", "nothing is read or written behind it"},
+    {"task_state unsetJoinWaiter compare_exchange.failure *",
+     "when the task is complete, J4 acquires what J1 would have"},
+    {"task_state dropInterest compare_exchange.success *",
+     "the handle's reference [J3] orders its uses before the free"},
+    {"task_state requestCancel fetch_or *",
+     "a flag that nobody uses yet: seq_cst is for the check that will go with it"},
+    {"task_state isCancelRequested load *",
+     "a flag that nobody uses yet: seq_cst is for the check that will go with it"},
+};
+
+TEST(TaskStateModel, EveryOrderIsNeeded) {
+    expectOrdersNeeded(protocol, cases(), survivors, {.files = {"task_state", "task_state_model_test"}});
+}
+
+TEST(TaskStateModel, AJoinerThatForgetsItsKeyIsTouchedAfterItsEnd) {
+    expectKilled("does not wait for joinerTold", cases<Defect::forgetsTheKey>());
+}
+TEST(TaskStateModel, ASlotWrittenAfterItsFlagIsReadTooEarly) {
+    expectKilled("writes the slot after the flag", cases<Defect::slotAfterFlag>());
+}
+TEST(TaskStateModel, AHandleThatDropsBlindlyDropsTwice) {
+    expectKilled("drops whatever the state says", cases<Defect::dropsBlindly>());
+}
+
+}  // namespace
+}  // namespace weft::model

@@ -1,0 +1,67 @@
+// What the stress tests share: how many rounds, a little noise, and a watchdog that tells a lost wake-up from a slow one.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <weft/scheduler/carrier_group.hpp>
+
+namespace weft::stress {
+
+// --rounds of the command line, or what CI has time for. `share`: this test's part of it.
+std::uint64_t rounds(double share = 1.0);
+// --seed of the command line, or a new one, printed.
+std::uint32_t seed();
+
+// A few hundred nanoseconds of work at most, so that two threads meet at ever different points.
+class Noise {
+  public:
+    explicit Noise(std::uint32_t itsSeed) noexcept : state_(itsSeed | 1) {}
+    void operator()() noexcept {
+        for (unsigned i = next() & 0xff; i > 0; --i) std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+    std::uint32_t next() noexcept {
+        state_ ^= state_ << 13;
+        state_ ^= state_ >> 17;
+        return state_ ^= state_ << 5;
+    }
+
+  private:
+    std::uint32_t state_;
+};
+
+// Ends the process when nothing has advanced for a minute, after saying what every carrier was at. Advance it each round.
+class Watchdog {
+  public:
+    explicit Watchdog(CarrierGroup& group) : group_(group), thread_([this] { watch(); }) {}
+    ~Watchdog();
+    Watchdog(const Watchdog&) = delete;
+    Watchdog& operator=(const Watchdog&) = delete;
+
+    void advance() noexcept { progress_.fetch_add(1, std::memory_order_relaxed); }
+
+  private:
+    void watch();
+    void report() const;
+
+    CarrierGroup& group_;
+    std::atomic<std::uint64_t> progress_{0};
+    std::mutex lock_;
+    std::condition_variable end_;
+    bool ended_ = false;
+    std::thread thread_;
+};
+
+inline CarrierOptions carriers(unsigned count) {
+    CarrierOptions options;
+    options.carriers = count;
+    return options;
+}
+
+}  // namespace weft::stress
