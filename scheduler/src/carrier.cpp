@@ -9,6 +9,7 @@
 #include "describe_error.hpp"
 #include "fiber_access.hpp"
 #include "futex.hpp"
+#include "stack_overflow.hpp"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -29,12 +30,14 @@ Carrier::Carrier(CarrierGroup& group, unsigned index)
     : group_(group),
       index_(index),
       name_(group.options().name + std::to_string(index)),
-      wakeFd_(makeWakeFd()),
+      signalStack_(std::make_unique<std::byte[]>(StackOverflowReporter::signalStackSize)),
       stacks_(group.stacks(), group.options().stackSize, group.options().cachedStacks),
       timers_(Clock::steady().now()) {}
 
-Carrier::~Carrier() {
-    ::close(wakeFd_);
+Carrier::WakeFd::WakeFd() : fd(makeWakeFd()) {}
+
+Carrier::WakeFd::~WakeFd() {
+    ::close(fd);
 }
 
 Carrier* Carrier::current() noexcept {
@@ -44,7 +47,7 @@ Carrier* Carrier::current() noexcept {
 void Carrier::writeWakeFd() noexcept {
     const std::uint64_t one = 1;
     // EAGAIN (the counter is full) still leaves the descriptor readable; there is no other failure.
-    [[maybe_unused]] const auto written = ::write(wakeFd_, &one, sizeof one);
+    [[maybe_unused]] const auto written = ::write(wakeFd_.fd, &one, sizeof one);
 }
 
 namespace {

@@ -57,7 +57,7 @@ void Carrier::threadMain() noexcept {
     detail::adoptThreadContext(threadContext_);
     threadExceptions_ = &detail::threadExceptionGlobals();
     {
-        const StackOverflowReporter reporter;
+        const StackOverflowReporter reporter(signalStack_.get());
         while (!finished()) turn();
         locals_.clear();
         while (core_.hasVisitors()) std::this_thread::yield();  // a waker whose work is done already

@@ -78,23 +78,23 @@ void detail::reportOverflowAndAbort(const Fiber& fiber) noexcept {
     std::abort();
 }
 
-StackOverflowReporter::StackOverflowReporter() {
+StackOverflowReporter::StackOverflowReporter([[maybe_unused]] std::byte* signalStack) noexcept {
 #ifndef WEFT_ASAN
     static std::once_flag once;
     std::call_once(once, installHandler);
-    signalStack_ = std::make_unique<std::byte[]>(signalStackSize);
     stack_t stack{};
-    stack.ss_sp = signalStack_.get();
+    stack.ss_sp = signalStack;
     stack.ss_size = signalStackSize;
     ::sigaltstack(&stack, nullptr);
 #endif
 }
 
 StackOverflowReporter::~StackOverflowReporter() {
-    if (!signalStack_) return;
+#ifndef WEFT_ASAN
     stack_t none{};
     none.ss_flags = SS_DISABLE;
     ::sigaltstack(&none, nullptr);
+#endif
 }
 
 }  // namespace weft

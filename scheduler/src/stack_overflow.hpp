@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 
 namespace weft {
 
@@ -20,14 +19,13 @@ struct Fiber;
 // that a core dump is as it would have been. Does nothing under AddressSanitizer, which has a handler of its own.
 class StackOverflowReporter {
   public:
-    StackOverflowReporter();
+    // `signalStack` has signalStackSize bytes and lives longer.
+    explicit StackOverflowReporter(std::byte* signalStack) noexcept;
     ~StackOverflowReporter();
     StackOverflowReporter(const StackOverflowReporter&) = delete;
     StackOverflowReporter& operator=(const StackOverflowReporter&) = delete;
 
-  private:
     static constexpr std::size_t signalStackSize = 64 * 1024;
-    std::unique_ptr<std::byte[]> signalStack_;
 };
 
 }  // namespace weft

@@ -76,7 +76,7 @@ class Carrier final : public TaskScheduler {
     bool isCurrent() const noexcept { return current() == this; }
 
     // One eventfd for the carrier's whole life: hosted pollers watch it edge-triggered and never read it.
-    int wakeFd() const noexcept { return wakeFd_; }
+    int wakeFd() const noexcept { return wakeFd_.fd; }
     void writeWakeFd() noexcept;  // any thread
 
     // TaskScheduler: makes a task whose wait this caller has ended runnable. Any thread.
@@ -86,7 +86,6 @@ class Carrier final : public TaskScheduler {
     void wakeIfParked() noexcept;
 
     Carrier(CarrierGroup& group, unsigned index);
-    ~Carrier();
     Carrier(const Carrier&) = delete;
     Carrier& operator=(const Carrier&) = delete;
 
@@ -151,7 +150,17 @@ class Carrier final : public TaskScheduler {
     CarrierGroup& group_;
     const unsigned index_;
     const std::string name_;
-    const int wakeFd_;
+    // Owns a descriptor; declared before what may throw.
+    struct WakeFd {
+        WakeFd();
+        ~WakeFd();
+        WakeFd(const WakeFd&) = delete;
+        WakeFd& operator=(const WakeFd&) = delete;
+        const int fd;
+    };
+
+    const WakeFd wakeFd_;
+    const std::unique_ptr<std::byte[]> signalStack_;  // for the report of a stack overflow
 
     // Any thread.
     Core core_;

@@ -151,8 +151,16 @@ class Promise {
   private:
     void abandon() noexcept {
         if (!state_) return;
-        if (!state_->done()) setError(std::make_exception_ptr(SystemError(operationAborted(), "Promise abandoned")));
+        if (!state_->done()) setError(abandonment());
         state_.reset();
+    }
+    // Without memory for its text, the lack of memory is the error.
+    static std::exception_ptr abandonment() noexcept {
+        try {
+            throw SystemError(operationAborted(), "Promise abandoned");
+        } catch (...) {
+            return std::current_exception();
+        }
     }
     std::shared_ptr<detail::FutureState<T>> state_;
 };

@@ -1,0 +1,25 @@
+// The n-th allocation fails: this program's operator new throws when it is told to.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace weft::exhaustion {
+
+// While one lives, the allocation with this number (1: the next one), counted over all threads, throws std::bad_alloc;
+// later ones succeed.
+class FailingAllocation {
+  public:
+    explicit FailingAllocation(std::uint64_t number) noexcept;
+    ~FailingAllocation();
+    FailingAllocation(const FailingAllocation&) = delete;
+    FailingAllocation& operator=(const FailingAllocation&) = delete;
+
+    // Whether there were that many.
+    bool hasFailed() const noexcept;
+};
+
+// Blocks that operator new has given and operator delete has not taken back.
+std::size_t liveAllocations() noexcept;
+
+}  // namespace weft::exhaustion

@@ -1,0 +1,179 @@
+// Every allocation of a scenario fails once. The scenario may throw what its calls promise; nothing may crash, hang or
+// be left over, and what was not refused works.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include <weft/scheduler/log.hpp>
+#include <weft/scheduler/this_fiber.hpp>
+
+#include "exhaustion/allocation_faults.hpp"
+#include "support/hosted_loop.hpp"
+#include "support/leak_guard.hpp"
+
+namespace weft::exhaustion {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+class SchedulerExhaustion : public test::LeakGuard {
+  protected:
+    // What a carrier lets go of behind the answer that it gave is gone a little later.
+    static void awaitLive(std::size_t wanted) {
+        for (int look = 0; look < 20'000 && liveAllocations() != wanted; ++look) std::this_thread::yield();
+        EXPECT_EQ(liveAllocations(), wanted) << "blocks are left over";
+    }
+    void SetUp() override {
+        setLogSink([](LogLevel, std::string_view) noexcept {});
+    }
+    void TearDown() override { setLogSink(nullptr); }
+
+    // Runs the scenario with allocation 1, 2, ... failing until there are no more; returns how many there were.
+    std::uint64_t sweep(const std::function<void()>& scenario) {
+        scenario();  // what is made once and kept is there now
+        for (std::uint64_t number = 1;; ++number) {
+            SCOPED_TRACE("allocation " + std::to_string(number));
+            const std::size_t before = liveAllocations();
+            bool reached = false;
+            {
+                const FailingAllocation failing(number);
+                try {
+                    scenario();
+                } catch (const std::bad_alloc&) {
+                } catch (const std::system_error&) {  // a thread or a descriptor was refused
+                } catch (const SystemError&) {
+                }
+                reached = failing.hasFailed();
+            }
+            awaitLive(before);
+            if (!reached || HasFailure()) return number - 1;
+        }
+    }
+};
+
+TEST_F(SchedulerExhaustion, AGroupThatCannotBeMadeLeavesNothingBehind) {
+    const std::uint64_t allocations = sweep([] {
+        CarrierOptions options;
+        options.carriers = 2;
+        CarrierGroup group(options);
+    });
+    EXPECT_GT(allocations, 5u);
+}
+
+TEST_F(SchedulerExhaustion, SpawnAndJoinFailCleanlyOrWork) {
+    CarrierGroup group(test::oneCarrier());
+    sweep([&] {
+        std::vector<JoinHandle<int>> handles;
+        handles.reserve(4);
+        for (int i = 0; i < 4; ++i) {
+            handles.push_back(group.spawn(
+                [i] {
+                    thisFiber::yield();
+                    return i;
+                },
+                {.name = "a fiber with a name that is long"}));
+        }
+        for (int i = 0; i < 4; ++i) EXPECT_EQ(handles[static_cast<std::size_t>(i)].join(), i);
+    });
+}
+
+TEST_F(SchedulerExhaustion, AnEventLoopThatCannotBeMadeOrStartedLeavesTheSlotFree) {
+    CarrierGroup group(test::oneCarrier());
+    const auto scenario = [&] {
+        EventLoop loop(group.carrier(0), std::make_unique<test::IdleIoHandler>());
+        Future<void> ended = loop.start();
+        loop.stop();
+        ended.await();
+    };
+    EXPECT_GE(sweep(scenario), 3u);
+    scenario();
+}
+
+TEST_F(SchedulerExhaustion, ATaskIsRefusedOrRuns) {
+    test::HostedLoop host;
+    sweep([&] {
+        Promise<void> done;
+        const Future<void> ran = done.future();
+        host.loop.execute([done = std::move(done)]() mutable { done.setValue(); });
+        ran.await();
+    });
+    sweep([&] { host.inDispatch([&] { host.loop.execute([] {}); }); });
+}
+
+TEST_F(SchedulerExhaustion, ATimedTaskIsRefusedOrFires) {
+    test::HostedLoop host;
+    sweep([&] {
+        Promise<void> done;
+        const Future<void> ran = done.future();
+        const ScheduledTask task =
+            host.loop.schedule([done = std::move(done)]() mutable { done.setValue(); }, microseconds(1));
+        ran.await();
+    });
+    sweep([&] {
+        // Without memory to tell the loop, a cancelled task is let go of when it would have been due.
+        ScheduledTask task = host.loop.schedule([] {}, milliseconds(1));
+        task.cancel();
+        host.inFiber([] {});
+        host.inDispatch([] {});
+    });
+}
+
+TEST_F(SchedulerExhaustion, APromiseCompletesItsWaitersAndListeners) {
+    CarrierGroup group(test::oneCarrier());
+    sweep([&] {
+        std::optional<Promise<int>> promise(std::in_place);
+        const Future<int> future = promise->future();
+        auto waiting = group.spawn([future] { return future.get(); });
+        int listened = 0;
+        std::exception_ptr refusal;
+        try {
+            future.addListener([&](const Future<int>& done) { listened += done.error() == nullptr ? 1 : 100; });
+        } catch (const std::bad_alloc&) {
+            refusal = std::current_exception();
+        }
+        promise->setValue(5);
+        EXPECT_EQ(waiting.join(), 5);
+        EXPECT_EQ(listened, refusal ? 0 : 1);
+    });
+    // A promise that is given up completes its future whatever happens.
+    sweep([&] {
+        std::optional<Promise<int>> promise(std::in_place);
+        const Future<int> future = promise->future();
+        promise.reset();
+        EXPECT_TRUE(future.done());
+        EXPECT_NE(future.error(), nullptr);
+    });
+}
+
+TEST_F(SchedulerExhaustion, AFiberThatThrowsIsJoinedOrReported) {
+    CarrierGroup group(test::oneCarrier());
+    sweep([&] {
+        auto thrower = group.spawn([]() -> int { throw std::runtime_error("a text that no small buffer holds, and more"); });
+        EXPECT_THROW(thrower.join(), std::exception);
+        group.spawn([] { throw std::runtime_error("nobody joins this one"); }).detach();
+        group.spawn([] {}).join();
+    });
+}
+
+TEST_F(SchedulerExhaustion, AShutdownEndsWhatIsThere) {
+    sweep([] {
+        CarrierGroup group(test::oneCarrier());
+        auto asleep = group.spawn([] {
+            ErrorCode error;
+            thisFiber::sleepFor(hours(1), error);
+            return error == operationAborted();
+        });
+        EXPECT_TRUE(group.shutdown(std::chrono::minutes(1)));
+        EXPECT_TRUE(asleep.join());
+    });
+}
+
+}  // namespace
+}  // namespace weft::exhaustion
