@@ -31,6 +31,8 @@ Carrier::Carrier(CarrierGroup& group, unsigned index)
       index_(index),
       name_(group.options().name + std::to_string(index)),
       signalStack_(std::make_unique<std::byte[]>(StackOverflowReporter::signalStackSize)),
+      shuffled_(group.options().shuffleSeed.has_value()),
+      shuffle_(group.options().shuffleSeed.value_or(0) + index),
       stacks_(group.stacks(), group.options().stackSize, group.options().cachedStacks),
       timers_(Clock::steady().now()) {}
 

@@ -14,7 +14,7 @@ namespace weft {
 unsigned Carrier::drain() noexcept {
     core_.queue().takeSubmitted();
     counters_.queueDepth.set(core_.queue().depth());
-    Task* task = core_.queue().pop();
+    Task* task = nextTask();
     if (task == nullptr) return 0;
 
     const TimePoint now = Clock::steady().now();
@@ -24,8 +24,13 @@ unsigned Carrier::drain() noexcept {
     do {
         runFiber(static_cast<detail::Fiber&>(*task));
         ++ran;
-    } while (!drainClock_.passed() && (task = core_.queue().pop()) != nullptr);
+    } while (!drainClock_.passed() && (task = nextTask()) != nullptr);
     return ran;
+}
+
+Task* Carrier::nextTask() noexcept {
+    if (shuffled_) [[unlikely]] core_.queue().promote(static_cast<std::uint32_t>(shuffle_()));
+    return core_.queue().pop();
 }
 
 void Carrier::runFiber(detail::Fiber& fiber) noexcept {

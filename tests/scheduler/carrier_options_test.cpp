@@ -88,6 +88,11 @@ TEST(CarrierOptions, TheDefaultsMayBeSpelledOut) {
     const Variable spin("WEFT_IDLE_SPIN_US", "25");
     EXPECT_EQ(refusal({}), "(accepted)");
     EXPECT_EQ(resolve({}).idleSpin, microseconds(25));
+    EXPECT_FALSE(resolve({}).shuffleSeed.has_value());
+    const Variable seed("WEFT_SHUFFLE_SEED", "17");
+    EXPECT_EQ(resolve({}).shuffleSeed, 17u);
+    const Variable bad("WEFT_SHUFFLE_SEED", "-3");
+    EXPECT_EQ(refusal({}), "WEFT_SHUFFLE_SEED is '-3'; accepted: a whole number from 0 to 4294967295");
 }
 
 TEST(CarrierOptions, WorkStealingIsTrueOrFalse) {

@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <stdexcept>
 #include <thread>
+#include <vector>
 
 #include <weft/scheduler/carrier_group.hpp>
 #include <weft/scheduler/this_fiber.hpp>
@@ -80,6 +82,28 @@ TEST(Spawn, FibersRunInTheOrderInWhichTheyWereSpawned) {
                      .join();
     ASSERT_EQ(order.size(), 1000u);
     for (int i = 0; i < 1000; ++i) EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
+}
+
+// The order is the seed's, and no fiber is lost or run twice, however full the queue is.
+TEST(Spawn, AShuffledCarrierRunsAllInTheOrderOfItsSeed) {
+    const auto orderOf = [](std::uint32_t seed) {
+        CarrierOptions options = carriers(1);
+        options.shuffleSeed = seed;
+        CarrierGroup group(options);
+        std::vector<int> order;
+        group.spawn([&] {
+            for (int i = 0; i < 1000; ++i) group.carrier(0).spawnDetached([&order, i] { order.push_back(i); });
+        }).join();
+        group.shutdown(std::chrono::seconds(60));
+        return order;
+    };
+    const std::vector<int> first = orderOf(1);
+    EXPECT_EQ(first, orderOf(1));
+    EXPECT_NE(first, orderOf(2));
+    EXPECT_FALSE(std::is_sorted(first.begin(), first.end()));
+    std::vector<int> sorted = first;
+    std::sort(sorted.begin(), sorted.end());
+    for (int i = 0; i < 1000; ++i) ASSERT_EQ(sorted[static_cast<std::size_t>(i)], i);
 }
 
 TEST(Spawn, ManyThreadsSubmitAndNothingIsLost) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <random>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -128,6 +129,7 @@ class Carrier final : public TaskScheduler {
 
     // Running fibers (carrier_run.cpp).
     unsigned drain() noexcept;
+    Task* nextTask() noexcept;
     void runFiber(detail::Fiber& fiber) noexcept;
     void afterSwitch(detail::Fiber& fiber) noexcept;
     void makeRunnable(detail::Fiber& fiber) noexcept;
@@ -175,6 +177,8 @@ class Carrier final : public TaskScheduler {
     Deadline advertisedDeadline_ = never;  // what parkDeadline() said when the poller went to sleep
     bool unparkForgotten_ = false;         // and reported
     detail::SliceClock drainClock_;
+    const bool shuffled_;
+    std::minstd_rand shuffle_;
     std::uint64_t nextFiberId_ = 0;
     std::uint64_t lastFiberId_ = 0;
     detail::FiberContext threadContext_;

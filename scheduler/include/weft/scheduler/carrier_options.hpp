@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -27,6 +28,8 @@ struct CarrierOptions {
     std::size_t stackSize = 256 * 1024;    // 16 KiB to 64 MiB of virtual memory per fiber
     std::size_t cachedStacks = 1024;       // hot stacks kept per carrier, 1 to 1,000,000
     StackGuard stackGuard = StackGuard::automatic;
+    std::optional<std::uint32_t> shuffleSeed;  // WEFT_SHUFFLE_SEED; default none: runnable fibers are taken in an order
+                                               // made from this seed, to find code that relies on theirs. For tests
 };
 
 // The options with everything filled in and checked.
@@ -38,6 +41,7 @@ struct ResolvedCarrierOptions {
     std::size_t stackSize;
     std::size_t cachedStacks;
     StackGuard stackGuard;
+    std::optional<std::uint32_t> shuffleSeed;
 };
 
 // Throws ConfigurationError. Context: any thread; reads the environment.

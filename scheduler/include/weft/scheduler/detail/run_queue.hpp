@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include <weft/scheduler/detail/in_tray.hpp>
 
@@ -41,6 +42,12 @@ class BasicRunQueue {
     Node* pop() noexcept {
         if (head_ == tail_ && !refill()) return nullptr;
         return ring_[head_++ & (capacity - 1)];
+    }
+
+    // Owner, in debug runs: brings the `nth` of the next few tasks to the front, so that orders nobody promised change.
+    void promote(std::uint32_t nth) noexcept {
+        if (head_ == tail_ && !refill()) return;
+        std::swap(ring_[head_ & (capacity - 1)], ring_[(head_ + nth % (tail_ - head_)) & (capacity - 1)]);
     }
 
     // Owner: nothing queued and, by a seq_cst load [K3], nothing submitted.
