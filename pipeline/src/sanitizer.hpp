@@ -4,12 +4,19 @@
 #include <cstddef>
 
 #if defined(__SANITIZE_ADDRESS__)
+#define WEFT_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define WEFT_ASAN 1
+#endif
+#endif
+#ifdef WEFT_ASAN
 #include <sanitizer/asan_interface.h>
 #endif
 
 namespace weft::detail {
 
-#if defined(__SANITIZE_ADDRESS__)
+#ifdef WEFT_ASAN
 inline constexpr bool addressSanitizer = true;
 inline void poison(const void* from, std::size_t size) noexcept {
     __asan_poison_memory_region(from, size);

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "framework/bench.hpp"
+#include "support/sanitized.hpp"
 
 namespace weft::test {
 namespace {
@@ -100,7 +101,7 @@ TEST(EventLoopGroupTest, ACarrierThatHostsAnotherPollerIsRefusedAndNothingIsLeft
 }
 
 TEST(EventLoopGroupTest, APollerThatCannotBeOpenedIsReportedWithItsCarrier) {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef WEFT_SANITIZED_ADDRESS
     GTEST_SKIP() << "the undefined behaviour sanitizer, which comes with this one, needs descriptors of its own";
 #endif
     DescriptorGuard descriptors;

@@ -9,8 +9,9 @@
 #include <weft/pipeline/channel.hpp>
 
 #include "scripted_sink.hpp"
+#include "support/sanitized.hpp"
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef WEFT_SANITIZED
 
 namespace {
 std::atomic<std::size_t> allocations{0};

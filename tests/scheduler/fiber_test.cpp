@@ -13,9 +13,7 @@
 #include <weft/scheduler/non_suspending_scope.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define WEFT_SANITIZED 1
-#endif
+#include "support/sanitized.hpp"
 
 namespace weft {
 namespace {

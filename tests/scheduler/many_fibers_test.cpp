@@ -10,6 +10,8 @@
 #include <weft/scheduler/carrier_group.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
+#include "support/sanitized.hpp"
+
 #include <sys/resource.h>
 
 namespace weft {
@@ -21,8 +23,7 @@ CarrierOptions oneCarrier() {
     return options;
 }
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define WEFT_SANITIZED 1
+#ifdef WEFT_SANITIZED
 constexpr std::size_t many = 5'000;  // the thread sanitizer has room for some 8,000 contexts
 #else
 constexpr std::size_t many = 100'000;

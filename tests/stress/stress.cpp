@@ -7,11 +7,13 @@
 
 #include <gtest/gtest.h>
 
+#include "support/sanitized.hpp"
+
 namespace weft::stress {
 
 namespace {
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#ifdef WEFT_SANITIZED
 double wantedRounds = 20'000;
 #else
 double wantedRounds = 200'000;
