@@ -5,6 +5,7 @@
 
 #include "deadline_after.hpp"
 #include "loop_set.hpp"
+#include "server_drain.hpp"
 #include "server_state.hpp"
 
 namespace weft {
@@ -43,13 +44,7 @@ EventLoop& EventLoopGroup::loop(std::size_t index) { return loops_->loop(index);
 EventLoop& EventLoopGroup::next() noexcept { return loops_->next(); }
 
 std::size_t EventLoopGroup::drain(Duration timeout) {
-    const Deadline deadline = detail::deadlineAfter(timeout);
-    const auto servers = loops_->servers();
-    std::vector<detail::ServerState::Drain> drains;
-    for (const auto& server : servers) drains.push_back(server->startDrain());
-    std::size_t late = 0;
-    for (std::size_t i = 0; i < servers.size(); ++i) late += servers[i]->finishDrain(drains[i], deadline, timeout);
-    return late;
+    return detail::drainServers(loops_->servers(), detail::deadlineAfter(timeout), timeout);
 }
 
 // The loops outlive the carriers' fibers, which may hold channels; they are freed with the group.

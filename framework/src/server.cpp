@@ -1,6 +1,7 @@
 #include <weft/framework/server.hpp>
 
 #include "deadline_after.hpp"
+#include "server_drain.hpp"
 #include "server_state.hpp"
 
 namespace weft {
@@ -14,8 +15,7 @@ std::size_t Server::liveChildren() const noexcept { return state_->liveChildren(
 Future<void> Server::close() { return state_->closeListeners(); }
 
 std::size_t Server::drain(Duration timeout) {
-    const Deadline deadline = detail::deadlineAfter(timeout);
-    return state_->finishDrain(state_->startDrain(), deadline, timeout);
+    return detail::drainServers({state_}, detail::deadlineAfter(timeout), timeout);
 }
 
 }  // namespace weft

@@ -113,7 +113,12 @@ void bindListener(const BindingPointer& binding, std::size_t index) {
             bound.tryFailure(registered.cause());
             return;
         }
-        listener->bind(binding->address, bound);
+        try {
+            // B-1: behind the task that adds the acceptor, or the first connection could come before it.
+            listener->loop().execute([binding, listener, bound] { listener->bind(binding->address, bound); });
+        } catch (...) {
+            bound.tryFailure(std::current_exception());
+        }
     });
 }
 

@@ -2,17 +2,12 @@
 // channels already, so asking it for nothing is no loss.
 #include "server_state.hpp"
 
-#include <string>
-
 #include <weft/framework/server.hpp>
 #include <weft/scheduler/carrier.hpp>
-#include <weft/scheduler/log.hpp>
 
 namespace weft::detail {
 
 namespace {
-
-constexpr Duration closingTime = std::chrono::seconds(1);  // for the closes after a drain's timeout, which wait for nobody
 
 // Runs `task` on the loop; when the loop has ended, nothing runs and promises in the task count as abandoned.
 template <class Task>
@@ -51,6 +46,8 @@ void ServerState::admit(Channel& child) {
     children.live.fetch_add(1, std::memory_order_relaxed);  // a figure
     child.closeFuture().addListener(
         [self = shared_from_this(), &children, place](const ChannelFuture&) { remove(children, place); });
+    if (!children.draining) return;
+    child.loop().execute([channel = ChannelRef(child)] { tellOfDrain(*channel); });  // when its handlers are in place
 }
 
 void ServerState::remove(Children& children, std::list<ChannelRef>::iterator child) noexcept {
@@ -62,8 +59,12 @@ void ServerState::remove(Children& children, std::list<ChannelRef>::iterator chi
 
 std::size_t ServerState::liveChildren() const noexcept {
     std::size_t live = 0;
-    for (const auto& children : children_) live += children->live.load(std::memory_order_relaxed);  // a figure
+    for (std::size_t loop = 0; loop < loops(); ++loop) live += liveChildren(loop);
     return live;
+}
+
+std::size_t ServerState::liveChildren(std::size_t loop) const noexcept {
+    return children_[loop]->live.load(std::memory_order_relaxed);  // a figure
 }
 
 Future<void> ServerState::closeListeners() {
@@ -77,19 +78,21 @@ Future<void> ServerState::closeListeners() {
     return open->allClosed.future();
 }
 
-// No connection comes after the listeners' close, and those that came before are registered by tasks that are ahead of
-// the ones that tell of the drain: nobody is missed.
-ServerState::Drain ServerState::startDrain() {
-    closeListeners().await();
-    Drain drain;
+// A connection that its listener's loop is still handing over hears of the drain when it arrives: nobody is missed, and
+// nobody waits for a loop that does not answer.
+Future<void> ServerState::startDrain() {
+    Future<void> listenersClosed = closeListeners();
     for (auto& children : children_) {
-        drain.push_back(emptied(*children));
-        executeIfRunning(children->loop, [self = shared_from_this(), &children = *children] { fireDrainStarted(children); });
+        executeIfRunning(children->loop, [self = shared_from_this(), &children = *children] {
+            children.draining = true;
+            fireDrainStarted(children);
+        });
     }
-    return drain;
+    return listenersClosed;
 }
 
-Future<void> ServerState::emptied(Children& children) {
+Future<void> ServerState::emptied(std::size_t loop) {
+    Children& children = *children_[loop];
     Promise<void> promise;
     Future<void> future = promise.future();
     executeIfRunning(children.loop, [self = shared_from_this(), &children, promise = std::move(promise)]() mutable {
@@ -105,44 +108,33 @@ Future<void> ServerState::emptied(Children& children) {
 // An event may close its channel, which changes the list.
 void ServerState::fireDrainStarted(Children& children) noexcept {
     const std::vector<ChannelRef> now(children.open.begin(), children.open.end());
-    for (const auto& child : now) child->pipeline().fireUserEventTriggered(Message(DrainStarted{}));
+    for (const auto& child : now) tellOfDrain(*child);
 }
 
-std::size_t ServerState::closeAll(Children& children) noexcept {
+void ServerState::tellOfDrain(Channel& child) noexcept {
+    child.pipeline().fireUserEventTriggered(Message(DrainStarted{}));
+}
+
+std::size_t ServerState::closeAllNow(Children& children) noexcept {
     const std::vector<ChannelRef> now(children.open.begin(), children.open.end());
     for (const auto& child : now) child->close();
     return now.size();
 }
 
-std::size_t ServerState::finishDrain(const Drain& drain, Deadline deadline, Duration timeout) {
-    std::size_t late = 0;
-    for (std::size_t i = 0; i < drain.size(); ++i) {
-        if (drain[i].awaitUntil(deadline)) continue;
-        Promise<std::size_t> closed;
-        const Future<std::size_t> count = closed.future();
-        executeIfRunning(children_[i]->loop,
-                         [self = shared_from_this(), &children = *children_[i], closed = std::move(closed)]() mutable {
-                             closed.setValue(closeAll(children));
-                         });
-        count.await();
-        if (!count.error()) late += count.get();
-        drain[i].awaitUntil(Clock::steady().now() + closingTime);
-    }
-    if (late > 0) {
-        const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count();
-        log(LogLevel::warning, "drain of " + localAddress.toString() + ": " + std::to_string(late) +
-                                   " connection(s) had not ended after " + std::to_string(waited) +
-                                   " ms and were closed");
-    }
-    return late;
+Future<std::size_t> ServerState::closeAll(std::size_t loop) {
+    Promise<std::size_t> closed;
+    Future<std::size_t> count = closed.future();
+    executeIfRunning(children_[loop]->loop,
+                     [self = shared_from_this(), &children = *children_[loop], closed = std::move(closed)]() mutable {
+                         closed.setValue(closeAllNow(children));
+                     });
+    return count;
 }
 
 void ServerState::abandon() noexcept {
     closeListeners();
     listeners.clear();  // one that was never registered still holds what refers to this server
-    for (auto& children : children_) {
-        executeIfRunning(children->loop, [self = shared_from_this(), &children = *children] { closeAll(children); });
-    }
+    for (std::size_t loop = 0; loop < loops(); ++loop) closeAll(loop);
 }
 
 }  // namespace weft::detail

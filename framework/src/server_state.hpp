@@ -31,15 +31,17 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
     void adopt(ChannelRef child);
     std::size_t liveChildren() const noexcept;
 
-    // ---- the end; any thread ----
+    // ---- the end; any thread; none blocks ----
+    // Completes when every listener is closed.
     Future<void> closeListeners();
-    // One per worker loop: completes when the loop has no connection of this server.
-    using Drain = std::vector<Future<void>>;
-    // Blocks until the listeners are closed, then tells every connection.
-    Drain startDrain();
-    // Blocks until the connections are gone, or closes those that are not at `deadline`; returns how many these were.
-    std::size_t finishDrain(const Drain& drain, Deadline deadline, Duration timeout);
-    // A bind has failed: closes what there is of it. Never blocks.
+    // closeListeners(), and tells every connection, also those that are still on their way to their loop.
+    Future<void> startDrain();
+    std::size_t loops() const noexcept { return children_.size(); }
+    // Of one loop: completes when it has no connection of this server; closes its connections and says how many; a figure.
+    Future<void> emptied(std::size_t loop);
+    Future<std::size_t> closeAll(std::size_t loop);
+    std::size_t liveChildren(std::size_t loop) const noexcept;
+    // A bind has failed: closes what there is of it.
     void abandon() noexcept;
 
   private:
@@ -50,13 +52,14 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
         std::list<ChannelRef> open;
         std::atomic<std::size_t> live{0};      // open.size(), for other threads; a figure
         std::vector<Promise<void>> whenEmpty;  // of drains
+        bool draining = false;                 // who comes now is told at once
     };
 
     void admit(Channel& child);
     static void remove(Children& children, std::list<ChannelRef>::iterator child) noexcept;
     static void fireDrainStarted(Children& children) noexcept;
-    static std::size_t closeAll(Children& children) noexcept;
-    Future<void> emptied(Children& children);
+    static void tellOfDrain(Channel& child) noexcept;
+    static std::size_t closeAllNow(Children& children) noexcept;
 
     const PipelineSetup child_;
     std::vector<std::unique_ptr<Children>> children_;  // by the index of the worker loop's carrier

@@ -17,10 +17,15 @@ namespace {
 // Bit 0 of unwritable_; bits 1 to 31 are the application's.
 constexpr std::uint32_t tooManyBytes = 1;
 
-std::exception_ptr unsupported(const Message& message) {
-    return std::make_exception_ptr(
-        UnsupportedMessageException("a " + std::string(message.typeName()) +
-                                    " reached the head of the pipeline; this transport writes Buffers only"));
+// Nobody hears of a void promise's failure: then the log does.
+void refuseUnsupported(const Message& message, const ChannelPromise& promise) {
+    const std::string what = "a " + std::string(message.typeName()) +
+                             " reached the head of the pipeline; this transport writes Buffers only";
+    if (promise.isVoid()) {
+        log(LogLevel::warning, what + ": it was dropped");
+    } else {
+        promise.tryFailure(std::make_exception_ptr(UnsupportedMessageException(what)));
+    }
 }
 
 }  // namespace
@@ -33,7 +38,7 @@ void Channel::headWrite(Message&& message, ChannelPromise&& promise) {
     } else if (outputShutdown_) {
         promise.tryFailure(std::make_exception_ptr(OutputShutdownException()));
     } else if (outbound_.bytesOnly() && !message.is<Buffer>()) {
-        promise.tryFailure(unsupported(message));
+        refuseUnsupported(message, promise);
     } else {
         outbound_.add(std::move(message), std::move(promise));
         updateWritability();

@@ -29,7 +29,10 @@ unsigned Carrier::drain() noexcept {
 }
 
 Task* Carrier::nextTask() noexcept {
-    if (shuffled_) [[unlikely]] core_.queue().promote(static_cast<std::uint32_t>(shuffle_()));
+    // No draw for an empty queue: how often a carrier looks depends on time.
+    if (shuffled_ && core_.queue().depth() > 0) [[unlikely]] {
+        core_.queue().promote(static_cast<std::uint32_t>(shuffle_()));
+    }
     return core_.queue().pop();
 }
 

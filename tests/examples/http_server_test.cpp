@@ -93,8 +93,10 @@ TEST(HttpServerExample, RefusesMalformedRequestsAndCloses) {
                           {"what is this\r\n\r\n", 400},
                           {"GET /" + std::string(9000, 'x') + " HTTP/1.1\r\nHost: x\r\n\r\n", 414},
                           {"GET / HTTP/1.1\r\nHost: x\r\nA: " + std::string(20000, 'x') + "\r\n\r\n", 431},
+                          {std::string(9000, 'x'), 501},
                           {"GET / HTTP/2.0\r\nHost: x\r\n\r\n", 505},
-                          {"POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n", 501}};
+                          {"POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n", 400},
+                          {"POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", 501}};
     for (const Case& each : cases) {
         HttpClient client(address);
         client.send(each.request);
@@ -241,6 +243,15 @@ TEST(HttpServerExample, InspectTellsWhatWasParsed) {
     client.send("GET * HTTP/1.1\r\nHost: x\r\n\r\n");
     EXPECT_EQ(client.receive().status, 400);
     EXPECT_TRUE(client.ended());
+    BlockingPeer tunnel(address);  // a 200 to CONNECT has no length: what follows, up to the end, is the answer
+    tunnel.send("CONNECT b:1 HTTP/1.1\r\nHost: b:1\r\n\r\n");
+    std::string all;
+    for (std::string more = tunnel.receive(); !more.empty(); more = tunnel.receive()) all += more;
+    tunnel.close();
+    EXPECT_TRUE(all.starts_with("HTTP/1.1 200 OK\r\n")) << all;
+    EXPECT_NE(all.find("Connection: close\r\n"), std::string::npos) << all;
+    EXPECT_EQ(all.find("Content-Length"), std::string::npos) << all;
+    EXPECT_NE(all.find("\r\n\r\n{\"method\":\"Q09OTkVDVA==\",\"uri\":\"Yjox\""), std::string::npos) << all;
     HttpClient old(address);
     old.send("GET / HTTP/1.0\r\n\r\n");
     EXPECT_NE(old.receive().body.find("\"version\":\"SFRUUC8xLjA=\",\"headers\":[],\"body\":\"\""), std::string::npos);

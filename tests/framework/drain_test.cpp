@@ -1,9 +1,11 @@
 // Draining: Server::drain(), EventLoopGroup::drain(), runUntilSignal().
 #include <weft/framework/run_until_signal.hpp>
 
+#include <atomic>
 #include <csignal>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <unistd.h>
 
@@ -110,6 +112,88 @@ TEST(DrainTest, AServerThatNobodyHoldsIsDrainedToo) {
     EXPECT_EQ(echoed(peer, "x"), "x");
     EXPECT_EQ(group.drain(1ms), 1u);
     EXPECT_EQ(peer.receive(), "");
+}
+
+// An echo that obeys a drain. "stick" keeps its loop in the handler until the test says so.
+class Stuck final : public ChannelInboundHandler {
+  public:
+    explicit Stuck(std::atomic<bool>& release) : release_(release) {}
+    void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
+        while (message.get<Buffer>().view() == "stick" && !release_) std::this_thread::yield();
+        ctx.writeAndFlush(std::move(message));
+    }
+    void userEventTriggered(ChannelHandlerContext& ctx, Message&& event) override {
+        if (event.is<DrainStarted>()) ctx.close();
+    }
+
+  private:
+    std::atomic<bool>& release_;
+};
+
+// Two connections on two loops; the listener and the first connection share one.
+struct StuckLoop {
+    EventLoopGroup group{groupOptions(2)};
+    std::atomic<bool> release{false};
+    Server quiet = serveEcho(group);  // another server on the same loops
+    Server server = bind();
+    BlockingPeer stuck{server.localAddress()};
+    BlockingPeer other{server.localAddress()};
+
+    StuckLoop() {
+        EXPECT_EQ(echoed(stuck, "1"), "1");
+        EXPECT_EQ(echoed(other, "2"), "2");
+        stuck.send("stick");
+    }
+    Server bind() {
+        ServerBootstrap bootstrap(group);
+        bootstrap.acceptMode(AcceptMode::single).childHandler([this](Channel& channel) {
+            channel.pipeline().addLast<Stuck>(release);
+        });
+        return bootstrap.bind(anyPort).sync().channel();
+    }
+};
+
+TEST(DrainTest, AHandlerThatDoesNotReturnIsLeftBehindAndCounted) {
+    StuckLoop bench;
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_EQ(bench.group.drain(100ms), 1u);
+    EXPECT_LT(std::chrono::steady_clock::now() - start, 10s);
+    EXPECT_EQ(bench.other.receive(), "");
+    bench.release = true;
+    EXPECT_EQ(bench.stuck.receive(), "stick");  // the drain's tasks come behind the handler
+    EXPECT_EQ(bench.stuck.receive(), "");
+}
+
+TEST(DrainTest, ALoopThatDoesNotAnswerDelaysNobodyOnOtherLoops) {
+    StuckLoop bench;
+    std::thread drainer([&] { EXPECT_EQ(bench.server.drain(60s), 0u); });
+    EXPECT_EQ(bench.other.receive(), "");  // it has been told, although the listener's loop does not answer
+    bench.release = true;
+    drainer.join();
+}
+
+TEST(DrainTest, AConnectionThatArrivesBehindTheDrainIsToldToo) {
+    EventLoopGroup acceptors(groupOptions(1));
+    EventLoopGroup workers(groupOptions(1));
+    ServerBootstrap bootstrap(acceptors, workers);
+    std::atomic<unsigned> told{0};
+    struct Listens final : ChannelInboundHandler {
+        explicit Listens(std::atomic<unsigned>& told) : told_(told) {}
+        void userEventTriggered(ChannelHandlerContext& ctx, Message&& event) override {
+            if (!event.is<DrainStarted>()) return;
+            ++told_;
+            ctx.close();
+        }
+        std::atomic<unsigned>& told_;
+    };
+    bootstrap.childHandler([&](Channel& channel) { channel.pipeline().addLast<Listens>(told); });
+    Server server = bootstrap.bind(anyPort).sync().channel();
+    std::vector<std::unique_ptr<BlockingPeer>> peers;
+    for (int i = 0; i < 50; ++i) peers.push_back(std::make_unique<BlockingPeer>(server.localAddress()));
+    EXPECT_TRUE(eventually([&] { return server.liveChildren() > 0; }));
+    EXPECT_EQ(server.drain(20s), 0u);  // some of them are on their way from loop to loop
+    EXPECT_EQ(server.liveChildren(), 0u);
+    EXPECT_GT(told, 0u);
 }
 
 TEST(RunUntilSignalTest, DrainsAnswersAndReturnsZero) {

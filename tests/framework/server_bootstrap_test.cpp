@@ -117,6 +117,26 @@ TEST(ServerBootstrapTest, B1_HandlersAndOptionsAreInPlaceBeforeAChildIsRegistere
     EXPECT_EQ(watch->accepted, 1);
 }
 
+TEST(ServerBootstrapTest, B1_TheAcceptorIsInPlaceBeforeTheListenerIsBound) {
+    struct SeesBind final : ChannelOutboundHandler {
+        explicit SeesBind(Promise<std::vector<std::string>>& seen) : seen_(seen) {}
+        void bind(ChannelHandlerContext& ctx, const SocketAddress& local, ChannelPromise promise) override {
+            seen_.setValue(ctx.channel().pipeline().names());
+            ctx.bind(local, std::move(promise));
+        }
+        Promise<std::vector<std::string>>& seen_;
+    };
+    EventLoopGroup group(groupOptions(1));
+    Promise<std::vector<std::string>> seen;
+    ServerBootstrap bootstrap(group);
+    bootstrap.handler([&](Channel& listener) { listener.pipeline().addLast<SeesBind>(seen); });
+    bootstrap.childHandler([](Channel& channel) { channel.pipeline().addLast<Echo>(); });
+    bootstrap.bind(anyPort).sync();
+    const auto names = seen.future().get();
+    ASSERT_EQ(names.size(), 2u);
+    EXPECT_NE(names.back().find("ServerAcceptor"), std::string::npos) << names.back();
+}
+
 TEST(ServerBootstrapTest, AChildHandlerThatThrowsClosesItsConnectionOnly) {
     DescriptorGuard descriptors;
     EventLoopGroup group(groupOptions(1));

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <weft/pipeline/channel_errors.hpp>
+#include <weft/scheduler/log.hpp>
 
 #include "recorder.hpp"
 #include "scripted_sink.hpp"
@@ -215,6 +216,18 @@ TEST(ChannelWrite, AMessageThatTheTransportCannotWriteFailsItsPromise) {
     const ChannelPromise promise = channel->newPromise();
     channel->write(std::string("no buffer"), promise);
     EXPECT_THROW(promise.future().sync(), UnsupportedMessageException);
+}
+
+TEST(ChannelWrite, AMessageThatTheTransportCannotWriteIsLoggedWhenNobodyListens) {
+    static std::string logged;
+    logged.clear();
+    setLogSink([](LogLevel, std::string_view text) noexcept { logged += text; });
+    ScriptedChannel channel;
+    channel.start();
+    channel->writeAndFlush(std::string("no buffer"));
+    setLogSink(nullptr);
+    EXPECT_NE(logged.find("string"), std::string::npos) << logged;
+    EXPECT_NE(logged.find("dropped"), std::string::npos) << logged;
 }
 
 TEST(ChannelWrite, AHandlerMayWriteAgainFromWritabilityChanged) {

@@ -1,4 +1,10 @@
-// Hosted pollers: the slot, the protocol, the end.
+// Hosted pollers: the slot, the protocol, the end, and how mistakes are diagnosed. A name with a B proves a behaviour
+// of the ancestor's test list; these are proved elsewhere:
+//   B1, B12, B13, B14   tests/transports/behaviour_composition_test.cpp
+//   B3                  FairnessTest.W8_AFiberThatYieldsForEverLetsSleepersAndTasksRun, and the conformance kit
+//   B10                 FairnessTest.W8_ATaskPostedByALongFiberRunsBeforeTheNextLongFiber
+// Of B28 and B30 only the half that makes sense without work stealing is here: the carrier of a descheduled poller
+// runs, sleeps and is woken as one without a poller. B23 to B27, B29 and the other halves come with work stealing.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -12,120 +18,262 @@
 #include <weft/scheduler/this_fiber.hpp>
 
 #include "support/hosted_loop.hpp"
+#include "support/leak_guard.hpp"
+#include "support/log_capture.hpp"
+#include "support/poller_bench.hpp"
+#include "support/sample_pollers.hpp"
 
 namespace weft {
 namespace {
 
-// A poller that blocks on a condition variable; the flag makes its wake-up sticky.
-struct BlockingPoller {
-    std::atomic<bool> stop{false};
-    std::atomic<int> blocked{0};
-    std::atomic<int> wakeups{0};
-    std::mutex lock;
-    std::condition_variable signal;
-    bool pending = false;
+using test::ConditionPoller;
 
-    void wakeup() {
-        wakeups.fetch_add(1);
-        std::lock_guard held(lock);
-        pending = true;
-        signal.notify_one();
-    }
-    void block(Deadline deadline) {
-        std::unique_lock held(lock);
-        blocked.fetch_add(1);
-        const auto woken = [&] { return pending; };
-        if (deadline == never) {
-            signal.wait(held, woken);
-        } else {
-            signal.wait_until(held, deadline, woken);
-        }
-        pending = false;
-    }
-    void run(PinnedPoller& poller) {
-        while (!stop && !poller.stopRequested()) {
-            if (poller.tryParkPoller()) {
-                if (poller.canParkPoller()) block(poller.parkDeadline());
-                poller.unpark();
-            }
-            poller.maybeYield(false);
-        }
-    }
-    Future<void> registerWith(Carrier& carrier) {
-        return carrier.registerPinnedPoller([this] { wakeup(); }, [this](PinnedPoller& poller) { run(poller); });
+struct PinnedPollerTest : test::LeakGuard {
+    CarrierGroup group{test::oneCarrier()};
+    Carrier& carrier = group.carrier(0);
+
+    // Until the carrier sleeps in its poller with nothing to do.
+    void awaitAsleep() {
+        const auto parks = carrier.spawn([this] { return carrier.stats().parks; }).join();
+        while (carrier.stats().parks == parks) std::this_thread::yield();
     }
 };
 
-TEST(PinnedPoller, ASecondRegistrationIsRefusedAndTheSlotIsFreeAfterTheEnd) {
-    CarrierGroup group(test::oneCarrier());
-    Carrier& carrier = group.carrier(0);
-    BlockingPoller first;
-    auto ended = first.registerWith(carrier);
-    BlockingPoller second;
-    EXPECT_THROW(second.registerWith(carrier), std::logic_error);
-    first.stop = true;
-    carrier.spawn([] {}).join();
+TEST_F(PinnedPollerTest, B18_ASecondRegistrationIsRefusedAndTheSlotIsFreeAfterTheEnd) {
+    ConditionPoller first;
+    auto ended = first.start(carrier);
+    ConditionPoller second;
+    try {
+        second.start(carrier);
+        ADD_FAILURE();
+    } catch (const std::logic_error& error) {
+        EXPECT_NE(std::string(error.what()).find(carrier.name()), std::string::npos) << error.what();
+    }
+    first.stop();
     ended.get();
-    auto endedAgain = second.registerWith(carrier);
-    second.stop = true;
-    carrier.spawn([] {}).join();
+    auto endedAgain = second.start(carrier);
+    second.stop();
     endedAgain.get();
 }
 
-TEST(PinnedPoller, TheFutureCarriesTheErrorOfTheBodyAndTheSlotIsFree) {
-    CarrierGroup group(test::oneCarrier());
-    Carrier& carrier = group.carrier(0);
+TEST_F(PinnedPollerTest, B15_ThePollerSlotIsFreeAfterTheLoopHasEnded) {
+    for (int i = 0; i < 3; ++i) {
+        EventLoop loop(carrier, std::make_unique<test::IdleIoHandler>());
+        auto ended = loop.start();
+        EXPECT_THROW(carrier.registerPinnedPoller([] {}, [](PinnedPoller&) {}), std::logic_error);
+        Promise<bool> ran;
+        auto here = ran.future();
+        loop.execute([&] { ran.setValue(EventLoop::of(carrier) == &loop); });
+        EXPECT_TRUE(here.get());
+        loop.stop();
+        ended.get();
+        EXPECT_EQ(carrier.spawn([this] { return EventLoop::of(carrier); }).join(), nullptr);
+    }
+    carrier.registerPinnedPoller([] {}, [](PinnedPoller&) {}).get();
+}
+
+TEST_F(PinnedPollerTest, B16_TheFutureCompletesWhenTheBodyHasReturnedAndNotBefore) {
+    Promise<void> leave;
+    std::atomic<bool> returned{false};
+    std::atomic<bool> completedEarly{false};
+    auto ended = carrier.registerPinnedPoller([] {},
+                                              [&](PinnedPoller&) {
+                                                  leave.future().await();
+                                                  returned = true;
+                                              });
+    std::atomic<bool> told{false};
+    ended.addListener([&](const Future<void>&) {
+        completedEarly = !returned;
+        told = true;
+    });
+    carrier.spawn([] {}).join();
+    EXPECT_FALSE(ended.done());
+    leave.setValue();
+    ended.get();
+    while (!told) std::this_thread::yield();
+    EXPECT_FALSE(completedEarly);
+}
+
+TEST_F(PinnedPollerTest, B17_TheFutureCarriesTheErrorOfTheBodyAndTheSlotIsFree) {
+    const test::LogCapture log;
     auto ended = carrier.registerPinnedPoller([] {}, [](PinnedPoller&) { throw std::runtime_error("unravelled"); });
     EXPECT_THROW(ended.get(), std::runtime_error);
+    EXPECT_EQ(log.count("the poller of carrier", carrier.name(), "unravelled"), 1) << log.text();
     carrier.registerPinnedPoller([] {}, [](PinnedPoller&) {}).get();
     EXPECT_EQ(carrier.spawn([] { return 1; }).join(), 1);
 }
 
-TEST(PinnedPoller, ABodyThatThrowsWhileParkedLeavesARunningCarrier) {
-    CarrierGroup group(test::oneCarrier());
-    Carrier& carrier = group.carrier(0);
-    auto ended = carrier.registerPinnedPoller([] {},
-                                              [](PinnedPoller& poller) {
-                                                  while (!poller.tryParkPoller()) poller.maybeYield(false);
-                                                  throw std::runtime_error("asleep");
-                                              });
-    EXPECT_THROW(ended.get(), std::runtime_error);
-    EXPECT_EQ(carrier.spawn([] { return 1; }).join(), 1);
+TEST_F(PinnedPollerTest, ABodyThatThrowsWhileParkedLeavesARunningCarrier) {
+    const test::LogCapture log;
+    for (const bool woken : {false, true}) {  // before and after a waker has ended the sleep
+        std::atomic<bool> parked{false};
+        std::atomic<int> wakeups{0};
+        auto ended = carrier.registerPinnedPoller([&] { wakeups.fetch_add(1); },
+                                                  [&](PinnedPoller& poller) {
+                                                      while (!poller.tryParkPoller()) poller.maybeYield(false);
+                                                      parked = true;
+                                                      while (woken && poller.canParkPoller()) std::this_thread::yield();
+                                                      throw std::runtime_error("asleep");
+                                                  });
+        while (!parked) std::this_thread::yield();
+        EXPECT_EQ(carrier.spawn([] { return 1; }).join(), 1);
+        EXPECT_THROW(ended.get(), std::runtime_error);
+        EXPECT_LE(wakeups, 1);
+        EXPECT_EQ(carrier.spawn([] { return 1; }).join(), 1);
+    }
 }
 
-TEST(PinnedPoller, EverySpawnReachesACarrierThatSleepsInItsPoller) {
-    CarrierGroup group(test::oneCarrier());
-    BlockingPoller poller;
-    auto ended = poller.registerWith(group.carrier(0));
-    group.carrier(0).spawn([] {}).join();
-    const auto futexWakesBefore = group.carrier(0).stats().wakesFutex;  // before the poller was there
-    for (int i = 0; i < 2000; ++i) ASSERT_EQ(group.carrier(0).spawn([i] { return i; }).join(), i);
-    EXPECT_GT(poller.blocked, 0);
-    EXPECT_LE(poller.wakeups, poller.blocked.load() + 2000);
+// Each spawn that finds the carrier asleep in its poller costs exactly one call of the wakeup, and no futex wake (W5).
+TEST_F(PinnedPollerTest, EverySpawnReachesACarrierThatSleepsInItsPoller) {
+    ConditionPoller poller;
+    auto ended = poller.start(carrier);
+    awaitAsleep();
+    const auto futexWakesBefore = carrier.stats().wakesFutex;  // before the poller was there
+    for (int i = 0; i < 500; ++i) {
+        const auto wakeups = poller.wakeups();
+        auto fiber = carrier.spawn([i] { return i; });
+        ASSERT_EQ(poller.wakeups(), wakeups + 1);
+        ASSERT_EQ(fiber.join(), i);
+        awaitAsleep();  // by one more spawn, which may find it awake
+    }
+    poller.stop();
+    ended.get();
+    EXPECT_EQ(carrier.stats().wakesFutex, futexWakesBefore);
+    EXPECT_EQ(carrier.stats().wakesPoller, poller.wakeups());
+}
+
+TEST_F(PinnedPollerTest, FibersSleepingOnTheCarrierAreWokenThroughParkDeadline) {
+    ConditionPoller poller;
+    auto ended = poller.start(carrier);
+    carrier.spawn([] { thisFiber::sleepFor(std::chrono::milliseconds(5)); }).join();
     ASSERT_TRUE(group.shutdown(std::chrono::seconds(10)));
     ended.get();
-    EXPECT_EQ(group.carrier(0).stats().wakesFutex, futexWakesBefore);
-    EXPECT_EQ(group.carrier(0).stats().wakesPoller, static_cast<std::uint64_t>(poller.wakeups.load()));
+    EXPECT_EQ(carrier.stats().timersFired, 1u);
 }
 
-TEST(PinnedPoller, FibersSleepingOnTheCarrierAreWokenThroughParkDeadline) {
-    CarrierGroup group(test::oneCarrier());
-    BlockingPoller poller;
-    auto ended = poller.registerWith(group.carrier(0));
-    group.carrier(0).spawn([] { thisFiber::sleepFor(std::chrono::milliseconds(5)); }).join();
-    ASSERT_TRUE(group.shutdown(std::chrono::seconds(10)));
-    EXPECT_EQ(group.carrier(0).stats().timersFired, 1u);
+TEST_F(PinnedPollerTest, B2_ATaskKnowsItsLoopAndAFiberOfTheCarrierIsInItToo) {
+    EventLoop loop(carrier, std::make_unique<test::IdleIoHandler>());
+    auto ended = loop.start();
+    Promise<EventLoop*> seen;
+    auto inTask = seen.future();
+    loop.execute([&] { seen.setValue(EventLoop::current()); });
+    EXPECT_EQ(inTask.get(), &loop);
+    EXPECT_TRUE(carrier.spawn([&] { return loop.inEventLoop() && EventLoop::current() == nullptr; }).join());
+    EXPECT_FALSE(loop.inEventLoop());
+    EXPECT_EQ(EventLoop::current(), nullptr);
+    loop.stop();
+    ended.get();
+}
+
+// A fiber that works with its own carrier and loop, however busily, sends no wake-up.
+TEST_F(PinnedPollerTest, B4_WorkOfACarriersOwnFibersNeedsNoWakeUp) {
+    EventLoop loop(carrier, std::make_unique<test::IdleIoHandler>());
+    auto ended = loop.start();
+    const auto& io = static_cast<test::IdleIoHandler&>(*loop.io());
+    const auto wakeups = [&] { return io.wakeups.load(); };
+    carrier
+        .spawn([&] {
+            const int before = wakeups();
+            for (int i = 0; i < 100; ++i) {
+                Promise<void> ran;
+                auto done = ran.future();
+                loop.execute([&] { carrier.spawnDetached([&] { ran.setValue(); }); });
+                done.await();
+                thisFiber::sleepFor(
+                    std::chrono::microseconds(20));  // the poller goes to sleep, and comes back by itself
+            }
+            EXPECT_EQ(wakeups(), before);
+        })
+        .join();
+    loop.stop();
+    ended.get();
+}
+
+TEST_F(PinnedPollerTest, B8_AFiberMayEndItsOwnLoopAndGoOn) {
+    EventLoop loop(carrier, std::make_unique<test::IdleIoHandler>());
+    auto ended = loop.start();
+    const int result = carrier
+                           .spawn([&] {
+                               loop.stop();
+                               ended.await();
+                               thisFiber::yield();
+                               return carrier.spawn([] { return 8; }).join();
+                           })
+                           .join();
+    EXPECT_EQ(result, 8);
+}
+
+// A poller's body is a fiber: while it waits for something, the other fibers and their timers go on.
+TEST_F(PinnedPollerTest, B9_WhileThePollerIsBlockedFibersRun) {
+    Promise<void> latch;
+    std::atomic<bool> blocked{false};
+    auto ended = carrier.registerPinnedPoller([] {},
+                                              [&](PinnedPoller&) {
+                                                  blocked = true;
+                                                  latch.future().await();
+                                              });
+    while (!blocked) std::this_thread::yield();
+    EXPECT_EQ(carrier
+                  .spawn([] {
+                      thisFiber::sleepFor(std::chrono::milliseconds(1));
+                      return 9;
+                  })
+                  .join(),
+              9);
+    carrier.spawn([&] { latch.setValue(); }).join();  // one of its own fibers ends its wait
+    ended.get();
+}
+
+TEST_F(PinnedPollerTest, B11_AThreadThatAFiberStartsBelongsToNoCarrier) {
+    ConditionPoller poller;
+    auto ended = poller.start(carrier);
+    carrier
+        .spawn([this] {
+            EXPECT_EQ(thisFiber::carrier(), &carrier);
+            std::thread([] {
+                EXPECT_EQ(Carrier::current(), nullptr);
+                EXPECT_EQ(thisFiber::carrier(), nullptr);
+                EXPECT_FALSE(thisFiber::isFiber());
+                EXPECT_EQ(EventLoop::current(), nullptr);
+            }).join();
+        })
+        .join();
+    poller.stop();
+    ended.get();
+}
+
+// B28 and B30 without their stealing: the carrier sleeps in its futex, and nobody calls the wakeup of a poller that is
+// not there to be woken (W5).
+TEST_F(PinnedPollerTest, B28_B30_TheCarrierOfADescheduledPollerSleepsAndIsWokenWithoutIt) {
+    Promise<void> latch;
+    std::atomic<int> wakeups{0};
+    std::atomic<bool> descheduled{false};
+    auto ended = carrier.registerPinnedPoller([&] { wakeups.fetch_add(1); },
+                                              [&](PinnedPoller&) {
+                                                  descheduled = true;
+                                                  latch.future().await();
+                                              });
+    while (!descheduled) std::this_thread::yield();
+    const auto before = carrier.stats();
+    for (int i = 0; i < 100; ++i) {
+        awaitAsleep();
+        ASSERT_EQ(carrier.spawn([i] { return i; }).join(), i);
+    }
+    EXPECT_GE(carrier.stats().wakesFutex, before.wakesFutex + 100);
+    EXPECT_EQ(carrier.stats().wakesPoller, before.wakesPoller);
+    EXPECT_EQ(wakeups, 0);
+    latch.setValue();
+    ended.get();
 }
 
 // Behaviour 31: between tryParkPoller() and the blocking call the poller parks on something else; the carrier takes
 // PARKED back, work submitted meanwhile runs, and canParkPoller() says no afterwards.
-TEST(PinnedPoller, APollerDescheduledBetweenTryParkAndTheBlockingCallLosesNothing) {
-    CarrierGroup group(test::oneCarrier());
-    Carrier& carrier = group.carrier(0);
+TEST_F(PinnedPollerTest, B31_APollerDescheduledBetweenTryParkAndTheBlockingCallLosesNothing) {
     Promise<void> latch;
     std::atomic<bool> parked{false};
     std::atomic<bool> couldPark{true};
-    auto ended = carrier.registerPinnedPoller([] {},
+    std::atomic<int> wakeups{0};
+    auto ended = carrier.registerPinnedPoller([&] { wakeups.fetch_add(1); },
                                               [&](PinnedPoller& poller) {
                                                   while (!poller.tryParkPoller()) poller.maybeYield(false);
                                                   parked = true;
@@ -139,11 +287,36 @@ TEST(PinnedPoller, APollerDescheduledBetweenTryParkAndTheBlockingCallLosesNothin
     ended.get();
     EXPECT_FALSE(couldPark);
     EXPECT_GT(carrier.stats().wakesFutex, 0u);  // it slept in the futex meanwhile, as a carrier without a poller does
+    EXPECT_LE(wakeups, 1) << "one spawn may have come before the poller was descheduled";
 }
 
-TEST(PinnedPoller, ReRegistrationManyTimesAgainstASpawningThreadLosesNoWake) {
-    CarrierGroup group(test::oneCarrier());
-    Carrier& carrier = group.carrier(0);
+// The answer may turn to no at any time, so it is asked last: work that arrives between the two calls counts.
+TEST_F(PinnedPollerTest, CanParkPollerSaysNoOnceWorkHasArrived) {
+    std::atomic<bool> parked{false};
+    std::atomic<bool> spawned{false};
+    std::atomic<int> wakeups{0};
+    bool before = false;
+    bool after = true;
+    auto ended = carrier.registerPinnedPoller([&] { wakeups.fetch_add(1); },
+                                              [&](PinnedPoller& poller) {
+                                                  while (!poller.tryParkPoller()) poller.maybeYield(false);
+                                                  before = poller.canParkPoller();
+                                                  parked = true;
+                                                  while (!spawned) std::this_thread::yield();
+                                                  after = poller.canParkPoller();
+                                                  poller.unpark();
+                                              });
+    while (!parked) std::this_thread::yield();
+    auto fiber = carrier.spawn([] {});
+    spawned = true;
+    fiber.join();
+    ended.get();
+    EXPECT_TRUE(before);
+    EXPECT_FALSE(after);
+    EXPECT_EQ(wakeups, 1);
+}
+
+TEST_F(PinnedPollerTest, ReRegistrationManyTimesAgainstASpawningThreadLosesNoWake) {
     std::atomic<bool> done{false};
     std::atomic<int> ran{0};
     std::thread spawner([&] {
@@ -152,16 +325,128 @@ TEST(PinnedPoller, ReRegistrationManyTimesAgainstASpawningThreadLosesNoWake) {
     });
     int registrations = 0;
     while (!done) {
-        auto poller = std::make_unique<BlockingPoller>();  // freed as soon as the future says so (W10)
-        auto ended = poller->registerWith(carrier);
-        poller->stop = true;
-        carrier.spawn([] {}).join();
+        auto poller = std::make_unique<ConditionPoller>();  // freed as soon as the future says so (W10)
+        auto ended = poller->start(carrier);
+        poller->stop();
         ended.get();
         ++registrations;
     }
     spawner.join();
     EXPECT_EQ(ran, 5000);
     EXPECT_GT(registrations, 0);
+}
+
+// Diagnoses ----------------------------------------------------------------------------------------------------------
+
+// Parks with a timer armed.
+Deadline parkWithTimer(PinnedPoller& poller) {
+    for (;;) {
+        poller.carrier().spawnDetached([] { thisFiber::sleepFor(std::chrono::milliseconds(1)); });
+        while (poller.maybeYield(false)) {
+        }
+        if (poller.parkDeadline() != never && poller.tryParkPoller()) return poller.parkDeadline();
+    }
+}
+
+TEST_F(PinnedPollerTest, APollerThatSleepsPastParkDeadlineIsReported) {
+    const test::LogCapture log;
+    auto ended = carrier.registerPinnedPoller([] {},
+                                              [](PinnedPoller& poller) {
+                                                  const Deadline deadline = parkWithTimer(poller);
+                                                  std::this_thread::sleep_until(  // the mistake itself
+                                                      deadline + std::chrono::milliseconds(150));
+                                                  poller.unpark();
+                                              });
+    ended.get();
+    EXPECT_EQ(log.count("the poller of carrier", carrier.name(), "past parkDeadline()"), 1) << log.text();
+}
+
+// Nobody was late: the carrier itself fired the timers while its poller was away.
+TEST_F(PinnedPollerTest, APollerThatWasDescheduledPastParkDeadlineIsNotReported) {
+    const test::LogCapture log;
+    auto ended = carrier.registerPinnedPoller([] {},
+                                              [](PinnedPoller& poller) {
+                                                  const Deadline deadline = parkWithTimer(poller);
+                                                  thisFiber::sleepUntil(deadline + std::chrono::milliseconds(150));
+                                                  poller.unpark();
+                                              });
+    ended.get();
+    EXPECT_EQ(log.count("parkDeadline()"), 0) << log.text();
+}
+
+// A wake without work, then no unpark(): the next sleep notices, and every call of the wakeup still counts (or the slot
+// would never be free).
+TEST_F(PinnedPollerTest, AForgottenUnparkIsReportedOnceAndDoesNoHarm) {
+    const test::LogCapture log;
+    std::atomic<int> parked{0};
+    std::atomic<int> woken{0};
+    auto ended = carrier.registerPinnedPoller([&] { woken.fetch_add(1); },
+                                              [&](PinnedPoller& poller) {
+                                                  for (int i = 1; i <= 3; ++i) {
+                                                      while (!poller.tryParkPoller()) poller.maybeYield(false);
+                                                      parked = i;
+                                                      while (woken < i) std::this_thread::yield();
+                                                  }
+                                              });
+    for (int i = 1; i <= 3; ++i) {
+        while (parked < i) std::this_thread::yield();
+        carrier.wakeIfParked();
+    }
+    ended.get();
+    EXPECT_EQ(woken, 3);
+    EXPECT_EQ(carrier.stats().wakesPoller, 3u);
+    EXPECT_EQ(log.count("the poller of carrier", carrier.name(), "without unpark()"), 1) << log.text();
+}
+
+TEST_F(PinnedPollerTest, ABodyThatIgnoresTheShutdownIsNamed) {
+    const test::LogCapture log;
+    std::atomic<bool> begun{false};  // who has not begun is not named
+    std::atomic<bool> stop{false};
+    auto ended = carrier.registerPinnedPoller([] {},
+                                              [&](PinnedPoller& poller) {
+                                                  begun = true;
+                                                  while (!stop) poller.maybeYield(false);
+                                              },
+                                              "stubborn");
+    while (!begun) std::this_thread::yield();
+    EXPECT_FALSE(group.shutdown(std::chrono::milliseconds(1)));
+    EXPECT_TRUE(log.await("poller 'stubborn' of carrier", carrier.name(), "ignores the shutdown")) << log.text();
+    stop = true;
+    ended.get();
+    EXPECT_TRUE(group.shutdown(std::chrono::seconds(60)));
+}
+
+// A body that blocks its thread in a call of its own, without parking, holds up its whole carrier. All that can be said
+// from outside is that the carrier does not end.
+TEST_F(PinnedPollerTest, ABodyThatBlocksItsThreadIsReportedByTheShutdown) {
+    const test::LogCapture log;
+    std::mutex lock;
+    std::condition_variable changed;
+    bool blocking = false;
+    bool release = false;
+    auto ended = carrier.registerPinnedPoller([] {},
+                                              [&](PinnedPoller&) {
+                                                  std::unique_lock held(lock);
+                                                  blocking = true;
+                                                  changed.notify_all();
+                                                  changed.wait(held, [&] { return release; });
+                                              });
+    auto fiber = [&] {
+        std::unique_lock held(lock);
+        changed.wait(held, [&] { return blocking; });
+        return carrier.spawn([] {});  // behind the blocked body
+    }();
+    EXPECT_FALSE(group.shutdown(std::chrono::milliseconds(1)));
+    EXPECT_EQ(log.count("carrier", carrier.name(), "has not ended yet", "never suspends cannot be named"), 1)
+        << log.text();
+    {
+        std::lock_guard held(lock);
+        release = true;
+        changed.notify_all();
+    }
+    ended.get();
+    fiber.join();
+    EXPECT_TRUE(group.shutdown(std::chrono::seconds(60)));
 }
 
 }  // namespace

@@ -12,7 +12,8 @@ namespace weft::http {
 
 namespace {
 
-// A live idle connection has nothing to read and has not ended. Costs a system call; never waits.
+// A live idle connection has nothing to read and has not ended. The read waits for nothing from the peer, for its deadline
+// is now; but a read that has to wait parks, and its fiber comes back in the next turn.
 bool isQuiet(TcpStream& stream) {
     std::array<char, 1> byte;
     ErrorCode error;

@@ -75,7 +75,7 @@ TransferEncoding parseTransferEncoding(std::string_view text) noexcept {
         if (sawChunked || !last || coding.size() != member.size()) return TransferEncoding::malformed;
         sawChunked = true;
     }
-    return TransferEncoding::unknownCoding;
+    return sawChunked ? TransferEncoding::unknownCoding : TransferEncoding::notChunked;
 }
 
 ConnectionOptions parseConnection(std::string_view text) noexcept {

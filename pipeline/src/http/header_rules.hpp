@@ -15,7 +15,9 @@ bool isAuthority(std::string_view text) noexcept;
 // Decimal digits only, no leading zero (some read it as octal), at most 2^63 - 1.
 std::optional<std::uint64_t> parseContentLength(std::string_view text) noexcept;
 
-enum class TransferEncoding : std::uint8_t { chunked, unknownCoding, malformed };
+// notChunked: the last coding is another one, so that the end of a request cannot be found (RFC 9112, 6.3). unknownCoding:
+// others come before it, which nobody undoes here.
+enum class TransferEncoding : std::uint8_t { chunked, unknownCoding, notChunked, malformed };
 TransferEncoding parseTransferEncoding(std::string_view text) noexcept;
 
 struct ConnectionOptions {

@@ -9,27 +9,14 @@
 #include "http/header_rules.hpp"
 #include "http/known_fields.hpp"
 #include "http/request_line.hpp"
+#include "http/seen_fields.hpp"
 
 namespace weft::http {
 
 using detail::Fault;
+using namespace detail::seen;
 
 namespace {
-
-// What the header lines have said so far (seen_). The framing decision is taken from these bits after the last line.
-enum Seen : std::uint32_t {
-    sawHost = 1,
-    sawEmptyHost = 2,
-    sawContentLength = 4,
-    sawTransferEncoding = 8,
-    sawUnknownCoding = 16,
-    sawExpectContinue = 32,
-    sawUnknownExpect = 64,
-    sawUpgrade = 128,
-    optionClose = 256,
-    optionKeepAlive = 512,
-    optionUpgrade = 1024,
-};
 
 std::uint32_t connectionBits(const char* value, std::size_t size) noexcept {
     using detail::sameLetters;
@@ -42,6 +29,11 @@ std::uint32_t connectionBits(const char* value, std::size_t size) noexcept {
     const detail::ConnectionOptions options = detail::parseConnection({value, size});
     return (options.close ? optionClose : 0U) | (options.keepAlive ? optionKeepAlive : 0U) |
            (options.upgrade ? optionUpgrade : 0U);
+}
+
+// What is wrong with a request line whose first bytes, up to the limit, are `front`: its method alone, or the whole line.
+Fault tooLong(std::string_view front) noexcept {
+    return front.find(' ') == std::string_view::npos ? Fault::methodTooLong : Fault::requestLineTooLong;
 }
 
 }  // namespace
@@ -153,7 +145,7 @@ bool RequestHeadParser::frameLine(std::string_view message) noexcept {
     const bool headers = stage_ == Stage::headers;
     const std::size_t length = static_cast<std::size_t>(stop - begin) - (headers ? sectionStart_ : lineStart_);
     if (length > (headers ? limits_.headerSectionBytes : limits_.requestLineBytes)) {
-        fail(headers ? Fault::headerSectionTooLarge : Fault::requestLineTooLong);
+        fail(headers ? Fault::headerSectionTooLarge : tooLong(message.substr(lineStart_, limits_.requestLineBytes)));
         return false;
     }
     scanned_ = static_cast<std::uint32_t>(stop - begin);
@@ -217,24 +209,6 @@ inline Fault RequestHeadParser::noteHost(Slice value, std::string_view message) 
     }
     seen_ |= sawHost;
     host_ = value;
-    return Fault::none;
-}
-
-Fault RequestHeadParser::noteContentLength(std::string_view text) noexcept {
-    if ((seen_ & sawContentLength) != 0) return Fault::duplicateContentLength;
-    const auto length = detail::parseContentLength(text);
-    if (!length) return Fault::badContentLength;
-    seen_ |= sawContentLength;
-    head_.contentLength = *length;
-    return Fault::none;
-}
-
-Fault RequestHeadParser::noteTransferEncoding(std::string_view text) noexcept {
-    if ((seen_ & sawTransferEncoding) != 0) return Fault::duplicateTransferEncoding;
-    const detail::TransferEncoding coding = detail::parseTransferEncoding(text);
-    if (coding == detail::TransferEncoding::malformed) return Fault::badTransferEncoding;
-    seen_ |= sawTransferEncoding;
-    if (coding == detail::TransferEncoding::unknownCoding) seen_ |= sawUnknownCoding;
     return Fault::none;
 }
 
@@ -321,21 +295,6 @@ Verdict RequestHeadParser::settleLine(std::string_view message, std::size_t at, 
     return fail(fault);
 }
 
-// Refuses what the header lines say together. 501 comes last: a request that is malformed as well is malformed.
-Fault RequestHeadParser::judgeFraming() const noexcept {
-    const bool http11 = head_.version == Version::http11;
-    const bool coded = (seen_ & sawTransferEncoding) != 0;
-    const bool measured = (seen_ & sawContentLength) != 0;
-    if (http11 && (seen_ & sawHost) == 0) return Fault::missingHost;
-    if (http11 && (seen_ & sawEmptyHost) != 0 && head_.targetForm == TargetForm::origin) return Fault::badHost;
-    if (coded && !http11) return Fault::transferEncodingInHttp10;
-    if (coded && measured) return Fault::lengthAndTransferEncoding;
-    if (head_.method == Method::connect && (coded || (measured && head_.contentLength != 0)))
-        return Fault::bodyWithConnect;
-    if ((seen_ & sawUnknownCoding) != 0) return Fault::unknownTransferCoding;
-    return Fault::none;
-}
-
 Verdict RequestHeadParser::finish(std::string_view message, std::size_t blankLine) noexcept {
     if (blankLine - sectionStart_ > limits_.headerSectionBytes) return fail(Fault::headerSectionTooLarge);
     head_.consumed = static_cast<std::uint32_t>(blankLine + 2);
@@ -343,26 +302,6 @@ Verdict RequestHeadParser::finish(std::string_view message, std::size_t blankLin
     if ((seen_ & ~plain) != 0 || (seen_ & sawHost) == 0) return decide();
     remember(message.substr(sectionStart_, blankLine + 2 - sectionStart_));
     return acceptPlain();
-}
-
-// The framing decision in general, and what else the header lines said together.
-Verdict RequestHeadParser::decide() noexcept {
-    if (const Fault fault = judgeFraming(); fault != Fault::none) return fail(fault);
-    const auto said = [this](std::uint32_t bits) { return (seen_ & bits) == bits; };
-    const bool http11 = head_.version == Version::http11;
-    if (!said(sawContentLength)) head_.contentLength = 0;
-    head_.bodyKind = said(sawTransferEncoding) ? BodyKind::chunked
-                     : said(sawContentLength)  ? BodyKind::length
-                                               : BodyKind::none;
-    head_.keepAlive = !said(optionClose) && (http11 || said(optionKeepAlive));
-    head_.expectContinue = http11 && said(sawExpectContinue) && head_.hasBody();
-    head_.expectUnknown = http11 && said(sawUnknownExpect);
-    head_.upgrade = http11 && said(sawUpgrade | optionUpgrade);
-    head_.hasHost = said(sawHost);
-    if (head_.targetForm == TargetForm::origin || head_.targetForm == TargetForm::asterisk)
-        head_.authority = head_.hasHost ? host_ : Slice{};
-    stage_ = Stage::complete;
-    return Verdict::complete;
 }
 
 }  // namespace weft::http

@@ -27,7 +27,7 @@ struct Plan {
     std::uint64_t length = 0;
 };
 
-bool opensTunnel(const ResponseHead& head) noexcept {
+bool grantsTunnel(const ResponseHead& head) noexcept {
     const unsigned code = codeOf(head.status);
     return head.requestMethod == Method::connect && code >= 200 && code < 300;
 }
@@ -37,8 +37,13 @@ Plan planOf(const ResponseHead& head) noexcept {
     plan.keepAlive = head.keepAlive;
     plan.length = head.body == BodyKind::length && head.status != Status::resetContent ? head.contentLength : 0;
     const bool interim = codeOf(head.status) < 200;
-    plan.connection = !interim && !opensTunnel(head);
-    if (interim || head.status == Status::noContent || opensTunnel(head)) return plan;
+    plan.connection = !interim && !(grantsTunnel(head) && head.keepAlive);
+    if (interim || head.status == Status::noContent) return plan;
+    if (grantsTunnel(head)) {
+        // It has no length of its own (RFC 9110, 9.3.6). One that closes is a tunnel through which the body comes.
+        plan.framing = head.keepAlive ? BodyFraming::none : BodyFraming::untilClose;
+        return plan;
+    }
     const bool chunked = head.body == BodyKind::chunked && head.status != Status::resetContent;
     if (head.status == Status::notModified) {
         plan.contentLength =

@@ -8,6 +8,7 @@
 #include <weft/pipeline/channel_events.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
 #include <weft/pipeline/channel_option.hpp>
+#include <weft/pipeline/http/last_look.hpp>
 #include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/log.hpp>
 
@@ -33,6 +34,7 @@ ServerCodec::ServerCodec(ServerCodecOptions options)
 void ServerCodec::handlerAdded(ChannelHandlerContext& ctx) {
     ctx_ = &ctx;
     heads_ = &ctx.loop().local<HeadCache>();
+    blocked_ = !ctx.channel().isWritable();
     // A client may end its output and still wait for its answers.
     ctx.channel().setOption(ChannelOption::ALLOW_HALF_CLOSURE, true);
 }
@@ -56,7 +58,14 @@ void ServerCodec::channelInactive(ChannelHandlerContext& ctx) {
     ctx.fireChannelInactive();
 }
 
+void ServerCodec::channelWritabilityChanged(ChannelHandlerContext& ctx) {
+    blocked_ = !ctx.channel().isWritable();
+    ctx.fireChannelWritabilityChanged();
+    resumeReading();
+}
+
 void ServerCodec::userEventTriggered(ChannelHandlerContext& ctx, Message&& event) {
+    if (event.is<detail::LastLookOver>()) return closeWhenAnswered();
     const bool inputEnded = event.is<InputShutdownEvent>();
     const bool outputEnded = event.is<OutputShutdownEvent>();
     const bool drain = event.is<DrainStarted>();
@@ -64,13 +73,18 @@ void ServerCodec::userEventTriggered(ChannelHandlerContext& ctx, Message&& event
     if (ctx_ == nullptr) return;
     if (inputEnded) onInputEnded();
     if (outputEnded) onOutputEnded();
-    if (drain) closeWhenAnswered();
+    if (drain) beginDrain();
 }
 
+// What has come and waits for room is still decoded, and only then there is no more.
 void ServerCodec::onInputEnded() {
     inputShutdown_ = true;
-    if (outputShutdown_ || expects_ == Input::body) return closeNow();  // all is said; or a request is cut short
-    expects_ = Input::ended;
+    if (outputShutdown_) return closeNow();
+    if (!paused_) endOfRequests();
+}
+
+void ServerCodec::endOfRequests() {
+    if (expects_ == Input::body) refuse(bodyTicket_, {Status::badRequest, "the connection ended inside the body"});
     closeWhenAnswered();
 }
 
@@ -105,21 +119,39 @@ void ServerCodec::close(ChannelHandlerContext& ctx, ChannelPromise promise) {
     ctx.close(std::move(promise));
 }
 
+// An idle connection may have a request in the kernel: its client cannot know yet that it came too late.
+void ServerCodec::beginDrain() {
+    if (draining_) return;
+    draining_ = true;
+    if (expects_ != Input::head || !slots_.empty()) return closeWhenAnswered();
+    looking_ = true;
+    ctx_->loop().local<detail::LastLook>().join(ctx_->channel());
+    resumeReading();
+}
+
 // No further request is read; the last answer says `Connection: close`.
 void ServerCodec::closeWhenAnswered() {
     draining_ = true;
-    if (expects_ == Input::head) expects_ = Input::ended;
-    if (slots_.empty() && !closing_) closeNow();
+    looking_ = false;
+    expects_ = expects_ == Input::body ? Input::body : Input::ended;
+    if (!slots_.empty() || closing_) return;
+    outputPending() ? closeAfterResponse() : closeNow();
 }
 
+bool ServerCodec::outputPending() const noexcept {
+    return ctx_ != nullptr && (!output_.empty() || ctx_->channel().pendingBytes() > 0);
+}
+
+// Nothing more will be said. The close begins in front of this handler, so it does not pass by our own close().
 void ServerCodec::closeNow() {
     closing_ = true;
     expects_ = Input::ended;
+    if (flushWanted_) onFlushPoint();
     if (ctx_ != nullptr) ctx_->close();
 }
 
-// The last response is encoded. Its bytes go out, then our side ends, then the peer's rest is read and thrown away: a
-// close with unread input would reset the connection, and the peer might lose the answer.
+// The last response is encoded. When its bytes are in the kernel our side ends, then the peer's rest is read and thrown
+// away: a close with unread input would reset the connection, and the peer might lose the answer.
 void ServerCodec::closeAfterResponse() {
     closing_ = true;
     expects_ = Input::ended;

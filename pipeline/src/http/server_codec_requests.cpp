@@ -1,6 +1,8 @@
 // The inbound half of the codec: bytes to requests.
 #include <weft/pipeline/http/server_codec.hpp>
 
+#include <utility>
+
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
 
@@ -15,25 +17,10 @@ void ServerCodec::channelRead(ChannelHandlerContext& ctx, Message&& message) {
     } else {
         input_.append(bytes.view());
     }
-    decode();
+    if (!paused_) decode();
 }
 
-// Handlers may answer, close or remove this codec inside; an inner call leaves the work to the outer one.
-void ServerCodec::decode() {
-    if (decoding_) return;
-    decoding_ = true;
-    while (ctx_ != nullptr && expects_ != Input::ended && !input_.empty()) {
-        if (!(expects_ == Input::head ? decodeHead() : decodeBody())) break;
-    }
-    decoding_ = false;
-    if (expects_ == Input::ended) input_ = Buffer();
-}
-
-bool ServerCodec::decodeHead() {
-    if (slots_.size() >= options_.maxInFlight) {
-        paused_ = true;
-        return false;
-    }
+inline bool ServerCodec::decodeHead() {
     switch (parser_.parse(input_.view())) {
         case Verdict::needMore:
             return false;
@@ -46,6 +33,29 @@ bool ServerCodec::decodeHead() {
     }
     deliverHead();
     return true;
+}
+
+// Handlers may answer, close or remove this codec inside; an inner call leaves the work to the outer one.
+void ServerCodec::decode() {
+    if (decoding_) return;
+    decoding_ = true;
+    while (ctx_ != nullptr && expects_ != Input::ended && !input_.empty()) {
+        if ((blocked_ || slots_.size() >= options_.maxInFlight) && !mayDecode()) [[unlikely]] {
+            paused_ = true;
+            break;
+        }
+        if (!(expects_ == Input::head ? decodeHead() : decodeBody())) break;
+    }
+    decoding_ = false;
+    if (expects_ == Input::ended) input_ = Buffer();
+}
+
+// Room for what the next bytes may cause: an answer to a request, or to a piece of a body (an echo, a proxy).
+bool ServerCodec::mayDecode() {
+    if (expects_ == Input::head && slots_.size() >= options_.maxInFlight) return false;
+    if (!blocked_ || (looking_ && slots_.empty())) return true;
+    if (flushWanted_) onFlushPoint();  // the socket may take it at once
+    return ctx_ != nullptr && !blocked_;
 }
 
 void ServerCodec::deliverHead() {
@@ -98,9 +108,11 @@ bool ServerCodec::decodeBody() {
     return true;
 }
 
-// The next byte begins another request, unless this one was to be the last.
+// The next byte begins another request, unless this one was to be the last. At the last look one more is enough for a
+// peer that does not take its answers.
 void ServerCodec::endRequest() {
-    expects_ = lastKeepAlive_ && !draining_ ? Input::head : Input::ended;
+    const bool more = !draining_ || (looking_ && !blocked_);
+    expects_ = lastKeepAlive_ && more ? Input::head : Input::ended;
 }
 
 // Answers a malformed request in its turn and closes; the place where another would begin is not known.
@@ -120,18 +132,17 @@ void ServerCodec::refuse(Ticket ticket, const Refusal& refusal) {
     if (ctx_ != nullptr) flush(*ctx_);
 }
 
-// An answer has made room below maxInFlight.
+// An answer has made room below maxInFlight, or the peer has taken enough.
 void ServerCodec::resumeReading() {
-    if (ctx_ == nullptr || !paused_ || (slots_.size() >= options_.maxInFlight && expects_ != Input::ended)) return;
+    if (ctx_ == nullptr || !paused_ || (expects_ != Input::ended && !mayDecode())) return;
     paused_ = false;
     if (!decoding_ && !input_.empty()) {
         decode();
         if (ctx_ != nullptr) ctx_->fireChannelReadComplete();
     }
-    if (ctx_ != nullptr && !paused_ && readWanted_) {
-        readWanted_ = false;
-        ctx_->read();
-    }
+    if (ctx_ == nullptr || paused_) return;
+    if (inputShutdown_ && expects_ != Input::ended) return endOfRequests();
+    if (std::exchange(readWanted_, false)) ctx_->read();
 }
 
 }  // namespace weft::http

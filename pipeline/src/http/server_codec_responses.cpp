@@ -65,6 +65,7 @@ void ServerCodec::accept(Message&& message, ChannelPromise&& promise) {
         }
         slot->answered = !isInterim(response);
         slot->ended = slot->answered && !response.streamed;
+        if (!response.keepAlive && slot->answered) expectNoMore(ticket, response.streamed);
     } else if (!slot->answered) {
         if (!promise.isVoid()) promise.tryFailure(misuse("HTTP content before its response"));
         return;
@@ -79,17 +80,30 @@ void ServerCodec::accept(Message&& message, ChannelPromise&& promise) {
     drainFront();
 }
 
+// An answer has been accepted that will end the connection: what comes behind its request could never be answered. Its
+// own body is heard to its end by who streams the answer.
+void ServerCodec::expectNoMore(Ticket ticket, bool streamed) noexcept {
+    if (streamed && expects_ == Input::body && ticket == bodyTicket_) {
+        lastKeepAlive_ = false;
+    } else {
+        expects_ = Input::ended;
+    }
+}
+
 // The front request is answered: goes on with what has been said early about the next ones.
 void ServerCodec::drainFront() {
     while (!closing_ && !slots_.empty() && slots_.front().complete) {
         const bool keepAlive = slots_.front().keepAlive;
         slots_.popFront();
-        if (!keepAlive) return closeAfterResponse();
+        if (!keepAlive || (slots_.empty() && draining_ && !looking_)) return closeAfterResponse();
         if (slots_.empty()) break;
         auto early = std::exchange(slots_.front().early, {});
         for (auto& said : early) {
-            if (closing_ || slots_.empty()) break;  // one of them has ended the connection
-            emit(slots_.front(), said.message, std::move(said.promise));
+            if (closing_ || slots_.empty()) {  // one of them has ended the connection
+                if (!said.promise.isVoid()) said.promise.tryFailure(misuse("the HTTP response was cut short"));
+            } else {
+                emit(slots_.front(), said.message, std::move(said.promise));
+            }
         }
     }
     resumeReading();
@@ -161,6 +175,7 @@ void ServerCodec::emitHead(ResponseSlot& slot, Response& response, ChannelPromis
     slot.framing = encoded.framing;
     slot.remaining = head.contentLength;
     slot.keepAlive = encoded.keepAlive;
+    if (!slot.keepAlive) expectNoMore(slots_.frontTicket(), response.streamed);
     if (response.streamed) return finishWrite(std::move(promise));
     slot.complete = true;
     if (encoded.framing == BodyFraming::none || response.body.empty()) return finishWrite(std::move(promise));
@@ -210,11 +225,10 @@ void ServerCodec::emitEnd(ResponseSlot& slot, ChannelPromise&& promise) {
     finishWrite(std::move(promise));
 }
 
-// The client has been promised another length: only a close tells it that the body is not whole.
+// The client has been promised another length: only the end of our output tells it that the body is not whole.
 void ServerCodec::abortBody() {
     log(LogLevel::error, "a streamed HTTP response did not keep to its Content-Length: closing the connection");
-    dropSlots();
-    closeNow();
+    closeAfterResponse();
 }
 
 // Body bytes: small ones behind their head, others as they are.

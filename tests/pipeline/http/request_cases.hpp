@@ -215,8 +215,13 @@ inline std::vector<RequestCase> refusedRequests() {
         {"HTTP/3.1", requestLine("GET / HTTP/3.1"), 505, ""},
         {"HTTP/2 preface", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505, ""},
         {"request line of 8193", requestLine("GET /" + std::string(8193 - 14, 'a') + " HTTP/1.1"), 414, ""},
-        {"endless request line", std::string(9000, 'G'), 414, ""},
-        {"bad and too long", "(" + std::string(9000, 'G') + "\r\n", 414, ""},
+        {"endless target", "GET /" + std::string(9000, 'G'), 414, ""},
+        {"bad and too long", "( " + std::string(9000, 'G') + "\r\n", 414, ""},
+        {"endless method", std::string(9000, 'G'), 501, ""},
+        {"endless method behind an empty line", "\r\n" + std::string(9000, 'G'), 501, ""},
+        {"method of 8193", std::string(8193, 'G') + " / HTTP/1.1\r\n", 501, ""},
+        {"method of 8192", std::string(8192, 'G') + " / HTTP/1.1\r\n", 501, ""},
+        {"method of 8191", std::string(8191, 'G') + " / HTTP/1.1\r\n", 414, ""},
         // header lines
         {"folded value", getWith("X: a\r\n b\r\n"), 400, ""},
         {"folded with HTAB", getWith("X: a\r\n\tb\r\n"), 400, ""},
@@ -338,11 +343,13 @@ inline std::vector<RequestCase> refusedRequests() {
                                "=chunked",
                                "chunked\xff",
                                "\xa0"
-                               "chunked"})
+                               "chunked",
+                               // RFC 9112, 6.3: chunked must come last
+                               "gzip", "identity", "deflate", "xchunked", "chunkedx", "chunke", "gzip;q=0.5",
+                               "x-gzip, deflate", "'chunked'", "cow"})
         cases.push_back({"coding '" + std::string(coding) + "'",
                          postWith("Transfer-Encoding: " + std::string(coding) + "\r\n"), 400, ""});
-    for (const char* coding : {"gzip", "identity", "gzip, chunked", "deflate", "xchunked", "chunkedx", "chunke",
-                               "gzip;q=0.5", "x-gzip, deflate", "compress , chunked", "'chunked'", "cow"})
+    for (const char* coding : {"gzip, chunked", "compress , chunked", "identity,chunked", "gzip;q=0.5, deflate, Chunked"})
         cases.push_back({"coding '" + std::string(coding) + "'",
                          postWith("Transfer-Encoding: " + std::string(coding) + "\r\n"), 501, ""});
     return cases;

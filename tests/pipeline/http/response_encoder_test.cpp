@@ -98,6 +98,8 @@ TEST(ResponseEncoder, ChoosesFramingAndConnectionByTheRules) {
         {"100", {.status = S::continue_, .body = K::none}, "", F::none, true},
         {"103", {.status = S::earlyHints, .contentLength = 3, .keepAlive = false}, "", F::none, false},
         {"tunnel", {.contentLength = 3, .requestMethod = Method::connect}, "", F::none, true},
+        {"closed tunnel", {.contentLength = 3, .requestMethod = Method::connect, .keepAlive = false}, "Connection: close\r\n",
+         F::untilClose, false},
         {"refused tunnel",
          {.status = S::badRequest, .contentLength = 3, .requestMethod = Method::connect},
          "Content-Length: 3\r\n",

@@ -71,12 +71,15 @@ void EpollIoHandler::openWithWakeFd(int wakeFd) {
 }
 
 PollResult EpollIoHandler::poll(PollGuard* guard, Deadline deadline, Budget budget) {
+    polling_ = true;
     // What the budget cut off last time comes before news: the queue stays bounded by the number of handles either way.
     if (batch_.empty()) {
         batch_.takeAll(next_);
         collect(guard, std::min(deadline, closeDeadline_));
     }
-    return dispatch(budget);
+    const PollResult result = dispatch(budget);
+    polling_ = false;
+    return result;
 }
 
 void EpollIoHandler::collect(PollGuard* guard, Deadline deadline) {
@@ -249,7 +252,10 @@ void EpollIoHandler::remove(EpollHandle& handle, bool keepOpen) noexcept {
 }
 
 void EpollIoHandler::requeue(EpollHandle& handle) noexcept {
-    if (!handle.linked()) next_.append(handle);
+    if (handle.linked()) return;
+    // The kernel does not know of this, so nobody who sleeps on pollFd() would come back for it.
+    if (nested_ && !polling_ && next_.empty()) wakeup();
+    next_.append(handle);
 }
 
 std::uint32_t EpollIoHandler::takeSlot() {

@@ -40,7 +40,8 @@ class Server {
     // Stops accepting; connections live on. Never blocks; the future completes when every listener is closed.
     Future<void> close();
     // Stops accepting, fires DrainStarted on every connection, waits until they are closed, at most for `timeout`, then
-    // closes the rest and logs how many they were. Returns that number. Blocks the fiber or thread; throws
+    // closes the rest and logs how many they were. Returns that number. Those of a loop whose handler does not return
+    // count, too, and stay open. Blocks the fiber or thread, never longer than about `timeout` plus a second; throws
     // BlockingOperationException where nothing may block.
     std::size_t drain(Duration timeout = EventLoopGroup::defaultDrainTime);
 

@@ -53,8 +53,9 @@ struct IoHandler {
     // Makes a blocked poll() return. Any thread; sticky (a call before the blocking system call counts), coalesced.
     virtual void wakeup() noexcept = 0;
 
-    // A descriptor that becomes readable when poll() has something to do, so that this handler can be nested under an
-    // outer poller; -1 when there is none.
+    // A descriptor that is readable while poll() has something to do, so that this handler can be nested under an outer
+    // poller, which watches it level-triggered and polls again at once after PollResult::more (docs/pollers.md); -1 when
+    // there is none.
     virtual int pollFd() const noexcept { return -1; }
 
     // Closes every channel and cancels every operation; poll() is still called until they have ended.

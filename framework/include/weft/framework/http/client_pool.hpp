@@ -15,8 +15,8 @@ struct SocketIoHandler;
 
 namespace weft::http {
 
-// Context: fibers of its carrier. Never blocks. The last connection put in is the first taken out, so that the others
-// grow old; a timer closes those that have been idle for too long.
+// Context: fibers of its carrier. Only take() may block, see there. The last connection put in is the first taken out, so
+// that the others grow old; a timer closes those that have been idle for too long.
 class ClientPool final : private TimerEntry {
   public:
     static constexpr std::size_t maxIdlePerBackend = 64;  // connections: as many calls at once reuse theirs
@@ -28,7 +28,8 @@ class ClientPool final : private TimerEntry {
     ClientPool() noexcept;
     ~ClientPool();
 
-    // A connection that was idle, or a closed stream when there is none.
+    // A connection that was idle, or a closed stream when there is none. Blocks the fiber for a turn of its loop for each
+    // connection that is past trustedTime; never for a peer.
     TcpStream take(const SocketAddress& backend);
     // Keeps a connection whose last response was read to its end.
     void put(const SocketAddress& backend, TcpStream stream);

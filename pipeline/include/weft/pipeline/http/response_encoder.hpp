@@ -52,10 +52,10 @@ std::string_view textOf(EncodeError error) noexcept;
 
 // How the body has to be written after this head.
 enum class BodyFraming : std::uint8_t {
-    none,        // no byte may follow (1xx, 204, 304, HEAD, CONNECT)
+    none,        // no byte may follow (1xx, 204, 304, HEAD, 2xx to CONNECT that keeps the connection)
     length,      // exactly contentLength bytes
     chunked,     // chunks, then lastChunk
-    untilClose,  // bytes as they are, then close: HTTP/1.0 knows no chunks
+    untilClose,  // bytes as they are, then close: HTTP/1.0 knows no chunks, a 2xx to CONNECT no length
 };
 
 struct EncodedHead {

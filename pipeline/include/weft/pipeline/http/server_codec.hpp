@@ -25,12 +25,13 @@ struct ServerCodecOptions {
 };
 
 // User event: the server is going away. The codec answers what it has begun with `Connection: close`, then closes; an
-// idle connection is closed at once.
+// idle connection is closed when its loop has polled once more, and what has come by then is answered first.
 struct DrainStarted {};
 
 // The first handler of a server connection. Inbound: Buffer in; Request, Content, LastContent out. Outbound: Response,
 // Content, LastContent in; Buffer out; anything else passes. A malformed request is answered with its status and the
-// connection is closed after the answers before it; nothing behind it is read as a request.
+// connection is closed after the answers before it; nothing behind it is read as a request. While the channel is not
+// writable nothing is decoded and read() waits. Every end but an error or somebody's close() lets out what was answered.
 class ServerCodec final : public ChannelDuplexHandler, private FlushPointListener {
   public:
     // Throws std::invalid_argument for options out of range.
@@ -41,6 +42,7 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     void channelRead(ChannelHandlerContext& ctx, Message&& message) override;
     void channelReadComplete(ChannelHandlerContext& ctx) override;
     void channelInactive(ChannelHandlerContext& ctx) override;
+    void channelWritabilityChanged(ChannelHandlerContext& ctx) override;
     void userEventTriggered(ChannelHandlerContext& ctx, Message&& event) override;
     // A reset or another I/O error of the connection is everyday: the channel closes, a debug line says why.
     void exceptionCaught(ChannelHandlerContext& ctx, std::exception_ptr cause) override;
@@ -54,10 +56,13 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
 
     // The connection (server_codec.cpp).
     void onInputEnded();
+    void endOfRequests();
     void onOutputEnded();
+    void beginDrain();
     void closeWhenAnswered();
     void closeNow();
     void closeAfterResponse();
+    bool outputPending() const noexcept;
     void dropSlots();
 
     // Requests (server_codec_requests.cpp).
@@ -67,16 +72,21 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     bool decodeBody();
     void endRequest();
     void refuse(Ticket ticket, const Refusal& refusal);
+    bool mayDecode();
     void resumeReading();
 
     // Responses (server_codec_responses.cpp).
     void accept(Message&& message, ChannelPromise&& promise);
+    void expectNoMore(Ticket ticket, bool streamed) noexcept;
     void drainFront();
     void emit(ResponseSlot& slot, Message& message, ChannelPromise&& promise);
     bool emitKnownHead(ResponseSlot& slot, Response& response, ChannelPromise&& promise);
     void emitHead(ResponseSlot& slot, Response& response, ChannelPromise&& promise);
     HeaderView serverHeader(bool interim) const noexcept;
-    bool lastOfDrain() const noexcept { return draining_ && slots_.size() == 1; }
+    // The answer to the front request is the last one: nothing more is expected, or at the last look nothing is there.
+    bool lastOfDrain() const noexcept {
+        return draining_ && slots_.size() == 1 && (expects_ != Input::head || input_.empty());
+    }
     void failHead(ResponseSlot& slot, ChannelPromise&& promise, EncodeError why);
     void emitContent(ResponseSlot& slot, Buffer&& data, ChannelPromise&& promise);
     void emitEnd(ResponseSlot& slot, ChannelPromise&& promise);
@@ -102,13 +112,15 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     bool inputShutdown_ = false;
     bool outputShutdown_ = false;
     ScheduledTask linger_;
-    bool paused_ = false;      // at maxInFlight
+    bool blocked_ = false;     // what the channel last said: it is not writable
+    bool paused_ = false;      // at maxInFlight, or the channel is not writable: input_ waits
     bool readWanted_ = false;  // a read() that was held back while paused
 
     ResponseSlots slots_;
     Buffer output_;  // encoded, not yet written to the pipeline
     bool flushWanted_ = false;
-    bool draining_ = false;  // no further request is read
+    bool draining_ = false;  // no further request is read, but for those of the last look
+    bool looking_ = false;   // the last look: see LastLook
     bool closing_ = false;   // the last response has been encoded: later ones fail
 };
 

@@ -31,7 +31,11 @@ class EpollIoHandler final : public SocketIoHandler {
 
     PollResult poll(PollGuard* guard, Deadline deadline, Budget budget) override;
     void wakeup() noexcept override;
-    int pollFd() const noexcept override { return epoll_.get(); }
+    // From the first call on it also tells of work that only this object knows of; PollResult::more is apart.
+    int pollFd() const noexcept override {
+        nested_ = true;
+        return epoll_.get();
+    }
     // Closes every channel and fiber stream; what registers afterwards gets operation_aborted.
     void prepareToClose() override;
     // True when nothing is registered, or `closeGrace` after prepareToClose(): a handler that swallows close() must not
@@ -84,6 +88,8 @@ class EpollIoHandler final : public SocketIoHandler {
     int wakeFd_ = -1;  // the carrier's, for its whole life: never read, never closed here
     bool hasPwait2_ = true;
     bool closing_ = false;
+    bool polling_ = false;         // inside poll(), whose result says what is left
+    mutable bool nested_ = false;  // an outer poller watches pollFd()
     Deadline closeDeadline_ = never;
     std::size_t registered_ = 0;
     std::vector<epoll_event> events_;

@@ -1,0 +1,121 @@
+// A peer that sends and does not read: the server stops reading, keeps little, and answers everything in the end.
+#include <weft/pipeline/http/server_codec.hpp>
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "pipeline/http/slow_peer.hpp"
+
+namespace weft::http {
+namespace {
+
+using test::count;
+using test::echo;
+using test::get;
+using test::hello;
+using test::Keeper;
+using test::post;
+using test::SlowPeer;
+
+TEST(ServerCodecPressure, APeerThatNeverReadsIsNotReadFromAnyMore) {
+    constexpr std::size_t body = 200'000;
+    SlowPeer peer(echo);
+    for (int i = 0; i < 60; ++i) peer.send(post(std::string(body, '#')));
+    peer.deliver();
+    EXPECT_FALSE(peer.channel.sink->wantsRead);
+    EXPECT_LE(peer.mostPending, body + WriteBufferWaterMark::defaultHigh + 1'000) << "one answer above the mark";
+    EXPECT_GE(peer.unread(), 58 * body);
+}
+
+TEST(ServerCodecPressure, AllAnswersArriveOnceThePeerReads) {
+    SlowPeer peer(echo);
+    for (int i = 0; i < 60; ++i) peer.send(post(std::string(50'000, '#')));
+    peer.deliver();
+    while (peer.received().size() < 60 * 50'000u) peer.take(10'000);
+    peer.takeAll();
+    EXPECT_EQ(count(peer.received(), "#"), 60 * 50'000u);
+    EXPECT_EQ(count(peer.received(), "HTTP/1.1 200 OK"), 60u);
+    EXPECT_LE(peer.mostPending, 50'000 + WriteBufferWaterMark::defaultHigh + 1'000);
+    EXPECT_TRUE(peer.channel.sink->wantsRead);
+}
+
+TEST(ServerCodecPressure, SmallAnswersToManyPipelinedRequestsStopAtTheMarkToo) {
+    SlowPeer peer(hello);
+    std::string requests;
+    for (int i = 0; i < 20'000; ++i) requests += get;
+    peer.send(requests);
+    peer.deliver();
+    EXPECT_LE(peer.mostPending, WriteBufferWaterMark::defaultHigh + 20'000) << "a block of answers above the mark";
+    EXPECT_GT(peer.unread(), 0u);
+    peer.takeAll();
+    EXPECT_EQ(count(peer.received(), "Hello, World!"), 20'000u);
+}
+
+TEST(ServerCodecPressure, ASocketThatTakesEverythingNeverStopsTheReading) {
+    SlowPeer peer(hello);
+    peer.channel.sink->room = std::numeric_limits<std::size_t>::max();
+    std::string requests;
+    for (int i = 0; i < 20'000; ++i) requests += get;
+    peer.send(requests);
+    peer.deliver();
+    EXPECT_EQ(count(peer.received(), "Hello, World!"), 20'000u);
+    EXPECT_EQ(peer.channel.sink->count("wantRead 0"), 0u);
+}
+
+// Content in, content out: the body itself must wait, not only the next request.
+TEST(ServerCodecPressure, AStreamedEchoStopsInsideABody) {
+    struct BodyEcho final : ChannelInboundHandler {
+        void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
+            if (message.is<Request>()) {
+                Response head(Status::ok);
+                head.streamed = true;
+                ctx.write(Message(std::move(head)));
+            } else {
+                ctx.write(std::move(message));
+            }
+            ctx.flush();
+        }
+    };
+    SlowPeer peer([](ChannelPipeline& pipeline) { pipeline.addLast<ServerCodec>().addLast<BodyEcho>(); });
+    peer.send(post(std::string(5'000'000, '#')));
+    peer.deliver();
+    EXPECT_FALSE(peer.channel.sink->wantsRead);
+    EXPECT_LE(peer.mostPending, WriteBufferWaterMark::defaultHigh + 2 * SlowPeer::readBytes);
+    peer.takeAll();
+    EXPECT_EQ(count(peer.received(), "#"), 5'000'000u);
+}
+
+TEST(ServerCodecPressure, TheEndOfInputBehindRequestsThatWaitIsNotTakenForACutBody) {
+    SlowPeer peer(echo);
+    peer.channel->setOption(ChannelOption::WRITE_BUFFER_WATER_MARK, WriteBufferWaterMark(100, 200));
+    peer.channel->onRead(Buffer::copyOf(post(std::string(500, '#')) + post(std::string(500, '#'))));
+    peer.channel->onEof();
+    peer.channel.run();
+    EXPECT_TRUE(peer.channel->open());
+    peer.takeAll();
+    EXPECT_EQ(count(peer.received(), "#"), 1'000u);
+    EXPECT_FALSE(peer.channel->open());
+}
+
+TEST(ServerCodecPressure, BothLimitsMustBeGoneBeforeItReadsOn) {
+    Keeper keeper;
+    SlowPeer peer(keeper.keep(), {.maxInFlight = 1});
+    peer.send(get + get + get);
+    peer.deliver();
+    ASSERT_EQ(keeper.waiting.size(), 1u);
+    keeper.waiting[0].send(ok(std::string(100'000, '#')));
+    peer.deliver();
+    EXPECT_EQ(keeper.waiting.size(), 1u) << "in flight: none, but 100,000 bytes are pending";
+    peer.takeAll();
+    ASSERT_EQ(keeper.waiting.size(), 2u);
+    keeper.waiting[1].send(ok("2"));
+    peer.deliver();
+    ASSERT_EQ(keeper.waiting.size(), 3u);
+    keeper.waiting[2].send(ok("3"));
+    peer.deliver();
+    EXPECT_TRUE(peer.received().ends_with("3"));
+}
+
+}  // namespace
+}  // namespace weft::http

@@ -1,0 +1,136 @@
+// The conformance kit: pollers that keep the protocol pass it, and each broken twin is found out.
+#include "support/poller_conformance.hpp"
+
+#include <gmock/gmock.h>
+
+#include "scheduler/poller_twins.hpp"
+#include "support/hosted_loop.hpp"
+#include "support/sample_pollers.hpp"
+
+namespace weft::test {
+namespace {
+
+// The event loop, with an I/O handler that has no I/O: its events are tasks.
+class LoopWithoutIo {
+  public:
+    Future<void> start(Carrier& carrier) {
+        carrier_ = &carrier;
+        loop_ = std::make_unique<EventLoop>(carrier, std::make_unique<IdleIoHandler>());
+        return loop_->start();
+    }
+    void stop() { loop_->stop(); }
+    void inject(PollerEvent event) { post(std::move(event)); }
+    void post(std::function<void()> task) {
+        try {
+            loop_->execute(std::move(task));
+        } catch (const SystemError&) {  // it has ended meanwhile
+        }
+    }
+    std::uint64_t looks() const { return carrier_->stats().ioCycles; }
+    std::uint64_t wakeups() const {
+        return static_cast<std::uint64_t>(static_cast<IdleIoHandler&>(*loop_->io()).wakeups.load());
+    }
+
+  private:
+    Carrier* carrier_ = nullptr;
+    std::unique_ptr<EventLoop> loop_;
+};
+
+using Sleepers = ::testing::Types<ConditionPoller, EpollPoller, TwinPoller<Defect::none>>;
+INSTANTIATE_TYPED_TEST_SUITE_P(Samples, PollerConformance, Sleepers);
+INSTANTIATE_TYPED_TEST_SUITE_P(Samples, SleepingPollerConformance, Sleepers);
+INSTANTIATE_TYPED_TEST_SUITE_P(Samples, GapConformance, Sleepers);
+INSTANTIATE_TYPED_TEST_SUITE_P(EventLoop, PollerConformance, ::testing::Types<LoopWithoutIo>);
+INSTANTIATE_TYPED_TEST_SUITE_P(EventLoop, SleepingPollerConformance, ::testing::Types<LoopWithoutIo>);
+INSTANTIATE_TYPED_TEST_SUITE_P(EventLoop, TaskConformance, ::testing::Types<LoopWithoutIo>);
+INSTANTIATE_TYPED_TEST_SUITE_P(Spinning, PollerConformance, ::testing::Types<SpinningPoller>);
+
+// What the twins are run with: the patience only bounds how long each takes, since what it waits for will never happen.
+PollerSettings impatient(int milliseconds = 200) {
+    PollerSettings settings;
+    settings.patience = std::chrono::milliseconds(milliseconds);
+    return settings;
+}
+// For checks that must get past a first step before they meet the mistake.
+PollerSettings lessImpatient() {
+    return impatient(600);
+}
+
+struct PollerTwin : LeakGuard {};
+
+TEST_F(PollerTwin, ThatIgnoresItsWakeupIsFound) {
+    EXPECT_THAT(everySpawnIsSeen<TwinPoller<Defect::ignoresItsWakeup>>(impatient()),
+                ::testing::StartsWith("a fiber that another thread spawned did not run"));
+    EXPECT_THAT(everyWakeOfAFiberIsSeen<TwinPoller<Defect::ignoresItsWakeup>>(impatient()),
+                ::testing::StartsWith("a fiber that another thread woke did not run"));
+}
+
+TEST_F(PollerTwin, WhoseWakeupIsNotStickyIsFound) {
+    EXPECT_THAT(everySpawnIsSeen<TwinPoller<Defect::wakeupIsNotSticky>>(impatient()),
+                ::testing::StartsWith("a fiber that another thread spawned did not run"));
+}
+
+TEST_F(PollerTwin, ThatBlocksWithoutParkingIsFound) {
+    EXPECT_THAT(everySpawnIsSeen<TwinPoller<Defect::blocksWithoutParking>>(impatient()),
+                ::testing::StartsWith("a fiber that another thread spawned did not run"));
+}
+
+TEST_F(PollerTwin, ThatBlocksAgainstTheAnswerOfTryParkPollerIsFound) {
+    EXPECT_THAT(runnableFibersKeepItAwake<TwinPoller<Defect::blocksAgainstTheAnswer>>(impatient()),
+                "it blocked although fibers were runnable");
+}
+
+TEST_F(PollerTwin, ThatRemembersTheAnswerOfCanParkPollerIsFound) {
+    EXPECT_THAT(aPollerDescheduledInItsGapLosesNothing<TwinPoller<Defect::remembersItsAnswer>>(lessImpatient()),
+                "it blocked on an answer of canParkPoller() from before it was descheduled");
+}
+
+TEST_F(PollerTwin, ThatIgnoresParkDeadlineIsFound) {
+    EXPECT_THAT(deadlinesAreHonoured<TwinPoller<Defect::ignoresTheDeadline>>(impatient()),
+                "it slept past parkDeadline()");
+}
+
+TEST_F(PollerTwin, ThatNeverYieldsIsFound) {
+    EXPECT_THAT(busyIoLeavesFibersTheirTurns<TwinPoller<Defect::neverYields>>(lessImpatient()),
+                "a fiber did not run while the poller was busy");
+    EXPECT_THAT(everySpawnIsSeen<TwinPoller<Defect::neverYields>>(impatient()),
+                ::testing::StartsWith("a fiber that another thread spawned did not run"));
+}
+
+TEST_F(PollerTwin, ThatYieldsAsLongAsThereAreFibersIsFound) {
+    EXPECT_THAT(busyFibersLeaveThePollerItsTurns<TwinPoller<Defect::yieldsWithoutEnd>>(impatient()),
+                "an I/O event was not reported while fibers were busy");
+}
+
+TEST_F(PollerTwin, ThatDispatchesWithoutEndIsFound) {
+    EXPECT_THAT(busyIoLeavesFibersTheirTurns<TwinPoller<Defect::dispatchesWithoutEnd>>(lessImpatient()),
+                "a fiber did not run while the poller was busy");
+}
+
+TEST_F(PollerTwin, ThatForgetsUnparkIsFound) {
+    EXPECT_THAT(aDispatchingPollerIsNotWoken<TwinPoller<Defect::forgetsUnpark>>(lessImpatient()),
+                "its wakeup was called while it dispatched: no unpark() before that");
+}
+
+TEST_F(PollerTwin, ThatCountsOnlyOnEventsDuringItsWaitIsFound) {
+    EXPECT_THAT(eventsThatArriveWhileFibersRunAreSeen<TwinPoller<Defect::forgetsEarlierEvents>>(impatient()),
+                ::testing::StartsWith("an I/O event that arrived while fibers ran was not reported"));
+}
+
+TEST_F(PollerTwin, ThatSpinsInsteadOfSleepingIsFound) {
+    EXPECT_THAT(anIdlePollerSleeps<TwinPoller<Defect::spins>>(impatient()),
+                "it does not sleep although there is nothing to do");
+}
+
+TEST_F(PollerTwin, ThatIgnoresTheShutdownOfItsCarrierIsFound) {
+    EXPECT_THAT(theShutdownOfItsCarrierEndsIt<TwinPoller<Defect::ignoresTheShutdown>>(lessImpatient()),
+                "the shutdown of its carrier does not end it");
+}
+
+TEST_F(PollerTwin, ThatEndsSilentlyWhenAnEventThrowsIsFound) {
+    EXPECT_THAT(aThrowingEventHurtsNobody<TwinPoller<Defect::endsSilently>>(lessImpatient()),
+                "its body threw, but its future has no error");
+}
+
+}  // namespace
+}  // namespace weft::test

@@ -1,0 +1,61 @@
+// LogCapture: keeps what the scheduler logs while it lives, instead of printing it. One at a time.
+#pragma once
+
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <weft/scheduler/log.hpp>
+
+namespace weft::test {
+
+class LogCapture {
+  public:
+    LogCapture() {
+        {
+            std::lock_guard held(lock_);
+            lines_.clear();
+        }
+        setLogSink([](LogLevel, std::string_view line) noexcept {
+            std::lock_guard held(lock_);
+            lines_.emplace_back(line);
+        });
+    }
+    ~LogCapture() { setLogSink(nullptr); }
+    LogCapture(const LogCapture&) = delete;
+    LogCapture& operator=(const LogCapture&) = delete;
+
+    // How many lines have all of these parts.
+    template <class... Parts>
+    int count(const Parts&... parts) const {
+        std::lock_guard held(lock_);
+        int found = 0;
+        for (const std::string& line : lines_) found += (... && (line.find(parts) != std::string::npos));
+        return found;
+    }
+    // Waits until there is one; false after a time that only a missing line takes.
+    template <class... Parts>
+    bool await(const Parts&... parts) const {
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        while (count(parts...) == 0) {
+            if (std::chrono::steady_clock::now() > end) return false;
+            std::this_thread::yield();
+        }
+        return true;
+    }
+    std::string text() const {
+        std::lock_guard held(lock_);
+        std::string all;
+        for (const std::string& line : lines_) all += line + "\n";
+        return all;
+    }
+
+  private:
+    static inline std::mutex lock_;
+    static inline std::vector<std::string> lines_;
+};
+
+}  // namespace weft::test

@@ -1,0 +1,407 @@
+// The checks of the conformance kit: each drives one poller on a PollerBench and returns what is wrong with it. They
+// assert nothing themselves, so that a test may also demand that a broken poller is found out. docs/pollers.md.
+#pragma once
+
+#include <algorithm>
+#include <stdexcept>
+
+#include <weft/scheduler/this_fiber.hpp>
+
+#include "support/poller_bench.hpp"
+
+namespace weft::test {
+
+// No wake-up is lost -------------------------------------------------------------------------------------------------
+
+// Fibers spawned by two other threads, each as soon as its former one has run: again and again while the poller is just
+// going to sleep.
+template <PollerUnderTest P>
+Verdict everySpawnIsSeen(const PollerSettings& settings = {}) {
+    PollerBench<P> bench(settings);
+    return bench.finish(
+        bench.race(2, "a fiber that another thread spawned did not run",
+                   [&](auto& tally, unsigned, int) { bench.carrier().spawnDetached([tally] { tally->add(); }); }));
+}
+
+// Two fibers, each woken by a thread of its own out of every one of its waits.
+template <PollerUnderTest P>
+Verdict everyWakeOfAFiberIsSeen(const PollerSettings& settings = {}) {
+    struct Waits {
+        explicit Waits(int rounds) : promises(static_cast<std::size_t>(rounds)) {}
+        std::vector<Promise<void>> promises;
+        std::shared_ptr<Tally> tally;  // of the thread that wakes
+    };
+    std::shared_ptr<Waits> waits[2] = {std::make_shared<Waits>(settings.rounds),
+                                       std::make_shared<Waits>(settings.rounds)};
+    PollerBench<P> bench(settings);
+    Verdict verdict =
+        bench.race(2, "a fiber that another thread woke did not run", [&](auto& tally, unsigned t, int i) {
+            auto& mine = waits[t];
+            if (i == 0) {
+                mine->tally = tally;
+                bench.carrier().spawnDetached([mine] {
+                    try {
+                        for (auto& promise : mine->promises) {
+                            promise.future().await();
+                            mine->tally->add();
+                        }
+                    } catch (const SystemError&) {  // the carrier shuts down
+                    }
+                });
+            }
+            mine->promises[static_cast<std::size_t>(i)].setValue();
+        });
+    return bench.finish(std::move(verdict));
+}
+
+// As everySpawnIsSeen(), for tasks that the poller itself hosts.
+template <PollerWithTasks P>
+Verdict everyTaskIsSeen(const PollerSettings& settings = {}) {
+    PollerBench<P> bench(settings);
+    return bench.finish(bench.race(2, "a task that another thread posted did not run", [&](auto& tally, unsigned, int) {
+        bench.poller().post([tally] { tally->add(); });
+    }));
+}
+
+// I/O events from two threads, racing with going to sleep.
+template <PollerUnderTest P>
+Verdict everyEventIsSeen(const PollerSettings& settings = {}) {
+    PollerBench<P> bench(settings);
+    return bench.finish(bench.race(2, "an I/O event was not reported", [&](auto& tally, unsigned, int) {
+        bench.poller().inject([tally] { tally->add(); });
+    }));
+}
+
+// Spawns, events and short sleeps of fibers, all at once.
+template <PollerUnderTest P>
+Verdict everythingAtOnceIsSeen(const PollerSettings& settings = {}) {
+    PollerBench<P> bench(settings);
+    return bench.finish(bench.race(3, "a spawn, an I/O event or a sleep was lost", [&](auto& tally, unsigned t, int i) {
+        if (t == 0) return bench.carrier().spawnDetached([tally] { tally->add(); });
+        if (t == 1) return static_cast<void>(bench.poller().inject([tally] { tally->add(); }));
+        bench.carrier().spawnDetached([tally, i] {
+            thisFiber::sleepFor(std::chrono::microseconds(i % 100));
+            tally->add();
+        });
+    }));
+}
+
+// Fibers on the carrier inject events: while they are runnable, and as the last thing before the carrier has nothing to
+// do. Nobody calls a wakeup for either.
+template <PollerUnderTest P>
+Verdict eventsThatArriveWhileFibersRunAreSeen(const PollerSettings& settings = {}) {
+    PollerBench<P> bench(settings);
+    const char* const lost = "an I/O event that arrived while fibers ran was not reported";
+    Verdict verdict = bench.race(1, lost, [&](auto& tally, unsigned, int i) {
+        bench.carrier().spawnDetached([tally, i, &poller = bench.poller()] {
+            poller.inject([tally] { tally->add(); });
+            if (i % 2 == 0) thisFiber::yield();
+        });
+    });
+    return bench.finish(std::move(verdict));
+}
+
+// Wake-ups and deadlines ---------------------------------------------------------------------------------------------
+
+// A poller that dispatches has left its sleep (W2): work that comes meanwhile needs no wakeup. That no sleep costs more
+// than one wakeup is checked at the end of every bench.
+template <PollerUnderTest P>
+Verdict aDispatchingPollerIsNotWoken(const PollerSettings& settings = {}) {
+    struct Meeting {
+        std::atomic<bool> dispatching{false};
+        std::atomic<bool> spawned{false};
+        std::atomic<std::uint64_t> calls{0};
+        Tally done;
+    };
+    PollerBench<P> bench(settings);
+    for (int i = 0; i < std::max(settings.rounds / 100, 1); ++i) {
+        if (Verdict verdict = bench.awaitAsleep(); !verdict.empty()) return bench.finish(std::move(verdict));
+        auto meeting = std::make_shared<Meeting>();
+        P& poller = bench.poller();
+        poller.inject([meeting, &poller, patience = settings.patience] {
+            const std::uint64_t before = poller.wakeups();
+            meeting->dispatching = true;
+            const auto end = std::chrono::steady_clock::now() + patience;
+            while (!meeting->spawned && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+            meeting->calls = poller.wakeups() - before;
+            meeting->done.add();
+        });
+        const auto end = std::chrono::steady_clock::now() + settings.patience;
+        while (!meeting->dispatching) {
+            if (std::chrono::steady_clock::now() > end) return bench.finish("an I/O event did not end its sleep");
+            std::this_thread::yield();
+        }
+        bench.carrier().spawnDetached([] {});
+        meeting->spawned = true;
+        if (!meeting->done.awaitAtLeast(1, settings.patience)) return bench.finish("an I/O event was not dispatched");
+        if (meeting->calls != 0)
+            return bench.finish("its wakeup was called while it dispatched: no unpark() before that");
+    }
+    return bench.finish();
+}
+
+// Fibers asleep on the carrier are woken by nothing but parkDeadline().
+template <PollerUnderTest P>
+Verdict deadlinesAreHonoured(const PollerSettings& settings = {}) {
+    PollerBench<P> bench(settings);
+    auto woken = std::make_shared<Tally>();
+    constexpr unsigned sleepers = 8;
+    for (unsigned i = 0; i < sleepers; ++i) {
+        bench.carrier().spawnDetached([woken, i] {
+            for (unsigned nap = 0; nap < 4; ++nap) thisFiber::sleepFor(std::chrono::microseconds(300 * (i + 1)));
+            woken->add();
+        });
+    }
+    if (woken->awaitAtLeast(sleepers, settings.patience)) return bench.finish();
+    return bench.finish("it slept past parkDeadline()");
+}
+
+// A fiber that uses up its slice and yields stays runnable: as long as there is one, the poller must not block. Nothing
+// else happens that could wake it.
+template <PollerUnderTest P>
+Verdict runnableFibersKeepItAwake(const PollerSettings& settings = {}) {
+    PollerBench<P> bench(settings);
+    auto ended = std::make_shared<Tally>();
+    for (int fiber = 0; fiber < 2; ++fiber) {
+        bench.carrier().spawnDetached([ended, slice = 2 * bench.group().options().yieldBudget] {
+            for (int i = 0; i < 20; ++i) {
+                const auto end = std::chrono::steady_clock::now() + slice;
+                while (std::chrono::steady_clock::now() < end) {
+                }
+                thisFiber::yield();
+            }
+            ended->add();
+        });
+    }
+    if (ended->awaitAtLeast(2, settings.patience)) return bench.finish();
+    return bench.finish("it blocked although fibers were runnable");
+}
+
+// Fairness -----------------------------------------------------------------------------------------------------------
+
+// Fibers that never stop yielding leave the poller its turns.
+template <PollerUnderTest P>
+Verdict busyFibersLeaveThePollerItsTurns(const PollerSettings& settings = {}) {
+    struct Busy {
+        std::atomic<bool> stop{false};
+        std::atomic<std::uint64_t> slices{0};
+    };
+    auto busy = std::make_shared<Busy>();
+    PollerBench<P> bench(settings);
+    for (int i = 0; i < 2; ++i) {
+        bench.carrier().spawnDetached([busy] {
+            for (; !busy->stop; thisFiber::yield()) busy->slices.fetch_add(1);
+        });
+    }
+    auto reported = std::make_shared<Tally>();
+    Verdict verdict;
+    const auto end = std::chrono::steady_clock::now() + settings.patience;
+    for (std::uint64_t i = 0; i < 50 && verdict.empty(); ++i) {
+        bench.poller().inject([reported] { reported->add(); });
+        const std::uint64_t since = busy->slices;
+        while (!reported->awaitAtLeast(i + 1, std::chrono::milliseconds(1))) {
+            if (busy->slices - since <= settings.busySlices && std::chrono::steady_clock::now() < end) continue;
+            if (reported->count() > i) break;  // just now
+            verdict = "an I/O event was not reported while fibers were busy";
+            break;
+        }
+    }
+    busy->stop = true;
+    return bench.finish(std::move(verdict));
+}
+
+// Events without end leave the fibers their turns.
+template <PollerUnderTest P>
+Verdict busyIoLeavesFibersTheirTurns(const PollerSettings& settings = {}) {
+    struct Chain : std::enable_shared_from_this<Chain> {
+        explicit Chain(P& subject) : poller(subject) {}
+        void next() {
+            poller.inject([self = this->shared_from_this()] {
+                self->events.fetch_add(1);
+                if (!self->stop) self->next();
+            });
+        }
+        P& poller;
+        std::atomic<bool> stop{false};
+        std::atomic<std::uint64_t> events{0};
+    };
+    PollerBench<P> bench(settings);
+    auto chain = std::make_shared<Chain>(bench.poller());
+    chain->next();
+    chain->next();
+    auto ran = std::make_shared<Tally>();
+    Verdict verdict;
+    const auto end = std::chrono::steady_clock::now() + settings.patience;
+    while (chain->events < 2 && verdict.empty()) {
+        if (std::chrono::steady_clock::now() > end) verdict = "an I/O event was not reported";
+        std::this_thread::yield();
+    }
+    for (std::uint64_t i = 0; i < 50 && verdict.empty(); ++i) {
+        bench.carrier().spawnDetached([ran] { ran->add(); });
+        const std::uint64_t since = chain->events;
+        while (!ran->awaitAtLeast(i + 1, std::chrono::milliseconds(1))) {
+            if (chain->events - since <= settings.busySlices && std::chrono::steady_clock::now() < end) continue;
+            if (ran->count() > i) break;  // just now
+            verdict = "a fiber did not run while the poller was busy";
+            break;
+        }
+    }
+    chain->stop = true;
+    return bench.finish(std::move(verdict));
+}
+
+// With nothing to do it sleeps, and does not look again and again. What counts are its looks while other threads are
+// busy with something else, not a time.
+template <PollerUnderTest P>
+Verdict anIdlePollerSleeps(const PollerSettings& settings = {}) {
+    PollerBench<P> bench(settings);
+    if (Verdict verdict = bench.awaitAsleep(); !verdict.empty()) return bench.finish(std::move(verdict));
+    const std::uint64_t before = bench.poller().looks();
+    CarrierGroup elsewhere(benchOptions());
+    for (int i = 0; i < settings.rounds; ++i) elsewhere.carrier(0).spawn([] {}).join();
+    const std::uint64_t looks = bench.poller().looks() - before;
+    if (looks <= 8) return bench.finish();  // it may still have been on its way to sleep
+    return bench.finish("it looked " + std::to_string(looks) + " times although nothing had happened");
+}
+
+// Ends ---------------------------------------------------------------------------------------------------------------
+
+// Pollers come and go on one carrier while two threads wake it; each is destroyed as soon as its future is done (W10).
+template <PollerUnderTest P>
+Verdict pollersComeAndGoWhileOthersWake(const PollerSettings& settings = {}) {
+    PollerBench<P> bench(settings);
+    std::atomic<bool> raced{false};
+    Verdict verdict;
+    std::thread turnover([&] {
+        for (int i = 0; (i < 4 || !raced) && verdict.empty(); ++i) {
+            if (i % 2 == 0) bench.poller().inject([] {});
+            bench.poller().stop();
+            if (!bench.ended().awaitFor(settings.patience)) {
+                verdict = "its body does not return";
+                break;
+            }
+            if (bench.ended().error()) verdict = "its body ended with: " + describe(bench.ended().error());
+            bench.replacePoller();
+        }
+    });
+    Verdict lost = bench.race(2, "a fiber that another thread spawned did not run", [&](auto& tally, unsigned, int) {
+        bench.carrier().spawnDetached([tally] { tally->add(); });
+    });
+    raced = true;
+    turnover.join();
+    return bench.finish(verdict.empty() ? std::move(lost) : std::move(verdict));
+}
+
+// An event whose handling throws. The poller may report that and go on, or let it out of its body: then its future
+// carries the error, the carrier goes on, and the slot is free.
+template <PollerUnderTest P>
+Verdict aThrowingEventHurtsNobody(const PollerSettings& settings = {}) {
+    PollerBench<P> bench(settings);
+    bench.poller().inject([] { throw std::runtime_error("thrown by an event of the conformance kit"); });
+    auto reported = std::make_shared<Tally>();
+    bench.poller().inject([reported] { reported->add(); });
+    const auto end = std::chrono::steady_clock::now() + settings.patience;
+    while (!bench.ended().done() && !reported->awaitAtLeast(1, std::chrono::milliseconds(1))) {
+        if (std::chrono::steady_clock::now() > end) {
+            return bench.finish("after an event that threw it neither goes on nor ends");
+        }
+    }
+    if (bench.ended().done()) {
+        if (!bench.ended().error()) return bench.finish("its body threw, but its future has no error");
+        bench.replacePoller();  // throws if the slot is not free
+        bench.poller().inject([reported] { reported->add(); });
+        if (!reported->awaitAtLeast(1, settings.patience)) return bench.finish("its successor reports no event");
+    }
+    auto ran = std::make_shared<Tally>();
+    bench.carrier().spawnDetached([ran] { ran->add(); });
+    if (!ran->awaitAtLeast(1, settings.patience)) return bench.finish("after an event that threw no fiber runs");
+    return bench.finish();
+}
+
+// The shutdown of the carrier ends the poller: while it sleeps, while it is busy, and while it is just going to sleep.
+template <PollerUnderTest P>
+Verdict theShutdownOfItsCarrierEndsIt(const PollerSettings& settings = {}) {
+    Jitter jitter(7);
+    for (int i = 0; i < std::max(settings.rounds / 40, 4); ++i) {
+        PollerBench<P> bench(settings);
+        if (i % 4 == 0 && pollerSleeps<P>) {
+            if (Verdict verdict = bench.awaitAsleep(); !verdict.empty()) return bench.finish(std::move(verdict));
+        } else if (i % 4 == 1) {
+            bench.carrier().spawnDetached([&carrier = bench.carrier()] {
+                while (!carrier.stopRequested()) thisFiber::yield();
+            });
+        } else {
+            bench.poller().inject([] {});
+            jitter.pause();
+        }
+        bench.group().beginShutdown();
+        if (!bench.ended().awaitFor(settings.patience))
+            return bench.finish("the shutdown of its carrier does not end it");
+        if (Verdict verdict = bench.finish(); !verdict.empty()) return verdict;
+    }
+    return {};
+}
+
+// The gap ------------------------------------------------------------------------------------------------------------
+
+// Behaviour 31. Between tryParkPoller() and the blocking call the poller is descheduled: fibers run meanwhile, and it
+// must not block afterwards on the strength of an answer from before.
+template <PollerWithGap P>
+Verdict aPollerDescheduledInItsGapLosesNothing(const PollerSettings& settings = {}) {
+    class Gap : public std::enable_shared_from_this<Gap> {
+      public:
+        void enter() {
+            Future<void> released;
+            {
+                std::lock_guard held(lock_);
+                if (open_) return;
+                released = descheduled_.emplace_back().future();
+            }
+            // Told by a fiber: it runs once the poller has been switched out.
+            Carrier::current()->spawnDetached([self = this->shared_from_this()] { self->entered.add(); });
+            released.await();
+        }
+        void release() {
+            std::vector<Promise<void>> released;
+            std::lock_guard held(lock_);
+            released.swap(descheduled_);
+            for (auto& one : released) one.setValue();
+        }
+        // Nobody is held up from now on.
+        void open() {
+            {
+                std::lock_guard held(lock_);
+                open_ = true;
+            }
+            release();
+        }
+        Tally entered;
+
+      private:
+        std::mutex lock_;
+        bool open_ = false;
+        std::vector<Promise<void>> descheduled_;  // the poller, or nobody
+    };
+    auto gap = std::make_shared<Gap>();
+    PollerBench<P> bench(settings, [gap](P& poller) { poller.onGap([gap] { gap->enter(); }); });
+    auto ran = std::make_shared<Tally>();
+    Verdict verdict;
+    const auto rounds = static_cast<std::uint64_t>(std::max(settings.rounds / 40, 2));
+    for (std::uint64_t i = 1; i <= rounds && verdict.empty(); ++i) {
+        if (!gap->entered.awaitAtLeast(i, settings.patience)) {
+            verdict = i == 1 ? "it does not try to sleep although there is nothing to do"
+                             : "it blocked on an answer of canParkPoller() from before it was descheduled";
+            break;
+        }
+        bench.carrier().spawnDetached([ran] {
+            thisFiber::sleepFor(std::chrono::microseconds(100));
+            ran->add();
+        });
+        if (!ran->awaitAtLeast(i, settings.patience)) verdict = "no fiber runs while it is descheduled in its gap";
+        gap->release();  // a poller that does not block now comes to its gap again: the next round
+    }
+    gap->open();
+    return bench.finish(std::move(verdict));
+}
+
+}  // namespace weft::test

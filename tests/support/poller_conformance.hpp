@@ -1,0 +1,99 @@
+// The conformance kit for pollers: does yours keep the protocol of PinnedPoller? Write an adapter (PollerUnderTest in
+// poller_bench.hpp: start, stop, inject, looks, wakeups) and instantiate, in any test program with GoogleTest:
+//
+//   using Mine = ::testing::Types<MyPollerAdapter>;
+//   INSTANTIATE_TYPED_TEST_SUITE_P(Mine, PollerConformance, Mine);          every poller
+//   INSTANTIATE_TYPED_TEST_SUITE_P(Mine, SleepingPollerConformance, Mine);  it blocks when there is nothing to do
+//   INSTANTIATE_TYPED_TEST_SUITE_P(Mine, GapConformance, Mine);             onGap(): it asks canParkPoller() itself
+//   INSTANTIATE_TYPED_TEST_SUITE_P(Mine, TaskConformance, Mine);            post(): it hosts tasks
+//
+// in namespace weft::test. The checks are functions (poller_checks.hpp) that return what is wrong. docs/pollers.md
+// tells what each failure means.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "support/leak_guard.hpp"
+#include "support/poller_checks.hpp"
+
+namespace weft::test {
+
+template <class P>
+class PollerConformance : public LeakGuard {};
+TYPED_TEST_SUITE_P(PollerConformance);
+
+TYPED_TEST_P(PollerConformance, EverySpawnIsSeen) {
+    EXPECT_EQ(everySpawnIsSeen<TypeParam>(), "");
+}
+TYPED_TEST_P(PollerConformance, EveryWakeOfAFiberIsSeen) {
+    EXPECT_EQ(everyWakeOfAFiberIsSeen<TypeParam>(), "");
+}
+TYPED_TEST_P(PollerConformance, EveryEventIsSeen) {
+    EXPECT_EQ(everyEventIsSeen<TypeParam>(), "");
+}
+TYPED_TEST_P(PollerConformance, EverythingAtOnceIsSeen) {
+    EXPECT_EQ(everythingAtOnceIsSeen<TypeParam>(), "");
+}
+TYPED_TEST_P(PollerConformance, EventsThatArriveWhileFibersRunAreSeen) {
+    EXPECT_EQ(eventsThatArriveWhileFibersRunAreSeen<TypeParam>(), "");
+}
+TYPED_TEST_P(PollerConformance, DeadlinesAreHonoured) {
+    EXPECT_EQ(deadlinesAreHonoured<TypeParam>(), "");
+}
+TYPED_TEST_P(PollerConformance, RunnableFibersKeepItAwake) {
+    EXPECT_EQ(runnableFibersKeepItAwake<TypeParam>(), "");
+}
+TYPED_TEST_P(PollerConformance, BusyFibersLeaveThePollerItsTurns) {
+    EXPECT_EQ(busyFibersLeaveThePollerItsTurns<TypeParam>(), "");
+}
+TYPED_TEST_P(PollerConformance, BusyIoLeavesFibersTheirTurns) {
+    EXPECT_EQ(busyIoLeavesFibersTheirTurns<TypeParam>(), "");
+}
+TYPED_TEST_P(PollerConformance, PollersComeAndGoWhileOthersWake) {
+    EXPECT_EQ(pollersComeAndGoWhileOthersWake<TypeParam>(), "");
+}
+TYPED_TEST_P(PollerConformance, AThrowingEventHurtsNobody) {
+    EXPECT_EQ(aThrowingEventHurtsNobody<TypeParam>(), "");
+}
+TYPED_TEST_P(PollerConformance, TheShutdownOfItsCarrierEndsIt) {
+    EXPECT_EQ(theShutdownOfItsCarrierEndsIt<TypeParam>(), "");
+}
+REGISTER_TYPED_TEST_SUITE_P(PollerConformance, EverySpawnIsSeen, EveryWakeOfAFiberIsSeen, EveryEventIsSeen,
+                            EverythingAtOnceIsSeen, EventsThatArriveWhileFibersRunAreSeen, DeadlinesAreHonoured,
+                            RunnableFibersKeepItAwake, BusyFibersLeaveThePollerItsTurns, BusyIoLeavesFibersTheirTurns,
+                            PollersComeAndGoWhileOthersWake, AThrowingEventHurtsNobody, TheShutdownOfItsCarrierEndsIt);
+
+template <class P>
+class SleepingPollerConformance : public LeakGuard {};
+TYPED_TEST_SUITE_P(SleepingPollerConformance);
+TYPED_TEST_P(SleepingPollerConformance, AnIdlePollerSleeps) {
+    EXPECT_EQ(anIdlePollerSleeps<TypeParam>(), "");
+}
+TYPED_TEST_P(SleepingPollerConformance, ADispatchingPollerIsNotWoken) {
+    EXPECT_EQ(aDispatchingPollerIsNotWoken<TypeParam>(), "");
+}
+REGISTER_TYPED_TEST_SUITE_P(SleepingPollerConformance, AnIdlePollerSleeps, ADispatchingPollerIsNotWoken);
+
+template <class P>
+class GapConformance : public LeakGuard {};
+TYPED_TEST_SUITE_P(GapConformance);
+TYPED_TEST_P(GapConformance, APollerDescheduledInItsGapLosesNothing) {
+    EXPECT_EQ(aPollerDescheduledInItsGapLosesNothing<TypeParam>(), "");
+}
+REGISTER_TYPED_TEST_SUITE_P(GapConformance, APollerDescheduledInItsGapLosesNothing);
+
+template <class P>
+class TaskConformance : public LeakGuard {};
+TYPED_TEST_SUITE_P(TaskConformance);
+TYPED_TEST_P(TaskConformance, EveryTaskIsSeen) {
+    EXPECT_EQ(everyTaskIsSeen<TypeParam>(), "");
+}
+REGISTER_TYPED_TEST_SUITE_P(TaskConformance, EveryTaskIsSeen);
+
+// A program uses those that fit its pollers.
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(PollerConformance);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SleepingPollerConformance);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(GapConformance);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(TaskConformance);
+
+}  // namespace weft::test

@@ -1,0 +1,159 @@
+// I/O handlers that stand between an event loop and an EpollIoHandler: one that counts, and one that nests it under an
+// epoll set of its own. And an event loop with a channel whose bytes are the events of the conformance kit.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include <weft/pipeline/channel.hpp>
+#include <weft/scheduler/event_loop.hpp>
+#include <weft/transports/epoll/epoll_io_handler.hpp>
+
+#include "support/sample_pollers.hpp"
+
+#include <sys/socket.h>
+
+namespace weft::test {
+
+// Passes everything on, and counts.
+class CountingIoHandler : public SocketIoHandler {
+  public:
+    void open(Carrier& carrier) override { inner.open(carrier); }
+    PollResult poll(PollGuard* guard, Deadline deadline, Budget budget) override {
+        polls.fetch_add(1);
+        return inner.poll(guard, deadline, budget);
+    }
+    void wakeup() noexcept override {
+        wakeups.fetch_add(1);
+        inner.wakeup();
+    }
+    int pollFd() const noexcept override { return inner.pollFd(); }
+    void prepareToClose() override { inner.prepareToClose(); }
+    bool closable() const noexcept override { return inner.closable(); }
+    void close() override { inner.close(); }
+
+    std::unique_ptr<ChannelSink> stream(Fd fd, Channel& channel) override {
+        return inner.stream(std::move(fd), channel);
+    }
+    std::unique_ptr<ChannelSink> listener(Fd fd, Channel& channel, ChildLoopChooser chooser) override {
+        return inner.listener(std::move(fd), channel, std::move(chooser));
+    }
+    std::unique_ptr<ChannelSink> connector(Fd fd, Channel& channel) override {
+        return inner.connector(std::move(fd), channel);
+    }
+    std::unique_ptr<FiberStream> fiberStream(Fd fd) override { return inner.fiberStream(std::move(fd)); }
+    std::unique_ptr<FiberListener> fiberListener(Fd fd) override { return inner.fiberListener(std::move(fd)); }
+    SystemCalls& systemCalls() noexcept override { return inner.systemCalls(); }
+
+    EpollIoHandler inner;
+    std::atomic<std::uint64_t> polls{0};
+    std::atomic<std::uint64_t> wakeups{0};
+};
+
+// Blocks in an epoll set of its own that holds nothing but the inner handler's pollFd(), and polls the inner one only
+// when that is readable or when its last poll said that there is more.
+class NestingIoHandler final : public CountingIoHandler {
+  public:
+    void open(Carrier& carrier) override {
+        inner.open(carrier);
+        outer_.add(inner.pollFd(), EPOLLIN);  // level-triggered
+    }
+    PollResult poll(PollGuard* guard, Deadline deadline, Budget budget) override {
+        polls.fetch_add(1);
+        if (!more_ && outer_.look() == 0) {
+            if (guard == nullptr || !guard->enter()) return {};
+            const int ready = outer_.wait(deadline);
+            guard->leave();
+            if (ready == 0) return {};
+        }
+        const PollResult result = inner.poll(nullptr, deadline, budget);
+        more_ = result.more;
+        return result;
+    }
+
+  private:
+    EpollSet outer_;
+    bool more_ = false;
+};
+
+// A connected pair of stream sockets.
+struct SocketPair {
+    SocketPair() {
+        int fds[2];
+        if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) != 0) {
+            throw SystemError(fromErrno(errno), "socketpair");
+        }
+        ours = Fd(fds[0]);
+        theirs = Fd(fds[1]);
+    }
+    void send(std::string_view bytes) const {
+        [[maybe_unused]] const auto sent = ::send(ours.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    }
+    Fd ours;
+    Fd theirs;
+};
+
+// The adapter of the conformance kit: an event is a byte on a connection, and its handler the connection's.
+template <class Handler>
+class ChannelPoller {
+  public:
+    Future<void> start(Carrier& carrier) {
+        auto handler = std::make_unique<Handler>();
+        handler_ = handler.get();
+        loop_ = std::make_unique<EventLoop>(carrier, std::move(handler));
+        Future<void> ended = loop_->start();
+        post([this] { connect(); });
+        return ended;
+    }
+    void stop() { loop_->stop(); }
+    void inject(PollerEvent event) {
+        events_.push(std::move(event));
+        sockets_.send("!");
+    }
+    void post(std::function<void()> task) {
+        try {
+            loop_->execute(std::move(task));
+        } catch (const SystemError&) {  // it has ended meanwhile
+        }
+    }
+    std::uint64_t looks() const { return handler_->polls; }
+    std::uint64_t wakeups() const { return handler_->wakeups; }
+
+  private:
+    class Source final : public ChannelInboundHandler {
+      public:
+        explicit Source(ChannelPoller& owner) : owner_(owner) {}
+        void channelRead(ChannelHandlerContext&, Message&& message) override {
+            std::exception_ptr error;
+            for (std::size_t left = message.get<Buffer>().view().size(); left > 0; --left) {
+                try {
+                    owner_.events_.dispatchOne();
+                } catch (...) {  // the other bytes are events, too
+                    error = std::current_exception();
+                }
+            }
+            if (error) std::rethrow_exception(error);
+        }
+
+      private:
+        ChannelPoller& owner_;
+    };
+
+    void connect() {
+        channel_ = Channel::create(*loop_);
+        channel_->attach(handler_->stream(std::move(sockets_.theirs), *channel_));
+        channel_->setActive(true);  // a connected socket
+        channel_->pipeline().addLast<Source>(*this);
+        channel_->registerWithLoop();
+    }
+
+    SocketPair sockets_;
+    EventQueue events_;
+    std::unique_ptr<EventLoop> loop_;
+    Handler* handler_ = nullptr;  // the loop's
+    ChannelRef channel_;
+};
+
+}  // namespace weft::test
