@@ -355,11 +355,14 @@ TEST(TcpStream, ASecondReaderAtTheSameTimeIsRefused) {
     HostedLoop host;
     host.inFiber([&] {
         Pair pair;
+        bool reading = false;
         auto reader = host.carrier().spawn([&] {
             std::array<char, 8> bytes;
+            reading = true;
             return pair.client.read(bytes);
         });
-        thisFiber::yield();
+        while (!reading) thisFiber::yield();
+        for (int i = 0; i < 20; ++i) thisFiber::yield();  // it may give way once before it parks
         std::array<char, 8> bytes;
         ErrorCode error;
         EXPECT_EQ(pair.client.read(bytes, error), 0u);
