@@ -22,7 +22,8 @@ bool Carrier::trySleep(detail::SleepKind kind, MoreWork moreWork) noexcept {
 
 bool Carrier::trySleepInPoller(const EventLoop* loop) noexcept {
     if (leaveSleep() && !std::exchange(unparkForgotten_, true)) {
-        log(LogLevel::warning, {"the poller of carrier ", name_, " went to sleep again without unpark(): call it right after the "
+        log(LogLevel::warning, {"the poller of carrier ", name_,
+                                " went to sleep again without unpark(): call it right after the "
                                 "blocking call, or others keep waking a carrier that is busy"});
     }
     if (!trySleep(detail::SleepKind::poller, [loop] { return loop != nullptr && loop->hasRemoteWork(); })) return false;
