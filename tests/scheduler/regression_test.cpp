@@ -79,6 +79,7 @@ TEST_F(LoopRegression, R54ae202_WhatBecomesRunnableIsQueuedAndNeverRunInsideTheC
             bool task = false;
             loop.execute([&] { task = true; });
             EXPECT_FALSE(task);
+            while (!task) thisFiber::yield();  // it is on this fiber's stack
         })
         .join();
     int depth = 0;
