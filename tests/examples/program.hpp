@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -20,6 +21,8 @@
 #include <unistd.h>
 
 #include <weft/pipeline/socket_address.hpp>
+
+#include "support/sanitized.hpp"
 
 namespace weft::test {
 
@@ -101,19 +104,16 @@ class Program {
         return rest;
     }
 
-    std::size_t threads() const {
-        const std::filesystem::directory_iterator tasks("/proc/" + std::to_string(child_) + "/task");
-        return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
-    }
+    std::size_t threads() const { return tasks().size(); }
     // Per thread: what it has used and how often it slept, as the kernel counts. Equal at two times: nothing ran.
     std::string activity() const {
         std::string all;
-        for (const auto& task : std::filesystem::directory_iterator("/proc/" + std::to_string(child_) + "/task")) {
-            std::ifstream status(task.path() / "status");
+        for (const std::filesystem::path& task : tasks()) {
+            std::ifstream status(task / "status");
             for (std::string text; std::getline(status, text);) {
                 if (text.find("ctxt_switches") != std::string::npos) all += text + "\n";
             }
-            std::ifstream usage(task.path() / "schedstat");
+            std::ifstream usage(task / "schedstat");
             std::string cpu;
             usage >> cpu;
             all += "cpu ns: " + cpu + "\n";
@@ -122,6 +122,19 @@ class Program {
     }
 
   private:
+    // The program's threads, the main one first.
+    std::vector<std::filesystem::path> tasks() const {
+        std::map<long, std::filesystem::path> byId;
+        for (const auto& task : std::filesystem::directory_iterator("/proc/" + std::to_string(child_) + "/task")) {
+            byId.emplace(std::stol(task.path().filename()), task.path());
+        }
+        std::vector<std::filesystem::path> all;
+        for (const auto& [id, path] : byId) all.push_back(path);
+#ifdef WEFT_SANITIZED_THREAD
+        all.erase(all.begin() + 1);  // the sanitizer's own thread, which it starts before main()
+#endif
+        return all;
+    }
     bool readSome(int fd, std::string& into, std::size_t most) {
         pollfd wanted{fd, POLLIN, 0};
         if (::poll(&wanted, 1, patienceMs) == 0) throw std::runtime_error(name_ + ": no output, and no end");

@@ -124,7 +124,7 @@ TEST_F(PinnedPollerTest, ABodyThatThrowsWhileParkedLeavesARunningCarrier) {
 }
 
 // Each spawn that finds the carrier asleep in its poller costs exactly one call of the wakeup, and no futex wake (W5).
-// The poller "blocks" by asking, so that nothing but a waker ends its sleep.
+// The poller "blocks" until it is called, as a system call would: canParkPoller() sees the work before its wakeup.
 TEST_F(PinnedPollerTest, EverySpawnReachesACarrierThatSleepsInItsPoller) {
     constexpr int rounds = 500;
     std::atomic<int> asleep{0};
@@ -136,7 +136,7 @@ TEST_F(PinnedPollerTest, EverySpawnReachesACarrierThatSleepsInItsPoller) {
                                                   for (int i = 1; i <= rounds; ++i) {
                                                       while (!poller.tryParkPoller()) poller.maybeYield(false);
                                                       asleep = i;
-                                                      while (poller.canParkPoller()) std::this_thread::yield();
+                                                      while (wakeups < i) std::this_thread::yield();
                                                       poller.unpark();
                                                   }
                                               });
