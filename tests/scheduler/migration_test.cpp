@@ -190,7 +190,7 @@ TEST(Migration, ErrnoIsThatOfTheThreadThatTheFiberHasComeTo) {
                 EXPECT_EQ(::rmdir(""), -1);
                 EXPECT_EQ(lastErrno(), ENOENT);
                 moveTo(group.carrier(0));
-                EXPECT_EQ(lastErrno(), EBADF) << "what this thread's last failing call left";
+                EXPECT_NE(lastErrno(), ENOENT) << "the other thread's; the carrier's own calls may have changed this one's";
             }
         })
         .join();
