@@ -20,7 +20,7 @@ namespace {
 
 // TH-2: an operation from outside the loop becomes a task. When the loop has ended it is refused with the promise.
 template <class F>
-void post(Channel& channel, const ChannelPromise& promise, F operation) {
+[[gnu::cold, gnu::noinline]] void post(Channel& channel, const ChannelPromise& promise, F operation) {
     try {
         channel.loop().execute(
             [pin = detail::ChannelPin(channel), operation = std::move(operation)]() mutable { operation(); });
@@ -99,8 +99,7 @@ void ChannelHandlerContext::invokeExceptionCaught(std::exception_ptr cause) noex
 }
 
 // W-8: true when the operation must be dropped silently, for its promise has been cancelled.
-bool ChannelHandlerContext::refused(const ChannelPromise& promise) const {
-    if (promise.isVoid()) return false;
+[[gnu::cold]] bool ChannelHandlerContext::promiseRefused(const ChannelPromise& promise) const {
     if (promise.isCloseFuture()) throw std::invalid_argument("the close future may not be used as a promise");
     if (!promise.belongsTo(channel_)) throw std::invalid_argument("the promise belongs to another channel");
     if (promise.cancelled()) return true;
@@ -112,7 +111,7 @@ bool ChannelHandlerContext::refused(const ChannelPromise& promise) const {
 
 #define WEFT_FIRE(method, event, handlerMethod)                                                         \
     void ChannelHandlerContext::method() {                                                              \
-        if (!channel_.mayRunHere()) return post(channel_, {}, [this] { method(); });                    \
+        if (!channel_.mayRunHere()) [[unlikely]] return post(channel_, {}, [this] { method(); });       \
         PipelineEntry entry(channel_);                                                                  \
         nextInbound(event).invokeInbound(                                                               \
             [](ChannelHandler& handler, ChannelHandlerContext& next) { handler.handlerMethod(next); }); \
@@ -128,13 +127,15 @@ WEFT_FIRE(fireChannelWritabilityChanged, Event::writabilityChanged, channelWrita
 #undef WEFT_FIRE
 
 void ChannelHandlerContext::fireChannelRead(Message&& message) {
-    if (!channel_.mayRunHere()) {
-        return post(channel_, {}, [this, held = std::move(message)]() mutable { fireChannelRead(std::move(held)); });
-    }
+    if (!channel_.mayRunHere()) [[unlikely]] return postRead(std::move(message));
     PipelineEntry entry(channel_);
     nextInbound(Event::read).invokeInbound([&](ChannelHandler& handler, ChannelHandlerContext& next) {
         handler.channelRead(next, std::move(message));
     });
+}
+
+[[gnu::cold]] void ChannelHandlerContext::postRead(Message&& message) {
+    post(channel_, {}, [this, held = std::move(message)]() mutable { fireChannelRead(std::move(held)); });
 }
 
 void ChannelHandlerContext::fireUserEventTriggered(Message&& event) {
@@ -234,7 +235,7 @@ void ChannelHandlerContext::deregister(ChannelPromise promise) {
 }
 
 void ChannelHandlerContext::read() {
-    if (!channel_.mayRunHere()) return post(channel_, {}, [this] { read(); });
+    if (!channel_.mayRunHere()) [[unlikely]] return post(channel_, {}, [this] { read(); });
     PipelineEntry entry(channel_);
     nextOutbound(Event::readRequest).invokeInbound([](ChannelHandler& handler, ChannelHandlerContext& next) {
         handler.read(next);
@@ -243,13 +244,13 @@ void ChannelHandlerContext::read() {
 
 void ChannelHandlerContext::write(Message&& message, ChannelPromise promise) {
     if (refused(promise)) return;
-    if (!channel_.mayRunHere()) return postWrite(std::move(message), std::move(promise), false);
+    if (!channel_.mayRunHere()) [[unlikely]] return postWrite(std::move(message), std::move(promise), false);
     PipelineEntry entry(channel_);
     nextOutbound(Event::write).invokeWrite(std::move(message), std::move(promise));
 }
 
 void ChannelHandlerContext::flush() {
-    if (!channel_.mayRunHere()) return post(channel_, {}, [this] { flush(); });
+    if (!channel_.mayRunHere()) [[unlikely]] return post(channel_, {}, [this] { flush(); });
     PipelineEntry entry(channel_);
     nextOutbound(Event::flush).invokeFlush();
 }
@@ -258,7 +259,7 @@ void ChannelHandlerContext::flush() {
 // itself in between.
 void ChannelHandlerContext::writeAndFlush(Message&& message, ChannelPromise promise) {
     if (refused(promise)) return;
-    if (!channel_.mayRunHere()) return postWrite(std::move(message), std::move(promise), true);
+    if (!channel_.mayRunHere()) [[unlikely]] return postWrite(std::move(message), std::move(promise), true);
     PipelineEntry entry(channel_);
     ChannelHandlerContext& next = nextOutbound(Event::write | Event::flush);
     next.invokeWrite(std::move(message), std::move(promise));

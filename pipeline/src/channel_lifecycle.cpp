@@ -47,10 +47,6 @@ void Channel::attach(std::unique_ptr<ChannelSink> sink) {
     if (sink_->takesMessages()) outbound_.takeWholeMessages();
 }
 
-bool Channel::mayRunHere() const noexcept {
-    return loop_.inEventLoop();
-}
-
 EventLoop& Channel::eventLoop() const {
     if (!registered()) throw std::logic_error("the channel is not registered with an event loop yet");
     return loop_;

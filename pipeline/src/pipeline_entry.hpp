@@ -12,8 +12,10 @@ namespace weft::detail {
 class PipelineEntry {
   public:
     explicit PipelineEntry(Channel& channel) noexcept : channel_(channel) {
-        // An inner entry runs inside the outer one's scope: no fiber can come between.
-        if (channel_.depth_++ == 0) scope_.emplace(channel_.loop_.carrier());
+        // An inner entry runs inside the outer one's scope, and dispatch is one: no fiber can come between.
+        if (channel_.depth_++ == 0 && !channel_.loop_.dispatching()) [[unlikely]] {
+            scope_.emplace(channel_.loop_.carrier());
+        }
     }
     ~PipelineEntry() {
         if (--channel_.depth_ == 0 && channel_.pipeline_.hasRemoved()) channel_.freeRemovedHandlers();

@@ -45,7 +45,10 @@ void Carrier::runFiber(detail::Fiber& fiber) noexcept {
     fiber.running = this;
     currentFiber_ = &fiber;
     counters_.run.add();
+    const bool guest = fiber.homeCarrier != this;
+    if (guest) [[unlikely]] detail::setCurrentHome(nullptr);
     detail::switchContext(threadContext_, fiber, *threadExceptions_);
+    if (guest) [[unlikely]] detail::setCurrentHome(this);
     currentFiber_ = nullptr;
     afterSwitch(fiber);
 }

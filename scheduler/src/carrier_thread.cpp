@@ -54,6 +54,7 @@ void Carrier::join() noexcept {
 void Carrier::threadMain() noexcept {
     ::pthread_setname_np(::pthread_self(), name_.c_str());
     detail::setCurrentCarrier(this);
+    detail::setCurrentHome(this);
     detail::adoptThreadContext(threadContext_);
     threadExceptions_ = &detail::threadExceptionGlobals();
     {
@@ -62,6 +63,7 @@ void Carrier::threadMain() noexcept {
         locals_.clear();
         while (core_.hasVisitors()) std::this_thread::yield();  // a waker whose work is done already
     }
+    detail::setCurrentHome(nullptr);
     detail::setCurrentCarrier(nullptr);
     ended_.store(true, std::memory_order_release);
     group_.carrierEnded();

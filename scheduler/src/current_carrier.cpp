@@ -1,5 +1,9 @@
 #include "current_carrier.hpp"
 
+#include <weft/scheduler/detail/current_home.hpp>
+
+thread_local constinit weft::Carrier* weftCurrentHome = nullptr;
+
 namespace weft::detail {
 
 namespace {
@@ -16,5 +20,17 @@ namespace {
     current = carrier;
     asm volatile("" ::: "memory");
 }
+
+[[gnu::noinline]] void setCurrentHome(Carrier* carrier) noexcept {
+    weftCurrentHome = carrier;
+    asm volatile("" ::: "memory");
+}
+
+#if !defined(__x86_64__)
+[[gnu::noinline]] Carrier* currentHome() noexcept {
+    asm volatile("" ::: "memory");
+    return weftCurrentHome;
+}
+#endif
 
 }  // namespace weft::detail

@@ -10,5 +10,7 @@ namespace weft::detail {
 // Never inlined: a fiber that changed threads must not see a cached address of the thread-local variable.
 Carrier* currentCarrier() noexcept;
 void setCurrentCarrier(Carrier* carrier) noexcept;
+// What currentHome() says on this thread (detail/current_home.hpp).
+void setCurrentHome(Carrier* carrier) noexcept;
 
 }  // namespace weft::detail

@@ -22,19 +22,6 @@ thread_local EventLoop* dispatching = nullptr;
     return std::exchange(dispatching, loop);
 }
 
-// While one lives, the loop's dispatch runs on this thread: nothing may suspend.
-class Dispatch {
-  public:
-    explicit Dispatch(EventLoop& loop) noexcept : scope_(loop.carrier()), outer_(exchangeDispatching(&loop)) {}
-    ~Dispatch() { exchangeDispatching(outer_); }
-    Dispatch(const Dispatch&) = delete;
-    Dispatch& operator=(const Dispatch&) = delete;
-
-  private:
-    NonSuspendingScope scope_;
-    EventLoop* outer_;
-};
-
 const EventLoop::Options& checked(const EventLoop::Options& options) {
     if (options.ioEvents == 0) throw std::invalid_argument("EventLoop::Options: ioEvents is 0; accepted: 1 or more");
     const std::pair<const char*, Duration> times[] = {
@@ -49,6 +36,28 @@ const EventLoop::Options& checked(const EventLoop::Options& options) {
 }
 
 }  // namespace
+
+// While one lives, the loop's dispatch runs on this thread: nothing may suspend.
+class EventLoop::Dispatch {
+  public:
+    explicit Dispatch(EventLoop& loop) noexcept
+        : loop_(loop),
+          scope_(loop.carrier_),
+          outer_(exchangeDispatching(&loop)),
+          nested_(std::exchange(loop.dispatching_, true)) {}
+    ~Dispatch() {
+        loop_.dispatching_ = nested_;
+        exchangeDispatching(outer_);
+    }
+    Dispatch(const Dispatch&) = delete;
+    Dispatch& operator=(const Dispatch&) = delete;
+
+  private:
+    EventLoop& loop_;
+    NonSuspendingScope scope_;
+    EventLoop* outer_;
+    bool nested_;
+};
 
 EventLoop::EventLoop(Carrier& carrier, std::unique_ptr<IoHandler> io, Options options)
     : thread_{&carrier, {}}, carrier_(&carrier), clock_(Clock::steady()), options_(checked(options)), io_(std::move(io)) {
@@ -152,13 +161,6 @@ void EventLoop::close() noexcept {
     closed_ = true;
     cancelScheduled();
     inbox_->close([](Task&&) {});
-}
-
-bool detail::LoopThread::isHere() const noexcept {
-    if (carrier == nullptr) return std::this_thread::get_id() == owner;
-    if (currentCarrier() != carrier) return false;
-    const Fiber* fiber = FiberAccess::currentFiber(*carrier);
-    return fiber == nullptr || fiber->homeCarrier == carrier;
 }
 
 void EventLoop::execute(Task task) {

@@ -177,7 +177,7 @@ class Channel final : private FlushPointListener {
     void becomeActive();
     void deregisterNow(ChannelPromise promise);
     void unregister();
-    bool mayRunHere() const noexcept;
+    bool mayRunHere() const noexcept { return loop_.inEventLoop(); }
     template <class F>
     void runInLoop(F&& operation);
 

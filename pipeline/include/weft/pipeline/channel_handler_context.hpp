@@ -115,7 +115,9 @@ class ChannelHandlerContext {
     void invokeExceptionCaught(std::exception_ptr cause) noexcept;
     void becomeAdded() noexcept;
     void becomeRemoved() noexcept;
-    bool refused(const ChannelPromise& promise) const;
+    bool refused(const ChannelPromise& promise) const { return !promise.isVoid() && promiseRefused(promise); }
+    bool promiseRefused(const ChannelPromise& promise) const;
+    void postRead(Message&& message);
     void postWrite(Message&& message, ChannelPromise promise, bool flush);
 
     Channel& channel_;

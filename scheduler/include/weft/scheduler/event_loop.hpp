@@ -70,6 +70,9 @@ class EventLoop {
     // that may enter this loop's pipelines directly. For an embedded loop: the owning thread.
     bool inEventLoop() const noexcept { return thread_.isHere(); }
 
+    // True while the loop's dispatch runs (I/O callbacks, tasks, flush points). Context: in the loop.
+    bool dispatching() const noexcept { return dispatching_; }
+
     // Queues a task behind all that this caller queued before. Any thread; wakes the loop if it sleeps. Throws
     // SystemError(operation_aborted) once the loop has stopped. A task that throws is reported; the loop goes on (E-5).
     void execute(Task task);
@@ -115,6 +118,7 @@ class EventLoop {
   private:
     friend class Carrier;
     friend class ScheduledTask;
+    class Dispatch;
     friend struct detail::ScheduledEntry;
     using EntryPointer = std::shared_ptr<detail::ScheduledEntry>;
     using Inbox = detail::BasicLoopInbox<detail::NativeAtomics, Task>;
@@ -162,6 +166,7 @@ class EventLoop {
     std::size_t listeners_ = 0;
     detail::ScheduledEntry* firstArmed_ = nullptr;
     TimePoint spinUntil_{};
+    bool dispatching_ = false;
     bool moreToPoll_ = false;
     bool closed_ = false;
 

@@ -3,9 +3,7 @@
 
 #include <thread>
 
-namespace weft {
-class Carrier;
-}
+#include <weft/scheduler/detail/current_home.hpp>
 
 namespace weft::detail {
 
@@ -14,7 +12,9 @@ struct LoopThread {
     std::thread::id owner{};     // of an embedded loop
 
     // True on the carrier, in a fiber whose home it is, or in its poller; for an embedded loop on its owner's thread.
-    bool isHere() const noexcept;
+    bool isHere() const noexcept {
+        return carrier != nullptr ? currentHome() == carrier : std::this_thread::get_id() == owner;
+    }
 };
 
 }  // namespace weft::detail
