@@ -6,6 +6,8 @@
 
 #include <unistd.h>
 
+#include "kernel_call.hpp"
+
 namespace weft {
 
 namespace {
@@ -42,10 +44,16 @@ class KernelSystemCalls final : public SystemCalls {
         return result == -EINTR ? -EINPROGRESS : result;
     }
     [[gnu::noinline]] ssize_t recv(int fd, void* into, std::size_t size) noexcept override {
-        return uninterrupted([=] { return ::recv(fd, into, size, 0); });
+        ssize_t result = 0;
+        while ((result = detail::kernelRecv(fd, into, size)) == -EINTR) {
+        }
+        return result;
     }
     [[gnu::noinline]] ssize_t send(int fd, const void* from, std::size_t size) noexcept override {
-        return uninterrupted([=] { return ::send(fd, from, size, MSG_NOSIGNAL); });
+        ssize_t result = 0;
+        while ((result = detail::kernelSend(fd, from, size)) == -EINTR) {
+        }
+        return result;
     }
     [[gnu::noinline]] ssize_t sendv(int fd, const iovec* parts, std::size_t count) noexcept override {
         msghdr message{};

@@ -1,0 +1,56 @@
+// kernelCall(): receive and send without the C library, whose bracket for POSIX thread cancellation costs more than the
+// rest of the call in user space. Under a sanitizer, which watches the library's calls, and elsewhere: the library.
+#pragma once
+
+#include <cerrno>
+#include <cstddef>
+
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define WEFT_LIBRARY_CALLS 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define WEFT_LIBRARY_CALLS 1
+#endif
+#endif
+
+namespace weft::detail {
+
+// Both return what the kernel does: a count, or the error as a negative number.
+#if defined(__x86_64__) && defined(__LP64__) && !defined(WEFT_LIBRARY_CALLS)
+
+inline ssize_t kernelTransfer(long number, int fd, const void* bytes, std::size_t size, int flags) noexcept {
+    ssize_t result = 0;
+    register long flagsRegister asm("r10") = flags;
+    register long address asm("r8") = 0;
+    register long addressSize asm("r9") = 0;
+    asm volatile("syscall"
+                 : "=a"(result)
+                 : "0"(number), "D"(static_cast<long>(fd)), "S"(bytes), "d"(size), "r"(flagsRegister), "r"(address),
+                   "r"(addressSize)
+                 : "rcx", "r11", "memory");
+    return result;
+}
+inline ssize_t kernelRecv(int fd, void* into, std::size_t size) noexcept {
+    return kernelTransfer(SYS_recvfrom, fd, into, size, 0);
+}
+inline ssize_t kernelSend(int fd, const void* from, std::size_t size) noexcept {
+    return kernelTransfer(SYS_sendto, fd, from, size, MSG_NOSIGNAL);
+}
+
+#else
+
+inline ssize_t kernelRecv(int fd, void* into, std::size_t size) noexcept {
+    const ssize_t result = ::recv(fd, into, size, 0);
+    return result < 0 ? -errno : result;
+}
+inline ssize_t kernelSend(int fd, const void* from, std::size_t size) noexcept {
+    const ssize_t result = ::send(fd, from, size, MSG_NOSIGNAL);
+    return result < 0 ? -errno : result;
+}
+
+#endif
+
+}  // namespace weft::detail
