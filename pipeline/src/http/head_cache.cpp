@@ -1,32 +1,50 @@
 #include <weft/pipeline/http/head_cache.hpp>
 
+#include <weft/pipeline/http/number_text.hpp>
 #include <weft/pipeline/http/response_encoder.hpp>
 
 namespace weft::http {
 
-std::string_view HeadCache::remember(Status status, const HeaderList& headers, std::string_view serverName,
-                                     std::time_t now) {
+namespace {
+constexpr std::string_view headEnd = "\r\n\r\n";
+}
+
+std::string_view HeadCache::remember(Status status, const HeaderList& headers, const std::string* serverName,
+                                     std::uint64_t length, std::time_t now) {
     if (neverHasBody(status) || !headers.find("Date").empty()) return {};
-    const std::string_view tail = "7\r\n\r\n";
     ResponseHead head;
     head.status = status;
-    head.contentLength = 7;  // any length of one digit: it is cut off again
+    head.contentLength = length;
     head.date = date_.at(now);
     std::string text;
-    const HeaderView server{serverName.empty() ? std::string_view() : std::string_view("Server"), serverName};
+    const HeaderView server{serverName->empty() ? std::string_view() : std::string_view("Server"), *serverName};
     const EncodedHead encoded = headers.visit(server, [&](std::span<const HeaderView> all) {
         head.headers = all;
         text.resize(headBound(head));
         return encodeHead(head, text);
     });
     if (encoded.error != EncodeError::none || encoded.size > longestHead) return {};
-    text.resize(encoded.size - tail.size());
+    text.resize(encoded.size);
     Entry& entry = entries_[oldest_];
     oldest_ = (oldest_ + 1) % capacity;
-    // The codec's own Date line follows the application's headers, so it is the last of that name.
-    entry = {status, std::string(serverName), headers, std::move(text), 0, now};
+    entry = {status, serverName, headers, std::move(text), 0, 0, now, length};
+    // The codec's own Date and Content-Length follow the application's headers, so they are the last of those names.
     entry.dateAt = entry.text.rfind("\r\nDate: ") + 8;
+    entry.lengthAt = entry.text.rfind("\r\nContent-Length: ") + 18;
     return entry.text;
+}
+
+void HeadCache::setDate(Entry& entry, std::time_t now) {
+    entry.text.replace(entry.dateAt, DateCache::textBytes, date_.at(now));
+    entry.second = now;
+}
+
+// Content-Length is the last line of such a head.
+void HeadCache::setLength(Entry& entry, std::uint64_t length) {
+    char digits[maxDecimalBytes];
+    entry.text.resize(entry.lengthAt);
+    entry.text.append(digits, writeDecimal(length, digits)).append(headEnd);
+    entry.length = length;
 }
 
 }  // namespace weft::http

@@ -1,35 +1,28 @@
 #include <weft/pipeline/http/header_list.hpp>
 
-#include <algorithm>
-
 #include "character_class.hpp"
 
 namespace weft::http {
 
-void HeaderList::add(std::string_view name, std::string_view value) {
-    const Entry entry{append(name, value), static_cast<std::uint32_t>(name.size()),
-                      static_cast<std::uint32_t>(value.size())};
-    if (count_ < inlineHeaders) {
-        inline_[count_] = entry;
-    } else {
-        if (spilled_.empty()) spilled_.assign(inline_.begin(), inline_.end());
-        spilled_.push_back(entry);
-    }
-    ++count_;
+HeaderList& HeaderList::operator=(const HeaderList& other) {
+    large_ = other.large_ ? std::make_unique<Large>(*other.large_) : nullptr;
+    count_ = other.count_;
+    textSize_ = other.textSize_;
+    if (!large_ && this != &other) copyInline(other);
+    return *this;
 }
 
-std::uint32_t HeaderList::append(std::string_view name, std::string_view value) {
-    const std::uint32_t offset = textSize_;
-    const std::size_t size = name.size() + value.size();
-    if (longText_.empty() && textSize_ + size <= inlineBytes) {
-        std::copy(name.begin(), name.end(), shortText_.data() + textSize_);
-        std::copy(value.begin(), value.end(), shortText_.data() + textSize_ + name.size());
-    } else {
-        if (longText_.empty()) longText_.assign(shortText_.data(), textSize_);
-        longText_.append(name).append(value);
+[[gnu::cold]] void HeaderList::addLarge(std::string_view name, std::string_view value) {
+    if (!large_) {
+        auto large = std::make_unique<Large>();
+        large->text.assign(shortText_.data(), textSize_);
+        large->entries.assign(inline_.data(), inline_.data() + count_);
+        large_ = std::move(large);
     }
-    textSize_ += static_cast<std::uint32_t>(size);
-    return offset;
+    large_->entries.push_back(entryOf(name, value));
+    large_->text.append(name).append(value);
+    textSize_ += static_cast<std::uint32_t>(name.size() + value.size());
+    ++count_;
 }
 
 std::string_view HeaderList::find(std::string_view name) const noexcept {

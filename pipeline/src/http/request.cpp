@@ -6,9 +6,15 @@ namespace weft::http {
 
 namespace detail {
 
-RequestDataPointer makeRequestData() {
+// Only the copy of a table that is not inside the head allocates, and it may throw.
+RequestDataPointer makeRequestData(const RequestHead& head) {
     void* block = weft::detail::ThreadCache::allocate(sizeof(RequestData));
-    return RequestDataPointer(::new (block) RequestData);
+    try {
+        return RequestDataPointer(::new (block) RequestData(head));
+    } catch (...) {
+        weft::detail::ThreadCache::release(block, sizeof(RequestData));
+        throw;
+    }
 }
 
 }  // namespace detail

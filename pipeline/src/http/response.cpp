@@ -4,10 +4,6 @@
 
 namespace weft::http {
 
-Response ok(Buffer body, std::string_view contentType) {
-    return Response(Status::ok, std::move(body), contentType);
-}
-
 Response ok(std::string_view body, std::string_view contentType) {
     return ok(Buffer::copyOf(body), contentType);
 }

@@ -34,6 +34,7 @@ ServerCodec::ServerCodec(ServerCodecOptions options)
 void ServerCodec::handlerAdded(ChannelHandlerContext& ctx) {
     ctx_ = &ctx;
     heads_ = &ctx.loop().local<HeadCache>();
+    serverName_ = heads_->serverName(options_.serverName);
     blocked_ = !ctx.channel().isWritable();
     // A client may end its output and still wait for its answers.
     ctx.channel().setOption(ChannelOption::ALLOW_HALF_CLOSURE, true);
@@ -42,10 +43,6 @@ void ServerCodec::handlerAdded(ChannelHandlerContext& ctx) {
 void ServerCodec::handlerRemoved(ChannelHandlerContext& ctx) {
     ctx.loop().withdrawFlushPoint(*this);
     ctx_ = nullptr;
-}
-
-void ServerCodec::channelReadComplete(ChannelHandlerContext& ctx) {
-    ctx.fireChannelReadComplete();
 }
 
 void ServerCodec::channelInactive(ChannelHandlerContext& ctx) {

@@ -25,8 +25,8 @@ inline bool ServerCodec::decodeHead() {
         case Verdict::needMore:
             return false;
         case Verdict::error:
-            slots_.add({.keepAlive = false});
-            refuse(slots_.frontTicket() + slots_.size() - 1, parser_.refusal());
+            slots_.add().keepAlive = false;
+            refuse(slots_.lastTicket(), parser_.refusal());
             return false;
         case Verdict::complete:
             break;
@@ -59,8 +59,8 @@ bool ServerCodec::mayDecode() {
 }
 
 void ServerCodec::deliverHead() {
-    detail::RequestDataPointer data = detail::makeRequestData();
-    const RequestHead& head = data->head = parser_.head();
+    detail::RequestDataPointer data = detail::makeRequestData(parser_.head());
+    const RequestHead& head = data->head;
     parser_.reset();
     if (head.consumed == input_.readableBytes()) {
         data->bytes = std::move(input_);
@@ -69,7 +69,11 @@ void ServerCodec::deliverHead() {
         input_.consumed(head.consumed);
     }
     data->channel = ChannelRef(ctx_->channel());
-    data->ticket = slots_.add({.version = head.version, .method = head.method, .keepAlive = head.keepAlive});
+    ResponseSlot& slot = slots_.add();
+    slot.version = head.version;
+    slot.method = head.method;
+    slot.keepAlive = head.keepAlive;
+    data->ticket = slots_.lastTicket();
     lastKeepAlive_ = head.keepAlive;
     if (head.hasBody()) {
         body_.start(head);

@@ -40,12 +40,23 @@ bool isInterim(const Response& response) noexcept {
 }  // namespace
 
 void ServerCodec::write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) {
+    if (message.is<Response>() && answerFront(message.get<Response>(), promise)) return;
     if (message.is<Response>() || message.is<Content>() || message.is<LastContent>()) {
         accept(std::move(message), std::move(promise));
         return;
     }
     passOut({});  // what was said before goes before
     ctx.write(std::move(message), std::move(promise));
+}
+
+// The everyday answer: whole, and of the oldest request. False: not one; nothing has been done.
+bool ServerCodec::answerFront(Response& response, ChannelPromise& promise) {
+    if (closing_ || slots_.empty()) return false;
+    ResponseSlot& slot = slots_.front();
+    if (slot.answered || (response.ticket != slots_.frontTicket() && response.ticket != anyTicket)) return false;
+    if (!emitKnownHead(slot, response, std::move(promise))) return false;
+    drainFront();
+    return true;
 }
 
 // Puts a message where it belongs: into the output if its request is the oldest one, else with its request.
@@ -126,19 +137,16 @@ bool ServerCodec::emitKnownHead(ResponseSlot& slot, Response& response, ChannelP
         !slot.keepAlive || !response.keepAlive || response.streamed || lastOfDrain()) {
         return false;
     }
-    const std::string_view prefix = heads_->prefix(response.status, response.headers, options_.serverName, now());
-    if (prefix.empty()) return false;
-    const std::string_view headEnd = "\r\n\r\n";
     const std::size_t body = response.body.readableBytes();
+    const std::string_view head = heads_->head(response.status, response.headers, serverName_, body, now());
+    if (head.empty()) return false;
+    slot.answered = slot.ended = slot.headSent = slot.complete = true;
     // The head and a body that is copied behind it take one piece of room.
     const std::size_t copied = body <= copiedBody ? body : 0;
-    char* const begin = reserve(prefix.size() + maxDecimalBytes + headEnd.size() + copied);
-    char* at = std::copy(prefix.begin(), prefix.end(), begin);
-    at += writeDecimal(body, at);
-    at = std::copy(headEnd.begin(), headEnd.end(), at);
+    char* const begin = reserve(head.size() + copied);
+    char* at = std::copy(head.begin(), head.end(), begin);
     if (copied > 0) at = std::copy_n(response.body.readData(), copied, at);
     output_.produced(static_cast<std::size_t>(at - begin));
-    slot.headSent = slot.complete = true;
     if (copied == body) {
         finishWrite(std::move(promise));
     } else {

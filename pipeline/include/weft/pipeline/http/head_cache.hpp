@@ -1,11 +1,14 @@
-// HeadCache: the heads of the last few kinds of everyday response, encoded but for their length; one per carrier.
+// HeadCache: the heads of the last few kinds of everyday response, encoded; one per carrier.
 #pragma once
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <ctime>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <weft/pipeline/http/date_cache.hpp>
 #include <weft/pipeline/http/header_list.hpp>
@@ -13,20 +16,30 @@
 
 namespace weft::http {
 
-// Most responses of a server have the same status and headers as one a moment ago: only the date (once a second) and the
-// length differ. An entry was encoded by encodeHead(), with all its checks. Context: one carrier.
+// Most responses of a server have the same status and headers as one a moment ago: only the date (once a second) and
+// perhaps the length differ. An entry was encoded by encodeHead(), with all its checks. Context: one carrier.
 class HeadCache {
   public:
-    // The head of an HTTP/1.1 keep-alive response with a body of known length, up to the value of Content-Length, with
-    // the date of `now`. Empty when these headers cannot be sent (or not in this way): encodeHead() then says why.
-    // Lifetime: until the next call. Allocates when it meets new headers.
-    std::string_view prefix(Status status, const HeaderList& headers, std::string_view serverName, std::time_t now) {
+    // A server name's key for prefix(); the same text gives the same key. Lifetime: the cache's. Allocates.
+    const std::string* serverName(std::string_view name) {
+        for (const auto& known : serverNames_) {
+            if (*known == name) return known.get();
+        }
+        return serverNames_.emplace_back(std::make_unique<std::string>(name)).get();
+    }
+
+    // The head of an HTTP/1.1 keep-alive response with a body of `length` bytes, with the date of `now`. Empty when these headers cannot be sent (or not in this way): encodeHead() then says why.
+    // `serverName` is of this cache. Lifetime: until the next call. Allocates when it meets new headers.
+    std::string_view head(Status status, const HeaderList& headers, const std::string* serverName, std::uint64_t length,
+                          std::time_t now) {
         for (Entry& entry : entries_) {
             if (entry.status == status && entry.serverName == serverName && entry.headers == headers) {
-                return withDate(entry, now);
+                if (entry.second != now) [[unlikely]] setDate(entry, now);
+                if (entry.length != length) [[unlikely]] setLength(entry, length);
+                return entry.text;
             }
         }
-        return remember(status, headers, serverName, now);
+        return remember(status, headers, serverName, length, now);
     }
 
     std::string_view date(std::time_t now) noexcept { return date_.at(now); }
@@ -37,22 +50,21 @@ class HeadCache {
 
     struct Entry {
         Status status{};
-        std::string serverName;
+        const std::string* serverName = nullptr;
         HeaderList headers;
         std::string text;
         std::size_t dateAt = 0;
+        std::size_t lengthAt = 0;
         std::time_t second = -1;
+        std::uint64_t length = 0;
     };
 
-    std::string_view withDate(Entry& entry, std::time_t now) {
-        if (entry.second != now) [[unlikely]] {
-            entry.text.replace(entry.dateAt, DateCache::textBytes, date_.at(now));
-            entry.second = now;
-        }
-        return entry.text;
-    }
-    std::string_view remember(Status status, const HeaderList& headers, std::string_view serverName, std::time_t now);
+    void setDate(Entry& entry, std::time_t now);
+    void setLength(Entry& entry, std::uint64_t length);
+    std::string_view remember(Status status, const HeaderList& headers, const std::string* serverName,
+                              std::uint64_t length, std::time_t now);
 
+    std::vector<std::unique_ptr<const std::string>> serverNames_;  // one, as a rule
     std::array<Entry, capacity> entries_;
     std::size_t oldest_ = 0;
     DateCache date_;

@@ -1,13 +1,16 @@
 // HeaderList: the headers of a response, owned, in order; small sets live inside the object.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <weft/pipeline/http/response_encoder.hpp>
@@ -22,14 +25,36 @@ class HeaderList {
     static constexpr std::size_t inlineBytes = 192;
 
     HeaderList() noexcept {}  // leaves its room uninitialised
+    HeaderList(const HeaderList& other) { *this = other; }
+    HeaderList(HeaderList&& other) noexcept { *this = std::move(other); }
+    HeaderList& operator=(const HeaderList& other);
+    // Leaves `other` empty.
+    HeaderList& operator=(HeaderList&& other) noexcept {
+        large_ = std::move(other.large_);
+        count_ = std::exchange(other.count_, 0);
+        textSize_ = std::exchange(other.textSize_, 0);
+        if (!large_) copyInline(other);
+        return *this;
+    }
+    ~HeaderList() = default;
+
     // Same headers, spelled the same, in the same order.
     friend bool operator==(const HeaderList& left, const HeaderList& right) noexcept {
         return left.count_ == right.count_ && left.textSize_ == right.textSize_ &&
-               std::memcmp(left.text(), right.text(), left.textSize_) == 0 &&
-               std::memcmp(left.entries(), right.entries(), left.count_ * sizeof(Entry)) == 0;
+               sameText(left.text(), right.text(), left.textSize_) &&
+               std::equal(left.entries(), left.entries() + left.count_, right.entries());
     }
 
-    void add(std::string_view name, std::string_view value);
+    void add(std::string_view name, std::string_view value) {
+        const std::size_t size = name.size() + value.size();
+        if (large_ || count_ == inlineHeaders || textSize_ + size > inlineBytes) [[unlikely]] {
+            return addLarge(name, value);
+        }
+        char* const at = shortText_.data() + textSize_;
+        std::copy(value.begin(), value.end(), std::copy(name.begin(), name.end(), at));
+        inline_[count_++] = entryOf(name, value);
+        textSize_ += static_cast<std::uint32_t>(size);
+    }
     std::size_t size() const noexcept { return count_; }
     // The first value of this name (case-insensitive); null data when there is none.
     std::string_view find(std::string_view name) const noexcept;
@@ -51,22 +76,53 @@ class HeaderList {
         std::uint32_t offset;  // of the name; the value follows it
         std::uint32_t nameSize;
         std::uint32_t valueSize;
+        friend bool operator==(const Entry&, const Entry&) = default;
+    };
+    // All of it, once it does not fit inside.
+    struct Large {
+        std::string text;
+        std::vector<Entry> entries;
     };
 
-    const Entry* entries() const noexcept { return count_ > inlineHeaders ? spilled_.data() : inline_.data(); }
-    const char* text() const noexcept { return longText_.empty() ? shortText_.data() : longText_.data(); }
+    const Entry* entries() const noexcept { return large_ ? large_->entries.data() : inline_.data(); }
+    const char* text() const noexcept { return large_ ? large_->text.data() : shortText_.data(); }
     HeaderView view(const Entry& entry) const noexcept {
         const char* name = text() + entry.offset;
         return {{name, entry.nameSize}, {name + entry.nameSize, entry.valueSize}};
     }
-    std::uint32_t append(std::string_view name, std::string_view value);
+    Entry entryOf(std::string_view name, std::string_view value) const noexcept {
+        return {textSize_, static_cast<std::uint32_t>(name.size()), static_cast<std::uint32_t>(value.size())};
+    }
+    // What is used of the room, not the room, in blocks: most responses have two or three headers, and then a library
+    // call would cost more than the copy.
+    void copyInline(const HeaderList& other) noexcept {
+        constexpr std::size_t block = 16;
+        static_assert(inlineBytes % block == 0);
+        for (std::size_t i = 0; i < count_; ++i) inline_[i] = other.inline_[i];
+        for (std::size_t at = 0; at < textSize_; at += block) {
+            std::memcpy(shortText_.data() + at, other.shortText_.data() + at, block);
+        }
+    }
+    static bool sameText(const char* left, const char* right, std::size_t size) noexcept {
+        const auto sameAt = [=](std::size_t at) {
+            std::uint64_t l = 0, r = 0;
+            std::memcpy(&l, left + at, sizeof l);
+            std::memcpy(&r, right + at, sizeof r);
+            return l == r;
+        };
+        if (size < 8 || size > 64) return std::equal(left, left + size, right);
+        for (std::size_t at = 0; at + 8 <= size; at += 8) {
+            if (!sameAt(at)) return false;
+        }
+        return sameAt(size - 8);
+    }
+    void addLarge(std::string_view name, std::string_view value);
 
     std::uint32_t count_ = 0;
     std::uint32_t textSize_ = 0;
+    std::unique_ptr<Large> large_;
     std::array<Entry, inlineHeaders> inline_;
     std::array<char, inlineBytes> shortText_;
-    std::string longText_;        // all of the text, once it is more than inlineBytes
-    std::vector<Entry> spilled_;  // all entries, once there are more than inlineHeaders
 };
 
 }  // namespace weft::http

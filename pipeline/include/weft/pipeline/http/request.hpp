@@ -18,6 +18,8 @@ namespace weft::http {
 namespace detail {
 
 struct RequestData {
+    explicit RequestData(const RequestHead& itsHead) : head(itsHead) {}
+
     RequestHead head;
     Buffer bytes;  // of the head
     Buffer body;
@@ -33,7 +35,7 @@ struct RequestDataDeleter {
     }
 };
 using RequestDataPointer = std::unique_ptr<RequestData, RequestDataDeleter>;
-RequestDataPointer makeRequestData();
+RequestDataPointer makeRequestData(const RequestHead& head);
 
 }  // namespace detail
 
@@ -43,6 +45,8 @@ RequestDataPointer makeRequestData();
 // handler that throws does not leave its client waiting.
 class Request {
   public:
+    static constexpr bool movesByBytes = true;  // see Message
+
     explicit Request(detail::RequestDataPointer data) noexcept : data_(std::move(data)) {}
     Request(Request&&) noexcept = default;
     Request& operator=(Request&&) noexcept = default;

@@ -39,12 +39,12 @@ class HeaderTable {
 
     HeaderTable() noexcept {}  // leaves its room uninitialised
     HeaderTable(const HeaderTable& other) { *this = other; }
-    // Copies the fields, not the room: most requests have a handful.
+    // Copies the fields, not the room: most requests have a handful, so a library call would cost more than the copy.
     HeaderTable& operator=(const HeaderTable& other) {
         if (other.size_ > inlineCapacity) [[unlikely]]
             spilled_ = other.spilled_;
         else
-            std::copy_n(other.inline_.data(), other.size_, inline_.data());
+            for (std::size_t i = 0; i < other.size_; ++i) inline_[i] = other.inline_[i];
         size_ = other.size_;
         return *this;
     }

@@ -33,7 +33,9 @@ struct Response {
     Buffer body;
 };
 
-Response ok(Buffer body, std::string_view contentType = "text/plain");
+inline Response ok(Buffer body, std::string_view contentType = "text/plain") {
+    return Response(Status::ok, std::move(body), contentType);
+}
 Response ok(std::string_view body, std::string_view contentType = "text/plain");  // copies
 // A short plain text that says what the status says.
 Response error(Status status, std::string_view reason = {});

@@ -38,10 +38,9 @@ class ResponseSlots {
   public:
     bool empty() const noexcept { return slots_.empty(); }
     std::size_t size() const noexcept { return slots_.size(); }
-    Ticket add(ResponseSlot&& slot) {
-        slots_.push(std::move(slot));
-        return first_ + slots_.size() - 1;
-    }
+    // A slot behind the others; its ticket is lastTicket().
+    ResponseSlot& add() { return slots_.push(); }
+    Ticket lastTicket() const noexcept { return first_ + slots_.size() - 1; }
     ResponseSlot& front() noexcept { return slots_.front(); }
     Ticket frontTicket() const noexcept { return first_; }
     ResponseSlot& back() noexcept { return slots_[slots_.size() - 1]; }
@@ -59,7 +58,7 @@ class ResponseSlots {
         return 0;
     }
     void popFront() noexcept {
-        slots_.pop();
+        slots_.drop();
         ++first_;
     }
 

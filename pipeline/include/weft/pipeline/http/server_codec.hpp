@@ -40,7 +40,6 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     void handlerAdded(ChannelHandlerContext& ctx) override;
     void handlerRemoved(ChannelHandlerContext& ctx) override;
     void channelRead(ChannelHandlerContext& ctx, Message&& message) override;
-    void channelReadComplete(ChannelHandlerContext& ctx) override;
     void channelInactive(ChannelHandlerContext& ctx) override;
     void channelWritabilityChanged(ChannelHandlerContext& ctx) override;
     void userEventTriggered(ChannelHandlerContext& ctx, Message&& event) override;
@@ -76,6 +75,7 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     void resumeReading();
 
     // Responses (server_codec_responses.cpp).
+    bool answerFront(Response& response, ChannelPromise& promise);
     void accept(Message&& message, ChannelPromise&& promise);
     void expectNoMore(Ticket ticket, bool streamed) noexcept;
     void drainFront();
@@ -101,6 +101,7 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     const ServerCodecOptions options_;
     ChannelHandlerContext* ctx_ = nullptr;
     HeadCache* heads_ = nullptr;
+    const std::string* serverName_ = nullptr;  // options_.serverName, as heads_ knows it
 
     RequestHeadParser parser_;
     BodyDecoder body_;
