@@ -32,16 +32,6 @@ Buffer Buffer::wrapStatic(std::string_view bytes) noexcept {
     return Buffer(nullptr, start, start + bytes.size(), start + bytes.size());
 }
 
-void Buffer::produced(std::size_t n) noexcept {
-    WEFT_ASSERT(n <= writableBytes(), "Buffer::produced() beyond the capacity");
-    write_ += n;
-}
-
-void Buffer::consumed(std::size_t n) noexcept {
-    WEFT_ASSERT(n <= readableBytes(), "Buffer::consumed() beyond the readable bytes");
-    read_ += n;
-}
-
 void Buffer::clear() noexcept {
     if (unique()) {
         read_ = write_ = block_->data();

@@ -62,6 +62,12 @@ struct ThreadPool {
     }
 };
 
+constexpr std::array<std::size_t, BufferPool::classes.size()> maxIdle = [] {
+    std::array<std::size_t, BufferPool::classes.size()> most{};
+    for (std::size_t i = 0; i < most.size(); ++i) most[i] = BufferPool::maxIdleBytesPerClass / BufferPool::classes[i];
+    return most;
+}();
+
 // All pools, and what those that are gone, or threads past their end, have counted.
 std::mutex registryLock;
 BufferPool* registered = nullptr;            // under registryLock
@@ -82,11 +88,11 @@ void deleteBlock(BufferBlock* block) noexcept {
     ::operator delete(block, std::align_val_t(alignof(BufferBlock)));
 }
 
-// 256, 2 Ki, 16 Ki, 64 Ki: not one shift apart, so compare.
+// 256, 2 Ki, 16 Ki, 64 Ki: not one shift apart, so compare. noClass when none is large enough.
 std::uint32_t classFor(std::size_t capacity) noexcept {
     std::uint32_t index = 0;
-    while (index < BufferPool::classes.size() && BufferPool::classes[index] < capacity) ++index;
-    return index;  // noClass when none is large enough
+    for (const std::size_t size : BufferPool::classes) index += size < capacity ? 1 : 0;
+    return index;
 }
 
 }  // namespace
@@ -121,21 +127,27 @@ BufferPool::~BufferPool() {
 
 detail::BufferBlock* BufferPool::take(std::size_t minCapacity) {
     const std::uint32_t index = classFor(minCapacity);
-    if (index != noClass && !free_[index].first) collectReturned();
-    BufferBlock* block = nullptr;
-    if (index == noClass) {
-        block = blockOf(minCapacity, noClass, nullptr);
-    } else if ((block = free_[index].first) != nullptr) {
-        free_[index].first = block->next;
-        --free_[index].count;
-        detail::unpoison(block->data(), block->capacity);
-        block->owners.store(1, std::memory_order_relaxed);  // nobody else knows the block
-        ++lent_;
-    } else {
-        block = blockOf(classes[index], index, home_);
-        ++lent_;
+    if (index == noClass || free_[index].first == nullptr) [[unlikely]] return takeNew(minCapacity, index);
+    FreeList& list = free_[index];
+    BufferBlock* block = list.first;
+    list.first = block->next;
+    --list.count;
+    detail::unpoison(block->data(), block->capacity);
+    block->owners.store(1, std::memory_order_relaxed);  // nobody else knows the block
+    ++lent_;
+    countAllocation();
+    return block;
+}
+
+// The list is empty: what other threads have returned, else a new block.
+[[gnu::cold]] detail::BufferBlock* BufferPool::takeNew(std::size_t minCapacity, std::uint32_t index) {
+    if (index != noClass) {
+        collectReturned();
+        if (free_[index].first != nullptr) return take(minCapacity);
     }
-    allocated_.store(allocated() + 1, std::memory_order_relaxed);  // single writer: no RMW
+    BufferBlock* block = index == noClass ? blockOf(minCapacity, noClass, nullptr) : blockOf(classes[index], index, home_);
+    if (index != noClass) ++lent_;
+    countAllocation();
     return block;
 }
 
@@ -148,7 +160,7 @@ detail::BufferBlock* BufferPool::takeFromHeap(std::size_t minCapacity) {
 void BufferPool::putBack(detail::BufferBlock* block) noexcept {
     --lent_;
     FreeList& list = free_[block->sizeClass];
-    if (list.count >= maxIdleBytesPerClass / classes[block->sizeClass]) return deleteBlock(block);
+    if (list.count >= maxIdle[block->sizeClass]) [[unlikely]] return deleteBlock(block);
     detail::poison(block->data(), block->capacity);
     block->next = list.first;
     list.first = block;
@@ -162,6 +174,10 @@ void BufferPool::collectReturned() noexcept {
         putBack(block);
         block = next;
     }
+}
+
+void BufferPool::countAllocation() noexcept {
+    allocated_.store(allocated() + 1, std::memory_order_relaxed);  // single writer: no RMW
 }
 
 void BufferPool::countRelease() noexcept {

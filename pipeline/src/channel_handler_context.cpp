@@ -75,7 +75,14 @@ void ChannelHandlerContext::invokeOutbound(const ChannelPromise& promise, Call c
     }
 }
 
-void ChannelHandlerContext::invokeWrite(Message&& message, ChannelPromise promise) noexcept {
+void ChannelHandlerContext::invokeWrite(Message&& message, ChannelPromise&& promise) noexcept {
+    if (promise.isVoid()) [[likely]] {
+        try {
+            return handler_->write(*this, std::move(message), ChannelPromise());
+        } catch (...) {
+            return;  // nobody wants to hear of it
+        }
+    }
     invokeOutbound(promise, [&](ChannelHandler& handler, ChannelHandlerContext& self) {
         handler.write(self, std::move(message), promise);
     });
@@ -263,7 +270,7 @@ void ChannelHandlerContext::writeAndFlush(Message&& message, ChannelPromise prom
     PipelineEntry entry(channel_);
     ChannelHandlerContext& next = nextOutbound(Event::write | Event::flush);
     next.invokeWrite(std::move(message), std::move(promise));
-    if (next.state_ == HandlerState::added) {
+    if (next.state_ == HandlerState::added) [[likely]] {
         next.invokeFlush();
     } else {
         next.flush();

@@ -52,7 +52,8 @@ void Channel::headFlush() {
     if (outbound_.empty()) {
         outbound_.completeWritten();  // writes of no bytes
         updateWritability();
-    } else if (config_.flushImmediately || !active() || !registered() || outbound_.flushedBytes() >= flushCap) {
+    } else if (loop_.inFlushPoint() || config_.flushImmediately || !active() || !registered() ||
+               outbound_.flushedBytes() >= flushCap) {
         flushNow();
     } else if (!sinkFull_) {
         loop_.requestFlushPoint(*this);

@@ -12,27 +12,33 @@ namespace weft {
 void OutboundBuffer::add(Message&& message, ChannelPromise&& promise) {
     const std::size_t size = message.estimatedBytes();
     if (bytesOnly_) {
-        Buffer& bytes = message.get<Buffer>();
-        if (!bytes.empty() && !join(bytes)) pieces_.push(std::move(message));
+        addBytes(std::move(message.get<Buffer>()));
     } else {
-        pieces_.push(std::move(message));
+        messages_.push(std::move(message));
     }
     added_ += size;
     if (!promise.isVoid()) ++cancellable_;
-    writes_.push({added_, size, std::move(promise)});
+    Write& write = writes_.push();
+    write.end = added_;
+    write.size = size;
+    write.promise = std::move(promise);
     addPending(static_cast<std::int64_t>(size + entryOverhead));
+}
+
+inline void OutboundBuffer::addBytes(Buffer&& bytes) {
+    if (!bytes.empty() && (pieces_.empty() || !join(bytes))) pieces_.push(std::move(bytes));
 }
 
 // Copies small writes behind the last piece. The bytes behind a piece's end are nobody's, so this is safe also while
 // the kernel reads the piece. The second small write in a row opens a block with room for more.
 bool OutboundBuffer::join(const Buffer& bytes) {
-    if (bytes.readableBytes() > joinLimit || pieces_.empty()) return false;
-    Buffer& last = pieces_.back().get<Buffer>();
+    if (bytes.readableBytes() > joinLimit) return false;
+    Buffer& last = pieces_.back();
     if (!last.unique() || last.writableBytes() < bytes.readableBytes()) {
         if (last.readableBytes() > joinLimit) return false;
         Buffer room = Buffer::allocate(joinBlockBytes);
         room.append(bytes.view());
-        pieces_.push(Message(std::move(room)));
+        pieces_.push(std::move(room));
         return true;
     }
     last.append(bytes.view());
@@ -62,7 +68,7 @@ void OutboundBuffer::dropCancelled() {
         if (bytesOnly_) {
             removeBytes(write.end - write.size, write.size);
         } else {
-            pieces_.removeAt(piece);
+            messages_.removeAt(piece);
         }
         gone += write.size;
         addPending(-static_cast<std::int64_t>(write.size + entryOverhead));
@@ -75,7 +81,7 @@ void OutboundBuffer::dropCancelled() {
 void OutboundBuffer::removeBytes(std::uint64_t from, std::uint64_t length) {
     std::uint64_t start = written_;
     for (std::size_t i = 0; i < pieces_.size() && length > 0; ++i) {
-        Buffer& piece = pieces_[i].get<Buffer>();
+        Buffer& piece = pieces_[i];
         const std::uint64_t size = piece.readableBytes();
         if (start + size <= from) {
             start += size;
@@ -86,7 +92,7 @@ void OutboundBuffer::removeBytes(std::uint64_t from, std::uint64_t length) {
         // Cut, not copied: the bytes before stay where they are, for a transport may be sending them at this moment.
         Buffer back = piece.slice(skip + cut, static_cast<std::size_t>(size) - skip - cut);
         piece = skip > 0 ? piece.slice(0, skip) : std::move(back);
-        if (!back.empty()) pieces_.insertAt(++i, Message(std::move(back)));
+        if (!back.empty()) pieces_.insertAt(++i, std::move(back));
         length -= cut;
         start += size - cut;
     }
@@ -96,7 +102,7 @@ std::size_t OutboundBuffer::gather(iovec* into, std::size_t max, std::size_t max
     std::size_t left = std::min(flushedBytes(), maxBytes);
     std::size_t count = 0;
     for (std::size_t i = 0; i < pieces_.size() && count < max && left > 0; ++i) {
-        const Buffer& piece = pieces_[i].get<Buffer>();
+        const Buffer& piece = pieces_[i];
         const std::size_t length = std::min(piece.readableBytes(), left);
         if (length == 0) continue;
         into[count++] = {const_cast<char*>(piece.readData()), length};
@@ -107,7 +113,7 @@ std::size_t OutboundBuffer::gather(iovec* into, std::size_t max, std::size_t max
 
 bool OutboundBuffer::takeMessage(Message& into) {
     if (flushedWrites_ == 0) return false;
-    into = pieces_.pop();
+    into = messages_.pop();
     Write write = popWrite();
     written_ = write.end;
     write.promise.trySuccess();
@@ -124,8 +130,14 @@ void OutboundBuffer::consume(std::size_t bytes) {
 // Re-entrant: a listener may add, flush, fail; each step starts from the state as it is.
 void OutboundBuffer::completeWritten() {
     while (flushedWrites_ > 0 && writes_.front().end <= written_) {
-        Write write = popWrite();
-        write.promise.trySuccess();
+        if (const Write& front = writes_.front(); front.promise.isVoid()) {
+            addPending(-static_cast<std::int64_t>(front.size + entryOverhead));
+            writes_.drop();
+            --flushedWrites_;
+        } else {
+            const Write write = popWrite();
+            write.promise.trySuccess();
+        }
     }
 }
 
@@ -135,7 +147,7 @@ void OutboundBuffer::failFlushed(const std::exception_ptr& cause) {
     if (bytesOnly_) releasePieces(bytes);
     // The writes that were flushed when this began; what listeners add and flush is not among them.
     for (std::size_t left = flushedWrites_; left > 0 && flushedWrites_ > 0; --left) {
-        if (!bytesOnly_) pieces_.pop();
+        if (!bytesOnly_) messages_.drop();
         Write write = popWrite();
         write.promise.tryFailure(cause);
     }
@@ -143,6 +155,7 @@ void OutboundBuffer::failFlushed(const std::exception_ptr& cause) {
 
 void OutboundBuffer::failAll(const std::exception_ptr& cause) {
     pieces_.clear();
+    messages_.clear();
     written_ = flushed_ = added_;
     while (!writes_.empty()) {
         Write write = popWrite();
@@ -152,13 +165,13 @@ void OutboundBuffer::failAll(const std::exception_ptr& cause) {
 
 void OutboundBuffer::releasePieces(std::uint64_t bytes) noexcept {
     while (!pieces_.empty()) {
-        Buffer& piece = pieces_.front().get<Buffer>();
+        Buffer& piece = pieces_.front();
         if (piece.readableBytes() > bytes) {
             piece.consumed(static_cast<std::size_t>(bytes));
             return;
         }
         bytes -= piece.readableBytes();
-        pieces_.pop();
+        pieces_.drop();
         if (bytes == 0) return;
     }
 }

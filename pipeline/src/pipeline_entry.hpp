@@ -2,30 +2,33 @@
 // suspend inside, and removed handlers die only after the outermost one.
 #pragma once
 
-#include <optional>
-
 #include <weft/pipeline/channel.hpp>
-#include <weft/scheduler/non_suspending_scope.hpp>
 
 namespace weft::detail {
 
+// An inner entry only counts: it runs inside the outer one's scope, and no fiber can come between.
 class PipelineEntry {
   public:
     explicit PipelineEntry(Channel& channel) noexcept : channel_(channel) {
-        // An inner entry runs inside the outer one's scope, and dispatch is one: no fiber can come between.
-        if (channel_.depth_++ == 0 && !channel_.loop_.dispatching()) [[unlikely]] {
-            scope_.emplace(channel_.loop_.carrier());
-        }
+        if (channel_.depth_++ == 0) open();
     }
     ~PipelineEntry() {
-        if (--channel_.depth_ == 0 && channel_.pipeline_.hasRemoved()) channel_.freeRemovedHandlers();
+        if (--channel_.depth_ == 0) close();
     }
     PipelineEntry(const PipelineEntry&) = delete;
     PipelineEntry& operator=(const PipelineEntry&) = delete;
 
   private:
+    // Dispatch is a non-suspending scope already.
+    void open() noexcept {
+        if (!channel_.loop_.dispatching()) [[unlikely]] channel_.scope_.emplace(channel_.loop_.carrier());
+    }
+    void close() noexcept {
+        if (channel_.scope_) [[unlikely]] channel_.scope_.reset();
+        if (channel_.pipeline_.hasRemoved()) [[unlikely]] channel_.freeRemovedHandlers();
+    }
+
     Channel& channel_;
-    std::optional<NonSuspendingScope> scope_;
 };
 
 }  // namespace weft::detail

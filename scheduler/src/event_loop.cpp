@@ -244,11 +244,15 @@ void EventLoop::withdrawFlushPoint(FlushPointListener& listener) noexcept {
     --listeners_;
 }
 
-// Two rounds: what a codec passes on in the first, its channel flushes in the second. Who asks then waits for the next
-// flush point, or a chain of askers could hold the loop here for ever.
+// Two rounds: what one codec passes on in the first, another passes on in the second; a channel that is flushed in
+// either writes at once. Who asks after that waits for the next flush point, or a chain of askers could hold the loop
+// here for ever.
 void EventLoop::runFlushPoint() noexcept {
+    if (firstListener_ == nullptr) return;
+    inFlushPoint_ = true;
     runFlushRound();
     runFlushRound();
+    inFlushPoint_ = false;
 }
 
 void EventLoop::runFlushRound() noexcept {

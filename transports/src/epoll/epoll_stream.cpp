@@ -132,12 +132,16 @@ void EpollStream::flush(OutboundBuffer& outbound) {
     }
 }
 
-// False: stop. Otherwise the channel has been told, and may have closed this sink or flushed by itself.
-bool EpollStream::writeOnce(OutboundBuffer& outbound) {
+ssize_t EpollStream::sendPieces(const OutboundBuffer& outbound) {
     std::array<iovec, partsPerWrite> parts;
     const std::size_t count = outbound.gather(parts.data(), parts.size(), bytesPerWrite);
-    const ssize_t written =
-        count == 1 ? calls().send(fd(), parts[0].iov_base, parts[0].iov_len) : calls().sendv(fd(), parts.data(), count);
+    return calls().sendv(fd(), parts.data(), count);
+}
+
+// False: stop. Otherwise the channel has been told, and may have closed this sink or flushed by itself.
+bool EpollStream::writeOnce(OutboundBuffer& outbound) {
+    const std::string_view only = outbound.onlyPiece();
+    const ssize_t written = only.empty() ? sendPieces(outbound) : calls().send(fd(), only.data(), only.size());
     if (written >= 0) {
         channel_.onWritten(static_cast<std::size_t>(written));
         return isOpen();

@@ -45,6 +45,7 @@ class EpollStream : public EpollHandle, public ChannelSink {
     void finishReading(ReadStep how, bool delivered);
     void failReading(const ErrorCode& error);
     bool writeOnce(OutboundBuffer& outbound);
+    ssize_t sendPieces(const OutboundBuffer& outbound);
     void failWriting(int error) noexcept;
     bool mayWrite() const noexcept { return isOpen() && !kernelFull_ && !writeError_ && !writeQueued_; }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <weft/pipeline/detail/buffer_block.hpp>
+#include <weft/scheduler/assert.hpp>
 
 namespace weft {
 
@@ -25,8 +26,11 @@ class Buffer {
           end_(std::exchange(other.end_, nullptr)) {}
     Buffer& operator=(Buffer&& other) noexcept {
         if (this != &other) {
-            Buffer old(std::move(*this));
-            swap(other);
+            if (block_) block_->release();
+            block_ = std::exchange(other.block_, nullptr);
+            read_ = std::exchange(other.read_, nullptr);
+            write_ = std::exchange(other.write_, nullptr);
+            end_ = std::exchange(other.end_, nullptr);
         }
         return *this;
     }
@@ -53,9 +57,15 @@ class Buffer {
     std::string_view view() const noexcept { return {read_, readableBytes()}; }
 
     // Moves the write index over `n` bytes that were put at writeData(); n <= writableBytes().
-    void produced(std::size_t n) noexcept;
+    void produced(std::size_t n) noexcept {
+        WEFT_ASSERT(n <= writableBytes(), "Buffer::produced() beyond the capacity");
+        write_ += n;
+    }
     // Moves the read index; n <= readableBytes().
-    void consumed(std::size_t n) noexcept;
+    void consumed(std::size_t n) noexcept {
+        WEFT_ASSERT(n <= readableBytes(), "Buffer::consumed() beyond the readable bytes");
+        read_ += n;
+    }
     // Forgets all bytes. Space comes back when this is the only owner.
     void clear() noexcept;
 

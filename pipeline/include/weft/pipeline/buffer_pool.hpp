@@ -48,8 +48,10 @@ class BufferPool {
         std::size_t count = 0;
     };
 
+    detail::BufferBlock* takeNew(std::size_t minCapacity, std::uint32_t index);
     void putBack(detail::BufferBlock* block) noexcept;  // a block of this pool, on its own thread
     void collectReturned() noexcept;
+    void countAllocation() noexcept;
     void countRelease() noexcept;
     static void countForeignRelease() noexcept;
 

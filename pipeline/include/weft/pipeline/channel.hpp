@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -19,6 +20,7 @@
 #include <weft/pipeline/message.hpp>
 #include <weft/pipeline/outbound_buffer.hpp>
 #include <weft/scheduler/event_loop.hpp>
+#include <weft/scheduler/non_suspending_scope.hpp>
 #include <weft/scheduler/scheduled_task.hpp>
 #include <weft/scheduler/unique_function.hpp>
 
@@ -243,7 +245,8 @@ class Channel final : private FlushPointListener {
     std::atomic<std::size_t> highMark_{WriteBufferWaterMark::defaultHigh};
 
     // The loop only.
-    unsigned depth_ = 0;          // pipeline entries on the stack
+    unsigned depth_ = 0;  // pipeline entries on the stack
+    std::optional<NonSuspendingScope> scope_;  // of the outermost one, when a fiber made it
     unsigned cycleMessages_ = 0;  // of the running read cycle
     unsigned smallReads_ = 0;     // in a row
     std::size_t readBytes_ = firstReadBytes;

@@ -110,7 +110,7 @@ class ChannelHandlerContext {
     void invokeInbound(Call call) noexcept;
     template <class Call>
     void invokeOutbound(const ChannelPromise& promise, Call call) noexcept;
-    void invokeWrite(Message&& message, ChannelPromise promise) noexcept;
+    void invokeWrite(Message&& message, ChannelPromise&& promise) noexcept;
     void invokeFlush() noexcept;
     void invokeExceptionCaught(std::exception_ptr cause) noexcept;
     void becomeAdded() noexcept;

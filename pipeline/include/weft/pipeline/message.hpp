@@ -38,9 +38,12 @@ template <class T>
 inline constexpr bool messageInline = sizeof(T) <= messageInlineBytes &&
                                       alignof(T) <= alignof(void*) && std::is_nothrow_move_constructible_v<T>;
 
-// A Buffer is four pointers and nothing points back at it, so moving its bytes moves it.
+// A type may say `static constexpr bool movesByBytes = true;` when nothing points back at its objects: then moving the
+// bytes moves the object, and the source is forgotten. A Buffer is four pointers and of that kind.
 template <class T>
-inline constexpr bool messageMovesByBytes = std::is_same_v<T, Buffer> ||
+concept SaysItMovesByBytes = requires { requires T::movesByBytes; };
+template <class T>
+inline constexpr bool messageMovesByBytes = std::is_same_v<T, Buffer> || SaysItMovesByBytes<T> ||
                                             (std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
 
 template <class T>
@@ -136,8 +139,11 @@ class Message {
     // Moves the value out and leaves this empty; the type must be exactly T.
     template <class T>
     T take() {
-        T value(std::move(get<T>()));
-        reset();
+        T& object = get<T>();
+        T value(std::move(object));
+        type_ = nullptr;
+        object.~T();  // here and not by reset(), which does not know the type
+        if constexpr (!detail::messageInline<T>) detail::ThreadCache::release(&object, sizeof(T));
         return value;
     }
 

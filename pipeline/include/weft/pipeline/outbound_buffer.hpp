@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <string_view>
 
 #include <weft/pipeline/channel_promise.hpp>
 #include <weft/pipeline/detail/ring.hpp>
@@ -14,7 +15,7 @@ struct iovec;
 
 namespace weft {
 
-// A byte stream with marks: bytes are in `pieces_`, each write keeps its end position and its promise in `writes_`.
+// A byte stream with marks: bytes are in `pieces_` (for sinks that take messages those in `messages_`), each write keeps its end position and its promise in `writes_`.
 // Small writes are joined by copying, so that pipelined answers leave in few pieces; promises stay at their positions.
 // Context: the channel's loop; pendingBytes(): any thread. Allocates only while its rings grow, and where it joins.
 class OutboundBuffer {
@@ -34,6 +35,11 @@ class OutboundBuffer {
     // Points `into` at flushed bytes, in order, at most `max` pieces and `maxBytes` bytes; returns how many pieces.
     // The pointers are good until those bytes are reported by Channel::onWritten() or the channel closes.
     std::size_t gather(iovec* into, std::size_t max, std::size_t maxBytes) const noexcept;
+    // All flushed bytes when they lie in one piece, else an empty view.
+    std::string_view onlyPiece() const noexcept {
+        if (pieces_.size() != 1) return {};
+        return pieces_.front().view().substr(0, flushedBytes());
+    }
     // For sinks that take messages: moves the first flushed message out and completes its promise; false when none is.
     bool takeMessage(Message& into);
 
@@ -69,6 +75,7 @@ class OutboundBuffer {
         ChannelPromise promise;
     };
 
+    void addBytes(Buffer&& bytes);
     bool join(const Buffer& bytes);
     void dropCancelled();
     void removeBytes(std::uint64_t from, std::uint64_t length);
@@ -76,7 +83,8 @@ class OutboundBuffer {
     Write popWrite() noexcept;
     void addPending(std::int64_t change) noexcept;
 
-    detail::Ring<Message> pieces_;  // Buffers; anything when !bytesOnly_
+    detail::Ring<Buffer> pieces_;     // when bytesOnly_
+    detail::Ring<Message> messages_;  // else; one for each write
     detail::Ring<Write> writes_;
     std::uint64_t written_ = 0;  // positions in the channel's byte stream: written_ <= flushed_ <= added_
     std::uint64_t flushed_ = 0;

@@ -89,6 +89,8 @@ class EventLoop {
     // Asks for one onFlushPoint() call. Context: in the loop. The listener must outlive the call or withdraw.
     void requestFlushPoint(FlushPointListener& listener) noexcept;
     void withdrawFlushPoint(FlushPointListener& listener) noexcept;
+    // True inside onFlushPoint() calls. Context: in the loop.
+    bool inFlushPoint() const noexcept { return inFlushPoint_; }
     // Calls the waiting listeners now. Context: the loop itself (embedded loops: the driver).
     void runFlushPoint() noexcept;
 
@@ -167,6 +169,7 @@ class EventLoop {
     detail::ScheduledEntry* firstArmed_ = nullptr;
     TimePoint spinUntil_{};
     bool dispatching_ = false;
+    bool inFlushPoint_ = false;
     bool moreToPoll_ = false;
     bool closed_ = false;
 

@@ -99,8 +99,10 @@ class PromiseStateRef {
         if (state_) state_->retain();
     }
     PromiseStateRef(PromiseStateRef&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
-    PromiseStateRef& operator=(PromiseStateRef other) noexcept {
-        std::swap(state_, other.state_);
+    PromiseStateRef& operator=(const PromiseStateRef& other) noexcept { return *this = PromiseStateRef(other); }
+    PromiseStateRef& operator=(PromiseStateRef&& other) noexcept {
+        PromiseState* former = std::exchange(state_, std::exchange(other.state_, nullptr));
+        if (former) former->release();
         return *this;
     }
     ~PromiseStateRef() {

@@ -21,23 +21,34 @@ class Ring {
     T& operator[](std::size_t index) noexcept { return slots_[(first_ + index) & mask_]; }
     const T& operator[](std::size_t index) const noexcept { return slots_[(first_ + index) & mask_]; }
 
-    void push(T value) {
-        if (size_ == capacity()) grow();
-        slots_[(first_ + size_) & mask_] = std::move(value);
-        ++size_;
+    void push(T&& value) {
+        if (size_ == capacity()) [[unlikely]] grow();
+        renew(slots_[(first_ + size_++) & mask_], std::move(value));
+    }
+    // Adds a default value, for the caller to fill in.
+    T& push() {
+        if (size_ == capacity()) [[unlikely]] grow();
+        return slots_[(first_ + size_++) & mask_];
     }
     T pop() noexcept {
         WEFT_DEBUG_ASSERT(size_ > 0, "pop() of an empty ring");
-        T value = std::move(slots_[first_]);  // leaves nothing behind that would own something
+        T value(std::move(slots_[first_]));
+        renew(slots_[first_]);
         first_ = (first_ + 1) & mask_;
         --size_;
         return value;
+    }
+    void drop() noexcept {
+        WEFT_DEBUG_ASSERT(size_ > 0, "drop() of an empty ring");
+        renew(slots_[first_]);
+        first_ = (first_ + 1) & mask_;
+        --size_;
     }
     // Drops everything from index `size` on.
     void shrinkTo(std::size_t size) noexcept {
         while (size_ > size) slots_[(first_ + --size_) & mask_] = T();
     }
-    void insertAt(std::size_t index, T value) {
+    void insertAt(std::size_t index, T&& value) {
         push(std::move(value));
         for (std::size_t i = size_ - 1; i > index; --i) std::swap((*this)[i], (*this)[i - 1]);
     }
@@ -51,6 +62,13 @@ class Ring {
 
   private:
     static constexpr std::size_t firstCapacity = 8;
+
+    // Cheaper than an assignment, which must be ready for a target that owns something of its source.
+    template <class... Value>
+    static void renew(T& slot, Value&&... value) noexcept {
+        std::destroy_at(&slot);
+        std::construct_at(&slot, std::forward<Value>(value)...);
+    }
 
     std::size_t capacity() const noexcept { return slots_ ? mask_ + 1 : 0; }
     void grow() {
