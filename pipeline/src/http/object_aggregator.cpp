@@ -22,7 +22,9 @@ void ObjectAggregator::channelRead(ChannelHandlerContext& ctx, Message&& message
     } else if (message.is<Content>()) {
         if (!refused_) append(std::move(message.get<Content>().data));
     } else if (message.is<LastContent>()) {
-        if (!refused_ && request_) ctx.fireChannelRead(Message(FullRequest(takeData())));
+        if (!refused_ && request_) end(ctx, message.take<LastContent>());
+        request_.reset();
+    } else if (message.is<BodyCut>()) {
         request_.reset();
     } else {
         ctx.fireChannelRead(std::move(message));
@@ -56,6 +58,11 @@ void ObjectAggregator::append(Buffer&& data) {
     } else {
         body.append(data.view());
     }
+}
+
+void ObjectAggregator::end(ChannelHandlerContext& ctx, LastContent&& last) {
+    request_->data_->trailers = std::move(last.trailers);
+    ctx.fireChannelRead(Message(FullRequest(takeData())));
 }
 
 // The rest of the body is not waited for: the codec closes the connection after this answer.

@@ -1,6 +1,8 @@
 #include <weft/pipeline/http/responder.hpp>
 
+#include <memory>
 #include <stdexcept>
+#include <utility>
 
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/http/request.hpp>
@@ -66,10 +68,29 @@ void BodyWriter::write(Buffer piece, ChannelPromise promise) {
     sendDown(*channel_, Message(Content{std::move(piece), ticket_}), std::move(promise));
 }
 
+// In two halves of the window: while one is on its way, the next is filled.
+void BodyWriter::send(Buffer piece) {
+    unmarked_ += piece.readableBytes();
+    if (unmarked_ < window / 2) return write(std::move(piece));
+    if (!channel_) throw std::logic_error("BodyWriter::send after end()");
+    ChannelPromise newest = channel_->newPromise();
+    write(std::move(piece), newest);
+    unmarked_ = 0;
+    const ChannelPromise older = std::exchange(mark_, std::move(newest));
+    if (!older.isVoid()) older.future().sync();
+}
+
 void BodyWriter::end(ChannelPromise promise) {
     if (!channel_) throw std::logic_error("BodyWriter::end called twice");
     const ChannelRef channel = std::move(channel_);
     sendDown(*channel, Message(LastContent{ticket_}), std::move(promise));
+}
+
+void BodyWriter::end(HeaderList trailers, ChannelPromise promise) {
+    if (!channel_) throw std::logic_error("BodyWriter::end called twice");
+    const ChannelRef channel = std::move(channel_);
+    sendDown(*channel, Message(LastContent{ticket_, std::make_unique<HeaderList>(std::move(trailers))}),
+             std::move(promise));
 }
 
 }  // namespace weft::http

@@ -16,4 +16,11 @@ Response error(Status status, std::string_view reason) {
     return Response(status, Buffer::copyOf(text), "text/plain");
 }
 
+Response switchTo(std::string_view protocol) {
+    Response response(Status::switchingProtocols);
+    response.headers.add("Connection", "upgrade");
+    response.headers.add("Upgrade", protocol);
+    return response;
+}
+
 }  // namespace weft::http

@@ -6,6 +6,7 @@
 #include <weft/pipeline/http/number_text.hpp>
 #include "http/byte_scan.hpp"
 #include "http/character_class.hpp"
+#include "http/header_rules.hpp"
 
 namespace weft::http {
 namespace {
@@ -162,6 +163,10 @@ std::string_view textOf(EncodeError error) noexcept {
             return "Content-Length, Transfer-Encoding and Connection are set by the encoder";
         case EncodeError::interimForHttp10:
             return "1xx response to an HTTP/1.0 request";
+        case EncodeError::unaskedSwitch:
+            return "101 Switching Protocols to a request without Upgrade";
+        case EncodeError::badTrailer:
+            return "a field that must not be a trailer (framing, routing, authentication, control, content)";
         case EncodeError::tooSmall:
             return "less room than the response head needs";
     }
@@ -197,6 +202,27 @@ std::size_t writeChunkHead(std::uint64_t size, char* out) noexcept {
     out[digits] = '\r';
     out[digits + 1] = '\n';
     return digits + 2;
+}
+
+std::size_t lastChunkBound(std::span<const HeaderView> trailers) noexcept {
+    std::size_t bytes = lastChunk.size();
+    for (const HeaderView& trailer : trailers) bytes += trailer.name.size() + trailer.value.size() + 4;
+    return bytes;
+}
+
+std::size_t encodeLastChunk(std::span<const HeaderView> trailers, std::span<char> out, EncodeError& error) noexcept {
+    error = out.size() < lastChunkBound(trailers) ? EncodeError::tooSmall : EncodeError::none;
+    if (error != EncodeError::none) return 0;
+    char* at = put(out.data(), "0\r\n");
+    for (const HeaderView& trailer : trailers) {
+        error = check(trailer, Status::ok);
+        if (error == EncodeError::reservedHeader || detail::isForbiddenTrailer(trailer.name)) {
+            error = EncodeError::badTrailer;
+        }
+        if (error != EncodeError::none) return 0;
+        at = put(put(put(put(at, trailer.name), ": "), trailer.value), "\r\n");
+    }
+    return static_cast<std::size_t>(put(at, "\r\n") - out.data());
 }
 
 }  // namespace weft::http

@@ -29,7 +29,7 @@ const ServerCodecOptions& validated(const ServerCodecOptions& options) {
 }  // namespace
 
 ServerCodec::ServerCodec(ServerCodecOptions options)
-    : options_(validated(options)), parser_(options.limits), body_(options.limits) {}
+    : options_(validated(options)), parser_(options.limits), body_(options.limits), patience_(options.timeouts) {}
 
 void ServerCodec::handlerAdded(ChannelHandlerContext& ctx) {
     ctx_ = &ctx;
@@ -37,21 +37,41 @@ void ServerCodec::handlerAdded(ChannelHandlerContext& ctx) {
     serverName_ = heads_->serverName(options_.serverName);
     blocked_ = !ctx.channel().isWritable();
     // A client may end its output and still wait for its answers.
+    hadHalfClosure_ = ctx.channel().option(ChannelOption::ALLOW_HALF_CLOSURE);
     ctx.channel().setOption(ChannelOption::ALLOW_HALF_CLOSURE, true);
+    patience_.begin(ctx.channel());
 }
 
+// D-3, H-7: the bytes of the next protocol are the next handler's.
 void ServerCodec::handlerRemoved(ChannelHandlerContext& ctx) {
+    patience_.end();
+    passOut({});
+    if (flushWanted_) ctx.flush();
+    if (!closing_) {
+        dropSlots("the HTTP codec was removed before this answer's turn");
+        restoreHalfClosure();
+        passInputOn();
+        if (readWanted_) ctx.read();
+    }
     ctx.loop().withdrawFlushPoint(*this);
     ctx_ = nullptr;
 }
 
+void ServerCodec::channelReadComplete(ChannelHandlerContext& ctx) {
+    reading_ = false;
+    if (patience_.waiting()) [[unlikely]]
+        patience_.holdBreath();
+    ctx.fireChannelReadComplete();
+}
+
 void ServerCodec::channelInactive(ChannelHandlerContext& ctx) {
+    patience_.end();
     linger_.cancel();
     expects_ = Input::ended;
     closing_ = true;
     input_ = Buffer();
     output_ = Buffer();
-    dropSlots();
+    dropSlots("the connection was closed before this answer's turn");
     ctx.fireChannelInactive();
 }
 
@@ -62,12 +82,17 @@ void ServerCodec::channelWritabilityChanged(ChannelHandlerContext& ctx) {
 }
 
 void ServerCodec::userEventTriggered(ChannelHandlerContext& ctx, Message&& event) {
-    if (event.is<detail::LastLookOver>()) return closeWhenAnswered();
+    if (event.is<detail::PatienceLook>()) return lookAtClock();
+    if (event.is<detail::SwitchDue>()) return switchProtocol();
+    if (event.is<detail::LastLookOver>()) {
+        if (expects_ != Input::switched) closeWhenAnswered();
+        return;
+    }
     const bool inputEnded = event.is<InputShutdownEvent>();
     const bool outputEnded = event.is<OutputShutdownEvent>();
     const bool drain = event.is<DrainStarted>();
     ctx.fireUserEventTriggered(std::move(event));
-    if (ctx_ == nullptr) return;
+    if (ctx_ == nullptr || expects_ == Input::switched) return;
     if (inputEnded) onInputEnded();
     if (outputEnded) onOutputEnded();
     if (drain) beginDrain();
@@ -77,12 +102,13 @@ void ServerCodec::userEventTriggered(ChannelHandlerContext& ctx, Message&& event
 void ServerCodec::onInputEnded() {
     inputShutdown_ = true;
     if (outputShutdown_) return closeNow();
+    if (expects_ == Input::undecided) paused_ = true;
     if (!paused_) endOfRequests();
 }
 
 void ServerCodec::endOfRequests() {
-    if (expects_ == Input::body) refuse(bodyTicket_, {Status::badRequest, "the connection ended inside the body"});
-    closeWhenAnswered();
+    if (expects_ == Input::body) cutBody({Status::badRequest, "the connection ended inside the body"});
+    if (ctx_ != nullptr) closeWhenAnswered();
 }
 
 // The last response is out. The peer's end, or the end of our patience, closes the connection.
@@ -93,6 +119,7 @@ void ServerCodec::onOutputEnded() {
 }
 
 void ServerCodec::exceptionCaught(ChannelHandlerContext& ctx, std::exception_ptr cause) {
+    if (expects_ == Input::switched) return ctx.fireExceptionCaught(std::move(cause));
     try {
         std::rethrow_exception(cause);
     } catch (const SystemError& error) {
@@ -107,8 +134,15 @@ void ServerCodec::read(ChannelHandlerContext& ctx) {
     if (paused_) {
         readWanted_ = true;
     } else {
-        ctx.read();
+        readOn(ctx);
     }
+}
+
+void ServerCodec::readOn(ChannelHandlerContext& ctx) {
+    reading_ = true;
+    if (patience_.waiting()) [[unlikely]]
+        patience_.breathe();
+    ctx.read();
 }
 
 void ServerCodec::close(ChannelHandlerContext& ctx, ChannelPromise promise) {
@@ -153,7 +187,7 @@ void ServerCodec::closeAfterResponse() {
     closing_ = true;
     expects_ = Input::ended;
     input_ = Buffer();
-    dropSlots();
+    dropSlots("the connection was closed before this answer's turn");
     ChannelPromise written = ctx_->newPromise();
     written.addListener(
         [channel = ChannelRef(ctx_->channel()), inputShutdown = inputShutdown_](const ChannelFuture& done) {
@@ -168,16 +202,45 @@ void ServerCodec::closeAfterResponse() {
     if (paused_) resumeReading();
 }
 
-void ServerCodec::dropSlots() {
-    const auto closed = [] {
-        return std::make_exception_ptr(std::runtime_error("the connection was closed before this answer's turn"));
-    };
+void ServerCodec::dropSlots(const char* why) {
+    countEarly(earlyBytes_, 0);
     while (!slots_.empty()) {
         ResponseSlot slot = std::move(slots_.front());
         slots_.popFront();
         for (auto& early : slot.early) {
-            if (!early.promise.isVoid()) early.promise.tryFailure(closed());
+            if (!early.promise.isVoid()) early.promise.tryFailure(std::make_exception_ptr(std::runtime_error(why)));
         }
+    }
+}
+
+// ---- patience ----
+
+void ServerCodec::lookAtClock() {
+    if (ctx_ == nullptr) return;
+    const auto impatience = patience_.look({.requests = slots_.added(),
+                                            .pending = ctx_->channel().pendingBytes() > 0,
+                                            .written = ctx_->channel().writtenBytes(),
+                                            .unanswered = !slots_.empty(),
+                                            .reading = reading_ && !paused_});
+    if (impatience) giveUp(*impatience);
+}
+
+void ServerCodec::giveUp(detail::Impatience why) {
+    switch (why) {
+        case detail::Impatience::idle:
+            return closeNow();
+        case detail::Impatience::stalled:
+            log(LogLevel::debug, "an HTTP connection was closed: its client takes no answers");
+            ctx_->close();
+            return;
+        case detail::Impatience::body:
+            patience_.satisfied();
+            return cutBody({Status::requestTimeout, "the request body came too slowly"});
+        case detail::Impatience::head:
+            patience_.satisfied();
+            if (input_.empty()) return closeWhenAnswered();
+            slots_.add({.keepAlive = false});
+            refuse(slots_.backTicket(), {Status::requestTimeout, "the request head came too slowly"});
     }
 }
 

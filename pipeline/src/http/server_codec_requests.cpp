@@ -1,6 +1,7 @@
 // The inbound half of the codec: bytes to requests.
 #include <weft/pipeline/http/server_codec.hpp>
 
+#include <memory>
 #include <utility>
 
 #include <weft/pipeline/channel.hpp>
@@ -8,9 +9,23 @@
 
 namespace weft::http {
 
+namespace {
+
+std::unique_ptr<HeaderList> trailersOf(const BodyDecoder& body) {
+    if (body.trailers().empty()) return nullptr;
+    auto list = std::make_unique<HeaderList>();
+    for (const HeaderField& field : body.trailers()) {
+        list->add(field.name.in(body.trailerText()), field.value.in(body.trailerText()));
+    }
+    return list;
+}
+
+}  // namespace
+
 void ServerCodec::channelRead(ChannelHandlerContext& ctx, Message&& message) {
     if (!message.is<Buffer>()) return ctx.fireChannelRead(std::move(message));
     if (expects_ == Input::ended) return;  // thrown away, so that our answers are not lost to a reset
+    if (expects_ == Input::switched) return ctx.fireChannelRead(std::move(message));
     Buffer bytes = message.take<Buffer>();
     if (input_.empty()) {
         input_ = std::move(bytes);
@@ -26,7 +41,7 @@ inline bool ServerCodec::decodeHead() {
             return false;
         case Verdict::error:
             slots_.add().keepAlive = false;
-            refuse(slots_.lastTicket(), parser_.refusal());
+            refuse(slots_.backTicket(), parser_.refusal());
             return false;
         case Verdict::complete:
             break;
@@ -40,18 +55,34 @@ void ServerCodec::decode() {
     if (decoding_) return;
     decoding_ = true;
     while (ctx_ != nullptr && expects_ != Input::ended && !input_.empty()) {
-        if ((blocked_ || slots_.size() >= options_.maxInFlight) && !mayDecode()) [[unlikely]] {
+        const bool held = blocked_ || crowded_ || expects_ == Input::undecided;
+        if ((held || slots_.size() >= options_.maxInFlight) && !mayDecode()) [[unlikely]] {
             paused_ = true;
             break;
         }
         if (!(expects_ == Input::head ? decodeHead() : decodeBody())) break;
     }
     decoding_ = false;
-    if (expects_ == Input::ended) input_ = Buffer();
+    if (expects_ == Input::ended) {
+        input_ = Buffer();
+    } else if (!input_.empty() || expects_ == Input::body) [[unlikely]] {
+        awaitRest();
+    }
+}
+
+// A head or body has begun to come. What waits here although it has come is not the client's fault.
+void ServerCodec::awaitRest() {
+    if (ctx_ == nullptr || paused_) return;
+    if (expects_ == Input::body) {
+        if (!patience_.awaitsBody()) patience_.awaitBody();
+    } else if (!patience_.awaitsHead()) {
+        patience_.awaitHead();
+    }
 }
 
 // Room for what the next bytes may cause: an answer to a request, or to a piece of a body (an echo, a proxy).
 bool ServerCodec::mayDecode() {
+    if (expects_ == Input::undecided || crowded_) return false;
     if (expects_ == Input::head && slots_.size() >= options_.maxInFlight) return false;
     if (!blocked_ || (looking_ && slots_.empty())) return true;
     if (flushWanted_) onFlushPoint();  // the socket may take it at once
@@ -59,6 +90,8 @@ bool ServerCodec::mayDecode() {
 }
 
 void ServerCodec::deliverHead() {
+    if (patience_.waiting()) [[unlikely]]
+        patience_.satisfied();
     detail::RequestDataPointer data = detail::makeRequestData(parser_.head());
     const RequestHead& head = data->head;
     parser_.reset();
@@ -73,12 +106,15 @@ void ServerCodec::deliverHead() {
     slot.version = head.version;
     slot.method = head.method;
     slot.keepAlive = head.keepAlive;
-    data->ticket = slots_.lastTicket();
+    slot.upgrade = head.upgrade;
+    data->ticket = slots_.backTicket();
     lastKeepAlive_ = head.keepAlive;
+    asksSwitch_ = head.upgrade || head.method == Method::connect;
     if (head.hasBody()) {
         body_.start(head);
         bodyTicket_ = data->ticket;
         expects_ = Input::body;
+        owesContinue_ = head.expectContinue;
     } else {
         endRequest();
     }
@@ -92,13 +128,15 @@ bool ServerCodec::decodeBody() {
         data = input_.slice(static_cast<std::size_t>(step.data.data() - input_.readData()), step.data.size());
     }
     input_.consumed(step.consumed);
+    owesContinue_ = false;  // it has not waited
     switch (step.event) {
         case BodyEvent::error:
-            refuse(bodyTicket_, body_.refusal());
+            cutBody(body_.refusal());
             return false;
         case BodyEvent::needMore:
             return false;
         case BodyEvent::data:
+            patience_.noteBody(data.readableBytes());
             ctx_->fireChannelRead(Message(Content{std::move(data), bodyTicket_}));
             break;
         case BodyEvent::end:
@@ -106,8 +144,9 @@ bool ServerCodec::decodeBody() {
     }
     if (ctx_ == nullptr || expects_ != Input::body) return false;
     if (body_.finished()) {
+        if (patience_.waiting()) patience_.satisfied();
         endRequest();
-        ctx_->fireChannelRead(Message(LastContent{bodyTicket_}));
+        ctx_->fireChannelRead(Message(LastContent{bodyTicket_, trailersOf(body_)}));
     }
     return true;
 }
@@ -117,6 +156,16 @@ bool ServerCodec::decodeBody() {
 void ServerCodec::endRequest() {
     const bool more = !draining_ || (looking_ && !blocked_);
     expects_ = lastKeepAlive_ && more ? Input::head : Input::ended;
+    if (asksSwitch_ && expects_ == Input::head) [[unlikely]] {
+        expects_ = Input::undecided;
+        if (slots_.empty()) decideProtocol();  // it has been answered before its body was complete
+    }
+}
+
+// The handler hears of it after the client: what it would answer comes too late.
+void ServerCodec::cutBody(const Refusal& refusal) {
+    refuse(bodyTicket_, refusal);
+    if (ctx_ != nullptr) ctx_->fireChannelRead(Message(BodyCut{bodyTicket_, refusal.reason}));
 }
 
 // Answers a malformed request in its turn and closes; the place where another would begin is not known.
@@ -146,7 +195,7 @@ void ServerCodec::resumeReading() {
     }
     if (ctx_ == nullptr || paused_) return;
     if (inputShutdown_ && expects_ != Input::ended) return endOfRequests();
-    if (std::exchange(readWanted_, false)) ctx_->read();
+    if (std::exchange(readWanted_, false)) readOn(*ctx_);
 }
 
 }  // namespace weft::http

@@ -33,8 +33,17 @@ Ticket ticketOf(const Message& message) noexcept {
     return message.is<Content>() ? message.get<Content>().ticket : message.get<LastContent>().ticket;
 }
 
+std::size_t bodyBytes(const Message& message) noexcept {
+    if (message.is<Response>()) return message.get<Response>().body.readableBytes();
+    return message.is<Content>() ? message.get<Content>().data.readableBytes() : 0;
+}
+
 bool isInterim(const Response& response) noexcept {
     return codeOf(response.status) < 200 && response.status != Status::switchingProtocols;
+}
+
+bool grantsTunnel(const ResponseSlot& slot, const Response& response) noexcept {
+    return slot.method == Method::connect && codeOf(response.status) / 100 == 2;
 }
 
 }  // namespace
@@ -51,7 +60,7 @@ void ServerCodec::write(ChannelHandlerContext& ctx, Message&& message, ChannelPr
 
 // The everyday answer: whole, and of the oldest request. False: not one; nothing has been done.
 bool ServerCodec::answerFront(Response& response, ChannelPromise& promise) {
-    if (closing_ || slots_.empty()) return false;
+    if (closing_ || owesContinue_ || slots_.empty()) return false;
     ResponseSlot& slot = slots_.front();
     if (slot.answered || (response.ticket != slots_.frontTicket() && response.ticket != anyTicket)) return false;
     if (!emitKnownHead(slot, response, std::move(promise))) return false;
@@ -69,13 +78,15 @@ void ServerCodec::accept(Message&& message, ChannelPromise&& promise) {
         return;
     }
     if (message.is<Response>()) {
-        const Response& response = message.get<Response>();
+        Response& response = message.get<Response>();
         if (slot->answered) {
             if (!promise.isVoid()) promise.tryFailure(misuse("an HTTP request was answered twice"));
             return;
         }
         slot->answered = !isInterim(response);
         slot->ended = slot->answered && !response.streamed;
+        if (owesContinue_ && ticket == bodyTicket_) [[unlikely]]
+            settleContinue(response);
         if (!response.keepAlive && slot->answered) expectNoMore(ticket, response.streamed);
     } else if (!slot->answered) {
         if (!promise.isVoid()) promise.tryFailure(misuse("HTTP content before its response"));
@@ -83,12 +94,28 @@ void ServerCodec::accept(Message&& message, ChannelPromise&& promise) {
     } else {
         slot->ended = message.is<LastContent>();
     }
-    if (ticket != slots_.frontTicket()) {
-        slot->early.push_back({std::move(message), std::move(promise)});
-        return;
-    }
+    if (ticket != slots_.frontTicket()) return keepEarly(*slot, std::move(message), std::move(promise));
     emit(*slot, message, std::move(promise));
     drainFront();
+}
+
+// A final answer instead of the awaited 100: the client may send the body or leave it out, and we could not tell it
+// from the next request. (RFC 9110, 10.1.1)
+void ServerCodec::settleContinue(Response& response) noexcept {
+    if (response.status != Status::continue_ && isInterim(response)) return;
+    owesContinue_ = false;
+    if (response.status != Status::continue_) response.keepAlive = false;
+}
+
+// Too many bytes for later turns, and no more requests (or bodies to be echoed) are read until the first have left.
+void ServerCodec::keepEarly(ResponseSlot& slot, Message&& message, ChannelPromise&& promise) {
+    countEarly(0, bodyBytes(message));
+    slot.early.push_back({std::move(message), std::move(promise)});
+}
+
+void ServerCodec::countEarly(std::size_t less, std::size_t more) noexcept {
+    earlyBytes_ += more - less;
+    crowded_ = earlyBytes_ > WriteBufferWaterMark::defaultHigh;
 }
 
 // An answer has been accepted that will end the connection: what comes behind its request could never be answered. Its
@@ -110,6 +137,7 @@ void ServerCodec::drainFront() {
         if (slots_.empty()) break;
         auto early = std::exchange(slots_.front().early, {});
         for (auto& said : early) {
+            countEarly(bodyBytes(said.message), 0);
             if (closing_ || slots_.empty()) {  // one of them has ended the connection
                 if (!said.promise.isVoid()) said.promise.tryFailure(misuse("the HTTP response was cut short"));
             } else {
@@ -117,6 +145,8 @@ void ServerCodec::drainFront() {
             }
         }
     }
+    if (expects_ == Input::undecided && slots_.empty()) [[unlikely]]
+        decideProtocol();
     resumeReading();
 }
 
@@ -127,7 +157,7 @@ void ServerCodec::emit(ResponseSlot& slot, Message& message, ChannelPromise&& pr
     } else if (message.is<Content>()) {
         emitContent(slot, std::move(message.get<Content>().data), std::move(promise));
     } else {
-        emitEnd(slot, std::move(promise));
+        emitEnd(slot, message.get<LastContent>().trailers.get(), std::move(promise));
     }
 }
 
@@ -159,22 +189,26 @@ void ServerCodec::emitHead(ResponseSlot& slot, Response& response, ChannelPromis
     const bool interim = isInterim(response);
     if (interim && slot.version == Version::http10)
         return void(promise.trySuccess());  // it would take it for the answer
+    if (response.status == Status::switchingProtocols && !slot.upgrade)
+        return failHead(slot, std::move(promise), EncodeError::unaskedSwitch);
     ResponseHead head;
     head.status = response.status;
     head.body = interim                                    ? BodyKind::none
                 : response.streamed && !response.hasLength ? BodyKind::chunked
                                                            : BodyKind::length;
     head.contentLength = response.streamed ? response.contentLength : response.body.readableBytes();
-    if (!interim) head.date = heads_->date(now());
+    const bool informational = codeOf(response.status) < 200;
+    if (!informational) head.date = heads_->date(now());
     head.requestVersion = slot.version;
     head.requestMethod = slot.method;
     // While draining the last answer of the connection says that it is the last.
     head.keepAlive = slot.keepAlive && response.keepAlive && !lastOfDrain();
-    const EncodedHead encoded = response.headers.visit(serverHeader(interim), [&](std::span<const HeaderView> headers) {
-        head.headers = headers;
-        const std::size_t bound = headBound(head);
-        return encodeHead(head, std::span<char>(reserve(bound), bound));
-    });
+    const EncodedHead encoded =
+        response.headers.visit(serverHeader(informational), [&](std::span<const HeaderView> headers) {
+            head.headers = headers;
+            const std::size_t bound = headBound(head);
+            return encodeHead(head, std::span<char>(reserve(bound), bound));
+        });
     if (encoded.error != EncodeError::none) return failHead(slot, std::move(promise), encoded.error);
     output_.produced(encoded.size);
     if (interim) return finishWrite(std::move(promise));
@@ -184,14 +218,19 @@ void ServerCodec::emitHead(ResponseSlot& slot, Response& response, ChannelPromis
     slot.remaining = head.contentLength;
     slot.keepAlive = encoded.keepAlive;
     if (!slot.keepAlive) expectNoMore(slots_.frontTicket(), response.streamed);
+    if (slot.keepAlive && (response.status == Status::switchingProtocols || grantsTunnel(slot, response))) {
+        switching_ = slots_.frontTicket();
+        slot.ended = slot.complete = true;
+        return finishWrite(std::move(promise));
+    }
     if (response.streamed) return finishWrite(std::move(promise));
     slot.complete = true;
     if (encoded.framing == BodyFraming::none || response.body.empty()) return finishWrite(std::move(promise));
     emitBytes(std::move(response.body), std::move(promise));
 }
 
-HeaderView ServerCodec::serverHeader(bool interim) const noexcept {
-    if (interim || options_.serverName.empty()) return {};
+HeaderView ServerCodec::serverHeader(bool informational) const noexcept {
+    if (informational || options_.serverName.empty()) return {};
     return {"Server", options_.serverName};
 }
 
@@ -221,16 +260,32 @@ void ServerCodec::emitContent(ResponseSlot& slot, Buffer&& data, ChannelPromise&
     finishWrite(std::move(promise));
 }
 
-void ServerCodec::emitEnd(ResponseSlot& slot, ChannelPromise&& promise) {
+void ServerCodec::emitEnd(ResponseSlot& slot, const HeaderList* trailers, ChannelPromise&& promise) {
     if (slot.complete) return finishWrite(std::move(promise));
     if (slot.framing == BodyFraming::length && slot.remaining > 0) {
         if (!promise.isVoid()) promise.tryFailure(misuse("less HTTP content than its Content-Length"));
         return abortBody();
     }
-    if (slot.framing == BodyFraming::chunked) appendSmall(lastChunk);
+    EncodeError error = EncodeError::none;
+    if (slot.framing == BodyFraming::chunked) {
+        if (trailers != nullptr) error = emitLastChunk(*trailers);
+        if (trailers == nullptr || error != EncodeError::none) appendSmall(lastChunk);
+    }
     if (slot.framing == BodyFraming::untilClose) slot.keepAlive = false;
     slot.complete = true;
-    finishWrite(std::move(promise));
+    if (error == EncodeError::none) return finishWrite(std::move(promise));
+    log(LogLevel::error, std::string("the trailers of an HTTP response were left out: ").append(textOf(error)));
+    if (!promise.isVoid())
+        promise.tryFailure(std::make_exception_ptr(std::invalid_argument(std::string(textOf(error)))));
+}
+
+EncodeError ServerCodec::emitLastChunk(const HeaderList& trailers) {
+    EncodeError error = EncodeError::none;
+    trailers.visit({}, [&](std::span<const HeaderView> fields) {
+        const std::size_t bound = lastChunkBound(fields);
+        output_.produced(encodeLastChunk(fields, std::span<char>(reserve(bound), bound), error));
+    });
+    return error;
 }
 
 // The client has been promised another length: only the end of our output tells it that the body is not whole.

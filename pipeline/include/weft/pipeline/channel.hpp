@@ -111,6 +111,8 @@ class Channel final : private FlushPointListener {
     // How many pending bytes must leave before it is writable; 0 when it is.
     std::size_t bytesBeforeWritable() const noexcept;
     std::size_t pendingBytes() const noexcept;
+    // Bytes that the kernel has taken so far; to see whether a slow peer takes any. Context: the loop.
+    std::uint64_t writtenBytes() const noexcept { return outbound_.writtenPosition(); }
     // One of 31 bits of the application, 1..31: the channel is writable only while all are true. (W-3)
     void setUserDefinedWritability(unsigned index, bool writable);
 

@@ -56,6 +56,8 @@ class HeaderList {
         textSize_ += static_cast<std::uint32_t>(size);
     }
     std::size_t size() const noexcept { return count_; }
+    // Lifetime: until the list is changed, moved or destroyed. index < size().
+    HeaderView at(std::size_t index) const noexcept { return view(entries()[index]); }
     // The first value of this name (case-insensitive); null data when there is none.
     std::string_view find(std::string_view name) const noexcept;
 

@@ -1,4 +1,4 @@
-// ObjectAggregator: joins a Request and its Contents to one FullRequest.
+// ObjectAggregator: joins a Request, its Contents and its trailers to one FullRequest.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace weft::http {
 
 // Behind ServerCodec. A body of more than `maxBodyBytes` is answered with 413 and the connection closed (at once when
 // the request announces it, and then without asking the client to go on). Answers `Expect: 100-continue` with 100, any
-// other expectation with 417.
+// other expectation with 417. A request whose body is cut never comes out.
 class ObjectAggregator final : public ChannelInboundHandler {
   public:
     // `maxBodyBytes`: 0 to 2 GiB.
@@ -22,6 +22,7 @@ class ObjectAggregator final : public ChannelInboundHandler {
   private:
     void begin(ChannelHandlerContext& ctx, Request&& request);
     void append(Buffer&& data);
+    void end(ChannelHandlerContext& ctx, LastContent&& last);
     detail::RequestDataPointer takeData();
     void refuse(Request& request, Status status, std::string_view reason);
 

@@ -10,6 +10,7 @@
 
 #include <weft/pipeline/buffer.hpp>
 #include <weft/pipeline/detail/thread_cache.hpp>
+#include <weft/pipeline/http/header_list.hpp>
 #include <weft/pipeline/http/request_head.hpp>
 #include <weft/pipeline/http/responder.hpp>
 
@@ -23,6 +24,7 @@ struct RequestData {
     RequestHead head;
     Buffer bytes;  // of the head
     Buffer body;
+    std::unique_ptr<HeaderList> trailers;
     ChannelRef channel;
     Ticket ticket = 0;
     bool hasResponder = false;  // somebody else is responsible for the answer
@@ -40,7 +42,7 @@ RequestDataPointer makeRequestData(const RequestHead& head);
 }  // namespace detail
 
 // The head of a request. Move-only, one pointer. Views live as long as the request (moved or not).
-// After a Request with hasBody(), Content messages follow and one LastContent; without, nothing does.
+// After a Request with hasBody(), Content messages follow and one LastContent (or BodyCut); without, nothing does.
 // A request that is destroyed while an exception unwinds, unanswered and without a responder, is answered with 500: a
 // handler that throws does not leave its client waiting.
 class Request {
@@ -91,9 +93,18 @@ struct Content {
     Ticket ticket = anyTicket;
 };
 
-// The end of a body.
+// The end of a body, with the trailer fields that came (or go) behind it; null: none. Trailers are the sender's word
+// about the body and never stand in for header fields.
 struct LastContent {
     Ticket ticket = anyTicket;
+    std::unique_ptr<HeaderList> trailers = {};
+};
+
+// Instead of LastContent: the rest of this body will not come, since it is malformed, was too slow, or the connection
+// has ended inside it. The codec has answered if nobody had, and closes the connection.
+struct BodyCut {
+    Ticket ticket = anyTicket;
+    std::string_view reason;  // a constant text
 };
 
 // A request with its whole body.
@@ -102,6 +113,11 @@ class FullRequest final : public Request {
     using Request::Request;
     std::string_view body() const noexcept { return data_->body.view(); }
     Buffer takeBody() noexcept { return std::move(data_->body); }
+    // The fields behind a chunked body. Lifetime: as long as the request.
+    const HeaderList& trailers() const noexcept { return data_->trailers ? *data_->trailers : noTrailers(); }
+
+  private:
+    static const HeaderList& noTrailers() noexcept;
 };
 
 }  // namespace weft::http

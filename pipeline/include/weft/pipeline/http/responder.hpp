@@ -2,10 +2,12 @@
 // when.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include <weft/pipeline/channel_promise.hpp>
 #include <weft/pipeline/channel_ref.hpp>
+#include <weft/pipeline/http/header_list.hpp>
 #include <weft/pipeline/http/response.hpp>
 
 namespace weft::http {
@@ -32,7 +34,7 @@ class Responder {
     void send(Response response, ChannelPromise promise = {});
     // Answers with a head now and a body piece by piece: chunked, or of `contentLength` bytes when the head says so.
     BodyWriter begin(Response head);
-    // 100 Continue, 103 Early Hints: may be sent before the answer.
+    // 100 Continue, 103 Early Hints: may be sent before the answer. Dropped for an HTTP/1.0 client.
     void sendInterim(Response response);
 
     bool answered() const noexcept { return !channel_; }
@@ -48,22 +50,34 @@ class Responder {
 };
 
 // The body of a streamed response. Move-only; dropping it without end() closes the connection, so that the client does
-// not take a cut body for a whole one. Context: as Responder.
+// not take a cut body for a whole one. Context: as Responder; send(): a fiber or a plain thread.
 class BodyWriter {
   public:
+    static constexpr std::size_t window = 128 * 1024;  // bytes
+
     BodyWriter(ChannelRef channel, Ticket ticket) noexcept : channel_(std::move(channel)), ticket_(ticket) {}
     BodyWriter(BodyWriter&&) noexcept = default;
     BodyWriter& operator=(BodyWriter&&) = delete;
     ~BodyWriter();
 
-    // Sends a piece; `promise` completes when it is in the kernel, which is how a fiber keeps pace with a slow client.
+    // Sends a piece; `promise` completes when it is in the kernel, or when it was left out (HEAD, 204). Never blocks,
+    // and keeps what a slow client does not take: in a handler look at Channel::isWritable(), in a fiber use send().
     void write(Buffer piece, ChannelPromise promise = {});
+    // As write(), and keeps pace with the client: blocks the fiber as long as more than `window` bytes that were sent
+    // before this piece are not in the kernel. Throws what failed an earlier piece (ClosedChannelException), and
+    // BlockingOperationException where nothing may block and it would.
+    void send(Buffer piece);
+    // The end of the body. Trailers go with a chunked body only, and a client may ignore them; fields that must not be
+    // trailers are not sent, and fail the promise.
     void end(ChannelPromise promise = {});
+    void end(HeaderList trailers, ChannelPromise promise = {});
     Channel& channel() const noexcept { return *channel_; }
 
   private:
     ChannelRef channel_;
     Ticket ticket_;
+    std::size_t unmarked_ = 0;  // bytes since the last promise of send()
+    ChannelPromise mark_;       // of the newest bytes that have one
 };
 
 }  // namespace weft::http

@@ -39,5 +39,7 @@ inline Response ok(Buffer body, std::string_view contentType = "text/plain") {
 Response ok(std::string_view body, std::string_view contentType = "text/plain");  // copies
 // A short plain text that says what the status says.
 Response error(Status status, std::string_view reason = {});
+// 101 to a request with Upgrade: the connection speaks `protocol` ("websocket") behind it. See ProtocolSwitched.
+Response switchTo(std::string_view protocol);
 
 }  // namespace weft::http

@@ -44,6 +44,8 @@ enum class EncodeError : std::uint8_t {
     badHeaderValue,    // CR, LF, NUL or another control character
     reservedHeader,    // a header that only the encoder may write
     interimForHttp10,  // 1xx to an HTTP/1.0 client, who would take it for the response
+    unaskedSwitch,     // 101 to a request that asked for no upgrade; ServerCodec says it, encodeHead() never does
+    badTrailer,        // a field that must not come behind a body (RFC 9110, 6.5.1)
     tooSmall,          // less room than headBound()
 };
 
@@ -72,7 +74,7 @@ std::size_t headBound(const ResponseHead& head) noexcept;
 // Does not block, allocate or throw.
 EncodedHead encodeHead(const ResponseHead& head, std::span<char> out) noexcept;
 
-// Chunk framing: head, data, chunkEnd; after the last chunk lastChunk.
+// Chunk framing: head, data, chunkEnd; after the last chunk lastChunk, or what encodeLastChunk() writes.
 inline constexpr std::size_t maxChunkHeadBytes = 18;
 inline constexpr std::string_view chunkEnd = "\r\n";
 inline constexpr std::string_view lastChunk = "0\r\n\r\n";
@@ -80,5 +82,12 @@ inline constexpr std::string_view lastChunk = "0\r\n\r\n";
 // Writes the head of a chunk of `size` bytes; returns its bytes. `out` has room for maxChunkHeadBytes.
 // `size` is not 0: an empty chunk would end the body (asserted; writes nothing in release builds).
 std::size_t writeChunkHead(std::uint64_t size, char* out) noexcept;
+
+// Bytes of room that encodeLastChunk() asks for.
+std::size_t lastChunkBound(std::span<const HeaderView> trailers) noexcept;
+
+// Writes the last chunk with these trailer fields behind it; returns its bytes. On an error (badHeaderName,
+// badHeaderValue, badTrailer, tooSmall) it sets `error`, returns 0, and what `out` holds is not specified.
+std::size_t encodeLastChunk(std::span<const HeaderView> trailers, std::span<char> out, EncodeError& error) noexcept;
 
 }  // namespace weft::http

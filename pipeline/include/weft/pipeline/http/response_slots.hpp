@@ -24,6 +24,7 @@ struct ResponseSlot {
     Version version = Version::http11;
     Method method = Method::get;
     bool keepAlive = true;  // what the request allows
+    bool upgrade = false;   // the request asks for another protocol
     bool answered = false;  // a final head has been accepted
     bool headSent = false;  // ... and encoded
     bool ended = false;     // ... with its body, and accepted
@@ -38,11 +39,12 @@ class ResponseSlots {
   public:
     bool empty() const noexcept { return slots_.empty(); }
     std::size_t size() const noexcept { return slots_.size(); }
-    // A slot behind the others; its ticket is lastTicket().
+    // A slot behind the others; its ticket is backTicket().
     ResponseSlot& add() { return slots_.push(); }
-    Ticket lastTicket() const noexcept { return first_ + slots_.size() - 1; }
     ResponseSlot& front() noexcept { return slots_.front(); }
     Ticket frontTicket() const noexcept { return first_; }
+    Ticket backTicket() const noexcept { return first_ + slots_.size() - 1; }  // 0: there never was one
+    std::uint64_t added() const noexcept { return backTicket(); }              // so far
     ResponseSlot& back() noexcept { return slots_[slots_.size() - 1]; }
     // The slot of a ticket, or null when it is not waiting for an answer (any more).
     ResponseSlot* find(Ticket ticket) noexcept {

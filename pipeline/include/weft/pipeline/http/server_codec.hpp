@@ -11,27 +11,44 @@
 #include <weft/pipeline/http/body_decoder.hpp>
 #include <weft/pipeline/http/head_cache.hpp>
 #include <weft/pipeline/http/limits.hpp>
+#include <weft/pipeline/http/patience.hpp>
 #include <weft/pipeline/http/request.hpp>
 #include <weft/pipeline/http/request_head_parser.hpp>
 #include <weft/pipeline/http/response_slots.hpp>
+#include <weft/pipeline/http/server_timeouts.hpp>
 #include <weft/scheduler/event_loop.hpp>
 
 namespace weft::http {
+
+namespace detail {
+struct SwitchDue {};  // user event: the time to switch the protocol has come
+}  // namespace detail
 
 struct ServerCodecOptions {
     Limits limits = {};
     std::size_t maxInFlight = 16;  // unanswered requests of a connection, 1 to 1024; at the limit it stops reading
     std::string serverName = {};   // the value of the Server header; empty: none
+    ServerTimeouts timeouts = {};
 };
 
 // User event: the server is going away. The codec answers what it has begun with `Connection: close`, then closes; an
 // idle connection is closed when its loop has polled once more, and what has come by then is answered first.
 struct DrainStarted {};
 
+// User event, from a task: the 101 to this request (or the 2xx to this CONNECT) has been written, and the connection
+// speaks another protocol. From now on the codec passes everything as it is; what came behind the request follows this
+// event as a Buffer. Usual answer: replace the codec, and remove the HTTP handlers behind it. (H-7)
+struct ProtocolSwitched {
+    Ticket ticket = anyTicket;
+};
+
 // The first handler of a server connection. Inbound: Buffer in; Request, Content, LastContent out. Outbound: Response,
 // Content, LastContent in; Buffer out; anything else passes. A malformed request is answered with its status and the
 // connection is closed after the answers before it; nothing behind it is read as a request. While the channel is not
-// writable nothing is decoded and read() waits. Every end but an error or somebody's close() lets out what was answered.
+// writable nothing is decoded and read() waits. Every end but an error or somebody's close() lets out what was
+// answered. Nothing behind a request that asks for another protocol (Upgrade, CONNECT) is decoded before its answer
+// says which. A final answer to a request whose client still waits for 100 Continue closes the connection. A codec that
+// is removed lets out what was answered and passes on the bytes that it has not decoded.
 class ServerCodec final : public ChannelDuplexHandler, private FlushPointListener {
   public:
     // Throws std::invalid_argument for options out of range.
@@ -40,6 +57,7 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     void handlerAdded(ChannelHandlerContext& ctx) override;
     void handlerRemoved(ChannelHandlerContext& ctx) override;
     void channelRead(ChannelHandlerContext& ctx, Message&& message) override;
+    void channelReadComplete(ChannelHandlerContext& ctx) override;
     void channelInactive(ChannelHandlerContext& ctx) override;
     void channelWritabilityChanged(ChannelHandlerContext& ctx) override;
     void userEventTriggered(ChannelHandlerContext& ctx, Message&& event) override;
@@ -51,7 +69,13 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     void close(ChannelHandlerContext& ctx, ChannelPromise promise) override;
 
   private:
-    enum class Input : std::uint8_t { head, body, ended };
+    enum class Input : std::uint8_t {
+        head,
+        body,
+        undecided,  // behind a request that asks for another protocol and is not answered
+        switched,
+        ended,
+    };
 
     // The connection (server_codec.cpp).
     void onInputEnded();
@@ -62,7 +86,16 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     void closeNow();
     void closeAfterResponse();
     bool outputPending() const noexcept;
-    void dropSlots();
+    void dropSlots(const char* why);
+    void lookAtClock();
+    void giveUp(detail::Impatience why);
+
+    // Another protocol (server_codec_switch.cpp).
+    void decideProtocol();
+    void beginSwitch();
+    void switchProtocol();
+    void passInputOn();
+    void restoreHalfClosure();
 
     // Requests (server_codec_requests.cpp).
     void decode();
@@ -71,25 +104,32 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     bool decodeBody();
     void endRequest();
     void refuse(Ticket ticket, const Refusal& refusal);
+    void cutBody(const Refusal& refusal);
+    void awaitRest();
     bool mayDecode();
+    void readOn(ChannelHandlerContext& ctx);
     void resumeReading();
 
     // Responses (server_codec_responses.cpp).
     bool answerFront(Response& response, ChannelPromise& promise);
     void accept(Message&& message, ChannelPromise&& promise);
+    void settleContinue(Response& response) noexcept;
     void expectNoMore(Ticket ticket, bool streamed) noexcept;
+    void keepEarly(ResponseSlot& slot, Message&& message, ChannelPromise&& promise);
+    void countEarly(std::size_t less, std::size_t more) noexcept;
     void drainFront();
     void emit(ResponseSlot& slot, Message& message, ChannelPromise&& promise);
     bool emitKnownHead(ResponseSlot& slot, Response& response, ChannelPromise&& promise);
     void emitHead(ResponseSlot& slot, Response& response, ChannelPromise&& promise);
-    HeaderView serverHeader(bool interim) const noexcept;
+    HeaderView serverHeader(bool informational) const noexcept;
     // The answer to the front request is the last one: nothing more is expected, or at the last look nothing is there.
     bool lastOfDrain() const noexcept {
         return draining_ && slots_.size() == 1 && (expects_ != Input::head || input_.empty());
     }
     void failHead(ResponseSlot& slot, ChannelPromise&& promise, EncodeError why);
     void emitContent(ResponseSlot& slot, Buffer&& data, ChannelPromise&& promise);
-    void emitEnd(ResponseSlot& slot, ChannelPromise&& promise);
+    void emitEnd(ResponseSlot& slot, const HeaderList* trailers, ChannelPromise&& promise);
+    EncodeError emitLastChunk(const HeaderList& trailers);
     void abortBody();
     void emitBytes(Buffer&& data, ChannelPromise&& promise);
     void appendSmall(std::string_view bytes);
@@ -109,20 +149,28 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     Input expects_ = Input::head;
     Ticket bodyTicket_ = 0;      // the request whose body is being read
     bool lastKeepAlive_ = true;  // of the last request read
+    bool asksSwitch_ = false;    // the last request read: for another protocol
+    bool owesContinue_ = false;  // the client waits for 100, or a final answer, before it sends the body
     bool decoding_ = false;
     bool inputShutdown_ = false;
     bool outputShutdown_ = false;
     ScheduledTask linger_;
     bool blocked_ = false;     // what the channel last said: it is not writable
-    bool paused_ = false;      // at maxInFlight, or the channel is not writable: input_ waits
+    bool crowded_ = false;     // earlyBytes_ is above its mark
+    bool paused_ = false;      // at maxInFlight, or for one of these two, or undecided: input_ waits
     bool readWanted_ = false;  // a read() that was held back while paused
+    bool reading_ = true;      // a read() has gone out for the next bytes
+    bool hadHalfClosure_ = false;
+    detail::Patience patience_;
 
     ResponseSlots slots_;
-    Buffer output_;  // encoded, not yet written to the pipeline
+    std::size_t earlyBytes_ = 0;  // of answers that wait for their turn
+    Buffer output_;               // encoded, not yet written to the pipeline
     bool flushWanted_ = false;
     bool draining_ = false;  // no further request is read, but for those of the last look
     bool looking_ = false;   // the last look: see LastLook
     bool closing_ = false;   // the last response has been encoded: later ones fail
+    Ticket switching_ = 0;   // the request whose answer says that the protocol changes behind it
 };
 
 }  // namespace weft::http
