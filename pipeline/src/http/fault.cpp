@@ -47,6 +47,12 @@ Refusal refusalOf(Fault fault) noexcept {
         {Status::requestHeaderFieldsTooLarge, "trailer section too large"},
         {Status::requestHeaderFieldsTooLarge, "too many trailers"},
         {Status::badRequest, "forbidden trailer"},
+        {Status::badGateway, "the response does not begin with HTTP/"},
+        {Status::badGateway, "the status line is not version SP three digits SP reason"},
+        {Status::requestHeaderFieldsTooLarge, "status line too long"},
+        {Status::badGateway, "101 Switching Protocols, which nobody asked for"},
+        {Status::requestHeaderFieldsTooLarge, "interim responses too large"},
+        {Status::badGateway, "the connection ended before the response did"},
     }};
     return refusals[static_cast<std::size_t>(fault)];
 }

@@ -1,5 +1,5 @@
-// Every way in which a request can be wrong, each with one status and one text.
-// Shared by the request head parser and the body decoder, which carry one byte instead of a message.
+// Every way in which a message can be wrong, each with one status and one text. Shared by the head parsers and the body
+// decoder, which carry one byte instead of a message.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,7 @@ enum class Fault : std::uint8_t {
     unknownTransferCoding, bodyWithConnect,
     badChunkSize, chunkSizeOverflow, badChunkExtension, chunkLineTooLong, chunkExtensionsTooLarge, chunkDataOverrun,
     trailersTooLarge, tooManyTrailers, forbiddenTrailer,
+    notHttp, badStatusLine, statusLineTooLong, unaskedSwitch, interimTooLarge, endedEarly,  // of responses only
     count,
 };
 // clang-format on

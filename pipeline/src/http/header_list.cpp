@@ -33,4 +33,9 @@ std::string_view HeaderList::find(std::string_view name) const noexcept {
     return {};
 }
 
+const HeaderList& noTrailers() noexcept {
+    static const HeaderList none;
+    return none;
+}
+
 }  // namespace weft::http

@@ -57,9 +57,4 @@ HeaderView Request::headerAt(std::size_t index) const noexcept {
     return {text(field.name), text(field.value)};
 }
 
-const HeaderList& FullRequest::noTrailers() noexcept {
-    static const HeaderList none;
-    return none;
-}
-
 }  // namespace weft::http

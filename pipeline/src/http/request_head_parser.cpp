@@ -8,6 +8,7 @@
 #include "http/field_line.hpp"
 #include "http/header_rules.hpp"
 #include "http/known_fields.hpp"
+#include "http/line_frame.hpp"
 #include "http/request_line.hpp"
 #include "http/seen_fields.hpp"
 
@@ -31,7 +32,8 @@ std::uint32_t connectionBits(const char* value, std::size_t size) noexcept {
            (options.upgrade ? optionUpgrade : 0U);
 }
 
-// What is wrong with a request line whose first bytes, up to the limit, are `front`: its method alone, or the whole line.
+// What is wrong with a request line whose first bytes, up to the limit, are `front`: its method alone, or the whole
+// line.
 Fault tooLong(std::string_view front) noexcept {
     return front.find(' ') == std::string_view::npos ? Fault::methodTooLong : Fault::requestLineTooLong;
 }
@@ -135,24 +137,20 @@ Verdict RequestHeadParser::fail(Fault fault) noexcept {
 }
 
 // Finds the end of the line in work, going on where the last call stopped. True: the line [lineStart_, scanned_) is
-// complete and its CRLF follows. False: see pending(). The order of these checks is what makes the verdict independent
-// of how the bytes were cut: first the limit, then the byte that ends the line, and only then what the line says.
+// complete and its CRLF follows. False: see pending().
 bool RequestHeadParser::frameLine(std::string_view message) noexcept {
-    const char* const begin = message.data();
-    const char* const end = begin + message.size();
-    const char* const from = begin + std::max(lineStart_, scanned_);
-    const char* const stop = detail::findFirst<detail::FieldStop>(from, begin, end);
     const bool headers = stage_ == Stage::headers;
-    const std::size_t length = static_cast<std::size_t>(stop - begin) - (headers ? sectionStart_ : lineStart_);
-    if (length > (headers ? limits_.headerSectionBytes : limits_.requestLineBytes)) {
-        fail(headers ? Fault::headerSectionTooLarge : tooLong(message.substr(lineStart_, limits_.requestLineBytes)));
-        return false;
+    const auto line = detail::frameLine(message, std::max(lineStart_, scanned_), headers ? sectionStart_ : lineStart_,
+                                        headers ? limits_.headerSectionBytes : limits_.requestLineBytes,
+                                        headers ? Fault::headerSectionTooLarge : Fault::requestLineTooLong);
+    if (line.fault == Fault::requestLineTooLong) {
+        fail(tooLong(message.substr(lineStart_, limits_.requestLineBytes)));
+    } else if (line.fault != Fault::none) {
+        fail(line.fault);
+    } else {
+        scanned_ = static_cast<std::uint32_t>(line.end);
     }
-    scanned_ = static_cast<std::uint32_t>(stop - begin);
-    if (stop == end || (*stop == '\r' && stop + 1 == end)) return false;
-    if (*stop == '\r' && stop[1] == '\n') return true;
-    fail(*stop == '\r' ? Fault::bareCarriageReturn : *stop == '\n' ? Fault::bareLineFeed : Fault::controlCharacter);
-    return false;
+    return line.complete;
 }
 
 bool RequestHeadParser::readRequestLine(std::string_view message) noexcept {

@@ -1,26 +1,14 @@
 // The inbound half of the codec: bytes to requests.
 #include <weft/pipeline/http/server_codec.hpp>
 
-#include <memory>
 #include <utility>
 
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
 
+#include "http/trailers.hpp"
+
 namespace weft::http {
-
-namespace {
-
-std::unique_ptr<HeaderList> trailersOf(const BodyDecoder& body) {
-    if (body.trailers().empty()) return nullptr;
-    auto list = std::make_unique<HeaderList>();
-    for (const HeaderField& field : body.trailers()) {
-        list->add(field.name.in(body.trailerText()), field.value.in(body.trailerText()));
-    }
-    return list;
-}
-
-}  // namespace
 
 void ServerCodec::channelRead(ChannelHandlerContext& ctx, Message&& message) {
     if (!message.is<Buffer>()) return ctx.fireChannelRead(std::move(message));
@@ -146,7 +134,7 @@ bool ServerCodec::decodeBody() {
     if (body_.finished()) {
         if (patience_.waiting()) patience_.satisfied();
         endRequest();
-        ctx_->fireChannelRead(Message(LastContent{bodyTicket_, trailersOf(body_)}));
+        ctx_->fireChannelRead(Message(LastContent{bodyTicket_, detail::trailersOf(body_)}));
     }
     return true;
 }

@@ -34,7 +34,8 @@ Outcome parse(std::string_view bytes, std::size_t step, bool end) {
         const ClientResponse response = parser.take();
         outcome.text += std::to_string(codeOf(response.status())) + " " + std::string(response.reason());
         for (std::size_t i = 0; i < response.headerCount(); ++i) {
-            outcome.text += "|" + std::string(response.headerAt(i).name) + "=" + std::string(response.headerAt(i).value);
+            outcome.text +=
+                "|" + std::string(response.headerAt(i).name) + "=" + std::string(response.headerAt(i).value);
         }
         outcome.text += "|" + std::string(response.body());
     }
@@ -69,15 +70,24 @@ TEST(ClientResponseParserTest, SomeAnswersHaveNoBody) {
     EXPECT_EQ(outcomeOf("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", false), "keep 200 OK|Content-Length=0|");
 }
 
+TEST(ClientResponseParserTest, TheAnswerToAHeadHasNoBody) {
+    ClientResponseParser parser(maxBody, Method::head);
+    const std::string_view bytes = "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n";
+    EXPECT_EQ(parser.feed(bytes), bytes.size());
+    EXPECT_TRUE(parser.complete());
+    EXPECT_EQ(parser.take().body(), "");
+}
+
 TEST(ClientResponseParserTest, StopsAtTheEndOfTheResponse) {
     EXPECT_EQ(outcomeOf("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nabc", true, 2), "keep 200 OK|Content-Length=1|a");
     EXPECT_EQ(outcomeOf("HTTP/1.1 204 \r\n\r\nHTTP/1.1", true, 8), "keep 204 |");
 }
 
 TEST(ClientResponseParserTest, SkipsInterimResponses) {
-    EXPECT_EQ(outcomeOf("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 204 N\r\n\r\n"),
-              "keep 204 N|");
-    EXPECT_EQ(outcomeOf("HTTP/1.1 101 Switching\r\n\r\n"), "fault: it switches protocols, which nobody asked for");
+    EXPECT_EQ(
+        outcomeOf("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 204 N\r\n\r\n"),
+        "keep 204 N|");
+    EXPECT_EQ(outcomeOf("HTTP/1.1 101 Switching\r\n\r\n"), "fault: 101 Switching Protocols, which nobody asked for");
 }
 
 TEST(ClientResponseParserTest, KnowsWhetherTheConnectionLivesOn) {
@@ -98,16 +108,20 @@ TEST(ClientResponseParserTest, RefusesWhatIsMalformed) {
         const std::string outcome = outcomeOf(bytes);
         EXPECT_EQ(outcome.substr(0, 6), "fault:") << bytes;
     };
-    for (const char* line : {"HTTP/1.1 20 OK", "HTTP/1.1 2000 OK", "HTTP/1.1  200 OK", "HTTP/1.1 099 Low", "HTTP/11 200 OK",
-                             "HTTP/2.0 200 OK", "http/1.1 200 OK", "HTTP/1.1\t200 OK", "HTTP/1.1 200 O\x01K", "", "ICY 200 OK"}) {
+    for (const char* line :
+         {"HTTP/1.1 20 OK", "HTTP/1.1 2000 OK", "HTTP/1.1  200 OK", "HTTP/1.1 099 Low", "HTTP/11 200 OK",
+          "HTTP/2.0 200 OK", "http/1.1 200 OK", "HTTP/1.1\t200 OK", "HTTP/1.1 200 O\x01K", "", "ICY 200 OK"}) {
         refused(std::string(line) + "\r\nContent-Length: 0\r\n\r\n");
     }
     for (const char* field :
-         {"Content-Length: 1\r\nContent-Length: 1", "Content-Length: +1", "Content-Length: 1, 1", "Content-Length:",
-          "Content-Length: 99999999999999999999", "Content-Length: 9223372036854775808", "Transfer-Encoding: gzip, chunked",
-          "Transfer-Encoding: identity", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
-          "Transfer-Encoding: chunked\r\nContent-Length: 1", "X : y", "X y", ": y", "X: y\r\n folded", "X: a\x7f" "b", "X: a\nb",
-          "X: a\rb", "(X): y"}) {
+         {"Content-Length: 1\r\nContent-Length: 1", "Content-Length: +1", "Content-Length: 1, 1",
+          "Content-Length:", "Content-Length: 99999999999999999999", "Content-Length: 9223372036854775808",
+          "Transfer-Encoding: gzip, chunked", "Transfer-Encoding: identity",
+          "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\r\nContent-Length: 1",
+          "X : y", "X y", ": y", "X: y\r\n folded",
+          "X: a\x7f"
+          "b",
+          "X: a\nb", "X: a\rb", "(X): y"}) {
         refused("HTTP/1.1 200 OK\r\n" + std::string(field) + "\r\n\r\nab");
     }
     refused("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
@@ -129,16 +143,16 @@ TEST(ClientResponseParserTest, HasLimits) {
     EXPECT_EQ(outcomeOf("HTTP/1.1 200 OK\r\n\r\n" + std::string(64, 'x')), "close 200 OK|" + std::string(64, 'x'));
 
     const std::string start = "HTTP/1.1 204 N\r\n";
-    const std::string filler(ClientResponseParser::maxHeadBytes - start.size() - 7, 'x');  // "X: " and two line ends
+    const std::string filler(Limits{}.headerSectionBytes - 5, 'x');  // "X: " and a line end
     EXPECT_EQ(parse(start + "X: " + filler + "\r\n\r\n", 100'000, true).text.substr(0, 4), "keep");
-    EXPECT_EQ(parse(start + "X: x" + filler + "\r\n\r\n", 100'000, true).text, "fault: its head is too large");
-    EXPECT_EQ(parse(start + "X: x" + filler + "\r\n\r\n", 1, true).text, "fault: its head is too large");
+    EXPECT_EQ(parse(start + "X: x" + filler + "\r\n\r\n", 100'000, true).text, "fault: header section too large");
+    EXPECT_EQ(parse(start + "X: x" + filler + "\r\n\r\n", 1, true).text, "fault: header section too large");
     std::string many = start;
-    for (std::size_t i = 0; i <= ClientResponseParser::maxHeaders; ++i) many += "X: y\r\n";
-    EXPECT_EQ(parse(many + "\r\n", 100'000, true).text, "fault: it has too many headers");
+    for (std::size_t i = 0; i <= Limits{}.headerCount; ++i) many += "X: y\r\n";
+    EXPECT_EQ(parse(many + "\r\n", 100'000, true).text, "fault: too many headers");
     std::string interim;
     for (int i = 0; i < 2000; ++i) interim += "HTTP/1.1 102 P\r\n\r\n";
-    EXPECT_EQ(parse(interim, 100'000, true).text, "fault: its head is too large");
+    EXPECT_EQ(parse(interim, 100'000, true).text, "fault: interim responses too large");
 }
 
 }  // namespace

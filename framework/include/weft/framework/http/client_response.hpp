@@ -2,14 +2,13 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <weft/pipeline/buffer.hpp>
+#include <weft/pipeline/http/request_head.hpp>
 #include <weft/pipeline/http/response_encoder.hpp>
 #include <weft/pipeline/http/status.hpp>
 #include <weft/pipeline/http/version.hpp>
@@ -26,7 +25,11 @@ class ClientResponse {
     std::string_view reason() const noexcept { return text(reason_); }
 
     std::size_t headerCount() const noexcept { return fields_.size(); }
-    HeaderView headerAt(std::size_t index) const { return {text(fields_.at(index).name), text(fields_.at(index).value)}; }
+    // index < headerCount().
+    HeaderView headerAt(std::size_t index) const {
+        const HeaderField& field = fields_.fields()[index];
+        return {text(field.name), text(field.value)};
+    }
     // The first header of this name (case-insensitive); nothing when it is absent.
     std::optional<std::string_view> header(std::string_view name) const noexcept;
 
@@ -39,21 +42,13 @@ class ClientResponse {
   private:
     friend class ClientResponseParser;
     friend struct ClientCall;
-    struct Slice {
-        std::uint32_t offset = 0;
-        std::uint32_t size = 0;
-    };
-    struct Field {
-        Slice name;
-        Slice value;
-    };
-    std::string_view text(Slice slice) const noexcept { return std::string_view(head_).substr(slice.offset, slice.size); }
+    std::string_view text(Slice slice) const noexcept { return slice.in(head_); }
 
     Status status_ = Status::ok;
     Version version_ = Version::http11;
-    Slice reason_;
+    Slice reason_{};
     std::string head_;  // status line and header lines, as received
-    std::vector<Field> fields_;
+    HeaderTable fields_;
     Buffer body_;
     std::string request_;  // for the message of operator Buffer()
 };

@@ -127,4 +127,7 @@ class HeaderList {
     std::array<char, inlineBytes> shortText_;
 };
 
+// An empty list; lives for ever.
+const HeaderList& noTrailers() noexcept;
+
 }  // namespace weft::http

@@ -115,9 +115,6 @@ class FullRequest final : public Request {
     Buffer takeBody() noexcept { return std::move(data_->body); }
     // The fields behind a chunked body. Lifetime: as long as the request.
     const HeaderList& trailers() const noexcept { return data_->trailers ? *data_->trailers : noTrailers(); }
-
-  private:
-    static const HeaderList& noTrailers() noexcept;
 };
 
 }  // namespace weft::http

@@ -12,6 +12,7 @@
 #include <weft/pipeline/http/head_cache.hpp>
 #include <weft/pipeline/http/limits.hpp>
 #include <weft/pipeline/http/patience.hpp>
+#include <weft/pipeline/http/protocol_switched.hpp>
 #include <weft/pipeline/http/request.hpp>
 #include <weft/pipeline/http/request_head_parser.hpp>
 #include <weft/pipeline/http/response_slots.hpp>
@@ -34,13 +35,6 @@ struct ServerCodecOptions {
 // User event: the server is going away. The codec answers what it has begun with `Connection: close`, then closes; an
 // idle connection is closed when its loop has polled once more, and what has come by then is answered first.
 struct DrainStarted {};
-
-// User event, from a task: the 101 to this request (or the 2xx to this CONNECT) has been written, and the connection
-// speaks another protocol. From now on the codec passes everything as it is; what came behind the request follows this
-// event as a Buffer. Usual answer: replace the codec, and remove the HTTP handlers behind it. (H-7)
-struct ProtocolSwitched {
-    Ticket ticket = anyTicket;
-};
 
 // The first handler of a server connection. Inbound: Buffer in; Request, Content, LastContent out. Outbound: Response,
 // Content, LastContent in; Buffer out; anything else passes. A malformed request is answered with its status and the

@@ -1,0 +1,30 @@
+// ResponseAggregator: joins a ReceivedResponse, its Contents and its trailers to one FullResponse.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include <weft/pipeline/channel_handler.hpp>
+#include <weft/pipeline/http/received_response.hpp>
+
+namespace weft::http {
+
+// Behind ClientCodec. A body of more than `maxBodyBytes` closes the connection and fires exceptionCaught with a
+// BadResponseException, at once when the response announces it.
+class ResponseAggregator final : public ChannelInboundHandler {
+  public:
+    // `maxBodyBytes`: 0 to 2 GiB.
+    explicit ResponseAggregator(std::size_t maxBodyBytes = 8 * 1024 * 1024);
+
+    void channelRead(ChannelHandlerContext& ctx, Message&& message) override;
+
+  private:
+    void begin(ChannelHandlerContext& ctx, ReceivedResponse&& response);
+    void append(ChannelHandlerContext& ctx, Buffer&& data);
+    void refuse(ChannelHandlerContext& ctx);
+
+    const std::size_t maxBodyBytes_;
+    std::optional<ReceivedResponse> response_;  // whose body is being collected
+};
+
+}  // namespace weft::http

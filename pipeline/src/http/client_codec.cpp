@@ -1,0 +1,179 @@
+// The connection's side of the client codec, and its outbound half: requests to bytes.
+#include <weft/pipeline/http/client_codec.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include <weft/pipeline/channel.hpp>
+#include <weft/pipeline/channel_events.hpp>
+#include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/scheduler/log.hpp>
+
+namespace weft::http {
+
+namespace {
+
+constexpr std::size_t copiedBody = 1024;  // bodies and pieces up to this size are copied behind their head
+
+void refuse(const ChannelPromise& promise, std::exception_ptr why, std::string_view what) {
+    if (promise.isVoid()) {
+        log(LogLevel::error, std::string("an HTTP request was not sent: ").append(what));
+    } else {
+        promise.tryFailure(std::move(why));
+    }
+}
+
+void refuseBad(const ChannelPromise& promise, std::string_view what) {
+    refuse(promise, std::make_exception_ptr(std::invalid_argument(std::string(what))), what);
+}
+
+void refuseMisuse(const ChannelPromise& promise, const char* what) {
+    refuse(promise, std::make_exception_ptr(std::logic_error(what)), what);
+}
+
+}  // namespace
+
+ClientCodec::ClientCodec(ClientCodecOptions options) : options_(std::move(options)), decoder_(options_.limits) {}
+
+void ClientCodec::handlerAdded(ChannelHandlerContext& ctx) {
+    ctx_ = &ctx;
+}
+
+void ClientCodec::handlerRemoved(ChannelHandlerContext&) {
+    passInputOn();
+    ctx_ = nullptr;
+}
+
+void ClientCodec::exceptionCaught(ChannelHandlerContext& ctx, std::exception_ptr cause) {
+    disorderly_ = true;
+    ctx.fireExceptionCaught(std::move(cause));
+}
+
+void ClientCodec::close(ChannelHandlerContext& ctx, ChannelPromise promise) {
+    disorderly_ = true;
+    ctx.close(std::move(promise));
+}
+
+void ClientCodec::userEventTriggered(ChannelHandlerContext& ctx, Message&& event) {
+    const bool inputEnded = event.is<InputShutdownEvent>();
+    if (inputEnded && expects_ == Input::responses) endInput();
+    if (ctx_ != nullptr) ctx.fireUserEventTriggered(std::move(event));
+}
+
+void ClientCodec::channelInactive(ChannelHandlerContext& ctx) {
+    if (expects_ == Input::responses) endInput();
+    ctx.fireChannelInactive();
+}
+
+// ---- requests ----
+
+void ClientCodec::write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) {
+    if (message.is<ClientRequest>()) {
+        writeRequest(ctx, message.take<ClientRequest>(), std::move(promise));
+    } else if (message.is<Content>()) {
+        writeContent(ctx, std::move(message.get<Content>().data), std::move(promise));
+    } else if (message.is<LastContent>()) {
+        writeEnd(ctx, message.get<LastContent>().trailers.get(), std::move(promise));
+    } else {
+        ctx.write(std::move(message), std::move(promise));
+    }
+}
+
+void ClientCodec::writeRequest(ChannelHandlerContext& ctx, ClientRequest&& request, ChannelPromise&& promise) {
+    if (output_ == Output::body) return refuseMisuse(promise, "an HTTP request inside the body of another");
+    const bool undecided = !asked_.empty() && asked_.back().maySwitch();
+    if (output_ == Output::lastSent || undecided || lastResponse_ || expects_ != Input::responses) {
+        return refuseMisuse(promise, "an HTTP request on a connection that takes no further one");
+    }
+    RequestError error = RequestError::none;
+    bool upgrade = false;
+    Buffer head = encode(request, error, upgrade);
+    if (error != RequestError::none) return refuseBad(promise, textOf(error));
+    noteRequest(request, upgrade);
+    if (request.body.readableBytes() <= copiedBody) {
+        head.append(request.body.view());
+        ctx.write(Message(std::move(head)), std::move(promise));
+    } else {
+        ctx.write(Message(std::move(head)));
+        ctx.write(Message(std::move(request.body)), std::move(promise));
+    }
+}
+
+Buffer ClientCodec::encode(const ClientRequest& request, RequestError& error, bool& upgrade) const {
+    OutgoingHead head;
+    head.method = request.method;
+    head.target = request.target;
+    head.host = options_.host.empty() && request.method == "CONNECT" ? request.target : options_.host;
+    head.body = request.streamed && !request.hasLength ? BodyKind::chunked : BodyKind::length;
+    head.contentLength = request.streamed ? request.contentLength : request.body.readableBytes();
+    head.keepAlive = request.keepAlive;
+    return request.headers.visit({}, [&](std::span<const HeaderView> headers) {
+        head.headers = headers;
+        const std::size_t bound = headBound(head);
+        const std::size_t body = request.body.readableBytes();
+        Buffer out = Buffer::allocate(bound + (body <= copiedBody ? body : 0));
+        const EncodedRequest encoded = encodeHead(head, std::span<char>(out.writeData(), bound));
+        out.produced(encoded.size);
+        error = encoded.error;
+        upgrade = encoded.upgrade;
+        return out;
+    });
+}
+
+void ClientCodec::noteRequest(const ClientRequest& request, bool upgrade) {
+    asked_.push({methodOf(request.method), upgrade});
+    closesBehind_ = !request.keepAlive;
+    output_ = request.streamed ? Output::body : closesBehind_ ? Output::lastSent : Output::open;
+    chunked_ = request.streamed && !request.hasLength;
+    remaining_ = request.streamed && request.hasLength ? request.contentLength : 0;
+}
+
+void ClientCodec::writeContent(ChannelHandlerContext& ctx, Buffer&& data, ChannelPromise&& promise) {
+    if (output_ != Output::body) return refuseMisuse(promise, "HTTP content outside the body of a request");
+    if (!chunked_) {
+        if (data.readableBytes() > remaining_) {
+            refuseMisuse(promise, "more HTTP content than its Content-Length");
+            return ctx.pipeline().close({});
+        }
+        remaining_ -= data.readableBytes();
+        return ctx.write(Message(std::move(data)), std::move(promise));
+    }
+    if (data.empty()) return ctx.write(Message(std::move(data)), std::move(promise));
+    const std::size_t size = data.readableBytes();
+    const bool small = size <= copiedBody;
+    Buffer chunk = Buffer::allocate(maxChunkHeadBytes + (small ? size + chunkEnd.size() : 0));
+    chunk.produced(writeChunkHead(size, chunk.writeData()));
+    if (small) {
+        chunk.append(data.view());
+        chunk.append(chunkEnd);
+        return ctx.write(Message(std::move(chunk)), std::move(promise));
+    }
+    ctx.write(Message(std::move(chunk)));
+    ctx.write(Message(std::move(data)));
+    ctx.write(Message(Buffer::wrapStatic(chunkEnd)), std::move(promise));
+}
+
+// Trailers that must not be sent are left out and fail the promise; the body ends all the same.
+void ClientCodec::writeEnd(ChannelHandlerContext& ctx, const HeaderList* trailers, ChannelPromise&& promise) {
+    if (output_ != Output::body) return refuseMisuse(promise, "the end of HTTP content outside the body of a request");
+    if (remaining_ > 0) {
+        refuseMisuse(promise, "less HTTP content than its Content-Length");
+        return ctx.pipeline().close({});
+    }
+    output_ = closesBehind_ ? Output::lastSent : Output::open;
+    if (!chunked_) return ctx.write(Message(Buffer()), std::move(promise));
+    EncodeError error = EncodeError::none;
+    Buffer end = Buffer::wrapStatic(lastChunk);
+    if (trailers != nullptr) {
+        trailers->visit({}, [&](std::span<const HeaderView> fields) {
+            Buffer encoded = Buffer::allocate(lastChunkBound(fields));
+            encoded.produced(encodeLastChunk(fields, {encoded.writeData(), lastChunkBound(fields)}, error));
+            if (error == EncodeError::none) end = std::move(encoded);
+        });
+    }
+    if (error == EncodeError::none) return ctx.write(Message(std::move(end)), std::move(promise));
+    ctx.write(Message(std::move(end)));
+    refuseBad(promise, textOf(error));
+}
+
+}  // namespace weft::http

@@ -1,0 +1,136 @@
+// The inbound half of the client codec: bytes to responses.
+#include <weft/pipeline/http/client_codec.hpp>
+
+#include <utility>
+
+#include <weft/pipeline/channel.hpp>
+#include <weft/pipeline/channel_handler_context.hpp>
+
+#include "http/trailers.hpp"
+
+namespace weft::http {
+
+void ClientCodec::channelRead(ChannelHandlerContext& ctx, Message&& message) {
+    if (!message.is<Buffer>() || expects_ == Input::switched) return ctx.fireChannelRead(std::move(message));
+    if (expects_ == Input::ended) return;
+    Buffer bytes = message.take<Buffer>();
+    if (input_.empty()) {
+        input_ = std::move(bytes);
+    } else {
+        input_.append(bytes.view());
+    }
+    decode();
+}
+
+// Handlers may write, close or remove this codec inside; an inner call leaves the work to the outer one.
+void ClientCodec::decode() {
+    if (decoding_) return;
+    decoding_ = true;
+    while (ctx_ != nullptr && expects_ == Input::responses && !input_.empty()) {
+        if (!step()) break;
+    }
+    decoding_ = false;
+    if (expects_ == Input::ended) input_ = Buffer();
+}
+
+void ClientCodec::startNext() noexcept {
+    if (std::exchange(started_, true)) return;
+    decoder_.start(asked_.front().method, asked_.front().mayUpgrade);
+}
+
+// One event of the response to the front request. False: nothing more can be said about these bytes.
+bool ClientCodec::step() {
+    if (asked_.empty()) {
+        fail({Status::badGateway, "bytes that no request asked for"});
+        return false;
+    }
+    startNext();
+    const ResponseStep step = decoder_.decode(input_.view());
+    switch (step.event) {
+        case ResponseEvent::needMore:
+            input_.consumed(step.consumed);
+            return false;
+        case ResponseEvent::error:
+            fail(decoder_.refusal());
+            return false;
+        case ResponseEvent::data: {
+            Buffer data =
+                input_.slice(static_cast<std::size_t>(step.data.data() - input_.readData()), step.data.size());
+            input_.consumed(step.consumed);
+            ctx_->fireChannelRead(Message(Content{std::move(data), first_}));
+            break;
+        }
+        case ResponseEvent::end:
+            input_.consumed(step.consumed);
+            break;
+        case ResponseEvent::interim:
+        case ResponseEvent::head:
+            deliver(step.event, step.consumed);
+            break;
+    }
+    if (ctx_ != nullptr && expects_ == Input::responses && decoder_.finished()) endResponse();
+    return true;
+}
+
+void ClientCodec::deliver(ResponseEvent event, std::size_t consumed) {
+    detail::ResponseDataPointer data = detail::makeResponseData();
+    data->head = decoder_.head();
+    data->ticket = first_;
+    data->bytes = input_.slice(0, consumed);
+    input_.consumed(consumed);
+    if (event == ResponseEvent::interim) return ctx_->fireChannelRead(Message(InterimResponse(std::move(data))));
+    ctx_->fireChannelRead(Message(ReceivedResponse(std::move(data))));
+}
+
+void ClientCodec::endResponse() {
+    const bool switches = decoder_.head().switches;
+    const bool hadBody = decoder_.head().hasBody();
+    const Ticket ticket = first_++;
+    asked_.pop();
+    started_ = false;
+    if (!switches && !decoder_.head().keepAlive) {
+        lastResponse_ = true;
+        if (asked_.empty()) expects_ = Input::ended;  // what follows is nobody's
+    }
+    if (switches) return switchProtocol();
+    if (hadBody) ctx_->fireChannelRead(Message(LastContent{ticket, detail::trailersOf(decoder_.body())}));
+    if (ctx_ != nullptr && lastResponse_ && !asked_.empty()) {
+        fail({Status::badGateway, "the server closes before it has answered all requests"});
+    }
+}
+
+void ClientCodec::switchProtocol() {
+    expects_ = Input::switched;
+    ctx_->fireUserEventTriggered(Message(ProtocolSwitched{first_ - 1}));
+    if (ctx_ != nullptr) passInputOn();
+}
+
+void ClientCodec::passInputOn() {
+    if (input_.empty() || expects_ == Input::ended) return;
+    ctx_->fireChannelRead(Message(std::exchange(input_, Buffer())));
+    ctx_->fireChannelReadComplete();
+}
+
+// The end of the connection, or of its input.
+void ClientCodec::endInput() {
+    if (asked_.empty()) {
+        expects_ = Input::ended;
+        return;
+    }
+    startNext();
+    if (!disorderly_ && decoder_.endOfInput() == ResponseEvent::end) {
+        endResponse();
+        if (ctx_ != nullptr) ctx_->fireChannelReadComplete();
+        if (ctx_ == nullptr || asked_.empty()) return;
+    }
+    fail({Status::badGateway, "the connection ended before the response did"});
+}
+
+void ClientCodec::fail(const Refusal& refusal) {
+    expects_ = Input::ended;
+    asked_.clear();
+    ctx_->fireExceptionCaught(std::make_exception_ptr(BadResponseException(refusal)));
+    if (ctx_ != nullptr) ctx_->close();
+}
+
+}  // namespace weft::http

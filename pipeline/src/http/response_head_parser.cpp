@@ -1,0 +1,153 @@
+#include <weft/pipeline/http/response_head_parser.hpp>
+
+#include <algorithm>
+
+#include "http/character_class.hpp"
+#include "http/fault.hpp"
+#include "http/field_line.hpp"
+#include "http/header_rules.hpp"
+#include "http/line_frame.hpp"
+#include "http/seen_fields.hpp"
+
+namespace weft::http {
+
+using detail::Fault;
+using namespace detail::seen;
+
+namespace {
+
+constexpr std::string_view protocol = "HTTP/";
+
+}  // namespace
+
+ResponseHeadParser::ResponseHeadParser(const Limits& limits) : limits_(limits) {
+    limits_.validate();
+}
+
+void ResponseHeadParser::start(Method method, bool mayUpgrade) noexcept {
+    stage_ = Stage::statusLine;
+    method_ = method;
+    mayUpgrade_ = mayUpgrade;
+    seen_ = 0;
+    lineStart_ = scanned_ = sectionStart_ = 0;
+    head_.headers.clear();
+}
+
+Refusal ResponseHeadParser::refusal() const noexcept {
+    return detail::refusalOf(fault_);
+}
+
+Verdict ResponseHeadParser::fail(Fault fault) noexcept {
+    stage_ = Stage::error;
+    fault_ = fault;
+    return Verdict::error;
+}
+
+// Asked before anything else, so that another protocol is recognised by its first bytes, however many come.
+bool ResponseHeadParser::beginsRight(std::string_view message) const noexcept {
+    const std::size_t known = std::min(message.size(), protocol.size());
+    return message.substr(0, known) == protocol.substr(0, known);
+}
+
+Verdict ResponseHeadParser::parse(std::string_view message) {
+    if (stage_ == Stage::complete) return Verdict::complete;
+    if (stage_ == Stage::error) return Verdict::error;
+    if (!beginsRight(message)) return fail(Fault::notHttp);
+    for (;;) {
+        const bool headers = stage_ == Stage::headers;
+        const auto line = detail::frameLine(message, scanned_, headers ? sectionStart_ : lineStart_,
+                                            headers ? limits_.headerSectionBytes : limits_.requestLineBytes,
+                                            headers ? Fault::headerSectionTooLarge : Fault::statusLineTooLong);
+        if (line.fault != Fault::none) return fail(line.fault);
+        scanned_ = line.end;
+        if (!line.complete) return Verdict::needMore;
+        if (headers && line.end == lineStart_) return finish();
+        const Fault fault = headers ? takeField(message, line.end) : takeStatusLine(message.substr(0, line.end));
+        if (fault != Fault::none) return fail(fault);
+        lineStart_ = scanned_ = line.end + 2;
+        if (!headers) sectionStart_ = lineStart_;
+        stage_ = Stage::headers;
+    }
+}
+
+// "HTTP/1.1 200 OK"; the reason, and then the blank before it, may be missing.
+Fault ResponseHeadParser::takeStatusLine(std::string_view line) noexcept {
+    const auto digit = [&](std::size_t at) { return detail::is(detail::digitChar, line[at]); };
+    if (line.size() < 12 || !digit(5) || line[6] != '.' || !digit(7) || line[8] != ' ') return Fault::badStatusLine;
+    if (!digit(9) || !digit(10) || !digit(11) || (line.size() > 12 && line[12] != ' ')) return Fault::badStatusLine;
+    if (line[5] != '1') return Fault::unsupportedVersion;
+    const int code = (line[9] - '0') * 100 + (line[10] - '0') * 10 + (line[11] - '0');
+    if (code < 100) return Fault::badStatusLine;
+    head_.status = static_cast<Status>(code);
+    head_.version = line[7] == '0' ? Version::http10 : Version::http11;
+    const std::size_t reason = std::min<std::size_t>(line.size(), 13);
+    head_.reason = {static_cast<std::uint32_t>(reason), static_cast<std::uint32_t>(line.size() - reason)};
+    return Fault::none;
+}
+
+Fault ResponseHeadParser::takeField(std::string_view message, std::size_t lineEnd) {
+    const char* const begin = message.data();
+    detail::FieldLine line;
+    if (!detail::scanFieldLine(begin + lineStart_, begin, begin + lineEnd + 2, line)) {
+        return detail::explainFieldLine(message.substr(lineStart_, lineEnd - lineStart_));
+    }
+    if (head_.headers.size() == limits_.headerCount) return Fault::tooManyHeaders;
+    const auto slice = [begin](const char* from, const char* to) {
+        return Slice{static_cast<std::uint32_t>(from - begin), static_cast<std::uint32_t>(to - from)};
+    };
+    const HeaderField field{slice(begin + lineStart_, line.nameEnd), slice(line.value, line.valueEnd)};
+    head_.headers.add(field);
+    return noteField(field.name.in(message), field.value.in(message));
+}
+
+Fault ResponseHeadParser::noteField(std::string_view name, std::string_view value) noexcept {
+    if (detail::equalIgnoringCase(name, "content-length")) {
+        if ((seen_ & sawContentLength) != 0) return Fault::duplicateContentLength;
+        const auto length = detail::parseContentLength(value);
+        if (!length) return Fault::badContentLength;
+        seen_ |= sawContentLength;
+        head_.contentLength = *length;
+    } else if (detail::equalIgnoringCase(name, "transfer-encoding")) {
+        if ((seen_ & sawTransferEncoding) != 0) return Fault::duplicateTransferEncoding;
+        const detail::TransferEncoding coding = detail::parseTransferEncoding(value);
+        if (coding == detail::TransferEncoding::malformed) return Fault::badTransferEncoding;
+        if (coding == detail::TransferEncoding::notChunked) return Fault::codingNotChunked;
+        if (coding == detail::TransferEncoding::unknownCoding) return Fault::unknownTransferCoding;
+        seen_ |= sawTransferEncoding;
+    } else if (detail::equalIgnoringCase(name, "connection")) {
+        const detail::ConnectionOptions options = detail::parseConnection(value);
+        seen_ |= (options.close ? optionClose : 0U) | (options.keepAlive ? optionKeepAlive : 0U);
+    }
+    return Fault::none;
+}
+
+Verdict ResponseHeadParser::finish() noexcept {
+    if (const Fault fault = decide(); fault != Fault::none) return fail(fault);
+    head_.consumed = static_cast<std::uint32_t>(scanned_ + 2);
+    stage_ = Stage::complete;
+    return Verdict::complete;
+}
+
+// RFC 9112, 6.3. What contradicts itself is refused even where it would not count.
+Fault ResponseHeadParser::decide() noexcept {
+    const bool http11 = head_.version == Version::http11;
+    const bool chunked = (seen_ & sawTransferEncoding) != 0;
+    const bool measured = (seen_ & sawContentLength) != 0;
+    const unsigned code = codeOf(head_.status);
+    if (chunked && !http11) return Fault::transferEncodingInHttp10;
+    if (chunked && measured) return Fault::lengthAndTransferEncoding;
+    if (head_.status == Status::switchingProtocols && !mayUpgrade_) return Fault::unaskedSwitch;
+    head_.switches =
+        head_.status == Status::switchingProtocols || (method_ == Method::connect && code >= 200 && code < 300);
+    const bool bodiless = head_.switches || neverHasBody(head_.status) || method_ == Method::head;
+    head_.bodyKind = bodiless   ? BodyKind::none
+                     : chunked  ? BodyKind::chunked
+                     : measured ? BodyKind::length
+                                : BodyKind::none;
+    head_.untilClose = !bodiless && !chunked && !measured;
+    head_.keepAlive = !head_.untilClose && (seen_ & optionClose) == 0 && (http11 || (seen_ & optionKeepAlive) != 0);
+    if (!measured) head_.contentLength = 0;
+    return Fault::none;
+}
+
+}  // namespace weft::http
