@@ -5,13 +5,17 @@
 
 #include <weft/pipeline/channel_handler.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/pipeline/handler_types.hpp>
 
 namespace weft {
 
 // The message arrives by value: it is released when channelRead0() returns unless it was moved on. (RC-4)
+// Declare InboundOut (handler_types.hpp) when channelRead0() fires messages of other types.
 template <class T>
 class SimpleInboundHandler : public ChannelInboundHandler {
   public:
+    using InboundIn = Messages<T>;
+
     void channelRead(ChannelHandlerContext& ctx, Message&& message) final {
         if (message.is<T>()) {
             channelRead0(ctx, message.take<T>());

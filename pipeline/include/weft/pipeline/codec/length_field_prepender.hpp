@@ -1,0 +1,34 @@
+// LengthFieldPrepender: puts the length of each outgoing Buffer in front of it.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include <weft/pipeline/channel_handler.hpp>
+
+namespace weft {
+
+struct LengthPrependOptions {
+    unsigned length = 4;          // bytes of the field: 1, 2, 3, 4 or 8; it is unsigned
+    std::int32_t adjustment = 0;  // added to the value
+    bool includesField = false;   // the field counts itself
+    std::endian byteOrder = std::endian::big;
+};
+
+// A Buffer becomes two writes, the field and the Buffer; the promise is the Buffer's. Other messages pass. A length
+// that the field cannot hold fails the write with EncoderException, and nothing is written.
+class LengthFieldPrepender final : public ChannelOutboundHandler {
+  public:
+    // Throws std::invalid_argument for a length of the field that is not accepted.
+    explicit LengthFieldPrepender(LengthPrependOptions options = {});
+
+    void write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) override;
+
+  private:
+    Buffer field(std::size_t bytes) const;
+
+    const LengthPrependOptions options_;
+};
+
+}  // namespace weft
