@@ -28,6 +28,7 @@ struct SinkScript {
     bool writesOncePerFlush = false;  // like a sink that makes one system call and is not full
     bool reportsLater = false;        // take bytes but do not report them: the test calls onWritten
     ErrorCode registerError;
+    SocketAddress remote;
     ChannelPromise closing;
     ChannelPromise connecting;
 
@@ -101,7 +102,7 @@ class ScriptedSink final : public ChannelSink {
         return {};
     }
     SocketAddress localAddress() const override { return {}; }
-    SocketAddress remoteAddress() const override { return {}; }
+    SocketAddress remoteAddress() const override { return script_->remote; }
 
   private:
     Channel& channel_;

@@ -1,0 +1,156 @@
+#include <weft/pipeline/handlers/chunked_write_handler.hpp>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include <weft/pipeline/channel.hpp>
+#include <weft/pipeline/channel_errors.hpp>
+#include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/scheduler/log.hpp>
+
+namespace weft {
+
+void ChunkedWriteHandler::handlerAdded(ChannelHandlerContext& ctx) {
+    ctx_ = &ctx;
+}
+
+void ChunkedWriteHandler::handlerRemoved(ChannelHandlerContext&) {
+    ctx_ = nullptr;
+    goOn_.cancel();
+    failAll(std::make_exception_ptr(std::runtime_error("the ChunkedWriteHandler has been removed from its pipeline")));
+}
+
+void ChunkedWriteHandler::channelInactive(ChannelHandlerContext& ctx) {
+    failAll(std::make_exception_ptr(ClosedChannelException()));
+    ctx.fireChannelInactive();
+}
+
+void ChunkedWriteHandler::channelUnregistered(ChannelHandlerContext& ctx) {
+    goOn_.cancel();
+    ctx.fireChannelUnregistered();
+}
+
+void ChunkedWriteHandler::channelWritabilityChanged(ChannelHandlerContext& ctx) {
+    if (ctx.channel().isWritable()) pump();
+    ctx.fireChannelWritabilityChanged();
+}
+
+void ChunkedWriteHandler::write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) {
+    const bool input = message.is<ChunkedInputPointer>();
+    if (!input && queue_.empty()) return ctx.write(std::move(message), std::move(promise));
+    if (input && !message.get<ChunkedInputPointer>()) throw std::invalid_argument("a null ChunkedInput was written");
+    queue_.push({std::move(message), std::move(promise), {}});
+}
+
+void ChunkedWriteHandler::flush(ChannelHandlerContext& ctx) {
+    if (queue_.empty()) return ctx.flush();
+    flushed_ = queue_.size();
+    pump();
+}
+
+void ChunkedWriteHandler::resumeTransfer() {
+    if (ctx_ != nullptr) pump();
+}
+
+// Writes may call back here: writability changes inside them, and promises complete. The outer call does the work.
+void ChunkedWriteHandler::pump() {
+    if (pumping_) return;
+    const detail::ChannelPin pin(ctx_->channel());
+    pumping_ = true;
+    const bool more = pumpSome();
+    pumping_ = false;
+    if (ctx_ == nullptr) return;
+    if (more) goOn_.set(*ctx_, Duration::zero(), [this] { pump(); });
+}
+
+// True when it stopped for the sake of others.
+bool ChunkedWriteHandler::pumpSome() {
+    unsigned chunks = 0;
+    bool waits = false;
+    do {
+        while (!waits && flushed_ > 0 && chunks < chunksAtOnce && ctx_->channel().isWritable()) {
+            const Step step = writeFront();
+            if (ctx_ == nullptr) return false;
+            waits = step == Step::waits;
+            chunks += step == Step::wrote;
+        }
+        ctx_->flush();  // may make the channel writable again
+        if (ctx_ == nullptr) return false;
+    } while (!waits && flushed_ > 0 && chunks < chunksAtOnce && ctx_->channel().isWritable());
+    return !waits && flushed_ > 0 && ctx_->channel().isWritable();
+}
+
+ChunkedWriteHandler::Step ChunkedWriteHandler::writeFront() {
+    Pending& front = queue_.front();
+    if (!front.message.is<ChunkedInputPointer>()) {
+        finishFront(std::move(front.message));
+        return Step::finished;
+    }
+    if (front.promise.done()) {  // cancelled: nobody wants the rest
+        failFront(nullptr);
+        return Step::finished;
+    }
+    if (front.lastChunk.valid() && front.lastChunk.done() && !front.lastChunk.success()) {
+        failFront(front.lastChunk.cause());
+        return Step::finished;
+    }
+    try {
+        return writeChunk();
+    } catch (...) {
+        if (asked()) failFront(std::current_exception());
+        return Step::finished;
+    }
+}
+
+// The input at the front has been taken out to be asked, and nothing has become of its write meanwhile.
+bool ChunkedWriteHandler::asked() {
+    ChunkedInputPointer* input = flushed_ > 0 ? queue_.front().message.getIf<ChunkedInputPointer>() : nullptr;
+    return input != nullptr && *input == nullptr;
+}
+
+// The input is not in the queue while it is asked: what it does may fail the whole queue.
+ChunkedWriteHandler::Step ChunkedWriteHandler::writeChunk() {
+    ChunkedInputPointer input = std::move(queue_.front().message.get<ChunkedInputPointer>());
+    Message chunk = input->readChunk();
+    const bool end = input->isEndOfInput();
+    if (!asked()) return Step::finished;
+    if (end) {
+        finishFront(chunk.empty() ? Message(Buffer()) : std::move(chunk));
+        return Step::wrote;
+    }
+    Pending& front = queue_.front();
+    front.message.get<ChunkedInputPointer>() = std::move(input);
+    if (chunk.empty()) return Step::waits;
+    ChannelPromise written = ctx_->newPromise();
+    front.lastChunk = written.future();
+    ctx_->write(std::move(chunk), std::move(written));
+    return Step::wrote;
+}
+
+// The last message of a write carries its promise.
+void ChunkedWriteHandler::finishFront(Message&& last) {
+    Message message = std::move(last);
+    const Pending done = queue_.pop();
+    --flushed_;
+    ctx_->write(std::move(message), done.promise);
+}
+
+void ChunkedWriteHandler::failFront(const std::exception_ptr& cause) {
+    const Pending failed = queue_.pop();
+    --flushed_;
+    if (failed.promise.isVoid() && cause) {
+        log(LogLevel::warning, "a chunked write ended before its end: " + describe(cause));
+    }
+    failed.promise.tryFailure(cause);
+}
+
+void ChunkedWriteHandler::failAll(const std::exception_ptr& cause) {
+    while (!queue_.empty()) {
+        const Pending failed = queue_.pop();
+        flushed_ -= flushed_ > 0;
+        failed.promise.tryFailure(cause);
+    }
+}
+
+}  // namespace weft

@@ -1,0 +1,77 @@
+#include <weft/pipeline/handlers/flow_control_handler.hpp>
+
+#include <string>
+#include <utility>
+
+#include <weft/pipeline/channel.hpp>
+#include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/scheduler/log.hpp>
+
+namespace weft {
+
+void FlowControlHandler::channelRead(ChannelHandlerContext& ctx, Message&& message) {
+    inCycle_ = true;
+    queue_.push(std::move(message));
+    if (std::exchange(awaited_, false)) ++wanted_;
+    release(ctx);
+}
+
+// A cycle of which everything waits here has not happened yet for the handlers behind.
+void FlowControlHandler::channelReadComplete(ChannelHandlerContext& ctx) {
+    inCycle_ = false;
+    if (!queue_.empty() && !released_) return;
+    released_ = false;
+    ctx.fireChannelReadComplete();
+}
+
+// A read() for which a message waits asks nobody else, unless AUTO_READ has just been switched on.
+void FlowControlHandler::read(ChannelHandlerContext& ctx) {
+    const bool answered = wanted_ < queue_.size();
+    if (answered) {
+        ++wanted_;
+        release(ctx);
+        completeIfReleased(ctx);
+    }
+    if (answered && !ctx.channel().config().autoRead) return;
+    if (!answered) awaited_ = true;
+    ctx.read();
+}
+
+// Handlers may call read() inside, and more than once: that adds to the count, this loop does the rest.
+void FlowControlHandler::release(ChannelHandlerContext& ctx) {
+    if (releasing_) return;
+    releasing_ = true;
+    while (mayRelease(ctx)) {
+        if (wanted_ > 0) --wanted_;
+        released_ = true;
+        ctx.fireChannelRead(queue_.pop());
+    }
+    releasing_ = false;
+}
+
+bool FlowControlHandler::mayRelease(ChannelHandlerContext& ctx) const {
+    return !queue_.empty() && (wanted_ > 0 || ctx.channel().config().autoRead);
+}
+
+void FlowControlHandler::completeIfReleased(ChannelHandlerContext& ctx) {
+    if (!inCycle_ && !releasing_ && std::exchange(released_, false)) ctx.fireChannelReadComplete();
+}
+
+void FlowControlHandler::channelInactive(ChannelHandlerContext& ctx) {
+    if (!queue_.empty()) {
+        log(LogLevel::debug, ctx.name() + " dropped " + std::to_string(queue_.size()) +
+                                 " messages that nobody had read() before the channel became inactive");
+    }
+    queue_.clear();
+    wanted_ = 0;
+    ctx.fireChannelInactive();
+}
+
+void FlowControlHandler::handlerRemoved(ChannelHandlerContext& ctx) {
+    wanted_ = queue_.size();
+    inCycle_ = false;
+    release(ctx);
+    completeIfReleased(ctx);
+}
+
+}  // namespace weft

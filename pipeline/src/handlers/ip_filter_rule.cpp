@@ -1,0 +1,115 @@
+#include <weft/pipeline/handlers/ip_filter_rule.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <stdexcept>
+
+namespace weft {
+
+namespace {
+
+constexpr unsigned mappedBits = 96;  // of ::ffff:0:0/96
+
+[[noreturn]] void refuse(std::string_view text, const std::string& why) {
+    throw std::invalid_argument("\"" + std::string(text) + "\" is not an IP filter rule: " + why);
+}
+
+// The bits of `value` that a prefix of `prefix` bits leaves free within the byte at `index`.
+std::uint8_t freeBits(std::uint8_t value, unsigned index, unsigned prefix) {
+    const unsigned fixed = std::clamp(static_cast<int>(prefix) - 8 * static_cast<int>(index), 0, 8);
+    return static_cast<std::uint8_t>(value & (0xff >> fixed));
+}
+
+}  // namespace
+
+IpFilterRule::IpFilterRule(IpFilterAction action, std::string_view network) : action_(action) {
+    const std::size_t slash = network.find('/');
+    const std::string_view host = network.substr(0, slash);
+    SocketAddress address;
+    try {
+        if (host.empty() || host.front() == '[') refuse(network, "expected ADDRESS or ADDRESS/PREFIX");
+        address = SocketAddress(host, 0);
+    } catch (const std::invalid_argument&) {
+        refuse(network, "expected a numeric IPv4 or IPv6 address, with /PREFIX for a network");
+    }
+    network_ = *addressOf(address);
+    const bool mapped = address.family() != network_.family;
+    if (slash == std::string_view::npos) {
+        prefix_ = network_.family == AF_INET ? 32 : 128;
+    } else {
+        setPrefix(network, network.substr(slash + 1), mapped);
+    }
+}
+
+void IpFilterRule::setPrefix(std::string_view network, std::string_view prefix, bool mapped) {
+    const unsigned first = mapped ? mappedBits : 0;
+    const unsigned last = network_.family == AF_INET ? 32 + first : 128;
+    const char* end = prefix.data() + prefix.size();
+    const auto [stop, error] = std::from_chars(prefix.data(), end, prefix_);
+    if (prefix.empty() || error != std::errc() || stop != end || prefix_ < first || prefix_ > last) {
+        refuse(network, "the prefix must be a number from " + std::to_string(first) + " to " + std::to_string(last));
+    }
+    prefix_ -= first;
+    for (unsigned i = 0; i < network_.bits.size(); ++i) {
+        if (freeBits(network_.bits[i], i, prefix_) != 0) {
+            refuse(network,
+                   "bits are set behind the prefix; shorten the address to its network, or lengthen the prefix");
+        }
+    }
+}
+
+IpFilterRule IpFilterRule::parse(std::string_view text) {
+    const std::size_t space = text.find(' ');
+    const std::string_view word = text.substr(0, space);
+    if (space == std::string_view::npos || (word != "accept" && word != "reject")) {
+        refuse(text, "expected \"accept NETWORK\" or \"reject NETWORK\", like \"reject 10.0.0.0/8\"");
+    }
+    return {word == "accept" ? IpFilterAction::accept : IpFilterAction::reject, text.substr(space + 1)};
+}
+
+std::optional<IpFilterRule::Address> IpFilterRule::addressOf(const SocketAddress& address) noexcept {
+    Address result{address.family(), {}};
+    if (address.family() == AF_INET) {
+        sockaddr_in v4;
+        std::memcpy(&v4, address.data(), sizeof v4);
+        std::memcpy(result.bits.data(), &v4.sin_addr, 4);
+        return result;
+    }
+    if (address.family() != AF_INET6) return std::nullopt;
+    sockaddr_in6 v6;
+    std::memcpy(&v6, address.data(), sizeof v6);
+    std::memcpy(result.bits.data(), &v6.sin6_addr, 16);
+    if (!IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) return result;
+    const Bits all = result.bits;
+    result = {AF_INET, {}};
+    std::copy(all.begin() + mappedBits / 8, all.end(), result.bits.begin());
+    return result;
+}
+
+bool IpFilterRule::matches(const SocketAddress& address) const noexcept {
+    const std::optional<Address> peer = addressOf(address);
+    if (!peer || peer->family != network_.family) return false;
+    for (unsigned i = 0; 8 * i < prefix_; ++i) {
+        const std::uint8_t differing = peer->bits[i] ^ network_.bits[i];
+        if (differing != freeBits(differing, i, prefix_)) return false;
+    }
+    return true;
+}
+
+std::string IpFilterRule::toString() const {
+    sockaddr_in v4{};
+    sockaddr_in6 v6{};
+    v4.sin_family = AF_INET;
+    v6.sin6_family = AF_INET6;
+    std::memcpy(&v4.sin_addr, network_.bits.data(), 4);
+    std::memcpy(&v6.sin6_addr, network_.bits.data(), 16);
+    const bool four = network_.family == AF_INET;
+    const SocketAddress address =
+        SocketAddress::from(four ? reinterpret_cast<const sockaddr*>(&v4) : reinterpret_cast<const sockaddr*>(&v6),
+                            four ? sizeof v4 : sizeof v6);
+    return std::string(action_ == IpFilterAction::accept ? "accept " : "reject ") + address.host() + "/" +
+           std::to_string(prefix_);
+}
+
+}  // namespace weft

@@ -1,0 +1,54 @@
+#include <weft/pipeline/handlers/token_bucket.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+namespace weft {
+
+namespace {
+
+constexpr std::int64_t longestCost = std::int64_t{1} << 60;  // ns, some 36 years
+
+std::int64_t nanoseconds(TimePoint time) noexcept {
+    return std::chrono::duration_cast<Duration>(time.time_since_epoch()).count();
+}
+
+std::uint64_t checked(const char* what, std::uint64_t value) {
+    if (value >= 1 && value <= TokenBucket::mostBytesPerSecond) return value;
+    throw std::invalid_argument(std::string("TokenBucket: ") + what + " is " + std::to_string(value) +
+                                "; accepted: 1 to " + std::to_string(TokenBucket::mostBytesPerSecond));
+}
+
+}  // namespace
+
+TokenBucket::TokenBucket(std::uint64_t bytesPerSecond, std::uint64_t burst)
+    : bytesPerSecond_(checked("bytesPerSecond", bytesPerSecond)),
+      burst_(costOf(checked("burst", burst))),
+      fullAt_(std::numeric_limits<std::int64_t>::min()) {}
+
+std::int64_t TokenBucket::costOf(std::uint64_t bytes) const noexcept {
+    const double cost = static_cast<double>(bytes) * 1e9 / static_cast<double>(bytesPerSecond_);
+    return cost < static_cast<double>(longestCost) ? static_cast<std::int64_t>(cost) : longestCost;
+}
+
+Duration TokenBucket::delay(TimePoint now) const noexcept {
+    const std::int64_t fullAt = fullAt_.load(std::memory_order_relaxed);
+    const std::int64_t at = nanoseconds(now);
+    if (fullAt <= at || fullAt - at < burst_) return Duration::zero();
+    return Duration(fullAt - at - burst_ + 1);
+}
+
+void TokenBucket::take(std::uint64_t bytes, TimePoint now) noexcept {
+    const std::int64_t cost = costOf(bytes);
+    const std::int64_t at = nanoseconds(now);
+    const std::int64_t latest = at + longestCost;  // a debt that nobody will live to see paid grows no further
+    std::int64_t before = fullAt_.load(std::memory_order_relaxed);
+    std::int64_t after = 0;
+    do {
+        after = std::min(std::max(before, at) + cost, latest);
+    } while (!fullAt_.compare_exchange_weak(before, after, std::memory_order_relaxed));
+}
+
+}  // namespace weft

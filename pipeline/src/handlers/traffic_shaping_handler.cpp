@@ -1,0 +1,145 @@
+#include <weft/pipeline/handlers/traffic_shaping_handler.hpp>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include <weft/pipeline/channel.hpp>
+#include <weft/pipeline/channel_handler_context.hpp>
+
+namespace weft {
+
+namespace {
+
+std::shared_ptr<TokenBucket> bucketOf(std::uint64_t limit, std::uint64_t burst) {
+    return limit > 0 ? std::make_shared<TokenBucket>(limit, burst) : nullptr;
+}
+
+}  // namespace
+
+TrafficShapingHandler::TrafficShapingHandler(TrafficLimits limits, unsigned writabilityIndex)
+    : TrafficShapingHandler(SharedTraffic{bucketOf(limits.read, limits.burst), bucketOf(limits.write, limits.burst)},
+                            writabilityIndex) {}
+
+TrafficShapingHandler::TrafficShapingHandler(SharedTraffic shared, unsigned writabilityIndex)
+    : readBucket_(std::move(shared.read)), writeBucket_(std::move(shared.write)), writabilityIndex_(writabilityIndex) {
+    if (writabilityIndex < 1 || writabilityIndex > 31) {
+        throw std::invalid_argument("TrafficShapingHandler: writabilityIndex is " + std::to_string(writabilityIndex) +
+                                    "; accepted: 1 to 31");
+    }
+}
+
+void TrafficShapingHandler::channelUnregistered(ChannelHandlerContext& ctx) {
+    readTimer_.cancel();
+    writeTimer_.cancel();
+    ctx.fireChannelUnregistered();
+}
+
+// ---- reading ----
+
+void TrafficShapingHandler::channelRead(ChannelHandlerContext& ctx, Message&& message) {
+    if (readBucket_) readBucket_->take(message.estimatedBytes(), ctx.loop().clock().now());
+    ctx.fireChannelRead(std::move(message));
+}
+
+// AUTO_READ's wish to read is taken back when AUTO_READ is off by the time that it may be granted.
+void TrafficShapingHandler::read(ChannelHandlerContext& ctx) {
+    const Duration delay = readBucket_ ? readBucket_->delay(ctx.loop().clock().now()) : Duration::zero();
+    if (delay == Duration::zero()) return ctx.read();
+    const bool automatic = ctx.channel().config().autoRead;
+    readTimer_.set(ctx, delay, [this, &ctx, automatic] {
+        if (!automatic || ctx.channel().config().autoRead) read(ctx);
+    });
+}
+
+// ---- writing ----
+
+Duration TrafficShapingHandler::writeDelay(ChannelHandlerContext& ctx) const noexcept {
+    return writeBucket_->delay(ctx.loop().clock().now());
+}
+
+void TrafficShapingHandler::write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) {
+    if (!writeBucket_) return ctx.write(std::move(message), std::move(promise));
+    const std::size_t bytes = message.estimatedBytes();
+    if (queue_.empty() && writeDelay(ctx) == Duration::zero()) {
+        return pass(ctx, std::move(message), std::move(promise), bytes);
+    }
+    queue_.push({std::move(message), std::move(promise), bytes});
+    queuedBytes_ += bytes;
+    updateWritability(ctx);
+}
+
+void TrafficShapingHandler::flush(ChannelHandlerContext& ctx) {
+    flushed_ = queue_.size();
+    pump(ctx);
+    ctx.flush();
+}
+
+void TrafficShapingHandler::pass(ChannelHandlerContext& ctx, Message&& message, ChannelPromise&& promise,
+                                 std::size_t bytes) {
+    if (writeBucket_) writeBucket_->take(bytes, ctx.loop().clock().now());
+    ctx.write(std::move(message), std::move(promise));
+}
+
+void TrafficShapingHandler::passFront(ChannelHandlerContext& ctx) {
+    Pending next = queue_.pop();
+    flushed_ -= flushed_ > 0;
+    queuedBytes_ -= next.bytes;
+    pass(ctx, std::move(next.message), std::move(next.promise), next.bytes);
+}
+
+// Writes may call back here: what they add goes to the end, and this loop goes on with the front.
+void TrafficShapingHandler::pump(ChannelHandlerContext& ctx) {
+    if (pumping_ || flushed_ == 0) return;
+    pumping_ = true;
+    while (flushed_ > 0 && writeDelay(ctx) == Duration::zero()) passFront(ctx);
+    pumping_ = false;
+    updateWritability(ctx);
+    if (flushed_ == 0 || writeTimer_.waiting() || ctx.removed()) return;
+    writeTimer_.set(ctx, writeDelay(ctx), [this, &ctx] {
+        pump(ctx);
+        ctx.flush();
+    });
+}
+
+void TrafficShapingHandler::passFlushed(ChannelHandlerContext& ctx) {
+    while (flushed_ > 0) passFront(ctx);
+}
+
+void TrafficShapingHandler::passAll(ChannelHandlerContext& ctx) {
+    const bool flush = flushed_ > 0;
+    while (!queue_.empty()) passFront(ctx);
+    if (flush) ctx.flush();
+}
+
+// Below half of the limit it is writable again.
+void TrafficShapingHandler::updateWritability(ChannelHandlerContext& ctx) {
+    const bool writable = queuedBytes_ <= (writable_ ? mostQueuedBytes : mostQueuedBytes / 2);
+    if (writable == writable_) return;
+    writable_ = writable;
+    ctx.channel().setUserDefinedWritability(writabilityIndex_, writable);
+}
+
+// C-5: as without this handler, a close puts out what was flushed.
+void TrafficShapingHandler::close(ChannelHandlerContext& ctx, ChannelPromise promise) {
+    if (flushed_ > 0) {
+        passFlushed(ctx);
+        ctx.flush();
+    }
+    ctx.close(std::move(promise));
+}
+
+// What waits now fails in its order, as the channel is closed.
+void TrafficShapingHandler::channelInactive(ChannelHandlerContext& ctx) {
+    passAll(ctx);
+    ctx.fireChannelInactive();
+}
+
+void TrafficShapingHandler::handlerRemoved(ChannelHandlerContext& ctx) {
+    readTimer_.cancel();
+    writeTimer_.cancel();
+    passAll(ctx);
+    updateWritability(ctx);
+}
+
+}  // namespace weft
