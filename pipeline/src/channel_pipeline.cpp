@@ -246,6 +246,7 @@ void ChannelPipeline::runPendingCallbacks() noexcept {
             callRemoved(*callback.context);
         }
     }
+    reportUnusableTypes();
 }
 
 // H-8: tail to head.

@@ -18,9 +18,9 @@ namespace {
 constexpr std::uint32_t tooManyBytes = 1;
 
 // Nobody hears of a void promise's failure: then the log does.
-void refuseUnsupported(const Message& message, const ChannelPromise& promise) {
-    const std::string what = "a " + std::string(message.typeName()) +
-                             " reached the head of the pipeline; this transport writes Buffers only";
+void refuseUnsupported(const Message& message, const ChannelPromise& promise, const std::string& lastWriter) {
+    const std::string what = "a " + std::string(message.typeName()) + " reached the head of the pipeline; " +
+                             lastWriter + " passed it on last; this transport writes Buffers only";
     if (promise.isVoid()) {
         log(LogLevel::warning, what + ": it was dropped");
     } else {
@@ -38,7 +38,7 @@ void Channel::headWrite(Message&& message, ChannelPromise&& promise) {
     } else if (outputShutdown_) {
         promise.tryFailure(std::make_exception_ptr(OutputShutdownException()));
     } else if (outbound_.bytesOnly() && !message.is<Buffer>()) {
-        refuseUnsupported(message, promise);
+        refuseUnsupported(message, promise, pipeline_.lastWriter());
     } else {
         outbound_.add(std::move(message), std::move(promise));
         updateWritability();

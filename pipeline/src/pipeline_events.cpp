@@ -44,8 +44,8 @@ void ChannelPipeline::fireChannelReadComplete() {
 void ChannelPipeline::onUnhandledMessage(Message&& message) noexcept {
     Message held = std::move(message);
     if (observer_) return observer_->unhandledMessage(std::move(held));
-    log(LogLevel::debug, "a message reached the tail of a pipeline and was released: " + std::string(held.typeName()) +
-                             "; check the order of its handlers");
+    log(LogLevel::debug, {"a ", held.typeName(), " reached the tail of a pipeline unread and was released; ",
+                          lastReader(), " passed it on last; check the handlers behind it and their order"});
 }
 
 void ChannelPipeline::onUnhandledEvent(Message&& event) noexcept {

@@ -198,6 +198,10 @@ class ChannelPipeline {
     void removeAll() noexcept;            // H-8
     void freeRemoved() noexcept;          // when nothing can be running in a removed handler
     bool hasRemoved() const noexcept { return removed_ != nullptr; }
+    // For messages that nobody can use (pipeline_types.cpp).
+    void reportUnusableTypes() const;
+    std::string lastReader() const;
+    std::string lastWriter() const;
     void onUnhandledMessage(Message&& message) noexcept;  // P-4
     void onUnhandledEvent(Message&& event) noexcept;
     void onUnhandledException(std::exception_ptr cause) noexcept;

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include <weft/pipeline/channel_handler.hpp>
+#include <weft/pipeline/handler_types.hpp>
 
 namespace weft::detail {
 
@@ -33,6 +34,7 @@ struct Event {
         outbound = ((1u << 16) - 1) & ~inbound,
         exception = 1u << 16,
         all = (1u << 17) - 1,
+        ofUnknownType = 1u << 17,  // not an event: the handler is more than the type that it was added as
     };
 };
 
@@ -86,8 +88,8 @@ concept Sharable = requires {
     requires H::sharable;
 };
 
-// The address of handlerTag<H> stands for the type H in look-ups by type.
+// The address of handlerTag<H> stands for the type H in look-ups by type; it says which messages H takes and gives.
 template <class H>
-inline constexpr char handlerTag = 0;
+inline constexpr HandlerTypes handlerTag = handlerTypesOf<H>();
 
 }  // namespace weft::detail

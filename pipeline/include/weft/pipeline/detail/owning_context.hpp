@@ -74,7 +74,7 @@ class HeldContext final : public ChannelHandlerContext {
         if constexpr (std::is_final_v<H>) {
             return eventMaskOf<H>();
         } else {
-            return typeid(object) == typeid(H) ? eventMaskOf<H>() : EventMask(Event::all);
+            return typeid(object) == typeid(H) ? eventMaskOf<H>() : Event::all | Event::ofUnknownType;
         }
     }
     Pointer own_;

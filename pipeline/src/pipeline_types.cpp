@@ -1,0 +1,130 @@
+// Messages that nobody can use: found from what handler types declare when a channel is registered, and told with names
+// when one of them comes to an end of the pipeline.
+#include <weft/pipeline/channel_pipeline.hpp>
+
+#include <array>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+
+#include <weft/pipeline/channel.hpp>
+#include <weft/scheduler/log.hpp>
+
+namespace weft {
+
+using detail::DeclaredTypes;
+using detail::Event;
+using detail::MessageType;
+
+namespace {
+
+bool contains(const DeclaredTypes& types, const MessageType* type) {
+    for (std::size_t i = 0; i < types.size; ++i) {
+        if (types.first[i] == type) return true;
+    }
+    return false;
+}
+
+// What may arrive at a place in the pipeline, and who gives it.
+class Supply {
+  public:
+    bool known() const noexcept { return known_; }
+    void forget() noexcept { known_ = false; }
+    const void* lastGiver() const noexcept { return size_ > 0 ? given_[size_ - 1].giver : nullptr; }
+
+    void add(const MessageType* type, const ChannelHandlerContext* giver) noexcept {
+        if (size_ == given_.size()) return forget();
+        given_[size_++] = {type, giver};
+    }
+    void remove(const DeclaredTypes& types) noexcept {
+        std::size_t kept = 0;
+        for (std::size_t i = 0; i < size_; ++i) {
+            if (!contains(types, given_[i].type)) given_[kept++] = given_[i];
+        }
+        size_ = kept;
+    }
+    bool hasAnyOf(const DeclaredTypes& types) const noexcept {
+        for (std::size_t i = 0; i < size_; ++i) {
+            if (contains(types, given_[i].type)) return true;
+        }
+        return false;
+    }
+    std::string describe() const {
+        std::string text;
+        for (std::size_t i = 0; i < size_; ++i) {
+            if (given_[i].type == &detail::messageTypeOf<ChannelRef>) continue;  // only listeners see those
+            if (!text.empty()) text += ", ";
+            text += std::string(given_[i].type->name) + " from " +
+                    (given_[i].giver ? given_[i].giver->name() : std::string("the transport"));
+        }
+        return text.empty() ? "nothing" : text;
+    }
+
+  private:
+    struct Given {
+        const MessageType* type;
+        const ChannelHandlerContext* giver;  // null: the transport
+    };
+    std::array<Given, 16> given_;
+    std::size_t size_ = 0;
+    bool known_ = true;
+};
+
+std::string namesOf(const DeclaredTypes& types) {
+    std::string text;
+    for (std::size_t i = 0; i < types.size; ++i) {
+        if (i > 0) text += " or ";
+        text += types.first[i]->name;
+    }
+    return text;
+}
+
+// Every connection of a server has the same fault: once is enough.
+bool isNews(const void* expecting, const void* giving) {
+    static std::mutex lock;
+    static std::set<std::pair<const void*, const void*>> told;
+    const std::lock_guard held(lock);
+    return told.emplace(expecting, giving).second;
+}
+
+}  // namespace
+
+void ChannelPipeline::reportUnusableTypes() const {
+    if (!channel_.outbound_.bytesOnly()) return;  // a transport of whole messages may give anything
+    Supply supply;
+    supply.add(&detail::messageTypeOf<Buffer>, nullptr);
+    supply.add(&detail::messageTypeOf<ChannelRef>, nullptr);  // of a listener
+    for (const Context* context = head_.next_; context != &tail_ && supply.known(); context = context->next_) {
+        const bool typeKnown = !(context->fullMask_ & Event::ofUnknownType);
+        const auto& types = *static_cast<const detail::HandlerTypes*>(context->typeTag_);
+        if (typeKnown && types.in.declared && !supply.hasAnyOf(types.in)) {
+            const auto* giver = static_cast<const Context*>(supply.lastGiver());
+            if (isNews(context->typeTag_, giver ? giver->typeTag_ : nullptr)) {
+                log(LogLevel::warning, {"handler ", context->name(), " waits for ", namesOf(types.in),
+                                        ", which no handler before it gives: what arrives there is ", supply.describe(),
+                                        "; add the handler that makes it, or change their order"});
+            }
+        }
+        if (!typeKnown || (!types.out.declared && (context->fullMask_ & Event::read))) return;
+        if (!types.out.declared) continue;
+        if (types.in.declared) supply.remove(types.in);
+        for (std::size_t i = 0; i < types.out.size; ++i) supply.add(types.out.first[i], context);
+    }
+}
+
+// Contexts between an end and the nearest handler of such events are passed by: it is the one that passed the message
+// on, or the one in front of it.
+std::string ChannelPipeline::lastReader() const {
+    const Context* context = tail_.previous_;
+    while (context != &head_ && !(context->mask_ & Event::read)) context = context->previous_;
+    return context == &head_ ? "the transport" : context->name();
+}
+
+std::string ChannelPipeline::lastWriter() const {
+    const Context* context = head_.next_;
+    while (context != &tail_ && !(context->mask_ & Event::write)) context = context->next_;
+    return context == &tail_ ? "the application" : context->name();
+}
+
+}  // namespace weft

@@ -1,0 +1,195 @@
+// Handlers that wait for messages which nobody gives, and messages that nobody takes.
+#include <weft/pipeline/handler_types.hpp>
+
+#include <memory>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <weft/pipeline/codec/line_based_frame_decoder.hpp>
+#include <weft/pipeline/codec/string_codec.hpp>
+#include <weft/pipeline/embedded_channel.hpp>
+#include <weft/pipeline/handlers/flow_control_handler.hpp>
+#include <weft/pipeline/handlers/logging_handler.hpp>
+#include <weft/pipeline/simple_inbound_handler.hpp>
+
+#include "recorder.hpp"
+#include "scripted_sink.hpp"
+#include "support/log_capture.hpp"
+
+namespace weft {
+namespace {
+
+using test::ScriptedChannel;
+
+constexpr const char* waits = "which no handler before it gives";
+
+// The number makes a type of its own for each test: a pair of types is told once per process.
+template <int>
+struct Letter {};
+template <int n>
+struct TakesText final : SimpleInboundHandler<std::string> {
+    void channelRead0(ChannelHandlerContext&, std::string) override {}
+};
+template <int n>
+struct TakesLetter final : SimpleInboundHandler<Letter<n>> {
+    void channelRead0(ChannelHandlerContext&, Letter<n>) override {}
+};
+template <int n>
+struct MakesLetter final : SimpleInboundHandler<std::string> {
+    using InboundOut = Messages<Letter<n>>;
+    void channelRead0(ChannelHandlerContext& ctx, std::string) override { ctx.fireChannelRead(Message(Letter<n>{})); }
+};
+// Says nothing of what it gives.
+struct Anything final : ChannelInboundHandler {
+    void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
+        ctx.fireChannelRead(std::move(message));
+    }
+};
+struct Sees final : ChannelInboundHandler {
+    void channelActive(ChannelHandlerContext& ctx) override { ctx.fireChannelActive(); }
+};
+
+struct Pipeline {
+    template <class... Handlers>
+    Pipeline& add() {
+        (channel.pipeline().addLast<Handlers>(), ...);
+        return *this;
+    }
+    int warnings() {
+        channel.start();
+        return log.count(waits);
+    }
+    test::LogCapture log;
+    ScriptedChannel channel;
+};
+
+TEST(HandlerTypes, AHandlerThatWaitsForWhatNobodyGivesIsReportedAtAssemblyWithBothNames) {
+    Pipeline test;
+    test.channel.pipeline().addLast<LineBasedFrameDecoder>(100);
+    test.add<TakesText<1>>();
+    EXPECT_EQ(test.warnings(), 1);
+    EXPECT_EQ(test.log.count("handler TakesText#0 waits for std::", "string",
+                             "what arrives there is weft::Buffer from LineBasedFrameDecoder#0"),
+              1)
+        << test.log.text();
+}
+
+TEST(HandlerTypes, WithNothingBeforeItTheTransportIsNamed) {
+    Pipeline test;
+    test.add<TakesText<2>>();
+    EXPECT_EQ(test.warnings(), 1);
+    EXPECT_EQ(test.log.count("what arrives there is weft::Buffer from the transport"), 1) << test.log.text();
+}
+
+TEST(HandlerTypes, APipelineThatFitsIsNotReported) {
+    Pipeline test;
+    test.channel.pipeline().addLast<LoggingHandler>();
+    test.channel.pipeline().addLast<LineBasedFrameDecoder>(100);
+    test.add<Sees, StringDecoder, FlowControlHandler, MakesLetter<3>, TakesLetter<3>>();
+    EXPECT_EQ(test.warnings(), 0) << test.log.text();
+}
+
+TEST(HandlerTypes, WhatAHandlerTakesDoesNotArriveBehindItUnlessItGivesIt) {
+    Pipeline test;
+    test.add<StringDecoder, MakesLetter<4>, TakesText<4>>();
+    EXPECT_EQ(test.warnings(), 1) << test.log.text();
+    EXPECT_EQ(test.log.count("handler TakesText#0", "Letter<4> from MakesLetter#0"), 1) << test.log.text();
+}
+
+TEST(HandlerTypes, TheOrderOfTheHandlersCounts) {
+    Pipeline test;
+    test.add<TakesText<5>, StringDecoder>();
+    EXPECT_EQ(test.warnings(), 1);
+}
+
+TEST(HandlerTypes, BehindAHandlerThatSaysNothingNothingIsKnown) {
+    Pipeline test;
+    test.add<Anything, TakesLetter<6>>();
+    EXPECT_EQ(test.warnings(), 0);
+    Pipeline second;
+    second.add<TakesText<7>, TakesLetter<7>>();
+    second.channel.start();
+    EXPECT_EQ(second.log.count("TakesLetter"), 0) << "TakesText may give anything";
+}
+
+struct Base : SimpleInboundHandler<std::string> {
+    using InboundOut = Messages<>;
+    void channelRead0(ChannelHandlerContext&, std::string) override {}
+};
+struct Derived final : Base {};
+
+TEST(HandlerTypes, AnObjectOfADerivedClassIsNotJudgedByItsBase) {
+    Pipeline test;
+    test.channel.pipeline().addLast(std::unique_ptr<Base>(std::make_unique<Derived>()));
+    test.add<TakesLetter<8>>();
+    EXPECT_EQ(test.warnings(), 0) << test.log.text();
+}
+
+TEST(HandlerTypes, HandlersThatAnInitializerAddsAreSeenTooAndOnlyTheFinishedPipelineIsJudged) {
+    Pipeline test;
+    test.channel.pipeline().addLast([](Channel& channel) {
+        channel.pipeline().addLast<TakesText<9>>();
+        channel.pipeline().addFirst<StringDecoder>();
+    });
+    EXPECT_EQ(test.warnings(), 0) << "the order of the calls does not count, the order of the handlers does";
+    Pipeline wrong;
+    wrong.channel.pipeline().addLast([](Channel& channel) { channel.pipeline().addLast<TakesText<10>>(); });
+    EXPECT_EQ(wrong.warnings(), 1);
+}
+
+TEST(HandlerTypes, TheSameFaultIsToldOnceNotPerConnection) {
+    int warnings = 0;
+    for (int i = 0; i < 3; ++i) {
+        Pipeline test;
+        warnings += test.add<TakesLetter<11>>().warnings();
+    }
+    EXPECT_EQ(warnings, 1);
+}
+
+TEST(HandlerTypes, ATransportOfWholeMessagesMayGiveAnything) {
+    test::LogCapture log;
+    EmbeddedChannel channel(std::make_unique<TakesLetter<12>>());
+    EXPECT_EQ(log.count(waits), 0);
+}
+
+TEST(HandlerTypes, ListenersGiveChannels) {
+    struct Accepts final : SimpleInboundHandler<ChannelRef> {
+        void channelRead0(ChannelHandlerContext&, ChannelRef) override {}
+    };
+    Pipeline test;
+    test.add<Accepts>();
+    EXPECT_EQ(test.warnings(), 0);
+}
+
+// ---- where it cannot be known before ----
+
+TEST(HandlerTypes, P4_AMessageThatReachesTheTailNamesItsTypeAndWhoPassedItOn) {
+    Pipeline test;
+    test.add<Anything, TakesLetter<13>, Sees>();
+    test.channel.start();
+    test.channel.deliver({"text"});
+    EXPECT_EQ(test.log.count("a weft::Buffer reached the tail of a pipeline unread", "TakesLetter#0 passed it on last"),
+              1)
+        << test.log.text();
+    Pipeline empty;
+    empty.channel.start();
+    empty.channel.deliver({"text"});
+    EXPECT_EQ(empty.log.count("reached the tail", "the transport passed it on last"), 1) << empty.log.text();
+}
+
+TEST(HandlerTypes, AMessageThatTheTransportCannotWriteNamesItsTypeAndWhoPassedItOn) {
+    Pipeline test;
+    test.channel.pipeline().addLast<StringEncoder>();
+    test.channel.start();
+    test.channel->writeAndFlush(Message(7));
+    EXPECT_EQ(test.log.count("a int reached the head", "StringEncoder#0 passed it on last", "writes Buffers only"), 1)
+        << test.log.text();
+    ChannelPromise promise = test.channel->newPromise();
+    test.channel.pipeline().remove<StringEncoder>();
+    test.channel->writeAndFlush(Message(std::string("text")), promise);
+    EXPECT_NE(describe(promise.future().cause()).find("the application passed it on last"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace weft
