@@ -239,7 +239,7 @@ void ServerCodec::giveUp(detail::Impatience why) {
         case detail::Impatience::head:
             patience_.satisfied();
             if (input_.empty()) return closeWhenAnswered();
-            slots_.add({.keepAlive = false});
+            slots_.add().keepAlive = false;
             refuse(slots_.backTicket(), {Status::requestTimeout, "the request head came too slowly"});
     }
 }
