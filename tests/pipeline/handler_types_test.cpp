@@ -11,6 +11,8 @@
 #include <weft/pipeline/embedded_channel.hpp>
 #include <weft/pipeline/handlers/flow_control_handler.hpp>
 #include <weft/pipeline/handlers/logging_handler.hpp>
+#include <weft/pipeline/http/object_aggregator.hpp>
+#include <weft/pipeline/http/server_codec.hpp>
 #include <weft/pipeline/simple_inbound_handler.hpp>
 
 #include "recorder.hpp"
@@ -160,6 +162,21 @@ TEST(HandlerTypes, ListenersGiveChannels) {
     Pipeline test;
     test.add<Accepts>();
     EXPECT_EQ(test.warnings(), 0);
+}
+
+// The fault of nearly everybody's first HTTP server.
+TEST(HandlerTypes, AnHttpHandlerWithoutItsAggregatorIsReported) {
+    struct Application final : SimpleInboundHandler<http::FullRequest> {
+        void channelRead0(ChannelHandlerContext&, http::FullRequest) override {}
+    };
+    Pipeline whole;
+    whole.add<http::ServerCodec, http::ObjectAggregator, Application>();
+    EXPECT_EQ(whole.warnings(), 0) << whole.log.text();
+    Pipeline test;
+    test.add<http::ServerCodec, Application>();
+    EXPECT_EQ(test.warnings(), 1);
+    EXPECT_EQ(test.log.count("Application#0 waits for weft::http::FullRequest", "Request from ServerCodec#0"), 1)
+        << test.log.text();
 }
 
 // ---- where it cannot be known before ----

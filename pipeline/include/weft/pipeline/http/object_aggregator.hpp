@@ -5,6 +5,7 @@
 #include <optional>
 
 #include <weft/pipeline/channel_handler.hpp>
+#include <weft/pipeline/handler_types.hpp>
 #include <weft/pipeline/http/request.hpp>
 
 namespace weft::http {
@@ -14,6 +15,9 @@ namespace weft::http {
 // other expectation with 417. A request whose body is cut never comes out.
 class ObjectAggregator final : public ChannelInboundHandler {
   public:
+    using InboundIn = Messages<Request, Content, LastContent>;
+    using InboundOut = Messages<FullRequest>;
+
     // `maxBodyBytes`: 0 to 2 GiB.
     explicit ObjectAggregator(std::size_t maxBodyBytes = 8 * 1024 * 1024);
 

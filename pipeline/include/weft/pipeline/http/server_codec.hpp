@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include <weft/pipeline/channel_handler.hpp>
+#include <weft/pipeline/handler_types.hpp>
 #include <weft/pipeline/http/body_decoder.hpp>
 #include <weft/pipeline/http/head_cache.hpp>
 #include <weft/pipeline/http/limits.hpp>
@@ -45,6 +46,9 @@ struct DrainStarted {};
 // is removed lets out what was answered and passes on the bytes that it has not decoded.
 class ServerCodec final : public ChannelDuplexHandler, private FlushPointListener {
   public:
+    using InboundIn = Messages<Buffer>;
+    using InboundOut = Messages<Request, Content, LastContent, Buffer>;
+
     // Throws std::invalid_argument for options out of range.
     explicit ServerCodec(ServerCodecOptions options = {});
 
