@@ -3,6 +3,7 @@ option(WEFT_TESTS "Build the tests" ON)
 option(WEFT_EXAMPLES "Build the example programs" ON)
 option(WEFT_PERF "Build the benchmarks" OFF)
 option(WEFT_WERROR "Treat warnings as errors" OFF)
+option(WEFT_FUZZ "Build the libFuzzer programs (clang; preset fuzz)" OFF)
 set(WEFT_SANITIZE "" CACHE STRING "Sanitizers, comma-separated: address,undefined or thread")
 
 set(CMAKE_CXX_STANDARD 20)

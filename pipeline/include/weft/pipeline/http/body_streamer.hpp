@@ -1,0 +1,62 @@
+// BodyStreamer: hands every request (or response) on at once, with a BodyReader for its body.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include <weft/pipeline/channel_handler.hpp>
+#include <weft/pipeline/http/body_reader.hpp>
+#include <weft/pipeline/http/received_response.hpp>
+#include <weft/pipeline/http/request.hpp>
+
+namespace weft::http {
+
+namespace detail {
+struct StreamedBodies;
+}
+
+// A request whose body is still on its way.
+class StreamedRequest final : public Request {
+  public:
+    StreamedRequest(Request&& head, BodyReader body) noexcept : Request(std::move(head)), body_(std::move(body)) {}
+    BodyReader takeBody() noexcept { return std::move(body_); }
+
+  private:
+    BodyReader body_;
+};
+
+// A response whose body is still on its way.
+class StreamedResponse final : public ReceivedResponse {
+  public:
+    StreamedResponse(ReceivedResponse&& head, BodyReader body) noexcept
+        : ReceivedResponse(std::move(head)), body_(std::move(body)) {}
+    BodyReader takeBody() noexcept { return std::move(body_); }
+
+  private:
+    BodyReader body_;
+};
+
+// Behind ServerCodec or ClientCodec, in the place of an aggregator. Answers an expectation other than 100-continue with
+// 417. Keeps read() back while the connection's bodies hold too many bytes that nobody has read.
+class BodyStreamer final : public ChannelDuplexHandler {
+  public:
+    BodyStreamer();
+    ~BodyStreamer() override;
+
+    void handlerRemoved(ChannelHandlerContext& ctx) override;
+    void channelRead(ChannelHandlerContext& ctx, Message&& message) override;
+    void channelInactive(ChannelHandlerContext& ctx) override;
+    void read(ChannelHandlerContext& ctx) override;
+
+  private:
+    BodyReader begin(ChannelHandlerContext& ctx, Ticket ticket, bool owesContinue);
+    void put(Buffer&& data);
+    void end(std::unique_ptr<HeaderList> trailers);
+    void cut(std::string_view reason);
+
+    const std::shared_ptr<detail::StreamedBodies> bodies_;
+    std::shared_ptr<detail::StreamedBody> current_;  // that is coming in
+};
+
+}  // namespace weft::http

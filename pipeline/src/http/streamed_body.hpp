@@ -1,0 +1,42 @@
+// StreamedBody: what a BodyStreamer and a BodyReader share; StreamedBodies: what the bodies of one connection share.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string_view>
+
+#include <weft/pipeline/channel_ref.hpp>
+#include <weft/pipeline/detail/ring.hpp>
+#include <weft/pipeline/http/body_reader.hpp>
+#include <weft/pipeline/http/response.hpp>
+#include <weft/scheduler/wait_list.hpp>
+
+namespace weft::http::detail {
+
+struct StreamedBodies {
+    std::mutex lock;        // guards this and all bodies of the connection
+    std::size_t held = 0;   // bytes that have come and nobody has read
+    bool withheld = false;  // a read() waits for room
+};
+
+struct StreamedBody {
+    StreamedBody(std::shared_ptr<StreamedBodies> itsBodies, Channel& itsChannel, Ticket itsTicket, bool waitsFor100)
+        : bodies(std::move(itsBodies)), channel(itsChannel), ticket(itsTicket), owesContinue(waitsFor100) {}
+
+    const std::shared_ptr<StreamedBodies> bodies;
+    const ChannelRef channel;
+    const Ticket ticket;
+
+    // Under the lock.
+    weft::detail::Ring<Buffer> pieces;
+    std::size_t bytes = 0;  // of them
+    std::unique_ptr<HeaderList> trailers;
+    std::string_view cutReason;
+    bool owesContinue;
+    bool ended = false;
+    bool cut = false;
+    bool abandoned = false;  // nobody reads any more
+    WaitList readers;
+};
+
+}  // namespace weft::http::detail

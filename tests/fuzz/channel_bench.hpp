@@ -1,0 +1,28 @@
+// What the targets over whole connections share: quiet logs, outputs without their dates.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <weft/scheduler/log.hpp>
+
+namespace weft::fuzz {
+
+inline void quietLog() {
+    static const bool once = [] {
+        setLogSink([](LogLevel, std::string_view) noexcept {});
+        return true;
+    }();
+    static_cast<void>(once);
+}
+
+// The one thing in an answer that may differ between two runs.
+inline std::string withoutDates(std::string text) {
+    constexpr std::string_view name = "\r\nDate: ";
+    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at)) {
+        text.erase(at, name.size() + 29);
+    }
+    return text;
+}
+
+}  // namespace weft::fuzz

@@ -1,0 +1,41 @@
+// The fuzz targets: functions that take any bytes and abort when something is wrong with what the code made of them.
+// Each is linked into a fuzzer of its own (libfuzzer.cpp) and, all of them, into the replay of their corpora.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+namespace weft::fuzz {
+
+void requestTarget(std::string_view bytes);      // pipelined requests, heads and bodies
+void responseTarget(std::string_view bytes);     // a byte for the request's method, then a response
+void chunkedBodyTarget(std::string_view bytes);  // one chunked body
+void bufferTarget(std::string_view bytes);       // operations on buffers
+void serverTarget(std::string_view bytes);       // what a client sends to a whole server connection
+void clientTarget(std::string_view bytes);       // three bytes for the requests' methods, then what a server sends
+
+struct Target {
+    const char* name;  // of the corpus' folder
+    void (*run)(std::string_view);
+};
+inline constexpr Target targets[] = {
+    {"request", requestTarget}, {"response", responseTarget}, {"chunked_body", chunkedBodyTarget},
+    {"buffer", bufferTarget},   {"server", serverTarget},     {"client", clientTarget}};
+
+[[noreturn]] inline void fail(const char* what, std::string_view one = {}, std::string_view other = {}) {
+    std::fprintf(stderr, "%s\n--- one ---\n%.*s\n--- other ---\n%.*s\n", what, static_cast<int>(one.size()), one.data(),
+                 static_cast<int>(other.size()), other.data());
+    std::abort();
+}
+
+inline void require(bool condition, const char* what, std::string_view seen = {}) {
+    if (!condition) fail(what, seen);
+}
+
+inline void requireSame(const std::string& one, const std::string& other, const char* what) {
+    if (one != other) fail(what, one, other);
+}
+
+}  // namespace weft::fuzz
