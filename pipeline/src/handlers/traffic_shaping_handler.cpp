@@ -102,8 +102,11 @@ void TrafficShapingHandler::pump(ChannelHandlerContext& ctx) {
     });
 }
 
+// C-5: as without this handler, a close puts out what was flushed.
 void TrafficShapingHandler::passFlushed(ChannelHandlerContext& ctx) {
+    if (flushed_ == 0) return;
     while (flushed_ > 0) passFront(ctx);
+    ctx.flush();
 }
 
 void TrafficShapingHandler::passAll(ChannelHandlerContext& ctx) {
@@ -120,12 +123,13 @@ void TrafficShapingHandler::updateWritability(ChannelHandlerContext& ctx) {
     ctx.channel().setUserDefinedWritability(writabilityIndex_, writable);
 }
 
-// C-5: as without this handler, a close puts out what was flushed.
+void TrafficShapingHandler::disconnect(ChannelHandlerContext& ctx, ChannelPromise promise) {
+    passFlushed(ctx);
+    ctx.disconnect(std::move(promise));
+}
+
 void TrafficShapingHandler::close(ChannelHandlerContext& ctx, ChannelPromise promise) {
-    if (flushed_ > 0) {
-        passFlushed(ctx);
-        ctx.flush();
-    }
+    passFlushed(ctx);
     ctx.close(std::move(promise));
 }
 

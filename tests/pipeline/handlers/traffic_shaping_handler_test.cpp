@@ -132,8 +132,10 @@ TEST(TrafficShapingHandler, WhatHasNotBeenFlushedDoesNotLeave) {
     test.write(200);
     test.channel->write(Message(Buffer::copyOf("later")));
     EXPECT_EQ(test.after(10s), 200u);
+    test.channel->write(Message(Buffer::copyOf("!")));
     test.channel->flush();
-    EXPECT_EQ(test.after(0s), 205u);
+    EXPECT_EQ(test.after(0s), 206u);
+    EXPECT_EQ(test.channel.sink->written.substr(200), "later!") << "nor does anything overtake it";
 }
 
 TEST(TrafficShapingHandler, W3_TheChannelIsNotWritableWhileMuchWaits) {
@@ -178,14 +180,16 @@ TEST(TrafficShapingHandler, R3_AnAutomaticReadIsTakenBackWithAutoRead) {
 }
 
 TEST(TrafficShapingHandler, C5_ACloseAndARemovalPutOutWhatWasFlushed) {
-    Shaped closed(TrafficLimits{.write = 1000, .burst = 1});
-    for (int i = 0; i < 3; ++i) closed.write(100);
-    ChannelPromise lost = closed.channel->newPromise();
-    closed.channel->write(Message(Buffer::copyOf("lost")), lost);
-    closed.channel->close();
-    closed.channel.run();
-    EXPECT_EQ(closed.channel.sink->written.size(), 300u);
-    EXPECT_THROW(lost.future().sync(), ClosedChannelException);
+    for (const bool disconnects : {false, true}) {
+        Shaped closed(TrafficLimits{.write = 1000, .burst = 1});
+        for (int i = 0; i < 3; ++i) closed.write(100);
+        ChannelPromise lost = closed.channel->newPromise();
+        closed.channel->write(Message(Buffer::copyOf("lost")), lost);
+        disconnects ? closed.channel->disconnect() : closed.channel->close();
+        closed.channel.run();
+        EXPECT_EQ(closed.channel.sink->written.size(), 300u);
+        EXPECT_THROW(lost.future().sync(), ClosedChannelException);
+    }
 
     Shaped removed(TrafficLimits{.write = 1000, .burst = 1});
     for (int i = 0; i < 3; ++i) removed.write(100);

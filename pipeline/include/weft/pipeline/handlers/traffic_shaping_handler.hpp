@@ -51,6 +51,7 @@ class TrafficShapingHandler final : public ChannelDuplexHandler {
     void read(ChannelHandlerContext& ctx) override;
     void write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) override;
     void flush(ChannelHandlerContext& ctx) override;
+    void disconnect(ChannelHandlerContext& ctx, ChannelPromise promise) override;
     void close(ChannelHandlerContext& ctx, ChannelPromise promise) override;
 
     // Bytes that wait here to be written.
