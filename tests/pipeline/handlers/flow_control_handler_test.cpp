@@ -101,10 +101,10 @@ TEST(FlowControlHandler, R6_AReadFromInsideChannelReadTakesTheNextWithoutNesting
         ctx.read();
         --depth;
     };
-    test.channel->read();
     std::string many;
     for (int i = 0; i < 1000; ++i) many += std::to_string(i) + "\n";
     test.channel.deliver({many.c_str()});
+    test.channel->read();
     EXPECT_EQ(test.events.size(), 1001u);
     EXPECT_EQ(test.events.back(), "complete");
     EXPECT_EQ(deepest, 1);
