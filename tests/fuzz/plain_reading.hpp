@@ -71,7 +71,6 @@ inline Named checkFields(const std::vector<std::string_view>& lines, const http:
         named.hosts += low == "host";
     }
     require(named.lengths + named.codings <= 1, "an accepted head has two framings", message);
-    require(named.hosts <= 1, "an accepted head has two Hosts", message);
     return named;
 }
 

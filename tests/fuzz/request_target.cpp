@@ -83,6 +83,7 @@ class Reading {
         const Named named = checkFields(lines, head.headers, message);
         require((named.codings == 1) == (head.bodyKind == BodyKind::chunked), "chunked is not what the head says");
         require((named.lengths == 1) == (head.bodyKind == BodyKind::length), "the length is not what the head says");
+        require(named.hosts <= 1, "an accepted head has two Hosts", message);
         require(head.version == Version::http10 || named.hosts == 1, "HTTP/1.1 without a Host");
     }
 

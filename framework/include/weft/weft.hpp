@@ -7,9 +7,12 @@
 #include <weft/scheduler/log.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
+#include <weft/pipeline/http/body_streamer.hpp>
+#include <weft/pipeline/http/client_codec.hpp>
 #include <weft/pipeline/http/object_aggregator.hpp>
 #include <weft/pipeline/http/request.hpp>
 #include <weft/pipeline/http/response.hpp>
+#include <weft/pipeline/http/response_aggregator.hpp>
 #include <weft/pipeline/http/server_codec.hpp>
 #include <weft/pipeline/pipeline.hpp>
 

@@ -10,6 +10,14 @@
 
 namespace weft::http {
 
+namespace {
+
+// Bytes of a Content. More may have gathered while nothing was decoded, and whoever passes a body on should be able to
+// stop inside.
+constexpr std::size_t longestPiece = 64 * 1024;
+
+}  // namespace
+
 void ServerCodec::channelRead(ChannelHandlerContext& ctx, Message&& message) {
     if (!message.is<Buffer>()) return ctx.fireChannelRead(std::move(message));
     if (expects_ == Input::ended) return;  // thrown away, so that our answers are not lost to a reset
@@ -110,7 +118,7 @@ void ServerCodec::deliverHead() {
 }
 
 bool ServerCodec::decodeBody() {
-    const BodyStep step = body_.decode(input_.view());
+    const BodyStep step = body_.decode(input_.view().substr(0, longestPiece));
     Buffer data;
     if (step.event == BodyEvent::data) {
         data = input_.slice(static_cast<std::size_t>(step.data.data() - input_.readData()), step.data.size());
@@ -122,7 +130,7 @@ bool ServerCodec::decodeBody() {
             cutBody(body_.refusal());
             return false;
         case BodyEvent::needMore:
-            return false;
+            return !input_.empty();
         case BodyEvent::data:
             patience_.noteBody(data.readableBytes());
             ctx_->fireChannelRead(Message(Content{std::move(data), bodyTicket_}));

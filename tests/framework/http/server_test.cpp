@@ -9,9 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include <poll.h>
-
 #include "framework/bench.hpp"
+#include "framework/http/eager_peer.hpp"
 
 namespace weft::test {
 namespace {
@@ -54,7 +53,8 @@ class Application final : public SimpleInboundHandler<http::FullRequest> {
 Server serve(EventLoopGroup& group, Site& site) {
     ServerBootstrap bootstrap(group);
     bootstrap.childHandler([&site](Channel& channel) {
-        channel.pipeline().addLast<http::ServerCodec>().addLast<http::ObjectAggregator>(mebibyte).addLast<Application>(site);
+        channel.pipeline().addLast<http::ServerCodec>().addLast<http::ObjectAggregator>(mebibyte).addLast<Application>(
+            site);
     });
     return bootstrap.bind(anyPort).sync().channel();
 }
@@ -63,7 +63,8 @@ const std::string get = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 const std::string getAndWait = "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n";
 
 std::string post(std::size_t bytes) {
-    return "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(bytes) + "\r\n\r\n" + std::string(bytes, '#');
+    return "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(bytes) + "\r\n\r\n" +
+           std::string(bytes, '#');
 }
 
 std::string receiveAll(BlockingPeer& peer) {
@@ -138,44 +139,6 @@ TEST(HttpServerTest, AnEndInsideABodyTakesNothingFromTheAnswersBeforeIt) {
 }
 
 // ---- a peer that does not read ----
-
-// Sends as long as the server takes bytes, and the rest while it receives.
-class EagerPeer {
-  public:
-    EagerPeer(const SocketAddress& address, std::string bytes)
-        : bytes_(std::move(bytes)), fd_(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-        EXPECT_EQ(::connect(fd_, address.data(), address.size()), 0);
-    }
-    ~EagerPeer() { ::close(fd_); }
-
-    void sendUntilStuck() {
-        for (pollfd room{fd_, POLLOUT, 0}; sent_ < bytes_.size();) {
-            const ssize_t count = ::send(fd_, bytes_.data() + sent_, bytes_.size() - sent_, MSG_DONTWAIT | MSG_NOSIGNAL);
-            if (count > 0) sent_ += static_cast<std::size_t>(count);
-            if (count < 0 && ::poll(&room, 1, 500) == 0) return;  // nothing has moved for so long
-        }
-    }
-    bool hasSentAll() const { return sent_ == bytes_.size(); }
-    // Up to the end of the stream, or so many of this byte.
-    std::string receive(std::size_t most = ~std::size_t{0}, char byte = '#') {
-        std::thread sender([this] { ::send(fd_, bytes_.data() + sent_, bytes_.size() - sent_, MSG_NOSIGNAL); });
-        std::string all;
-        std::string block(mebibyte, '\0');
-        for (std::size_t found = 0; found < most;) {
-            const ssize_t count = ::recv(fd_, block.data(), block.size(), 0);
-            if (count <= 0) break;
-            found += static_cast<std::size_t>(std::count(block.begin(), block.begin() + count, byte));
-            all.append(block, 0, static_cast<std::size_t>(count));
-        }
-        sender.join();
-        return all;
-    }
-
-  private:
-    const std::string bytes_;
-    const int fd_;
-    std::size_t sent_ = 0;
-};
 
 std::string posts(std::size_t count) {
     std::string bytes;

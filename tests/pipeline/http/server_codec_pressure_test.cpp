@@ -86,6 +86,34 @@ TEST(ServerCodecPressure, AStreamedEchoStopsInsideABody) {
     EXPECT_EQ(count(peer.received(), "#"), 5'000'000u);
 }
 
+// A read cycle brings what it brings; decoding stops inside what has gathered.
+TEST(ServerCodecPressure, AStreamedEchoStopsInsideWhatHasGatheredToo) {
+    struct BodyEcho final : ChannelInboundHandler {
+        void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
+            if (message.is<Request>()) {
+                Response head(Status::ok);
+                head.streamed = true;
+                ctx.write(Message(std::move(head)));
+            } else {
+                ctx.write(std::move(message));
+            }
+            ctx.flush();
+            mostPending = std::max(mostPending, ctx.channel().pendingBytes());
+        }
+        std::size_t mostPending = 0;
+    };
+    SlowPeer peer([](ChannelPipeline& pipeline) { pipeline.addLast<ServerCodec>().addLast<BodyEcho>(); });
+    const std::string bytes = post(std::string(2'000'000, '#'));
+    for (std::size_t at = 0; at < bytes.size(); at += SlowPeer::readBytes) {  // all in one cycle
+        peer.channel->onRead(Buffer::copyOf(std::string_view(bytes).substr(at, SlowPeer::readBytes)));
+    }
+    peer.channel->onReadComplete();
+    peer.channel.run();
+    while (count(peer.received(), "#") < 2'000'000) peer.take(100'000);
+    EXPECT_LE(peer.channel.pipeline().get<BodyEcho>()->mostPending,
+              WriteBufferWaterMark::defaultHigh + 2 * SlowPeer::readBytes);
+}
+
 TEST(ServerCodecPressure, TheEndOfInputBehindRequestsThatWaitIsNotTakenForACutBody) {
     SlowPeer peer(echo);
     peer.channel->setOption(ChannelOption::WRITE_BUFFER_WATER_MARK, WriteBufferWaterMark(100, 200));

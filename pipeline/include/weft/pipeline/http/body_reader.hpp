@@ -20,8 +20,9 @@ struct StreamedBody;
 // Context: one fiber or thread at a time, any. What has come is handed out without blocking, wherever the caller is.
 class BodyReader {
   public:
-    // Bytes of a connection that nobody has read yet: from the high mark on its reading stops (after the read cycle in
-    // which that happens), below the low mark it goes on.
+    // Bytes of a connection that nobody has read yet: from the high mark on its reading stops, below the low mark it
+    // goes on. A read cycle (1 MiB at most, see ChannelOption::MAX_MESSAGES_PER_READ) that has begun still ends, and so
+    // does one that the codec has been permitted.
     static constexpr std::size_t highMark = 64 * 1024;
     static constexpr std::size_t lowMark = 32 * 1024;
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <weft/pipeline/channel_handler.hpp>
+#include <weft/pipeline/handler_types.hpp>
 #include <weft/pipeline/http/body_reader.hpp>
 #include <weft/pipeline/http/received_response.hpp>
 #include <weft/pipeline/http/request.hpp>
@@ -41,6 +42,9 @@ class StreamedResponse final : public ReceivedResponse {
 // 417. Keeps read() back while the connection's bodies hold too many bytes that nobody has read.
 class BodyStreamer final : public ChannelDuplexHandler {
   public:
+    using InboundIn = Messages<Request, ReceivedResponse, Content, LastContent, BodyCut>;
+    using InboundOut = Messages<StreamedRequest, StreamedResponse>;
+
     BodyStreamer();
     ~BodyStreamer() override;
 

@@ -9,6 +9,7 @@
 
 #include <weft/pipeline/channel_handler.hpp>
 #include <weft/pipeline/detail/ring.hpp>
+#include <weft/pipeline/handler_types.hpp>
 #include <weft/pipeline/http/client_request.hpp>
 #include <weft/pipeline/http/limits.hpp>
 #include <weft/pipeline/http/protocol_switched.hpp>
@@ -48,6 +49,9 @@ class BadResponseException : public std::runtime_error {
 // beginning with the bytes behind that response. A codec that is removed passes on what it has not decoded. (H-7)
 class ClientCodec final : public ChannelDuplexHandler {
   public:
+    using InboundIn = Messages<Buffer>;
+    using InboundOut = Messages<ReceivedResponse, InterimResponse, Content, LastContent, Buffer>;
+
     // Throws std::invalid_argument for options out of range.
     explicit ClientCodec(ClientCodecOptions options = {});
 

@@ -15,7 +15,7 @@ namespace weft::http {
 // other expectation with 417. A request whose body is cut never comes out.
 class ObjectAggregator final : public ChannelInboundHandler {
   public:
-    using InboundIn = Messages<Request, Content, LastContent>;
+    using InboundIn = Messages<Request, Content, LastContent, BodyCut>;
     using InboundOut = Messages<FullRequest>;
 
     // `maxBodyBytes`: 0 to 2 GiB.

@@ -5,7 +5,9 @@
 #include <optional>
 
 #include <weft/pipeline/channel_handler.hpp>
+#include <weft/pipeline/handler_types.hpp>
 #include <weft/pipeline/http/received_response.hpp>
+#include <weft/pipeline/http/request.hpp>
 
 namespace weft::http {
 
@@ -13,6 +15,9 @@ namespace weft::http {
 // BadResponseException, at once when the response announces it.
 class ResponseAggregator final : public ChannelInboundHandler {
   public:
+    using InboundIn = Messages<ReceivedResponse, Content, LastContent>;
+    using InboundOut = Messages<FullResponse>;
+
     // `maxBodyBytes`: 0 to 2 GiB.
     explicit ResponseAggregator(std::size_t maxBodyBytes = 8 * 1024 * 1024);
 

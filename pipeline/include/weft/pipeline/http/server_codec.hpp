@@ -47,7 +47,7 @@ struct DrainStarted {};
 class ServerCodec final : public ChannelDuplexHandler, private FlushPointListener {
   public:
     using InboundIn = Messages<Buffer>;
-    using InboundOut = Messages<Request, Content, LastContent, Buffer>;
+    using InboundOut = Messages<Request, Content, LastContent, BodyCut, Buffer>;
 
     // Throws std::invalid_argument for options out of range.
     explicit ServerCodec(ServerCodecOptions options = {});
