@@ -445,6 +445,7 @@ TEST(ByteToMessageDecoder, D6_ADecoderIsForOneChannel) {
 // ---- R-6 ----
 
 struct ManualRead {
+    Events events;
     ScriptedChannel channel;
     ManualRead() {
         channel->setOption(ChannelOption::AUTO_READ, false);
@@ -453,7 +454,6 @@ struct ManualRead {
         channel.start();
         channel->read();
     }
-    Events events;
 };
 
 TEST(ByteToMessageDecoder, R6_WithAutoReadOffACycleWithoutAMessageAsksForMore) {
