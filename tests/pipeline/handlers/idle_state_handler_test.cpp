@@ -243,8 +243,12 @@ TEST(ReadTimeoutHandler, FiresItsExceptionAndClosesOnce) {
 
 TEST(ReadTimeoutHandler, AClosePromiseThatIsHeldBackDoesNotMakeItFireAgain) {
     struct KeepsOpen final : ChannelOutboundHandler {
-        void close(ChannelHandlerContext&, ChannelPromise) override { ++closes; }
+        void close(ChannelHandlerContext& ctx, ChannelPromise promise) override {
+            ++closes;
+            if (!holding) ctx.close(std::move(promise));
+        }
         int closes = 0;
+        bool holding = true;
     };
     Events events;
     EmbeddedChannel channel;
@@ -253,6 +257,7 @@ TEST(ReadTimeoutHandler, AClosePromiseThatIsHeldBackDoesNotMakeItFireAgain) {
     channel.advanceTimeBy(10s + tick);
     EXPECT_EQ(events.size(), 1u);
     EXPECT_EQ(channel.pipeline().get<KeepsOpen>()->closes, 1);
+    channel.pipeline().get<KeepsOpen>()->holding = false;
 }
 
 TEST(WriteTimeoutHandler, AWriteThatTheKernelDoesNotTakeEndsTheConnectionOnce) {
