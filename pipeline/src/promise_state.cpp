@@ -25,6 +25,14 @@ void logThrowingListener() noexcept {
     }
 }
 
+void callListener(PromiseState::Listener& listener, const ChannelFuture& future) noexcept {
+    try {
+        listener(future);
+    } catch (...) {
+        logThrowingListener();
+    }
+}
+
 }  // namespace
 
 PromiseState* PromiseState::create(Channel* channel, EventLoop* loop) {
@@ -41,15 +49,12 @@ PromiseState::~PromiseState() {
 
 void PromiseState::retain() noexcept {
     if (embedded_) return retainChannel(*channel_);
-    references_.fetch_add(1, std::memory_order_relaxed);  // the caller holds one already
+    references_.retain();
 }
 
 void PromiseState::release() noexcept {
     if (embedded_) return releaseChannel(*channel_);
-    // A sole holder needs no RMW; acquire/release: all that other holders did comes before the end.
-    if (references_.load(std::memory_order_acquire) != 1 && references_.fetch_sub(1, std::memory_order_acq_rel) != 1) {
-        return;
-    }
+    if (!references_.release()) return;
     this->~PromiseState();
     ThreadCache::release(this, sizeof(PromiseState));
 }
@@ -77,39 +82,23 @@ ErrorCode PromiseState::error() const {
 }
 
 bool PromiseState::setUncancellable() noexcept {
-    std::lock_guard held(lock_);
-    const PromiseStatus now = status();
-    if (now == PromiseStatus::pending) status_.store(PromiseStatus::uncancellable, std::memory_order_release);
-    return now != PromiseStatus::cancelled;
+    return completion_.advance(PromiseStatus::pending, PromiseStatus::uncancellable) != PromiseStatus::cancelled;
 }
 
 bool PromiseState::finish(PromiseStatus outcome, std::exception_ptr cause) {
-    bool listened = false;
-    {
-        std::lock_guard held(lock_);
-        const PromiseStatus now = status();
-        if (isDone(now)) return false;
-        if (outcome == PromiseStatus::cancelled && now == PromiseStatus::uncancellable) return false;
-        cause_ = std::move(cause);
-        status_.store(outcome, std::memory_order_release);
-        waiters_.wakeAll();
-        listened = static_cast<bool>(first_);
-    }
-    if (listened) notify();
-    return true;
+    const auto mayEnd = [outcome](PromiseStatus now) {
+        if (outcome == PromiseStatus::cancelled) [[unlikely]]
+            return now != PromiseStatus::uncancellable;
+        return true;
+    };
+    const EndDuty duty = completion_.end(
+        outcome, mayEnd, [&] { cause_ = std::move(cause); }, [](auto&) {});
+    if (duty == EndDuty::callListeners) notify();
+    return duty != EndDuty::refused;
 }
 
 void PromiseState::listen(Listener listener) {
-    {
-        std::lock_guard held(lock_);
-        if (!first_ && nextMore_ == more_.size()) {
-            first_ = std::move(listener);
-        } else {
-            more_.push_back(std::move(listener));
-        }
-        if (!isDone(status())) return;
-    }
-    notify();
+    if (completion_.append(std::move(listener))) notify();
 }
 
 bool PromiseState::mayNotifyHere() const noexcept {
@@ -135,48 +124,22 @@ void PromiseState::notifyLater() noexcept {
 }
 
 void PromiseState::runListeners() noexcept {
+    Completion::Listeners listeners;
+    if (!completion_.beginTelling(listeners)) return;  // whoever is at it tells ours too, in order
     retain();
-    PromiseStateRef alive = PromiseStateRef::adopt(this);  // a listener may drop the promise
-    {
-        std::lock_guard held(lock_);
-        if (notifying_) return;  // whoever is at it takes ours too, in order
-        notifying_ = true;
-    }
-    const ChannelFuture future(alive);
+    const ChannelFuture future(PromiseStateRef::adopt(this));  // a listener may drop the promise
     const NonSuspendingScope scope = loop_ ? NonSuspendingScope(loop_->carrier()) : NonSuspendingScope();
     ++nestedNotifications;
-    Listener listener;
-    while (takeListener(listener)) {
-        try {
-            listener(future);
-        } catch (...) {
-            logThrowingListener();
-        }
-        listener.reset();
-    }
+    do {
+        listeners.callAll([&future](Listener& listener) { callListener(listener, future); });
+    } while (completion_.keepTelling(listeners));
     --nestedNotifications;
-}
-
-bool PromiseState::takeListener(Listener& listener) {
-    std::lock_guard held(lock_);
-    if (first_) {
-        listener = std::move(first_);
-        return true;
-    }
-    if (nextMore_ < more_.size()) {
-        listener = std::move(more_[nextMore_++]);
-        return true;
-    }
-    more_.clear();
-    nextMore_ = 0;
-    notifying_ = false;
-    return false;
 }
 
 ErrorCode PromiseState::waitUntil(Deadline deadline, const char* call) {
     // Nobody but this thread could complete it: an embedded loop runs only when its owner drives it.
     if (!isDone(status()) && loop_ && !loop_->carrier() && loop_->inEventLoop()) throw BlockingOperationException(call);
-    return waiters_.waitUntil(lock_, deadline, call, [this] { return isDone(status()); });
+    return completion_.wait(deadline, call);
 }
 
 }  // namespace weft::detail

@@ -1,16 +1,16 @@
 // Promise and Future: a value, or an error, that one side sets once and any number of others wait for or listen to.
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include <weft/scheduler/assert.hpp>
 #include <weft/scheduler/deadline.hpp>
+#include <weft/scheduler/detail/completion.hpp>
 #include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/unique_function.hpp>
 #include <weft/scheduler/wait_list.hpp>
@@ -23,57 +23,47 @@ struct Unit {};
 template <class T>
 using ValueOf = std::conditional_t<std::is_void_v<T>, Unit, T>;
 
-// What Promise and Future share. `lock_` guards everything; nothing suspends while it is held.
+enum class FutureStatus : std::uint8_t { pending, done };
+
+// What Promise and Future share.
 template <class T>
 class FutureState {
   public:
-    using Listener = UniqueFunction<void(FutureState&)>;
+    using Listener = UniqueFunction<void()>;
 
     bool complete(std::optional<ValueOf<T>> value, std::exception_ptr error) {
-        std::vector<Listener> listeners;
-        {
-            std::lock_guard held(lock_);
-            if (done_) return false;
-            done_ = true;
-            value_ = std::move(value);
-            error_ = std::move(error);
-            listeners.swap(listeners_);
-            waiters_.wakeAll();
-        }
-        for (auto& listener : listeners) listener(*this);
-        return true;
+        typename Completion::Listeners listeners;
+        const EndDuty duty = completion_.end(
+            FutureStatus::done, [](FutureStatus) { return true; },
+            [&] {
+                value_ = std::move(value);
+                error_ = std::move(error);
+            },
+            [&](auto& those) { listeners.takeFrom(those); });
+        // A waiter may have let go of the last reference: this object is not touched any more. [C3]
+        listeners.callAll([](Listener& listener) { listener(); });
+        return duty != EndDuty::refused;
     }
 
     void listen(Listener listener) {
-        {
-            std::lock_guard held(lock_);
-            if (!done_) {
-                listeners_.push_back(std::move(listener));
-                return;
-            }
-        }
-        listener(*this);
+        if (!completion_.listen(listener)) listener();
     }
 
-    bool done() const {
-        std::lock_guard held(lock_);
-        return done_;
-    }
+    bool done() const { return completion_.settled(); }
+    // As done(), for the promise's own thread.
+    bool completed() const noexcept { return completion_.isFinal(completion_.status()); }
 
-    ErrorCode await(Deadline deadline, const char* call) {
-        return waiters_.waitUntil(lock_, deadline, call, [this] { return done_; });
-    }
+    ErrorCode await(Deadline deadline, const char* call) { return completion_.wait(deadline, call); }
 
     const std::exception_ptr& error() const { return error_; }  // after done()
     ValueOf<T>& value() { return *value_; }                     // after done() without error()
 
   private:
-    mutable std::mutex lock_;
-    bool done_ = false;
-    std::optional<ValueOf<T>> value_;
+    using Completion = BasicCompletion<NativeAtomics, FutureStatus::done, Listener, WaitList>;
+
+    Completion completion_;
+    std::optional<ValueOf<T>> value_;  // these two are written before the end
     std::exception_ptr error_;
-    std::vector<Listener> listeners_;
-    WaitList waiters_;
 };
 
 }  // namespace detail
@@ -121,7 +111,7 @@ class Future {
     // Calls `listener(*this)` once: by the completing thread, or at once when already done. It must not throw.
     template <class F>
     void addListener(F listener) const {
-        state_->listen([self = *this, listener = std::move(listener)](auto&) mutable { listener(self); });
+        state_->listen([self = *this, listener = std::move(listener)]() mutable { listener(self); });
     }
 
   private:
@@ -151,7 +141,7 @@ class Promise {
   private:
     void abandon() noexcept {
         if (!state_) return;
-        if (!state_->done()) setError(abandonment());
+        if (!state_->completed()) setError(abandonment());
         state_.reset();
     }
     // Without memory for its text, the lack of memory is the error.

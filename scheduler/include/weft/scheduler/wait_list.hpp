@@ -2,6 +2,7 @@
 #pragma once
 
 #include <mutex>
+#include <utility>
 
 #include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/suspension.hpp>
@@ -9,20 +10,22 @@
 namespace weft {
 
 // The mutex is the owner's; nothing suspends while it is held. Nodes live on the waiters' stacks: no allocation.
-class WaitList {
+// Wait: Suspension; the model explorer has one of its own. docs/protocol.md section 10.
+template <class Wait>
+class BasicWaitList {
   public:
-    WaitList() = default;
-    WaitList(const WaitList&) = delete;
-    WaitList& operator=(const WaitList&) = delete;
+    BasicWaitList() = default;
+    BasicWaitList(const BasicWaitList&) = delete;
+    BasicWaitList& operator=(const BasicWaitList&) = delete;
 
     // Waits until `ready()` (called under the lock) is true. Returns no error then; timedOut() when the deadline passed
     // first; operationAborted() when the fiber's carrier shuts down. When it is true at once nothing blocks, wherever
     // the caller is; otherwise throws BlockingOperationException naming `call` where nothing may block.
-    template <class Ready>
-    ErrorCode waitUntil(std::mutex& mutex, Deadline deadline, const char* call, Ready ready) {
+    template <class Mutex, class Until, class Ready>
+    ErrorCode waitUntil(Mutex& mutex, Until deadline, const char* call, Ready ready) {
         std::unique_lock lock(mutex);
         while (!ready()) {
-            Suspension wait(call);
+            Wait wait(call);
             Node node{wait.key()};
             link(node);
             lock.unlock();
@@ -43,9 +46,10 @@ class WaitList {
     }
 
   private:
+    using Key = decltype(std::declval<Wait&>().key());
     struct Node {
-        explicit Node(WakeKey key) noexcept : key(key) {}
-        WakeKey key;
+        explicit Node(Key key) noexcept : key(key) {}
+        Key key;
         Node* previous = nullptr;
         Node* next = nullptr;
         bool linked = false;
@@ -70,5 +74,7 @@ class WaitList {
     Node* first_ = nullptr;
     Node* last_ = nullptr;
 };
+
+using WaitList = BasicWaitList<Suspension>;
 
 }  // namespace weft

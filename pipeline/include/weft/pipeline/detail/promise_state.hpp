@@ -2,14 +2,14 @@
 // channel and counts as a reference to it.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <mutex>
-#include <vector>
+#include <utility>
 
 #include <weft/pipeline/channel_ref.hpp>
+#include <weft/scheduler/detail/completion.hpp>
+#include <weft/scheduler/detail/reference_count.hpp>
 #include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/unique_function.hpp>
 #include <weft/scheduler/wait_list.hpp>
@@ -28,7 +28,7 @@ constexpr bool isDone(PromiseStatus status) noexcept {
     return status >= PromiseStatus::success;
 }
 
-// Context: any thread. `lock_` guards everything that is not atomic; nothing is called while it is held.
+// Context: any thread. Nothing is called while the completion's lock is held.
 class PromiseState {
   public:
     using Listener = UniqueFunction<void(const ChannelFuture&)>;
@@ -45,8 +45,8 @@ class PromiseState {
     void retain() noexcept;
     void release() noexcept;
 
-    // acquire: pairs with the release in finish(), so that the cause can be read after it.
-    PromiseStatus status() const noexcept { return status_.load(std::memory_order_acquire); }
+    // Once it is done, the cause can be read.
+    PromiseStatus status() const noexcept { return completion_.status(); }
     std::exception_ptr cause() const;
     ErrorCode error() const;
     ChannelRef channelRef() const noexcept { return channel_ ? ChannelRef(*channel_) : ChannelRef(); }
@@ -68,22 +68,17 @@ class PromiseState {
     bool finish(PromiseStatus outcome, std::exception_ptr cause);
     void notify() noexcept;
     void runListeners() noexcept;
-    bool takeListener(Listener& listener);
     bool mayNotifyHere() const noexcept;
     void notifyLater() noexcept;
 
-    std::atomic<std::uint32_t> references_{1};
-    std::atomic<PromiseStatus> status_{PromiseStatus::pending};  // written under lock_, read anywhere
-    bool notifying_ = false;  // somebody is in runListeners(): later listeners queue behind, in order
-    mutable std::mutex lock_;
+    using Completion = BasicOrderedCompletion<NativeAtomics, PromiseStatus::success, Listener, WaitList>;
+
+    BasicReferenceCount<NativeAtomics> references_;
     Channel* const channel_;
     EventLoop* const loop_;
     const bool embedded_ = false;
-    std::exception_ptr cause_;
-    Listener first_;  // nearly every promise has one listener or none: no vector for it
-    std::vector<Listener> more_;
-    std::size_t nextMore_ = 0;
-    WaitList waiters_;
+    std::exception_ptr cause_;  // written before the end
+    Completion completion_;
 };
 
 // A counted pointer to a PromiseState.

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <mutex>
 
 namespace weft::detail {
 
@@ -13,6 +14,7 @@ struct NativeAtomics {
     // Data whose accesses the protocol orders: the explorer looks for races on it.
     template <class T>
     using Plain = T;
+    using Mutex = std::mutex;
 };
 
 // Each word that several threads write gets a line of its own (two: the adjacent-line prefetcher pairs them).
