@@ -211,6 +211,17 @@ TEST(Litmus, LoadBufferingIsForbiddenByFencesThatSynchronize) {
     EXPECT_EQ(outcomesWithSpeculation(fenced(acquire)), allOf(2));
 }
 
+TEST(Litmus, LoadBufferingIsForbiddenByASecondLoadThatSynchronizes) {
+    const auto readTwice = [](std::memory_order second) {
+        return scenario({[=](Shape& s) { s.a = s.x.load(relaxed), s.b = s.x.load(second), s.y.store(1, relaxed); },
+                         [=](Shape& s) { s.c = s.y.load(relaxed), s.x.store(1, release); }},
+                        3);
+    };
+    EXPECT_THAT(outcomesWithSpeculation(readTwice(relaxed)), testing::Contains(Outcome{1, 1, 1}));
+    EXPECT_THAT(outcomesWithSpeculation(readTwice(acquire)),
+                testing::UnorderedElementsAre(Outcome{0, 0, 0}, Outcome{0, 0, 1}, Outcome{0, 1, 0}, Outcome{1, 1, 0}));
+}
+
 TEST(Litmus, ValuesDoNotComeOutOfThinAir) {
     const auto copied = scenario({[](Shape& s) { s.a = s.x.load(relaxed), s.y.store(s.a, relaxed); },
                                   [](Shape& s) { s.b = s.y.load(relaxed), s.x.store(s.b, relaxed); }},

@@ -121,8 +121,9 @@ void Memory::claimView(ThreadView& view, const View& stored, std::memory_order o
 
 void Memory::noteRead(unsigned thread, unsigned location, std::size_t index, std::memory_order order) noexcept {
     ThreadView& view = threads_[thread];
-    const auto& stores = locations_[location].stores;
-    const Store& store = stores[index];
+    auto& stores = locations_[location].stores;
+    Store& store = stores[index];
+    store.byAcquire |= store.promised && acquires(order);
     lastReadWasNewest_ = index + 1 == stores.size();
     const bool staleAgain = !lastReadWasNewest_ && view.lastRead[location] == store.time;
     view.repeats[location] = lastReadWasNewest_ ? 0 : staleAgain ? std::min(view.repeats[location] + 1, 254) : 1;

@@ -38,7 +38,7 @@ struct Store {
     std::uint8_t writer = 0;
     bool attached = false;   // an RMW's: nothing may come between it and its predecessor
     bool promised = false;   // speculated by `writer`, the reader; not stored yet
-    bool byAcquire = false;  // ... by an acquire load
+    bool byAcquire = false;  // ... and read by an acquire load
     Time loadedAt = 0;       // ... at this step of the reader
     View view;               // what an acquire load of this store joins
 };
