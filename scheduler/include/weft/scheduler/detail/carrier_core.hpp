@@ -15,10 +15,12 @@ namespace weft::detail {
 // What the carrier finds when it leaves a sleep.
 enum class SleepEnd : std::uint8_t { notAsleep, byItself, futexWoken, pollerWoken };
 
-template <class P, class Node, std::uint32_t capacity = 256>
+// QueueOf: BasicRunQueue, or BasicStealableQueue for carriers that help each other.
+template <class P, class Node, std::uint32_t capacity = 256,
+          template <class, class, std::uint32_t> class QueueOf = BasicRunQueue>
 class BasicCarrierCore {
   public:
-    using Queue = BasicRunQueue<P, Node, capacity>;
+    using Queue = QueueOf<P, Node, capacity>;
 
     // A thread that publishes work and wakes the carrier afterwards. The work itself may let the carrier end and its
     // owner destroy it: the carrier's thread stays until every visit is over.

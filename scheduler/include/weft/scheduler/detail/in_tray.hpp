@@ -20,11 +20,24 @@ class BasicInTray {
         return true;
     }
 
-    // Takes everything, oldest first, or null. [Q1]
+    // Takes everything, oldest first, or null. Context: the only one who closes the tray. [Q1]
     Node* takeAll() noexcept {
         Node* top = top_.load(std::memory_order_relaxed);
         if (top == nullptr || top == closedMark()) return nullptr;
         return reversed(top_.exchange(nullptr, std::memory_order_acquire));
+    }
+
+    // As takeAll(), for everybody else: an exchange could take the mark of a tray that has been emptied and closed
+    // since the look. One that fails means that somebody has pushed or taken. [Q1]
+    Node* stealAll() noexcept {
+        Node* top = top_.load(std::memory_order_relaxed);  // the compare-exchange decides
+        while (top != nullptr && top != closedMark()) {
+            if (top_.compare_exchange_weak(top, nullptr, std::memory_order_acquire,  // [Q1]
+                                           std::memory_order_relaxed)) {
+                return reversed(top);
+            }
+        }
+        return nullptr;
     }
 
     // The re-check before a sleep: seq_cst, the second half of [K3].
