@@ -224,12 +224,15 @@ class Link {
     T* value_ = nullptr;
 };
 
+class Mutex;  // blocking.hpp
+
 // The policy.
 struct Atomics {
     template <class T>
     using Atomic = model::Atomic<T>;
     template <class T>
     using Plain = model::Plain<T>;
+    using Mutex = model::Mutex;
 };
 
 }  // namespace weft::model

@@ -66,28 +66,35 @@ class Event {
     unsigned resource_;
 };
 
-// Orders memory, as a mutex does.
+// Orders memory, as a mutex does. One that is destroyed must be done with: nobody holds it, everybody who has held it
+// happens before.
 class Mutex {
   public:
-    explicit Mutex(const char* name) : resource_(Execution::current().addResource(name)) {}
+    Mutex() : Mutex("lock") {}
+    explicit Mutex(const char* name) : resource_(Execution::current().addResource(name)), uses_(true) {}
 
-    void lock() {
+    void lock(std::source_location where = std::source_location::current()) {
         Execution& run = Execution::current();
         run.block(Wait::mutex, resource_, false);
         run.resourceSet(resource_) = true;
         run.memory().acquire(run.self(), run.resourceView(resource_));
+        if (run.tracing()) run.note("lock", maxLocations, "", {}, where);
+        uses_.write("a lock");
     }
-    void unlock() {
+    void unlock(std::source_location where = std::source_location::current()) {
         Execution& run = Execution::current();
         Footprint footprint;
         footprint.resource = static_cast<std::uint8_t>(maxLocations + resource_);
         run.step(footprint);
+        if (run.tracing()) run.note("unlock", maxLocations, "", {}, where);
+        uses_.write("a lock");
         run.memory().release(run.self(), run.resourceView(resource_));
         run.resourceSet(resource_) = false;
     }
 
   private:
     unsigned resource_;
+    AccessLog uses_;
 };
 
 // A loop that spins until `predicate` holds. The predicate may only load. Between two looks the thread sleeps until a

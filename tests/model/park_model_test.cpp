@@ -26,6 +26,7 @@ enum class Defect {
     wakesByStore,    // a load and a store in place of the compare-exchange
     wakesFirst,      // looks at the state before the work is published
     publishesLater,  // the poller's slot is filled after the look
+    sleepsOnAndOn,   // goes to sleep again without having left the sleep before
 };
 
 // What the test needs of CarrierCore, written again so that one thing can be wrong with it.
@@ -94,6 +95,8 @@ template <class Core, Defect defect>
 class Carrier {
   public:
     explicit Carrier(SleepKind sleepsIn) : sleepsIn_(sleepsIn) {}
+    // As a poller that does not call unpark() after its blocking call.
+    void forgetToLeave() { forgetful_ = true; }
 
     // --- any thread
     void submit(Work& work) {
@@ -138,6 +141,7 @@ class Carrier {
             assertThat(gate_.claim() == Gate::Claimed::yes, "the gate is free");
             wakeup_ = poller;  // PollerSlot::fill()
             run(poller, false);
+            leaveSleep();  // Carrier::afterSwitch()
             await([this] { return gate_.settled(); });
             wakeup_ = 0;  // PollerSlot::unclaim()
             gate_.unclaim();
@@ -172,13 +176,18 @@ class Carrier {
     }
 
     void sleep() {
+        if (defect != Defect::sleepsOnAndOn) leaveSleep();  // a forgotten one: Carrier::trySleepInPoller()
         if (core_.trySleep(sleepsIn_, [] { return false; })) {
             if (sleepsIn_ == SleepKind::futex) {
                 while (core_.asleepIn(SleepKind::futex)) futexWait(core_.sleepWord(), 1);
             } else {
                 wakeFd_.wait();
             }
+            if (forgetful_) return;
         }
+        leaveSleep();
+    }
+    void leaveSleep() {
         switch (core_.leaveSleep()) {
             case SleepEnd::pollerWoken:
                 gate_.countWake();
@@ -208,6 +217,7 @@ class Carrier {
     }
 
     const SleepKind sleepsIn_;
+    bool forgetful_ = false;
     Core core_;
     Gate gate_;
     Atomic<bool> reportWanted_{false};
@@ -268,6 +278,16 @@ struct Scenarios {
         };
     }
 
+    // A poller that sleeps twice, and does not say that it is awake between.
+    static Scenario forgetfulPoller() {
+        return [=](ModelRun& run) {
+            auto& carrier = make(run, SleepKind::poller);
+            carrier.forgetToLeave();
+            submitTwice(run, carrier);
+            run.thread("carrier", [&carrier] { carrier.runPollers(2); });
+        };
+    }
+
   private:
     static CarrierType& make(ModelRun& run, SleepKind kind) {
         auto& carrier = run.make<CarrierType>(kind);
@@ -322,6 +342,7 @@ std::vector<Case> cases() {
         makeCase("report, futex", Built::reporting(SleepKind::futex)),
         makeCase("two pollers", Built::twoPollers()),
         makeCase("gate", claimTheGate),
+        makeCase("forgetful poller", Built::forgetfulPoller()),
     };
 }
 
@@ -367,6 +388,9 @@ TEST(ParkModel, ACarrierThatDoesNotLookAgainLosesWork) {
 }
 TEST(ParkModel, ACarrierThatLeavesByAStoreOverlooksAWake) {
     expectKilled("leaves by store", broken<Defect::leavesByStore>());
+}
+TEST(ParkModel, AForgottenSleepIsLeftBeforeTheNextOrItsWakeIsNotCounted) {
+    expectKilled("sleeps on and on", only("forgetful poller", broken<Defect::sleepsOnAndOn>()));
 }
 TEST(ParkModel, WakersThatDoNotCompareWakeTwice) {
     expectKilled("wakes by store", broken<Defect::wakesByStore>());

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <iostream>
+#include <string_view>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,6 +21,13 @@ inline Case makeCase(std::string name, Scenario scenario) {
     made.options.name = std::move(name);
     made.scenario = std::move(scenario);
     return made;
+}
+
+// One of them: where a twin is to be killed, or what is searched in another mode.
+inline std::vector<Case> only(std::string_view name, std::vector<Case> all) {
+    std::erase_if(all, [&](const Case& tested) { return tested.options.name != name; });
+    EXPECT_EQ(all.size(), 1u) << name;
+    return all;
 }
 
 struct Budget {
@@ -52,8 +61,9 @@ inline void expectOrdersNeeded(const char* protocol, const std::vector<Case>& ca
 }
 
 // Orders that survive alone because each suffices: together they must not.
-inline void expectKilledTogether(const std::vector<Case>& cases, const std::vector<std::string_view>& names) {
-    const Twin twin = weakenedTogether(cases, names);
+inline void expectKilledTogether(const std::vector<Case>& cases, const std::vector<std::string_view>& names,
+                                 const Hunt& hunt = {}) {
+    const Twin twin = weakenedTogether(cases, names, hunt);
     report(twin);
     EXPECT_TRUE(twin.killed()) << names.front();
 }

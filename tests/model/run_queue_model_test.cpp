@@ -1,7 +1,8 @@
 // In-tray and run queue (docs/protocol.md section 4), shrunk to a ring of two: nothing is lost, nothing comes twice,
-// each producer's tasks keep their order, and nothing gets behind a close. Thieves do not exist yet: when they come,
-// they need scenarios of their own here (steal against pop of the last task, steal against a ring that wraps).
+// each producer's tasks keep their order, and nothing gets behind a close. The stealable queue promises the same as
+// long as nobody steals; stealing_model_test.cpp has the thieves.
 #include <weft/scheduler/detail/run_queue.hpp>
+#include <weft/scheduler/detail/stealable_queue.hpp>
 
 #include "protocol_test.hpp"
 
@@ -15,6 +16,7 @@ struct Task {
 
 using ShippedTray = detail::BasicInTray<Atomics, Task>;
 using ShippedQueue = detail::BasicRunQueue<Atomics, Task, 2>;
+using StealableQueue = detail::BasicStealableQueue<Atomics, Task, 2>;
 
 // What the owner has got, in order.
 struct Got {
@@ -47,9 +49,10 @@ struct Producer {
 };
 
 // Two producers and an owner who takes what is there, until all of it has come.
+template <class Queue>
 void producersAndOwner(ModelRun& run) {
     struct State {
-        ShippedQueue queue;
+        Queue queue;
         Producer producers[2];
         Got got;
     };
@@ -71,9 +74,10 @@ void producersAndOwner(ModelRun& run) {
 }
 
 // The owner runs one task at a time and queues it again once: ring, batch and tray in turn.
+template <class Queue>
 void requeuingOwner(ModelRun& run) {
     struct State {
-        ShippedQueue queue;
+        Queue queue;
         Producer producers[2];
         std::array<Task, 2> own;
         int ran = 0;
@@ -136,8 +140,12 @@ void closing(ModelRun& run) {
 }
 
 std::vector<Case> cases() {
-    return {makeCase("producers and owner", producersAndOwner), makeCase("requeuing owner", requeuingOwner),
-            makeCase("closing", closing<ShippedTray>)};
+    return {makeCase("producers and owner", producersAndOwner<ShippedQueue>),
+            makeCase("requeuing owner", requeuingOwner<ShippedQueue>), makeCase("closing", closing<ShippedTray>)};
+}
+std::vector<Case> stealableCases() {
+    return {makeCase("producers and owner, stealable", producersAndOwner<StealableQueue>),
+            makeCase("requeuing owner, stealable", requeuingOwner<StealableQueue>)};
 }
 
 constexpr const char* protocol = "run queue";
@@ -151,6 +159,11 @@ TEST(RunQueueModel, NothingIsLostInAnyInterleaving) {
 TEST(RunQueueModel, NothingIsLostAtRandom) {
     exploreAll(protocol, cases(), {.search = Search::random, .executions = 30'000});
     exploreAll(protocol, cases(), {.search = Search::pct, .executions = 30'000});
+}
+
+TEST(RunQueueModel, AStealableQueueKeepsTheOrderWhileNobodySteals) {
+    exploreAll(protocol, stealableCases(), {.preemptions = 2, .executions = 100'000});
+    exploreAll(protocol, stealableCases(), {.search = Search::random, .executions = 20'000});
 }
 
 // --- twins

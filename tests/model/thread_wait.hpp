@@ -1,0 +1,48 @@
+// ThreadWait: what Suspension is to a plain thread, for the shipped wait list: one wait of the calling model thread, on
+// its ThreadTask.
+#pragma once
+
+#include <weft/scheduler/task.hpp>
+
+#include "thread_task.hpp"
+
+namespace weft::model {
+
+class ThreadWait {
+  public:
+    // As WakeKey. Its data shows who reads it after the wait is over.
+    struct Key {
+        Plain<ThreadTask*> task;
+        Plain<Epoch> epoch;
+        bool wake() const { return task.get()->wake(epoch, ThreadTask::resource); }
+    };
+
+    // Every thread that waits says first what it waits on.
+    static void use(ThreadTask& task) { tasks()[Execution::current().self()] = &task; }
+
+    explicit ThreadWait(const char*) : task_(*tasks()[Execution::current().self()]), epoch_(task_.prepare()) {}
+    ThreadWait(const ThreadWait&) = delete;
+    ThreadWait& operator=(const ThreadWait&) = delete;
+    ~ThreadWait() {
+        if (!parked_ && !task_.token.abort(epoch_)) task_.token.finish();
+    }
+
+    Key key() const { return {&task_, epoch_}; }
+
+    WakeReason park(Timeout limit) {
+        parked_ = true;
+        return task_.park(epoch_, limit) == ThreadTask::resource ? WakeReason::resource : WakeReason::timeout;
+    }
+
+  private:
+    static std::array<ThreadTask*, maxThreads>& tasks() {
+        static std::array<ThreadTask*, maxThreads> all{};
+        return all;
+    }
+
+    ThreadTask& task_;
+    const Epoch epoch_;
+    bool parked_ = false;
+};
+
+}  // namespace weft::model
