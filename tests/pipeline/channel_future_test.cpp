@@ -1,6 +1,7 @@
 #include <weft/pipeline/channel_future.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -12,7 +13,7 @@
 #include <weft/pipeline/embedded_channel.hpp>
 #include <weft/scheduler/non_suspending_scope.hpp>
 
-#include "hosted_loop.hpp"
+#include "support/hosted_loop.hpp"
 
 namespace weft {
 namespace {

@@ -9,9 +9,9 @@
 #include <weft/pipeline/context_spawn.hpp>
 #include <weft/scheduler/non_suspending_scope.hpp>
 
-#include "hosted_loop.hpp"
 #include "recorder.hpp"
 #include "scripted_sink.hpp"
+#include "support/hosted_loop.hpp"
 
 namespace weft {
 namespace {
