@@ -1,5 +1,6 @@
 #include <weft/scheduler/carrier_group.hpp>
 
+#include <weft/scheduler/detail/outstanding.hpp>
 #include <weft/scheduler/log.hpp>
 
 namespace weft {
@@ -43,7 +44,18 @@ void CarrierGroup::startCarriers() {
 CarrierGroup::~CarrierGroup() {
     while (!shutdown(std::chrono::seconds(5))) {
     }
+    countOutstanding();
     carriers_.clear();  // before the stacks that their caches hold
+}
+
+// Over the whole group: a fiber may end on another carrier than it began on.
+void CarrierGroup::countOutstanding() const noexcept {
+    std::int64_t fibers = 0;
+    for (const auto& carrier : carriers_) {
+        const CarrierStats stats = carrier->stats();
+        fibers += static_cast<std::int64_t>(stats.spawned - stats.finished);
+    }
+    if (fibers != 0) detail::outstanding.fibers.fetch_add(fibers, std::memory_order_relaxed);
 }
 
 CarrierGroup& CarrierGroup::instance() {

@@ -11,6 +11,7 @@
 
 #include <weft/scheduler/assert.hpp>
 #include <weft/scheduler/detail/fiber_context.hpp>
+#include <weft/scheduler/detail/outstanding.hpp>
 #include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/log.hpp>
 
@@ -103,6 +104,7 @@ Stack StackPool::take(std::size_t size) {
         sizeClass.free.pop_back();
     }
     live_.fetch_add(1, std::memory_order_relaxed);  // a figure orders nothing
+    detail::outstanding.stacks.fetch_add(1, std::memory_order_relaxed);
     return stack;
 }
 
@@ -140,6 +142,7 @@ StackGuard StackPool::protect(std::byte* low) noexcept {
 }
 
 void StackPool::give(Stack stack) noexcept {
+    detail::outstanding.stacks.fetch_sub(1, std::memory_order_relaxed);
     bool last = false;
     {
         std::lock_guard held(lock_);

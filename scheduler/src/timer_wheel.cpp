@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <weft/scheduler/assert.hpp>
+#include <weft/scheduler/detail/outstanding.hpp>
 
 namespace weft {
 
@@ -16,6 +17,8 @@ TimerWheel::TimerWheel(TimePoint start) noexcept : start_(start) {}
 
 TimerWheel::~TimerWheel() {
     WEFT_DEBUG_ASSERT(armed_ == 0, "a timer outlives its wheel");
+    if (armed_ == 0) return;
+    detail::outstanding.timers.fetch_add(static_cast<std::int64_t>(armed_), std::memory_order_relaxed);
 }
 
 // Rounded up, so that no timer fires early.

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include <weft/scheduler/detail/outstanding.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
 #include "support/hosted_loop.hpp"
@@ -25,6 +26,25 @@ TEST(Lifetime, D8a_AJoinHandleMayOutliveItsGroup) {
     }
     EXPECT_TRUE(kept.done());
     EXPECT_EQ(kept.join(), "a result that is longer than any inline buffer");
+}
+
+// What the guard of every test counts.
+TEST(Lifetime, AKeptJoinHandleKeepsItsFibersStackAndNothingElseDoes) {
+    const auto stacks = [] { return detail::outstanding.stacks.load(); };
+    const std::int64_t before = stacks();
+    JoinHandle<int> joined;
+    JoinHandle<int> dropped;
+    {
+        CarrierGroup group(test::oneCarrier());
+        joined = group.spawn([] { return 1; });
+        dropped = group.spawn([] { return 2; });
+        group.carrier(0).spawnDetached([] {});
+    }
+    EXPECT_EQ(stacks(), before + 2);
+    EXPECT_EQ(joined.join(), 1);
+    EXPECT_EQ(stacks(), before + 1);
+    dropped.detach();
+    EXPECT_EQ(stacks(), before);
 }
 
 // The promise is what lets the fiber, its group and all go, while the thread that completed it is still on its way out.

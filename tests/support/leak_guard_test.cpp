@@ -4,15 +4,21 @@
 #include <gtest/gtest.h>
 
 #include <condition_variable>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <mutex>
+#include <string>
+#include <string_view>
 #include <thread>
 
+#include <limits.h>
 #include <unistd.h>
 
 namespace weft::test {
 namespace {
 
-std::size_t liveBuffers = 0;
+std::int64_t liveBuffers = 0;
 
 // A fixture made and destroyed by hand, so that what it reports can be looked at.
 struct Guarded : LeakGuard {
@@ -91,11 +97,44 @@ TEST_F(GuardedSuite, AcceptsATestThatTidiesUpAfterItself) {
     ::close(::dup(STDOUT_FILENO));
 }
 
-const bool guarded = LeakGuard::guardEveryTest();
+constexpr const char* untidiness = "WEFT_TEST_LEAVES";  // "open": a descriptor; "kept": the same, excused
 
-TEST(LeakGuard, GuardsEveryTestOnceAsked) {
-    EXPECT_TRUE(guarded);
-    EXPECT_TRUE(LeakGuard::guardEveryTest());
+// No fixture of ours: only the program's guard can see what it does.
+TEST(Untidy, LeavesWhatItIsAskedFor) {
+    const char* wanted = std::getenv(untidiness);
+    if (wanted == nullptr) return;
+    if (std::string_view(wanted) == "kept") LeakGuard::keeps();
+    ASSERT_GE(::dup(STDOUT_FILENO), 0);
+}
+
+struct Ended {
+    bool passed;
+    std::string output;
+};
+
+// Runs the untidy test in another process of this program.
+Ended runUntidy(const char* what) {
+    char program[PATH_MAX] = {};
+    EXPECT_GT(::readlink("/proc/self/exe", program, sizeof program - 1), 0);
+    const std::string command =
+        std::string(untidiness) + "=" + what + " '" + program + "' --gtest_filter='Untidy.*' 2>&1";
+    Ended ended{false, {}};
+    FILE* pipe = ::popen(command.c_str(), "r");
+    if (pipe == nullptr) return ended;
+    for (int byte = std::fgetc(pipe); byte != EOF; byte = std::fgetc(pipe)) ended.output += static_cast<char>(byte);
+    ended.passed = ::pclose(pipe) == 0;
+    return ended;
+}
+
+TEST(LeakGuard, GuardsEveryTestOfTheProgramWhateverItsFixture) {
+    const Ended untidy = runUntidy("open");
+    EXPECT_FALSE(untidy.passed);
+    EXPECT_NE(untidy.output.find("left open: fd "), std::string::npos) << untidy.output;
+}
+
+TEST(LeakGuard, ExcusesATestThatMakesWhatLivesAsLongAsTheProcess) {
+    const Ended excused = runUntidy("kept");
+    EXPECT_TRUE(excused.passed) << excused.output;
 }
 
 }  // namespace

@@ -64,6 +64,7 @@ class CarrierGroup {
     bool awaitCarriers(Deadline deadline);
     void joinCarriers() noexcept;
     void nameStragglers() noexcept;
+    void countOutstanding() const noexcept;
 
     const ResolvedCarrierOptions options_;
     StackPool::Owner stacks_;
