@@ -20,7 +20,9 @@ double wantedRounds = 200'000;
 #endif
 std::uint32_t wantedSeed = 0;
 
-constexpr std::chrono::minutes patience{1};
+// A minute in short looks: a process that was stopped for a while has lost one of them, and not its patience.
+constexpr std::chrono::seconds look{1};
+constexpr int patience = 60;
 
 const char* value(int& argc, char** argv, int at) {
     if (at + 1 >= argc) {
@@ -80,13 +82,15 @@ Watchdog::~Watchdog() {
 void Watchdog::watch() {
     std::unique_lock held(lock_);
     std::uint64_t seen = 0;
-    while (!end_.wait_for(held, patience, [this] { return ended_; })) {
+    int idleLooks = 0;
+    while (!end_.wait_for(held, look, [this] { return ended_; })) {
         const std::uint64_t now = progress_.load(std::memory_order_relaxed);
-        if (now == seen) {
+        idleLooks = now == seen ? idleLooks + 1 : 0;
+        seen = now;
+        if (idleLooks == patience) {
             report();
             std::abort();
         }
-        seen = now;
     }
 }
 
