@@ -20,7 +20,8 @@ if(WEFT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 add_library(weft_flags INTERFACE)
-target_compile_options(weft_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow=local -Wnon-virtual-dtor -Woverloaded-virtual
+target_compile_options(weft_flags INTERFACE -Wall -Wextra -Wpedantic -Wnon-virtual-dtor -Woverloaded-virtual
+  $<IF:$<CXX_COMPILER_ID:Clang>,-Wshadow,-Wshadow=local>
   # A frame pointer in every function is a tenth of a request's instructions; profilers unwind releases by DWARF.
   $<$<NOT:$<CONFIG:Release>>:-fno-omit-frame-pointer> -fstack-clash-protection
   # g++ 12 at -O3 sees overlaps and overflows in the standard library's own inlined code (GCC bugs 105651, 105329).

@@ -124,13 +124,13 @@ TEST(Spawn, ManyThreadsSubmitAndNothingIsLost) {
 
 TEST(Spawn, AStackSizeOutOfRangeIsRefusedWithTheRange) {
     CarrierGroup group(carriers(1));
-    EXPECT_THROW(group.spawn([] {}, {.stackSize = 1}), std::length_error);
+    EXPECT_THROW(static_cast<void>(group.spawn([] {}, {.stackSize = 1})), std::length_error);
 }
 
 TEST(Spawn, IsRefusedAfterShutdown) {
     CarrierGroup group(carriers(1));
     ASSERT_TRUE(group.shutdown(std::chrono::seconds(10)));
-    EXPECT_THROW(group.spawn([] {}), SystemError);
+    EXPECT_THROW(static_cast<void>(group.spawn([] {})), SystemError);
 }
 
 TEST(Sleep, NeverEndsEarlyAndSleepsOfOneCarrierOverlap) {

@@ -26,9 +26,9 @@ void DateCache::write(std::time_t now) noexcept {
     const auto year = static_cast<unsigned>(static_cast<int>(date.year()));
 
     char* const out = text_.data();
-    std::copy_n("SunMonTueWedThuFriSat" + std::size_t{3} * weekday, 3, out);
+    std::copy_n(&"SunMonTueWedThuFriSat"[std::size_t{3} * weekday], 3, out);
     writeTwo(out + 5, static_cast<unsigned>(date.day()));
-    std::copy_n("JanFebMarAprMayJunJulAugSepOctNovDec" + std::size_t{3} * month, 3, out + 8);
+    std::copy_n(&"JanFebMarAprMayJunJulAugSepOctNovDec"[std::size_t{3} * month], 3, out + 8);
     writeTwo(out + 12, year / 100);
     writeTwo(out + 14, year % 100);
     writeTwo(out + 17, static_cast<unsigned>(clock.hours().count()));

@@ -13,7 +13,6 @@ constexpr std::size_t maxBody = 64;
 struct Outcome {
     std::string text;
     std::size_t consumed = 0;
-    friend bool operator==(const Outcome&, const Outcome&) = default;
 };
 
 Outcome parse(std::string_view bytes, std::size_t step, bool end) {

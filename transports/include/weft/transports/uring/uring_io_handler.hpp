@@ -48,7 +48,7 @@ class UringIoHandler final : public SocketIoHandler {
 
   private:
     friend struct UringSink;
-    friend class UringStream;
+    friend struct UringStream;
 
     io_uring_sqe& nextEntry(std::uint64_t key) noexcept;
     Buffer exchangeBuffer(unsigned id);
