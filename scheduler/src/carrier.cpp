@@ -56,15 +56,15 @@ namespace {
 
 void prepare(detail::Fiber& fiber) noexcept {
     // The control block is the top of the stack: the frames begin below it.
-    detail::makeContext(fiber, fiber.stack.low + StackPool::guardSize, &fiber, &detail::fiberMain);
     fiber.tsanFiber = fiber.stack.tsanFiber;
+    detail::makeContext(fiber, fiber.stack.low + StackPool::guardSize, &fiber, &detail::fiberMain);
 }
 
 }  // namespace
 
 void Carrier::startPoller(detail::Fiber& fiber) {
-    prepare(fiber);
     fiber.isPoller = true;
+    prepare(fiber);
     enqueue(fiber);
 }
 

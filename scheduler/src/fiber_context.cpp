@@ -32,6 +32,7 @@ void trampoline(fcontext::transfer_t arrival) noexcept {
     auto& self = *static_cast<FiberContext*>(arrival.data);
     self.resumedFrom->saved = arrival.fctx;
     finishAsanSwitch(nullptr, self.resumedFrom);
+    tsanTakeOver(&self);
     // makeContext() left the entry in `asanFakeStack`, which has no other use before the first switch.
     auto entry = reinterpret_cast<FiberEntry>(self.asanFakeStack);
     self.asanFakeStack = nullptr;
@@ -47,6 +48,7 @@ void makeContext(FiberContext& context, void* bottom, void* top, FiberEntry entr
     context.stackSize = size;
     context.asanFakeStack = reinterpret_cast<void*>(entry);
     context.saved = fcontext::make_fcontext(top, size, &trampoline);
+    tsanHandOver(&context);
 }
 
 void switchContext(FiberContext& from, FiberContext& to, ExceptionGlobals& threadExceptions) noexcept {

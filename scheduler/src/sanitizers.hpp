@@ -1,4 +1,5 @@
-// What AddressSanitizer and ThreadSanitizer must be told of a context switch; nothing in other builds.
+// What AddressSanitizer and ThreadSanitizer must be told of a context switch, and valgrind of a stack; nothing where
+// there is none of them. All inlined: a call of its own would begin on one fiber's shadow stack and end on another's.
 #pragma once
 
 #include <cstddef>
@@ -25,17 +26,22 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 #ifdef WEFT_TSAN
+#include <cstdlib>
+
 #include <sanitizer/tsan_interface.h>
+#endif
+#ifdef WEFT_VALGRIND
+#include <valgrind/valgrind.h>
 #endif
 
 namespace weft::detail {
 
 #ifdef WEFT_ASAN
-inline void startAsanSwitch(void** fakeStack, const FiberContext& to) noexcept {
+[[gnu::always_inline]] inline void startAsanSwitch(void** fakeStack, const FiberContext& to) noexcept {
     __sanitizer_start_switch_fiber(fakeStack, to.stackBottom, to.stackSize);
 }
 // A thread's own context learns its bounds the first time it is left.
-inline void finishAsanSwitch(void* fakeStack, FiberContext* cameFrom) noexcept {
+[[gnu::always_inline]] inline void finishAsanSwitch(void* fakeStack, FiberContext* cameFrom) noexcept {
     const void* bottom = nullptr;
     std::size_t size = 0;
     __sanitizer_finish_switch_fiber(fakeStack, &bottom, &size);
@@ -54,8 +60,25 @@ inline void asanUnpoison(void*, std::size_t) noexcept {}
 #endif
 
 #ifdef WEFT_TSAN
-inline void switchTsanFiber(const FiberContext& to) noexcept {
-    __tsan_switch_to_fiber(to.tsanFiber, 0);
+// With WEFT_TSAN_NO_SYNC=1 in the environment a switch to a fiber orders nothing, as if each fiber were a thread: what
+// fibers share only because they take turns on one carrier is then reported (docs/testing.md).
+inline bool tsanNoSync() noexcept {
+    static const bool wanted = [] {
+        const char* text = std::getenv("WEFT_TSAN_NO_SYNC");
+        return text != nullptr && text[0] == '1';
+    }();
+    return wanted;
+}
+[[gnu::always_inline]] inline void switchTsanFiber(const FiberContext& to) noexcept {
+    const bool toFiber = to.stackBottom != nullptr;  // a thread's own context does not know its stack
+    __tsan_switch_to_fiber(to.tsanFiber, toFiber && tsanNoSync() ? __tsan_switch_to_fiber_no_sync : 0);
+}
+// What stays ordered then, on whichever carrier a fiber runs: its spawn before its start, and a stack's users.
+inline void tsanHandOver(const void* what) noexcept {
+    if (tsanNoSync()) __tsan_release(const_cast<void*>(what));
+}
+inline void tsanTakeOver(const void* what) noexcept {
+    if (tsanNoSync()) __tsan_acquire(const_cast<void*>(what));
 }
 inline void* currentTsanFiber() noexcept {
     return __tsan_get_current_fiber();
@@ -68,6 +91,8 @@ inline void deleteTsanFiber(void* fiber) noexcept {
 }
 #else
 inline void switchTsanFiber(const FiberContext&) noexcept {}
+inline void tsanHandOver(const void*) noexcept {}
+inline void tsanTakeOver(const void*) noexcept {}
 inline void* currentTsanFiber() noexcept {
     return nullptr;
 }
@@ -75,6 +100,21 @@ inline void* newTsanFiber() noexcept {
     return nullptr;
 }
 inline void deleteTsanFiber(void*) noexcept {}
+#endif
+
+// Valgrind: which stack is in use, by its address. Some instructions without effect when valgrind does not run us.
+#ifdef WEFT_VALGRIND
+inline unsigned registerValgrindStack(const void* low, const void* top) noexcept {
+    return VALGRIND_STACK_REGISTER(low, top);
+}
+inline void deregisterValgrindStack(unsigned id) noexcept {
+    VALGRIND_STACK_DEREGISTER(id);
+}
+#else
+inline unsigned registerValgrindStack(const void*, const void*) noexcept {
+    return 0;
+}
+inline void deregisterValgrindStack(unsigned) noexcept {}
 #endif
 
 }  // namespace weft::detail

@@ -15,6 +15,8 @@
 #include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/log.hpp>
 
+#include "sanitizers.hpp"
+
 #include <sys/mman.h>
 
 namespace weft {
@@ -79,7 +81,10 @@ StackPool::StackPool(StackGuard guard) : guard_(chooseGuard(guard)), mappingLimi
 
 StackPool::~StackPool() {
     for (auto& sizeClass : classes_) {
-        for (auto& stack : sizeClass.free) detail::destroyTsanFiber(stack.tsanFiber);
+        for (auto& stack : sizeClass.free) {
+            detail::destroyTsanFiber(stack.tsanFiber);
+            detail::deregisterValgrindStack(stack.valgrindId);
+        }
     }
     for (const Slab& slab : slabs_) ::munmap(slab.start, slab.size);
 }
@@ -103,6 +108,7 @@ Stack StackPool::take(std::size_t size) {
         stack = sizeClass.free.back();
         sizeClass.free.pop_back();
     }
+    detail::tsanTakeOver(stack.low);
     live_.fetch_add(1, std::memory_order_relaxed);  // a figure orders nothing
     detail::outstanding.stacks.fetch_add(1, std::memory_order_relaxed);
     return stack;
@@ -113,6 +119,7 @@ Stack StackPool::cut(SizeClass& sizeClass, std::size_t size) {
     Stack stack{sizeClass.next, size, this, nullptr, protect(sizeClass.next)};
     if (stack.guard == StackGuard::canary) *canaryOf(stack) = canaryWord;
     stack.tsanFiber = detail::createTsanFiber();
+    stack.valgrindId = detail::registerValgrindStack(stack.low + guardSize, stack.top());
     sizeClass.next += size;
     return stack;
 }
@@ -142,6 +149,7 @@ StackGuard StackPool::protect(std::byte* low) noexcept {
 }
 
 void StackPool::give(Stack stack) noexcept {
+    detail::tsanHandOver(stack.low);
     detail::outstanding.stacks.fetch_sub(1, std::memory_order_relaxed);
     bool last = false;
     {
@@ -182,10 +190,12 @@ Stack StackCache::take() {
     if (hot_.empty()) return pool_.take(size_);
     const Stack stack = hot_.back();
     hot_.pop_back();
+    detail::tsanTakeOver(stack.low);
     return stack;
 }
 
 void StackCache::give(Stack stack) noexcept {
+    detail::tsanHandOver(stack.low);
     if (stack.size != size_ || hot_.size() == hot_.capacity()) {
         pool_.give(stack);
     } else {

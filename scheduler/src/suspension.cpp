@@ -1,5 +1,6 @@
 #include <weft/scheduler/suspension.hpp>
 
+#include <weft/scheduler/assert.hpp>
 #include <weft/scheduler/carrier.hpp>
 #include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/non_suspending_scope.hpp>
@@ -87,6 +88,8 @@ WakeReason Suspension::park(Deadline deadline) noexcept {
     auto& fiber = static_cast<detail::Fiber&>(*task_);
     if (carrier->core_.stopping()) key(WakeReason::shutdown).wake();
     if (!fiber.park.isClaimed()) {
+        WEFT_DEBUG_ASSERT(deadline == never || fiber.homeCarrier == carrier,
+                          "a fiber waits with a deadline away from its home: its timer would be on another's wheel");
         WaitTimer timer(key(WakeReason::timeout));
         if (deadline != never) carrier->timers_.arm(timer, deadline);
         fiber.parkEpoch = epoch_;

@@ -28,6 +28,7 @@ struct Stack {
     StackPool* pool = nullptr;  // lives while the stack is not given back
     void* tsanFiber = nullptr;
     StackGuard guard = StackGuard::madvise;
+    unsigned valgrindId = 0;
 
     explicit operator bool() const noexcept { return low != nullptr; }
     std::byte* top() const noexcept { return low + size; }
