@@ -10,7 +10,7 @@
 #include <weft/pipeline/http/client_codec.hpp>
 #include <weft/scheduler/log.hpp>
 
-#include "pipeline/hosted_loop.hpp"
+#include "support/hosted_loop.hpp"
 #include "pipeline/http/codec_server.hpp"
 #include "pipeline/http/slow_peer.hpp"
 

@@ -1,0 +1,1 @@
+// What compiles the precompiled header of tests/CMakeLists.txt.
