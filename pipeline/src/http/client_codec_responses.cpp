@@ -22,6 +22,13 @@ void ClientCodec::channelRead(ChannelHandlerContext& ctx, Message&& message) {
     decode();
 }
 
+// see ServerCodec.
+void ClientCodec::channelReadComplete(ChannelHandlerContext& ctx) {
+    const bool silent = !std::exchange(fired_, false);
+    ctx.fireChannelReadComplete();
+    if (silent && ctx_ != nullptr && expects_ != Input::switched && !ctx.channel().config().autoRead) ctx.read();
+}
+
 // Handlers may write, close or remove this codec inside; an inner call leaves the work to the outer one.
 void ClientCodec::decode() {
     if (decoding_) return;
@@ -57,6 +64,7 @@ bool ClientCodec::step() {
             Buffer data =
                 input_.slice(static_cast<std::size_t>(step.data.data() - input_.readData()), step.data.size());
             input_.consumed(step.consumed);
+            fired_ = true;
             ctx_->fireChannelRead(Message(Content{std::move(data), first_}));
             break;
         }
@@ -78,6 +86,7 @@ void ClientCodec::deliver(ResponseEvent event, std::size_t consumed) {
     data->ticket = first_;
     data->bytes = input_.slice(0, consumed);
     input_.consumed(consumed);
+    fired_ = true;
     if (event == ResponseEvent::interim) return ctx_->fireChannelRead(Message(InterimResponse(std::move(data))));
     ctx_->fireChannelRead(Message(ReceivedResponse(std::move(data))));
 }
@@ -93,6 +102,7 @@ void ClientCodec::endResponse() {
         if (asked_.empty()) expects_ = Input::ended;  // what follows is nobody's
     }
     if (switches) return switchProtocol();
+    fired_ = true;
     if (hadBody) ctx_->fireChannelRead(Message(LastContent{ticket, detail::trailersOf(decoder_.body())}));
     if (ctx_ != nullptr && lastResponse_ && !asked_.empty()) {
         fail({Status::badGateway, "the server closes before it has answered all requests"});

@@ -21,6 +21,7 @@ void ObjectAggregator::channelRead(ChannelHandlerContext& ctx, Message&& message
         begin(ctx, message.take<Request>());
     } else if (message.is<Content>()) {
         if (!refused_) append(std::move(message.get<Content>().data));
+        askForMore(ctx);
     } else if (message.is<LastContent>()) {
         if (!refused_ && request_) end(ctx, message.take<LastContent>());
         request_.reset();
@@ -45,6 +46,12 @@ void ObjectAggregator::begin(ChannelHandlerContext& ctx, Request&& request) {
         ctx.writeAndFlush(Message(std::move(goOn)));
     }
     request_.emplace(std::move(request));
+    askForMore(ctx);
+}
+
+// whoever waits for whole requests asks for no pieces.
+void ObjectAggregator::askForMore(ChannelHandlerContext& ctx) {
+    if (!ctx.channel().config().autoRead) ctx.read();
 }
 
 void ObjectAggregator::append(Buffer&& data) {

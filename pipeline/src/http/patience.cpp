@@ -35,7 +35,7 @@ Patience::Patience(const ServerTimeouts& limits) : limits_(limits), interval_(in
 void Patience::begin(Channel& channel) {
     channel_ = &channel;
     idleSince_ = stalledSince_ = channel.loop().clock().now();
-    await(Wait::head);
+    lookBy(after(idleSince_, interval_));
 }
 
 void Patience::end() noexcept {

@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <string>
 
+#include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
 #include <weft/pipeline/http/client_codec.hpp>
 
@@ -21,6 +22,7 @@ void ResponseAggregator::channelRead(ChannelHandlerContext& ctx, Message&& messa
         begin(ctx, message.take<ReceivedResponse>());
     } else if (message.is<Content>()) {
         append(ctx, std::move(message.get<Content>().data));
+        askForMore(ctx);
     } else if (message.is<LastContent>()) {
         if (!response_) return;
         detail::ResponseDataPointer data = std::move(response_->data_);
@@ -37,6 +39,12 @@ void ResponseAggregator::begin(ChannelHandlerContext& ctx, ReceivedResponse&& re
     if (!head.hasBody()) return ctx.fireChannelRead(Message(FullResponse(std::move(response.data_))));
     if (head.bodyKind == BodyKind::length && head.contentLength > maxBodyBytes_) return refuse(ctx);
     response_.emplace(std::move(response));
+    askForMore(ctx);
+}
+
+// whoever waits for whole responses asks for no pieces.
+void ResponseAggregator::askForMore(ChannelHandlerContext& ctx) {
+    if (!ctx.channel().config().autoRead) ctx.read();
 }
 
 void ResponseAggregator::append(ChannelHandlerContext& ctx, Buffer&& data) {

@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_events.hpp>
@@ -61,7 +62,17 @@ void ServerCodec::channelReadComplete(ChannelHandlerContext& ctx) {
     reading_ = false;
     if (patience_.waiting()) [[unlikely]]
         patience_.holdBreath();
+    const bool silent = !std::exchange(fired_, false);
     ctx.fireChannelReadComplete();
+    if (silent) [[unlikely]]
+        readOnIfManual();
+}
+
+// without AUTO_READ somebody asks for each read, and nobody behind this codec knows that nothing has come of the
+// last one.
+void ServerCodec::readOnIfManual() {
+    if (ctx_ == nullptr || paused_ || expects_ == Input::switched || inputShutdown_) return;
+    if (!ctx_->channel().config().autoRead) readOn(*ctx_);
 }
 
 void ServerCodec::channelInactive(ChannelHandlerContext& ctx) {
@@ -238,7 +249,6 @@ void ServerCodec::giveUp(detail::Impatience why) {
             return cutBody({Status::requestTimeout, "the request body came too slowly"});
         case detail::Impatience::head:
             patience_.satisfied();
-            if (input_.empty()) return closeWhenAnswered();
             slots_.add().keepAlive = false;
             refuse(slots_.backTicket(), {Status::requestTimeout, "the request head came too slowly"});
     }

@@ -86,6 +86,7 @@ bool ServerCodec::mayDecode() {
 }
 
 void ServerCodec::deliverHead() {
+    fired_ = true;
     if (patience_.waiting()) [[unlikely]]
         patience_.satisfied();
     detail::RequestDataPointer data = detail::makeRequestData(parser_.head());
@@ -139,6 +140,7 @@ bool ServerCodec::decodeBody() {
             break;
     }
     if (ctx_ == nullptr || expects_ != Input::body) return false;
+    fired_ = true;
     if (body_.finished()) {
         if (patience_.waiting()) patience_.satisfied();
         endRequest();

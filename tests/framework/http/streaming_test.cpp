@@ -140,6 +140,38 @@ TEST(HttpStreamingTest, ADownloadWaitsForItsClient) {
     EXPECT_LE(site.mostPending.load(), http::BodyWriter::window + 2 * piece + 10'000);
 }
 
+TEST(HttpStreamingTest, FibersAnswerAHeadWithTheLengthAndNoBodyByte) {
+    struct Application final : SimpleInboundHandler<http::FullRequest> {
+        void channelRead0(ChannelHandlerContext& ctx, http::FullRequest request) override {
+            ctx.spawn([responder = request.responder(), streamed = request.path() == "/streamed"]() mutable {
+                if (!streamed) return responder.send(http::ok("12345"));
+                http::Response head(http::Status::ok);
+                head.hasLength = true;
+                head.contentLength = 5;
+                http::BodyWriter body = responder.begin(std::move(head));
+                body.send(Buffer::copyOf("12345"));
+                body.end();
+            });
+        }
+    };
+    EventLoopGroup group(groupOptions(1));
+    Server server = serve(group, [](ChannelPipeline& pipeline) {
+        pipeline.addLast<http::ServerCodec>().addLast<http::ObjectAggregator>().addLast<Application>();
+    });
+    BlockingPeer peer(server.localAddress());
+    for (const char* path : {"/whole", "/streamed"}) {
+        peer.send("HEAD " + std::string(path) + " HTTP/1.1\r\nHost: x\r\n\r\n");
+        const std::string head = peer.receive();
+        EXPECT_NE(head.find("\r\nContent-Length: 5\r\n"), std::string::npos) << head;
+        EXPECT_TRUE(head.ends_with("\r\n\r\n")) << head;
+    }
+    peer.send("GET /streamed HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    std::string answer;
+    for (std::string more = peer.receive(); !more.empty(); more = peer.receive()) answer += more;
+    EXPECT_EQ(answer.substr(0, 8), "HTTP/1.1") << "nothing was left over";
+    EXPECT_TRUE(answer.ends_with("\r\n\r\n12345")) << answer;
+}
+
 TEST(HttpStreamingTest, AClientThatVanishesInsideABodyEndsTheFiberThatReadsIt) {
     struct Reading final : SimpleInboundHandler<http::StreamedRequest> {
         explicit Reading(Site& itsSite) : site(itsSite) {}

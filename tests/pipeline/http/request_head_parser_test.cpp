@@ -277,7 +277,7 @@ TEST(RequestHeadParser, FindsHeadersByNameInAnyCase) {
     EXPECT_EQ(parser.head().headers.find("x-two", message), nullptr);
 }
 
-TEST(RequestHeadParser, ObeysSmallerLimits) {
+TEST(RequestHeadParser, D8_ObeysSmallerLimits) {
     RequestHeadParser parser({.requestLineBytes = 20, .headerSectionBytes = 40, .headerCount = 2});
     EXPECT_EQ(parser.parse("GET /aaaaaaaaaaaa HTTP/1.1\r\nHost: a\r\n\r\n"), Verdict::error);
     EXPECT_EQ(parser.refusal().status, Status::uriTooLong);

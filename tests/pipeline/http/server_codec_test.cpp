@@ -28,7 +28,7 @@ TEST(ServerCodec, AnswersAGetWithDateServerAndLength) {
     EXPECT_TRUE(server.channel.active());
 }
 
-TEST(ServerCodec, SixteenPipelinedRequestsAreAnsweredInOnePiece) {
+TEST(ServerCodec, D8_SixteenPipelinedRequestsAreAnsweredInOnePiece) {
     Server server(hello);
     std::string requests;
     for (int i = 0; i < 16; ++i) requests += get;
@@ -133,7 +133,7 @@ TEST(ServerCodec, AMalformedRequestGets400AfterTheAnswersBeforeItAndTheConnectio
     EXPECT_FALSE(server.channel.active());
 }
 
-TEST(ServerCodec, ConnectionCloseIsHonouredAndLaterRequestsAreNotRead) {
+TEST(ServerCodec, D8_ConnectionCloseIsHonouredAndLaterRequestsAreNotRead) {
     int requests = 0;
     Server server([&](ChannelHandlerContext& ctx, FullRequest& request) {
         ++requests;
@@ -227,12 +227,12 @@ TEST(ServerCodec, ABadResponseHeaderBecomes500AndFailsThePromise) {
     setLogSink(nullptr);
 }
 
-TEST(ObjectAggregator, RefusesAnAnnouncedBodyThatIsTooLargeWith413) {
+TEST(ObjectAggregator, D8_RefusesAnAnnouncedBodyThatIsTooLargeWith413) {
     Server server(hello, {}, 10);
     EXPECT_TRUE(server.say("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 11\r\n\r\n").starts_with("HTTP/1.1 413 "));
 }
 
-TEST(ObjectAggregator, RefusesAChunkedBodyThatGrowsTooLargeWith413) {
+TEST(ObjectAggregator, D8_RefusesAChunkedBodyThatGrowsTooLargeWith413) {
     Server server(hello, {}, 10);
     const std::string answer =
         server.say("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nb\r\nhello world\r\n0\r\n\r\n");
@@ -240,7 +240,7 @@ TEST(ObjectAggregator, RefusesAChunkedBodyThatGrowsTooLargeWith413) {
     EXPECT_EQ(count(answer, "HTTP/1.1 "), 1u);
 }
 
-TEST(ObjectAggregator, AnswersExpectContinueBeforeTheBody) {
+TEST(ObjectAggregator, D8_AnswersExpectContinueBeforeTheBody) {
     Server server(hello);
     EXPECT_EQ(server.say("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"),
               "HTTP/1.1 100 Continue\r\n\r\n");

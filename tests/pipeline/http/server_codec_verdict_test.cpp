@@ -98,7 +98,7 @@ TEST(ServerVerdict, IsTheSameHoweverABodyComes) {
     }
 }
 
-TEST(ServerVerdict, ARefusedRequestIsAnsweredWithItsStatusAndNothingBehindItIsServed) {
+TEST(ServerVerdict, D8_ARefusedRequestIsAnsweredWithItsStatusAndNothingBehindItIsServed) {
     for (const test::RequestCase& request : test::refusedRequests()) {
         SCOPED_TRACE(request.name);
         const Verdict verdict = verdictOf(get + request.bytes + get);
@@ -110,7 +110,7 @@ TEST(ServerVerdict, ARefusedRequestIsAnsweredWithItsStatusAndNothingBehindItIsSe
     }
 }
 
-TEST(ServerVerdict, ARefusedBodyIsAnsweredAndNothingBehindItIsServed) {
+TEST(ServerVerdict, D8_ARefusedBodyIsAnsweredAndNothingBehindItIsServed) {
     const std::string head = "POST /b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
     int refused = 0;
     for (const test::BodyCase& body : test::chunkedBodies()) {

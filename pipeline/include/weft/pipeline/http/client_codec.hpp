@@ -58,6 +58,7 @@ class ClientCodec final : public ChannelDuplexHandler {
     void handlerAdded(ChannelHandlerContext& ctx) override;
     void handlerRemoved(ChannelHandlerContext& ctx) override;
     void channelRead(ChannelHandlerContext& ctx, Message&& message) override;
+    void channelReadComplete(ChannelHandlerContext& ctx) override;
     void channelInactive(ChannelHandlerContext& ctx) override;
     void userEventTriggered(ChannelHandlerContext& ctx, Message&& event) override;
     void exceptionCaught(ChannelHandlerContext& ctx, std::exception_ptr cause) override;
@@ -101,6 +102,7 @@ class ClientCodec final : public ChannelDuplexHandler {
     Buffer input_;  // bytes not yet decoded
     Input expects_ = Input::responses;
     bool decoding_ = false;
+    bool fired_ = false;         // a message, in this read cycle
     bool started_ = false;       // the decoder is at the response to the front request
     bool lastResponse_ = false;  // the connection ends behind a response that has come
     bool disorderly_ = false;    // an error, or our own close: the end says nothing about a body

@@ -26,6 +26,7 @@ class ObjectAggregator final : public ChannelInboundHandler {
   private:
     void begin(ChannelHandlerContext& ctx, Request&& request);
     void append(Buffer&& data);
+    void askForMore(ChannelHandlerContext& ctx);
     void end(ChannelHandlerContext& ctx, LastContent&& last);
     detail::RequestDataPointer takeData();
     void refuse(Request& request, Status status, std::string_view reason);

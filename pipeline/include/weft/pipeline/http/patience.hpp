@@ -32,7 +32,7 @@ class Patience {
 
     explicit Patience(const ServerTimeouts& limits);
 
-    // The connection begins, and with it the wait for the first head.
+    // The connection begins, idle.
     void begin(Channel& channel);
     // No further look. Does nothing before begin().
     void end() noexcept;

@@ -106,6 +106,7 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     void awaitRest();
     bool mayDecode();
     void readOn(ChannelHandlerContext& ctx);
+    void readOnIfManual();
     void resumeReading();
 
     // Responses (server_codec_responses.cpp).
@@ -158,6 +159,7 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     bool paused_ = false;      // at maxInFlight, or for one of these two, or undecided: input_ waits
     bool readWanted_ = false;  // a read() that was held back while paused
     bool reading_ = true;      // a read() has gone out for the next bytes
+    bool fired_ = false;       // a message, in this read cycle
     bool hadHalfClosure_ = false;
     detail::Patience patience_;
 

@@ -11,9 +11,8 @@ namespace weft::http {
 // Zero means no limit. Time in which the server itself does not read (too many unanswered requests, a slow handler, a
 // client that takes no answers) counts against nobody.
 struct ServerTimeouts {
-    // From the first byte of a request head to its last; of the first request from the connection on. Then 408 and
-    // close; just a close when not a byte has come. 20 s: ten times a bad mobile link, and too short to collect
-    // connections.
+    // From the first byte of a request head to its last. Then 408 and close. 20 s: ten times a bad mobile link, and too
+    // short to collect connections by heads that never end.
     Duration head = std::chrono::seconds(20);
 
     // For a request body, counted from its first wait; each bodyRate bytes of it that come give a second more. Then 408
@@ -24,9 +23,10 @@ struct ServerTimeouts {
     // today is slower, and a byte now and then does not hold a connection.
     std::uint32_t bodyRate = 1024;
 
-    // A connection without an unanswered request on which nothing comes; up to a tenth longer. Then close. 75 s: longer
-    // than what clients and proxies keep theirs for, so that they close first.
-    Duration idle = std::chrono::seconds(75);
+    // A connection without an unanswered request on which nothing comes, or never has; up to a tenth longer. Then
+    // close. 1 h: collects the dead, whose end never came. A server that is short of descriptors sets it to what
+    // proxies keep idle connections for (75 s is usual).
+    Duration idle = std::chrono::hours(1);
 
     // Answers are waiting, and the client takes none of their bytes; up to a tenth longer. Then close.
     Duration stall = std::chrono::seconds(60);

@@ -1,0 +1,89 @@
+// without AUTO_READ each read() is asked for; a codec of whose read nothing has come asks by itself, and one that
+// has given something leaves it to the receiver.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include <weft/pipeline/channel_option.hpp>
+#include <weft/pipeline/http/client_codec.hpp>
+#include <weft/pipeline/http/response_aggregator.hpp>
+
+#include "pipeline/http/codec_server.hpp"
+#include "pipeline/scripted_sink.hpp"
+
+namespace weft::http {
+namespace {
+
+// A channel without AUTO_READ that has been permitted one read.
+struct ManualChannel {
+    template <class Fill>
+    explicit ManualChannel(Fill fill) {
+        channel->setOption(ChannelOption::AUTO_READ, false);
+        fill(channel.pipeline());
+        channel.start();
+        channel->read();
+    }
+    bool readsOnAfter(const std::string& bytes) {
+        channel.deliver({bytes.c_str()});
+        channel.run();
+        return channel.sink->wantsRead;
+    }
+    weft::test::ScriptedChannel channel;
+};
+
+TEST(HttpManualRead, R6_AServerReadsOnUntilItHasARequest) {
+    ManualChannel manual([](ChannelPipeline& pipeline) { pipeline.addLast<ServerCodec>(); });
+    EXPECT_TRUE(manual.readsOnAfter("GET / HTTP/1.1\r\nHo"));
+    EXPECT_TRUE(manual.readsOnAfter("st: x\r\n"));
+    EXPECT_FALSE(manual.readsOnAfter("\r\n"));
+    manual.channel->read();
+    EXPECT_TRUE(manual.channel.sink->wantsRead);
+    EXPECT_FALSE(manual.readsOnAfter("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"));
+    manual.channel->read();
+    EXPECT_TRUE(manual.readsOnAfter("5"));
+    EXPECT_FALSE(manual.readsOnAfter("\r\nhello\r\n"));
+}
+
+TEST(HttpManualRead, R6_AnAggregatedServerReadsOnUntilTheBodyIsWhole) {
+    int requests = 0;
+    ManualChannel manual([&](ChannelPipeline& pipeline) {
+        pipeline.addLast<ServerCodec>().addLast<ObjectAggregator>();
+        pipeline.addLast<test::Application>([&](ChannelHandlerContext&, FullRequest&) { ++requests; });
+    });
+    EXPECT_TRUE(manual.readsOnAfter("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\n"));
+    EXPECT_TRUE(manual.readsOnAfter("ab"));
+    EXPECT_TRUE(manual.readsOnAfter("cd"));
+    manual.readsOnAfter("ef");
+    EXPECT_EQ(requests, 1);
+}
+
+TEST(HttpManualRead, R6_AClientReadsOnUntilItHasAResponse) {
+    ManualChannel manual([](ChannelPipeline& pipeline) {
+        pipeline.addLast<ClientCodec>(ClientCodecOptions{.host = "h"}).addLast<ResponseAggregator>();
+    });
+    manual.channel->writeAndFlush(Message(ClientRequest()));
+    EXPECT_TRUE(manual.readsOnAfter("HTTP/1.1 200 OK\r\nContent-"));
+    EXPECT_TRUE(manual.readsOnAfter("Length: 4\r\n\r\n"));
+    EXPECT_TRUE(manual.readsOnAfter("ab"));
+    manual.readsOnAfter("cd");
+    manual.channel->writeAndFlush(Message(ClientRequest()));
+    manual.channel->read();
+    EXPECT_FALSE(manual.readsOnAfter("HTTP/1.1 204 N\r\n\r\n"));
+}
+
+TEST(HttpManualRead, WithAutoReadNothingIsAskedForTwice) {
+    struct ReadCounter final : ChannelOutboundHandler {
+        void read(ChannelHandlerContext& ctx) override {
+            ++reads;
+            ctx.read();
+        }
+        int reads = 0;
+    };
+    EmbeddedChannel channel;
+    channel.pipeline().addLast<ReadCounter>().addLast<ServerCodec>();
+    channel.writeInbound(Buffer::copyOf("GET / HT"));
+    EXPECT_EQ(channel.pipeline().get<ReadCounter>()->reads, 1);
+}
+
+}  // namespace
+}  // namespace weft::http
