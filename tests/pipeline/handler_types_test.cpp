@@ -11,7 +11,10 @@
 #include <weft/pipeline/embedded_channel.hpp>
 #include <weft/pipeline/handlers/flow_control_handler.hpp>
 #include <weft/pipeline/handlers/logging_handler.hpp>
+#include <weft/pipeline/http/body_streamer.hpp>
+#include <weft/pipeline/http/client_codec.hpp>
 #include <weft/pipeline/http/object_aggregator.hpp>
+#include <weft/pipeline/http/response_aggregator.hpp>
 #include <weft/pipeline/http/server_codec.hpp>
 #include <weft/pipeline/simple_inbound_handler.hpp>
 
@@ -169,9 +172,21 @@ TEST(HandlerTypes, AnHttpHandlerWithoutItsAggregatorIsReported) {
     struct Application final : SimpleInboundHandler<http::FullRequest> {
         void channelRead0(ChannelHandlerContext&, http::FullRequest) override {}
     };
+    struct TakesStreams final : SimpleInboundHandler<http::StreamedRequest> {
+        void channelRead0(ChannelHandlerContext&, http::StreamedRequest) override {}
+    };
+    struct TakesAnswers final : SimpleInboundHandler<http::FullResponse> {
+        void channelRead0(ChannelHandlerContext&, http::FullResponse) override {}
+    };
     Pipeline whole;
     whole.add<http::ServerCodec, http::ObjectAggregator, Application>();
     EXPECT_EQ(whole.warnings(), 0) << whole.log.text();
+    Pipeline streamed;
+    streamed.add<http::ServerCodec, http::BodyStreamer, TakesStreams>();
+    EXPECT_EQ(streamed.warnings(), 0) << streamed.log.text();
+    Pipeline client;
+    client.add<http::ClientCodec, http::ResponseAggregator, TakesAnswers>();
+    EXPECT_EQ(client.warnings(), 0) << client.log.text();
     Pipeline test;
     test.add<http::ServerCodec, Application>();
     EXPECT_EQ(test.warnings(), 1);
