@@ -1,5 +1,6 @@
 #include <weft/pipeline/buffer_pool.hpp>
 
+#include <bit>
 #include <mutex>
 #include <new>
 
@@ -88,11 +89,18 @@ void deleteBlock(BufferBlock* block) noexcept {
     ::operator delete(block, std::align_val_t(alignof(BufferBlock)));
 }
 
-// 256, 2 Ki, 16 Ki, 64 Ki: not one shift apart, so compare. noClass when none is large enough.
+// The classes are powers of two, but not one shift apart: by the number of bits that capacity - 1 has.
+constexpr std::array<std::uint8_t, 65> classByBits = [] {
+    std::array<std::uint8_t, 65> table{};
+    for (std::size_t bits = 0; bits < table.size(); ++bits) {
+        for (const std::size_t size : BufferPool::classes) table[bits] += bits > std::bit_width(size - 1) ? 1 : 0;
+    }
+    return table;
+}();
+
+// noClass when none is large enough.
 std::uint32_t classFor(std::size_t capacity) noexcept {
-    std::uint32_t index = 0;
-    for (const std::size_t size : BufferPool::classes) index += size < capacity ? 1 : 0;
-    return index;
+    return classByBits[static_cast<std::size_t>(std::bit_width(capacity - (capacity != 0)))];
 }
 
 }  // namespace
@@ -127,7 +135,8 @@ BufferPool::~BufferPool() {
 
 detail::BufferBlock* BufferPool::take(std::size_t minCapacity) {
     const std::uint32_t index = classFor(minCapacity);
-    if (index == noClass || free_[index].first == nullptr) [[unlikely]] return takeNew(minCapacity, index);
+    if (index == noClass || free_[index].first == nullptr) [[unlikely]]
+        return takeNew(minCapacity, index);
     FreeList& list = free_[index];
     BufferBlock* block = list.first;
     list.first = block->next;
@@ -145,7 +154,8 @@ detail::BufferBlock* BufferPool::take(std::size_t minCapacity) {
         collectReturned();
         if (free_[index].first != nullptr) return take(minCapacity);
     }
-    BufferBlock* block = index == noClass ? blockOf(minCapacity, noClass, nullptr) : blockOf(classes[index], index, home_);
+    BufferBlock* block =
+        index == noClass ? blockOf(minCapacity, noClass, nullptr) : blockOf(classes[index], index, home_);
     if (index != noClass) ++lent_;
     countAllocation();
     return block;
@@ -160,7 +170,8 @@ detail::BufferBlock* BufferPool::takeFromHeap(std::size_t minCapacity) {
 void BufferPool::putBack(detail::BufferBlock* block) noexcept {
     --lent_;
     FreeList& list = free_[block->sizeClass];
-    if (list.count >= maxIdle[block->sizeClass]) [[unlikely]] return deleteBlock(block);
+    if (list.count >= maxIdle[block->sizeClass]) [[unlikely]]
+        return deleteBlock(block);
     detail::poison(block->data(), block->capacity);
     block->next = list.first;
     list.first = block;

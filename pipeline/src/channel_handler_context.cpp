@@ -114,12 +114,25 @@ void ChannelHandlerContext::invokeExceptionCaught(std::exception_ptr cause) noex
     return false;
 }
 
+inline bool ChannelHandlerContext::entered() const noexcept {
+    return detail::currentChannel() == &channel_;
+}
+
+// Whoever calls from inside the channel's pipeline is in an entry already, and only looks that up. Anybody else comes
+// here first, and then the same call is made again.
+template <class F>
+[[gnu::noinline]] void ChannelHandlerContext::enter(const ChannelPromise& promise, F call) {
+    if (!channel_.mayRunHere()) return post(channel_, promise, std::move(call));
+    PipelineEntry entry(channel_);
+    call();
+}
+
 // ---- inbound ----
 
 #define WEFT_FIRE(method, event, handlerMethod)                                                         \
     void ChannelHandlerContext::method() {                                                              \
-        if (!channel_.mayRunHere()) [[unlikely]] return post(channel_, {}, [this] { method(); });       \
-        PipelineEntry entry(channel_);                                                                  \
+        if (!entered()) [[unlikely]]                                                                    \
+            return enter({}, [this] { method(); });                                                     \
         nextInbound(event).invokeInbound(                                                               \
             [](ChannelHandler& handler, ChannelHandlerContext& next) { handler.handlerMethod(next); }); \
     }
@@ -134,31 +147,32 @@ WEFT_FIRE(fireChannelWritabilityChanged, Event::writabilityChanged, channelWrita
 #undef WEFT_FIRE
 
 void ChannelHandlerContext::fireChannelRead(Message&& message) {
-    if (!channel_.mayRunHere()) [[unlikely]] return postRead(std::move(message));
-    PipelineEntry entry(channel_);
+    if (!entered()) [[unlikely]]
+        return enterRead(std::move(message));
     nextInbound(Event::read).invokeInbound([&](ChannelHandler& handler, ChannelHandlerContext& next) {
         handler.channelRead(next, std::move(message));
     });
 }
 
-[[gnu::cold]] void ChannelHandlerContext::postRead(Message&& message) {
-    post(channel_, {}, [this, held = std::move(message)]() mutable { fireChannelRead(std::move(held)); });
+[[gnu::noinline]] void ChannelHandlerContext::enterRead(Message&& message) {
+    if (!channel_.mayRunHere()) {
+        return post(channel_, {}, [this, held = std::move(message)]() mutable { fireChannelRead(std::move(held)); });
+    }
+    PipelineEntry entry(channel_);
+    fireChannelRead(std::move(message));
 }
 
 void ChannelHandlerContext::fireUserEventTriggered(Message&& event) {
-    if (!channel_.mayRunHere()) {
-        return post(channel_, {},
-                    [this, held = std::move(event)]() mutable { fireUserEventTriggered(std::move(held)); });
+    if (!entered()) {
+        return enter({}, [this, held = std::move(event)]() mutable { fireUserEventTriggered(std::move(held)); });
     }
-    PipelineEntry entry(channel_);
     nextInbound(Event::userEvent).invokeInbound([&](ChannelHandler& handler, ChannelHandlerContext& next) {
         handler.userEventTriggered(next, std::move(event));
     });
 }
 
 void ChannelHandlerContext::fireExceptionCaught(std::exception_ptr cause) {
-    if (!channel_.mayRunHere()) return post(channel_, {}, [this, cause] { fireExceptionCaught(cause); });
-    PipelineEntry entry(channel_);
+    if (!entered()) return enter({}, [this, cause] { fireExceptionCaught(cause); });
     next_->invokeExceptionCaught(std::move(cause));
 }
 
@@ -192,8 +206,7 @@ ChannelFuture ChannelHandlerContext::deregister() {
 
 void ChannelHandlerContext::bind(const SocketAddress& local, ChannelPromise promise) {
     if (refused(promise)) return;
-    if (!channel_.mayRunHere()) return post(channel_, promise, [this, local, promise] { bind(local, promise); });
-    PipelineEntry entry(channel_);
+    if (!entered()) return enter(promise, [this, local, promise] { bind(local, promise); });
     nextOutbound(Event::bind).invokeOutbound(promise, [&](ChannelHandler& handler, ChannelHandlerContext& next) {
         handler.bind(next, local, promise);
     });
@@ -201,13 +214,10 @@ void ChannelHandlerContext::bind(const SocketAddress& local, ChannelPromise prom
 
 void ChannelHandlerContext::connect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise) {
     if (refused(promise)) return;
-    if (!channel_.mayRunHere()) {
-        return post(channel_, promise,
-                    [this, remote, hasLocal = local != nullptr, from = local ? *local : SocketAddress(), promise] {
-                        connect(remote, hasLocal ? &from : nullptr, promise);
-                    });
+    if (!entered()) {
+        return enter(promise, [this, remote, hasLocal = local != nullptr, from = local ? *local : SocketAddress(),
+                               promise] { connect(remote, hasLocal ? &from : nullptr, promise); });
     }
-    PipelineEntry entry(channel_);
     nextOutbound(Event::connect).invokeOutbound(promise, [&](ChannelHandler& handler, ChannelHandlerContext& next) {
         handler.connect(next, remote, local, promise);
     });
@@ -216,8 +226,7 @@ void ChannelHandlerContext::connect(const SocketAddress& remote, const SocketAdd
 // P-6: a stream has no disconnect of its own; the head makes it a close, after the handlers have seen it.
 void ChannelHandlerContext::disconnect(ChannelPromise promise) {
     if (refused(promise)) return;
-    if (!channel_.mayRunHere()) return post(channel_, promise, [this, promise] { disconnect(promise); });
-    PipelineEntry entry(channel_);
+    if (!entered()) return enter(promise, [this, promise] { disconnect(promise); });
     nextOutbound(Event::disconnect).invokeOutbound(promise, [&](ChannelHandler& handler, ChannelHandlerContext& next) {
         handler.disconnect(next, promise);
     });
@@ -225,8 +234,7 @@ void ChannelHandlerContext::disconnect(ChannelPromise promise) {
 
 void ChannelHandlerContext::close(ChannelPromise promise) {
     if (refused(promise)) return;
-    if (!channel_.mayRunHere()) return post(channel_, promise, [this, promise] { close(promise); });
-    PipelineEntry entry(channel_);
+    if (!entered()) return enter(promise, [this, promise] { close(promise); });
     nextOutbound(Event::close).invokeOutbound(promise, [&](ChannelHandler& handler, ChannelHandlerContext& next) {
         handler.close(next, promise);
     });
@@ -234,16 +242,15 @@ void ChannelHandlerContext::close(ChannelPromise promise) {
 
 void ChannelHandlerContext::deregister(ChannelPromise promise) {
     if (refused(promise)) return;
-    if (!channel_.mayRunHere()) return post(channel_, promise, [this, promise] { deregister(promise); });
-    PipelineEntry entry(channel_);
+    if (!entered()) return enter(promise, [this, promise] { deregister(promise); });
     nextOutbound(Event::deregister).invokeOutbound(promise, [&](ChannelHandler& handler, ChannelHandlerContext& next) {
         handler.deregister(next, promise);
     });
 }
 
 void ChannelHandlerContext::read() {
-    if (!channel_.mayRunHere()) [[unlikely]] return post(channel_, {}, [this] { read(); });
-    PipelineEntry entry(channel_);
+    if (!entered()) [[unlikely]]
+        return enter({}, [this] { read(); });
     nextOutbound(Event::readRequest).invokeInbound([](ChannelHandler& handler, ChannelHandlerContext& next) {
         handler.read(next);
     });
@@ -251,14 +258,14 @@ void ChannelHandlerContext::read() {
 
 void ChannelHandlerContext::write(Message&& message, ChannelPromise promise) {
     if (refused(promise)) return;
-    if (!channel_.mayRunHere()) [[unlikely]] return postWrite(std::move(message), std::move(promise), false);
-    PipelineEntry entry(channel_);
+    if (!entered()) [[unlikely]]
+        return enterWrite(std::move(message), std::move(promise), false);
     nextOutbound(Event::write).invokeWrite(std::move(message), std::move(promise));
 }
 
 void ChannelHandlerContext::flush() {
-    if (!channel_.mayRunHere()) [[unlikely]] return post(channel_, {}, [this] { flush(); });
-    PipelineEntry entry(channel_);
+    if (!entered()) [[unlikely]]
+        return enter({}, [this] { flush(); });
     nextOutbound(Event::flush).invokeFlush();
 }
 
@@ -266,14 +273,25 @@ void ChannelHandlerContext::flush() {
 // itself in between.
 void ChannelHandlerContext::writeAndFlush(Message&& message, ChannelPromise promise) {
     if (refused(promise)) return;
-    if (!channel_.mayRunHere()) [[unlikely]] return postWrite(std::move(message), std::move(promise), true);
-    PipelineEntry entry(channel_);
+    if (!entered()) [[unlikely]]
+        return enterWrite(std::move(message), std::move(promise), true);
     ChannelHandlerContext& next = nextOutbound(Event::write | Event::flush);
+    if (promise.isVoid() && channel_.pipeline_.isHead(next) && channel_.headWriteStraight(message)) return;
     next.invokeWrite(std::move(message), std::move(promise));
     if (next.state_ == HandlerState::added) [[likely]] {
         next.invokeFlush();
     } else {
         next.flush();
+    }
+}
+
+[[gnu::noinline]] void ChannelHandlerContext::enterWrite(Message&& message, ChannelPromise&& promise, bool flush) {
+    if (!channel_.mayRunHere()) return postWrite(std::move(message), std::move(promise), flush);
+    PipelineEntry entry(channel_);
+    if (flush) {
+        writeAndFlush(std::move(message), std::move(promise));
+    } else {
+        write(std::move(message), std::move(promise));
     }
 }
 

@@ -45,6 +45,22 @@ void Channel::headWrite(Message&& message, ChannelPromise&& promise) {
     }
 }
 
+// What a write and a flush at the flush point come to when nothing waits: the queue has no part in it. False: something
+// is left in `message` for an ordinary write and flush.
+bool Channel::headWriteStraight(Message& message) noexcept {
+    if (outbound_.pendingWrites() != 0 || !loop_.inFlushPoint() || !message.is<Buffer>() || !outbound_.bytesOnly() ||
+        sinkFull_ || flushing_ || outputShutdown_ || !registered() || !active()) {
+        return false;
+    }
+    Buffer& bytes = message.get<Buffer>();
+    if (bytes.empty() || bytes.readableBytes() > config_.writeBufferWaterMark.high()) return false;  // W-3
+    const std::size_t taken = sink_->writeStraight(bytes.view());
+    outbound_.passedBy(taken);
+    if (taken == bytes.readableBytes()) return true;
+    bytes.consumed(taken);
+    return false;
+}
+
 // W-7: marks; the kernel write comes at the loop's flush point, or now when much has gathered.
 void Channel::headFlush() {
     if (closed()) return;

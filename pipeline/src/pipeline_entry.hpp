@@ -4,31 +4,41 @@
 
 #include <weft/pipeline/channel.hpp>
 
+#include "current_channel.hpp"
+
 namespace weft::detail {
 
-// An inner entry only counts: it runs inside the outer one's scope, and no fiber can come between.
+// Inside an entry of the same channel it does nothing: the code runs in the outer one's scope, and no fiber can come
+// between.
 class PipelineEntry {
   public:
-    explicit PipelineEntry(Channel& channel) noexcept : channel_(channel) {
-        if (channel_.depth_++ == 0) open();
+    explicit PipelineEntry(Channel& channel) noexcept : channel_(channel), outer_(currentChannel()) {
+        if (outer_ == &channel) return;
+        setCurrentChannel(&channel);
+        // Dispatch is a non-suspending scope already.
+        if (channel.depth_++ == 0 && !channel.loop_.dispatching()) [[unlikely]]
+            forbidSuspending(channel);
     }
     ~PipelineEntry() {
-        if (--channel_.depth_ == 0) close();
+        if (outer_ == &channel_) return;
+        setCurrentChannel(outer_);
+        if (--channel_.depth_ == 0 && (channel_.scope_ || channel_.pipeline_.hasRemoved())) [[unlikely]]
+            settle(channel_);
     }
     PipelineEntry(const PipelineEntry&) = delete;
     PipelineEntry& operator=(const PipelineEntry&) = delete;
 
   private:
-    // Dispatch is a non-suspending scope already.
-    void open() noexcept {
-        if (!channel_.loop_.dispatching()) [[unlikely]] channel_.scope_.emplace(channel_.loop_.carrier());
+    [[gnu::noinline]] static void forbidSuspending(Channel& channel) noexcept {
+        channel.scope_.emplace(channel.loop_.carrier());
     }
-    void close() noexcept {
-        if (channel_.scope_) [[unlikely]] channel_.scope_.reset();
-        if (channel_.pipeline_.hasRemoved()) [[unlikely]] channel_.freeRemovedHandlers();
+    [[gnu::noinline]] static void settle(Channel& channel) noexcept {
+        channel.scope_.reset();
+        if (channel.pipeline_.hasRemoved()) channel.freeRemovedHandlers();
     }
 
     Channel& channel_;
+    Channel* const outer_;
 };
 
 }  // namespace weft::detail

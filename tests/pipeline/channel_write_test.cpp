@@ -183,6 +183,66 @@ TEST(ChannelWrite, W7_ManyFlushesOfATurnAreOneKernelWriteAtTheFlushPoint) {
     EXPECT_LE(channel.sink->mostPieces, 2u);
 }
 
+// Writes and flushes at the flush point, as codecs do that gather what a turn has said.
+struct WritesAtFlushPoint final : FlushPointListener {
+    WritesAtFlushPoint(ScriptedChannel& itsChannel, std::string itsText, ChannelPromise itsPromise = {})
+        : channel(itsChannel), text(std::move(itsText)), promise(std::move(itsPromise)) {
+        channel.sink->takesStraight = true;
+        channel.loop.requestFlushPoint(*this);
+    }
+    void onFlushPoint() noexcept override { channel->writeAndFlush(Buffer::copyOf(text), promise); }
+
+    ScriptedChannel& channel;
+    std::string text;
+    ChannelPromise promise;
+};
+
+TEST(ChannelWrite, W7_AtTheFlushPointBytesForWhichNothingWaitsDoNotPassTheQueue) {
+    ScriptedChannel channel;
+    channel.start();
+    const WritesAtFlushPoint writes(channel, "answer");
+    channel.run();
+    EXPECT_EQ(channel.sink->written, "answer");
+    EXPECT_EQ(channel.sink->count("straight"), 1u);
+    EXPECT_EQ(channel.sink->count("flush"), 0u);
+    EXPECT_EQ(channel->pendingBytes(), 0u);
+    EXPECT_EQ(channel->writtenBytes(), 6u);
+}
+
+TEST(ChannelWrite, W7_WhatTheSinkDoesNotTakeStraightWaitsInTheQueue) {
+    ScriptedChannel channel;
+    channel.start();
+    channel.sink->room = 2;
+    const WritesAtFlushPoint writes(channel, "answer");
+    channel.run();
+    EXPECT_EQ(channel.sink->written, "an");
+    EXPECT_EQ(channel->pendingBytes(), 4u + OutboundBuffer::entryOverhead);
+    EXPECT_EQ(channel->writtenBytes(), 2u);
+    const WritesAtFlushPoint later(channel, " next");
+    channel.run();
+    channel.sink->room = 100;
+    channel->onWritable();
+    EXPECT_EQ(channel.sink->written, "answer next");
+    EXPECT_EQ(channel.sink->count("straight"), 1u);
+    EXPECT_EQ(channel->pendingBytes(), 0u);
+    EXPECT_EQ(channel->writtenBytes(), 11u);
+}
+
+TEST(ChannelWrite, W7_BytesGoBehindThoseThatWaitAndAPromiseIsKept) {
+    ScriptedChannel channel;
+    channel.start();
+    channel->write(Buffer::copyOf("first, "));
+    const WritesAtFlushPoint writes(channel, "then", channel->newPromise());
+    channel.run();
+    EXPECT_EQ(channel.sink->written, "first, then");
+    EXPECT_EQ(channel.sink->count("straight"), 0u);
+    EXPECT_TRUE(writes.promise.future().success());
+    const WritesAtFlushPoint withPromise(channel, "!", channel->newPromise());
+    channel.run();
+    EXPECT_EQ(channel.sink->written, "first, then!");
+    EXPECT_TRUE(withPromise.promise.future().success());
+}
+
 TEST(ChannelWrite, W7_MoreThanTheCapDoesNotWaitForTheFlushPoint) {
     ScriptedChannel channel;
     channel.start();

@@ -26,6 +26,7 @@ struct SinkScript {
     bool closesLater = false;         // keep the close promise
     bool connectsLater = false;       // keep the connect promise
     bool writesOncePerFlush = false;  // like a sink that makes one system call and is not full
+    bool takesStraight = false;       // takes bytes past the outbound buffer
     bool reportsLater = false;        // take bytes but do not report them: the test calls onWritten
     ErrorCode registerError;
     SocketAddress remote;
@@ -79,6 +80,14 @@ class ScriptedSink final : public ChannelSink {
             channel_.onWritten(bytes);
             if (script_->writesOncePerFlush) return;
         }
+    }
+    std::size_t writeStraight(std::string_view bytes) override {
+        if (!script_->takesStraight) return 0;
+        script_->calls.push_back("straight");
+        const std::size_t taken = std::min(bytes.size(), script_->room);
+        script_->written.append(bytes.substr(0, taken));
+        if (script_->room != std::numeric_limits<std::size_t>::max()) script_->room -= taken;
+        return taken;
     }
     void shutdownOutput(ChannelPromise promise) override {
         script_->calls.push_back("shutdownOutput");

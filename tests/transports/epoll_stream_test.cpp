@@ -141,6 +141,64 @@ TEST(EpollStream, W5AFullSocketIsNotTriedAgainBeforeTheOutputEdge) {
     EXPECT_EQ(bench.calls.sent(fd), "first second");
 }
 
+// Writes at the flush point, when nothing waits: past the outbound buffer.
+struct LateWriter final : FlushPointListener {
+    LateWriter(ScriptedBench& bench, Channel& itsChannel) : channel(itsChannel) {
+        bench.loop.requestFlushPoint(*this);
+        bench.loop.runTasks();
+    }
+    void onFlushPoint() noexcept override { channel.writeAndFlush(Buffer::copyOf("0123456789")); }
+    Channel& channel;
+};
+
+TEST(EpollStream, W7BytesThatGoStraightAreOneSend) {
+    Log log;
+    ScriptedBench bench;
+    ChannelRef channel = bench.stream(fd, log);
+    const LateWriter writer(bench, *channel);
+    EXPECT_EQ(bench.calls.sent(fd), "0123456789");
+    EXPECT_EQ(bench.calls.sends(fd), 1);
+    EXPECT_EQ(channel->pendingBytes(), 0u);
+}
+
+TEST(EpollStream, W7AFullSocketKeepsTheRestOfWhatWentStraightForTheOutputEdge) {
+    Log log;
+    ScriptedBench bench;
+    ChannelRef channel = bench.stream(fd, log);
+    bench.calls.nextSend(fd, {3, -EAGAIN});
+    const LateWriter writer(bench, *channel);
+    EXPECT_EQ(bench.calls.sent(fd), "012");
+    EXPECT_EQ(bench.calls.sends(fd), 2);
+    const LateWriter second(bench, *channel);
+    EXPECT_EQ(bench.calls.sends(fd), 2) << "not tried before the edge";
+    bench.turn({{fd, EPOLLOUT}});
+    EXPECT_EQ(bench.calls.sent(fd), "01234567890123456789");
+}
+
+TEST(EpollStream, W7AFullSocketAtOnceIsAskedOnce) {
+    Log log;
+    ScriptedBench bench;
+    ChannelRef channel = bench.stream(fd, log);
+    bench.calls.nextSend(fd, {-EAGAIN});
+    const LateWriter writer(bench, *channel);
+    EXPECT_EQ(bench.calls.sends(fd), 1);
+    bench.turn({{fd, EPOLLOUT}});
+    EXPECT_EQ(bench.calls.sent(fd), "0123456789");
+}
+
+TEST(EpollStream, E8AnErrorOfBytesThatWentStraightClosesButNotFromInsideTheFlushPoint) {
+    Log log;
+    ScriptedBench bench;
+    ChannelRef channel = bench.stream(fd, log);
+    bench.calls.nextSend(fd, {-EPIPE});
+    const LateWriter writer(bench, *channel);
+    EXPECT_FALSE(bench.calls.closed(fd));
+    EXPECT_EQ(bench.calls.sends(fd), 1);
+    bench.turn();
+    EXPECT_TRUE(bench.calls.closed(fd));
+    EXPECT_EQ(log.back(), "inactive");
+}
+
 TEST(EpollStream, W5SixteenWritesEndAFlushAndTheNextPollGoesOn) {
     Log log;
     ScriptedBench bench;

@@ -10,6 +10,8 @@
 #include <weft/pipeline/http/number_text.hpp>
 #include <weft/scheduler/log.hpp>
 
+#include "pipeline_entry.hpp"
+
 namespace weft::http {
 
 namespace {
@@ -339,8 +341,9 @@ void ServerCodec::flush(ChannelHandlerContext& ctx) {
 void ServerCodec::onFlushPoint() noexcept {
     flushWanted_ = false;
     if (ctx_ == nullptr) return;
-    passOut({});
-    ctx_->flush();
+    weft::detail::PipelineEntry entry(ctx_->channel());
+    if (output_.empty()) return ctx_->flush();
+    ctx_->writeAndFlush(Message(std::exchange(output_, Buffer())));
 }
 
 }  // namespace weft::http

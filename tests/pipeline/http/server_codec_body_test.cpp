@@ -230,8 +230,8 @@ const Bodiless bodiless[] = {{"HEAD / HTTP/1.1\r\nHost: x\r\n\r\n", Status::ok},
 
 TEST(ServerBodiless, AWholeAnswerHasNoBodyAndTheNextOneFollowsAtOnce) {
     for (const auto& [request, status] : bodiless) {
-        Server server([status = status](ChannelHandlerContext& ctx, FullRequest&) {
-            ctx.writeAndFlush(Message(Response(status, Buffer::copyOf("four"), "text/plain")));
+        Server server([code = status](ChannelHandlerContext& ctx, FullRequest&) {
+            ctx.writeAndFlush(Message(Response(code, Buffer::copyOf("four"), "text/plain")));
         });
         const std::string answers = server.say(std::string(request) + request);
         const std::size_t first = answers.find("\r\n\r\n");

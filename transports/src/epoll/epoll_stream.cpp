@@ -142,16 +142,28 @@ ssize_t EpollStream::sendPieces(const OutboundBuffer& outbound) {
 bool EpollStream::writeOnce(OutboundBuffer& outbound) {
     const std::string_view only = outbound.onlyPiece();
     const ssize_t written = only.empty() ? sendPieces(outbound) : calls().send(fd(), only.data(), only.size());
-    if (written >= 0) {
-        channel_.onWritten(static_cast<std::size_t>(written));
-        return isOpen();
+    if (written < 0) {
+        noteRefusal(written);
+        return false;
     }
-    if (detail::wouldBlock(written)) {
+    channel_.onWritten(static_cast<std::size_t>(written));
+    return isOpen();
+}
+
+std::size_t EpollStream::writeStraight(std::string_view bytes) {
+    if (!mayWrite()) return 0;
+    const ssize_t written = calls().send(fd(), bytes.data(), bytes.size());
+    if (written >= 0) return static_cast<std::size_t>(written);
+    noteRefusal(written);
+    return 0;
+}
+
+void EpollStream::noteRefusal(ssize_t result) noexcept {
+    if (detail::wouldBlock(result)) {
         kernelFull_ = true;
     } else {
-        failWriting(static_cast<int>(-written));
+        failWriting(static_cast<int>(-result));
     }
-    return false;
 }
 
 // Not reported from here: the channel is in the middle of its flush (C-3), and what the peer said last may still be

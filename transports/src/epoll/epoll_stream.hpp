@@ -18,6 +18,7 @@ class EpollStream : public EpollHandle, public ChannelSink {
     void connect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise) override;
     void wantRead(bool on) override;
     void flush(OutboundBuffer& outbound) override;
+    std::size_t writeStraight(std::string_view bytes) override;
     void shutdownOutput(ChannelPromise promise) override;
     void deregister(ChannelPromise promise) override;
     void close(ChannelPromise promise) override;
@@ -46,6 +47,7 @@ class EpollStream : public EpollHandle, public ChannelSink {
     void failReading(const ErrorCode& error);
     bool writeOnce(OutboundBuffer& outbound);
     ssize_t sendPieces(const OutboundBuffer& outbound);
+    void noteRefusal(ssize_t result) noexcept;
     void failWriting(int error) noexcept;
     bool mayWrite() const noexcept { return isOpen() && !kernelFull_ && !writeError_ && !writeQueued_; }
 

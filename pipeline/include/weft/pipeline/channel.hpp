@@ -193,6 +193,7 @@ class Channel final : private FlushPointListener {
     void headRead();
     void headWrite(Message&& message, ChannelPromise&& promise);
     void headFlush();
+    bool headWriteStraight(Message& message) noexcept;
 
     void connected(const ChannelFuture& attempt, const ChannelPromise& promise);
     void startConnectTimer(const ChannelPromise& promise, const SocketAddress& remote);
@@ -247,10 +248,10 @@ class Channel final : private FlushPointListener {
     std::atomic<std::size_t> highMark_{WriteBufferWaterMark::defaultHigh};
 
     // The loop only.
-    unsigned depth_ = 0;  // pipeline entries on the stack
+    unsigned depth_ = 0;                       // pipeline entries on the stack
     std::optional<NonSuspendingScope> scope_;  // of the outermost one, when a fiber made it
-    unsigned cycleMessages_ = 0;  // of the running read cycle
-    unsigned smallReads_ = 0;     // in a row
+    unsigned cycleMessages_ = 0;               // of the running read cycle
+    unsigned smallReads_ = 0;                  // in a row
     std::size_t readBytes_ = firstReadBytes;
     bool inCycle_ = false;      // onRead seen, readComplete not fired
     bool readPending_ = false;  // a read() that no cycle has used yet

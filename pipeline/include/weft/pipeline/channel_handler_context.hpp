@@ -117,7 +117,12 @@ class ChannelHandlerContext {
     void becomeRemoved() noexcept;
     bool refused(const ChannelPromise& promise) const { return !promise.isVoid() && promiseRefused(promise); }
     bool promiseRefused(const ChannelPromise& promise) const;
-    void postRead(Message&& message);
+    // True inside a pipeline entry of this channel: on its loop, where nothing suspends.
+    bool entered() const noexcept;
+    template <class F>
+    void enter(const ChannelPromise& promise, F call);
+    void enterRead(Message&& message);
+    void enterWrite(Message&& message, ChannelPromise&& promise, bool flush);
     void postWrite(Message&& message, ChannelPromise promise, bool flush);
 
     Channel& channel_;

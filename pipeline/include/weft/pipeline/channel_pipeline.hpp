@@ -198,6 +198,7 @@ class ChannelPipeline {
     void removeAll() noexcept;            // H-8
     void freeRemoved() noexcept;          // when nothing can be running in a removed handler
     bool hasRemoved() const noexcept { return removed_ != nullptr; }
+    bool isHead(const Context& context) const noexcept { return &context == &head_; }
     // For messages that nobody can use (pipeline_types.cpp).
     void reportUnusableTypes() const;
     std::string lastReader() const;

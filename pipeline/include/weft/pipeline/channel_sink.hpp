@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 
 #include <weft/pipeline/channel_future.hpp>
 #include <weft/pipeline/outbound_buffer.hpp>
@@ -29,6 +30,9 @@ struct ChannelSink {
     // Writes as much as the kernel takes and reports it by Channel::onWritten(n), which is called synchronously. When
     // the kernel is full the sink remembers that, and calls Channel::onWritable() once it is not.
     virtual void flush(OutboundBuffer& outbound) = 0;
+    // A short cut past the outbound buffer, asked for only while that is empty: returns how many of the bytes the
+    // kernel has taken at once. What it has not taken comes again by flush(), also when the reason was an error.
+    virtual std::size_t writeStraight(std::string_view) { return 0; }
     virtual void shutdownOutput(ChannelPromise promise) = 0;
     // Detaches from the poller without closing.
     virtual void deregister(ChannelPromise promise) = 0;

@@ -15,9 +15,10 @@ struct iovec;
 
 namespace weft {
 
-// A byte stream with marks: bytes are in `pieces_` (for sinks that take messages those in `messages_`), each write keeps its end position and its promise in `writes_`.
-// Small writes are joined by copying, so that pipelined answers leave in few pieces; promises stay at their positions.
-// Context: the channel's loop; pendingBytes(): any thread. Allocates only while its rings grow, and where it joins.
+// A byte stream with marks: bytes are in `pieces_` (for sinks that take messages those in `messages_`), each write
+// keeps its end position and its promise in `writes_`. Small writes are joined by copying, so that pipelined answers
+// leave in few pieces; promises stay at their positions. Context: the channel's loop; pendingBytes(): any thread.
+// Allocates only while its rings grow, and where it joins.
 class OutboundBuffer {
   public:
     static constexpr std::size_t entryOverhead = 96;         // bytes that every write counts beyond its size (W-3)
@@ -53,6 +54,8 @@ class OutboundBuffer {
     // `bytes` flushed bytes are in the kernel: lets go of them and completes the promises that end there, in order.
     // Listeners may add, flush, and fail everything.
     void consume(std::size_t bytes);
+    // `bytes` that were never in here are in the kernel; nothing may be waiting.
+    void passedBy(std::size_t bytes) noexcept { written_ = flushed_ = added_ += bytes; }
     // Completes flushed writes of no bytes at the front.
     void completeWritten();
     // Fails the flushed writes, in order (W-6).
