@@ -1,49 +1,57 @@
 #include <weft/framework/bootstrap.hpp>
 
 #include <stdexcept>
+#include <string>
+#include <utility>
 
-#include <weft/pipeline/channel_promise.hpp>
-#include <weft/transports/socket_io_handler.hpp>
-#include <weft/transports/tcp_socket.hpp>
+#include "connect_attempts.hpp"
+#include "loop_set.hpp"
 
 namespace weft {
 
-namespace {
+using detail::ConnectAttempts;
+using detail::ConnectPlan;
 
-// B-3: whatever throws, the descriptor has an owner.
-ChannelRef makeConnection(const detail::PipelineSetup& setup, EventLoop& loop, int family) {
-    SocketIoHandler* sockets = SocketIoHandler::of(loop);
-    if (!sockets) throw std::logic_error("Bootstrap::connect() on an event loop without sockets");
-    Fd fd = openTcpSocket(family, sockets->systemCalls());
-    ChannelRef channel = Channel::create(loop);
-    channel->attach(sockets->connector(std::move(fd), *channel));
-    setup.applyOptions(*channel);
-    if (setup.hasHandler()) channel->pipeline().addLast([setup](Channel& itself) { setup.fill(itself); });
-    return channel;
+Bootstrap& Bootstrap::retry(unsigned times, Duration pause) {
+    if (times > mostRetries || pause < Duration::zero()) {
+        throw std::invalid_argument("Bootstrap::retry(): " + std::to_string(times) + " times every " +
+                                    std::to_string(pause.count()) + " ns; 0 to " + std::to_string(mostRetries) +
+                                    " times and a pause of 0 or more are accepted");
+    }
+    retries_ = times;
+    pause_ = pause;
+    return *this;
 }
 
-}  // namespace
+ConnectPlan Bootstrap::plan() const {
+    return {setup_, local_, retries_ + 1, pause_};
+}
 
-ChannelFuture Bootstrap::connect(const SocketAddress& remote) const { return connect(remote, group_->next()); }
+ChannelFuture Bootstrap::connect(const SocketAddress& remote) const {
+    return connect(remote, group_->next());
+}
 
 ChannelFuture Bootstrap::connect(const SocketAddress& remote, EventLoop& loop) const {
-    ChannelRef channel;
-    try {
-        channel = makeConnection(setup_, loop, remote.family());
-    } catch (...) {
-        const ChannelPromise failed = ChannelPromise::detached();
-        failed.tryFailure(std::current_exception());
-        return failed.future();
+    if (retries_ == 0) return detail::connectOnce(plan(), loop, remote);
+    const auto attempts = ConnectAttempts::create(loop, plan(), remote.toString());
+    attempts->start({remote});
+    return attempts->future();
+}
+
+ChannelFuture Bootstrap::connect(std::string_view host, std::uint16_t port) const {
+    if (detail::isNumericHost(host)) return connect(SocketAddress(host, port));
+    detail::requireHostName(host);
+    const auto attempts =
+        ConnectAttempts::create(group_->next(), plan(), std::string(host) + ":" + std::to_string(port));
+    const std::shared_ptr<detail::Lookups> lookups = group_->loopSet()->lookups();
+    if (lookups->add(attempts)) {
+        resolver_->resolve(host, port).addListener([lookups, attempts](const Future<Resolver::Addresses>& addresses) {
+            lookups->answer(attempts, addresses);
+        });
+    } else {
+        attempts->abort();
     }
-    ChannelPromise connected = channel->newPromise();
-    channel->registerWithLoop().addListener([channel, connected, remote](const ChannelFuture& registered) {
-        if (registered.success()) {
-            channel->connect(remote, nullptr, connected);
-        } else {
-            connected.tryFailure(registered.cause());
-        }
-    });
-    return connected.future();
+    return attempts->future();
 }
 
 }  // namespace weft

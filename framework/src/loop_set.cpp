@@ -79,6 +79,7 @@ EventLoop& LoopSet::next() noexcept {
 }
 
 bool LoopSet::stop(Deadline deadline) {
+    lookups_->close();
     for (std::size_t i = 0; i < ended_.size(); ++i) loops_[i]->stop();
     for (auto& ended : ended_) {
         if (!ended.awaitUntil(deadline)) return false;

@@ -10,6 +10,8 @@
 #include <weft/scheduler/event_loop.hpp>
 #include <weft/transports/transport.hpp>
 
+#include "lookups.hpp"
+
 namespace weft::detail {
 
 class ServerState;
@@ -33,6 +35,9 @@ class LoopSet {
     // Ends the loops; false when `deadline` came first. May be repeated.
     bool stop(Deadline deadline);
 
+    // Names that are being resolved for connections of these loops.
+    const std::shared_ptr<Lookups>& lookups() const noexcept { return lookups_; }
+
     void addServer(const std::shared_ptr<ServerState>& server);
     std::vector<std::shared_ptr<ServerState>> servers();
 
@@ -42,6 +47,7 @@ class LoopSet {
     CarrierGroup& carriers_;
     std::vector<std::unique_ptr<EventLoop>> loops_;
     std::vector<Future<void>> ended_;  // of each loop that was started
+    const std::shared_ptr<Lookups> lookups_ = std::make_shared<Lookups>();  // shared with resolvers, who may outlive it
     std::atomic<unsigned> users_{0};
     std::atomic<unsigned> next_{0};
     std::mutex lock_;  // guards servers_

@@ -39,7 +39,12 @@ PromiseState* PromiseState::create(Channel* channel, EventLoop* loop) {
     return ::new (ThreadCache::allocate(sizeof(PromiseState))) PromiseState(channel, loop);
 }
 
-PromiseState::PromiseState(Channel* channel, EventLoop* loop) noexcept : channel_(channel), loop_(loop) {
+PromiseState* PromiseState::createEarly(EventLoop& loop) {
+    return ::new (ThreadCache::allocate(sizeof(PromiseState))) PromiseState(nullptr, &loop, true);
+}
+
+PromiseState::PromiseState(Channel* channel, EventLoop* loop, bool early) noexcept
+    : channel_(channel), loop_(loop), early_(early) {
     if (channel_) retainChannel(*channel_);
 }
 
@@ -85,14 +90,22 @@ bool PromiseState::setUncancellable() noexcept {
     return completion_.advance(PromiseStatus::pending, PromiseStatus::uncancellable) != PromiseStatus::cancelled;
 }
 
-bool PromiseState::finish(PromiseStatus outcome, std::exception_ptr cause) {
+bool PromiseState::trySuccess(Channel& channel) {
+    return finish(PromiseStatus::success, nullptr, &channel);
+}
+
+bool PromiseState::finish(PromiseStatus outcome, std::exception_ptr cause, Channel* made) {
     const auto mayEnd = [outcome](PromiseStatus now) {
         if (outcome == PromiseStatus::cancelled) [[unlikely]]
             return now != PromiseStatus::uncancellable;
         return true;
     };
-    const EndDuty duty = completion_.end(
-        outcome, mayEnd, [&] { cause_ = std::move(cause); }, [](auto&) {});
+    const auto publish = [&] {
+        cause_ = std::move(cause);
+        if (made) [[unlikely]]
+            retainChannel(*(channel_ = made));
+    };
+    const EndDuty duty = completion_.end(outcome, mayEnd, publish, [](auto&) {});
     if (duty == EndDuty::callListeners) notify();
     return duty != EndDuty::refused;
 }

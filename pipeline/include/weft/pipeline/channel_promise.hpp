@@ -20,6 +20,12 @@ class ChannelPromise {
         return ChannelPromise(detail::PromiseStateRef::adopt(detail::PromiseState::create(nullptr, nullptr)));
     }
 
+    // A promise of a channel that takes several attempts to make: trySuccess(channel) names it, until then channel() is
+    // null. Its listeners run on `loop`.
+    static ChannelPromise early(EventLoop& loop) {
+        return ChannelPromise(detail::PromiseStateRef::adopt(detail::PromiseState::createEarly(loop)));
+    }
+
     bool isVoid() const noexcept { return !state_; }
     explicit operator bool() const noexcept { return static_cast<bool>(state_); }
     // The reading side; empty for the void promise.
@@ -30,6 +36,7 @@ class ChannelPromise {
 
     // Completes the operation. False when it was done already. (F-1)
     bool trySuccess() const { return !state_ || state_->trySuccess(); }
+    bool trySuccess(Channel& channel) const { return !state_ || state_->trySuccess(channel); }  // of early()
     bool tryFailure(std::exception_ptr cause) const { return !state_ || state_->tryFailure(std::move(cause)); }
     bool tryFailure(ErrorCode error) const;
     // As try..., but an operation that is done already is a program bug: throws std::logic_error. (F-1)

@@ -36,6 +36,8 @@ class PromiseState {
 
     // A state of its own; `channel` may be null, then listeners run in the completing thread.
     static PromiseState* create(Channel* channel, EventLoop* loop);
+    // Of a channel that is still to be made: trySuccess(channel) names it. Listeners run on `loop`.
+    static PromiseState* createEarly(EventLoop& loop);
     // A part of `owner`: counted with it, holds no reference of its own.
     PromiseState(Channel& owner, EventLoop& loop) noexcept : channel_(&owner), loop_(&loop), embedded_(true) {}
     PromiseState(const PromiseState&) = delete;
@@ -49,12 +51,13 @@ class PromiseState {
     PromiseStatus status() const noexcept { return completion_.status(); }
     std::exception_ptr cause() const;
     ErrorCode error() const;
-    ChannelRef channelRef() const noexcept { return channel_ ? ChannelRef(*channel_) : ChannelRef(); }
-    Channel* channel() const noexcept { return channel_; }
+    ChannelRef channelRef() const noexcept { return channel() ? ChannelRef(*channel()) : ChannelRef(); }
+    Channel* channel() const noexcept { return !early_ || status() == PromiseStatus::success ? channel_ : nullptr; }
     bool isCloseFuture() const noexcept { return embedded_; }
 
     // Each returns false when the state does not allow it.
     bool trySuccess() { return finish(PromiseStatus::success, nullptr); }
+    bool trySuccess(Channel& channel);  // of createEarly()
     bool tryFailure(std::exception_ptr cause) { return finish(PromiseStatus::failure, std::move(cause)); }
     bool tryCancel() { return finish(PromiseStatus::cancelled, nullptr); }
     bool setUncancellable() noexcept;
@@ -63,9 +66,9 @@ class PromiseState {
     ErrorCode waitUntil(Deadline deadline, const char* call);
 
   private:
-    explicit PromiseState(Channel* channel, EventLoop* loop) noexcept;
+    PromiseState(Channel* channel, EventLoop* loop, bool early = false) noexcept;
 
-    bool finish(PromiseStatus outcome, std::exception_ptr cause);
+    bool finish(PromiseStatus outcome, std::exception_ptr cause, Channel* made = nullptr);
     void notify() noexcept;
     void runListeners() noexcept;
     bool mayNotifyHere() const noexcept;
@@ -74,9 +77,10 @@ class PromiseState {
     using Completion = BasicOrderedCompletion<NativeAtomics, PromiseStatus::success, Listener, WaitList>;
 
     BasicReferenceCount<NativeAtomics> references_;
-    Channel* const channel_;
+    Channel* channel_;  // of an early one: written before the end
     EventLoop* const loop_;
     const bool embedded_ = false;
+    const bool early_ = false;
     std::exception_ptr cause_;  // written before the end
     Completion completion_;
 };

@@ -1,0 +1,187 @@
+#include "connect_attempts.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <stdexcept>
+#include <utility>
+
+#include <weft/framework/connect_advice.hpp>
+#include <weft/transports/socket_io_handler.hpp>
+#include <weft/transports/tcp_socket.hpp>
+
+namespace weft::detail {
+
+namespace {
+
+// B-3: whatever throws, the descriptor has an owner.
+ChannelRef makeConnection(const PipelineSetup& setup, EventLoop& loop, int family) {
+    SocketIoHandler* sockets = SocketIoHandler::of(loop);
+    if (!sockets) throw std::logic_error("Bootstrap::connect() on an event loop without sockets");
+    Fd fd = openTcpSocket(family, sockets->systemCalls());
+    ChannelRef channel = Channel::create(loop);
+    channel->attach(sockets->connector(std::move(fd), *channel));
+    setup.applyOptions(*channel);
+    if (setup.hasHandler()) channel->pipeline().addLast([setup](Channel& itself) { setup.fill(itself); });
+    return channel;
+}
+
+ChannelFuture failed(std::exception_ptr cause) {
+    const ChannelPromise promise = ChannelPromise::detached();
+    promise.tryFailure(std::move(cause));
+    return promise.future();
+}
+
+// Errors that may have gone when one tries again.
+bool mayPass(const ErrorCode& error) noexcept {
+    if (error.category() != boost::system::system_category()) return false;
+    switch (error.value()) {
+        case ECONNREFUSED:
+        case ECONNRESET:
+        case ETIMEDOUT:
+        case EHOSTUNREACH:
+        case ENETUNREACH:
+        case ENETDOWN:
+            return true;
+        default:
+            return false;
+    }
+}
+
+}  // namespace
+
+ChannelFuture connectOnce(const ConnectPlan& plan, EventLoop& loop, const SocketAddress& remote) {
+    ChannelRef channel;
+    try {
+        channel = makeConnection(plan.setup, loop, remote.family());
+    } catch (...) {
+        return failed(std::current_exception());
+    }
+    ChannelPromise connected = channel->newPromise();
+    channel->registerWithLoop().addListener(
+        [channel, connected, remote, local = plan.local](const ChannelFuture& registered) {
+            if (registered.success()) {
+                channel->connect(remote, local.empty() ? nullptr : &local, connected);
+            } else {
+                connected.tryFailure(registered.cause());
+            }
+        });
+    return connected.future();
+}
+
+std::shared_ptr<ConnectAttempts> ConnectAttempts::create(EventLoop& loop, ConnectPlan plan, std::string remote) {
+    const std::shared_ptr<ConnectAttempts> attempts(new ConnectAttempts(loop, std::move(plan), std::move(remote)));
+    attempts->promise_.addListener([weak = attempts->weak_from_this()](const ChannelFuture& outcome) {
+        const auto self = weak.lock();
+        if (self && outcome.cancelled()) self->cancelled();
+    });
+    return attempts;
+}
+
+ConnectAttempts::ConnectAttempts(EventLoop& loop, ConnectPlan plan, std::string remote)
+    : loop_(loop), plan_(std::move(plan)), remote_(std::move(remote)), promise_(ChannelPromise::early(loop)) {}
+
+ConnectAttempts::~ConnectAttempts() {
+    abort();
+}
+
+void ConnectAttempts::start(Resolver::Addresses addresses) noexcept {
+    Promise<Resolver::Addresses> known;
+    known.setValue(std::move(addresses));
+    resolved(known.future());
+}
+
+void ConnectAttempts::resolved(Future<Resolver::Addresses> addresses) noexcept {
+    try {
+        loop_.execute([self = shared_from_this(), addresses = std::move(addresses)] {
+            if (addresses.error()) {
+                self->promise_.tryFailure(addresses.error());
+            } else {
+                self->begin(addresses.get());
+            }
+        });
+    } catch (...) {
+        abort();
+    }
+}
+
+void ConnectAttempts::abort() noexcept {
+    if (promise_.done()) return;
+    promise_.tryFailure(std::make_exception_ptr(
+        SystemError(operationAborted(), "connect to " + remote_ + ": its event loop is ending")));
+}
+
+// A local address decides for its family.
+void ConnectAttempts::begin(Resolver::Addresses addresses) {
+    const int family = plan_.local.family();
+    if (!plan_.local.empty()) {
+        std::erase_if(addresses, [family](const SocketAddress& remote) { return remote.family() != family; });
+    }
+    if (addresses.empty()) {
+        const std::string why = "connect to " + remote_ + ": it has no address of the kind of localAddress(" +
+                                plan_.local.toString() + "); leave localAddress() out, or give one of its kind";
+        promise_.tryFailure(std::make_exception_ptr(SystemError(fromErrno(EAFNOSUPPORT), why)));
+        return;
+    }
+    addresses_ = std::move(addresses);
+    tryNext();
+}
+
+void ConnectAttempts::tryNext() {
+    if (promise_.done()) return;
+    if (loop_.stopping()) return abort();
+    if (next_ == addresses_.size()) return endRound();
+    const SocketAddress remote = addresses_[next_++];
+    current_ = connectOnce(plan_, loop_, remote);
+    current_.addListener(
+        [self = shared_from_this(), remote](const ChannelFuture& attempt) { self->attempted(remote, attempt); });
+}
+
+void ConnectAttempts::attempted(const SocketAddress& remote, const ChannelFuture& attempt) {
+    current_ = {};
+    if (attempt.success()) {
+        if (!promise_.trySuccess(*attempt.channel())) attempt.channel()->close();
+    } else if (!promise_.done() && noteFailure(remote, attempt)) {
+        tryNext();
+    }
+}
+
+// False: it was no refusal of the world but a mistake (a pipeline filler that throws), which another address will not
+// mend.
+bool ConnectAttempts::noteFailure(const SocketAddress& remote, const ChannelFuture& attempt) {
+    try {
+        std::rethrow_exception(attempt.cause());
+    } catch (const SystemError& refused) {
+        error_ = refused.code();
+        mayHelp_ = mayHelp_ || mayPass(error_);
+        if (!story_.empty()) story_ += ", ";
+        story_ += remote.toString() + " (" + error_.message() + ")";
+        return true;
+    } catch (...) {
+        promise_.tryFailure(attempt.cause());
+        return false;
+    }
+}
+
+void ConnectAttempts::endRound() {
+    if (++round_ == plan_.rounds || !mayHelp_) return fail();
+    next_ = 0;
+    mayHelp_ = false;
+    story_.clear();
+    pause_ = loop_.schedule([self = shared_from_this()] { self->tryNext(); }, plan_.pause);
+}
+
+void ConnectAttempts::fail() {
+    std::string text = "connect to " + remote_;
+    if (!plan_.local.empty()) text += " from " + plan_.local.toString();
+    if (round_ > 1) text += ", " + std::to_string(round_) + " times";
+    text += ": tried " + story_ + "; " + std::string(connectAdvice(error_));
+    promise_.tryFailure(std::make_exception_ptr(SystemError(error_, text)));
+}
+
+void ConnectAttempts::cancelled() {
+    pause_.cancel();
+    pause_ = {};
+    if (const ChannelFuture attempt = std::exchange(current_, {}); attempt.valid()) attempt.cancel();
+}
+
+}  // namespace weft::detail

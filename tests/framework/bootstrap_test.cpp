@@ -1,0 +1,273 @@
+// Client connections by name: resolution, the next address, retries, the local address.
+#include <weft/framework/bootstrap.hpp>
+
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <weft/framework/resolver.hpp>
+
+#include "framework/bench.hpp"
+
+namespace weft::test {
+namespace {
+
+using Addresses = Resolver::Addresses;
+
+// Answers when the test says so.
+class HeldResolver final : public Resolver {
+  public:
+    Future<Addresses> resolve(std::string_view host, std::uint16_t) override {
+        std::lock_guard held(lock_);
+        Future<Addresses> answer = promise_.future();
+        asked_ = host;
+        return answer;
+    }
+    void answer(Addresses addresses) { promise_.setValue(std::move(addresses)); }
+    void fail(ErrorCode error) { promise_.setError(std::make_exception_ptr(SystemError(error, "no such host"))); }
+    std::string asked() {
+        std::lock_guard held(lock_);
+        return asked_;
+    }
+
+  private:
+    std::mutex lock_;
+    std::string asked_;
+    Promise<Addresses> promise_;
+};
+
+// A port that refuses until it is told to listen: nobody else can take it meanwhile.
+class QuietPort {
+  public:
+    QuietPort() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), address_(anyPort) {
+        socklen_t size = address_.size();
+        EXPECT_EQ(::bind(fd_, address_.data(), size), 0);
+        EXPECT_EQ(::getsockname(fd_, address_.data(), &size), 0);
+    }
+    ~QuietPort() { ::close(fd_); }
+    const SocketAddress& address() const { return address_; }
+    void listen() const { EXPECT_EQ(::listen(fd_, 8), 0); }
+
+  private:
+    const int fd_;
+    SocketAddress address_;
+};
+
+// Counts channels that have been closed: attempts that have failed.
+Bootstrap& counting(Bootstrap& bootstrap, std::atomic<int>& closed) {
+    return bootstrap.handler([&closed](Channel& channel) {
+        channel.closeFuture().addListener([&closed](const ChannelFuture&) { ++closed; });
+    });
+}
+
+std::string textOf(const ChannelFuture& failed) {
+    return describe(failed.cause());
+}
+bool contains(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+TEST(BootstrapNameTest, ANameIsResolvedByTheSystemAndConnected) {
+    DescriptorGuard descriptors;
+    EventLoopGroup group(groupOptions(1));
+    Server server = serveEcho(group);
+    // Maybe ::1 first, where nobody listens: then 127.0.0.1 is the next.
+    const ChannelFuture connected = Bootstrap(group).connect("localhost", server.localAddress().port());
+    connected.sync();
+    ASSERT_TRUE(connected.channel());
+    EXPECT_TRUE(connected.channel()->active());
+    connected.channel()->close().sync();
+}
+
+TEST(BootstrapNameTest, TheNextAddressIsTriedWhenOneRefuses) {
+    DescriptorGuard descriptors;
+    EventLoopGroup group(groupOptions(1));
+    Server server = serveEcho(group);
+    const QuietPort quiet;
+    HeldResolver resolver;
+    const ChannelFuture connected =
+        Bootstrap(group).resolver(resolver).connect("backend.test", server.localAddress().port());
+    EXPECT_EQ(resolver.asked(), "backend.test");
+    EXPECT_FALSE(connected.done());
+    EXPECT_FALSE(connected.channel());
+    resolver.answer({quiet.address(), quiet.address(), server.localAddress()});
+    connected.sync();
+    Promise<SocketAddress> remote;
+    connected.channel()->loop().execute([&] { remote.setValue(connected.channel()->remoteAddress()); });
+    EXPECT_EQ(remote.future().get(), server.localAddress());
+    connected.channel()->close().sync();
+}
+
+TEST(BootstrapNameTest, AFailureNamesTheHostEachAddressAndWhatToDo) {
+    DescriptorGuard descriptors;
+    EventLoopGroup group(groupOptions(1));
+    const QuietPort first;
+    const QuietPort second;
+    HeldResolver resolver;
+    const ChannelFuture connected = Bootstrap(group).resolver(resolver).connect("backend.test", 80);
+    resolver.answer({first.address(), second.address()});
+    connected.await();
+    EXPECT_EQ(connected.error(), fromErrno(ECONNREFUSED));
+    const std::string text = textOf(connected);
+    for (const std::string& part : {std::string("connect to backend.test:80"), first.address().toString(),
+                                    second.address().toString(), std::string("is the server running")}) {
+        EXPECT_TRUE(contains(text, part)) << part << " in " << text;
+    }
+    EXPECT_FALSE(connected.channel());
+}
+
+TEST(BootstrapNameTest, ANameThatCannotBeResolvedFailsWithIt) {
+    EventLoopGroup group(groupOptions(1));
+    HeldResolver resolver;
+    const ChannelFuture connected = Bootstrap(group).resolver(resolver).connect("nobody.test", 80);
+    resolver.fail(fromErrno(EAGAIN));
+    connected.await();
+    EXPECT_EQ(connected.error(), fromErrno(EAGAIN));
+    EXPECT_TRUE(contains(textOf(connected), "no such host")) << textOf(connected);
+    // No label of a name may be as long: the system says so without asking anybody.
+    const std::string impossible(70, 'x');
+    const Future<Addresses> unknown = Resolver::system().resolve(impossible, 1);
+    unknown.await();
+    EXPECT_TRUE(contains(describe(unknown.error()), "cannot resolve '" + impossible + "'"))
+        << describe(unknown.error());
+    EXPECT_TRUE(contains(describe(unknown.error()), "numeric address"));
+}
+
+TEST(BootstrapNameTest, WhatCanBeNoHostIsRefusedAtOnce) {
+    EventLoopGroup group(groupOptions(1));
+    for (const std::string host : {"127.0.0.1:80", "http://x", "a b", "a\nb", "[::1", "::zz"}) {
+        try {
+            Bootstrap(group).connect(host, 80);
+            ADD_FAILURE() << "no exception for " << host;
+        } catch (const std::invalid_argument& error) {
+            EXPECT_TRUE(contains(error.what(), "'" + host + "'")) << error.what();
+        }
+    }
+    EXPECT_THROW(Bootstrap(group).connect(std::string(254, 'x'), 80), std::invalid_argument);
+}
+
+TEST(BootstrapNameTest, NumericHostsNeverReachTheResolver) {
+    EventLoopGroup group(groupOptions(1));
+    Server server = serveEcho(group);
+    HeldResolver resolver;
+    const ChannelFuture connected =
+        Bootstrap(group).resolver(resolver).connect("127.0.0.1", server.localAddress().port()).sync();
+    EXPECT_EQ(resolver.asked(), "");
+    connected.channel()->close().sync();
+}
+
+TEST(BootstrapNameTest, AnswersThatComeAfterTheGroupsEndAreDropped) {
+    HeldResolver resolver;
+    ChannelFuture connected;
+    {
+        EventLoopGroup group(groupOptions(1));
+        connected = Bootstrap(group).resolver(resolver).connect("backend.test", 80);
+    }
+    EXPECT_EQ(connected.error(), operationAborted());
+    EXPECT_TRUE(contains(textOf(connected), "backend.test:80")) << textOf(connected);
+    resolver.answer({SocketAddress::loopbackV4(1)});
+}
+
+TEST(BootstrapNameTest, ALookupMayBeCancelled) {
+    DescriptorGuard descriptors;
+    EventLoopGroup group(groupOptions(1));
+    Server server = serveEcho(group);
+    HeldResolver resolver;
+    const ChannelFuture connected = Bootstrap(group).resolver(resolver).connect("backend.test", 80);
+    EXPECT_TRUE(connected.cancel());
+    resolver.answer({server.localAddress()});
+    EXPECT_TRUE(connected.cancelled());
+    EXPECT_FALSE(connected.channel());
+}
+
+TEST(BootstrapRetryTest, ARefusedConnectIsTriedAgainUntilSomebodyListens) {
+    DescriptorGuard descriptors;
+    EventLoopGroup group(groupOptions(1));
+    const QuietPort port;
+    std::atomic<int> refused{0};
+    Bootstrap bootstrap(group);
+    const ChannelFuture connected = counting(bootstrap, refused).retry(1'000'000, 1ms).connect(port.address());
+    ASSERT_TRUE(eventually([&] { return refused > 1; }));
+    EXPECT_FALSE(connected.channel());
+    port.listen();
+    connected.sync();
+    EXPECT_TRUE(connected.channel()->active());
+    connected.channel()->close().sync();
+}
+
+TEST(BootstrapRetryTest, ItGivesUpAfterTheLastTimeAndSaysHowManyThereWere) {
+    EventLoopGroup group(groupOptions(1));
+    const QuietPort port;
+    const ChannelFuture connected = Bootstrap(group).retry(2, 1ms).connect(port.address());
+    connected.await();
+    EXPECT_EQ(connected.error(), fromErrno(ECONNREFUSED));
+    EXPECT_TRUE(contains(textOf(connected), port.address().toString() + ", 3 times")) << textOf(connected);
+    EXPECT_THROW(Bootstrap(group).retry(1, -1ms), std::invalid_argument);
+}
+
+TEST(BootstrapRetryTest, APauseMayBeCancelledAndEndsWithTheLoop) {
+    const QuietPort port;
+    ChannelFuture left;
+    {
+        std::atomic<int> refused{0};
+        EventLoopGroup group(groupOptions(1));
+        Bootstrap bootstrap(group);
+        counting(bootstrap, refused).retry(1, 1h);
+        const ChannelFuture cancelled = bootstrap.connect(port.address());
+        left = bootstrap.connect(port.address());
+        ASSERT_TRUE(eventually([&] { return refused == 2; }));
+        EXPECT_TRUE(cancelled.cancel());
+        EXPECT_TRUE(cancelled.cancelled());
+    }
+    left.await();
+    EXPECT_EQ(left.error(), operationAborted());
+}
+
+TEST(BootstrapRetryTest, AMistakeOfTheProgramIsNotTriedAgain) {
+    EventLoopGroup group(groupOptions(1));
+    Server server = serveEcho(group);
+    std::atomic<int> calls{0};
+    Bootstrap bootstrap(group);
+    bootstrap.handler([&](Channel&) {
+        ++calls;
+        throw std::runtime_error("on purpose");
+    });
+    bootstrap.retry(5, 1ms).connect(server.localAddress()).await();
+    EXPECT_EQ(calls, 1);
+}
+
+TEST(BootstrapLocalAddressTest, TheConnectionComesFromThere) {
+    DescriptorGuard descriptors;
+    EventLoopGroup group(groupOptions(1));
+    Promise<SocketAddress> seen;
+    struct Tell final : ChannelInboundHandler {
+        explicit Tell(Promise<SocketAddress>& seen) : seen_(seen) {}
+        void channelActive(ChannelHandlerContext& ctx) override { seen_.setValue(ctx.channel().remoteAddress()); }
+        Promise<SocketAddress>& seen_;
+    };
+    ServerBootstrap bootstrap(group);
+    bootstrap.childHandler([&](Channel& channel) { channel.pipeline().addLast<Tell>(seen); });
+    Server server = bootstrap.bind(anyPort).sync().channel();
+    const ChannelFuture connected =
+        Bootstrap(group).localAddress(SocketAddress("127.0.0.3", 0)).connect(server.localAddress()).sync();
+    EXPECT_EQ(seen.future().get().host(), "127.0.0.3");
+    connected.channel()->close().sync();
+}
+
+TEST(BootstrapLocalAddressTest, OneOfAnotherKindThanAllAddressesIsNamed) {
+    EventLoopGroup group(groupOptions(1));
+    HeldResolver resolver;
+    Bootstrap bootstrap(group);
+    bootstrap.resolver(resolver).localAddress(SocketAddress("::1", 0));
+    const ChannelFuture connected = bootstrap.connect("backend.test", 80);
+    resolver.answer({SocketAddress::loopbackV4(1)});
+    connected.await();
+    EXPECT_EQ(connected.error(), fromErrno(EAFNOSUPPORT));
+    EXPECT_TRUE(contains(textOf(connected), "localAddress([::1]:0)")) << textOf(connected);
+}
+
+}  // namespace
+}  // namespace weft::test
