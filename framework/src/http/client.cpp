@@ -1,167 +1,133 @@
 #include <weft/framework/http/client.hpp>
 
-#include <algorithm>
-#include <array>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 #include <weft/framework/http/client_pool.hpp>
-#include <weft/framework/http/client_response_parser.hpp>
 #include <weft/scheduler/carrier.hpp>
 #include <weft/scheduler/non_suspending_scope.hpp>
 #include <weft/scheduler/this_fiber.hpp>
-#include <weft/transports/tcp_stream.hpp>
+
+#include "http/exchange.hpp"
 
 namespace weft::http {
 
 namespace {
 
-// Boost gives the base class no virtual destructor on purpose: categories are never deleted.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
-class ClientCategory final : public boost::system::error_category {
-  public:
-    const char* name() const noexcept override { return "weft.http.client"; }
-    std::string message(int value) const override {
-        switch (static_cast<ClientFault>(value)) {
-            case ClientFault::badResponse: return "bad response";
-            case ClientFault::headTooLarge: return "response head too large";
-            case ClientFault::bodyTooLarge: return "response body too large";
-            case ClientFault::endedEarly: return "response ended early";
-            case ClientFault::badStatus: return "the answer is no success";
-        }
-        return "unknown";
-    }
-};
-#pragma GCC diagnostic pop
+using detail::Exchange;
 
-constexpr std::size_t readBytes = 8 * 1024;
-
-bool printable(std::string_view text) noexcept {
-    return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f; });
+const std::shared_ptr<ClientPool>& poolHere(const std::shared_ptr<const ClientOptions>& client) {
+    if (NonSuspendingScope::active()) throw BlockingOperationException("http::Client");
+    if (!thisFiber::isFiber()) throw std::logic_error("http::Client outside of a fiber: spawn one and call it there");
+    return thisFiber::carrier()->local<ClientPools>().of(client);
 }
 
-Deadline deadlineOf(const GetOptions& options) noexcept {
-    const TimePoint now = Clock::steady().now();
-    return options.timeout >= never - now ? options.deadline : std::min(options.deadline, now + options.timeout);
+ClientRequest requestOf(Method method, std::string_view target) {
+    return {method, std::string(target)};
+}
+
+ErrorCode run(Exchange& exchange) {
+    exchange.begin();
+    while (!exchange.error() && !exchange.finished()) exchange.receive();
+    return exchange.error();
+}
+
+void requirePositive(const char* name, std::size_t value) {
+    if (value != 0) return;
+    throw std::invalid_argument("ClientOptions::" + std::string(name) + " is 0; 1 or more is accepted");
+}
+
+void requireTime(const char* name, Duration value) {
+    if (value > Duration::zero()) return;
+    throw std::invalid_argument("ClientOptions::" + std::string(name) + " is " + std::to_string(value.count()) +
+                                " ns; more than 0 is accepted");
 }
 
 }  // namespace
 
-const boost::system::error_category& clientCategory() noexcept {
-    static const ClientCategory category;
-    return category;
+void ClientOptions::validate() const {
+    requirePositive("maxPerHost", maxPerHost);
+    requirePositive("maxConnections", maxConnections);
+    requireTime("idleTime", idleTime);
+    requireTime("connectTimeout", connectTimeout);
+    limits.validate();
 }
 
-// One get() on its way.
-struct ClientCall {
-    const SocketAddress& backend;
-    std::string_view target;
-    const GetOptions& options;
-    const Deadline deadline;
-    ErrorCode error = {};
-    std::string_view what = {};  // constant text: the step that failed, or what was wrong with the response
+Client::Client(const ClientOptions& options) : options_(std::make_shared<const ClientOptions>(options)) {
+    options.validate();
+}
 
-    void check() const {
-        if (target.empty() || target.front() != '/' || !printable(target)) {
-            throw std::invalid_argument("http::get(): the target '" + std::string(target) +
-                                        "' must begin with '/' and be printable ASCII without spaces");
-        }
-        if (!printable(options.host)) throw std::invalid_argument("http::get(): the host option has invalid characters");
-        if (NonSuspendingScope::active()) throw BlockingOperationException("http::get");
-        if (!thisFiber::isFiber()) throw std::logic_error("http::get() outside of a fiber: spawn one and call it there");
-    }
+const Client& Client::shared() {
+    static const Client client;
+    return client;
+}
 
-    ClientResponse run() {
-        ClientPool& pool = thisFiber::carrier()->local<ClientPool>();
-        if (TcpStream idle = pool.take(backend); idle.isOpen()) {
-            bool dead = false;
-            ClientResponse response = exchange(std::move(idle), pool, dead);
-            if (!dead) return response;
-            pool.drop(backend);
-        }
-        TcpStream fresh = TcpStream::connect(backend, deadline, error);
-        if (error) {
-            what = "cannot connect";
-            return {};
-        }
-        bool dead = false;
-        return exchange(std::move(fresh), pool, dead);
-    }
+ClientResponse Client::request(const Origin& server, ClientRequest request, const RequestOptions& options,
+                               ErrorCode& error) const {
+    if (request.streamed) throw std::invalid_argument("http::Client::request() of a streamed request: use begin()");
+    Exchange exchange(poolHere(options_), server, std::move(request), options, options.maxBodyBytes);
+    error = run(exchange);
+    return error ? ClientResponse() : taken(exchange);
+}
 
-    // `dead`: the connection ended before a byte of the answer came, so that the request may be sent again.
-    ClientResponse exchange(TcpStream stream, ClientPool& pool, bool& dead) {
-        error = {};
-        stream.setDeadline(deadline);
-        ClientResponseParser parser(options.maxBodyBytes);
-        sendRequest(stream);
-        bool clean = true;  // nothing behind the response
-        while (!error && !parser.complete()) clean = receive(stream, parser);
-        if (error) {
-            dead = !parser.started() && error != timedOut() && error != operationAborted();
-            return {};
-        }
-        ClientResponse response = parser.take();
-        response.request_ = url();
-        if (clean && parser.keepAlive()) {
-            stream.setDeadline(never);
-            pool.put(backend, std::move(stream));
-        }
-        return response;
-    }
+ClientResponse Client::request(const Origin& server, ClientRequest request, const RequestOptions& options) const {
+    if (request.streamed) throw std::invalid_argument("http::Client::request() of a streamed request: use begin()");
+    Exchange exchange(poolHere(options_), server, std::move(request), options, options.maxBodyBytes);
+    if (run(exchange)) throw exchange.failure();
+    return taken(exchange);
+}
 
-    void sendRequest(TcpStream& stream) {
-        const std::string host = options.host.empty() ? backend.toString() : std::string(options.host);
-        stream.write({"GET ", target, " HTTP/1.1\r\nHost: ", host, "\r\n\r\n"}, error);
-        if (error) what = "sending the request failed";
-    }
+ClientResponse Client::taken(detail::Exchange& exchange) {
+    ClientResponse response = exchange.parser().take();
+    response.request_ = exchange.url();
+    return response;
+}
 
-    // False when bytes came that are not part of the response.
-    bool receive(TcpStream& stream, ClientResponseParser& parser) {
-        std::array<char, readBytes> bytes;
-        const std::size_t count = stream.read(bytes, error);
-        if (error) {
-            what = error == timedOut() ? "no complete answer in time" : "reading the response failed";
-            return false;
-        }
-        const bool all = count == 0 || parser.feed({bytes.data(), count}) == count;
-        if (count == 0) parser.endOfInput();
-        if (parser.failed()) {
-            error = parser.fault();
-            what = parser.reason();
-        }
-        return all;
-    }
+ClientExchange Client::begin(const Origin& server, ClientRequest request, const RequestOptions& options) const {
+    auto exchange = std::make_unique<Exchange>(poolHere(options_), server, std::move(request), options,
+                                               std::numeric_limits<std::size_t>::max());
+    exchange->begin();
+    if (exchange->error()) throw exchange->failure();
+    return ClientExchange(std::move(exchange));
+}
 
-    std::string url() const { return "http://" + backend.toString() + std::string(target); }
+ClientResponse Client::get(std::string_view url, const RequestOptions& options) const {
+    const Url where = Url::parse(url);
+    return request(where.origin, requestOf(Method::get, where.target), options);
+}
 
-    ClientError failure() const {
-        return ClientError(error, "GET " + url() + ": " + std::string(what), Status{});
-    }
-};
+ClientResponse Client::head(std::string_view url, const RequestOptions& options) const {
+    const Url where = Url::parse(url);
+    return request(where.origin, requestOf(Method::head, where.target), options);
+}
+
+ClientResponse Client::post(std::string_view url, Buffer body, std::string_view contentType,
+                            const RequestOptions& options) const {
+    const Url where = Url::parse(url);
+    ClientRequest post(Method::post, where.target, std::move(body));
+    if (!contentType.empty()) post.headers.add("Content-Type", contentType);
+    return request(where.origin, std::move(post), options);
+}
+
+ClientStats Client::stats() const {
+    return poolHere(options_)->statsNow();
+}
 
 ClientResponse::operator Buffer() && {
     if (succeeded()) return takeBody();
     throw ClientError(make_error_code(ClientFault::badStatus),
-                      "GET " + request_ + ": status " + std::to_string(codeOf(status_)) + " " + std::string(reason()),
-                      status_);
+                      "GET " + request_ + ": status " + std::to_string(codeOf(status())) + " " + std::string(reason()),
+                      status());
 }
 
 ClientResponse get(const SocketAddress& backend, std::string_view target, const GetOptions& options) {
-    ClientCall call{backend, target, options, deadlineOf(options)};
-    call.check();
-    ClientResponse response = call.run();
-    if (call.error) throw call.failure();
-    return response;
+    return Client::shared().request(backend, requestOf(Method::get, target), options);
 }
 
 ClientResponse get(const SocketAddress& backend, std::string_view target, const GetOptions& options, ErrorCode& error) {
-    ClientCall call{backend, target, options, deadlineOf(options)};
-    call.check();
-    ClientResponse response = call.run();
-    error = call.error;
-    return response;
+    return Client::shared().request(backend, requestOf(Method::get, target), options, error);
 }
 
 }  // namespace weft::http

@@ -2,18 +2,18 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <utility>
 
 #include <weft/scheduler/carrier.hpp>
+#include <weft/scheduler/suspension.hpp>
 #include <weft/transports/socket_io_handler.hpp>
 
 namespace weft::http {
 
 namespace {
 
-// A live idle connection has nothing to read and has not ended. The read waits for nothing from the peer, for its deadline
-// is now; but a read that has to wait parks, and its fiber comes back in the next turn.
+// A live idle connection has nothing to read and has not ended. The read waits for nothing from the peer, for its
+// deadline is now; but a read that has to wait parks, and its fiber comes back in the next turn.
 bool isQuiet(TcpStream& stream) {
     std::array<char, 1> byte;
     ErrorCode error;
@@ -24,42 +24,188 @@ bool isQuiet(TcpStream& stream) {
 
 }  // namespace
 
-ClientPool::ClientPool() noexcept : TimerEntry(&ClientPool::expire) {}
+// ---- Lease ----
+
+ClientPool::Lease& ClientPool::Lease::operator=(Lease&& other) noexcept {
+    if (this != &other) {
+        release();
+        pool_ = std::move(other.pool_);
+        host_ = other.host_;
+        connection_ = std::move(other.connection_);
+    }
+    return *this;
+}
+
+void ClientPool::Lease::fill(TcpStream stream) {
+    connection_ = std::make_shared<PooledConnection>();
+    connection_->stream = std::move(stream);
+    ++pool_->stats_.opened;
+}
+
+void ClientPool::Lease::close() noexcept {
+    if (connection_) connection_->stream.close();
+    connection_.reset();
+}
+
+void ClientPool::Lease::keep() noexcept {
+    const std::shared_ptr<ClientPool> pool = std::move(pool_);
+    if (pool) pool->put(*host_, std::move(connection_));
+}
+
+void ClientPool::Lease::release() noexcept {
+    close();
+    const std::shared_ptr<ClientPool> pool = std::move(pool_);
+    if (pool) pool->giveUp(*host_);
+}
+
+// ---- taking ----
+
+ClientPool::ClientPool(std::shared_ptr<const ClientOptions> options) noexcept
+    : TimerEntry(&ClientPool::expire), options_(std::move(options)) {}
 
 ClientPool::~ClientPool() {
     if (armed()) Carrier::current()->timers().disarm(*this);
 }
 
-TcpStream ClientPool::take(const SocketAddress& backend) {
-    SocketIoHandler* const home = SocketIoHandler::of(*Carrier::current());
-    const auto sameBackend = [&](const Idle& idle) { return idle.backend == backend; };
-    for (;;) {  // each round takes one out; isQuiet() may park, and other fibers change the list meanwhile
-        const auto found = std::find_if(idle_.rbegin(), idle_.rend(), sameBackend);
-        if (found == idle_.rend()) return {};
-        Idle last = std::move(*found);
-        idle_.erase(std::next(found).base());
-        if (last.home != home || !last.stream.isOpen()) continue;
-        if (Clock::steady().now() - last.since <= trustedTime || isQuiet(last.stream)) return std::move(last.stream);
+ClientPool::Lease ClientPool::acquire(const Origin& origin, bool certain, Deadline deadline, ErrorCode& error) {
+    error = {};
+    Host& host = hosts_[origin];
+    Lease lease = tryTake(host);
+    if (!lease.valid()) lease = waitFor(host, deadline, error);
+    if (!lease.isOpen()) return lease;
+    const bool old = Clock::steady().now() - lease.connection()->idleSince > trustedTime;
+    if ((certain || old) && !isQuiet(lease.stream())) {
+        ++stats_.stale;
+        lease.close();
+        drop(lease);
+        return lease;
     }
+    ++stats_.reused;
+    return lease;
 }
 
-void ClientPool::put(const SocketAddress& backend, TcpStream stream) {
-    const auto sameBackend = [&](const Idle& idle) { return idle.backend == backend; };
-    if (idle_.size() >= maxIdle) idle_.erase(idle_.begin());
-    if (static_cast<std::size_t>(std::count_if(idle_.begin(), idle_.end(), sameBackend)) >= maxIdlePerBackend) {
-        idle_.erase(std::find_if(idle_.begin(), idle_.end(), sameBackend));
+ClientPool::Lease ClientPool::tryTake(Host& host) {
+    if (Lease lease = takeIdle(host); lease.valid()) return lease;
+    if (host.open >= options_->maxPerHost) return {};
+    if (total_ >= options_->maxConnections && !closeOldest()) return {};
+    ++host.open;
+    ++total_;
+    return {shared_from_this(), host, nullptr};
+}
+
+ClientPool::Lease ClientPool::takeIdle(Host& host) {
+    SocketIoHandler* const home = SocketIoHandler::of(*Carrier::current());
+    while (!host.idle.empty()) {
+        Idle last = std::move(host.idle.back());
+        host.idle.pop_back();
+        --idle_;
+        if (last.home == home && last.connection->stream.isOpen()) {
+            return {shared_from_this(), host, std::move(last.connection)};
+        }
+        --host.open;
+        --total_;
     }
-    idle_.push_back({backend, std::move(stream), Clock::steady().now(), SocketIoHandler::of(*Carrier::current())});
+    return {};
+}
+
+// Nobody is overtaken: whoever could be served has been, when a place became free.
+ClientPool::Lease ClientPool::waitFor(Host& host, Deadline deadline, ErrorCode& error) {
+    ++stats_.waited;
+    Suspension wait("http::Client");
+    Waiter self{&host, wait.key(), {}};
+    const auto place = waiters_.insert(waiters_.end(), &self);
+    ++host.waiting;
+    const WakeReason why = wait.park(deadline);
+    --host.waiting;
+    if (self.lease.valid()) return std::move(self.lease);  // whoever granted it has taken us off the list
+    waiters_.erase(place);
+    error = why == WakeReason::timeout ? timedOut() : operationAborted();
+    return {};
+}
+
+// ---- giving back ----
+
+void ClientPool::put(Host& host, std::shared_ptr<PooledConnection> connection) {
+    if (options_->maxIdlePerHost == 0) {
+        connection->stream.close();
+        return giveUp(host);
+    }
+    connection->stream.setDeadline(never);
+    if (host.idle.size() >= options_->maxIdlePerHost) closeIdle(host, 0);
+    connection->idleSince = Clock::steady().now();
+    host.idle.push_back({std::move(connection), SocketIoHandler::of(*Carrier::current())});
+    ++idle_;
+    serveOne();
     armTimer();
 }
 
-void ClientPool::drop(const SocketAddress& backend) noexcept {
-    std::erase_if(idle_, [&](const Idle& idle) { return idle.backend == backend; });
+void ClientPool::giveUp(Host& host) noexcept {
+    --host.open;
+    --total_;
+    serveOne();
+    forgetUnused();
 }
+
+// The first one in the queue who can go: a place that became free serves one.
+bool ClientPool::serveOne() {
+    for (auto it = waiters_.begin(); it != waiters_.end(); ++it) {
+        Waiter& waiter = **it;
+        waiter.lease = tryTake(*waiter.host);
+        if (!waiter.lease.valid()) continue;
+        waiters_.erase(it);
+        waiter.key.wake();
+        return true;
+    }
+    return false;
+}
+
+void ClientPool::drop(const Lease& lease) noexcept {
+    Host& host = *lease.host_;
+    while (!host.idle.empty()) closeIdle(host, host.idle.size() - 1);
+    while (serveOne()) {
+    }
+}
+
+void ClientPool::closeIdle(Host& host, std::size_t index) noexcept {
+    host.idle.erase(host.idle.begin() + static_cast<std::ptrdiff_t>(index));
+    --host.open;
+    --total_;
+    --idle_;
+}
+
+// Of all hosts: somebody needs the place.
+bool ClientPool::closeOldest() noexcept {
+    Host* oldest = nullptr;
+    for (auto& [origin, host] : hosts_) {
+        if (host.idle.empty()) continue;
+        if (!oldest || host.idle.front().since() < oldest->idle.front().since()) oldest = &host;
+    }
+    if (oldest) closeIdle(*oldest, 0);
+    return oldest != nullptr;
+}
+
+void ClientPool::forgetUnused() noexcept {
+    std::erase_if(hosts_, [](const auto& entry) { return entry.second.open == 0 && entry.second.waiting == 0; });
+}
+
+ClientStats ClientPool::statsNow() const noexcept {
+    ClientStats now = stats_;
+    now.idle = idle_;
+    now.inUse = total_ - idle_;
+    now.waiting = waiters_.size();
+    return now;
+}
+
+// ---- growing old ----
 
 // One timer, for the oldest connection; one that has been taken out meanwhile costs a look for nothing.
 void ClientPool::armTimer() noexcept {
-    if (!armed() && !idle_.empty()) Carrier::current()->timers().arm(*this, idle_.front().since + idleTime);
+    if (armed() || idle_ == 0) return;
+    TimePoint first = TimePoint::max();
+    for (const auto& [origin, host] : hosts_) {
+        if (!host.idle.empty()) first = std::min(first, host.idle.front().since());
+    }
+    Carrier::current()->timers().arm(*this, first + options_->idleTime);
 }
 
 void ClientPool::expire(TimerEntry& entry) noexcept {
@@ -70,8 +216,21 @@ void ClientPool::expire(TimerEntry& entry) noexcept {
 
 void ClientPool::closeExpired() noexcept {
     const TimePoint now = Clock::steady().now();
-    const auto alive = std::find_if(idle_.begin(), idle_.end(), [&](const Idle& idle) { return now < idle.since + idleTime; });
-    idle_.erase(idle_.begin(), alive);
+    for (auto& [origin, host] : hosts_) {
+        while (!host.idle.empty() && now >= host.idle.front().since() + options_->idleTime) closeIdle(host, 0);
+    }
+    while (serveOne()) {
+    }
+    forgetUnused();
+}
+
+const std::shared_ptr<ClientPool>& ClientPools::of(const std::shared_ptr<const ClientOptions>& client) {
+    for (const auto& pool : pools_) {
+        if (pool->options() == client) return pool;
+    }
+    // Of clients that are gone nothing will be asked for any more.
+    std::erase_if(pools_, [](const auto& pool) { return pool->options().use_count() == 1 && !pool->inUse(); });
+    return pools_.emplace_back(std::make_shared<ClientPool>(client));
 }
 
 }  // namespace weft::http

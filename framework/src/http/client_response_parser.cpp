@@ -3,12 +3,13 @@
 namespace weft::http {
 
 std::optional<std::string_view> ClientResponse::header(std::string_view name) const noexcept {
-    const HeaderField* field = fields_.find(name, head_);
+    const HeaderField* field = received_.headers.find(name, head_);
     if (field == nullptr) return std::nullopt;
     return field->value.in(head_);
 }
 
-ClientResponseParser::ClientResponseParser(std::size_t maxBodyBytes, Method method) : maxBodyBytes_(maxBodyBytes) {
+ClientResponseParser::ClientResponseParser(std::size_t maxBodyBytes, Method method, const Limits& limits)
+    : maxBodyBytes_(maxBodyBytes), decoder_(limits) {
     decoder_.start(method);
 }
 
@@ -46,10 +47,7 @@ std::size_t ClientResponseParser::feedHead(std::string_view bytes) {
 
 void ClientResponseParser::beginBody() {
     const ReceivedHead& head = decoder_.head();
-    response_.status_ = head.status;
-    response_.version_ = head.version;
-    response_.reason_ = head.reason;
-    response_.fields_ = head.headers;
+    response_.received_ = head;
     inBody_ = true;
     if (head.bodyKind == BodyKind::length && head.contentLength > maxBodyBytes_) {
         refuse("its body is larger than this call allows", ClientFault::bodyTooLarge);
@@ -78,6 +76,15 @@ bool ClientResponseParser::append(std::string_view data) {
 void ClientResponseParser::endOfInput() {
     if (failed_ || decoder_.endOfInput() == ResponseEvent::end) return;
     refuse(decoder_.refusal().reason, ClientFault::endedEarly);
+}
+
+HeaderList ClientResponseParser::trailers() const {
+    HeaderList list;
+    const BodyDecoder& body = decoder_.body();
+    for (const HeaderField& field : body.trailers()) {
+        list.add(field.name.in(body.trailerText()), field.value.in(body.trailerText()));
+    }
+    return list;
 }
 
 void ClientResponseParser::refuse(std::string_view reason, ClientFault fault) {

@@ -49,6 +49,11 @@ class ScriptedBackend {
         std::lock_guard held(lock_);
         return connections_;
     }
+    // Connections that it has closed: their clients have the end of the stream by then.
+    int closed() const {
+        std::lock_guard held(lock_);
+        return closed_;
+    }
     std::vector<std::string> requests() const {
         std::lock_guard held(lock_);
         return requests_;
@@ -70,6 +75,7 @@ class ScriptedBackend {
             if (next_ == script_.size() && script_.back().then == ScriptedAnswer::keep) waitForEnd(peer);
             std::lock_guard held(lock_);
             ::close(std::exchange(peer_, -1));
+            ++closed_;
         }
     }
 
@@ -109,6 +115,7 @@ class ScriptedBackend {
     bool stopping_ = false;
     int peer_ = -1;
     int connections_ = 0;
+    int closed_ = 0;
     std::vector<std::string> requests_;
     std::thread thread_;
 };

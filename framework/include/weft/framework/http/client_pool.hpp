@@ -1,11 +1,18 @@
-// ClientPool: the idle keep-alive connections of http::get() on one carrier. Made by Carrier::local<ClientPool>().
+// ClientPool: the connections of one http::Client on one carrier: idle ones, those in use, and who waits for one.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <unordered_map>
 #include <vector>
 
-#include <weft/pipeline/socket_address.hpp>
+#include <weft/framework/http/client_options.hpp>
+#include <weft/framework/http/origin.hpp>
 #include <weft/scheduler/deadline.hpp>
+#include <weft/scheduler/task.hpp>
 #include <weft/scheduler/timer_wheel.hpp>
 #include <weft/transports/tcp_stream.hpp>
 
@@ -15,41 +22,119 @@ struct SocketIoHandler;
 
 namespace weft::http {
 
-// Context: fibers of its carrier. Only take() may block, see there. The last connection put in is the first taken out, so
-// that the others grow old; a timer closes those that have been idle for too long.
-class ClientPool final : private TimerEntry {
+// What the pool knows of a connection; shared with a fiber that may still be sending on it when it is given up.
+struct PooledConnection {
+    TcpStream stream;
+    TimePoint idleSince{};  // when it was put into the pool last
+    bool sending = false;   // a fiber is sending a request's body
+};
+
+// Context: fibers of its carrier. Only acquire() may block. The last connection put in is the first taken out, so that
+// the others grow old; a timer closes those that have been idle for too long.
+class ClientPool final : private TimerEntry, public std::enable_shared_from_this<ClientPool> {
+    struct Host;
+
   public:
-    static constexpr std::size_t maxIdlePerBackend = 64;  // connections: as many calls at once reuse theirs
-    static constexpr std::size_t maxIdle = 1024;          // connections, all backends together
-    static constexpr Duration idleTime = std::chrono::seconds(30);  // shorter than what most servers grant
     // A connection that was idle for longer is asked whether its peer has ended it or sent something unasked for.
     static constexpr Duration trustedTime = std::chrono::milliseconds(100);
 
-    ClientPool() noexcept;
+    // A place among the connections of a host, and the connection that has it; when that is closed, a new one may be
+    // put in. Move-only; its end closes the connection.
+    class Lease {
+      public:
+        Lease() noexcept = default;
+        Lease(Lease&& other) noexcept = default;
+        Lease& operator=(Lease&& other) noexcept;
+        ~Lease() { release(); }
+
+        bool valid() const noexcept { return pool_ != nullptr; }
+        TcpStream& stream() noexcept { return connection_->stream; }
+        const std::shared_ptr<PooledConnection>& connection() const noexcept { return connection_; }
+        bool isOpen() const noexcept { return connection_ && connection_->stream.isOpen(); }
+        void fill(TcpStream stream);
+        void close() noexcept;  // the place stays
+        // Back to the pool: the last response was read to its end, the last request sent to its end.
+        void keep() noexcept;
+        void release() noexcept;
+
+      private:
+        friend class ClientPool;
+        Lease(std::shared_ptr<ClientPool> pool, Host& host, std::shared_ptr<PooledConnection> connection) noexcept
+            : pool_(std::move(pool)), host_(&host), connection_(std::move(connection)) {}
+
+        std::shared_ptr<ClientPool> pool_;
+        Host* host_ = nullptr;
+        std::shared_ptr<PooledConnection> connection_;
+    };
+
+    explicit ClientPool(std::shared_ptr<const ClientOptions> options) noexcept;
     ~ClientPool();
 
-    // A connection that was idle, or a closed stream when there is none. Blocks the fiber for a turn of its loop for each
-    // connection that is past trustedTime; never for a peer.
-    TcpStream take(const SocketAddress& backend);
-    // Keeps a connection whose last response was read to its end.
-    void put(const SocketAddress& backend, TcpStream stream);
-    // Closes the idle connections of a backend: one of them was found dead, the others are as old.
-    void drop(const SocketAddress& backend) noexcept;
-    std::size_t idle() const noexcept { return idle_.size(); }
+    // An idle connection, or else a place for a new one. When the limits leave none, waits behind those who came
+    // before, at most until `deadline`. An idle connection that is past trustedTime, or any if `certain`, is looked at,
+    // which takes a turn of the loop; one whose peer has ended it is closed with all idle ones of its host, which are
+    // older.
+    Lease acquire(const Origin& origin, bool certain, Deadline deadline, ErrorCode& error);
+    // Closes the idle connections of a host: one of them was found dead, the others are as old.
+    void drop(const Lease& lease) noexcept;
+
+    const std::shared_ptr<const ClientOptions>& options() const noexcept { return options_; }
+    ClientStats& stats() noexcept { return stats_; }
+    ClientStats statsNow() const noexcept;
+    bool inUse() const noexcept { return total_ != idle_ || !waiters_.empty(); }
 
   private:
     struct Idle {
-        SocketAddress backend;
-        TcpStream stream;
-        TimePoint since;
+        std::shared_ptr<PooledConnection> connection;
         SocketIoHandler* home;  // a stream of a loop that has been replaced is of no use
+        TimePoint since() const noexcept { return connection->idleSince; }
     };
+    struct Host {
+        std::vector<Idle> idle;  // oldest first
+        std::size_t open = 0;    // places taken: idle and in use
+        std::size_t waiting = 0;
+    };
+    struct OriginHash {
+        std::size_t operator()(const Origin& origin) const noexcept {
+            return std::hash<std::string>()(origin.host()) * 31 + origin.port();
+        }
+    };
+    struct Waiter {
+        Host* host;
+        WakeKey key;
+        Lease lease;  // granted when valid
+    };
+    using Hosts = std::unordered_map<Origin, Host, OriginHash>;
+
+    Lease tryTake(Host& host);
+    Lease takeIdle(Host& host);
+    Lease waitFor(Host& host, Deadline deadline, ErrorCode& error);
+    void put(Host& host, std::shared_ptr<PooledConnection> connection);
+    void giveUp(Host& host) noexcept;
+    bool serveOne();
+    void closeIdle(Host& host, std::size_t index) noexcept;
+    bool closeOldest() noexcept;
+    void forgetUnused() noexcept;
 
     static void expire(TimerEntry& entry) noexcept;
     void closeExpired() noexcept;
     void armTimer() noexcept;
 
-    std::vector<Idle> idle_;  // oldest first
+    const std::shared_ptr<const ClientOptions> options_;
+    Hosts hosts_;
+    std::list<Waiter*> waiters_;  // in the order in which they came
+    std::size_t total_ = 0;       // places taken at all hosts
+    std::size_t idle_ = 0;
+    ClientStats stats_;
+};
+
+// The pools of one carrier, one for each client. Made by Carrier::local<ClientPools>().
+class ClientPools {
+  public:
+    const std::shared_ptr<ClientPool>& of(const std::shared_ptr<const ClientOptions>& client);
+
+  private:
+    std::vector<std::shared_ptr<ClientPool>> pools_;
 };
 
 }  // namespace weft::http

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include <weft/pipeline/buffer.hpp>
-#include <weft/pipeline/http/request_head.hpp>
+#include <weft/pipeline/http/received_head.hpp>
 #include <weft/pipeline/http/response_encoder.hpp>
 #include <weft/pipeline/http/status.hpp>
 #include <weft/pipeline/http/version.hpp>
@@ -18,16 +18,19 @@ namespace weft::http {
 // Move-only value; views live as long as it does and is not moved. Context: one thread or fiber at a time.
 class ClientResponse {
   public:
-    Status status() const noexcept { return status_; }
-    bool succeeded() const noexcept { return codeOf(status_) / 100 == 2; }
-    Version version() const noexcept { return version_; }
+    Status status() const noexcept { return received_.status; }
+    bool succeeded() const noexcept { return codeOf(status()) / 100 == 2; }
+    Version version() const noexcept { return received_.version; }
     // As the backend wrote it; may be empty.
-    std::string_view reason() const noexcept { return text(reason_); }
+    std::string_view reason() const noexcept { return text(received_.reason); }
 
-    std::size_t headerCount() const noexcept { return fields_.size(); }
+    // How the body goes on the wire: for whoever hands it on.
+    const ReceivedHead& head() const noexcept { return received_; }
+
+    std::size_t headerCount() const noexcept { return received_.headers.size(); }
     // index < headerCount().
     HeaderView headerAt(std::size_t index) const {
-        const HeaderField& field = fields_.fields()[index];
+        const HeaderField& field = received_.headers.fields()[index];
         return {text(field.name), text(field.value)};
     }
     // The first header of this name (case-insensitive); nothing when it is absent.
@@ -41,14 +44,11 @@ class ClientResponse {
 
   private:
     friend class ClientResponseParser;
-    friend struct ClientCall;
+    friend class Client;
     std::string_view text(Slice slice) const noexcept { return slice.in(head_); }
 
-    Status status_ = Status::ok;
-    Version version_ = Version::http11;
-    Slice reason_{};
+    ReceivedHead received_;
     std::string head_;  // status line and header lines, as received
-    HeaderTable fields_;
     Buffer body_;
     std::string request_;  // for the message of operator Buffer()
 };

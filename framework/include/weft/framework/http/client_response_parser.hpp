@@ -1,13 +1,15 @@
-// Turns bytes into one ClientResponse or a fault. A machine without I/O, used by http::get(): what a ResponseDecoder
+// Turns bytes into one ClientResponse or a fault. A machine without I/O, under http::Client: what a ResponseDecoder
 // yields, collected.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include <weft/framework/http/client_error.hpp>
 #include <weft/framework/http/client_response.hpp>
+#include <weft/pipeline/http/header_list.hpp>
 #include <weft/pipeline/http/response_decoder.hpp>
 
 namespace weft::http {
@@ -18,7 +20,7 @@ class ClientResponseParser {
   public:
     // For the response to a request of this method. A body of more than `maxBodyBytes` is a fault, found at the latest
     // with the byte that is too many.
-    explicit ClientResponseParser(std::size_t maxBodyBytes, Method method = Method::get);
+    explicit ClientResponseParser(std::size_t maxBodyBytes, Method method = Method::get, const Limits& limits = {});
 
     // Takes bytes up to the end of the response; returns how many. Fewer than given: the response is complete and the
     // rest is not part of it, or it has failed.
@@ -35,6 +37,14 @@ class ClientResponseParser {
     bool keepAlive() const noexcept { return decoder_.head().keepAlive; }
     // After complete(), once.
     ClientResponse take() { return std::move(response_); }
+
+    // For one who takes the body piece by piece: once the head has come...
+    bool headComplete() const noexcept { return inBody_ && !failed_; }
+    const ClientResponse& response() const noexcept { return response_; }
+    // ... the bytes that came since the last call; what was taken does not count to maxBodyBytes any more...
+    Buffer takeBody() noexcept { return std::exchange(response_.body_, {}); }
+    // ... and after complete() the fields behind a chunked body.
+    HeaderList trailers() const;
 
   private:
     std::size_t feedHead(std::string_view bytes);

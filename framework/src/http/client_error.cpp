@@ -1,0 +1,38 @@
+#include <weft/framework/http/client_error.hpp>
+
+namespace weft::http {
+
+namespace {
+
+// Boost gives the base class no virtual destructor on purpose: categories are never deleted.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
+class ClientCategory final : public boost::system::error_category {
+  public:
+    const char* name() const noexcept override { return "weft.http.client"; }
+    std::string message(int value) const override {
+        switch (static_cast<ClientFault>(value)) {
+            case ClientFault::badResponse:
+                return "bad response";
+            case ClientFault::headTooLarge:
+                return "response head too large";
+            case ClientFault::bodyTooLarge:
+                return "response body too large";
+            case ClientFault::endedEarly:
+                return "response ended early";
+            case ClientFault::badStatus:
+                return "the answer is no success";
+        }
+        return "unknown";
+    }
+};
+#pragma GCC diagnostic pop
+
+}  // namespace
+
+const boost::system::error_category& clientCategory() noexcept {
+    static const ClientCategory category;
+    return category;
+}
+
+}  // namespace weft::http

@@ -1,0 +1,292 @@
+#include "http/exchange.hpp"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <utility>
+
+#include <weft/framework/connect_advice.hpp>
+#include <weft/framework/resolver.hpp>
+#include <weft/pipeline/channel_errors.hpp>
+#include <weft/pipeline/http/request_encoder.hpp>
+#include <weft/scheduler/carrier.hpp>
+
+#include "deadline_after.hpp"
+
+namespace weft::http::detail {
+
+namespace {
+
+constexpr std::size_t readBytes = 16 * 1024;
+constexpr std::size_t sentAtOnce = 64 * 1024;  // a larger body has a fiber of its own
+
+// RFC 9110, 9.2.2.
+bool isIdempotent(Method method) noexcept {
+    switch (method) {
+        case Method::get:
+        case Method::head:
+        case Method::put:
+        case Method::delete_:
+        case Method::options:
+        case Method::trace:
+            return true;
+        default:
+            return false;
+    }
+}
+
+[[noreturn]] void refuse(const ClientRequest& request, std::string_view why) {
+    throw std::invalid_argument("http::Client: '" + request.method + " " + request.target + "': " + std::string(why));
+}
+
+}  // namespace
+
+Exchange::Exchange(std::shared_ptr<ClientPool> pool, Origin origin, ClientRequest request,
+                   const RequestOptions& options, std::size_t maxBodyBytes)
+    : pool_(std::move(pool)),
+      origin_(std::move(origin)),
+      request_(std::move(request)),
+      maxBodyBytes_(maxBodyBytes),
+      repeatable_(isIdempotent(methodOf(request_.method)) && !request_.streamed),
+      deadline_(std::min(options.deadline, weft::detail::deadlineAfter(options.timeout))),
+      remaining_(request_.contentLength) {
+    if (request_.method == "CONNECT" || request_.headers.find("Upgrade").data()) {
+        refuse(request_, "another protocol behind the response needs a ClientCodec in a pipeline");
+    }
+    encode(options.host);
+    parser_.emplace(maxBodyBytes_, methodOf(request_.method), pool_->options()->limits);
+}
+
+void Exchange::encode(std::string_view host) {
+    const std::string authority = origin_.authority();
+    OutgoingHead head;
+    head.method = request_.method;
+    head.target = request_.target;
+    if (!request_.headers.find("Host").data()) head.host = host.empty() ? std::string_view(authority) : host;
+    head.body = request_.streamed && !request_.hasLength ? BodyKind::chunked : BodyKind::length;
+    head.contentLength = request_.streamed ? request_.contentLength : request_.body.readableBytes();
+    head.keepAlive = request_.keepAlive;
+    const RequestError error = request_.headers.visit({}, [&](std::span<const HeaderView> headers) {
+        head.headers = headers;
+        const std::size_t bound = headBound(head);
+        head_ = Buffer::allocate(bound);
+        const EncodedRequest encoded = encodeHead(head, std::span<char>(head_.writeData(), bound));
+        head_.produced(encoded.size);
+        return encoded.error;
+    });
+    if (error != RequestError::none) refuse(request_, textOf(error));
+}
+
+// ---- the connection ----
+
+void Exchange::begin() {
+    ErrorCode error;
+    lease_ = pool_->acquire(origin_, !repeatable_, deadline_, error);
+    if (error) {
+        const ClientOptions& limits = *pool_->options();
+        return fail(error, "no connection became free: at most " + std::to_string(limits.maxPerHost) +
+                               " to a host (maxPerHost) and " + std::to_string(limits.maxConnections) +
+                               " in all (maxConnections) are allowed");
+    }
+    reused_ = lease_.isOpen();
+    if (!reused_) open();
+    if (!error_) sendRequest();
+}
+
+void Exchange::open() {
+    if (!origin_.address().empty()) return connect(origin_.address());
+    const Resolver::Addresses addresses = resolve();
+    for (const SocketAddress& address : addresses) {
+        error_ = {};
+        connect(address);
+        if (!error_ || cancelled_ || Clock::steady().now() >= deadline_) return;
+    }
+}
+
+Resolver::Addresses Exchange::resolve() {
+    Resolver* const chosen = pool_->options()->resolver;
+    Resolver& resolver = chosen ? *chosen : Resolver::system();
+    const Future<Resolver::Addresses> answer = resolver.resolve(origin_.host(), origin_.port());
+    try {
+        if (answer.awaitUntil(deadline_)) return answer.get();
+        fail(timedOut(), "the name '" + origin_.host() + "' was not resolved in time");
+    } catch (const SystemError& error) {
+        fail(error.code(), error.what());
+    }
+    return {};
+}
+
+void Exchange::connect(const SocketAddress& address) {
+    ErrorCode error = cancelled_ ? operationAborted() : ErrorCode();
+    const Deadline attempt = weft::detail::deadlineAfter(pool_->options()->connectTimeout);
+    TcpStream fresh = error ? TcpStream() : TcpStream::connect(address, std::min(deadline_, attempt), error);
+    if (!error && cancelled_) error = operationAborted();
+    if (!error) return lease_.fill(std::move(fresh));
+    std::string what = "cannot connect";
+    if (origin_.address().empty()) what += " to " + address.toString();
+    fail(error, what + "; " + std::string(connectAdvice(error)));
+}
+
+bool Exchange::mayRepeat() const noexcept {
+    return repeatable_ && reused_ && !repeated_ && !cancelled_ && !parser_->started() && error_ != timedOut() &&
+           error_ != operationAborted();
+}
+
+// The server has closed the idle connection when the request was already on its way.
+void Exchange::repeat() {
+    repeated_ = true;
+    reused_ = false;
+    ++pool_->stats().retried;
+    lease_.close();
+    pool_->drop(lease_);
+    error_ = {};
+    sendError_ = {};
+    parser_.emplace(maxBodyBytes_, methodOf(request_.method), pool_->options()->limits);
+    open();
+    if (!error_) sendRequest();
+}
+
+void Exchange::finish() {
+    finished_ = true;
+    if (clean_ && parser_->keepAlive() && request_.keepAlive && requestSent()) {
+        lease_.keep();
+    } else {
+        lease_.release();
+    }
+}
+
+void Exchange::fail(const ErrorCode& error, std::string what) {
+    error_ = error;
+    what_ = std::move(what);
+}
+
+// ---- the request ----
+
+// What the kernel refuses shows when the answer is read: a server may answer, and close, before it has read all.
+void Exchange::sendRequest() {
+    lease_.stream().setDeadline(deadline_);
+    if (request_.body.readableBytes() > sentAtOnce) return sendAside();
+    lease_.stream().write({head_.view(), request_.body.view()}, sendError_);
+    ended_ = !request_.streamed;
+    if (sendError_ == timedOut() || sendError_ == operationAborted()) fail(sendError_, "sending the request failed");
+}
+
+void Exchange::sendAside() {
+    const std::shared_ptr<PooledConnection> connection = lease_.connection();
+    connection->sending = true;
+    ended_ = true;
+    Carrier::current()->spawnDetached(
+        [connection, head = head_.share(), body = request_.body.share()] {
+            ErrorCode error;
+            connection->stream.write({head.view(), body.view()}, error);
+            if (!error) connection->sending = false;
+        },
+        {.name = "http-client-body"});
+}
+
+bool Exchange::requestSent() const noexcept {
+    return ended_ && !sendError_ && !lease_.connection()->sending;
+}
+
+void Exchange::write(std::initializer_list<std::string_view> parts, ErrorCode& error) {
+    const std::shared_ptr<PooledConnection> connection = lease_.connection();
+    error = finished_ || !connection ? operationAborted() : ErrorCode();
+    if (error) return;
+    connection->stream.write(parts, error);
+    if (error) sendError_ = error;
+}
+
+void Exchange::send(Buffer piece, ErrorCode& error) {
+    if (!request_.streamed || ended_)
+        throw std::logic_error("ClientExchange::send(): this request has no body to come");
+    error = {};
+    if (piece.empty()) return;
+    if (request_.hasLength) {
+        if (piece.readableBytes() > remaining_) {
+            throw std::logic_error("ClientExchange::send(): more than the contentLength of " +
+                                   std::to_string(request_.contentLength) + " bytes");
+        }
+        write({piece.view()}, error);
+        remaining_ -= piece.readableBytes();
+        return;
+    }
+    std::array<char, maxChunkHeadBytes> chunk;
+    const std::size_t size = writeChunkHead(piece.readableBytes(), chunk.data());
+    write({{chunk.data(), size}, piece.view(), chunkEnd}, error);
+}
+
+void Exchange::end(const HeaderList& trailers, ErrorCode& error) {
+    if (!request_.streamed || ended_) throw std::logic_error("ClientExchange::end(): this request has ended");
+    error = {};
+    if (request_.hasLength && remaining_ != 0) {
+        throw std::logic_error("ClientExchange::end(): " + std::to_string(remaining_) + " bytes of " +
+                               std::to_string(request_.contentLength) + " are missing");
+    }
+    if (!request_.hasLength) {
+        EncodeError refused = EncodeError::none;
+        const std::string last = trailers.visit({}, [&](std::span<const HeaderView> fields) {
+            std::string text(lastChunkBound(fields), '\0');
+            text.resize(encodeLastChunk(fields, text, refused));
+            return text;
+        });
+        if (refused != EncodeError::none) refuse(request_, http::textOf(refused));
+        write({last}, error);
+    }
+    ended_ = !error;
+}
+
+// ---- the response ----
+
+void Exchange::receiveHead() {
+    while (!error_ && !parser_->headComplete()) receive();
+}
+
+void Exchange::forgiveTimeout() noexcept {
+    if (error_ == timedOut() && lease_.isOpen()) error_ = {};
+}
+
+void Exchange::receive() {
+    if (error_ || finished_) return;
+    const std::shared_ptr<PooledConnection> connection = lease_.connection();
+    std::array<char, readBytes> bytes;
+    ErrorCode error = cancelled_ ? operationAborted() : ErrorCode();
+    const std::size_t count = error ? 0 : connection->stream.read(bytes, error);
+    if (error) {
+        fail(error, error == timedOut() ? "no complete answer in time"
+                    : sendError_        ? "the connection broke while the request was sent"
+                                        : "reading the response failed");
+    } else {
+        if (count == 0) parser_->endOfInput();
+        if (count != 0 && parser_->feed({bytes.data(), count}) != count) clean_ = false;
+        if (parser_->failed()) fail(parser_->fault(), std::string(parser_->reason()));
+    }
+    if (error_) {
+        if (mayRepeat()) repeat();
+    } else if (parser_->complete()) {
+        finish();
+    }
+}
+
+void Exchange::setDeadline(Deadline deadline) noexcept {
+    deadline_ = deadline;
+    if (lease_.connection()) lease_.connection()->stream.setDeadline(deadline);
+}
+
+void Exchange::cancel() noexcept {
+    cancelled_ = true;
+    if (lease_.connection()) lease_.connection()->stream.close();
+}
+
+std::string Exchange::url() const {
+    return "http://" + origin_.toString() + request_.target;
+}
+
+ClientError Exchange::failure() const {
+    return failure(error_, what_);
+}
+
+ClientError Exchange::failure(const ErrorCode& error, std::string_view what) const {
+    return ClientError(error, request_.method + " " + url() + ": " + std::string(what), Status{});
+}
+
+}  // namespace weft::http::detail

@@ -1,0 +1,78 @@
+#include <weft/framework/http/origin.hpp>
+
+#include <charconv>
+#include <stdexcept>
+
+#include <weft/framework/resolver.hpp>
+
+namespace weft::http {
+
+namespace {
+
+constexpr std::uint16_t httpPort = 80;
+
+std::string_view withoutBrackets(std::string_view host) {
+    const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
+    return bracketed ? host.substr(1, host.size() - 2) : host;
+}
+
+[[noreturn]] void refuse(std::string_view url, const char* why) {
+    throw std::invalid_argument("'" + std::string(url) + "' is no URL that can be asked: " + why);
+}
+
+std::uint16_t portOf(std::string_view url, std::string_view text) {
+    std::uint16_t port = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+    if (error != std::errc() || end != text.data() + text.size() || port == 0) {
+        refuse(url, "the port must be a number from 1 to 65535");
+    }
+    return port;
+}
+
+}  // namespace
+
+Origin::Origin(const SocketAddress& address) : host_(address.host()), port_(address.port()), address_(address) {
+    if (address.empty()) throw std::invalid_argument("an empty address is no HTTP server's");
+}
+
+Origin::Origin(std::string_view host, std::uint16_t port) : host_(withoutBrackets(host)), port_(port) {
+    if (host_.empty() || port == 0) {
+        throw std::invalid_argument("'" + std::string(host) + "' with port " + std::to_string(port) +
+                                    " is no HTTP server: a host and a port from 1 to 65535 are needed");
+    }
+    if (weft::detail::isNumericHost(host_)) {
+        address_ = SocketAddress(host_, port);
+        host_ = address_.host();
+    } else {
+        weft::detail::requireHostName(host_);
+    }
+}
+
+std::string Origin::authority() const {
+    return address_.empty() && port_ == httpPort ? host_ : toString();
+}
+
+std::string Origin::toString() const {
+    return address_.empty() ? host_ + ":" + std::to_string(port_) : address_.toString();
+}
+
+Url Url::parse(std::string_view text) {
+    constexpr std::string_view scheme = "http://";
+    if (text.starts_with("https://")) refuse(text, "https is not spoken here; use http://, or a proxy that speaks it");
+    if (!text.starts_with(scheme)) refuse(text, "expected http://host[:port]/path");
+    if (text.find('#') != std::string_view::npos)
+        refuse(text, "a fragment (#...) is not sent to a server: leave it out");
+    const std::string_view rest = text.substr(scheme.size());
+    const std::size_t end = std::min(rest.find_first_of("/?"), rest.size());
+    const std::string_view authority = rest.substr(0, end);
+    if (authority.find('@') != std::string_view::npos) refuse(text, "a user name goes into an Authorization header");
+    const std::size_t colon = authority.rfind(':');
+    const bool hasPort = colon != std::string_view::npos && authority.back() != ']';
+    const std::string_view host = hasPort ? authority.substr(0, colon) : authority;
+    const std::uint16_t port = hasPort ? portOf(text, authority.substr(colon + 1)) : httpPort;
+    std::string target(rest.substr(end));
+    if (!target.starts_with('/')) target.insert(0, "/");
+    return {Origin(host, port), std::move(target)};
+}
+
+}  // namespace weft::http

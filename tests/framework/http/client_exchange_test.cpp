@@ -1,0 +1,244 @@
+// Requests and responses of http::Client piece by piece.
+#include <atomic>
+#include <string>
+
+#include <weft/framework/http/client_exchange.hpp>
+
+#include <weft/pipeline/channel_errors.hpp>
+
+#include "framework/http/client_bench.hpp"
+#include "framework/http/scripted_backend.hpp"
+
+namespace weft::test {
+namespace {
+
+using http::Client;
+using http::ClientExchange;
+using http::ClientRequest;
+using http::Method;
+using Then = ScriptedAnswer::Then;
+
+ClientRequest streamed(Method method, std::string target) {
+    ClientRequest request(method, std::move(target));
+    request.streamed = true;
+    return request;
+}
+
+ClientRequest streamed(std::uint64_t length) {
+    ClientRequest request = streamed(Method::post, "/");
+    request.hasLength = true;
+    request.contentLength = length;
+    return request;
+}
+
+std::string rest(ClientExchange& exchange) {
+    std::string all;
+    while (const auto piece = exchange.read()) all += piece->view();
+    return all;
+}
+
+// Sends the body back while it comes, and its trailers behind it.
+void echo(http::StreamedRequest& request, http::Responder responder) {
+    http::BodyReader body = request.takeBody();
+    http::BodyWriter out = responder.begin(http::Response(http::Status::ok));
+    while (auto piece = body.read()) out.send(std::move(*piece));
+    out.end(body.trailers());
+}
+
+class ClientExchangeTest : public ClientBench {};
+
+TEST_F(ClientExchangeTest, BodiesGoBothWaysAtOnce) {
+    FiberServer server(&echo);
+    const Client client;
+    constexpr int pieces = 400;
+    const std::string piece(16'384, 'x');
+    inFiber([&] {
+        ClientExchange exchange = client.begin(server.address(), streamed(Method::post, "/"));
+        JoinHandle<void> sender = carrier().spawn([&] {
+            for (int i = 0; i < pieces; ++i) exchange.send(Buffer::copyOf(piece));
+            http::HeaderList trailers;
+            trailers.add("Digest", "none");
+            exchange.end(trailers);
+        });
+        EXPECT_EQ(exchange.response().status(), http::Status::ok);
+        EXPECT_EQ(rest(exchange).size(), pieces * piece.size());
+        EXPECT_EQ(exchange.trailers().find("digest"), "none");
+        sender.join();
+        EXPECT_EQ(client.stats().idle, 1u);
+    });
+}
+
+TEST_F(ClientExchangeTest, ABodyOfKnownLengthIsHeldToIt) {
+    FiberServer server(&echo);
+    const Client client;
+    inFiber([&] {
+        ClientExchange exact = client.begin(server.address(), streamed(6));
+        exact.send(Buffer::copyOf("abc"));
+        EXPECT_THROW(exact.end(), std::logic_error);
+        EXPECT_THROW(exact.send(Buffer::copyOf("defg")), std::logic_error);
+        exact.send(Buffer::copyOf("def"));
+        exact.end();
+        EXPECT_THROW(exact.end(), std::logic_error);
+        EXPECT_EQ(rest(exact), "abcdef");
+        EXPECT_EQ(client.stats().idle, 1u);
+    });
+}
+
+TEST_F(ClientExchangeTest, TrailersThatMustNotBeAreRefusedAndTheBodyMayStillEnd) {
+    FiberServer server(&echo);
+    const Client client;
+    inFiber([&] {
+        ClientExchange exchange = client.begin(server.address(), streamed(Method::put, "/"));
+        http::HeaderList bad;
+        bad.add("Content-Length", "1");
+        EXPECT_THROW(exchange.end(bad), std::invalid_argument);
+        exchange.end();
+        EXPECT_EQ(rest(exchange), "");
+    });
+}
+
+// The server is at most what the kernel and its own window hold before the reader: far less than the whole.
+TEST_F(ClientExchangeTest, AResponseThatIsNotReadHoldsItsServerBack) {
+    constexpr std::size_t total = 96 << 20;
+    constexpr std::size_t bound = 32 << 20;
+    std::atomic<std::size_t> sent{0};
+    FiberServer server([&](http::StreamedRequest&, http::Responder responder) {
+        http::BodyWriter out = responder.begin(http::Response(http::Status::ok));
+        const std::string piece(1 << 16, 'x');
+        for (; sent < total; sent += piece.size()) out.send(Buffer::copyOf(piece));
+        out.end();
+    });
+    const Client client;
+    inFiber([&] {
+        ClientExchange exchange = client.begin(server.address(), ClientRequest(Method::get, "/"));
+        std::size_t received = 0;
+        std::size_t furthest = 0;
+        while (const auto piece = exchange.read()) {
+            if (received < (1 << 20)) thisFiber::sleepFor(1ms);  // time for the server to run ahead, if it could
+            received += piece->readableBytes();
+            furthest = std::max(furthest, sent - std::min(received, sent.load()));
+        }
+        EXPECT_EQ(received, total);
+        EXPECT_LT(furthest, bound);
+    });
+}
+
+TEST_F(ClientExchangeTest, ARequestBodyThatIsNotReadHoldsItsSenderBack) {
+    constexpr std::size_t total = 96 << 20;
+    constexpr std::size_t bound = 32 << 20;
+    std::atomic<std::size_t> sent{0};
+    Promise<void> gate;
+    const Future<void> opened = gate.future();
+    std::size_t atGate = 0;
+    FiberServer server([&](http::StreamedRequest& request, http::Responder responder) {
+        opened.await();
+        std::size_t received = 0;
+        http::BodyReader body = request.takeBody();
+        while (const auto piece = body.read()) received += piece->readableBytes();
+        responder.send(http::ok(std::to_string(received)));
+    });
+    const Client client;
+    inFiber([&] {
+        ClientExchange exchange = client.begin(server.address(), streamed(total));
+        JoinHandle<void> sender = carrier().spawn([&] {
+            const std::string piece(1 << 16, 'x');
+            for (; sent < total; sent += piece.size()) exchange.send(Buffer::copyOf(piece));
+            exchange.end();
+        });
+        std::size_t before = 1;
+        while (before != sent) {  // until it has not got any further for a while
+            before = sent;
+            thisFiber::sleepFor(50ms);
+        }
+        atGate = sent;
+        gate.setValue();
+        EXPECT_EQ(rest(exchange), std::to_string(total));
+        sender.join();
+    });
+    EXPECT_LT(atGate, bound);
+}
+
+TEST_F(ClientExchangeTest, CancelEndsAWait) {
+    ScriptedBackend backend({{"", Then::hang}});
+    const Client client;
+    inFiber([&] {
+        ClientExchange exchange = client.begin(backend.address(), ClientRequest(Method::get, "/"));
+        JoinHandle<void> other = carrier().spawn([&] { exchange.cancel(); });
+        ErrorCode error;
+        exchange.response(error);
+        EXPECT_EQ(error, operationAborted());
+        other.join();
+        EXPECT_EQ(client.stats().retried, 0u);
+    });
+}
+
+TEST_F(ClientExchangeTest, OneThatIsDroppedBeforeItsEndClosesItsConnection) {
+    FiberServer server([](http::StreamedRequest&, http::Responder responder) {
+        http::BodyWriter out = responder.begin(http::Response(http::Status::ok));
+        try {
+            for (;;) out.send(Buffer::copyOf("again and again"));
+        } catch (const ClosedChannelException&) {
+        }
+    });
+    const Client client;
+    inFiber([&] {
+        {
+            ClientExchange exchange = client.begin(server.address(), ClientRequest(Method::get, "/"));
+            EXPECT_TRUE(exchange.read()->view().starts_with("again"));
+            EXPECT_EQ(client.stats().inUse, 1u);
+        }
+        EXPECT_EQ(client.stats().inUse, 0u);
+        EXPECT_EQ(client.stats().idle, 0u);
+        EXPECT_TRUE(soon([&] { return server.connections() == 0; }));
+    });
+}
+
+TEST_F(ClientExchangeTest, TheDeadlineMayBeMovedForEachWait) {
+    Promise<void> gate;
+    const Future<void> opened = gate.future();
+    FiberServer server([&](http::StreamedRequest&, http::Responder responder) {
+        http::BodyWriter out = responder.begin(http::Response(http::Status::ok));
+        out.send(Buffer::copyOf("half"));
+        opened.await();
+        out.send(Buffer::copyOf("other half"));
+        out.end();
+    });
+    const Client client;
+    inFiber([&] {
+        http::RequestOptions options;
+        options.timeout = 1h;
+        ClientExchange exchange = client.begin(server.address(), ClientRequest(Method::get, "/"), options);
+        EXPECT_EQ(exchange.response().header("Transfer-Encoding"), "chunked");
+        EXPECT_EQ(exchange.read()->view(), "half");
+        exchange.setDeadline(std::chrono::steady_clock::now() + 10ms);
+        ErrorCode error;
+        EXPECT_FALSE(exchange.read(error));
+        EXPECT_EQ(error, timedOut());
+        EXPECT_THROW(exchange.read(), http::ClientError);
+        gate.setValue();
+        exchange.setDeadline(never);
+        EXPECT_EQ(rest(exchange), "other half");
+    });
+}
+
+TEST_F(ClientExchangeTest, AnAnswerWithoutABodyIsCompleteWithItsHead) {
+    ScriptedBackend backend(
+        {{"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"},
+         {"HTTP/1.1 204 No Content\r\n\r\n"},
+         {"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 304 Not Modified\r\nETag: x\r\n\r\n", Then::close}});
+    const Client client;
+    inFiber([&] {
+        ClientExchange head = client.begin(backend.address(), ClientRequest(Method::head, "/"));
+        EXPECT_EQ(head.response().header("Content-Length"), "9");
+        EXPECT_FALSE(head.read());
+        ClientExchange none = client.begin(backend.address(), ClientRequest(Method::get, "/"));
+        EXPECT_EQ(none.response().status(), http::Status::noContent);
+        EXPECT_FALSE(none.read());
+        ClientExchange same = client.begin(backend.address(), ClientRequest(Method::get, "/"));
+        EXPECT_EQ(same.response().status(), http::Status::notModified);
+        EXPECT_EQ(client.stats().opened, 1u);
+    });
+}
+
+}  // namespace
+}  // namespace weft::test
