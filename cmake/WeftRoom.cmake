@@ -1,18 +1,17 @@
-# weft_room(NAME [LINKS target...]): a room of the house is one static library `weft::NAME`. Its public headers are in
+# weft_room(NAME [LINKS target...]): a room of the house is one library `weft::NAME`. Its public headers are in
 # include/weft/NAME, its sources (and private headers, which nobody else can include) in src/.
 function(weft_room name)
   cmake_parse_arguments(ROOM "" "" "LINKS;PRIVATE_LINKS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/*.cpp)
-  if(NOT sources)  # not yet furnished
-    add_library(weft_${name} INTERFACE)
-    add_library(weft::${name} ALIAS weft_${name})
-    target_include_directories(weft_${name} INTERFACE ${CMAKE_CURRENT_SOURCE_DIR}/include)
-    target_link_libraries(weft_${name} INTERFACE ${ROOM_LINKS})
-    return()
-  endif()
-  add_library(weft_${name} STATIC ${sources})
+  add_library(weft_${name} ${sources})  # static, or as BUILD_SHARED_LIBS says
   add_library(weft::${name} ALIAS weft_${name})
+  set_target_properties(weft_${name} PROPERTIES EXPORT_NAME ${name} VERSION ${PROJECT_VERSION}
+                                                SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  target_compile_features(weft_${name} PUBLIC cxx_std_20)
   target_include_directories(weft_${name} PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>
                                           PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/src)
   target_link_libraries(weft_${name} PUBLIC ${ROOM_LINKS} PRIVATE $<BUILD_INTERFACE:weft_flags> ${ROOM_PRIVATE_LINKS})
+  if(WEFT_INSTALL)
+    weft_install_room(${name})
+  endif()
 endfunction()

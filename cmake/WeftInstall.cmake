@@ -1,0 +1,44 @@
+# What `cmake --install` puts out: each room's library and headers, and what finds them again: find_package(weft) and
+# pkg-config. Everything may be moved afterwards: no file names the prefix that it was installed to.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+set(WEFT_CONFIG_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
+
+# A set of targets for each room, so that an application of some rooms needs the libraries under those only.
+function(weft_install_targets room)
+  install(TARGETS ${ARGN} EXPORT weft-${room}
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+endfunction()
+
+function(weft_install_room room)
+  weft_install_targets(${room} weft_${room})
+  install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.hpp)
+  install(EXPORT weft-${room} NAMESPACE weft:: DESTINATION ${WEFT_CONFIG_DIR})
+endfunction()
+
+# Once all rooms are there.
+function(weft_install_package)
+  if(IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR} OR IS_ABSOLUTE ${CMAKE_INSTALL_INCLUDEDIR})
+    message(FATAL_ERROR "CMAKE_INSTALL_LIBDIR (${CMAKE_INSTALL_LIBDIR}) and CMAKE_INSTALL_INCLUDEDIR "
+                        "(${CMAKE_INSTALL_INCLUDEDIR}) must be relative to the prefix, which `cmake --install --prefix` may "
+                        "change: give CMAKE_INSTALL_PREFIX and, for example, -DCMAKE_INSTALL_LIBDIR=lib64")
+  endif()
+  configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/weftConfig.cmake.in ${PROJECT_BINARY_DIR}/weftConfig.cmake
+    INSTALL_DESTINATION ${WEFT_CONFIG_DIR} NO_SET_AND_CHECK_MACRO)
+  write_basic_package_version_file(${PROJECT_BINARY_DIR}/weftConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+  file(RELATIVE_PATH WEFT_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+  string(REGEX REPLACE "/$" "" WEFT_PREFIX "${WEFT_PREFIX}")
+  set(WEFT_PC_LIBS "-L\${libdir} -lweft_framework -lweft_transports -lweft_pipeline -lweft_scheduler")
+  if(BUILD_SHARED_LIBS)
+    set(WEFT_PC_PRIVATE .private)
+  else()  # a static library brings what it needs with it, so that --static is not asked for
+    set(WEFT_PC_PRIVATE "")
+    string(APPEND WEFT_PC_LIBS " -lboost_context -pthread")
+  endif()
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/weft.pc.in ${PROJECT_BINARY_DIR}/weft.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/weftConfig.cmake ${PROJECT_BINARY_DIR}/weftConfigVersion.cmake
+    DESTINATION ${WEFT_CONFIG_DIR})
+  install(FILES ${PROJECT_BINARY_DIR}/weft.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/weft)
+endfunction()

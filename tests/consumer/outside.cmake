@@ -1,0 +1,7 @@
+# Configures, builds and runs a project outside: -DDIRECTORY= its sources, -DBUILD= (emptied first), -DPREFIX= where weft
+# is, -DPROGRAM= what it builds, -DCOMPILER=, -DGENERATOR=, and -DOPTION= one flag more.
+file(REMOVE_RECURSE ${BUILD})
+execute_process(COMMAND ${CMAKE_COMMAND} -S ${DIRECTORY} -B ${BUILD} -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER}
+  -DCMAKE_PREFIX_PATH=${PREFIX} ${OPTION} COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${CMAKE_COMMAND} --build ${BUILD} COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${BUILD}/${PROGRAM} COMMAND_ERROR_IS_FATAL ANY)
