@@ -62,8 +62,8 @@ CLI::Option* addParsed(CLI::App& app, const std::string& name, T& into, const st
 }
 
 template <class T>
-void addAddress(CLI::App& app, const std::string& name, T& into, const std::string& help) {
-    addParsed(app, name, into, help, [](const std::string& text) { return weft::SocketAddress::parse(text); })
+CLI::Option* addAddress(CLI::App& app, const std::string& name, T& into, const std::string& help) {
+    return addParsed(app, name, into, help, [](const std::string& text) { return weft::SocketAddress::parse(text); })
         ->type_name("ADDR:PORT");
 }
 

@@ -10,8 +10,16 @@
 namespace weft::test {
 namespace {
 
-const std::vector<std::string> all{"hello_fiber", "echo_server", "echo_fiber", "mock_backend", "http_server", "custom_poller"};
-const std::vector<std::string> servers{"echo_server", "echo_fiber", "mock_backend", "http_server"};
+const std::vector<std::string> all{"hello_fiber", "echo_server",   "echo_fiber", "mock_backend",
+                                   "http_server", "custom_poller", "chat",       "reverse_proxy"};
+const std::vector<std::string> servers{"echo_server", "echo_fiber", "mock_backend",
+                                       "http_server", "chat",       "reverse_proxy"};
+
+// With what it cannot do without.
+std::vector<std::string> flagsOf(const std::string& name, std::vector<std::string> flags) {
+    if (name == "reverse_proxy") flags.insert(flags.end(), {"--upstream", "127.0.0.1:1"});
+    return flags;
+}
 
 void expectComplaint(Program& program, int status, const std::string& about) {
     EXPECT_EQ(program.exitStatus(), status) << about;
@@ -31,7 +39,7 @@ TEST(Examples, HelpSucceeds) {
 
 TEST(Examples, UnknownFlagsEndWithStatusTwoAndOneLine) {
     for (const auto& name : all) {
-        Program program(name, {"--bogus"});
+        Program program(name, flagsOf(name, {"--bogus"}));
         expectComplaint(program, 2, "--bogus");
     }
     Program positional("http_server", {"surprise"});
@@ -40,10 +48,16 @@ TEST(Examples, UnknownFlagsEndWithStatusTwoAndOneLine) {
 
 TEST(Examples, WrongValuesEndWithStatusTwoAndNameTheirFlag) {
     for (const auto& name : servers) {
-        for (const std::vector<std::string>& flags : std::vector<std::vector<std::string>>{
-                 {"--carriers", "0"}, {"--carriers", "two"}, {"--carriers", "1025"}, {"--carriers"}, {"--listen", "nowhere"},
-                 {"--listen", "127.0.0.1:65536"}, {"--listen", "127.0.0.1"}, {"--transport", "pigeon"}}) {
-            Program program(name, flags);
+        for (const std::vector<std::string>& flags :
+             std::vector<std::vector<std::string>>{{"--carriers", "0"},
+                                                   {"--carriers", "two"},
+                                                   {"--carriers", "1025"},
+                                                   {"--carriers"},
+                                                   {"--listen", "nowhere"},
+                                                   {"--listen", "127.0.0.1:65536"},
+                                                   {"--listen", "127.0.0.1"},
+                                                   {"--transport", "pigeon"}}) {
+            Program program(name, flags.size() == 1 ? flags : flagsOf(name, flags));
             expectComplaint(program, 2, flags.front());
         }
     }
@@ -51,6 +65,12 @@ TEST(Examples, WrongValuesEndWithStatusTwoAndNameTheirFlag) {
     expectComplaint(backend, 2, "--backend");
     Program think("mock_backend", {"--think-ms", "60001"});
     expectComplaint(think, 2, "--think-ms");
+    Program fails("mock_backend", {"--fail-rate", "1.5"});
+    expectComplaint(fails, 2, "--fail-rate");
+    Program nobody("reverse_proxy", {"--listen", "127.0.0.1:0"});
+    expectComplaint(nobody, 2, "--upstream");
+    Program hasty("reverse_proxy", {"--upstream", "127.0.0.1:1", "--timeout-ms", "0"});
+    expectComplaint(hasty, 2, "--timeout-ms");
 }
 
 TEST(Examples, ABadVariableEndsWithStatusTwoAndIsNamed) {
@@ -62,9 +82,9 @@ TEST(Examples, ABadVariableEndsWithStatusTwoAndIsNamed) {
 
 TEST(Examples, EveryServerEndsAtASignalAndRefusesATakenPort) {
     for (const auto& name : servers) {
-        Program first(name, {"--listen", "127.0.0.1:0", "--carriers", "2"});
+        Program first(name, flagsOf(name, {"--listen", "127.0.0.1:0", "--carriers", "2"}));
         const SocketAddress address = first.listening();
-        Program second(name, {"--listen", address.toString(), "--carriers", "2"});
+        Program second(name, flagsOf(name, {"--listen", address.toString(), "--carriers", "2"}));
         expectComplaint(second, 1, address.toString());
         EXPECT_NE(second.errors().find("--listen"), std::string::npos) << second.errors();
         EXPECT_LE(first.threads(), 3u);
@@ -123,7 +143,9 @@ TEST(Examples, TheMockBackendThinksBeforeItAnswers) {
     EXPECT_EQ(fruits.status, 200);
     EXPECT_EQ(fruits.header("Content-Type"), "application/json");
     std::size_t names = 0;
-    for (std::size_t at = fruits.body.find("\"name\""); at != std::string::npos; at = fruits.body.find("\"name\"", at + 1)) ++names;
+    for (std::size_t at = fruits.body.find("\"name\""); at != std::string::npos;
+         at = fruits.body.find("\"name\"", at + 1))
+        ++names;
     EXPECT_EQ(names, 10u);
     EXPECT_NEAR(static_cast<double>(fruits.body.size()), 600, 100);
     EXPECT_EQ(client.get("/health").body, "OK");

@@ -1,0 +1,286 @@
+// A reverse proxy: a fiber for each request asks the upstream and hands bodies on in both directions while they come.
+// No side is read faster than the other one takes it.
+#include "support/program.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace {
+
+using weft::http::BodyReader;
+using weft::http::BodyWriter;
+using weft::http::ClientError;
+using weft::http::ClientExchange;
+using weft::http::ClientRequest;
+using weft::http::ClientResponse;
+using weft::http::HeaderList;
+using weft::http::HeaderView;
+using weft::http::Method;
+using weft::http::Responder;
+using weft::http::Response;
+using weft::http::Status;
+using weft::http::StreamedRequest;
+
+// ---- what may pass a proxy (RFC 9110, 7.6) ----
+
+bool same(std::string_view left, std::string_view right) {
+    return std::equal(left.begin(), left.end(), right.begin(), right.end(),
+                      [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); });
+}
+
+std::string_view trimmed(std::string_view text) {
+    const std::size_t from = text.find_first_not_of(" \t");
+    if (from == std::string_view::npos) return {};
+    return text.substr(from, text.find_last_not_of(" \t") - from + 1);
+}
+
+// Whether the list of a Connection header names this header.
+bool names(std::string_view list, std::string_view header) {
+    while (!list.empty()) {
+        const std::size_t end = std::min(list.find(','), list.size());
+        if (same(trimmed(list.substr(0, end)), header)) return true;
+        list.remove_prefix(std::min(end + 1, list.size()));
+    }
+    return false;
+}
+
+// Headers that are about one connection; Content-Length and Expect, which both sides settle for themselves; those that
+// Connection names.
+template <class Head>
+bool staysHere(const Head& head, std::string_view name) {
+    constexpr std::string_view own[] = {"Connection",          "Keep-Alive", "Proxy-Connection",  "Proxy-Authenticate",
+                                        "Proxy-Authorization", "TE",         "Transfer-Encoding", "Upgrade",
+                                        "Content-Length",      "Expect"};
+    if (std::any_of(std::begin(own), std::end(own), [&](std::string_view each) { return same(each, name); }))
+        return true;
+    for (std::size_t i = 0; i < head.headerCount(); ++i) {
+        const HeaderView header = head.headerAt(i);
+        if (same(header.name, "Connection") && names(header.value, name)) return true;
+    }
+    return false;
+}
+
+template <class Head>
+void copyHeaders(const Head& from, HeaderList& to, bool withHost = true) {
+    for (std::size_t i = 0; i < from.headerCount(); ++i) {
+        const HeaderView header = from.headerAt(i);
+        if (staysHere(from, header.name) || (!withHost && same(header.name, "Host"))) continue;
+        to.add(header.name, header.value);
+    }
+    to.add("Via", from.version() == weft::http::Version::http10 ? "1.0 weft" : "1.1 weft");
+}
+
+// An upstream is asked for a path; the host of an absolute target goes before the Host header (RFC 9112, 3.2.2).
+ClientRequest requestFor(const StreamedRequest& request) {
+    const auto& head = request.head();
+    ClientRequest out;
+    out.method = request.methodText();
+    const std::string_view target = request.target();
+    const bool absolute = head.targetForm == weft::http::TargetForm::absolute;
+    if (absolute) {
+        const std::size_t from = target.find("://") + 3;
+        const std::size_t path = std::min(target.find_first_of("/?", from), target.size());
+        out.headers.add("Host", target.substr(from, path - from));
+        out.target = target.substr(path);
+        if (!out.target.starts_with('/')) out.target.insert(0, "/");
+    } else {
+        out.target = target;
+    }
+    copyHeaders(request, out.headers, !absolute);
+    out.streamed = request.hasBody();
+    out.hasLength = head.bodyKind == weft::http::BodyKind::length;
+    out.contentLength = out.hasLength && out.streamed ? head.contentLength : 0;
+    return out;
+}
+
+// The length that the upstream announced, also where no body follows (HEAD).
+std::optional<std::uint64_t> lengthOf(const ClientResponse& response) {
+    if (response.head().bodyKind == weft::http::BodyKind::length) return response.head().contentLength;
+    const auto text = response.header("Content-Length");
+    if (!text || response.head().hasBody()) return std::nullopt;
+    return std::stoull(std::string(*text));  // the client has looked at it: digits, and not too many
+}
+
+Response headFor(const ClientResponse& response) {
+    Response head(response.status());
+    copyHeaders(response, head.headers);
+    const auto length = lengthOf(response);
+    head.hasLength = length.has_value();
+    head.contentLength = length.value_or(0);
+    return head;
+}
+
+// ---- one request ----
+
+struct Upstream {
+    weft::SocketAddress address;
+    std::chrono::milliseconds timeout;  // of each wait for it
+    weft::http::Client client;
+};
+
+// The running request, shared by the fiber that answers and the one that sends the body.
+struct Forward {
+    Forward(ClientExchange&& its, std::chrono::milliseconds itsTimeout)
+        : exchange(std::move(its)), timeout(itsTimeout) {}
+
+    void allowTime() { exchange.setDeadline(weft::Clock::steady().now() + timeout); }
+
+    // The body of a request, as fast as the upstream takes it.
+    void upload(BodyReader body) {
+        weft::ErrorCode error;
+        while (auto piece = next(body, error)) {
+            allowTime();
+            exchange.send(std::move(*piece), error);
+            if (error) return;  // the answer says why, if there is one
+        }
+        if (error) return exchange.cancel();  // the client broke off: nobody may take the half for the whole
+        exchange.end(body.trailers(), error);
+    }
+
+    // Time in which the client has not sent the rest of its body does not count against the upstream.
+    const ClientResponse& response() {
+        for (;;) {
+            const unsigned before = pieces;
+            allowTime();
+            weft::ErrorCode error;
+            const ClientResponse& head = exchange.response(error);
+            const bool late = before == pieces && !clientsTurn;
+            if (error != weft::timedOut() || late) return error ? exchange.response() : head;
+        }
+    }
+
+    std::optional<weft::Buffer> next(BodyReader& body, weft::ErrorCode& error) {
+        clientsTurn = true;
+        auto piece = body.read(error);
+        clientsTurn = false;
+        ++pieces;
+        return piece;
+    }
+
+    // Once the head is out, a failure can only be told by a cut.
+    void download(BodyWriter out) {
+        for (;;) {
+            allowTime();
+            auto piece = exchange.read();
+            if (!piece) break;
+            out.send(std::move(*piece));
+        }
+        out.end(exchange.trailers());
+    }
+
+    ClientExchange exchange;
+    const std::chrono::milliseconds timeout;
+    unsigned pieces = 0;  // of the request's body
+    bool clientsTurn = false;
+};
+
+Response failure(const ClientError& error) {
+    const bool late = error.code() == weft::timedOut();
+    return weft::http::error(late ? Status::gatewayTimeout : Status::badGateway, error.what());
+}
+
+// ---- one connection ----
+
+class Proxy final : public weft::SimpleInboundHandler<StreamedRequest> {
+  public:
+    explicit Proxy(std::shared_ptr<const Upstream> upstream) : upstream_(std::move(upstream)) {}
+
+    // The client has gone: what is under way for it ends, too.
+    void channelInactive(weft::ChannelHandlerContext& ctx) override {
+        for (Forward* forward : running_) forward->exchange.cancel();
+        ctx.fireChannelInactive();
+    }
+    void exceptionCaught(weft::ChannelHandlerContext& ctx, std::exception_ptr) override { ctx.close(); }
+
+  protected:
+    void channelRead0(weft::ChannelHandlerContext& ctx, StreamedRequest request) override {
+        Responder responder = request.responder();
+        if (request.method() == Method::connect) {
+            return responder.send(weft::http::error(Status::notImplemented, "this proxy opens no tunnels"));
+        }
+        ctx.spawn([this, &ctx, request = std::move(request), responder = std::move(responder)]() mutable {
+            serve(ctx, request, responder);
+        });
+    }
+
+  private:
+    // From the list of a connection for as long as this lives.
+    class Running {
+      public:
+        Running(std::set<Forward*>& all, Forward& one) : all_(all), one_(one) { all_.insert(&one_); }
+        ~Running() { all_.erase(&one_); }
+        Running(const Running&) = delete;
+        Running& operator=(const Running&) = delete;
+
+      private:
+        std::set<Forward*>& all_;
+        Forward& one_;
+    };
+
+    void serve(weft::ChannelHandlerContext& ctx, StreamedRequest& request, Responder& responder) {
+        try {
+            forward(ctx, request, responder);
+        } catch (const ClientError& error) {
+            if (!responder.answered()) return responder.send(failure(error));
+            weft::log(weft::LogLevel::debug, {"reverse_proxy: the answer was cut: ", error.what()});
+        } catch (const std::invalid_argument& error) {  // a request that cannot be sent as it is
+            if (!responder.answered()) responder.send(weft::http::error(Status::badRequest, error.what()));
+        } catch (const weft::SystemError& error) {  // the client has gone
+            weft::log(weft::LogLevel::debug, {"reverse_proxy: ", error.what()});
+        }
+    }
+
+    void forward(weft::ChannelHandlerContext& ctx, StreamedRequest& request, Responder& responder) {
+        weft::http::RequestOptions options;
+        options.timeout = upstream_->timeout;
+        const auto forward = std::make_shared<Forward>(
+            upstream_->client.begin(upstream_->address, requestFor(request), options), upstream_->timeout);
+        if (ctx.channel().closed()) return;
+        const Running running(running_, *forward);
+        if (request.hasBody()) {
+            ctx.spawn([forward, body = request.takeBody()]() mutable { forward->upload(std::move(body)); });
+        }
+        const ClientResponse& response = forward->response();
+        forward->download(responder.begin(headFor(response)));
+    }
+
+    const std::shared_ptr<const Upstream> upstream_;
+    std::set<Forward*> running_;
+};
+
+int run(const CLI::App& app, const examples::ServerFlags& flags, const weft::SocketAddress& address,
+        std::chrono::milliseconds timeout) {
+    weft::EventLoopGroup group(flags.group);
+    weft::http::ClientOptions options;
+    options.connectTimeout = timeout;
+    const auto upstream = std::make_shared<const Upstream>(Upstream{address, timeout, weft::http::Client(options)});
+    weft::ServerBootstrap server(group);
+    server.childHandler([upstream](weft::Channel& channel) {
+        channel.pipeline().addLast<weft::http::ServerCodec>().addLast<weft::http::BodyStreamer>().addLast<Proxy>(
+            upstream);
+    });
+    return examples::serve(app, flags, group, server);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app("Hands HTTP requests on to an upstream, and its answers back.", "reverse_proxy");
+    const examples::ServerFlags flags(app, weft::SocketAddress("127.0.0.1", 8081));
+    weft::SocketAddress upstream;
+    examples::addAddress(app, "--upstream", upstream, "whom to ask")->required();
+    unsigned timeoutMs = 30'000;
+    app.add_option("--timeout-ms", timeoutMs,
+                   "milliseconds that one wait for the upstream may last, 1 to 3600000; default 30000")
+        ->check(CLI::Range(1u, 3'600'000u))
+        ->type_name("N");
+    return examples::runProgram(app, argc, argv,
+                                [&] { return run(app, flags, upstream, std::chrono::milliseconds(timeoutMs)); });
+}
