@@ -6,7 +6,8 @@ function(weft_room name)
   add_library(weft_${name} ${sources})  # static, or as BUILD_SHARED_LIBS says
   add_library(weft::${name} ALIAS weft_${name})
   set_target_properties(weft_${name} PROPERTIES EXPORT_NAME ${name} VERSION ${PROJECT_VERSION}
-                                                SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+                                                SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+                                                INSTALL_RPATH $ORIGIN)  # shared rooms find each other side by side
   target_compile_features(weft_${name} PUBLIC cxx_std_20)
   target_include_directories(weft_${name} PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>
                                           PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/src)
