@@ -5,6 +5,9 @@ An implementation runs `program` (default <scenario>_<name>) of the build's perf
 Programs that are not built are skipped with a note. A program <scenario>_<name> that no entry mentions is measured
 too, with the defaults, so a new file in perf/scenarios/<scenario>/ needs an entry here only if it takes flags.
 
+package  the Debian package without which it is not built (scripts/setup --rivals)
+warmup   ms before a sample, at least: for a server that compiles itself as it runs
+announces  False: does not print where it listens; is given a port by {port} in `args`
 canned   answers everything with 200, so the order of pipelined answers cannot be checked
 targets  what the count thresholds of perf/counts aim for (perf/thresholds/ keeps them)
 """
@@ -22,6 +25,12 @@ SCENARIOS = {
                 'targets': {'syscalls_per_request': 2.05, 'instructions_per_request': 1250,
                             'allocations_per_request': 0, 'futex_calls_per_request': 0},
             },
+            'asio': {},
+            'beast': {},
+            'libuv': {'package': 'libuv1-dev'},
+            'nginx': {'package': 'nginx-light', 'args': ['--listen', '{host}:{port}'], 'announces': False},
+            'go': {'package': 'golang-go'},
+            'netty': {'package': 'libnetty-java default-jdk-headless', 'warmup': 5000},
         },
     },
     'fiber_per_request': {

@@ -19,6 +19,7 @@ class Implementation:
     depths: list
     canned: bool = False
     announces: bool = True      # prints "listening on ADDR:PORT"; a foreign server is given a free port instead
+    warmup: int = 0             # ms, at least this long before a sample
     targets: dict = field(default_factory=dict)
 
 
@@ -59,11 +60,11 @@ def implementations(scenarioName, build, wanted=None):
         own = [os.path.join(build, entry.get('program', prefix + name)), *entry.get('args', [])]
         command = entry.get('command', own)
         if not shutil.which(command[0]):
-            missing.append(name)
+            missing.append(name + (f' (apt-get install {entry["package"]}, then build)' if 'package' in entry else ''))
             continue
         chosen.append(Implementation(name, command, entry.get('path', table['path']),
                                      entry.get('depths', table['depths']), entry.get('canned', False),
-                                     'command' not in entry, entry.get('targets', {})))
+                                     entry.get('announces', 'command' not in entry), entry.get('warmup', 0), entry.get('targets', {})))
     if wanted and missing:
         raise Failure(f'not built in {build}: {", ".join(missing)}')
     if not chosen:

@@ -9,6 +9,8 @@ import subprocess
 from .failure import Failure
 
 THRESHOLD_NS = 250      # between the two regimes seen: about 100 ns and about 500 ns per cache-line round trip
+# What the rivals come from; those that are not installed are left out.
+PACKAGES = ('libboost1.81-dev', 'libuv1', 'nginx-light', 'golang-go', 'libnetty-java', 'default-jdk-headless')
 
 
 def probe(build, milliseconds=20):
@@ -43,6 +45,7 @@ def versions(build):
         'commit': firstLine(['git', '-C', here, 'rev-parse', '--short', 'HEAD']),
         'uncommitted_files': len(allLines(['git', '-C', here, 'status', '--porcelain'])),
         'python': platform.python_version(),
+        'packages': allLines(['dpkg-query', '-W', '-f', '${Package} ${Version}\n', *PACKAGES]),
     }
 
 
