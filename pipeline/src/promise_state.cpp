@@ -95,9 +95,9 @@ bool PromiseState::trySuccess(Channel& channel) {
 }
 
 bool PromiseState::finish(PromiseStatus outcome, std::exception_ptr cause, Channel* made) {
-    const auto mayEnd = [outcome](PromiseStatus now) {
+    const auto mayEnd = [this, outcome](PromiseStatus now) {
         if (outcome == PromiseStatus::cancelled) [[unlikely]]
-            return now != PromiseStatus::uncancellable;
+            return now != PromiseStatus::uncancellable && !embedded_;  // C-7: the transport's alone
         return true;
     };
     const auto publish = [&] {

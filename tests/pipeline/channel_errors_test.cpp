@@ -172,6 +172,24 @@ TEST(PipelineErrors, E8_AWriteErrorClosesAndLaterWritesNameTheCause) {
     }
 }
 
+TEST(PipelineErrors, E8_WithoutAutoCloseAWriteErrorEndsTheOutputOnly) {
+    Events events;
+    test::ScriptedChannel channel;
+    channel->setOption(ChannelOption::AUTO_CLOSE, false);
+    channel.pipeline().addLast(std::make_unique<Recorder>("h", events));
+    channel.start();
+    const ChannelPromise pending = channel->newPromise();
+    channel->write(Buffer::copyOf("pending"), pending);
+    events.clear();
+    channel->onWriteError(fromErrno(EPIPE));
+    channel.run();
+    EXPECT_TRUE(channel->open());
+    EXPECT_EQ(channel.sink->count("shutdownOutput"), 1u);
+    EXPECT_THROW(pending.future().sync(), OutputShutdownException);
+    channel.deliver({"still reading"});
+    EXPECT_EQ(events, (Events{"h:event weft::OutputShutdownEvent", "h:read", "h:readComplete"}));
+}
+
 TEST(PipelineErrors, W8_APromiseThatIsDoneOrForeignOrTheCloseFutureIsRefused) {
     EmbeddedChannel channel;
     EmbeddedChannel other;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <type_traits>
 
 #include <gtest/gtest.h>
 
@@ -132,6 +133,17 @@ TEST(ChannelLifecycle, S4_ASecondConnectFailsAndCancellingTheFirstCloses) {
     EXPECT_TRUE(first.cancel());
     channel.run();
     EXPECT_EQ(channel.sink->count("close"), 1u);
+}
+
+TEST(ChannelLifecycle, S4_AFailedConnectClosesTheChannel) {
+    ScriptedChannel channel(false);
+    channel.sink->connectsLater = true;
+    channel.start();
+    const ChannelFuture attempt = channel->connect(SocketAddress::loopbackV4(9));
+    channel.sink->connecting.tryFailure(fromErrno(ECONNREFUSED));
+    channel.run();
+    EXPECT_EQ(attempt.error(), fromErrno(ECONNREFUSED));
+    EXPECT_TRUE(channel->closed());
 }
 
 struct ClosesOnRead final : ChannelInboundHandler {
@@ -285,8 +297,10 @@ TEST(ChannelClose, C5_CloseDoesNotFlushAndAListenerThatClosesDoes) {
     EXPECT_TRUE(idiom->closed());
 }
 
-TEST(ChannelClose, C7_TheCloseFutureCannotBeUsedAsAPromise) {
+TEST(ChannelClose, C7_OnlyTheTransportCompletesTheCloseFuture) {
+    static_assert(!std::is_constructible_v<ChannelPromise, ChannelFuture>, "nobody can complete a future");
     EmbeddedChannel channel;
+    EXPECT_FALSE(channel.channel().closeFuture().cancel());
     EXPECT_FALSE(channel.channel().closeFuture().done());
     channel.close();
     EXPECT_TRUE(channel.channel().closeFuture().success());

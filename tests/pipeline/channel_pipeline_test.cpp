@@ -346,6 +346,22 @@ TEST(Pipeline, P5_WriteAndFlushFlushesTheSameHandlerAlsoWhenItsWriteFailed) {
     EXPECT_FALSE(promise.future().success());
 }
 
+TEST(Pipeline, P5_WriteAndFlushStopsAtAHandlerThatOnlyFlushes) {
+    struct Flushes final : ChannelOutboundHandler {
+        void flush(ChannelHandlerContext& ctx) override {
+            ++flushes;
+            ctx.flush();
+        }
+        int flushes = 0;
+    };
+    Events events;
+    EmbeddedChannel channel(std::make_unique<Recorder>("near", events), std::make_unique<Flushes>());
+    events.clear();
+    channel.channel().writeAndFlush(Message(1));
+    EXPECT_EQ(channel.pipeline().get<Flushes>()->flushes, 1);
+    EXPECT_EQ(events, (Events{"near:write", "near:flush"})) << "its write passes on to the next";
+}
+
 TEST(Pipeline, P6_DisconnectOfAStreamPassesAsDisconnectAndCloses) {
     Events events;
     EmbeddedChannel channel(std::make_unique<Recorder>("h", events));

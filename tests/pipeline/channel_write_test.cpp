@@ -70,6 +70,24 @@ TEST(ChannelWrite, W3_AboveHighIsUnwritableAndBelowLowIsWritableAgain) {
     EXPECT_EQ(events, (Events{"h:writability"}));
 }
 
+TEST(ChannelWrite, W3_ExactlyTheLowMarkIsNotYetWritable) {
+    ScriptedChannel channel;
+    const std::size_t overhead = OutboundBuffer::entryOverhead;
+    channel->setOption(ChannelOption::WRITE_BUFFER_WATER_MARK, WriteBufferWaterMark(overhead + 50, 2 * overhead));
+    channel.start();
+    channel.sink->room = 50;
+    channel->write(Buffer::copyOf(std::string(50, 'a')));
+    channel->write(Buffer::copyOf(std::string(50, 'b')));
+    EXPECT_FALSE(channel->isWritable());
+    channel->flush();
+    channel.run();
+    EXPECT_EQ(channel->pendingBytes(), overhead + 50);
+    EXPECT_FALSE(channel->isWritable());
+    channel.sink->room = 50;
+    channel->onWritable();
+    EXPECT_TRUE(channel->isWritable());
+}
+
 TEST(ChannelWrite, W4_WritabilityChangedFiresInsideTheWriteThatCausedItAndNotOnClose) {
     Events events;
     ScriptedChannel channel;

@@ -43,6 +43,9 @@ struct HostedChannel {
 
 struct ChecksItsLoop final : ChannelDuplexHandler {
     ChecksItsLoop(std::atomic<int>& calls, std::atomic<int>& wrong) : calls_(calls), wrong_(wrong) {}
+    void handlerAdded(ChannelHandlerContext& ctx) override {
+        if (!ctx.loop().inEventLoop()) ++wrong_;
+    }
     void userEventTriggered(ChannelHandlerContext& ctx, Message&&) override { check(ctx); }
     void write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) override {
         check(ctx);
@@ -120,6 +123,7 @@ TEST(Threading, TH2_AHandlerAddedFromAnotherThreadIsAddedByTheLoop) {
     channel->pipeline().fireUserEventTriggered(Message(1));
     channel.host.inDispatch([&] { EXPECT_NE(channel->pipeline().get<ChecksItsLoop>(), nullptr); });
     EXPECT_EQ(calls, 1);
+    EXPECT_EQ(wrong, 0);
     channel->pipeline().remove<ChecksItsLoop>();
     channel.host.inDispatch([&] { EXPECT_TRUE(channel->pipeline().empty()); });
 }

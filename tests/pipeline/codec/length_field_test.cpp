@@ -108,6 +108,8 @@ TEST(LengthFieldBasedFrameDecoder, D7_HugeLengthsAreTooLongAndReserveNothing) {
 TEST(LengthFieldBasedFrameDecoder, D7_AFrameThatEndsWithinItsHeaderIsCorruptedAndNothingBehindItIsBelieved) {
     const Outcome expected{"ab", "!corrupted"};
     EXPECT_EQ(decodeWhole(fields({.length = 1, .adjustment = -1, .strip = 1}), "\3ab\0\3cd\3ef"s), expected);
+    EXPECT_EQ(decodePieces(fields({.length = 1, .adjustment = -1, .strip = 1}), {"\3ab\0"s, "\3cd\3ef"s}), expected)
+        << "nor what comes later";
     // Shorter than what is to be stripped.
     EXPECT_EQ(decodeWhole(fields({.length = 1, .strip = 3}), "\4ccab\1x\3cc1"s), expected);
     // The most negative adjustment, and a value that makes up for less than it takes.
