@@ -76,6 +76,17 @@ TEST(EpollStream, R1SixteenReadsEndACycleAndTheNextPollGoesOnWithoutAnEdge) {
     EXPECT_EQ(bench.calls.recvs(fd), 21);  // the last one found nothing
 }
 
+TEST(EpollStream, R1MaxMessagesPerReadEndACycle) {
+    Log log;
+    ScriptedBench bench;
+    ChannelRef channel = bench.stream(fd, log);
+    channel->setOption(ChannelOption::MAX_MESSAGES_PER_READ, 3u);
+    for (int i = 0; i < 5; ++i) bench.calls.nextRecv(fd, {fullBuffer()});
+    EXPECT_TRUE(bench.turn({{fd, EPOLLIN}}).more);
+    EXPECT_EQ(bench.calls.recvs(fd), 3);
+    EXPECT_EQ(log.back(), "complete");
+}
+
 TEST(EpollStream, R3AutoReadOffInsideAReadStopsTheCycleAndOnAgainContinuesWithoutAnEdge) {
     Log log;
     ScriptedBench bench;
