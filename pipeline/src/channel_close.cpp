@@ -69,6 +69,7 @@ void Channel::tearDown() {
         registered_.store(false, std::memory_order_release);
         pipeline_.fireChannelUnregistered();
     }
+    fibers_.cancel();  // behind channelInactive: who waits for this connection hears first what became of it
     pipeline_.removeAll();
     if (holdsSelf_) {
         holdsSelf_ = false;

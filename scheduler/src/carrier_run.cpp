@@ -46,9 +46,11 @@ void Carrier::runFiber(detail::Fiber& fiber) noexcept {
     currentFiber_ = &fiber;
     counters_.run.add();
     const bool guest = fiber.homeCarrier != this;
-    if (guest) [[unlikely]] detail::setCurrentHome(nullptr);
+    if (guest) [[unlikely]]
+        detail::setCurrentHome(nullptr);
     detail::switchContext(threadContext_, fiber, *threadExceptions_);
-    if (guest) [[unlikely]] detail::setCurrentHome(this);
+    if (guest) [[unlikely]]
+        detail::setCurrentHome(this);
     currentFiber_ = nullptr;
     afterSwitch(fiber);
 }
@@ -60,10 +62,11 @@ void Carrier::afterSwitch(detail::Fiber& fiber) noexcept {
             makeRunnable(fiber);
             break;
         case detail::SwitchReason::parking:
-            if (!fiber.park.commit(fiber.parkEpoch)) makeRunnable(fiber);
+            commitWait(fiber);
             break;
         case detail::SwitchReason::ended:
-            if (fiber.stack.overflowed()) [[unlikely]] detail::reportOverflowAndAbort(fiber);
+            if (fiber.stack.overflowed()) [[unlikely]]
+                detail::reportOverflowAndAbort(fiber);
             fibers_.remove(fiber);
             counters_.finished.add();
             const bool wasPoller = fiber.isPoller;
@@ -73,6 +76,23 @@ void Carrier::afterSwitch(detail::Fiber& fiber) noexcept {
                 poller_.release();
             }
             break;
+    }
+}
+
+// A cancellation that came before the commit is delivered behind it [X1]. From the commit on a guest may be resumed at
+// its home, and end there; a fiber of this carrier ends on this thread only.
+void Carrier::commitWait(detail::Fiber& fiber) noexcept {
+    const bool guest = fiber.homeCarrier != this;
+    const auto epoch = fiber.parkEpoch;
+    if (guest) [[unlikely]]
+        fiber.state.addReference();
+    if (!fiber.park.commit(epoch)) {
+        makeRunnable(fiber);
+    } else if (fiber.cancellationDue()) [[unlikely]] {
+        WakeKey(fiber, epoch, WakeReason::cancelled).wake();
+    }
+    if (guest) [[unlikely]] {
+        if (fiber.state.release()) detail::freeFiber(fiber);
     }
 }
 

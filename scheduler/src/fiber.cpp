@@ -57,8 +57,30 @@ void freeFiber(Fiber& fiber) noexcept {
     FiberAccess::giveStack(stack);
 }
 
+void cancelFiber(Fiber& fiber) noexcept {
+    fiber.state.requestCancel();
+    const ParkToken::Epoch epoch = fiber.park.parkedEpoch();
+    if (epoch != 0 && !fiber.shielded()) WakeKey(fiber, epoch, WakeReason::cancelled).wake();
+}
+
+namespace {
+
+bool isAbort(const std::exception_ptr& error) noexcept {
+    try {
+        std::rethrow_exception(error);
+    } catch (const SystemError& refused) {
+        return refused.code() == operationAborted();
+    } catch (...) {
+        return false;
+    }
+}
+
+}  // namespace
+
+// Who was asked to end, and ended by that, is no error.
 void reportUnobserved(const Fiber& fiber, std::exception_ptr error) noexcept {
-    log(LogLevel::error,
+    const bool asked = fiber.state.isCancelRequested() && isAbort(error);
+    log(asked ? LogLevel::debug : LogLevel::error,
         {"fiber '", FiberName(fiber), "' ended with an exception that nobody joined: ", describe(error)});
 }
 

@@ -13,6 +13,8 @@ struct FiberAccess {
     static detail::Fiber* currentFiber(Carrier& carrier) noexcept { return carrier.currentFiber_; }
     static bool nonSuspending(const Carrier& carrier) noexcept { return carrier.nonSuspendingDepth_ != 0; }
     static void yield(Carrier& carrier) noexcept;
+    // When the carrier's present drain began; context: the carrier.
+    static TimePoint drainBegan(const Carrier& carrier) noexcept { return carrier.drainClock_.began(); }
     static bool yieldIsDue(Carrier& carrier) noexcept {
         const detail::Fiber* fiber = carrier.currentFiber_;
         return fiber != nullptr && !fiber->isPoller && carrier.nonSuspendingDepth_ == 0 && carrier.drainClock_.passed();

@@ -80,18 +80,31 @@ Suspension::~Suspension() {
     if (!task_->park.abort(epoch_)) task_->park.finish();
 }
 
+// True when nothing may wait here any more. The fiber is switched out all the same: one that goes on trying must not
+// keep the others from running.
+bool Suspension::refuse(const Carrier& carrier) const noexcept {
+    if (carrier.core_.stopping()) {
+        key(WakeReason::shutdown).wake();
+    } else if (static_cast<detail::Fiber&>(*task_).cancellationDue()) {
+        key(WakeReason::cancelled).wake();
+    } else {
+        return false;
+    }
+    return true;
+}
+
 WakeReason Suspension::park(Deadline deadline) noexcept {
     parked_ = true;
     Carrier* carrier = Carrier::current();
     if (carrier == nullptr || carrier->currentFiber_ == nullptr) return parkThread(*task_, epoch_, deadline);
 
     auto& fiber = static_cast<detail::Fiber&>(*task_);
-    if (carrier->core_.stopping()) key(WakeReason::shutdown).wake();
-    if (!fiber.park.isClaimed()) {
+    const bool refused = refuse(*carrier);
+    if (refused || !fiber.park.isClaimed()) {
         WEFT_DEBUG_ASSERT(deadline == never || fiber.homeCarrier == carrier,
                           "a fiber waits with a deadline away from its home: its timer would be on another's wheel");
         WaitTimer timer(key(WakeReason::timeout));
-        if (deadline != never) carrier->timers_.arm(timer, deadline);
+        if (deadline != never && !refused) carrier->timers_.arm(timer, deadline);
         fiber.parkEpoch = epoch_;
         carrier->switchOut(fiber, detail::SwitchReason::parking);
         if (timer.armed()) fiber.running->timers_.disarm(timer);

@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include <weft/scheduler/cancellation_shield.hpp>
 #include <weft/scheduler/carrier.hpp>
 #include <weft/scheduler/suspension.hpp>
 
@@ -57,6 +58,11 @@ void sleepFor(Duration time) {
     sleepUntil(after(time));
 }
 
+bool cancelRequested() noexcept {
+    detail::Fiber* fiber = currentFiber();
+    return fiber != nullptr && fiber->state.isCancelRequested();
+}
+
 std::uint64_t id() noexcept {
     detail::Fiber* fiber = currentFiber();
     return fiber ? fiber->id : 0;
@@ -77,3 +83,16 @@ Carrier* runningCarrier() noexcept {
 }
 
 }  // namespace weft::thisFiber
+
+namespace weft {
+
+// Only the fiber itself writes the count, so a load and a store are enough.
+CancellationShield::CancellationShield() noexcept : fiber_(thisFiber::currentFiber()) {
+    if (fiber_) fiber_->shields.store(fiber_->shields.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+CancellationShield::~CancellationShield() {
+    if (fiber_) fiber_->shields.store(fiber_->shields.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+}
+
+}  // namespace weft

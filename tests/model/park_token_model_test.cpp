@@ -2,6 +2,7 @@
 // one of them wins and exactly one makes the task runnable, after its context has been saved; the task sees what the
 // winner has written; a claim that comes late does not touch the next wait.
 #include <weft/scheduler/detail/in_tray.hpp>
+#include <weft/scheduler/detail/task_state.hpp>
 
 #include "protocol_test.hpp"
 #include "thread_task.hpp"
@@ -12,6 +13,7 @@ namespace {
 using weft::detail::Claim;
 
 constexpr Branch shutdownBranch = 3;
+constexpr Branch cancelledBranch = 4;  // by somebody who holds no key
 
 struct Node {
     Link<Node> next;
@@ -19,10 +21,12 @@ struct Node {
 
 enum class Defect {
     none,
-    commitsFirst,   // the context is saved after the commit
-    commitByStore,  // in place of the compare-exchange
-    claimByStore,   // a load and a store in place of the compare-exchange
-    sameEpoch,      // each wait has the same number
+    commitsFirst,    // the context is saved after the commit
+    commitByStore,   // in place of the compare-exchange
+    claimByStore,    // a load and a store in place of the compare-exchange
+    sameEpoch,       // each wait has the same number
+    commitsBlindly,  // nobody looks for a cancellation behind the commit
+    cancelsBlindly,  // the canceller ends what the shield is for
 };
 
 // The token, with one thing that can be wrong. Its word is the shipped one's: [epoch | branch | phase].
@@ -81,25 +85,29 @@ class Fiber {
     // --- the fiber, then its carrier
     // Parks in wait `epoch`, runs again when somebody has made it runnable; says which branch has won.
     Branch park(Epoch epoch, bool stopping = false) {
+        if (cancellationDue()) (void)wake(epoch, cancelledBranch);  // Suspension::refuse()
         if (!token.isClaimed()) {
             if (defect != Defect::commitsFirst) context_ = 1;  // the switch to the carrier
             const bool committed = token.commit(epoch);
             if (defect == Defect::commitsFirst) context_ = 1;
             if (!committed) ++enqueued_;
             if (committed && stopping) abortParked();
+            if (committed && defect != Defect::commitsBlindly && cancellationDue()) (void)wake(epoch, cancelledBranch);
             if (committed) takeFromQueue();
             assertThat(std::exchange(enqueued_, 0) == 1, "one enqueue for each switch");
             assertThat(context_ == 1, "the context is whole");
             context_ = 0;
         }
         const Branch winner = token.finish();
-        assertThat(winner < 4 && (winner == shutdownBranch || results_[winner] == winner + 1), "the winner's result");
+        assertThat(winner < 5 && (winner >= shutdownBranch || results_[winner] == winner + 1), "the winner's result");
         return winner;
     }
+    // CancellationShield
+    void shield(unsigned count) { shields_.store(count, std::memory_order_relaxed); }
 
     // --- any thread
     Claim wake(Epoch epoch, Branch branch) {
-        if (branch != shutdownBranch) results_[branch] = branch + 1;
+        if (branch < shutdownBranch) results_[branch] = branch + 1;
         const Claim claim = token.claim(epoch, branch);
         if (claim != Claim::lost) ++won_;
         if (claim == Claim::enqueue) {
@@ -110,24 +118,40 @@ class Fiber {
         return claim;
     }
 
+    // cancelFiber()
+    void cancel() {
+        state_.requestCancel();
+        const Epoch epoch = parkedEpoch();
+        if (epoch != 0 && (defect == Defect::cancelsBlindly || !shielded())) (void)wake(epoch, cancelledBranch);
+    }
+
     int won() const { return won_; }
 
   private:
+    bool shielded() const { return shields_.load(std::memory_order_relaxed) != 0; }
+    bool cancellationDue() const { return state_.isCancelRequested() && !shielded(); }
+    Epoch parkedEpoch() const {
+        if constexpr (requires { token.parkedEpoch(); }) {
+            return token.parkedEpoch();
+        } else {
+            return 0;
+        }
+    }
     void takeFromQueue() {
         await([this] { return !queue_.empty(); });
         assertThat(queue_.takeAll() == &node_, "the fiber itself");
     }
     // Carrier::abortParkedFibers()
     void abortParked() {
-        if constexpr (requires { token.parkedEpoch(); }) {
-            if (const Epoch epoch = token.parkedEpoch(); epoch != 0) (void)wake(epoch, shutdownBranch);
-        }
+        if (const Epoch epoch = parkedEpoch(); epoch != 0) (void)wake(epoch, shutdownBranch);
     }
 
     detail::BasicInTray<Atomics, Node> queue_;
     Node node_;
     Plain<int> context_{0};
     std::array<Plain<int>, 3> results_;
+    detail::BasicTaskState<Atomics> state_;
+    Atomic<std::uint32_t> shields_{0};
     int enqueued_ = 0;
     int won_ = 0;
 };
@@ -174,6 +198,51 @@ struct Scenarios {
         const Epoch epoch = fiber.token.prepare();
         addWakers(run, fiber, epoch, 2);
         run.thread("carrier", [&fiber, epoch] { fiber.park(epoch, true); });
+    }
+    // Nobody else would end the wait.
+    static void cancelled(ModelRun& run) {
+        run.name({"token", "queue", "state", "shields"});
+        auto& fiber = run.make<FiberType>();
+        const Epoch epoch = fiber.token.prepare();
+        run.thread("canceller", [&fiber] { fiber.cancel(); });
+        run.thread("carrier",
+                   [&fiber, epoch] { assertThat(fiber.park(epoch) == cancelledBranch, "the cancellation"); });
+    }
+    // The first wait may be ended by either, the second one only by the cancellation.
+    static void cancelledLater(ModelRun& run) {
+        run.name({"token", "queue", "state", "shields"});
+        auto& fiber = run.make<FiberType>();
+        const Epoch epoch = fiber.token.prepare();
+        addWakers(run, fiber, epoch, 1);
+        run.thread("canceller", [&fiber] { fiber.cancel(); });
+        run.thread("carrier", [&fiber, epoch] {
+            const Branch first = fiber.park(epoch);
+            assertThat(first == 0 || first == cancelledBranch, "one of the two");
+            const Epoch next = fiber.token.prepare();
+            assertThat(fiber.park(next) == cancelledBranch, "a cancelled fiber waits no more");
+        });
+    }
+    // As before, with a shield over the first wait.
+    static void shielded(ModelRun& run) {
+        run.name({"token", "queue", "state", "shields"});
+        auto& fiber = run.make<FiberType>();
+        run.thread("canceller", [&fiber] { fiber.cancel(); });
+        auto& key = run.make<Atomic<Epoch>>(0);
+        run.name({"key"});
+        run.thread("resource", [&fiber, &key] {
+            Epoch epoch = 0;
+            await([&] { return (epoch = key.load(std::memory_order_acquire)) != 0; });
+            assertThat(fiber.wake(epoch, 0) != Claim::lost, "nobody else ends a shielded wait");
+        });
+        run.thread("carrier", [&fiber, &key] {
+            fiber.shield(1);
+            const Epoch epoch = fiber.token.prepare();
+            key.store(epoch, std::memory_order_release);
+            assertThat(fiber.park(epoch) == 0, "the resource");
+            fiber.shield(0);
+            const Epoch next = fiber.token.prepare();
+            assertThat(fiber.park(next) == cancelledBranch, "the cancellation has waited");
+        });
     }
 
   private:
@@ -245,8 +314,16 @@ std::vector<Case> fiberCases() {
     return {makeCase("three wakers", Built::threeWakers), makeCase("two waits", Built::twoWaits)};
 }
 
+template <Defect defect = Defect::none>
+std::vector<Case> cancellationCases() {
+    using Built = Scenarios<ParkToken, defect>;
+    return {makeCase("cancelled", Built::cancelled), makeCase("cancelled later", Built::cancelledLater),
+            makeCase("shielded", Built::shielded)};
+}
+
 std::vector<Case> cases() {
     std::vector<Case> all = fiberCases();
+    for (Case& tested : cancellationCases()) all.push_back(std::move(tested));
     all.push_back(makeCase("shutdown", Scenarios<ParkToken, Defect::none>::shutdown));
     all.push_back(makeCase("abort", aborting));
     all.push_back(makeCase("thread", threadParks));
@@ -270,7 +347,6 @@ TEST(ParkTokenModel, OneWinnerAtRandom) {
 
 constexpr Survivor survivors[] = {
     {"park_token abort compare_exchange.success *", "then it reads the task's own store"},
-    {"park_token commit compare_exchange.success acq_rel->release", "then it reads the task's own store"},
     {"park_token abort compare_exchange.failure *", "finish() acquires too; see below"},
     {"park_token commit compare_exchange.failure *", "finish() acquires too; see below"},
     {"park_token isClaimed load *", "finish() acquires too; see below"},
@@ -303,6 +379,18 @@ TEST(ParkTokenModel, ACommitByStoreLosesAClaim) {
 }
 TEST(ParkTokenModel, AClaimByStoreHasTwoWinners) {
     expectKilled("claims by store", broken<Defect::claimByStore>());
+}
+TEST(ParkTokenModel, TheOrdersOfACancellationAreNeeded) {
+    for (const std::string_view order :
+         {"task_state requestCancel fetch_or seq_cst->acq_rel", "task_state isCancelRequested load seq_cst->acquire"}) {
+        expectKilledTogether(cancellationCases(), {order});
+    }
+}
+TEST(ParkTokenModel, ACommitThatDoesNotLookForACancellationLosesOne) {
+    expectKilled("commits without a look", cancellationCases<Defect::commitsBlindly>());
+}
+TEST(ParkTokenModel, ACancellerThatDoesNotLookForAShieldEndsWhatItIsFor) {
+    expectKilled("cancels without a look", cancellationCases<Defect::cancelsBlindly>());
 }
 TEST(ParkTokenModel, AnEpochThatComesAgainLetsALateWakerIn) {
     expectKilled("epochs repeat", broken<Defect::sameEpoch>());

@@ -203,10 +203,8 @@ constexpr Survivor survivors[] = {
      "when the task is complete, J4 acquires what J1 would have"},
     {"task_state dropInterest compare_exchange.success *",
      "the handle's reference [J3] orders its uses before the free"},
-    {"task_state requestCancel fetch_or *",
-     "a flag that nobody uses yet: seq_cst is for the check that will go with it"},
-    {"task_state isCancelRequested load *",
-     "a flag that nobody uses yet: seq_cst is for the check that will go with it"},
+    {"task_state requestCancel fetch_or *", "it goes with the wait that it ends [X1]: park_token_model_test"},
+    {"task_state isCancelRequested load *", "it goes with the wait that it ends [X1]: park_token_model_test"},
 };
 
 TEST(TaskStateModel, EveryOrderIsNeeded) {

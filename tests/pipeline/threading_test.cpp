@@ -7,8 +7,10 @@
 
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/context_spawn.hpp>
+#include <weft/scheduler/cancellation_shield.hpp>
 #include <weft/scheduler/non_suspending_scope.hpp>
 
+#include "hosted_channel.hpp"
 #include "recorder.hpp"
 #include "scripted_sink.hpp"
 #include "support/hosted_loop.hpp"
@@ -16,30 +18,10 @@
 namespace weft {
 namespace {
 
+using test::HostedChannel;
 using test::HostedLoop;
 using test::ScriptedSink;
 using test::SinkScript;
-
-// A registered, active channel on a hosted loop.
-struct HostedChannel {
-    HostedLoop host;
-    std::shared_ptr<SinkScript> sink = std::make_shared<SinkScript>();
-    ChannelRef channel = Channel::create(host.loop);
-
-    template <class Initializer>
-    explicit HostedChannel(Initializer initializer) {
-        channel->attach(std::make_unique<ScriptedSink>(*channel, sink));
-        channel->setActive(true);
-        channel->pipeline().addLast(std::move(initializer));
-        channel->registerWithLoop().sync();
-    }
-    HostedChannel() : HostedChannel([](Channel&) {}) {}
-    ~HostedChannel() {
-        channel->close().sync();
-        host.inDispatch([] {});  // the tear-down task was queued before
-    }
-    Channel* operator->() { return channel.get(); }
-};
 
 struct ChecksItsLoop final : ChannelDuplexHandler {
     ChecksItsLoop(std::atomic<int>& calls, std::atomic<int>& wrong) : calls_(calls), wrong_(wrong) {}
@@ -191,6 +173,7 @@ struct Answers final : ChannelInboundHandler {
     void userEventTriggered(ChannelHandlerContext& ctx, Message&& event) override {
         // A fiber on this connection's carrier: it may block, and this context outlives it.
         ctx.spawn([&ctx, future = event.take<ChannelFuture>()] {
+            const CancellationShield shield;
             future.await();
             ctx.writeAndFlush(Buffer::copyOf("answer"));
         });

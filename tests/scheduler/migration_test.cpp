@@ -1,14 +1,17 @@
-// Fibers that go on on another thread, as they will when carriers steal: what the language runtime keeps per thread must
-// come along or be looked up anew. Here a test moves them; product code keeps a fiber on its carrier.
+// Fibers that go on on another thread, as they will when carriers steal: what the language runtime keeps per thread
+// must come along or be looked up anew. Here a test moves them; product code keeps a fiber on its carrier.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cerrno>
 #include <exception>
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include <weft/scheduler/cancellation_shield.hpp>
 #include <weft/scheduler/carrier_group.hpp>
 #include <weft/scheduler/suspension.hpp>
 #include <weft/scheduler/this_fiber.hpp>
@@ -83,6 +86,34 @@ TEST(Migration, AFiberFindsItsNewCarrierAndKeepsItsHome) {
             EXPECT_EQ(::gettid(), first);
         })
         .join();
+}
+
+// Behind the commit of its wait it may go on and end at home, while the carrier that it has left looks for a
+// cancellation.
+TEST(Migration, AFiberIsCancelledWhereItWaits) {
+    CarrierGroup group(carriers(2));
+    Promise<void> never;
+    for (int i = 0; i < 300; ++i) {
+        std::atomic<bool> moved{false};
+        auto fiber = group.carrier(0).spawn([&, future = never.future()] {
+            {
+                const CancellationShield shield;
+                moveTo(group.carrier(1));
+            }
+            moved = true;
+            try {
+                future.await();
+            } catch (const SystemError& error) {
+                EXPECT_EQ(error.code(), operationAborted());
+            }
+            const CancellationShield shield;
+            if (Carrier::current() != thisFiber::carrier()) moveTo(*thisFiber::carrier());
+        });
+        while (!moved) std::this_thread::yield();
+        fiber.cancel();
+        fiber.join();
+    }
+    never.setValue();
 }
 
 // A caught exception belongs to the fiber: `throw;` finds it on whichever thread the handler goes on.
@@ -190,7 +221,8 @@ TEST(Migration, ErrnoIsThatOfTheThreadThatTheFiberHasComeTo) {
                 EXPECT_EQ(::rmdir(""), -1);
                 EXPECT_EQ(lastErrno(), ENOENT);
                 moveTo(group.carrier(0));
-                EXPECT_NE(lastErrno(), ENOENT) << "the other thread's; the carrier's own calls may have changed this one's";
+                EXPECT_NE(lastErrno(), ENOENT)
+                    << "the other thread's; the carrier's own calls may have changed this one's";
             }
         })
         .join();

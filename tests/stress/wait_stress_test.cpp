@@ -72,6 +72,39 @@ TEST_F(WaitStress, OfThreeWakersAndADeadlineExactlyOneEndsTheWait) {
     EXPECT_GT(woken, 0u);
 }
 
+// Two waits of a fiber: the first may be ended by its waker, its deadline or the cancellation, the second one only by
+// the cancellation, which comes from a thread that knows of neither.
+TEST_F(WaitStress, ACancellationIsNeverLost) {
+    CarrierGroup group(carriers(2));
+    Watchdog watchdog(group);
+    const std::uint32_t first = seed();
+    const std::uint64_t total = rounds(0.3);
+    Noise noise(first);
+    Noise wakersNoise(first + 1);
+    Promise<void> never;
+    for (std::uint64_t i = 0; i < total; ++i) {
+        Promise<void> promise;
+        auto fiber = group.carrier(0).spawn(
+            [first = promise.future(), second = never.future(), wait = Duration(noise.next() % 100'000)] {
+                try {
+                    first.awaitFor(wait);
+                } catch (const SystemError&) {
+                }
+                second.await();
+            });
+        auto waker = group.carrier(1).spawn([&wakersNoise, promise = std::move(promise)]() mutable {
+            wakersNoise();
+            promise.setValue();
+        });
+        noise();
+        fiber.cancel();
+        EXPECT_THROW(fiber.join(), SystemError);
+        waker.join();
+        watchdog.advance();
+    }
+    never.setValue();
+}
+
 TEST_F(WaitStress, PromisesAreAwaitedAndListenedToWhileTheyComplete) {
     CarrierGroup group(carriers(2));
     Watchdog watchdog(group);

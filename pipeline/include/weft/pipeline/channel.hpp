@@ -20,6 +20,7 @@
 #include <weft/pipeline/message.hpp>
 #include <weft/pipeline/outbound_buffer.hpp>
 #include <weft/scheduler/event_loop.hpp>
+#include <weft/scheduler/fiber_set.hpp>
 #include <weft/scheduler/non_suspending_scope.hpp>
 #include <weft/scheduler/scheduled_task.hpp>
 #include <weft/scheduler/unique_function.hpp>
@@ -134,6 +135,10 @@ class Channel final : private FlushPointListener {
         return config_.*option.field;
     }
     const ChannelConfig& config() const noexcept { return config_; }
+
+    // The running fibers that handlers spawned through their contexts; the close of the channel cancels them, behind
+    // channelInactive. Context: the loop.
+    FiberSet& fibers() noexcept { return fibers_; }
 
     // ---- up-calls from the sink; it may be closed during any of them and checks closed() afterwards ----
     // One channelRead(Buffer).
@@ -271,6 +276,7 @@ class Channel final : private FlushPointListener {
     OutboundBuffer outbound_;
     std::exception_ptr closeCause_;
     ScheduledTask connectTimer_;
+    FiberSet fibers_;
     ChannelPipeline pipeline_;
     detail::PromiseState closeState_;
 };

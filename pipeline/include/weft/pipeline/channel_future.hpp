@@ -41,7 +41,7 @@ class ChannelFuture {
 
     // Waits until done: an ordinary fiber parks, a foreign thread blocks. Throws BlockingOperationException where
     // nothing may block (dispatch, a pipeline entry, an embedded loop's own thread) unless done already, and
-    // SystemError(operation_aborted) when the fiber's carrier shuts down. (F-3, F-4)
+    // SystemError(operation_aborted) when the fiber is cancelled or its carrier shuts down. (F-3, F-4)
     const ChannelFuture& await() const;
     // As await(); false when `deadline` came first.
     bool awaitUntil(Deadline deadline) const;

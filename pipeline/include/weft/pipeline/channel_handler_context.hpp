@@ -73,9 +73,12 @@ class ChannelHandlerContext {
 
     ChannelPromise newPromise() const;
 
-    // Starts fn() as a fiber on this channel's carrier: it may block, and this context and its handler outlive it.
-    // Nobody joins it: an exception that it ends with is logged. Include weft/pipeline/context_spawn.hpp. Throws
-    // std::logic_error on an embedded loop, SystemError(operation_aborted) when the carrier shuts down.
+    // Starts fn() as a fiber on this channel's carrier: it may block, and this context and its handler outlive it. When
+    // the channel is closed the fiber is cancelled: the blocking call that it is in, and each later one, ends with
+    // operation_aborted, unless a CancellationShield is alive; work that must not end with the connection goes into a
+    // fiber of the carrier. Nobody joins it: an exception that it ends with is logged, but for that one. Include
+    // weft/pipeline/context_spawn.hpp. Throws std::logic_error on an embedded loop, SystemError(operation_aborted) when
+    // the carrier shuts down.
     template <class F>
     void spawn(F&& fn, SpawnOptions options = {});
 

@@ -10,6 +10,7 @@
 #include <weft/pipeline/channel_handler_context.hpp>
 #include <weft/pipeline/detail/channel_pin.hpp>
 #include <weft/scheduler/carrier.hpp>
+#include <weft/scheduler/fiber_set.hpp>
 
 namespace weft {
 
@@ -19,7 +20,10 @@ void ChannelHandlerContext::spawn(F&& fn, SpawnOptions options) {
     if (!carrier)
         throw std::logic_error("ChannelHandlerContext::spawn(): an embedded loop has no carrier to run fibers");
     carrier->spawnDetached(
-        [pin = detail::ChannelPin(channel_), body = std::decay_t<F>(std::forward<F>(fn))]() mutable { body(); },
+        [pin = detail::ChannelPin(channel_), body = std::decay_t<F>(std::forward<F>(fn))]() mutable {
+            const FiberSet::Member member(pin.channel().fibers());
+            body();
+        },
         options);
 }
 

@@ -82,8 +82,8 @@ class Carrier final : public TaskScheduler {
 
     // TaskScheduler: makes a task whose wait this caller has ended runnable. Any thread.
     void enqueue(Task& task) noexcept override;
-    // Makes a sleeping carrier look for work. Any thread that keeps the carrier from ending, or a Visit does; call after
-    // publishing the work with a seq_cst RMW or store [K1].
+    // Makes a sleeping carrier look for work. Any thread that keeps the carrier from ending, or a Visit does; call
+    // after publishing the work with a seq_cst RMW or store [K1].
     void wakeIfParked() noexcept;
 
     Carrier(CarrierGroup& group, unsigned index);
@@ -132,6 +132,7 @@ class Carrier final : public TaskScheduler {
     Task* nextTask() noexcept;
     void runFiber(detail::Fiber& fiber) noexcept;
     void afterSwitch(detail::Fiber& fiber) noexcept;
+    void commitWait(detail::Fiber& fiber) noexcept;
     void makeRunnable(detail::Fiber& fiber) noexcept;
     bool runPoller() noexcept;
     void fireTimers() noexcept;

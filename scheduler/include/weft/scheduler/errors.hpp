@@ -14,7 +14,7 @@ namespace weft {
 using ErrorCode = boost::system::error_code;
 using SystemError = boost::system::system_error;
 
-// A wait that its carrier's shutdown or a close ended: equal to Asio's operation_aborted.
+// A wait that a cancellation, its carrier's shutdown or a close ended: equal to Asio's operation_aborted.
 inline ErrorCode operationAborted() noexcept {
     return {ECANCELED, boost::system::system_category()};
 }
@@ -27,8 +27,8 @@ inline ErrorCode fromErrno(int error) noexcept {
     return {error, boost::system::system_category()};
 }
 
-// The calling thread's errno. A compiler may keep the address of `errno` over a suspension, after which a fiber that has
-// come to another thread would read the former one's: in a fiber, ask here. Never inlined.
+// The calling thread's errno. A compiler may keep the address of `errno` over a suspension, after which a fiber that
+// has come to another thread would read the former one's: in a fiber, ask here. Never inlined.
 int lastErrno() noexcept;
 
 // A blocking call was made where nothing may block: inside event-loop dispatch or a pipeline entry, or on a hosted

@@ -79,7 +79,8 @@ class Future {
     bool done() const { return state_->done(); }
 
     // Waits: an ordinary fiber parks, a foreign thread blocks. Throws BlockingOperationException where nothing may
-    // block and the result is not there yet, SystemError(operation_aborted) when the fiber's carrier shuts down.
+    // block and the result is not there yet, SystemError(operation_aborted) when the fiber is cancelled or its carrier
+    // shuts down.
     void await() const {
         if (ErrorCode error = state_->await(never, "Future::await")) throw SystemError(error, "Future::await");
     }

@@ -23,6 +23,12 @@ class JoinHandleBase {
     std::uint64_t id() const noexcept { return fiber_->id; }
     std::string name() const { return std::string(FiberName(*fiber_)); }
 
+    // Asks the fiber to end: the blocking call that it is in, and every one that it makes from now on, ends with
+    // operation_aborted, unless the result is there already or a CancellationShield is alive. It unwinds as by any
+    // other error; nothing is forced. Does nothing to one that has ended. Any thread; never blocks, allocates or
+    // throws.
+    void cancel() noexcept { cancelFiber(*fiber_); }
+
     // Lets go of the fiber, which runs on; an exception that it ends with is logged. The destructor does the same.
     void detach() noexcept;
 
@@ -56,7 +62,7 @@ class [[nodiscard]] JoinHandle final : public detail::JoinHandleBase {
 
     // Waits for the end, then returns the result or rethrows the fiber's exception; once. A fiber parks, a plain thread
     // blocks. Throws BlockingOperationException where nothing may block, SystemError(operation_aborted) when the
-    // caller's own carrier shuts down first (the handle stays valid).
+    // caller is cancelled or its own carrier shuts down first (the handle stays valid).
     T join() {
         if (ErrorCode error = wait(never)) throw SystemError(error, "JoinHandle::join");
         JoinHandle ended = std::move(*this);  // the reference goes with this call, whatever it throws

@@ -6,6 +6,8 @@
 
 namespace weft {
 
+class Carrier;
+
 // Lives on the waiter's stack:
 //     Suspension wait("TcpStream::read");       // registers; still running
 //     object.waiter = wait.key();               // hand keys to whoever may end the wait
@@ -23,11 +25,14 @@ class Suspension {
 
     WakeKey key(WakeReason branch = WakeReason::resource) const noexcept { return {*task_, epoch_, branch}; }
 
-    // Suspends until a key wakes, the deadline passes (WakeReason::timeout) or the carrier shuts down (shutdown; a
-    // fiber that waits during shutdown gets it at once). Parks a fiber, blocks a thread. At most once. Never throws.
+    // Suspends until a key wakes, the deadline passes (WakeReason::timeout), the fiber is cancelled (cancelled) or its
+    // carrier shuts down (shutdown). A fiber that waits after one of the last two gets it at once, behind a turn of the
+    // others. Parks a fiber, blocks a thread. At most once. Never throws.
     WakeReason park(Deadline deadline = never) noexcept;
 
   private:
+    bool refuse(const Carrier& carrier) const noexcept;
+
     Task* task_;
     detail::ParkToken::Epoch epoch_;
     bool parked_ = false;

@@ -26,12 +26,16 @@ void yield();
 void yieldIfDue() noexcept;
 
 // Suspends the fiber (blocks a plain thread) until the time has come: never earlier; later by up to a timer tick, a
-// drain of fibers and the kernel's wake-up. The throwing form throws SystemError(operation_aborted) when the carrier
-// shuts down, the other sets `error`. Both throw BlockingOperationException inside dispatch.
+// drain of fibers and the kernel's wake-up. The throwing form throws SystemError(operation_aborted) when the fiber is
+// cancelled or its carrier shuts down, the other sets `error`. Both throw BlockingOperationException inside dispatch.
 void sleepUntil(Deadline deadline);
 void sleepUntil(Deadline deadline, ErrorCode& error);
 void sleepFor(Duration time);
 void sleepFor(Duration time, ErrorCode& error);
+
+// True when the fiber has been asked to end (JoinHandle::cancel(), the close of the channel that spawned it), also
+// behind a CancellationShield. For work that does not block. False on a plain thread.
+bool cancelRequested() noexcept;
 
 // Unique in the process; 0 on a plain thread.
 std::uint64_t id() noexcept;

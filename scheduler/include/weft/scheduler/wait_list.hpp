@@ -19,8 +19,9 @@ class BasicWaitList {
     BasicWaitList& operator=(const BasicWaitList&) = delete;
 
     // Waits until `ready()` (called under the lock) is true. Returns no error then; timedOut() when the deadline passed
-    // first; operationAborted() when the fiber's carrier shuts down. When it is true at once nothing blocks, wherever
-    // the caller is; otherwise throws BlockingOperationException naming `call` where nothing may block.
+    // first; operationAborted() when the fiber is cancelled or its carrier shuts down. When it is true at once nothing
+    // blocks, wherever the caller is; otherwise throws BlockingOperationException naming `call` where nothing may
+    // block.
     template <class Mutex, class Until, class Ready>
     ErrorCode waitUntil(Mutex& mutex, Until deadline, const char* call, Ready ready) {
         std::unique_lock lock(mutex);

@@ -18,7 +18,8 @@ namespace weft {
 // One TCP connection for fibers. Context: fibers of the transport's carrier; at most one reading and one writing
 // (or connecting) at a time: a second one gets EALREADY. Blocks the fiber, never the carrier; throws only
 // BlockingOperationException, where it would block and nothing may. Errors: ETIMEDOUT at the deadline, ECANCELED
-// (operation_aborted) when the stream is or was closed or the carrier shuts down, else what the kernel says.
+// (operation_aborted) when the stream is or was closed, the fiber is cancelled or the carrier shuts down, else what the
+// kernel says.
 class FiberStream {
   public:
     virtual ~FiberStream() = default;

@@ -26,8 +26,9 @@ inline ErrorCode endOfStream() noexcept {
 // destroy it after every fiber has returned from its call, on the carrier.
 // Blocks the fiber only. Throws BlockingOperationException where a call would block and nothing may (inside event-loop
 // dispatch). Every other refusal is an ErrorCode: the twin with `error` last sets it (and clears it on success), the
-// other throws SystemError. They are: ETIMEDOUT at the deadline; operation_aborted when the stream is or was closed, or
-// the carrier shuts down; EALREADY when another fiber is in the same kind of call; else what the kernel says.
+// other throws SystemError. They are: ETIMEDOUT at the deadline; operation_aborted when the stream is or was closed,
+// the fiber is cancelled or the carrier shuts down; EALREADY when another fiber is in the same kind of call; else what
+// the kernel says.
 class TcpStream {
   public:
     // Connects from the running fiber's carrier; TCP_NODELAY is set. Error texts carry the remote address. Throws

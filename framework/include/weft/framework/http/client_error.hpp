@@ -10,7 +10,7 @@
 namespace weft::http {
 
 // Failures that are no system error; those come as the kernel's codes (ECONNREFUSED, ETIMEDOUT for a deadline,
-// ECANCELED when the carrier shuts down).
+// ECANCELED when the fiber is cancelled or the carrier shuts down).
 enum class ClientFault {
     badResponse = 1,  // what came is not an HTTP/1 response, or one that contradicts itself
     headTooLarge,
@@ -20,7 +20,9 @@ enum class ClientFault {
 };
 
 const boost::system::error_category& clientCategory() noexcept;
-inline ErrorCode make_error_code(ClientFault fault) noexcept { return {static_cast<int>(fault), clientCategory()}; }
+inline ErrorCode make_error_code(ClientFault fault) noexcept {
+    return {static_cast<int>(fault), clientCategory()};
+}
 
 // what(): "GET http://127.0.0.1:9000/fruits: cannot connect: Connection refused"; code() says which of the two kinds.
 class ClientError : public SystemError {

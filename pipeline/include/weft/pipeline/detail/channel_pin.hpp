@@ -18,6 +18,8 @@ class ChannelPin {
         if (channel_) channel_->unpin();
     }
 
+    Channel& channel() const noexcept { return *channel_; }  // not of one that was moved from
+
   private:
     ChannelRef channel_;
 };

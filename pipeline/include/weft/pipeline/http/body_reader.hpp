@@ -34,8 +34,8 @@ class BodyReader {
 
     // The next piece, not empty; nothing at the end of the body. Blocks until there is one, and tells a client that
     // waits for it to go on (100 Continue). Failures: ECONNABORTED when the rest will not come (malformed, too slow,
-    // the connection has ended), ECANCELED when the carrier shuts down; thrown as SystemError, or left in `error`.
-    // Throws BlockingOperationException where nothing may block and it would.
+    // the connection has ended), ECANCELED when the fiber is cancelled or the carrier shuts down; thrown as
+    // SystemError, or left in `error`. Throws BlockingOperationException where nothing may block and it would.
     std::optional<Buffer> read();
     std::optional<Buffer> read(ErrorCode& error);
 

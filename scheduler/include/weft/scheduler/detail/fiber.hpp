@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -30,6 +31,10 @@ struct Fiber : FiberContext, Task {
 
     Fiber(Carrier& home, Stack stack, const SpawnOptions& options, bool joinable) noexcept;
 
+    // A cancellation has been asked for and no shield keeps it off.
+    bool cancellationDue() const noexcept { return state.isCancelRequested() && !shielded(); }
+    bool shielded() const noexcept { return shields.load(std::memory_order_relaxed) != 0; }  // see `shields`
+
     Carrier* const homeCarrier;
     Carrier* running = nullptr;  // the carrier that runs it, or ran it last
     Stack stack;
@@ -42,11 +47,14 @@ struct Fiber : FiberContext, Task {
     Stealable stealable;
     bool started = false;
     bool isPoller = false;
+    // CancellationShields that are alive. Written by the fiber; relaxed, since a canceller reads it behind the commit
+    // of the wait that it is about to end [T1], and its claim is lost if that wait is over.
+    std::atomic<std::uint32_t> shields{0};
     Fiber* previousLive = nullptr;  // the home carrier's list of its fibers
     Fiber* nextLive = nullptr;
     WakeKey joiner;                       // written by the join handle's owner before setJoinWaiter()
     std::atomic<bool> joinerTold{false};  // the completer has used `joiner` for the last time [J4]
-    char nameBytes[nameLimit];  // ends with a zero; empty: none was given
+    char nameBytes[nameLimit];            // ends with a zero; empty: none was given
 };
 
 // A fiber's name as given, or "fiber-<id>"; never allocates.
@@ -77,6 +85,8 @@ inline void* placeOnStack(const Stack& stack, std::size_t size) noexcept {
 void completeFiber(Fiber& fiber) noexcept;
 // Frees the frame and gives the stack back. Context: whoever released the last reference.
 void freeFiber(Fiber& fiber) noexcept;
+// Asks the fiber to end: ends its wait, or the next one. Context: any thread that keeps the fiber's block alive.
+void cancelFiber(Fiber& fiber) noexcept;
 // Says in the log that a fiber ended with an exception that nobody will see.
 void reportUnobserved(const Fiber& fiber, std::exception_ptr error) noexcept;
 

@@ -44,13 +44,14 @@ class BasicParkToken {
     [[nodiscard]] bool commit(Epoch epoch) noexcept {
         std::uint64_t expected = pack(epoch, 0, preparing);
         return word_.compare_exchange_strong(expected, pack(epoch, 0, parked),
-                                             std::memory_order_acq_rel,   // [T1] the saved context, to the claimer
+                                             std::memory_order_seq_cst,  // [T1] the saved context, to the claimer; [X1]
                                              std::memory_order_acquire);  // [T3]
     }
 
     // Tries to be the one that ends wait `epoch`, as `branch`. Context: any thread that knows the task to be alive.
     Claim claim(Epoch epoch, Branch branch) noexcept {
-        // relaxed: not older than prepare(), which the key's way to this caller has ordered before [T0]. The CAS decides.
+        // relaxed: not older than prepare(), which the key's way to this caller has ordered before [T0]. The CAS
+        // decides.
         std::uint64_t seen = word_.load(std::memory_order_relaxed);
         while (seen == pack(epoch, 0, preparing) || seen == pack(epoch, 0, parked)) {
             if (word_.compare_exchange_weak(seen, pack(epoch, branch, claimed),
@@ -71,9 +72,9 @@ class BasicParkToken {
         return static_cast<Branch>(word >> 8);
     }
 
-    // The epoch of the wait that is parked now, or 0. Context: the scheduler of the task.
+    // The epoch of the wait that is parked now, or 0. Context: any thread that knows the task to be alive.
     Epoch parkedEpoch() const noexcept {
-        const std::uint64_t word = word_.load(std::memory_order_relaxed);
+        const std::uint64_t word = word_.load(std::memory_order_seq_cst);  // [X1]
         return phaseOf(word) == parked ? epochOf(word) : 0;
     }
 

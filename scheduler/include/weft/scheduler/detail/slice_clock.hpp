@@ -20,10 +20,12 @@ class SliceClock {
     void begin(TimePoint now, Duration budget) noexcept {
         const std::uint64_t cycles = readCycles();
         calibrate(now, cycles);
+        began_ = now;
         end_ = budget >= never - now ? never : now + budget;
         from_ = cycles;
         limit_ = cyclesIn(budget);
     }
+    TimePoint began() const noexcept { return began_; }
     // True when the budget has passed.
     bool passed() noexcept {
         if (readCycles() - from_ < limit_) return false;
@@ -46,6 +48,7 @@ class SliceClock {
     void calibrate(TimePoint now, std::uint64_t cycles) noexcept;
     bool passedByTheClock() noexcept;
 
+    TimePoint began_{};
     std::uint64_t from_ = 0;
     std::uint64_t limit_ = 0;  // 0: look at the clock every time
     Deadline end_ = never;

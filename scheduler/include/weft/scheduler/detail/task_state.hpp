@@ -70,9 +70,11 @@ class BasicTaskState {
 
     // Sets the cancellation flag; true for the first caller.
     bool requestCancel() noexcept {
-        return !(word_.fetch_or(cancelRequested, std::memory_order_seq_cst) & cancelRequested);
+        return !(word_.fetch_or(cancelRequested, std::memory_order_seq_cst) & cancelRequested);  // [X1]
     }
-    bool isCancelRequested() const noexcept { return word_.load(std::memory_order_seq_cst) & cancelRequested; }
+    bool isCancelRequested() const noexcept {
+        return word_.load(std::memory_order_seq_cst) & cancelRequested;  // [X1]
+    }
 
     void addReference() noexcept { word_.fetch_add(reference, std::memory_order_relaxed); }  // the caller holds one
     // True when this was the last reference: the caller frees the task.

@@ -1,0 +1,143 @@
+// What becomes of the fibers that a channel's handlers spawned when the channel is closed.
+#include <weft/pipeline/context_spawn.hpp>
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <weft/scheduler/cancellation_shield.hpp>
+#include <weft/scheduler/this_fiber.hpp>
+
+#include "hosted_channel.hpp"
+
+namespace weft {
+namespace {
+
+using test::HostedChannel;
+
+using Body = std::function<void(ChannelHandlerContext&)>;
+
+// Spawns what it is sent.
+struct Spawns final : ChannelInboundHandler {
+    void userEventTriggered(ChannelHandlerContext& ctx, Message&& event) override {
+        ctx.spawn([&ctx, body = event.take<Body>()] { body(ctx); }, {.name = "spawned"});
+    }
+};
+
+struct SpawningChannel : HostedChannel {
+    SpawningChannel() : HostedChannel([](Channel& inner) { inner.pipeline().addLast<Spawns>(); }) {}
+    void spawn(Body body) { (*this)->pipeline().fireUserEventTriggered(Message(std::move(body))); }
+    std::size_t fibers() {
+        std::size_t count = 0;
+        host.inDispatch(
+            [&] { channel->fibers().forEach([&](std::string_view name, TimePoint) { count += name == "spawned"; }); });
+        return count;
+    }
+};
+
+ErrorCode sleepForever() {
+    ErrorCode error;
+    thisFiber::sleepFor(std::chrono::hours(1), error);
+    return error;
+}
+
+TEST(ContextSpawn, TheCloseOfTheChannelCancelsWhatItsHandlersSpawned) {
+    SpawningChannel channel;
+    std::vector<Promise<ErrorCode>> ends(3);
+    std::vector<Future<ErrorCode>> ended;
+    for (auto& end : ends) {
+        ended.push_back(end.future());
+        channel.spawn([&end](ChannelHandlerContext&) { end.setValue(sleepForever()); });
+    }
+    while (channel.fibers() < ends.size()) std::this_thread::yield();
+    channel->close().sync();
+    for (const auto& end : ended) EXPECT_EQ(end.get(), operationAborted());
+}
+
+TEST(ContextSpawn, AFiberThatBeginsBehindTheCloseIsCancelledToo) {
+    SpawningChannel channel;
+    Promise<ErrorCode> end;
+    const Future<ErrorCode> ended = end.future();
+    channel.host.inFiber([&] {  // on the channel's carrier: the fiber comes behind this one
+        channel.spawn([&end](ChannelHandlerContext&) { end.setValue(sleepForever()); });
+        channel->close();
+    });
+    EXPECT_EQ(ended.get(), operationAborted());
+}
+
+TEST(ContextSpawn, ANeighboursFibersAndThoseOfTheCarrierGoOn) {
+    SpawningChannel channel;
+    Promise<void> open;
+    auto outsider = channel.host.carrier.spawn([gate = open.future()] { gate.await(); });
+    ChannelRef neighbour = Channel::create(channel.host.loop);
+    auto script = std::make_shared<test::SinkScript>();
+    neighbour->attach(std::make_unique<test::ScriptedSink>(*neighbour, script));
+    neighbour->setActive(true);
+    neighbour->pipeline().addLast<Spawns>();
+    neighbour->registerWithLoop().sync();
+    Promise<void> end;
+    const Future<void> ended = end.future();
+    neighbour->pipeline().fireUserEventTriggered(Message(Body([&end, gate = open.future()](ChannelHandlerContext&) {
+        gate.await();
+        end.setValue();
+    })));
+    channel->close().sync();
+    channel.host.inDispatch([] {});
+    open.setValue();
+    EXPECT_NO_THROW(outsider.join());
+    EXPECT_NO_THROW(ended.get());
+    neighbour->close().sync();
+    channel.host.inDispatch([] {});
+}
+
+TEST(ContextSpawn, AFiberThatHearsOfTheEndOtherwiseHearsThatFirst) {
+    struct Tells final : ChannelInboundHandler {
+        explicit Tells(Promise<void>& promise) : promise_(promise) {}
+        void channelInactive(ChannelHandlerContext& ctx) override {
+            promise_.setError(std::make_exception_ptr(std::runtime_error("the connection has ended")));
+            ctx.fireChannelInactive();
+        }
+        Promise<void>& promise_;
+    };
+    Promise<void> news;
+    Promise<std::string> end;
+    const Future<std::string> ended = end.future();
+    SpawningChannel channel;
+    channel.host.inDispatch([&] { channel->pipeline().addLast<Tells>(news); });
+    channel.spawn([&end, hears = news.future()](ChannelHandlerContext&) {
+        try {
+            hears.get();
+        } catch (const std::exception& error) {
+            end.setValue(error.what());
+        }
+    });
+    while (channel.fibers() == 0) std::this_thread::yield();
+    channel->close().sync();
+    EXPECT_EQ(ended.get(), "the connection has ended");
+}
+
+TEST(ContextSpawn, AShieldLetsAFiberFinishBehindTheClose) {
+    SpawningChannel channel;
+    Promise<void> open;
+    Promise<ErrorCode> end;
+    const Future<ErrorCode> ended = end.future();
+    channel.spawn([&end, gate = open.future()](ChannelHandlerContext&) {
+        {
+            const CancellationShield shield;
+            gate.await();
+        }
+        end.setValue(sleepForever());
+    });
+    while (channel.fibers() == 0) std::this_thread::yield();
+    channel->close().sync();
+    channel.host.inDispatch([] {});
+    EXPECT_FALSE(ended.done());
+    open.setValue();
+    EXPECT_EQ(ended.get(), operationAborted());
+}
+
+}  // namespace
+}  // namespace weft
