@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "deadline_after.hpp"
 #include "loop_set.hpp"
@@ -37,11 +38,17 @@ EventLoopGroup::~EventLoopGroup() {
     }
 }
 
-std::size_t EventLoopGroup::size() const noexcept { return loops_->size(); }
+std::size_t EventLoopGroup::size() const noexcept {
+    return loops_->size();
+}
 
-EventLoop& EventLoopGroup::loop(std::size_t index) { return loops_->loop(index); }
+EventLoop& EventLoopGroup::loop(std::size_t index) {
+    return loops_->loop(index);
+}
 
-EventLoop& EventLoopGroup::next() noexcept { return loops_->next(); }
+EventLoop& EventLoopGroup::next() noexcept {
+    return loops_->next();
+}
 
 std::size_t EventLoopGroup::drain(Duration timeout) {
     return detail::drainServers(loops_->servers(), detail::deadlineAfter(timeout), timeout);
@@ -56,12 +63,30 @@ bool EventLoopGroup::shutdown(Duration timeout) {
 }
 
 bool EventLoopGroup::stopLoops(Deadline deadline) {
-    if (!left_) {
-        left_ = true;
-        if (!loops_->leave()) return true;  // another group goes on with them
-        last_ = true;
+    leave();
+    return !last_ || loops_->stop(deadline);  // not the last: another group goes on with them
+}
+
+void EventLoopGroup::leave() noexcept {
+    if (std::exchange(left_, true)) return;
+    last_ = loops_->leave();
+}
+
+Future<void> EventLoopGroup::shutdownGracefully(Duration quiet, Duration timeout) {
+    if (gracefulEnd_) return *gracefulEnd_;
+    EventLoop::checkGracefulTimes(quiet, timeout);
+    leave();
+    if (!last_) {
+        Promise<void> atOnce;
+        atOnce.setValue();
+        gracefulEnd_ = atOnce.future();
+    } else {
+        // On a carrier's thread, which the group joins before it goes.
+        gracefulEnd_ = loops_->shutdownGracefully(quiet, timeout, [carriers = own_.get()] {
+            if (carriers != nullptr) carriers->beginShutdown();
+        });
     }
-    return !last_ || loops_->stop(deadline);
+    return *gracefulEnd_;
 }
 
 }  // namespace weft

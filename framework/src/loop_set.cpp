@@ -32,7 +32,8 @@ Future<void> firstTaskOf(EventLoop& loop) {
     try {
         std::rethrow_exception(std::move(error));
     } catch (const SystemError& refused) {
-        throw SystemError(refused.code(), "the event loop of carrier " + carrier.name() + " did not start: " + refused.what());
+        throw SystemError(refused.code(),
+                          "the event loop of carrier " + carrier.name() + " did not start: " + refused.what());
     }
 }
 
@@ -59,7 +60,9 @@ LoopSet::LoopSet(CarrierGroup& carriers, Transport::Kind transport) : carriers_(
     }
 }
 
-LoopSet::~LoopSet() { stop(never); }
+LoopSet::~LoopSet() {
+    stop(never);
+}
 
 void LoopSet::startLoop(Carrier& carrier, Transport::Kind transport) {
     loops_.push_back(std::make_unique<EventLoop>(carrier, Transport::makeIoHandler(transport)));
@@ -82,9 +85,43 @@ bool LoopSet::stop(Deadline deadline) {
     lookups_->close();
     for (std::size_t i = 0; i < ended_.size(); ++i) loops_[i]->stop();
     for (auto& ended : ended_) {
-        if (!ended.awaitUntil(deadline)) return false;
+        if (ended.awaitUntil(deadline)) continue;
+        nameStragglers();
+        return false;
     }
     return true;
+}
+
+void LoopSet::nameStragglers() const noexcept {
+    for (std::size_t i = 0; i < ended_.size(); ++i) {
+        if (ended_[i].done()) continue;
+        log(LogLevel::warning, {"the event loop of carrier ", loops_[i]->carrier()->name(),
+                                " does not end: a handler or task on it does not return"});
+    }
+}
+
+namespace {
+
+// Held for each loop that has not ended.
+struct RunningLoops {
+    explicit RunningLoops(UniqueFunction<void()> whenNone) : whenEnded(std::move(whenNone)) {}
+    ~RunningLoops() {
+        whenEnded();
+        allEnded.setValue();
+    }
+    UniqueFunction<void()> whenEnded;
+    Promise<void> allEnded;
+};
+
+}  // namespace
+
+Future<void> LoopSet::shutdownGracefully(Duration quiet, Duration timeout, UniqueFunction<void()> whenEnded) {
+    const auto running = std::make_shared<RunningLoops>(std::move(whenEnded));
+    for (std::size_t i = 0; i < ended_.size(); ++i) {
+        ended_[i].addListener([running](const Future<void>&) {});
+        loops_[i]->shutdownGracefully(quiet, timeout);
+    }
+    return running->allEnded.future();
 }
 
 void LoopSet::addServer(const std::shared_ptr<ServerState>& server) {

@@ -8,6 +8,7 @@
 
 #include <weft/scheduler/carrier_group.hpp>
 #include <weft/scheduler/event_loop.hpp>
+#include <weft/scheduler/unique_function.hpp>
 #include <weft/transports/transport.hpp>
 
 #include "lookups.hpp"
@@ -32,8 +33,11 @@ class LoopSet {
 
     // Gives up one user's share; true when it was the last, who then calls stop().
     bool leave() noexcept { return users_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
-    // Ends the loops; false when `deadline` came first. May be repeated.
+    // Ends the loops; false when `deadline` came first: those that have not ended are named in the log. May be
+    // repeated.
     bool stop(Deadline deadline);
+    // EventLoop::shutdownGracefully() of each; when all have ended, calls whenEnded() and completes.
+    Future<void> shutdownGracefully(Duration quiet, Duration timeout, UniqueFunction<void()> whenEnded);
 
     // Names that are being resolved for connections of these loops.
     const std::shared_ptr<Lookups>& lookups() const noexcept { return lookups_; }
@@ -43,6 +47,7 @@ class LoopSet {
 
   private:
     void startLoop(Carrier& carrier, Transport::Kind transport);
+    void nameStragglers() const noexcept;
 
     CarrierGroup& carriers_;
     std::vector<std::unique_ptr<EventLoop>> loops_;

@@ -1,5 +1,6 @@
 #include <weft/scheduler/event_loop.hpp>
 
+#include <weft/scheduler/assert.hpp>
 #include <weft/scheduler/carrier.hpp>
 #include <weft/scheduler/carrier_group.hpp>
 #include <weft/scheduler/log.hpp>
@@ -59,8 +60,27 @@ class EventLoop::Dispatch {
     bool nested_;
 };
 
+// An end by shutdownGracefully(). The timer only ends a sleep: the turn looks at the time.
+struct EventLoop::GentleEnd {
+    GentleEnd(Duration itsQuiet, TimePoint now, Duration timeout)
+        : quiet(itsQuiet), latest(timeout >= never - now ? never : now + timeout), lastTask(now) {}
+
+    Deadline end() const noexcept {
+        return quiet >= never - lastTask ? latest : std::min<Deadline>(lastTask + quiet, latest);
+    }
+
+    const Duration quiet;
+    const Deadline latest;
+    TimePoint lastTask;
+    TimerEntry timer{[](TimerEntry&) noexcept {}};
+};
+
 EventLoop::EventLoop(Carrier& carrier, std::unique_ptr<IoHandler> io, Options options)
-    : thread_{&carrier, {}}, carrier_(&carrier), clock_(Clock::steady()), options_(checked(options)), io_(std::move(io)) {
+    : thread_{&carrier, {}},
+      carrier_(&carrier),
+      clock_(Clock::steady()),
+      options_(checked(options)),
+      io_(std::move(io)) {
     if (io_ == nullptr) throw std::invalid_argument("EventLoop: a hosted loop needs an IoHandler");
 }
 
@@ -121,9 +141,47 @@ void EventLoop::turn(PinnedPoller& poller) {
         carrier_->fireTimers();
         tasks = runSomeTasks(options_.taskBudget);
     }
+    if (gentleEnd_) [[unlikely]]
+        continueGentleEnd(tasks > 0);
     moreToPoll_ = polled.more;
     noteIdleness(polled.events > 0 || polled.more || tasks > 0);
     if (poller.maybeYield(polled.events > 0 || tasks > 0)) noteIdleness(true);
+}
+
+// ---- shutdownGracefully() ----
+
+void EventLoop::checkGracefulTimes(Duration quiet, Duration timeout) {
+    if (quiet < Duration::zero() || timeout < quiet) {
+        throw std::invalid_argument("shutdownGracefully: quiet is " + std::to_string(quiet.count()) + " ns, timeout " +
+                                    std::to_string(timeout.count()) + " ns; accepted: 0 <= quiet <= timeout");
+    }
+}
+
+void EventLoop::shutdownGracefully(Duration quiet, Duration timeout) {
+    checkGracefulTimes(quiet, timeout);
+    WEFT_ASSERT(carrier_ != nullptr, "shutdownGracefully() of an embedded loop, which nobody runs");
+    try {
+        execute([this, quiet, timeout] { beginGentleEnd(quiet, timeout); });
+    } catch (const SystemError&) {
+        // It has ended already.
+    }
+}
+
+void EventLoop::beginGentleEnd(Duration quiet, Duration timeout) {
+    if (gentleEnd_) return;
+    gentleEnd_ = std::make_unique<GentleEnd>(quiet, clock_.now(), timeout);
+    io_->closeChannels();
+}
+
+void EventLoop::continueGentleEnd(bool ranTasks) noexcept {
+    GentleEnd& gently = *gentleEnd_;
+    const TimePoint now = clock_.now();
+    if (ranTasks) gently.lastTask = now;
+    cancelScheduled();
+    timers().disarm(gently.timer);
+    const Deadline end = gently.end();
+    if (now >= end) return stop();
+    if (end != never) timers().arm(gently.timer, end);
 }
 
 bool EventLoop::maySleep() const noexcept {
@@ -140,6 +198,8 @@ bool EventLoop::spinning() const noexcept {
     return options_.idleSpin > Duration::zero() && clock_.now() < spinUntil_;
 }
 
+constexpr unsigned lastTurns = 100;  // with tasks, of a loop that refuses those of others already
+
 // Lets the handler close its channels, refuses further tasks, and runs those that were accepted. Tasks that others keep
 // posting delay none of it.
 void EventLoop::closeHandler(PinnedPoller& poller) {
@@ -151,7 +211,10 @@ void EventLoop::closeHandler(PinnedPoller& poller) {
     do turn(poller);
     while (!io_->closable());
     inbox_->close([this](Task&& task) { tasks_.push(std::move(task)); });
-    while (!io_->closable() || !tasks_.empty() || firstListener_ != nullptr) turn(poller);
+    for (unsigned turns = 0; !io_->closable() || !tasks_.empty() || firstListener_ != nullptr;) {
+        if (!tasks_.empty() && ++turns == lastTurns) closed_ = true;  // tasks that make tasks must come to an end
+        turn(poller);
+    }
     close();
     const Dispatch dispatch(*this);
     io_->close();
@@ -160,6 +223,7 @@ void EventLoop::closeHandler(PinnedPoller& poller) {
 void EventLoop::close() noexcept {
     closed_ = true;
     cancelScheduled();
+    if (gentleEnd_ && gentleEnd_->timer.armed()) timers().disarm(gentleEnd_->timer);
     inbox_->close([](Task&&) {});
 }
 

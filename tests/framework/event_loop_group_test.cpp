@@ -88,11 +88,11 @@ TEST(EventLoopGroupTest, ACarrierThatHostsAnotherPollerIsRefusedAndNothingIsLeft
     DescriptorGuard descriptors;
     CarrierGroup carriers(carrierOptions("test", 2));
     std::atomic<bool> stop{false};
-    const auto foreign = carriers.carrier(1).registerPinnedPoller(
-        [] {},
-        [&](PinnedPoller& poller) {
-            while (!stop && !poller.stopRequested()) poller.maybeYield(false);
-        });
+    const auto foreign = carriers.carrier(1).registerPinnedPoller([] {},
+                                                                  [&](PinnedPoller& poller) {
+                                                                      while (!stop && !poller.stopRequested())
+                                                                          poller.maybeYield(false);
+                                                                  });
     EXPECT_THROW(EventLoopGroup{carriers}, std::logic_error);
     stop = true;
     foreign.get();
@@ -151,6 +151,104 @@ TEST(EventLoopGroupTest, ShutdownSaysWhenAFiberOutlastsItsTime) {
     EXPECT_FALSE(group.shutdown(1ms));
     go = true;
     EXPECT_TRUE(group.shutdown(20s));
+}
+
+// ---- shutdownGracefully(), L-3: nothing here waits for a time to pass but where it must ----
+
+constexpr Duration aLongTime = 1h;
+
+TEST(EventLoopGroupTest, L3_AQuietTimeOfZeroEndsTheLoopsBehindWhatIsQueued) {
+    EventLoopGroup group(groupOptions(2));
+    Server server = serveEcho(group);
+    BlockingPeer peer(server.localAddress());
+    EXPECT_EQ(echoed(peer, "x"), "x");
+    std::atomic<int> ran{0};
+    for (std::size_t i = 0; i < group.size(); ++i) group.loop(i).execute([&] { ++ran; });
+    const Future<void> ended = group.shutdownGracefully(0ms, aLongTime);
+    for (std::size_t i = 0; i < group.size(); ++i) {
+        try {
+            group.loop(i).execute([&] { ++ran; });
+        } catch (const SystemError&) {  // it has ended already
+        }
+    }
+    ended.get();
+    EXPECT_GE(ran, 2);
+    EXPECT_EQ(peer.receive(), "");
+    EXPECT_THROW(group.loop(0).execute([] {}), SystemError);
+}
+
+TEST(EventLoopGroupTest, L3_WhileItIsNotQuietChannelsAreClosedNewOnesRefusedAndTasksRun) {
+    EventLoopGroup group(groupOptions(1));
+    Server server = serveEcho(group);
+    BlockingPeer peer(server.localAddress());
+    EXPECT_EQ(echoed(peer, "x"), "x");
+    ScheduledTask timed = group.loop(0).schedule([] {}, aLongTime);
+    const Future<void> ended = group.shutdownGracefully(aLongTime, aLongTime);
+    EXPECT_EQ(peer.receive(), "");
+    EXPECT_TRUE(eventually([&] { return timed.done(); }));
+    Promise<void> promise;
+    const Future<void> ran = promise.future();
+    group.loop(0).execute([&] { promise.setValue(); });
+    ran.get();
+    ServerBootstrap late(group);
+    late.childHandler([](Channel&) {});
+    EXPECT_THROW(late.bind(anyPort).sync(), SystemError);
+    EXPECT_FALSE(ended.done());
+    EXPECT_TRUE(group.shutdown(20s));  // who does not want to wait any longer
+    ended.get();
+}
+
+TEST(EventLoopGroupTest, L3_TasksThatNeverEndDelayItUntilTheTimeout) {
+    EventLoopGroup group(groupOptions(1));
+    struct Again {
+        EventLoop& loop;
+        void operator()() const { loop.execute(*this); }
+    };
+    group.loop(0).execute(Again{group.loop(0)});
+    group.shutdownGracefully(10ms, 20ms).get();
+    EXPECT_THROW(group.loop(0).execute([] {}), SystemError);
+}
+
+TEST(EventLoopGroupTest, L3_AQuietLoopEndsBeforeTheTimeoutAndFibersOfOwnCarriersAreAborted) {
+    EventLoopGroup group(groupOptions(1));
+    auto fiber = group.carriers().carrier(0).spawn([] {
+        ErrorCode error;
+        thisFiber::sleepFor(aLongTime, error);
+        return error;
+    });
+    group.shutdownGracefully(1ms, aLongTime).get();
+    EXPECT_EQ(fiber.join(), operationAborted());
+}
+
+TEST(EventLoopGroupTest, L3_TheFirstCallDecidesAndLaterOnesReturnItsFuture) {
+    EventLoopGroup group(groupOptions(1));
+    const Future<void> first = group.shutdownGracefully(0ms, aLongTime);
+    const Future<void> second = group.shutdownGracefully(aLongTime, aLongTime);
+    first.get();
+    EXPECT_TRUE(second.done());
+}
+
+TEST(EventLoopGroupTest, L3_TimesThatDoNotFitAreRefusedWithWhatIsAccepted) {
+    EventLoopGroup group(groupOptions(1));
+    EXPECT_THROW(group.shutdownGracefully(-1ms, 1s), std::invalid_argument);
+    try {
+        group.shutdownGracefully(2s, 1s);
+        FAIL() << "no exception";
+    } catch (const std::invalid_argument& error) {
+        EXPECT_NE(std::string(error.what()).find("0 <= quiet <= timeout"), std::string::npos) << error.what();
+    }
+}
+
+TEST(EventLoopGroupTest, L3_LoopsThatAnotherGroupSharesGoOn) {
+    CarrierGroup carriers(carrierOptions("test", 1));
+    EventLoopGroup first(carriers);
+    {
+        EventLoopGroup second(carriers);
+        second.shutdownGracefully(0ms, 0ms).get();
+    }
+    Server server = serveEcho(first);
+    BlockingPeer peer(server.localAddress());
+    EXPECT_EQ(echoed(peer, "still here"), "still here");
 }
 
 }  // namespace

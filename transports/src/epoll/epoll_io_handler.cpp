@@ -208,13 +208,18 @@ std::unique_ptr<FiberListener> EpollIoHandler::fiberListener(Fd fd) {
 void EpollIoHandler::prepareToClose() {
     closing_ = true;
     closeDeadline_ = clock_.now() + closeGrace;
+    closeChannels();
+}
+
+void EpollIoHandler::closeChannels() {
+    refusing_ = true;
     for (std::size_t index = 0; index < slots_.size(); ++index) {  // a close may run code that registers and closes
         if (EpollHandle* handle = slots_[index].handle) abort(*handle);
     }
 }
 
 void EpollIoHandler::close() {
-    closing_ = true;
+    closing_ = refusing_ = true;
     for (std::size_t index = 0; index < slots_.size(); ++index) {
         if (EpollHandle* handle = slots_[index].handle) remove(*handle, false);
     }
@@ -222,7 +227,7 @@ void EpollIoHandler::close() {
 }
 
 ErrorCode EpollIoHandler::add(EpollHandle& handle) {
-    if (closing_) return operationAborted();
+    if (refusing_) return operationAborted();
     const std::uint32_t index = takeSlot();
     Slot& slot = slots_[index];
     epoll_event event{};

@@ -26,10 +26,13 @@ struct EventLoopGroupOptions {
 class EventLoopGroup {
   public:
     static constexpr Duration defaultDrainTime = std::chrono::seconds(5);
+    static constexpr Duration defaultQuiet = std::chrono::seconds(2);
+    static constexpr Duration defaultGracefulTime = std::chrono::seconds(15);
 
     // Carriers of its own. Every loop has opened its poller when the constructor returns; on a failure nothing is left
-    // behind. Throws ConfigurationError (an option or variable), SystemError (what the kernel refused, with the carrier's
-    // name), std::logic_error when a carrier hosts another poller. Context: a plain thread, or a fiber of other carriers.
+    // behind. Throws ConfigurationError (an option or variable), SystemError (what the kernel refused, with the
+    // carrier's name), std::logic_error when a carrier hosts another poller. Context: a plain thread, or a fiber of
+    // other carriers.
     explicit EventLoopGroup(const EventLoopGroupOptions& options = {});
     // Loops on carriers that exist and that outlive the group. Context: as above.
     explicit EventLoopGroup(CarrierGroup& carriers, std::optional<Transport::Kind> transport = {});
@@ -48,21 +51,29 @@ class EventLoopGroup {
     // connections were late. Blocks the fiber or thread, never longer than about `timeout` plus a second.
     std::size_t drain(Duration timeout = defaultDrainTime);
 
-    // Closes every channel and ends the loops, then the carriers if they are its own. Loops that another group shares go
-    // on. False when `timeout` passed first; may be repeated. Context: a plain thread (own carriers), else not one of
-    // these carriers' dispatch. Blocks.
+    // Closes every channel and ends the loops, then the carriers if they are its own. Loops that another group shares
+    // go on. False when `timeout` passed first; may be repeated. Context: a plain thread (own carriers), else not one
+    // of these carriers' dispatch. Blocks.
     bool shutdown(Duration timeout);
+    // Netty's shutdown (L-3): closes every channel and refuses new ones, cancels timed tasks, goes on running tasks
+    // until none has run for `quiet`, or `timeout` has passed, then ends the loops, and begins to end the carriers if
+    // they are its own, whose fibers are aborted. Nothing is drained: see drain(). The future completes when the loops
+    // have ended; at once when another group goes on with them. The first call decides, a later one returns its future.
+    // Throws std::invalid_argument unless 0 <= quiet <= timeout. Context: as the group's owner; never blocks.
+    Future<void> shutdownGracefully(Duration quiet = defaultQuiet, Duration timeout = defaultGracefulTime);
 
     const std::shared_ptr<detail::LoopSet>& loopSet() const noexcept { return loops_; }  // for bootstraps
 
   private:
     bool stopLoops(Deadline deadline);
+    void leave() noexcept;
 
     std::unique_ptr<CarrierGroup> own_;
     CarrierGroup* carriers_;
     std::shared_ptr<detail::LoopSet> loops_;
     bool left_ = false;  // shutdown() has given up this share of the loops
     bool last_ = false;  // ... which was the last
+    std::optional<Future<void>> gracefulEnd_;
 };
 
 }  // namespace weft

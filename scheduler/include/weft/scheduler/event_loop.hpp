@@ -65,6 +65,12 @@ class EventLoop {
     Future<void> start();
     // Asks the loop to end: no new tasks, closes its IoHandler, then frees the poller slot. Any thread; never blocks.
     void stop() noexcept;
+    // Ends the loop gently (L-3): closes every channel and refuses new ones, cancels timed tasks, those of later too,
+    // and goes on running tasks until none has run for `quiet`, or `timeout` has passed; then stop(). The first call
+    // decides. Throws std::invalid_argument unless 0 <= quiet <= timeout. Context: any thread, a hosted loop; never
+    // blocks. A loop that has ended ignores it.
+    void shutdownGracefully(Duration quiet, Duration timeout);
+    static void checkGracefulTimes(Duration quiet, Duration timeout);  // throws as it does
 
     // True on the loop's carrier, in a fiber whose home it is, or in its poller (any thread for nobody else): the code
     // that may enter this loop's pipelines directly. For an embedded loop: the owning thread.
@@ -130,6 +136,9 @@ class EventLoop {
     void turn(PinnedPoller& poller);
     void closeHandler(PinnedPoller& poller);
     void close() noexcept;
+    struct GentleEnd;
+    void beginGentleEnd(Duration quiet, Duration timeout);
+    void continueGentleEnd(bool ranTasks) noexcept;
     bool maySleep() const noexcept;
     void noteIdleness(bool worked) noexcept;
     bool spinning() const noexcept;
@@ -158,7 +167,8 @@ class EventLoop {
     std::unique_ptr<IoHandler> io_;
 
     // Any thread.
-    const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();  // shared with timed tasks, who may outlive the loop
+    const std::shared_ptr<Inbox> inbox_ =
+        std::make_shared<Inbox>();  // shared with timed tasks, who may outlive the loop
 
     // In the loop.
     detail::TaskFifo<Task> tasks_;
@@ -168,6 +178,7 @@ class EventLoop {
     std::size_t listeners_ = 0;
     detail::ScheduledEntry* firstArmed_ = nullptr;
     TimePoint spinUntil_{};
+    std::unique_ptr<GentleEnd> gentleEnd_;  // once shutdownGracefully() has been called
     bool dispatching_ = false;
     bool inFlushPoint_ = false;
     bool moreToPoll_ = false;

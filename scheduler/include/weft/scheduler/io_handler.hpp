@@ -54,9 +54,12 @@ struct IoHandler {
     virtual void wakeup() noexcept = 0;
 
     // A descriptor that is readable while poll() has something to do, so that this handler can be nested under an outer
-    // poller, which watches it level-triggered and polls again at once after PollResult::more (docs/pollers.md); -1 when
-    // there is none.
+    // poller, which watches it level-triggered and polls again at once after PollResult::more (docs/pollers.md); -1
+    // when there is none.
     virtual int pollFd() const noexcept { return -1; }
+
+    // Closes every channel and refuses new ones; poll() goes on as before (L-3).
+    virtual void closeChannels() {}
 
     // Closes every channel and cancels every operation; poll() is still called until they have ended.
     virtual void prepareToClose() = 0;

@@ -37,6 +37,7 @@ class EpollIoHandler final : public SocketIoHandler {
         return epoll_.get();
     }
     // Closes every channel and fiber stream; what registers afterwards gets operation_aborted.
+    void closeChannels() override;
     void prepareToClose() override;
     // True when nothing is registered, or `closeGrace` after prepareToClose(): a handler that swallows close() must not
     // keep its carrier from ending.
@@ -87,6 +88,7 @@ class EpollIoHandler final : public SocketIoHandler {
     Fd epoll_;
     int wakeFd_ = -1;  // the carrier's, for its whole life: never read, never closed here
     bool hasPwait2_ = true;
+    bool refusing_ = false;  // new handles
     bool closing_ = false;
     bool polling_ = false;         // inside poll(), whose result says what is left
     mutable bool nested_ = false;  // an outer poller watches pollFd()
