@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <mutex>
 #include <string>
 
@@ -101,13 +102,13 @@ int ShutdownSignals::wait() {
     return lastSignal.load(std::memory_order_relaxed);
 }
 
-int runUntilSignal(EventLoopGroup& group, Duration drainTime) {
+int runUntilSignal(EventLoopGroup& group, Duration drainTime, Duration shutdownTime) {
     const int signal = ShutdownSignals().wait();
     log(LogLevel::info, std::string(signal == SIGINT ? "SIGINT" : "SIGTERM") + ": draining");
     group.drain(drainTime);
-    while (!group.shutdown(EventLoopGroup::defaultDrainTime)) {
-    }
-    return 0;
+    if (group.shutdown(shutdownTime)) return 0;
+    log(LogLevel::error, "the process ends with status 1: what is named above has not returned");
+    std::_Exit(runFailed);
 }
 
 }  // namespace weft

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <weft/scheduler/log.hpp>
+#include <weft/scheduler/this_fiber.hpp>
 
 #include "server_state.hpp"
 
@@ -14,69 +15,167 @@ namespace weft::detail {
 
 namespace {
 
-constexpr Duration closingTime = std::chrono::seconds(1);  // for the closes after the timeout, which wait for nobody
+constexpr Duration closingTime = std::chrono::seconds(1);        // for all that comes after the timeout
+constexpr Duration answerTime = std::chrono::milliseconds(250);  // of it: for the answers of fibers that unwind
+constexpr Duration betweenLooks = std::chrono::milliseconds(2);  // at fibers that have been cancelled
+constexpr std::size_t mostNamed = 16;                            // connections in the log, of each server
 
 // The connections of one server on one loop.
 struct LoopDrain {
     ServerState& server;
     std::size_t loop;
     Future<void> emptied;
-    std::optional<Future<std::size_t>> closed = {};  // asked for when the time was up: how many there were
+    std::optional<Future<std::vector<LateConnection>>> cancelled = {};  // asked for when the time was up
+    std::vector<LateConnection> late = {};
+    std::size_t stuck = 0;  // connections of a loop that does not answer
+
+    bool hasFibers() const {
+        return std::any_of(late.begin(), late.end(), [](const LateConnection& one) { return !one.fibers.empty(); });
+    }
 };
 
-struct Late {
-    std::size_t closed = 0;
-    std::size_t stuck = 0;  // on loops that do not answer
+using Drains = std::vector<LoopDrain>;
 
-    void add(const LoopDrain& drain, Deadline end) {
-        if (!drain.closed->awaitUntil(end)) {
-            stuck += drain.server.liveChildren(drain.loop);
-        } else if (!drain.closed->error()) {  // else the loop has ended, and its connections with it
-            closed += drain.closed->get();
-            drain.emptied.awaitUntil(end);
+// A loop that has ended has closed its connections.
+void cancelFibers(Drains& drains, Deadline end) {
+    for (LoopDrain& drain : drains) drain.cancelled = drain.server.cancelAll(drain.loop);
+    for (LoopDrain& drain : drains) {
+        if (!drain.cancelled->awaitUntil(end)) {
+            drain.stuck = drain.server.liveChildren(drain.loop);
+        } else if (!drain.cancelled->error()) {
+            drain.late = drain.cancelled->get();
         }
     }
-    void report(const ServerState& server, Duration timeout) const {
-        const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count();
-        const auto say = [&](std::size_t count, const char* what) {
-            if (count == 0) return;
-            log(LogLevel::warning, "drain of " + server.localAddress.toString() + ": " + std::to_string(count) +
-                                       " connection(s) had not ended after " + std::to_string(waited) + " ms and " + what);
-        };
-        say(closed, "were closed");
-        say(stuck, "stay open: a handler on their event loop does not return");
+}
+
+// Fibers that unwind may answer, or leave their answer to the codec.
+void awaitAnswers(const Drains& drains, Deadline end) {
+    for (const LoopDrain& drain : drains) {
+        if (drain.hasFibers()) drain.emptied.awaitUntil(end);
     }
+}
+
+void closeConnections(const Drains& drains, Deadline end) {
+    for (const LoopDrain& drain : drains) drain.server.closeAll(drain.loop);
+    for (const LoopDrain& drain : drains) {
+        if (drain.stuck == 0) drain.emptied.awaitUntil(end);
+    }
+}
+
+// Which of the connections have fibers that go on although they have been cancelled; those of a loop that does not
+// answer, as they were last seen.
+std::vector<LateConnection> unfinished(const LoopDrain& drain, Deadline end) {
+    std::vector<LateConnection> left = drain.late;
+    std::erase_if(left, [](const LateConnection& one) { return one.fibers.empty(); });
+    while (!left.empty()) {
+        const auto look = drain.server.unfinished(drain.loop, left);
+        if (!look.awaitUntil(end)) return left;
+        if (look.error()) return {};  // the loop has ended
+        left = look.get();
+        if (left.empty() || Clock::steady().now() >= end) return left;
+        thisFiber::sleepFor(betweenLooks);
+    }
+    return left;
+}
+
+// ---- the report ----
+
+std::string milliseconds(Duration time) {
+    return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(time).count()) + " ms";
+}
+
+std::string describe(const LateConnection& late, TimePoint now) {
+    std::string text = "channel " + std::to_string(late.channel->id()) + " of " + late.peer.toString() + ": ";
+    if (late.fibers.empty()) return text + "no fiber; its handlers have not closed it";
+    const char* separator = "";
+    for (const auto& fiber : late.fibers) {
+        text += std::exchange(separator, ", ") + std::string("fiber '") + fiber.name + "' for " +
+                milliseconds(now - fiber.since);
+    }
+    return text;
+}
+
+class Report {
+  public:
+    explicit Report(const ServerState& server) : drain_("drain of " + server.localAddress.toString() + ": ") {}
+
+    void count(std::size_t connections, Duration timeout, const char* what) const {
+        if (connections == 0) return;
+        say(std::to_string(connections) + " connection(s) had not ended after " + milliseconds(timeout) + " and " +
+            what);
+    }
+    void name(const std::vector<LateConnection>& connections, const char* what) {
+        const TimePoint now = Clock::steady().now();
+        for (const LateConnection& late : connections) {
+            if (named_++ < mostNamed) say(describe(late, now) + what);
+        }
+    }
+    ~Report() {
+        if (named_ > mostNamed) say(std::to_string(named_ - mostNamed) + " more");
+    }
+
+  private:
+    void say(const std::string& text) const { log(LogLevel::warning, drain_ + text); }
+
+    const std::string drain_;
+    std::size_t named_ = 0;
 };
 
-Deadline closingEnd() noexcept { return Clock::steady().now() + closingTime; }
+std::size_t reportLate(const ServerState& server, const Drains& drains, Duration timeout) {
+    std::size_t closed = 0;
+    std::size_t stuck = 0;
+    for (const LoopDrain& drain : drains) {
+        if (&drain.server != &server) continue;
+        closed += drain.late.size();
+        stuck += drain.stuck;
+    }
+    Report report(server);
+    report.count(closed, timeout, "were closed");
+    report.count(stuck, timeout, "stay open: a handler on their event loop does not return");
+    for (const LoopDrain& drain : drains) {
+        if (&drain.server == &server) report.name(drain.late, "");
+    }
+    return closed + stuck;
+}
+
+// What is left when the time is up: cancelled, closed, reported. Returns how many there were.
+std::size_t endLate(Drains& drains, Duration timeout) {
+    const TimePoint now = Clock::steady().now();
+    const Deadline end = now + closingTime;
+    cancelFibers(drains, end);
+    awaitAnswers(drains, now + answerTime);
+    closeConnections(drains, end);
+
+    std::size_t late = 0;
+    const ServerState* reported = nullptr;  // the drains of one server follow each other
+    for (const LoopDrain& drain : drains) {
+        if (std::exchange(reported, &drain.server) != &drain.server) late += reportLate(drain.server, drains, timeout);
+    }
+    for (const LoopDrain& drain : drains) {
+        Report(drain.server).name(unfinished(drain, end), ", goes on although it has been cancelled");
+    }
+    return late;
+}
 
 }  // namespace
 
-std::size_t drainServers(const std::vector<std::shared_ptr<ServerState>>& servers, Deadline deadline, Duration timeout) {
+std::size_t drainServers(const std::vector<std::shared_ptr<ServerState>>& servers, Deadline deadline,
+                         Duration timeout) {
     std::vector<Future<void>> listeners;
     for (const auto& server : servers) listeners.push_back(server->startDrain());
     for (const auto& closed : listeners) closed.awaitUntil(deadline);
 
     // Behind the listeners' close: connections that came before it are registered by tasks that are ahead of this one.
-    std::vector<LoopDrain> drains;
+    Drains drains;
     for (const auto& server : servers) {
-        for (std::size_t loop = 0; loop < server->loops(); ++loop) drains.push_back({*server, loop, server->emptied(loop)});
+        for (std::size_t loop = 0; loop < server->loops(); ++loop)
+            drains.push_back({*server, loop, server->emptied(loop)});
     }
+    Drains late;
     for (LoopDrain& drain : drains) {
-        if (!drain.emptied.awaitUntil(deadline)) drain.closed = drain.server.closeAll(drain.loop);
+        if (!drain.emptied.awaitUntil(deadline)) late.push_back(std::move(drain));
     }
-
-    const Deadline end = closingEnd();
-    std::size_t late = 0;
-    for (const auto& server : servers) {
-        Late ofServer;
-        for (const LoopDrain& drain : drains) {
-            if (&drain.server == server.get() && drain.closed) ofServer.add(drain, end);
-        }
-        ofServer.report(*server, timeout);
-        late += ofServer.closed + ofServer.stuck;
-    }
-    return late;
+    return late.empty() ? 0 : endLate(late, timeout);
 }
 
 }  // namespace weft::detail

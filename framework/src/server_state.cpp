@@ -5,6 +5,8 @@
 #include <weft/framework/server.hpp>
 #include <weft/scheduler/carrier.hpp>
 
+#include <string_view>
+
 namespace weft::detail {
 
 namespace {
@@ -72,6 +74,8 @@ Future<void> ServerState::closeListeners() {
     for (auto& listener : listeners) {
         executeIfRunning(listener->loop(), [listener, open] {
             listener->closeFuture().addListener([open](const ChannelFuture&) {});
+            // Who has connected already is served: the close would reset him.
+            if (listener->open() && listener->sink() != nullptr) listener->sink()->acceptWaiting();
             listener->close();
         });
     }
@@ -115,20 +119,52 @@ void ServerState::tellOfDrain(Channel& child) noexcept {
     child.pipeline().fireUserEventTriggered(Message(DrainStarted{}));
 }
 
-std::size_t ServerState::closeAllNow(Children& children) noexcept {
-    const std::vector<ChannelRef> now(children.open.begin(), children.open.end());
-    for (const auto& child : now) child->close();
-    return now.size();
+namespace {
+
+std::vector<LateConnection::Fiber> fibersOf(Channel& channel) {
+    std::vector<LateConnection::Fiber> fibers;
+    channel.fibers().forEach([&](std::string_view name, TimePoint since) {
+        fibers.push_back({std::string(name), since});
+    });
+    return fibers;
 }
 
-Future<std::size_t> ServerState::closeAll(std::size_t loop) {
-    Promise<std::size_t> closed;
-    Future<std::size_t> count = closed.future();
+}  // namespace
+
+Future<std::vector<LateConnection>> ServerState::cancelAll(std::size_t loop) {
+    Promise<std::vector<LateConnection>> promise;
+    auto future = promise.future();
     executeIfRunning(children_[loop]->loop,
-                     [self = shared_from_this(), &children = *children_[loop], closed = std::move(closed)]() mutable {
-                         closed.setValue(closeAllNow(children));
+                     [self = shared_from_this(), &children = *children_[loop], promise = std::move(promise)]() mutable {
+                         std::vector<LateConnection> late;
+                         for (const ChannelRef& child : children.open) {
+                             late.push_back({child, child->remoteAddress(), fibersOf(*child)});
+                             child->fibers().cancel();
+                         }
+                         promise.setValue(std::move(late));
                      });
-    return count;
+    return future;
+}
+
+void ServerState::closeAllNow(Children& children) noexcept {
+    const std::vector<ChannelRef> now(children.open.begin(), children.open.end());
+    for (const auto& child : now) child->close();
+}
+
+void ServerState::closeAll(std::size_t loop) noexcept {
+    executeIfRunning(children_[loop]->loop,
+                     [self = shared_from_this(), &children = *children_[loop]] { closeAllNow(children); });
+}
+
+Future<std::vector<LateConnection>> ServerState::unfinished(std::size_t loop, std::vector<LateConnection> of) {
+    Promise<std::vector<LateConnection>> promise;
+    auto future = promise.future();
+    executeIfRunning(children_[loop]->loop, [of = std::move(of), promise = std::move(promise)]() mutable {
+        std::erase_if(of, [](const LateConnection& late) { return late.channel->fibers().empty(); });
+        for (LateConnection& late : of) late.fibers = fibersOf(*late.channel);
+        promise.setValue(std::move(of));
+    });
+    return future;
 }
 
 void ServerState::abandon() noexcept {

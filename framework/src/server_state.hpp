@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <list>
 #include <memory>
-#include <optional>
+#include <string>
 #include <vector>
 
 #include <weft/framework/pipeline_setup.hpp>
@@ -16,6 +16,17 @@
 #include "loop_set.hpp"
 
 namespace weft::detail {
+
+// A connection that a drain's time was too short for.
+struct LateConnection {
+    struct Fiber {
+        std::string name;
+        TimePoint since;
+    };
+    ChannelRef channel;
+    SocketAddress peer;
+    std::vector<Fiber> fibers;  // that its handlers spawned
+};
 
 // Kept alive by its handles, its acceptors and its open connections.
 class ServerState : public std::enable_shared_from_this<ServerState> {
@@ -37,9 +48,14 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
     // closeListeners(), and tells every connection, also those that are still on their way to their loop.
     Future<void> startDrain();
     std::size_t loops() const noexcept { return children_.size(); }
-    // Of one loop: completes when it has no connection of this server; closes its connections and says how many; a figure.
+    // Of one loop: completes when it has no connection of this server; cancels the fibers of its connections and says
+    // which these are; closes its connections.
     Future<void> emptied(std::size_t loop);
-    Future<std::size_t> closeAll(std::size_t loop);
+    Future<std::vector<LateConnection>> cancelAll(std::size_t loop);
+    void closeAll(std::size_t loop) noexcept;
+    // Those of these connections of one loop that have fibers still.
+    Future<std::vector<LateConnection>> unfinished(std::size_t loop, std::vector<LateConnection> of);
+    // A figure.
     std::size_t liveChildren(std::size_t loop) const noexcept;
     // A bind has failed: closes what there is of it.
     void abandon() noexcept;
@@ -59,7 +75,7 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
     static void remove(Children& children, std::list<ChannelRef>::iterator child) noexcept;
     static void fireDrainStarted(Children& children) noexcept;
     static void tellOfDrain(Channel& child) noexcept;
-    static std::size_t closeAllNow(Children& children) noexcept;
+    static void closeAllNow(Children& children) noexcept;
 
     const PipelineSetup child_;
     std::vector<std::unique_ptr<Children>> children_;  // by the index of the worker loop's carrier

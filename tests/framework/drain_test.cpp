@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +12,7 @@
 #include <unistd.h>
 
 #include "framework/bench.hpp"
+#include "support/log_capture.hpp"
 
 namespace weft::test {
 namespace {
@@ -59,7 +62,8 @@ constexpr std::string_view waitRequest = "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n"
 
 TEST(DrainTest, IdleConnectionsAreClosedAndThoseInWorkAreAnsweredFirst) {
     DescriptorGuard descriptors;
-    EventLoopGroup group(groupOptions(1));  // one loop: when the idle connection has heard of the drain, the other one has
+    EventLoopGroup group(
+        groupOptions(1));  // one loop: when the idle connection has heard of the drain, the other one has
     Gate gate;
     Server server = serveHttp(group, gate);
     BlockingPeer idle(server.localAddress());
@@ -108,6 +112,25 @@ TEST(DrainTest, AGroupDrainsAllItsServers) {
     EXPECT_EQ(workers.drain(20s), 0u);
 }
 
+// More than one round of accepts takes; the close would reset those that wait for the next one.
+TEST(DrainTest, ConnectionsThatTheKernelHasMadeAreServedAfterTheListenersClose) {
+    EventLoopGroup group(groupOptions(1));
+    Server server = serveEcho(group);
+    std::atomic<bool> release{false};
+    group.loop(0).execute([&] {
+        while (!release) std::this_thread::yield();
+    });
+    std::vector<std::unique_ptr<BlockingPeer>> peers;
+    for (int i = 0; i < 50; ++i) {
+        peers.push_back(std::make_unique<BlockingPeer>(server.localAddress()));
+        peers.back()->send("x");
+    }
+    const Future<void> closed = server.close();
+    release = true;
+    closed.get();
+    for (auto& peer : peers) EXPECT_EQ(peer->receive(), "x");
+}
+
 TEST(DrainTest, AServerThatNobodyHoldsIsDrainedToo) {
     EventLoopGroup group(groupOptions(1));
     const SocketAddress address = serveEcho(group).localAddress();
@@ -120,9 +143,14 @@ TEST(DrainTest, AServerThatNobodyHoldsIsDrainedToo) {
 // An echo that obeys a drain. "stick" keeps its loop in the handler until the test says so.
 class Stuck final : public ChannelInboundHandler {
   public:
+    static inline std::atomic<bool> stuck{false};
+
     explicit Stuck(std::atomic<bool>& release) : release_(release) {}
     void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
-        while (message.get<Buffer>().view() == "stick" && !release_) std::this_thread::yield();
+        while (message.get<Buffer>().view() == "stick" && !release_) {
+            stuck = true;
+            std::this_thread::yield();
+        }
         ctx.writeAndFlush(std::move(message));
     }
     void userEventTriggered(ChannelHandlerContext& ctx, Message&& event) override {
@@ -199,6 +227,91 @@ TEST(DrainTest, AConnectionThatArrivesBehindTheDrainIsToldToo) {
     EXPECT_GT(told, 0u);
 }
 
+// Each request is worked on by a fiber "worker".
+using Work = std::function<void(http::Responder&)>;
+
+struct Works final : SimpleInboundHandler<http::FullRequest> {
+    Works(const Work& work, Promise<void>& begun) : work_(work), begun_(begun) {}
+    void channelRead0(ChannelHandlerContext& ctx, http::FullRequest request) override {
+        ctx.spawn(
+            [this, responder = request.responder()]() mutable {
+                begun_.setValue();
+                work_(responder);
+            },
+            {.name = "worker"});
+    }
+    const Work& work_;
+    Promise<void>& begun_;
+};
+
+// One connection whose request is being worked on.
+struct WorkingServer {
+    explicit WorkingServer(Work itsWork) : work(std::move(itsWork)) {
+        peer.send(waitRequest);
+        begun.future().get();
+    }
+    Server bind() {
+        ServerBootstrap bootstrap(group);
+        bootstrap.childHandler([this](Channel& channel) {
+            channel.pipeline().addLast<http::ServerCodec>().addLast<http::ObjectAggregator>().addLast<Works>(work,
+                                                                                                             begun);
+        });
+        return bootstrap.bind(anyPort).sync().channel();
+    }
+    LogCapture log;
+    Work work;
+    Promise<void> begun;
+    EventLoopGroup group{groupOptions(1)};
+    Server server = bind();
+    BlockingPeer peer{server.localAddress()};
+};
+
+TEST(DrainTest, TheFibersOfLateConnectionsAreCancelledAndNamed) {
+    WorkingServer bench([](http::Responder& responder) {
+        thisFiber::sleepFor(1h);
+        responder.send(http::ok("never"));
+    });
+    EXPECT_EQ(bench.server.drain(1ms), 1u);
+    const std::string answer = receiveAll(bench.peer);  // of the codec, for the Responder that was dropped
+    EXPECT_NE(answer.find(" 500 "), std::string::npos) << answer;
+    EXPECT_NE(answer.find("Connection: close"), std::string::npos) << answer;
+    EXPECT_EQ(bench.log.count("1 connection(s)", "were closed"), 1) << bench.log.text();
+    EXPECT_EQ(bench.log.count("channel ", "127.0.0.1:", "fiber 'worker' for ", " ms"), 1) << bench.log.text();
+    EXPECT_EQ(bench.log.count("goes on"), 0) << bench.log.text();
+}
+
+TEST(DrainTest, AFiberMayAnswerWhenItIsCancelled) {
+    WorkingServer bench([](http::Responder& responder) {
+        ErrorCode error;
+        thisFiber::sleepFor(1h, error);
+        responder.send(http::ok("cut short"));
+    });
+    EXPECT_EQ(bench.server.drain(1ms), 1u);
+    EXPECT_NE(receiveAll(bench.peer).find("cut short"), std::string::npos);
+}
+
+TEST(DrainTest, AFiberThatSwallowsItsCancellationIsNamedAtTheEnd) {
+    std::atomic<bool> release{false};
+    WorkingServer bench([&](http::Responder&) {
+        ErrorCode error;
+        while (!release) thisFiber::sleepFor(1h, error);
+    });
+    EXPECT_EQ(bench.server.drain(1ms), 1u);
+    EXPECT_EQ(receiveAll(bench.peer), "");  // closed all the same
+    EXPECT_EQ(bench.log.count("fiber 'worker'", "goes on although it has been cancelled"), 1) << bench.log.text();
+    release = true;
+}
+
+TEST(DrainTest, AConnectionWithoutAFiberIsNamedToo) {
+    LogCapture log;
+    EventLoopGroup group(groupOptions(1));
+    Server server = serveEcho(group);
+    BlockingPeer peer(server.localAddress());
+    EXPECT_EQ(echoed(peer, "x"), "x");
+    EXPECT_EQ(server.drain(1ms), 1u);
+    EXPECT_EQ(log.count("channel ", "127.0.0.1:", "no fiber; its handlers have not closed it"), 1) << log.text();
+}
+
 TEST(RunUntilSignalTest, DrainsAnswersAndReturnsZero) {
     DescriptorGuard before;
     for (const int signal : {SIGTERM, SIGINT}) {
@@ -218,6 +331,46 @@ TEST(RunUntilSignalTest, DrainsAnswersAndReturnsZero) {
         opener.join();
         EXPECT_NE(receiveAll(peer).find("at last"), std::string::npos);
     }
+}
+
+// In a process of its own each: it ends.
+void signalAndRun(Duration drainTime, Duration shutdownTime, std::function<void(Server&)> meanwhile, bool stuck) {
+    std::atomic<bool> release{false};
+    Gate gate;
+    EventLoopGroup group(groupOptions(1));
+    Server http = serveHttp(group, gate);
+    ServerBootstrap bootstrap(group);
+    bootstrap.childHandler([&](Channel& channel) { channel.pipeline().addLast<Stuck>(release); });
+    Server echo = bootstrap.bind(anyPort).sync().channel();
+    const ShutdownSignals signals;
+    BlockingPeer waits(http.localAddress());
+    waits.send(waitRequest);
+    gate.asked.future().get();
+    BlockingPeer sticks(echo.localAddress());
+    EXPECT_EQ(echoed(sticks, "1"), "1");
+    if (stuck) {
+        sticks.send("stick");
+        EXPECT_TRUE(eventually([] { return Stuck::stuck.load(); }));
+    }
+    std::thread companion([&] { meanwhile(http); });
+    ::kill(::getpid(), SIGTERM);
+    std::_Exit(runUntilSignal(group, drainTime, shutdownTime) == 0 ? 0 : 99);
+}
+
+TEST(RunUntilSignalDeathTest, ASecondSignalEndsTheProcessAtOnce) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    const auto again = [](Server& server) {
+        EXPECT_TRUE(eventually([&] { return server.listeners()[0]->closed(); }));
+        ::kill(::getpid(), SIGTERM);
+    };
+    EXPECT_EXIT(signalAndRun(1h, 1h, again, false), testing::KilledBySignal(SIGTERM), "");
+}
+
+TEST(RunUntilSignalDeathTest, AHandlerThatNeverReturnsIsNamedAndTheProcessEnds) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(signalAndRun(
+                    1ms, 1ms, [](Server&) {}, true),
+                testing::ExitedWithCode(runFailed), "carrier test0 does not end: a handler");
 }
 
 TEST(ShutdownSignalsTest, AreGivenBackAfterwards) {

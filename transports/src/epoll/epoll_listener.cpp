@@ -21,6 +21,7 @@ namespace weft {
 namespace {
 
 constexpr unsigned acceptsPerCycle = 16;
+constexpr unsigned mostWaiting = 65'536;  // accepted in one go by who is about to close, should more and more come
 
 }  // namespace
 
@@ -97,6 +98,17 @@ void EpollListener::acceptConnections() {
         return channel_.onError(acceptError_);
     }
     if (acceptable_ && wantsRead_) requeue();
+}
+
+void EpollListener::acceptWaiting() {
+    if (!listening_) return;
+    bool delivered = false;
+    acceptable_ = true;
+    for (unsigned accepts = 0; acceptable_ && accepts < mostWaiting; ++accepts) {
+        const AcceptStep step = acceptOne(delivered);
+        if (step == AcceptStep::closed || step == AcceptStep::failed) break;
+    }
+    if (delivered && isOpen()) channel_.onReadComplete();
 }
 
 EpollListener::AcceptStep EpollListener::acceptOne(bool& delivered) {

@@ -21,6 +21,7 @@ class EpollListener final : public EpollHandle, public ChannelSink {
     void bind(const SocketAddress& local, ChannelPromise promise) override;
     void connect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise) override;
     void wantRead(bool on) override;
+    void acceptWaiting() override;
     void flush(OutboundBuffer& outbound) override;
     void shutdownOutput(ChannelPromise promise) override;
     void deregister(ChannelPromise promise) override;

@@ -1,4 +1,4 @@
-// How a server program ends: SIGINT or SIGTERM, then a drain, then exit status 0.
+// How a server program ends: SIGINT or SIGTERM, then a drain, then exit status 0, or 1 when something does not return.
 #pragma once
 
 #include <weft/framework/event_loop_group.hpp>
@@ -25,8 +25,12 @@ class ShutdownSignals {
     int wait();
 };
 
-// Waits for SIGINT or SIGTERM, drains the group's servers, shuts the group down, and returns the exit status 0.
-// Context: a plain thread, usually main(). Blocks.
-int runUntilSignal(EventLoopGroup& group, Duration drainTime = EventLoopGroup::defaultDrainTime);
+// Waits for SIGINT or SIGTERM, drains the group's servers, shuts the group down, and returns the exit status 0. A
+// second signal ends the process at once, as it would have without this call. A handler or fiber that has not returned
+// `shutdownTime` after the drain is named in the log, and the process ends with the status runFailed: nothing that it
+// uses may be destroyed, so no destructor runs. Context: a plain thread, usually main(). Blocks.
+inline constexpr int runFailed = 1;
+int runUntilSignal(EventLoopGroup& group, Duration drainTime = EventLoopGroup::defaultDrainTime,
+                   Duration shutdownTime = EventLoopGroup::defaultDrainTime);
 
 }  // namespace weft

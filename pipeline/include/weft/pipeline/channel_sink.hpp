@@ -27,6 +27,9 @@ struct ChannelSink {
     virtual void connect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise) = 0;
     // Level: on until told off. While on: onRead... and then one onReadComplete per poll batch.
     virtual void wantRead(bool on) = 0;
+    // A listener: delivers the connections that the kernel has made already, as for a read that is wanted; a close
+    // would reset them. Others do nothing.
+    virtual void acceptWaiting() {}
     // Writes as much as the kernel takes and reports it by Channel::onWritten(n), which is called synchronously. When
     // the kernel is full the sink remembers that, and calls Channel::onWritable() once it is not.
     virtual void flush(OutboundBuffer& outbound) = 0;
