@@ -26,10 +26,10 @@ class Talker {
         buffered_.erase(0, end + 1);
         return text;
     }
-    // Skips lines up to this one; false when the stream ends before.
+    // Skips lines up to one that has this in it; false when the stream ends before.
     bool hears(const std::string& text) {
         for (std::string next = line(); !next.empty(); next = line()) {
-            if (next == text) return true;
+            if (next.find(text) != std::string::npos) return true;
         }
         return false;
     }
@@ -52,13 +52,13 @@ TEST(ChatExample, EverybodyHearsWhatOneSays) {
     Talker ada(address);
     EXPECT_TRUE(ada.greeting().starts_with("* you are guest")) << ada.greeting();
     ada.say("/nick ada");
-    EXPECT_TRUE(ada.line().ends_with(" is now ada"));
+    EXPECT_TRUE(ada.hears(" is now ada"));
     Talker grace(address);
-    Talker edsger(address);
     grace.say("/nick grace");
-    EXPECT_TRUE(ada.line().ends_with(" has come"));
+    for (Talker* each : {&ada, &grace}) EXPECT_TRUE(each->hears(" is now grace"));
+    Talker edsger(address);
     edsger.say("/nick edsger");
-    ada.say("/nick grace");
+    for (Talker* each : {&ada, &grace, &edsger}) EXPECT_TRUE(each->hears(" is now edsger"));
     ada.say("hello\r");
     for (Talker* each : {&grace, &edsger}) EXPECT_TRUE(each->hears("ada: hello"));
     ada.say("/who");
@@ -66,9 +66,9 @@ TEST(ChatExample, EverybodyHearsWhatOneSays) {
     ada.say("/nick grace");
     EXPECT_TRUE(ada.hears("* grace is taken"));
     ada.say("/nick no good");
-    EXPECT_TRUE(ada.line().starts_with("* a nick has"));
+    EXPECT_TRUE(ada.hears("* a nick has"));
     ada.say("/dance");
-    EXPECT_TRUE(ada.line().starts_with("* there are /nick"));
+    EXPECT_TRUE(ada.hears("* there are /nick"));
     grace.say("/quit");
     EXPECT_TRUE(grace.hears("* goodbye"));
     EXPECT_EQ(grace.line(), "");
@@ -99,7 +99,7 @@ TEST(ChatExample, ASlowMemberDoesNotHoldTheOthersUp) {
     Talker ada(address);
     Talker grace(address);
     ada.say("/nick ada");
-    EXPECT_TRUE(grace.hears("* guest" + ada.greeting().substr(15, ada.greeting().find(';') - 15) + " is now ada"));
+    EXPECT_TRUE(grace.hears(" is now ada"));
     const std::string text(1000, 'x');
     constexpr int together = 20;  // few enough for one who reads
     std::string lines;
