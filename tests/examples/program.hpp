@@ -31,19 +31,24 @@ inline constexpr int patienceMs = 30'000;
 
 class Program {
   public:
-    explicit Program(const std::string& name, std::vector<std::string> flags = {}) : name_(name) {
+    // Started through `launcher`, a command that becomes the program it is given (prlimit --nofile=40).
+    explicit Program(const std::string& name, std::vector<std::string> flags = {},
+                     std::vector<std::string> launcher = {})
+        : name_(name) {
         int output[2];
         int errors[2];
         if (::pipe2(output, O_CLOEXEC) != 0 || ::pipe2(errors, O_CLOEXEC) != 0) throw std::runtime_error("pipe2");
-        const std::string path = std::string(WEFT_EXAMPLES_DIR) + "/" + name;
-        std::vector<char*> arguments{const_cast<char*>(path.c_str())};
+        std::string path = std::string(WEFT_EXAMPLES_DIR) + "/" + name;
+        std::vector<char*> arguments;
+        for (auto& word : launcher) arguments.push_back(word.data());
+        arguments.push_back(path.data());
         for (auto& flag : flags) arguments.push_back(flag.data());
         arguments.push_back(nullptr);
         child_ = ::fork();
         if (child_ == 0) {
             ::dup2(output[1], STDOUT_FILENO);
             ::dup2(errors[1], STDERR_FILENO);
-            ::execv(path.c_str(), arguments.data());
+            ::execvp(arguments.front(), arguments.data());
             ::_exit(127);
         }
         ::close(output[1]);
@@ -65,6 +70,7 @@ class Program {
     pid_t pid() const { return child_; }
     // The next line of its output, without the line end.
     std::string outputLine() { return line(output_); }
+    std::string errorLine() { return line(errors_); }
     std::string allOutput() { return rest(output_); }
     std::string allErrors() { return rest(errors_); }
 
@@ -79,6 +85,15 @@ class Program {
     }
 
     void signal(int number) const { ::kill(child_, number); }
+    // Stops it, and returns when none of its threads runs any more.
+    void freeze() const {
+        signal(SIGSTOP);
+        int status = 0;
+        if (::waitpid(child_, &status, WUNTRACED) != child_ || !WIFSTOPPED(status)) {
+            throw std::runtime_error(name_ + " does not stop");
+        }
+    }
+    void thaw() const { signal(SIGCONT); }
     // Waits for its end: the exit status, or 128 + the signal that ended it. Ends when both pipes do.
     int exitStatus() {
         outputText_ = rest(output_);
@@ -105,6 +120,10 @@ class Program {
     }
 
     std::size_t threads() const { return tasks().size(); }
+    std::size_t descriptors() const {
+        const std::filesystem::directory_iterator all("/proc/" + std::to_string(child_) + "/fd");
+        return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+    }
     // Per thread: what it has used and how often it slept, as the kernel counts. Equal at two times: nothing ran.
     std::string activity() const {
         std::string all;

@@ -12,8 +12,9 @@ class CountingSystemCalls final : public SystemCalls {
   public:
     std::atomic<int> recvs{0}, sends{0}, epollCtls{0}, waits{0};
     std::atomic<bool> withoutPwait2{false};
-    std::atomic<int> acceptError{0};  // errno for every accept4, 0: none
-    std::atomic<bool> endlessInput{false};  // every recv finds as many bytes as it asks for
+    std::atomic<int> acceptError{0};            // errno for every accept4, 0: none
+    std::atomic<bool> interruptedWaits{false};  // every other wait ends with EINTR
+    std::atomic<bool> endlessInput{false};      // every recv finds as many bytes as it asks for
 
     int socket(int family, int type, int protocol) noexcept override { return kernel_.socket(family, type, protocol); }
     int bind(int fd, const sockaddr* address, socklen_t size) noexcept override {
@@ -59,13 +60,16 @@ class CountingSystemCalls final : public SystemCalls {
         return ++epollCtls, kernel_.epollCtl(epoll, operation, fd, event);
     }
     int epollPwait2(int epoll, epoll_event* events, int max, const timespec* timeout) noexcept override {
-        return withoutPwait2 ? -ENOSYS : (++waits, kernel_.epollPwait2(epoll, events, max, timeout));
+        if (withoutPwait2) return -ENOSYS;
+        return interrupted() ? -EINTR : kernel_.epollPwait2(epoll, events, max, timeout);
     }
     int epollWait(int epoll, epoll_event* events, int max, int milliseconds) noexcept override {
-        return ++waits, kernel_.epollWait(epoll, events, max, milliseconds);
+        return interrupted() ? -EINTR : kernel_.epollWait(epoll, events, max, milliseconds);
     }
 
   private:
+    bool interrupted() noexcept { return ++waits % 2 == 0 && interruptedWaits; }
+
     SystemCalls& kernel_ = SystemCalls::kernel();
 };
 

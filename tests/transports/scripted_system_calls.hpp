@@ -50,6 +50,8 @@ class ScriptedSystemCalls final : public SystemCalls {
     void socketError(int fd, int error) { socketErrors_[fd] = error; }
     void withoutPwait2() { pwait2Result_ = -ENOSYS; }
     void nextEpollCtl(int result) { epollCtls_.push_back(result); }
+    void nextEpollCreate(int result) { epollCreates_.push_back(result); }
+    void nextWaitFails(int error) { waitErrors_.push_back(-error); }
     int invent() noexcept { return nextFd_++; }
 
     // ---- what happened ----
@@ -122,7 +124,10 @@ class ScriptedSystemCalls final : public SystemCalls {
     int getsockname(int, sockaddr*, socklen_t*) noexcept override { return -ENOTCONN; }
     int getpeername(int, sockaddr*, socklen_t*) noexcept override { return -ENOTCONN; }
 
-    int epollCreate1(int) noexcept override { return note("epoll_create1"), invent(); }
+    int epollCreate1(int) noexcept override {
+        note("epoll_create1");
+        return epollCreates_.empty() ? invent() : pop(epollCreates_, 0);
+    }
     int epollCtl(int, int operation, int fd, epoll_event* event) noexcept override {
         note("epoll_ctl");
         const int result = pop(epollCtls_, 0);
@@ -156,6 +161,7 @@ class ScriptedSystemCalls final : public SystemCalls {
     }
     void note(const char* call) { ++counts_[call]; }
     int report(epoll_event* events, int max) noexcept {
+        if (!waitErrors_.empty()) return pop(waitErrors_, 0);
         if (events_.empty()) return 0;
         const auto batch = std::move(events_.front());
         events_.pop_front();
@@ -177,6 +183,8 @@ class ScriptedSystemCalls final : public SystemCalls {
     std::deque<int> accepts_;
     std::deque<int> connects_;
     std::deque<int> epollCtls_;
+    std::deque<int> epollCreates_;
+    std::deque<int> waitErrors_;
     std::deque<std::vector<std::pair<int, std::uint32_t>>> events_;
     std::map<int, int> socketErrors_;
     std::map<int, epoll_event> registered_;

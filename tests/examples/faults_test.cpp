@@ -1,0 +1,306 @@
+// What the world does to a server process (docs/faults.md): kills, stops, shortages, and system calls that fail.
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include "examples/http_client.hpp"
+#include "examples/program.hpp"
+#include "support/sanitized.hpp"
+
+namespace weft::test {
+namespace {
+
+const std::vector<std::string> twoCarriers{"--listen", "127.0.0.1:0", "--carriers", "2"};
+
+Program httpServer(std::vector<std::string> launcher = {}) {
+    return Program("http_server", twoCarriers, std::move(launcher));
+}
+
+void expectService(HttpClient& client, const char* why) {
+    for (const char* path : {"/plaintext", "/fiber"}) {
+        const HttpAnswer answer = client.get(path);
+        ASSERT_EQ(answer.status, 200) << why;
+        ASSERT_EQ(answer.body, "Hello, World!") << why;
+    }
+}
+
+// A command that makes the named system calls of the program it starts fail.
+std::vector<std::string> failing(const std::string& what) {
+    return {"strace", "-D", "-f", "-qq", "-o", "/dev/null", "-e", "inject=" + what};
+}
+
+bool canInjectFaults() {
+#ifdef WEFT_SANITIZED
+    return false;  // a sanitizer's run-time library makes these calls, too, and does not bear it when they fail
+#else
+    static const bool can =
+        std::system("strace -D -f -qq -o /dev/null -e inject=getppid:error=EPERM true 2>/dev/null") == 0;
+    return can;
+#endif
+}
+
+#define NEEDS_STRACE() \
+    if (!canInjectFaults()) GTEST_SKIP() << "needs strace, the right to trace, and a program without sanitizers"
+
+// ---- system calls that fail ----
+
+TEST(Faults, AStormOfInterruptedCallsDisturbsNobody) {
+    NEEDS_STRACE();
+    Program server =
+        httpServer(failing("accept4,recvfrom,sendto,sendmsg,epoll_wait,epoll_pwait2:error=EINTR:when=1+2"));
+    const SocketAddress address = server.listening();
+    for (int connections = 0; connections < 10; ++connections) {
+        HttpClient client(address);
+        for (int requests = 0; requests < 10; ++requests) expectService(client, "interrupted");
+    }
+    EXPECT_EQ(server.stop(), 0);
+    EXPECT_EQ(server.complaints(), "");
+}
+
+TEST(Faults, ConnectionsThatFailBeforeTheyAreAcceptedCostNobodyElse) {
+    NEEDS_STRACE();
+    for (const char* error : {"ECONNABORTED", "EPERM", "EPROTO"}) {
+        Program server = httpServer(failing("accept4:error=" + std::string(error) + ":when=1+2"));
+        const SocketAddress address = server.listening();
+        for (int connections = 0; connections < 10; ++connections) {
+            HttpClient client(address);
+            expectService(client, error);
+        }
+        EXPECT_EQ(server.stop(), 0) << error;
+    }
+}
+
+TEST(Faults, AShortageThatPassesDelaysAConnectionAndIsToldOnce) {
+    NEEDS_STRACE();
+    for (const char* error : {"EMFILE", "ENFILE", "ENOMEM", "ENOBUFS"}) {
+        Program server = httpServer(failing("accept4:error=" + std::string(error) + ":when=1"));
+        HttpClient client(server.listening());
+        expectService(client, error);
+        EXPECT_EQ(server.stop(), 0) << error;
+        const std::string complaints = server.complaints();
+        EXPECT_EQ(std::count(complaints.begin(), complaints.end(), '\n'), 1) << error << ": " << complaints;
+        EXPECT_NE(complaints.find("accepting on 127.0.0.1:"), std::string::npos) << complaints;
+    }
+}
+
+TEST(Faults, AKernelWithoutEpollPwait2IsServedByItsOlderCall) {
+    NEEDS_STRACE();
+    for (const char* error : {"ENOSYS", "EPERM"}) {
+        Program server = httpServer(failing("epoll_pwait2:error=" + std::string(error)));
+        HttpClient client(server.listening());
+        expectService(client, error);
+        EXPECT_EQ(client.get("/sleep?ms=5").status, 200) << error;
+        EXPECT_EQ(server.stop(), 0) << error;
+        EXPECT_EQ(server.complaints(), "") << error;
+    }
+}
+
+TEST(Faults, AStartThatFailsEndsWithStatusOneAndALineThatSaysWhatIsMissing) {
+    NEEDS_STRACE();
+    const struct {
+        const char* fault;
+        const char* said;
+    } cases[] = {{"eventfd2:error=EMFILE", "eventfd: Too many open files"},
+                 {"epoll_create1:error=EMFILE", "epoll_create1: Too many open files"},
+                 {"epoll_create1:error=ENOMEM", "epoll_create1: Cannot allocate memory"},
+                 {"epoll_ctl:error=ENOSPC", "epoll_ctl: wake-up descriptor: No space left on device"},
+                 {"socket:error=EMFILE", "cannot listen on 127.0.0.1:0: Too many open files"},
+                 {"bind:error=EADDRNOTAVAIL", "cannot listen on 127.0.0.1:0: Cannot assign requested address"},
+                 {"listen:error=EADDRINUSE", "cannot listen on 127.0.0.1:0: Address already in use"},
+                 {"clone,clone3:error=EAGAIN", "the thread of carrier weft0: Resource temporarily unavailable"}};
+    for (const auto& [fault, said] : cases) {
+        Program server = httpServer(failing(fault));
+        EXPECT_EQ(server.exitStatus(), 1) << fault;
+        EXPECT_EQ(server.output(), "") << fault;
+        const std::string& errors = server.errors();
+        const std::size_t last = errors.rfind("http_server: ");
+        ASSERT_NE(last, std::string::npos) << fault << ": " << errors;
+        EXPECT_EQ(errors.find('\n', last), errors.size() - 1) << fault << ": " << errors;
+        EXPECT_NE(errors.find(said, last), std::string::npos) << fault << ": " << errors;
+    }
+}
+
+// Every mapping of a start fails once, the libraries' (then the loader ends it with status 127) and the stacks' too: it
+// does without, or ends and says why. Not the first, which the loader itself does not survive.
+TEST(Faults, AStartWithoutMemoryServesOrEndsWithAReason) {
+    NEEDS_STRACE();
+    int served = 0;
+    for (int mapping = 2; served < 10; ++mapping) {  // past the last one, nothing fails any more
+        ASSERT_LT(mapping, 1000) << "there is always one more";
+        Program server = httpServer(failing("mmap:error=ENOMEM:when=" + std::to_string(mapping)));
+        const std::string announcement = server.outputLine();
+        if (announcement.empty()) {
+            served = 0;
+            const int status = server.exitStatus();
+            EXPECT_TRUE(status == 1 || status == 127) << "mapping " << mapping << " ended it with " << status;
+            EXPECT_NE(server.errors(), "") << mapping;
+            continue;
+        }
+        HttpClient client(SocketAddress::parse(announcement.substr(std::string("listening on ").size())));
+        expectService(client, "a mapping less");
+        EXPECT_EQ(server.stop(), 0) << mapping;
+        ++served;
+    }
+}
+
+// ---- shortages ----
+
+// While one lives, this process and its children may have as many descriptors as the machine allows.
+class AllDescriptors {
+  public:
+    AllDescriptors() {
+        ::getrlimit(RLIMIT_NOFILE, &before_);
+        const rlimit all{before_.rlim_max, before_.rlim_max};
+        ::setrlimit(RLIMIT_NOFILE, &all);
+    }
+    ~AllDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+    AllDescriptors(const AllDescriptors&) = delete;
+    AllDescriptors& operator=(const AllDescriptors&) = delete;
+    std::size_t count() const { return before_.rlim_max; }
+
+  private:
+    rlimit before_{};
+};
+
+TEST(Faults, WithoutDescriptorsTheWaitingConnectionsAreServedAsSoonAsThereAreSome) {
+#ifdef WEFT_SANITIZED_ADDRESS
+    GTEST_SKIP() << "the undefined behaviour sanitizer, which comes with this one, needs descriptors of its own";
+#endif
+    Program server = httpServer({"prlimit", "--nofile=40"});
+    const SocketAddress address = server.listening();
+    const std::size_t before = server.descriptors();
+    std::vector<std::unique_ptr<HttpClient>> served;
+    while (before + served.size() < 40) {
+        served.push_back(std::make_unique<HttpClient>(address));
+        expectService(*served.back(), "there are descriptors left");
+    }
+    HttpClient waiting(address);  // in the backlog
+    waiting.send("GET /plaintext HTTP/1.1\r\nHost: x\r\n\r\n");
+    const std::string complaint = server.errorLine();
+    EXPECT_NE(complaint.find("Too many open files"), std::string::npos) << complaint;
+    expectService(*served.back(), "others are short of descriptors, not this connection");
+    served.clear();
+    EXPECT_EQ(waiting.receive().status, 200);
+    EXPECT_EQ(server.stop(), 0);
+}
+
+TEST(Faults, MoreCarriersThanCoresServeAll) {
+    Program server("http_server", {"--listen", "127.0.0.1:0", "--carriers", "16"});
+    const SocketAddress address = server.listening();
+    std::vector<std::unique_ptr<HttpClient>> clients;
+    for (int i = 0; i < 64; ++i) clients.push_back(std::make_unique<HttpClient>(address));
+    for (auto& client : clients) client->send("GET /sleep?ms=1 HTTP/1.1\r\nHost: x\r\n\r\n");
+    for (auto& client : clients) EXPECT_EQ(client->receive().status, 200);
+    for (auto& client : clients) expectService(*client, "64 connections on 16 carriers");
+    EXPECT_EQ(server.stop(), 0);
+    EXPECT_EQ(server.complaints(), "");
+}
+
+// As many as the machine allows, up to ten thousand.
+TEST(Faults, TenThousandIdleConnectionsAreHeldWhileOthersAreServedAndAllEnd) {
+#ifdef WEFT_SANITIZED
+    constexpr std::size_t wanted = 1'000;
+#else
+    constexpr std::size_t wanted = 10'000;
+#endif
+    const AllDescriptors allowed;
+    ASSERT_GT(allowed.count(), 200u);
+    const std::size_t count = std::min<std::size_t>(wanted, allowed.count() - 100);
+    Program server = httpServer();
+    const SocketAddress address = server.listening();
+    const std::size_t before = server.descriptors();
+    std::vector<std::unique_ptr<HttpClient>> idle;
+    for (std::size_t i = 0; i < count; ++i) {
+        idle.push_back(std::make_unique<HttpClient>(address));
+        if (i % 100 == 0) {  // also waits for the acceptor
+            ASSERT_EQ(idle.back()->get("/plaintext").status, 200) << i;
+        }
+    }
+    HttpClient busy(address);
+    expectService(busy, "others are idle");
+    EXPECT_EQ(server.descriptors(), before + count + 1);
+    server.signal(SIGTERM);
+    for (auto& client : idle) ASSERT_TRUE(client->ended());
+    EXPECT_EQ(server.exitStatus(), 0);
+    EXPECT_EQ(server.complaints(), "");
+}
+
+// ---- signals ----
+
+TEST(Faults, AKilledServerIsStartedAgainAtOnceOnItsPort) {
+    Program killed = httpServer();
+    const SocketAddress address = killed.listening();
+    auto client = std::make_unique<HttpClient>(address);
+    expectService(*client, "before");
+    EXPECT_EQ(killed.stop(SIGKILL), 128 + SIGKILL);
+    EXPECT_TRUE(client->ended());
+    Program again("http_server", {"--listen", address.toString(), "--carriers", "2"});
+    EXPECT_EQ(again.listening(), address);
+    HttpClient next(address);
+    expectService(next, "after");
+    EXPECT_EQ(again.stop(), 0);
+}
+
+TEST(Faults, AStoppedServerGoesOnWhereItWas) {
+    Program server = httpServer();
+    const SocketAddress address = server.listening();
+    HttpClient idle(address);
+    expectService(idle, "before");
+    HttpClient sleeping(address);
+    sleeping.send("GET /sleep?ms=1 HTTP/1.1\r\nHost: x\r\n\r\n");
+    server.freeze();
+    idle.send("GET /plaintext HTTP/1.1\r\nHost: x\r\n\r\n");
+    HttpClient arriving(address);  // into the backlog
+    arriving.send("GET /fiber HTTP/1.1\r\nHost: x\r\n\r\n");
+    server.thaw();
+    EXPECT_EQ(sleeping.receive().status, 200);
+    EXPECT_EQ(idle.receive().status, 200);
+    EXPECT_EQ(arriving.receive().status, 200);
+    EXPECT_EQ(server.stop(), 0);
+}
+
+// ---- peers ----
+
+TEST(Faults, ARequestInSingleBytesIsAnswered) {
+    Program server = httpServer();
+    HttpClient client(server.listening());
+    for (const char byte : std::string("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello")) {
+        client.send(std::string_view(&byte, 1));
+    }
+    EXPECT_EQ(client.receive().body, "hello");
+    EXPECT_EQ(server.stop(), 0);
+}
+
+TEST(Faults, PeersThatResetOrVanishAtAnyByteCostNobodyElseAndLeaveNothing) {
+    Program server = httpServer();
+    const SocketAddress address = server.listening();
+    HttpClient untouched(address);
+    expectService(untouched, "before");
+    const std::size_t before = server.descriptors();
+    const std::string request = "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello";
+    for (std::size_t cut = 0; cut <= request.size(); ++cut) {
+        BlockingPeer resets(address);
+        resets.send(request.substr(0, cut));
+        resets.reset();
+        BlockingPeer ends(address);
+        ends.send(request.substr(0, cut));
+        ends.close();
+        expectService(untouched, "others went away");
+    }
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::milliseconds(patienceMs);
+    while (server.descriptors() != before && std::chrono::steady_clock::now() < patience)
+        expectService(untouched, "after");
+    EXPECT_EQ(server.descriptors(), before);
+    EXPECT_EQ(server.stop(), 0);
+    EXPECT_EQ(server.complaints(), "");
+}
+
+}  // namespace
+}  // namespace weft::test
