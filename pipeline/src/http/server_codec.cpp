@@ -177,7 +177,8 @@ void ServerCodec::closeWhenAnswered() {
     looking_ = false;
     expects_ = expects_ == Input::body ? Input::body : Input::ended;
     if (!slots_.empty() || closing_) return;
-    outputPending() ? closeAfterResponse() : closeNow();
+    // Also when there was none: a request that crosses our end must find a reader, or the close resets the connection.
+    outputPending() || !inputShutdown_ ? closeAfterResponse() : closeNow();
 }
 
 bool ServerCodec::outputPending() const noexcept {

@@ -193,13 +193,25 @@ TEST(ServerCodecEnd, DrainAnswersWhatHasBegunWithConnectionCloseAndThenCloses) {
     EXPECT_TRUE(endsAfterLinger(server));
 }
 
-TEST(ServerCodecEnd, DrainClosesAnIdleConnectionAfterOneMoreLookAtItsInput) {
+// A close with an unread request would reset the connection of a client that could not know.
+TEST(ServerCodecEnd, DrainEndsAnIdleConnectionAfterOneMoreLookAndReadsOnToThePeersEnd) {
     Server server(hello);
     server.say(get);
     startDrain(server.channel);
-    EXPECT_TRUE(server.channel.active());
     EXPECT_EQ(server.heard(), "");
+    EXPECT_EQ(server.say(get), "");  // too late
+    EXPECT_TRUE(server.channel.active());
+    server.channel.channel().onEof();
+    server.heard();
     EXPECT_FALSE(server.channel.active());
+}
+
+TEST(ServerCodecEnd, DrainDoesNotWaitLongForTheEndOfAnIdlePeer) {
+    Server server(hello);
+    server.say(get);
+    startDrain(server.channel);
+    EXPECT_EQ(server.heard(), "");
+    EXPECT_TRUE(endsAfterLinger(server));
 }
 
 TEST(ServerCodecEnd, DrainAnswersWhatTheKernelHadAlreadyReceived) {

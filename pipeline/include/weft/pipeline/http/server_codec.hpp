@@ -34,7 +34,7 @@ struct ServerCodecOptions {
 };
 
 // User event: the server is going away. The codec answers what it has begun with `Connection: close`, then closes; an
-// idle connection is closed when its loop has polled once more, and what has come by then is answered first.
+// idle connection ends when its loop has polled once more, and what has come by then is answered first.
 struct DrainStarted {};
 
 // The first handler of a server connection. Inbound: Buffer in; Request, Content, LastContent out. Outbound: Response,
