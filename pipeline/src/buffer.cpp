@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include <weft/pipeline/buffer_pool.hpp>
+#include <weft/pipeline/detail/copied_bytes.hpp>
 #include <weft/scheduler/assert.hpp>
 
 namespace weft {
@@ -23,6 +24,7 @@ Buffer Buffer::copyOf(std::string_view bytes) {
     Buffer buffer = allocate(bytes.size());
     if (!bytes.empty()) std::memcpy(buffer.write_, bytes.data(), bytes.size());
     buffer.write_ += bytes.size();
+    detail::countCopied(bytes.size());
     return buffer;
 }
 
@@ -61,6 +63,7 @@ void Buffer::append(std::string_view bytes) {
     if (!unique() || writableBytes() < bytes.size()) ensureWritable(bytes.size());
     std::memcpy(write_, bytes.data(), bytes.size());
     write_ += bytes.size();
+    detail::countCopied(bytes.size());
 }
 
 void Buffer::ensureWritable(std::size_t n) {
@@ -70,6 +73,7 @@ void Buffer::ensureWritable(std::size_t n) {
         // A sole owner owns the whole block, also what former owners used behind its own end.
         if (block_->capacity - readable >= n && readable <= block_->capacity / 2) {
             if (readable > 0) std::memmove(block_->data(), read_, readable);
+            detail::countCopied(readable);
             read_ = block_->data();
             write_ = read_ + readable;
             end_ = block_->data() + block_->capacity;
@@ -79,6 +83,7 @@ void Buffer::ensureWritable(std::size_t n) {
     Buffer larger = allocate(std::max(readable + n, 2 * readable));
     if (readable > 0) std::memcpy(larger.write_, read_, readable);
     larger.write_ += readable;
+    detail::countCopied(readable);
     swap(larger);
 }
 

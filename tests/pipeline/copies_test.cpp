@@ -1,0 +1,93 @@
+// What the way from the kernel to the kernel copies: an echo nothing, an answer that goes out as it stands nothing.
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include <weft/pipeline/channel.hpp>
+#include <weft/pipeline/detail/copied_bytes.hpp>
+#include <weft/pipeline/http/object_aggregator.hpp>
+#include <weft/pipeline/http/server_codec.hpp>
+#include <weft/pipeline/simple_inbound_handler.hpp>
+
+#include "scripted_sink.hpp"
+
+namespace weft {
+namespace {
+
+struct Echo final : ChannelInboundHandler {
+    void channelRead(ChannelHandlerContext& ctx, Message&& message) override { ctx.writeAndFlush(std::move(message)); }
+};
+
+struct Answers final : SimpleInboundHandler<http::FullRequest> {
+    explicit Answers(std::string_view itsBody) : body(itsBody) {}
+    void channelRead0(ChannelHandlerContext& ctx, http::FullRequest) override {
+        ctx.writeAndFlush(Message(http::ok(Buffer::wrapStatic(body))));
+    }
+    std::string_view body;
+};
+
+// As a transport does it: the kernel writes into a buffer of the size that the channel has predicted.
+Buffer received(Channel& channel, std::string_view bytes) {
+    Buffer buffer = Buffer::allocate(std::max(channel.readBufferSize(), bytes.size()));
+    bytes.copy(buffer.writeData(), bytes.size());
+    buffer.produced(bytes.size());
+    return buffer;
+}
+
+// What 100 times of receiving these bytes, each in a turn of its own, copies.
+std::uint64_t copiedBy(test::ScriptedChannel& channel, std::string_view bytes) {
+    const std::uint64_t before = detail::copiedBytes();
+    for (int i = 0; i < 100; ++i) {
+        channel->onRead(received(*channel.channel, bytes));
+        channel->onReadComplete();
+        channel.loop.runTasks();
+    }
+    return detail::copiedBytes() - before;
+}
+
+constexpr std::string_view request = "GET /plaintext HTTP/1.1\r\nHost: x\r\n\r\n";
+
+std::uint64_t copiedByAnswers(std::string_view body) {
+    test::ScriptedChannel channel;
+    channel.pipeline().addLast<http::ServerCodec>().addLast<http::ObjectAggregator>().addLast<Answers>(body);
+    channel.start();
+    const std::uint64_t copied = copiedBy(channel, request);
+    EXPECT_TRUE(channel.sink->written.ends_with(body));
+    return copied;
+}
+
+TEST(Copies, AreCounted) {
+    if (!detail::copiesAreCounted) GTEST_SKIP() << "this build does not count";
+    const std::uint64_t before = detail::copiedBytes();
+    Buffer buffer = Buffer::copyOf("1234");
+    buffer.append("56");
+    EXPECT_GE(detail::copiedBytes() - before, 6u);
+}
+
+TEST(Copies, AnEchoCopiesNothing) {
+    for (const std::size_t size : {1u, 100u, 2048u, 60'000u}) {
+        test::ScriptedChannel channel;
+        channel.pipeline().addLast<Echo>();
+        channel.start();
+        const std::string bytes(size, 'e');
+        EXPECT_EQ(copiedBy(channel, bytes), 0u) << size;
+        EXPECT_EQ(channel.sink->written.size(), 100 * size);
+    }
+}
+
+// The body of an answer that is as short as a header line is put behind the head, which is cheaper than a piece of its
+// own.
+TEST(Copies, APlainTextAnswerCopiesItsShortBodyAndNothingElse) {
+    EXPECT_LE(copiedByAnswers("Hello, World!"), 100 * std::string_view("Hello, World!").size());
+}
+
+TEST(Copies, AnAnswerWithALargeBodyCopiesNothing) {
+    static const std::string large(20'000, 'l');
+    EXPECT_EQ(copiedByAnswers(large), 0u);
+}
+
+}  // namespace
+}  // namespace weft
