@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cerrno>
 #include <exception>
 #include <iostream>
 #include <optional>
@@ -90,10 +91,17 @@ inline void announce(const weft::SocketAddress& address) {
     std::cout << "listening on " << address.toString() << std::endl;
 }
 
+// What to do when listening has failed with `code`.
+inline const char* adviceOn(const weft::ErrorCode& code) {
+    if (code.value() == EMFILE) return "; raise the limit of open files (ulimit -n)";
+    if (code.value() == EADDRINUSE || code.value() == EADDRNOTAVAIL || code.value() == EACCES)
+        return "; choose another address with --listen";
+    return "";
+}
+
 inline int cannotListen(const CLI::App& app, const weft::SocketAddress& address, const weft::SystemError& error) {
     return complain(app.get_name(),
-                    "cannot listen on " + address.toString() + ": " + error.code().message() +
-                        "; choose another address with --listen",
+                    "cannot listen on " + address.toString() + ": " + error.code().message() + adviceOn(error.code()),
                     failure);
 }
 

@@ -28,12 +28,20 @@ Future<void> firstTaskOf(EventLoop& loop) {
     return running;
 }
 
+// What the thrower said, without the text of the code that SystemError puts behind it.
+std::string saidBy(const SystemError& refused) {
+    std::string text = refused.what();
+    const std::string ofCode = ": " + refused.code().what();
+    if (text.ends_with(ofCode)) text.resize(text.size() - ofCode.size());
+    return text;
+}
+
 [[noreturn]] void rethrowNaming(const Carrier& carrier, std::exception_ptr error) {
     try {
         std::rethrow_exception(std::move(error));
     } catch (const SystemError& refused) {
         throw SystemError(refused.code(),
-                          "the event loop of carrier " + carrier.name() + " did not start: " + refused.what());
+                          "the event loop of carrier " + carrier.name() + " did not start: " + saidBy(refused));
     }
 }
 

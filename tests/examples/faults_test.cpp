@@ -111,9 +111,9 @@ TEST(Faults, AStartThatFailsEndsWithStatusOneAndALineThatSaysWhatIsMissing) {
                  {"epoll_create1:error=EMFILE", "epoll_create1: Too many open files"},
                  {"epoll_create1:error=ENOMEM", "epoll_create1: Cannot allocate memory"},
                  {"epoll_ctl:error=ENOSPC", "epoll_ctl: wake-up descriptor: No space left on device"},
-                 {"socket:error=EMFILE", "cannot listen on 127.0.0.1:0: Too many open files"},
+                 {"socket:error=EMFILE", "cannot listen on 127.0.0.1:0: Too many open files; raise the limit of"},
                  {"bind:error=EADDRNOTAVAIL", "cannot listen on 127.0.0.1:0: Cannot assign requested address"},
-                 {"listen:error=EADDRINUSE", "cannot listen on 127.0.0.1:0: Address already in use"},
+                 {"listen:error=EADDRINUSE", "cannot listen on 127.0.0.1:0: Address already in use; choose another"},
                  {"clone,clone3:error=EAGAIN", "the thread of carrier weft0: Resource temporarily unavailable"}};
     for (const auto& [fault, said] : cases) {
         Program server = httpServer(failing(fault));
@@ -124,6 +124,7 @@ TEST(Faults, AStartThatFailsEndsWithStatusOneAndALineThatSaysWhatIsMissing) {
         ASSERT_NE(last, std::string::npos) << fault << ": " << errors;
         EXPECT_EQ(errors.find('\n', last), errors.size() - 1) << fault << ": " << errors;
         EXPECT_NE(errors.find(said, last), std::string::npos) << fault << ": " << errors;
+        EXPECT_EQ(errors.find("[system", last), errors.rfind("[system")) << "said twice: " << errors;
     }
 }
 
