@@ -217,9 +217,9 @@ TEST(Cancellation, WhoEndsByItIsNoErrorInTheLogAndWhoEndsOtherwiseIs) {
     }
     EXPECT_EQ(errors, 0);
     {
-        CarrierGroup group(test::oneCarrier());
-        FiberSet set;
+        FiberSet set;  // outlives the group, which runs the fiber to its end
         set.cancel();
+        CarrierGroup group(test::oneCarrier());
         group.carrier(0).spawnDetached([&set] {
             const FiberSet::Member member(set);
             throw std::runtime_error("something else");
