@@ -103,11 +103,10 @@ TEST_F(ClientPoolTest, AtTheLimitOfAHostRequestsAreServedInTheirOrder) {
     const std::vector<std::string> targets{"/a", "/b", "/c", "/d", "/e"};
     for (const std::string& target : targets) {
         fibers.push_back(carrier().spawn([&, target] { EXPECT_EQ(client.get(server.url(target)).body(), target); }));
+        inFiber(
+            [&] { EXPECT_TRUE(soon([&] { return client.stats().inUse + client.stats().waiting == fibers.size(); })); });
     }
-    inFiber([&] {
-        EXPECT_TRUE(soon([&] { return client.stats().waiting == 4; }));
-        EXPECT_EQ(client.stats().inUse, 1u);
-    });
+    inFiber([&] { EXPECT_EQ(client.stats().inUse, 1u); });
     server.open();
     for (auto& fiber : fibers) fiber.join();
     EXPECT_EQ(server.order(), targets);
@@ -145,10 +144,22 @@ TEST_F(ClientPoolTest, APlaceThatSomebodyGivesUpGoesToTheNext) {
     ScriptedBackend backend({{"", Then::close}, {answerText("2"), Then::close}});
     const Client client(with(&ClientOptions::maxPerHost, 1));
     const std::string url = "http://" + backend.address().toString() + "/";
-    JoinHandle<void> dies = carrier().spawn([&] { EXPECT_THROW(client.get(url), ClientError); });
-    JoinHandle<void> next = carrier().spawn([&] { EXPECT_EQ(client.get(url).body(), "2"); });
-    dies.join();
-    next.join();
+    int died = 0;
+    int answered = 0;
+    const auto ask = [&] {
+        try {
+            EXPECT_EQ(client.get(url).body(), "2");
+            ++answered;
+        } catch (const ClientError&) {
+            ++died;
+        }
+    };
+    JoinHandle<void> one = carrier().spawn(ask);
+    JoinHandle<void> other = carrier().spawn(ask);
+    one.join();
+    other.join();
+    EXPECT_EQ(died, 1);
+    EXPECT_EQ(answered, 1);
 }
 
 TEST_F(ClientPoolTest, AtTheLimitOfAllHostsAnIdleConnectionMakesPlace) {
