@@ -1,6 +1,7 @@
 #include <weft/framework/server_bootstrap.hpp>
 
 #include <mutex>
+#include <semaphore>
 #include <set>
 #include <vector>
 
@@ -131,7 +132,11 @@ TEST(ServerBootstrapTest, B1_TheAcceptorIsInPlaceBeforeTheListenerIsBound) {
     ServerBootstrap bootstrap(group);
     bootstrap.handler([&](Channel& listener) { listener.pipeline().addLast<SeesBind>(seen); });
     bootstrap.childHandler([](Channel& channel) { channel.pipeline().addLast<Echo>(); });
-    bootstrap.bind(anyPort).sync();
+    std::binary_semaphore mayRegister{0};  // or what follows the registration is the later for being asked for late
+    group.next().execute([&mayRegister] { mayRegister.acquire(); });
+    const BindFuture bound = bootstrap.bind(anyPort);
+    mayRegister.release();
+    bound.sync();
     const auto names = seen.future().get();
     ASSERT_EQ(names.size(), 2u);
     EXPECT_NE(names.back().find("ServerAcceptor"), std::string::npos) << names.back();
