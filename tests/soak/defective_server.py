@@ -62,6 +62,8 @@ class Connection(asyncio.Protocol):
         self.answers += 1
         self.endIdleOnes()
         wrong = self.late and self.answers > 1
+        if wrong and DEFECT == 'answers nothing':
+            return
         if wrong and DEFECT == 'answers with another status':
             status = 503
         if wrong and DEFECT == 'answers with another body':
