@@ -24,8 +24,8 @@ def answerTo(method, target, body):
 
 
 class Connection(asyncio.Protocol):
-    connections = 0
-    askedOnce = {}
+    connections = allAnswers = 0
+    askedOnce = {}  # connection -> allAnswers then
 
     def connection_made(self, transport):
         Connection.connections += 1
@@ -50,16 +50,18 @@ class Connection(asyncio.Protocol):
 
     def endIdleOnes(self):
         if self.late and self.answers == 1:
-            Connection.askedOnce[self] = True
+            Connection.askedOnce[self] = Connection.allAnswers
         else:
             Connection.askedOnce.pop(self, None)
-        if DEFECT == 'ends idle connections' and self.answers > 10:  # the busy one's
-            for connection in Connection.askedOnce:
-                connection.transport.close()
+        if DEFECT == 'ends idle connections':
+            for connection, then in list(Connection.askedOnce.items()):
+                if Connection.allAnswers - then > 100:  # a busy one would have been asked again
+                    connection.transport.close()
 
     def answer(self, method, target, body, last):
         status, content = answerTo(method, target, body)
         self.answers += 1
+        Connection.allAnswers += 1
         self.endIdleOnes()
         wrong = self.late and self.answers > 1
         if wrong and DEFECT == 'answers nothing':
