@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """A stand-in for http_server and mock_backend (by the name it is started under), with the defect that WEFT_SOAK_DEFECT
 names: what the soak must notice. Without one it answers as they do."""
 
@@ -84,7 +83,7 @@ async def main():
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     print('listening on 127.0.0.1:%d' % server.sockets[0].getsockname()[1], flush=True)
     await ended.wait()
-    if DEFECT == 'complains':
+    if DEFECT == 'ends badly':
         print('something was lost', file=sys.stderr)
     os._exit(3 if DEFECT == 'ends badly' else 0)
 

@@ -17,7 +17,7 @@ from process import Sample, grown                                    # noqa: E40
 # Long enough for a defect to show on a loaded machine, where the first sign of it ends the run.
 LONG = ('--minutes', '1', '--active', '2', '--idle', '30', '--rate', '400')
 SHORT = ('--minutes', '0.01', '--active', '2', '--idle', '30', '--rate', '400')
-AT_THE_END = ('', 'keeps descriptors', 'starts threads', 'complains', 'ends badly')
+AT_THE_END = ('', 'keeps descriptors', 'starts threads', 'ends badly')
 DEFECTS = {  # and what must be said of each; the slowest first
     'answers nothing': 'no answer after 2 s|timed out',
     'keeps descriptors': 'descriptors are open after all clients have gone',
@@ -27,17 +27,21 @@ DEFECTS = {  # and what must be said of each; the slowest first
     'ends busy connections': 'the server ended the connection',
     'ends idle connections': 'an idle connection: the server ended the connection',
     'starts threads': 'threads after',
-    'complains': 'http_server ended with status 0 and said: something was lost',
-    'ends badly': 'http_server ended with status 3 and said: nothing',
+    'ends badly': 'http_server ended with status 3 and said: something was lost',
 }
 WAITED_FOR = ('answers nothing', 'keeps descriptors')
 REFUSED = {
-    ('--minutes', '0'): "'0'; accepted: a number from 0.01 to 55",
     ('--minutes', '90'): "'90'; accepted: a number from 0.01 to 55",
     ('--active', 'many'): "'many'; accepted: a whole number from 1 to 100000",
     ('--rate', '0.5'): "'0.5'; accepted: a whole number from 1 to 100000",
-    ('--idle', '-1'): "'-1'; accepted: a whole number from 0 to 100000",
 }
+
+
+def standIn(path):
+    """Started by this very interpreter: to look for one takes longer than the rest."""
+    with open(os.path.join(HERE, 'defective_server.py')) as source, open(path, 'w') as program:
+        program.write(f'#!{sys.executable}\n' + source.read())
+    os.chmod(path, 0o755)
 
 
 def soak(*flags, defect=''):
@@ -50,7 +54,7 @@ class Soak(unittest.TestCase):
     def testNoticesEachDefect(self):
         with tempfile.TemporaryDirectory() as programs, concurrent.futures.ThreadPoolExecutor(6) as workers:
             for name in ('http_server', 'mock_backend'):
-                os.symlink(os.path.join(HERE, 'defective_server.py'), os.path.join(programs, name))
+                standIn(os.path.join(programs, name))
             runs = {defect: workers.submit(soak, '--programs', programs, *(SHORT if defect in AT_THE_END else LONG),
                                            defect=defect) for defect in ('', *DEFECTS)}
         sound = runs['']
