@@ -2,21 +2,14 @@
 // An io_context on one thread; requests are found by their empty line, answers are canned, and all answers to what one
 // read brought leave in one write. Asio knows no HTTP, so this is its ceiling.
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/signal_set.hpp>
 #include <boost/asio/write.hpp>
 #include <memory>
 
-#include "../../support/endpoint.hpp"
+#include "../../support/asio_server.hpp"
 #include "../../support/plaintext_answers.hpp"
 
 namespace weft::perf {
 namespace {
-
-namespace asio = boost::asio;
-using asio::ip::tcp;
-using boost::system::error_code;
 
 class Connection : public std::enable_shared_from_this<Connection> {
   public:
@@ -49,32 +42,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::string output_;
 };
 
-void acceptNext(tcp::acceptor& acceptor) {
-    acceptor.async_accept([&acceptor](error_code error, tcp::socket socket) {
-        if (error == asio::error::operation_aborted) return;
-        if (!error) {
-            error_code ignored;
-            socket.set_option(tcp::no_delay(true), ignored);
-            std::make_shared<Connection>(std::move(socket))->read();
-        }
-        acceptNext(acceptor);
-    });
-}
-
 }  // namespace
 }  // namespace weft::perf
 
 int main(int argc, char** argv) {
-    using namespace weft::perf;
-    Flags flags(argc, argv, "--listen ADDR:PORT");
-    const sockaddr_in address = endpointFlag(flags, "--listen");
-    flags.finish();
-
-    asio::io_context context(1);
-    asio::signal_set quit(context, SIGTERM, SIGINT);
-    quit.async_wait([&](error_code, int) { context.stop(); });
-    tcp::acceptor acceptor(context, tcp::v4(), listenAndAnnounce(address));
-    acceptNext(acceptor);
-    context.run();
-    return 0;
+    return weft::perf::serveAsio<weft::perf::Connection>(argc, argv);
 }

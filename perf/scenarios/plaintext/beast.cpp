@@ -2,23 +2,17 @@
 // One thread; a message is read, answered and written at a time, as Beast's own examples do, so pipelined requests cost
 // a write each.
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/signal_set.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 #include <ctime>
 #include <memory>
 
-#include "../../support/endpoint.hpp"
+#include "../../support/asio_server.hpp"
 
 namespace weft::perf {
 namespace {
 
-namespace asio = boost::asio;
 namespace http = boost::beast::http;
-using asio::ip::tcp;
-using boost::system::error_code;
 
 /// The Date header's text, made once a second.
 const std::string& date() {
@@ -67,32 +61,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     http::response<http::string_body> response_;
 };
 
-void acceptNext(tcp::acceptor& acceptor) {
-    acceptor.async_accept([&acceptor](error_code error, tcp::socket socket) {
-        if (error == asio::error::operation_aborted) return;
-        if (!error) {
-            error_code ignored;
-            socket.set_option(tcp::no_delay(true), ignored);
-            std::make_shared<Connection>(std::move(socket))->read();
-        }
-        acceptNext(acceptor);
-    });
-}
-
 }  // namespace
 }  // namespace weft::perf
 
 int main(int argc, char** argv) {
-    using namespace weft::perf;
-    Flags flags(argc, argv, "--listen ADDR:PORT");
-    const sockaddr_in address = endpointFlag(flags, "--listen");
-    flags.finish();
-
-    asio::io_context context(1);
-    asio::signal_set quit(context, SIGTERM, SIGINT);
-    quit.async_wait([&](error_code, int) { context.stop(); });
-    tcp::acceptor acceptor(context, tcp::v4(), listenAndAnnounce(address));
-    acceptNext(acceptor);
-    context.run();
-    return 0;
+    return weft::perf::serveAsio<weft::perf::Connection>(argc, argv);
 }
