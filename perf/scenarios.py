@@ -5,6 +5,11 @@ An implementation runs `program` (default <scenario>_<name>) of the build's perf
 Programs that are not built are skipped with a note. A program <scenario>_<name> that no entry mentions is measured
 too, with the defaults, so a new file in perf/scenarios/<scenario>/ needs an entry here only if it takes flags.
 
+Of a scenario:
+connections  how many at a time, if not 64; several: each in turn
+think_ms     the server calls a backend, which thinks for so long; its address is {backend} in `args`
+
+Of an implementation:
 package  the Debian package without which it is not built (scripts/setup --rivals)
 warmup   ms before a sample, at least: for a server that compiles itself as it runs
 announces  False: does not print where it listens; is given a port by {port} in `args`
@@ -40,6 +45,7 @@ SCENARIOS = {
         'floor': 'floor_epoll',
         'implementations': {
             'floor_epoll': {'program': 'plaintext_floor_epoll', 'canned': True},
+            'weft_split': {'args': ['--workers', '1']},
             'asio_split_1': {'program': 'fiber_per_request_asio_split', 'args': ['--workers', '1']},
             'asio_split_4': {'program': 'fiber_per_request_asio_split', 'args': ['--workers', '4']},
             'weft_inline': {'program': 'plaintext_weft', 'args': ['--transport', 'epoll'], 'path': '/plaintext'},
@@ -47,6 +53,21 @@ SCENARIOS = {
                 'args': ['--transport', 'epoll'],
                 'targets': {'allocations_per_request': 0, 'futex_calls_per_request': 0},
             },
+        },
+    },
+    'backend_call': {
+        'question': 'What does a request cost that has to wait for a backend?',
+        'path': '/backend',
+        'depths': [1],
+        'connections': [64, 1000],
+        'think_ms': [1, 30],
+        'floor': 'weft_split',
+        'implementations': {
+            'weft_split': {'args': ['--backend', '{backend}', '--workers', '1']},
+            'weft': {'args': ['--backend', '{backend}']},
+            'asio': {'args': ['--backend', '{backend}']},
+            'asio_split_1': {'program': 'backend_call_asio_split', 'args': ['--backend', '{backend}', '--workers', '1']},
+            'asio_split_4': {'program': 'backend_call_asio_split', 'args': ['--backend', '{backend}', '--workers', '4']},
         },
     },
 }

@@ -35,6 +35,13 @@ class LatencyHistogram {
         return 0;
     }
 
+    /// visit(largest value of the bucket, count) for each bucket with anything in it, from the least value on.
+    template <class Visit>
+    void forEach(Visit visit) const {
+        for (std::size_t i = 0; i < counts_.size(); ++i)
+            if (counts_[i] > 0) visit(std::min(upperBound(i), max_), counts_[i]);
+    }
+
   private:
     static constexpr unsigned kSubBits = 6;
     static constexpr std::uint64_t kSub = std::uint64_t{1} << kSubBits;

@@ -151,14 +151,15 @@ class OpenLoop final : public Load {
     bool over_ = false;                   // the schedule has ended
 };
 
-std::vector<pid_t> pidList(Flags& flags, const std::string& text) {
+std::vector<pid_t> pidList(Flags& flags, const std::string& name) {
+    const std::string text = flags.text(name, "");
     std::vector<pid_t> pids;
     for (std::size_t at = 0; at < text.size();) {
         const std::size_t comma = std::min(text.find(',', at), text.size());
         pid_t pid = 0;
         const auto [end, error] = std::from_chars(text.data() + at, text.data() + comma, pid);
         if (error != std::errc{} || end != text.data() + comma || pid <= 0)
-            flags.fail("--server-pid " + text + ": expected process ids separated by commas");
+            flags.fail(name + " " + text + ": expected process ids separated by commas");
         pids.push_back(pid);
         at = comma + 1;
     }
@@ -178,7 +179,9 @@ LoadOptions readOptions(Flags& flags) {
     options.spin = flags.number("--spin-us", 100, 0, 1'000'000) * 1000;
     options.expected.checkBody = flags.present("--check");
     options.expected.body = flags.text("--body", options.expected.body);
-    options.serverPids = pidList(flags, flags.text("--server-pid", ""));
+    options.serverPids = pidList(flags, "--server-pid");
+    options.backendPids = pidList(flags, "--backend-pid");
+    options.histogram = flags.text("--histogram", "");
     flags.number("--threads", 1, 1, 1);    // one thread is the design; the flag is there to say so in scripts
     flags.finish();
     if (options.rate && options.requests) flags.fail("--rate and --requests exclude each other");
@@ -193,7 +196,7 @@ int main(int argc, char** argv) {
     Flags flags(argc, argv,
                 "--connect ADDR:PORT [--connections 64] [--depth 1] [--path /plaintext] [--check] [--body TEXT]\n"
                 "    [--warmup-ms 200] [--duration-ms 1000] [--requests N | --rate R [--spin-us 100]]\n"
-                "    [--server-pid PID,..] [--threads 1]");
+                "    [--server-pid PID,..] [--backend-pid PID,..] [--histogram FILE] [--threads 1]");
     const LoadOptions options = readOptions(flags);
     std::unique_ptr<Load> load;
     if (options.rate) load = std::make_unique<OpenLoop>(options);

@@ -24,11 +24,14 @@ struct LoadOptions {
     std::int64_t spin = 0;         // ns; open loop: shorter waits are spun, since a sleep would end too late
     Expectation expected;
     std::vector<pid_t> serverPids;
+    std::vector<pid_t> backendPids;
+    std::string histogram;    // a file for the latencies of the window; empty: none
 };
 
 class Load {
   public:
-    explicit Load(LoadOptions options) : options_(std::move(options)), meter_(options_.serverPids) {
+    explicit Load(LoadOptions options) : options_(std::move(options)), meter_(options_.serverPids),
+                                        backendMeter_(options_.backendPids) {
         request_ = "GET " + options_.path + " HTTP/1.1\r\nHost: " + toText(options_.server) + "\r\n\r\n";
         for (unsigned i = 0; i < options_.depth; ++i) block_ += request_;
         epollFd_ = epoll_create1(EPOLL_CLOEXEC);
@@ -44,6 +47,7 @@ class Load {
         while (!finished_) step();
         if (windowOpen_) closeWindow();
         report();
+        if (!options_.histogram.empty()) writeHistogram();
         return errors_ == 0 && counted_ > 0;
     }
 
@@ -57,6 +61,7 @@ class Load {
 
     void openWindow() {
         usageBefore_ = meter_.read();
+        backendBefore_ = backendMeter_.read();
         clientCpuBefore_ = readClock(CLOCK_PROCESS_CPUTIME_ID);
         latencies_.clear();
         counted_ = 0;
@@ -68,6 +73,7 @@ class Load {
         windowEnd_ = now();
         clientCpu_ = readClock(CLOCK_PROCESS_CPUTIME_ID) - clientCpuBefore_;
         usage_ = meter_.read() - usageBefore_;
+        backendUsage_ = backendMeter_.read() - backendBefore_;
         windowOpen_ = false;
     }
 
@@ -134,12 +140,27 @@ class Load {
                         "\"voluntary_switches\": %ld, \"involuntary_switches\": %ld, \"threads\": %d}",
                         usage_.cpuSeconds, usage_.userSeconds, usage_.systemSeconds, usage_.voluntarySwitches,
                         usage_.involuntarySwitches, usage_.threads);
+        if (!backendMeter_.empty())
+            std::printf(", \"backend\": {\"cpu_seconds\": %.6f}", backendUsage_.cpuSeconds);
         std::printf("}\n");
+    }
+
+    /// A line "NANOSECONDS COUNT" for each bucket with anything in it: the largest latency that it stands for.
+    void writeHistogram() const {
+        std::FILE* const file = std::fopen(options_.histogram.c_str(), "w");
+        if (!file) die("--histogram " + options_.histogram, errno);
+        latencies_.forEach([file](std::uint64_t nanoseconds, std::uint64_t count) {
+            std::fprintf(file, "%" PRIu64 " %" PRIu64 "\n", nanoseconds, count);
+        });
+        if (std::fclose(file) != 0) die("--histogram " + options_.histogram, errno);
     }
 
     ServerMeter meter_;
     ServerUsage usageBefore_;
     ServerUsage usage_;
+    ServerMeter backendMeter_;
+    ServerUsage backendBefore_;
+    ServerUsage backendUsage_;
     std::string request_;
     std::string block_;    // `depth` requests
     KnownResponse known_;

@@ -10,39 +10,39 @@ BODY = b'Hello, World!'
 PIPELINED = 16
 
 
-def checkProgram(implementation, cpus=None):
-    """Starts the server, checks its answers, and that it ends well on SIGTERM."""
-    with Server(implementation, cpus) as server:
-        check(server, implementation.path, implementation.canned)
+def checkProgram(implementation, cpus=None, backend=None):
+    """Starts the server, checks its answers, and that it ends well on SIGTERM. With a backend its body is the answer."""
+    with Server(implementation, cpus, backend=backend) as server:
+        check(server, implementation.path, implementation.canned, backend.body.encode() if backend else BODY)
         status = server.stop()
     if status != 0 and implementation.announces:
         raise Failure(f'{implementation.name}: exit status {status} on SIGTERM, expected 0. {server.complaint()}')
 
 
-def check(server, path, canned):
+def check(server, path, canned, body=BODY):
     """Raises Failure with what was asked and what came. `canned` servers cannot be asked for anything but 200."""
     with Conversation(server) as peer:
         peer.send(request(path))
-        peer.expect(200, BODY, 'a single request')
+        peer.expect(200, body, 'a single request')
         peer.send(request(path))
-        peer.expect(200, BODY, 'a second request on the same connection (keep-alive)')
+        peer.expect(200, body, 'a second request on the same connection (keep-alive)')
         whole = request(path)
         for at in range(0, len(whole), 7):
             peer.send(whole[at:at + 7])
-        peer.expect(200, BODY, 'a request sent in pieces of 7 bytes')
+        peer.expect(200, body, 'a request sent in pieces of 7 bytes')
         peer.send(request(path) * PIPELINED)
         for index in range(PIPELINED):
-            peer.expect(200, BODY, f'pipelined request {index + 1} of {PIPELINED}')
+            peer.expect(200, body, f'pipelined request {index + 1} of {PIPELINED}')
         half = len(whole) // 2
         peer.send(whole + whole + whole[:half])
-        peer.expect(200, BODY, 'pipelined requests, the last one cut')
-        peer.expect(200, BODY, 'pipelined requests, the last one cut')
+        peer.expect(200, body, 'pipelined requests, the last one cut')
+        peer.expect(200, body, 'pipelined requests, the last one cut')
         peer.send(whole[half:])
-        peer.expect(200, BODY, 'the rest of a cut request')
+        peer.expect(200, body, 'the rest of a cut request')
         if not canned:
             peer.send((request(path) + request('/no-such-path')) * (PIPELINED // 2))
             for index in range(PIPELINED):
-                wanted = (200, BODY) if index % 2 == 0 else (404, None)
+                wanted = (200, body) if index % 2 == 0 else (404, None)
                 peer.expect(*wanted, f'pipelined known and unknown paths in turn, answer {index + 1}')
         peer.expectSilence()
 

@@ -11,6 +11,18 @@ from .failure import Failure
 PERF = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
+@dataclass(frozen=True)
+class Shape:
+    """What is the same for all that is compared with each other."""
+    depth: int
+    connections: int
+    think_ms: int = None        # of the backend; None: there is none
+
+    def __str__(self):
+        text = f'depth {self.depth}, {self.connections} connections'
+        return text if self.think_ms is None else f'{text}, backend thinks {self.think_ms} ms'
+
+
 @dataclass
 class Implementation:
     name: str

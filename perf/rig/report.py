@@ -1,33 +1,59 @@
 """Samples to a summary, and the summary to a table. Medians with min..max and n; ratios only inside one regime."""
 
+from dataclasses import asdict
 from statistics import median
+
+from .catalog import Shape
+
+FIELDS = ('per_cpu_second', 'rps', 'p50_us', 'p90_us', 'p99_us', 'p999_us', 'switches_per_request', 'client_busy',
+          'backend_busy')
+
+
+def shapeOf(entry):
+    """The shape of a sample or of a row of a summary."""
+    return Shape(entry['depth'], entry['connections'], entry['think_ms'])
 
 
 def summarise(samples, floor):
-    """One row per (depth, load, regime, implementation), in the order in which they were measured."""
+    """One row per (shape, load, regime, implementation), in the order in which they were measured."""
     groups = {}
     for sample in samples:
         if sample['kept']:
-            key = (sample['depth'], sample['load'], sample['regime'], sample['implementation'])
+            key = (shapeOf(sample), sample['load'], sample['regime'], sample['implementation'])
             groups.setdefault(key, []).append(sample)
     order = {}
     for sample in samples:
+        order.setdefault(shapeOf(sample), len(order))
         order.setdefault(sample['implementation'], len(order))
     rows = []
-    for key in sorted(groups, key=lambda each: (each[0], each[1] or 0, each[2], order[each[3]])):
-        depth, load, regime, name = key
+    for key in sorted(groups, key=lambda each: (order[each[0]], each[1] or 0, each[2], order[each[3]])):
+        shape, load, regime, name = key
         group = groups[key]
-        row = {'depth': depth, 'load': load, 'regime': regime, 'implementation': name, 'n': len(group)}
-        for field in ('per_cpu_second', 'rps', 'p50_us', 'p99_us', 'p999_us', 'switches_per_request', 'client_busy'):
+        row = {**asdict(shape), 'load': load, 'regime': regime, 'implementation': name, 'n': len(group)}
+        for field in FIELDS:
             row[field] = median(sample[field] for sample in group)
         perCpu = [sample['per_cpu_second'] for sample in group]
         row['least'], row['most'] = min(perCpu), max(perCpu)
-        base = groups.get((depth, load, regime, floor), [])
+        base = groups.get((shape, load, regime, floor), [])
         row['ratio'] = row['per_cpu_second'] / median(s['per_cpu_second'] for s in base) if base else None
         paired = pairedRatios(group, base)
         row['ratio_least'], row['ratio_most'] = (min(paired), max(paired)) if paired else (None, None)
         rows.append(row)
     return rows
+
+
+def histograms(samples):
+    """The latencies of the kept open-loop samples, taken out of them: one entry per row of the summary, with pairs of
+    nanoseconds and how many requests took at most so long (and longer than the pair before)."""
+    merged = {}
+    for sample in samples:
+        counts = sample.get('client', {}).pop('histogram', None)
+        if counts and sample['kept']:
+            sums = merged.setdefault((shapeOf(sample), sample['load'], sample['regime'], sample['implementation']), {})
+            for nanoseconds, count in counts:
+                sums[nanoseconds] = sums.get(nanoseconds, 0) + count
+    return [{**asdict(shape), 'load': load, 'regime': regime, 'implementation': name, 'ns_count': sorted(sums.items())}
+            for (shape, load, regime, name), sums in merged.items()]
 
 
 def pairedRatios(group, base):
@@ -37,21 +63,22 @@ def pairedRatios(group, base):
             for sample in group if sample['round'] in floorOfRound]
 
 
-HEADINGS = ['implementation', 'req/cpu-s', 'min..max', 'n', 'ratio', 'paired', 'req/s', 'p50 us', 'p99 us', 'ctx/req',
-            'client busy']
+HEADINGS = ['implementation', 'req/cpu-s', 'min..max', 'n', 'ratio', 'paired', 'req/s', 'p50 us', 'p90 us', 'p99 us',
+            'p99.9 us', 'ctx/req', 'client busy', 'backend busy']
+BACKEND = HEADINGS.index('backend busy')
 
 
 def table(rows):
     lines, group = [], []
     for row in rows:
-        title = f'depth {row["depth"]}, regime {row["regime"]}'
+        title = f'{shapeOf(row)}, regime {row["regime"]}'
         if row['load']:
             title += f', open loop at {row["load"]} % of its own maximum'
         if not group or group[0] != title:
             lines += align(group[1:]) if group else []
             lines += ['', title]
-            group = [title, HEADINGS]
-        group.append(cells(row))
+            group = [title, HEADINGS if shapeOf(row).think_ms is not None else HEADINGS[:BACKEND]]
+        group.append(cells(row)[:len(group[1])])
     return '\n'.join(lines + (align(group[1:]) if group else []))
 
 
@@ -59,9 +86,10 @@ def cells(row):
     ratio = '-' if row['ratio'] is None else f'{row["ratio"]:.2f}'
     paired = '-' if row['ratio_least'] is None else f'{row["ratio_least"]:.2f}..{row["ratio_most"]:.2f}'
     spread = f'{short(row["least"])}..{short(row["most"])}'
+    times = [f'{row[field]:.0f}' for field in ('p50_us', 'p90_us', 'p99_us', 'p999_us')]
     return [row['implementation'], short(row['per_cpu_second']), spread, str(row['n']), ratio, paired,
-            short(row['rps']), f'{row["p50_us"]:.0f}', f'{row["p99_us"]:.0f}',
-            f'{row["switches_per_request"]:.3f}', f'{row["client_busy"] * 100:.0f} %']
+            short(row['rps']), *times, f'{row["switches_per_request"]:.3f}', f'{row["client_busy"] * 100:.0f} %',
+            f'{row["backend_busy"] * 100:.0f} %']
 
 
 def align(cellRows):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -33,7 +34,8 @@ def children(pid):
 class Server:
     """A running server; use as a context manager. `wrapper` is put before its command (strace, valgrind)."""
 
-    def __init__(self, implementation, cpus=None, wrapper=(), environment=None, wrapperForks=False):
+    def __init__(self, implementation, cpus=None, wrapper=(), environment=None, wrapperForks=False,
+                 backend=None):
         self.name = implementation.name
         self.wrapperForks = wrapperForks
         self.stopped = False
@@ -44,6 +46,8 @@ class Server:
         else:
             self.port = freePort()
             command = [part.replace('{host}', self.host).replace('{port}', str(self.port)) for part in command]
+        if backend:
+            command = [part.replace('{backend}', backend.endpoint) for part in command]
         self.command = command
         self.errors = tempfile.TemporaryFile(mode='w+')
         self.output = tempfile.NamedTemporaryFile(mode='r')
@@ -137,6 +141,23 @@ class Server:
         self.process.wait()
 
 
+class Backend(Server):
+    """The running backend of perf/load, which answers with a body that no server can know unless it asks."""
+
+    def __init__(self, build, thinkMs, cpus=None):
+        self.body = secrets.token_hex(6) + '!'    # 13 bytes, as "Hello, World!"
+        program = os.path.join(build, 'backend')
+        super().__init__(Program('backend', [program, '--think-us', str(thinkMs * 1000), '--body', self.body]), cpus)
+
+
+class Program:
+    """What Server needs to know of a program that is no implementation of a scenario."""
+
+    announces = True
+
+    def __init__(self, name, command):
+        self.name, self.command = name, command
+
 
 def freePort():
     with socket.socket() as probe:
@@ -144,11 +165,19 @@ def freePort():
         return probe.getsockname()[1]
 
 
-def drive(build, server, path, options, cpus=None, seconds=300):
+def drive(build, server, path, options, cpus=None, seconds=300, histogram=False):
     """One run of the light client: its JSON report. `options` maps flag names to values (None: a bare flag)."""
     command = [os.path.join(build, 'light_client'), '--connect', server.endpoint, '--path', path]
     for name, value in options.items():
         command += [f'--{name}'] if value is None else [f'--{name}', str(value)]
+    with tempfile.NamedTemporaryFile(mode='r') as latencies:
+        report = runClient(server, [*command, '--histogram', latencies.name] if histogram else command, cpus, seconds)
+        if histogram:
+            report['histogram'] = [[int(number) for number in line.split()] for line in latencies]
+    return {**report, 'command': command}
+
+
+def runClient(server, command, cpus, seconds):
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=seconds,
                               preexec_fn=pin(cpus))
@@ -157,7 +186,6 @@ def drive(build, server, path, options, cpus=None, seconds=300):
     if not done.stdout.strip():
         raise Failure(f'{server.name}: {done.stderr.strip() or "the client printed nothing"}')
     report = json.loads(done.stdout)
-    report['command'] = command
     if done.returncode != 0:
         raise Failure(f'{server.name}: {report["errors"]} errors, {report["requests"]} requests. {done.stderr.strip()}')
     return report

@@ -79,13 +79,19 @@ inline int listenAndAnnounce(const sockaddr_in& address) {
     return fd;
 }
 
-/// A connected, non-blocking socket without Nagle's delay.
-inline int connectTo(const sockaddr_in& address) {
+/// A connected, blocking socket without Nagle's delay.
+inline int connectBlocking(const sockaddr_in& address) {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) die("socket", errno);
     if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) < 0)
         die("connect " + toText(address), errno);
     setNoDelay(fd);
+    return fd;
+}
+
+/// The same, non-blocking.
+inline int connectTo(const sockaddr_in& address) {
+    const int fd = connectBlocking(address);
     const int on = 1;
     if (ioctl(fd, FIONBIO, &on) < 0) die("ioctl FIONBIO", errno);
     return fd;

@@ -31,43 +31,101 @@ struct InlineHandler final : SimpleInboundHandler<http::FullRequest> {
     std::string_view path;
 };
 
-// Answers from a fiber on the connection's carrier.
-struct FiberHandler final : SimpleInboundHandler<http::FullRequest> {
-    explicit FiberHandler(std::string_view itsPath) : path(itsPath) {}
-    void channelRead0(ChannelHandlerContext& ctx, http::FullRequest request) override {
-        ctx.spawn([responder = request.responder(), request = std::move(request), path = path]() mutable {
-            responder.send(answerTo(request, path));
-        });
-    }
+// What a fiber answers with: a copyable Response(const FullRequest&).
+struct PlainAnswer {
     std::string_view path;
+    http::Response operator()(const http::FullRequest& request) const { return answerTo(request, path); }
 };
 
-template <class Handler>
-int serve(int argc, char** argv, std::string_view path) {
-    Flags flags(argc, argv, "[--listen ADDR:PORT] [--transport epoll]");
-    const std::string listen = flags.text("--listen", "127.0.0.1:0");
-    const std::string transport = flags.text("--transport", "epoll");
-    flags.finish();
-    try {
-        EventLoopGroupOptions options;
-        options.carriers.carriers = 1;
-        options.transport = Transport::parse(transport);
-        EventLoopGroup group(options);
-        ServerBootstrap bootstrap(group);
-        bootstrap.childHandler([path](Channel& channel) {
-            channel.pipeline().addLast<http::ServerCodec>(http::ServerCodecOptions{.serverName = "weft"});
-            channel.pipeline().addLast<http::ObjectAggregator>();
-            channel.pipeline().addLast<Handler>(path);
+// Answers from a fiber on the connection's carrier.
+template <class Answer>
+struct FiberHandler final : SimpleInboundHandler<http::FullRequest> {
+    explicit FiberHandler(const Answer& itsAnswer) : answer(itsAnswer) {}
+    void channelRead0(ChannelHandlerContext& ctx, http::FullRequest request) override {
+        ctx.spawn([responder = request.responder(), request = std::move(request), answer = answer]() mutable {
+            responder.send(answer(request));
         });
-        const Server server = bootstrap.bind(SocketAddress::parse(listen)).sync().channel();
-        std::printf("listening on %s\n", server.localAddress().toString().c_str());
-        std::fflush(stdout);
-        return runUntilSignal(group);
+    }
+    Answer answer;
+};
+
+// Answers from a fiber of another group of threads: the split that Weft replaces. The requests go to its carriers in
+// turn, the answers come back by the loop's queue.
+template <class Answer>
+struct SplitHandler final : SimpleInboundHandler<http::FullRequest> {
+    SplitHandler(CarrierGroup& itsWorkers, const Answer& itsAnswer) : workers(itsWorkers), answer(itsAnswer) {}
+    void channelRead0(ChannelHandlerContext&, http::FullRequest request) override {
+        workers.next().spawnDetached([responder = request.responder(), request = std::move(request),
+                                      answer = answer]() mutable { responder.send(answer(request)); });
+    }
+    CarrierGroup& workers;
+    Answer answer;
+};
+
+// What every Weft server of the rig is told.
+struct ServerFlags {
+    explicit ServerFlags(Flags& flags) : listen(flags.text("--listen", "127.0.0.1:0")) {
+        transport = flags.text("--transport", "epoll");
+    }
+    std::string listen;
+    std::string transport;
+
+    EventLoopGroupOptions group(std::string name = "weft", unsigned carriers = 1) const {
+        EventLoopGroupOptions options;
+        options.carriers.name = std::move(name);
+        options.carriers.carriers = carriers;
+        options.transport = Transport::parse(transport);
+        return options;
+    }
+};
+
+// Binds a server on `group` whose connections have the codec, and behind it what `addHandlers` (of a ChannelPipeline&)
+// adds; announces it.
+template <class AddHandlers>
+Server bindHttp(EventLoopGroup& group, const std::string& listen, AddHandlers addHandlers) {
+    ServerBootstrap bootstrap(group);
+    bootstrap.childHandler([addHandlers](Channel& channel) {
+        channel.pipeline().addLast<http::ServerCodec>(http::ServerCodecOptions{.serverName = "weft"});
+        channel.pipeline().addLast<http::ObjectAggregator>();
+        addHandlers(channel.pipeline());
+    });
+    Server server = bootstrap.bind(SocketAddress::parse(listen)).sync().channel();
+    announce(server.localAddress().toString());
+    return server;
+}
+
+// Runs main() of a server: what is wrong with its flags, and what the machine refuses, is told in a line.
+template <class Body>
+int runServer(const Flags& flags, Body body) {
+    try {
+        return body();
     } catch (const std::invalid_argument& error) {
         flags.fail(error.what());
     } catch (const std::exception& error) {
         die(error.what());
     }
+}
+
+// main() of a server that knows no other flags.
+template <class AddHandlers>
+int serve(int argc, char** argv, AddHandlers addHandlers) {
+    Flags flags(argc, argv, "[--listen ADDR:PORT] [--transport epoll]");
+    const ServerFlags wanted(flags);
+    flags.finish();
+    return runServer(flags, [&] {
+        EventLoopGroup group(wanted.group());
+        const Server server = bindHttp(group, wanted.listen, addHandlers);
+        return runUntilSignal(group);
+    });
+}
+
+// Serves until a signal from `group`, whose handlers hand requests to `workers`: these end when nothing more can come.
+template <class Workers>
+int runSplitUntilSignal(EventLoopGroup& group, Workers& workers, ShutdownSignals& signals) {
+    signals.wait();
+    group.drain();
+    const bool workersEnded = workers.shutdown(EventLoopGroup::defaultDrainTime);
+    return group.shutdown(EventLoopGroup::defaultDrainTime) && workersEnded ? 0 : runFailed;
 }
 
 }  // namespace weft::perf
