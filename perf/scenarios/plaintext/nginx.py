@@ -13,7 +13,7 @@ daemon off;
 master_process off;
 pid nginx.pid;
 error_log stderr;
-events { worker_connections 4096; }
+events { worker_connections 16384; }
 http {
     access_log off;
     server_tokens off;
