@@ -1,4 +1,4 @@
-"""What there is to measure: scenario -> question, path, depths, floor and implementations.
+"""What there is to measure: scenario -> question, path, depths, floor (what all are compared with) and implementations.
 
 An implementation runs `program` (default <scenario>_<name>) of the build's perf/ directory with `args` and
 `--listen ADDR:PORT`; a rival from elsewhere gives `command` instead, with {host} and {port} where they belong.
@@ -6,8 +6,9 @@ Programs that are not built are skipped with a note. A program <scenario>_<name>
 too, with the defaults, so a new file in perf/scenarios/<scenario>/ needs an entry here only if it takes flags.
 
 Of a scenario:
-connections  how many at a time, if not 64; several: each in turn
-think_ms     the server calls a backend, which thinks for so long; its address is {backend} in `args`
+connections    how many at a time, if not 64; several: each in turn
+message_bytes  the server echoes messages of this size (and there is no path)
+think_ms       the server calls a backend, which thinks for so long; its address is {backend} in `args`
 
 Of an implementation:
 package  the Debian package without which it is not built (scripts/setup --rivals)
@@ -68,6 +69,19 @@ SCENARIOS = {
             'asio': {'args': ['--backend', '{backend}']},
             'asio_split_1': {'program': 'backend_call_asio_split', 'args': ['--backend', '{backend}', '--workers', '1']},
             'asio_split_4': {'program': 'backend_call_asio_split', 'args': ['--backend', '{backend}', '--workers', '4']},
+        },
+    },
+    'echo_large': {
+        'question': 'What does it cost to move large messages in and out?',
+        'depths': [1],
+        'connections': [16],
+        'message_bytes': [64 << 10, 1 << 20],
+        'floor': 'floor_epoll',
+        'implementations': {
+            'floor_epoll': {},
+            'weft': {'targets': {'copied_bytes_per_request': 0}},
+            'asio': {},
+            'libuv': {'package': 'libuv1-dev'},
         },
     },
 }

@@ -2,6 +2,7 @@
 // Closed loop (default): each connection keeps `depth` requests in flight as one block and sends the next block when
 // the last answer of the block has come. Open loop (--rate R): a block falls due every depth/R s whatever the server
 // does, and latency counts from the due time, so a slow server cannot hide behind requests that were never sent.
+// A request is an HTTP GET, or with --echo a message that the server sends back.
 // Prints one JSON object; exit 1 when there were errors.
 
 #include <deque>
@@ -169,7 +170,9 @@ std::vector<pid_t> pidList(Flags& flags, const std::string& name) {
 LoadOptions readOptions(Flags& flags) {
     LoadOptions options;
     options.server = endpointFlag(flags, "--connect");
-    options.path = flags.text("--path", "/plaintext");
+    const std::string path = flags.text("--path", "");
+    options.path = path.empty() ? "/plaintext" : path;
+    options.echoBytes = static_cast<std::size_t>(flags.number("--echo", 0, 1, 64 * 1024 * 1024));
     options.connections = static_cast<unsigned>(flags.number("--connections", 64, 1, 60000));
     options.depth = static_cast<unsigned>(flags.number("--depth", 1, 1, 1024));
     options.duration = flags.number("--duration-ms", 1000, 1, 3'600'000) * 1'000'000;
@@ -184,6 +187,7 @@ LoadOptions readOptions(Flags& flags) {
     options.histogram = flags.text("--histogram", "");
     flags.number("--threads", 1, 1, 1);    // one thread is the design; the flag is there to say so in scripts
     flags.finish();
+    if (options.echoBytes && !path.empty()) flags.fail("--echo and --path exclude each other: an echo knows no paths");
     if (options.rate && options.requests) flags.fail("--rate and --requests exclude each other");
     return options;
 }
@@ -194,7 +198,8 @@ LoadOptions readOptions(Flags& flags) {
 int main(int argc, char** argv) {
     using namespace weft::perf;
     Flags flags(argc, argv,
-                "--connect ADDR:PORT [--connections 64] [--depth 1] [--path /plaintext] [--check] [--body TEXT]\n"
+                "--connect ADDR:PORT [--connections 64] [--depth 1] [--path /plaintext | --echo BYTES]\n"
+                "    [--check] [--body TEXT]\n"
                 "    [--warmup-ms 200] [--duration-ms 1000] [--requests N | --rate R [--spin-us 100]]\n"
                 "    [--server-pid PID,..] [--backend-pid PID,..] [--histogram FILE] [--threads 1]");
     const LoadOptions options = readOptions(flags);

@@ -15,6 +15,7 @@ namespace weft::perf {
 struct LoadOptions {
     sockaddr_in server{};
     std::string path;
+    std::size_t echoBytes = 0;     // > 0: no HTTP, but messages of this size that come back as they were
     unsigned connections = 64;
     unsigned depth = 1;
     std::int64_t warmup = 0;       // ns
@@ -32,12 +33,13 @@ class Load {
   public:
     explicit Load(LoadOptions options) : options_(std::move(options)), meter_(options_.serverPids),
                                         backendMeter_(options_.backendPids) {
-        request_ = "GET " + options_.path + " HTTP/1.1\r\nHost: " + toText(options_.server) + "\r\n\r\n";
+        request_ = options_.echoBytes > 0
+                       ? echoMessage(options_.echoBytes)
+                       : "GET " + options_.path + " HTTP/1.1\r\nHost: " + toText(options_.server) + "\r\n\r\n";
         for (unsigned i = 0; i < options_.depth; ++i) block_ += request_;
         epollFd_ = epoll_create1(EPOLL_CLOEXEC);
         for (unsigned i = 0; i < options_.connections; ++i)
-            connections_.push_back(
-                std::make_unique<LoadConnection>(epollFd_, options_.server, options_.expected, known_));
+            connections_.push_back(std::make_unique<LoadConnection>(epollFd_, options_.server, reader()));
     }
     virtual ~Load() = default;
 
@@ -92,6 +94,11 @@ class Load {
     bool finished_ = false;
 
   private:
+    LoadConnection::Reader reader() {
+        if (options_.echoBytes > 0) return EchoReader(request_, options_.expected.checkBody);
+        return ResponseReader(options_.expected, known_);
+    }
+
     void step() {
         epoll_event events[256];
         const std::int64_t limit = waitLimit();
@@ -169,7 +176,7 @@ class Load {
     std::int64_t windowEnd_ = 0;
     int epollFd_ = -1;
     bool complained_ = false;
-    char buffer_[64 * 1024];
+    char buffer_[256 * 1024];
 };
 
 }  // namespace weft::perf

@@ -1,18 +1,22 @@
-// One keep-alive connection of the load generator: writes requests, reads responses, remembers since when the
+// One keep-alive connection of the load generator: writes requests, reads answers, remembers since when the
 // requests in flight count. Owned by Load; knows no schedule and no statistics.
 #pragma once
 
 #include <sys/epoll.h>
 
+#include <variant>
+
 #include "../support/endpoint.hpp"
-#include "response_reader.hpp"
+#include "echo_reader.hpp"
 
 namespace weft::perf {
 
 class LoadConnection {
   public:
-    LoadConnection(int epollFd, const sockaddr_in& server, const Expectation& expected, KnownResponse& known)
-        : epollFd_(epollFd), fd_(connectTo(server)), reader_(expected, known) {
+    using Reader = std::variant<ResponseReader, EchoReader>;
+
+    LoadConnection(int epollFd, const sockaddr_in& server, Reader reader)
+        : epollFd_(epollFd), fd_(connectTo(server)), reader_(std::move(reader)) {
         watch(EPOLL_CTL_ADD, EPOLLIN);
     }
     LoadConnection(const LoadConnection&) = delete;
@@ -20,22 +24,18 @@ class LoadConnection {
 
     unsigned outstanding() const { return outstanding_; }
 
-    /// Sends `requests` pipelined requests whose text is `block`. A broken connection shows at the next receive().
+    /// Sends `requests` pipelined requests whose text is `block`, which outlives the connection; nothing may be in
+    /// flight. A broken connection shows at the next receive().
     void send(std::string_view block, unsigned requests) {
+        if (!unsent_.empty()) die("a server answered requests before it can have read them");
         outstanding_ += requests;
-        if (!unsent_.empty()) {
-            unsent_.append(block);
-            return;
-        }
-        const std::size_t sent = write(block);
-        if (sent == block.size()) return;
-        unsent_.assign(block.substr(sent));
-        watch(EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
+        unsent_ = block.substr(write(block));
+        if (!unsent_.empty()) watch(EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
     }
 
     /// Writes what an earlier send() could not.
     void resumeSend() {
-        unsent_.erase(0, write(unsent_));
+        unsent_.remove_prefix(write(unsent_));
         if (unsent_.empty()) watch(EPOLL_CTL_MOD, EPOLLIN);
     }
 
@@ -44,7 +44,8 @@ class LoadConnection {
         const ssize_t got = ::recv(fd_, buffer, size, 0);
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) return {};
         ResponseReader::Batch batch;
-        if (got > 0) batch = reader_.consume(buffer, static_cast<std::size_t>(got));
+        const auto taken = [&](auto& reader) { return reader.consume(buffer, static_cast<std::size_t>(got)); };
+        if (got > 0) batch = std::visit(taken, reader_);
         else batch.failure = got == 0 ? "the server closed a connection" : std::strerror(errno);
         if (batch.responses > outstanding_) batch.failure = "more responses than requests";
         outstanding_ -= std::min(batch.responses, outstanding_);
@@ -75,8 +76,8 @@ class LoadConnection {
     int epollFd_;
     int fd_;
     unsigned outstanding_ = 0;
-    std::string unsent_;
-    ResponseReader reader_;
+    std::string_view unsent_;    // of the block that was sent last
+    Reader reader_;
 };
 
 }  // namespace weft::perf

@@ -1,6 +1,8 @@
 """Is this server worth measuring? Right answers before fast ones: status, body, keep-alive, a request in pieces,
 pipelining, and the order of pipelined answers."""
 
+import random
+import select
 import socket
 
 from .failure import Failure
@@ -13,7 +15,10 @@ PIPELINED = 16
 def checkProgram(implementation, cpus=None, backend=None):
     """Starts the server, checks its answers, and that it ends well on SIGTERM. With a backend its body is the answer."""
     with Server(implementation, cpus, backend=backend) as server:
-        check(server, implementation.path, implementation.canned, backend.body.encode() if backend else BODY)
+        if implementation.path is None:
+            checkEcho(server)
+        else:
+            check(server, implementation.path, implementation.canned, backend.body.encode() if backend else BODY)
         status = server.stop()
     if status != 0 and implementation.announces:
         raise Failure(f'{implementation.name}: exit status {status} on SIGTERM, expected 0. {server.complaint()}')
@@ -45,6 +50,37 @@ def check(server, path, canned, body=BODY):
                 wanted = (200, body) if index % 2 == 0 else (404, None)
                 peer.expect(*wanted, f'pipelined known and unknown paths in turn, answer {index + 1}')
         peer.expectSilence()
+
+
+def checkEcho(server):
+    """A byte, a large message, and one larger than all buffers on its way: of that nothing is read until the server
+    takes no more."""
+    for size in (1, 1 << 20, 32 << 20):
+        message = random.randbytes(size)
+        with Conversation(server) as peer:
+            if echoed(peer, message) != message:
+                peer.fail(f'{size} bytes', 'other bytes came back')
+            peer.expectSilence()
+
+
+def echoed(peer, message):
+    peer.socket.setblocking(False)
+    sent, received, reading = 0, bytearray(), False
+    while len(received) < len(message):
+        reading = reading or sent == len(message)
+        readable, writable, _ = select.select([peer.socket] * reading, [peer.socket] * (sent < len(message)), [],
+                                              10 if reading else 0.2)
+        if not readable and not writable and reading:
+            peer.fail(f'{len(message)} bytes', f'no more than {len(received)} came back within 10 s')
+        reading = reading or not writable    # all buffers are full
+        if writable:
+            sent += peer.socket.send(message[sent:sent + (1 << 18)])
+        if readable:
+            data = peer.socket.recv(1 << 18)
+            if not data:
+                peer.fail(f'{len(message)} bytes', f'the connection was closed; {len(received)} had come back')
+            received += data
+    return received
 
 
 def request(path):

@@ -17,17 +17,34 @@ class Shape:
     depth: int
     connections: int
     think_ms: int = None        # of the backend; None: there is none
+    message_bytes: int = None   # of an echo; None: requests and answers are HTTP
 
     def __str__(self):
         text = f'depth {self.depth}, {self.connections} connections'
-        return text if self.think_ms is None else f'{text}, backend thinks {self.think_ms} ms'
+        if self.think_ms is not None:
+            text += f', backend thinks {self.think_ms} ms'
+        if self.message_bytes is not None:
+            text += f', messages of {inUnits(self.message_bytes)}'
+        return text
+
+    def clientFlags(self):
+        """What the load generator has to know of it."""
+        flags = {'connections': self.connections, 'depth': self.depth}
+        return flags if self.message_bytes is None else {**flags, 'echo': self.message_bytes}
+
+
+def inUnits(size):
+    for unit, name in ((1 << 20, 'MiB'), (1 << 10, 'KiB')):
+        if size % unit == 0:
+            return f'{size // unit} {name}'
+    return f'{size} bytes'
 
 
 @dataclass
 class Implementation:
     name: str
     command: list
-    path: str
+    path: str                   # None: the server echoes
     depths: list
     canned: bool = False
     announces: bool = True      # prints "listening on ADDR:PORT"; a foreign server is given a free port instead
@@ -74,7 +91,7 @@ def implementations(scenarioName, build, wanted=None):
         if not shutil.which(command[0]):
             missing.append(name + (f' (apt-get install {entry["package"]}, then build)' if 'package' in entry else ''))
             continue
-        chosen.append(Implementation(name, command, entry.get('path', table['path']),
+        chosen.append(Implementation(name, command, entry.get('path', table.get('path')),
                                      entry.get('depths', table['depths']), entry.get('canned', False),
                                      entry.get('announces', 'command' not in entry), entry.get('warmup', 0), entry.get('targets', {})))
     if wanted and missing:

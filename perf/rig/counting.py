@@ -1,5 +1,6 @@
 """The counts per request of one server. Each function runs it under one instrument; none looks at a clock."""
 
+import json
 import os
 import shutil
 import signal
@@ -15,10 +16,12 @@ COUNTS = {
     'futex_calls_per_request': 0.01,
     'instructions_per_request': 5,
     'allocations_per_request': 0.01,
+    'copied_bytes_per_request': 16,
     'voluntary_switches_per_request': 0.05,
 }
 SHORT, LONG = 4_096, 24_576       # lengths of run under strace and callgrind: multiples of 64 connections * depth 16
 NATIVE = 200_000                  # length of run at full speed
+LARGE = 64                        # so many times fewer of them when a request is a large message
 
 
 def measure(build, implementation, shape, kinds):
@@ -33,8 +36,10 @@ def measure(build, implementation, shape, kinds):
         details.append('system calls: ' + ', '.join(f'{name} {count:.3f}' for count, name in busy))
     if 'instructions_per_request' in kinds:
         counts['instructions_per_request'] = run.instructions()
-    if 'allocations_per_request' in kinds:
-        counts['allocations_per_request'] = run.allocations()
+    if {'allocations_per_request', 'copied_bytes_per_request'} & set(kinds):
+        heap = run.heap()
+        counts['allocations_per_request'] = heap['total']
+        counts['copied_bytes_per_request'] = heap['copied']
     if 'voluntary_switches_per_request' in kinds:
         counts['voluntary_switches_per_request'] = run.voluntarySwitches()
     return {kind: round(counts[kind], 4) for kind in COUNTS if kind in kinds}, details
@@ -45,13 +50,15 @@ class Counting:
         self.build = build
         self.implementation = implementation
         self.shape = shape
+        fewer = LARGE if 'echo' in shape else 1
+        self.short, self.long, self.native = (length // fewer for length in (SHORT, LONG, NATIVE))
         cpus = sorted(os.sched_getaffinity(0))
         self.serverCpus, self.clientCpus = cpus[:1], cpus[1:2] or cpus
 
     def syscalls(self):
         """{name: calls per request}, of all threads."""
-        short, long = self.tracedCalls(SHORT), self.tracedCalls(LONG)
-        return {name: max(0.0, (long[name] - short.get(name, 0)) / (LONG - SHORT)) for name in long}
+        short, long = self.tracedCalls(self.short), self.tracedCalls(self.long)
+        return {name: max(0.0, (long[name] - short.get(name, 0)) / (self.long - self.short)) for name in long}
 
     def tracedCalls(self, requests):
         with tempfile.NamedTemporaryFile(mode='r') as summary:
@@ -69,7 +76,7 @@ class Counting:
 
     def instructions(self):
         """User-space instructions, of all threads."""
-        return (self.instructionsOf(LONG) - self.instructionsOf(SHORT)) / (LONG - SHORT)
+        return (self.instructionsOf(self.long) - self.instructionsOf(self.short)) / (self.long - self.short)
 
     def instructionsOf(self, requests):
         with tempfile.TemporaryDirectory() as directory:
@@ -86,35 +93,38 @@ class Counting:
                             return int(line.split()[1])
         raise Failure(f'{self.implementation.name}: callgrind wrote no totals. {complaint}')
 
-    def allocations(self):
-        """malloc, calloc, realloc and aligned allocations; operator new comes by malloc."""
+    def heap(self):
+        """malloc, calloc, realloc and aligned allocations ("total"; operator new comes by malloc), and the bytes of the
+        larger copies ("copied"), per request."""
         library = os.path.join(self.build, 'alloc_count.so')
         if not os.path.exists(library):
             raise Failure(f'{library} is not built')
         with tempfile.NamedTemporaryFile(mode='r') as output:
             environment = {'LD_PRELOAD': library, 'ALLOC_COUNT_FILE': output.name}
             with Server(self.implementation, self.serverCpus, environment=environment) as server:
-                totals = []
-                for requests in (LONG, SHORT, LONG):    # the first warms pools and buffers up
+                reports = []
+                for requests in (self.long, self.short, self.long):    # the first warms pools and buffers up
                     self.drive(server, requests)
-                    totals.append(self.allocationsSoFar(server, output, len(totals) + 1))
-        return max(0.0, ((totals[2] - totals[1]) - (totals[1] - totals[0])) / (LONG - SHORT))
+                    reports.append(self.heapSoFar(server, output, len(reports) + 1))
+        first, second, third = reports
+        return {name: max(0.0, (third[name] - 2 * second[name] + first[name]) / (self.long - self.short))
+                for name in ('total', 'copied')}
 
-    def allocationsSoFar(self, server, output, reports):
+    def heapSoFar(self, server, output, reports):
         os.kill(server.pid, signal.SIGUSR1)
         deadline = time.monotonic() + 10
         while time.monotonic() < deadline:
             output.seek(0)
-            lines = output.read().splitlines()
-            if len(lines) >= reports:
-                return int(lines[reports - 1].rsplit(':', 1)[1].strip(' }'))
+            lines = output.read().splitlines(keepends=True)
+            if len(lines) >= reports and lines[reports - 1].endswith('\n'):
+                return json.loads(lines[reports - 1])
             time.sleep(0.01)
         raise Failure(f'{self.implementation.name}: no allocation report came (is it linked statically?)')
 
     def voluntarySwitches(self):
         """Of all threads, at full speed; the one count here that depends on timing."""
         with Server(self.implementation, self.serverCpus) as server:
-            report = self.drive(server, NATIVE, {'server-pid': ','.join(map(str, server.pids))})
+            report = self.drive(server, self.native, {'server-pid': ','.join(map(str, server.pids))})
         return report['server']['voluntary_switches'] / report['requests']
 
     def drive(self, server, requests, more=None):

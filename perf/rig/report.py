@@ -11,7 +11,7 @@ FIELDS = ('per_cpu_second', 'rps', 'p50_us', 'p90_us', 'p99_us', 'p999_us', 'swi
 
 def shapeOf(entry):
     """The shape of a sample or of a row of a summary."""
-    return Shape(entry['depth'], entry['connections'], entry['think_ms'])
+    return Shape(entry['depth'], entry['connections'], entry['think_ms'], entry['message_bytes'])
 
 
 def summarise(samples, floor):
@@ -64,21 +64,21 @@ def pairedRatios(group, base):
 
 
 HEADINGS = ['implementation', 'req/cpu-s', 'min..max', 'n', 'ratio', 'paired', 'req/s', 'p50 us', 'p90 us', 'p99 us',
-            'p99.9 us', 'ctx/req', 'client busy', 'backend busy']
-BACKEND = HEADINGS.index('backend busy')
+            'p99.9 us', 'ctx/req', 'client busy']
 
 
 def table(rows):
     lines, group = [], []
     for row in rows:
-        title = f'{shapeOf(row)}, regime {row["regime"]}'
+        shape = shapeOf(row)
+        title = f'{shape}, regime {row["regime"]}'
         if row['load']:
             title += f', open loop at {row["load"]} % of its own maximum'
         if not group or group[0] != title:
             lines += align(group[1:]) if group else []
             lines += ['', title]
-            group = [title, HEADINGS if shapeOf(row).think_ms is not None else HEADINGS[:BACKEND]]
-        group.append(cells(row)[:len(group[1])])
+            group = [title, HEADINGS + [heading for heading, _ in ownColumns(shape)]]
+        group.append(cells(row) + [cell(row) for _, cell in ownColumns(shape)])
     return '\n'.join(lines + (align(group[1:]) if group else []))
 
 
@@ -88,8 +88,16 @@ def cells(row):
     spread = f'{short(row["least"])}..{short(row["most"])}'
     times = [f'{row[field]:.0f}' for field in ('p50_us', 'p90_us', 'p99_us', 'p999_us')]
     return [row['implementation'], short(row['per_cpu_second']), spread, str(row['n']), ratio, paired,
-            short(row['rps']), *times, f'{row["switches_per_request"]:.3f}', f'{row["client_busy"] * 100:.0f} %',
-            f'{row["backend_busy"] * 100:.0f} %']
+            short(row['rps']), *times, f'{row["switches_per_request"]:.3f}', f'{row["client_busy"] * 100:.0f} %']
+
+
+def ownColumns(shape):
+    """Of scenarios with a backend, or with messages: heading and cell."""
+    if shape.think_ms is not None:
+        yield 'backend busy', lambda row: f'{row["backend_busy"] * 100:.0f} %'
+    if shape.message_bytes is not None:
+        yield 'MB/s', lambda row: f'{row["rps"] * row["message_bytes"] / 1e6:.0f}'
+        yield 'MB/cpu-s', lambda row: f'{row["per_cpu_second"] * row["message_bytes"] / 1e6:.0f}'
 
 
 def align(cellRows):

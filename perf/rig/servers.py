@@ -166,8 +166,9 @@ def freePort():
 
 
 def drive(build, server, path, options, cpus=None, seconds=300, histogram=False):
-    """One run of the light client: its JSON report. `options` maps flag names to values (None: a bare flag)."""
-    command = [os.path.join(build, 'light_client'), '--connect', server.endpoint, '--path', path]
+    """One run of the light client: its JSON report. `path` may be None, for an echo. `options` maps flag names to values
+    (None: a bare flag)."""
+    command = [os.path.join(build, 'light_client'), '--connect', server.endpoint, *(['--path', path] if path else [])]
     for name, value in options.items():
         command += [f'--{name}'] if value is None else [f'--{name}', str(value)]
     with tempfile.NamedTemporaryFile(mode='r') as latencies:
