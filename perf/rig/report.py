@@ -10,8 +10,8 @@ FIELDS = ('per_cpu_second', 'rps', 'p50_us', 'p90_us', 'p99_us', 'p999_us', 'swi
 
 
 def shapeOf(entry):
-    """The shape of a sample or of a row of a summary."""
-    return Shape(entry['depth'], entry['connections'], entry['think_ms'], entry['message_bytes'])
+    """The shape of a sample or of a row of a summary; files from before there were several shapes name the depth only."""
+    return Shape(entry['depth'], entry.get('connections', 64), entry.get('think_ms'), entry.get('message_bytes'))
 
 
 def summarise(samples, floor):
