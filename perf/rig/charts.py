@@ -124,7 +124,7 @@ def quantiles(histogram):
 
 
 def curves(picture, left, top, y, titles, group, names):
-    x = Logarithmic(1, 1e4, left + 60, left + WIDTH / 2 - 26)
+    x = Logarithmic(1, 1e4, left + 68, left + WIDTH / 2 - 26)
     picture.text(left + 12, top + 14, titles[0], weight='bold')
     picture.text(left + 12, top + 30, f'{titles[1]}; microseconds', fill='#555', size=11)
     for tick, label in zip(x.ticks(), ('0', '90 %', '99 %', '99.9 %', '99.99 %')):
