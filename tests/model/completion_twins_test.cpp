@@ -1,0 +1,166 @@
+// Completions and counts with one defect each, which the scenarios of completion must find.
+#include "completion_scenarios.hpp"
+
+namespace weft::model {
+namespace {
+
+using namespace completion;
+
+enum class Defect {
+    none,
+    publishesLate,   // the status before the value
+    endsBlindly,     // does not ask whether it has ended already
+    listensBlindly,  // looks before it takes the lock only
+    waitsBlindly,    // as well
+    wakesOutside,    // wakes the waiters after it has released the lock
+    takesOutside,    // takes the listeners after it has released the lock
+    tellsTogether,   // does not ask whether another thread tells
+    stopsBlindly,    // looks for more listeners, then says that it has ended telling
+    countsByStore,   // a load and a store in place of the read-modify-write
+    countsRelaxed,   // the last reference goes without an order
+};
+
+// The completion, written again so that one thing can be wrong with it.
+template <Defect defect>
+class TwinCompletion {
+  public:
+    using Listeners = detail::ListenerList<Listener>;
+
+    static bool isFinal(Status status) { return status >= Status::done; }
+    Status status() const { return status_.load(std::memory_order_acquire); }
+    bool settled() const {
+        std::lock_guard held(lock_);
+        return isFinal(status());
+    }
+    template <class MayEnd, class Publish, class Hand>
+    EndDuty end(Status outcome, MayEnd mayEnd, Publish publish, Hand hand) {
+        EndDuty duty = EndDuty::none;
+        {
+            std::lock_guard held(lock_);
+            const Status now = status();
+            if (defect != Defect::endsBlindly && (isFinal(now) || !mayEnd(now))) return EndDuty::refused;
+            if (defect != Defect::publishesLate) publish();
+            status_.store(outcome, std::memory_order_release);
+            if (defect == Defect::publishesLate) publish();
+            if (defect != Defect::wakesOutside) waiters_.wakeAll();
+            if (!listeners_.empty()) duty = EndDuty::callListeners;
+            if (defect != Defect::takesOutside && duty == EndDuty::callListeners) hand(listeners_);
+        }
+        if (defect == Defect::wakesOutside) waiters_.wakeAll();
+        if (defect == Defect::takesOutside) {
+            std::lock_guard held(lock_);
+            hand(listeners_);
+        }
+        return duty;
+    }
+    Status advance(Status from, Status to) {
+        std::lock_guard held(lock_);
+        const Status now = status();
+        if (now == from) status_.store(to, std::memory_order_release);
+        return now;
+    }
+    bool listen(Listener& listener) {
+        if (defect == Defect::listensBlindly && isFinal(status())) return false;
+        std::lock_guard held(lock_);
+        if (defect != Defect::listensBlindly && isFinal(status())) return false;
+        listeners_.append(std::move(listener));
+        return true;
+    }
+    ErrorCode wait(Timeout limit, const char* call) {
+        bool blind = defect == Defect::waitsBlindly && !isFinal(status());
+        return waiters_.waitUntil(lock_, limit, call,
+                                  [&] { return !std::exchange(blind, false) && isFinal(status()); });
+    }
+    bool append(Listener listener) {
+        std::lock_guard held(lock_);
+        listeners_.append(std::move(listener));
+        return isFinal(status());
+    }
+    bool beginTelling(Listeners& batch) {
+        std::lock_guard held(lock_);
+        if ((defect != Defect::tellsTogether && telling_) || listeners_.empty()) return false;
+        batch.takeFrom(listeners_);
+        return telling_ = true;
+    }
+    bool keepTelling(Listeners& batch) {
+        {
+            std::lock_guard held(lock_);
+            batch.takeFrom(listeners_);
+            if (defect != Defect::stopsBlindly) return telling_ = !batch.empty();
+        }
+        if (!batch.empty()) return true;
+        std::lock_guard held(lock_);
+        return telling_ = false;
+    }
+
+  private:
+    mutable Mutex lock_;
+    Atomic<Status> status_{Status::pending};
+    Listeners listeners_;
+    WaitList waiters_;
+    bool telling_ = false;
+};
+
+template <Defect defect>
+class TwinCount {
+  public:
+    void retain() { count_.fetch_add(1, std::memory_order_relaxed); }
+    bool release() {
+        if (defect == Defect::countsByStore) {
+            const std::uint32_t before = count_.load(std::memory_order_acquire);
+            count_.store(before - 1, std::memory_order_release);
+            return before == 1;
+        }
+        if (defect == Defect::countsRelaxed) return count_.fetch_sub(1, std::memory_order_relaxed) == 1;
+        return count_.load(std::memory_order_acquire) == 1 || count_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    }
+
+  private:
+    Atomic<std::uint32_t> count_{1};
+};
+
+template <Defect defect>
+std::vector<Case> broken() {
+    return cases<TwinCompletion<defect>, TwinCount<defect>>();
+}
+template <Defect defect>
+void expectKilledIn(const char* name, const char* where) {
+    expectKilled(name, only(where, broken<defect>()));
+}
+
+TEST(CompletionModel, TheTwinWithoutADefectPasses) {
+    exploreAll("completion (twin)", broken<Defect::none>(), {.executions = 50'000});
+}
+TEST(CompletionModel, AStatusBeforeItsValueIsSeenTooEarly) {
+    expectKilledIn<Defect::publishesLate>("publishes late", "looks");
+}
+TEST(CompletionModel, WhoEndsBlindlyEndsItTwice) {
+    expectKilledIn<Defect::endsBlindly>("ends blindly", "two end it");
+}
+TEST(CompletionModel, AListenerThatLooksBeforeTheLockIsForgotten) {
+    expectKilledIn<Defect::listensBlindly>("listens blindly", "listens");
+}
+TEST(CompletionModel, AWaiterThatLooksBeforeTheLockSleepsForEver) {
+    expectKilledIn<Defect::waitsBlindly>("waits blindly", "awaits");
+}
+TEST(CompletionModel, AWaiterIsWokenOutsideTheLockAfterItsEnd) {
+    expectKilledIn<Defect::wakesOutside>("wakes outside", "awaits, timeout");
+}
+TEST(CompletionModel, WhatIsTakenOutsideTheLockIsGone) {
+    expectKilledIn<Defect::takesOutside>("takes outside", "borrowed");
+}
+TEST(CompletionModel, ListenersThatAreToldTogetherLoseTheirOrder) {
+    expectKilledIn<Defect::tellsTogether>("tells together", "ordered");
+}
+TEST(CompletionModel, WhoStopsTellingBlindlyForgetsAListener) {
+    expectKilledIn<Defect::stopsBlindly>("stops blindly", "ordered");
+}
+TEST(CompletionModel, ACountByStoreFreesTwiceOrNever) {
+    expectKilledIn<Defect::countsByStore>("counts by store", "listens");
+}
+TEST(CompletionModel, ALastReferenceWithoutAnOrderIsFreedTooEarly) {
+    expectKilledIn<Defect::countsRelaxed>("counts relaxed", "awaits");
+}
+
+}  // namespace
+}  // namespace weft::model
