@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
         const perf::Backend backend{SocketAddress::parse(address)};
         ShutdownSignals signals;
         EventLoopGroup group(wanted.group());
-        EventLoopGroup pool(wanted.group("work", workers));
+        EventLoopGroup pool(wanted.workers(workers));
         const Server server = perf::bindHttp(group, wanted.listen, [&](ChannelPipeline& pipeline) {
             pipeline.addLast<perf::SplitHandler<perf::BackendAnswer>>(pool.carriers(), perf::BackendAnswer{&backend});
         });
