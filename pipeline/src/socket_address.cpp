@@ -25,6 +25,17 @@ std::uint16_t parsePort(std::string_view text, std::string_view port) {
     return static_cast<std::uint16_t>(value);
 }
 
+// Not inet_ntop(), which formats by printf(): a client names its server with each request. Returns the end.
+char* putDotted(const in_addr& address, char* text) noexcept {
+    std::uint8_t bytes[4];
+    std::memcpy(bytes, &address, sizeof bytes);
+    for (const std::uint8_t byte : bytes) {
+        text = std::to_chars(text, text + 3, byte).ptr;
+        *text++ = '.';
+    }
+    return text - 1;
+}
+
 std::string_view withoutBrackets(std::string_view host) {
     if (host.size() >= 2 && host.front() == '[' && host.back() == ']') return host.substr(1, host.size() - 2);
     return host;
@@ -118,7 +129,7 @@ bool SocketAddress::isLoopback() const noexcept {
 
 std::string SocketAddress::host() const {
     char text[INET6_ADDRSTRLEN] = "";
-    if (family() == AF_INET) inet_ntop(AF_INET, &storage_.v4.sin_addr, text, sizeof text);
+    if (family() == AF_INET) return {text, putDotted(storage_.v4.sin_addr, text)};
     if (family() == AF_INET6) inet_ntop(AF_INET6, &storage_.v6.sin6_addr, text, sizeof text);
     return text;
 }

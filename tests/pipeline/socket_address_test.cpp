@@ -32,6 +32,13 @@ TEST(SocketAddress, ParsesABracketedIpv6AddressAndPrintsItBack) {
     EXPECT_EQ(address, SocketAddress("::1", 443));
 }
 
+TEST(SocketAddress, PrintsEachIpv4AddressBack) {
+    for (const char* host : {"0.0.0.0", "1.20.100.9", "127.0.0.1", "255.255.255.255"}) {
+        EXPECT_EQ(SocketAddress(host, 7).host(), host);
+        EXPECT_EQ(SocketAddress(host, 7).toString(), std::string(host) + ":7");
+    }
+}
+
 TEST(SocketAddress, AnEmptyHostMeansAnyAddress) {
     EXPECT_EQ(SocketAddress::parse(":80"), SocketAddress("0.0.0.0", 80));
 }

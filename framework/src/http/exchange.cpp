@@ -58,11 +58,10 @@ Exchange::Exchange(std::shared_ptr<ClientPool> pool, Origin origin, ClientReques
 }
 
 void Exchange::encode(std::string_view host) {
-    const std::string authority = origin_.authority();
     OutgoingHead head;
     head.method = request_.method;
     head.target = request_.target;
-    if (!request_.headers.find("Host").data()) head.host = host.empty() ? std::string_view(authority) : host;
+    if (!request_.headers.find("Host").data()) head.host = host.empty() ? std::string_view(origin_.authority()) : host;
     head.body = request_.streamed && !request_.hasLength ? BodyKind::chunked : BodyKind::length;
     head.contentLength = request_.streamed ? request_.contentLength : request_.body.readableBytes();
     head.keepAlive = request_.keepAlive;

@@ -31,7 +31,8 @@ std::uint16_t portOf(std::string_view url, std::string_view text) {
 
 }  // namespace
 
-Origin::Origin(const SocketAddress& address) : host_(address.host()), port_(address.port()), address_(address) {
+Origin::Origin(const SocketAddress& address)
+    : host_(address.host()), port_(address.port()), address_(address), text_(address.toString()) {
     if (address.empty()) throw std::invalid_argument("an empty address is no HTTP server's");
 }
 
@@ -43,17 +44,15 @@ Origin::Origin(std::string_view host, std::uint16_t port) : host_(withoutBracket
     if (weft::detail::isNumericHost(host_)) {
         address_ = SocketAddress(host_, port);
         host_ = address_.host();
+        text_ = address_.toString();
     } else {
         weft::detail::requireHostName(host_);
+        text_ = host_ + ":" + std::to_string(port);
     }
 }
 
-std::string Origin::authority() const {
-    return address_.empty() && port_ == httpPort ? host_ : toString();
-}
-
-std::string Origin::toString() const {
-    return address_.empty() ? host_ + ":" + std::to_string(port_) : address_.toString();
+const std::string& Origin::authority() const noexcept {
+    return address_.empty() && port_ == httpPort ? host_ : text_;
 }
 
 Url Url::parse(std::string_view text) {

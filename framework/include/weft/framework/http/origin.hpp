@@ -24,9 +24,9 @@ class Origin {
     // Empty when the host is a name.
     const SocketAddress& address() const noexcept { return address_; }
     // What a Host header says: "127.0.0.1:9000", "[::1]:80", "backend"; the port is left out when it is 80, unless the
-    // host is numeric.
-    std::string authority() const;
-    std::string toString() const;  // with the port, always
+    // host is numeric. Lifetime: the origin's.
+    const std::string& authority() const noexcept;
+    const std::string& toString() const noexcept { return text_; }  // with the port, always; lifetime: the origin's
 
     friend bool operator==(const Origin& left, const Origin& right) noexcept {
         return left.port_ == right.port_ && left.host_ == right.host_;
@@ -36,6 +36,7 @@ class Origin {
     std::string host_;
     std::uint16_t port_;
     SocketAddress address_;
+    std::string text_;
 };
 
 // "http://host[:port][/path][?query]" in its two parts.
