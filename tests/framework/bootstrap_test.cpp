@@ -241,8 +241,8 @@ TEST(BootstrapRetryTest, AMistakeOfTheProgramIsNotTriedAgain) {
 
 TEST(BootstrapLocalAddressTest, TheConnectionComesFromThere) {
     DescriptorGuard descriptors;
+    Promise<SocketAddress> seen;  // before the group, whose loop uses it to the end also of a test that fails
     EventLoopGroup group(groupOptions(1));
-    Promise<SocketAddress> seen;
     struct Tell final : ChannelInboundHandler {
         explicit Tell(Promise<SocketAddress>& seen) : seen_(seen) {}
         void channelActive(ChannelHandlerContext& ctx) override { seen_.setValue(ctx.channel().remoteAddress()); }

@@ -127,12 +127,12 @@ TEST(ServerBootstrapTest, B1_TheAcceptorIsInPlaceBeforeTheListenerIsBound) {
         }
         Promise<std::vector<std::string>>& seen_;
     };
-    EventLoopGroup group(groupOptions(1));
     Promise<std::vector<std::string>> seen;
+    std::binary_semaphore mayRegister{0};  // or what follows the registration is the later for being asked for late
+    EventLoopGroup group(groupOptions(1));
     ServerBootstrap bootstrap(group);
     bootstrap.handler([&](Channel& listener) { listener.pipeline().addLast<SeesBind>(seen); });
     bootstrap.childHandler([](Channel& channel) { channel.pipeline().addLast<Echo>(); });
-    std::binary_semaphore mayRegister{0};  // or what follows the registration is the later for being asked for late
     group.next().execute([&mayRegister] { mayRegister.acquire(); });
     const BindFuture bound = bootstrap.bind(anyPort);
     mayRegister.release();
