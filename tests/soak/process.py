@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 
 GROWTH = 0.01  # of the memory: what a line through the last two thirds of a flat run grows by at most
-LEAST_MINUTES = 5  # a shorter run shows warming up, and is not judged
+LEAST_MINUTES = 15  # a shorter run shows warming up, and is not judged
 
 
 @dataclass(frozen=True)
