@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include <netdb.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -71,6 +72,9 @@ bool contains(const std::string& text, const std::string& part) {
 }
 
 TEST(BootstrapNameTest, ANameIsResolvedByTheSystemAndConnected) {
+    addrinfo* found = nullptr;
+    if (::getaddrinfo("localhost", nullptr, nullptr, &found) != 0) GTEST_SKIP() << "this system does not know localhost";
+    ::freeaddrinfo(found);
     DescriptorGuard descriptors;
     EventLoopGroup group(groupOptions(1));
     Server server = serveEcho(group);
