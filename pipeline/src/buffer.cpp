@@ -9,6 +9,10 @@
 
 namespace weft {
 
+const void* detail::storageOf(const Buffer& buffer) noexcept {
+    return buffer.block_;
+}
+
 Buffer Buffer::allocate(std::size_t minCapacity) {
     detail::BufferBlock* block = nullptr;
     if (BufferPool* pool = BufferPool::current()) {

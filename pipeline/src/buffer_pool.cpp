@@ -6,6 +6,7 @@
 
 #include <weft/scheduler/assert.hpp>
 
+#include "leak_registry.hpp"
 #include "sanitizer.hpp"
 
 namespace weft {
@@ -224,6 +225,9 @@ std::int64_t BufferPool::liveBlocks() noexcept {
 
 // The releasing thread's own pool counts (single writers, no contention); the sum over all pools is what matters.
 [[gnu::noinline]] void detail::BufferBlock::recycle(BufferBlock* block) noexcept {
+    if constexpr (leakDetectionBuilt) {
+        if (LeakRegistry::watching()) LeakRegistry::instance().bufferEnded(block);
+    }
     BufferPool* pool = threadPool;
     if (pool) {
         pool->countRelease();

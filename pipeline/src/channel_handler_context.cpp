@@ -8,11 +8,13 @@
 #include <weft/pipeline/detail/channel_pin.hpp>
 #include <weft/scheduler/log.hpp>
 
+#include "delivery.hpp"
 #include "pipeline_entry.hpp"
 #include "posted_write.hpp"
 
 namespace weft {
 
+using detail::Delivery;
 using detail::Event;
 using detail::PipelineEntry;
 
@@ -61,6 +63,7 @@ void ChannelHandlerContext::invokeInbound(Call call) noexcept {
     try {
         call(*handler_, *this);
     } catch (...) {
+        Delivery::handlerThrew(*this);
         invokeExceptionCaught(std::current_exception());
     }
 }
@@ -71,15 +74,18 @@ void ChannelHandlerContext::invokeOutbound(const ChannelPromise& promise, Call c
     try {
         call(*handler_, *this);
     } catch (...) {
+        Delivery::handlerThrew(*this);
         promise.tryFailure(std::current_exception());
     }
 }
 
 void ChannelHandlerContext::invokeWrite(Message&& message, ChannelPromise&& promise) noexcept {
+    const Delivery delivery(*this, message, &promise);
     if (promise.isVoid()) [[likely]] {
         try {
             return handler_->write(*this, std::move(message), ChannelPromise());
         } catch (...) {
+            Delivery::handlerThrew(*this);
             return;  // nobody wants to hear of it
         }
     }
@@ -147,11 +153,13 @@ WEFT_FIRE(fireChannelWritabilityChanged, Event::writabilityChanged, channelWrita
 #undef WEFT_FIRE
 
 void ChannelHandlerContext::fireChannelRead(Message&& message) {
+    Delivery::passedOn(message);
     if (!entered()) [[unlikely]]
         return enterRead(std::move(message));
-    nextInbound(Event::read).invokeInbound([&](ChannelHandler& handler, ChannelHandlerContext& next) {
-        handler.channelRead(next, std::move(message));
-    });
+    ChannelHandlerContext& receiver = nextInbound(Event::read);
+    const Delivery delivery(receiver, message, nullptr);
+    receiver.invokeInbound(
+        [&](ChannelHandler& handler, ChannelHandlerContext& next) { handler.channelRead(next, std::move(message)); });
 }
 
 [[gnu::noinline]] void ChannelHandlerContext::enterRead(Message&& message) {
@@ -257,6 +265,7 @@ void ChannelHandlerContext::read() {
 }
 
 void ChannelHandlerContext::write(Message&& message, ChannelPromise promise) {
+    Delivery::passedOn(message);
     if (refused(promise)) return;
     if (!entered()) [[unlikely]]
         return enterWrite(std::move(message), std::move(promise), false);
@@ -272,6 +281,7 @@ void ChannelHandlerContext::flush() {
 // P-5: one search; the flush happens on that same context, also when the write failed, unless the handler has removed
 // itself in between.
 void ChannelHandlerContext::writeAndFlush(Message&& message, ChannelPromise promise) {
+    Delivery::passedOn(message);
     if (refused(promise)) return;
     if (!entered()) [[unlikely]]
         return enterWrite(std::move(message), std::move(promise), true);

@@ -9,6 +9,7 @@
 #include <weft/scheduler/log.hpp>
 
 #include "channel_private.hpp"
+#include "leak_registry.hpp"
 #include "pipeline_entry.hpp"
 
 namespace weft {
@@ -34,6 +35,7 @@ void detail::releaseChannel(Channel& channel) noexcept {
 }
 
 ChannelRef Channel::create(EventLoop& loop) {
+    if constexpr (leakDetectionBuilt) leakDetection();  // a variable with a bad value is refused here
     return ChannelRef::adopt(new Channel(loop));
 }
 
@@ -166,7 +168,13 @@ void Channel::unregister() {
 
 void Channel::freeRemovedHandlers() noexcept {
     // acquire: what the pinners did to the contexts comes before their end.
-    if (pins_.load(std::memory_order_acquire) == 0) pipeline_.freeRemoved();
+    if (pins_.load(std::memory_order_acquire) != 0) return;
+    pipeline_.freeRemoved();
+    if constexpr (leakDetectionBuilt) {
+        if (closed() && pipeline_.empty() && detail::LeakRegistry::watching()) {
+            detail::LeakRegistry::instance().channelEnded(id_);
+        }
+    }
 }
 
 void Channel::unpin() noexcept {

@@ -10,6 +10,8 @@
 #include <weft/scheduler/log.hpp>
 #include <weft/scheduler/non_suspending_scope.hpp>
 
+#include "leak_registry.hpp"
+
 namespace weft::detail {
 
 namespace {
@@ -49,6 +51,9 @@ PromiseState::PromiseState(Channel* channel, EventLoop* loop, bool early) noexce
 }
 
 PromiseState::~PromiseState() {
+    if constexpr (leakDetectionBuilt) {
+        if (LeakRegistry::watching()) LeakRegistry::instance().promiseEnded(this);
+    }
     if (channel_ && !embedded_) releaseChannel(*channel_);
 }
 

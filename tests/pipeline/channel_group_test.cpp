@@ -112,7 +112,8 @@ TEST(ChannelGroup, AWriteWaitsForItsFlush) {
 }
 
 struct RefusesWrites final : ChannelOutboundHandler {
-    void write(ChannelHandlerContext&, Message&&, ChannelPromise promise) override {
+    void write(ChannelHandlerContext&, Message&& message, ChannelPromise promise) override {
+        message.reset();
         promise.tryFailure(fromErrno(EIO));
     }
 };

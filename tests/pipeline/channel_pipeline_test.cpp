@@ -310,7 +310,7 @@ TEST(Pipeline, P3_AnObjectOfADerivedClassGivenByItsBaseStillGetsItsEvents) {
 
 TEST(Pipeline, P3_AnOverrideThatDoesNotPassOnSwallowsTheEvent) {
     struct Swallows final : ChannelInboundHandler {
-        void channelRead(ChannelHandlerContext&, Message&&) override {}
+        void channelRead(ChannelHandlerContext&, Message&& message) override { message.reset(); }
     };
     EmbeddedChannel channel(std::make_unique<Swallows>());
     EXPECT_FALSE(channel.writeInbound(1));

@@ -17,7 +17,10 @@ using test::ScriptedChannel;
 
 struct OnRead final : ChannelInboundHandler {
     explicit OnRead(std::function<void(ChannelHandlerContext&)> action) : action_(std::move(action)) {}
-    void channelRead(ChannelHandlerContext& ctx, Message&&) override { action_(ctx); }
+    void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
+        message.reset();
+        action_(ctx);
+    }
     std::function<void(ChannelHandlerContext&)> action_;
 };
 

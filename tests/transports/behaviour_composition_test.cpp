@@ -25,7 +25,8 @@ struct BehaviourComposition : LeakGuard {};
 class AnswersFromAFiber final : public ChannelInboundHandler {
   public:
     AnswersFromAFiber(Future<void> latch, std::atomic<int>& blocked) : latch_(std::move(latch)), blocked_(blocked) {}
-    void channelRead(ChannelHandlerContext& ctx, Message&&) override {
+    void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
+        message.reset();
         ctx.spawn([&ctx, latch = latch_, &blocked = blocked_] {
             blocked.fetch_add(1);
             latch.await();

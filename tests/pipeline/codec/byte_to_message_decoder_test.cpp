@@ -66,6 +66,7 @@ struct Listener final : ChannelInboundHandler {
     explicit Listener(Events& itsEvents, OnRead itsAction = {}) : events(itsEvents), action(std::move(itsAction)) {}
     void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
         const std::string text = message.is<Buffer>() ? textOf(message) : std::string(message.typeName());
+        message.reset();
         events.push_back(text);
         if (action) action(ctx, text);
     }

@@ -10,6 +10,11 @@
 
 namespace weft {
 
+class Buffer;
+namespace detail {
+const void* storageOf(const Buffer& buffer) noexcept;  // which block it is in; null: none
+}
+
 // Readable bytes lie between the read and the write index, writable ones behind them. Bytes are appended and consumed
 // by one owner; share(), slice() and split() make further owners of the same bytes, which are read-only for as long as
 // they are shared. The writable tail always belongs to exactly one of them: the one it was made from. Context: one
@@ -93,6 +98,8 @@ class Buffer {
     }
 
   private:
+    friend const void* detail::storageOf(const Buffer& buffer) noexcept;
+
     Buffer(detail::BufferBlock* block, char* read, char* write, char* end) noexcept
         : block_(block), read_(read), write_(write), end_(end) {}
     const char* begin() const noexcept { return block_ ? block_->data() : read_; }

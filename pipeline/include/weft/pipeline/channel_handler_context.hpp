@@ -19,8 +19,9 @@ class ChannelHandler;
 class ChannelPipeline;
 class EventLoop;
 namespace detail {
+class Delivery;
 struct ContextDeleter;
-}
+}  // namespace detail
 
 // H-2. Events reach a handler in `added` only; in any other state they pass it by.
 enum class HandlerState : unsigned char { init, addPending, added, removed };
@@ -95,6 +96,7 @@ class ChannelHandlerContext {
   private:
     friend class Channel;
     friend class ChannelPipeline;
+    friend class detail::Delivery;
     friend struct detail::ContextDeleter;
 
     ChannelHandlerContext& nextInbound(detail::EventMask event) const noexcept {

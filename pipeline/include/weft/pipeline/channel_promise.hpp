@@ -8,6 +8,10 @@
 
 namespace weft {
 
+namespace detail {
+class Delivery;
+}
+
 // Copyable handle. The empty promise costs no allocation and tells nobody: completing it does nothing and says true.
 // Context: any thread.
 class ChannelPromise {
@@ -58,6 +62,7 @@ class ChannelPromise {
   private:
     friend class Channel;
     friend class ChannelHandlerContext;
+    friend class detail::Delivery;
     explicit ChannelPromise(detail::PromiseStateRef state) noexcept : state_(std::move(state)) {}
     bool belongsTo(const Channel& channel) const noexcept {
         return !state_ || !state_->channel() || state_->channel() == &channel;

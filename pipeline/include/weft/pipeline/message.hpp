@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <weft/pipeline/buffer.hpp>
+#include <weft/pipeline/detail/message_watch.hpp>
 #include <weft/pipeline/detail/thread_cache.hpp>
 #include <weft/scheduler/assert.hpp>
 
@@ -88,7 +89,8 @@ inline constexpr MessageType messageTypeOf = makeType<T>();
 // Holds one value of any movable type, or nothing. Values up to 40 bytes that move without throwing live inside, larger
 // ones in a block from the thread's free list (steady state: no malloc). Types are compared exactly: a Message that
 // holds a Derived is no Base. Context: one thread at a time; may be moved to another. Throws what T's construction
-// throws.
+// throws. Debug builds report a handler that lets a message die though it has not asked for its type, nor passed it on
+// or reset() it: leak_detection.hpp.
 class Message {
   public:
     Message() noexcept = default;
@@ -110,21 +112,26 @@ class Message {
     Message(Message&& other) noexcept { takeFrom(other); }
     Message& operator=(Message&& other) noexcept {
         if (this != &other) {
-            reset();
+            release();
             takeFrom(other);
         }
         return *this;
     }
-    ~Message() { reset(); }
+    ~Message() { release(); }
 
     template <class T>
     bool is() const noexcept {
-        return type_ == &detail::messageTypeOf<T>;
+        const bool same = type_ == &detail::messageTypeOf<T>;
+        if constexpr (detail::leakDetectionBuilt) {
+            if (same) detail::messageUsed(*this);
+        }
+        return same;
     }
     // The value; the type must be exactly T (a program bug otherwise).
     template <class T>
     T& get() noexcept {
-        WEFT_ASSERT(is<T>(), "Message::get<T>() of another type");
+        const bool same = is<T>();
+        WEFT_ASSERT(same, "Message::get<T>() of another type");
         return *objectAs<T>();
     }
     template <class T>
@@ -141,6 +148,7 @@ class Message {
     T take() {
         T& object = get<T>();
         T value(std::move(object));
+        if constexpr (detail::leakDetectionBuilt) detail::messageEnded(*this);
         type_ = nullptr;
         object.~T();  // here and not by reset(), which does not know the type
         if constexpr (!detail::messageInline<T>) detail::ThreadCache::release(&object, sizeof(T));
@@ -153,16 +161,23 @@ class Message {
 
     // What the value counts against a channel's write buffer: readable bytes of a Buffer, 8 for anything else.
     std::size_t estimatedBytes() const noexcept {
-        return is<Buffer>() ? const_cast<Message*>(this)->objectAs<Buffer>()->readableBytes() : 8;
+        if (type_ != &detail::messageTypeOf<Buffer>) return 8;  // not is(): that says that somebody knows what it is
+        return const_cast<Message*>(this)->objectAs<Buffer>()->readableBytes();
     }
 
+    // Releases the value: what a handler does with a message that is meant to end there.
     void reset() noexcept {
-        if (!type_) return;
-        const detail::MessageType* type = std::exchange(type_, nullptr);
-        if (type->destroy) type->destroy(storage_);
+        if constexpr (detail::leakDetectionBuilt) detail::messageUsed(*this);
+        release();
     }
 
   private:
+    void release() noexcept {
+        if (!type_) return;
+        if constexpr (detail::leakDetectionBuilt) detail::messageEnded(*this);
+        const detail::MessageType* type = std::exchange(type_, nullptr);
+        if (type->destroy) type->destroy(storage_);
+    }
     template <class T, class... Args>
     void emplace(Args&&... args) {
         static_assert(alignof(T) <= 16, "Weft: messages are aligned to at most 16 bytes");
@@ -190,6 +205,7 @@ class Message {
     void takeFrom(Message& other) noexcept {
         type_ = std::exchange(other.type_, nullptr);
         if (!type_) return;
+        if constexpr (detail::leakDetectionBuilt) detail::messageMoved(other, *this);
         if (type_->relocate) {
             type_->relocate(other.storage_, storage_);
         } else {

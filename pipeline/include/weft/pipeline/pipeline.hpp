@@ -11,6 +11,7 @@
 #include <weft/pipeline/channel_option.hpp>
 #include <weft/pipeline/channel_pipeline.hpp>
 #include <weft/pipeline/context_spawn.hpp>
+#include <weft/pipeline/leak_detection.hpp>
 #include <weft/pipeline/message.hpp>
 #include <weft/pipeline/simple_inbound_handler.hpp>
 #include <weft/pipeline/socket_address.hpp>

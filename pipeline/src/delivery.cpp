@@ -1,0 +1,187 @@
+#include "delivery.hpp"
+
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <typeindex>
+#include <typeinfo>
+#include <utility>
+
+#include <cxxabi.h>
+
+#include <weft/pipeline/channel.hpp>
+#include <weft/scheduler/log.hpp>
+
+#include "leak_level.hpp"
+#include "leak_registry.hpp"
+
+#if WEFT_LEAK_DETECTION
+
+namespace weft::detail {
+
+namespace {
+
+// The innermost of this thread. Nothing suspends inside one, so the thread cannot change under it.
+constinit thread_local Delivery* innermost = nullptr;
+
+constexpr const char* outOfMemory = "out of memory while messages were watched for leaks";
+
+std::string typeOf(const ChannelHandler& handler) {
+    const char* mangled = typeid(handler).name();
+    int status = 0;
+    const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(mangled, nullptr, nullptr, &status),
+                                                      std::free);
+    return status == 0 ? name.get() : mangled;
+}
+
+HandlerPlace placeOf(const ChannelHandlerContext& context) {
+    return {"'" + context.name() + "' (" + typeOf(context.handler()) + ")", context.channel().id()};
+}
+
+// Every connection of a server has the same fault: once is enough.
+bool isNews(const ChannelHandler& handler, std::string_view messageType, bool outbound) {
+    static std::mutex lock;
+    static auto& told = *new std::set<std::pair<std::type_index, std::pair<std::string, bool>>>;
+    const std::lock_guard held(lock);
+    return told.emplace(typeid(handler), std::pair(std::string(messageType), outbound)).second;
+}
+
+}  // namespace
+
+[[gnu::noinline]] Delivery::Delivery(ChannelHandlerContext& receiver, const Message& message,
+                                     const ChannelPromise* promise) noexcept
+    : receiver_(receiver), promise_(promise), given_(&message) {
+    if (message.empty() || leakLevel() == LeakDetection::off) return;
+    const bool isEnd = receiver.typeTag_ == nullptr;  // head and tail say themselves what they do not pass on
+    if (!isEnd) {
+        watch(message);
+    } else if (LeakRegistry::watching()) {
+        leavesHandlers(message);
+    }
+}
+
+void Delivery::watch(const Message& message) noexcept {
+    try {
+        if (LeakRegistry::watching()) note(message);
+    } catch (...) {
+        log(LogLevel::warning, outOfMemory);
+    }
+    watched_ = true;
+    place_ = &message;
+    type_ = message.typeName();
+    bytes_ = message.estimatedBytes();
+    outer_ = std::exchange(innermost, this);
+}
+
+// The transport, or the application behind the tail, has it now.
+void Delivery::leavesHandlers(const Message& message) const noexcept {
+    LeakRegistry& registry = LeakRegistry::instance();
+    if (promise_ && !promise_->isVoid()) registry.promiseTaken(promise_->state_.get());
+    if (message.is<Buffer>()) registry.bufferEnded(storageOf(message.get<Buffer>()));
+}
+
+// A block that is shared by several Buffers is where it was seen last.
+void Delivery::note(const Message& message) const {
+    LeakRegistry& registry = LeakRegistry::instance();
+    const HandlerPlace place = placeOf(receiver_);
+    if (promise_ && !promise_->isVoid()) registry.promiseGiven(promise_->state_.get(), place);
+    if (!message.is<Buffer>()) return;
+    const Buffer& buffer = message.get<Buffer>();
+    if (const void* block = storageOf(buffer)) registry.bufferGiven(block, buffer.capacity(), place);
+}
+
+[[gnu::noinline]] Delivery::~Delivery() {
+    if (!watched_) return;
+    innermost = outer_;
+    const bool leftInPlace = place_ == given_;  // its caller releases it now
+    if (leftInPlace && fate_ == Fate::open) fate_ = Fate::dropped;
+    const bool answered = promise_ && !promise_->isVoid() && promise_->done();
+    if (fate_ == Fate::dropped && !answered) reportDrop();
+    if (!place_ || leftInPlace || !LeakRegistry::watching()) return;
+    try {
+        LeakRegistry::instance().messageKept(place_, placeOf(receiver_));
+    } catch (...) {
+        log(LogLevel::warning, outOfMemory);
+    }
+}
+
+void Delivery::settle() noexcept {
+    fate_ = Fate::seen;
+    place_ = nullptr;
+}
+
+void Delivery::reportDrop() const noexcept {
+    countDropped();
+    try {
+        const bool outbound = promise_ != nullptr;
+        if (!isNews(receiver_.handler(), type_, outbound)) return;
+        const HandlerPlace place = placeOf(receiver_);
+        const bool isBuffer = type_ == messageTypeOf<Buffer>.name;
+        const std::string size = isBuffer ? " of " + std::to_string(bytes_) + " bytes" : "";
+        const bool waits = outbound && !promise_->isVoid();
+        log(LogLevel::warning,
+            {"handler ", place.handler, " of channel ", std::to_string(place.channel), " dropped an ",
+             outbound ? "outbound " : "inbound ", type_, size, " without looking at it",
+             waits ? "; its promise is pending, and whoever waits for that write waits for ever" : "",
+             outbound ? ": pass on what it does not want, ctx.write(std::move(message), std::move(promise))"
+                      : ": pass on what it does not want, ctx.fireChannelRead(std::move(message))",
+             ", or say message.reset() where it is meant to end (told once for these types)"});
+    } catch (...) {
+        log(LogLevel::warning, outOfMemory);
+    }
+}
+
+[[gnu::noinline]] void Delivery::passedOn(const Message& message) noexcept {
+    for (Delivery* delivery = innermost; delivery; delivery = delivery->outer_) {
+        if (delivery->place_ == &message) delivery->settle();
+    }
+    if (LeakRegistry::watching()) LeakRegistry::instance().messageEnded(&message);
+}
+
+[[gnu::noinline]] void Delivery::handlerThrew(const ChannelHandlerContext& handler) noexcept {
+    if (innermost && &innermost->receiver_ == &handler) innermost->settle();
+}
+
+[[gnu::noinline]] void messageUsed(const Message& message) noexcept {
+    for (Delivery* delivery = innermost; delivery; delivery = delivery->outer_) {
+        if (delivery->place_ == &message) delivery->fate_ = Delivery::Fate::seen;
+    }
+}
+
+[[gnu::noinline]] void messageMoved(const Message& from, const Message& to) noexcept {
+    for (Delivery* delivery = innermost; delivery; delivery = delivery->outer_) {
+        if (delivery->place_ == &from) {
+            delivery->place_ = &to;
+        } else if (delivery->place_ == &to) {
+            delivery->settle();  // another thread has taken it away from there
+        }
+    }
+    if (LeakRegistry::watching()) LeakRegistry::instance().messageMoved(&from, &to);
+}
+
+[[gnu::noinline]] void messageEnded(const Message& message) noexcept {
+    for (Delivery* delivery = innermost; delivery; delivery = delivery->outer_) {
+        if (delivery->place_ != &message) continue;
+        if (delivery->fate_ == Delivery::Fate::open) delivery->fate_ = Delivery::Fate::dropped;
+        delivery->place_ = nullptr;
+    }
+    if (LeakRegistry::watching()) LeakRegistry::instance().messageEnded(&message);
+}
+
+}  // namespace weft::detail
+
+#else
+
+namespace weft::detail {
+
+// For code that was built with leak detection and linked to a library that was not.
+void messageUsed(const Message&) noexcept {}
+void messageMoved(const Message&, const Message&) noexcept {}
+void messageEnded(const Message&) noexcept {}
+
+}  // namespace weft::detail
+
+#endif
