@@ -71,7 +71,7 @@ bool contains(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
 }
 
-TEST(BootstrapNameTest, ANameIsResolvedByTheSystemAndConnected) {
+TEST(BootstrapNameTest, B2_ANameIsResolvedByTheSystemAndConnected) {
     addrinfo* found = nullptr;
     if (::getaddrinfo("localhost", nullptr, nullptr, &found) != 0) GTEST_SKIP() << "this system does not know localhost";
     ::freeaddrinfo(found);

@@ -36,7 +36,7 @@ TEST(ServerBootstrapTest, TheAcceptModeDecidesHowManyListenersThereAre) {
     EXPECT_EQ(countOfListeners(one, AcceptMode::perLoop), 1u);
 }
 
-TEST(ServerBootstrapTest, OneAcceptorSpreadsConnectionsOverTheWorkersInTurn) {
+TEST(ServerBootstrapTest, B1_OneAcceptorSpreadsConnectionsOverTheWorkersInTurn) {
     DescriptorGuard descriptors;
     EventLoopGroup boss(groupOptions(1));
     EventLoopGroup workers(groupOptions(2));
@@ -59,7 +59,7 @@ TEST(ServerBootstrapTest, OneAcceptorSpreadsConnectionsOverTheWorkersInTurn) {
     EXPECT_EQ(homes.count(&workers.loop(1)), 3u);
 }
 
-TEST(ServerBootstrapTest, ATakenPortIsRefusedWithItsAddressInEveryMode) {
+TEST(ServerBootstrapTest, B2_ATakenPortIsRefusedWithItsAddressInEveryMode) {
     DescriptorGuard descriptors;
     EventLoopGroup group(groupOptions(2));
     Server taken = serveEcho(group);
@@ -142,7 +142,7 @@ TEST(ServerBootstrapTest, B1_TheAcceptorIsInPlaceBeforeTheListenerIsBound) {
     EXPECT_NE(names.back().find("ServerAcceptor"), std::string::npos) << names.back();
 }
 
-TEST(ServerBootstrapTest, AChildHandlerThatThrowsClosesItsConnectionOnly) {
+TEST(ServerBootstrapTest, B1_AChildHandlerThatThrowsClosesItsConnectionOnly) {
     DescriptorGuard descriptors;
     EventLoopGroup group(groupOptions(1));
     std::atomic<int> calls{0};

@@ -69,6 +69,28 @@ TEST(ChannelLifecycle, S2_ReregistrationDoesNotRepeatActiveButReadsAgain) {
     EXPECT_TRUE(channel.sink->wantsRead);
 }
 
+TEST(ChannelLifecycle, S6_ADeregistrationIsATaskAndTheHandlersHearOfItThere) {
+    struct Deregisters final : ChannelInboundHandler {
+        explicit Deregisters(Events& events) : events_(events) {}
+        void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
+            message.reset();
+            ctx.deregister();
+            events_.push_back(ctx.channel().registered() ? "still registered" : "registered no more");
+        }
+        void channelUnregistered(ChannelHandlerContext&) override { events_.push_back("unregistered"); }
+        Events& events_;
+    };
+    Events events;
+    ScriptedChannel channel;
+    channel.pipeline().addLast<Deregisters>(events);
+    channel.start();
+    channel.deliver({"x"});
+    EXPECT_EQ(events, (Events{"still registered"}));
+    channel.run();
+    EXPECT_EQ(events, (Events{"still registered", "unregistered"}));
+    EXPECT_TRUE(channel->open());
+}
+
 TEST(ChannelLifecycle, S2_ActiveFiresOnceHoweverOftenTheChannelIsBound) {
     Events events;
     ScriptedChannel channel(false);
@@ -148,7 +170,8 @@ TEST(ChannelLifecycle, S4_AFailedConnectClosesTheChannel) {
 
 struct ClosesOnRead final : ChannelInboundHandler {
     explicit ClosesOnRead(Events& events) : events_(events) {}
-    void channelRead(ChannelHandlerContext& ctx, Message&&) override {
+    void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
+        message.reset();
         events_.push_back("enter");
         ctx.close();
         events_.push_back("leave");
