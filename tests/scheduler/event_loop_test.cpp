@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <memory>
+#include <semaphore>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -21,11 +23,19 @@ namespace {
 struct EventLoopTest : testing::Test, test::HostedLoop {};
 
 TEST_F(EventLoopTest, L1_TasksOfAThreadRunInItsOrderWhetherTheLoopSleepsOrNot) {
-    std::vector<int> order;
-    for (int i = 0; i < 5000; ++i) loop.execute([&order, i] { order.push_back(i); });
+    struct Shared {
+        std::binary_semaphore mayGoOn{0};
+        std::vector<int> order;
+    };
+    const auto shared = std::make_shared<Shared>();  // of tasks that a wrong loop runs later, too
+    loop.execute([shared] { shared->mayGoOn.acquire(); });
+    const auto note = [&](int i) { loop.execute([shared, i] { shared->order.push_back(i); }); };
+    for (int i = 0; i < 2500; ++i) note(i);  // the loop finds them together
+    shared->mayGoOn.release();
+    for (int i = 2500; i < 5000; ++i) note(i);
     inDispatch([] {});
-    ASSERT_EQ(order.size(), 5000u);
-    EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+    ASSERT_EQ(shared->order.size(), 5000u);
+    EXPECT_TRUE(std::is_sorted(shared->order.begin(), shared->order.end()));
 }
 
 TEST_F(EventLoopTest, L1_ASubmitThatRacesWithGoingToSleepIsNeverLost) {
