@@ -4,13 +4,12 @@
 
 #include <sys/epoll.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 
-#include <csignal>
 #include <deque>
 #include <unordered_set>
 
 #include "../support/endpoint.hpp"
+#include "../support/quit_signals.hpp"
 #include "clock.hpp"
 
 namespace weft::perf {
@@ -35,12 +34,7 @@ class Backend {
         answer_ = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: " + std::to_string(body.size()) +
                   "\r\n\r\n" + body;
         prctl(PR_SET_TIMERSLACK, 1);  // ns; the default would let a wait end 50 us late
-        sigset_t quit;
-        sigemptyset(&quit);
-        sigaddset(&quit, SIGTERM);
-        sigaddset(&quit, SIGINT);
-        sigprocmask(SIG_BLOCK, &quit, nullptr);
-        quitFd_ = signalfd(-1, &quit, SFD_CLOEXEC);
+        quitFd_ = quitSignals();
         epollFd_ = epoll_create1(EPOLL_CLOEXEC);
         listenFd_ = listenAndAnnounce(address);
         watch(quitFd_, &quitFd_);

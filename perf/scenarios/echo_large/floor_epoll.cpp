@@ -3,14 +3,13 @@
 // is read meanwhile. Nothing is copied but by the kernel.
 
 #include <sys/epoll.h>
-#include <sys/signalfd.h>
 
-#include <csignal>
 #include <memory>
 #include <unordered_map>
 
 #include "../../support/echo.hpp"
 #include "../../support/endpoint.hpp"
+#include "../../support/quit_signals.hpp"
 
 namespace weft::perf {
 namespace {
@@ -25,12 +24,7 @@ struct Connection {
 class Server {
   public:
     explicit Server(const sockaddr_in& address) {
-        sigset_t quit;
-        sigemptyset(&quit);
-        sigaddset(&quit, SIGTERM);
-        sigaddset(&quit, SIGINT);
-        sigprocmask(SIG_BLOCK, &quit, nullptr);
-        quitFd_ = signalfd(-1, &quit, SFD_CLOEXEC);
+        quitFd_ = quitSignals();
         epollFd_ = epoll_create1(EPOLL_CLOEXEC);
         listenFd_ = listenAndAnnounce(address);
         watch(EPOLL_CTL_ADD, quitFd_, EPOLLIN, &quitFd_);

@@ -4,15 +4,14 @@
 // honestly by more than the kernel path it chose; every other server is reported as a ratio to it.
 
 #include <sys/epoll.h>
-#include <sys/signalfd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <memory>
 #include <unordered_map>
 
 #include "../../support/canned_response.hpp"
 #include "../../support/endpoint.hpp"
+#include "../../support/quit_signals.hpp"
 
 namespace weft::perf {
 namespace {
@@ -50,12 +49,7 @@ std::size_t countRequests(Connection& connection, const char* begin, const char*
 class Server {
   public:
     explicit Server(const sockaddr_in& address) {
-        sigset_t quit;
-        sigemptyset(&quit);
-        sigaddset(&quit, SIGTERM);
-        sigaddset(&quit, SIGINT);
-        sigprocmask(SIG_BLOCK, &quit, nullptr);
-        quitFd_ = signalfd(-1, &quit, SFD_CLOEXEC);
+        quitFd_ = quitSignals();
         epollFd_ = epoll_create1(EPOLL_CLOEXEC);
         for (std::size_t i = 0; i < kBlockResponses; ++i) block_.append(kCannedResponse);
         listenFd_ = listenAndAnnounce(address);
