@@ -61,7 +61,8 @@ bool Channel::headWriteStraight(Message& message) noexcept {
     return false;
 }
 
-// W-7: marks; the kernel write comes at the loop's flush point, or now when much has gathered.
+// W-7: marks; the kernel write comes at the loop's flush point, or now when much has gathered: by its overhead the
+// pending writes reach the high mark before their bytes reach the cap, and who writes may wait for room.
 void Channel::headFlush() {
     if (closed()) return;
     outbound_.addFlush();
@@ -69,7 +70,7 @@ void Channel::headFlush() {
         outbound_.completeWritten();  // writes of no bytes
         updateWritability();
     } else if (loop_.inFlushPoint() || config_.flushImmediately || !active() || !registered() ||
-               outbound_.flushedBytes() >= flushCap) {
+               outbound_.flushedBytes() >= flushCap || !isWritable()) {
         flushNow();
     } else if (!sinkFull_) {
         loop_.requestFlushPoint(*this);

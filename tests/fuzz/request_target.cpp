@@ -4,11 +4,11 @@
 #include <string_view>
 
 #include <weft/pipeline/http/body_decoder.hpp>
-#include <weft/pipeline/http/request_head_parser.hpp>
 
 #include "fuzz/cuts.hpp"
 #include "fuzz/plain_reading.hpp"
 #include "fuzz/targets.hpp"
+#include "support/head_reader.hpp"
 
 namespace weft::fuzz {
 namespace {
@@ -83,13 +83,15 @@ class Reading {
         const Named named = checkFields(lines, head.headers, message);
         require((named.codings == 1) == (head.bodyKind == BodyKind::chunked), "chunked is not what the head says");
         require((named.lengths == 1) == (head.bodyKind == BodyKind::length), "the length is not what the head says");
+        const std::string_view target = head.target.in(message);
+        require(target.substr(0, head.pathSize) == target.substr(0, target.find('?')), "the path is another", target);
         require(named.hosts <= 1, "an accepted head has two Hosts", message);
         require(head.version == Version::http10 || named.hosts == 1, "HTTP/1.1 without a Host");
     }
 
     std::string input_;
     std::string text_;
-    RequestHeadParser parser_{limits};
+    test::HeadReader parser_{limits};
     BodyDecoder body_{limits};
     bool inBody_ = false;
     bool refused_ = false;

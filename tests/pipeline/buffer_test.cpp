@@ -107,7 +107,8 @@ TEST(BufferPool, ADroppedBlockIsTheNextOneHandedOut) {
 TEST(BufferPool, SizesAreRoundedUpToTheClassesAndLargerOnesAreExact) {
     EXPECT_EQ(Buffer::allocate(1).capacity(), 256u);
     EXPECT_EQ(Buffer::allocate(257).capacity(), 2048u);
-    EXPECT_EQ(Buffer::allocate(2049).capacity(), 16u * 1024);
+    EXPECT_EQ(Buffer::allocate(2049).capacity(), 4096u);
+    EXPECT_EQ(Buffer::allocate(4097).capacity(), 16u * 1024);
     EXPECT_EQ(Buffer::allocate(20'000).capacity(), 64u * 1024);
     EXPECT_EQ(Buffer::allocate(65'537).capacity(), 65'537u);
 }

@@ -263,11 +263,23 @@ TEST(ChannelWrite, W7_BytesGoBehindThoseThatWaitAndAPromiseIsKept) {
 
 TEST(ChannelWrite, W7_MoreThanTheCapDoesNotWaitForTheFlushPoint) {
     ScriptedChannel channel;
+    channel->setOption(ChannelOption::WRITE_BUFFER_WATER_MARK, {32 * 1024, 1024 * 1024});
     channel.start();
     channel->writeAndFlush(Buffer::copyOf(std::string(Channel::flushCap - 1, 'x')));
     EXPECT_EQ(channel.sink->count("flush"), 0u);
     channel->writeAndFlush(Buffer::copyOf("y"));
     EXPECT_EQ(channel.sink->count("flush"), 1u);
+}
+
+TEST(ChannelWrite, W7_AFlushThatLeavesTheChannelUnwritableDoesNotWaitForTheFlushPoint) {
+    ScriptedChannel channel;
+    channel->setOption(ChannelOption::WRITE_BUFFER_WATER_MARK, {100, 1000});
+    channel.start();
+    channel->writeAndFlush(Buffer::copyOf(std::string(500, 'x')));
+    EXPECT_EQ(channel.sink->count("flush"), 0u);
+    channel->writeAndFlush(Buffer::copyOf(std::string(500, 'x')));
+    EXPECT_EQ(channel.sink->count("flush"), 1u);
+    EXPECT_TRUE(channel->isWritable());
 }
 
 TEST(ChannelWrite, W7_FlushImmediatelyWritesAtOnce) {

@@ -1,33 +1,41 @@
 #include <weft/pipeline/http/request.hpp>
 
+#include <cstring>
 #include <new>
 
 namespace weft::http {
 
 namespace detail {
 
-// Only the copy of a table that is not inside the head allocates, and it may throw.
-RequestDataPointer makeRequestData(const RequestHead& head) {
-    void* block = weft::detail::ThreadCache::allocate(sizeof(RequestData));
-    try {
-        return RequestDataPointer(::new (block) RequestData(head));
-    } catch (...) {
-        weft::detail::ThreadCache::release(block, sizeof(RequestData));
-        throw;
+RequestDataPointer makeRequestData() {
+    return RequestDataPointer(::new (weft::detail::ThreadCache::allocate(sizeof(RequestData))) RequestData);
+}
+
+void RequestData::takeHead(Buffer& input) noexcept {
+    const std::size_t size = head.consumed;
+    if (size <= shortHead) [[likely]] {
+        std::memcpy(shortText.data(), input.readData(), size);
+        start = shortText.data();
+        input.consumed(size);
+        return;
     }
+    if (size == input.readableBytes()) {
+        longText = std::move(input);
+    } else {
+        longText = input.slice(0, size);
+        input.consumed(size);
+    }
+    start = longText.readData();
 }
 
 }  // namespace detail
 
-std::string_view Request::path() const noexcept {
-    std::string_view path = target();
-    if (data_->head.targetForm == TargetForm::absolute) {
-        const auto authority = path.find("://");
-        const auto slash = path.find_first_of("/?", authority + 3);
-        path = slash == std::string_view::npos ? std::string_view("/") : path.substr(slash);
-        if (path.front() == '?') return "/";
-    }
-    return path.substr(0, path.find('?'));
+std::string_view Request::absolutePath() const noexcept {
+    const std::string_view whole = target();
+    const auto authority = whole.find("://");
+    const auto slash = whole.find_first_of("/?", authority + 3);
+    if (slash == std::string_view::npos || whole[slash] == '?') return "/";
+    return whole.substr(slash, data_->head.pathSize - slash);
 }
 
 std::optional<std::string_view> Request::query(std::string_view name) const noexcept {
@@ -47,7 +55,7 @@ std::optional<std::string_view> Request::query(std::string_view name) const noex
 }
 
 std::optional<std::string_view> Request::header(std::string_view name) const noexcept {
-    const HeaderField* field = data_->head.headers.find(name, data_->bytes.view());
+    const HeaderField* field = data_->head.headers.find(name, {data_->start, data_->head.consumed});
     if (field == nullptr) return std::nullopt;
     return text(field->value);
 }

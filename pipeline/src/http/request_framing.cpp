@@ -1,4 +1,5 @@
-// RequestHeadParser, the part that decides where a request ends: its body headers, and what all header lines say together.
+// RequestHeadParser, the part that decides where a request ends: its body headers, and what all header lines say
+// together.
 #include <weft/pipeline/http/request_head_parser.hpp>
 
 #include "http/fault.hpp"
@@ -15,7 +16,7 @@ Fault RequestHeadParser::noteContentLength(std::string_view text) noexcept {
     const auto length = detail::parseContentLength(text);
     if (!length) return Fault::badContentLength;
     seen_ |= sawContentLength;
-    head_.contentLength = *length;
+    head_->contentLength = *length;
     return Fault::none;
 }
 
@@ -31,14 +32,14 @@ Fault RequestHeadParser::noteTransferEncoding(std::string_view text) noexcept {
 
 // Refuses what the header lines say together. 501 comes last: a request that is malformed as well is malformed.
 Fault RequestHeadParser::judgeFraming() const noexcept {
-    const bool http11 = head_.version == Version::http11;
+    const bool http11 = head_->version == Version::http11;
     const bool coded = (seen_ & sawTransferEncoding) != 0;
     const bool measured = (seen_ & sawContentLength) != 0;
     if (http11 && (seen_ & sawHost) == 0) return Fault::missingHost;
-    if (http11 && (seen_ & sawEmptyHost) != 0 && head_.targetForm == TargetForm::origin) return Fault::badHost;
+    if (http11 && (seen_ & sawEmptyHost) != 0 && head_->targetForm == TargetForm::origin) return Fault::badHost;
     if (coded && !http11) return Fault::transferEncodingInHttp10;
     if (coded && measured) return Fault::lengthAndTransferEncoding;
-    if (head_.method == Method::connect && (coded || (measured && head_.contentLength != 0)))
+    if (head_->method == Method::connect && (coded || (measured && head_->contentLength != 0)))
         return Fault::bodyWithConnect;
     if ((seen_ & sawUnknownCoding) != 0) return Fault::unknownTransferCoding;
     return Fault::none;
@@ -48,18 +49,18 @@ Fault RequestHeadParser::judgeFraming() const noexcept {
 Verdict RequestHeadParser::decide() noexcept {
     if (const Fault fault = judgeFraming(); fault != Fault::none) return fail(fault);
     const auto said = [this](std::uint32_t bits) { return (seen_ & bits) == bits; };
-    const bool http11 = head_.version == Version::http11;
-    if (!said(sawContentLength)) head_.contentLength = 0;
-    head_.bodyKind = said(sawTransferEncoding) ? BodyKind::chunked
-                     : said(sawContentLength)  ? BodyKind::length
-                                               : BodyKind::none;
-    head_.keepAlive = !said(optionClose) && (http11 || said(optionKeepAlive));
-    head_.expectContinue = http11 && said(sawExpectContinue) && head_.hasBody();
-    head_.expectUnknown = http11 && said(sawUnknownExpect);
-    head_.upgrade = http11 && said(sawUpgrade | optionUpgrade);
-    head_.hasHost = said(sawHost);
-    if (head_.targetForm == TargetForm::origin || head_.targetForm == TargetForm::asterisk)
-        head_.authority = head_.hasHost ? host_ : Slice{};
+    const bool http11 = head_->version == Version::http11;
+    if (!said(sawContentLength)) head_->contentLength = 0;
+    head_->bodyKind = said(sawTransferEncoding) ? BodyKind::chunked
+                      : said(sawContentLength)  ? BodyKind::length
+                                                : BodyKind::none;
+    head_->keepAlive = !said(optionClose) && (http11 || said(optionKeepAlive));
+    head_->expectContinue = http11 && said(sawExpectContinue) && head_->hasBody();
+    head_->expectUnknown = http11 && said(sawUnknownExpect);
+    head_->upgrade = http11 && said(sawUpgrade | optionUpgrade);
+    head_->hasHost = said(sawHost);
+    if (head_->targetForm == TargetForm::origin || head_->targetForm == TargetForm::asterisk)
+        head_->authority = head_->hasHost ? host_ : Slice{};
     stage_ = Stage::complete;
     return Verdict::complete;
 }

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+
+#include <weft/pipeline/http/header_sections.hpp>
 
 #include "http/fault.hpp"
 #include "http/field_line.hpp"
@@ -49,7 +50,6 @@ void RequestHeadParser::reset() noexcept {
     seen_ = 0;
     lineStart_ = 0;
     scanned_ = 0;
-    head_.headers.clear();
 }
 
 Refusal RequestHeadParser::refusal() const noexcept {
@@ -58,53 +58,50 @@ Refusal RequestHeadParser::refusal() const noexcept {
 
 // The request of daily life: HTTP/1.1, one Host, no body, a path for a target.
 inline Verdict RequestHeadParser::acceptPlain() noexcept {
-    if (head_.version != Version::http11 || head_.targetForm != TargetForm::origin) [[unlikely]]
+    if (head_->version != Version::http11 || head_->targetForm != TargetForm::origin) [[unlikely]]
         return decide();
-    head_.bodyKind = BodyKind::none;
-    head_.keepAlive = (seen_ & optionClose) == 0;
-    head_.expectContinue = head_.expectUnknown = head_.upgrade = false;
-    head_.hasHost = true;
-    head_.contentLength = 0;
-    head_.authority = host_;
+    head_->bodyKind = BodyKind::none;
+    head_->keepAlive = (seen_ & optionClose) == 0;
+    head_->expectContinue = head_->expectUnknown = head_->upgrade = false;
+    head_->hasHost = true;
+    head_->contentLength = 0;
+    head_->authority = host_;
     stage_ = Stage::complete;
     return Verdict::complete;
 }
 
-// A connection's requests mostly repeat their header lines byte for byte. What those bytes say does not depend on what
-// stands around them, so an equal section is not read again: its table is still there, and at most has to be moved.
-inline void RequestHeadParser::remember(std::string_view section) noexcept {
-    if (section.size() > memo_.size() || head_.headers.size() > HeaderTable::inlineCapacity) return;
-    std::memcpy(memo_.data(), section.data(), section.size());
-    memoSize_ = static_cast<std::uint32_t>(section.size());
-    memoStart_ = sectionStart_;
-    memoCount_ = static_cast<std::uint32_t>(head_.headers.size());
-    memoSeen_ = seen_;
+// A connection's requests mostly repeat their header lines byte for byte, and other connections send the same. What
+// those bytes say does not depend on what stands around them, so an equal section is not read again.
+inline void RequestHeadParser::remember(std::string_view section) {
+    if (sections_ != nullptr) section_ = sections_->add(section, sectionStart_, head_->headers, host_, seen_);
+}
+
+// Another server of this carrier may allow more.
+inline bool RequestHeadParser::withinLimits(const HeaderSection& section) const noexcept {
+    return section.size - 2 <= limits_.headerSectionBytes && section.count <= limits_.headerCount;
 }
 
 inline Verdict RequestHeadParser::recall() noexcept {
-    head_.headers.added(memoCount_);
-    seen_ = memoSeen_;
-    head_.consumed = sectionStart_ + memoSize_;
-    if (memoStart_ != sectionStart_) {
-        const std::uint32_t distance = sectionStart_ - memoStart_;  // modulo 2^32, like the sums
-        head_.headers.move(distance);
-        host_.offset += distance;
-        memoStart_ = sectionStart_;
-    }
+    section_->copyTo(head_->headers, sectionStart_);
+    seen_ = section_->seen;
+    host_ = section_->host;
+    host_.offset += sectionStart_;
+    head_->consumed = sectionStart_ + section_->size;
     return acceptPlain();
 }
 
-Verdict RequestHeadParser::parse(std::string_view message) {
+Verdict RequestHeadParser::parse(std::string_view message, RequestHead& head) {
+    head_ = &head;
     if (stage_ == Stage::requestLine && scanned_ == 0) [[likely]] {
         const char* const begin = message.data();
-        const char* const cr = detail::scanPlainRequestLine(begin, begin, begin + message.size(), head_);
+        const char* const cr = detail::scanPlainRequestLine(begin, begin, begin + message.size(), *head_);
         if (cr != nullptr && cr - begin <= limits_.requestLineBytes) [[likely]] {
             stage_ = Stage::headers;
             sectionStart_ = static_cast<std::uint32_t>(cr + 2 - begin);
-            if (memoSize_ != 0 && message.size() - sectionStart_ >= memoSize_ &&
-                std::memcmp(cr + 2, memo_.data(), memoSize_) == 0)
+            if (section_ == nullptr && sections_ != nullptr) [[unlikely]]
+                section_ = sections_->newest();
+            if (section_ != nullptr && section_->begins(message.substr(sectionStart_)) && withinLimits(*section_))
                 return recall();
-            memoSize_ = 0;
             return readHeaders(message, sectionStart_);
         }
     }
@@ -113,7 +110,6 @@ Verdict RequestHeadParser::parse(std::string_view message) {
 
 // Everything but the first look at a plain request: resumed lines, and lines that need the whole grammar.
 Verdict RequestHeadParser::resume(std::string_view message) {
-    memoSize_ = 0;  // the header table is about to change
     if (stage_ == Stage::requestLine) {
         if (!readRequestLine(message)) return pending();
         stage_ = Stage::headers;
@@ -162,7 +158,7 @@ bool RequestHeadParser::readRequestLine(std::string_view message) noexcept {
     }
     Fault fault = Fault::emptyLines;
     if (scanned_ != lineStart_)
-        fault = detail::parseRequestLine(message.substr(lineStart_, scanned_ - lineStart_), lineStart_, head_);
+        fault = detail::parseRequestLine(message.substr(lineStart_, scanned_ - lineStart_), lineStart_, *head_);
     if (fault != Fault::none) {
         fail(fault);
         return false;
@@ -218,7 +214,7 @@ inline std::size_t RequestHeadParser::takePlainLines(std::string_view message, s
 #if defined(__SSE2__)
     if (message.size() < detail::plainLineBytes) return at;
     const std::size_t lastBlock = message.size() - detail::plainLineBytes;
-    const std::span<HeaderField> room = head_.headers.inlineRoom(limits_.headerCount);
+    const std::span<HeaderField> room = head_->headers.inlineRoom(limits_.headerCount);
     const char* const begin = message.data();
     HeaderField* field = room.data();
     HeaderField* const full = field + room.size();
@@ -232,7 +228,7 @@ inline std::size_t RequestHeadParser::takePlainLines(std::string_view message, s
         ++field;
         at = static_cast<std::size_t>(cr + 2 - begin);
     }
-    head_.headers.added(field - room.data());
+    head_->headers.added(field - room.data());
     for (std::size_t i = 0; i < notedCount; ++i) {
         if (noteField(*noted[i], message) == Fault::none) [[likely]]
             continue;
@@ -270,16 +266,16 @@ Verdict RequestHeadParser::readLine(std::string_view message, std::size_t& at) {
         return Slice{static_cast<std::uint32_t>(from - begin), static_cast<std::uint32_t>(to - from)};
     };
     const HeaderField field{slice(begin + at, line.nameEnd), slice(line.value, line.valueEnd)};
-    if (head_.headers.size() == limits_.headerCount) return settleLine(message, at, Fault::tooManyHeaders);
+    if (head_->headers.size() == limits_.headerCount) return settleLine(message, at, Fault::tooManyHeaders);
     if (const Fault fault = noteField(field, message); fault != Fault::none) return settleLine(message, at, fault);
-    head_.headers.add(field);
+    head_->headers.add(field);
     at = static_cast<std::size_t>(line.lineEnd + 2 - begin);
     return Verdict::complete;
 }
 
 // Says again what is wrong with the meaning of a line (noteField gives a faulty line the same answer twice).
 Verdict RequestHeadParser::refuseLine(std::string_view message, std::size_t at) {
-    head_.headers.clear();
+    head_->headers.clear();
     return readLine(message, at);
 }
 
@@ -293,9 +289,9 @@ Verdict RequestHeadParser::settleLine(std::string_view message, std::size_t at, 
     return fail(fault);
 }
 
-Verdict RequestHeadParser::finish(std::string_view message, std::size_t blankLine) noexcept {
+Verdict RequestHeadParser::finish(std::string_view message, std::size_t blankLine) {
     if (blankLine - sectionStart_ > limits_.headerSectionBytes) return fail(Fault::headerSectionTooLarge);
-    head_.consumed = static_cast<std::uint32_t>(blankLine + 2);
+    head_->consumed = static_cast<std::uint32_t>(blankLine + 2);
     constexpr std::uint32_t plain = sawHost | optionClose | optionKeepAlive;
     if ((seen_ & ~plain) != 0 || (seen_ & sawHost) == 0) return decide();
     remember(message.substr(sectionStart_, blankLine + 2 - sectionStart_));

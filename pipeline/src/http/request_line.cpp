@@ -1,5 +1,7 @@
 #include "http/request_line.hpp"
 
+#include <algorithm>
+
 #include "http/character_class.hpp"
 #include "http/header_rules.hpp"
 
@@ -34,6 +36,7 @@ bool isHostWithPort(std::string_view target) noexcept {
 Fault parseTarget(std::string_view text, std::uint32_t offset, RequestHead& head) noexcept {
     if (!consistsOf(targetChar, text)) return Fault::badTarget;
     head.target = {offset, static_cast<std::uint32_t>(text.size())};
+    head.pathSize = static_cast<std::uint32_t>(std::min(text.find('?'), text.size()));
     if (head.method == Method::connect) {
         if (!isHostWithPort(text)) return Fault::badTarget;
         head.targetForm = TargetForm::authority;

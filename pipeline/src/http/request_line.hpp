@@ -2,6 +2,8 @@
 // Used by the request head parser. Whatever the short way accepts, the grammar accepts with the same result.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <string_view>
 
 #include <weft/pipeline/http/request_head.hpp>
@@ -12,6 +14,20 @@ namespace weft::http::detail {
 
 // Parses a complete line (without CRLF, free of control characters) that begins `offset` bytes into the message.
 Fault parseRequestLine(std::string_view line, std::uint32_t offset, RequestHead& head) noexcept;
+
+// The first '?' in [at, last), or `last`. Bytes in [last, end) may be read too.
+[[gnu::always_inline]] inline const char* findQuery(const char* at, const char* last, const char* end) noexcept {
+#if defined(__SSE2__)
+    for (; at < last && end - at >= 16; at += 16) {
+        if (const unsigned marks = bits(_mm_cmpeq_epi8(loadBlock(at), every('?'))); marks != 0)
+            return std::min(at + std::countr_zero(marks), last);
+    }
+#else
+    static_cast<void>(end);
+#endif
+    while (at < last && *at != '?') ++at;
+    return std::min(at, last);
+}
 
 // Accepts `token SP /path SP HTTP/1.x CRLF` at `line` and returns the address of its CR; null when it is anything else
 // or not complete.
@@ -40,6 +56,7 @@ Fault parseRequestLine(std::string_view line, std::uint32_t offset, RequestHead&
     head.targetForm = TargetForm::origin;
     head.methodText = {offset(line), static_cast<std::uint32_t>(target - 1 - line)};
     head.target = {offset(target), static_cast<std::uint32_t>(targetEnd - target)};
+    head.pathSize = static_cast<std::uint32_t>(findQuery(target + 1, targetEnd, end) - target);
     return targetEnd + 9;
 }
 

@@ -9,6 +9,7 @@
 #include <weft/pipeline/channel_events.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
 #include <weft/pipeline/channel_option.hpp>
+#include <weft/pipeline/http/header_sections.hpp>
 #include <weft/pipeline/http/last_look.hpp>
 #include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/log.hpp>
@@ -36,6 +37,7 @@ void ServerCodec::handlerAdded(ChannelHandlerContext& ctx) {
     ctx_ = &ctx;
     heads_ = &ctx.loop().local<HeadCache>();
     serverName_ = heads_->serverName(options_.serverName);
+    parser_.share(ctx.loop().local<HeaderSections>());
     blocked_ = !ctx.channel().isWritable();
     // A client may end its output and still wait for its answers.
     hadHalfClosure_ = ctx.channel().option(ChannelOption::ALLOW_HALF_CLOSURE);
@@ -81,6 +83,7 @@ void ServerCodec::channelInactive(ChannelHandlerContext& ctx) {
     expects_ = Input::ended;
     closing_ = true;
     input_ = Buffer();
+    next_.reset();
     output_ = Buffer();
     dropSlots("the connection was closed before this answer's turn");
     ctx.fireChannelInactive();

@@ -32,7 +32,8 @@ void ServerCodec::channelRead(ChannelHandlerContext& ctx, Message&& message) {
 }
 
 inline bool ServerCodec::decodeHead() {
-    switch (parser_.parse(input_.view())) {
+    if (!next_) next_ = detail::makeRequestData();
+    switch (parser_.parse(input_.view(), next_->head)) {
         case Verdict::needMore:
             return false;
         case Verdict::error:
@@ -89,15 +90,11 @@ void ServerCodec::deliverHead() {
     fired_ = true;
     if (patience_.waiting()) [[unlikely]]
         patience_.satisfied();
-    detail::RequestDataPointer data = detail::makeRequestData(parser_.head());
-    const RequestHead& head = data->head;
     parser_.reset();
-    if (head.consumed == input_.readableBytes()) {
-        data->bytes = std::move(input_);
-    } else {
-        data->bytes = input_.slice(0, head.consumed);
-        input_.consumed(head.consumed);
-    }
+    detail::RequestDataPointer data = std::move(next_);
+    data->takeHead(input_);
+    if (input_.empty()) input_ = Buffer();
+    const RequestHead& head = data->head;
     data->channel = ChannelRef(ctx_->channel());
     ResponseSlot& slot = slots_.add();
     slot.version = head.version;

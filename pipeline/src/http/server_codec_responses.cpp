@@ -17,8 +17,7 @@ namespace weft::http {
 namespace {
 
 constexpr std::size_t copiedBody = 1024;         // bodies up to this size are copied behind their head
-constexpr std::size_t firstBlock = 2048;         // a turn's first output block, bytes
-constexpr std::size_t furtherBlock = 16 * 1024;  // ... and the others: there is a lot to say
+constexpr std::size_t largestBlock = 16 * 1024;  // of output, bytes
 
 std::time_t now() noexcept {
     timespec time;
@@ -314,7 +313,8 @@ void ServerCodec::appendSmall(std::string_view bytes) {
 // Room for `bytes` behind the output.
 char* ServerCodec::reserve(std::size_t bytes) {
     if (output_.writableBytes() < bytes) {
-        const std::size_t block = output_ ? furtherBlock : firstBlock;
+        if (output_) longTurn_ = true;  // there is a lot to say
+        const std::size_t block = longTurn_ ? largestBlock : outputBlock_;
         passOut({});
         output_ = Buffer::allocate(std::max(block, bytes));
     }
@@ -338,11 +338,22 @@ void ServerCodec::flush(ChannelHandlerContext& ctx) {
     ctx.loop().requestFlushPoint(*this);
 }
 
+// The next turn's answers are as long as this one's, as a rule, and what fits in one block leaves the shortest way.
+inline void ServerCodec::learnBlockSize() noexcept {
+    if (longTurn_) [[unlikely]] {
+        outputBlock_ = std::min(2 * outputBlock_, largestBlock);
+        longTurn_ = false;
+    } else if (output_.readableBytes() < outputBlock_ / 4 && outputBlock_ > smallestBlock) [[unlikely]] {
+        outputBlock_ /= 2;
+    }
+}
+
 void ServerCodec::onFlushPoint() noexcept {
     flushWanted_ = false;
     if (ctx_ == nullptr) return;
     weft::detail::PipelineEntry entry(ctx_->channel());
     if (output_.empty()) return ctx_->flush();
+    learnBlockSize();
     ctx_->writeAndFlush(Message(std::exchange(output_, Buffer())));
 }
 

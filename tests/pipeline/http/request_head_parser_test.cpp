@@ -9,10 +9,12 @@
 #include <stdexcept>
 
 #include "pipeline/http/request_cases.hpp"
+#include "support/head_reader.hpp"
 
 namespace weft::http {
 namespace {
 
+using test::HeadReader;
 using test::RequestCase;
 
 // A copy in memory of exactly this size, so that a sanitizer sees every read beyond it.
@@ -48,32 +50,33 @@ std::string summaryOf(const RequestHead& head, std::string_view message) {
 }
 
 // Everything a parser says about a message, as one text.
-std::string outcomeOf(const RequestHeadParser& parser, Verdict verdict, std::string_view message) {
+std::string outcomeOf(const HeadReader& parser, Verdict verdict, std::string_view message) {
     if (verdict == Verdict::needMore) return "needMore";
     if (verdict == Verdict::error)
         return std::to_string(codeOf(parser.refusal().status)) + " " + std::string(parser.refusal().reason);
     const RequestHead& head = parser.head();
     std::string text = summaryOf(head, message) + " consumed=" + std::to_string(head.consumed) +
                        " length=" + std::to_string(head.contentLength) +
-                       " authority=" + std::string(head.authority.in(message));
+                       " authority=" + std::string(head.authority.in(message)) +
+                       " path=" + std::string(head.target.in(message).substr(0, head.pathSize));
     for (const HeaderField& field : head.headers)
         text += "\n" + std::string(field.name.in(message)) + "=[" + std::string(field.value.in(message)) + "]";
     return text;
 }
 
-std::string feed(RequestHeadParser& parser, std::string_view message) {
+std::string feed(HeadReader& parser, std::string_view message) {
     const ExactCopy copy(message);
     const Verdict verdict = parser.parse(copy.view());
     return outcomeOf(parser, verdict, copy.view());
 }
 
 std::string wholeOutcome(std::string_view message) {
-    RequestHeadParser parser;
+    HeadReader parser;
     return feed(parser, message);
 }
 
 // Delivers growing prefixes that end at these places, then the whole; stops when the verdict is final.
-std::string pieceOutcome(RequestHeadParser& parser, std::string_view message, const std::vector<std::size_t>& cuts) {
+std::string pieceOutcome(HeadReader& parser, std::string_view message, const std::vector<std::size_t>& cuts) {
     for (const std::size_t cut : cuts) {
         const std::string outcome = feed(parser, message.substr(0, cut));
         if (outcome != "needMore") return outcome;
@@ -101,7 +104,7 @@ std::uint32_t newSeed() {
 TEST(RequestHeadParser, AcceptsWhatTheTableAccepts) {
     for (const RequestCase& request : test::acceptedRequests()) {
         SCOPED_TRACE(request.name);
-        RequestHeadParser parser;
+        HeadReader parser;
         ASSERT_EQ(parser.parse(request.bytes), Verdict::complete) << parser.refusal().reason;
         if (request.summary != "*") {
             EXPECT_EQ(summaryOf(parser.head(), request.bytes), request.summary);
@@ -113,7 +116,7 @@ TEST(RequestHeadParser, AcceptsWhatTheTableAccepts) {
 TEST(RequestHeadParser, RefusesWhatTheTableRefusesWithItsStatus) {
     for (const RequestCase& request : test::refusedRequests()) {
         SCOPED_TRACE(request.name);
-        RequestHeadParser parser;
+        HeadReader parser;
         ASSERT_EQ(parser.parse(request.bytes), Verdict::error);
         EXPECT_EQ(codeOf(parser.refusal().status), request.status) << parser.refusal().reason;
         EXPECT_FALSE(parser.refusal().reason.empty());
@@ -130,7 +133,7 @@ TEST(RequestHeadParser, WaitsForMoreOfAnIncompleteHead) {
 TEST(RequestHeadParser, ReachesTheSameOutcomeByteByByte) {
     for (const RequestCase& request : test::allRequests()) {
         SCOPED_TRACE(request.name);
-        RequestHeadParser parser;
+        HeadReader parser;
         const bool huge = request.bytes.size() > 2000;  // an exact copy per prefix would be quadratic
         std::string outcome = "needMore";
         for (std::size_t size = 0; huge && size < request.bytes.size() && outcome == "needMore"; ++size) {
@@ -150,7 +153,7 @@ TEST(RequestHeadParser, ReachesTheSameOutcomeSplitAtEachPosition) {
         const std::string whole = wholeOutcome(request.bytes);
         const std::size_t step = request.bytes.size() > 2000 ? 97 : 1;
         for (std::size_t cut = 0; cut <= request.bytes.size(); cut += step) {
-            RequestHeadParser parser;
+            HeadReader parser;
             ASSERT_EQ(pieceOutcome(parser, request.bytes, {cut}), whole) << "cut at " << cut;
         }
     }
@@ -164,7 +167,7 @@ TEST(RequestHeadParser, ReachesTheSameOutcomeInRandomChunks) {
         SCOPED_TRACE(request.name);
         const std::string whole = wholeOutcome(request.bytes);
         for (int round = 0; round < 5; ++round) {
-            RequestHeadParser parser;
+            HeadReader parser;
             ASSERT_EQ(pieceOutcome(parser, request.bytes, randomCuts(request.bytes.size(), random)), whole);
         }
     }
@@ -185,7 +188,7 @@ TEST(RequestHeadParser, SaysTheSameOfAPrefixHoweverItCame) {
     for (const RequestCase& request : test::allRequests()) {
         if (request.bytes.size() > 600) continue;
         SCOPED_TRACE(request.name);
-        RequestHeadParser byBytes;
+        HeadReader byBytes;
         for (std::size_t size = 0; size <= request.bytes.size(); ++size) {
             const std::string_view prefix = std::string_view(request.bytes).substr(0, size);
             ASSERT_EQ(feed(byBytes, prefix), wholeOutcome(prefix)) << "prefix of " << size;
@@ -203,7 +206,7 @@ TEST(RequestHeadParser, ReachesTheSameOutcomeForMutatedRequests) {
     const auto below = [&random](std::size_t bound) {
         return std::uniform_int_distribution<std::size_t>(0, bound - 1)(random);
     };
-    RequestHeadParser used;
+    HeadReader used;
     for (int round = 0; round < 20000; ++round) {
         std::string bytes = cases[below(cases.size())].bytes;
         if (bytes.size() > 600 || bytes.empty()) continue;
@@ -217,7 +220,7 @@ TEST(RequestHeadParser, ReachesTheSameOutcomeForMutatedRequests) {
         }
         if (below(2) == 0) bytes += test::getWith("X-Forwarded-For: 127.0.0.1\r\n");  // see IsNotSwayedByWhatFollows
         const std::string whole = wholeOutcome(bytes);
-        RequestHeadParser byBytes;
+        HeadReader byBytes;
         ASSERT_EQ(pieceOutcome(byBytes, bytes, everyByte(bytes.size())), whole) << testing::PrintToString(bytes);
         used.reset();
         ASSERT_EQ(pieceOutcome(used, bytes, randomCuts(bytes.size(), random)), whole) << testing::PrintToString(bytes);
@@ -246,7 +249,7 @@ TEST(RequestHeadParser, ReadsEveryRequestOfAConnectionAsIfItWereTheFirst) {
     const std::uint32_t seed = newSeed();
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
-    RequestHeadParser parser;
+    HeadReader parser;
     for (int round = 0; round < 2000; ++round) {
         const std::string& message = messages[random() % messages.size()];
         const bool whole = random() % 4 != 0;
@@ -258,8 +261,44 @@ TEST(RequestHeadParser, ReadsEveryRequestOfAConnectionAsIfItWereTheFirst) {
     }
 }
 
+// Each with lines of its own: more than are remembered, so that entries are replaced while connections point at them.
+TEST(RequestHeadParser, ReadsManyConnectionsOfACarrierAsIfEachWereAlone) {
+    constexpr std::size_t connections = 70;
+    const auto lines = [](std::size_t of) {
+        return "Host: h" + std::to_string(of % 50) + "\r\nX-Number: " + std::to_string(of * 7 % 90) +
+               (of % 3 == 0 ? "\r\nConnection: close\r\n\r\n" : "\r\nAccept: a/b\r\n\r\n");
+    };
+    const std::uint32_t seed = newSeed();
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    std::vector<HeadReader> readers(1);
+    for (std::size_t i = 1; i < connections; ++i) readers.emplace_back(Limits{}, readers.data());
+    for (int round = 0; round < 3000; ++round) {
+        const std::size_t of = random() % (round % 2 == 0 ? 8 : connections);
+        const std::string message = "GET /" + std::string(random() % 4, 'x') + " HTTP/1.1\r\n" + lines(of);
+        readers[of].reset();
+        ASSERT_EQ(feed(readers[of], message), wholeOutcome(message)) << message;
+    }
+}
+
+// What one server of a carrier takes is too much for the other.
+TEST(RequestHeadParser, D8_RemembersNoLinesThatItsOwnLimitsRefuse) {
+    HeadReader generous;
+    const std::string message = "GET / HTTP/1.1\r\nHost: a\r\nX: yyy\r\n\r\n";
+    ASSERT_EQ(generous.parse(message), Verdict::complete);
+    HeadReader few({.headerCount = 1}, &generous);
+    EXPECT_EQ(few.parse(message), Verdict::error);
+    EXPECT_EQ(few.refusal().reason, "too many headers");
+    HeadReader exact({.headerSectionBytes = 17, .headerCount = 2}, &generous);
+    EXPECT_EQ(exact.parse(message), Verdict::complete);
+    EXPECT_EQ(exact.head().headers.size(), 2U);
+    HeadReader shorter({.headerSectionBytes = 16}, &generous);
+    EXPECT_EQ(shorter.parse(message), Verdict::error);
+    EXPECT_EQ(shorter.refusal().status, Status::requestHeaderFieldsTooLarge);
+}
+
 TEST(RequestHeadParser, KeepsItsVerdictUntilReset) {
-    RequestHeadParser parser;
+    HeadReader parser;
     EXPECT_EQ(parser.parse("GET\r\n"), Verdict::error);
     EXPECT_EQ(parser.parse(test::getWith("")), Verdict::error);
     parser.reset();
@@ -269,7 +308,7 @@ TEST(RequestHeadParser, KeepsItsVerdictUntilReset) {
 
 TEST(RequestHeadParser, FindsHeadersByNameInAnyCase) {
     const std::string message = test::getWith("X-One: 1\r\nx-one: 2\r\n");
-    RequestHeadParser parser;
+    HeadReader parser;
     ASSERT_EQ(parser.parse(message), Verdict::complete);
     const HeaderField* field = parser.head().headers.find("x-ONE", message);
     ASSERT_NE(field, nullptr);
@@ -278,7 +317,7 @@ TEST(RequestHeadParser, FindsHeadersByNameInAnyCase) {
 }
 
 TEST(RequestHeadParser, D8_ObeysSmallerLimits) {
-    RequestHeadParser parser({.requestLineBytes = 20, .headerSectionBytes = 40, .headerCount = 2});
+    HeadReader parser({.requestLineBytes = 20, .headerSectionBytes = 40, .headerCount = 2});
     EXPECT_EQ(parser.parse("GET /aaaaaaaaaaaa HTTP/1.1\r\nHost: a\r\n\r\n"), Verdict::error);
     EXPECT_EQ(parser.refusal().status, Status::uriTooLong);
     parser.reset();
@@ -291,7 +330,7 @@ TEST(RequestHeadParser, D8_ObeysSmallerLimits) {
 
 TEST(RequestHeadParser, NamesTheLimitThatIsOutOfRange) {
     try {
-        RequestHeadParser parser({.headerCount = 0});
+        HeadReader parser({.headerCount = 0});
         FAIL() << "no exception";
     } catch (const std::invalid_argument& error) {
         EXPECT_STREQ(error.what(), "weft::http::Limits::headerCount is 0; accepted: 1 to 4096");

@@ -15,8 +15,8 @@ namespace weft {
 // Blocks never; calls malloc when a list is empty; throws std::bad_alloc from take().
 class BufferPool {
   public:
-    static constexpr std::array<std::size_t, 4> classes{256, 2048, 16 * 1024, 64 * 1024};  // capacities in bytes
-    static constexpr std::uint32_t noClass = 4;
+    static constexpr std::array<std::size_t, 5> classes{256, 2048, 4096, 16 * 1024, 64 * 1024};  // capacities in bytes
+    static constexpr std::uint32_t noClass = classes.size();
     static constexpr std::size_t maxIdleBytesPerClass = 4 << 20;  // beyond this a dropped block goes back to the heap
 
     BufferPool();

@@ -2,6 +2,7 @@
 // FullRequest (both, made by ObjectAggregator).
 #pragma once
 
+#include <array>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -19,15 +20,24 @@ namespace weft::http {
 namespace detail {
 
 struct RequestData {
-    explicit RequestData(const RequestHead& itsHead) : head(itsHead) {}
+    static constexpr std::size_t shortHead = 256;  // bytes
+
+    RequestData() noexcept {}  // leaves the room for the text uninitialised
+
+    // Takes the bytes of the head, `head.consumed`, from the front of `input`; a short one is copied, so that a request
+    // that waits does not hold a receive buffer.
+    void takeHead(Buffer& input) noexcept;
+    std::string_view text(Slice slice) const noexcept { return {start + slice.offset, slice.size}; }
 
     RequestHead head;
-    Buffer bytes;  // of the head
+    const char* start = nullptr;  // of the head's bytes
     Buffer body;
     std::unique_ptr<HeaderList> trailers;
     ChannelRef channel;
     Ticket ticket = 0;
     bool hasResponder = false;  // somebody else is responsible for the answer
+    Buffer longText;            // the head's bytes, when they are not in shortText
+    std::array<char, shortHead> shortText;
 };
 
 struct RequestDataDeleter {
@@ -37,7 +47,7 @@ struct RequestDataDeleter {
     }
 };
 using RequestDataPointer = std::unique_ptr<RequestData, RequestDataDeleter>;
-RequestDataPointer makeRequestData(const RequestHead& head);
+RequestDataPointer makeRequestData();  // throws std::bad_alloc
 
 }  // namespace detail
 
@@ -62,7 +72,11 @@ class Request {
     // As it stands in the request line: "/sleep?ms=10".
     std::string_view target() const noexcept { return text(data_->head.target); }
     // The target up to its query; of an absolute-form target the part behind the authority. Not decoded.
-    std::string_view path() const noexcept;
+    std::string_view path() const noexcept {
+        if (data_->head.targetForm == TargetForm::absolute) [[unlikely]]
+            return absolutePath();
+        return target().substr(0, data_->head.pathSize);
+    }
     // The value of a query parameter, not decoded; nothing when it is absent.
     std::optional<std::string_view> query(std::string_view name) const noexcept;
     // The first header of this name (case-insensitive); nothing when it is absent.
@@ -83,7 +97,8 @@ class Request {
   protected:
     friend class ObjectAggregator;
     void abandon() noexcept { Responder(std::move(data_->channel), data_->ticket); }  // whose destructor answers
-    std::string_view text(Slice slice) const noexcept { return slice.in(data_->bytes.view()); }
+    std::string_view absolutePath() const noexcept;
+    std::string_view text(Slice slice) const noexcept { return data_->text(slice); }
     detail::RequestDataPointer data_;
 };
 

@@ -66,14 +66,6 @@ class HeaderTable {
     }
     void added(std::ptrdiff_t count) noexcept { size_ += static_cast<std::uint32_t>(count); }
 
-    // Adds `distance` (modulo 2^32) to every offset of a table that has not spilled.
-    void move(std::uint32_t distance) noexcept {
-        for (std::size_t i = 0; i < size_; ++i) {
-            inline_[i].name.offset += distance;
-            inline_[i].value.offset += distance;
-        }
-    }
-
     std::size_t size() const noexcept { return size_; }
     std::span<const HeaderField> fields() const noexcept {
         return {size_ <= inlineCapacity ? inline_.data() : spilled_.data(), size_};
@@ -115,8 +107,9 @@ struct RequestHead {
     bool upgrade = false;
 
     std::uint32_t consumed = 0;       // bytes of the head, with an empty line before and the empty line after it
+    std::uint32_t pathSize = 0;       // bytes of the target in front of its query
     std::uint64_t contentLength = 0;  // bytes of the body for BodyKind::length, at most 2^63 - 1
-    Slice methodText{};                 // also for a Method::other
+    Slice methodText{};               // also for a Method::other
     Slice target{};
     Slice authority{};  // host[:port] asked for: of the target if it has one, else the Host value
     HeaderTable headers;

@@ -1,9 +1,8 @@
 // Turns the bytes of one request head into a RequestHead or a refusal (RFC 9110, RFC 9112; strict).
 // A machine without I/O: owned by a server codec, one per connection, reset between requests. It never keeps a pointer
-// into the bytes, and it never learns where they come from or what becomes of the request.
+// into the bytes or to the head, and it never learns where they come from or what becomes of the request.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -17,6 +16,9 @@ namespace weft::http {
 namespace detail {
 enum class Fault : std::uint8_t;
 }  // namespace detail
+
+class HeaderSections;
+struct HeaderSection;
 
 enum class Verdict : std::uint8_t { needMore, complete, error };
 
@@ -32,18 +34,19 @@ class RequestHeadParser {
     // Throws std::invalid_argument for limits out of range.
     explicit RequestHeadParser(const Limits& limits = {});
 
+    // From now on sections that others have read need not be read again. Lifetime of `sections`: beyond this parser's.
+    void share(HeaderSections& sections) noexcept { sections_ = &sections; }
+
     // `message` begins with the first byte of the message and holds all that has come so far (it may hold more than
     // the head). On needMore, call again with a longer view that starts with the same bytes, at any address.
     // After complete or error the answer stays the same until reset().
-    Verdict parse(std::string_view message);
-
-    // After Verdict::complete only. Lifetime: until reset().
-    const RequestHead& head() const noexcept { return head_; }
+    // `head`: a new one for each message, the same object in all calls about it; good after Verdict::complete.
+    Verdict parse(std::string_view message, RequestHead& head);
 
     // After Verdict::error only: answer with its status and close.
     Refusal refusal() const noexcept;
 
-    // Makes ready for the next message. Keeps the memory of a spilled header table.
+    // Makes ready for the next message.
     void reset() noexcept;
 
   private:
@@ -62,9 +65,10 @@ class RequestHeadParser {
     detail::Fault noteContentLength(std::string_view text) noexcept;
     detail::Fault noteTransferEncoding(std::string_view text) noexcept;
     detail::Fault judgeFraming() const noexcept;
-    Verdict finish(std::string_view message, std::size_t blankLine) noexcept;
+    Verdict finish(std::string_view message, std::size_t blankLine);
     Verdict acceptPlain() noexcept;
-    void remember(std::string_view section) noexcept;
+    void remember(std::string_view section);
+    bool withinLimits(const HeaderSection& section) const noexcept;
     Verdict recall() noexcept;
     Verdict decide() noexcept;
     Verdict fail(detail::Fault fault) noexcept;
@@ -78,15 +82,9 @@ class RequestHeadParser {
     std::uint32_t scanned_ = 0;       // beyond lineStart_: no line end in [lineStart_, scanned_)
     std::uint32_t sectionStart_ = 0;  // first byte of the first header line
     Slice host_{};                    // the Host value, once seen_ says so
-    RequestHead head_;
-
-    // The header section of the last plain request, while head_.headers still holds its table (memoSize_ 0: it does
-    // not).
-    std::uint32_t memoSize_ = 0;
-    std::uint32_t memoStart_ = 0;
-    std::uint32_t memoCount_ = 0;
-    std::uint32_t memoSeen_ = 0;
-    std::array<char, 512> memo_;
+    RequestHead* head_ = nullptr;     // during a call
+    HeaderSections* sections_ = nullptr;
+    const HeaderSection* section_ = nullptr;  // this connection's last one
 };
 
 }  // namespace weft::http

@@ -67,6 +67,8 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     void close(ChannelHandlerContext& ctx, ChannelPromise promise) override;
 
   private:
+    static constexpr std::size_t smallestBlock = 2048;  // of output, bytes
+
     enum class Input : std::uint8_t {
         head,
         body,
@@ -135,6 +137,7 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     char* reserve(std::size_t bytes);
     void finishWrite(ChannelPromise&& promise);
     void passOut(ChannelPromise&& promise);
+    void learnBlockSize() noexcept;
     void onFlushPoint() noexcept override;
 
     const ServerCodecOptions options_;
@@ -143,6 +146,7 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     const std::string* serverName_ = nullptr;  // options_.serverName, as heads_ knows it
 
     RequestHeadParser parser_;
+    detail::RequestDataPointer next_;  // what it fills in; null between two requests
     BodyDecoder body_;
     Buffer input_;  // bytes not yet decoded
     Input expects_ = Input::head;
@@ -164,8 +168,10 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     detail::Patience patience_;
 
     ResponseSlots slots_;
-    std::size_t earlyBytes_ = 0;  // of answers that wait for their turn
-    Buffer output_;               // encoded, not yet written to the pipeline
+    std::size_t earlyBytes_ = 0;               // of answers that wait for their turn
+    Buffer output_;                            // encoded, not yet written to the pipeline
+    std::size_t outputBlock_ = smallestBlock;  // bytes that a turn's first block should hold, as the last turns went
+    bool longTurn_ = false;                    // this turn's first block was too small
     bool flushWanted_ = false;
     bool draining_ = false;  // no further request is read, but for those of the last look
     bool looking_ = false;   // the last look: see LastLook

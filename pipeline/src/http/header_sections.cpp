@@ -1,0 +1,48 @@
+#include <weft/pipeline/http/header_sections.hpp>
+
+#include <algorithm>
+
+namespace weft::http {
+
+namespace {
+
+// Tells most sections apart: the size, and the last bytes of the last value.
+std::uint64_t keyOf(std::string_view section) noexcept {
+    std::uint64_t last = 0;
+    constexpr std::size_t fromEnd = sizeof last + 4;  // two line ends
+    if (section.size() >= fromEnd) std::memcpy(&last, section.data() + section.size() - fromEnd, sizeof last);
+    return last ^ section.size();
+}
+
+}  // namespace
+
+const HeaderSection* HeaderSections::find(std::uint64_t key, std::string_view section) const noexcept {
+    for (std::size_t i = 0; i < capacity; ++i) {
+        const HeaderSection& entry = (*entries_)[i];
+        if (keys_[i] == key && entry.size == section.size() && entry.begins(section)) return &entry;
+    }
+    return nullptr;
+}
+
+const HeaderSection* HeaderSections::add(std::string_view section, std::uint32_t start, const HeaderTable& table,
+                                         Slice host, std::uint32_t seen) {
+    if (section.size() > HeaderSection::mostBytes || table.size() > HeaderSection::mostFields) return nullptr;
+    if (!entries_) entries_ = std::make_unique<Entries>();
+    const std::uint64_t key = keyOf(section);
+    if (const HeaderSection* known = find(key, section)) return newest_ = known;
+    HeaderSection& entry = (*entries_)[oldest_];
+    keys_[oldest_] = key;
+    oldest_ = (oldest_ + 1) % capacity;
+    entry.size = static_cast<std::uint32_t>(section.size());
+    entry.count = static_cast<std::uint32_t>(table.size());
+    entry.seen = seen;
+    entry.host = {host.offset - start, host.size};
+    std::copy(section.begin(), section.end(), entry.text.begin());
+    std::transform(table.begin(), table.end(), entry.fields.begin(), [start](const HeaderField& field) {
+        return HeaderField{{field.name.offset - start, field.name.size},
+                           {field.value.offset - start, field.value.size}};
+    });
+    return newest_ = &entry;
+}
+
+}  // namespace weft::http

@@ -1,0 +1,33 @@
+// A request head parser with the head that it fills in, and sections of its own or of another reader: a connection.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include <weft/pipeline/http/header_sections.hpp>
+#include <weft/pipeline/http/request_head_parser.hpp>
+
+namespace weft::http::test {
+
+class HeadReader {
+  public:
+    explicit HeadReader(const Limits& limits = {}, HeadReader* carrier = nullptr)
+        : sections_(carrier != nullptr ? carrier->sections_ : std::make_shared<HeaderSections>()), parser_(limits) {
+        parser_.share(*sections_);
+    }
+
+    Verdict parse(std::string_view message) { return parser_.parse(message, *head_); }
+    const RequestHead& head() const noexcept { return *head_; }
+    Refusal refusal() const noexcept { return parser_.refusal(); }
+    void reset() {
+        parser_.reset();
+        head_ = std::make_unique<RequestHead>();
+    }
+
+  private:
+    std::shared_ptr<HeaderSections> sections_;
+    RequestHeadParser parser_;
+    std::unique_ptr<RequestHead> head_ = std::make_unique<RequestHead>();
+};
+
+}  // namespace weft::http::test
