@@ -47,6 +47,11 @@ Lists::~Lists() {
     return threadLists;
 }
 
+// The thread has released nothing yet, or is past its end.
+[[gnu::cold, gnu::noinline]] void releaseFirst(void* block, std::size_t size) noexcept {
+    makeLists() ? ThreadCache::release(block, size) : ::operator delete(block);
+}
+
 constexpr std::size_t classOf(std::size_t size) noexcept {
     return (size - 1) / step;
 }
@@ -68,9 +73,12 @@ constexpr std::size_t classOf(std::size_t size) noexcept {
 
 [[gnu::noinline]] void ThreadCache::release(void* block, std::size_t size) noexcept {
     if (addressSanitizer || size == 0 || size > step * classCount) return ::operator delete(block);
-    Lists* lists = threadLists ? threadLists : makeLists();
+    Lists* const lists = threadLists;
+    if (!lists) [[unlikely]]
+        return releaseFirst(block, size);
     const std::size_t index = classOf(size);
-    if (!lists || lists->count[index] == maxIdlePerClass) return ::operator delete(block);
+    if (lists->count[index] == maxIdlePerClass) [[unlikely]]
+        return ::operator delete(block);
     lists->first[index] = ::new (block) FreeBlock{lists->first[index]};
     ++lists->count[index];
 }

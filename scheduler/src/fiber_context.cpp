@@ -73,6 +73,13 @@ void leaveContext(FiberContext& from, FiberContext& to, ExceptionGlobals& thread
     return *reinterpret_cast<ExceptionGlobals*>(abi::__cxa_get_globals());
 }
 
+[[gnu::noinline]] bool unwinding() noexcept {
+    static constinit thread_local const ExceptionGlobals* globals = nullptr;
+    if (globals == nullptr) [[unlikely]]
+        globals = &threadExceptionGlobals();
+    return globals->uncaughtExceptions > 0;
+}
+
 void adoptThreadContext(FiberContext& context) noexcept {
     context.tsanFiber = currentTsanFiber();
 }

@@ -1,4 +1,5 @@
 // One chunked body: the same however it is cut, and (as far as it has no extensions) what a naive decoder makes of it.
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -56,9 +57,11 @@ std::optional<std::string> naive(std::string_view bytes) {
     std::string data;
     for (;;) {
         const std::size_t end = bytes.find("\r\n");
-        if (end == std::string_view::npos || end == 0 || end > 15) return std::nullopt;
+        if (end == std::string_view::npos || end == 0) return std::nullopt;
+        const std::size_t zeros = std::min(bytes.find_first_not_of('0'), end);
+        if (end - zeros > 15) return std::nullopt;
         std::uint64_t size = 0;
-        for (const char c : bytes.substr(0, end)) {
+        for (const char c : bytes.substr(zeros, end - zeros)) {
             const std::size_t digit = std::string_view("0123456789abcdef").find(static_cast<char>(c | 0x20));
             if (digit == std::string_view::npos || (c < '0')) return std::nullopt;
             size = size * 16 + digit;

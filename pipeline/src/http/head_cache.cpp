@@ -9,6 +9,12 @@ namespace {
 constexpr std::string_view headEnd = "\r\n\r\n";
 }
 
+std::time_t HeadCache::now() noexcept {
+    timespec time;
+    ::clock_gettime(CLOCK_REALTIME_COARSE, &time);
+    return time.tv_sec;
+}
+
 std::string_view HeadCache::remember(Status status, const HeaderList& headers, const std::string* serverName,
                                      std::uint64_t length, std::time_t now) {
     if (neverHasBody(status) || !headers.find("Date").empty()) return {};

@@ -16,6 +16,13 @@ ObjectAggregator::ObjectAggregator(std::size_t maxBodyBytes) : maxBodyBytes_(max
     }
 }
 
+inline void ObjectAggregator::begin(ChannelHandlerContext& ctx, Request&& request) {
+    refused_ = false;
+    if (request.hasBody() || request.head().expectUnknown) [[unlikely]]
+        return collect(ctx, std::move(request));
+    ctx.fireChannelRead(Message(FullRequest(std::move(request.data_))));
+}
+
 void ObjectAggregator::channelRead(ChannelHandlerContext& ctx, Message&& message) {
     if (message.is<Request>()) {
         begin(ctx, message.take<Request>());
@@ -32,11 +39,9 @@ void ObjectAggregator::channelRead(ChannelHandlerContext& ctx, Message&& message
     }
 }
 
-void ObjectAggregator::begin(ChannelHandlerContext& ctx, Request&& request) {
-    refused_ = false;
+[[gnu::noinline]] void ObjectAggregator::collect(ChannelHandlerContext& ctx, Request&& request) {
     const RequestHead& head = request.head();
     if (head.expectUnknown) return refuse(request, Status::expectationFailed, "only 100-continue is understood");
-    if (!request.hasBody()) return ctx.fireChannelRead(Message(FullRequest(std::move(request.data_))));
     if (head.bodyKind == BodyKind::length && head.contentLength > maxBodyBytes_) {
         return refuse(request, Status::contentTooLarge, "the body is larger than this server takes");
     }

@@ -1,15 +1,10 @@
 #include <weft/pipeline/http/request.hpp>
 
 #include <cstring>
-#include <new>
 
 namespace weft::http {
 
 namespace detail {
-
-RequestDataPointer makeRequestData() {
-    return RequestDataPointer(::new (weft::detail::ThreadCache::allocate(sizeof(RequestData))) RequestData);
-}
 
 void RequestData::takeHead(Buffer& input) noexcept {
     const std::size_t size = head.consumed;

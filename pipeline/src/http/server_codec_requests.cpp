@@ -31,6 +31,35 @@ void ServerCodec::channelRead(ChannelHandlerContext& ctx, Message&& message) {
     if (!paused_) decode();
 }
 
+inline void ServerCodec::deliverHead() {
+    fired_ = true;
+    if (patience_.waiting()) [[unlikely]]
+        patience_.satisfied();
+    parser_.reset();
+    detail::RequestDataPointer data = std::move(next_);
+    data->takeHead(input_);
+    if (input_.empty()) input_ = Buffer();
+    const RequestHead& head = data->head;
+    data->channel = ChannelRef(ctx_->channel());
+    ResponseSlot& slot = slots_.add();
+    slot.version = head.version;
+    slot.method = head.method;
+    slot.keepAlive = head.keepAlive;
+    slot.upgrade = head.upgrade;
+    data->ticket = slots_.backTicket();
+    lastKeepAlive_ = head.keepAlive;
+    asksSwitch_ = head.upgrade || head.method == Method::connect;
+    if (head.hasBody()) {
+        body_.start(head);
+        bodyTicket_ = data->ticket;
+        expects_ = Input::body;
+        owesContinue_ = head.expectContinue;
+    } else {
+        endRequest();
+    }
+    ctx_->fireChannelRead(Message(Request(std::move(data))));
+}
+
 inline bool ServerCodec::decodeHead() {
     if (!next_) next_ = detail::makeRequestData();
     switch (parser_.parse(input_.view(), next_->head)) {
@@ -51,6 +80,7 @@ inline bool ServerCodec::decodeHead() {
 void ServerCodec::decode() {
     if (decoding_) return;
     decoding_ = true;
+    second_ = HeadCache::now();
     while (ctx_ != nullptr && expects_ != Input::ended && !input_.empty()) {
         const bool held = blocked_ || crowded_ || expects_ == Input::undecided;
         if ((held || slots_.size() >= options_.maxInFlight) && !mayDecode()) [[unlikely]] {
@@ -84,35 +114,6 @@ bool ServerCodec::mayDecode() {
     if (!blocked_ || (looking_ && slots_.empty())) return true;
     if (flushWanted_) onFlushPoint();  // the socket may take it at once
     return ctx_ != nullptr && !blocked_;
-}
-
-void ServerCodec::deliverHead() {
-    fired_ = true;
-    if (patience_.waiting()) [[unlikely]]
-        patience_.satisfied();
-    parser_.reset();
-    detail::RequestDataPointer data = std::move(next_);
-    data->takeHead(input_);
-    if (input_.empty()) input_ = Buffer();
-    const RequestHead& head = data->head;
-    data->channel = ChannelRef(ctx_->channel());
-    ResponseSlot& slot = slots_.add();
-    slot.version = head.version;
-    slot.method = head.method;
-    slot.keepAlive = head.keepAlive;
-    slot.upgrade = head.upgrade;
-    data->ticket = slots_.backTicket();
-    lastKeepAlive_ = head.keepAlive;
-    asksSwitch_ = head.upgrade || head.method == Method::connect;
-    if (head.hasBody()) {
-        body_.start(head);
-        bodyTicket_ = data->ticket;
-        expects_ = Input::body;
-        owesContinue_ = head.expectContinue;
-    } else {
-        endRequest();
-    }
-    ctx_->fireChannelRead(Message(Request(std::move(data))));
 }
 
 bool ServerCodec::decodeBody() {

@@ -2,7 +2,6 @@
 #include <weft/pipeline/http/server_codec.hpp>
 
 #include <algorithm>
-#include <ctime>
 #include <stdexcept>
 
 #include <weft/pipeline/channel.hpp>
@@ -18,12 +17,6 @@ namespace {
 
 constexpr std::size_t copiedBody = 1024;         // bodies up to this size are copied behind their head
 constexpr std::size_t largestBlock = 16 * 1024;  // of output, bytes
-
-std::time_t now() noexcept {
-    timespec time;
-    ::clock_gettime(CLOCK_REALTIME_COARSE, &time);
-    return time.tv_sec;
-}
 
 std::exception_ptr misuse(const char* what) {
     return std::make_exception_ptr(std::logic_error(what));
@@ -65,7 +58,11 @@ bool ServerCodec::answerFront(Response& response, ChannelPromise& promise) {
     ResponseSlot& slot = slots_.front();
     if (slot.answered || (response.ticket != slots_.frontTicket() && response.ticket != anyTicket)) return false;
     if (!emitKnownHead(slot, response, std::move(promise))) return false;
-    drainFront();
+    if (slots_.size() == 1 && !draining_ && !paused_ && expects_ != Input::undecided) [[likely]] {
+        slots_.popFront();
+    } else {
+        drainFront();
+    }
     return true;
 }
 
@@ -169,7 +166,7 @@ bool ServerCodec::emitKnownHead(ResponseSlot& slot, Response& response, ChannelP
         return false;
     }
     const std::size_t body = response.body.readableBytes();
-    const std::string_view head = heads_->head(response.status, response.headers, serverName_, body, now());
+    const std::string_view head = heads_->head(response.status, response.headers, serverName_, body, second());
     if (head.empty()) return false;
     slot.answered = slot.ended = slot.headSent = slot.complete = true;
     // The head and a body that is copied behind it take one piece of room.
@@ -199,7 +196,7 @@ void ServerCodec::emitHead(ResponseSlot& slot, Response& response, ChannelPromis
                                                            : BodyKind::length;
     head.contentLength = response.streamed ? response.contentLength : response.body.readableBytes();
     const bool informational = codeOf(response.status) < 200;
-    if (!informational) head.date = heads_->date(now());
+    if (!informational) head.date = heads_->date(second());
     head.requestVersion = slot.version;
     head.requestMethod = slot.method;
     // While draining the last answer of the connection says that it is the last.

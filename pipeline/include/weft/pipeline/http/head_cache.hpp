@@ -28,19 +28,25 @@ class HeadCache {
         return serverNames_.emplace_back(std::make_unique<std::string>(name)).get();
     }
 
-    // The head of an HTTP/1.1 keep-alive response with a body of `length` bytes, with the date of `now`. Empty when these headers cannot be sent (or not in this way): encodeHead() then says why.
-    // `serverName` is of this cache. Lifetime: until the next call. Allocates when it meets new headers.
+    // The head of an HTTP/1.1 keep-alive response with a body of `length` bytes, with the date of `now`. Empty when
+    // these headers cannot be sent (or not in this way): encodeHead() then says why. `serverName` is of this cache.
+    // Lifetime: until the next call. Allocates when it meets new headers.
     std::string_view head(Status status, const HeaderList& headers, const std::string* serverName, std::uint64_t length,
                           std::time_t now) {
         for (Entry& entry : entries_) {
             if (entry.status == status && entry.serverName == serverName && entry.headers == headers) {
-                if (entry.second != now) [[unlikely]] setDate(entry, now);
-                if (entry.length != length) [[unlikely]] setLength(entry, length);
+                if (entry.second != now) [[unlikely]]
+                    setDate(entry, now);
+                if (entry.length != length) [[unlikely]]
+                    setLength(entry, length);
                 return entry.text;
             }
         }
         return remember(status, headers, serverName, length, now);
     }
+
+    // Seconds since 1970; by a clock that may be late by a few milliseconds.
+    static std::time_t now() noexcept;
 
     std::string_view date(std::time_t now) noexcept { return date_.at(now); }
 

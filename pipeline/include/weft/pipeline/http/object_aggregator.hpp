@@ -25,6 +25,7 @@ class ObjectAggregator final : public ChannelInboundHandler {
 
   private:
     void begin(ChannelHandlerContext& ctx, Request&& request);
+    void collect(ChannelHandlerContext& ctx, Request&& request);
     void append(Buffer&& data);
     void askForMore(ChannelHandlerContext& ctx);
     void end(ChannelHandlerContext& ctx, LastContent&& last);

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <array>
-#include <exception>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +14,7 @@
 #include <weft/pipeline/http/header_list.hpp>
 #include <weft/pipeline/http/request_head.hpp>
 #include <weft/pipeline/http/responder.hpp>
+#include <weft/scheduler/detail/fiber_context.hpp>
 
 namespace weft::http {
 
@@ -47,7 +48,10 @@ struct RequestDataDeleter {
     }
 };
 using RequestDataPointer = std::unique_ptr<RequestData, RequestDataDeleter>;
-RequestDataPointer makeRequestData();  // throws std::bad_alloc
+// Throws std::bad_alloc.
+inline RequestDataPointer makeRequestData() {
+    return RequestDataPointer(::new (weft::detail::ThreadCache::allocate(sizeof(RequestData))) RequestData);
+}
 
 }  // namespace detail
 
@@ -63,7 +67,7 @@ class Request {
     Request(Request&&) noexcept = default;
     Request& operator=(Request&&) noexcept = default;
     ~Request() {
-        if (data_ && !data_->hasResponder && std::uncaught_exceptions() > 0) abandon();
+        if (data_ && !data_->hasResponder && weft::detail::unwinding()) abandon();
     }
 
     Method method() const noexcept { return data_->head.method; }

@@ -122,6 +122,8 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     void emit(ResponseSlot& slot, Message& message, ChannelPromise&& promise);
     bool emitKnownHead(ResponseSlot& slot, Response& response, ChannelPromise&& promise);
     void emitHead(ResponseSlot& slot, Response& response, ChannelPromise&& promise);
+    // For the Date header: those who answer at once, inside decode(), share one look at the clock.
+    std::time_t second() const noexcept { return decoding_ ? second_ : HeadCache::now(); }
     HeaderView serverHeader(bool informational) const noexcept;
     // The answer to the front request is the last one: nothing more is expected, or at the last look nothing is there.
     bool lastOfDrain() const noexcept {
@@ -155,6 +157,7 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     bool asksSwitch_ = false;    // the last request read: for another protocol
     bool owesContinue_ = false;  // the client waits for 100, or a final answer, before it sends the body
     bool decoding_ = false;
+    std::time_t second_ = 0;  // when decode() began
     bool inputShutdown_ = false;
     bool outputShutdown_ = false;
     ScheduledTask linger_;

@@ -37,6 +37,9 @@ void switchContext(FiberContext& from, FiberContext& to, ExceptionGlobals& threa
 // The calling thread's globals; never inlined, so that no compiler caches the address over a switch.
 ExceptionGlobals& threadExceptionGlobals() noexcept;
 
+// Whether an exception is on its way in the calling fiber or thread: std::uncaught_exceptions() > 0, at less cost.
+bool unwinding() noexcept;
+
 // Makes the calling thread's own context known to the sanitizers.
 void adoptThreadContext(FiberContext& context) noexcept;
 
