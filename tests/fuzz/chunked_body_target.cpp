@@ -57,7 +57,7 @@ std::optional<std::string> naive(std::string_view bytes) {
     std::string data;
     for (;;) {
         const std::size_t end = bytes.find("\r\n");
-        if (end == std::string_view::npos || end == 0) return std::nullopt;
+        if (end == std::string_view::npos || end == 0 || end > Limits{}.chunkLineBytes) return std::nullopt;
         const std::size_t zeros = std::min(bytes.find_first_not_of('0'), end);
         if (end - zeros > 15) return std::nullopt;
         std::uint64_t size = 0;

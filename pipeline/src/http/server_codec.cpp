@@ -20,18 +20,22 @@ namespace {
 
 constexpr Duration lingerTime = std::chrono::seconds(2);
 
-const ServerCodecOptions& validated(const ServerCodecOptions& options) {
+std::uint32_t checkedMaxInFlight(const ServerCodecOptions& options) {
     if (options.maxInFlight < 1 || options.maxInFlight > 1024) {
         throw std::invalid_argument("ServerCodec: maxInFlight is " + std::to_string(options.maxInFlight) +
                                     "; accepted: 1 to 1024");
     }
-    return options;
+    return static_cast<std::uint32_t>(options.maxInFlight);
 }
 
 }  // namespace
 
 ServerCodec::ServerCodec(ServerCodecOptions options)
-    : options_(validated(options)), parser_(options.limits), body_(options.limits), patience_(options.timeouts) {}
+    : maxInFlight_(checkedMaxInFlight(options)),
+      parser_(options.limits),
+      patience_(options.timeouts),
+      body_(options.limits),
+      options_(std::move(options)) {}
 
 void ServerCodec::handlerAdded(ChannelHandlerContext& ctx) {
     ctx_ = &ctx;

@@ -83,7 +83,7 @@ void ServerCodec::decode() {
     second_ = HeadCache::now();
     while (ctx_ != nullptr && expects_ != Input::ended && !input_.empty()) {
         const bool held = blocked_ || crowded_ || expects_ == Input::undecided;
-        if ((held || slots_.size() >= options_.maxInFlight) && !mayDecode()) [[unlikely]] {
+        if ((held || slots_.size() >= maxInFlight_) && !mayDecode()) [[unlikely]] {
             paused_ = true;
             break;
         }
@@ -110,7 +110,7 @@ void ServerCodec::awaitRest() {
 // Room for what the next bytes may cause: an answer to a request, or to a piece of a body (an echo, a proxy).
 bool ServerCodec::mayDecode() {
     if (expects_ == Input::undecided || crowded_) return false;
-    if (expects_ == Input::head && slots_.size() >= options_.maxInFlight) return false;
+    if (expects_ == Input::head && slots_.size() >= maxInFlight_) return false;
     if (!blocked_ || (looking_ && slots_.empty())) return true;
     if (flushWanted_) onFlushPoint();  // the socket may take it at once
     return ctx_ != nullptr && !blocked_;

@@ -30,7 +30,7 @@ enum class HandlerState : unsigned char { init, addPending, added, removed };
 // else: the channel's loop.
 // Blocks never. Lifetime: as long as the handler is in the pipeline, any callback of it runs, or a fiber that it
 // spawned with spawn() runs; other code keeps a ChannelRef instead.
-class ChannelHandlerContext {
+class alignas(64) ChannelHandlerContext {  // a cache line: see its last members
   public:
     ChannelHandlerContext(const ChannelHandlerContext&) = delete;
     ChannelHandlerContext& operator=(const ChannelHandlerContext&) = delete;
@@ -85,7 +85,7 @@ class ChannelHandlerContext {
 
   protected:
     ChannelHandlerContext(Channel& channel, detail::EventMask mask, std::string_view typeName, const void* typeTag)
-        : channel_(channel), fullMask_(mask), typeTag_(typeTag), typeName_(typeName) {}
+        : typeTag_(typeTag), typeName_(typeName), channel_(channel), fullMask_(mask) {}
     virtual ~ChannelHandlerContext() = default;
     // The derived class owns the handler and says here where it is.
     void holds(ChannelHandler& handler, void* object) noexcept {
@@ -130,6 +130,13 @@ class ChannelHandlerContext {
     void enterWrite(Message&& message, ChannelPromise&& promise, bool flush);
     void postWrite(Message&& message, ChannelPromise promise, bool flush);
 
+    // What no event touches; then what every event touches, in one cache line, in front of the handler itself.
+    const void* typeTag_;
+    void* object_ = nullptr;  // the handler as what it was added as
+    std::string_view typeName_;
+    std::string name_;  // empty: automatic
+    ChannelHandlerContext* nextRemoved_ = nullptr;
+
     Channel& channel_;
     ChannelHandlerContext* previous_ = nullptr;  // kept after removal: handlerRemoved() may still forward (H-6, H-7)
     ChannelHandlerContext* next_ = nullptr;
@@ -139,11 +146,6 @@ class ChannelHandlerContext {
     HandlerState state_ = HandlerState::init;
     bool linked_ = false;
     unsigned ordinal_ = 0;  // of automatic names
-    const void* typeTag_;
-    void* object_ = nullptr;  // the handler as what it was added as
-    std::string_view typeName_;
-    std::string name_;  // empty: automatic
-    ChannelHandlerContext* nextRemoved_ = nullptr;
 };
 
 }  // namespace weft

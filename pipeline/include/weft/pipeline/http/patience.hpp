@@ -62,15 +62,16 @@ class Patience {
     std::optional<Impatience> judge(const Situation& situation, TimePoint now) noexcept;
     void lookBy(Deadline at);
 
+    Wait wait_ = Wait::none;
+    bool holding_ = false;  // the wait stands still since heldSince_
+
     const ServerTimeouts limits_;
     const Duration interval_;  // between looks at a busy connection
     Channel* channel_ = nullptr;
     ScheduledTask timer_;
     Deadline nextLook_ = never;
 
-    Wait wait_ = Wait::none;
-    bool holding_ = false;  // the wait stands still since heldSince_
-    TimePoint since_{};     // the wait began, or later by what it stood still
+    TimePoint since_{};  // the wait began, or later by what it stood still
     TimePoint heldSince_{};
     std::uint64_t bodyBytes_ = 0;  // of the body that is waited for
 
