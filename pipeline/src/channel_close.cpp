@@ -71,10 +71,7 @@ void Channel::tearDown() {
     }
     fibers_.cancel();  // behind channelInactive: who waits for this connection hears first what became of it
     pipeline_.removeAll();
-    if (holdsSelf_) {
-        holdsSelf_ = false;
-        detail::releaseChannel(*this);  // the caller's task holds another
-    }
+    letGoOfSelf();  // the caller's task holds another
 }
 
 // ---- half-close ----

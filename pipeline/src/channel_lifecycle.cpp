@@ -26,12 +26,12 @@ std::uint64_t nextId() noexcept {
 }  // namespace
 
 void detail::retainChannel(Channel& channel) noexcept {
-    channel.references_.fetch_add(1, std::memory_order_relaxed);  // the caller holds one already
+    channel.references_.retain(currentHome());
 }
 
 void detail::releaseChannel(Channel& channel) noexcept {
-    // acq_rel: what other holders did to the channel comes before its end.
-    if (channel.references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete &channel;
+    if (channel.references_.release(currentHome())) [[unlikely]]
+        delete &channel;
 }
 
 ChannelRef Channel::create(EventLoop& loop) {
@@ -39,7 +39,14 @@ ChannelRef Channel::create(EventLoop& loop) {
     return ChannelRef::adopt(new Channel(loop));
 }
 
-Channel::Channel(EventLoop& loop) : loop_(loop), id_(nextId()), pipeline_(*this), closeState_(*this, loop) {}
+// Nobody's home is a loop: the counts of an embedded loop's channel have no owner.
+const void* Channel::home() const noexcept {
+    if (const Carrier* carrier = loop_.carrier()) return carrier;
+    return &loop_;
+}
+
+Channel::Channel(EventLoop& loop)
+    : loop_(loop), id_(nextId()), pins_(0, home()), pipeline_(*this), closeState_(*this, loop) {}
 
 Channel::~Channel() = default;
 
@@ -100,8 +107,7 @@ void Channel::registerNow(const ChannelPromise& promise) {
         return failRegistration(promise, std::current_exception());
     }
     registered_.store(true, std::memory_order_release);
-    if (!holdsSelf_) detail::retainChannel(*this);
-    holdsSelf_ = true;
+    if (!references_.biased()) references_.bias(home());
     pipeline_.runPendingCallbacks();
     promise.trySuccess();
     pipeline_.fireChannelRegistered();
@@ -158,18 +164,21 @@ void Channel::unregister() {
     loop_.withdrawFlushPoint(*this);
     registered_.store(false, std::memory_order_release);
     pipeline_.fireChannelUnregistered();
-    if (holdsSelf_ && !closed()) {
-        holdsSelf_ = false;
-        detail::releaseChannel(*this);
-    }
+    if (!closed()) letGoOfSelf();
+}
+
+// The loop's own reference, and its part of the count with it.
+void Channel::letGoOfSelf() noexcept {
+    if (references_.biased() && references_.unbias()) delete this;
 }
 
 // ---- removed handlers ----
 
 void Channel::freeRemovedHandlers() noexcept {
-    // acquire: what the pinners did to the contexts comes before their end.
-    if (pins_.load(std::memory_order_acquire) != 0) return;
+    // While the loop counts pins by itself, nobody can tell which is the last; when there is one, all must see it.
+    if (!pins_.none() && !(pins_.biased() && pins_.unbias())) return;
     pipeline_.freeRemoved();
+    if (!pins_.biased()) pins_.bias(home());
     if constexpr (leakDetectionBuilt) {
         if (closed() && pipeline_.empty() && detail::LeakRegistry::watching()) {
             detail::LeakRegistry::instance().channelEnded(id_);
@@ -178,7 +187,7 @@ void Channel::freeRemovedHandlers() noexcept {
 }
 
 void Channel::unpin() noexcept {
-    if (pins_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    if (!pins_.release(detail::currentHome())) return;
     if (mayRunHere()) {
         if (depth_ == 0 && pipeline_.hasRemoved()) freeRemovedHandlers();
         return;

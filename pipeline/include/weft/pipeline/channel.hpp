@@ -19,6 +19,7 @@
 #include <weft/pipeline/channel_sink.hpp>
 #include <weft/pipeline/message.hpp>
 #include <weft/pipeline/outbound_buffer.hpp>
+#include <weft/scheduler/detail/biased_count.hpp>
 #include <weft/scheduler/event_loop.hpp>
 #include <weft/scheduler/fiber_set.hpp>
 #include <weft/scheduler/non_suspending_scope.hpp>
@@ -232,7 +233,10 @@ class Channel final : private FlushPointListener {
     ErrorCode setSocketOption(const char* name, SocketOption option, int value);
     int socketOption(SocketOption option) const;
 
-    void pin() noexcept { pins_.fetch_add(1, std::memory_order_relaxed); }  // the pinner holds a reference already
+    // Whose thread counts references and pins without a read-modify-write; it is detail::currentHome() there.
+    const void* home() const noexcept;
+    void letGoOfSelf() noexcept;
+    void pin() noexcept { pins_.retain(detail::currentHome()); }  // the pinner holds a reference already
     void unpin() noexcept;
     void freeRemovedHandlers() noexcept;
 
@@ -241,8 +245,9 @@ class Channel final : private FlushPointListener {
     std::unique_ptr<ChannelSink> sink_;
 
     // Any thread.
-    std::atomic<std::uint32_t> references_{1};
-    std::atomic<std::uint32_t> pins_{0};        // fibers and posted operations that may use a removed context
+    using Count = detail::BasicBiasedCount<detail::NativeAtomics>;
+    Count references_{1};  // its bias is the loop's own, from registration to the removal of the handlers
+    Count pins_;           // fibers and posted operations that may use a removed context
     std::atomic<bool> everRegistered_{false};   // written by the builder: from then on the loop owns the rest
     std::atomic<bool> registered_{false};       // written by the loop
     std::atomic<bool> active_{false};           // written by the builder, then the loop
@@ -270,7 +275,6 @@ class Channel final : private FlushPointListener {
     bool inputShutdown_ = false;
     bool inputShutdownReported_ = false;  // InputShutdownReadCompleteEvent has been fired
     bool outputShutdown_ = false;
-    bool holdsSelf_ = false;           // the reference from registration to removal of the handlers
     std::uint64_t givenPosition_ = 0;  // flushed position when the sink was last asked to flush
     ChannelConfig config_;
     OutboundBuffer outbound_;

@@ -1,0 +1,334 @@
+// What the biased count (docs/protocol.md section 12) is explored with, for the shipped one and for twins of it: the
+// references of a channel and its pins, driven as channel_lifecycle.cpp does. The owner is the channel's loop.
+#pragma once
+
+#include <weft/scheduler/detail/biased_count.hpp>
+
+#include <array>
+
+#include "protocol_test.hpp"
+
+namespace weft::model::biased {
+
+using Shipped = detail::BasicBiasedCount<Atomics>;
+
+// The threads' names; one who is no loop has none.
+inline const void* const owner = reinterpret_cast<const void*>(1);
+inline const void* const other = nullptr;
+
+// Something that is handed to another thread.
+class Box {
+  public:
+    void put() { full_.store(1, std::memory_order_release); }
+    void take() {
+        await([this] { return full_.load(std::memory_order_acquire) == 1; });
+    }
+
+  private:
+    Atomic<int> full_{0};
+};
+
+// A channel; whoever lets go of it last ends it.
+template <class Count>
+class Object {
+  public:
+    Object(std::uint64_t references, int& ends) : count(references), ends_(ends) {}
+
+    void use(std::size_t who) { uses_[who] = 1; }
+    void letGo(const void* me) {
+        if (count.release(me)) end();
+    }
+    void unbias() {
+        if (count.unbias()) end();
+    }
+
+    Count count;
+
+  private:
+    void end() {
+        ++ends_;
+        destroy(*this);
+    }
+
+    int& ends_;
+    std::array<Plain<int>, 3> uses_;
+};
+
+// A channel's pins, and one handler that has been removed.
+template <class Count>
+class Pipeline {
+  public:
+    struct Handler {
+        Plain<int> use{0};
+    };
+
+    explicit Pipeline(Handler& handler) : pins(0, owner), handler_(handler) {}
+
+    void use() { handler_.use = 1; }
+    // Channel::unpin(), on the loop and elsewhere.
+    void unpinHere() {
+        if (pins.release(owner) && removed) freeRemoved();
+    }
+    void unpinElsewhere() {
+        if (pins.release(other)) posted.put();
+    }
+    // Channel::freeRemovedHandlers()
+    void freeRemoved() {
+        if (!pins.none() && !(pins.biased() && pins.unbias())) return;
+        removed = false;
+        destroy(handler_);
+        if (!pins.biased()) pins.bias(owner);
+    }
+
+    Count pins;
+    Box posted;
+    bool removed = false;
+
+  private:
+    Handler& handler_;
+};
+
+template <class Count>
+struct Scenarios {
+    // The loop ends its part while another lets go.
+    static void closes(ModelRun& run) {
+        auto& object = make(run, 2);
+        run.thread("owner", [&object] {
+            object.count.bias(owner);
+            object.count.retain(owner);
+            object.use(0);
+            object.letGo(owner);
+            object.letGo(owner);
+            object.unbias();
+        });
+        run.thread("other", [&object] {
+            object.use(1);
+            object.letGo(other);
+        });
+    }
+    static void twoOthers(ModelRun& run) {
+        auto& object = make(run, 3);
+        run.thread("owner", [&object] {
+            object.count.bias(owner);
+            object.use(0);
+            object.letGo(owner);
+            object.unbias();
+        });
+        for (const std::size_t who : {1, 2}) {
+            run.thread(who == 1 ? "other1" : "other2", [&object, who] {
+                object.use(who);
+                object.letGo(other);
+            });
+        }
+    }
+    // Another takes a reference by the one that it has.
+    static void retainsElsewhere(ModelRun& run) {
+        auto& object = make(run, 2);
+        run.thread("owner", [&object] {
+            object.count.bias(owner);
+            object.letGo(owner);
+            object.unbias();
+        });
+        run.thread("other", [&object] {
+            object.count.retain(other);
+            object.letGo(other);
+            object.use(1);
+            object.letGo(other);
+        });
+    }
+    // What the loop has taken another lets go of.
+    static void givesAway(ModelRun& run) {
+        auto& object = make(run, 1);
+        auto& box = run.make<Box>();
+        run.thread("owner", [&object, &box] {
+            object.count.bias(owner);
+            object.count.retain(owner);
+            box.put();
+            object.use(0);
+            object.letGo(owner);
+            object.unbias();
+        });
+        run.thread("other", [&object, &box] {
+            box.take();
+            object.use(1);
+            object.letGo(other);
+        });
+    }
+    // The same, and the loop has one itself when its part ends: the shared part without the loop's is none.
+    static void holdsOn(ModelRun& run) {
+        auto& object = make(run, 1);
+        auto& box = run.make<Box>();
+        run.thread("owner", [&object, &box] {
+            object.count.bias(owner);
+            object.count.retain(owner);
+            box.put();
+            object.unbias();
+            object.use(0);
+            object.letGo(owner);
+        });
+        run.thread("other", [&object, &box] {
+            box.take();
+            object.use(1);
+            object.letGo(other);
+        });
+    }
+    // The other way round: the loop's part is less than nothing.
+    static void takesOver(ModelRun& run) {
+        auto& object = make(run, 2);
+        auto& box = run.make<Box>();
+        run.thread("owner", [&object, &box] {
+            object.count.bias(owner);
+            object.letGo(owner);
+            box.take();
+            object.use(0);
+            object.letGo(owner);
+            object.unbias();
+        });
+        run.thread("other", [&object, &box] {
+            object.count.retain(other);
+            box.put();
+            object.use(1);
+            object.letGo(other);
+        });
+    }
+    // One gets from the loop what the other gives to it.
+    static void exchanges(ModelRun& run) {
+        auto& object = make(run, 2);
+        auto& given = run.make<Box>();
+        auto& taken = run.make<Box>();
+        run.thread("owner", [&object, &given, &taken] {
+            object.count.bias(owner);
+            object.count.retain(owner);
+            given.put();
+            object.letGo(owner);
+            taken.take();
+            object.use(0);
+            object.letGo(owner);
+            object.unbias();
+        });
+        run.thread("gets", [&object, &given] {
+            given.take();
+            object.use(1);
+            object.letGo(other);
+        });
+        run.thread("gives", [&object, &taken] {
+            object.count.retain(other);
+            taken.put();
+            object.use(2);
+            object.letGo(other);
+        });
+    }
+    // The builder's reference, and that of the task in which the channel comes to its loop.
+    static void registers(ModelRun& run) {
+        auto& object = make(run, 1);
+        auto& box = run.make<Box>();
+        run.thread("builder", [&object, &box] {
+            object.count.retain(other);
+            box.put();
+            object.use(1);
+            object.letGo(other);
+        });
+        run.thread("owner", [&object, &box] {
+            box.take();
+            object.count.bias(owner);
+            object.use(0);
+            object.letGo(owner);
+            object.unbias();
+        });
+    }
+    // Deregistered, and registered again.
+    static void again(ModelRun& run) {
+        auto& object = make(run, 2);
+        run.thread("owner", [&object] {
+            object.count.bias(owner);
+            object.count.retain(owner);
+            object.unbias();
+            object.letGo(owner);
+            object.count.bias(owner);
+            object.use(0);
+            object.letGo(owner);
+            object.unbias();
+        });
+        run.thread("other", [&object] {
+            object.use(1);
+            object.letGo(other);
+        });
+    }
+    // A handler is removed while the loop and another thread run in it; the last of them sees to its end.
+    static void pins(ModelRun& run) {
+        using Pipeline = biased::Pipeline<Count>;
+        auto& handler = run.make<typename Pipeline::Handler>();
+        auto& pipeline = run.make<Pipeline>(handler);
+        auto& box = run.make<Box>();
+        run.name({"owner", "shared"});
+        run.thread("owner", [&pipeline, &box] {
+            pipeline.pins.retain(owner);
+            box.put();
+            pipeline.pins.retain(owner);
+            pipeline.removed = true;
+            pipeline.freeRemoved();
+            assertThat(pipeline.removed, "one pin is left");
+            pipeline.unpinHere();
+            if (!pipeline.removed) return;
+            pipeline.posted.take();
+            pipeline.freeRemoved();
+            assertThat(!pipeline.removed, "none is left");
+            assertThat(pipeline.pins.biased() && pipeline.pins.none(), "as before");
+        });
+        run.thread("other", [&pipeline, &box] {
+            box.take();
+            pipeline.use();
+            pipeline.unpinElsewhere();
+        });
+    }
+    // The handler is removed after the last pin may have gone.
+    static void unpins(ModelRun& run) {
+        using Pipeline = biased::Pipeline<Count>;
+        auto& handler = run.make<typename Pipeline::Handler>();
+        auto& pipeline = run.make<Pipeline>(handler);
+        auto& box = run.make<Box>();
+        run.name({"owner", "shared"});
+        run.thread("owner", [&pipeline, &box] {
+            pipeline.pins.retain(owner);
+            box.put();
+            pipeline.removed = true;
+            pipeline.freeRemoved();
+            if (!pipeline.removed) return;
+            pipeline.posted.take();
+            pipeline.freeRemoved();
+            assertThat(!pipeline.removed, "none is left");
+        });
+        run.thread("other", [&pipeline, &box] {
+            box.take();
+            pipeline.use();
+            pipeline.unpinElsewhere();
+        });
+    }
+
+  private:
+    static Object<Count>& make(ModelRun& run, std::uint64_t references) {
+        auto& ends = run.make<int>(0);
+        run.finally([&ends] { assertThat(ends == 1, "it ends once"); });
+        auto& object = run.make<Object<Count>>(references, ends);
+        run.name({"owner", "shared"});
+        return object;
+    }
+};
+
+template <class Count = Shipped>
+std::vector<Case> cases() {
+    using Built = Scenarios<Count>;
+    return {makeCase("closes", Built::closes),
+            makeCase("two others", Built::twoOthers),
+            makeCase("retains elsewhere", Built::retainsElsewhere),
+            makeCase("gives away", Built::givesAway),
+            makeCase("holds on", Built::holdsOn),
+            makeCase("takes over", Built::takesOver),
+            makeCase("exchanges", Built::exchanges),
+            makeCase("registers", Built::registers),
+            makeCase("again", Built::again),
+            makeCase("pins", Built::pins),
+            makeCase("unpins", Built::unpins)};
+}
+
+}  // namespace weft::model::biased
