@@ -69,7 +69,7 @@ class Visitor {
     Life* life_;
 };
 
-// Sends visitors out, to its own carrier and another, and is removed before they come back.
+// Has visitors on its own carrier and another, and is removed while they are there.
 class Host final : public ChannelInboundHandler {
   public:
     Host(Life& life, Carrier& elsewhere) : life_(life), elsewhere_(elsewhere) {}
@@ -79,17 +79,21 @@ class Host final : public ChannelInboundHandler {
     }
     void channelActive(ChannelHandlerContext& ctx) override {
         ++life_.uses;
-        for (int i = 0; i < 2; ++i) {
+        for (int i = 0; i < 4; ++i) {
             elsewhere_.spawnDetached([visitor = Visitor(ctx.channel(), life_), &loop = ctx.loop()]() mutable {
                 thisFiber::yield();
                 { const Visitor last = std::move(visitor); }
                 loop.execute([] {});  // who leaves last asks a loop that may sleep, and does not wake it
             });
         }
-        ctx.spawn([visitor = Visitor(ctx.channel(), life_), holder = Holder(ChannelRef(ctx.channel()), life_)] {
-            thisFiber::yield();
+        ctx.spawn([this, &ctx, holder = Holder(ChannelRef(ctx.channel()), life_)] {
+            for (int i = 0; i < 4; ++i) {
+                const Visitor visitor(ctx.channel(), life_);
+                const Visitor another(ctx.channel(), life_);
+                thisFiber::yield();
+            }
+            if (ctx.pipeline().get<Host>() == this) ctx.pipeline().remove(*this);
         });
-        ctx.pipeline().remove(*this);
     }
 
   private:
