@@ -1,6 +1,6 @@
-// BiasedCount: a count of which one thread, its owner, changes a part of its own, without a read-modify-write. While
-// the owner does, the part that all share carries a weight that keeps it from 0, so nobody else can take a thing that
-// the owner still counts for unused. docs/protocol.md section 12.
+// BiasedCount: a count of which one thread, its owner, has a part to itself and changes it without a read-modify-write.
+// Meanwhile the part that all share has a weight that keeps it from 0, so nobody takes for unused what the owner may
+// still count. docs/protocol.md section 12.
 #pragma once
 
 #include <atomic>
@@ -38,9 +38,9 @@ class BasicBiasedCount {
         return shared_.fetch_sub(1, std::memory_order_acq_rel) == 1;  // [B1]
     }
 
-    // From here on the thread that is called `owner` counts by itself; a name that no thread has: nobody does. By the
-    // owner, whom nobody else can end meanwhile. relaxed: only the owner finds its name there, and by its own store.
-    // [B3]
+    // From here on the thread that is called `owner` counts by itself; with a name that no thread has, nobody does. By
+    // the owner, while nobody can end what is counted: it holds one, say. relaxed: only the owner finds its name there,
+    // and by its own store. [B3]
     void bias(const void* owner) noexcept {
         shared_.fetch_add(weight, std::memory_order_relaxed);
         owner_.store(owner, std::memory_order_relaxed);
