@@ -58,7 +58,9 @@ bool ServerCodec::answerFront(Response& response, ChannelPromise& promise) {
     ResponseSlot& slot = slots_.front();
     if (slot.answered || (response.ticket != slots_.frontTicket() && response.ticket != anyTicket)) return false;
     if (!emitKnownHead(slot, response, std::move(promise))) return false;
-    if (slots_.size() == 1 && !draining_ && !paused_ && expects_ != Input::undecided) [[likely]] {
+    // What drainFront() comes to when nothing else waits; a listener of the write may have changed that.
+    const bool alone = slots_.size() == 1 && slots_.front().complete;
+    if (alone && !draining_ && !closing_ && !paused_ && expects_ != Input::undecided) [[likely]] {
         slots_.popFront();
     } else {
         drainFront();
