@@ -80,7 +80,7 @@ inline bool ServerCodec::decodeHead() {
 void ServerCodec::decode() {
     if (decoding_) return;
     decoding_ = true;
-    second_ = HeadCache::now();
+    second_ = 0;
     while (ctx_ != nullptr && expects_ != Input::ended && !input_.empty()) {
         const bool held = blocked_ || crowded_ || expects_ == Input::undecided;
         if ((held || slots_.size() >= maxInFlight_) && !mayDecode()) [[unlikely]] {

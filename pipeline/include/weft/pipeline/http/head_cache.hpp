@@ -20,7 +20,7 @@ namespace weft::http {
 // perhaps the length differ. An entry was encoded by encodeHead(), with all its checks. Context: one carrier.
 class HeadCache {
   public:
-    // A server name's key for prefix(); the same text gives the same key. Lifetime: the cache's. Allocates.
+    // A server name's key for head(); the same text gives the same key. Lifetime: the cache's. Allocates.
     const std::string* serverName(std::string_view name) {
         for (const auto& known : serverNames_) {
             if (*known == name) return known.get();

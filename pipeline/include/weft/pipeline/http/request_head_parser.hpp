@@ -28,7 +28,8 @@ enum class Verdict : std::uint8_t { needMore, complete, error };
 // these fields) when it comes whole is refused (or accepted, with the same fields) when it comes byte by byte.
 // No byte is looked at more than three times.
 //
-// Context: one thread at a time. Does not block; allocates only for more than HeaderTable::inlineCapacity headers.
+// Context: one thread at a time. Does not block; allocates only for more than HeaderTable::inlineCapacity headers, and
+// once for the sections that it shares.
 class RequestHeadParser {
   public:
     // Throws std::invalid_argument for limits out of range.

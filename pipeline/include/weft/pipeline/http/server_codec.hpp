@@ -123,7 +123,11 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     bool emitKnownHead(ResponseSlot& slot, Response& response, ChannelPromise&& promise);
     void emitHead(ResponseSlot& slot, Response& response, ChannelPromise&& promise);
     // For the Date header: those who answer at once, inside decode(), share one look at the clock.
-    std::time_t second() const noexcept { return decoding_ ? second_ : HeadCache::now(); }
+    std::time_t second() noexcept {
+        if (!decoding_) return HeadCache::now();
+        if (second_ == 0) second_ = HeadCache::now();
+        return second_;
+    }
     HeaderView serverHeader(bool informational) const noexcept;
     // The answer to the front request is the last one: nothing more is expected, or at the last look nothing is there.
     bool lastOfDrain() const noexcept {
@@ -151,7 +155,7 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     Buffer input_;                             // bytes not yet decoded
     Buffer output_;                            // encoded, not yet written to the pipeline
     ResponseSlots slots_;
-    std::time_t second_ = 0;                   // when decode() began
+    std::time_t second_ = 0;                   // of the first answer inside this decode(); 0: none yet
     std::size_t outputBlock_ = smallestBlock;  // bytes that a turn's first block should hold, as the last turns went
     const std::uint32_t maxInFlight_;
     Input expects_ = Input::head;
