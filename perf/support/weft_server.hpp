@@ -26,7 +26,7 @@ inline http::Response answerTo(const http::FullRequest& request, std::string_vie
 struct InlineHandler final : SimpleInboundHandler<http::FullRequest> {
     explicit InlineHandler(std::string_view itsPath) : path(itsPath) {}
     void channelRead0(ChannelHandlerContext& ctx, http::FullRequest request) override {
-        ctx.writeAndFlush(Message(answerTo(request, path)));
+        ctx.writeAndFlush(answerTo(request, path));
     }
     std::string_view path;
 };

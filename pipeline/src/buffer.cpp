@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include <weft/pipeline/buffer_pool.hpp>
 #include <weft/pipeline/detail/copied_bytes.hpp>
 #include <weft/scheduler/assert.hpp>
 
@@ -13,29 +12,12 @@ const void* detail::storageOf(const Buffer& buffer) noexcept {
     return buffer.block_;
 }
 
-Buffer Buffer::allocate(std::size_t minCapacity) {
-    detail::BufferBlock* block = nullptr;
-    if (BufferPool* pool = BufferPool::current()) {
-        block = pool->take(minCapacity);
-    } else {
-        block = BufferPool::takeFromHeap(minCapacity);
-    }
-    char* start = block->data();
-    return Buffer(block, start, start, start + block->capacity);
-}
-
 Buffer Buffer::copyOf(std::string_view bytes) {
     Buffer buffer = allocate(bytes.size());
     if (!bytes.empty()) std::memcpy(buffer.write_, bytes.data(), bytes.size());
     buffer.write_ += bytes.size();
     detail::countCopied(bytes.size());
     return buffer;
-}
-
-Buffer Buffer::wrapStatic(std::string_view bytes) noexcept {
-    // Never written through: writableBytes() is 0 and unique() is false.
-    char* start = const_cast<char*>(bytes.data() ? bytes.data() : "");
-    return Buffer(nullptr, start, start + bytes.size(), start + bytes.size());
 }
 
 void Buffer::clear() noexcept {

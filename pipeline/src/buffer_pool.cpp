@@ -90,23 +90,24 @@ void deleteBlock(BufferBlock* block) noexcept {
     ::operator delete(block, std::align_val_t(alignof(BufferBlock)));
 }
 
-// The classes are powers of two, but not one shift apart: by the number of bits that capacity - 1 has.
-constexpr std::array<std::uint8_t, 65> classByBits = [] {
-    std::array<std::uint8_t, 65> table{};
-    for (std::size_t bits = 0; bits < table.size(); ++bits) {
-        for (const std::size_t size : BufferPool::classes) table[bits] += bits > std::bit_width(size - 1) ? 1 : 0;
+// The classes are powers of two, but not one shift apart: by the highest bit of capacity - 1.
+constexpr std::array<std::uint8_t, 64> classByBit = [] {
+    std::array<std::uint8_t, 64> table{};
+    for (std::size_t bit = 0; bit < table.size(); ++bit) {
+        for (const std::size_t size : BufferPool::classes) table[bit] += bit >= std::bit_width(size - 1) ? 1 : 0;
     }
     return table;
 }();
 
-// noClass when none is large enough.
-std::uint32_t classFor(std::size_t capacity) noexcept {
-    return classByBits[static_cast<std::size_t>(std::bit_width(capacity - (capacity != 0)))];
+// noClass when none is large enough, and for 0.
+inline std::uint32_t classFor(std::size_t capacity) noexcept {
+    return classByBit[static_cast<std::size_t>(std::bit_width((capacity - 1) | 1)) - 1];
 }
 
 }  // namespace
 
 BufferPool::BufferPool() : home_(new detail::BufferHome) {
+    for (std::size_t i = 0; i < free_.size(); ++i) free_[i].room = maxIdle[i];
     std::lock_guard held(registryLock);
     nextPool_ = registered;
     if (registered) registered->previousPool_ = this;
@@ -134,14 +135,14 @@ BufferPool::~BufferPool() {
     liveElsewhere.fetch_add(static_cast<std::int64_t>(allocated() - released()), std::memory_order_relaxed);
 }
 
-detail::BufferBlock* BufferPool::take(std::size_t minCapacity) {
+inline detail::BufferBlock* BufferPool::takeIdle(std::size_t minCapacity) {
     const std::uint32_t index = classFor(minCapacity);
     if (index == noClass || free_[index].first == nullptr) [[unlikely]]
         return takeNew(minCapacity, index);
     FreeList& list = free_[index];
     BufferBlock* block = list.first;
     list.first = block->next;
-    --list.count;
+    ++list.room;
     detail::unpoison(block->data(), block->capacity);
     block->owners.store(1, std::memory_order_relaxed);  // nobody else knows the block
     ++lent_;
@@ -149,8 +150,13 @@ detail::BufferBlock* BufferPool::take(std::size_t minCapacity) {
     return block;
 }
 
+detail::BufferBlock* BufferPool::take(std::size_t minCapacity) {
+    return takeIdle(minCapacity);
+}
+
 // The list is empty: what other threads have returned, else a new block.
 [[gnu::cold]] detail::BufferBlock* BufferPool::takeNew(std::size_t minCapacity, std::uint32_t index) {
+    if (minCapacity == 0) return take(1);
     if (index != noClass) {
         collectReturned();
         if (free_[index].first != nullptr) return take(minCapacity);
@@ -162,7 +168,17 @@ detail::BufferBlock* BufferPool::take(std::size_t minCapacity) {
     return block;
 }
 
-detail::BufferBlock* BufferPool::takeFromHeap(std::size_t minCapacity) {
+// Not inlined: the address of a thread-local must not be kept over a fiber switch.
+[[gnu::noinline]] detail::BufferBlock* detail::BufferBlock::take(std::size_t minCapacity) {
+    BufferPool* const pool = threadPool;
+    if (!pool) [[unlikely]]
+        return BufferPool::takeFirst(minCapacity);
+    return pool->takeIdle(minCapacity);
+}
+
+// The thread has taken nothing yet, or is past its end, and has no pool.
+[[gnu::cold, gnu::noinline]] detail::BufferBlock* BufferPool::takeFirst(std::size_t minCapacity) {
+    if (BufferPool* pool = current()) return pool->take(minCapacity);
     BufferBlock* block = blockOf(minCapacity, noClass, nullptr);
     liveElsewhere.fetch_add(1, std::memory_order_relaxed);
     return block;
@@ -171,12 +187,12 @@ detail::BufferBlock* BufferPool::takeFromHeap(std::size_t minCapacity) {
 void BufferPool::putBack(detail::BufferBlock* block) noexcept {
     --lent_;
     FreeList& list = free_[block->sizeClass];
-    if (list.count >= maxIdle[block->sizeClass]) [[unlikely]]
+    if (list.room == 0) [[unlikely]]
         return deleteBlock(block);
     detail::poison(block->data(), block->capacity);
     block->next = list.first;
     list.first = block;
-    ++list.count;
+    --list.room;
 }
 
 void BufferPool::collectReturned() noexcept {
@@ -202,7 +218,7 @@ void BufferPool::countForeignRelease() noexcept {
 
 std::size_t BufferPool::idleBlocks() const noexcept {
     std::size_t idle = 0;
-    for (const FreeList& list : free_) idle += list.count;
+    for (std::size_t i = 0; i < free_.size(); ++i) idle += maxIdle[i] - free_[i].room;
     return idle;
 }
 

@@ -27,14 +27,14 @@ ChannelRef Responder::take() {
 void Responder::send(Response response, ChannelPromise promise) {
     const ChannelRef channel = take();
     response.ticket = ticket_;
-    sendDown(*channel, Message(std::move(response)), std::move(promise));
+    sendDown(*channel, Message::lend(response), std::move(promise));
 }
 
 BodyWriter Responder::begin(Response head) {
     ChannelRef channel = take();
     head.ticket = ticket_;
     head.streamed = true;
-    sendDown(*channel, Message(std::move(head)), {});
+    sendDown(*channel, Message::lend(head), {});
     return BodyWriter(std::move(channel), ticket_);
 }
 
@@ -42,7 +42,7 @@ void Responder::sendInterim(Response response) {
     if (!channel_) throw std::logic_error("Responder::sendInterim after the answer");
     if (codeOf(response.status) >= 200) throw std::logic_error("Responder::sendInterim takes a 1xx response");
     response.ticket = ticket_;
-    sendDown(*channel_, Message(std::move(response)), {});
+    sendDown(*channel_, Message::lend(response), {});
 }
 
 void Responder::abandon() noexcept {

@@ -47,10 +47,18 @@ class Buffer {
 
     // An empty buffer with at least `minCapacity` writable bytes, from the calling thread's pool. Throws
     // std::bad_alloc.
-    static Buffer allocate(std::size_t minCapacity);
+    static Buffer allocate(std::size_t minCapacity) {
+        detail::BufferBlock* const block = detail::BufferBlock::take(minCapacity);
+        char* const start = block->data();
+        return Buffer(block, start, start, start + block->capacity);
+    }
     static Buffer copyOf(std::string_view bytes);
     // Bytes that outlive every owner (a literal): never freed, not writable, no allocation.
-    static Buffer wrapStatic(std::string_view bytes) noexcept;
+    static Buffer wrapStatic(std::string_view bytes) noexcept {
+        // Never written through: writableBytes() is 0 and unique() is false.
+        char* const start = const_cast<char*>(bytes.data() ? bytes.data() : "");
+        return Buffer(nullptr, start, start + bytes.size(), start + bytes.size());
+    }
 
     bool empty() const noexcept { return read_ == write_; }
     std::size_t readableBytes() const noexcept { return static_cast<std::size_t>(write_ - read_); }

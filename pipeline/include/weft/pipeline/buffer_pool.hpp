@@ -27,9 +27,6 @@ class BufferPool {
     // A block with one owner and at least `minCapacity` bytes; larger ones than the largest class are of exact size.
     detail::BufferBlock* take(std::size_t minCapacity);
 
-    // For threads past their end, which have no pool: exact size, from the heap.
-    static detail::BufferBlock* takeFromHeap(std::size_t minCapacity);
-
     // Written by this pool's thread only; exact when that thread is at rest.
     std::uint64_t allocated() const noexcept { return allocated_.load(std::memory_order_relaxed); }  // a statistic
     std::uint64_t released() const noexcept { return released_.load(std::memory_order_relaxed); }    // a statistic
@@ -45,14 +42,16 @@ class BufferPool {
 
     struct FreeList {
         detail::BufferBlock* first = nullptr;
-        std::size_t count = 0;
+        std::size_t room = 0;  // how many more blocks it takes
     };
 
+    [[gnu::always_inline]] detail::BufferBlock* takeIdle(std::size_t minCapacity);
     detail::BufferBlock* takeNew(std::size_t minCapacity, std::uint32_t index);
     void putBack(detail::BufferBlock* block) noexcept;  // a block of this pool, on its own thread
     void collectReturned() noexcept;
     void countAllocation() noexcept;
     void countRelease() noexcept;
+    static detail::BufferBlock* takeFirst(std::size_t minCapacity);
     static void countForeignRelease() noexcept;
 
     std::array<FreeList, classes.size()> free_;

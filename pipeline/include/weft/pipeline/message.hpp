@@ -61,15 +61,40 @@ constexpr MessageType makeInlineType() noexcept {
             nullptr, nameOf<T>()};
 }
 
+// A large value is in a block of its own, or where its lender has it.
+template <class T>
+struct MessagePlace {
+    T* object;
+    bool lent;
+
+    static MessagePlace of(void* storage) noexcept { return *std::launder(static_cast<MessagePlace*>(storage)); }
+    template <class... Args>
+    static T* make(Args&&... args) {
+        void* block = ThreadCache::allocate(sizeof(T));
+        try {
+            return ::new (block) T(std::forward<Args>(args)...);
+        } catch (...) {
+            ThreadCache::release(block, sizeof(T));
+            throw;
+        }
+    }
+    // Does nothing to a lent one, whose lender destroys it.
+    void destroy() const noexcept {
+        if (lent) return;
+        object->~T();
+        ThreadCache::release(object, sizeof(T));
+    }
+};
+
 template <class T>
 constexpr MessageType makeLargeType() noexcept {
-    return {nullptr,
-            [](void* storage) noexcept {
-                T* object = *static_cast<T**>(storage);
-                object->~T();
-                ThreadCache::release(object, sizeof(T));
+    using Place = MessagePlace<T>;
+    return {[](void* from, void* to) noexcept {
+                const Place place = Place::of(from);
+                ::new (to) Place{place.lent ? Place::make(std::move(*place.object)) : place.object, false};
             },
-            [](void* storage) noexcept -> void* { return *static_cast<T**>(storage); }, nameOf<T>()};
+            [](void* storage) noexcept { Place::of(storage).destroy(); },
+            [](void* storage) noexcept -> void* { return Place::of(storage).object; }, nameOf<T>()};
 }
 
 template <class T>
@@ -86,27 +111,43 @@ inline constexpr MessageType messageTypeOf = makeType<T>();
 
 }  // namespace detail
 
+class Message;
+
+// What a Message can be made of: an rvalue of a movable type.
+template <class T>
+concept MessageValue = std::is_rvalue_reference_v<T> && !std::is_same_v<std::remove_cvref_t<T>, Message> &&
+                       std::is_move_constructible_v<std::remove_cvref_t<T>>;
+
 // Holds one value of any movable type, or nothing. Values up to 40 bytes that move without throwing live inside, larger
-// ones in a block from the thread's free list (steady state: no malloc). Types are compared exactly: a Message that
-// holds a Derived is no Base. Context: one thread at a time; may be moved to another. Throws what T's construction
-// throws. Debug builds report a handler that lets a message die though it has not asked for its type, nor passed it on
-// or reset() it: leak_detection.hpp.
+// ones in a block from the thread's free list (steady state: no malloc), or for now with the caller who lent them.
+// Types are compared exactly: a Message that holds a Derived is no Base. Context: one thread at a time; may be moved to
+// another. Throws what T's construction throws. Debug builds report a handler that lets a message die though it has not
+// asked for its type, nor passed it on or reset() it: leak_detection.hpp.
 class Message {
   public:
     Message() noexcept = default;
     Message(Buffer&& buffer) noexcept : type_(&detail::messageTypeOf<Buffer>) {
         ::new (static_cast<void*>(storage_)) Buffer(std::move(buffer));
     }
-    template <class T, class D = std::remove_cvref_t<T>>
-    requires(!std::is_same_v<D, Message> && std::is_rvalue_reference_v<T&&> && std::is_move_constructible_v<D>)
-        Message(T&& value) {
-        emplace<D>(std::forward<T>(value));
-    }
+    template <class T>
+    requires MessageValue<T&&> Message(T&& value) { emplace<std::remove_cvref_t<T>>(std::forward<T>(value)); }
     template <class T, class... Args>
     static Message of(Args&&... args) {
         Message message;
         message.emplace<T>(std::forward<Args>(args)...);
         return message;
+    }
+    // A Message for `value` that leaves a large one where it is, for calls whose receiver mostly uses it at once: only
+    // who moves the Message on moves the value, into a block (when there is no memory for that, it terminates).
+    // Lifetime: `value` must outlive the Message; what is left of it afterwards may only be destroyed or assigned to.
+    template <class T>
+    static Message lend(T& value) {
+        static_assert(!std::is_const_v<T>);
+        if constexpr (detail::messageInline<T>) {
+            return Message(std::move(value));
+        } else {
+            return Message(detail::MessagePlace<T>{&value, true});
+        }
     }
 
     Message(Message&& other) noexcept { takeFrom(other); }
@@ -150,8 +191,11 @@ class Message {
         T value(std::move(object));
         if constexpr (detail::leakDetectionBuilt) detail::messageEnded(*this);
         type_ = nullptr;
-        object.~T();  // here and not by reset(), which does not know the type
-        if constexpr (!detail::messageInline<T>) detail::ThreadCache::release(&object, sizeof(T));
+        if constexpr (detail::messageInline<T>) {  // here and not by reset(), which does not know the type
+            object.~T();
+        } else {
+            detail::MessagePlace<T>::of(storage_).destroy();
+        }
         return value;
     }
 
@@ -172,6 +216,10 @@ class Message {
     }
 
   private:
+    template <class T>
+    explicit Message(detail::MessagePlace<T> place) noexcept : type_(&detail::messageTypeOf<T>) {
+        ::new (static_cast<void*>(storage_)) detail::MessagePlace<T>(place);
+    }
     void release() noexcept {
         if (!type_) return;
         if constexpr (detail::leakDetectionBuilt) detail::messageEnded(*this);
@@ -184,13 +232,8 @@ class Message {
         if constexpr (detail::messageInline<T>) {
             ::new (static_cast<void*>(storage_)) T(std::forward<Args>(args)...);
         } else {
-            void* block = detail::ThreadCache::allocate(sizeof(T));
-            try {
-                ::new (static_cast<void*>(storage_)) T*(::new (block) T(std::forward<Args>(args)...));
-            } catch (...) {
-                detail::ThreadCache::release(block, sizeof(T));
-                throw;
-            }
+            using Place = detail::MessagePlace<T>;
+            ::new (static_cast<void*>(storage_)) Place{Place::make(std::forward<Args>(args)...), false};
         }
         type_ = &detail::messageTypeOf<T>;
     }
@@ -199,7 +242,7 @@ class Message {
         if constexpr (detail::messageInline<T>) {
             return std::launder(reinterpret_cast<T*>(storage_));
         } else {
-            return *std::launder(reinterpret_cast<T**>(storage_));
+            return detail::MessagePlace<T>::of(storage_).object;
         }
     }
     void takeFrom(Message& other) noexcept {

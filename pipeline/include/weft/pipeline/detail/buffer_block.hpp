@@ -28,6 +28,8 @@ struct alignas(16) BufferBlock {
         if (unique() || owners.fetch_sub(1, std::memory_order_acq_rel) == 1) recycle(this);
     }
 
+    // From the calling thread's pool (buffer_pool.hpp), with one owner.
+    static BufferBlock* take(std::size_t minCapacity);
     static void recycle(BufferBlock* block) noexcept;
 };
 
