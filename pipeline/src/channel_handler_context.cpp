@@ -286,13 +286,20 @@ void ChannelHandlerContext::writeAndFlush(Message&& message, ChannelPromise prom
     if (!entered()) [[unlikely]]
         return enterWrite(std::move(message), std::move(promise), true);
     ChannelHandlerContext& next = nextOutbound(Event::write | Event::flush);
-    if (promise.isVoid() && channel_.pipeline_.isHead(next) && channel_.headWriteStraight(message)) return;
+    if (promise.isVoid() && channel_.pipeline_.isHead(next) && message.is<Buffer>() &&
+        channel_.headWriteStraight(message.get<Buffer>())) {
+        return;
+    }
     next.invokeWrite(std::move(message), std::move(promise));
     if (next.state_ == HandlerState::added) [[likely]] {
         next.invokeFlush();
     } else {
         next.flush();
     }
+}
+
+bool ChannelHandlerContext::tryWriteStraight(Buffer& bytes) noexcept {
+    return channel_.pipeline_.isHead(nextOutbound(Event::write | Event::flush)) && channel_.headWriteStraight(bytes);
 }
 
 [[gnu::noinline]] void ChannelHandlerContext::enterWrite(Message&& message, ChannelPromise&& promise, bool flush) {

@@ -44,12 +44,23 @@ void Channel::openCycle() noexcept {
     readPending_ = false;  // used up; a read() from here on is for the next cycle
 }
 
-void Channel::onRead(Buffer&& bytes) noexcept {
-    if (closed()) return;
-    PipelineEntry entry(*this);
+inline void Channel::deliver(Buffer&& bytes) noexcept {
     openCycle();
     learnReadSize(bytes.readableBytes());
     pipeline_.fireChannelRead(Message(std::move(bytes)));
+}
+
+void Channel::onRead(Buffer&& bytes) noexcept {
+    if (closed()) return;
+    PipelineEntry entry(*this);
+    deliver(std::move(bytes));
+}
+
+void Channel::onLastRead(Buffer&& bytes) noexcept {
+    if (closed()) return;
+    PipelineEntry entry(*this);
+    deliver(std::move(bytes));
+    if (!closed()) completeCycle();
 }
 
 void Channel::onMessage(Message&& message) noexcept {

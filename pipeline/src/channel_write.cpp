@@ -45,20 +45,19 @@ void Channel::headWrite(Message&& message, ChannelPromise&& promise) {
     }
 }
 
-// What a write and a flush at the flush point come to when nothing waits: the queue has no part in it. False: something
-// is left in `message` for an ordinary write and flush.
-bool Channel::headWriteStraight(Message& message) noexcept {
-    if (outbound_.pendingWrites() != 0 || !loop_.inFlushPoint() || !message.is<Buffer>() || !outbound_.bytesOnly() ||
-        sinkFull_ || flushing_ || outputShutdown_ || !registered() || !active()) {
+// What a write and a flush at the flush point come to when nothing waits: the queue has no part in it, and nobody's code
+// runs. False: what is left in `bytes` is for an ordinary write and flush.
+bool Channel::headWriteStraight(Buffer& bytes) noexcept {
+    if (outbound_.pendingWrites() != 0 || !loop_.inFlushPoint() || !outbound_.bytesOnly() || sinkFull_ || flushing_ ||
+        outputShutdown_ || !registered() || !active()) {
         return false;
     }
-    Buffer& bytes = message.get<Buffer>();
-    if (bytes.empty() || bytes.readableBytes() > config_.writeBufferWaterMark.high()) return false;  // W-3
+    const std::size_t size = bytes.readableBytes();
+    if (size == 0 || size > config_.writeBufferWaterMark.high()) return false;  // W-3
     const std::size_t taken = sink_->writeStraight(bytes.view());
     outbound_.passedBy(taken);
-    if (taken == bytes.readableBytes()) return true;
     bytes.consumed(taken);
-    return false;
+    return taken == size;
 }
 
 // W-7: marks; the kernel write comes at the loop's flush point, or now when much has gathered: by its overhead the

@@ -27,7 +27,7 @@ HeaderList& HeaderList::operator=(const HeaderList& other) {
 
 std::string_view HeaderList::find(std::string_view name) const noexcept {
     for (std::size_t i = 0; i < count_; ++i) {
-        const HeaderView header = view(entries()[i]);
+        const HeaderView header = view(i);
         if (detail::equalIgnoringCase(header.name, name)) return header.value;
     }
     return {};

@@ -16,7 +16,7 @@ ObjectAggregator::ObjectAggregator(std::size_t maxBodyBytes) : maxBodyBytes_(max
     }
 }
 
-inline void ObjectAggregator::begin(ChannelHandlerContext& ctx, Request&& request) {
+inline void ObjectAggregator::begin(ChannelHandlerContext& ctx, Request& request) {
     refused_ = false;
     if (request.hasBody() || request.head().expectUnknown) [[unlikely]]
         return collect(ctx, std::move(request));
@@ -24,8 +24,8 @@ inline void ObjectAggregator::begin(ChannelHandlerContext& ctx, Request&& reques
 }
 
 void ObjectAggregator::channelRead(ChannelHandlerContext& ctx, Message&& message) {
-    if (message.is<Request>()) {
-        begin(ctx, message.take<Request>());
+    if (message.is<Request>()) [[likely]] {
+        begin(ctx, message.get<Request>());
     } else if (message.is<Content>()) {
         if (!refused_) append(std::move(message.get<Content>().data));
         askForMore(ctx);

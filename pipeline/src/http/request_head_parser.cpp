@@ -45,13 +45,6 @@ RequestHeadParser::RequestHeadParser(const Limits& limits) : limits_(limits) {
     limits_.validate();
 }
 
-void RequestHeadParser::reset() noexcept {
-    stage_ = Stage::requestLine;
-    seen_ = 0;
-    lineStart_ = 0;
-    scanned_ = 0;
-}
-
 Refusal RequestHeadParser::refusal() const noexcept {
     return detail::refusalOf(fault_);
 }

@@ -22,8 +22,8 @@ void ServerCodec::channelRead(ChannelHandlerContext& ctx, Message&& message) {
     if (!message.is<Buffer>()) return ctx.fireChannelRead(std::move(message));
     if (expects_ == Input::ended) return;  // thrown away, so that our answers are not lost to a reset
     if (expects_ == Input::switched) return ctx.fireChannelRead(std::move(message));
-    Buffer bytes = message.take<Buffer>();
-    if (input_.empty()) {
+    Buffer& bytes = message.get<Buffer>();
+    if (input_.empty()) [[likely]] {
         input_ = std::move(bytes);
     } else {
         input_.append(bytes.view());

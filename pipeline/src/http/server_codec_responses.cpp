@@ -342,7 +342,8 @@ inline void ServerCodec::learnBlockSize() noexcept {
     if (longTurn_) [[unlikely]] {
         outputBlock_ = std::min(2 * outputBlock_, largestBlock);
         longTurn_ = false;
-    } else if (output_.readableBytes() < outputBlock_ / 4 && outputBlock_ > smallestBlock) [[unlikely]] {
+    } else if (outputBlock_ > smallestBlock && !output_.empty() && output_.readableBytes() < outputBlock_ / 4)
+        [[unlikely]] {
         outputBlock_ /= 2;
     }
 }
@@ -350,10 +351,13 @@ inline void ServerCodec::learnBlockSize() noexcept {
 void ServerCodec::onFlushPoint() noexcept {
     flushWanted_ = false;
     if (ctx_ == nullptr) return;
-    weft::detail::PipelineEntry entry(ctx_->channel());
-    if (output_.empty()) return ctx_->flush();
     learnBlockSize();
-    ctx_->writeAndFlush(Message(std::exchange(output_, Buffer())));
+    if (ctx_->tryWriteStraight(output_)) [[likely]] {
+        output_ = Buffer();
+        return;
+    }
+    weft::detail::PipelineEntry entry(ctx_->channel());
+    output_.empty() ? ctx_->flush() : ctx_->writeAndFlush(Message(std::exchange(output_, Buffer())));
 }
 
 }  // namespace weft::http

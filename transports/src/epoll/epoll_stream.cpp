@@ -76,10 +76,10 @@ void EpollStream::continueReading() {
     bool delivered = false;
     ReadStep step = ReadStep::next;
     for (unsigned reads = 0; step == ReadStep::next && reads < readsPerCycle; ++reads) step = readOnce(delivered);
-    if (step != ReadStep::closed) finishReading(step, delivered);
+    if (step != ReadStep::done) finishReading(step, delivered);
 }
 
-EpollStream::ReadStep EpollStream::readOnce(bool& delivered) {
+inline EpollStream::ReadStep EpollStream::readOnce(bool& delivered) {
     Buffer buffer = allocateForRead(channel_.readBufferSize());
     const std::size_t asked = buffer.writableBytes();
     const ssize_t count = buffer ? calls().recv(fd(), buffer.writeData(), asked) : -ENOMEM;
@@ -92,12 +92,16 @@ EpollStream::ReadStep EpollStream::readOnce(bool& delivered) {
     if (count == 0) return ReadStep::ended;
     // a short read emptied the socket, and later bytes are a new edge; unless the peer's end is already behind it.
     const bool drained = static_cast<std::size_t>(count) < asked && !peerEnded_;
-    if (drained) readable_ = false;
     buffer.produced(static_cast<std::size_t>(count));
+    if (drained) [[likely]] {
+        readable_ = false;
+        channel_.onLastRead(std::move(buffer));
+        return ReadStep::done;
+    }
     delivered = true;
     channel_.onRead(std::move(buffer));
-    if (!isOpen()) return ReadStep::closed;
-    return drained || !wantsRead_ || !channel_.keepReading() ? ReadStep::pause : ReadStep::next;
+    if (!isOpen()) return ReadStep::done;
+    return !wantsRead_ || !channel_.keepReading() ? ReadStep::pause : ReadStep::next;
 }
 
 void EpollStream::finishReading(ReadStep how, bool delivered) {

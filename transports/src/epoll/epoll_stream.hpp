@@ -38,7 +38,7 @@ class EpollStream : public EpollHandle, public ChannelSink {
     Channel& channel() const noexcept { return channel_; }
 
   private:
-    enum class ReadStep : unsigned char { next, pause, ended, failed, closed };
+    enum class ReadStep : unsigned char { next, pause, ended, failed, done };
 
     void continueWriting();
     void continueReading();

@@ -148,6 +148,8 @@ class Channel final : private FlushPointListener {
     void onMessage(Message&& message) noexcept;
     // One per batch in which onRead or onMessage was called.
     void onReadComplete() noexcept;
+    // onRead() and, unless that closed the channel, onReadComplete().
+    void onLastRead(Buffer&& bytes) noexcept;
     // The peer ended its output. Ends the batch: the channel fires readComplete itself (HC-1); a following
     // onReadComplete() is ignored.
     void onEof() noexcept;
@@ -199,7 +201,7 @@ class Channel final : private FlushPointListener {
     void headRead();
     void headWrite(Message&& message, ChannelPromise&& promise);
     void headFlush();
-    bool headWriteStraight(Message& message) noexcept;
+    bool headWriteStraight(Buffer& bytes) noexcept;
 
     void connected(const ChannelFuture& attempt, const ChannelPromise& promise);
     void startConnectTimer(const ChannelPromise& promise, const SocketAddress& remote);
@@ -221,6 +223,7 @@ class Channel final : private FlushPointListener {
     void subtractSubmitted(std::size_t bytes) noexcept;
 
     void openCycle() noexcept;
+    void deliver(Buffer&& bytes) noexcept;
     void completeCycle() noexcept;
     void learnReadSize(std::size_t bytes) noexcept;
     void readIfAutoRead();

@@ -81,6 +81,11 @@ class alignas(64) ChannelHandlerContext {  // a cache line: see its last members
         writeAndFlush(Message::lend(value), std::move(promise));
     }
 
+    // For codecs that gather their output until the loop's flush point (EventLoop::requestFlushPoint()). True: the kernel
+    // has taken all of `bytes`. False: what is left is for writeAndFlush(), because something else has to see it or goes
+    // first, the socket is full, or this is no flush point. Context: the loop. Runs no handler.
+    bool tryWriteStraight(Buffer& bytes) noexcept;
+
     ChannelPromise newPromise() const;
 
     // Starts fn() as a fiber on this channel's carrier: it may block, and this context and its handler outlive it. When

@@ -40,9 +40,13 @@ class HeaderList {
 
     // Same headers, spelled the same, in the same order.
     friend bool operator==(const HeaderList& left, const HeaderList& right) noexcept {
-        return left.count_ == right.count_ && left.textSize_ == right.textSize_ &&
-               sameText(left.text(), right.text(), left.textSize_) &&
-               std::equal(left.entries(), left.entries() + left.count_, right.entries());
+        if (left.count_ != right.count_ || left.textSize_ != right.textSize_) return false;
+        if (left.large_) [[unlikely]]  // and then so is the other: a list becomes large by its size
+            return left.large_->text == right.large_->text && left.large_->entries == right.large_->entries;
+        for (std::size_t at = 0; at < left.textSize_; at += block) {
+            if (std::memcmp(&left.shortText_[at], &right.shortText_[at], block) != 0) return false;
+        }
+        return std::equal(left.inline_.data(), left.inline_.data() + left.count_, right.inline_.data());
     }
 
     void add(std::string_view name, std::string_view value) {
@@ -52,12 +56,13 @@ class HeaderList {
         }
         char* const at = shortText_.data() + textSize_;
         std::copy(value.begin(), value.end(), std::copy(name.begin(), name.end(), at));
+        std::memset(at + size, 0, block);
         inline_[count_++] = entryOf(name, value);
         textSize_ += static_cast<std::uint32_t>(size);
     }
     std::size_t size() const noexcept { return count_; }
     // Lifetime: until the list is changed, moved or destroyed. index < size().
-    HeaderView at(std::size_t index) const noexcept { return view(entries()[index]); }
+    HeaderView at(std::size_t index) const noexcept { return view(index); }
     // The first value of this name (case-insensitive); null data when there is none.
     std::string_view find(std::string_view name) const noexcept;
 
@@ -68,16 +73,20 @@ class HeaderList {
         std::array<HeaderView, inlineHeaders + 1> few;
         std::vector<HeaderView> many(total > few.size() ? total : 0);
         HeaderView* views = many.empty() ? few.data() : many.data();
-        for (std::size_t i = 0; i < count_; ++i) views[i] = view(entries()[i]);
+        for (std::size_t i = 0; i < count_; ++i) views[i] = view(i);
         if (total > count_) views[count_] = extra;
         return visit(std::span<const HeaderView>(views, total));
     }
 
   private:
+    // Short texts are copied and compared in blocks: most responses have two or three headers, and then a library call
+    // would cost more than that.
+    static constexpr std::size_t block = 16;
+
+    // Offsets of the ends; a name begins where the value before it ends.
     struct Entry {
-        std::uint32_t offset;  // of the name; the value follows it
-        std::uint32_t nameSize;
-        std::uint32_t valueSize;
+        std::uint32_t nameEnd;
+        std::uint32_t valueEnd;
         friend bool operator==(const Entry&, const Entry&) = default;
     };
     // All of it, once it does not fit inside.
@@ -88,35 +97,23 @@ class HeaderList {
 
     const Entry* entries() const noexcept { return large_ ? large_->entries.data() : inline_.data(); }
     const char* text() const noexcept { return large_ ? large_->text.data() : shortText_.data(); }
-    HeaderView view(const Entry& entry) const noexcept {
-        const char* name = text() + entry.offset;
-        return {{name, entry.nameSize}, {name + entry.nameSize, entry.valueSize}};
+    HeaderView view(std::size_t index) const noexcept {
+        const Entry& entry = entries()[index];
+        const char* const name = text() + (index == 0 ? 0 : entries()[index - 1].valueEnd);
+        const char* const value = text() + entry.nameEnd;
+        return {{name, static_cast<std::size_t>(value - name)}, {value, entry.valueEnd - entry.nameEnd}};
     }
+    // Of a header that is about to be added.
     Entry entryOf(std::string_view name, std::string_view value) const noexcept {
-        return {textSize_, static_cast<std::uint32_t>(name.size()), static_cast<std::uint32_t>(value.size())};
+        const auto nameEnd = static_cast<std::uint32_t>(textSize_ + name.size());
+        return {nameEnd, static_cast<std::uint32_t>(nameEnd + value.size())};
     }
-    // What is used of the room, not the room, in blocks: most responses have two or three headers, and then a library
-    // call would cost more than the copy.
+    // What is used of the room, not the room.
     void copyInline(const HeaderList& other) noexcept {
-        constexpr std::size_t block = 16;
-        static_assert(inlineBytes % block == 0);
         for (std::size_t i = 0; i < count_; ++i) inline_[i] = other.inline_[i];
         for (std::size_t at = 0; at < textSize_; at += block) {
-            std::memcpy(shortText_.data() + at, other.shortText_.data() + at, block);
+            std::memcpy(&shortText_[at], &other.shortText_[at], block);
         }
-    }
-    static bool sameText(const char* left, const char* right, std::size_t size) noexcept {
-        const auto sameAt = [=](std::size_t at) {
-            std::uint64_t l = 0, r = 0;
-            std::memcpy(&l, left + at, sizeof l);
-            std::memcpy(&r, right + at, sizeof r);
-            return l == r;
-        };
-        if (size < 8 || size > 64) return std::equal(left, left + size, right);
-        for (std::size_t at = 0; at + 8 <= size; at += 8) {
-            if (!sameAt(at)) return false;
-        }
-        return sameAt(size - 8);
     }
     void addLarge(std::string_view name, std::string_view value);
 
@@ -124,7 +121,7 @@ class HeaderList {
     std::uint32_t textSize_ = 0;
     std::unique_ptr<Large> large_;
     std::array<Entry, inlineHeaders> inline_;
-    std::array<char, inlineBytes> shortText_;
+    std::array<char, inlineBytes + block> shortText_;  // zeros behind the text
 };
 
 // An empty list; lives for ever.

@@ -24,7 +24,7 @@ class ObjectAggregator final : public ChannelInboundHandler {
     void channelRead(ChannelHandlerContext& ctx, Message&& message) override;
 
   private:
-    void begin(ChannelHandlerContext& ctx, Request&& request);
+    void begin(ChannelHandlerContext& ctx, Request& request);
     void collect(ChannelHandlerContext& ctx, Request&& request);
     void append(Buffer&& data);
     void askForMore(ChannelHandlerContext& ctx);

@@ -48,7 +48,10 @@ class RequestHeadParser {
     Refusal refusal() const noexcept;
 
     // Makes ready for the next message.
-    void reset() noexcept;
+    void reset() noexcept {
+        stage_ = Stage::requestLine;
+        seen_ = lineStart_ = scanned_ = 0;
+    }
 
   private:
     enum class Stage : std::uint8_t { requestLine, headers, complete, error };
