@@ -79,7 +79,8 @@ void Channel::onReadComplete() noexcept {
 void Channel::completeCycle() noexcept {
     inCycle_ = false;
     cycleMessages_ = 0;
-    pipeline_.fireChannelReadComplete();  // reads on, if AUTO_READ
+    pipeline_.head_.fireChannelReadComplete();
+    readIfAutoRead();
     if (!readPending_ && wantsRead_ && !closed()) setWantRead(false);
 }
 

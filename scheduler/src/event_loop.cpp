@@ -322,7 +322,10 @@ void EventLoop::runFlushPoint() noexcept {
 void EventLoop::runFlushRound() noexcept {
     for (std::size_t round = listeners_; round > 0 && firstListener_ != nullptr; --round) {
         FlushPointListener& listener = *firstListener_;
-        withdrawFlushPoint(listener);
+        firstListener_ = listener.nextListener_;
+        if (firstListener_ == nullptr) lastListener_ = &firstListener_;
+        listener.awaitsFlushPoint_ = false;
+        --listeners_;
         listener.onFlushPoint();
     }
 }

@@ -116,6 +116,7 @@ Deadline TimerWheel::earliest() const noexcept {
 
 std::size_t TimerWheel::expire(TimePoint now) noexcept {
     const std::uint64_t nowTick = tickBefore(now);
+    if (nowTick <= elapsed_ && due_.first == nullptr) return 0;  // asked again within a tick
     Expiration next;
     while (nextExpiration(next) && next.tick <= nowTick) process(next);
     elapsed_ = std::max(elapsed_, nowTick);

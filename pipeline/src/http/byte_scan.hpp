@@ -89,6 +89,16 @@ struct TargetStop {
 #endif
 };
 
+// TargetStop, and '?' too: the end of a path.
+struct PathStop {
+    static bool matches(char c) noexcept { return TargetStop::matches(c) || c == '?'; }
+#if defined(__SSE2__)
+    static unsigned mask(Block block) noexcept {
+        return TargetStop::mask(block) | bits(_mm_cmpeq_epi8(block, every('?')));
+    }
+#endif
+};
+
 // What is neither a letter nor '-'. Nearly every field name stops at its colon; the rest goes on with the table.
 struct NameStop {
     static bool matches(char c) noexcept { return !is(letterChar, c) && c != '-'; }

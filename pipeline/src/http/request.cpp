@@ -1,19 +1,11 @@
 #include <weft/pipeline/http/request.hpp>
 
-#include <cstring>
-
 namespace weft::http {
 
 namespace detail {
 
-void RequestData::takeHead(Buffer& input) noexcept {
+void RequestData::takeLongHead(Buffer& input) noexcept {
     const std::size_t size = head.consumed;
-    if (size <= shortHead) [[likely]] {
-        std::memcpy(shortText.data(), input.readData(), size);
-        start = shortText.data();
-        input.consumed(size);
-        return;
-    }
     if (size == input.readableBytes()) {
         longText = std::move(input);
     } else {

@@ -50,15 +50,13 @@ Refusal RequestHeadParser::refusal() const noexcept {
 }
 
 // The request of daily life: HTTP/1.1, one Host, no body, a path for a target.
-inline Verdict RequestHeadParser::acceptPlain() noexcept {
-    if (head_->version != Version::http11 || head_->targetForm != TargetForm::origin) [[unlikely]]
-        return decide();
+inline Verdict RequestHeadParser::acceptPlain(std::uint32_t seen, Slice host) noexcept {
     head_->bodyKind = BodyKind::none;
-    head_->keepAlive = (seen_ & optionClose) == 0;
+    head_->keepAlive = (seen & optionClose) == 0;
     head_->expectContinue = head_->expectUnknown = head_->upgrade = false;
     head_->hasHost = true;
     head_->contentLength = 0;
-    head_->authority = host_;
+    head_->authority = host;
     stage_ = Stage::complete;
     return Verdict::complete;
 }
@@ -69,33 +67,42 @@ inline void RequestHeadParser::remember(std::string_view section) {
     if (sections_ != nullptr) section_ = sections_->add(section, sectionStart_, head_->headers, host_, seen_);
 }
 
-// Another server of this carrier may allow more.
-inline bool RequestHeadParser::withinLimits(const HeaderSection& section) const noexcept {
-    return section.size - 2 <= limits_.headerSectionBytes && section.count <= limits_.headerCount;
+// What this connection sent last, or others now: a section that `rest` begins with. Another server of this carrier may
+// allow more than ours.
+inline const HeaderSection* RequestHeadParser::known(std::string_view rest) noexcept {
+    if (section_ == nullptr) [[unlikely]] {
+        if (sections_ != nullptr) section_ = sections_->newest();
+        if (section_ == nullptr) return nullptr;
+    }
+    const bool same = section_->begins(rest) && section_->size - 2 <= limits_.headerSectionBytes &&
+                      section_->count <= limits_.headerCount;
+    return same ? section_ : nullptr;
 }
 
-inline Verdict RequestHeadParser::recall() noexcept {
-    section_->copyTo(head_->headers, sectionStart_);
-    seen_ = section_->seen;
-    host_ = section_->host;
-    host_.offset += sectionStart_;
-    head_->consumed = sectionStart_ + section_->size;
-    return acceptPlain();
+inline Verdict RequestHeadParser::recall(const HeaderSection& section, std::uint32_t start) noexcept {
+    section.copyTo(head_->headers, start);
+    head_->consumed = start + section.size;
+    const Slice host{start + section.host.offset, section.host.size};
+    if (head_->version == Version::http11) [[likely]]
+        return acceptPlain(section.seen, host);
+    seen_ = section.seen;
+    host_ = host;
+    return decide();
 }
 
 Verdict RequestHeadParser::parse(std::string_view message, RequestHead& head) {
     head_ = &head;
     if (stage_ == Stage::requestLine && scanned_ == 0) [[likely]] {
         const char* const begin = message.data();
-        const char* const cr = detail::scanPlainRequestLine(begin, begin, begin + message.size(), *head_);
+        const char* const cr = detail::scanPlainRequestLine(begin, begin, begin + message.size(), head);
         if (cr != nullptr && cr - begin <= limits_.requestLineBytes) [[likely]] {
+            const auto start = static_cast<std::uint32_t>(cr + 2 - begin);
+            const std::string_view rest(cr + 2, message.size() - start);
+            if (const HeaderSection* section = known(rest)) [[likely]]
+                return recall(*section, start);
             stage_ = Stage::headers;
-            sectionStart_ = static_cast<std::uint32_t>(cr + 2 - begin);
-            if (section_ == nullptr && sections_ != nullptr) [[unlikely]]
-                section_ = sections_->newest();
-            if (section_ != nullptr && section_->begins(message.substr(sectionStart_)) && withinLimits(*section_))
-                return recall();
-            return readHeaders(message, sectionStart_);
+            sectionStart_ = start;
+            return readHeaders(message, start);
         }
     }
     return resume(message);
@@ -288,7 +295,8 @@ Verdict RequestHeadParser::finish(std::string_view message, std::size_t blankLin
     constexpr std::uint32_t plain = sawHost | optionClose | optionKeepAlive;
     if ((seen_ & ~plain) != 0 || (seen_ & sawHost) == 0) return decide();
     remember(message.substr(sectionStart_, blankLine + 2 - sectionStart_));
-    return acceptPlain();
+    if (head_->version != Version::http11 || head_->targetForm != TargetForm::origin) return decide();
+    return acceptPlain(seen_, host_);
 }
 
 }  // namespace weft::http

@@ -15,20 +15,6 @@ namespace weft::http::detail {
 // Parses a complete line (without CRLF, free of control characters) that begins `offset` bytes into the message.
 Fault parseRequestLine(std::string_view line, std::uint32_t offset, RequestHead& head) noexcept;
 
-// The first '?' in [at, last), or `last`. Bytes in [last, end) may be read too.
-[[gnu::always_inline]] inline const char* findQuery(const char* at, const char* last, const char* end) noexcept {
-#if defined(__SSE2__)
-    for (; at < last && end - at >= 16; at += 16) {
-        if (const unsigned marks = bits(_mm_cmpeq_epi8(loadBlock(at), every('?'))); marks != 0)
-            return std::min(at + std::countr_zero(marks), last);
-    }
-#else
-    static_cast<void>(end);
-#endif
-    while (at < last && *at != '?') ++at;
-    return std::min(at, last);
-}
-
 // Accepts `token SP /path SP HTTP/1.x CRLF` at `line` and returns the address of its CR; null when it is anything else
 // or not complete.
 [[gnu::always_inline]] inline const char* scanPlainRequestLine(const char* line, const char* begin, const char* end,
@@ -44,7 +30,9 @@ Fault parseRequestLine(std::string_view line, std::uint32_t offset, RequestHead&
         target = stop + 1;
     }
     if (*target != '/') return nullptr;
-    const char* const targetEnd = findFirst<TargetStop>(target + 1, begin, end);
+    const char* const pathEnd = findFirst<PathStop>(target + 1, begin, end);
+    const char* targetEnd = pathEnd;
+    if (pathEnd != end && *pathEnd == '?') targetEnd = findFirst<TargetStop>(pathEnd + 1, begin, end);
     if (end - targetEnd < 11 || *targetEnd != ' ') return nullptr;
     const auto version = load<std::uint64_t>(targetEnd + 1);
     const bool minorOne = version == word<std::uint64_t>("HTTP/1.1");
@@ -56,7 +44,7 @@ Fault parseRequestLine(std::string_view line, std::uint32_t offset, RequestHead&
     head.targetForm = TargetForm::origin;
     head.methodText = {offset(line), static_cast<std::uint32_t>(target - 1 - line)};
     head.target = {offset(target), static_cast<std::uint32_t>(targetEnd - target)};
-    head.pathSize = static_cast<std::uint32_t>(findQuery(target + 1, targetEnd, end) - target);
+    head.pathSize = static_cast<std::uint32_t>(pathEnd - target);
     return targetEnd + 9;
 }
 

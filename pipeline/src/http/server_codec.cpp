@@ -226,7 +226,8 @@ void ServerCodec::dropSlots(const char* why) {
     while (!slots_.empty()) {
         ResponseSlot slot = std::move(slots_.front());
         slots_.popFront();
-        for (auto& early : slot.early) {
+        if (!slot.early) continue;
+        for (auto& early : *slot.early) {
             if (!early.promise.isVoid()) early.promise.tryFailure(std::make_exception_ptr(std::runtime_error(why)));
         }
     }

@@ -31,7 +31,7 @@ void ServerCodec::channelRead(ChannelHandlerContext& ctx, Message&& message) {
     if (!paused_) decode();
 }
 
-inline void ServerCodec::deliverHead() {
+[[gnu::always_inline]] inline void ServerCodec::deliverHead() {
     fired_ = true;
     if (patience_.waiting()) [[unlikely]]
         patience_.satisfied();

@@ -43,7 +43,9 @@ bool grantsTunnel(const ResponseSlot& slot, const Response& response) noexcept {
 }  // namespace
 
 void ServerCodec::write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) {
-    if (message.is<Response>() && answerFront(message.get<Response>(), promise)) return;
+    if (message.is<Response>()) [[likely]] {
+        if (answerFront(message.get<Response>(), promise)) return;
+    }
     if (message.is<Response>() || message.is<Content>() || message.is<LastContent>()) {
         accept(std::move(message), std::move(promise));
         return;
@@ -53,7 +55,7 @@ void ServerCodec::write(ChannelHandlerContext& ctx, Message&& message, ChannelPr
 }
 
 // The everyday answer: whole, and of the oldest request. False: not one; nothing has been done.
-bool ServerCodec::answerFront(Response& response, ChannelPromise& promise) {
+inline bool ServerCodec::answerFront(Response& response, ChannelPromise& promise) {
     if (closing_ || owesContinue_ || slots_.empty()) return false;
     ResponseSlot& slot = slots_.front();
     if (slot.answered || (response.ticket != slots_.frontTicket() && response.ticket != anyTicket)) return false;
@@ -110,7 +112,8 @@ void ServerCodec::settleContinue(Response& response) noexcept {
 // Too many bytes for later turns, and no more requests (or bodies to be echoed) are read until the first have left.
 void ServerCodec::keepEarly(ResponseSlot& slot, Message&& message, ChannelPromise&& promise) {
     countEarly(0, bodyBytes(message));
-    slot.early.push_back({std::move(message), std::move(promise)});
+    if (!slot.early) slot.early = std::make_unique<std::vector<ResponseSlot::Early>>();
+    slot.early->push_back({std::move(message), std::move(promise)});
 }
 
 void ServerCodec::countEarly(std::size_t less, std::size_t more) noexcept {
@@ -135,8 +138,9 @@ void ServerCodec::drainFront() {
         slots_.popFront();
         if (!keepAlive || (slots_.empty() && draining_ && !looking_)) return closeAfterResponse();
         if (slots_.empty()) break;
-        auto early = std::exchange(slots_.front().early, {});
-        for (auto& said : early) {
+        const auto early = std::move(slots_.front().early);
+        if (!early) continue;
+        for (auto& said : *early) {
             countEarly(bodyBytes(said.message), 0);
             if (closing_ || slots_.empty()) {  // one of them has ended the connection
                 if (!said.promise.isVoid()) said.promise.tryFailure(misuse("the HTTP response was cut short"));
@@ -162,7 +166,7 @@ void ServerCodec::emit(ResponseSlot& slot, Message& message, ChannelPromise&& pr
 }
 
 // The everyday case: a whole answer to an HTTP/1.1 request that keeps the connection. False: not one, nothing done.
-bool ServerCodec::emitKnownHead(ResponseSlot& slot, Response& response, ChannelPromise&& promise) {
+[[gnu::always_inline]] inline bool ServerCodec::emitKnownHead(ResponseSlot& slot, Response& response, ChannelPromise&& promise) {
     if (slot.version != Version::http11 || slot.method == Method::head || slot.method == Method::connect ||
         !slot.keepAlive || !response.keepAlive || response.streamed || lastOfDrain()) {
         return false;
@@ -312,10 +316,11 @@ void ServerCodec::appendSmall(std::string_view bytes) {
 // Room for `bytes` behind the output.
 char* ServerCodec::reserve(std::size_t bytes) {
     if (output_.writableBytes() < bytes) {
-        if (output_) longTurn_ = true;  // there is a lot to say
-        const std::size_t block = longTurn_ ? largestBlock : outputBlock_;
-        passOut({});
-        output_ = Buffer::allocate(std::max(block, bytes));
+        if (output_) {  // there is a lot to say
+            longTurn_ = true;
+            passOut({});
+        }
+        output_ = Buffer::allocate(std::max(longTurn_ ? largestBlock : outputBlock_, bytes));
     }
     return output_.writeData();
 }

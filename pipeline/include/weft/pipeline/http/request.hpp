@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <optional>
@@ -27,7 +28,14 @@ struct RequestData {
 
     // Takes the bytes of the head, `head.consumed`, from the front of `input`; a short one is copied, so that a request
     // that waits does not hold a receive buffer.
-    void takeHead(Buffer& input) noexcept;
+    void takeHead(Buffer& input) noexcept {
+        const std::size_t size = head.consumed;
+        if (size > shortHead) [[unlikely]]
+            return takeLongHead(input);
+        std::memcpy(shortText.data(), input.readData(), size);
+        start = shortText.data();
+        input.consumed(size);
+    }
     std::string_view text(Slice slice) const noexcept { return {start + slice.offset, slice.size}; }
 
     RequestHead head;
@@ -39,6 +47,9 @@ struct RequestData {
     bool hasResponder = false;  // somebody else is responsible for the answer
     Buffer longText;            // the head's bytes, when they are not in shortText
     std::array<char, shortHead> shortText;
+
+  private:
+    void takeLongHead(Buffer& input) noexcept;
 };
 
 struct RequestDataDeleter {

@@ -70,10 +70,10 @@ class RequestHeadParser {
     detail::Fault noteTransferEncoding(std::string_view text) noexcept;
     detail::Fault judgeFraming() const noexcept;
     Verdict finish(std::string_view message, std::size_t blankLine);
-    Verdict acceptPlain() noexcept;
+    Verdict acceptPlain(std::uint32_t seen, Slice host) noexcept;
     void remember(std::string_view section);
-    bool withinLimits(const HeaderSection& section) const noexcept;
-    Verdict recall() noexcept;
+    const HeaderSection* known(std::string_view rest) noexcept;
+    Verdict recall(const HeaderSection& section, std::uint32_t start) noexcept;
     Verdict decide() noexcept;
     Verdict fail(detail::Fault fault) noexcept;
     Verdict pending() const noexcept;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include <weft/pipeline/channel_promise.hpp>
@@ -15,7 +16,7 @@
 
 namespace weft::http {
 
-struct ResponseSlot {
+struct alignas(32) ResponseSlot {
     struct Early {
         Message message;
         ChannelPromise promise;
@@ -31,7 +32,7 @@ struct ResponseSlot {
     bool complete = false;  // ... and encoded: the slot can go
     BodyFraming framing = BodyFraming::none;
     std::uint64_t remaining = 0;    // bytes of a body of known length still to come
-    std::vector<Early> early = {};  // accepted before this slot was the front one
+    std::unique_ptr<std::vector<Early>> early;  // accepted before this slot was the front one; null: nothing
 };
 
 // Context: the channel's loop. Allocates only while its ring grows.
