@@ -1,5 +1,7 @@
 #include <weft/pipeline/http/head_cache.hpp>
 
+#include <algorithm>
+
 #include <weft/pipeline/http/number_text.hpp>
 #include <weft/pipeline/http/response_encoder.hpp>
 
@@ -13,6 +15,18 @@ std::time_t HeadCache::now() noexcept {
     timespec time;
     ::clock_gettime(CLOCK_REALTIME_COARSE, &time);
     return time.tv_sec;
+}
+
+std::string_view HeadCache::find(Status status, const HeaderList& headers, const std::string* serverName,
+                                 std::uint64_t length, std::time_t now) {
+    const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+        return entry.isOf(status, headers, serverName);
+    });
+    if (found == entries_.end()) return remember(status, headers, serverName, length, now);
+    if (found->second != now) setDate(*found, now);
+    if (found->length != length) setLength(*found, length);
+    last_ = &*found;
+    return found->text;
 }
 
 std::string_view HeadCache::remember(Status status, const HeaderList& headers, const std::string* serverName,
@@ -37,6 +51,7 @@ std::string_view HeadCache::remember(Status status, const HeaderList& headers, c
     // The codec's own Date and Content-Length follow the application's headers, so they are the last of those names.
     entry.dateAt = entry.text.rfind("\r\nDate: ") + 8;
     entry.lengthAt = entry.text.rfind("\r\nContent-Length: ") + 18;
+    last_ = &entry;
     return entry.text;
 }
 

@@ -33,16 +33,10 @@ class HeadCache {
     // Lifetime: until the next call. Allocates when it meets new headers.
     std::string_view head(Status status, const HeaderList& headers, const std::string* serverName, std::uint64_t length,
                           std::time_t now) {
-        for (Entry& entry : entries_) {
-            if (entry.status == status && entry.serverName == serverName && entry.headers == headers) {
-                if (entry.second != now) [[unlikely]]
-                    setDate(entry, now);
-                if (entry.length != length) [[unlikely]]
-                    setLength(entry, length);
-                return entry.text;
-            }
-        }
-        return remember(status, headers, serverName, length, now);
+        const Entry& last = *last_;
+        if (last.second == now && last.length == length && last.isOf(status, headers, serverName)) [[likely]]
+            return last.text;
+        return find(status, headers, serverName, length, now);
     }
 
     // Seconds since 1970; by a clock that may be late by a few milliseconds.
@@ -63,8 +57,14 @@ class HeadCache {
         std::size_t lengthAt = 0;
         std::time_t second = -1;
         std::uint64_t length = 0;
+
+        bool isOf(Status itsStatus, const HeaderList& itsHeaders, const std::string* itsServerName) const noexcept {
+            return status == itsStatus && serverName == itsServerName && headers == itsHeaders;
+        }
     };
 
+    std::string_view find(Status status, const HeaderList& headers, const std::string* serverName, std::uint64_t length,
+                          std::time_t now);
     void setDate(Entry& entry, std::time_t now);
     void setLength(Entry& entry, std::uint64_t length);
     std::string_view remember(Status status, const HeaderList& headers, const std::string* serverName,
@@ -72,6 +72,7 @@ class HeadCache {
 
     std::vector<std::unique_ptr<const std::string>> serverNames_;  // one, as a rule
     std::array<Entry, capacity> entries_;
+    const Entry* last_ = &entries_.front();  // whose head was asked for last
     std::size_t oldest_ = 0;
     DateCache date_;
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -44,9 +45,12 @@ class HeaderList {
         if (left.large_) [[unlikely]]  // and then so is the other: a list becomes large by its size
             return left.large_->text == right.large_->text && left.large_->entries == right.large_->entries;
         for (std::size_t at = 0; at < left.textSize_; at += block) {
-            if (std::memcmp(&left.shortText_[at], &right.shortText_[at], block) != 0) return false;
+            if (!sameBlock(&left.shortText_[at], &right.shortText_[at])) return false;
         }
-        return std::equal(left.inline_.data(), left.inline_.data() + left.count_, right.inline_.data());
+        for (std::size_t i = 0; i < left.count_; ++i) {
+            if (left.inline_[i] != right.inline_[i]) return false;
+        }
+        return true;
     }
 
     void add(std::string_view name, std::string_view value) {
@@ -83,11 +87,20 @@ class HeaderList {
     // would cost more than that.
     static constexpr std::size_t block = 16;
 
+    static bool sameBlock(const char* left, const char* right) noexcept {
+        std::uint64_t l[2], r[2];
+        std::memcpy(l, left, block);
+        std::memcpy(r, right, block);
+        return ((l[0] ^ r[0]) | (l[1] ^ r[1])) == 0;
+    }
+
     // Offsets of the ends; a name begins where the value before it ends.
     struct Entry {
         std::uint32_t nameEnd;
         std::uint32_t valueEnd;
-        friend bool operator==(const Entry&, const Entry&) = default;
+        friend bool operator==(const Entry& left, const Entry& right) noexcept {
+            return std::bit_cast<std::uint64_t>(left) == std::bit_cast<std::uint64_t>(right);
+        }
     };
     // All of it, once it does not fit inside.
     struct Large {
