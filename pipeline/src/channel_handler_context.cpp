@@ -79,7 +79,7 @@ void ChannelHandlerContext::invokeOutbound(const ChannelPromise& promise, Call c
     }
 }
 
-void ChannelHandlerContext::invokeWrite(Message&& message, ChannelPromise&& promise) noexcept {
+inline void ChannelHandlerContext::invokeWrite(Message&& message, ChannelPromise&& promise) noexcept {
     const Delivery delivery(*this, message, &promise);
     if (promise.isVoid()) [[likely]] {
         try {

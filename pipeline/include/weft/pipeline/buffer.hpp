@@ -24,19 +24,20 @@ const void* storageOf(const Buffer& buffer) noexcept;  // which block it is in; 
 class Buffer {
   public:
     Buffer() noexcept = default;
+    // All reads before the writes: so the compiler moves two pointers at a time.
     Buffer(Buffer&& other) noexcept
-        : block_(std::exchange(other.block_, nullptr)),
-          read_(std::exchange(other.read_, nullptr)),
-          write_(std::exchange(other.write_, nullptr)),
-          end_(std::exchange(other.end_, nullptr)) {}
+        : block_(other.block_), read_(other.read_), write_(other.write_), end_(other.end_) {
+        other.forget();
+    }
     Buffer& operator=(Buffer&& other) noexcept {
-        if (this != &other) {
-            if (block_) block_->release();
-            block_ = std::exchange(other.block_, nullptr);
-            read_ = std::exchange(other.read_, nullptr);
-            write_ = std::exchange(other.write_, nullptr);
-            end_ = std::exchange(other.end_, nullptr);
-        }
+        if (this == &other) return *this;
+        if (block_) block_->release();
+        Buffer taken(std::move(other));
+        block_ = taken.block_;
+        read_ = taken.read_;
+        write_ = taken.write_;
+        end_ = taken.end_;
+        taken.forget();
         return *this;
     }
     Buffer(const Buffer&) = delete;
@@ -110,6 +111,10 @@ class Buffer {
 
     Buffer(detail::BufferBlock* block, char* read, char* write, char* end) noexcept
         : block_(block), read_(read), write_(write), end_(end) {}
+    void forget() noexcept {
+        block_ = nullptr;
+        read_ = write_ = end_ = nullptr;
+    }
     const char* begin() const noexcept { return block_ ? block_->data() : read_; }
 
     detail::BufferBlock* block_ = nullptr;  // null: empty or static

@@ -38,7 +38,7 @@ class Ring {
         --size_;
         return value;
     }
-    void drop() noexcept {
+    [[gnu::always_inline]] void drop() noexcept {
         WEFT_DEBUG_ASSERT(size_ > 0, "drop() of an empty ring");
         renew(slots_[first_]);
         first_ = (first_ + 1) & mask_;
