@@ -286,9 +286,11 @@ void ChannelHandlerContext::writeAndFlush(Message&& message, ChannelPromise prom
     if (!entered()) [[unlikely]]
         return enterWrite(std::move(message), std::move(promise), true);
     ChannelHandlerContext& next = nextOutbound(Event::write | Event::flush);
-    if (promise.isVoid() && channel_.pipeline_.isHead(next) && message.is<Buffer>() &&
-        channel_.headWriteStraight(message.get<Buffer>())) {
-        return;
+    if (promise.isVoid() && channel_.pipeline_.isHead(next) && message.is<Buffer>()) {
+        Buffer& bytes = message.get<Buffer>();
+        const std::size_t taken = channel_.headWriteStraight(bytes.view());
+        if (taken > 0 && taken == bytes.readableBytes()) return;
+        bytes.consumed(taken);
     }
     next.invokeWrite(std::move(message), std::move(promise));
     if (next.state_ == HandlerState::added) [[likely]] {
@@ -298,8 +300,9 @@ void ChannelHandlerContext::writeAndFlush(Message&& message, ChannelPromise prom
     }
 }
 
-bool ChannelHandlerContext::tryWriteStraight(Buffer& bytes) noexcept {
-    return channel_.pipeline_.isHead(nextOutbound(Event::write | Event::flush)) && channel_.headWriteStraight(bytes);
+std::size_t ChannelHandlerContext::tryWriteStraight(std::string_view bytes) noexcept {
+    const bool headIsNext = channel_.pipeline_.isHead(nextOutbound(Event::write | Event::flush));
+    return headIsNext ? channel_.headWriteStraight(bytes) : 0;
 }
 
 [[gnu::noinline]] void ChannelHandlerContext::enterWrite(Message&& message, ChannelPromise&& promise, bool flush) {

@@ -46,18 +46,16 @@ void Channel::headWrite(Message&& message, ChannelPromise&& promise) {
 }
 
 // What a write and a flush at the flush point come to when nothing waits: the queue has no part in it, and nobody's code
-// runs. False: what is left in `bytes` is for an ordinary write and flush.
-bool Channel::headWriteStraight(Buffer& bytes) noexcept {
+// runs. What has not been taken is for an ordinary write and flush.
+std::size_t Channel::headWriteStraight(std::string_view bytes) noexcept {
     if (outbound_.pendingWrites() != 0 || !loop_.inFlushPoint() || !outbound_.bytesOnly() || sinkFull_ || flushing_ ||
         outputShutdown_ || !registered() || !active()) {
-        return false;
+        return 0;
     }
-    const std::size_t size = bytes.readableBytes();
-    if (size == 0 || size > config_.writeBufferWaterMark.high()) return false;  // W-3
-    const std::size_t taken = sink_->writeStraight(bytes.view());
+    if (bytes.empty() || bytes.size() > config_.writeBufferWaterMark.high()) return 0;  // W-3
+    const std::size_t taken = sink_->writeStraight(bytes);
     outbound_.passedBy(taken);
-    bytes.consumed(taken);
-    return taken == size;
+    return taken;
 }
 
 // W-7: marks; the kernel write comes at the loop's flush point, or now when much has gathered: by its overhead the

@@ -42,6 +42,7 @@ void ServerCodec::handlerAdded(ChannelHandlerContext& ctx) {
     heads_ = &ctx.loop().local<HeadCache>();
     serverName_ = heads_->serverName(options_.serverName);
     parser_.share(ctx.loop().local<HeaderSections>());
+    output_.share(ctx.loop().local<TurnBlock>());
     blocked_ = !ctx.channel().isWritable();
     // A client may end its output and still wait for its answers.
     hadHalfClosure_ = ctx.channel().option(ChannelOption::ALLOW_HALF_CLOSURE);
@@ -88,7 +89,7 @@ void ServerCodec::channelInactive(ChannelHandlerContext& ctx) {
     closing_ = true;
     input_ = Buffer();
     next_.reset();
-    output_ = Buffer();
+    output_.clear();
     dropSlots("the connection was closed before this answer's turn");
     ctx.fireChannelInactive();
 }

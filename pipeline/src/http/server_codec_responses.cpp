@@ -15,8 +15,7 @@ namespace weft::http {
 
 namespace {
 
-constexpr std::size_t copiedBody = 1024;         // bodies up to this size are copied behind their head
-constexpr std::size_t largestBlock = 16 * 1024;  // of output, bytes
+constexpr std::size_t copiedBody = 1024;  // bodies up to this size are copied behind their head
 
 std::exception_ptr misuse(const char* what) {
     return std::make_exception_ptr(std::logic_error(what));
@@ -166,7 +165,8 @@ void ServerCodec::emit(ResponseSlot& slot, Message& message, ChannelPromise&& pr
 }
 
 // The everyday case: a whole answer to an HTTP/1.1 request that keeps the connection. False: not one, nothing done.
-[[gnu::always_inline]] inline bool ServerCodec::emitKnownHead(ResponseSlot& slot, Response& response, ChannelPromise&& promise) {
+[[gnu::always_inline]] inline bool ServerCodec::emitKnownHead(ResponseSlot& slot, Response& response,
+                                                              ChannelPromise&& promise) {
     if (slot.version != Version::http11 || slot.method == Method::head || slot.method == Method::connect ||
         !slot.keepAlive || !response.keepAlive || response.streamed || lastOfDrain()) {
         return false;
@@ -314,15 +314,14 @@ void ServerCodec::appendSmall(std::string_view bytes) {
 }
 
 // Room for `bytes` behind the output.
+// What is in the shared block must leave it at the flush point, flushed or not.
 char* ServerCodec::reserve(std::size_t bytes) {
-    if (output_.writableBytes() < bytes) {
-        if (output_) {  // there is a lot to say
-            longTurn_ = true;
-            passOut({});
-        }
-        output_ = Buffer::allocate(std::max(longTurn_ ? largestBlock : outputBlock_, bytes));
-    }
-    return output_.writeData();
+    if (output_.empty() && ctx_ != nullptr) ctx_->loop().requestFlushPoint(*this);
+    char* const room = output_.room(bytes);
+    if (room != nullptr) [[likely]]
+        return room;
+    passOut({});
+    return output_.room(bytes);
 }
 
 // Without a listener the bytes wait for company until the flush point.
@@ -333,36 +332,35 @@ void ServerCodec::finishWrite(ChannelPromise&& promise) {
 // Hands the output on; the promise completes when its last byte is in the kernel.
 void ServerCodec::passOut(ChannelPromise&& promise) {
     if (ctx_ == nullptr || (output_.empty() && promise.isVoid())) return;
-    ctx_->write(Message(std::exchange(output_, Buffer())), std::move(promise));
+    ctx_->write(Message(output_.take()), std::move(promise));
 }
 
 // What is answered in one turn, by the handler or by sixteen fibers, leaves in one piece at the flush point.
 void ServerCodec::flush(ChannelHandlerContext& ctx) {
     flushWanted_ = true;
-    ctx.loop().requestFlushPoint(*this);
-}
-
-// The next turn's answers are as long as this one's, as a rule, and what fits in one block leaves the shortest way.
-inline void ServerCodec::learnBlockSize() noexcept {
-    if (longTurn_) [[unlikely]] {
-        outputBlock_ = std::min(2 * outputBlock_, largestBlock);
-        longTurn_ = false;
-    } else if (outputBlock_ > smallestBlock && !output_.empty() && output_.readableBytes() < outputBlock_ / 4)
-        [[unlikely]] {
-        outputBlock_ /= 2;
-    }
+    if (!output_.shared()) ctx.loop().requestFlushPoint(*this);
 }
 
 void ServerCodec::onFlushPoint() noexcept {
-    flushWanted_ = false;
     if (ctx_ == nullptr) return;
-    learnBlockSize();
-    if (ctx_->tryWriteStraight(output_)) [[likely]] {
-        output_ = Buffer();
-        return;
+    const bool wanted = std::exchange(flushWanted_, false);
+    if (wanted && !output_.empty()) [[likely]] {
+        const std::size_t taken = ctx_->tryWriteStraight(output_.view());
+        if (taken == output_.size()) [[likely]]
+            return output_.clear();
+        output_.consumed(taken);
     }
+    try {
+        wanted ? flushOut() : output_.settle();
+    } catch (...) {  // no memory
+        output_.clear();
+        ctx_->close();
+    }
+}
+
+void ServerCodec::flushOut() {
     weft::detail::PipelineEntry entry(ctx_->channel());
-    output_.empty() ? ctx_->flush() : ctx_->writeAndFlush(Message(std::exchange(output_, Buffer())));
+    output_.empty() ? ctx_->flush() : ctx_->writeAndFlush(Message(output_.take()));
 }
 
 }  // namespace weft::http

@@ -201,7 +201,7 @@ class Channel final : private FlushPointListener {
     void headRead();
     void headWrite(Message&& message, ChannelPromise&& promise);
     void headFlush();
-    bool headWriteStraight(Buffer& bytes) noexcept;
+    std::size_t headWriteStraight(std::string_view bytes) noexcept;
 
     void connected(const ChannelFuture& attempt, const ChannelPromise& promise);
     void startConnectTimer(const ChannelPromise& promise, const SocketAddress& remote);

@@ -81,10 +81,11 @@ class alignas(64) ChannelHandlerContext {  // a cache line: see its last members
         writeAndFlush(Message::lend(value), std::move(promise));
     }
 
-    // For codecs that gather their output until the loop's flush point (EventLoop::requestFlushPoint()). True: the kernel
-    // has taken all of `bytes`. False: what is left is for writeAndFlush(), because something else has to see it or goes
-    // first, the socket is full, or this is no flush point. Context: the loop. Runs no handler.
-    bool tryWriteStraight(Buffer& bytes) noexcept;
+    // For codecs that gather their output until the loop's flush point (EventLoop::requestFlushPoint()): gives `bytes` to
+    // the kernel at once and says how many it has taken. The rest is for writeAndFlush(); it may be all, because another
+    // handler has to see it, earlier writes wait, the socket is full, or this is no flush point. Context: the loop. Runs
+    // no handler.
+    std::size_t tryWriteStraight(std::string_view bytes) noexcept;
 
     ChannelPromise newPromise() const;
 

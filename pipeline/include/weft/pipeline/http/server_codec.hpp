@@ -18,6 +18,7 @@
 #include <weft/pipeline/http/request_head_parser.hpp>
 #include <weft/pipeline/http/response_slots.hpp>
 #include <weft/pipeline/http/server_timeouts.hpp>
+#include <weft/pipeline/http/turn_output.hpp>
 #include <weft/scheduler/event_loop.hpp>
 
 namespace weft::http {
@@ -67,8 +68,6 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     void close(ChannelHandlerContext& ctx, ChannelPromise promise) override;
 
   private:
-    static constexpr std::size_t smallestBlock = 2048;  // of output, bytes
-
     enum class Input : std::uint8_t {
         head,
         body,
@@ -143,7 +142,7 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     char* reserve(std::size_t bytes);
     void finishWrite(ChannelPromise&& promise);
     void passOut(ChannelPromise&& promise);
-    void learnBlockSize() noexcept;
+    void flushOut();
     void onFlushPoint() noexcept override;
 
     // What every request touches comes first and together: between two requests of a connection its lines leave the
@@ -153,10 +152,9 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     const std::string* serverName_ = nullptr;  // options_.serverName, as heads_ knows it
     detail::RequestDataPointer next_;          // what the parser fills in; null between two requests
     Buffer input_;                             // bytes not yet decoded
-    Buffer output_;                            // encoded, not yet written to the pipeline
+    TurnOutput output_;                        // encoded, not yet written to the pipeline
     ResponseSlots slots_;
-    std::time_t second_ = 0;                   // of the first answer inside this decode(); 0: none yet
-    std::size_t outputBlock_ = smallestBlock;  // bytes that a turn's first block should hold, as the last turns went
+    std::time_t second_ = 0;  // of the first answer inside this decode(); 0: none yet
     const std::uint32_t maxInFlight_;
     Input expects_ = Input::head;
     bool lastKeepAlive_ = true;  // of the last request read
@@ -169,7 +167,6 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     bool readWanted_ = false;  // a read() that was held back while paused
     bool reading_ = true;      // a read() has gone out for the next bytes
     bool fired_ = false;       // a message, in this read cycle
-    bool longTurn_ = false;    // this turn's first block of output was too small
     bool flushWanted_ = false;
     bool draining_ = false;  // no further request is read, but for those of the last look
     bool looking_ = false;   // the last look: see LastLook
