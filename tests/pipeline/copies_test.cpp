@@ -50,8 +50,9 @@ std::uint64_t copiedBy(test::ScriptedChannel& channel, std::string_view bytes) {
 
 constexpr std::string_view request = "GET /plaintext HTTP/1.1\r\nHost: x\r\n\r\n";
 
-std::uint64_t copiedByAnswers(std::string_view body) {
+std::uint64_t copiedByAnswers(std::string_view body, bool straight) {
     test::ScriptedChannel channel;
+    channel.sink->takesStraight = straight;
     channel.pipeline().addLast<http::ServerCodec>().addLast<http::ObjectAggregator>().addLast<Answers>(body);
     channel.start();
     const std::uint64_t copied = copiedBy(channel, request);
@@ -81,12 +82,14 @@ TEST(Copies, AnEchoCopiesNothing) {
 // The body of an answer that is as short as a header line is put behind the head, which is cheaper than a piece of its
 // own.
 TEST(Copies, APlainTextAnswerCopiesItsShortBodyAndNothingElse) {
-    EXPECT_LE(copiedByAnswers("Hello, World!"), 100 * std::string_view("Hello, World!").size());
+    for (const bool straight : {false, true}) {
+        EXPECT_LE(copiedByAnswers("Hello, World!", straight), 100 * std::string_view("Hello, World!").size());
+    }
 }
 
 TEST(Copies, AnAnswerWithALargeBodyCopiesNothing) {
     static const std::string large(20'000, 'l');
-    EXPECT_EQ(copiedByAnswers(large), 0u);
+    for (const bool straight : {false, true}) EXPECT_EQ(copiedByAnswers(large, straight), 0u);
 }
 
 }  // namespace

@@ -53,6 +53,54 @@ TEST(Message, ALargeMessageMayBeDroppedOnAnotherThread) {
     EXPECT_EQ(life.use_count(), 1);
 }
 
+TEST(Message, ALentValueStaysWhereItIs) {
+    auto life = std::make_shared<int>(1);
+    Large value{{1, 2, 3}, life};
+    {
+        Message lent = Message::lend(value);
+        EXPECT_TRUE(lent.is<Large>());
+        EXPECT_EQ(&lent.get<Large>(), &value);
+        Message unused = Message::lend(value);
+        unused.reset();
+    }
+    EXPECT_EQ(value.life, life);
+    EXPECT_EQ(life.use_count(), 2);
+}
+
+TEST(Message, WhoMovesALentMessageOwnsTheValue) {
+    auto life = std::make_shared<int>(1);
+    Message kept;
+    {
+        Large value{{1, 2, 3}, life};
+        Message lent = Message::lend(value);
+        kept = std::move(lent);
+        EXPECT_TRUE(lent.empty());
+        EXPECT_EQ(value.life, nullptr);
+    }
+    Message further(std::move(kept));
+    EXPECT_EQ(further.get<Large>().numbers[2], 3);
+    EXPECT_EQ(life.use_count(), 2);
+    further.reset();
+    EXPECT_EQ(life.use_count(), 1);
+}
+
+TEST(Message, ALentValueMayBeTaken) {
+    auto life = std::make_shared<int>(1);
+    Large value{{1, 2, 3}, life};
+    Message lent = Message::lend(value);
+    const Large taken = lent.take<Large>();
+    EXPECT_TRUE(lent.empty());
+    EXPECT_EQ(taken.life, life);
+    EXPECT_EQ(value.life, nullptr);
+}
+
+TEST(Message, ASmallValueIsNotLentButMoved) {
+    auto life = std::make_shared<int>(1);
+    Message message = Message::lend(life);
+    EXPECT_EQ(life, nullptr);
+    EXPECT_EQ(*message.get<std::shared_ptr<int>>(), 1);
+}
+
 TEST(Message, TypesAreComparedExactly) {
     const Message message(Derived{});
     EXPECT_TRUE(message.is<Derived>());

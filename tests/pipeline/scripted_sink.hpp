@@ -89,6 +89,7 @@ class ScriptedSink final : public ChannelSink {
         if (script_->room != std::numeric_limits<std::size_t>::max()) script_->room -= taken;
         return taken;
     }
+    bool writesStraight() const noexcept override { return script_->takesStraight; }
     void shutdownOutput(ChannelPromise promise) override {
         script_->calls.push_back("shutdownOutput");
         promise.trySuccess();

@@ -42,7 +42,8 @@ void ServerCodec::handlerAdded(ChannelHandlerContext& ctx) {
     heads_ = &ctx.loop().local<HeadCache>();
     serverName_ = heads_->serverName(options_.serverName);
     parser_.share(ctx.loop().local<HeaderSections>());
-    output_.share(ctx.loop().local<TurnBlock>());
+    const ChannelSink* const sink = ctx.channel().sink();
+    if (sink != nullptr && sink->writesStraight()) output_.share(ctx.loop().local<TurnBlock>());
     blocked_ = !ctx.channel().isWritable();
     // A client may end its output and still wait for its answers.
     hadHalfClosure_ = ctx.channel().option(ChannelOption::ALLOW_HALF_CLOSURE);

@@ -177,7 +177,7 @@ void ServerCodec::emit(ResponseSlot& slot, Message& message, ChannelPromise&& pr
     slot.answered = slot.ended = slot.headSent = slot.complete = true;
     // The head and a body that is copied behind it take one piece of room.
     const std::size_t copied = body <= copiedBody ? body : 0;
-    char* const begin = reserve(head.size() + copied);
+    char* const begin = reserve(head.size() + copied, copied < body || !promise.isVoid());
     char* at = std::copy(head.begin(), head.end(), begin);
     if (copied > 0) at = std::copy_n(response.body.readData(), copied, at);
     output_.produced(static_cast<std::size_t>(at - begin));
@@ -207,11 +207,12 @@ void ServerCodec::emitHead(ResponseSlot& slot, Response& response, ChannelPromis
     head.requestMethod = slot.method;
     // While draining the last answer of the connection says that it is the last.
     head.keepAlive = slot.keepAlive && response.keepAlive && !lastOfDrain();
+    const bool leaving = response.streamed || response.body.readableBytes() > copiedBody || !promise.isVoid();
     const EncodedHead encoded =
         response.headers.visit(serverHeader(informational), [&](std::span<const HeaderView> headers) {
             head.headers = headers;
             const std::size_t bound = headBound(head);
-            return encodeHead(head, std::span<char>(reserve(bound), bound));
+            return encodeHead(head, std::span<char>(reserve(bound, leaving), bound));
         });
     if (encoded.error != EncodeError::none) return failHead(slot, std::move(promise), encoded.error);
     output_.produced(encoded.size);
@@ -315,13 +316,13 @@ void ServerCodec::appendSmall(std::string_view bytes) {
 
 // Room for `bytes` behind the output.
 // What is in the shared block must leave it at the flush point, flushed or not.
-char* ServerCodec::reserve(std::size_t bytes) {
+char* ServerCodec::reserve(std::size_t bytes, bool leaving) {
     if (output_.empty() && ctx_ != nullptr) ctx_->loop().requestFlushPoint(*this);
-    char* const room = output_.room(bytes);
+    char* const room = output_.room(bytes, leaving);
     if (room != nullptr) [[likely]]
         return room;
     passOut({});
-    return output_.room(bytes);
+    return output_.room(bytes, leaving);
 }
 
 // Without a listener the bytes wait for company until the flush point.

@@ -8,10 +8,20 @@
 
 namespace weft::http {
 
-// Others have said something behind it, or it is long, or much has been said by all.
+TurnBlock& TurnBlock::none() noexcept {
+    static TurnBlock block{Buffer()};
+    return block;
+}
+
+// It is in a block of its own, or must go there: others have said something behind it, it is long, or the shared block
+// is full. Long output is worth a copy, once, to leave in one piece.
 char* TurnOutput::roomElsewhere(std::size_t bytes) {
-    if (own_) return static_cast<std::size_t>(own_.writeData() + own_.writableBytes() - end_) < bytes ? nullptr : end_;
-    const std::size_t usual = shared() ? ownBlock : mostShared;
+    if (own_) {
+        const char* const limit = own_.writeData() + own_.writableBytes();
+        if (static_cast<std::size_t>(limit - end_) >= bytes) return end_;
+        if (size() + bytes > largeBlock) return nullptr;
+    }
+    const std::size_t usual = begin_ == nullptr ? smallBlock : largeBlock;
     moveInto(Buffer::allocate(std::max(size() + bytes, usual)));
     return end_;
 }

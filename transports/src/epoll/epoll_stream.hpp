@@ -19,6 +19,7 @@ class EpollStream : public EpollHandle, public ChannelSink {
     void wantRead(bool on) override;
     void flush(OutboundBuffer& outbound) override;
     std::size_t writeStraight(std::string_view bytes) override;
+    bool writesStraight() const noexcept override { return true; }
     void shutdownOutput(ChannelPromise promise) override;
     void deregister(ChannelPromise promise) override;
     void close(ChannelPromise promise) override;

@@ -139,7 +139,7 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     void abortBody();
     void emitBytes(Buffer&& data, ChannelPromise&& promise);
     void appendSmall(std::string_view bytes);
-    char* reserve(std::size_t bytes);
+    char* reserve(std::size_t bytes, bool leaving = false);
     void finishWrite(ChannelPromise&& promise);
     void passOut(ChannelPromise&& promise);
     void flushOut();

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string_view>
+#include <utility>
 
 #include <weft/pipeline/buffer.hpp>
 
@@ -15,25 +16,34 @@ class TurnBlock {
     static constexpr std::size_t size = 64 * 1024;  // bytes
 
     // Throws std::bad_alloc.
-    TurnBlock() : memory_(Buffer::allocate(size)), free_(memory_.writeData()), end_(free_ + size) {}
+    TurnBlock() : TurnBlock(Buffer::allocate(size)) {}
+    // Without room. Lives for ever.
+    static TurnBlock& none() noexcept;
+
+    // How many TurnOutputs have something here: none behind a flush point.
+    unsigned users() const noexcept { return users_; }
 
   private:
     friend class TurnOutput;
 
+    explicit TurnBlock(Buffer&& memory) noexcept
+        : memory_(std::move(memory)), free_(memory_.writeData()), end_(free_ + memory_.writableBytes()) {}
+
     Buffer memory_;
     char* free_;  // all before it is used
     char* const end_;
-    unsigned users_ = 0;  // TurnOutputs that have something here; when the last one leaves, all of it is free
+    unsigned users_ = 0;  // when the last one leaves, all of it is free
 };
 
 // Bytes of one connection, in order. In the shared block they may stay until the flush point, when settle() is the
 // least that must happen. Context: one carrier. Blocks never; throws std::bad_alloc where said.
 class TurnOutput {
   public:
-    static constexpr std::size_t mostShared = 4096;     // bytes of one connection in the shared block
-    static constexpr std::size_t ownBlock = 16 * 1024;  // bytes
+    static constexpr std::size_t mostShared = 4096;       // bytes of one connection in the shared block
+    static constexpr std::size_t smallBlock = 2048;       // bytes of the first block of its own
+    static constexpr std::size_t largeBlock = 16 * 1024;  // bytes, of the next
 
-    // Lifetime of `block`: until the last clear() or take().
+    // Before that nothing is shared. Lifetime of `block`: until the last clear(), take() or settle().
     void share(TurnBlock& block) noexcept { block_ = &block; }
 
     bool empty() const noexcept { return begin_ == end_; }
@@ -42,9 +52,10 @@ class TurnOutput {
     // In the shared block.
     bool shared() const noexcept { return begin_ != nullptr && !own_; }
 
-    // Room for `bytes` behind the others, until the next call. Null: there is none before the others are taken. Throws
-    // std::bad_alloc.
-    char* room(std::size_t bytes) {
+    // Room for `bytes` behind the others, until the next call. Null: there is none before the others are taken.
+    // `leaving`: they will be taken, and need not be shared for that. Throws std::bad_alloc.
+    char* room(std::size_t bytes, bool leaving = false) {
+        if (leaving && begin_ == nullptr) return roomElsewhere(bytes);
         const bool here = shared() ? end_ == block_->free_ && size() + bytes <= mostShared : begin_ == nullptr;
         if (!here || static_cast<std::size_t>(block_->end_ - block_->free_) < bytes) [[unlikely]]
             return roomElsewhere(bytes);
@@ -81,7 +92,7 @@ class TurnOutput {
 
     char* begin_ = nullptr;  // null: nothing, and no room
     char* end_ = nullptr;
-    TurnBlock* block_ = nullptr;
+    TurnBlock* block_ = &TurnBlock::none();
     Buffer own_;  // its block only: the bytes are between the pointers
 };
 

@@ -1,0 +1,179 @@
+// TurnOutput: bytes of several connections in one block, and what makes them leave it.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <weft/pipeline/buffer_pool.hpp>
+#include <weft/pipeline/http/turn_output.hpp>
+
+namespace weft::http {
+namespace {
+
+void say(TurnOutput& output, std::string_view text, bool leaving = false) {
+    char* const room = output.room(text.size(), leaving);
+    ASSERT_NE(room, nullptr) << text.size();
+    text.copy(room, text.size());
+    output.produced(text.size());
+}
+
+struct TurnOutputs : testing::Test {
+    TurnOutputs() {
+        for (TurnOutput* output : {&a, &b, &c}) output->share(block);
+    }
+    TurnBlock block;
+    TurnOutput a, b, c;
+};
+
+TEST(TurnOutput, SharesNothingBeforeItIsTold) {
+    TurnOutput alone;
+    EXPECT_TRUE(alone.empty());
+    say(alone, "x");
+    EXPECT_FALSE(alone.shared());
+    EXPECT_EQ(alone.take().view(), "x");
+}
+
+TEST_F(TurnOutputs, LieBehindOneAnother) {
+    say(a, "one");
+    say(b, "two");
+    say(c, "three");
+    EXPECT_TRUE(a.shared() && b.shared() && c.shared());
+    EXPECT_EQ(a.view().data() + 3, b.view().data());
+    EXPECT_EQ(b.view().data() + 3, c.view().data());
+    EXPECT_EQ(a.view(), "one");
+    EXPECT_EQ(b.view(), "two");
+    EXPECT_EQ(c.view(), "three");
+}
+
+TEST_F(TurnOutputs, BeginAtTheFrontAgainWhenAllHaveLeft) {
+    say(a, "one");
+    const char* const front = a.view().data();
+    say(b, "two");
+    a.clear();
+    say(c, "three");
+    EXPECT_EQ(c.view().data(), front + 6);
+    b.clear();
+    c.clear();
+    say(b, "again");
+    EXPECT_EQ(b.view().data(), front);
+}
+
+TEST_F(TurnOutputs, TheLastOneGrowsInPlaceAndAnotherOneMoves) {
+    say(a, "one");
+    say(a, " and");
+    EXPECT_TRUE(a.shared());
+    say(b, "two");
+    say(a, " more");
+    EXPECT_FALSE(a.shared());
+    EXPECT_EQ(a.view(), "one and more");
+    say(b, " still");
+    EXPECT_TRUE(b.shared());
+    EXPECT_EQ(b.view(), "two still");
+}
+
+TEST_F(TurnOutputs, LongOnesLeaveTheBlock) {
+    std::string said;
+    const std::string piece(100, 'p');
+    while (a.size() + piece.size() <= TurnOutput::mostShared) {
+        say(a, piece);
+        said += piece;
+        EXPECT_TRUE(a.shared());
+    }
+    say(a, piece);
+    EXPECT_FALSE(a.shared());
+    EXPECT_EQ(a.view(), said + piece);
+    EXPECT_EQ(a.take().view(), said + piece);
+    EXPECT_TRUE(a.empty());
+}
+
+TEST_F(TurnOutputs, WhatFindsTheBlockFullIsAlone) {
+    std::vector<TurnOutput> many(TurnBlock::size / TurnOutput::mostShared);
+    const std::string long_(TurnOutput::mostShared, 'l');
+    for (TurnOutput& one : many) {
+        one.share(block);
+        say(one, long_);
+        EXPECT_TRUE(one.shared());
+    }
+    say(a, "x");
+    EXPECT_FALSE(a.shared());
+    EXPECT_EQ(a.view(), "x");
+    for (TurnOutput& one : many) EXPECT_EQ(one.take().view(), long_);
+    say(b, "y");
+    EXPECT_TRUE(b.shared());
+}
+
+TEST_F(TurnOutputs, AreNullWhenTheOthersMustBeTakenFirst) {
+    const std::string half(TurnOutput::largeBlock / 2, 'h');
+    say(a, half);
+    say(a, half);
+    EXPECT_EQ(a.room(1), nullptr);
+    EXPECT_EQ(a.take().readableBytes(), TurnOutput::largeBlock);
+    say(a, "x");
+    EXPECT_EQ(a.view(), "x");
+}
+
+TEST_F(TurnOutputs, AloneTheyGrowToOnePiece) {
+    TurnOutput alone;
+    std::string said;
+    const std::string piece(300, 'p');
+    for (int i = 0; i < 50; ++i) {
+        say(alone, piece);
+        said += piece;
+    }
+    EXPECT_EQ(alone.take().view(), said);
+}
+
+TEST_F(TurnOutputs, WhatIsLeavingIsNeverShared) {
+    const char* const place = [&] {
+        say(a, "head", true);
+        return a.view().data();
+    }();
+    EXPECT_FALSE(a.shared());
+    const Buffer taken = a.take();
+    EXPECT_EQ(taken.view(), "head");
+    EXPECT_EQ(taken.readData(), place);  // the same bytes, not a copy
+}
+
+TEST_F(TurnOutputs, WhatIsConsumedDoesNotComeAgain) {
+    say(a, "taken and left");
+    a.consumed(6);
+    EXPECT_EQ(a.view(), "and left");
+    EXPECT_EQ(a.take().view(), "and left");
+    say(b, "taken and left", true);
+    b.consumed(6);
+    EXPECT_EQ(b.take().view(), "and left");
+}
+
+TEST_F(TurnOutputs, SettledOnesOutliveTheTurn) {
+    say(a, "stays");
+    a.settle();
+    EXPECT_FALSE(a.shared());
+    EXPECT_EQ(block.users(), 0u);
+    say(b, "other");
+    b.clear();
+    say(b, "bytes");
+    EXPECT_EQ(a.view(), "stays");
+    say(a, " and grows");
+    EXPECT_EQ(a.view(), "stays and grows");
+    c.settle();
+    EXPECT_TRUE(c.empty());
+}
+
+TEST_F(TurnOutputs, LeaveNoBlockBehind) {
+    const auto live = BufferPool::liveBlocks();
+    say(a, "one");
+    a.settle();
+    say(b, "two", true);
+    say(c, "three");
+    c.consumed(5);
+    EXPECT_TRUE(c.empty());
+    EXPECT_EQ(c.take().readableBytes(), 0u);
+    a.clear();
+    b.clear();
+    EXPECT_EQ(BufferPool::liveBlocks(), live);
+    EXPECT_FALSE(a.shared() || b.shared() || c.shared());
+}
+
+}  // namespace
+}  // namespace weft::http
