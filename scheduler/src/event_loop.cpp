@@ -25,6 +25,7 @@ thread_local EventLoop* dispatching = nullptr;
 
 const EventLoop::Options& checked(const EventLoop::Options& options) {
     if (options.ioEvents == 0) throw std::invalid_argument("EventLoop::Options: ioEvents is 0; accepted: 1 or more");
+    if (options.ioFibers == 0) throw std::invalid_argument("EventLoop::Options: ioFibers is 0; accepted: 1 or more");
     const std::pair<const char*, Duration> times[] = {
         {"ioBudget", options.ioBudget}, {"taskBudget", options.taskBudget}, {"idleSpin", options.idleSpin}};
     for (const auto& [name, time] : times) {
@@ -135,7 +136,8 @@ void EventLoop::turn(PinnedPoller& poller) {
         runFlushPoint();
         PollGuard guard(*carrier_, this);
         polled =
-            io_->poll(maySleep() ? &guard : nullptr, carrier_->parkDeadline(), {options_.ioBudget, options_.ioEvents});
+            io_->poll(maySleep() ? &guard : nullptr, carrier_->parkDeadline(),
+                      {options_.ioBudget, options_.ioEvents, options_.ioFibers});
         carrier_->counters_.ioCycles.add();
         carrier_->counters_.ioEvents.add(polled.events);
         carrier_->fireTimers();

@@ -185,6 +185,7 @@ TEST_F(EventLoopTest, BadOptionsAreNamedWithWhatIsAccepted) {
         return std::string("(accepted)");
     };
     EXPECT_EQ(refusal({.ioEvents = 0}), "EventLoop::Options: ioEvents is 0; accepted: 1 or more");
+    EXPECT_EQ(refusal({.ioFibers = 0}), "EventLoop::Options: ioFibers is 0; accepted: 1 or more");
     EXPECT_EQ(refusal({.taskBudget = Duration(-5)}), "EventLoop::Options: taskBudget is -5 ns; accepted: 0 or more");
     EXPECT_EQ(refusal({.taskBudget = Duration::max()}), "(accepted)");
     EXPECT_THROW(EventLoop(carrier, nullptr), std::invalid_argument);

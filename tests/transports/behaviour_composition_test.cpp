@@ -5,6 +5,8 @@
 #include <array>
 #include <atomic>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/context_spawn.hpp>
@@ -14,6 +16,7 @@
 
 #include "support/leak_guard.hpp"
 #include "transports/blocking_peer.hpp"
+#include "transports/composition_handlers.hpp"
 #include "transports/hosted_loop.hpp"
 #include "transports/loopback_server.hpp"
 
@@ -120,6 +123,48 @@ TEST_F(BehaviourComposition, R112_AWakeUpIsNoIoEvent) {
     for (int i = 0; i < 500; ++i) host.inFiber([] {});
     EXPECT_GT(host.carrier().stats().wakesPoller, before.wakesPoller);
     EXPECT_EQ(host.carrier().stats().ioEvents, before.ioEvents);
+}
+
+struct SpawnsAFiber final : ChannelInboundHandler {
+    explicit SpawnsAFiber(std::atomic<unsigned>& itsCount) : count(itsCount) {}
+    void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
+        message.reset();
+        ctx.spawn([&counted = count] { counted.fetch_add(1); });
+    }
+    std::atomic<unsigned>& count;
+};
+
+// Few enough that their stacks are in the cache when they run; and a fiber that is runnable already is not counted.
+TEST_F(BehaviourComposition, APollEndsWhenItHasMadeEnoughFibersRunnable) {
+    HostedLoop host;
+    std::vector<SocketPair> pairs(10);
+    std::vector<ChannelRef> channels;
+    std::vector<unsigned> events;
+    std::atomic<unsigned> ran{0};
+    host.inLoop([&] {
+        host.carrier().spawnDetached([&] { ran.fetch_add(1); });
+        for (SocketPair& pair : pairs) {
+            channels.push_back(Channel::create(host.loop()));
+            Channel& channel = *channels.back();
+            channel.attach(host.poller().stream(std::move(pair.theirs), channel));
+            channel.setActive(true);
+            channel.pipeline().addLast<SpawnsAFiber>(ran);
+            channel.registerWithLoop({});
+            pair.send("x");
+        }
+        PollResult result;
+        do {
+            result = host.poller().poll(nullptr, never, {std::chrono::hours(1), 256, 3});
+            events.push_back(result.events);
+        } while (result.more);
+        EXPECT_EQ(ran, 0u);
+    });
+    EXPECT_EQ(events, (std::vector<unsigned>{3, 3, 3, 1}));
+    while (ran < 11) std::this_thread::yield();
+    host.inLoop([&] {
+        for (const ChannelRef& channel : channels) channel->close();
+        channels.clear();
+    });
 }
 
 }  // namespace

@@ -136,14 +136,19 @@ void EpollIoHandler::collectEvent(const epoll_event& event) noexcept {
     if (!handle->linked()) batch_.append(*handle);
 }
 
+inline std::size_t EpollIoHandler::runnableFibers() const noexcept {
+    return carrier_ ? carrier_->runnableFibers() : 0;
+}
+
 PollResult EpollIoHandler::dispatch(Budget budget) {
     PollResult result;
     if (batch_.empty()) return result;
     const TimePoint end = clock_.now() + budget.time;
+    const std::size_t enoughFibers = runnableFibers() + budget.fibers;
     while (detail::ReadyLink* link = batch_.popFirst()) {
         EpollHandle& handle = static_cast<EpollHandle&>(*link);
         dispatchTo(handle, std::exchange(handle.pending_, 0));
-        if (++result.events >= budget.events) break;
+        if (++result.events >= budget.events || runnableFibers() >= enoughFibers) break;
         if (result.events % eventsPerClockRead == 0 && clock_.now() >= end) break;
     }
     result.more = !batch_.empty() || !next_.empty();

@@ -70,9 +70,11 @@ PollResult UringIoHandler::poll(PollGuard* guard, Deadline deadline, Budget budg
     io_uring_cq_advance(ring_.get(), count);
     PollResult result;
     const TimePoint end = Clock::steady().now() + budget.time;
+    const std::size_t enoughFibers = carrier_->runnableFibers() + budget.fibers;
     while (detail::ReadyLink* link = ready_.popFirst()) {
         static_cast<UringSink*>(link)->dispatch();
-        if (++result.events >= budget.events || Clock::steady().now() >= end) break;
+        if (++result.events >= budget.events || carrier_->runnableFibers() >= enoughFibers) break;
+        if (Clock::steady().now() >= end) break;
     }
     result.more = !ready_.empty();
     return result;

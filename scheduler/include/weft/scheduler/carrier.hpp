@@ -65,6 +65,8 @@ class Carrier final : public TaskScheduler {
     // When the earliest timer of this carrier is due, or `never`. Context: this carrier.
     Deadline parkDeadline() const noexcept { return timers_.nextExpiry(); }
     TimerWheel& timers() noexcept { return timers_; }  // context: this carrier
+    // How many fibers wait for their turn, without those that other threads have just submitted. Context: this carrier.
+    std::size_t runnableFibers() const noexcept { return core_.queue().depth(); }
 
     unsigned index() const noexcept { return index_; }
     const std::string& name() const noexcept { return name_; }

@@ -47,11 +47,14 @@ class EventLoop {
         Duration ioBudget = std::chrono::microseconds(50);    // per poll() call
         Duration taskBudget = std::chrono::microseconds(50);  // per turn; at least one task runs
         unsigned ioEvents = 256;                              // per poll() call
+        // A poll() call ends when it has made so many more fibers runnable: few enough that their stacks, and what the
+        // events have brought for them, are still in the cache when they run. docs/performance.md, fibers per request.
+        unsigned ioFibers = 32;
         Duration idleSpin = Duration::zero();                 // polls without blocking for this long before it sleeps
     };
 
     // A hosted loop: registers itself as the carrier's poller in start(). Throws std::invalid_argument for a negative
-    // duration or no ioEvents.
+    // duration, no ioEvents or no ioFibers.
     EventLoop(Carrier& carrier, std::unique_ptr<IoHandler> io, Options options);
     EventLoop(Carrier& carrier, std::unique_ptr<IoHandler> io);
     // An embedded loop, owned by the thread that constructs it: nothing runs until runTasks() is called.

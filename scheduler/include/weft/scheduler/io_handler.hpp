@@ -2,6 +2,8 @@
 // it.
 #pragma once
 
+#include <cstddef>
+
 #include <weft/scheduler/deadline.hpp>
 
 namespace weft {
@@ -11,8 +13,9 @@ class EventLoop;
 
 // How much one call may do before it must return and let fibers run.
 struct Budget {
-    Duration time;          // checked between events; an event that takes longer overshoots by itself
-    unsigned events = 256;  // at most this many events, 1 or more
+    Duration time;            // checked between events; an event that takes longer overshoots by itself
+    unsigned events = 256;    // at most this many events, 1 or more
+    std::size_t fibers = 32;  // ends when the events have made so many more fibers runnable, 1 or more
 };
 
 struct PollResult {

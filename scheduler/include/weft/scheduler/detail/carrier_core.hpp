@@ -53,6 +53,7 @@ class BasicCarrierCore {
 
     // The rest is the carrier's own.
     Queue& queue() noexcept { return queue_; }
+    const Queue& queue() const noexcept { return queue_; }
     auto& sleepWord() noexcept { return park_.word(); }
 
     void setReadyPoller(Node& poller) noexcept {

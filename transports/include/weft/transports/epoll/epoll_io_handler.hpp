@@ -79,6 +79,7 @@ class EpollIoHandler final : public SocketIoHandler {
     int epollLook() noexcept;
     void collectEvent(const epoll_event& event) noexcept;
     PollResult dispatch(Budget budget);
+    std::size_t runnableFibers() const noexcept;
     static void dispatchTo(EpollHandle& handle, std::uint32_t events);
     static void abort(EpollHandle& handle) noexcept;
 
