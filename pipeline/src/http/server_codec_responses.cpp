@@ -9,13 +9,9 @@
 #include <weft/pipeline/http/number_text.hpp>
 #include <weft/scheduler/log.hpp>
 
-#include "pipeline_entry.hpp"
-
 namespace weft::http {
 
 namespace {
-
-constexpr std::size_t copiedBody = 1024;  // bodies up to this size are copied behind their head
 
 std::exception_ptr misuse(const char* what) {
     return std::make_exception_ptr(std::logic_error(what));
@@ -297,71 +293,6 @@ EncodeError ServerCodec::emitLastChunk(const HeaderList& trailers) {
 void ServerCodec::abortBody() {
     log(LogLevel::error, "a streamed HTTP response did not keep to its Content-Length: closing the connection");
     closeAfterResponse();
-}
-
-// Body bytes: small ones behind their head, others as they are.
-void ServerCodec::emitBytes(Buffer&& data, ChannelPromise&& promise) {
-    if (data.readableBytes() <= copiedBody) {
-        appendSmall(data.view());
-        return finishWrite(std::move(promise));
-    }
-    passOut({});
-    ctx_->write(Message(std::move(data)), std::move(promise));
-}
-
-void ServerCodec::appendSmall(std::string_view bytes) {
-    std::copy(bytes.begin(), bytes.end(), reserve(bytes.size()));
-    output_.produced(bytes.size());
-}
-
-// Room for `bytes` behind the output.
-// What is in the shared block must leave it at the flush point, flushed or not.
-char* ServerCodec::reserve(std::size_t bytes, bool leaving) {
-    if (output_.empty() && ctx_ != nullptr) ctx_->loop().requestFlushPoint(*this);
-    char* const room = output_.room(bytes, leaving);
-    if (room != nullptr) [[likely]]
-        return room;
-    passOut({});
-    return output_.room(bytes, leaving);
-}
-
-// Without a listener the bytes wait for company until the flush point.
-void ServerCodec::finishWrite(ChannelPromise&& promise) {
-    if (!promise.isVoid()) passOut(std::move(promise));
-}
-
-// Hands the output on; the promise completes when its last byte is in the kernel.
-void ServerCodec::passOut(ChannelPromise&& promise) {
-    if (ctx_ == nullptr || (output_.empty() && promise.isVoid())) return;
-    ctx_->write(Message(output_.take()), std::move(promise));
-}
-
-// What is answered in one turn, by the handler or by sixteen fibers, leaves in one piece at the flush point.
-void ServerCodec::flush(ChannelHandlerContext& ctx) {
-    flushWanted_ = true;
-    if (!output_.shared()) ctx.loop().requestFlushPoint(*this);
-}
-
-void ServerCodec::onFlushPoint() noexcept {
-    if (ctx_ == nullptr) return;
-    const bool wanted = std::exchange(flushWanted_, false);
-    if (wanted && !output_.empty()) [[likely]] {
-        const std::size_t taken = ctx_->tryWriteStraight(output_.view());
-        if (taken == output_.size()) [[likely]]
-            return output_.clear();
-        output_.consumed(taken);
-    }
-    try {
-        wanted ? flushOut() : output_.settle();
-    } catch (...) {  // no memory
-        output_.clear();
-        ctx_->close();
-    }
-}
-
-void ServerCodec::flushOut() {
-    weft::detail::PipelineEntry entry(ctx_->channel());
-    output_.empty() ? ctx_->flush() : ctx_->writeAndFlush(Message(output_.take()));
 }
 
 }  // namespace weft::http

@@ -68,6 +68,8 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     void close(ChannelHandlerContext& ctx, ChannelPromise promise) override;
 
   private:
+    static constexpr std::size_t copiedBody = 1024;  // bodies up to this size are copied behind their head
+
     enum class Input : std::uint8_t {
         head,
         body,
@@ -137,6 +139,8 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     void emitEnd(ResponseSlot& slot, const HeaderList* trailers, ChannelPromise&& promise);
     EncodeError emitLastChunk(const HeaderList& trailers);
     void abortBody();
+
+    // Output (server_codec_output.cpp).
     void emitBytes(Buffer&& data, ChannelPromise&& promise);
     void appendSmall(std::string_view bytes);
     char* reserve(std::size_t bytes, bool leaving = false);
