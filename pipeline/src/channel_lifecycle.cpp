@@ -46,7 +46,7 @@ const void* Channel::home() const noexcept {
 }
 
 Channel::Channel(EventLoop& loop)
-    : loop_(loop), id_(nextId()), pins_(0, home()), pipeline_(*this), closeState_(*this, loop) {}
+    : loop_(loop), pins_(0, home()), id_(nextId()), pipeline_(*this), closeState_(*this, loop) {}
 
 Channel::~Channel() = default;
 

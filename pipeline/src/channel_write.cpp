@@ -48,8 +48,8 @@ void Channel::headWrite(Message&& message, ChannelPromise&& promise) {
 // What a write and a flush at the flush point come to when nothing waits: the queue has no part in it, and nobody's code
 // runs. What has not been taken is for an ordinary write and flush.
 std::size_t Channel::headWriteStraight(std::string_view bytes) noexcept {
-    if (outbound_.pendingWrites() != 0 || !loop_.inFlushPoint() || !outbound_.bytesOnly() || sinkFull_ || flushing_ ||
-        outputShutdown_ || !registered() || !active()) {
+    if (outbound_.pendingBytes() != 0 || !loop_.inFlushPoint() || sinkFull_ || flushing_ || outputShutdown_ ||
+        !registered() || !active()) {
         return 0;
     }
     if (bytes.empty() || bytes.size() > config_.writeBufferWaterMark.high()) return 0;  // W-3

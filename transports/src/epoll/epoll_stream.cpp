@@ -174,13 +174,14 @@ void EpollStream::noteRefusal(ssize_t result) noexcept {
 // unread.
 void EpollStream::failWriting(int error) noexcept {
     writeError_ = fromErrno(error);
+    outputFailed_ = true;
     writeErrorDue_ = true;
     requeue();
 }
 
 void EpollStream::continueWriting() {
     writeQueued_ = kernelFull_ = false;
-    if (!writeError_) channel_.onWritable();
+    if (!outputFailed_) channel_.onWritable();
 }
 
 void EpollStream::shutdownOutput(ChannelPromise promise) {

@@ -50,18 +50,19 @@ class EpollStream : public EpollHandle, public ChannelSink {
     ssize_t sendPieces(const OutboundBuffer& outbound);
     void noteRefusal(ssize_t result) noexcept;
     void failWriting(int error) noexcept;
-    bool mayWrite() const noexcept { return isOpen() && !kernelFull_ && !writeError_ && !writeQueued_; }
+    bool mayWrite() const noexcept { return isOpen() && !kernelFull_ && !outputFailed_ && !writeQueued_; }
 
     Channel& channel_;
-    ErrorCode readError_;
-    ErrorCode writeError_;  // nothing is written any more
     bool wantsRead_ = false;
     bool readable_ = false;       // the kernel may have something to read: an edge has come and was not used up
     bool peerEnded_ = false;      // RDHUP, HUP or ERR: a short read does not mean that nothing follows
     bool inputFailed_ = false;    // a read error has been reported: never read again
     bool kernelFull_ = false;     // EAGAIN: wait for the output edge
     bool writeQueued_ = false;    // the rest of a flush waits for the next poll (W-5)
+    bool outputFailed_ = false;   // nothing is written any more
     bool writeErrorDue_ = false;  // the channel has not been told of it
+    ErrorCode readError_;
+    ErrorCode writeError_;
 };
 
 }  // namespace weft

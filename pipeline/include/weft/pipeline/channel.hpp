@@ -243,28 +243,23 @@ class Channel final : private FlushPointListener {
     void unpin() noexcept;
     void freeRemovedHandlers() noexcept;
 
+    using Count = detail::BasicBiasedCount<detail::NativeAtomics>;
+
+    // What every event touches comes first, in three cache lines; the pipeline begins with the fourth.
     EventLoop& loop_;
-    const std::uint64_t id_;
     std::unique_ptr<ChannelSink> sink_;
+    Count references_{1};  // its bias is the loop's own, from registration to the removal of the handlers; any thread
 
     // Any thread.
-    using Count = detail::BasicBiasedCount<detail::NativeAtomics>;
-    Count references_{1};  // its bias is the loop's own, from registration to the removal of the handlers
-    Count pins_;           // fibers and posted operations that may use a removed context
-    std::atomic<bool> everRegistered_{false};   // written by the builder: from then on the loop owns the rest
-    std::atomic<bool> registered_{false};       // written by the loop
-    std::atomic<bool> active_{false};           // written by the builder, then the loop
-    std::atomic<bool> closed_{false};           // written by the loop
-    std::atomic<std::uint32_t> unwritable_{0};  // bit 0: too many bytes; 1..31: the application's
-    std::atomic<std::size_t> submitted_{0};     // bytes of writes that are on their way to the loop (TH-4)
-    std::atomic<std::size_t> lowMark_{WriteBufferWaterMark::defaultLow};
-    std::atomic<std::size_t> highMark_{WriteBufferWaterMark::defaultHigh};
+    std::atomic<bool> everRegistered_{false};  // written by the builder: from then on the loop owns the rest
+    std::atomic<bool> registered_{false};      // written by the loop
+    std::atomic<bool> active_{false};          // written by the builder, then the loop
+    std::atomic<bool> closed_{false};          // written by the loop
 
     // The loop only.
-    unsigned depth_ = 0;                       // pipeline entries on the stack
-    std::optional<NonSuspendingScope> scope_;  // of the outermost one, when a fiber made it
-    unsigned cycleMessages_ = 0;               // of the running read cycle
-    unsigned smallReads_ = 0;                  // in a row
+    unsigned depth_ = 0;          // pipeline entries on the stack
+    unsigned cycleMessages_ = 0;  // of the running read cycle
+    unsigned smallReads_ = 0;     // in a row
     std::size_t readBytes_ = firstReadBytes;
     bool inCycle_ = false;      // onRead seen, readComplete not fired
     bool readPending_ = false;  // a read() that no cycle has used yet
@@ -278,9 +273,20 @@ class Channel final : private FlushPointListener {
     bool inputShutdown_ = false;
     bool inputShutdownReported_ = false;  // InputShutdownReadCompleteEvent has been fired
     bool outputShutdown_ = false;
-    std::uint64_t givenPosition_ = 0;  // flushed position when the sink was last asked to flush
+    std::optional<NonSuspendingScope> scope_;  // of the outermost entry, when a fiber made it
     ChannelConfig config_;
     OutboundBuffer outbound_;
+    std::uint64_t givenPosition_ = 0;  // flushed position when the sink was last asked to flush
+
+    // Any thread.
+    Count pins_;                                // fibers and posted operations that may use a removed context
+    std::atomic<std::uint32_t> unwritable_{0};  // bit 0: too many bytes; 1..31: the application's
+    std::atomic<std::size_t> submitted_{0};     // bytes of writes that are on their way to the loop (TH-4)
+    std::atomic<std::size_t> lowMark_{WriteBufferWaterMark::defaultLow};
+    std::atomic<std::size_t> highMark_{WriteBufferWaterMark::defaultHigh};
+    const std::uint64_t id_;
+
+    // The loop only.
     std::exception_ptr closeCause_;
     ScheduledTask connectTimer_;
     FiberSet fibers_;

@@ -210,13 +210,13 @@ class ChannelPipeline {
     friend class detail::HeadHandler;
 
     Channel& channel_;
+    Context* removed_ = nullptr;  // unlinked contexts that somebody may still be running in
     detail::HeadHandler headHandler_;
     detail::TailHandler tailHandler_;
     detail::EndContext head_;
     detail::EndContext tail_;
     std::vector<PendingCallback> pending_;  // before first registration
     bool started_ = false;                  // pending_ has run
-    Context* removed_ = nullptr;            // unlinked contexts that somebody may still be running in
     detail::TailObserver* observer_ = nullptr;
 };
 

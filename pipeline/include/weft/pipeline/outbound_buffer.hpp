@@ -86,16 +86,17 @@ class OutboundBuffer {
     Write popWrite() noexcept;
     void addPending(std::int64_t change) noexcept;
 
+    // What a write that passes by touches comes first.
+    std::atomic<std::size_t> pending_{0};  // written by the loop only, read by any thread: relaxed, nothing hangs on it
+    std::uint64_t written_ = 0;            // positions in the channel's byte stream: written_ <= flushed_ <= added_
+    std::uint64_t flushed_ = 0;
+    std::uint64_t added_ = 0;
     detail::Ring<Buffer> pieces_;     // when bytesOnly_
     detail::Ring<Message> messages_;  // else; one for each write
     detail::Ring<Write> writes_;
-    std::uint64_t written_ = 0;  // positions in the channel's byte stream: written_ <= flushed_ <= added_
-    std::uint64_t flushed_ = 0;
-    std::uint64_t added_ = 0;
     std::size_t flushedWrites_ = 0;  // of writes_, from the front
     std::size_t cancellable_ = 0;    // unflushed writes that carry a promise: only then is there something to look for
     bool bytesOnly_ = true;
-    std::atomic<std::size_t> pending_{0};  // written by the loop only, read by any thread: relaxed, nothing hangs on it
 };
 
 }  // namespace weft
