@@ -317,6 +317,7 @@ std::size_t ChannelHandlerContext::tryWriteStraight(std::string_view bytes) noex
 
 // TH-5: a write without a flush need not wake the loop.
 void ChannelHandlerContext::postWrite(Message&& message, ChannelPromise promise, bool flush) {
+    message.keep();
     auto posted = std::make_unique<detail::PostedWrite>(*this, std::move(message), std::move(promise), flush);
     try {
         EventLoop::Task task = [posted = std::move(posted)] { posted->run(); };

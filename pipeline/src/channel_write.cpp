@@ -40,6 +40,7 @@ void Channel::headWrite(Message&& message, ChannelPromise&& promise) {
     } else if (outbound_.bytesOnly() && !message.is<Buffer>()) {
         refuseUnsupported(message, promise, pipeline_.lastWriter());
     } else {
+        message.keep();
         outbound_.add(std::move(message), std::move(promise));
         updateWritability();
     }

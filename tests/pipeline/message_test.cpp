@@ -84,6 +84,33 @@ TEST(Message, WhoMovesALentMessageOwnsTheValue) {
     EXPECT_EQ(life.use_count(), 1);
 }
 
+TEST(Message, ALentValueCanBeKeptBeforeAMoveThatMustNotFail) {
+    auto life = std::make_shared<int>(1);
+    Large value{{1, 2, 3}, life};
+    Message lent = Message::lend(value);
+    lent.keep();
+    EXPECT_EQ(value.life, nullptr);
+    Large* const kept = &lent.get<Large>();
+    EXPECT_NE(kept, &value);
+    lent.keep();
+    const Message moved = std::move(lent);
+    EXPECT_EQ(&moved.get<Large>(), kept);
+    Message small(1);
+    small.keep();
+    Message().keep();
+    EXPECT_EQ(small.get<int>(), 1);
+}
+
+TEST(Message, ConstantsAreCopiedAndNotLent) {
+    static_assert(LendableValue<Large&&> && !LendableValue<Large&> && !LendableValue<Message&&>);
+    static_assert(MessageValue<const Large&&> && !LendableValue<const Large&&>);
+    const auto life = std::make_shared<int>(1);
+    const Large value{{1, 2, 3}, life};
+    const Message message(std::move(value));  // NOLINT(performance-move-const-arg)
+    EXPECT_EQ(message.get<Large>().life, life);
+    EXPECT_EQ(value.life, life);
+}
+
 TEST(Message, ALentValueMayBeTaken) {
     auto life = std::make_shared<int>(1);
     Large value{{1, 2, 3}, life};

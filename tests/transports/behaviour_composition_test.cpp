@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -158,9 +159,12 @@ TEST_F(BehaviourComposition, APollEndsWhenItHasMadeEnoughFibersRunnable) {
             events.push_back(result.events);
         } while (result.more);
         EXPECT_EQ(ran, 0u);
+        for (const SocketPair& pair : pairs) pair.send("y");  // no limit, though fibers wait
+        const std::size_t none = std::numeric_limits<std::size_t>::max();
+        EXPECT_EQ(host.poller().poll(nullptr, never, {std::chrono::hours(1), 256, none}).events, 10u);
     });
     EXPECT_EQ(events, (std::vector<unsigned>{3, 3, 3, 1}));
-    while (ran < 11) std::this_thread::yield();
+    while (ran < 21) std::this_thread::yield();
     host.inLoop([&] {
         for (const ChannelRef& channel : channels) channel->close();
         channels.clear();

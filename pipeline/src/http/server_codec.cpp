@@ -54,7 +54,9 @@ void ServerCodec::handlerAdded(ChannelHandlerContext& ctx) {
 // D-3, H-7: the bytes of the next protocol are the next handler's.
 void ServerCodec::handlerRemoved(ChannelHandlerContext& ctx) {
     patience_.end();
+    ctx.loop().withdrawFlushPoint(*this);
     passOut({});
+    output_.share(TurnBlock::none());  // what is still said comes too late, and to nobody
     if (flushWanted_) ctx.flush();
     if (!closing_) {
         dropSlots("the HTTP codec was removed before this answer's turn");
@@ -62,7 +64,6 @@ void ServerCodec::handlerRemoved(ChannelHandlerContext& ctx) {
         passInputOn();
         if (readWanted_) ctx.read();
     }
-    ctx.loop().withdrawFlushPoint(*this);
     ctx_ = nullptr;
 }
 

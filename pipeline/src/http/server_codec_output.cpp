@@ -18,7 +18,7 @@ void ServerCodec::emitBytes(Buffer&& data, ChannelPromise&& promise) {
         return finishWrite(std::move(promise));
     }
     passOut({});
-    ctx_->write(Message(std::move(data)), std::move(promise));
+    if (ctx_ != nullptr) ctx_->write(Message(std::move(data)), std::move(promise));
 }
 
 void ServerCodec::appendSmall(std::string_view bytes) {
@@ -28,12 +28,13 @@ void ServerCodec::appendSmall(std::string_view bytes) {
 
 // Room for `bytes` behind the output. What is in the shared block must leave it at the flush point, flushed or not.
 char* ServerCodec::reserve(std::size_t bytes, bool leaving) {
+    char* room = output_.room(bytes, leaving);
+    if (room == nullptr) [[unlikely]] {
+        passOut({});
+        room = output_.room(bytes, leaving);
+    }
     if (output_.empty() && ctx_ != nullptr) ctx_->loop().requestFlushPoint(*this);
-    char* const room = output_.room(bytes, leaving);
-    if (room != nullptr) [[likely]]
-        return room;
-    passOut({});
-    return output_.room(bytes, leaving);
+    return room;
 }
 
 // Without a listener the bytes wait for company until the flush point.
@@ -44,13 +45,28 @@ void ServerCodec::finishWrite(ChannelPromise&& promise) {
 // Hands the output on; the promise completes when its last byte is in the kernel.
 void ServerCodec::passOut(ChannelPromise&& promise) {
     if (ctx_ == nullptr || (output_.empty() && promise.isVoid())) return;
-    ctx_->write(Message(output_.take()), std::move(promise));
+    Buffer said;
+    try {
+        said = output_.take();
+    } catch (...) {
+        return loseOutput(promise);
+    }
+    ctx_->write(Message(std::move(said)), std::move(promise));
+}
+
+// There was no memory to pass it on: nothing may be said behind it, so the connection ends.
+void ServerCodec::loseOutput(const ChannelPromise& promise) {
+    output_.clear();
+    expects_ = Input::ended;
+    closing_ = true;
+    if (!promise.isVoid()) promise.tryFailure(std::current_exception());
+    if (ctx_ != nullptr) ctx_->close(ChannelPromise());
 }
 
 // What is answered in one turn, by the handler or by sixteen fibers, leaves in one piece at the flush point.
 void ServerCodec::flush(ChannelHandlerContext& ctx) {
     flushWanted_ = true;
-    if (!output_.shared()) ctx.loop().requestFlushPoint(*this);
+    ctx.loop().requestFlushPoint(*this);
 }
 
 void ServerCodec::onFlushPoint() noexcept {
@@ -64,9 +80,8 @@ void ServerCodec::onFlushPoint() noexcept {
     }
     try {
         wanted ? flushOut() : output_.settle();
-    } catch (...) {  // no memory
-        output_.clear();
-        ctx_->close();
+    } catch (...) {
+        loseOutput({});
     }
 }
 

@@ -39,6 +39,9 @@ bool grantsTunnel(const ResponseSlot& slot, const Response& response) noexcept {
 
 void ServerCodec::write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) {
     if (message.is<Response>()) [[likely]] {
+        // There is room for an everyday answer then, so nobody's code runs between the look for its head and its copy.
+        if (output_.size() > TurnOutput::largeBlock - HeadCache::longestHead - copiedBody) [[unlikely]]
+            passOut({});
         if (answerFront(message.get<Response>(), promise)) return;
     }
     if (message.is<Response>() || message.is<Content>() || message.is<LastContent>()) {
@@ -106,6 +109,7 @@ void ServerCodec::settleContinue(Response& response) noexcept {
 
 // Too many bytes for later turns, and no more requests (or bodies to be echoed) are read until the first have left.
 void ServerCodec::keepEarly(ResponseSlot& slot, Message&& message, ChannelPromise&& promise) {
+    message.keep();
     countEarly(0, bodyBytes(message));
     if (!slot.early) slot.early = std::make_unique<std::vector<ResponseSlot::Early>>();
     slot.early->push_back({std::move(message), std::move(promise)});

@@ -126,6 +126,32 @@ TEST_F(ServerCodecTurn, WhatIsWrittenAndNotFlushedOutlivesTheTurn) {
     EXPECT_NE(context, nullptr);
 }
 
+// The flush is asked for once for all of it, although some has had to leave the block, and the codec, before.
+TEST_F(ServerCodecTurn, MuchThatIsWrittenOverSeveralTurnsIsAllFlushedAtTheEnd) {
+    ChannelHandlerContext* context = nullptr;
+    Ticket ticket = anyTicket;
+    answer = [&](ChannelHandlerContext& ctx, FullRequest& request) {
+        context = &ctx;
+        ticket = request.ticket();
+        Response head(Status::ok);
+        head.streamed = true;
+        ctx.write(std::move(head));
+    };
+    start();
+    a.hear(named("/streamed"));
+    loop.runTasks();
+    ASSERT_NE(context, nullptr);
+    EXPECT_EQ(a.said(), "");
+    for (int i = 0; i < 20; ++i) context->write(Content{Buffer::copyOf(std::string(1000, 'c')), ticket});
+    context->write(LastContent{ticket});
+    context->flush();
+    loop.runTasks();
+    const std::string ofA = a.said();
+    EXPECT_EQ(count(ofA, std::string(1000, 'c')), 20u);
+    EXPECT_TRUE(ofA.ends_with("0\r\n\r\n"));
+    EXPECT_EQ(loop.local<TurnBlock>().users(), 0u);
+}
+
 TEST_F(ServerCodecTurn, AConnectionThatEndsInTheTurnTakesNobodysBytesAlong) {
     start();
     a.hear(named("/lost"));

@@ -144,7 +144,8 @@ PollResult EpollIoHandler::dispatch(Budget budget) {
     PollResult result;
     if (batch_.empty()) return result;
     const TimePoint end = clock_.now() + budget.time;
-    const std::size_t enoughFibers = runnableFibers() + budget.fibers;
+    const std::size_t waiting = runnableFibers();
+    const std::size_t enoughFibers = waiting + std::min(budget.fibers, ~waiting);
     while (detail::ReadyLink* link = batch_.popFirst()) {
         EpollHandle& handle = static_cast<EpollHandle&>(*link);
         dispatchTo(handle, std::exchange(handle.pending_, 0));

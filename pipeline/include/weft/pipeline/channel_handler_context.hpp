@@ -71,12 +71,13 @@ class alignas(64) ChannelHandlerContext {  // a cache line: see its last members
     void write(Message&& message, ChannelPromise promise = {});
     void flush();
     void writeAndFlush(Message&& message, ChannelPromise promise = {});
-    // The same of a value: a large one stays where it is unless a handler keeps it (Message::lend()).
+    // The same of a value: a large one stays where it is unless a handler keeps it (Message::lend()); what is left of it
+    // may only be destroyed or assigned to.
     template <class T>
-    requires MessageValue<T&&>
+    requires LendableValue<T&&>
     void write(T&& value, ChannelPromise promise = {}) { write(Message::lend(value), std::move(promise)); }
     template <class T>
-    requires MessageValue<T&&>
+    requires LendableValue<T&&>
     void writeAndFlush(T&& value, ChannelPromise promise = {}) {
         writeAndFlush(Message::lend(value), std::move(promise));
     }

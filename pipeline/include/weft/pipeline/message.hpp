@@ -30,6 +30,7 @@ struct MessageType {
     void (*relocate)(void* from, void* to) noexcept;  // null: the bytes may be copied
     void (*destroy)(void* storage) noexcept;          // null: nothing to do
     void* (*object)(void* storage) noexcept;          // null: the storage is the object
+    void (*keep)(void* storage);                      // null: it is its own already
     std::string_view name;
 };
 
@@ -58,12 +59,14 @@ constexpr MessageType makeInlineType() noexcept {
             std::is_trivially_destructible_v<T>
                 ? nullptr
                 : +[](void* storage) noexcept { std::launder(static_cast<T*>(storage))->~T(); },
-            nullptr, nameOf<T>()};
+            nullptr, nullptr, nameOf<T>()};
 }
 
 // A large value is in a block of its own, or where its lender has it.
 template <class T>
 struct MessagePlace {
+    static_assert(alignof(T) <= 16, "Weft: messages are aligned to at most 16 bytes");
+
     T* object;
     bool lent;
 
@@ -77,6 +80,10 @@ struct MessagePlace {
             ThreadCache::release(block, sizeof(T));
             throw;
         }
+    }
+    static void keep(void* storage) {
+        MessagePlace& place = *std::launder(static_cast<MessagePlace*>(storage));
+        if (place.lent) place = {make(std::move(*place.object)), false};
     }
     // Does nothing to a lent one, whose lender destroys it.
     void destroy() const noexcept {
@@ -94,7 +101,7 @@ constexpr MessageType makeLargeType() noexcept {
                 ::new (to) Place{place.lent ? Place::make(std::move(*place.object)) : place.object, false};
             },
             [](void* storage) noexcept { Place::of(storage).destroy(); },
-            [](void* storage) noexcept -> void* { return Place::of(storage).object; }, nameOf<T>()};
+            [](void* storage) noexcept -> void* { return Place::of(storage).object; }, Place::keep, nameOf<T>()};
 }
 
 template <class T>
@@ -118,6 +125,9 @@ template <class T>
 concept MessageValue = std::is_rvalue_reference_v<T> && !std::is_same_v<std::remove_cvref_t<T>, Message> &&
                        std::is_move_constructible_v<std::remove_cvref_t<T>>;
 
+template <class T>
+concept LendableValue = MessageValue<T> && !std::is_const_v<std::remove_reference_t<T>>;
+
 // Holds one value of any movable type, or nothing. Values up to 40 bytes that move without throwing live inside, larger
 // ones in a block from the thread's free list (steady state: no malloc), or for now with the caller who lent them.
 // Types are compared exactly: a Message that holds a Derived is no Base. Context: one thread at a time; may be moved to
@@ -138,8 +148,9 @@ class Message {
         return message;
     }
     // A Message for `value` that leaves a large one where it is, for calls whose receiver mostly uses it at once: only
-    // who moves the Message on moves the value, into a block (when there is no memory for that, it terminates).
-    // Lifetime: `value` must outlive the Message; what is left of it afterwards may only be destroyed or assigned to.
+    // who moves the Message on moves the value, into a block; references from get() then refer to what is left. A move
+    // cannot fail, so without memory for the block it terminates: call keep() before. Lifetime: `value` must outlive the
+    // Message; what is left of it afterwards, if anything, may only be destroyed or assigned to.
     template <class T>
     static Message lend(T& value) {
         static_assert(!std::is_const_v<T>);
@@ -148,6 +159,11 @@ class Message {
         } else {
             return Message(detail::MessagePlace<T>{&value, true});
         }
+    }
+
+    // Makes a lent value this Message's own. Throws what its block and its move throw; then nothing has changed.
+    void keep() {
+        if (type_ && type_->keep) type_->keep(storage_);
     }
 
     Message(Message&& other) noexcept { takeFrom(other); }
@@ -228,7 +244,6 @@ class Message {
     }
     template <class T, class... Args>
     void emplace(Args&&... args) {
-        static_assert(alignof(T) <= 16, "Weft: messages are aligned to at most 16 bytes");
         if constexpr (detail::messageInline<T>) {
             ::new (static_cast<void*>(storage_)) T(std::forward<Args>(args)...);
         } else {

@@ -20,6 +20,8 @@ namespace weft::http {
 // perhaps the length differ. An entry was encoded by encodeHead(), with all its checks. Context: one carrier.
 class HeadCache {
   public:
+    static constexpr std::size_t longestHead = 1024;  // bytes; longer ones are not worth keeping
+
     // A server name's key for head(); the same text gives the same key. Lifetime: the cache's. Allocates.
     const std::string* serverName(std::string_view name) {
         for (const auto& known : serverNames_) {
@@ -46,7 +48,6 @@ class HeadCache {
 
   private:
     static constexpr std::size_t capacity = 4;
-    static constexpr std::size_t longestHead = 1024;  // longer ones are not worth keeping
 
     struct Entry {
         Status status{};

@@ -42,8 +42,10 @@ class HeaderList {
     // Same headers, spelled the same, in the same order.
     friend bool operator==(const HeaderList& left, const HeaderList& right) noexcept {
         if (left.count_ != right.count_ || left.textSize_ != right.textSize_) return false;
-        if (left.large_) [[unlikely]]  // and then so is the other: a list becomes large by its size
-            return left.large_->text == right.large_->text && left.large_->entries == right.large_->entries;
+        if (left.large_ || right.large_) [[unlikely]] {
+            return std::equal(left.text(), left.text() + left.textSize_, right.text()) &&
+                   std::equal(left.entries(), left.entries() + left.count_, right.entries());
+        }
         for (std::size_t at = 0; at < left.textSize_; at += block) {
             if (!sameBlock(&left.shortText_[at], &right.shortText_[at])) return false;
         }

@@ -147,6 +147,7 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     void finishWrite(ChannelPromise&& promise);
     void passOut(ChannelPromise&& promise);
     void flushOut();
+    void loseOutput(const ChannelPromise& promise);
     void onFlushPoint() noexcept override;
 
     // What every request touches comes first and together: between two requests of a connection its lines leave the

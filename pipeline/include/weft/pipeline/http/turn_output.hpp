@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <weft/pipeline/buffer.hpp>
+#include <weft/scheduler/assert.hpp>
 
 namespace weft::http {
 
@@ -43,7 +44,8 @@ class TurnOutput {
     static constexpr std::size_t smallBlock = 2048;       // bytes of the first block of its own
     static constexpr std::size_t largeBlock = 16 * 1024;  // bytes, of the next
 
-    // Before that nothing is shared. Lifetime of `block`: until the last clear(), take() or settle().
+    // Before that nothing is shared. Lifetime of `block`: until the last clear(), take() or settle(), one of which must
+    // come before this object's end. Call it while nothing is shared.
     void share(TurnBlock& block) noexcept { block_ = &block; }
 
     bool empty() const noexcept { return begin_ == end_; }
@@ -52,9 +54,10 @@ class TurnOutput {
     // In the shared block.
     bool shared() const noexcept { return begin_ != nullptr && !own_; }
 
-    // Room for `bytes` behind the others, until the next call. Null: there is none before the others are taken.
-    // `leaving`: they will be taken, and need not be shared for that. Throws std::bad_alloc.
+    // Room for `bytes` (1 or more) behind the others, until the next call. Null: there is none before the others are
+    // taken. `leaving`: they will be taken, and need not be shared for that. Throws std::bad_alloc.
     char* room(std::size_t bytes, bool leaving = false) {
+        WEFT_DEBUG_ASSERT(bytes > 0, "TurnOutput::room() for nothing");
         if (leaving && begin_ == nullptr) return roomElsewhere(bytes);
         const bool here = shared() ? end_ == block_->free_ && size() + bytes <= mostShared : begin_ == nullptr;
         if (!here || static_cast<std::size_t>(block_->end_ - block_->free_) < bytes) [[unlikely]]
