@@ -79,6 +79,7 @@ void Channel::onReadComplete() noexcept {
 void Channel::completeCycle() noexcept {
     inCycle_ = false;
     cycleMessages_ = 0;
+    // As ChannelPipeline::fireChannelReadComplete(), which may be called from anywhere.
     pipeline_.head_.fireChannelReadComplete();
     readIfAutoRead();
     if (!readPending_ && wantsRead_ && !closed()) setWantRead(false);

@@ -19,7 +19,7 @@ ObjectAggregator::ObjectAggregator(std::size_t maxBodyBytes) : maxBodyBytes_(max
 inline void ObjectAggregator::begin(ChannelHandlerContext& ctx, Request& request) {
     refused_ = false;
     if (request.hasBody() || request.head().expectUnknown) [[unlikely]]
-        return collect(ctx, std::move(request));
+        return collect(ctx, Request(std::move(request)));  // which is answered with 500 if it throws
     ctx.fireChannelRead(Message(FullRequest(std::move(request.data_))));
 }
 

@@ -245,7 +245,7 @@ class Channel final : private FlushPointListener {
 
     using Count = detail::BasicBiasedCount<detail::NativeAtomics>;
 
-    // What every event touches comes first, in three cache lines; the pipeline begins with the fourth.
+    // What every event touches comes first, in three cache lines.
     EventLoop& loop_;
     std::unique_ptr<ChannelSink> sink_;
     Count references_{1};  // its bias is the loop's own, from registration to the removal of the handlers; any thread

@@ -129,7 +129,7 @@ template <class T>
 concept LendableValue = MessageValue<T> && !std::is_const_v<std::remove_reference_t<T>>;
 
 // Holds one value of any movable type, or nothing. Values up to 40 bytes that move without throwing live inside, larger
-// ones in a block from the thread's free list (steady state: no malloc), or for now with the caller who lent them.
+// ones in a block from the thread's free list (steady state: no malloc), and those that were lent with their lender.
 // Types are compared exactly: a Message that holds a Derived is no Base. Context: one thread at a time; may be moved to
 // another. Throws what T's construction throws. Debug builds report a handler that lets a message die though it has not
 // asked for its type, nor passed it on or reset() it: leak_detection.hpp.

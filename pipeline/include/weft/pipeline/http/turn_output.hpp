@@ -21,7 +21,7 @@ class TurnBlock {
     // Without room. Lives for ever.
     static TurnBlock& none() noexcept;
 
-    // How many TurnOutputs have something here: none behind a flush point.
+    // How many TurnOutputs have something here; what was said before a flush point is gone behind it.
     unsigned users() const noexcept { return users_; }
 
   private:
