@@ -44,15 +44,13 @@ class KernelSystemCalls final : public SystemCalls {
         return result == -EINTR ? -EINPROGRESS : result;
     }
     [[gnu::noinline]] ssize_t recv(int fd, void* into, std::size_t size) noexcept override {
-        ssize_t result = 0;
-        while ((result = detail::kernelRecv(fd, into, size)) == -EINTR) {
-        }
+        ssize_t result = detail::kernelRecv(fd, into, size);
+        while (result == -EINTR) [[unlikely]] result = detail::kernelRecv(fd, into, size);
         return result;
     }
     [[gnu::noinline]] ssize_t send(int fd, const void* from, std::size_t size) noexcept override {
-        ssize_t result = 0;
-        while ((result = detail::kernelSend(fd, from, size)) == -EINTR) {
-        }
+        ssize_t result = detail::kernelSend(fd, from, size);
+        while (result == -EINTR) [[unlikely]] result = detail::kernelSend(fd, from, size);
         return result;
     }
     [[gnu::noinline]] ssize_t sendv(int fd, const iovec* parts, std::size_t count) noexcept override {

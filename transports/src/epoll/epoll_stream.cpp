@@ -1,4 +1,4 @@
-// Edges in, cycles out. `readable_` and `kernelFull_` remember what edge-triggered epoll says only once; every way out
+// Edges in, cycles out. `readable` and `kernelFull` remember what edge-triggered epoll says only once; every way out
 // of a cycle either uses them up or asks for another dispatch.
 #include "epoll/epoll_stream.hpp"
 
@@ -47,17 +47,32 @@ void EpollStream::connect(const SocketAddress&, const SocketAddress*, ChannelPro
     promise.tryFailure(fromErrno(EISCONN));
 }
 
+// Most events are bytes for a channel that wants them, with nothing else to see to.
 void EpollStream::onEvents(std::uint32_t events) {
-    // HC-5: output and errors first, then input, then the peer's end.
-    if (writeQueued_ || (kernelFull_ && (events & writableBits))) continueWriting();
-    if (!isOpen()) return;
-    if (events & (EPOLLIN | endBits)) readable_ = true;
-    if (events & endBits) peerEnded_ = true;
-    continueReading();
-    if (writeErrorDue_ && isOpen()) {
-        writeErrorDue_ = false;
-        channel_.onWriteError(writeError_);
+    const bool onlyInput = flags_ == wantsRead && (events & (EPOLLIN | endBits)) == EPOLLIN;
+    if (!onlyInput) [[unlikely]]
+        return onOtherEvents(events);
+    Buffer buffer = allocateForRead(channel_.readBufferSize());
+    const ssize_t count = receive(buffer);
+    if (count > 0 && static_cast<std::size_t>(count) < buffer.writableBytes()) [[likely]] {
+        buffer.produced(static_cast<std::size_t>(count));
+        channel_.onLastRead(std::move(buffer));
+    } else {
+        set(readable);
+        readFurther(buffer, count);
     }
+    if (has(writeErrorDue)) [[unlikely]]
+        reportWriteError();
+}
+
+[[gnu::noinline]] void EpollStream::onOtherEvents(std::uint32_t events) {
+    // HC-5: output and errors first, then input, then the peer's end.
+    if (has(writeQueued) || (has(kernelFull) && (events & writableBits))) continueWriting();
+    if (!isOpen()) return;
+    if (events & (EPOLLIN | endBits)) set(readable);
+    if (events & endBits) set(peerEnded);
+    continueReading();
+    if (has(writeErrorDue)) reportWriteError();
 }
 
 void EpollStream::closeChannel() noexcept {
@@ -67,60 +82,69 @@ void EpollStream::closeChannel() noexcept {
 // ---- reading ----
 
 void EpollStream::wantRead(bool on) {
-    wantsRead_ = on;
-    if (on && readable_) requeue();  // not from inside this call: the caller is the channel
+    on ? set(wantsRead) : clear(wantsRead);
+    if (on && has(readable)) requeue();  // not from inside this call: the caller is the channel
 }
 
 void EpollStream::continueReading() {
-    if (!readable_ || !wantsRead_ || inputFailed_) return;
+    if (!has(readable) || !has(wantsRead) || has(inputFailed)) return;
+    Buffer buffer = allocateForRead(channel_.readBufferSize());
+    readFurther(buffer, receive(buffer));
+}
+
+inline ssize_t EpollStream::receive(Buffer& into) noexcept {
+    return into ? calls().recv(fd(), into.writeData(), into.writableBytes()) : -ENOMEM;
+}
+
+[[gnu::noinline]] void EpollStream::readFurther(Buffer& buffer, ssize_t count) {
     bool delivered = false;
-    ReadStep step = ReadStep::next;
-    for (unsigned reads = 0; step == ReadStep::next && reads < readsPerCycle; ++reads) step = readOnce(delivered);
+    ReadStep step = take(buffer, count, delivered);
+    for (unsigned reads = 1; step == ReadStep::next && reads < readsPerCycle; ++reads) {
+        Buffer next = allocateForRead(channel_.readBufferSize());
+        step = take(next, receive(next), delivered);
+    }
     if (step != ReadStep::done) finishReading(step, delivered);
 }
 
-inline EpollStream::ReadStep EpollStream::readOnce(bool& delivered) {
-    Buffer buffer = allocateForRead(channel_.readBufferSize());
-    const std::size_t asked = buffer.writableBytes();
-    const ssize_t count = buffer ? calls().recv(fd(), buffer.writeData(), asked) : -ENOMEM;
+EpollStream::ReadStep EpollStream::take(Buffer& buffer, ssize_t count, bool& delivered) {
     if (count < 0) {
-        readable_ = false;
+        clear(readable);
         if (detail::wouldBlock(count)) return ReadStep::pause;
         readError_ = fromErrno(static_cast<int>(-count));
         return ReadStep::failed;
     }
     if (count == 0) return ReadStep::ended;
     // a short read emptied the socket, and later bytes are a new edge; unless the peer's end is already behind it.
-    const bool drained = static_cast<std::size_t>(count) < asked && !peerEnded_;
+    const bool drained = static_cast<std::size_t>(count) < buffer.writableBytes() && !has(peerEnded);
     buffer.produced(static_cast<std::size_t>(count));
-    if (drained) [[likely]] {
-        readable_ = false;
+    if (drained) {
+        clear(readable);
         channel_.onLastRead(std::move(buffer));
         return ReadStep::done;
     }
     delivered = true;
     channel_.onRead(std::move(buffer));
     if (!isOpen()) return ReadStep::done;
-    return !wantsRead_ || !channel_.keepReading() ? ReadStep::pause : ReadStep::next;
+    return !has(wantsRead) || !channel_.keepReading() ? ReadStep::pause : ReadStep::next;
 }
 
 void EpollStream::finishReading(ReadStep how, bool delivered) {
-    if (how == ReadStep::ended && !writeErrorDue_) {
-        readable_ = true;  // the end stays: a channel that asks again is told again (HC-2)
+    if (how == ReadStep::ended && !has(writeErrorDue)) {
+        set(readable);  // the end stays: a channel that asks again is told again (HC-2)
         return channel_.onEof();
     }
     if (delivered) channel_.onReadComplete();  // E-6: before the error
     if (!isOpen()) return;
     if (how == ReadStep::failed) return failReading(readError_);
     if (how == ReadStep::ended) return failReading(writeError_);
-    if (readable_ && wantsRead_) requeue();
+    if (has(readable) && has(wantsRead)) requeue();
 }
 
 // One reset is one error, whichever side saw it: the write that failed took the socket's error away from the read,
 // which then looks like an orderly end.
 void EpollStream::failReading(const ErrorCode& error) {
-    inputFailed_ = true;
-    writeErrorDue_ = false;
+    set(inputFailed);
+    clear(writeErrorDue);
     channel_.onError(error);
 }
 
@@ -129,7 +153,7 @@ void EpollStream::failReading(const ErrorCode& error) {
 void EpollStream::flush(OutboundBuffer& outbound) {
     for (unsigned writes = 0; mayWrite() && !outbound.empty(); ++writes) {
         if (writes == writesPerFlush) {  // fairness: the rest in the next poll, which will not block
-            writeQueued_ = true;
+            set(writeQueued);
             return requeue();
         }
         if (!writeOnce(outbound)) return;
@@ -147,7 +171,7 @@ bool EpollStream::writeOnce(OutboundBuffer& outbound) {
     const std::string_view only = outbound.onlyPiece();
     const ssize_t written = only.empty() ? sendPieces(outbound) : calls().send(fd(), only.data(), only.size());
     if (written < 0) {
-        noteRefusal(written);
+        refused(written);
         return false;
     }
     channel_.onWritten(static_cast<std::size_t>(written));
@@ -157,31 +181,36 @@ bool EpollStream::writeOnce(OutboundBuffer& outbound) {
 std::size_t EpollStream::writeStraight(std::string_view bytes) {
     if (!mayWrite()) return 0;
     const ssize_t written = calls().send(fd(), bytes.data(), bytes.size());
-    if (written >= 0) return static_cast<std::size_t>(written);
-    noteRefusal(written);
-    return 0;
+    return written >= 0 ? static_cast<std::size_t>(written) : refused(written);
 }
 
-void EpollStream::noteRefusal(ssize_t result) noexcept {
+// Nothing was written; the caller learns no more than that.
+[[gnu::cold, gnu::noinline]] std::size_t EpollStream::refused(ssize_t result) noexcept {
     if (detail::wouldBlock(result)) {
-        kernelFull_ = true;
+        set(kernelFull);
     } else {
         failWriting(static_cast<int>(-result));
     }
+    return 0;
 }
 
 // Not reported from here: the channel is in the middle of its flush (C-3), and what the peer said last may still be
 // unread.
 void EpollStream::failWriting(int error) noexcept {
     writeError_ = fromErrno(error);
-    outputFailed_ = true;
-    writeErrorDue_ = true;
+    set(outputFailed | writeErrorDue);
     requeue();
 }
 
 void EpollStream::continueWriting() {
-    writeQueued_ = kernelFull_ = false;
-    if (!outputFailed_) channel_.onWritable();
+    clear(writeQueued | kernelFull);
+    if (!has(outputFailed)) channel_.onWritable();
+}
+
+void EpollStream::reportWriteError() {
+    if (!isOpen()) return;
+    clear(writeErrorDue);
+    channel_.onWriteError(writeError_);
 }
 
 void EpollStream::shutdownOutput(ChannelPromise promise) {

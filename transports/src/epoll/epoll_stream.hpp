@@ -2,6 +2,8 @@
 // contract promises (levels, cycles, one readComplete per batch). It must never know what the bytes mean.
 #pragma once
 
+#include <cstdint>
+
 #include <weft/pipeline/channel_sink.hpp>
 #include <weft/transports/epoll/epoll_handle.hpp>
 
@@ -41,26 +43,38 @@ class EpollStream : public EpollHandle, public ChannelSink {
   private:
     enum class ReadStep : unsigned char { next, pause, ended, failed, done };
 
+    // In one word, so that an event or a write asks once whether anything is in its way.
+    using Flags = std::uint32_t;
+    static constexpr Flags wantsRead = 1 << 0;
+    static constexpr Flags readable = 1 << 1;     // the kernel may have something: an edge has come and was not used up
+    static constexpr Flags peerEnded = 1 << 2;    // RDHUP, HUP or ERR: a short read does not mean that nothing follows
+    static constexpr Flags inputFailed = 1 << 3;  // a read error has been reported: never read again
+    static constexpr Flags kernelFull = 1 << 4;   // EAGAIN: wait for the output edge
+    static constexpr Flags writeQueued = 1 << 5;  // the rest of a flush waits for the next poll (W-5)
+    static constexpr Flags outputFailed = 1 << 6;   // nothing is written any more
+    static constexpr Flags writeErrorDue = 1 << 7;  // the channel has not been told of it
+
+    bool has(Flags any) const noexcept { return (flags_ & any) != 0; }
+    void set(Flags flags) noexcept { flags_ |= flags; }
+    void clear(Flags flags) noexcept { flags_ &= ~flags; }
+    bool mayWrite() const noexcept { return isOpen() && !has(kernelFull | writeQueued | outputFailed); }
+
+    void onOtherEvents(std::uint32_t events);
     void continueWriting();
     void continueReading();
-    ReadStep readOnce(bool& delivered);
+    ssize_t receive(Buffer& into) noexcept;
+    void readFurther(Buffer& buffer, ssize_t count);
+    ReadStep take(Buffer& buffer, ssize_t count, bool& delivered);
     void finishReading(ReadStep how, bool delivered);
     void failReading(const ErrorCode& error);
     bool writeOnce(OutboundBuffer& outbound);
     ssize_t sendPieces(const OutboundBuffer& outbound);
-    void noteRefusal(ssize_t result) noexcept;
+    std::size_t refused(ssize_t result) noexcept;
     void failWriting(int error) noexcept;
-    bool mayWrite() const noexcept { return isOpen() && !kernelFull_ && !outputFailed_ && !writeQueued_; }
+    void reportWriteError();
 
     Channel& channel_;
-    bool wantsRead_ = false;
-    bool readable_ = false;       // the kernel may have something to read: an edge has come and was not used up
-    bool peerEnded_ = false;      // RDHUP, HUP or ERR: a short read does not mean that nothing follows
-    bool inputFailed_ = false;    // a read error has been reported: never read again
-    bool kernelFull_ = false;     // EAGAIN: wait for the output edge
-    bool writeQueued_ = false;    // the rest of a flush waits for the next poll (W-5)
-    bool outputFailed_ = false;   // nothing is written any more
-    bool writeErrorDue_ = false;  // the channel has not been told of it
+    Flags flags_ = 0;
     ErrorCode readError_;
     ErrorCode writeError_;
 };
