@@ -11,6 +11,7 @@ using testing::ElementsAre;
 
 constexpr int fd = 500;
 constexpr int otherFd = 501;
+constexpr int lastFd = 502;
 
 TEST(EpollStream, R4AShortReadEndsTheCycleWithoutASecondRead) {
     Log log;
@@ -391,6 +392,61 @@ TEST(EpollIoHandler, AHandleThatIsQueuedAndReportedIsDispatchedOnce) {
     log.clear();
     EXPECT_EQ(bench.turn({{fd, EPOLLIN}}).events, 1u);
     EXPECT_EQ(std::count(log.begin(), log.end(), "complete"), 1) << "one readComplete per batch";
+}
+
+TEST(EpollIoHandler, WhatTheBudgetLeftReachesOnlyThoseWhoAreStillThere) {
+    Log log;
+    Log closedLog;
+    Log lastLog;
+    ScriptedBench bench;
+    bench.stream(fd, log);
+    ChannelRef closed = bench.stream(otherFd, closedLog);
+    bench.stream(lastFd, lastLog);
+    for (const int one : {fd, otherFd, lastFd}) bench.calls.nextRecv(one, {data("x")});
+    EXPECT_TRUE(bench.turn({{fd, EPOLLIN}, {otherFd, EPOLLIN}, {lastFd, EPOLLIN}}, 1).more);
+    closed->close();
+    bench.loop.runTasks();
+    const int waits = bench.calls.count("epoll_wait");
+    const PollResult second = bench.turn({}, 1);
+    EXPECT_EQ(bench.calls.count("epoll_wait"), waits);
+    EXPECT_EQ(second.events, 1u);
+    EXPECT_FALSE(second.more);
+    EXPECT_EQ(bench.calls.recvs(otherFd), 0);
+    EXPECT_EQ(lastLog.back(), "complete");
+}
+
+TEST(EpollIoHandler, AHandleThatIsLeftByTheBudgetAndThenQueuedIsDispatchedOnce) {
+    Log log;
+    Log otherLog;
+    ScriptedBench bench;
+    bench.stream(fd, log);
+    ChannelRef other = bench.stream(otherFd, otherLog, false);
+    bench.turn({{otherFd, EPOLLIN}});  // an edge that is kept, for reading is off
+    bench.calls.nextRecv(fd, {data("x")});
+    bench.calls.nextRecv(otherFd, {data("y")});
+    EXPECT_TRUE(bench.turn({{fd, EPOLLIN}, {otherFd, EPOLLIN}}, 1).more);
+    other->setOption(ChannelOption::AUTO_READ, true);
+    bench.loop.runTasks();
+    const PollResult second = bench.turn({}, 1);
+    EXPECT_EQ(second.events, 1u);
+    EXPECT_FALSE(second.more);
+    EXPECT_THAT(otherLog, ElementsAre("active", "read y", "complete"));
+}
+
+TEST(EpollIoHandler, AHangUpFromBeforeTheConnectOfTheSameBatchIsForgotten) {
+    Log log;
+    Log otherLog;
+    ScriptedBench bench;
+    ChannelRef channel = bench.stream(fd, log);
+    ChannelRef connecting = bench.connector(otherFd, otherLog);
+    ChannelFuture connected;
+    ScriptedBench::recorderOf(channel).onRead = [&] { connected = connecting->connect(SocketAddress::loopbackV4(9)); };
+    bench.calls.nextRecv(fd, {data("go")});
+    bench.turn({{fd, EPOLLIN}, {otherFd, EPOLLOUT | EPOLLHUP}});
+    EXPECT_EQ(bench.calls.count("connect"), 1);
+    EXPECT_FALSE(connected.done()) << "taken for the answer to the connect";
+    bench.turn({{otherFd, EPOLLOUT}});
+    EXPECT_TRUE(connected.success());
 }
 
 TEST(EpollIoHandler, WithoutAGuardItNeverBlocks) {

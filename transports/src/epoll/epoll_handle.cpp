@@ -30,6 +30,10 @@ void EpollHandle::closeHandle() noexcept {
     fd_.close();
 }
 
+void EpollHandle::dropPendingEvents() noexcept {
+    if (isRegistered()) handler_->dropEvents(*this);
+}
+
 void EpollHandle::requeue() noexcept {
     if (isRegistered()) handler_->requeue(*this);
 }

@@ -1,5 +1,6 @@
-// Two passes: collect what the kernel reports into a FIFO of handles (no user code runs), then dispatch from it.
-// Leftovers of a budget stay in the FIFO with their bits; a handle that closes unlinks itself.
+// What the kernel reports is dispatched from its own array, where leftovers of a budget stay. Handles that asked for
+// one more dispatch wait in a FIFO; when there are some, news joins them there, so that a handle is dispatched once. A
+// handle that closes unlinks itself and changes the generation of its slot: its event finds nobody.
 #include <weft/transports/epoll/epoll_io_handler.hpp>
 
 #include <algorithm>
@@ -26,7 +27,7 @@ constexpr std::size_t initialEvents = 256;
 constexpr std::size_t maximumEvents = 4096;
 constexpr unsigned eventsPerClockRead = 8;  // a clock read costs about as much as a tenth of a read call
 constexpr std::uint32_t interest = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
-constexpr std::uint64_t wakeKey = ~std::uint64_t{0};
+constexpr std::uint64_t wakeKey = 0;  // the first slot, where there never is a handle
 
 std::uint64_t keyOf(std::uint32_t index, std::uint32_t generation) noexcept {
     return std::uint64_t{generation} << 32 | index;
@@ -62,6 +63,7 @@ void EpollIoHandler::openWithWakeFd(int wakeFd) {
     epoll_ = Fd(fd, calls_);
     wakeFd_ = wakeFd;
     events_.resize(initialEvents);
+    reserveWakeKey();
     if (wakeFd_ < 0) return;
     epoll_event event{};
     event.events = EPOLLIN | EPOLLET;  // never read: each write is an edge of its own
@@ -73,19 +75,22 @@ void EpollIoHandler::openWithWakeFd(int wakeFd) {
 PollResult EpollIoHandler::poll(PollGuard* guard, Deadline deadline, Budget budget) {
     polling_ = true;
     // What the budget cut off last time comes before news: the queue stays bounded by the number of handles either way.
-    if (batch_.empty()) {
+    if (nextReported_ == endReported_ && batch_.empty()) {
         batch_.takeAll(next_);
-        collect(guard, std::min(deadline, closeDeadline_));
+        ask(guard, std::min(deadline, closeDeadline_));
+        if (!batch_.empty()) collect();
     }
     const PollResult result = dispatch(budget);
     polling_ = false;
     return result;
 }
 
-void EpollIoHandler::collect(PollGuard* guard, Deadline deadline) {
+void EpollIoHandler::ask(PollGuard* guard, Deadline deadline) {
+    const bool wasFull = endReported_ == events_.data() + events_.size();
+    if (wasFull && events_.size() < maximumEvents) growEvents();
     const int count = waitForEvents(guard, deadline);
-    for (int i = 0; i < count; ++i) collectEvent(events_[static_cast<std::size_t>(i)]);
-    if (static_cast<std::size_t>(count) == events_.size() && events_.size() < maximumEvents) growEvents();
+    nextReported_ = events_.data();
+    endReported_ = nextReported_ + count;
 }
 
 void EpollIoHandler::growEvents() noexcept {
@@ -125,41 +130,85 @@ int EpollIoHandler::epollLook() noexcept {
     return std::max(count, 0);
 }
 
-void EpollIoHandler::collectEvent(const epoll_event& event) noexcept {
-    if (event.data.u64 == wakeKey) return;
+// The kernel says nothing but the keys it was given, and slots are never taken away.
+inline EpollHandle* EpollIoHandler::handleOf(const epoll_event& event) const noexcept {
     const auto index = static_cast<std::uint32_t>(event.data.u64);
     const auto generation = static_cast<std::uint32_t>(event.data.u64 >> 32);
-    if (index >= slots_.size() || slots_[index].generation != generation) return;
-    EpollHandle* handle = slots_[index].handle;
-    if (!handle) return;
-    handle->pending_ |= event.events;
-    if (!handle->linked()) batch_.append(*handle);
+    WEFT_DEBUG_ASSERT(index < slots_.size(), "epoll reports a key that it was not given");
+    return slots_[index].generation == generation ? slots_[index].handle : nullptr;
+}
+
+void EpollIoHandler::collect() noexcept {
+    for (; nextReported_ != endReported_; ++nextReported_) {
+        EpollHandle* handle = handleOf(*nextReported_);
+        if (!handle) continue;
+        handle->pending_ |= nextReported_->events;
+        if (!handle->linked()) batch_.append(*handle);
+    }
+}
+
+void EpollIoHandler::dropEvents(EpollHandle& handle) noexcept {
+    handle.pending_ = 0;
+    for (epoll_event* event = nextReported_; event != endReported_; ++event) {
+        if (handleOf(*event) == &handle) event->data.u64 = wakeKey;
+    }
 }
 
 inline std::size_t EpollIoHandler::runnableFibers() const noexcept {
     return carrier_ ? carrier_->runnableFibers() : 0;
 }
 
+// Either the batch is empty, or nothing that was reported is left.
+inline EpollIoHandler::Due EpollIoHandler::takeNext() noexcept {
+    while (nextReported_ != endReported_) {
+        const epoll_event& event = *nextReported_++;
+        if (EpollHandle* handle = handleOf(event)) {
+            handle->unlink();  // another one of this batch has asked for the same
+            return {handle, event.events};
+        }
+    }
+    return takeQueued();
+}
+
+[[gnu::noinline]] EpollIoHandler::Due EpollIoHandler::takeQueued() noexcept {
+    detail::ReadyLink* link = batch_.popFirst();
+    if (!link) return {};
+    EpollHandle& handle = static_cast<EpollHandle&>(*link);
+    return {&handle, std::exchange(handle.pending_, 0)};
+}
+
 PollResult EpollIoHandler::dispatch(Budget budget) {
     PollResult result;
-    if (batch_.empty()) return result;
-    const TimePoint end = clock_.now() + budget.time;
+    if (nextReported_ == endReported_ && batch_.empty()) return result;
+    // So few events are over before the clock would be read.
+    const bool few = batch_.empty() && endReported_ - nextReported_ <= eventsPerClockRead;
+    const TimePoint end = few ? never : clock_.now() + budget.time;
     const std::size_t waiting = runnableFibers();
     const std::size_t enoughFibers = waiting + std::min(budget.fibers, ~waiting);
-    while (detail::ReadyLink* link = batch_.popFirst()) {
-        EpollHandle& handle = static_cast<EpollHandle&>(*link);
-        dispatchTo(handle, std::exchange(handle.pending_, 0));
-        if (++result.events >= budget.events || runnableFibers() >= enoughFibers) break;
-        if (result.events % eventsPerClockRead == 0 && clock_.now() >= end) break;
+    unsigned nextLook = std::min(budget.events, eventsPerClockRead);
+    while (const Due due = takeNext()) {
+        dispatchTo(*due.handle, due.events);
+        ++result.events;
+        if (runnableFibers() >= enoughFibers) break;
+        if (result.events == nextLook) [[unlikely]] {
+            if (result.events == budget.events || clock_.now() >= end) break;
+            nextLook += std::min(budget.events - nextLook, eventsPerClockRead);
+        }
     }
-    result.more = !batch_.empty() || !next_.empty();
+    result.more = nextReported_ != endReported_ || !batch_.empty() || !next_.empty();
     return result;
 }
 
-void EpollIoHandler::dispatchTo(EpollHandle& handle, std::uint32_t events) {
+inline void EpollIoHandler::dispatchTo(EpollHandle& handle, std::uint32_t events) {
+    if (handle.kind_ == EpollHandleKind::stream) [[likely]]
+        return static_cast<EpollStream&>(handle).onEvents(events);
+    dispatchToOther(handle, events);
+}
+
+[[gnu::noinline]] void EpollIoHandler::dispatchToOther(EpollHandle& handle, std::uint32_t events) {
     switch (handle.kind_) {
         case EpollHandleKind::stream:
-            return static_cast<EpollStream&>(handle).onEvents(events);
+            return;
         case EpollHandleKind::connector:
             return static_cast<EpollConnector&>(handle).onEvents(events);
         case EpollHandleKind::listener:
@@ -269,8 +318,13 @@ void EpollIoHandler::requeue(EpollHandle& handle) noexcept {
     next_.append(handle);
 }
 
+void EpollIoHandler::reserveWakeKey() {
+    if (slots_.empty()) slots_.emplace_back();
+}
+
 std::uint32_t EpollIoHandler::takeSlot() {
     if (freeSlots_.empty()) {
+        reserveWakeKey();
         slots_.emplace_back();
         freeSlots_.reserve(slots_.capacity());
         return static_cast<std::uint32_t>(slots_.size() - 1);

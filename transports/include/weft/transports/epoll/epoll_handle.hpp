@@ -41,7 +41,7 @@ class EpollHandle : private detail::ReadyLink {
     // Asks for one more dispatch, in the next poll, which will not block. Does nothing when one is due already.
     void requeue() noexcept;
     // Forgets events that were collected for a former state of the socket.
-    void dropPendingEvents() noexcept { pending_ = 0; }
+    void dropPendingEvents() noexcept;
     void becomeKind(EpollHandleKind kind) noexcept { kind_ = kind; }
 
     EpollIoHandler& handler() const noexcept { return *handler_; }
@@ -56,7 +56,7 @@ class EpollHandle : private detail::ReadyLink {
     SystemCalls* calls_;
     Fd fd_;
     std::uint32_t slot_ = noSlot;
-    std::uint32_t pending_ = 0;  // epoll bits collected and not dispatched
+    std::uint32_t pending_ = 0;  // epoll bits collected into a batch and not dispatched
     EpollHandleKind kind_;
 };
 

@@ -1,6 +1,6 @@
-// EpollIoHandler: the edge-triggered epoll transport of one carrier. It collects what the kernel reports into a FIFO of
-// handles and dispatches from there within a budget, so that no edge is lost when the budget ends a call. It must never
-// know what a handle does with its events.
+// EpollIoHandler: the edge-triggered epoll transport of one carrier. It dispatches what the kernel reports within a
+// budget and keeps the rest, so that no edge is lost when the budget ends a call. It must never know what a handle does
+// with its events.
 #pragma once
 
 #include <cstdint>
@@ -67,20 +67,34 @@ class EpollIoHandler final : public SocketIoHandler {
         std::uint32_t generation = 0;
     };
 
+    // A handle and the bits it gets.
+    struct Due {
+        EpollHandle* handle = nullptr;
+        std::uint32_t events = 0;
+
+        explicit operator bool() const noexcept { return handle != nullptr; }
+    };
+
     ErrorCode add(EpollHandle& handle);  // operation_aborted once the handler is closing
     void remove(EpollHandle& handle, bool keepOpen) noexcept;
     void requeue(EpollHandle& handle) noexcept;
+    void dropEvents(EpollHandle& handle) noexcept;
+    void reserveWakeKey();
     std::uint32_t takeSlot();
 
-    void collect(PollGuard* guard, Deadline deadline);
+    void ask(PollGuard* guard, Deadline deadline);
     void growEvents() noexcept;
     int waitForEvents(PollGuard* guard, Deadline deadline) noexcept;
     int epollWait(Deadline deadline) noexcept;
     int epollLook() noexcept;
-    void collectEvent(const epoll_event& event) noexcept;
+    EpollHandle* handleOf(const epoll_event& event) const noexcept;
+    void collect() noexcept;
+    Due takeNext() noexcept;
+    Due takeQueued() noexcept;
     PollResult dispatch(Budget budget);
     std::size_t runnableFibers() const noexcept;
     static void dispatchTo(EpollHandle& handle, std::uint32_t events);
+    static void dispatchToOther(EpollHandle& handle, std::uint32_t events);
     static void abort(EpollHandle& handle) noexcept;
 
     SystemCalls& calls_;
@@ -96,9 +110,11 @@ class EpollIoHandler final : public SocketIoHandler {
     Deadline closeDeadline_ = never;
     std::size_t registered_ = 0;
     std::vector<epoll_event> events_;
-    std::vector<Slot> slots_;
+    epoll_event* nextReported_ = nullptr;  // in events_: what the last answer said and nobody has taken yet
+    epoll_event* endReported_ = nullptr;
+    std::vector<Slot> slots_;  // the first one is nobody's: its key is the wake-up descriptor's
     std::vector<std::uint32_t> freeSlots_;
-    detail::ReadyList batch_;  // being dispatched
+    detail::ReadyList batch_;  // being dispatched, when it is not the kernel's answer itself
     detail::ReadyList next_;   // asked for another dispatch meanwhile
 };
 
