@@ -64,9 +64,12 @@ struct ThreadPool {
     }
 };
 
-constexpr std::array<std::size_t, BufferPool::classes.size()> maxIdle = [] {
-    std::array<std::size_t, BufferPool::classes.size()> most{};
-    for (std::size_t i = 0; i < most.size(); ++i) most[i] = BufferPool::maxIdleBytesPerClass / BufferPool::classes[i];
+// Of a class; 0 behind the last one.
+constexpr std::array<std::ptrdiff_t, BufferPool::classes.size() + 1> maxIdle = [] {
+    std::array<std::ptrdiff_t, BufferPool::classes.size() + 1> most{};
+    for (std::size_t i = 0; i < BufferPool::classes.size(); ++i) {
+        most[i] = static_cast<std::ptrdiff_t>(BufferPool::maxIdleBytesPerClass / BufferPool::classes[i]);
+    }
     return most;
 }();
 
@@ -101,7 +104,7 @@ constexpr std::array<std::uint8_t, 64> classByBit = [] {
 
 // noClass when none is large enough, and for 0.
 inline std::uint32_t classFor(std::size_t capacity) noexcept {
-    return classByBit[static_cast<std::size_t>(std::bit_width((capacity - 1) | 1)) - 1];
+    return classByBit[63u - static_cast<unsigned>(std::countl_zero((capacity - 1) | 1))];
 }
 
 }  // namespace
@@ -118,17 +121,16 @@ BufferPool::~BufferPool() {
     BufferBlock* returned = home_->close();
     while (returned) {
         BufferBlock* next = returned->next;
-        deleteBlock(returned);
-        --lent_;
+        deletePooled(returned);
         returned = next;
     }
     for (FreeList& list : free_) {
         while (BufferBlock* block = list.first) {
             list.first = block->next;
-            deleteBlock(block);
+            deletePooled(block);
         }
     }
-    home_->settle(lent_);
+    home_->settle(pooled_);
     std::lock_guard held(registryLock);
     (previousPool_ ? previousPool_->nextPool_ : registered) = nextPool_;
     if (nextPool_) nextPool_->previousPool_ = previousPool_;
@@ -136,16 +138,14 @@ BufferPool::~BufferPool() {
 }
 
 inline detail::BufferBlock* BufferPool::takeIdle(std::size_t minCapacity) {
-    const std::uint32_t index = classFor(minCapacity);
-    if (index == noClass || free_[index].first == nullptr) [[unlikely]]
-        return takeNew(minCapacity, index);
-    FreeList& list = free_[index];
-    BufferBlock* block = list.first;
+    FreeList& list = free_[classFor(minCapacity)];
+    BufferBlock* const block = list.first;
+    if (!block) [[unlikely]]
+        return takeNew(minCapacity);
     list.first = block->next;
     ++list.room;
     detail::unpoison(block->data(), block->capacity);
     block->owners.store(1, std::memory_order_relaxed);  // nobody else knows the block
-    ++lent_;
     countAllocation();
     return block;
 }
@@ -155,15 +155,16 @@ detail::BufferBlock* BufferPool::take(std::size_t minCapacity) {
 }
 
 // The list is empty: what other threads have returned, else a new block.
-[[gnu::cold]] detail::BufferBlock* BufferPool::takeNew(std::size_t minCapacity, std::uint32_t index) {
+[[gnu::cold, gnu::noinline]] detail::BufferBlock* BufferPool::takeNew(std::size_t minCapacity) {
     if (minCapacity == 0) return take(1);
+    const std::uint32_t index = classFor(minCapacity);
     if (index != noClass) {
         collectReturned();
         if (free_[index].first != nullptr) return take(minCapacity);
     }
     BufferBlock* block =
         index == noClass ? blockOf(minCapacity, noClass, nullptr) : blockOf(classes[index], index, home_);
-    if (index != noClass) ++lent_;
+    if (index != noClass) ++pooled_;
     countAllocation();
     return block;
 }
@@ -184,15 +185,23 @@ detail::BufferBlock* BufferPool::take(std::size_t minCapacity) {
     return block;
 }
 
-void BufferPool::putBack(detail::BufferBlock* block) noexcept {
-    --lent_;
+inline void BufferPool::putBack(detail::BufferBlock* block) noexcept {
     FreeList& list = free_[block->sizeClass];
-    if (list.room == 0) [[unlikely]]
-        return deleteBlock(block);
+    if (--list.room < 0) [[unlikely]]
+        return deleteSurplus(block);
     detail::poison(block->data(), block->capacity);
     block->next = list.first;
     list.first = block;
-    --list.room;
+}
+
+[[gnu::cold, gnu::noinline]] void BufferPool::deleteSurplus(detail::BufferBlock* block) noexcept {
+    ++free_[block->sizeClass].room;
+    deletePooled(block);
+}
+
+void BufferPool::deletePooled(detail::BufferBlock* block) noexcept {
+    deleteBlock(block);
+    --pooled_;
 }
 
 void BufferPool::collectReturned() noexcept {
@@ -204,22 +213,18 @@ void BufferPool::collectReturned() noexcept {
     }
 }
 
-void BufferPool::countAllocation() noexcept {
+inline void BufferPool::countAllocation() noexcept {
     allocated_.store(allocated() + 1, std::memory_order_relaxed);  // single writer: no RMW
 }
 
-void BufferPool::countRelease() noexcept {
+inline void BufferPool::countRelease() noexcept {
     released_.store(released() + 1, std::memory_order_relaxed);
 }
 
-void BufferPool::countForeignRelease() noexcept {
-    liveElsewhere.fetch_sub(1, std::memory_order_relaxed);
-}
-
 std::size_t BufferPool::idleBlocks() const noexcept {
-    std::size_t idle = 0;
+    std::ptrdiff_t idle = 0;
     for (std::size_t i = 0; i < free_.size(); ++i) idle += maxIdle[i] - free_[i].room;
-    return idle;
+    return static_cast<std::size_t>(idle);
 }
 
 // Not inlined: the address of a thread-local must not be kept over a fiber switch.
@@ -239,20 +244,27 @@ std::int64_t BufferPool::liveBlocks() noexcept {
     return live;
 }
 
-// The releasing thread's own pool counts (single writers, no contention); the sum over all pools is what matters.
 [[gnu::noinline]] void detail::BufferBlock::recycle(BufferBlock* block) noexcept {
     if constexpr (leakDetectionBuilt) {
         if (LeakRegistry::watching()) LeakRegistry::instance().bufferEnded(block);
     }
-    BufferPool* pool = threadPool;
+    BufferPool* const pool = threadPool;
+    if (!pool || block->home != pool->home_) [[unlikely]]
+        return BufferPool::giveAway(pool, block);
+    pool->countRelease();
+    pool->putBack(block);
+}
+
+// A block that is not of the calling thread's pool, which is null when it has none. That pool counts all the same
+// (single writers, no contention); the sum over all pools is what matters.
+[[gnu::noinline]] void BufferPool::giveAway(BufferPool* pool, detail::BufferBlock* block) noexcept {
     if (pool) {
         pool->countRelease();
     } else {
-        BufferPool::countForeignRelease();
+        liveElsewhere.fetch_sub(1, std::memory_order_relaxed);
     }
-    BufferHome* home = block->home;
+    detail::BufferHome* const home = block->home;
     if (!home) return deleteBlock(block);
-    if (pool && home == pool->home_) return pool->putBack(block);
     if (home->giveBack(block)) return;
     deleteBlock(block);
     home->settle(-1);

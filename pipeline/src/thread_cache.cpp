@@ -1,7 +1,7 @@
 #include <weft/pipeline/detail/thread_cache.hpp>
 
 #include <array>
-#include <new>
+#include <utility>
 
 #include "sanitizer.hpp"
 
@@ -11,45 +11,39 @@ namespace {
 
 constexpr std::size_t step = 64;        // bytes between two classes
 constexpr std::size_t classCount = 16;  // 64 .. 1024 bytes
-constexpr unsigned maxIdlePerClass = 256;
+constexpr int maxIdlePerClass = 256;
 
 struct FreeBlock {
     FreeBlock* next;
 };
 
+// Without room, and so without blocks, before the thread's first release and past the thread's end.
 struct Lists {
     std::array<FreeBlock*, classCount> first{};
-    std::array<unsigned, classCount> count{};
-
-    ~Lists();
+    std::array<int, classCount> room{};  // how many more blocks each takes
+    bool open = false;
+    bool ended = false;
 };
+constinit thread_local Lists lists;
 
-// The pointer outlives the lists: late releases of a dying thread find null and go to the heap.
-constinit thread_local Lists* threadLists = nullptr;
-constinit thread_local bool threadListsEnded = false;
-
-Lists::~Lists() {
-    threadLists = nullptr;
-    threadListsEnded = true;
-    for (FreeBlock* block : first) {
-        while (block) {
-            FreeBlock* next = block->next;
-            ::operator delete(block);
-            block = next;
+struct ListsEnd {
+    ~ListsEnd() {
+        const Lists left = std::exchange(lists, Lists{.ended = true});
+        for (FreeBlock* block : left.first) {
+            while (block) {
+                FreeBlock* next = block->next;
+                ::operator delete(block);
+                block = next;
+            }
         }
     }
-}
+};
 
-[[gnu::cold]] Lists* makeLists() noexcept {
-    if (threadListsEnded) return nullptr;
-    static thread_local Lists lists;
-    threadLists = &lists;
-    return threadLists;
-}
-
-// The thread has released nothing yet, or is past its end.
-[[gnu::cold, gnu::noinline]] void releaseFirst(void* block, std::size_t size) noexcept {
-    makeLists() ? ThreadCache::release(block, size) : ::operator delete(block);
+bool openLists() noexcept {
+    if (lists.open || lists.ended) return false;
+    static thread_local ListsEnd end;
+    lists.room.fill(maxIdlePerClass);
+    return lists.open = true;
 }
 
 constexpr std::size_t classOf(std::size_t size) noexcept {
@@ -59,28 +53,30 @@ constexpr std::size_t classOf(std::size_t size) noexcept {
 }  // namespace
 
 // Not inlined: the address of a thread-local must not be kept over a fiber switch.
-[[gnu::noinline]] void* ThreadCache::allocate(std::size_t size) {
-    if (addressSanitizer || size == 0 || size > step * classCount) return ::operator new(size);
+[[gnu::noinline]] void* ThreadCache::take(std::size_t size) {
+    static_assert(largest == step * classCount);
+    if (addressSanitizer) return ::operator new(size);
     const std::size_t index = classOf(size);
-    if (threadLists && threadLists->first[index]) {
-        FreeBlock* block = threadLists->first[index];
-        threadLists->first[index] = block->next;
-        --threadLists->count[index];
-        return block;
-    }
-    return ::operator new((index + 1) * step);
+    FreeBlock* const block = lists.first[index];
+    if (!block) [[unlikely]]
+        return ::operator new((index + 1) * step);
+    lists.first[index] = block->next;
+    ++lists.room[index];
+    return block;
 }
 
-[[gnu::noinline]] void ThreadCache::release(void* block, std::size_t size) noexcept {
-    if (addressSanitizer || size == 0 || size > step * classCount) return ::operator delete(block);
-    Lists* const lists = threadLists;
-    if (!lists) [[unlikely]]
-        return releaseFirst(block, size);
+[[gnu::noinline]] void ThreadCache::put(void* block, std::size_t size) noexcept {
+    if (addressSanitizer) return ::operator delete(block);
     const std::size_t index = classOf(size);
-    if (lists->count[index] == maxIdlePerClass) [[unlikely]]
-        return ::operator delete(block);
-    lists->first[index] = ::new (block) FreeBlock{lists->first[index]};
-    ++lists->count[index];
+    if (--lists.room[index] < 0) [[unlikely]]
+        return putWithoutRoom(block, size);
+    lists.first[index] = ::new (block) FreeBlock{lists.first[index]};
+}
+
+// There is no room: the thread has released nothing yet, or enough, or is past its end.
+[[gnu::cold, gnu::noinline]] void ThreadCache::putWithoutRoom(void* block, std::size_t size) noexcept {
+    ++lists.room[classOf(size)];
+    openLists() ? put(block, size) : ::operator delete(block);
 }
 
 }  // namespace weft::detail

@@ -42,22 +42,23 @@ class BufferPool {
 
     struct FreeList {
         detail::BufferBlock* first = nullptr;
-        std::size_t room = 0;  // how many more blocks it takes
+        std::ptrdiff_t room = 0;  // how many more blocks it takes
     };
 
     [[gnu::always_inline]] detail::BufferBlock* takeIdle(std::size_t minCapacity);
-    detail::BufferBlock* takeNew(std::size_t minCapacity, std::uint32_t index);
+    detail::BufferBlock* takeNew(std::size_t minCapacity);
     void putBack(detail::BufferBlock* block) noexcept;  // a block of this pool, on its own thread
+    void deleteSurplus(detail::BufferBlock* block) noexcept;
+    void deletePooled(detail::BufferBlock* block) noexcept;
     void collectReturned() noexcept;
     void countAllocation() noexcept;
     void countRelease() noexcept;
     static detail::BufferBlock* takeFirst(std::size_t minCapacity);
-    static void countForeignRelease() noexcept;
+    static void giveAway(BufferPool* pool, detail::BufferBlock* block) noexcept;
 
-    std::array<FreeList, classes.size()> free_;
+    std::array<FreeList, classes.size() + 1> free_;  // the last one, for noClass, stays empty
     detail::BufferHome* home_;
-    std::int64_t lent_ =
-        0;  // pooled blocks that are neither in free_ nor freed: owned by somebody, or on their way back
+    std::int64_t pooled_ = 0;  // blocks of the classes that exist: in free_, owned by somebody, or on their way back
     std::atomic<std::uint64_t> allocated_{0};
     std::atomic<std::uint64_t> released_{0};
     BufferPool* previousPool_ = nullptr;  // the registry, under its lock
