@@ -135,9 +135,9 @@ void EventLoop::turn(PinnedPoller& poller) {
         const Dispatch dispatch(*this);
         runFlushPoint();
         PollGuard guard(*carrier_, this);
-        polled =
-            io_->poll(maySleep() ? &guard : nullptr, carrier_->parkDeadline(),
-                      {options_.ioBudget, options_.ioEvents, options_.ioFibers});
+        const bool sleeps = maySleep();
+        polled = io_->poll(sleeps ? &guard : nullptr, sleeps ? carrier_->parkDeadline() : never,
+                           {options_.ioBudget, options_.ioEvents, options_.ioFibers});
         carrier_->counters_.ioCycles.add();
         carrier_->counters_.ioEvents.add(polled.events);
         carrier_->fireTimers();
@@ -252,8 +252,12 @@ void EventLoop::post(Task task) {
     throw SystemError(operationAborted(), "EventLoop::execute on a loop that has ended");
 }
 
-// Runs tasks until none is left or the budget has passed; at least one.
-std::size_t EventLoop::runSomeTasks(Duration budget) {
+inline std::size_t EventLoop::runSomeTasks(Duration budget) {
+    return hasTasks() ? runTasksFor(budget) : 0;
+}
+
+// Runs tasks until none is left or the budget has passed; at least one, unless what has come is not to be seen yet.
+[[gnu::noinline]] std::size_t EventLoop::runTasksFor(Duration budget) {
     inbox_->takeAll([this](Task&& task) { tasks_.push(std::move(task)); });
     if (tasks_.empty()) return 0;
     taskClock_.begin(clock_.now(), budget);
@@ -291,30 +295,24 @@ bool EventLoop::hasTasks() const noexcept {
     return !tasks_.empty() || !inbox_->empty();
 }
 
-void EventLoop::requestFlushPoint(FlushPointListener& listener) noexcept {
-    if (listener.awaitsFlushPoint_) return;
-    listener.awaitsFlushPoint_ = true;
-    listener.nextListener_ = nullptr;
-    *lastListener_ = &listener;
-    lastListener_ = &listener.nextListener_;
-    ++listeners_;
-}
-
 void EventLoop::withdrawFlushPoint(FlushPointListener& listener) noexcept {
     if (!listener.awaitsFlushPoint_) return;
-    FlushPointListener** link = &firstListener_;
-    while (*link != &listener) link = &(*link)->nextListener_;
+    FlushPointListener** link = &flushing_;
+    while (*link != nullptr && *link != &listener) link = &(*link)->nextListener_;
+    if (*link == nullptr) {
+        link = &firstListener_;
+        while (*link != &listener) link = &(*link)->nextListener_;
+    }
     *link = listener.nextListener_;
     if (lastListener_ == &listener.nextListener_) lastListener_ = link;
     listener.awaitsFlushPoint_ = false;
-    --listeners_;
 }
 
 // Two rounds: what one codec passes on in the first, another passes on in the second; a channel that is flushed in
 // either writes at once. Who asks after that waits for the next flush point, or a chain of askers could hold the loop
 // here for ever.
 void EventLoop::runFlushPoint() noexcept {
-    if (firstListener_ == nullptr) return;
+    if (firstListener_ == nullptr && flushing_ == nullptr) return;
     inFlushPoint_ = true;
     runFlushRound();
     runFlushRound();
@@ -322,13 +320,14 @@ void EventLoop::runFlushPoint() noexcept {
 }
 
 void EventLoop::runFlushRound() noexcept {
-    for (std::size_t round = listeners_; round > 0 && firstListener_ != nullptr; --round) {
-        FlushPointListener& listener = *firstListener_;
-        firstListener_ = listener.nextListener_;
-        if (firstListener_ == nullptr) lastListener_ = &firstListener_;
-        listener.awaitsFlushPoint_ = false;
-        --listeners_;
-        listener.onFlushPoint();
+    if (flushing_ == nullptr) {  // otherwise from inside a flush point: the rest of its round comes first
+        flushing_ = std::exchange(firstListener_, nullptr);
+        lastListener_ = &firstListener_;
+    }
+    while (FlushPointListener* listener = flushing_) {
+        flushing_ = listener->nextListener_;
+        listener->awaitsFlushPoint_ = false;
+        listener->onFlushPoint();
     }
 }
 

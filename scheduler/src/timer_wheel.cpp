@@ -55,6 +55,7 @@ void TimerWheel::disarm(TimerEntry& entry) noexcept {
 void TimerWheel::place(TimerEntry& entry) noexcept {
     if (entry.tick <= elapsed_) {
         entry.level = TimerEntry::due;
+        quietBefore_ = 0;
         link(due_, entry);
         return;
     }
@@ -67,9 +68,11 @@ void TimerWheel::place(TimerEntry& entry) noexcept {
     entry.slot = static_cast<std::uint8_t>(slot);
     link(wheel_[level][slot], entry);
     occupied_[level] |= std::uint64_t{1} << slot;
+    quietBefore_ = std::min(quietBefore_, target >> (slotBits * level) << (slotBits * level));
 }
 
-// At the end. Equal deadlines keep their order: they share every slot on their way down, and a slot is emptied in order.
+// At the end. Equal deadlines keep their order: they share every slot on their way down, and a slot is emptied in
+// order.
 void TimerWheel::link(Slot& slot, TimerEntry& entry) noexcept {
     entry.previous = slot.last;
     entry.next = nullptr;
@@ -114,11 +117,11 @@ Deadline TimerWheel::earliest() const noexcept {
     return at;
 }
 
-std::size_t TimerWheel::expire(TimePoint now) noexcept {
-    const std::uint64_t nowTick = tickBefore(now);
-    if (nowTick <= elapsed_ && due_.first == nullptr) return 0;  // asked again within a tick
+std::size_t TimerWheel::expireUpTo(std::uint64_t nowTick) noexcept {
     Expiration next;
-    while (nextExpiration(next) && next.tick <= nowTick) process(next);
+    bool found = nextExpiration(next);
+    for (; found && next.tick <= nowTick; found = nextExpiration(next)) process(next);
+    quietBefore_ = found ? next.tick : noTick;
     elapsed_ = std::max(elapsed_, nowTick);
 
     // Entries armed by a Fire for the past go to due_ and wait for the next call.
@@ -159,8 +162,8 @@ void TimerWheel::sort(Slot& list) noexcept {
             Slot left = cutRun(rest, width);
             Slot right = cutRun(rest, width);
             while (left.first != nullptr || right.first != nullptr) {
-                const bool fromRight = left.first == nullptr ||
-                                       (right.first != nullptr && right.first->at < left.first->at);
+                const bool fromRight =
+                    left.first == nullptr || (right.first != nullptr && right.first->at < left.first->at);
                 Slot& from = fromRight ? right : left;
                 TimerEntry& entry = *from.first;
                 unlink(from, entry);

@@ -50,7 +50,7 @@ class EventLoop {
         // A poll() call ends when it has made so many more fibers runnable: few enough that their stacks, and what the
         // events have brought for them, are still in the cache when they run. docs/performance.md, fibers per request.
         unsigned ioFibers = 32;
-        Duration idleSpin = Duration::zero();                 // polls without blocking for this long before it sleeps
+        Duration idleSpin = Duration::zero();  // polls without blocking for this long before it sleeps
     };
 
     // A hosted loop: registers itself as the carrier's poller in start(). Throws std::invalid_argument for a negative
@@ -96,7 +96,13 @@ class EventLoop {
     ScheduledTask scheduleWithFixedDelay(Task task, Duration initialDelay, Duration delay);
 
     // Asks for one onFlushPoint() call. Context: in the loop. The listener must outlive the call or withdraw.
-    void requestFlushPoint(FlushPointListener& listener) noexcept;
+    void requestFlushPoint(FlushPointListener& listener) noexcept {
+        if (listener.awaitsFlushPoint_) return;
+        listener.awaitsFlushPoint_ = true;
+        listener.nextListener_ = nullptr;
+        *lastListener_ = &listener;
+        lastListener_ = &listener.nextListener_;
+    }
     void withdrawFlushPoint(FlushPointListener& listener) noexcept;
     // True inside onFlushPoint() calls. Context: in the loop.
     bool inFlushPoint() const noexcept { return inFlushPoint_; }
@@ -151,6 +157,7 @@ class EventLoop {
     void enqueueHere(Task task);
     void post(Task task);
     std::size_t runSomeTasks(Duration budget);
+    std::size_t runTasksFor(Duration budget);
     void runTask(Task& task) noexcept;
     void runFlushRound() noexcept;
     LocalStore& locals() noexcept;
@@ -178,7 +185,7 @@ class EventLoop {
     detail::SliceClock taskClock_;
     FlushPointListener* firstListener_ = nullptr;
     FlushPointListener** lastListener_ = &firstListener_;
-    std::size_t listeners_ = 0;
+    FlushPointListener* flushing_ = nullptr;  // the rest of the round that is running
     detail::ScheduledEntry* firstArmed_ = nullptr;
     TimePoint spinUntil_{};
     std::unique_ptr<GentleEnd> gentleEnd_;  // once shutdownGracefully() has been called

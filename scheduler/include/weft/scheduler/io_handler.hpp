@@ -50,7 +50,7 @@ struct IoHandler {
     virtual void open(Carrier& carrier) = 0;
 
     // Looks at the kernel and dispatches at most `budget`. With a guard it may block until `deadline` (never earlier is
-    // promised, only that it returns soon after); without one it must not block.
+    // promised, only that it returns soon after); without one it must not block, and `deadline` says nothing.
     virtual PollResult poll(PollGuard* guard, Deadline deadline, Budget budget) = 0;
 
     // Makes a blocked poll() return. Any thread; sticky (a call before the blocking system call counts), coalesced.

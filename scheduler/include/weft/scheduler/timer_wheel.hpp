@@ -59,7 +59,13 @@ class TimerWheel {
     void disarm(TimerEntry& entry) noexcept;
     // Fires everything due at `now`, in order of deadline; returns how many. Entries armed from a Fire for a time that
     // has passed wait for the next call. A clock that steps back counts as standing still.
-    std::size_t expire(TimePoint now) noexcept;
+    std::size_t expire(TimePoint now) noexcept {
+        const std::uint64_t nowTick = tickBefore(now);
+        if (nowTick >= quietBefore_) [[unlikely]]
+            return expireUpTo(nowTick);
+        elapsed_ = std::max(elapsed_, nowTick);
+        return 0;
+    }
 
     // When expire() has something to do next: exact for the earliest timers, early (never late) for far ones; `never`
     // when nothing is armed.
@@ -79,6 +85,7 @@ class TimerWheel {
         7;  // 64^7 ticks: about 9 years; later deadlines wait in the top level and cascade
     static constexpr unsigned slotBits = 6;
     static constexpr unsigned slots = 1u << slotBits;
+    static constexpr std::uint64_t noTick = ~std::uint64_t{0};
 
     struct Slot {
         TimerEntry* first = nullptr;
@@ -102,10 +109,12 @@ class TimerWheel {
     static Slot cutRun(Slot& list, std::size_t length) noexcept;
     void takeDue() noexcept;
     bool nextExpiration(Expiration& next) const noexcept;
+    std::size_t expireUpTo(std::uint64_t nowTick) noexcept;
     void process(const Expiration& slotDue) noexcept;
 
     const TimePoint start_;
-    std::uint64_t elapsed_ = 0;  // ticks since start_ that expire() has worked through
+    std::uint64_t elapsed_ = 0;      // ticks since start_ that expire() has worked through
+    std::uint64_t quietBefore_ = 0;  // expire() has nothing to do before this tick
     std::size_t armed_ = 0;
     std::array<std::uint64_t, levels> occupied_{};
     std::array<std::array<Slot, slots>, levels> wheel_{};

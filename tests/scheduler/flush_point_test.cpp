@@ -1,0 +1,105 @@
+// The flush point of an event loop: who is called, in which order, and what may be asked for and withdrawn meanwhile.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include <weft/scheduler/event_loop.hpp>
+
+namespace weft {
+namespace {
+
+using testing::ElementsAre;
+
+struct FlushPoint : testing::Test {
+    struct Listener final : FlushPointListener {
+        Listener(FlushPoint& test, int itsName) : owner(test), name(itsName) {}
+        ~Listener() override { owner.loop.withdrawFlushPoint(*this); }
+        void onFlushPoint() noexcept override {
+            owner.called.push_back(name);
+            if (auto then = std::exchange(next, nullptr)) then();
+        }
+        void ask() { owner.loop.requestFlushPoint(*this); }
+
+        FlushPoint& owner;
+        const int name;
+        std::function<void()> next;  // what it does when it is called; once
+    };
+
+    ManualClock clock;
+    EventLoop loop{clock};
+    std::vector<int> called;
+    Listener one{*this, 1};
+    Listener two{*this, 2};
+    Listener three{*this, 3};
+};
+
+TEST_F(FlushPoint, CallsEachAskerOnceInTheOrderOfAsking) {
+    two.ask();
+    one.ask();
+    two.ask();
+    loop.runFlushPoint();
+    EXPECT_THAT(called, ElementsAre(2, 1));
+    loop.runFlushPoint();
+    EXPECT_THAT(called, ElementsAre(2, 1)) << "asked for nothing more";
+}
+
+TEST_F(FlushPoint, WhoAsksInTheFirstRoundIsCalledInTheSecondAndWhoAsksInThatOneWaits) {
+    one.ask();
+    one.next = [&] {
+        EXPECT_TRUE(loop.inFlushPoint());
+        two.ask();
+    };
+    two.next = [&] { three.ask(); };
+    loop.runFlushPoint();
+    EXPECT_THAT(called, ElementsAre(1, 2));
+    EXPECT_FALSE(loop.inFlushPoint());
+    loop.runFlushPoint();
+    EXPECT_THAT(called, ElementsAre(1, 2, 3));
+}
+
+TEST_F(FlushPoint, AWithdrawnListenerIsNotCalledWhereverItStands) {
+    for (Listener* withdrawn : {&one, &two, &three}) {
+        for (Listener* listener : {&one, &two, &three}) listener->ask();
+        loop.withdrawFlushPoint(*withdrawn);
+        loop.withdrawFlushPoint(*withdrawn);  // no harm
+    }
+    loop.withdrawFlushPoint(one);
+    loop.withdrawFlushPoint(two);
+    three.ask();
+    two.ask();
+    loop.runFlushPoint();
+    EXPECT_THAT(called, ElementsAre(3, 2));
+}
+
+TEST_F(FlushPoint, AListenerMayWithdrawOneOfItsOwnRoundAndOneOfTheNext) {
+    for (Listener* listener : {&one, &two, &three}) listener->ask();
+    one.next = [&] {
+        one.ask();
+        loop.withdrawFlushPoint(three);
+        loop.withdrawFlushPoint(one);
+        three.ask();
+    };
+    loop.runFlushPoint();
+    EXPECT_THAT(called, ElementsAre(1, 2, 3));
+    one.ask();
+    loop.runFlushPoint();
+    EXPECT_THAT(called, ElementsAre(1, 2, 3, 1));
+}
+
+TEST_F(FlushPoint, AFlushPointFromInsideOneCallsTheRestFirst) {
+    one.ask();
+    two.ask();
+    one.next = [&] {
+        three.ask();
+        loop.runFlushPoint();
+        EXPECT_THAT(called, ElementsAre(1, 2, 3));
+    };
+    loop.runFlushPoint();
+    EXPECT_THAT(called, ElementsAre(1, 2, 3));
+}
+
+}  // namespace
+}  // namespace weft
