@@ -9,11 +9,12 @@ class SteadyClock final : public Clock {
     TimePoint now() const noexcept override { return std::chrono::steady_clock::now(); }
 };
 
+constinit SteadyClock theSteadyClock;  // not in the function, which would ask each time whether it has been made
+
 }  // namespace
 
 Clock& Clock::steady() noexcept {
-    static SteadyClock clock;
-    return clock;
+    return theSteadyClock;
 }
 
 }  // namespace weft
