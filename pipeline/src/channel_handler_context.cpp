@@ -50,11 +50,25 @@ std::string ChannelHandlerContext::name() const {
 void ChannelHandlerContext::becomeAdded() noexcept {
     state_ = HandlerState::added;
     mask_ = fullMask_;
+    if (watchesReads_) countReadWatcher(true);
 }
 
 void ChannelHandlerContext::becomeRemoved() noexcept {
+    if (watchesReads_) countReadWatcher(false);
     state_ = HandlerState::removed;
     mask_ = 0;
+}
+
+void ChannelHandlerContext::watchReadCycles(bool on) noexcept {
+    if (on == watchesReads_ || !(fullMask_ & Event::readCycle)) return;
+    watchesReads_ = on;
+    countReadWatcher(on);
+}
+
+void ChannelHandlerContext::countReadWatcher(bool on) noexcept {
+    if (state_ != HandlerState::added) return;
+    unsigned& watchers = channel_.pipeline_.readWatchers_;
+    on ? ++watchers : --watchers;
 }
 
 // E-1: what a handler throws from an inbound callback comes to its own exceptionCaught().

@@ -26,6 +26,8 @@ ChannelPipeline::ChannelPipeline(Channel& channel)
       tail_(channel, Event::inbound | Event::exception, "tail", tailHandler_) {
     head_.next_ = &tail_;
     tail_.previous_ = &head_;
+    head_.watchReadCycles(false);
+    tail_.watchReadCycles(false);
     head_.becomeAdded();
     tail_.becomeAdded();
 }

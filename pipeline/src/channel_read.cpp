@@ -79,9 +79,13 @@ void Channel::onReadComplete() noexcept {
 void Channel::completeCycle() noexcept {
     inCycle_ = false;
     cycleMessages_ = 0;
-    // As ChannelPipeline::fireChannelReadComplete(), which may be called from anywhere.
-    pipeline_.head_.fireChannelReadComplete();
-    readIfAutoRead();
+    if (config_.autoRead && !pipeline_.readsWatched()) {
+        headRead();  // all that the events would come to
+    } else {
+        // As ChannelPipeline::fireChannelReadComplete(), which may be called from anywhere.
+        pipeline_.head_.fireChannelReadComplete();
+        readIfAutoRead();
+    }
     if (!readPending_ && wantsRead_ && !closed()) setWantRead(false);
 }
 

@@ -71,8 +71,8 @@ class alignas(64) ChannelHandlerContext {  // a cache line: see its last members
     void write(Message&& message, ChannelPromise promise = {});
     void flush();
     void writeAndFlush(Message&& message, ChannelPromise promise = {});
-    // The same of a value: a large one stays where it is unless a handler keeps it (Message::lend()); what is left of it
-    // may only be destroyed or assigned to.
+    // The same of a value: a large one stays where it is unless a handler keeps it (Message::lend()); what is left of
+    // it may only be destroyed or assigned to.
     template <class T>
     requires LendableValue<T&&>
     void write(T&& value, ChannelPromise promise = {}) { write(Message::lend(value), std::move(promise)); }
@@ -82,11 +82,20 @@ class alignas(64) ChannelHandlerContext {  // a cache line: see its last members
         writeAndFlush(Message::lend(value), std::move(promise));
     }
 
-    // For codecs that gather their output until the loop's flush point (EventLoop::requestFlushPoint()): gives `bytes` to
-    // the kernel at once and says how many it has taken. The rest is for writeAndFlush(); it may be all, because another
-    // handler has to see it, earlier writes wait, the socket is full, or this is no flush point. Context: the loop. Runs
-    // no handler.
+    // For codecs that gather their output until the loop's flush point (EventLoop::requestFlushPoint()): gives `bytes`
+    // to the kernel at once and says how many it has taken. The rest is for writeAndFlush(); it may be all, because
+    // another handler has to see it, earlier writes wait, the socket is full, or this is no flush point. Context: the
+    // loop. Runs no handler.
     std::size_t tryWriteStraight(std::string_view bytes) noexcept;
+
+    // For handlers that act on the ends of read cycles only now and then. On from the start for each handler that
+    // overrides channelReadComplete() or read(); without effect for others. Off is a promise: while the channel reads
+    // automatically (AUTO_READ), both would do no more than pass the event on, so the cycles may end without a call of
+    // them until the handler says on again; in the middle of a cycle, that is from this cycle's end. Calls may still
+    // come: with AUTO_READ off or when another handler of the pipeline watches, all handlers are called, and so they
+    // are for a read() or fireChannelReadComplete() that somebody calls. May be said as often as wanted, from
+    // handlerAdded() on. Context: the loop. Runs no handler.
+    void watchReadCycles(bool on) noexcept;
 
     ChannelPromise newPromise() const;
 
@@ -101,7 +110,11 @@ class alignas(64) ChannelHandlerContext {  // a cache line: see its last members
 
   protected:
     ChannelHandlerContext(Channel& channel, detail::EventMask mask, std::string_view typeName, const void* typeTag)
-        : typeTag_(typeTag), typeName_(typeName), channel_(channel), fullMask_(mask) {}
+        : typeTag_(typeTag),
+          typeName_(typeName),
+          channel_(channel),
+          fullMask_(mask),
+          watchesReads_(mask & detail::Event::readCycle) {}
     virtual ~ChannelHandlerContext() = default;
     // The derived class owns the handler and says here where it is.
     void holds(ChannelHandler& handler, void* object) noexcept {
@@ -136,6 +149,7 @@ class alignas(64) ChannelHandlerContext {  // a cache line: see its last members
     void invokeExceptionCaught(std::exception_ptr cause) noexcept;
     void becomeAdded() noexcept;
     void becomeRemoved() noexcept;
+    void countReadWatcher(bool on) noexcept;
     bool refused(const ChannelPromise& promise) const { return !promise.isVoid() && promiseRefused(promise); }
     bool promiseRefused(const ChannelPromise& promise) const;
     // True inside a pipeline entry of this channel: on its loop, where nothing suspends.
@@ -161,6 +175,7 @@ class alignas(64) ChannelHandlerContext {  // a cache line: see its last members
     const detail::EventMask fullMask_;
     HandlerState state_ = HandlerState::init;
     bool linked_ = false;
+    bool watchesReads_;     // only handlers of read cycle events; counted by the pipeline while `added`
     unsigned ordinal_ = 0;  // of automatic names
 };
 

@@ -198,6 +198,7 @@ class ChannelPipeline {
     void removeAll() noexcept;            // H-8
     void freeRemoved() noexcept;          // when nothing can be running in a removed handler
     bool hasRemoved() const noexcept { return removed_ != nullptr; }
+    bool readsWatched() const noexcept { return readWatchers_ > 0; }
     bool isHead(const Context& context) const noexcept { return &context == &head_; }
     // For messages that nobody can use (pipeline_types.cpp).
     void reportUnusableTypes() const;
@@ -211,6 +212,7 @@ class ChannelPipeline {
 
     Channel& channel_;
     Context* removed_ = nullptr;  // unlinked contexts that somebody may still be running in
+    unsigned readWatchers_ = 0;   // added contexts that watch read cycles
     detail::HeadHandler headHandler_;
     detail::TailHandler tailHandler_;
     detail::EndContext head_;

@@ -33,6 +33,7 @@ struct Event {
         flush = 1u << 15,
         outbound = ((1u << 16) - 1) & ~inbound,
         exception = 1u << 16,
+        readCycle = readComplete | readRequest,
         all = (1u << 17) - 1,
         ofUnknownType = 1u << 17,  // not an event: the handler is more than the type that it was added as
     };
