@@ -63,7 +63,7 @@ void Channel::failPendingWrites() {
 void Channel::tearDown() {
     PipelineEntry entry(*this);
     failPendingWrites();
-    if (inCycle_) completeCycle();  // every read is followed by its readComplete
+    onReadComplete();  // every read is followed by its readComplete
     if (activeFired_) pipeline_.fireChannelInactive();
     if (registered()) {
         registered_.store(false, std::memory_order_release);

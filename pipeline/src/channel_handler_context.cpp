@@ -8,6 +8,7 @@
 #include <weft/pipeline/detail/channel_pin.hpp>
 #include <weft/scheduler/log.hpp>
 
+#include "context_calls.hpp"
 #include "delivery.hpp"
 #include "pipeline_entry.hpp"
 #include "posted_write.hpp"
@@ -77,9 +78,13 @@ void ChannelHandlerContext::invokeInbound(Call call) noexcept {
     try {
         call(*handler_, *this);
     } catch (...) {
-        Delivery::handlerThrew(*this);
-        invokeExceptionCaught(std::current_exception());
+        inboundThrew();
     }
+}
+
+[[gnu::cold, gnu::noinline]] void ChannelHandlerContext::inboundThrew() noexcept {
+    Delivery::handlerThrew(*this);
+    invokeExceptionCaught(std::current_exception());
 }
 
 // E-2: what a handler throws from an outbound operation fails the promise.
@@ -170,10 +175,7 @@ void ChannelHandlerContext::fireChannelRead(Message&& message) {
     Delivery::passedOn(message);
     if (!entered()) [[unlikely]]
         return enterRead(std::move(message));
-    ChannelHandlerContext& receiver = nextInbound(Event::read);
-    const Delivery delivery(receiver, message, nullptr);
-    receiver.invokeInbound(
-        [&](ChannelHandler& handler, ChannelHandlerContext& next) { handler.channelRead(next, std::move(message)); });
+    passRead(std::move(message));
 }
 
 [[gnu::noinline]] void ChannelHandlerContext::enterRead(Message&& message) {
@@ -292,14 +294,26 @@ void ChannelHandlerContext::flush() {
     nextOutbound(Event::flush).invokeFlush();
 }
 
-// P-5: one search; the flush happens on that same context, also when the write failed, unless the handler has removed
-// itself in between.
+inline ChannelHandlerContext& ChannelHandlerContext::nextWriter() const noexcept {
+    return nextOutbound(Event::write | Event::flush);
+}
+
+// P-5: one search; the flush happens on that same context, also when the write failed.
 void ChannelHandlerContext::writeAndFlush(Message&& message, ChannelPromise promise) {
     Delivery::passedOn(message);
+    if (!promise.isVoid() || !entered()) [[unlikely]]
+        return writeAndFlushElse(std::move(message), std::move(promise));
+    ChannelHandlerContext& next = nextWriter();
+    if (channel_.pipeline_.isHead(next)) return writeAndFlushElse(std::move(message), std::move(promise));
+    next.invokeWrite(std::move(message), ChannelPromise());
+    next.flushBehindWrite();
+}
+
+// With a promise, from outside, or straight to the head.
+[[gnu::noinline]] void ChannelHandlerContext::writeAndFlushElse(Message&& message, ChannelPromise&& promise) {
     if (refused(promise)) return;
-    if (!entered()) [[unlikely]]
-        return enterWrite(std::move(message), std::move(promise), true);
-    ChannelHandlerContext& next = nextOutbound(Event::write | Event::flush);
+    if (!entered()) return enterWrite(std::move(message), std::move(promise), true);
+    ChannelHandlerContext& next = nextWriter();
     if (promise.isVoid() && channel_.pipeline_.isHead(next) && message.is<Buffer>()) {
         Buffer& bytes = message.get<Buffer>();
         const std::size_t taken = channel_.headWriteStraight(bytes.view());
@@ -307,16 +321,20 @@ void ChannelHandlerContext::writeAndFlush(Message&& message, ChannelPromise prom
         bytes.consumed(taken);
     }
     next.invokeWrite(std::move(message), std::move(promise));
-    if (next.state_ == HandlerState::added) [[likely]] {
-        next.invokeFlush();
+    next.flushBehindWrite();
+}
+
+// Unless the handler has removed itself while it wrote.
+inline void ChannelHandlerContext::flushBehindWrite() noexcept {
+    if (state_ == HandlerState::added) [[likely]] {
+        invokeFlush();
     } else {
-        next.flush();
+        flush();
     }
 }
 
 std::size_t ChannelHandlerContext::tryWriteStraight(std::string_view bytes) noexcept {
-    const bool headIsNext = channel_.pipeline_.isHead(nextOutbound(Event::write | Event::flush));
-    return headIsNext ? channel_.headWriteStraight(bytes) : 0;
+    return channel_.pipeline_.isHead(nextWriter()) ? channel_.headWriteStraight(bytes) : 0;
 }
 
 [[gnu::noinline]] void ChannelHandlerContext::enterWrite(Message&& message, ChannelPromise&& promise, bool flush) {

@@ -6,17 +6,30 @@
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/channel_events.hpp>
 
+#include "context_calls.hpp"
 #include "pipeline_entry.hpp"
 
 namespace weft {
 
+using detail::OutermostEntry;
 using detail::PipelineEntry;
+
+// While the sink reads there is more input.
+inline void Channel::permitRead() noexcept {
+    if (!wantsRead_) [[unlikely]]
+        return startReading();
+    readPending_ = true;
+}
 
 // a read() is the permission for one cycle; the sink is told only when the answer changes.
 void Channel::headRead() {
-    if (closed() || inputShutdown_) return;
+    if (!closed()) permitRead();
+}
+
+[[gnu::noinline]] void Channel::startReading() noexcept {
+    if (inputShutdown_) return;
     readPending_ = true;
-    if (!wantsRead_ && active() && registered()) setWantRead(true);
+    if (active() && registered()) setWantRead(true);
 }
 
 void Channel::setWantRead(bool on) noexcept {
@@ -35,19 +48,49 @@ void Channel::readIfAutoRead() {
     if (config_.autoRead && !closed()) pipeline_.read();
 }
 
-void Channel::openCycle() noexcept {
-    if (!inCycle_) {
-        inCycle_ = true;
-        cycleMessages_ = 0;
+inline void Channel::completeCycle() noexcept {
+    cycleMessages_ = 0;
+    if (config_.autoRead && !pipeline_.readsWatched()) {
+        if (!closed()) permitRead();  // all that the events would come to
+    } else {
+        tellOfCycle();
     }
+}
+
+[[gnu::noinline]] void Channel::tellOfCycle() noexcept {
+    // As ChannelPipeline::fireChannelReadComplete(), which may be called from anywhere.
+    pipeline_.head_.fireChannelReadComplete();
+    readIfAutoRead();
+    if (!readPending_ && wantsRead_ && !closed()) setWantRead(false);
+}
+
+inline void Channel::learnReadSize(std::size_t bytes) noexcept {
+    if (bytes >= readBytes_ || bytes < shrinkBelow_) [[unlikely]]
+        return changeReadSize(bytes);
+    smallReads_ = 0;
+}
+
+// grow at once when a read filled its buffer, shrink after two small ones.
+[[gnu::cold]] void Channel::changeReadSize(std::size_t bytes) noexcept {
+    if (bytes >= readBytes_) {
+        readBytes_ = std::min(readBytes_ * 4, sink_->maxReadBytes());
+    } else {
+        if (++smallReads_ < 2) return;
+        readBytes_ = std::max(readBytes_ / 2, minReadBytes);
+    }
+    smallReads_ = 0;
+    shrinkBelow_ = readBytes_ > minReadBytes ? readBytes_ / 4 : 0;
+}
+
+inline void Channel::countMessage() noexcept {
     ++cycleMessages_;
     readPending_ = false;  // used up; a read() from here on is for the next cycle
 }
 
 inline void Channel::deliver(Buffer&& bytes) noexcept {
-    openCycle();
+    countMessage();
     learnReadSize(bytes.readableBytes());
-    pipeline_.fireChannelRead(Message(std::move(bytes)));
+    pipeline_.head_.passRead(Message(std::move(bytes)));
 }
 
 void Channel::onRead(Buffer&& bytes) noexcept {
@@ -58,6 +101,14 @@ void Channel::onRead(Buffer&& bytes) noexcept {
 
 void Channel::onLastRead(Buffer&& bytes) noexcept {
     if (closed()) return;
+    if (!OutermostEntry::possible(*this)) [[unlikely]]
+        return enterLastRead(std::move(bytes));
+    OutermostEntry entry(*this);
+    deliver(std::move(bytes));
+    if (!closed()) completeCycle();
+}
+
+[[gnu::cold]] void Channel::enterLastRead(Buffer&& bytes) noexcept {
     PipelineEntry entry(*this);
     deliver(std::move(bytes));
     if (!closed()) completeCycle();
@@ -66,41 +117,14 @@ void Channel::onLastRead(Buffer&& bytes) noexcept {
 void Channel::onMessage(Message&& message) noexcept {
     if (closed()) return;
     PipelineEntry entry(*this);
-    openCycle();
+    countMessage();
     pipeline_.fireChannelRead(std::move(message));
 }
 
 void Channel::onReadComplete() noexcept {
-    if (!inCycle_ && (closed() || inputShutdown_)) return;
+    if (!inCycle() && (closed() || inputShutdown_)) return;
     PipelineEntry entry(*this);
     completeCycle();
-}
-
-void Channel::completeCycle() noexcept {
-    inCycle_ = false;
-    cycleMessages_ = 0;
-    if (config_.autoRead && !pipeline_.readsWatched()) {
-        headRead();  // all that the events would come to
-    } else {
-        // As ChannelPipeline::fireChannelReadComplete(), which may be called from anywhere.
-        pipeline_.head_.fireChannelReadComplete();
-        readIfAutoRead();
-    }
-    if (!readPending_ && wantsRead_ && !closed()) setWantRead(false);
-}
-
-// grow at once when a read filled its buffer, shrink after two small ones.
-void Channel::learnReadSize(std::size_t bytes) noexcept {
-    if (bytes >= readBytes_) {
-        readBytes_ = std::min(readBytes_ * 4, sink_->maxReadBytes());
-        smallReads_ = 0;
-    } else if (bytes < readBytes_ / 4) {
-        if (++smallReads_ < 2) return;
-        readBytes_ = std::max(readBytes_ / 2, minReadBytes);
-        smallReads_ = 0;
-    } else {
-        smallReads_ = 0;
-    }
 }
 
 // HC-1, HC-2.
@@ -116,7 +140,7 @@ void Channel::onEof() noexcept {
     if (config_.allowHalfClosure) {
         inputShutdown_ = true;
         stopReading();
-        if (inCycle_) completeCycle();
+        if (inCycle()) completeCycle();
         if (!closed()) pipeline_.fireUserEventTriggered(Message(InputShutdownEvent{}));
         return;
     }
@@ -128,7 +152,7 @@ void Channel::onEof() noexcept {
 void Channel::onError(ErrorCode error) noexcept {
     if (closed()) return;
     PipelineEntry entry(*this);
-    if (inCycle_) completeCycle();
+    if (inCycle()) completeCycle();
     const std::exception_ptr cause = std::make_exception_ptr(SystemError(error));
     pipeline_.fireExceptionCaught(cause);
     if (!bound_ && !closed()) beginClose({}, cause);

@@ -32,6 +32,7 @@ class PipelineEntry {
     [[gnu::noinline]] static void forbidSuspending(Channel& channel) noexcept {
         channel.scope_.emplace(channel.loop_.carrier());
     }
+    friend class OutermostEntry;
     [[gnu::noinline]] static void settle(Channel& channel) noexcept {
         channel.scope_.reset();
         if (channel.pipeline_.hasRemoved()) channel.freeRemovedHandlers();
@@ -39,6 +40,27 @@ class PipelineEntry {
 
     Channel& channel_;
     Channel* const outer_;
+};
+
+// The same for what the loop's dispatch calls while this thread is in no pipeline: nothing to remember or to forbid.
+class OutermostEntry {
+  public:
+    static bool possible(const Channel& channel) noexcept { return !currentChannel() && channel.loop_.dispatching(); }
+    explicit OutermostEntry(Channel& channel) noexcept : channel_(channel) {
+        setCurrentChannel(&channel);
+        channel.depth_ = 1;
+    }
+    ~OutermostEntry() {
+        setCurrentChannel(nullptr);
+        channel_.depth_ = 0;
+        if (channel_.pipeline_.hasRemoved()) [[unlikely]]
+            PipelineEntry::settle(channel_);
+    }
+    OutermostEntry(const OutermostEntry&) = delete;
+    OutermostEntry& operator=(const OutermostEntry&) = delete;
+
+  private:
+    Channel& channel_;
 };
 
 }  // namespace weft::detail

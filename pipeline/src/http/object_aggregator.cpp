@@ -16,17 +16,19 @@ ObjectAggregator::ObjectAggregator(std::size_t maxBodyBytes) : maxBodyBytes_(max
     }
 }
 
-inline void ObjectAggregator::begin(ChannelHandlerContext& ctx, Request& request) {
+void ObjectAggregator::channelRead(ChannelHandlerContext& ctx, Message&& message) {
+    if (!message.is<Request>()) [[unlikely]]
+        return readRest(ctx, std::move(message));
     refused_ = false;
-    if (request.hasBody() || request.head().expectUnknown) [[unlikely]]
-        return collect(ctx, Request(std::move(request)));  // which is answered with 500 if it throws
-    ctx.fireChannelRead(Message(FullRequest(std::move(request.data_))));
+    const RequestHead& head = message.get<Request>().head();
+    if (head.hasBody() || head.expectUnknown) [[unlikely]]
+        return collect(ctx, std::move(message));
+    Message whole = Message::of<FullRequest>(std::move(message.take<Request>().data_));
+    ctx.fireChannelRead(std::move(whole));
 }
 
-void ObjectAggregator::channelRead(ChannelHandlerContext& ctx, Message&& message) {
-    if (message.is<Request>()) [[likely]] {
-        begin(ctx, message.get<Request>());
-    } else if (message.is<Content>()) {
+[[gnu::noinline]] void ObjectAggregator::readRest(ChannelHandlerContext& ctx, Message&& message) {
+    if (message.is<Content>()) {
         if (!refused_) append(std::move(message.get<Content>().data));
         askForMore(ctx);
     } else if (message.is<LastContent>()) {
@@ -39,7 +41,8 @@ void ObjectAggregator::channelRead(ChannelHandlerContext& ctx, Message&& message
     }
 }
 
-[[gnu::noinline]] void ObjectAggregator::collect(ChannelHandlerContext& ctx, Request&& request) {
+[[gnu::noinline]] void ObjectAggregator::collect(ChannelHandlerContext& ctx, Message&& message) {
+    Request request = message.take<Request>();  // which is answered with 500 if something throws here
     const RequestHead& head = request.head();
     if (head.expectUnknown) return refuse(request, Status::expectationFailed, "only 100-continue is understood");
     if (head.bodyKind == BodyKind::length && head.contentLength > maxBodyBytes_) {

@@ -29,6 +29,7 @@
 namespace weft {
 
 namespace detail {
+class OutermostEntry;
 class PipelineEntry;
 class ChannelPin;
 class PostedWrite;
@@ -173,6 +174,7 @@ class Channel final : private FlushPointListener {
     friend class ChannelPipeline;
     friend class ChannelRef;
     friend class detail::HeadHandler;
+    friend class detail::OutermostEntry;
     friend class detail::PipelineEntry;
     friend class detail::ChannelPin;
     friend class detail::PostedWrite;
@@ -222,11 +224,17 @@ class Channel final : private FlushPointListener {
     void addSubmitted(std::size_t bytes) noexcept;
     void subtractSubmitted(std::size_t bytes) noexcept;
 
-    void openCycle() noexcept;
+    bool inCycle() const noexcept { return cycleMessages_ > 0; }
+    void countMessage() noexcept;
     void deliver(Buffer&& bytes) noexcept;
+    void enterLastRead(Buffer&& bytes) noexcept;
     void completeCycle() noexcept;
+    void tellOfCycle() noexcept;
     void learnReadSize(std::size_t bytes) noexcept;
+    void changeReadSize(std::size_t bytes) noexcept;
     void readIfAutoRead();
+    void permitRead() noexcept;
+    void startReading() noexcept;
     void setWantRead(bool on) noexcept;
     void stopReading() noexcept;
 
@@ -258,15 +266,15 @@ class Channel final : private FlushPointListener {
 
     // The loop only.
     unsigned depth_ = 0;          // pipeline entries on the stack
-    unsigned cycleMessages_ = 0;  // of the running read cycle
+    unsigned cycleMessages_ = 0;  // of the running read cycle: onRead seen, readComplete not fired
     unsigned smallReads_ = 0;     // in a row
     std::size_t readBytes_ = firstReadBytes;
-    bool inCycle_ = false;      // onRead seen, readComplete not fired
-    bool readPending_ = false;  // a read() that no cycle has used yet
-    bool wantsRead_ = false;    // what the sink was told
-    bool flushing_ = false;     // inside sink_->flush()
-    bool sinkFull_ = false;     // the sink will say onWritable(), or report what it has taken
-    bool consuming_ = false;    // inside outbound_.consume(): a close now fails the rest from a task (C-3)
+    std::size_t shrinkBelow_ = firstReadBytes / 4;  // what is a small read; 0 for the smallest buffer
+    bool readPending_ = false;                      // a read() that no cycle has used yet
+    bool wantsRead_ = false;                        // what the sink was told
+    bool flushing_ = false;                         // inside sink_->flush()
+    bool sinkFull_ = false;                         // the sink will say onWritable(), or report what it has taken
+    bool consuming_ = false;  // inside outbound_.consume(): a close now fails the rest from a task (C-3)
     bool activeFired_ = false;
     bool bound_ = false;
     bool connecting_ = false;

@@ -139,13 +139,16 @@ class alignas(64) ChannelHandlerContext {  // a cache line: see its last members
         return *context;
     }
 
-    // Call this handler, on the loop inside a pipeline entry; never throw.
+    // Call this handler (passRead(): the next one), on the loop inside a pipeline entry; never throw.
     template <class Call>
     void invokeInbound(Call call) noexcept;
     template <class Call>
     void invokeOutbound(const ChannelPromise& promise, Call call) noexcept;
     void invokeWrite(Message&& message, ChannelPromise&& promise) noexcept;
     void invokeFlush() noexcept;
+    void passRead(Message&& message) noexcept;
+    void flushBehindWrite() noexcept;
+    void inboundThrew() noexcept;
     void invokeExceptionCaught(std::exception_ptr cause) noexcept;
     void becomeAdded() noexcept;
     void becomeRemoved() noexcept;
@@ -156,6 +159,8 @@ class alignas(64) ChannelHandlerContext {  // a cache line: see its last members
     bool entered() const noexcept;
     template <class F>
     void enter(const ChannelPromise& promise, F call);
+    ChannelHandlerContext& nextWriter() const noexcept;
+    void writeAndFlushElse(Message&& message, ChannelPromise&& promise);
     void enterRead(Message&& message);
     void enterWrite(Message&& message, ChannelPromise&& promise, bool flush);
     void postWrite(Message&& message, ChannelPromise promise, bool flush);

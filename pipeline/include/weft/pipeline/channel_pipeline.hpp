@@ -20,8 +20,9 @@ namespace weft {
 
 class Channel;
 namespace detail {
+class OutermostEntry;
 class PipelineEntry;
-}
+}  // namespace detail
 
 // Part of a Channel. Context: fireX and operations: any thread (off the loop: a task). Adding and removing: the loop,
 // or before registration the thread that builds the channel; from elsewhere it becomes a task, and then a mistake (a
@@ -160,6 +161,7 @@ class ChannelPipeline {
     friend class Channel;
     friend class ChannelHandlerContext;
     friend class EmbeddedChannel;
+    friend class detail::OutermostEntry;
     friend class detail::PipelineEntry;
 
     using Context = ChannelHandlerContext;

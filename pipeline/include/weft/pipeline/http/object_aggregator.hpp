@@ -24,8 +24,8 @@ class ObjectAggregator final : public ChannelInboundHandler {
     void channelRead(ChannelHandlerContext& ctx, Message&& message) override;
 
   private:
-    void begin(ChannelHandlerContext& ctx, Request& request);
-    void collect(ChannelHandlerContext& ctx, Request&& request);
+    void readRest(ChannelHandlerContext& ctx, Message&& message);
+    void collect(ChannelHandlerContext& ctx, Message&& message);
     void append(Buffer&& data);
     void askForMore(ChannelHandlerContext& ctx);
     void end(ChannelHandlerContext& ctx, LastContent&& last);
