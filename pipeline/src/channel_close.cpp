@@ -31,7 +31,7 @@ void Channel::beginClose(ChannelPromise promise, std::exception_ptr cause) {
     }
     promise.setUncancellable();
     closeCause_ = std::move(cause);
-    closed_.store(true, std::memory_order_release);  // writes fail from here on
+    note(Life::closed);  // writes fail from here on
     loop_.withdrawFlushPoint(*this);
     stopConnectTimer();
     wantsRead_ = readPending_ = false;
@@ -66,7 +66,7 @@ void Channel::tearDown() {
     onReadComplete();  // every read is followed by its readComplete
     if (activeFired_) pipeline_.fireChannelInactive();
     if (registered()) {
-        registered_.store(false, std::memory_order_release);
+        unnote(Life::registered);
         pipeline_.fireChannelUnregistered();
     }
     fibers_.cancel();  // behind channelInactive: who waits for this connection hears first what became of it
@@ -90,12 +90,12 @@ void Channel::shutdownOutput(ChannelPromise promise) {
         promise.tryFailure(closedException());
         return;
     }
-    if (outputShutdown_) {
+    if (is(Life::outputEnded)) {
         promise.trySuccess();
         return;
     }
     if (active()) flushNow();
-    outputShutdown_ = true;
+    note(Life::outputEnded);
     ChannelPromise internal = newPromise();
     internal.addListener([this, promise](const ChannelFuture& done) {
         detail::forward(done, promise);

@@ -13,6 +13,11 @@ namespace weft {
 
 using detail::PipelineEntry;
 
+// Not in the header: there the compiler takes it for the likely one, and asks before each call whether it is.
+std::size_t ChannelSink::writeStraight(std::string_view) {
+    return 0;
+}
+
 // S-3: the promise completes first; active comes from a task.
 void Channel::headBind(const SocketAddress& local, ChannelPromise promise) {
     if (closed() || !sink_) {
@@ -24,7 +29,7 @@ void Channel::headBind(const SocketAddress& local, ChannelPromise promise) {
     internal.addListener([this, promise](const ChannelFuture& done) {
         if (done.success()) {
             bound_ = true;
-            active_.store(true, std::memory_order_release);
+            note(Life::active);
         }
         detail::forward(done, promise);
         if (done.success() && !closed()) {
@@ -79,7 +84,7 @@ void Channel::connected(const ChannelFuture& attempt, const ChannelPromise& prom
         return;
     }
     bound_ = false;  // a stream that was bound before it connected is no listener
-    active_.store(true, std::memory_order_release);
+    note(Life::active);
     const bool wanted = promise.trySuccess();
     becomeActive();  // also when the user cancelled in the race
     if (!wanted && !closed()) beginClose({}, nullptr);
@@ -106,7 +111,7 @@ void Channel::stopConnectTimer() noexcept {
 // ---- options ----
 
 void Channel::changeConfig(ConfigChange change) {
-    if (!everRegistered_.load(std::memory_order_acquire)) return changeConfigNow(change);
+    if (!is(Life::everRegistered)) return changeConfigNow(change);
     runInLoop([this, change = std::move(change)]() mutable { changeConfigNow(change); });
 }
 

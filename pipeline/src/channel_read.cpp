@@ -14,7 +14,7 @@ namespace weft {
 using detail::OutermostEntry;
 using detail::PipelineEntry;
 
-// While the sink reads there is more input.
+// While the sink reads, the channel is open and its input has not ended.
 inline void Channel::permitRead() noexcept {
     if (!wantsRead_) [[unlikely]]
         return startReading();
@@ -23,11 +23,11 @@ inline void Channel::permitRead() noexcept {
 
 // a read() is the permission for one cycle; the sink is told only when the answer changes.
 void Channel::headRead() {
-    if (!closed()) permitRead();
+    permitRead();
 }
 
 [[gnu::noinline]] void Channel::startReading() noexcept {
-    if (inputShutdown_) return;
+    if (closed() || inputShutdown_) return;
     readPending_ = true;
     if (active() && registered()) setWantRead(true);
 }
@@ -51,7 +51,7 @@ void Channel::readIfAutoRead() {
 inline void Channel::completeCycle() noexcept {
     cycleMessages_ = 0;
     if (config_.autoRead && !pipeline_.readsWatched()) {
-        if (!closed()) permitRead();  // all that the events would come to
+        permitRead();  // all that the events would come to
     } else {
         tellOfCycle();
     }

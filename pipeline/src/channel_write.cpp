@@ -32,10 +32,10 @@ void refuseUnsupported(const Message& message, const ChannelPromise& promise, co
 
 // C-4: a closed channel releases the message and fails the promise.
 void Channel::headWrite(Message&& message, ChannelPromise&& promise) {
-    const Message released = closed() || outputShutdown_ ? std::move(message) : Message();
+    const Message released = closed() || is(Life::outputEnded) ? std::move(message) : Message();
     if (closed()) {
         promise.tryFailure(promise.isVoid() ? nullptr : closedException());
-    } else if (outputShutdown_) {
+    } else if (is(Life::outputEnded)) {
         promise.tryFailure(std::make_exception_ptr(OutputShutdownException()));
     } else if (outbound_.bytesOnly() && !message.is<Buffer>()) {
         refuseUnsupported(message, promise, pipeline_.lastWriter());
@@ -46,14 +46,14 @@ void Channel::headWrite(Message&& message, ChannelPromise&& promise) {
     }
 }
 
-// What a write and a flush at the flush point come to when nothing waits: the queue has no part in it, and nobody's code
-// runs. What has not been taken is for an ordinary write and flush.
+// What a write and a flush at the flush point come to when nothing waits: the queue has no part in it, and nobody's
+// code runs. What has not been taken is for an ordinary write and flush.
 std::size_t Channel::headWriteStraight(std::string_view bytes) noexcept {
-    if (outbound_.pendingBytes() != 0 || !loop_.inFlushPoint() || sinkFull_ || flushing_ || outputShutdown_ ||
-        !registered() || !active()) {
+    if (outbound_.pendingBytes() != 0 || !loop_.inFlushPoint() || sinkFull_ || flushing_ ||
+        !is(Life::registered | Life::active, Life::outputEnded | Life::closed)) {
         return 0;
     }
-    if (bytes.empty() || bytes.size() > config_.writeBufferWaterMark.high()) return 0;  // W-3
+    if (bytes.size() - 1 >= config_.writeBufferWaterMark.high()) return 0;  // W-3; or no bytes
     const std::size_t taken = sink_->writeStraight(bytes);
     outbound_.passedBy(taken);
     return taken;

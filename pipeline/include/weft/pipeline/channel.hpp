@@ -58,7 +58,7 @@ class Channel final : private FlushPointListener {
     void registerWithLoop(ChannelPromise promise);
     ChannelFuture registerWithLoop();
     // An accepted stream is active before it is registered.
-    void setActive(bool active) noexcept { active_.store(active, std::memory_order_release); }
+    void setActive(bool active) noexcept { active ? note(Life::active) : unnote(Life::active); }
 
     // ---- state ----
     EventLoop& loop() const noexcept { return loop_; }
@@ -67,11 +67,11 @@ class Channel final : private FlushPointListener {
     ChannelPipeline& pipeline() noexcept { return pipeline_; }
     ChannelSink* sink() const noexcept { return sink_.get(); }
     // Close has begun, or nothing is left to close.
-    bool closed() const noexcept { return closed_.load(std::memory_order_acquire); }
+    bool closed() const noexcept { return is(Life::closed); }
     bool open() const noexcept { return !closed(); }
-    bool registered() const noexcept { return registered_.load(std::memory_order_acquire); }
+    bool registered() const noexcept { return is(Life::registered); }
     // Connected, or bound for a listener.
-    bool active() const noexcept { return active_.load(std::memory_order_acquire) && !closed(); }
+    bool active() const noexcept { return is(Life::active, Life::closed); }
     SocketAddress localAddress() const;   // context: the loop
     SocketAddress remoteAddress() const;  // context: the loop
     // Unique in the process; for logs.
@@ -251,6 +251,26 @@ class Channel final : private FlushPointListener {
     void unpin() noexcept;
     void freeRemovedHandlers() noexcept;
 
+    // What has become of the channel, in one word: a write asks for several of these at once. The builder and the loop
+    // may note at the same time.
+    struct Life {
+        enum : std::uint8_t {
+            everRegistered = 1,  // noted by the builder: from then on the loop owns the rest
+            registered = 2,
+            active = 4,  // noted by the builder, then the loop
+            outputEnded = 8,
+            closed = 16,
+        };
+    };
+    // All of `wanted` and none of `unwanted` is so.
+    bool is(unsigned wanted, unsigned unwanted = 0) const noexcept {
+        return (life_.load(std::memory_order_acquire) & (wanted | unwanted)) == wanted;
+    }
+    void note(std::uint8_t what) noexcept { life_.fetch_or(what, std::memory_order_release); }
+    void unnote(std::uint8_t what) noexcept {
+        life_.fetch_and(static_cast<std::uint8_t>(~what), std::memory_order_release);
+    }
+
     using Count = detail::BasicBiasedCount<detail::NativeAtomics>;
 
     // What every event touches comes first, in three cache lines.
@@ -259,10 +279,7 @@ class Channel final : private FlushPointListener {
     Count references_{1};  // its bias is the loop's own, from registration to the removal of the handlers; any thread
 
     // Any thread.
-    std::atomic<bool> everRegistered_{false};  // written by the builder: from then on the loop owns the rest
-    std::atomic<bool> registered_{false};      // written by the loop
-    std::atomic<bool> active_{false};          // written by the builder, then the loop
-    std::atomic<bool> closed_{false};          // written by the loop
+    std::atomic<std::uint8_t> life_{0};  // noted by the loop, but for what the builder notes
 
     // The loop only.
     unsigned depth_ = 0;          // pipeline entries on the stack
@@ -279,8 +296,7 @@ class Channel final : private FlushPointListener {
     bool bound_ = false;
     bool connecting_ = false;
     bool inputShutdown_ = false;
-    bool inputShutdownReported_ = false;  // InputShutdownReadCompleteEvent has been fired
-    bool outputShutdown_ = false;
+    bool inputShutdownReported_ = false;       // InputShutdownReadCompleteEvent has been fired
     std::optional<NonSuspendingScope> scope_;  // of the outermost entry, when a fiber made it
     ChannelConfig config_;
     OutboundBuffer outbound_;

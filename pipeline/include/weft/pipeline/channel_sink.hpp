@@ -35,7 +35,7 @@ struct ChannelSink {
     virtual void flush(OutboundBuffer& outbound) = 0;
     // A short cut past the outbound buffer, asked for only while that is empty: returns how many of the bytes the
     // kernel has taken at once. What it has not taken comes again by flush(), also when the reason was an error.
-    virtual std::size_t writeStraight(std::string_view) { return 0; }
+    virtual std::size_t writeStraight(std::string_view);
     // False: writeStraight() takes nothing, and callers need not gather bytes for it.
     virtual bool writesStraight() const noexcept { return false; }
     virtual void shutdownOutput(ChannelPromise promise) = 0;
