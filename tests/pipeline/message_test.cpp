@@ -47,6 +47,29 @@ TEST(Message, HoldsLargeTypesAndDestroysThemOnce) {
     EXPECT_EQ(life.use_count(), 1);
 }
 
+TEST(Message, EmplaceReleasesTheOldValueAndMakesTheNewOneInItsPlace) {
+    auto life = std::make_shared<int>(1);
+    Message message(Large{{}, life});
+    message.emplace<std::string>(3, 'x');
+    EXPECT_EQ(life.use_count(), 1);
+    EXPECT_EQ(message.get<std::string>(), "xxx");
+    message.emplace<Large>(Large{{1, 2}, life});
+    EXPECT_EQ(message.get<Large>().numbers[1], 2);
+    message.reset();
+    EXPECT_EQ(life.use_count(), 1);
+}
+
+TEST(Message, AnEmplaceThatThrowsLeavesItEmpty) {
+    struct Throws {
+        explicit Throws(int) { throw 1; }
+    };
+    auto life = std::make_shared<int>(1);
+    Message message{std::shared_ptr<int>(life)};
+    EXPECT_THROW(message.emplace<Throws>(7), int);
+    EXPECT_TRUE(message.empty());
+    EXPECT_EQ(life.use_count(), 1);
+}
+
 TEST(Message, ALargeMessageMayBeDroppedOnAnotherThread) {
     auto life = std::make_shared<int>(1);
     std::thread([message = Message(Large{{}, life})]() mutable { message.reset(); }).join();

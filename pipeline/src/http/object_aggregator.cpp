@@ -23,8 +23,8 @@ void ObjectAggregator::channelRead(ChannelHandlerContext& ctx, Message&& message
     const RequestHead& head = message.get<Request>().head();
     if (head.hasBody() || head.expectUnknown) [[unlikely]]
         return collect(ctx, std::move(message));
-    Message whole = Message::of<FullRequest>(std::move(message.take<Request>().data_));
-    ctx.fireChannelRead(std::move(whole));
+    message.emplace<FullRequest>(std::move(message.take<Request>().data_));
+    ctx.fireChannelRead(std::move(message));
 }
 
 [[gnu::noinline]] void ObjectAggregator::readRest(ChannelHandlerContext& ctx, Message&& message) {

@@ -140,11 +140,11 @@ class Message {
         ::new (static_cast<void*>(storage_)) Buffer(std::move(buffer));
     }
     template <class T>
-    requires MessageValue<T&&> Message(T&& value) { emplace<std::remove_cvref_t<T>>(std::forward<T>(value)); }
+    requires MessageValue<T&&> Message(T&& value) { construct<std::remove_cvref_t<T>>(std::forward<T>(value)); }
     template <class T, class... Args>
     static Message of(Args&&... args) {
         Message message;
-        message.emplace<T>(std::forward<Args>(args)...);
+        message.construct<T>(std::forward<Args>(args)...);
         return message;
     }
     // A Message for `value` that leaves a large one where it is, for calls whose receiver mostly uses it at once: only
@@ -225,6 +225,15 @@ class Message {
         return const_cast<Message*>(this)->objectAs<Buffer>()->readableBytes();
     }
 
+    // Releases the value and makes a T in its place, of arguments that do not refer to what has been released: for
+    // handlers that turn the message they have into the one they pass on. Throws what T's construction throws; then
+    // this is empty.
+    template <class T, class... Args>
+    void emplace(Args&&... args) {
+        reset();
+        construct<T>(std::forward<Args>(args)...);
+    }
+
     // Releases the value: what a handler does with a message that is meant to end there.
     void reset() noexcept {
         if constexpr (detail::leakDetectionBuilt) detail::messageUsed(*this);
@@ -243,7 +252,7 @@ class Message {
         if (type->destroy) type->destroy(storage_);
     }
     template <class T, class... Args>
-    void emplace(Args&&... args) {
+    void construct(Args&&... args) {
         if constexpr (detail::messageInline<T>) {
             ::new (static_cast<void*>(storage_)) T(std::forward<Args>(args)...);
         } else {
