@@ -27,11 +27,12 @@ EventLoopGroup::EventLoopGroup(const EventLoopGroupOptions& options) {
     const Transport::Kind transport = resolved(options.transport);  // before any thread
     own_ = std::make_unique<CarrierGroup>(options.carriers);
     carriers_ = own_.get();
-    loops_ = detail::LoopSet::join(*carriers_, transport);
+    loops_ = detail::LoopSet::join(*carriers_, transport, options.loop);
 }
 
-EventLoopGroup::EventLoopGroup(CarrierGroup& carriers, std::optional<Transport::Kind> transport)
-    : carriers_(&carriers), loops_(detail::LoopSet::join(carriers, resolved(transport))) {}
+EventLoopGroup::EventLoopGroup(CarrierGroup& carriers, std::optional<Transport::Kind> transport,
+                               const EventLoop::Options& loop)
+    : carriers_(&carriers), loops_(detail::LoopSet::join(carriers, resolved(transport), loop)) {}
 
 EventLoopGroup::~EventLoopGroup() {
     while (!shutdown(std::chrono::seconds(5))) {

@@ -20,9 +20,10 @@ class ServerState;
 class LoopSet {
   public:
     // The set of this carrier group: the one that exists, or a new one with every poller open.
-    static std::shared_ptr<LoopSet> join(CarrierGroup& carriers, Transport::Kind transport);
+    static std::shared_ptr<LoopSet> join(CarrierGroup& carriers, Transport::Kind transport,
+                                         const EventLoop::Options& options);
 
-    LoopSet(CarrierGroup& carriers, Transport::Kind transport);
+    LoopSet(CarrierGroup& carriers, Transport::Kind transport, const EventLoop::Options& options);
     ~LoopSet();
     LoopSet(const LoopSet&) = delete;
     LoopSet& operator=(const LoopSet&) = delete;
@@ -46,12 +47,12 @@ class LoopSet {
     std::vector<std::shared_ptr<ServerState>> servers();
 
   private:
-    void startLoop(Carrier& carrier, Transport::Kind transport);
+    void startLoop(Carrier& carrier, Transport::Kind transport, const EventLoop::Options& options);
     void nameStragglers() const noexcept;
 
     CarrierGroup& carriers_;
     std::vector<std::unique_ptr<EventLoop>> loops_;
-    std::vector<Future<void>> ended_;  // of each loop that was started
+    std::vector<Future<void>> ended_;                                       // of each loop that was started
     const std::shared_ptr<Lookups> lookups_ = std::make_shared<Lookups>();  // shared with resolvers, who may outlive it
     std::atomic<unsigned> users_{0};
     std::atomic<unsigned> next_{0};

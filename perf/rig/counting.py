@@ -6,6 +6,7 @@ import shutil
 import signal
 import tempfile
 import time
+from dataclasses import replace
 
 from .failure import Failure
 from .servers import Server, drive
@@ -78,11 +79,14 @@ class Counting:
         """User-space instructions, of all threads."""
         return (self.instructionsOf(self.long) - self.instructionsOf(self.short)) / (self.long - self.short)
 
+    def slowed(self):
+        return replace(self.implementation, command=[*self.implementation.command, *self.implementation.slowArgs])
+
     def instructionsOf(self, requests):
         with tempfile.TemporaryDirectory() as directory:
             output = os.path.join(directory, 'callgrind.out')
             wrapper = [tool('valgrind'), '--tool=callgrind', f'--callgrind-out-file={output}']
-            with Server(self.implementation, self.serverCpus, wrapper) as server:
+            with Server(self.slowed(), self.serverCpus, wrapper) as server:
                 self.drive(server, requests)
                 server.stop()
                 complaint = server.complaint()

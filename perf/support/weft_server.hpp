@@ -66,15 +66,22 @@ struct SplitHandler final : SimpleInboundHandler<http::FullRequest> {
 struct ServerFlags {
     explicit ServerFlags(Flags& flags) : listen(flags.text("--listen", "127.0.0.1:0")) {
         transport = flags.text("--transport", "epoll");
+        loop.ioBudget =
+            std::chrono::microseconds(flags.number("--poll-us", inMicroseconds(loop.ioBudget), 1, 1'000'000));
+    }
+    static long inMicroseconds(Duration time) {
+        return static_cast<long>(std::chrono::duration_cast<std::chrono::microseconds>(time).count());
     }
     std::string listen;
     std::string transport;
+    EventLoop::Options loop;
 
     EventLoopGroupOptions group(std::string name = "weft", unsigned carriers = 1) const {
         EventLoopGroupOptions options;
         options.carriers.name = std::move(name);
         options.carriers.carriers = carriers;
         options.transport = Transport::parse(transport);
+        options.loop = loop;
         return options;
     }
 
@@ -117,7 +124,7 @@ int runServer(const Flags& flags, Body body) {
 // main() of a server that knows no other flags.
 template <class AddHandlers>
 int serve(int argc, char** argv, AddHandlers addHandlers) {
-    Flags flags(argc, argv, "[--listen ADDR:PORT] [--transport epoll]");
+    Flags flags(argc, argv, "[--listen ADDR:PORT] [--transport epoll] [--poll-us MICROSECONDS]");
     const ServerFlags wanted(flags);
     flags.finish();
     return runServer(flags, [&] {

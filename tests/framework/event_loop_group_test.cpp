@@ -59,6 +59,26 @@ TEST(EventLoopGroupTest, AnOptionGoesBeforeTheVariableAndAnEmptyVariableIsUnset)
     EXPECT_NO_THROW(EventLoopGroup{groupOptions(1)});
 }
 
+TEST(EventLoopGroupTest, TheLoopsGetTheirOptions) {
+    const auto refusal = [](auto make) {
+        try {
+            make();
+            return std::string("none");
+        } catch (const std::invalid_argument& error) {
+            return std::string(error.what());
+        }
+    };
+    const std::string expected = "EventLoop::Options: ioEvents is 0; accepted: 1 or more";
+    EventLoopGroupOptions options = groupOptions(1);
+    options.loop.ioEvents = 0;
+    EXPECT_EQ(refusal([&] { EventLoopGroup group(options); }), expected);
+
+    CarrierGroup carriers(CarrierOptions{.carriers = 1});
+    EXPECT_EQ(refusal([&] { EventLoopGroup group(carriers, {}, {.ioEvents = 0}); }), expected);
+    EventLoopGroup group(carriers, {}, {.ioEvents = 1});  // nothing of the other was left behind
+    EXPECT_EQ(group.size(), 1u);
+}
+
 TEST(EventLoopGroupTest, TwoGroupsOnOneCarrierGroupShareItsLoops) {
     DescriptorGuard descriptors;
     CarrierGroup carriers(carrierOptions("test", 2));

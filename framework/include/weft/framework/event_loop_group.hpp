@@ -19,6 +19,7 @@ class LoopSet;
 struct EventLoopGroupOptions {
     CarrierOptions carriers;
     std::optional<Transport::Kind> transport;  // unset: WEFT_TRANSPORT (auto|epoll), else automatic
+    EventLoop::Options loop;                   // of each carrier's loop
 };
 
 // Two groups on one CarrierGroup share the loops that exist; they end with the last of these groups. Everything made by
@@ -30,12 +31,14 @@ class EventLoopGroup {
     static constexpr Duration defaultGracefulTime = std::chrono::seconds(15);
 
     // Carriers of its own. Every loop has opened its poller when the constructor returns; on a failure nothing is left
-    // behind. Throws ConfigurationError (an option or variable), SystemError (what the kernel refused, with the
-    // carrier's name), std::logic_error when a carrier hosts another poller. Context: a plain thread, or a fiber of
-    // other carriers.
+    // behind. Throws ConfigurationError (an option or variable), std::invalid_argument (an option of the loop),
+    // SystemError (what the kernel refused, with the carrier's name), std::logic_error when a carrier hosts another
+    // poller. Context: a plain thread, or a fiber of other carriers.
     explicit EventLoopGroup(const EventLoopGroupOptions& options = {});
-    // Loops on carriers that exist and that outlive the group. Context: as above.
-    explicit EventLoopGroup(CarrierGroup& carriers, std::optional<Transport::Kind> transport = {});
+    // Loops on carriers that exist and that outlive the group. `transport` and `loop` are for loops that are made now:
+    // those that another group has made stay as they are. Throws as above. Context: as above.
+    explicit EventLoopGroup(CarrierGroup& carriers, std::optional<Transport::Kind> transport = {},
+                            const EventLoop::Options& loop = {});
     // shutdown() for as long as it takes: channels are closed, fibers of own carriers are aborted and awaited.
     ~EventLoopGroup();
     EventLoopGroup(const EventLoopGroup&) = delete;
