@@ -37,6 +37,8 @@ target_compile_options(weft_flags INTERFACE -Wall -Wextra -Wpedantic -Wnon-virtu
   $<IF:$<CXX_COMPILER_ID:Clang>,-Wshadow,-Wshadow=local>
   # A frame pointer in every function is a tenth of a request's instructions; profilers unwind releases by DWARF.
   $<$<NOT:$<CONFIG:Release>>:-fno-omit-frame-pointer> -fstack-clash-protection
+  # Calls into the C library (a request makes a dozen) go straight through the table of addresses.
+  $<$<CONFIG:Release>:-fno-plt>
   # g++ 12 at -O3 sees overlaps and overflows in the standard library's own inlined code (GCC bugs 105651, 105329), and
   # reads of what is not initialised in an optional that is empty; with sanitizers, too, as its manual says.
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict -Wno-stringop-overflow -Wno-maybe-uninitialized>
