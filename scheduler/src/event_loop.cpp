@@ -312,6 +312,7 @@ void EventLoop::withdrawFlushPoint(FlushPointListener& listener) noexcept {
 // either writes at once. Who asks after that waits for the next flush point, or a chain of askers could hold the loop
 // here for ever.
 void EventLoop::runFlushPoint() noexcept {
+    ++flushPoints_;
     if (firstListener_ == nullptr && flushing_ == nullptr) return;
     inFlushPoint_ = true;
     runFlushRound();

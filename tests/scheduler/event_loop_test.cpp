@@ -113,8 +113,7 @@ TEST(EmbeddedLoop, L2_TimersRunInOrderOfDeadlineAndEqualOnesInOrderOfSubmission)
     note("1 second", 1);
     clock.advance(std::chrono::milliseconds(20));
     loop.runTasks();
-    EXPECT_EQ(order,
-              (std::vector<std::string>{"1 first", "1 second", "4 first", "4 second", "4 third", "9"}));
+    EXPECT_EQ(order, (std::vector<std::string>{"1 first", "1 second", "4 first", "4 second", "4 third", "9"}));
 }
 
 TEST_F(EventLoopTest, L2_ACancelledTimerDoesNotRunWhoeverCancels) {
@@ -189,6 +188,15 @@ TEST_F(EventLoopTest, BadOptionsAreNamedWithWhatIsAccepted) {
     EXPECT_EQ(refusal({.taskBudget = Duration(-5)}), "EventLoop::Options: taskBudget is -5 ns; accepted: 0 or more");
     EXPECT_EQ(refusal({.taskBudget = Duration::max()}), "(accepted)");
     EXPECT_THROW(EventLoop(carrier, nullptr), std::invalid_argument);
+}
+
+TEST(EmbeddedLoop, CountsItsFlushPoints) {
+    ManualClock clock;
+    EventLoop loop(clock);
+    EXPECT_EQ(loop.flushPoints(), 0u);
+    loop.runFlushPoint();
+    loop.runFlushPoint();
+    EXPECT_EQ(loop.flushPoints(), 2u);
 }
 
 TEST(EmbeddedLoop, RunsTasksAndTimersByHand) {

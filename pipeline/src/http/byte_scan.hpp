@@ -94,7 +94,10 @@ struct PathStop {
     static bool matches(char c) noexcept { return TargetStop::matches(c) || c == '?'; }
 #if defined(__SSE2__)
     static unsigned mask(Block block) noexcept {
-        return TargetStop::mask(block) | bits(_mm_cmpeq_epi8(block, every('?')));
+        // '?' and DEL are one bit apart, so one comparison finds both.
+        const Block ends = _mm_cmpeq_epi8(_mm_or_si128(block, every(0x40)), every(0x7f));
+        const Block stops = _mm_or_si128(ends, _mm_cmpeq_epi8(block, every('#')));
+        return bits(_mm_andnot_si128(stops, _mm_cmpgt_epi8(block, every(0x20)))) ^ 0xffffU;
     }
 #endif
 };

@@ -11,21 +11,22 @@ namespace {
 constexpr std::string_view headEnd = "\r\n\r\n";
 }
 
-std::time_t HeadCache::now() noexcept {
+void HeadCache::look(std::uint64_t flushPoint) noexcept {
     timespec time;
     ::clock_gettime(CLOCK_REALTIME_COARSE, &time);
-    return time.tv_sec;
+    if (time.tv_sec != second_) last_ = &unknown_;
+    second_ = time.tv_sec;
+    flushPoint_ = flushPoint;
 }
 
 std::string_view HeadCache::find(Status status, const HeaderList& headers, const std::string* serverName,
                                  std::uint64_t length, std::time_t now) {
-    const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
-        return entry.isOf(status, headers, serverName);
-    });
+    const auto found = std::find_if(entries_.begin(), entries_.end(),
+                                    [&](const Entry& entry) { return entry.isOf(status, headers, serverName); });
     if (found == entries_.end()) return remember(status, headers, serverName, length, now);
     if (found->second != now) setDate(*found, now);
     if (found->length != length) setLength(*found, length);
-    last_ = &*found;
+    noteLast(*found);
     return found->text;
 }
 
@@ -51,7 +52,7 @@ std::string_view HeadCache::remember(Status status, const HeaderList& headers, c
     // The codec's own Date and Content-Length follow the application's headers, so they are the last of those names.
     entry.dateAt = entry.text.rfind("\r\nDate: ") + 8;
     entry.lengthAt = entry.text.rfind("\r\nContent-Length: ") + 18;
-    last_ = &entry;
+    noteLast(entry);
     return entry.text;
 }
 

@@ -12,7 +12,13 @@ HeaderList& HeaderList::operator=(const HeaderList& other) {
     return *this;
 }
 
-[[gnu::cold]] void HeaderList::addLarge(std::string_view name, std::string_view value) {
+// Of the same sizes.
+[[gnu::cold]] bool HeaderList::sameLarge(const HeaderList& left, const HeaderList& right) noexcept {
+    return std::equal(left.text(), left.text() + left.textSize_, right.text()) &&
+           std::equal(left.entries(), left.entries() + left.count_, right.entries());
+}
+
+void HeaderList::addLarge(std::string_view name, std::string_view value) {
     if (!large_) {
         auto large = std::make_unique<Large>();
         large->text.assign(shortText_.data(), textSize_);

@@ -49,13 +49,10 @@ Refusal RequestHeadParser::refusal() const noexcept {
     return detail::refusalOf(fault_);
 }
 
-// The request of daily life: HTTP/1.1, one Host, no body, a path for a target.
+// The request of daily life: HTTP/1.1, one Host, no body, a path for a target. All else is as in a new head.
 inline Verdict RequestHeadParser::acceptPlain(std::uint32_t seen, Slice host) noexcept {
-    head_->bodyKind = BodyKind::none;
     head_->keepAlive = (seen & optionClose) == 0;
-    head_->expectContinue = head_->expectUnknown = head_->upgrade = false;
     head_->hasHost = true;
-    head_->contentLength = 0;
     head_->authority = host;
     stage_ = Stage::complete;
     return Verdict::complete;

@@ -39,12 +39,14 @@ ServerCodec::ServerCodec(ServerCodecOptions options)
 
 void ServerCodec::handlerAdded(ChannelHandlerContext& ctx) {
     ctx_ = &ctx;
+    loop_ = &ctx.loop();
+    special_.detached = false;
     heads_ = &ctx.loop().local<HeadCache>();
     serverName_ = heads_->serverName(options_.serverName);
     parser_.share(ctx.loop().local<HeaderSections>());
     const ChannelSink* const sink = ctx.channel().sink();
     if (sink != nullptr && sink->writesStraight()) output_.share(ctx.loop().local<TurnBlock>());
-    blocked_ = !ctx.channel().isWritable();
+    special_.blocked = !ctx.channel().isWritable();
     // A client may end its output and still wait for its answers.
     hadHalfClosure_ = ctx.channel().option(ChannelOption::ALLOW_HALF_CLOSURE);
     ctx.channel().setOption(ChannelOption::ALLOW_HALF_CLOSURE, true);
@@ -58,19 +60,24 @@ void ServerCodec::handlerRemoved(ChannelHandlerContext& ctx) {
     passOut({});
     output_.share(TurnBlock::none());  // what is still said comes too late, and to nobody
     if (flushWanted_) ctx.flush();
-    if (!closing_) {
+    if (!special_.closing) {
         dropSlots("the HTTP codec was removed before this answer's turn");
         restoreHalfClosure();
         passInputOn();
         if (readWanted_) ctx.read();
     }
     ctx_ = nullptr;
+    loop_ = nullptr;
+    special_.detached = true;
 }
 
 void ServerCodec::channelReadComplete(ChannelHandlerContext& ctx) {
     reading_ = false;
-    if (patience_.waiting()) [[unlikely]]
+    if (patience_.waiting()) {
         patience_.holdBreath();
+    } else if (!special_.paused) {
+        ctx.watchReadCycles(false);
+    }
     const bool silent = !std::exchange(fired_, false);
     ctx.fireChannelReadComplete();
     if (silent) [[unlikely]]
@@ -80,7 +87,7 @@ void ServerCodec::channelReadComplete(ChannelHandlerContext& ctx) {
 // without AUTO_READ somebody asks for each read, and nobody behind this codec knows that nothing has come of the
 // last one.
 void ServerCodec::readOnIfManual() {
-    if (ctx_ == nullptr || paused_ || expects_ == Input::switched || inputShutdown_) return;
+    if (ctx_ == nullptr || special_.paused || expects_ == Input::switched || inputShutdown_) return;
     if (!ctx_->channel().config().autoRead) readOn(*ctx_);
 }
 
@@ -88,7 +95,7 @@ void ServerCodec::channelInactive(ChannelHandlerContext& ctx) {
     patience_.end();
     linger_.cancel();
     expects_ = Input::ended;
-    closing_ = true;
+    special_.closing = true;
     input_ = Buffer();
     next_.reset();
     output_.clear();
@@ -97,7 +104,7 @@ void ServerCodec::channelInactive(ChannelHandlerContext& ctx) {
 }
 
 void ServerCodec::channelWritabilityChanged(ChannelHandlerContext& ctx) {
-    blocked_ = !ctx.channel().isWritable();
+    special_.blocked = !ctx.channel().isWritable();
     ctx.fireChannelWritabilityChanged();
     resumeReading();
 }
@@ -123,8 +130,8 @@ void ServerCodec::userEventTriggered(ChannelHandlerContext& ctx, Message&& event
 void ServerCodec::onInputEnded() {
     inputShutdown_ = true;
     if (outputShutdown_) return closeNow();
-    if (expects_ == Input::undecided) paused_ = true;
-    if (!paused_) endOfRequests();
+    if (expects_ == Input::undecided) pause();
+    if (!special_.paused) endOfRequests();
 }
 
 void ServerCodec::endOfRequests() {
@@ -152,7 +159,7 @@ void ServerCodec::exceptionCaught(ChannelHandlerContext& ctx, std::exception_ptr
 
 // At the limit of unanswered requests the wish to read waits for an answer.
 void ServerCodec::read(ChannelHandlerContext& ctx) {
-    if (paused_) {
+    if (special_.paused) {
         readWanted_ = true;
     } else {
         readOn(ctx);
@@ -161,6 +168,7 @@ void ServerCodec::read(ChannelHandlerContext& ctx) {
 
 void ServerCodec::readOn(ChannelHandlerContext& ctx) {
     reading_ = true;
+    fired_ = false;
     if (patience_.waiting()) [[unlikely]]
         patience_.breathe();
     ctx.read();
@@ -173,8 +181,8 @@ void ServerCodec::close(ChannelHandlerContext& ctx, ChannelPromise promise) {
 
 // An idle connection may have a request in the kernel: its client cannot know yet that it came too late.
 void ServerCodec::beginDrain() {
-    if (draining_) return;
-    draining_ = true;
+    if (special_.draining) return;
+    special_.draining = true;
     if (expects_ != Input::head || !slots_.empty()) return closeWhenAnswered();
     looking_ = true;
     ctx_->loop().local<detail::LastLook>().join(ctx_->channel());
@@ -183,10 +191,10 @@ void ServerCodec::beginDrain() {
 
 // No further request is read; the last answer says `Connection: close`.
 void ServerCodec::closeWhenAnswered() {
-    draining_ = true;
+    special_.draining = true;
     looking_ = false;
     expects_ = expects_ == Input::body ? Input::body : Input::ended;
-    if (!slots_.empty() || closing_) return;
+    if (!slots_.empty() || special_.closing) return;
     // Also when there was none: a request that crosses our end must find a reader, or the close resets the connection.
     outputPending() || !inputShutdown_ ? closeAfterResponse() : closeNow();
 }
@@ -197,7 +205,7 @@ bool ServerCodec::outputPending() const noexcept {
 
 // Nothing more will be said. The close begins in front of this handler, so it does not pass by our own close().
 void ServerCodec::closeNow() {
-    closing_ = true;
+    special_.closing = true;
     expects_ = Input::ended;
     if (flushWanted_) onFlushPoint();
     if (ctx_ != nullptr) ctx_->close();
@@ -206,7 +214,7 @@ void ServerCodec::closeNow() {
 // The last response is encoded. When its bytes are in the kernel our side ends, then the peer's rest is read and thrown
 // away: a close with unread input would reset the connection, and the peer might lose the answer.
 void ServerCodec::closeAfterResponse() {
-    closing_ = true;
+    special_.closing = true;
     expects_ = Input::ended;
     input_ = Buffer();
     dropSlots("the connection was closed before this answer's turn");
@@ -220,8 +228,8 @@ void ServerCodec::closeAfterResponse() {
             }
         });
     passOut(std::move(written));
-    flush(*ctx_);
-    if (paused_) resumeReading();
+    if (ctx_ != nullptr) flush(*ctx_);
+    if (special_.paused) resumeReading();
 }
 
 void ServerCodec::dropSlots(const char* why) {
@@ -244,7 +252,7 @@ void ServerCodec::lookAtClock() {
                                             .pending = ctx_->channel().pendingBytes() > 0,
                                             .written = ctx_->channel().writtenBytes(),
                                             .unanswered = !slots_.empty(),
-                                            .reading = reading_ && !paused_});
+                                            .reading = reading_ && !special_.paused});
     if (impatience) giveUp(*impatience);
 }
 

@@ -26,20 +26,15 @@ void ServerCodec::appendSmall(std::string_view bytes) {
     output_.produced(bytes.size());
 }
 
-// Room for `bytes` behind the output. What is in the shared block must leave it at the flush point, flushed or not.
+// Room for `bytes` behind the output.
 char* ServerCodec::reserve(std::size_t bytes, bool leaving) {
-    char* room = output_.room(bytes, leaving);
-    if (room == nullptr) [[unlikely]] {
-        passOut({});
-        room = output_.room(bytes, leaving);
-    }
-    if (output_.empty() && ctx_ != nullptr) ctx_->loop().requestFlushPoint(*this);
-    return room;
+    return reserveHere(bytes, leaving);
 }
 
-// Without a listener the bytes wait for company until the flush point.
-void ServerCodec::finishWrite(ChannelPromise&& promise) {
-    if (!promise.isVoid()) passOut(std::move(promise));
+// There was none before the output is passed on.
+[[gnu::noinline, gnu::cold]] char* ServerCodec::reserveAnew(std::size_t bytes, bool leaving) {
+    passOut({});
+    return reserve(bytes, leaving);
 }
 
 // Hands the output on; the promise completes when its last byte is in the kernel.
@@ -58,26 +53,32 @@ void ServerCodec::passOut(ChannelPromise&& promise) {
 void ServerCodec::loseOutput(const ChannelPromise& promise) {
     output_.clear();
     expects_ = Input::ended;
-    closing_ = true;
+    special_.closing = true;
     if (!promise.isVoid()) promise.tryFailure(std::current_exception());
     if (ctx_ != nullptr) ctx_->close(ChannelPromise());
 }
 
 // What is answered in one turn, by the handler or by sixteen fibers, leaves in one piece at the flush point.
-void ServerCodec::flush(ChannelHandlerContext& ctx) {
+void ServerCodec::flush(ChannelHandlerContext&) {
     flushWanted_ = true;
-    ctx.loop().requestFlushPoint(*this);
+    loop_->requestFlushPoint(*this);
 }
 
 void ServerCodec::onFlushPoint() noexcept {
     if (ctx_ == nullptr) return;
-    const bool wanted = std::exchange(flushWanted_, false);
-    if (wanted && !output_.empty()) [[likely]] {
+    if (flushWanted_ && !output_.empty()) [[likely]] {
         const std::size_t taken = ctx_->tryWriteStraight(output_.view());
-        if (taken == output_.size()) [[likely]]
-            return output_.clear();
         output_.consumed(taken);
+        if (output_.empty()) [[likely]] {
+            flushWanted_ = false;
+            return output_.clear();
+        }
     }
+    passOnAtFlushPoint();
+}
+
+[[gnu::noinline]] void ServerCodec::passOnAtFlushPoint() noexcept {
+    const bool wanted = std::exchange(flushWanted_, false);
     try {
         wanted ? flushOut() : output_.settle();
     } catch (...) {

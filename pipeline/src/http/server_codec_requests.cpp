@@ -19,16 +19,24 @@ constexpr std::size_t longestPiece = 64 * 1024;
 }  // namespace
 
 void ServerCodec::channelRead(ChannelHandlerContext& ctx, Message&& message) {
-    if (!message.is<Buffer>()) return ctx.fireChannelRead(std::move(message));
-    if (expects_ == Input::ended) return;  // thrown away, so that our answers are not lost to a reset
-    if (expects_ == Input::switched) return ctx.fireChannelRead(std::move(message));
-    Buffer& bytes = message.get<Buffer>();
-    if (input_.empty()) [[likely]] {
-        input_ = std::move(bytes);
-    } else {
-        input_.append(bytes.view());
+    if (!message.is<Buffer>() || expects_ >= Input::switched) [[unlikely]] {
+        // What comes behind our end is thrown away, so that our answers are not lost to a reset.
+        const bool late = message.is<Buffer>() && expects_ == Input::ended;
+        return late ? message.reset() : ctx.fireChannelRead(std::move(message));
     }
-    if (!paused_) decode();
+    if (input_.empty()) [[likely]] {
+        input_ = message.take<Buffer>();
+    } else {
+        input_.append(message.get<Buffer>().view());
+    }
+    if (!special_.paused) decode();
+}
+
+[[gnu::noinline]] void ServerCodec::beginBody(const detail::RequestData& data) {
+    body_.start(data.head);
+    bodyTicket_ = data.ticket;
+    expects_ = Input::body;
+    special_.owesContinue = data.head.expectContinue;
 }
 
 [[gnu::always_inline]] inline void ServerCodec::deliverHead() {
@@ -42,25 +50,23 @@ void ServerCodec::channelRead(ChannelHandlerContext& ctx, Message&& message) {
     const RequestHead& head = data->head;
     data->channel = ChannelRef(ctx_->channel());
     ResponseSlot& slot = slots_.add();
-    slot.version = head.version;
     slot.method = head.method;
+    slot.version = head.version;
     slot.keepAlive = head.keepAlive;
     slot.upgrade = head.upgrade;
     data->ticket = slots_.backTicket();
     lastKeepAlive_ = head.keepAlive;
-    asksSwitch_ = head.upgrade || head.method == Method::connect;
-    if (head.hasBody()) {
-        body_.start(head);
-        bodyTicket_ = data->ticket;
-        expects_ = Input::body;
-        owesContinue_ = head.expectContinue;
-    } else {
+    if (head.upgrade || head.method == Method::connect) [[unlikely]]
+        special_.asksSwitch = true;
+    if (head.bodyKind != BodyKind::none && head.hasBody()) [[unlikely]] {
+        beginBody(*data);
+    } else if (special_.any() || !head.keepAlive) [[unlikely]] {
         endRequest();
     }
     ctx_->fireChannelRead(Message(Request(std::move(data))));
 }
 
-inline bool ServerCodec::decodeHead() {
+[[gnu::always_inline]] inline bool ServerCodec::decodeHead() {
     if (!next_) next_ = detail::makeRequestData();
     switch (parser_.parse(input_.view(), next_->head)) {
         case Verdict::needMore:
@@ -80,40 +86,51 @@ inline bool ServerCodec::decodeHead() {
 void ServerCodec::decode() {
     if (decoding_) return;
     decoding_ = true;
-    second_ = 0;
-    while (ctx_ != nullptr && expects_ != Input::ended && !input_.empty()) {
-        const bool held = blocked_ || crowded_ || expects_ == Input::undecided;
-        if ((held || slots_.size() >= maxInFlight_) && !mayDecode()) [[unlikely]] {
-            paused_ = true;
-            break;
-        }
-        if (!(expects_ == Input::head ? decodeHead() : decodeBody())) break;
+    while (!input_.empty()) {
+        const bool easy = expects_ == Input::head && !special_.any() && slots_.size() < maxInFlight_;
+        if (!easy && !mayGoOn()) break;
+        if (expects_ == Input::head ? !decodeHead() : !decodeBody()) break;
     }
     decoding_ = false;
-    if (expects_ == Input::ended) {
-        input_ = Buffer();
-    } else if (!input_.empty() || expects_ == Input::body) [[unlikely]] {
+    if (!input_.empty() || expects_ != Input::head) [[unlikely]]
         awaitRest();
-    }
+}
+
+// No head is expected, or something is special, or maxInFlight has been reached.
+bool ServerCodec::mayGoOn() {
+    if (ctx_ == nullptr || expects_ == Input::ended) return false;
+    if (expects_ == Input::head) special_.asksSwitch = false;
+    const bool held = special_.blocked || special_.crowded || expects_ == Input::undecided;
+    if (!(held || slots_.size() >= maxInFlight_) || mayDecode()) return true;
+    pause();
+    return false;
+}
+
+// From here on read() waits, so it must come by here.
+void ServerCodec::pause() noexcept {
+    special_.paused = true;
+    ctx_->watchReadCycles(true);
 }
 
 // A head or body has begun to come. What waits here although it has come is not the client's fault.
 void ServerCodec::awaitRest() {
-    if (ctx_ == nullptr || paused_) return;
+    if (expects_ == Input::ended) input_ = Buffer();
+    if (ctx_ == nullptr || special_.paused || (input_.empty() && expects_ != Input::body)) return;
     if (expects_ == Input::body) {
         if (!patience_.awaitsBody()) patience_.awaitBody();
     } else if (!patience_.awaitsHead()) {
         patience_.awaitHead();
     }
+    ctx_->watchReadCycles(true);  // the clock stands still while nobody reads
 }
 
 // Room for what the next bytes may cause: an answer to a request, or to a piece of a body (an echo, a proxy).
 bool ServerCodec::mayDecode() {
-    if (expects_ == Input::undecided || crowded_) return false;
+    if (expects_ == Input::undecided || special_.crowded) return false;
     if (expects_ == Input::head && slots_.size() >= maxInFlight_) return false;
-    if (!blocked_ || (looking_ && slots_.empty())) return true;
+    if (!special_.blocked || (looking_ && slots_.empty())) return true;
     if (flushWanted_) onFlushPoint();  // the socket may take it at once
-    return ctx_ != nullptr && !blocked_;
+    return ctx_ != nullptr && !special_.blocked;
 }
 
 bool ServerCodec::decodeBody() {
@@ -123,7 +140,7 @@ bool ServerCodec::decodeBody() {
         data = input_.slice(static_cast<std::size_t>(step.data.data() - input_.readData()), step.data.size());
     }
     input_.consumed(step.consumed);
-    owesContinue_ = false;  // it has not waited
+    special_.owesContinue = false;  // it has not waited
     switch (step.event) {
         case BodyEvent::error:
             cutBody(body_.refusal());
@@ -150,9 +167,9 @@ bool ServerCodec::decodeBody() {
 // The next byte begins another request, unless this one was to be the last. At the last look one more is enough for a
 // peer that does not take its answers.
 void ServerCodec::endRequest() {
-    const bool more = !draining_ || (looking_ && !blocked_);
+    const bool more = !special_.draining || (looking_ && !special_.blocked);
     expects_ = lastKeepAlive_ && more ? Input::head : Input::ended;
-    if (asksSwitch_ && expects_ == Input::head) [[unlikely]] {
+    if (special_.asksSwitch && expects_ == Input::head) [[unlikely]] {
         expects_ = Input::undecided;
         if (slots_.empty()) decideProtocol();  // it has been answered before its body was complete
     }
@@ -170,8 +187,8 @@ void ServerCodec::refuse(Ticket ticket, const Refusal& refusal) {
     ResponseSlot* slot = slots_.find(ticket);
     if (slot == nullptr || slot->answered) {
         // The application has answered already, and perhaps completely: nothing can be said any more.
-        draining_ = true;
-        if (slot == nullptr && slots_.empty() && !closing_) closeAfterResponse();
+        special_.draining = true;
+        if (slot == nullptr && slots_.empty() && !special_.closing) closeAfterResponse();
         return;
     }
     Response response = error(refusal.status, refusal.reason);
@@ -183,13 +200,13 @@ void ServerCodec::refuse(Ticket ticket, const Refusal& refusal) {
 
 // An answer has made room below maxInFlight, or the peer has taken enough.
 void ServerCodec::resumeReading() {
-    if (ctx_ == nullptr || !paused_ || (expects_ != Input::ended && !mayDecode())) return;
-    paused_ = false;
+    if (ctx_ == nullptr || !special_.paused || (expects_ != Input::ended && !mayDecode())) return;
+    special_.paused = false;
     if (!decoding_ && !input_.empty()) {
         decode();
         if (ctx_ != nullptr) ctx_->fireChannelReadComplete();
     }
-    if (ctx_ == nullptr || paused_) return;
+    if (ctx_ == nullptr || special_.paused) return;
     if (inputShutdown_ && expects_ != Input::ended) return endOfRequests();
     if (std::exchange(readWanted_, false)) readOn(*ctx_);
 }

@@ -1,7 +1,7 @@
 // The outbound half of the codec: responses to bytes, in the order of the requests.
 #include <weft/pipeline/http/server_codec.hpp>
 
-#include <algorithm>
+#include <cstring>
 #include <stdexcept>
 
 #include <weft/pipeline/channel.hpp>
@@ -38,10 +38,37 @@ bool grantsTunnel(const ResponseSlot& slot, const Response& response) noexcept {
 }  // namespace
 
 void ServerCodec::write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) {
-    if (message.is<Response>()) [[likely]] {
+    if (message.is<Response>() && promise.isVoid() && answerEasily(message.get<Response>())) [[likely]]
+        return;
+    writeCarefully(ctx, std::move(message), std::move(promise));
+}
+
+// Most answers of a server: small and whole, of the oldest request, with the head that the answer before it had. All
+// looks come first, and then nobody's code runs. False: another one; nothing has been done.
+[[gnu::always_inline]] inline bool ServerCodec::answerEasily(Response& response) {
+    if (special_.any() || slots_.empty() || output_.size() > easyOutput) return false;
+    ResponseSlot& slot = slots_.front();
+    const std::size_t body = response.body.readableBytes();
+    if (slot.answered || !mayKnowHead(slot, response) || body > copiedBody) return false;
+    if (response.ticket != slots_.frontTicket() && response.ticket != anyTicket) return false;
+    const std::string_view head =
+        heads_->last(response.status, response.headers, serverName_, body, loop_->flushPoints());
+    if (head.empty()) return false;
+    emitSmall(head, response.body.view());
+    if (slots_.size() == 1) [[likely]] {
+        slots_.popFront();
+    } else {
+        slot.complete = true;
+        drainFront();
+    }
+    return true;
+}
+
+[[gnu::noinline]] void ServerCodec::writeCarefully(ChannelHandlerContext& ctx, Message&& message,
+                                                   ChannelPromise&& promise) {
+    if (message.is<Response>()) {
         // There is room for an everyday answer then, so nobody's code runs between the look for its head and its copy.
-        if (output_.size() > TurnOutput::largeBlock - HeadCache::longestHead - copiedBody) [[unlikely]]
-            passOut({});
+        if (output_.size() > easyOutput) passOut({});
         if (answerFront(message.get<Response>(), promise)) return;
     }
     if (message.is<Response>() || message.is<Content>() || message.is<LastContent>()) {
@@ -52,15 +79,14 @@ void ServerCodec::write(ChannelHandlerContext& ctx, Message&& message, ChannelPr
     ctx.write(std::move(message), std::move(promise));
 }
 
-// The everyday answer: whole, and of the oldest request. False: not one; nothing has been done.
+// An answer that is whole, and of the oldest request. False: not one; nothing has been done.
 inline bool ServerCodec::answerFront(Response& response, ChannelPromise& promise) {
-    if (closing_ || owesContinue_ || slots_.empty()) return false;
+    if (special_.any() || slots_.empty()) return false;
     ResponseSlot& slot = slots_.front();
     if (slot.answered || (response.ticket != slots_.frontTicket() && response.ticket != anyTicket)) return false;
     if (!emitKnownHead(slot, response, std::move(promise))) return false;
     // What drainFront() comes to when nothing else waits; a listener of the write may have changed that.
-    const bool alone = slots_.size() == 1 && slots_.front().complete;
-    if (alone && !draining_ && !closing_ && !paused_ && expects_ != Input::undecided) [[likely]] {
+    if (slots_.size() == 1 && slots_.front().complete && !special_.any()) {
         slots_.popFront();
     } else {
         drainFront();
@@ -72,7 +98,7 @@ inline bool ServerCodec::answerFront(Response& response, ChannelPromise& promise
 void ServerCodec::accept(Message&& message, ChannelPromise&& promise) {
     Ticket ticket = ticketOf(message);
     if (ticket == anyTicket) ticket = slots_.oldest(!message.is<Response>());
-    ResponseSlot* slot = closing_ ? nullptr : slots_.find(ticket);
+    ResponseSlot* slot = special_.closing ? nullptr : slots_.find(ticket);
     if (slot == nullptr || slot->ended) {
         if (!promise.isVoid()) promise.tryFailure(misuse("an HTTP response that no request waits for"));
         return;
@@ -85,7 +111,7 @@ void ServerCodec::accept(Message&& message, ChannelPromise&& promise) {
         }
         slot->answered = !isInterim(response);
         slot->ended = slot->answered && !response.streamed;
-        if (owesContinue_ && ticket == bodyTicket_) [[unlikely]]
+        if (special_.owesContinue && ticket == bodyTicket_) [[unlikely]]
             settleContinue(response);
         if (!response.keepAlive && slot->answered) expectNoMore(ticket, response.streamed);
     } else if (!slot->answered) {
@@ -103,7 +129,7 @@ void ServerCodec::accept(Message&& message, ChannelPromise&& promise) {
 // from the next request. (RFC 9110, 10.1.1)
 void ServerCodec::settleContinue(Response& response) noexcept {
     if (response.status != Status::continue_ && isInterim(response)) return;
-    owesContinue_ = false;
+    special_.owesContinue = false;
     if (response.status != Status::continue_) response.keepAlive = false;
 }
 
@@ -117,7 +143,7 @@ void ServerCodec::keepEarly(ResponseSlot& slot, Message&& message, ChannelPromis
 
 void ServerCodec::countEarly(std::size_t less, std::size_t more) noexcept {
     earlyBytes_ += more - less;
-    crowded_ = earlyBytes_ > WriteBufferWaterMark::defaultHigh;
+    special_.crowded = earlyBytes_ > WriteBufferWaterMark::defaultHigh;
 }
 
 // An answer has been accepted that will end the connection: what comes behind its request could never be answered. Its
@@ -132,16 +158,16 @@ void ServerCodec::expectNoMore(Ticket ticket, bool streamed) noexcept {
 
 // The front request is answered: goes on with what has been said early about the next ones.
 void ServerCodec::drainFront() {
-    while (!closing_ && !slots_.empty() && slots_.front().complete) {
+    while (!special_.closing && !slots_.empty() && slots_.front().complete) {
         const bool keepAlive = slots_.front().keepAlive;
         slots_.popFront();
-        if (!keepAlive || (slots_.empty() && draining_ && !looking_)) return closeAfterResponse();
+        if (!keepAlive || (slots_.empty() && special_.draining && !looking_)) return closeAfterResponse();
         if (slots_.empty()) break;
         const auto early = std::move(slots_.front().early);
         if (!early) continue;
         for (auto& said : *early) {
             countEarly(bodyBytes(said.message), 0);
-            if (closing_ || slots_.empty()) {  // one of them has ended the connection
+            if (special_.closing || slots_.empty()) {  // one of them has ended the connection
                 if (!said.promise.isVoid()) said.promise.tryFailure(misuse("the HTTP response was cut short"));
             } else {
                 emit(slots_.front(), said.message, std::move(said.promise));
@@ -164,24 +190,30 @@ void ServerCodec::emit(ResponseSlot& slot, Message& message, ChannelPromise&& pr
     }
 }
 
-// The everyday case: a whole answer to an HTTP/1.1 request that keeps the connection. False: not one, nothing done.
-[[gnu::always_inline]] inline bool ServerCodec::emitKnownHead(ResponseSlot& slot, Response& response,
-                                                              ChannelPromise&& promise) {
-    if (slot.version != Version::http11 || slot.method == Method::head || slot.method == Method::connect ||
-        !slot.keepAlive || !response.keepAlive || response.streamed || lastOfDrain()) {
-        return false;
-    }
+// A whole answer to an HTTP/1.1 request that keeps the connection.
+[[gnu::always_inline]] inline bool ServerCodec::mayKnowHead(const ResponseSlot& slot, const Response& response) {
+    return slot.version == Version::http11 && slot.method != Method::head && slot.method != Method::connect &&
+           slot.keepAlive && response.keepAlive && !response.streamed;
+}
+
+// The head, and a copy of the body behind it, in one piece of room.
+[[gnu::always_inline]] inline void ServerCodec::emitSmall(std::string_view head, std::string_view body, bool leaving) {
+    char* const begin = reserveHere(head.size() + body.size(), leaving);
+    std::memcpy(begin, head.data(), head.size());
+    if (!body.empty()) std::memcpy(begin + head.size(), body.data(), body.size());
+    output_.produced(head.size() + body.size());
+}
+
+// False: it may not know its head, or the head cannot be sent; nothing has been done.
+bool ServerCodec::emitKnownHead(ResponseSlot& slot, Response& response, ChannelPromise&& promise) {
+    if (!mayKnowHead(slot, response) || lastOfDrain()) return false;
     const std::size_t body = response.body.readableBytes();
     const std::string_view head = heads_->head(response.status, response.headers, serverName_, body, second());
     if (head.empty()) return false;
     slot.answered = slot.ended = slot.headSent = slot.complete = true;
-    // The head and a body that is copied behind it take one piece of room.
-    const std::size_t copied = body <= copiedBody ? body : 0;
-    char* const begin = reserve(head.size() + copied, copied < body || !promise.isVoid());
-    char* at = std::copy(head.begin(), head.end(), begin);
-    if (copied > 0) at = std::copy_n(response.body.readData(), copied, at);
-    output_.produced(static_cast<std::size_t>(at - begin));
-    if (copied == body) {
+    const bool copied = body <= copiedBody;
+    emitSmall(head, copied ? response.body.view() : std::string_view(), !copied || !promise.isVoid());
+    if (copied) {
         finishWrite(std::move(promise));
     } else {
         emitBytes(std::move(response.body), std::move(promise));

@@ -18,7 +18,7 @@ void ServerCodec::decideProtocol() {
 
 // From a task, so that no handler finds its pipeline changed when its write returns. Until then the input waits.
 void ServerCodec::beginSwitch() {
-    paused_ = true;
+    pause();
     flush(*ctx_);
     ctx_->loop().execute([channel = ChannelRef(ctx_->channel())] {
         channel->pipeline().fireUserEventTriggered(Message(detail::SwitchDue{}));
@@ -28,7 +28,7 @@ void ServerCodec::beginSwitch() {
 void ServerCodec::switchProtocol() {
     if (ctx_ == nullptr || expects_ != Input::undecided) return;
     expects_ = Input::switched;
-    paused_ = false;
+    special_.paused = false;
     patience_.end();
     if (flushWanted_) onFlushPoint();
     restoreHalfClosure();

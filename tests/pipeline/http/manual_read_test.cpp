@@ -44,6 +44,19 @@ TEST(HttpManualRead, R6_AServerReadsOnUntilItHasARequest) {
     EXPECT_FALSE(manual.readsOnAfter("\r\nhello\r\n"));
 }
 
+// While the channel reads by itself its cycles end without a call of the codec.
+TEST(HttpManualRead, R6_AServerThatWasPassedOverReadsOnWhenItIsAskedAgain) {
+    ManualChannel manual([](ChannelPipeline& pipeline) { pipeline.addLast<ServerCodec>(); });
+    manual.channel->setOption(ChannelOption::AUTO_READ, true);
+    for (int request = 0; request < 3; ++request) EXPECT_TRUE(manual.readsOnAfter("GET / HTTP/1.1\r\nHost: x\r\n\r\n"));
+    manual.channel->setOption(ChannelOption::AUTO_READ, false);
+    manual.channel.run();
+    EXPECT_FALSE(manual.channel.sink->wantsRead);
+    manual.channel->read();
+    EXPECT_TRUE(manual.readsOnAfter("GET / HTTP/1.1\r\nHo"));
+    EXPECT_FALSE(manual.readsOnAfter("st: x\r\n\r\n"));
+}
+
 TEST(HttpManualRead, R6_AnAggregatedServerReadsOnUntilTheBodyIsWhole) {
     int requests = 0;
     ManualChannel manual([&](ChannelPipeline& pipeline) {

@@ -106,6 +106,8 @@ class EventLoop {
     void withdrawFlushPoint(FlushPointListener& listener) noexcept;
     // True inside onFlushPoint() calls. Context: in the loop.
     bool inFlushPoint() const noexcept { return inFlushPoint_; }
+    // How many have begun: the same number twice means that both calls were in the same turn. Context: in the loop.
+    std::uint64_t flushPoints() const noexcept { return flushPoints_; }
     // Calls the waiting listeners now. Context: the loop itself (embedded loops: the driver).
     void runFlushPoint() noexcept;
 
@@ -189,6 +191,7 @@ class EventLoop {
     detail::ScheduledEntry* firstArmed_ = nullptr;
     TimePoint spinUntil_{};
     std::unique_ptr<GentleEnd> gentleEnd_;  // once shutdownGracefully() has been called
+    std::uint64_t flushPoints_ = 0;
     bool dispatching_ = false;
     bool inFlushPoint_ = false;
     bool moreToPoll_ = false;

@@ -35,14 +35,24 @@ class HeadCache {
     // Lifetime: until the next call. Allocates when it meets new headers.
     std::string_view head(Status status, const HeaderList& headers, const std::string* serverName, std::uint64_t length,
                           std::time_t now) {
-        const Entry& last = *last_;
-        if (last.second == now && last.length == length && last.isOf(status, headers, serverName)) [[likely]]
-            return last.text;
         return find(status, headers, serverName, length, now);
     }
 
-    // Seconds since 1970; by a clock that may be late by a few milliseconds.
-    static std::time_t now() noexcept;
+    // As head(), if it was asked for this one last, between the same two flush points. Empty when not.
+    std::string_view last(Status status, const HeaderList& headers, const std::string* serverName, std::uint64_t length,
+                          std::uint64_t flushPoint) const noexcept {
+        const Entry& last = *last_;
+        const bool same = flushPoint == flushPoint_ && last.length == length && last.isOf(status, headers, serverName);
+        return same ? std::string_view(last.text) : std::string_view();
+    }
+
+    // Seconds since 1970, for the Date header, as at the first call between two flush points of the loop (`flushPoint`:
+    // their number); by a clock that may be late by a few milliseconds.
+    std::time_t second(std::uint64_t flushPoint) noexcept {
+        if (flushPoint != flushPoint_) [[unlikely]]
+            look(flushPoint);
+        return second_;
+    }
 
     std::string_view date(std::time_t now) noexcept { return date_.at(now); }
 
@@ -59,11 +69,14 @@ class HeadCache {
         std::time_t second = -1;
         std::uint64_t length = 0;
 
-        bool isOf(Status itsStatus, const HeaderList& itsHeaders, const std::string* itsServerName) const noexcept {
+        [[gnu::always_inline]] bool isOf(Status itsStatus, const HeaderList& itsHeaders,
+                                         const std::string* itsServerName) const noexcept {
             return status == itsStatus && serverName == itsServerName && headers == itsHeaders;
         }
     };
 
+    void look(std::uint64_t flushPoint) noexcept;
+    void noteLast(const Entry& entry) noexcept { last_ = entry.second == second_ ? &entry : &unknown_; }
     std::string_view find(Status status, const HeaderList& headers, const std::string* serverName, std::uint64_t length,
                           std::time_t now);
     void setDate(Entry& entry, std::time_t now);
@@ -73,7 +86,10 @@ class HeadCache {
 
     std::vector<std::unique_ptr<const std::string>> serverNames_;  // one, as a rule
     std::array<Entry, capacity> entries_;
-    const Entry* last_ = &entries_.front();  // whose head was asked for last
+    const Entry unknown_;
+    const Entry* last_ = &unknown_;                 // whose head was asked for last, if that was in second_
+    std::uint64_t flushPoint_ = ~std::uint64_t{0};  // none yet
+    std::time_t second_ = 0;
     std::size_t oldest_ = 0;
     DateCache date_;
 };

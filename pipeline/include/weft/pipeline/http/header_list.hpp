@@ -40,12 +40,10 @@ class HeaderList {
     ~HeaderList() = default;
 
     // Same headers, spelled the same, in the same order.
-    friend bool operator==(const HeaderList& left, const HeaderList& right) noexcept {
+    [[gnu::always_inline]] friend bool operator==(const HeaderList& left, const HeaderList& right) noexcept {
         if (left.count_ != right.count_ || left.textSize_ != right.textSize_) return false;
-        if (left.large_ || right.large_) [[unlikely]] {
-            return std::equal(left.text(), left.text() + left.textSize_, right.text()) &&
-                   std::equal(left.entries(), left.entries() + left.count_, right.entries());
-        }
+        if (left.large_) [[unlikely]]  // and so is the other: lists are large by their sizes
+            return sameLarge(left, right);
         for (std::size_t at = 0; at < left.textSize_; at += block) {
             if (!sameBlock(&left.shortText_[at], &right.shortText_[at])) return false;
         }
@@ -104,7 +102,7 @@ class HeaderList {
             return std::bit_cast<std::uint64_t>(left) == std::bit_cast<std::uint64_t>(right);
         }
     };
-    // All of it, once it does not fit inside.
+    // All of it, as soon as it does not fit inside: when it has more headers or more text than there is room for.
     struct Large {
         std::string text;
         std::vector<Entry> entries;
@@ -123,6 +121,7 @@ class HeaderList {
         const auto nameEnd = static_cast<std::uint32_t>(textSize_ + name.size());
         return {nameEnd, static_cast<std::uint32_t>(nameEnd + value.size())};
     }
+    static bool sameLarge(const HeaderList& left, const HeaderList& right) noexcept;
     // What is used of the room, not the room.
     void copyInline(const HeaderList& other) noexcept {
         for (std::size_t i = 0; i < count_; ++i) inline_[i] = other.inline_[i];

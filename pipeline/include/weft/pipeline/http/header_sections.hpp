@@ -34,13 +34,14 @@ struct HeaderSection {
         static_assert(sizeof(HeaderField) == sizeof(Four));
         const Four distance{start, 0, start, 0};
         HeaderField* const room = table.inlineRoom(mostFields).data();
-        for (std::uint32_t i = 0; i < count; ++i) {
+        const std::uint32_t number = count;  // which no store below can change
+        for (std::uint32_t i = 0; i < number; ++i) {
             Four field;
             std::memcpy(&field, &fields[i], sizeof field);
             field += distance;
             std::memcpy(&room[i], &field, sizeof field);
         }
-        table.added(count);
+        table.added(number);
     }
 };
 

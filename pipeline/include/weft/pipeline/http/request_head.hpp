@@ -91,20 +91,21 @@ enum class TargetForm : std::uint8_t { origin, absolute, authority, asterisk };
 enum class BodyKind : std::uint8_t { none, length, chunked };
 
 struct RequestHead {
+    // The codec's slot for the answer has these four too, in the same order: one copy takes them.
     Method method = Method::other;
     Version version = Version::http11;
-    TargetForm targetForm = TargetForm::origin;
-    BodyKind bodyKind = BodyKind::none;
-
     // The client lets the connection live on after the response (version default, `Connection` options; close wins).
     bool keepAlive = false;
+    // HTTP/1.1 with an `Upgrade` header and the `upgrade` connection option.
+    bool upgrade = false;
+
+    TargetForm targetForm = TargetForm::origin;
+    BodyKind bodyKind = BodyKind::none;
     // HTTP/1.1 with `Expect: 100-continue` and a body: the client waits for 100 before it sends the body.
     bool expectContinue = false;
     // Some other expectation, which a server may answer with 417.
     bool expectUnknown = false;
     bool hasHost = false;
-    // HTTP/1.1 with an `Upgrade` header and the `upgrade` connection option.
-    bool upgrade = false;
 
     std::uint32_t consumed = 0;       // bytes of the head, with an empty line before and the empty line after it
     std::uint32_t pathSize = 0;       // bytes of the target in front of its query

@@ -5,14 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <weft/pipeline/channel_promise.hpp>
-#include <weft/pipeline/detail/ring.hpp>
 #include <weft/pipeline/http/request_head.hpp>
 #include <weft/pipeline/http/response.hpp>
 #include <weft/pipeline/http/response_encoder.hpp>
 #include <weft/pipeline/message.hpp>
+#include <weft/scheduler/assert.hpp>
 
 namespace weft::http {
 
@@ -22,8 +23,8 @@ struct alignas(32) ResponseSlot {
         ChannelPromise promise;
     };
 
-    Version version = Version::http11;
     Method method = Method::get;
+    Version version = Version::http11;
     bool keepAlive = true;  // what the request allows
     bool upgrade = false;   // the request asks for another protocol
     bool answered = false;  // a final head has been accepted
@@ -31,43 +32,77 @@ struct alignas(32) ResponseSlot {
     bool ended = false;     // ... with its body, and accepted
     bool complete = false;  // ... and encoded: the slot can go
     BodyFraming framing = BodyFraming::none;
-    std::uint64_t remaining = 0;    // bytes of a body of known length still to come
+    std::uint64_t remaining = 0;                // bytes of a body of known length still to come
     std::unique_ptr<std::vector<Early>> early;  // accepted before this slot was the front one; null: nothing
+
+    // For another request. `framing` and `remaining` are set with the head that gives them a meaning.
+    void renew() noexcept {
+        method = Method::get;
+        version = Version::http11;
+        keepAlive = true;
+        upgrade = answered = headSent = ended = complete = false;
+    }
 };
 
-// Context: the channel's loop. Allocates only while its ring grows.
+// A power-of-two array, addressed by ticket, that grows when full and never shrinks. Context: the channel's loop.
+// Allocates only while it grows.
 class ResponseSlots {
   public:
-    bool empty() const noexcept { return slots_.empty(); }
-    std::size_t size() const noexcept { return slots_.size(); }
-    // A slot behind the others; its ticket is backTicket().
-    ResponseSlot& add() { return slots_.push(); }
-    ResponseSlot& front() noexcept { return slots_.front(); }
+    bool empty() const noexcept { return first_ == next_; }
+    std::size_t size() const noexcept { return static_cast<std::size_t>(next_ - first_); }
+    // A slot behind the others; its ticket is backTicket(). Throws std::bad_alloc.
+    ResponseSlot& add() {
+        if (size() == capacity()) [[unlikely]]
+            grow();
+        return slotOf(next_++);
+    }
+    ResponseSlot& front() noexcept { return slotOf(first_); }
     Ticket frontTicket() const noexcept { return first_; }
-    Ticket backTicket() const noexcept { return first_ + slots_.size() - 1; }  // 0: there never was one
-    std::uint64_t added() const noexcept { return backTicket(); }              // so far
-    ResponseSlot& back() noexcept { return slots_[slots_.size() - 1]; }
+    Ticket backTicket() const noexcept { return next_ - 1; }       // 0: there never was one
+    std::uint64_t added() const noexcept { return backTicket(); }  // so far
+    ResponseSlot& back() noexcept { return slotOf(backTicket()); }
     // The slot of a ticket, or null when it is not waiting for an answer (any more).
     ResponseSlot* find(Ticket ticket) noexcept {
-        if (ticket < first_ || ticket - first_ >= slots_.size()) return nullptr;
-        return &slots_[static_cast<std::size_t>(ticket - first_)];
+        return ticket >= first_ && ticket < next_ ? &slotOf(ticket) : nullptr;
     }
     // What a message without a ticket is about: the oldest slot without an answer (a Response), or the oldest whose
     // answer has begun (a Content). 0: there is none.
     Ticket oldest(bool answered) noexcept {
-        for (std::size_t i = 0; i < slots_.size(); ++i) {
-            if (slots_[i].answered == answered && !slots_[i].ended) return first_ + i;
+        for (Ticket ticket = first_; ticket != next_; ++ticket) {
+            const ResponseSlot& slot = slotOf(ticket);
+            if (slot.answered == answered && !slot.ended) return ticket;
         }
         return 0;
     }
     void popFront() noexcept {
-        slots_.drop();
+        WEFT_DEBUG_ASSERT(!empty(), "popFront() without a request");
+        ResponseSlot& slot = front();
+        if (slot.early) [[unlikely]]
+            forgetEarly(slot);
+        slot.renew();
         ++first_;
     }
 
   private:
-    weft::detail::Ring<ResponseSlot> slots_;
+    static constexpr std::size_t firstCapacity = 8;
+
+    std::size_t capacity() const noexcept { return mask_ + 1; }
+    ResponseSlot& slotOf(Ticket ticket) noexcept { return slots_[static_cast<std::size_t>(ticket) & mask_]; }
+    [[gnu::noinline, gnu::cold]] static void forgetEarly(ResponseSlot& slot) noexcept { slot.early.reset(); }
+    [[gnu::noinline, gnu::cold]] void grow() {
+        const std::size_t larger = capacity() == 0 ? firstCapacity : capacity() * 2;
+        auto slots = std::make_unique<ResponseSlot[]>(larger);
+        for (Ticket ticket = first_; ticket != next_; ++ticket) {
+            slots[static_cast<std::size_t>(ticket) & (larger - 1)] = std::move(slotOf(ticket));
+        }
+        slots_ = std::move(slots);
+        mask_ = larger - 1;
+    }
+
+    std::unique_ptr<ResponseSlot[]> slots_;
+    std::size_t mask_ = ~std::size_t{0};  // that is, a capacity of 0
     Ticket first_ = 1;
+    Ticket next_ = 1;
 };
 
 }  // namespace weft::http

@@ -2,6 +2,7 @@
 // in the order of the requests (D14a).
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -69,13 +70,29 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
 
   private:
     static constexpr std::size_t copiedBody = 1024;  // bodies up to this size are copied behind their head
+    // With so much output there is room for a known head and a copied body.
+    static constexpr std::size_t easyOutput = TurnOutput::largeBlock - HeadCache::longestHead - copiedBody;
 
     enum class Input : std::uint8_t {
         head,
         body,
         undecided,  // behind a request that asks for another protocol and is not answered
-        switched,
+        switched,   // from here on nothing is decoded
         ended,
+    };
+
+    // What is not everyday. One look tells that there is nothing of it.
+    struct Special {
+        bool detached = true;       // no pipeline: ctx_ is null
+        bool asksSwitch = false;    // the last request read asks for another protocol; until the next is begun
+        bool owesContinue = false;  // the client waits for 100, or a final answer, before it sends the body
+        bool blocked = false;       // what the channel last said: it is not writable
+        bool crowded = false;       // earlyBytes_ is above its mark
+        bool paused = false;        // at maxInFlight, or for one of these two, or undecided: input_ waits
+        bool draining = false;      // no further request is read, but for those of the last look
+        bool closing = false;       // the last response has been encoded: later ones fail
+
+        bool any() const noexcept { return std::bit_cast<std::uint64_t>(*this) != 0; }
     };
 
     // The connection (server_codec.cpp).
@@ -102,17 +119,22 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     void decode();
     bool decodeHead();
     void deliverHead();
+    void beginBody(const detail::RequestData& data);
     bool decodeBody();
     void endRequest();
     void refuse(Ticket ticket, const Refusal& refusal);
     void cutBody(const Refusal& refusal);
     void awaitRest();
+    bool mayGoOn();
+    void pause() noexcept;
     bool mayDecode();
     void readOn(ChannelHandlerContext& ctx);
     void readOnIfManual();
     void resumeReading();
 
     // Responses (server_codec_responses.cpp).
+    bool answerEasily(Response& response);
+    void writeCarefully(ChannelHandlerContext& ctx, Message&& message, ChannelPromise&& promise);
     bool answerFront(Response& response, ChannelPromise& promise);
     void accept(Message&& message, ChannelPromise&& promise);
     void settleContinue(Response& response) noexcept;
@@ -121,18 +143,16 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     void countEarly(std::size_t less, std::size_t more) noexcept;
     void drainFront();
     void emit(ResponseSlot& slot, Message& message, ChannelPromise&& promise);
+    static bool mayKnowHead(const ResponseSlot& slot, const Response& response);
+    void emitSmall(std::string_view head, std::string_view body, bool leaving = false);
     bool emitKnownHead(ResponseSlot& slot, Response& response, ChannelPromise&& promise);
     void emitHead(ResponseSlot& slot, Response& response, ChannelPromise&& promise);
-    // For the Date header: those who answer at once, inside decode(), share one look at the clock.
-    std::time_t second() noexcept {
-        if (!decoding_) return HeadCache::now();
-        if (second_ == 0) second_ = HeadCache::now();
-        return second_;
-    }
+    // For the Date header. A listener may have removed this codec in the middle of an answer.
+    std::time_t second() noexcept { return heads_->second(loop_ != nullptr ? loop_->flushPoints() : 0); }
     HeaderView serverHeader(bool informational) const noexcept;
     // The answer to the front request is the last one: nothing more is expected, or at the last look nothing is there.
     bool lastOfDrain() const noexcept {
-        return draining_ && slots_.size() == 1 && (expects_ != Input::head || input_.empty());
+        return special_.draining && slots_.size() == 1 && (expects_ != Input::head || input_.empty());
     }
     void failHead(ResponseSlot& slot, ChannelPromise&& promise, EncodeError why);
     void emitContent(ResponseSlot& slot, Buffer&& data, ChannelPromise&& promise);
@@ -144,38 +164,47 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     void emitBytes(Buffer&& data, ChannelPromise&& promise);
     void appendSmall(std::string_view bytes);
     char* reserve(std::size_t bytes, bool leaving = false);
-    void finishWrite(ChannelPromise&& promise);
+    char* reserveAnew(std::size_t bytes, bool leaving);
+    // As reserve(), in the caller. What is in the shared block must leave it at the flush point, flushed or not.
+    [[gnu::always_inline]] char* reserveHere(std::size_t bytes, bool leaving) {
+        const bool first = output_.empty();
+        char* const room = output_.room(bytes, leaving);
+        if (room == nullptr) [[unlikely]]
+            return reserveAnew(bytes, leaving);
+        if (first && loop_ != nullptr) loop_->requestFlushPoint(*this);
+        return room;
+    }
+    // Without a listener the bytes wait for company until the flush point.
+    void finishWrite(ChannelPromise&& promise) {
+        if (!promise.isVoid()) [[unlikely]]
+            passOut(std::move(promise));
+    }
     void passOut(ChannelPromise&& promise);
     void flushOut();
     void loseOutput(const ChannelPromise& promise);
     void onFlushPoint() noexcept override;
+    void passOnAtFlushPoint() noexcept;
 
     // What every request touches comes first and together: between two requests of a connection its lines leave the
     // first-level cache, so fewer of them is faster.
     ChannelHandlerContext* ctx_ = nullptr;
+    EventLoop* loop_ = nullptr;  // of ctx_
     HeadCache* heads_ = nullptr;
     const std::string* serverName_ = nullptr;  // options_.serverName, as heads_ knows it
     detail::RequestDataPointer next_;          // what the parser fills in; null between two requests
     Buffer input_;                             // bytes not yet decoded
     TurnOutput output_;                        // encoded, not yet written to the pipeline
     ResponseSlots slots_;
-    std::time_t second_ = 0;  // of the first answer inside this decode(); 0: none yet
+    Special special_;
     const std::uint32_t maxInFlight_;
     Input expects_ = Input::head;
     bool lastKeepAlive_ = true;  // of the last request read
-    bool asksSwitch_ = false;    // the last request read: for another protocol
-    bool owesContinue_ = false;  // the client waits for 100, or a final answer, before it sends the body
     bool decoding_ = false;
-    bool blocked_ = false;     // what the channel last said: it is not writable
-    bool crowded_ = false;     // earlyBytes_ is above its mark
-    bool paused_ = false;      // at maxInFlight, or for one of these two, or undecided: input_ waits
     bool readWanted_ = false;  // a read() that was held back while paused
     bool reading_ = true;      // a read() has gone out for the next bytes
-    bool fired_ = false;       // a message, in this read cycle
+    bool fired_ = false;       // a message, since the last read()
     bool flushWanted_ = false;
-    bool draining_ = false;  // no further request is read, but for those of the last look
-    bool looking_ = false;   // the last look: see LastLook
-    bool closing_ = false;   // the last response has been encoded: later ones fail
+    bool looking_ = false;  // the last look: see LastLook
     RequestHeadParser parser_;
     detail::Patience patience_;
 

@@ -81,8 +81,11 @@ class TurnOutput {
     // Moves out of the shared block. Throws std::bad_alloc, and then nothing has changed.
     void settle();
     void clear() noexcept {
-        if (shared()) leaveBlock();
-        own_ = Buffer();
+        if (shared()) [[likely]] {
+            leaveBlock();
+        } else {
+            own_ = Buffer();
+        }
         begin_ = end_ = nullptr;
     }
 
