@@ -31,11 +31,12 @@ struct Cycles final : ChannelDuplexHandler {
     }
     void read(ChannelHandlerContext& ctx) override {
         events_.push_back(name_ + ":read");
-        ctx.read();
+        if (!withholdsReads) ctx.read();
     }
 
     std::function<void(ChannelHandlerContext&)> onRead;
     std::function<void(ChannelHandlerContext&)> onEnd;
+    bool withholdsReads = false;
 
   private:
     std::string name_;
@@ -88,6 +89,18 @@ TEST_F(ReadWatch, R2_AChannelWithoutWatchersReadsOn) {
     EXPECT_TRUE(channel.sink->wantsRead);
     EXPECT_EQ(channel.sink->count("wantRead 0"), 0u);
     EXPECT_TRUE(channel->keepReading());
+}
+
+TEST_F(ReadWatch, R2_AReadThatWasWithheldIsMadeUpForAtTheEndOfACycleWithoutWatchers) {
+    start();
+    a.withholdsReads = true;
+    cycle();
+    EXPECT_FALSE(channel.sink->wantsRead);
+    a.withholdsReads = false;
+    watch("a", false);
+    watch("b", false);
+    EXPECT_EQ(cycle(), none) << "of bytes that had come before";
+    EXPECT_TRUE(channel.sink->wantsRead);
 }
 
 TEST_F(ReadWatch, AnotherWatcherMakesAllCalled) {
