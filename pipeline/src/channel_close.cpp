@@ -31,7 +31,7 @@ void Channel::beginClose(ChannelPromise promise, std::exception_ptr cause) {
     }
     promise.setUncancellable();
     closeCause_ = std::move(cause);
-    note(Life::closed);  // writes fail from here on
+    note(Life::isClosed);  // writes fail from here on
     loop_.withdrawFlushPoint(*this);
     stopConnectTimer();
     wantsRead_ = readPending_ = false;
@@ -66,7 +66,7 @@ void Channel::tearDown() {
     onReadComplete();  // every read is followed by its readComplete
     if (activeFired_) pipeline_.fireChannelInactive();
     if (registered()) {
-        unnote(Life::registered);
+        unnote(Life::isRegistered);
         pipeline_.fireChannelUnregistered();
     }
     fibers_.cancel();  // behind channelInactive: who waits for this connection hears first what became of it

@@ -51,7 +51,7 @@ Channel::Channel(EventLoop& loop)
 Channel::~Channel() = default;
 
 void Channel::attach(std::unique_ptr<ChannelSink> sink) {
-    WEFT_ASSERT(!is(Life::everRegistered), "Channel::attach() after registration");
+    WEFT_ASSERT(!is(Life::wasRegistered), "Channel::attach() after registration");
     sink_ = std::move(sink);
     if (sink_->takesMessages()) outbound_.takeWholeMessages();
 }
@@ -81,7 +81,7 @@ ChannelFuture Channel::registerWithLoop() {
 
 void Channel::registerWithLoop(ChannelPromise promise) {
     WEFT_ASSERT(sink_ != nullptr, "Channel::registerWithLoop() before attach()");
-    note(Life::everRegistered);  // hands the channel over to the loop
+    note(Life::wasRegistered);  // hands the channel over to the loop
     try {
         runInLoop([this, promise] { registerNow(promise); });
     } catch (...) {
@@ -106,7 +106,7 @@ void Channel::registerNow(const ChannelPromise& promise) {
     } catch (...) {
         return failRegistration(promise, std::current_exception());
     }
-    note(Life::registered);
+    note(Life::isRegistered);
     if (!references_.biased()) references_.bias(home());
     pipeline_.runPendingCallbacks();
     promise.trySuccess();
@@ -122,7 +122,7 @@ void Channel::registerNow(const ChannelPromise& promise) {
 
 void Channel::failRegistration(const ChannelPromise& promise, std::exception_ptr cause) {
     closeCause_ = cause;
-    note(Life::closed);
+    note(Life::isClosed);
     sink_.reset();  // the sink's destructor releases the descriptor
     closeState_.trySuccess();
     promise.tryFailure(std::move(cause));
@@ -130,7 +130,7 @@ void Channel::failRegistration(const ChannelPromise& promise, std::exception_ptr
 
 // S-2: at most once per channel.
 void Channel::becomeActive() {
-    note(Life::active);
+    note(Life::isActive);
     if (activeFired_ || closed()) return;
     activeFired_ = true;
     pipeline_.fireChannelActive();
@@ -162,7 +162,7 @@ void Channel::unregister() {
     wantsRead_ = false;
     sinkFull_ = false;  // what the sink had begun to send is cancelled with it
     loop_.withdrawFlushPoint(*this);
-    unnote(Life::registered);
+    unnote(Life::isRegistered);
     pipeline_.fireChannelUnregistered();
     if (!closed()) letGoOfSelf();
 }

@@ -29,7 +29,7 @@ void Channel::headBind(const SocketAddress& local, ChannelPromise promise) {
     internal.addListener([this, promise](const ChannelFuture& done) {
         if (done.success()) {
             bound_ = true;
-            note(Life::active);
+            note(Life::isActive);
         }
         detail::forward(done, promise);
         if (done.success() && !closed()) {
@@ -84,7 +84,7 @@ void Channel::connected(const ChannelFuture& attempt, const ChannelPromise& prom
         return;
     }
     bound_ = false;  // a stream that was bound before it connected is no listener
-    note(Life::active);
+    note(Life::isActive);
     const bool wanted = promise.trySuccess();
     becomeActive();  // also when the user cancelled in the race
     if (!wanted && !closed()) beginClose({}, nullptr);
@@ -111,7 +111,7 @@ void Channel::stopConnectTimer() noexcept {
 // ---- options ----
 
 void Channel::changeConfig(ConfigChange change) {
-    if (!is(Life::everRegistered)) return changeConfigNow(change);
+    if (!is(Life::wasRegistered)) return changeConfigNow(change);
     runInLoop([this, change = std::move(change)]() mutable { changeConfigNow(change); });
 }
 

@@ -50,7 +50,7 @@ void Channel::headWrite(Message&& message, ChannelPromise&& promise) {
 // code runs. What has not been taken is for an ordinary write and flush.
 std::size_t Channel::headWriteStraight(std::string_view bytes) noexcept {
     if (outbound_.pendingBytes() != 0 || !loop_.inFlushPoint() || sinkFull_ || flushing_ ||
-        !is(Life::registered | Life::active, Life::outputEnded | Life::closed)) {
+        !is(Life::isRegistered | Life::isActive, Life::outputEnded | Life::isClosed)) {
         return 0;
     }
     if (bytes.size() - 1 >= config_.writeBufferWaterMark.high()) return 0;  // W-3; or no bytes

@@ -58,7 +58,7 @@ class Channel final : private FlushPointListener {
     void registerWithLoop(ChannelPromise promise);
     ChannelFuture registerWithLoop();
     // An accepted stream is active before it is registered.
-    void setActive(bool active) noexcept { active ? note(Life::active) : unnote(Life::active); }
+    void setActive(bool active) noexcept { active ? note(Life::isActive) : unnote(Life::isActive); }
 
     // ---- state ----
     EventLoop& loop() const noexcept { return loop_; }
@@ -67,11 +67,11 @@ class Channel final : private FlushPointListener {
     ChannelPipeline& pipeline() noexcept { return pipeline_; }
     ChannelSink* sink() const noexcept { return sink_.get(); }
     // Close has begun, or nothing is left to close.
-    bool closed() const noexcept { return is(Life::closed); }
+    bool closed() const noexcept { return is(Life::isClosed); }
     bool open() const noexcept { return !closed(); }
-    bool registered() const noexcept { return is(Life::registered); }
+    bool registered() const noexcept { return is(Life::isRegistered); }
     // Connected, or bound for a listener.
-    bool active() const noexcept { return is(Life::active, Life::closed); }
+    bool active() const noexcept { return is(Life::isActive, Life::isClosed); }
     SocketAddress localAddress() const;   // context: the loop
     SocketAddress remoteAddress() const;  // context: the loop
     // Unique in the process; for logs.
@@ -255,11 +255,11 @@ class Channel final : private FlushPointListener {
     // may note at the same time.
     struct Life {
         enum : std::uint8_t {
-            everRegistered = 1,  // noted by the builder: from then on the loop owns the rest
-            registered = 2,
-            active = 4,  // noted by the builder, then the loop
+            wasRegistered = 1,  // noted by the builder: from then on the loop owns the rest
+            isRegistered = 2,
+            isActive = 4,  // noted by the builder, then the loop
             outputEnded = 8,
-            closed = 16,
+            isClosed = 16,
         };
     };
     // All of `wanted` and none of `unwanted` is so.
