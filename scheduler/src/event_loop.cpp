@@ -1,5 +1,7 @@
 #include <weft/scheduler/event_loop.hpp>
 
+#include <atomic>
+
 #include <weft/scheduler/assert.hpp>
 #include <weft/scheduler/carrier.hpp>
 #include <weft/scheduler/carrier_group.hpp>
@@ -26,8 +28,9 @@ thread_local EventLoop* dispatching = nullptr;
 const EventLoop::Options& checked(const EventLoop::Options& options) {
     if (options.ioEvents == 0) throw std::invalid_argument("EventLoop::Options: ioEvents is 0; accepted: 1 or more");
     if (options.ioFibers == 0) throw std::invalid_argument("EventLoop::Options: ioFibers is 0; accepted: 1 or more");
-    const std::pair<const char*, Duration> times[] = {
-        {"ioBudget", options.ioBudget}, {"taskBudget", options.taskBudget}, {"idleSpin", options.idleSpin}};
+    const std::pair<const char*, Duration> times[] = {{"ioBudget", options.ioBudget},
+                                                      {"taskBudget", options.taskBudget},
+                                                      {"idleSpin", options.idleSpin.value_or(Duration::zero())}};
     for (const auto& [name, time] : times) {
         if (time < Duration::zero()) {
             throw std::invalid_argument("EventLoop::Options: " + std::string(name) + " is " +
@@ -35,6 +38,12 @@ const EventLoop::Options& checked(const EventLoop::Options& options) {
         }
     }
     return options;
+}
+
+EventLoop::Options resolved(const EventLoop::Options& options, const Carrier& carrier) {
+    EventLoop::Options all = checked(options);
+    if (!all.idleSpin) all.idleSpin = carrier.group().options().idleSpin;
+    return all;
 }
 
 }  // namespace
@@ -80,20 +89,25 @@ EventLoop::EventLoop(Carrier& carrier, std::unique_ptr<IoHandler> io, Options op
     : thread_{&carrier, {}},
       carrier_(&carrier),
       clock_(Clock::steady()),
-      options_(checked(options)),
+      options_(resolved(options, carrier)),
       io_(std::move(io)) {
     if (io_ == nullptr) throw std::invalid_argument("EventLoop: a hosted loop needs an IoHandler");
 }
-
-EventLoop::EventLoop(Carrier& carrier, std::unique_ptr<IoHandler> io)
-    : EventLoop(carrier, std::move(io), Options{.idleSpin = carrier.group().options().idleSpin}) {}
 
 EventLoop::EventLoop(Clock& clock)
     : thread_{nullptr, std::this_thread::get_id()},
       carrier_(nullptr),
       clock_(clock),
-      options_(),
+      options_{.idleSpin = Duration::zero()},
       ownTimers_(std::make_unique<TimerWheel>(clock.now())) {}
+
+EventLoop::EventLoop(Carrier& carrier, std::unique_ptr<IoHandler> io) : EventLoop(carrier, std::move(io), Options()) {}
+
+// What one loop has left in a carrier's locals must not look like this turn's to the next.
+std::uint64_t EventLoop::firstFlushPoint() noexcept {
+    static std::atomic<std::uint64_t> loops{0};
+    return loops.fetch_add(1, std::memory_order_relaxed) << 40;
+}
 
 EventLoop::~EventLoop() {
     close();
@@ -193,11 +207,11 @@ bool EventLoop::maySleep() const noexcept {
 
 // With an idleSpin the loop polls without blocking for that long after the last work.
 void EventLoop::noteIdleness(bool worked) noexcept {
-    if (options_.idleSpin > Duration::zero() && worked) spinUntil_ = clock_.now() + options_.idleSpin;
+    if (*options_.idleSpin > Duration::zero() && worked) spinUntil_ = clock_.now() + *options_.idleSpin;
 }
 
 bool EventLoop::spinning() const noexcept {
-    return options_.idleSpin > Duration::zero() && clock_.now() < spinUntil_;
+    return *options_.idleSpin > Duration::zero() && clock_.now() < spinUntil_;
 }
 
 constexpr unsigned lastTurns = 100;  // with tasks, of a loop that refuses those of others already
@@ -312,12 +326,13 @@ void EventLoop::withdrawFlushPoint(FlushPointListener& listener) noexcept {
 // either writes at once. Who asks after that waits for the next flush point, or a chain of askers could hold the loop
 // here for ever.
 void EventLoop::runFlushPoint() noexcept {
+    if (firstListener_ != nullptr || flushing_ != nullptr) {
+        inFlushPoint_ = true;
+        runFlushRound();
+        runFlushRound();
+        inFlushPoint_ = false;
+    }
     ++flushPoints_;
-    if (firstListener_ == nullptr && flushing_ == nullptr) return;
-    inFlushPoint_ = true;
-    runFlushRound();
-    runFlushRound();
-    inFlushPoint_ = false;
 }
 
 void EventLoop::runFlushRound() noexcept {

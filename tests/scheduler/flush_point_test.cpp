@@ -46,6 +46,17 @@ TEST_F(FlushPoint, CallsEachAskerOnceInTheOrderOfAsking) {
     EXPECT_THAT(called, ElementsAre(2, 1)) << "asked for nothing more";
 }
 
+// The loop may sleep between a flush point and what comes behind it.
+TEST_F(FlushPoint, WhatIsSaidInsideHasTheNumberOfBeforeAndNotOfBehind) {
+    std::uint64_t inside = 0;
+    one.next = [&] { inside = loop.flushPoints(); };
+    one.ask();
+    const std::uint64_t before = loop.flushPoints();
+    loop.runFlushPoint();
+    EXPECT_EQ(inside, before);
+    EXPECT_EQ(loop.flushPoints(), before + 1);
+}
+
 TEST_F(FlushPoint, WhoAsksInTheFirstRoundIsCalledInTheSecondAndWhoAsksInThatOneWaits) {
     one.ask();
     one.next = [&] {

@@ -18,15 +18,19 @@ HeaderList& HeaderList::operator=(const HeaderList& other) {
            std::equal(left.entries(), left.entries() + left.count_, right.entries());
 }
 
+// Without memory nothing has changed.
 void HeaderList::addLarge(std::string_view name, std::string_view value) {
+    std::unique_ptr<Large> first;
     if (!large_) {
-        auto large = std::make_unique<Large>();
-        large->text.assign(shortText_.data(), textSize_);
-        large->entries.assign(inline_.data(), inline_.data() + count_);
-        large_ = std::move(large);
+        first = std::make_unique<Large>();
+        first->text.assign(shortText_.data(), textSize_);
+        first->entries.assign(inline_.data(), inline_.data() + count_);
     }
-    large_->entries.push_back(entryOf(name, value));
-    large_->text.append(name).append(value);
+    Large& large = first ? *first : *large_;
+    large.text.reserve(textSize_ + name.size() + value.size());
+    large.entries.push_back(entryOf(name, value));
+    large.text.append(name).append(value);
+    if (first) large_ = std::move(first);
     textSize_ += static_cast<std::uint32_t>(name.size() + value.size());
     ++count_;
 }

@@ -73,11 +73,9 @@ void ServerCodec::handlerRemoved(ChannelHandlerContext& ctx) {
 
 void ServerCodec::channelReadComplete(ChannelHandlerContext& ctx) {
     reading_ = false;
-    if (patience_.waiting()) {
+    ctx.watchReadCycles(true);  // until the next read() has come by
+    if (patience_.waiting()) [[unlikely]]
         patience_.holdBreath();
-    } else if (!special_.paused) {
-        ctx.watchReadCycles(false);
-    }
     const bool silent = !std::exchange(fired_, false);
     ctx.fireChannelReadComplete();
     if (silent) [[unlikely]]
@@ -169,6 +167,7 @@ void ServerCodec::read(ChannelHandlerContext& ctx) {
 void ServerCodec::readOn(ChannelHandlerContext& ctx) {
     reading_ = true;
     fired_ = false;
+    ctx.watchReadCycles(patience_.waiting());  // the clock stands still while nobody reads
     if (patience_.waiting()) [[unlikely]]
         patience_.breathe();
     ctx.read();

@@ -102,7 +102,7 @@ bool ServerCodec::mayGoOn() {
     if (expects_ == Input::head) special_.asksSwitch = false;
     const bool held = special_.blocked || special_.crowded || expects_ == Input::undecided;
     if (!(held || slots_.size() >= maxInFlight_) || mayDecode()) return true;
-    pause();
+    if (ctx_ != nullptr) pause();  // it may have been removed when the socket took its output
     return false;
 }
 
@@ -121,7 +121,7 @@ void ServerCodec::awaitRest() {
     } else if (!patience_.awaitsHead()) {
         patience_.awaitHead();
     }
-    ctx_->watchReadCycles(true);  // the clock stands still while nobody reads
+    ctx_->watchReadCycles(true);
 }
 
 // Room for what the next bytes may cause: an answer to a request, or to a piece of a body (an echo, a proxy).

@@ -9,6 +9,7 @@
 #include <string>
 
 #include <weft/pipeline/channel_option.hpp>
+#include <weft/pipeline/codec/byte_to_message_decoder.hpp>
 
 #include "pipeline/http/body_recorder.hpp"
 #include "pipeline/http/codec_server.hpp"
@@ -138,6 +139,24 @@ TEST(ServerPatience, TimeInWhichTheServerItselfDoesNotReadDoesNotCount) {
     EXPECT_EQ(server.heard(), "");
     pass(server.channel, 2s);
     EXPECT_TRUE(server.heard().starts_with("HTTP/1.1 408 "));
+}
+
+// Takes the first bytes and leaves, and tells the codec of the end of a cycle in the middle of one.
+struct Preface final : ByteToMessageDecoder {
+    void decode(ChannelHandlerContext& ctx, Buffer& input, DecoderOutput&) override {
+        if (input.readableBytes() < 4) return;
+        input.consumed(4);
+        ctx.pipeline().remove(*this);
+    }
+};
+
+TEST(ServerPatience, AnIdleConnectionEndsAlsoIfAHandlerBeforeTheCodecHasLeftInAReadCycle) {
+    Server server(hello, limits);
+    server.channel.pipeline().addFirst<Preface>();
+    EXPECT_EQ(count(server.say("PRE\n" + get), "200 OK"), 1u);
+    EXPECT_EQ(count(server.say(get), "200 OK"), 1u);
+    pass(server.channel, 300s);
+    EXPECT_FALSE(server.channel.active());
 }
 
 TEST(ServerPatience, WhatWaitsForRoomHereIsNotTheClientsFault) {

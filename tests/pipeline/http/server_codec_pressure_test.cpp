@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "pipeline/http/slow_peer.hpp"
 
@@ -143,6 +144,26 @@ TEST(ServerCodecPressure, BothLimitsMustBeGoneBeforeItReadsOn) {
     keeper.waiting[2].send(ok("3"));
     peer.deliver();
     EXPECT_TRUE(peer.received().ends_with("3"));
+}
+
+// The look whether there is room writes what waits, and whoever listens to that write may take the codec away.
+TEST(ServerCodecPressure, ACodecThatIsRemovedWhenTheSocketTakesItsAnswerDecodesNoMore) {
+    bool removed = false;
+    int answers = 0;
+    const auto answer = [&](ChannelHandlerContext& ctx, FullRequest&) {
+        ++answers;
+        ChannelPromise taken = ctx.newPromise();
+        taken.addListener([&, channel = &ctx.channel()](const ChannelFuture&) {
+            if (!std::exchange(removed, true)) channel->pipeline().remove<ServerCodec>();
+        });
+        ctx.writeAndFlush(Message(ok(std::string(100'000, 'x'))), std::move(taken));
+    };
+    SlowPeer peer(answer);
+    peer.channel.sink->room = 1'000'000;
+    peer.send(get + get);
+    peer.deliver();
+    EXPECT_TRUE(removed);
+    EXPECT_EQ(answers, 1);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ class LoopSet;
 struct EventLoopGroupOptions {
     CarrierOptions carriers;
     std::optional<Transport::Kind> transport;  // unset: WEFT_TRANSPORT (auto|epoll), else automatic
-    EventLoop::Options loop;                   // of each carrier's loop
+    EventLoop::Options loop = {};              // of each carrier's loop
 };
 
 // Two groups on one CarrierGroup share the loops that exist; they end with the last of these groups. Everything made by

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <exception>
 #include <memory>
+#include <optional>
 
 #include <weft/scheduler/detail/loop_inbox.hpp>
 #include <weft/scheduler/detail/loop_thread.hpp>
@@ -50,7 +51,8 @@ class EventLoop {
         // A poll() call ends when it has made so many more fibers runnable: few enough that their stacks, and what the
         // events have brought for them, are still in the cache when they run. docs/performance.md, fibers per request.
         unsigned ioFibers = 32;
-        Duration idleSpin = Duration::zero();  // polls without blocking for this long before it sleeps
+        // Polls without blocking for this long before it sleeps. Unset: CarrierOptions::idleSpin of its carriers.
+        std::optional<Duration> idleSpin = {};
     };
 
     // A hosted loop: registers itself as the carrier's poller in start(). Throws std::invalid_argument for a negative
@@ -62,6 +64,9 @@ class EventLoop {
     ~EventLoop();
     EventLoop(const EventLoop&) = delete;
     EventLoop& operator=(const EventLoop&) = delete;
+
+    // With everything filled in. Any thread.
+    const Options& options() const noexcept { return options_; }
 
     // Takes the carrier's poller slot and returns a future that completes when the loop has ended, with the error that
     // ended it if there was one. Throws std::logic_error when the slot is taken. Context: any thread; once.
@@ -106,7 +111,8 @@ class EventLoop {
     void withdrawFlushPoint(FlushPointListener& listener) noexcept;
     // True inside onFlushPoint() calls. Context: in the loop.
     bool inFlushPoint() const noexcept { return inFlushPoint_; }
-    // How many have begun: the same number twice means that both calls were in the same turn. Context: in the loop.
+    // Grows by one at the end of each, also when nobody awaited it, and no two loops of the process share a number: the
+    // same one twice means that both calls were in the same turn. Context: in the loop.
     std::uint64_t flushPoints() const noexcept { return flushPoints_; }
     // Calls the waiting listeners now. Context: the loop itself (embedded loops: the driver).
     void runFlushPoint() noexcept;
@@ -135,6 +141,7 @@ class EventLoop {
     static EventLoop* of(Carrier& carrier) noexcept;
 
   private:
+    static std::uint64_t firstFlushPoint() noexcept;
     friend class Carrier;
     friend class ScheduledTask;
     class Dispatch;
@@ -191,7 +198,7 @@ class EventLoop {
     detail::ScheduledEntry* firstArmed_ = nullptr;
     TimePoint spinUntil_{};
     std::unique_ptr<GentleEnd> gentleEnd_;  // once shutdownGracefully() has been called
-    std::uint64_t flushPoints_ = 0;
+    std::uint64_t flushPoints_ = firstFlushPoint();
     bool dispatching_ = false;
     bool inFlushPoint_ = false;
     bool moreToPoll_ = false;

@@ -35,12 +35,13 @@ struct alignas(32) ResponseSlot {
     std::uint64_t remaining = 0;                // bytes of a body of known length still to come
     std::unique_ptr<std::vector<Early>> early;  // accepted before this slot was the front one; null: nothing
 
-    // For another request. `framing` and `remaining` are set with the head that gives them a meaning.
+    // For another request. `remaining` is set with the head that gives it a meaning.
     void renew() noexcept {
         method = Method::get;
         version = Version::http11;
         keepAlive = true;
         upgrade = answered = headSent = ended = complete = false;
+        framing = BodyFraming::none;
     }
 };
 

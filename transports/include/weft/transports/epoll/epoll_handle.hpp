@@ -38,7 +38,8 @@ class EpollHandle : private detail::ReadyLink {
     void detach(bool keepOpen) noexcept;
     // detach() and close the descriptor. Idempotent.
     void closeHandle() noexcept;
-    // Asks for one more dispatch, in the next poll, which will not block. Does nothing when one is due already.
+    // Asks for one more dispatch, in one of the next polls, none of which blocks before it; in this one if the kernel
+    // has reported something about it already. Does nothing when one is due already.
     void requeue() noexcept;
     // Forgets events that were collected for a former state of the socket.
     void dropPendingEvents() noexcept;
