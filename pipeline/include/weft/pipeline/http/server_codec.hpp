@@ -155,6 +155,8 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
         return special_.draining && slots_.size() == 1 && (expects_ != Input::head || input_.empty());
     }
     void failHead(ResponseSlot& slot, ChannelPromise&& promise, EncodeError why);
+
+    // Streamed bodies (server_codec_content.cpp).
     void emitContent(ResponseSlot& slot, Buffer&& data, ChannelPromise&& promise);
     void emitEnd(ResponseSlot& slot, const HeaderList* trailers, ChannelPromise&& promise);
     EncodeError emitLastChunk(const HeaderList& trailers);

@@ -1,0 +1,13 @@
+// What a promise hears when the application has used a codec against its contract.
+#pragma once
+
+#include <exception>
+#include <stdexcept>
+
+namespace weft::http::detail {
+
+inline std::exception_ptr misuse(const char* what) {
+    return std::make_exception_ptr(std::logic_error(what));
+}
+
+}  // namespace weft::http::detail

@@ -1,0 +1,67 @@
+// The bodies of streamed responses: pieces and their end, as the framing of their head demands.
+#include <weft/pipeline/http/server_codec.hpp>
+
+#include <stdexcept>
+#include <utility>
+
+#include <weft/pipeline/channel.hpp>
+#include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/scheduler/log.hpp>
+
+#include "http/misuse.hpp"
+
+namespace weft::http {
+
+using detail::misuse;
+
+void ServerCodec::emitContent(ResponseSlot& slot, Buffer&& data, ChannelPromise&& promise) {
+    if (slot.complete || slot.framing == BodyFraming::none || data.empty()) return finishWrite(std::move(promise));
+    if (slot.framing == BodyFraming::length) {
+        if (data.readableBytes() > slot.remaining) {
+            if (!promise.isVoid()) promise.tryFailure(misuse("more HTTP content than its Content-Length"));
+            return abortBody();
+        }
+        slot.remaining -= data.readableBytes();
+    }
+    if (slot.framing != BodyFraming::chunked) return emitBytes(std::move(data), std::move(promise));
+    output_.produced(writeChunkHead(data.readableBytes(), reserve(maxChunkHeadBytes)));
+    emitBytes(std::move(data), {});
+    appendSmall(chunkEnd);
+    finishWrite(std::move(promise));
+}
+
+void ServerCodec::emitEnd(ResponseSlot& slot, const HeaderList* trailers, ChannelPromise&& promise) {
+    if (slot.complete) return finishWrite(std::move(promise));
+    if (slot.framing == BodyFraming::length && slot.remaining > 0) {
+        if (!promise.isVoid()) promise.tryFailure(misuse("less HTTP content than its Content-Length"));
+        return abortBody();
+    }
+    EncodeError error = EncodeError::none;
+    if (slot.framing == BodyFraming::chunked) {
+        if (trailers != nullptr) error = emitLastChunk(*trailers);
+        if (trailers == nullptr || error != EncodeError::none) appendSmall(lastChunk);
+    }
+    if (slot.framing == BodyFraming::untilClose) slot.keepAlive = false;
+    slot.complete = true;
+    if (error == EncodeError::none) return finishWrite(std::move(promise));
+    log(LogLevel::error, std::string("the trailers of an HTTP response were left out: ").append(textOf(error)));
+    if (!promise.isVoid())
+        promise.tryFailure(std::make_exception_ptr(std::invalid_argument(std::string(textOf(error)))));
+}
+
+EncodeError ServerCodec::emitLastChunk(const HeaderList& trailers) {
+    EncodeError error = EncodeError::none;
+    trailers.visit({}, [&](std::span<const HeaderView> fields) {
+        const std::size_t bound = lastChunkBound(fields);
+        output_.produced(encodeLastChunk(fields, std::span<char>(reserve(bound), bound), error));
+    });
+    return error;
+}
+
+// The client has been promised another length: only the end of our output tells it that the body is not whole.
+void ServerCodec::abortBody() {
+    log(LogLevel::error, "a streamed HTTP response did not keep to its Content-Length: closing the connection");
+    closeAfterResponse();
+}
+
+}  // namespace weft::http
