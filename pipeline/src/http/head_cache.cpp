@@ -19,7 +19,7 @@ void HeadCache::look(std::uint64_t flushPoint) noexcept {
     flushPoint_ = flushPoint;
 }
 
-std::string_view HeadCache::find(Status status, const HeaderList& headers, const std::string* serverName,
+std::string_view HeadCache::head(Status status, const HeaderList& headers, const std::string* serverName,
                                  std::uint64_t length, std::time_t now) {
     const auto found = std::find_if(entries_.begin(), entries_.end(),
                                     [&](const Entry& entry) { return entry.isOf(status, headers, serverName); });

@@ -34,9 +34,7 @@ class HeadCache {
     // these headers cannot be sent (or not in this way): encodeHead() then says why. `serverName` is of this cache.
     // Lifetime: until the next call. Allocates when it meets new headers.
     std::string_view head(Status status, const HeaderList& headers, const std::string* serverName, std::uint64_t length,
-                          std::time_t now) {
-        return find(status, headers, serverName, length, now);
-    }
+                          std::time_t now);
 
     // As head(), if it was asked for this one last, between the same two flush points. Empty when not.
     std::string_view last(Status status, const HeaderList& headers, const std::string* serverName, std::uint64_t length,
@@ -77,8 +75,6 @@ class HeadCache {
 
     void look(std::uint64_t flushPoint) noexcept;
     void noteLast(const Entry& entry) noexcept { last_ = entry.second == second_ ? &entry : &unknown_; }
-    std::string_view find(Status status, const HeaderList& headers, const std::string* serverName, std::uint64_t length,
-                          std::time_t now);
     void setDate(Entry& entry, std::time_t now);
     void setLength(Entry& entry, std::uint64_t length);
     std::string_view remember(Status status, const HeaderList& headers, const std::string* serverName,
