@@ -65,32 +65,14 @@ void ServerCodec::write(ChannelHandlerContext& ctx, Message&& message, ChannelPr
 
 [[gnu::noinline]] void ServerCodec::writeCarefully(ChannelHandlerContext& ctx, Message&& message,
                                                    ChannelPromise&& promise) {
-    if (message.is<Response>()) {
-        // There is room for an everyday answer then, so nobody's code runs between the look for its head and its copy.
-        if (output_.size() > easyOutput) passOut({});
-        if (answerFront(message.get<Response>(), promise)) return;
-    }
+    // There is room for an everyday answer then, so nobody's code runs between the look for its head and its copy.
+    if (message.is<Response>() && output_.size() > easyOutput) passOut({});
     if (message.is<Response>() || message.is<Content>() || message.is<LastContent>()) {
         accept(std::move(message), std::move(promise));
         return;
     }
     passOut({});  // what was said before goes before
     ctx.write(std::move(message), std::move(promise));
-}
-
-// An answer that is whole, and of the oldest request. False: not one; nothing has been done.
-inline bool ServerCodec::answerFront(Response& response, ChannelPromise& promise) {
-    if (special_.any() || slots_.empty()) return false;
-    ResponseSlot& slot = slots_.front();
-    if (slot.answered || (response.ticket != slots_.frontTicket() && response.ticket != anyTicket)) return false;
-    if (!emitKnownHead(slot, response, std::move(promise))) return false;
-    // What drainFront() comes to when nothing else waits; a listener of the write may have changed that.
-    if (slots_.size() == 1 && slots_.front().complete && !special_.any()) {
-        slots_.popFront();
-    } else {
-        drainFront();
-    }
-    return true;
 }
 
 // Puts a message where it belongs: into the output if its request is the oldest one, else with its request.

@@ -135,7 +135,6 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     // Responses (server_codec_responses.cpp).
     bool answerEasily(Response& response);
     void writeCarefully(ChannelHandlerContext& ctx, Message&& message, ChannelPromise&& promise);
-    bool answerFront(Response& response, ChannelPromise& promise);
     void accept(Message&& message, ChannelPromise&& promise);
     void settleContinue(Response& response) noexcept;
     void expectNoMore(Ticket ticket, bool streamed) noexcept;
