@@ -127,6 +127,37 @@ TEST(RunQueue, IsFifoOverRingBatchAndInTray) {
     EXPECT_TRUE(queue.closeIfEmpty());
 }
 
+TEST(RunQueue, StaysFifoWhileTasksComeAndGoAndSaysWhoIsNext) {
+    BasicRunQueue<NativeAtomics, Node, 4> queue;
+    std::vector<Node> nodes(200);
+    int pushed = 0;
+    int popped = 0;
+    const auto push = [&] {
+        auto& node = nodes[static_cast<std::size_t>(pushed)];
+        node.value = pushed++;
+        queue.push(node);
+    };
+    const auto pop = [&] {
+        const Node* const first = queue.peek(0);
+        const Node* const second = queue.peek(1);
+        const Node* const node = queue.pop();
+        EXPECT_EQ(node, first);
+        EXPECT_EQ(queue.peek(0), second);
+        EXPECT_EQ(node->value, popped++);
+    };
+    for (int burst : {1, 4, 5, 9, 30, 2, 1}) {  // within the ring, and over its end
+        for (int i = 0; i < burst; ++i) push();
+        for (int i = 0; i < burst / 2; ++i) pop();
+        for (int i = 0; i < burst; ++i) push();
+        EXPECT_EQ(queue.depth(), static_cast<std::size_t>(pushed - popped));
+        while (queue.depth() > 1) pop();
+    }
+    pop();
+    EXPECT_EQ(queue.peek(0), nullptr);
+    EXPECT_EQ(queue.pop(), nullptr);
+    EXPECT_EQ(popped, pushed);
+}
+
 TEST(RunQueue, ManyProducersLoseNothingAndKeepTheirOwnOrder) {
     constexpr int producers = 4;
     constexpr int each = 20'000;

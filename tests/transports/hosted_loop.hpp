@@ -44,10 +44,12 @@ inline CarrierOptions carrierOptions(const char* name, unsigned carriers) {
 
 class HostedLoop {
   public:
-    explicit HostedLoop(unsigned carriers = 1, SystemCalls& calls = SystemCalls::kernel())
+    explicit HostedLoop(unsigned carriers = 1, SystemCalls& calls = SystemCalls::kernel(),
+                        const EventLoop::Options& options = {})
         : group_(carrierOptions("test", carriers)) {
         for (unsigned i = 0; i < carriers; ++i) {
-            loops_.push_back(std::make_unique<EventLoop>(group_.carrier(i), std::make_unique<EpollIoHandler>(calls)));
+            loops_.push_back(
+                std::make_unique<EventLoop>(group_.carrier(i), std::make_unique<EpollIoHandler>(calls), options));
             ended_.push_back(loops_.back()->start());
             inLoop([] {}, i);  // the poller is open when its first task has run
         }

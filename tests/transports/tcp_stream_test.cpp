@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <weft/scheduler/non_suspending_scope.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 #include <weft/transports/tcp_listener.hpp>
 
@@ -112,7 +113,8 @@ TEST(TcpStream, AWriteOfSeveralPartsArrivesInOrder) {
     HostedLoop host;
     host.inFiber([] {
         Pair pair;
-        pair.client.write({"one ", "", "two ", "three"});
+        pair.client.write({"one ", "", "two ", "three", ""});
+        pair.client.write({"", ""});
         std::vector<std::string> many;
         for (int i = 0; i < 200; ++i) many.push_back(" " + std::to_string(i));
         const std::vector<std::string_view> views(many.begin(), many.end());
@@ -136,7 +138,7 @@ TEST(TcpStream, W8_AFiberWhosePeerNeverStopsSendingLetsTheOthersRun) {
             while (!stop) pair.server.read(bytes);
         });
         auto other = host.carrier().spawn([&] { thisFiber::sleepFor(1ms); });
-        other.join();  // a timer and a fiber
+        other.join();                               // a timer and a fiber
         host.loop().execute([&] { stop = true; });  // a task
         flooded.join();
         calls.endlessInput = false;
@@ -225,6 +227,147 @@ TEST(TcpStream, AReadEndsAtTheStreamsDeadline) {
         pair.client.setDeadline(never);  // the stream is as good as before
         pair.server.write(std::string_view("late"));
         EXPECT_EQ(pair.client.read(bytes), 4u);
+    });
+}
+
+// The peer's fiber runs on the same carrier, so its next bytes come only when the reader has parked.
+TEST(TcpStream, AnEmptiedSocketIsNotAskedAgainBeforeItsNextEdge) {
+    CountingSystemCalls calls;
+    HostedLoop host(1, calls);
+    host.inFiber([&] {
+        Pair pair;
+        auto server = host.carrier().spawn([&] { echo(pair.server); });
+        std::array<char, 64> answer;
+        pair.client.write(std::string_view("ping"));
+        ASSERT_EQ(pair.client.read(answer), 4u);  // both have been emptied from here on
+        const int before = calls.recvs;
+        for (int i = 0; i < 100; ++i) {
+            pair.client.write(std::string_view("ping"));
+            ASSERT_EQ(pair.client.read(answer), 4u);
+        }
+        EXPECT_EQ(calls.recvs - before, 200);  // one for each message at either end, and no EAGAIN
+        pair.client.close();
+        server.join();
+    });
+}
+
+// A bounded number of turns, then the stream is closed under the reader: what it has not got by then, it was not told
+// of.
+template <class Read>
+auto withinATurn(HostedLoop& host, TcpStream& stream, Read read) {
+    auto reader = host.carrier().spawn(std::move(read));
+    for (int i = 0; i < 1000 && !reader.done(); ++i) thisFiber::sleepFor(1ms);
+    if (!reader.done()) stream.close();
+    return reader.join();
+}
+
+TEST(TcpStream, AnEndThatCameWithTheLastBytesIsReadBehindThem) {
+    HostedLoop host;
+    host.inFiber([&] {
+        Pair pair;
+        const std::string all = withinATurn(host, pair.client, [&] {
+            auto server = host.carrier().spawn([&] {
+                pair.server.write(std::string_view("the last"));
+                pair.server.shutdownOutput();  // one edge for both: nothing looks in between
+            });
+            std::string got;
+            std::array<char, 64> bytes;
+            ErrorCode error;
+            while (std::size_t count = pair.client.read(bytes, error)) got.append(bytes.data(), count);
+            got += error ? ", " + error.message() : ", the end";
+            EXPECT_EQ(pair.client.read(bytes), 0u);  // and stays
+            return got;
+        });
+        EXPECT_EQ(all, "the last, the end");
+    });
+}
+
+TEST(TcpStream, AnEndBehindAnEmptiedSocketIsAnEdge) {
+    HostedLoop host;
+    host.inFiber([&] {
+        Pair pair;
+        std::array<char, 64> bytes;
+        pair.server.write(std::string_view("the last"));
+        ASSERT_EQ(pair.client.read(bytes), 8u);
+        pair.server.close();
+        const ErrorCode error = withinATurn(host, pair.client, [&] {
+            ErrorCode failure;
+            EXPECT_EQ(pair.client.read(bytes, failure), 0u);
+            return failure;
+        });
+        EXPECT_FALSE(error) << error.message();
+    });
+}
+
+// One event to a poll: the news of the other connection is the first, and then the deadline's timer is.
+TEST(TcpStream, AReadBehindItsDeadlineTakesWhatHasCome) {
+    CountingSystemCalls calls;
+    EventLoop::Options oneEvent;
+    oneEvent.ioEvents = 1;
+    HostedLoop host(1, calls, oneEvent);
+    host.inFiber([&] {
+        Pair other;
+        Pair pair;
+        const auto exchange = [&](TcpStream& from, TcpStream& to) {
+            auto sender = host.carrier().spawn([&] { from.write(std::string_view("first")); });
+            return to.read(64).readableBytes();
+        };
+        ASSERT_EQ(exchange(other.server, other.client), 5u);
+        ASSERT_EQ(exchange(pair.server, pair.client), 5u);  // emptied, and both are watched
+        other.server.write(std::string_view("second"));
+        pair.server.write(std::string_view("second"));
+        pair.client.setDeadline(std::chrono::steady_clock::now() - 1ms);
+        EXPECT_EQ(pair.client.read(64).view(), "second");
+        ErrorCode error;
+        EXPECT_TRUE(pair.client.read(64, error).empty());
+        EXPECT_EQ(error, timedOut());
+    });
+}
+
+TEST(TcpStream, AReadWhereNothingMayWaitTakesWhatHasCome) {
+    HostedLoop host;
+    host.inFiber([] {
+        Pair pair;
+        std::array<char, 64> bytes;
+        pair.server.write(std::string_view("first"));
+        ASSERT_EQ(pair.client.read(bytes), 5u);
+        pair.server.write(std::string_view("second"));
+        const NonSuspendingScope here;
+        EXPECT_EQ(pair.client.read(bytes), 6u);
+        EXPECT_THROW(pair.client.read(bytes), BlockingOperationException);
+    });
+}
+
+TEST(TcpStream, AReadIntoABufferTakesAtMostWhatWasAskedFor) {
+    HostedLoop host;
+    host.inFiber([&] {
+        Pair pair;
+        auto server = host.carrier().spawn([&] { pair.server.write(std::string_view("0123456789")); });
+        EXPECT_EQ(pair.client.read(4).view(), "0123");  // it waited for these: there is no other edge
+        EXPECT_EQ(pair.client.read(0).view(), "");
+        EXPECT_EQ(withinATurn(host, pair.client, [&] { return pair.client.read(1024); }).view(), "456789");
+        pair.server.shutdownOutput();
+        EXPECT_TRUE(pair.client.read(1024).empty());
+        EXPECT_TRUE(pair.client.read(1024).empty());
+
+        pair.client.close();
+        ErrorCode error;
+        EXPECT_TRUE(pair.client.read(1024, error).empty());
+        EXPECT_EQ(error, operationAborted());
+        EXPECT_THROW(pair.client.read(1024), SystemError);
+    });
+}
+
+TEST(TcpStream, AFiberThatWaitsForABufferHoldsNone) {
+    HostedLoop host;
+    host.inFiber([&] {
+        Pair pair;
+        const void* const next = detail::storageOf(Buffer::allocate(1024));  // the pool gives the last one back first
+        auto reader = host.carrier().spawn([&] { return pair.client.read(1024); });
+        for (int i = 0; i < 20; ++i) thisFiber::yield();  // it runs until it parks
+        EXPECT_EQ(detail::storageOf(Buffer::allocate(1024)), next);
+        pair.server.write(std::string_view("here"));
+        EXPECT_EQ(reader.join().view(), "here");
     });
 }
 

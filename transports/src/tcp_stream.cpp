@@ -26,7 +26,7 @@ iovec toIovec(std::string_view part) noexcept {
     return {const_cast<char*>(part.data()), part.size()};
 }
 
-// Drops `bytes` from the front of `parts`, and empty parts with them.
+// Drops `bytes` from the front of `parts`, and what is empty then.
 std::span<iovec> dropFront(std::span<iovec> parts, std::size_t bytes) noexcept {
     while (!parts.empty() && bytes >= parts.front().iov_len) {
         bytes -= parts.front().iov_len;
@@ -105,6 +105,19 @@ std::size_t TcpStream::read(std::span<char> into) {
     return count;
 }
 
+Buffer TcpStream::read(std::size_t most, ErrorCode& error) {
+    FiberStream* stream = usable("TcpStream::read", error);
+    if (!stream || most == 0) return {};
+    return stream->readSome(most, deadline_, error);
+}
+
+Buffer TcpStream::read(std::size_t most) {
+    ErrorCode error;
+    Buffer bytes = read(most, error);
+    throwIf(error, "TcpStream::read");
+    return bytes;
+}
+
 std::size_t TcpStream::readExactly(std::span<char> into, ErrorCode& error) {
     std::size_t filled = 0;
     error = {};
@@ -141,10 +154,11 @@ std::size_t TcpStream::writeParts(std::span<const std::string_view> parts, Error
     std::size_t written = 0;
     std::array<iovec, partsPerCall> batch;
     while (stream && !error && !parts.empty()) {
-        const std::size_t count = std::min(parts.size(), batch.size());
-        for (std::size_t i = 0; i < count; ++i) batch[i] = toIovec(parts[i]);
+        std::size_t count = 0;
+        for (; count < batch.size() && !parts.empty(); parts = parts.subspan(1)) {
+            if (!parts.front().empty()) batch[count++] = toIovec(parts.front());
+        }
         written += writeAll(*stream, {batch.data(), count}, deadline_, error);
-        parts = parts.subspan(count);
     }
     return written;
 }

@@ -81,7 +81,8 @@ ClientResponse Client::request(const Origin& server, ClientRequest request, cons
 
 ClientResponse Client::taken(detail::Exchange& exchange) {
     ClientResponse response = exchange.parser().take();
-    response.request_ = exchange.url();
+    response.server_ = exchange.origin().toString();
+    response.target_ = exchange.request().target;
     return response;
 }
 
@@ -118,7 +119,8 @@ ClientStats Client::stats() const {
 ClientResponse::operator Buffer() && {
     if (succeeded()) return takeBody();
     throw ClientError(make_error_code(ClientFault::badStatus),
-                      "GET " + request_ + ": status " + std::to_string(codeOf(status())) + " " + std::string(reason()),
+                      "GET http://" + server_ + target_ + ": status " + std::to_string(codeOf(status())) + " " +
+                          std::string(reason()),
                       status());
 }
 

@@ -247,16 +247,15 @@ void Exchange::forgiveTimeout() noexcept {
 void Exchange::receive() {
     if (error_ || finished_) return;
     const std::shared_ptr<PooledConnection> connection = lease_.connection();
-    std::array<char, readBytes> bytes;
     ErrorCode error = cancelled_ ? operationAborted() : ErrorCode();
-    const std::size_t count = error ? 0 : connection->stream.read(bytes, error);
+    const Buffer bytes = error ? Buffer() : connection->stream.read(readBytes, error);
     if (error) {
         fail(error, error == timedOut() ? "no complete answer in time"
                     : sendError_        ? "the connection broke while the request was sent"
                                         : "reading the response failed");
     } else {
-        if (count == 0) parser_->endOfInput();
-        if (count != 0 && parser_->feed({bytes.data(), count}) != count) clean_ = false;
+        if (bytes.empty()) parser_->endOfInput();
+        if (!bytes.empty() && parser_->feed(bytes.view()) != bytes.readableBytes()) clean_ = false;
         if (parser_->failed()) fail(parser_->fault(), std::string(parser_->reason()));
     }
     if (error_) {
@@ -276,16 +275,14 @@ void Exchange::cancel() noexcept {
     if (lease_.connection()) lease_.connection()->stream.close();
 }
 
-std::string Exchange::url() const {
-    return "http://" + origin_.toString() + request_.target;
-}
-
 ClientError Exchange::failure() const {
     return failure(error_, what_);
 }
 
 ClientError Exchange::failure(const ErrorCode& error, std::string_view what) const {
-    return ClientError(error, request_.method + " " + url() + ": " + std::string(what), Status{});
+    return ClientError(error,
+                       request_.method + " http://" + origin_.toString() + request_.target + ": " + std::string(what),
+                       Status{});
 }
 
 }  // namespace weft::http::detail

@@ -41,7 +41,8 @@ class Exchange {
     const ErrorCode& error() const noexcept { return error_; }
     ClientError failure() const;
     ClientError failure(const ErrorCode& error, std::string_view what) const;
-    std::string url() const;
+    const Origin& origin() const noexcept { return origin_; }
+    const ClientRequest& request() const noexcept { return request_; }
 
     void setDeadline(Deadline deadline) noexcept;
     void cancel() noexcept;

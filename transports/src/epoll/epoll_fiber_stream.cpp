@@ -1,11 +1,24 @@
 // Blocking-style reads and writes on epoll: system call first, park on EAGAIN, repeat. Both run on the carrier whose
-// poller reports the edge, so none can come between the two.
+// poller reports the edge, so none can come between the two. A socket that a short read has emptied is as good as
+// EAGAIN.
 #include "epoll/epoll_fiber_stream.hpp"
 
+#include <cerrno>
+#include <new>
+
+#include <weft/scheduler/non_suspending_scope.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 #include <weft/transports/tcp_socket.hpp>
 
 namespace weft {
+
+namespace {
+
+bool mayWait(Deadline deadline) noexcept {
+    return !NonSuspendingScope::active() && (deadline == never || Clock::steady().now() < deadline);
+}
+
+}  // namespace
 
 EpollFiberStream::EpollFiberStream(EpollIoHandler& handler, Fd fd) noexcept
     : EpollHandle(handler, EpollHandleKind::fiberStream, std::move(fd)) {}
@@ -33,21 +46,61 @@ ErrorCode EpollFiberStream::awaitConnected(Deadline deadline) {
 }
 
 std::size_t EpollFiberStream::readSome(std::span<char> into, Deadline deadline, ErrorCode& error) {
+    ssize_t count = 0;
+    readWith([&] { return count = receive(into); }, deadline, error);
+    return error ? 0 : static_cast<std::size_t>(count);
+}
+
+Buffer EpollFiberStream::readSome(std::size_t most, Deadline deadline, ErrorCode& error) {
+    Buffer bytes;
+    readWith([&] { return receive(most, bytes); }, deadline, error);
+    return bytes;
+}
+
+// Calls receive() until it says something else than EAGAIN. An emptied socket is asked before its next edge only where
+// nothing can be waited for: what has come since may be on its way here.
+template <class Receive>
+void EpollFiberStream::readWith(Receive receive, Deadline deadline, ErrorCode& error) {
     thisFiber::yieldIfDue();  // a busy peer could keep this fiber running for ever
     error = {};
     const detail::IoWaiter::Claim claim(reader_);
     if (!claim) error = detail::IoWaiter::alreadyInUse();
-    while (!error) {
+    bool ask = readable_ || !mayWait(deadline);
+    for (; !error; ask = true) {
         if (!isOpen()) {
             error = operationAborted();
-            break;
+            return;
         }
-        const ssize_t count = calls().recv(fd(), into.data(), into.size());
-        if (count >= 0) return static_cast<std::size_t>(count);
-        error = detail::wouldBlock(count) ? waitFor(reader_, "TcpStream::read", deadline)
-                                          : fromErrno(static_cast<int>(-count));
+        if (ask) {
+            const ssize_t result = receive();
+            if (result < 0 && !detail::wouldBlock(result)) error = fromErrno(static_cast<int>(-result));
+            if (!detail::wouldBlock(result)) return;
+        }
+        error = waitFor(reader_, "TcpStream::read", deadline);
     }
-    return 0;
+}
+
+ssize_t EpollFiberStream::receive(std::span<char> into) noexcept {
+    const ssize_t result = calls().recv(fd(), into.data(), into.size());
+    // What has emptied the socket waits for its next edge, but for an end that came with the last one.
+    const bool emptied = detail::wouldBlock(result) || (result > 0 && result < static_cast<ssize_t>(into.size()));
+    readable_ = !emptied || peerEnded_;
+    return result;
+}
+
+ssize_t EpollFiberStream::receive(std::size_t most, Buffer& into) noexcept {
+    try {
+        into = Buffer::allocate(most);
+    } catch (const std::bad_alloc&) {
+        return -ENOMEM;
+    }
+    const ssize_t result = receive(std::span(into.writeData(), most));
+    if (result > 0) {
+        into.produced(static_cast<std::size_t>(result));
+    } else {
+        into = Buffer();  // a fiber that waits holds none
+    }
+    return result;
 }
 
 std::size_t EpollFiberStream::writeSome(std::span<const iovec> parts, Deadline deadline, ErrorCode& error) {
@@ -93,9 +146,13 @@ void EpollFiberStream::close() noexcept {
 
 // A woken fiber repeats its system call and finds out by itself what has happened.
 void EpollFiberStream::onEvents(std::uint32_t events) noexcept {
-    constexpr std::uint32_t ended = EPOLLERR | EPOLLHUP;
-    if (events & (EPOLLOUT | ended)) writer_.wake();
-    if (events & (EPOLLIN | EPOLLRDHUP | ended)) reader_.wake();
+    constexpr std::uint32_t failed = EPOLLERR | EPOLLHUP;
+    constexpr std::uint32_t ended = EPOLLRDHUP | failed;
+    if (events & (EPOLLOUT | failed)) writer_.wake();
+    if (!(events & (EPOLLIN | ended))) return;
+    readable_ = true;
+    if (events & ended) peerEnded_ = true;
+    reader_.wake();
 }
 
 ErrorCode EpollFiberStream::setOption(SocketOption option, int value) {

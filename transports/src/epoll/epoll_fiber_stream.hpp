@@ -16,6 +16,7 @@ class EpollFiberStream final : public EpollHandle, public FiberStream {
 
     ErrorCode connect(const SocketAddress& remote, Deadline deadline) override;
     std::size_t readSome(std::span<char> into, Deadline deadline, ErrorCode& error) override;
+    Buffer readSome(std::size_t most, Deadline deadline, ErrorCode& error) override;
     std::size_t writeSome(std::span<const iovec> parts, Deadline deadline, ErrorCode& error) override;
     ErrorCode shutdownOutput() override;
     void close() noexcept override;
@@ -30,11 +31,17 @@ class EpollFiberStream final : public EpollHandle, public FiberStream {
 
   private:
     ErrorCode awaitConnected(Deadline deadline);
+    template <class Receive>
+    void readWith(Receive receive, Deadline deadline, ErrorCode& error);
+    ssize_t receive(std::span<char> into) noexcept;
+    ssize_t receive(std::size_t most, Buffer& into) noexcept;
     ErrorCode waitFor(detail::IoWaiter& waiter, const char* call, Deadline deadline);
     ssize_t send(std::span<const iovec> parts) noexcept;
 
     detail::IoWaiter reader_;
     detail::IoWaiter writer_;
+    bool readable_ = true;    // no read has emptied the socket since the last edge
+    bool peerEnded_ = false;  // the end is behind what there is to read, and is no edge of its own
 };
 
 }  // namespace weft

@@ -131,6 +131,7 @@ class Carrier final : public TaskScheduler {
 
     // Running fibers (carrier_run.cpp).
     unsigned drain() noexcept;
+    void prefetchNext() const noexcept;
     Task* nextTask() noexcept;
     void runFiber(detail::Fiber& fiber) noexcept;
     void afterSwitch(detail::Fiber& fiber) noexcept;

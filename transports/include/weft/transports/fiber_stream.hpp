@@ -7,6 +7,7 @@
 
 #include <sys/uio.h>
 
+#include <weft/pipeline/buffer.hpp>
 #include <weft/pipeline/socket_address.hpp>
 #include <weft/pipeline/socket_option.hpp>
 #include <weft/scheduler/deadline.hpp>
@@ -28,6 +29,9 @@ class FiberStream {
     virtual ErrorCode connect(const SocketAddress& remote, Deadline deadline) = 0;
     // At least one byte, at most into.size() (>= 1); 0 without an error is the end of the stream.
     virtual std::size_t readSome(std::span<char> into, Deadline deadline, ErrorCode& error) = 0;
+    // The same in a buffer of the carrier's pool, at most `most` bytes (>= 1). It is taken when there is something to
+    // read: a fiber that waits holds none. Empty without an error: the end of the stream. No memory: ENOMEM.
+    virtual Buffer readSome(std::size_t most, Deadline deadline, ErrorCode& error) = 0;
     // At least one byte of `parts` (1 to 1024), in order; 0 only with an error.
     virtual std::size_t writeSome(std::span<const iovec> parts, Deadline deadline, ErrorCode& error) = 0;
     virtual ErrorCode shutdownOutput() = 0;

@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include <weft/pipeline/buffer.hpp>
 #include <weft/pipeline/socket_address.hpp>
 #include <weft/pipeline/socket_option.hpp>
 #include <weft/scheduler/deadline.hpp>
@@ -46,6 +47,10 @@ class TcpStream {
     // The next bytes, as soon as there are any; 0: the peer has ended its side (or `into` is empty).
     std::size_t read(std::span<char> into);
     std::size_t read(std::span<char> into, ErrorCode& error);
+    // The same in a buffer of at most `most` bytes (0: nothing is read), which is taken from the carrier's pool when there
+    // is something to read: a fiber that waits holds none. Empty: the peer has ended its side. No memory: ENOMEM.
+    Buffer read(std::size_t most);
+    Buffer read(std::size_t most, ErrorCode& error);
     // Fills `into`; endOfStream() when the peer ends first. The twin returns how many bytes there were.
     void readExactly(std::span<char> into);
     std::size_t readExactly(std::span<char> into, ErrorCode& error);

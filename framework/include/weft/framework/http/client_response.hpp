@@ -50,7 +50,8 @@ class ClientResponse {
     ReceivedHead received_;
     std::string head_;  // status line and header lines, as received
     Buffer body_;
-    std::string request_;  // for the message of operator Buffer()
+    std::string server_;  // of which `target_` was asked: for the message of operator Buffer()
+    std::string target_;
 };
 
 }  // namespace weft::http

@@ -22,7 +22,7 @@ class BasicRunQueue {
 
     // Owner: behind everything that the owner has taken so far.
     void push(Node& node) noexcept {
-        if (batchFirst_ == nullptr && tail_ - head_ < capacity) {
+        if (tail_ - head_ < capacity) {
             ring_[tail_++ & (capacity - 1)] = &node;
         } else {
             appendToBatch(node);
@@ -40,13 +40,21 @@ class BasicRunQueue {
 
     // Owner: the oldest task, or null. Does not look into the in-tray.
     Node* pop() noexcept {
-        if (head_ == tail_ && !refill()) return nullptr;
-        return ring_[head_++ & (capacity - 1)];
+        if (head_ == tail_) return nullptr;
+        Node* node = ring_[head_++ & (capacity - 1)];
+        if (batchFirst_ != nullptr) [[unlikely]]
+            refill();
+        return node;
+    }
+
+    // Owner: the task that the pop() after `ahead` others would return, if it is in the ring; else null.
+    const Node* peek(std::uint32_t ahead) const noexcept {
+        return tail_ - head_ > ahead ? ring_[(head_ + ahead) & (capacity - 1)] : nullptr;
     }
 
     // Owner, in debug runs: brings the `nth` of the next few tasks to the front, so that orders nobody promised change.
     void promote(std::uint32_t nth) noexcept {
-        if (head_ == tail_ && !refill()) return;
+        if (head_ == tail_) return;
         std::swap(ring_[head_ & (capacity - 1)], ring_[(head_ + nth % (tail_ - head_)) & (capacity - 1)]);
     }
 
@@ -64,18 +72,18 @@ class BasicRunQueue {
         batchLast_ = &node;
         ++batchSize_;
     }
-    bool refill() noexcept {
-        while (batchFirst_ != nullptr && tail_ - head_ < capacity) {
-            Node* node = batchFirst_;
-            batchFirst_ = node->next;
-            --batchSize_;
-            ring_[tail_++ & (capacity - 1)] = node;
-        }
-        return head_ != tail_;
+    // One for each that leaves: all at once would wait for the cold link of each.
+    void refill() noexcept {
+        Node* node = batchFirst_;
+        batchFirst_ = node->next;
+        if (batchFirst_ != nullptr) __builtin_prefetch(&batchFirst_->next);
+        --batchSize_;
+        ring_[tail_++ & (capacity - 1)] = node;
     }
 
     alignas(cacheLine) BasicInTray<P, Node> inTray_;  // any thread
-    // Owner only until thieves come; then head_ becomes the atomic that they claim by.
+    // Owner only until thieves come; then head_ becomes the atomic that they claim by. The ring is full as long as
+    // there is a batch.
     alignas(cacheLine) std::uint32_t head_ = 0;
     std::uint32_t tail_ = 0;
     Node* batchFirst_ = nullptr;
