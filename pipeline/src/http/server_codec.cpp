@@ -40,7 +40,7 @@ ServerCodec::ServerCodec(ServerCodecOptions options)
 void ServerCodec::handlerAdded(ChannelHandlerContext& ctx) {
     ctx_ = &ctx;
     loop_ = &ctx.loop();
-    special_.detached = false;
+    special_.busy = false;
     heads_ = &ctx.loop().local<HeadCache>();
     serverName_ = heads_->serverName(options_.serverName);
     parser_.share(ctx.loop().local<HeaderSections>());
@@ -68,7 +68,7 @@ void ServerCodec::handlerRemoved(ChannelHandlerContext& ctx) {
     }
     ctx_ = nullptr;
     loop_ = nullptr;
-    special_.detached = true;
+    special_.busy = true;
 }
 
 void ServerCodec::channelReadComplete(ChannelHandlerContext& ctx) {

@@ -14,7 +14,8 @@ namespace weft::http {
 
 using detail::misuse;
 
-void ServerCodec::emitContent(ResponseSlot& slot, Buffer&& data, ChannelPromise&& promise) {
+void ServerCodec::emitContent(Buffer&& data, ChannelPromise&& promise) {
+    ResponseSlot& slot = slots_.front();
     if (slot.complete || slot.framing == BodyFraming::none || data.empty()) return finishWrite(std::move(promise));
     if (slot.framing == BodyFraming::length) {
         if (data.readableBytes() > slot.remaining) {
@@ -30,19 +31,20 @@ void ServerCodec::emitContent(ResponseSlot& slot, Buffer&& data, ChannelPromise&
     finishWrite(std::move(promise));
 }
 
-void ServerCodec::emitEnd(ResponseSlot& slot, const HeaderList* trailers, ChannelPromise&& promise) {
+void ServerCodec::emitEnd(const HeaderList* trailers, ChannelPromise&& promise) {
+    ResponseSlot& slot = slots_.front();
     if (slot.complete) return finishWrite(std::move(promise));
     if (slot.framing == BodyFraming::length && slot.remaining > 0) {
         if (!promise.isVoid()) promise.tryFailure(misuse("less HTTP content than its Content-Length"));
         return abortBody();
     }
+    if (slot.framing == BodyFraming::untilClose) slot.keepAlive = false;
+    slot.complete = true;  // the last look at the slot: trailers may have to make room
     EncodeError error = EncodeError::none;
     if (slot.framing == BodyFraming::chunked) {
         if (trailers != nullptr) error = emitLastChunk(*trailers);
         if (trailers == nullptr || error != EncodeError::none) appendSmall(lastChunk);
     }
-    if (slot.framing == BodyFraming::untilClose) slot.keepAlive = false;
-    slot.complete = true;
     if (error == EncodeError::none) return finishWrite(std::move(promise));
     log(LogLevel::error, std::string("the trailers of an HTTP response were left out: ").append(textOf(error)));
     if (!promise.isVoid())
@@ -60,6 +62,7 @@ EncodeError ServerCodec::emitLastChunk(const HeaderList& trailers) {
 
 // The client has been promised another length: only the end of our output tells it that the body is not whole.
 void ServerCodec::abortBody() {
+    if (special_.closing || ctx_ == nullptr) return;  // a listener has ended it otherwise
     log(LogLevel::error, "a streamed HTTP response did not keep to its Content-Length: closing the connection");
     closeAfterResponse();
 }

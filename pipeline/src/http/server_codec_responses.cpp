@@ -65,8 +65,6 @@ void ServerCodec::write(ChannelHandlerContext& ctx, Message&& message, ChannelPr
 
 [[gnu::noinline]] void ServerCodec::writeCarefully(ChannelHandlerContext& ctx, Message&& message,
                                                    ChannelPromise&& promise) {
-    // There is room for an everyday answer then, so nobody's code runs between the look for its head and its copy.
-    if (message.is<Response>() && output_.size() > easyOutput) passOut({});
     if (message.is<Response>() || message.is<Content>() || message.is<LastContent>()) {
         accept(std::move(message), std::move(promise));
         return;
@@ -101,8 +99,13 @@ void ServerCodec::accept(Message&& message, ChannelPromise&& promise) {
     } else {
         slot->ended = message.is<LastContent>();
     }
-    if (ticket != slots_.frontTicket()) return keepEarly(*slot, std::move(message), std::move(promise));
-    emit(*slot, message, std::move(promise));
+    if (ticket != slots_.frontTicket() || special_.busy) {
+        return keepEarly(*slot, std::move(message), std::move(promise));
+    }
+    {
+        const Saying here(*this);
+        emit(message, std::move(promise));
+    }
     drainFront();
 }
 
@@ -137,38 +140,47 @@ void ServerCodec::expectNoMore(Ticket ticket, bool streamed) noexcept {
     }
 }
 
-// The front request is answered: goes on with what has been said early about the next ones.
+// Goes on with what was said about the oldest request meanwhile and, when it is answered, early about the next ones.
 void ServerCodec::drainFront() {
-    while (!special_.closing && !slots_.empty() && slots_.front().complete) {
+    while (!special_.closing && !slots_.empty()) {
+        if (slots_.front().early) {
+            emitEarly();
+            continue;
+        }
+        if (!slots_.front().complete) break;
         const bool keepAlive = slots_.front().keepAlive;
         slots_.popFront();
         if (!keepAlive || (slots_.empty() && special_.draining && !looking_)) return closeAfterResponse();
-        if (slots_.empty()) break;
-        const auto early = std::move(slots_.front().early);
-        if (!early) continue;
-        for (auto& said : *early) {
-            countEarly(bodyBytes(said.message), 0);
-            if (special_.closing || slots_.empty()) {  // one of them has ended the connection
-                if (!said.promise.isVoid()) said.promise.tryFailure(misuse("the HTTP response was cut short"));
-            } else {
-                emit(slots_.front(), said.message, std::move(said.promise));
-            }
-        }
     }
-    if (expects_ == Input::undecided && slots_.empty()) [[unlikely]]
+    if (expects_ == Input::undecided && slots_.empty() && ctx_ != nullptr) [[unlikely]]
         decideProtocol();
     resumeReading();
 }
 
-void ServerCodec::emit(ResponseSlot& slot, Message& message, ChannelPromise&& promise) {
+void ServerCodec::emitEarly() {
+    const Saying here(*this);
+    const auto early = std::move(slots_.front().early);
+    for (const auto& said : *early) countEarly(bodyBytes(said.message), 0);
+    for (auto& said : *early) emit(said.message, std::move(said.promise));
+}
+
+void ServerCodec::emit(Message& message, ChannelPromise&& promise) {
+    // There is room for an everyday answer then, so nobody's code runs between the look for its head and its copy.
+    if (output_.size() > easyOutput) passOut({});
+    if (special_.closing || slots_.empty()) return cutShort(promise);
     if (message.is<Response>()) {
         Response& response = message.get<Response>();
-        if (!emitKnownHead(slot, response, std::move(promise))) emitHead(slot, response, std::move(promise));
+        if (!emitKnownHead(response, std::move(promise))) emitHead(response, std::move(promise));
     } else if (message.is<Content>()) {
-        emitContent(slot, std::move(message.get<Content>().data), std::move(promise));
+        emitContent(std::move(message.get<Content>().data), std::move(promise));
     } else {
-        emitEnd(slot, message.get<LastContent>().trailers.get(), std::move(promise));
+        emitEnd(message.get<LastContent>().trailers.get(), std::move(promise));
     }
+}
+
+// What was said before it has ended the connection.
+void ServerCodec::cutShort(const ChannelPromise& promise) {
+    if (!promise.isVoid()) promise.tryFailure(misuse("the HTTP response was cut short"));
 }
 
 // A whole answer to an HTTP/1.1 request that keeps the connection.
@@ -186,14 +198,15 @@ void ServerCodec::emit(ResponseSlot& slot, Message& message, ChannelPromise&& pr
 }
 
 // False: it may not know its head, or the head cannot be sent; nothing has been done.
-bool ServerCodec::emitKnownHead(ResponseSlot& slot, Response& response, ChannelPromise&& promise) {
+bool ServerCodec::emitKnownHead(Response& response, ChannelPromise&& promise) {
+    ResponseSlot& slot = slots_.front();
     if (!mayKnowHead(slot, response) || lastOfDrain()) return false;
     const std::size_t body = response.body.readableBytes();
     const std::string_view head = heads_->head(response.status, response.headers, serverName_, body, second());
     if (head.empty()) return false;
-    slot.answered = slot.ended = slot.headSent = slot.complete = true;
     const bool copied = body <= copiedBody;
     emitSmall(head, copied ? response.body.view() : std::string_view(), !copied || !promise.isVoid());
+    slot.answered = slot.ended = slot.headSent = slot.complete = true;
     if (copied) {
         finishWrite(std::move(promise));
     } else {
@@ -202,12 +215,13 @@ bool ServerCodec::emitKnownHead(ResponseSlot& slot, Response& response, ChannelP
     return true;
 }
 
-void ServerCodec::emitHead(ResponseSlot& slot, Response& response, ChannelPromise&& promise) {
+void ServerCodec::emitHead(Response& response, ChannelPromise&& promise) {
+    const ResponseSlot& slot = slots_.front();
     const bool interim = isInterim(response);
     if (interim && slot.version == Version::http10)
         return void(promise.trySuccess());  // it would take it for the answer
     if (response.status == Status::switchingProtocols && !slot.upgrade)
-        return failHead(slot, std::move(promise), EncodeError::unaskedSwitch);
+        return failHead(std::move(promise), EncodeError::unaskedSwitch);
     ResponseHead head;
     head.status = response.status;
     head.body = interim                                    ? BodyKind::none
@@ -227,13 +241,20 @@ void ServerCodec::emitHead(ResponseSlot& slot, Response& response, ChannelPromis
             const std::size_t bound = headBound(head);
             return encodeHead(head, std::span<char>(reserve(bound, leaving), bound));
         });
-    if (encoded.error != EncodeError::none) return failHead(slot, std::move(promise), encoded.error);
+    if (special_.closing || slots_.empty()) return cutShort(promise);  // a long head: the output before it has left
+    if (encoded.error != EncodeError::none) return failHead(std::move(promise), encoded.error);
     output_.produced(encoded.size);
     if (interim) return finishWrite(std::move(promise));
+    finishHead(response, encoded, head.contentLength, std::move(promise));
+}
 
+// The head of a final answer is in the output.
+void ServerCodec::finishHead(Response& response, const EncodedHead& encoded, std::uint64_t length,
+                             ChannelPromise&& promise) {
+    ResponseSlot& slot = slots_.front();
     slot.headSent = true;
     slot.framing = encoded.framing;
-    slot.remaining = head.contentLength;
+    slot.remaining = length;
     slot.keepAlive = encoded.keepAlive;
     if (!slot.keepAlive) expectNoMore(slots_.frontTicket(), response.streamed);
     if (slot.keepAlive && (response.status == Status::switchingProtocols || grantsTunnel(slot, response))) {
@@ -253,13 +274,14 @@ HeaderView ServerCodec::serverHeader(bool informational) const noexcept {
 }
 
 // A response that cannot be sent as it is: the application hears of it, the client gets 500.
-void ServerCodec::failHead(ResponseSlot& slot, ChannelPromise&& promise, EncodeError why) {
+void ServerCodec::failHead(ChannelPromise&& promise, EncodeError why) {
+    slots_.front().ended = true;
     log(LogLevel::error, std::string("an HTTP response was refused: ").append(textOf(why)));
     if (!promise.isVoid()) promise.tryFailure(std::make_exception_ptr(std::invalid_argument(std::string(textOf(why)))));
+    if (special_.closing || slots_.empty()) return;
     Response instead = error(Status::internalServerError);
     instead.keepAlive = false;
-    slot.ended = true;
-    emitHead(slot, instead, {});
+    emitHead(instead, {});
 }
 
 }  // namespace weft::http

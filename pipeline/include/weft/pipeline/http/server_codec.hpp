@@ -83,7 +83,7 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
 
     // What is not everyday. One look tells that there is nothing of it.
     struct Special {
-        bool detached = true;       // no pipeline: ctx_ is null
+        bool busy = true;           // an answer is being said (see Saying), or ctx_ is null
         bool asksSwitch = false;    // the last request read asks for another protocol; until the next is begun
         bool owesContinue = false;  // the client waits for 100, or a final answer, before it sends the body
         bool blocked = false;       // what the channel last said: it is not writable
@@ -93,6 +93,20 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
         bool closing = false;       // the last response has been encoded: later ones fail
 
         bool any() const noexcept { return std::bit_cast<std::uint64_t>(*this) != 0; }
+    };
+
+    // While one is alive, what is said about any request is kept: a handler in front of this one may answer inside a
+    // write of ours, or a listener of a promise, and must not get between two parts of an answer. Nor does a slot leave
+    // meanwhile, unless all do.
+    class Saying {
+      public:
+        explicit Saying(ServerCodec& codec) noexcept : codec_(codec) { codec_.special_.busy = true; }
+        ~Saying() { codec_.special_.busy = codec_.ctx_ == nullptr; }
+        Saying(const Saying&) = delete;
+        Saying& operator=(const Saying&) = delete;
+
+      private:
+        ServerCodec& codec_;
     };
 
     // The connection (server_codec.cpp).
@@ -141,11 +155,15 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     void keepEarly(ResponseSlot& slot, Message&& message, ChannelPromise&& promise);
     void countEarly(std::size_t less, std::size_t more) noexcept;
     void drainFront();
-    void emit(ResponseSlot& slot, Message& message, ChannelPromise&& promise);
+    void emitEarly();
+    // About the oldest request, inside a Saying.
+    void emit(Message& message, ChannelPromise&& promise);
+    void cutShort(const ChannelPromise& promise);
     static bool mayKnowHead(const ResponseSlot& slot, const Response& response);
     void emitSmall(std::string_view head, std::string_view body, bool leaving = false);
-    bool emitKnownHead(ResponseSlot& slot, Response& response, ChannelPromise&& promise);
-    void emitHead(ResponseSlot& slot, Response& response, ChannelPromise&& promise);
+    bool emitKnownHead(Response& response, ChannelPromise&& promise);
+    void emitHead(Response& response, ChannelPromise&& promise);
+    void finishHead(Response& response, const EncodedHead& encoded, std::uint64_t length, ChannelPromise&& promise);
     // For the Date header. A listener may have removed this codec in the middle of an answer.
     std::time_t second() noexcept { return heads_->second(loop_ != nullptr ? loop_->flushPoints() : 0); }
     HeaderView serverHeader(bool informational) const noexcept;
@@ -153,11 +171,11 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     bool lastOfDrain() const noexcept {
         return special_.draining && slots_.size() == 1 && (expects_ != Input::head || input_.empty());
     }
-    void failHead(ResponseSlot& slot, ChannelPromise&& promise, EncodeError why);
+    void failHead(ChannelPromise&& promise, EncodeError why);
 
     // Streamed bodies (server_codec_content.cpp).
-    void emitContent(ResponseSlot& slot, Buffer&& data, ChannelPromise&& promise);
-    void emitEnd(ResponseSlot& slot, const HeaderList* trailers, ChannelPromise&& promise);
+    void emitContent(Buffer&& data, ChannelPromise&& promise);
+    void emitEnd(const HeaderList* trailers, ChannelPromise&& promise);
     EncodeError emitLastChunk(const HeaderList& trailers);
     void abortBody();
 

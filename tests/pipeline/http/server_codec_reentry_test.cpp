@@ -1,0 +1,189 @@
+// What is said while the codec says something: by a handler in front of it, inside a write, or by a listener of one.
+#include <weft/pipeline/http/server_codec.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pipeline/http/codec_server.hpp"
+
+namespace weft::http {
+namespace {
+
+using test::count;
+using test::get;
+using test::Server;
+
+// Runs `inside` in the first write that comes by with a body of the test's: behind the bytes, as one who flushes does.
+struct InFront final : ChannelOutboundHandler {
+    void write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) override {
+        const bool mine = message.get<Buffer>().view().find(mark) != std::string_view::npos;
+        ctx.write(std::move(message), std::move(promise));
+        if (mine && inside) std::exchange(inside, {})();
+    }
+    std::string mark;
+    std::function<void()> inside;
+};
+
+// The ticket of each request, and its context: the test says the answers.
+struct ServerCodecReentry : testing::Test {
+    ServerCodecReentry()
+        : server([this](ChannelHandlerContext& ctx, FullRequest& request) {
+              context = &ctx;
+              tickets.push_back(request.ticket());
+          }) {
+        server.channel.pipeline().addFirst<InFront>();
+        front = server.channel.pipeline().get<InFront>();
+    }
+    void begin(Ticket ticket) {
+        Response response;
+        response.ticket = ticket;
+        response.streamed = true;
+        context->write(Message(std::move(response)));
+    }
+    void piece(Ticket ticket, std::string_view text) { context->write(Message(Content{Buffer::copyOf(text), ticket})); }
+    void end(Ticket ticket) { context->writeAndFlush(Message(LastContent{ticket})); }
+    void whole(Ticket ticket, std::string_view body) {
+        Response response = ok(Buffer::copyOf(body));
+        response.ticket = ticket;
+        context->writeAndFlush(Message(std::move(response)));
+    }
+    // The next write with such a body, which is too long to be copied, finds `inside` in front of the codec.
+    std::string longBody(char what, std::function<void()> inside) {
+        front->mark = std::string(10, what);
+        front->inside = std::move(inside);
+        return std::string(5000, what);
+    }
+    static std::string chunk(std::string_view data) {
+        char size[20];
+        std::snprintf(size, sizeof size, "%zx\r\n", data.size());
+        return size + std::string(data) + "\r\n";
+    }
+    static std::string bodiesOf(const std::string& said) {  // what comes behind the first head
+        const std::size_t at = said.find("\r\n\r\n");
+        return at == std::string::npos ? said : said.substr(at + 4);
+    }
+
+    ChannelHandlerContext* context = nullptr;
+    std::vector<Ticket> tickets;
+    Server server;
+    InFront* front = nullptr;
+};
+
+TEST_F(ServerCodecReentry, TheEndOfABodyWaitsForTheRestOfItsPiece) {
+    server.say(get);
+    begin(tickets[0]);
+    const std::string body = longBody('x', [&] { end(tickets[0]); });
+    piece(tickets[0], body);
+    EXPECT_EQ(bodiesOf(server.heard()), chunk(body) + "0\r\n\r\n");
+    EXPECT_TRUE(server.say(get).empty());
+    whole(tickets[1], "next");  // the connection is as good as before
+    EXPECT_TRUE(server.heard().ends_with("\r\n\r\nnext"));
+}
+
+TEST_F(ServerCodecReentry, APieceWaitsForThoseThatWereSaidEarlyBeforeIt) {
+    server.say(get + get);
+    begin(tickets[1]);
+    const std::string body = longBody('x', [&] {
+        piece(tickets[1], "third");
+        end(tickets[1]);
+    });
+    piece(tickets[1], body);
+    piece(tickets[1], "second");
+    whole(tickets[0], "");
+    const std::string said = server.heard();
+    EXPECT_TRUE(said.ends_with(chunk(body) + chunk("second") + chunk("third") + "0\r\n\r\n")) << said.substr(0, 400);
+    EXPECT_EQ(count(said, "HTTP/1.1 200 OK"), 2u);
+}
+
+TEST_F(ServerCodecReentry, TheAnswerToTheNextRequestWaitsForTheLongBodyOfThisOne) {
+    server.say(get + get + get);
+    const std::string body = longBody('x', [&] {
+        whole(tickets[1], "second");
+        whole(tickets[2], "third");
+    });
+    whole(tickets[0], body);
+    const std::string said = server.heard();
+    EXPECT_EQ(count(said, "HTTP/1.1 200 OK"), 3u);
+    EXPECT_LT(said.find(body), said.find("second"));
+    EXPECT_LT(said.find("second"), said.find("third"));
+}
+
+// More requests than the table has slots: it moves while one of them is being answered.
+TEST_F(ServerCodecReentry, RequestsThatComeInsideAWriteAreAnsweredInTheirOrder) {
+    server.say(get);
+    begin(tickets[0]);
+    const std::string body = longBody('x', [&] {
+        std::string many;
+        for (int i = 0; i < 12; ++i) many += get;
+        server.channel.writeInbound(Buffer::copyOf(many));
+    });
+    piece(tickets[0], body);
+    end(tickets[0]);
+    ASSERT_EQ(tickets.size(), 13u);
+    for (std::size_t i = 12; i > 0; --i) whole(tickets[i], "body" + std::to_string(i) + ";");
+    const std::string said = server.heard();
+    EXPECT_EQ(count(said, "HTTP/1.1 200 OK"), 13u);
+    for (int i = 1; i < 12; ++i) {
+        EXPECT_LT(said.find("body" + std::to_string(i) + ";"), said.find("body" + std::to_string(i + 1) + ";"));
+    }
+}
+
+// The output is full of early answers: it has to leave before the next head, and somebody reads on inside that write.
+TEST_F(ServerCodecReentry, EarlyAnswersThatMakeRoomKeepTheirOrder) {
+    std::string asked;
+    for (int i = 0; i < 16; ++i) asked += get;
+    server.say(asked);
+    const std::string filler(1000, '.');
+    for (std::size_t i = 15; i > 0; --i) whole(tickets[i], "<" + std::to_string(i) + ">" + filler);
+    front->mark = "<0>";  // the first to leave for want of room
+    front->inside = [&] { server.channel.writeInbound(Buffer::copyOf(get)); };
+    whole(tickets[0], "<0>" + filler);
+    server.channel.runPendingTasks();
+    ASSERT_EQ(tickets.size(), 17u);
+    whole(tickets[16], "<16>");
+    const std::string said = server.heard();
+    EXPECT_EQ(count(said, "HTTP/1.1 200 OK"), 17u);
+    for (int i = 0; i < 16; ++i) {
+        EXPECT_LT(said.find("<" + std::to_string(i) + ">"), said.find("<" + std::to_string(i + 1) + ">"));
+    }
+}
+
+TEST_F(ServerCodecReentry, ACodecThatIsRemovedInsideAWriteFailsWhatWasToFollow) {
+    server.say(get + get);
+    begin(tickets[1]);
+    const std::string body = longBody('x', [&] { server.channel.pipeline().remove<ServerCodec>(); });
+    piece(tickets[1], body);
+    std::string why;
+    ChannelPromise promise = context->newPromise();
+    promise.addListener([&](const ChannelFuture& done) { why = done.success() ? "written" : "failed"; });
+    context->write(Message(Content{Buffer::copyOf("behind"), tickets[1]}), std::move(promise));
+    whole(tickets[0], "");
+    const std::string said = server.heard();
+    EXPECT_EQ(why, "failed");
+    EXPECT_NE(said.find(body), std::string::npos);
+    EXPECT_EQ(said.find("behind"), std::string::npos);
+}
+
+TEST_F(ServerCodecReentry, AListenerOfARefusedPieceMayRemoveTheCodec) {
+    server.say(get);
+    Response response;
+    response.ticket = tickets[0];
+    response.streamed = response.hasLength = true;
+    response.contentLength = 3;
+    context->write(Message(std::move(response)));
+    ChannelPromise promise = context->newPromise();
+    promise.addListener([&](const ChannelFuture& done) {
+        EXPECT_FALSE(done.success());
+        server.channel.pipeline().remove<ServerCodec>();
+    });
+    context->write(Message(Content{Buffer::copyOf("four"), tickets[0]}), std::move(promise));
+    EXPECT_EQ(server.heard().find("four"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace weft::http
