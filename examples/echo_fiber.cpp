@@ -2,11 +2,9 @@
 // listener of its own, and a connection stays on the carrier that accepted it.
 #include "support/program.hpp"
 
-#include <array>
 #include <chrono>
 #include <list>
 #include <memory>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -61,12 +59,11 @@ class EchoPost {
         leaveIfLast();
     }
     static bool echoOnce(Session& session) {
-        std::array<char, 4096> bytes;
         weft::ErrorCode error;
-        const std::size_t count = session.stream.read(bytes, error);
-        if (error || count == 0) return false;
+        const weft::Buffer bytes = session.stream.read(4096, error);  // an idle connection holds no buffer
+        if (error || bytes.empty()) return false;
         session.writing = true;
-        session.stream.write(std::span<const char>(bytes.data(), count), error);
+        session.stream.write(bytes.view(), error);
         session.writing = false;
         return !error;
     }

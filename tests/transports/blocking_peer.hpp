@@ -29,6 +29,7 @@ class BlockingPeer {
     void send(std::string_view bytes) {
         EXPECT_EQ(::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
     }
+    void sendUrgent(char byte) { EXPECT_EQ(::send(fd_, &byte, 1, MSG_OOB | MSG_NOSIGNAL), 1); }
     // The next bytes; "" at the end of the stream.
     std::string receive(std::size_t most = 64 * 1024) {
         std::string bytes(most, '\0');

@@ -34,6 +34,16 @@ TEST(EpollStream, R4AFullBufferIsFollowedByAnotherRead) {
     EXPECT_EQ(log[3], "complete");
 }
 
+// recv() stops in front of it, and there is no edge for what is behind.
+TEST(EpollStream, R4AShortReadBeforeAnUrgentByteIsFollowedByAnother) {
+    Log log;
+    ScriptedBench bench;
+    bench.stream(fd, log);
+    bench.calls.nextRecv(fd, {data("before"), data("behind")});
+    bench.turn({{fd, EPOLLIN | EPOLLPRI}});
+    EXPECT_THAT(log, ElementsAre("active", "read before", "read behind", "complete"));
+}
+
 TEST(EpollStream, AnEdgeWithNothingToReadSaysNothingAndTheNextOneReads) {
     Log log;
     ScriptedBench bench;
@@ -318,7 +328,7 @@ TEST(EpollStream, OneRegistrationServesItsWholeLife) {
     channel->close();
     bench.loop.runTasks();
     EXPECT_EQ(bench.calls.count("epoll_ctl"), 1);
-    EXPECT_EQ(bench.calls.interestOf(fd), std::uint32_t{EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET});
+    EXPECT_EQ(bench.calls.interestOf(fd), std::uint32_t{EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET});
 }
 
 TEST(EpollStream, DeregisterLeavesThePollerAndKeepsTheDescriptorOpen) {

@@ -12,6 +12,7 @@
 #include <weft/scheduler/this_fiber.hpp>
 #include <weft/transports/tcp_listener.hpp>
 
+#include "transports/blocking_peer.hpp"
 #include "transports/counting_system_calls.hpp"
 #include "transports/hosted_loop.hpp"
 
@@ -321,6 +322,93 @@ TEST(TcpStream, AReadBehindItsDeadlineTakesWhatHasCome) {
         ErrorCode error;
         EXPECT_TRUE(pair.client.read(64, error).empty());
         EXPECT_EQ(error, timedOut());
+    });
+}
+
+// The carrier is kept busy until the deadline has passed, and then the news of the others come first.
+TEST(TcpStream, AReadWhoseWaitWasInVainTakesWhatHadCome) {
+    CountingSystemCalls calls;
+    EventLoop::Options oneEvent;
+    oneEvent.ioEvents = 1;
+    HostedLoop host(1, calls, oneEvent);
+    host.inFiber([&] {
+        Pair others[8];
+        Pair pair;
+        ErrorCode error;
+        const auto watch = [&](TcpStream& stream) {
+            stream.setDeadline(std::chrono::steady_clock::now() + 1ms);
+            EXPECT_TRUE(stream.read(64, error).empty());
+        };
+        for (auto& other : others) watch(other.client);
+        watch(pair.client);
+        for (auto& other : others) other.server.write(std::string_view("news"));
+        pair.server.write(std::string_view("bytes"));
+        const Deadline deadline = std::chrono::steady_clock::now() + 5ms;
+        pair.client.setDeadline(deadline);
+        auto busy = host.carrier().spawn([&] {
+            while (std::chrono::steady_clock::now() < deadline + 1ms) {
+            }
+        });
+        EXPECT_EQ(pair.client.read(64, error).view(), "bytes") << error.message();
+        busy.join();
+    });
+}
+
+TEST(TcpStream, ACancelledFiberReadsWhatHasCome) {
+    HostedLoop host;
+    host.inFiber([&] {
+        Pair pair;
+        auto reader = host.carrier().spawn([&] {
+            ErrorCode error;
+            pair.client.setDeadline(std::chrono::steady_clock::now() + 1ms);
+            EXPECT_TRUE(pair.client.read(64, error).empty());  // it is watched now
+            pair.client.setDeadline(never);
+            EXPECT_TRUE(pair.client.read(64, error).empty());
+            EXPECT_EQ(error, operationAborted());
+            pair.server.write(std::string_view("bytes"));
+            EXPECT_EQ(pair.client.read(64, error).view(), "bytes") << error.message();
+        });
+        thisFiber::sleepFor(20ms);
+        reader.cancel();
+        reader.join();
+    });
+}
+
+TEST(TcpStream, AStreamThatThePollerDoesNotTakeAnyMoreReadsWhatHasCome) {
+    HostedLoop host;
+    host.inFiber([&] {
+        Pair pair;
+        ErrorCode error;
+        pair.client.write(std::string_view("first"));
+        EXPECT_EQ(pair.server.read(64, error).view(), "first");
+        pair.client.write(std::string_view("second"));
+        host.poller().prepareToClose();
+        EXPECT_EQ(pair.server.read(64, error).view(), "second") << error.message();
+    });
+}
+
+// recv() stops at the urgent mark: that read is short, and there is no edge behind it.
+TEST(TcpStream, BytesBehindAnUrgentOneAreRead) {
+    HostedLoop host;
+    host.inFiber([&] {
+        TcpListener listener = TcpListener::listen(anyPort);
+        BlockingPeer peer(listener.localAddress());
+        TcpStream stream = listener.accept(patience());
+        ErrorCode error;
+        stream.setDeadline(std::chrono::steady_clock::now() + 1ms);
+        EXPECT_TRUE(stream.read(64, error).empty());  // it is watched now
+        stream.setDeadline(never);
+        error = {};
+        const std::string all = withinATurn(host, stream, [&] {
+            peer.send("before");
+            peer.sendUrgent('!');
+            peer.send("behind");
+            thisFiber::sleepFor(5ms);  // all edges have come
+            std::string got;
+            while (got.size() < 12 && !error) got += stream.read(64, error).view();
+            return got;
+        });
+        EXPECT_EQ(all, "beforebehind") << error.message();
     });
 }
 

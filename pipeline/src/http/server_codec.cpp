@@ -216,7 +216,6 @@ void ServerCodec::closeAfterResponse() {
     special_.closing = true;
     expects_ = Input::ended;
     input_ = Buffer();
-    dropSlots("the connection was closed before this answer's turn");
     ChannelPromise written = ctx_->newPromise();
     written.addListener(
         [channel = ChannelRef(ctx_->channel()), inputShutdown = inputShutdown_](const ChannelFuture& done) {
@@ -228,6 +227,7 @@ void ServerCodec::closeAfterResponse() {
         });
     passOut(std::move(written));
     if (ctx_ != nullptr) flush(*ctx_);
+    dropSlots("the connection was closed before this answer's turn");  // a listener may remove this codec
     if (special_.paused) resumeReading();
 }
 

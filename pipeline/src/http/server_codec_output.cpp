@@ -18,7 +18,8 @@ void ServerCodec::emitBytes(Buffer&& data, ChannelPromise&& promise) {
         return finishWrite(std::move(promise));
     }
     passOut({});
-    if (ctx_ != nullptr) ctx_->write(Message(std::move(data)), std::move(promise));
+    if (ctx_ == nullptr) return cutShort(promise);
+    ctx_->write(Message(std::move(data)), std::move(promise));
 }
 
 void ServerCodec::appendSmall(std::string_view bytes) {
@@ -39,7 +40,8 @@ char* ServerCodec::reserve(std::size_t bytes, bool leaving) {
 
 // Hands the output on; the promise completes when its last byte is in the kernel.
 void ServerCodec::passOut(ChannelPromise&& promise) {
-    if (ctx_ == nullptr || (output_.empty() && promise.isVoid())) return;
+    if (ctx_ == nullptr) return cutShort(promise);
+    if (output_.empty() && promise.isVoid()) return;
     Buffer said;
     try {
         said = output_.take();

@@ -129,7 +129,10 @@ bool ServerCodec::mayDecode() {
     if (expects_ == Input::undecided || special_.crowded) return false;
     if (expects_ == Input::head && slots_.size() >= maxInFlight_) return false;
     if (!special_.blocked || (looking_ && slots_.empty())) return true;
-    if (flushWanted_) onFlushPoint();  // the socket may take it at once
+    if (flushWanted_) {
+        onFlushPoint();                                      // the socket may take it at once
+        if (ctx_ != nullptr && special_.busy) flush(*ctx_);  // what is kept meanwhile was to be flushed, too
+    }
     return ctx_ != nullptr && !special_.blocked;
 }
 

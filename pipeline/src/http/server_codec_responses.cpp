@@ -165,10 +165,18 @@ void ServerCodec::emitEarly() {
 }
 
 void ServerCodec::emit(Message& message, ChannelPromise&& promise) {
-    // There is room for an everyday answer then, so nobody's code runs between the look for its head and its copy.
-    if (output_.size() > easyOutput) passOut({});
-    if (special_.closing || slots_.empty()) return cutShort(promise);
+    try {
+        // There is room for an everyday answer then, so nobody's code runs between the look for its head and its copy.
+        if (output_.size() > easyOutput) passOut({});
+        special_.closing || slots_.empty() ? cutShort(promise) : emitNow(message, std::move(promise));
+    } catch (...) {
+        loseOutput(promise);
+    }
+}
+
+void ServerCodec::emitNow(Message& message, ChannelPromise&& promise) {
     if (message.is<Response>()) {
+        if (slots_.front().complete) return cutShort(promise);  // an interim head that was refused was the answer
         Response& response = message.get<Response>();
         if (!emitKnownHead(response, std::move(promise))) emitHead(response, std::move(promise));
     } else if (message.is<Content>()) {

@@ -58,6 +58,18 @@ struct ServerCodecReentry : testing::Test {
         front->inside = std::move(inside);
         return std::string(5000, what);
     }
+    // How the write ended; "never" as long as it has not.
+    ChannelPromise watched() {
+        ChannelPromise promise = context->newPromise();
+        promise.addListener([this](const ChannelFuture& done) { ended = done.success() ? "written" : "failed"; });
+        return promise;
+    }
+    Response refused(Ticket ticket) {  // an interim head that cannot be sent: 500 instead
+        Response hints(Status::earlyHints);
+        hints.ticket = ticket;
+        hints.headers.add("X", "a\nb");
+        return hints;
+    }
     static std::string chunk(std::string_view data) {
         char size[20];
         std::snprintf(size, sizeof size, "%zx\r\n", data.size());
@@ -72,6 +84,7 @@ struct ServerCodecReentry : testing::Test {
     std::vector<Ticket> tickets;
     Server server;
     InFront* front = nullptr;
+    std::string ended = "never";
 };
 
 TEST_F(ServerCodecReentry, TheEndOfABodyWaitsForTheRestOfItsPiece) {
@@ -158,13 +171,10 @@ TEST_F(ServerCodecReentry, ACodecThatIsRemovedInsideAWriteFailsWhatWasToFollow) 
     begin(tickets[1]);
     const std::string body = longBody('x', [&] { server.channel.pipeline().remove<ServerCodec>(); });
     piece(tickets[1], body);
-    std::string why;
-    ChannelPromise promise = context->newPromise();
-    promise.addListener([&](const ChannelFuture& done) { why = done.success() ? "written" : "failed"; });
-    context->write(Message(Content{Buffer::copyOf("behind"), tickets[1]}), std::move(promise));
+    context->write(Message(Content{Buffer::copyOf("behind"), tickets[1]}), watched());
     whole(tickets[0], "");
     const std::string said = server.heard();
-    EXPECT_EQ(why, "failed");
+    EXPECT_EQ(ended, "failed");
     EXPECT_NE(said.find(body), std::string::npos);
     EXPECT_EQ(said.find("behind"), std::string::npos);
 }
@@ -183,6 +193,105 @@ TEST_F(ServerCodecReentry, AListenerOfARefusedPieceMayRemoveTheCodec) {
     });
     context->write(Message(Content{Buffer::copyOf("four"), tickets[0]}), std::move(promise));
     EXPECT_EQ(server.heard().find("four"), std::string::npos);
+}
+
+TEST_F(ServerCodecReentry, TheWriteThatRemovesTheCodecEndsToo) {
+    server.say(get);
+    begin(tickets[0]);
+    const std::string body = longBody('x', [&] { server.channel.pipeline().remove<ServerCodec>(); });
+    context->writeAndFlush(Message(Content{Buffer::copyOf(body), tickets[0]}), watched());
+    server.heard();
+    EXPECT_NE(ended, "never");
+}
+
+TEST_F(ServerCodecReentry, ALongAnswerWhoseHeadRemovesTheCodecFails) {
+    server.say(get);
+    front->mark = "HTTP/1.1 200";
+    front->inside = [&] { server.channel.pipeline().remove<ServerCodec>(); };
+    Response response = ok(Buffer::copyOf(std::string(5000, 'y')));
+    response.ticket = tickets[0];
+    context->writeAndFlush(Message(std::move(response)), watched());
+    server.heard();
+    EXPECT_EQ(ended, "failed");
+}
+
+TEST_F(ServerCodecReentry, AListenerOfAnAnswerThatComesTooLateMayRemoveTheCodec) {
+    server.say(get + get);
+    ChannelPromise promise = context->newPromise();
+    promise.addListener([&](const ChannelFuture&) { server.channel.pipeline().remove<ServerCodec>(); });
+    Response early = ok("second");
+    early.ticket = tickets[1];
+    context->writeAndFlush(Message(std::move(early)), std::move(promise));
+    Response last = ok("first");
+    last.keepAlive = false;
+    last.ticket = tickets[0];
+    context->writeAndFlush(Message(std::move(last)));
+    EXPECT_TRUE(server.heard().ends_with("first"));
+}
+
+// The channel is not writable inside, so the next request flushes what is there before it is decoded.
+TEST_F(ServerCodecReentry, AFlushThatWasSaidInsideIsForWhatIsKept) {
+    server.say(get);
+    begin(tickets[0]);
+    front->mark = std::string(10, 'x');
+    front->inside = [&] {
+        end(tickets[0]);
+        server.channel.pipeline().fireChannelRead(Message(Buffer::copyOf(get)));
+    };
+    piece(tickets[0], std::string(200'000, 'x'));
+    EXPECT_TRUE(server.heard().ends_with("\r\n0\r\n\r\n"));
+}
+
+TEST_F(ServerCodecReentry, ARefusedInterimHeadIsTheAnswer) {
+    server.say(get + get);
+    context->write(Message(refused(tickets[1])));
+    whole(tickets[1], "too late");
+    whole(tickets[0], "first");
+    EXPECT_EQ(count(server.heard(), "HTTP/1.1 "), 2u);
+}
+
+TEST_F(ServerCodecReentry, ARefusedInterimHeadInsideAnotherIsTheAnswer) {
+    server.say(get);
+    front->mark = "Link";
+    front->inside = [&] {
+        context->write(Message(refused(tickets[0])));
+        whole(tickets[0], "too late");
+    };
+    Response hints(Status::earlyHints);
+    hints.ticket = tickets[0];
+    hints.headers.add("Link", std::string(3000, 'x'));
+    context->write(Message(std::move(hints)), context->newPromise());
+    const std::string said = server.heard();
+    EXPECT_EQ(count(said, "HTTP/1.1 "), 2u);  // 103 and 500
+    EXPECT_EQ(said.find("too late"), std::string::npos);
+}
+
+TEST_F(ServerCodecReentry, AnotherProtocolMayBeAskedForAndGrantedInsideAWrite) {
+    server.say(get);
+    const std::string body = longBody('x', [&] {
+        server.channel.pipeline().fireChannelRead(
+            Message(Buffer::copyOf("GET /a HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: z\r\n\r\nRAW")));
+        Response yes = switchTo("z");
+        yes.ticket = tickets[1];
+        context->writeAndFlush(Message(std::move(yes)));
+    });
+    whole(tickets[0], body);
+    const std::string said = server.heard();
+    EXPECT_EQ(count(said, "HTTP/1.1 101"), 1u);
+    EXPECT_LT(said.find(body), said.find("HTTP/1.1 101"));
+    EXPECT_TRUE(server.channel.readInbound().is<Buffer>());
+}
+
+TEST_F(ServerCodecReentry, ADrainThatBeginsInsideAWriteLetsOutWhatIsKept) {
+    server.say(get + get);
+    const std::string body = longBody('x', [&] {
+        server.channel.pipeline().fireUserEventTriggered(Message(DrainStarted{}));
+        whole(tickets[1], "second");
+    });
+    whole(tickets[0], body);
+    const std::string said = server.heard();
+    EXPECT_EQ(count(said, "Connection: close"), 1u);
+    EXPECT_TRUE(said.ends_with("second"));
 }
 
 }  // namespace

@@ -12,14 +12,6 @@
 
 namespace weft {
 
-namespace {
-
-bool mayWait(Deadline deadline) noexcept {
-    return !NonSuspendingScope::active() && (deadline == never || Clock::steady().now() < deadline);
-}
-
-}  // namespace
-
 EpollFiberStream::EpollFiberStream(EpollIoHandler& handler, Fd fd) noexcept
     : EpollHandle(handler, EpollHandleKind::fiberStream, std::move(fd)) {}
 
@@ -58,33 +50,36 @@ Buffer EpollFiberStream::readSome(std::size_t most, Deadline deadline, ErrorCode
 }
 
 // Calls receive() until it says something else than EAGAIN. An emptied socket is asked before its next edge only where
-// nothing can be waited for: what has come since may be on its way here.
+// nothing may wait, and when the wait was in vain: what has come since may be on its way here.
 template <class Receive>
 void EpollFiberStream::readWith(Receive receive, Deadline deadline, ErrorCode& error) {
     thisFiber::yieldIfDue();  // a busy peer could keep this fiber running for ever
     error = {};
     const detail::IoWaiter::Claim claim(reader_);
     if (!claim) error = detail::IoWaiter::alreadyInUse();
-    bool ask = readable_ || !mayWait(deadline);
+    const auto received = [&] {
+        const ssize_t result = receive();
+        if (detail::wouldBlock(result)) return false;
+        error = result < 0 ? fromErrno(static_cast<int>(-result)) : ErrorCode();
+        return true;
+    };
+    bool ask = readable_ || NonSuspendingScope::active();
     for (; !error; ask = true) {
         if (!isOpen()) {
             error = operationAborted();
             return;
         }
-        if (ask) {
-            const ssize_t result = receive();
-            if (result < 0 && !detail::wouldBlock(result)) error = fromErrno(static_cast<int>(-result));
-            if (!detail::wouldBlock(result)) return;
-        }
+        if (ask && received()) return;
         error = waitFor(reader_, "TcpStream::read", deadline);
+        if (error && !ask && isOpen()) return void(received());
     }
 }
 
 ssize_t EpollFiberStream::receive(std::span<char> into) noexcept {
     const ssize_t result = calls().recv(fd(), into.data(), into.size());
-    // What has emptied the socket waits for its next edge, but for an end that came with the last one.
+    // What has emptied the socket waits for its next edge, but for what came with the last one.
     const bool emptied = detail::wouldBlock(result) || (result > 0 && result < static_cast<ssize_t>(into.size()));
-    readable_ = !emptied || peerEnded_;
+    readable_ = !emptied || neverEmptied_;
     return result;
 }
 
@@ -149,9 +144,9 @@ void EpollFiberStream::onEvents(std::uint32_t events) noexcept {
     constexpr std::uint32_t failed = EPOLLERR | EPOLLHUP;
     constexpr std::uint32_t ended = EPOLLRDHUP | failed;
     if (events & (EPOLLOUT | failed)) writer_.wake();
-    if (!(events & (EPOLLIN | ended))) return;
+    if (!(events & (EPOLLIN | EPOLLPRI | ended))) return;
     readable_ = true;
-    if (events & ended) peerEnded_ = true;
+    if (events & (EPOLLPRI | ended)) neverEmptied_ = true;
     reader_.wake();
 }
 

@@ -40,8 +40,8 @@ class EpollFiberStream final : public EpollHandle, public FiberStream {
 
     detail::IoWaiter reader_;
     detail::IoWaiter writer_;
-    bool readable_ = true;    // no read has emptied the socket since the last edge
-    bool peerEnded_ = false;  // the end is behind what there is to read, and is no edge of its own
+    bool readable_ = true;       // no read has emptied the socket since the last edge
+    bool neverEmptied_ = false;  // a short read may leave something that is no edge: the end, or bytes behind an urgent one
 };
 
 }  // namespace weft

@@ -26,7 +26,7 @@ namespace {
 constexpr std::size_t initialEvents = 256;
 constexpr std::size_t maximumEvents = 4096;
 constexpr unsigned eventsPerClockRead = 8;  // a clock read costs about as much as a tenth of a read call
-constexpr std::uint32_t interest = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+constexpr std::uint32_t interest = EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 constexpr std::uint64_t wakeKey = 0;  // the first slot, where there never is a handle
 
 std::uint64_t keyOf(std::uint32_t index, std::uint32_t generation) noexcept {

@@ -19,7 +19,7 @@ constexpr unsigned writesPerFlush = 16;  // W-5
 constexpr std::size_t partsPerWrite = 64;
 constexpr std::size_t bytesPerWrite = 1 << 20;  // beyond it gathering more only pins more memory
 constexpr std::uint32_t writableBits = EPOLLOUT | EPOLLHUP | EPOLLERR;
-constexpr std::uint32_t endBits = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
+constexpr std::uint32_t moreBits = EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 
 // Empty when there is no memory: an error of this channel (E-6), not of the loop.
 Buffer allocateForRead(std::size_t size) noexcept {
@@ -49,7 +49,7 @@ void EpollStream::connect(const SocketAddress&, const SocketAddress*, ChannelPro
 
 // Most events are bytes for a channel that wants them, with nothing else to see to.
 void EpollStream::onEvents(std::uint32_t events) {
-    const bool onlyInput = flags_ == wantsRead && (events & (EPOLLIN | endBits)) == EPOLLIN;
+    const bool onlyInput = flags_ == wantsRead && (events & (EPOLLIN | moreBits)) == EPOLLIN;
     if (!onlyInput) [[unlikely]]
         return onOtherEvents(events);
     Buffer buffer = allocateForRead(channel_.readBufferSize());
@@ -69,8 +69,8 @@ void EpollStream::onEvents(std::uint32_t events) {
     // HC-5: output and errors first, then input, then the peer's end.
     if (has(writeQueued) || (has(kernelFull) && (events & writableBits))) continueWriting();
     if (!isOpen()) return;
-    if (events & (EPOLLIN | endBits)) set(readable);
-    if (events & endBits) set(peerEnded);
+    if (events & (EPOLLIN | moreBits)) set(readable);
+    if (events & moreBits) set(neverDrained);
     continueReading();
     if (has(writeErrorDue)) reportWriteError();
 }
@@ -114,8 +114,9 @@ EpollStream::ReadStep EpollStream::take(Buffer& buffer, ssize_t count, bool& del
         return ReadStep::failed;
     }
     if (count == 0) return ReadStep::ended;
-    // a short read emptied the socket, and later bytes are a new edge; unless the peer's end is already behind it.
-    const bool drained = static_cast<std::size_t>(count) < buffer.writableBytes() && !has(peerEnded);
+    // a short read emptied the socket, and later bytes are a new edge; unless the peer's end is already behind it,
+    // or an urgent byte, at which recv() stops.
+    const bool drained = static_cast<std::size_t>(count) < buffer.writableBytes() && !has(neverDrained);
     buffer.produced(static_cast<std::size_t>(count));
     if (drained) {
         clear(readable);

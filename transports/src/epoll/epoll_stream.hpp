@@ -47,7 +47,7 @@ class EpollStream : public EpollHandle, public ChannelSink {
     using Flags = std::uint32_t;
     static constexpr Flags wantsRead = 1 << 0;
     static constexpr Flags readable = 1 << 1;     // the kernel may have something: an edge has come and was not used up
-    static constexpr Flags peerEnded = 1 << 2;    // RDHUP, HUP or ERR: a short read does not mean that nothing follows
+    static constexpr Flags neverDrained = 1 << 2;  // PRI, RDHUP, HUP or ERR: behind a short read there may be more
     static constexpr Flags inputFailed = 1 << 3;  // a read error has been reported: never read again
     static constexpr Flags kernelFull = 1 << 4;   // EAGAIN: wait for the output edge
     static constexpr Flags writeQueued = 1 << 5;  // the rest of a flush waits for the next poll (W-5)

@@ -158,6 +158,7 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     void emitEarly();
     // About the oldest request, inside a Saying.
     void emit(Message& message, ChannelPromise&& promise);
+    void emitNow(Message& message, ChannelPromise&& promise);
     void cutShort(const ChannelPromise& promise);
     static bool mayKnowHead(const ResponseSlot& slot, const Response& response);
     void emitSmall(std::string_view head, std::string_view body, bool leaving = false);
