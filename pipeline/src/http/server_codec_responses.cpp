@@ -45,7 +45,8 @@ void ServerCodec::write(ChannelHandlerContext& ctx, Message&& message, ChannelPr
 // Most answers of a server: small and whole, of the oldest request, with the head that the answer before it had. All
 // looks come first, and then nobody's code runs. False: another one; nothing has been done.
 [[gnu::always_inline]] inline bool ServerCodec::answerEasily(Response& response) {
-    if (special_.any() || slots_.empty() || output_.size() > easyOutput) return false;
+    const std::size_t waiting = slots_.size();
+    if (special_.any() || waiting == 0 || output_.size() > easyOutput) return false;
     ResponseSlot& slot = slots_.front();
     const std::size_t body = response.body.readableBytes();
     if (slot.answered || !mayKnowHead(slot, response) || body > copiedBody) return false;
@@ -54,8 +55,8 @@ void ServerCodec::write(ChannelHandlerContext& ctx, Message&& message, ChannelPr
         heads_->last(response.status, response.headers, serverName_, body, loop_->flushPoints());
     if (head.empty()) return false;
     emitSmall(head, response.body.view());
-    if (slots_.size() == 1) [[likely]] {
-        slots_.popFront();
+    if (waiting == 1) [[likely]] {
+        slots_.popFront(slot);
     } else {
         slot.complete = true;
         drainFront();

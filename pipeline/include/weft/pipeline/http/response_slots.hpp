@@ -75,9 +75,10 @@ class ResponseSlots {
         }
         return 0;
     }
-    void popFront() noexcept {
-        WEFT_DEBUG_ASSERT(!empty(), "popFront() without a request");
-        ResponseSlot& slot = front();
+    void popFront() noexcept { popFront(front()); }
+    // For who has looked front() up.
+    void popFront(ResponseSlot& slot) noexcept {
+        WEFT_DEBUG_ASSERT(!empty() && &slot == &front(), "popFront() without a request, or of another one");
         if (slot.early) [[unlikely]]
             forgetEarly(slot);
         slot.renew();
