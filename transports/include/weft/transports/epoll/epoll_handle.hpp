@@ -29,7 +29,8 @@ class EpollHandle : private detail::ReadyLink {
     // Leaves the poller and closes the descriptor, if that has not happened.
     ~EpollHandle();
 
-    // Registers for input, output and hang-up edges, for life: no further epoll_ctl. Does nothing when registered.
+    // Registers for input, urgent, output and hang-up edges, for life: no further epoll_ctl. Does nothing when it is
+    // registered.
     [[nodiscard]] ErrorCode tryAttach();
     // The same; throws SystemError.
     void attach();
