@@ -14,14 +14,14 @@ Of an implementation:
 package  the Debian package without which it is not built (scripts/setup --rivals)
 warmup   ms before a sample, at least: for a server that compiles itself as it runs
 announces  False: does not print where it listens; is given a port by {port} in `args`
-slow_args  more `args` for a program that an instrument slows down
+slow_args, slow_environment  more `args`, and variables, for a program that an instrument slows down
 canned   answers everything with 200, so the order of pipelined answers cannot be checked
 targets  what the count thresholds of perf/counts aim for (perf/thresholds/ keeps them)
 """
 
-# A poll of Weft ends after 50 us, which under callgrind is in the middle of its batch, sooner or later with the
-# machine's load: without that end the batches are full, as they are for all others then.
-SLOW_WEFT = ['--poll-us', '1000000']
+# A poll of Weft, and a drain of its fibers, end after 50 us, which under callgrind is in the middle of their batch, sooner
+# or later with the machine's load: without that end the batches are full, as they are for all others then.
+SLOW_WEFT = {'slow_args': ['--poll-us', '1000000'], 'slow_environment': {'WEFT_YIELD_US': '1000000'}}
 
 SCENARIOS = {
     'plaintext': {
@@ -32,7 +32,7 @@ SCENARIOS = {
         'implementations': {
             'floor_epoll': {'canned': True},
             'weft_epoll': {
-                'program': 'plaintext_weft', 'args': ['--transport', 'epoll'], 'slow_args': SLOW_WEFT,
+                'program': 'plaintext_weft', 'args': ['--transport', 'epoll'], **SLOW_WEFT,
                 'targets': {'syscalls_per_request': 2.05, 'instructions_per_request': 1250,
                             'allocations_per_request': 0, 'futex_calls_per_request': 0},
             },
@@ -56,7 +56,7 @@ SCENARIOS = {
             'asio_split_4': {'program': 'fiber_per_request_asio_split', 'args': ['--workers', '4']},
             'weft_inline': {'program': 'plaintext_weft', 'args': ['--transport', 'epoll'], 'path': '/plaintext'},
             'weft': {
-                'args': ['--transport', 'epoll'], 'slow_args': SLOW_WEFT,
+                'args': ['--transport', 'epoll'], **SLOW_WEFT,
                 'targets': {'allocations_per_request': 0, 'futex_calls_per_request': 0},
             },
         },

@@ -49,7 +49,9 @@ class Implementation:
     canned: bool = False
     announces: bool = True      # prints "listening on ADDR:PORT"; a foreign server is given a free port instead
     warmup: int = 0             # ms, at least this long before a sample
-    slowArgs: list = field(default_factory=list)  # more of `command`, under an instrument that slows the program down
+    # Under an instrument that slows the program down: more of `command`, and variables.
+    slowArgs: list = field(default_factory=list)
+    slowEnvironment: dict = field(default_factory=dict)
     targets: dict = field(default_factory=dict)
 
 
@@ -95,7 +97,8 @@ def implementations(scenarioName, build, wanted=None):
         chosen.append(Implementation(name, command, entry.get('path', table.get('path')),
                                      entry.get('depths', table['depths']), entry.get('canned', False),
                                      entry.get('announces', 'command' not in entry), entry.get('warmup', 0),
-                                     entry.get('slow_args', []), entry.get('targets', {})))
+                                     entry.get('slow_args', []), entry.get('slow_environment', {}),
+                                     entry.get('targets', {})))
     if wanted and missing:
         raise Failure(f'not built in {build}: {", ".join(missing)}')
     if not chosen:

@@ -86,7 +86,7 @@ class Counting:
         with tempfile.TemporaryDirectory() as directory:
             output = os.path.join(directory, 'callgrind.out')
             wrapper = [tool('valgrind'), '--tool=callgrind', f'--callgrind-out-file={output}']
-            with Server(self.slowed(), self.serverCpus, wrapper) as server:
+            with Server(self.slowed(), self.serverCpus, wrapper, self.implementation.slowEnvironment) as server:
                 self.drive(server, requests)
                 server.stop()
                 complaint = server.complaint()
