@@ -8,33 +8,17 @@
 #include <string>
 #include <vector>
 
-#include <weft/scheduler/non_suspending_scope.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 #include <weft/transports/tcp_listener.hpp>
 
-#include "transports/blocking_peer.hpp"
 #include "transports/counting_system_calls.hpp"
 #include "transports/hosted_loop.hpp"
+#include "transports/tcp_pair.hpp"
 
 namespace weft::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-const SocketAddress anyPort = SocketAddress::loopbackV4(0);
-
-void echo(TcpStream& stream) {
-    std::array<char, 4096> bytes;
-    ErrorCode error;
-    while (std::size_t count = stream.read(bytes, error)) stream.write(std::span<const char>(bytes).first(count));
-}
-
-// A connected pair on the running fiber's carrier.
-struct Pair {
-    TcpListener listener = TcpListener::listen(anyPort);
-    TcpStream client = TcpStream::connect(listener.localAddress(), patience());
-    TcpStream server = listener.accept(patience());
-};
 
 std::string readAll(TcpStream& stream) {
     std::string all;
@@ -47,7 +31,7 @@ TEST(TcpStream, EchoesAThousandRoundTrips) {
     const DescriptorGuard guard;
     HostedLoop host;
     host.inFiber([&] {
-        Pair pair;
+        TcpPair pair;
         auto server = host.carrier().spawn([&] { echo(pair.server); });
         for (int i = 0; i < 1000; ++i) {
             const std::string message = "message " + std::to_string(i);
@@ -96,7 +80,7 @@ TEST(TcpStream, SameCarrierWorkNeedsNoWakeUpOfThePoller) {
     HostedLoop host;
     const std::uint64_t wakes = host.inFiber([&] {
         const std::uint64_t before = host.carrier().stats().wakesPoller;
-        Pair pair;
+        TcpPair pair;
         auto server = host.carrier().spawn([&] { echo(pair.server); });
         std::string answer(4, '?');
         for (int i = 0; i < 100; ++i) {
@@ -113,7 +97,7 @@ TEST(TcpStream, SameCarrierWorkNeedsNoWakeUpOfThePoller) {
 TEST(TcpStream, AWriteOfSeveralPartsArrivesInOrder) {
     HostedLoop host;
     host.inFiber([] {
-        Pair pair;
+        TcpPair pair;
         pair.client.write({"one ", "", "two ", "three", ""});
         pair.client.write({"", ""});
         std::vector<std::string> many;
@@ -132,7 +116,7 @@ TEST(TcpStream, W8_AFiberWhosePeerNeverStopsSendingLetsTheOthersRun) {
     HostedLoop host(1, calls);
     std::atomic<bool> stop{false};
     host.inFiber([&] {
-        Pair pair;
+        TcpPair pair;
         calls.endlessInput = true;
         auto flooded = host.carrier().spawn([&] {
             std::array<char, 16> bytes;
@@ -149,7 +133,7 @@ TEST(TcpStream, W8_AFiberWhosePeerNeverStopsSendingLetsTheOthersRun) {
 TEST(TcpStream, HalfCloseLetsTheOtherDirectionFinish) {
     HostedLoop host;
     host.inFiber([] {
-        Pair pair;
+        TcpPair pair;
         pair.client.write(std::string_view("request"));
         pair.client.shutdownOutput();
         EXPECT_EQ(readAll(pair.server), "request");
@@ -162,7 +146,7 @@ TEST(TcpStream, HalfCloseLetsTheOtherDirectionFinish) {
 TEST(TcpStream, FourMebibytesPassThroughASlowReader) {
     HostedLoop host;
     host.inFiber([&] {
-        Pair pair;
+        TcpPair pair;
         std::string sent(4 << 20, '\0');
         for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<char>(i * 31 >> 3);
         auto writer = host.carrier().spawn([&] {
@@ -216,7 +200,7 @@ TEST(TcpStream, AConnectThatNobodyAnswersEndsAtItsDeadline) {
 TEST(TcpStream, AReadEndsAtTheStreamsDeadline) {
     HostedLoop host;
     host.inFiber([] {
-        Pair pair;
+        TcpPair pair;
         const Deadline deadline = std::chrono::steady_clock::now() + 20ms;
         pair.client.setDeadline(deadline);
         std::array<char, 8> bytes;
@@ -228,234 +212,6 @@ TEST(TcpStream, AReadEndsAtTheStreamsDeadline) {
         pair.client.setDeadline(never);  // the stream is as good as before
         pair.server.write(std::string_view("late"));
         EXPECT_EQ(pair.client.read(bytes), 4u);
-    });
-}
-
-// The peer's fiber runs on the same carrier, so its next bytes come only when the reader has parked.
-TEST(TcpStream, AnEmptiedSocketIsNotAskedAgainBeforeItsNextEdge) {
-    CountingSystemCalls calls;
-    HostedLoop host(1, calls);
-    host.inFiber([&] {
-        Pair pair;
-        auto server = host.carrier().spawn([&] { echo(pair.server); });
-        std::array<char, 64> answer;
-        pair.client.write(std::string_view("ping"));
-        ASSERT_EQ(pair.client.read(answer), 4u);  // both have been emptied from here on
-        const int before = calls.recvs;
-        for (int i = 0; i < 100; ++i) {
-            pair.client.write(std::string_view("ping"));
-            ASSERT_EQ(pair.client.read(answer), 4u);
-        }
-        EXPECT_EQ(calls.recvs - before, 200);  // one for each message at either end, and no EAGAIN
-        pair.client.close();
-        server.join();
-    });
-}
-
-// A bounded number of turns, then the stream is closed under the reader: what it has not got by then, it was not told
-// of.
-template <class Read>
-auto withinATurn(HostedLoop& host, TcpStream& stream, Read read) {
-    auto reader = host.carrier().spawn(std::move(read));
-    for (int i = 0; i < 1000 && !reader.done(); ++i) thisFiber::sleepFor(1ms);
-    if (!reader.done()) stream.close();
-    return reader.join();
-}
-
-TEST(TcpStream, AnEndThatCameWithTheLastBytesIsReadBehindThem) {
-    HostedLoop host;
-    host.inFiber([&] {
-        Pair pair;
-        const std::string all = withinATurn(host, pair.client, [&] {
-            auto server = host.carrier().spawn([&] {
-                pair.server.write(std::string_view("the last"));
-                pair.server.shutdownOutput();  // one edge for both: nothing looks in between
-            });
-            std::string got;
-            std::array<char, 64> bytes;
-            ErrorCode error;
-            while (std::size_t count = pair.client.read(bytes, error)) got.append(bytes.data(), count);
-            got += error ? ", " + error.message() : ", the end";
-            EXPECT_EQ(pair.client.read(bytes), 0u);  // and stays
-            return got;
-        });
-        EXPECT_EQ(all, "the last, the end");
-    });
-}
-
-TEST(TcpStream, AnEndBehindAnEmptiedSocketIsAnEdge) {
-    HostedLoop host;
-    host.inFiber([&] {
-        Pair pair;
-        std::array<char, 64> bytes;
-        pair.server.write(std::string_view("the last"));
-        ASSERT_EQ(pair.client.read(bytes), 8u);
-        pair.server.close();
-        const ErrorCode error = withinATurn(host, pair.client, [&] {
-            ErrorCode failure;
-            EXPECT_EQ(pair.client.read(bytes, failure), 0u);
-            return failure;
-        });
-        EXPECT_FALSE(error) << error.message();
-    });
-}
-
-// One event to a poll: the news of the other connection is the first, and then the deadline's timer is.
-TEST(TcpStream, AReadBehindItsDeadlineTakesWhatHasCome) {
-    CountingSystemCalls calls;
-    EventLoop::Options oneEvent;
-    oneEvent.ioEvents = 1;
-    HostedLoop host(1, calls, oneEvent);
-    host.inFiber([&] {
-        Pair other;
-        Pair pair;
-        const auto exchange = [&](TcpStream& from, TcpStream& to) {
-            auto sender = host.carrier().spawn([&] { from.write(std::string_view("first")); });
-            return to.read(64).readableBytes();
-        };
-        ASSERT_EQ(exchange(other.server, other.client), 5u);
-        ASSERT_EQ(exchange(pair.server, pair.client), 5u);  // emptied, and both are watched
-        other.server.write(std::string_view("second"));
-        pair.server.write(std::string_view("second"));
-        pair.client.setDeadline(std::chrono::steady_clock::now() - 1ms);
-        EXPECT_EQ(pair.client.read(64).view(), "second");
-        ErrorCode error;
-        EXPECT_TRUE(pair.client.read(64, error).empty());
-        EXPECT_EQ(error, timedOut());
-    });
-}
-
-// The carrier is kept busy until the deadline has passed, and then the news of the others come first.
-TEST(TcpStream, AReadWhoseWaitWasInVainTakesWhatHadCome) {
-    CountingSystemCalls calls;
-    EventLoop::Options oneEvent;
-    oneEvent.ioEvents = 1;
-    HostedLoop host(1, calls, oneEvent);
-    host.inFiber([&] {
-        Pair others[8];
-        Pair pair;
-        ErrorCode error;
-        const auto watch = [&](TcpStream& stream) {
-            stream.setDeadline(std::chrono::steady_clock::now() + 1ms);
-            EXPECT_TRUE(stream.read(64, error).empty());
-        };
-        for (auto& other : others) watch(other.client);
-        watch(pair.client);
-        for (auto& other : others) other.server.write(std::string_view("news"));
-        pair.server.write(std::string_view("bytes"));
-        const Deadline deadline = std::chrono::steady_clock::now() + 5ms;
-        pair.client.setDeadline(deadline);
-        auto busy = host.carrier().spawn([&] {
-            while (std::chrono::steady_clock::now() < deadline + 1ms) {
-            }
-        });
-        EXPECT_EQ(pair.client.read(64, error).view(), "bytes") << error.message();
-        busy.join();
-    });
-}
-
-TEST(TcpStream, ACancelledFiberReadsWhatHasCome) {
-    HostedLoop host;
-    host.inFiber([&] {
-        Pair pair;
-        auto reader = host.carrier().spawn([&] {
-            ErrorCode error;
-            pair.client.setDeadline(std::chrono::steady_clock::now() + 1ms);
-            EXPECT_TRUE(pair.client.read(64, error).empty());  // it is watched now
-            pair.client.setDeadline(never);
-            EXPECT_TRUE(pair.client.read(64, error).empty());
-            EXPECT_EQ(error, operationAborted());
-            pair.server.write(std::string_view("bytes"));
-            EXPECT_EQ(pair.client.read(64, error).view(), "bytes") << error.message();
-        });
-        thisFiber::sleepFor(20ms);
-        reader.cancel();
-        reader.join();
-    });
-}
-
-TEST(TcpStream, AStreamThatThePollerDoesNotTakeAnyMoreReadsWhatHasCome) {
-    HostedLoop host;
-    host.inFiber([&] {
-        Pair pair;
-        ErrorCode error;
-        pair.client.write(std::string_view("first"));
-        EXPECT_EQ(pair.server.read(64, error).view(), "first");
-        pair.client.write(std::string_view("second"));
-        host.poller().prepareToClose();
-        EXPECT_EQ(pair.server.read(64, error).view(), "second") << error.message();
-    });
-}
-
-// recv() stops at the urgent mark: that read is short, and there is no edge behind it.
-TEST(TcpStream, BytesBehindAnUrgentOneAreRead) {
-    HostedLoop host;
-    host.inFiber([&] {
-        TcpListener listener = TcpListener::listen(anyPort);
-        BlockingPeer peer(listener.localAddress());
-        TcpStream stream = listener.accept(patience());
-        ErrorCode error;
-        stream.setDeadline(std::chrono::steady_clock::now() + 1ms);
-        EXPECT_TRUE(stream.read(64, error).empty());  // it is watched now
-        stream.setDeadline(never);
-        error = {};
-        const std::string all = withinATurn(host, stream, [&] {
-            peer.send("before");
-            peer.sendUrgent('!');
-            peer.send("behind");
-            thisFiber::sleepFor(5ms);  // all edges have come
-            std::string got;
-            while (got.size() < 12 && !error) got += stream.read(64, error).view();
-            return got;
-        });
-        EXPECT_EQ(all, "beforebehind") << error.message();
-    });
-}
-
-TEST(TcpStream, AReadWhereNothingMayWaitTakesWhatHasCome) {
-    HostedLoop host;
-    host.inFiber([] {
-        Pair pair;
-        std::array<char, 64> bytes;
-        pair.server.write(std::string_view("first"));
-        ASSERT_EQ(pair.client.read(bytes), 5u);
-        pair.server.write(std::string_view("second"));
-        const NonSuspendingScope here;
-        EXPECT_EQ(pair.client.read(bytes), 6u);
-        EXPECT_THROW(pair.client.read(bytes), BlockingOperationException);
-    });
-}
-
-TEST(TcpStream, AReadIntoABufferTakesAtMostWhatWasAskedFor) {
-    HostedLoop host;
-    host.inFiber([&] {
-        Pair pair;
-        auto server = host.carrier().spawn([&] { pair.server.write(std::string_view("0123456789")); });
-        EXPECT_EQ(pair.client.read(4).view(), "0123");  // it waited for these: there is no other edge
-        EXPECT_EQ(pair.client.read(0).view(), "");
-        EXPECT_EQ(withinATurn(host, pair.client, [&] { return pair.client.read(1024); }).view(), "456789");
-        pair.server.shutdownOutput();
-        EXPECT_TRUE(pair.client.read(1024).empty());
-        EXPECT_TRUE(pair.client.read(1024).empty());
-
-        pair.client.close();
-        ErrorCode error;
-        EXPECT_TRUE(pair.client.read(1024, error).empty());
-        EXPECT_EQ(error, operationAborted());
-        EXPECT_THROW(pair.client.read(1024), SystemError);
-    });
-}
-
-TEST(TcpStream, AFiberThatWaitsForABufferHoldsNone) {
-    HostedLoop host;
-    host.inFiber([&] {
-        Pair pair;
-        const void* const next = detail::storageOf(Buffer::allocate(1024));  // the pool gives the last one back first
-        auto reader = host.carrier().spawn([&] { return pair.client.read(1024); });
-        for (int i = 0; i < 20; ++i) thisFiber::yield();  // it runs until it parks
-        EXPECT_EQ(detail::storageOf(Buffer::allocate(1024)), next);
-        pair.server.write(std::string_view("here"));
-        EXPECT_EQ(reader.join().view(), "here");
     });
 }
 
@@ -474,7 +230,7 @@ TEST(TcpStream, CloseUnderAParkedReaderEndsItsReadWithOperationAborted) {
     const DescriptorGuard guard;
     HostedLoop host;
     host.inFiber([&] {
-        Pair pair;
+        TcpPair pair;
         auto reader = host.carrier().spawn([&] {
             std::array<char, 8> bytes;
             ErrorCode error;
@@ -494,7 +250,7 @@ TEST(TcpStream, CloseUnderAParkedReaderEndsItsReadWithOperationAborted) {
 TEST(TcpStream, CloseUnderAParkedWriterEndsItsWriteWithOperationAborted) {
     HostedLoop host;
     host.inFiber([&] {
-        Pair pair;
+        TcpPair pair;
         auto writer = host.carrier().spawn([&] {
             const std::string endless(64 << 20, 'x');
             ErrorCode error;
@@ -511,7 +267,7 @@ TEST(TcpStream, TheEndOfTheLoopWakesParkedReadersAndAcceptors) {
     const DescriptorGuard guard;
     HostedLoop host;
     auto fiber = host.carrier().spawn([&] {
-        Pair pair;
+        TcpPair pair;
         auto acceptor = host.carrier().spawn([&] {
             ErrorCode error;
             pair.listener.accept(error);
@@ -533,7 +289,7 @@ TEST(TcpStream, TheShutdownOfTheCarrierWakesAParkedReader) {
     HostedLoop host;
     std::atomic<bool> parked{false};
     auto fiber = host.carrier().spawn([&] {
-        Pair pair;
+        TcpPair pair;
         parked = true;
         std::array<char, 8> bytes;
         ErrorCode error;
@@ -548,7 +304,7 @@ TEST(TcpStream, TheShutdownOfTheCarrierWakesAParkedReader) {
 TEST(TcpStream, AResetByThePeerIsAnError) {
     HostedLoop host;
     host.inFiber([] {
-        Pair pair;
+        TcpPair pair;
         ASSERT_FALSE(pair.server.setOption(SocketOption::linger, 0));
         pair.server.close();  // with linger 0: RST
         std::array<char, 8> bytes;
@@ -561,7 +317,7 @@ TEST(TcpStream, AResetByThePeerIsAnError) {
 TEST(TcpStream, AWriteToAGonePeerIsAnErrorAndNoSignal) {
     HostedLoop host;
     host.inFiber([] {
-        Pair pair;
+        TcpPair pair;
         pair.server.close();
         ErrorCode error;
         while (!error) pair.client.write(std::string_view("anybody there?"), error);
@@ -572,7 +328,7 @@ TEST(TcpStream, AWriteToAGonePeerIsAnErrorAndNoSignal) {
 TEST(TcpStream, ReadExactlyReportsAnEarlyEnd) {
     HostedLoop host;
     host.inFiber([] {
-        Pair pair;
+        TcpPair pair;
         pair.server.write(std::string_view("abc"));
         pair.server.close();
         std::array<char, 8> bytes;
@@ -585,7 +341,7 @@ TEST(TcpStream, ReadExactlyReportsAnEarlyEnd) {
 TEST(TcpStream, ASecondReaderAtTheSameTimeIsRefused) {
     HostedLoop host;
     host.inFiber([&] {
-        Pair pair;
+        TcpPair pair;
         bool reading = false;
         auto reader = host.carrier().spawn([&] {
             std::array<char, 8> bytes;
@@ -636,7 +392,7 @@ TEST(TcpStream, E7AcceptReportsShortageAndTheConnectionWaits) {
 TEST(TcpStream, AddressesMirrorEachOther) {
     HostedLoop host;
     host.inFiber([] {
-        Pair pair;
+        TcpPair pair;
         EXPECT_EQ(pair.client.remoteAddress(), pair.listener.localAddress());
         EXPECT_EQ(pair.client.localAddress(), pair.server.remoteAddress());
         int noDelay = 0;
@@ -685,7 +441,7 @@ TEST(TcpStream, ACarrierWithoutSocketsIsNamedWithTheRemedy) {
 TEST(TcpStream, AStreamUsedOnAnotherCarrierIsRefused) {
     HostedLoop host(2);
     host.inFiber([&] {
-        Pair pair;
+        TcpPair pair;
         auto elsewhere = host.carrier(1).spawn([&] { pair.client.write(std::string_view("x")); });
         EXPECT_THROW(elsewhere.join(), std::logic_error);
     });
@@ -694,7 +450,7 @@ TEST(TcpStream, AStreamUsedOnAnotherCarrierIsRefused) {
 TEST(TcpStream, ABlockingReadInsideDispatchThrows) {
     HostedLoop host;
     host.inFiber([&] {
-        Pair pair;
+        TcpPair pair;
         Promise<bool> threw;
         Future<bool> result = threw.future();
         host.loop().execute([&pair, threw = std::move(threw)]() mutable {

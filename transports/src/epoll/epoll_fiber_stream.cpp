@@ -78,8 +78,8 @@ void EpollFiberStream::readWith(Receive receive, Deadline deadline, ErrorCode& e
 ssize_t EpollFiberStream::receive(std::span<char> into) noexcept {
     const ssize_t result = calls().recv(fd(), into.data(), into.size());
     // What has emptied the socket waits for its next edge, but for what came with the last one.
-    const bool emptied = detail::wouldBlock(result) || (result > 0 && result < static_cast<ssize_t>(into.size()));
-    readable_ = !emptied || neverEmptied_;
+    const bool drained = detail::wouldBlock(result) || (result > 0 && result < static_cast<ssize_t>(into.size()));
+    readable_ = !drained || neverDrained_;
     return result;
 }
 
@@ -146,7 +146,7 @@ void EpollFiberStream::onEvents(std::uint32_t events) noexcept {
     if (events & (EPOLLOUT | failed)) writer_.wake();
     if (!(events & (EPOLLIN | EPOLLPRI | ended))) return;
     readable_ = true;
-    if (events & (EPOLLPRI | ended)) neverEmptied_ = true;
+    if (events & (EPOLLPRI | ended)) neverDrained_ = true;
     reader_.wake();
 }
 

@@ -40,8 +40,9 @@ class EpollFiberStream final : public EpollHandle, public FiberStream {
 
     detail::IoWaiter reader_;
     detail::IoWaiter writer_;
-    bool readable_ = true;       // no read has emptied the socket since the last edge
-    bool neverEmptied_ = false;  // a short read may leave something that is no edge: the end, or bytes behind an urgent one
+    bool readable_ = true;  // no read has emptied the socket since the last edge
+    bool neverDrained_ =
+        false;  // a short read may leave something that is no edge: the end, or bytes behind an urgent one
 };
 
 }  // namespace weft

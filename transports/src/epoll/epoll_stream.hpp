@@ -46,11 +46,11 @@ class EpollStream : public EpollHandle, public ChannelSink {
     // In one word, so that an event or a write asks once whether anything is in its way.
     using Flags = std::uint32_t;
     static constexpr Flags wantsRead = 1 << 0;
-    static constexpr Flags readable = 1 << 1;     // the kernel may have something: an edge has come and was not used up
-    static constexpr Flags neverDrained = 1 << 2;  // PRI, RDHUP, HUP or ERR: behind a short read there may be more
-    static constexpr Flags inputFailed = 1 << 3;  // a read error has been reported: never read again
-    static constexpr Flags kernelFull = 1 << 4;   // EAGAIN: wait for the output edge
-    static constexpr Flags writeQueued = 1 << 5;  // the rest of a flush waits for the next poll (W-5)
+    static constexpr Flags readable = 1 << 1;  // the kernel may have something: an edge has come and was not used up
+    static constexpr Flags neverDrained = 1 << 2;   // PRI, RDHUP, HUP or ERR: behind a short read there may be more
+    static constexpr Flags inputFailed = 1 << 3;    // a read error has been reported: never read again
+    static constexpr Flags kernelFull = 1 << 4;     // EAGAIN: wait for the output edge
+    static constexpr Flags writeQueued = 1 << 5;    // the rest of a flush waits for the next poll (W-5)
     static constexpr Flags outputFailed = 1 << 6;   // nothing is written any more
     static constexpr Flags writeErrorDue = 1 << 7;  // the channel has not been told of it
 

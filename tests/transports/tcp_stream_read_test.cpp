@@ -1,0 +1,244 @@
+// When a fiber's read asks the kernel, when it waits, and what it has in its hands meanwhile.
+#include <weft/transports/tcp_stream.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+
+#include <weft/scheduler/non_suspending_scope.hpp>
+#include <weft/scheduler/this_fiber.hpp>
+#include <weft/transports/tcp_listener.hpp>
+
+#include "transports/blocking_peer.hpp"
+#include "transports/counting_system_calls.hpp"
+#include "transports/hosted_loop.hpp"
+#include "transports/tcp_pair.hpp"
+
+namespace weft::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Its first wait registers a stream with the poller, which then reports what is there already; later ones only edges.
+void watch(TcpStream& stream) {
+    ErrorCode error;
+    stream.setDeadline(std::chrono::steady_clock::now() + 1ms);
+    EXPECT_TRUE(stream.read(64, error).empty());
+    EXPECT_EQ(error, timedOut());
+    stream.setDeadline(never);
+}
+
+// The peer's fiber runs on the same carrier, so its next bytes come only when the reader has parked.
+TEST(TcpStream, AnEmptiedSocketIsNotAskedAgainBeforeItsNextEdge) {
+    CountingSystemCalls calls;
+    HostedLoop host(1, calls);
+    host.inFiber([&] {
+        TcpPair pair;
+        auto server = host.carrier().spawn([&] { echo(pair.server); });
+        std::array<char, 64> answer;
+        pair.client.write(std::string_view("ping"));
+        ASSERT_EQ(pair.client.read(answer), 4u);  // both have been emptied from here on
+        const int before = calls.recvs;
+        for (int i = 0; i < 100; ++i) {
+            pair.client.write(std::string_view("ping"));
+            ASSERT_EQ(pair.client.read(answer), 4u);
+        }
+        EXPECT_EQ(calls.recvs - before, 200);  // one for each message at either end, and no EAGAIN
+        pair.client.close();
+        server.join();
+    });
+}
+
+// A bounded number of turns, then the stream is closed under the reader: what it has not got by then, it was not told
+// of.
+template <class Read>
+auto withinATurn(HostedLoop& host, TcpStream& stream, Read read) {
+    auto reader = host.carrier().spawn(std::move(read));
+    for (int i = 0; i < 100'000 && !reader.done(); ++i) thisFiber::yield();
+    if (!reader.done()) stream.close();
+    return reader.join();
+}
+
+TEST(TcpStream, AnEndThatCameWithTheLastBytesIsReadBehindThem) {
+    HostedLoop host;
+    host.inFiber([&] {
+        TcpPair pair;
+        watch(pair.client);
+        const std::string all = withinATurn(host, pair.client, [&] {
+            auto server = host.carrier().spawn([&] {
+                pair.server.write(std::string_view("the last"));
+                pair.server.shutdownOutput();  // one edge for both: nothing looks in between
+            });
+            std::string got;
+            std::array<char, 64> bytes;
+            ErrorCode error;
+            while (std::size_t count = pair.client.read(bytes, error)) got.append(bytes.data(), count);
+            got += error ? ", " + error.message() : ", the end";
+            EXPECT_EQ(pair.client.read(bytes), 0u);  // and stays
+            return got;
+        });
+        EXPECT_EQ(all, "the last, the end");
+    });
+}
+
+TEST(TcpStream, AnEndBehindAnEmptiedSocketIsAnEdge) {
+    HostedLoop host;
+    host.inFiber([&] {
+        TcpPair pair;
+        std::array<char, 64> bytes;
+        pair.server.write(std::string_view("the last"));
+        ASSERT_EQ(pair.client.read(bytes), 8u);
+        pair.server.close();
+        const ErrorCode error = withinATurn(host, pair.client, [&] {
+            ErrorCode failure;
+            EXPECT_EQ(pair.client.read(bytes, failure), 0u);
+            return failure;
+        });
+        EXPECT_FALSE(error) << error.message();
+    });
+}
+
+TEST(TcpStream, AReadBehindItsDeadlineTakesWhatHasCome) {
+    HostedLoop host;
+    host.inFiber([] {
+        TcpPair pair;
+        ErrorCode error;
+        pair.server.write(std::string_view("first"));
+        ASSERT_EQ(pair.client.read(64).view(), "first");  // emptied
+        pair.server.write(std::string_view("second"));
+        pair.client.setDeadline(std::chrono::steady_clock::now() - 1ms);
+        EXPECT_EQ(pair.client.read(64, error).view(), "second") << error.message();
+        EXPECT_TRUE(pair.client.read(64, error).empty());
+        EXPECT_EQ(error, timedOut());
+    });
+}
+
+// The carrier is kept busy until the deadline has passed, and then the news of the others come first.
+TEST(TcpStream, AReadWhoseWaitWasInVainTakesWhatHadCome) {
+    CountingSystemCalls calls;
+    EventLoop::Options oneEvent;
+    oneEvent.ioEvents = 1;
+    HostedLoop host(1, calls, oneEvent);
+    host.inFiber([&] {
+        TcpPair others[8];
+        TcpPair pair;
+        ErrorCode error;
+        for (auto& other : others) watch(other.client);
+        watch(pair.client);
+        for (auto& other : others) other.server.write(std::string_view("news"));
+        pair.server.write(std::string_view("bytes"));
+        const Deadline deadline = std::chrono::steady_clock::now() + 5ms;
+        pair.client.setDeadline(deadline);
+        auto busy = host.carrier().spawn([&] {
+            while (std::chrono::steady_clock::now() < deadline + 1ms) {
+            }
+        });
+        EXPECT_EQ(pair.client.read(64, error).view(), "bytes") << error.message();
+        busy.join();
+    });
+}
+
+TEST(TcpStream, ACancelledFiberReadsWhatHasCome) {
+    HostedLoop host;
+    host.inFiber([&] {
+        TcpPair pair;
+        pair.server.write(std::string_view("first"));
+        ASSERT_EQ(pair.client.read(64).view(), "first");  // emptied
+        auto reader = host.carrier().spawn([&] {
+            ErrorCode error;
+            EXPECT_TRUE(pair.client.read(64, error).empty());
+            EXPECT_EQ(error, operationAborted());
+            pair.server.write(std::string_view("second"));
+            EXPECT_EQ(pair.client.read(64, error).view(), "second") << error.message();
+        });
+        reader.cancel();
+        reader.join();
+    });
+}
+
+TEST(TcpStream, AStreamThatThePollerDoesNotTakeAnyMoreReadsWhatHasCome) {
+    HostedLoop host;
+    host.inFiber([&] {
+        TcpPair pair;
+        ErrorCode error;
+        pair.client.write(std::string_view("first"));
+        EXPECT_EQ(pair.server.read(64, error).view(), "first");
+        pair.client.write(std::string_view("second"));
+        host.poller().prepareToClose();
+        EXPECT_EQ(pair.server.read(64, error).view(), "second") << error.message();
+    });
+}
+
+// recv() stops at the urgent mark: that read is short, and there is no edge behind it.
+TEST(TcpStream, BytesBehindAnUrgentOneAreRead) {
+    HostedLoop host;
+    host.inFiber([&] {
+        TcpListener listener = TcpListener::listen(anyPort);
+        BlockingPeer peer(listener.localAddress());
+        TcpStream stream = listener.accept(patience());
+        ErrorCode error;
+        watch(stream);
+        const std::string all = withinATurn(host, stream, [&] {
+            peer.send("before");
+            peer.sendUrgent('!');
+            peer.send("behind");
+            for (int i = 0; i < 1000; ++i) thisFiber::yield();  // all edges have come
+            std::string got;
+            while (got.size() < 12 && !error) got += stream.read(64, error).view();
+            return got;
+        });
+        EXPECT_EQ(all, "beforebehind") << error.message();
+    });
+}
+
+TEST(TcpStream, AReadWhereNothingMayWaitTakesWhatHasCome) {
+    HostedLoop host;
+    host.inFiber([] {
+        TcpPair pair;
+        std::array<char, 64> bytes;
+        pair.server.write(std::string_view("first"));
+        ASSERT_EQ(pair.client.read(bytes), 5u);
+        pair.server.write(std::string_view("second"));
+        const NonSuspendingScope here;
+        EXPECT_EQ(pair.client.read(bytes), 6u);
+        EXPECT_THROW(pair.client.read(bytes), BlockingOperationException);
+    });
+}
+
+TEST(TcpStream, AReadIntoABufferTakesAtMostWhatWasAskedFor) {
+    HostedLoop host;
+    host.inFiber([&] {
+        TcpPair pair;
+        watch(pair.client);
+        pair.server.write(std::string_view("0123456789"));
+        EXPECT_EQ(pair.client.read(4).view(), "0123");
+        EXPECT_EQ(pair.client.read(0).view(), "");
+        EXPECT_EQ(withinATurn(host, pair.client, [&] { return pair.client.read(1024); }).view(), "456789");
+        pair.server.shutdownOutput();
+        EXPECT_TRUE(pair.client.read(1024).empty());
+        EXPECT_TRUE(pair.client.read(1024).empty());
+
+        pair.client.close();
+        ErrorCode error;
+        EXPECT_TRUE(pair.client.read(1024, error).empty());
+        EXPECT_EQ(error, operationAborted());
+        EXPECT_THROW(pair.client.read(1024), SystemError);
+    });
+}
+
+TEST(TcpStream, AFiberThatWaitsForABufferHoldsNone) {
+    HostedLoop host;
+    host.inFiber([&] {
+        TcpPair pair;
+        const void* const next = detail::storageOf(Buffer::allocate(1024));  // the pool gives the last one back first
+        auto reader = host.carrier().spawn([&] { return pair.client.read(1024); });
+        for (int i = 0; i < 20; ++i) thisFiber::yield();  // it runs until it parks
+        EXPECT_EQ(detail::storageOf(Buffer::allocate(1024)), next);
+        pair.server.write(std::string_view("here"));
+        EXPECT_EQ(reader.join().view(), "here");
+    });
+}
+
+}  // namespace
+}  // namespace weft::test
