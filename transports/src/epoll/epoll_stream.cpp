@@ -66,6 +66,7 @@ void EpollStream::onEvents(std::uint32_t events) {
 }
 
 [[gnu::noinline]] void EpollStream::onOtherEvents(std::uint32_t events) {
+    if (events & (EPOLLHUP | EPOLLERR)) set(hungUp);
     // HC-5: output and errors first, then input, then the peer's end.
     if (has(writeQueued) || (has(kernelFull) && (events & writableBits))) continueWriting();
     if (!isOpen()) return;
@@ -73,6 +74,7 @@ void EpollStream::onEvents(std::uint32_t events) {
     if (events & moreBits) set(neverDrained);
     continueReading();
     if (has(writeErrorDue)) reportWriteError();
+    if (hasAll(inputEnded | hungUp)) failAfterEnd();
 }
 
 void EpollStream::closeChannel() noexcept {
@@ -131,7 +133,7 @@ EpollStream::ReadStep EpollStream::take(Buffer& buffer, ssize_t count, bool& del
 
 void EpollStream::finishReading(ReadStep how, bool delivered) {
     if (how == ReadStep::ended && !has(writeErrorDue)) {
-        set(readable);  // the end stays: a channel that asks again is told again (HC-2)
+        set(readable | inputEnded);  // the end stays: a channel that asks again is told again (HC-2)
         return channel_.onEof();
     }
     if (delivered) channel_.onReadComplete();  // E-6: before the error
@@ -147,6 +149,14 @@ void EpollStream::failReading(const ErrorCode& error) {
     set(inputFailed);
     clear(writeErrorDue);
     channel_.onError(error);
+}
+
+// With half-closure a channel lives on after the peer's end, and does not read any more. A reset is no end and no byte:
+// it needs no permission to read, and without a write nothing else would show it.
+void EpollStream::failAfterEnd() {
+    clear(hungUp);
+    if (!isOpen() || has(inputFailed | outputFailed)) return;
+    if (ErrorCode error = detail::takeSocketError(calls(), fd())) failReading(error);
 }
 
 // ---- writing ----

@@ -53,8 +53,11 @@ class EpollStream : public EpollHandle, public ChannelSink {
     static constexpr Flags writeQueued = 1 << 5;    // the rest of a flush waits for the next poll (W-5)
     static constexpr Flags outputFailed = 1 << 6;   // nothing is written any more
     static constexpr Flags writeErrorDue = 1 << 7;  // the channel has not been told of it
+    static constexpr Flags inputEnded = 1 << 8;     // the channel has been told of the peer's end
+    static constexpr Flags hungUp = 1 << 9;         // HUP or ERR: both directions are over, in order or by an error
 
     bool has(Flags any) const noexcept { return (flags_ & any) != 0; }
+    bool hasAll(Flags flags) const noexcept { return (flags_ & flags) == flags; }
     void set(Flags flags) noexcept { flags_ |= flags; }
     void clear(Flags flags) noexcept { flags_ &= ~flags; }
     bool mayWrite() const noexcept { return isOpen() && !has(kernelFull | writeQueued | outputFailed); }
@@ -67,6 +70,7 @@ class EpollStream : public EpollHandle, public ChannelSink {
     ReadStep take(Buffer& buffer, ssize_t count, bool& delivered);
     void finishReading(ReadStep how, bool delivered);
     void failReading(const ErrorCode& error);
+    void failAfterEnd();
     bool writeOnce(OutboundBuffer& outbound);
     ssize_t sendPieces(const OutboundBuffer& outbound);
     std::size_t refused(ssize_t result) noexcept;
