@@ -1,5 +1,5 @@
 // Accepting for fibers. Lost wake-ups are excluded by two rules: a failed accept parks before the poller can run again
-// on this carrier, and whoever accepts one connection wakes the next waiter.
+// on this carrier, and an acceptor that leaves with a connection or an error wakes the next waiter.
 #include "epoll/epoll_fiber_listener.hpp"
 
 #include <weft/scheduler/this_fiber.hpp>
@@ -39,6 +39,7 @@ Fd EpollFiberListener::accept(Deadline deadline, ErrorCode& error) {
             error = waitForConnection(deadline);
             if (error) return {};
         } else if (!detail::connectionWasLost(-result)) {
+            wakeOne();  // the connection stays in the backlog, and this caller need not come back for it
             error = fromErrno(-result);
             return {};
         }

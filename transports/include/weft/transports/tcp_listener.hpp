@@ -30,7 +30,7 @@ class TcpListener {
     ~TcpListener();
 
     // The next connection, on this carrier. EMFILE, ENFILE, ENOBUFS and ENOMEM leave it waiting in the backlog: free
-    // something or sleep before the next call, which would fail at once again.
+    // something or sleep before the next call, which would fail at once again. Every fiber that waits gets that error.
     TcpStream accept(Deadline deadline = never);
     TcpStream accept(ErrorCode& error);
     TcpStream accept(Deadline deadline, ErrorCode& error);
