@@ -147,5 +147,18 @@ bool wouldBlock(ssize_t result) noexcept {
     return result == -EAGAIN || result == -EWOULDBLOCK;
 }
 
+bool concernsConnection(int error) noexcept {
+    switch (error) {
+        case ENOMEM:
+        case ENOBUFS:
+        case EFAULT:
+        case EINVAL:
+        case EMSGSIZE:
+            return false;
+        default:
+            return true;
+    }
+}
+
 }  // namespace detail
 }  // namespace weft

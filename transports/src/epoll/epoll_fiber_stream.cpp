@@ -60,7 +60,7 @@ void EpollFiberStream::readWith(Receive receive, Deadline deadline, ErrorCode& e
     const auto received = [&] {
         const ssize_t result = receive();
         if (detail::wouldBlock(result)) return false;
-        error = result < 0 ? fromErrno(static_cast<int>(-result)) : ErrorCode();
+        error = result > 0 ? ErrorCode() : inputEnded(result);
         return true;
     };
     bool ask = readable_ || NonSuspendingScope::active();
@@ -110,8 +110,7 @@ std::size_t EpollFiberStream::writeSome(std::span<const iovec> parts, Deadline d
         }
         const ssize_t count = send(parts);
         if (count >= 0) return static_cast<std::size_t>(count);
-        error = detail::wouldBlock(count) ? waitFor(writer_, "TcpStream::write", deadline)
-                                          : fromErrno(static_cast<int>(-count));
+        error = detail::wouldBlock(count) ? waitFor(writer_, "TcpStream::write", deadline) : outputFailed(count);
     }
     return 0;
 }
@@ -119,6 +118,26 @@ std::size_t EpollFiberStream::writeSome(std::span<const iovec> parts, Deadline d
 ssize_t EpollFiberStream::send(std::span<const iovec> parts) noexcept {
     if (parts.size() == 1) return calls().send(fd(), parts[0].iov_base, parts[0].iov_len);
     return calls().sendv(fd(), parts.data(), parts.size());
+}
+
+// The kernel reports a reset to the call that comes first, and takes it off the socket; later reads then look like an
+// orderly end, and later writes like writes after the own end of output. So the stream keeps it for all of them.
+[[gnu::cold, gnu::noinline]] ErrorCode EpollFiberStream::inputEnded(ssize_t result) noexcept {
+    if (result == 0) return fromErrno(lost_);
+    noteLoss(static_cast<int>(-result));
+    return fromErrno(static_cast<int>(-result));
+}
+
+[[gnu::cold, gnu::noinline]] ErrorCode EpollFiberStream::outputFailed(ssize_t result) noexcept {
+    if (result == -EPIPE && lost_ != 0) return fromErrno(lost_);
+    noteLoss(static_cast<int>(-result));
+    return fromErrno(static_cast<int>(-result));
+}
+
+// EPIPE says nothing about the input: it is the answer to a write after the own end of output, and Linux gives it for a
+// reset that follows the peer's end, behind which nothing is missing.
+void EpollFiberStream::noteLoss(int error) noexcept {
+    if (error != EPIPE && detail::concernsConnection(error) && lost_ == 0) lost_ = error;
 }
 
 ErrorCode EpollFiberStream::waitFor(detail::IoWaiter& waiter, const char* call, Deadline deadline) {

@@ -37,9 +37,13 @@ class EpollFiberStream final : public EpollHandle, public FiberStream {
     ssize_t receive(std::size_t most, Buffer& into) noexcept;
     ErrorCode waitFor(detail::IoWaiter& waiter, const char* call, Deadline deadline);
     ssize_t send(std::span<const iovec> parts) noexcept;
+    ErrorCode inputEnded(ssize_t result) noexcept;
+    ErrorCode outputFailed(ssize_t result) noexcept;
+    void noteLoss(int error) noexcept;
 
     detail::IoWaiter reader_;
     detail::IoWaiter writer_;
+    int lost_ = 0;          // the errno that ended the connection, whichever call it came to; 0: none
     bool readable_ = true;  // no read has emptied the socket since the last edge
     bool neverDrained_ =
         false;  // a short read may leave something that is no edge: the end, or bytes behind an urgent one

@@ -30,6 +30,9 @@ ErrorCode getSocketOption(SystemCalls& calls, int fd, SocketOption option, int& 
 
 // True for the errors of a read, write or accept that only mean "not now".
 bool wouldBlock(ssize_t result) noexcept;
+// False for the errors of a read or write that concern that call alone: no memory, or arguments that the kernel
+// refuses. After any other error the connection is over.
+bool concernsConnection(int error) noexcept;
 
 }  // namespace detail
 }  // namespace weft

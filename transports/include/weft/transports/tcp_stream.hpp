@@ -29,7 +29,7 @@ inline ErrorCode endOfStream() noexcept {
 // dispatch). Every other refusal is an ErrorCode: the twin with `error` last sets it (and clears it on success), the
 // other throws SystemError. They are: ETIMEDOUT at the deadline; operation_aborted when the stream is or was closed,
 // the fiber is cancelled or the carrier shuts down; EALREADY when another fiber is in the same kind of call; else what
-// the kernel says.
+// the kernel says. A reset is the same error for every later read, once the bytes before it are read, and every write.
 class TcpStream {
   public:
     // Connects from the running fiber's carrier; TCP_NODELAY is set. Error texts carry the remote address. Throws
@@ -47,8 +47,8 @@ class TcpStream {
     // The next bytes, as soon as there are any; 0: the peer has ended its side (or `into` is empty).
     std::size_t read(std::span<char> into);
     std::size_t read(std::span<char> into, ErrorCode& error);
-    // The same in a buffer of at most `most` bytes (0: nothing is read), which is taken from the carrier's pool when there
-    // is something to read: a fiber that waits holds none. Empty: the peer has ended its side. No memory: ENOMEM.
+    // The same in a buffer of at most `most` bytes (0: nothing is read), which is taken from the carrier's pool when
+    // there is something to read: a fiber that waits holds none. Empty: the peer has ended its side. No memory: ENOMEM.
     Buffer read(std::size_t most);
     Buffer read(std::size_t most, ErrorCode& error);
     // Fills `into`; endOfStream() when the peer ends first. The twin returns how many bytes there were.
