@@ -160,5 +160,13 @@ bool concernsConnection(int error) noexcept {
     }
 }
 
+// Asks for the second address only where the ports, which are all that most connections compare, are the same.
+bool connectedToItself(SystemCalls& calls, int fd, const SocketAddress& remote) noexcept {
+    const SocketAddress local = localAddressOf(calls, fd);
+    if (local.empty() || local.port() != remote.port() || !(local == remoteAddressOf(calls, fd))) return false;
+    setSocketOption(calls, fd, SocketOption::linger, 0);
+    return true;
+}
+
 }  // namespace detail
 }  // namespace weft

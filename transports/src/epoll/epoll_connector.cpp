@@ -38,8 +38,14 @@ void EpollConnector::connect(const SocketAddress& remote, const SocketAddress* l
     inProgress_ = true;
     dropPendingEvents();  // an unconnected socket reports a hang-up, which says nothing about this attempt
     const int result = bindAndConnect(remote, local);
-    if (result >= 0) return becomeStream();
-    if (result != -EINPROGRESS) failConnecting(fromErrno(-result));
+    if (result == -EINPROGRESS) return;
+    if (ErrorCode error = outcome(fromErrno(result < 0 ? -result : 0))) return failConnecting(error);
+    becomeStream();
+}
+
+// A connection to itself is refused, as from any other port of this host (docs/adr/0011-self-connect.md).
+ErrorCode EpollConnector::outcome(const ErrorCode& error) noexcept {
+    return !error && detail::connectedToItself(calls(), fd(), remote_) ? fromErrno(ECONNREFUSED) : error;
 }
 
 int EpollConnector::bindAndConnect(const SocketAddress& remote, const SocketAddress* local) noexcept {
@@ -52,7 +58,7 @@ int EpollConnector::bindAndConnect(const SocketAddress& remote, const SocketAddr
 
 void EpollConnector::onEvents(std::uint32_t events) {
     if (!inProgress_ || !(events & (EPOLLOUT | EPOLLERR | EPOLLHUP))) return;
-    if (ErrorCode error = detail::takeSocketError(calls(), fd())) return failConnecting(error);
+    if (ErrorCode error = outcome(detail::takeSocketError(calls(), fd()))) return failConnecting(error);
     becomeStream();
     if (isOpen()) EpollStream::onEvents(events & ~std::uint32_t{EPOLLOUT});
 }

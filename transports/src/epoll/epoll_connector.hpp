@@ -21,6 +21,7 @@ class EpollConnector final : public EpollStream {
 
   private:
     int bindAndConnect(const SocketAddress& remote, const SocketAddress* local) noexcept;
+    ErrorCode outcome(const ErrorCode& error) noexcept;
     void becomeStream();
     void failConnecting(const ErrorCode& error);
 

@@ -24,8 +24,13 @@ ErrorCode EpollFiberStream::connect(const SocketAddress& remote, Deadline deadli
     const detail::IoWaiter::Claim claim(writer_);
     if (!claim) return detail::IoWaiter::alreadyInUse();
     const int result = calls().connect(fd(), remote.data(), remote.size());
-    if (result == -EINPROGRESS) return awaitConnected(deadline);
-    return result < 0 ? fromErrno(-result) : ErrorCode();
+    const ErrorCode error = result == -EINPROGRESS ? awaitConnected(deadline) : fromErrno(result < 0 ? -result : 0);
+    return error ? error : refuseItself(remote);
+}
+
+// As from any other port of this host: nobody listens there (docs/adr/0011-self-connect.md).
+ErrorCode EpollFiberStream::refuseItself(const SocketAddress& remote) noexcept {
+    return detail::connectedToItself(calls(), fd(), remote) ? fromErrno(ECONNREFUSED) : ErrorCode();
 }
 
 ErrorCode EpollFiberStream::awaitConnected(Deadline deadline) {

@@ -31,6 +31,7 @@ class EpollFiberStream final : public EpollHandle, public FiberStream {
 
   private:
     ErrorCode awaitConnected(Deadline deadline);
+    ErrorCode refuseItself(const SocketAddress& remote) noexcept;
     template <class Receive>
     void readWith(Receive receive, Deadline deadline, ErrorCode& error);
     ssize_t receive(std::span<char> into) noexcept;

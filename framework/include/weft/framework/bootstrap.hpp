@@ -58,8 +58,8 @@ class Bootstrap {
 
     // Registers a channel with group.next() (on a carrier: that carrier's own loop), then connects it. The future's
     // channel() is the connection, or null when there was not even a socket; a failure (SystemError with the address)
-    // leaves it closed; cancelling the future does, too. With retry(), each attempt has a channel of its own, and
-    // channel() is null until one is connected. Never blocks.
+    // leaves it closed; cancelling the future does, too. A connection of the socket to itself fails with ECONNREFUSED.
+    // With retry(), each attempt has a channel of its own, and channel() is null until one is connected. Never blocks.
     ChannelFuture connect(const SocketAddress& remote) const;
     // On a loop of the caller's choice, which must have sockets.
     ChannelFuture connect(const SocketAddress& remote, EventLoop& loop) const;

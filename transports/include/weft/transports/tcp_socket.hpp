@@ -34,5 +34,10 @@ bool wouldBlock(ssize_t result) noexcept;
 // refuses. After any other error the connection is over.
 bool concernsConnection(int error) noexcept;
 
+// True when the connected socket's peer is the socket itself. The kernel makes such a connection when nobody listens on
+// the port and the connecting socket has been given the same one: by chance, or by a bind. Closing the socket is then
+// made to reset the connection, so that the port is free at once and does not linger in TIME_WAIT.
+bool connectedToItself(SystemCalls& calls, int fd, const SocketAddress& remote) noexcept;
+
 }  // namespace detail
 }  // namespace weft

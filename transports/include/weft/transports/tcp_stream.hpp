@@ -32,7 +32,8 @@ inline ErrorCode endOfStream() noexcept {
 // the kernel says. A reset is the same error for every later read, once the bytes before it are read, and every write.
 class TcpStream {
   public:
-    // Connects from the running fiber's carrier; TCP_NODELAY is set. Error texts carry the remote address. Throws
+    // Connects from the running fiber's carrier; TCP_NODELAY is set. A connection of the socket to itself counts as
+    // refused (ECONNREFUSED). Error texts carry the remote address. Throws
     // std::logic_error on a plain thread, or when the carrier's poller has no sockets.
     static TcpStream connect(const SocketAddress& remote, Deadline deadline = never);
     static TcpStream connect(const SocketAddress& remote, ErrorCode& error);

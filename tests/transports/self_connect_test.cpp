@@ -1,0 +1,73 @@
+// A client whose own port happens to be the one that it connects to would be connected to itself: that is a refusal.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include <unistd.h>
+
+#include <weft/pipeline/channel.hpp>
+#include <weft/pipeline/channel_errors.hpp>
+#include <weft/transports/tcp_socket.hpp>
+
+#include "transports/hosted_loop.hpp"
+
+namespace weft::test {
+namespace {
+
+// A socket that is bound to its peer's address, which the kernel does by chance once in about 28,000 times.
+Fd boundToItself(const SocketAddress& any, SocketAddress& itself) {
+    Fd fd = openTcpSocket(any.family());
+    EXPECT_EQ(::bind(fd.get(), any.data(), any.size()), 0);
+    itself = detail::localAddressOf(SystemCalls::kernel(), fd.get());
+    return fd;
+}
+
+// Without SO_REUSEADDR, so that a former connection that lingers in TIME_WAIT counts, too.
+bool canBeListenedOn(const SocketAddress& address) {
+    const Fd fd = openTcpSocket(address.family());
+    return ::bind(fd.get(), address.data(), address.size()) == 0 && ::listen(fd.get(), 1) == 0;
+}
+
+void refusedForAFiber(const SocketAddress& any) {
+    const DescriptorGuard guard;
+    HostedLoop host;
+    host.inFiber([&] {
+        SocketAddress itself;
+        const auto stream = host.poller().fiberStream(boundToItself(any, itself));
+        EXPECT_EQ(stream->connect(itself, patience()), fromErrno(ECONNREFUSED));
+        stream->close();
+        EXPECT_TRUE(canBeListenedOn(itself)) << "the server that it waits for cannot start";
+    });
+}
+
+TEST(SelfConnect, IsRefusedForAFiber) {
+    refusedForAFiber(SocketAddress::loopbackV4(0));
+}
+
+TEST(SelfConnect, IsRefusedForAFiberOverIpv6) {
+    refusedForAFiber(SocketAddress("::1", 0));
+}
+
+TEST(SelfConnect, IsRefusedForAChannelAndNamesTheAddress) {
+    const DescriptorGuard guard;
+    HostedLoop host;
+    SocketAddress itself;
+    ChannelRef channel = Channel::create(host.loop());
+    channel->attach(host.poller().connector(boundToItself(SocketAddress::loopbackV4(0), itself), *channel));
+    channel->registerWithLoop().sync();
+    const ChannelFuture connected = channel->connect(itself);
+    ASSERT_TRUE(connected.awaitUntil(patience()));
+    ASSERT_FALSE(connected.success());
+    EXPECT_EQ(errorCodeOf(connected.cause()), fromErrno(ECONNREFUSED));
+    try {
+        std::rethrow_exception(connected.cause());
+    } catch (const std::exception& error) {
+        EXPECT_NE(std::string(error.what()).find(itself.toString()), std::string::npos) << error.what();
+    }
+    ASSERT_TRUE(channel->closeFuture().awaitUntil(patience()));
+    EXPECT_FALSE(channel->active());
+    EXPECT_TRUE(canBeListenedOn(itself)) << "the server that it waits for cannot start";
+}
+
+}  // namespace
+}  // namespace weft::test
