@@ -15,10 +15,9 @@ namespace {
 
 using detail::StreamedBody;
 
-// Takes bytes off the account. True: the connection's reading waited for that, and nobody has woken it yet.
-bool release(StreamedBody& body, std::size_t bytes) noexcept {
-    body.bytes -= bytes;
-    body.bodies->held -= bytes;
+// Takes freed memory off the account. True: the connection's reading waited for that, and nobody has woken it yet.
+bool release(StreamedBody& body, std::size_t heldBefore) noexcept {
+    body.bodies->held -= heldBefore - body.pieces.held();
     return body.bodies->held < BodyReader::lowMark && std::exchange(body.bodies->withheld, false);
 }
 
@@ -59,8 +58,9 @@ void BodyReader::abandon() noexcept {
     {
         std::lock_guard held(body_->bodies->lock);
         body_->abandoned = true;
+        const std::size_t before = body_->pieces.held();
         body_->pieces.clear();
-        resume = release(*body_, body_->bytes);
+        resume = release(*body_, before);
     }
     try {
         if (resume) body_->channel->read();
@@ -97,8 +97,9 @@ std::optional<Buffer> BodyReader::read(ErrorCode& error) {
     {
         std::lock_guard held(lock);
         if (!body.pieces.empty()) {
+            const std::size_t before = body.pieces.held();
             piece = body.pieces.pop();
-            resume = release(body, piece->readableBytes());
+            resume = release(body, before);
         } else if (body.cut) {
             error = fromErrno(ECONNABORTED);
         }
@@ -110,7 +111,7 @@ std::optional<Buffer> BodyReader::read(ErrorCode& error) {
 std::size_t BodyReader::available() const noexcept {
     if (!body_) return 0;
     std::lock_guard held(body_->bodies->lock);
-    return body_->bytes;
+    return body_->pieces.bytes();
 }
 
 const HeaderList& BodyReader::trailers() const noexcept {

@@ -41,7 +41,7 @@ void BodyStreamer::channelRead(ChannelHandlerContext& ctx, Message&& message) {
         BodyReader body = response.hasBody() ? begin(ctx, response.ticket(), false) : BodyReader();
         ctx.fireChannelRead(Message(StreamedResponse(std::move(response), std::move(body))));
     } else if (message.is<Content>()) {
-        put(std::move(message.get<Content>().data));
+        putOrCut(std::move(message.get<Content>().data));
     } else if (message.is<LastContent>()) {
         end(std::move(message.get<LastContent>().trailers));
     } else if (message.is<BodyCut>()) {
@@ -60,10 +60,20 @@ void BodyStreamer::put(Buffer&& data) {
     if (!current_) return;
     std::lock_guard held(bodies_->lock);
     if (current_->abandoned) return;
-    current_->bytes += data.readableBytes();
-    bodies_->held += data.readableBytes();
-    current_->pieces.push(std::move(data));
+    const std::size_t before = current_->pieces.held();
+    current_->pieces.put(std::move(data));
+    bodies_->held += current_->pieces.held() - before;
     current_->readers.wakeAll();
+}
+
+// A body with a hole must not look whole.
+void BodyStreamer::putOrCut(Buffer&& data) {
+    try {
+        put(std::move(data));
+    } catch (...) {
+        cut("there was no memory for its next piece");
+        throw;
+    }
 }
 
 void BodyStreamer::end(std::unique_ptr<HeaderList> trailers) {

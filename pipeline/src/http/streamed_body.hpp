@@ -6,16 +6,17 @@
 #include <string_view>
 
 #include <weft/pipeline/channel_ref.hpp>
-#include <weft/pipeline/detail/ring.hpp>
 #include <weft/pipeline/http/body_reader.hpp>
 #include <weft/pipeline/http/response.hpp>
 #include <weft/scheduler/wait_list.hpp>
+
+#include "http/held_pieces.hpp"
 
 namespace weft::http::detail {
 
 struct StreamedBodies {
     std::mutex lock;        // guards this and all bodies of the connection
-    std::size_t held = 0;   // bytes that have come and nobody has read
+    std::size_t held = 0;   // bytes of memory, of what has come and has not been read
     bool withheld = false;  // a read() waits for room
 };
 
@@ -28,8 +29,7 @@ struct StreamedBody {
     const Ticket ticket;
 
     // Under the lock.
-    weft::detail::Ring<Buffer> pieces;
-    std::size_t bytes = 0;  // of them
+    HeldPieces pieces;
     std::unique_ptr<HeaderList> trailers;
     std::string_view cutReason;
     bool owesContinue;

@@ -20,8 +20,8 @@ struct StreamedBody;
 // Context: one fiber or thread at a time, any. What has come is handed out without blocking, wherever the caller is.
 class BodyReader {
   public:
-    // Bytes of a connection that nobody has read yet: from the high mark on its reading stops, below the low mark it
-    // goes on. A read cycle (1 MiB at most, see ChannelOption::MAX_MESSAGES_PER_READ) that has begun still ends, and so
+    // Bytes of memory that the unread pieces of a connection hold, with what is free in their blocks: from the high mark
+    // on its reading stops, below the low mark it goes on. A read cycle (1 MiB at most, see ChannelOption::MAX_MESSAGES_PER_READ) that has begun still ends, and so
     // does one that the codec has been permitted.
     static constexpr std::size_t highMark = 64 * 1024;
     static constexpr std::size_t lowMark = 32 * 1024;
@@ -32,7 +32,8 @@ class BodyReader {
     BodyReader& operator=(BodyReader&& other) noexcept;
     ~BodyReader();
 
-    // The next piece, not empty; nothing at the end of the body. Blocks until there is one, and tells a client that
+    // The next piece, not empty; nothing at the end of the body. Pieces are not the chunks of the sender: small ones
+    // that wait are handed out together. Blocks until there is one, and tells a client that
     // waits for it to go on (100 Continue). Failures: ECONNABORTED when the rest will not come (malformed, too slow,
     // the connection has ended), ECANCELED when the fiber is cancelled or the carrier shuts down; thrown as
     // SystemError, or left in `error`. Throws BlockingOperationException where nothing may block and it would.

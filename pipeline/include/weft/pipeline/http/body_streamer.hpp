@@ -39,7 +39,7 @@ class StreamedResponse final : public ReceivedResponse {
 };
 
 // Behind ServerCodec or ClientCodec, in the place of an aggregator. Answers an expectation other than 100-continue with
-// 417. Keeps read() back while the connection's bodies hold too many bytes that nobody has read.
+// 417. Keeps read() back while the pieces that nobody has read hold too much memory (BodyReader::highMark).
 class BodyStreamer final : public ChannelDuplexHandler {
   public:
     using InboundIn = Messages<Request, ReceivedResponse, Content, LastContent, BodyCut>;
@@ -56,6 +56,7 @@ class BodyStreamer final : public ChannelDuplexHandler {
   private:
     BodyReader begin(ChannelHandlerContext& ctx, Ticket ticket, bool owesContinue);
     void put(Buffer&& data);
+    void putOrCut(Buffer&& data);
     void end(std::unique_ptr<HeaderList> trailers);
     void cut(std::string_view reason);
 
