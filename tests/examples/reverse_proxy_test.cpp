@@ -83,6 +83,23 @@ TEST(ReverseProxyExample, AnswersWithoutABodyKeepTheirLength) {
     EXPECT_EQ(proxy.stop(), 0);
 }
 
+// The upstream frames it as any other body, so the proxy reads it; its own client must not take it for a response.
+TEST(ReverseProxyExample, TheBodyOfAnUpstreams205DoesNotReachTheClient) {
+    const std::string forged = answer("forged");
+    ScriptedBackend upstream({{"HTTP/1.1 205 Reset Content\r\nContent-Length: " + std::to_string(forged.size()) +
+                               "\r\n\r\n" + forged},
+                              {"HTTP/1.1 205 Reset Content\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nforged\r\n0\r\n\r\n"},
+                              {answer("true"), Then::close}});
+    Program proxy = proxyTo(upstream.address());
+    BlockingPeer client(proxy.listening());
+    client.send("GET /1 HTTP/1.1\r\nHost: test\r\n\r\nGET /2 HTTP/1.1\r\nHost: test\r\n\r\n"
+                "GET /3 HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+    const std::string text = all(client);
+    EXPECT_EQ(text.find("forged"), std::string::npos) << text;
+    EXPECT_TRUE(text.ends_with("\r\n\r\ntrue")) << text;
+    EXPECT_EQ(proxy.stop(), 0);
+}
+
 TEST(ReverseProxyExample, StreamsLargeBodiesBothWays) {
     Program echo("http_server", {"--listen", "127.0.0.1:0", "--carriers", "1"});
     Program proxy = proxyTo(echo.listening());

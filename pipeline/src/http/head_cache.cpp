@@ -32,7 +32,7 @@ std::string_view HeadCache::head(Status status, const HeaderList& headers, const
 
 std::string_view HeadCache::remember(Status status, const HeaderList& headers, const std::string* serverName,
                                      std::uint64_t length, std::time_t now) {
-    if (neverHasBody(status) || !headers.find("Date").empty()) return {};
+    if (!mayHaveContent(status) || !headers.find("Date").empty()) return {};
     ResponseHead head;
     head.status = status;
     head.contentLength = length;

@@ -25,6 +25,7 @@ struct Plan {
     bool transferEncoding = false;
     bool connection = true;
     bool keepAlive = false;
+    bool switches = false;
     std::uint64_t length = 0;
 };
 
@@ -33,24 +34,33 @@ bool grantsTunnel(const ResponseHead& head) noexcept {
     return head.requestMethod == Method::connect && code >= 200 && code < 300;
 }
 
+// 1xx, 204, 205 and 304: nothing follows the head.
+Plan withoutContent(Plan plan, Status status) noexcept {
+    if (status == Status::notModified) {
+        plan.contentLength = plan.length != 0;  // of the representation that was not sent; 0 is the default, not a claim
+    } else if (status == Status::resetContent) {
+        plan.contentLength = true;  // a receiver would read a body without it
+        plan.length = 0;
+    }
+    return plan;
+}
+
 Plan planOf(const ResponseHead& head) noexcept {
     Plan plan;
     plan.keepAlive = head.keepAlive;
-    plan.length = head.body == BodyKind::length && head.status != Status::resetContent ? head.contentLength : 0;
+    plan.length = head.body == BodyKind::length ? head.contentLength : 0;
     const bool interim = codeOf(head.status) < 200;
-    plan.connection = !interim && !(grantsTunnel(head) && head.keepAlive);
-    if (interim || head.status == Status::noContent) return plan;
-    if (grantsTunnel(head)) {
+    const bool tunnel = grantsTunnel(head);
+    plan.switches = head.keepAlive && (tunnel || head.status == Status::switchingProtocols);
+    plan.connection = !interim && !(tunnel && head.keepAlive);
+    if (tunnel) {
         // It has no length of its own (RFC 9110, 9.3.6). One that closes is a tunnel through which the body comes.
-        plan.framing = head.keepAlive ? BodyFraming::none : BodyFraming::untilClose;
+        const bool content = !head.keepAlive && mayHaveContent(head.status);
+        plan.framing = content ? BodyFraming::untilClose : BodyFraming::none;
         return plan;
     }
-    const bool chunked = head.body == BodyKind::chunked && head.status != Status::resetContent;
-    if (head.status == Status::notModified) {
-        plan.contentLength =
-            plan.length != 0;  // of the representation that was not sent; 0 is the default, not a claim
-        return plan;
-    }
+    if (!mayHaveContent(head.status)) return withoutContent(plan, head.status);
+    const bool chunked = head.body == BodyKind::chunked;
     const bool toHead = head.requestMethod == Method::head;
     plan.transferEncoding = chunked && head.requestVersion == Version::http11;
     plan.contentLength = !chunked && !(toHead && head.body == BodyKind::none);
@@ -192,7 +202,7 @@ EncodedHead encodeHead(const ResponseHead& head, std::span<char> out) noexcept {
     }
     if (!dated) at = put(put(put(at, "Date: "), head.date), "\r\n");
     at = put(putFraming(at, plan, head.requestVersion), "\r\n");
-    return {EncodeError::none, static_cast<std::size_t>(at - out.data()), plan.framing, plan.keepAlive};
+    return {EncodeError::none, static_cast<std::size_t>(at - out.data()), plan.framing, plan.keepAlive, plan.switches};
 }
 
 std::size_t writeChunkHead(std::uint64_t size, char* out) noexcept {

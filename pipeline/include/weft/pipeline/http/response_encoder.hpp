@@ -54,7 +54,7 @@ std::string_view textOf(EncodeError error) noexcept;
 
 // How the body has to be written after this head.
 enum class BodyFraming : std::uint8_t {
-    none,        // no byte may follow (1xx, 204, 304, HEAD, 2xx to CONNECT that keeps the connection)
+    none,        // no byte may follow (1xx, 204, 205, 304, HEAD, 2xx to CONNECT that keeps the connection)
     length,      // exactly contentLength bytes
     chunked,     // chunks, then lastChunk
     untilClose,  // bytes as they are, then close: HTTP/1.0 knows no chunks, a 2xx to CONNECT no length
@@ -65,12 +65,14 @@ struct EncodedHead {
     std::size_t size = 0;  // bytes written; 0 after an error
     BodyFraming framing = BodyFraming::none;
     bool keepAlive = false;  // false: close after the body
+    bool switches = false;   // the connection speaks another protocol after this head: 101, or a 2xx to CONNECT
 };
 
 // Bytes of room that encodeHead() asks for: at least what it will write, and not much more.
 std::size_t headBound(const ResponseHead& head) noexcept;
 
-// Writes status line, headers and the empty line to the front of `out`. On an error what `out` holds is not specified.
+// Writes status line, headers and the empty line to the front of `out`, and decides the framing of the body. Nothing
+// else decides it: a caller writes body bytes as EncodedHead::framing says, whatever body it holds. On an error what `out` holds is not specified.
 // Does not block, allocate or throw.
 EncodedHead encodeHead(const ResponseHead& head, std::span<char> out) noexcept;
 

@@ -1,6 +1,6 @@
 // Status codes, their reason phrases and their complete status lines.
 // Constant data, owned by nobody; any code of 100-999 may be sent, the named ones have a phrase.
-// Knows nothing of headers or bodies, except which codes can never have one.
+// Knows nothing of headers or bodies, except which codes can never have one, and which must be sent without.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +42,12 @@ std::string_view statusLine(Status status) noexcept;
 // True for 1xx, 204 and 304: such a response ends with its header section, whatever its headers say (RFC 9110, 6.4.1).
 constexpr bool neverHasBody(Status status) noexcept {
     return codeOf(status) < 200 || status == Status::noContent || status == Status::notModified;
+}
+
+// False where a server must send no content: what never has a body, and 205 (RFC 9110, 15.3.6). A 205 that is received
+// is framed like any other response, so a sender says `Content-Length: 0` with it.
+constexpr bool mayHaveContent(Status status) noexcept {
+    return !neverHasBody(status) && status != Status::resetContent;
 }
 
 }  // namespace weft::http
