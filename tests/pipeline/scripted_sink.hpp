@@ -23,6 +23,7 @@ struct SinkScript {
     std::size_t room = std::numeric_limits<std::size_t>::max();  // bytes the kernel still takes
     std::size_t mostPieces = 0;                                  // in one gather
     bool wantsRead = false;
+    int linger = -1;                  // SO_LINGER in seconds; 0: a close is a reset
     bool closesLater = false;         // keep the close promise
     bool connectsLater = false;       // keep the connect promise
     bool writesOncePerFlush = false;  // like a sink that makes one system call and is not full
@@ -106,9 +107,12 @@ class ScriptedSink final : public ChannelSink {
             promise.trySuccess();
         }
     }
-    ErrorCode setOption(SocketOption, int) override { return {}; }
-    ErrorCode getOption(SocketOption, int& value) const override {
-        value = 1;
+    ErrorCode setOption(SocketOption option, int value) override {
+        if (option == SocketOption::linger) script_->linger = value;
+        return {};
+    }
+    ErrorCode getOption(SocketOption option, int& value) const override {
+        value = option == SocketOption::linger ? script_->linger : 1;
         return {};
     }
     SocketAddress localAddress() const override { return {}; }

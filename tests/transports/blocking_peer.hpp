@@ -47,6 +47,15 @@ class BlockingPeer {
         }
         return all;
     }
+    // Adds everything up to the end of the stream to `bytes`; returns 0 after an orderly end, else the error's number.
+    int receiveToEnd(std::string& bytes) {
+        char room[4096];
+        for (;;) {
+            const ssize_t count = ::recv(fd_, room, sizeof room, 0);
+            if (count <= 0) return count == 0 ? 0 : errno;
+            bytes.append(room, static_cast<std::size_t>(count));
+        }
+    }
     void endOutput() { ::shutdown(fd_, SHUT_WR); }
     void reset() {
         const linger atOnce{1, 0};

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include <weft/pipeline/channel.hpp>
@@ -17,6 +18,19 @@ void sendDown(Channel& channel, Message&& message, ChannelPromise promise) {
     channel.writeAndFlush(std::move(message), std::move(promise));
 }
 
+// The client would go on waiting for the answer, and this responder could give none any more.
+void requireFinal(Status status, const char* call) {
+    if (codeOf(status) >= 200 || status == Status::switchingProtocols) return;
+    throw std::invalid_argument(std::string(call) + " takes the answer (101, or 200 to 999), but the status is " +
+                                std::to_string(codeOf(status)) + "; send 1xx with Responder::sendInterim()");
+}
+
+void requireInterim(Status status) {
+    if (codeOf(status) >= 100 && codeOf(status) < 200 && status != Status::switchingProtocols) return;
+    throw std::invalid_argument("Responder::sendInterim takes 100 and 102 to 199, but the status is " +
+                                std::to_string(codeOf(status)) + "; send an answer, 101 included, with Responder::send()");
+}
+
 }  // namespace
 
 ChannelRef Responder::take() {
@@ -25,12 +39,14 @@ ChannelRef Responder::take() {
 }
 
 void Responder::send(Response response, ChannelPromise promise) {
+    requireFinal(response.status, "Responder::send");
     const ChannelRef channel = take();
     response.ticket = ticket_;
     sendDown(*channel, Message::lend(response), std::move(promise));
 }
 
 BodyWriter Responder::begin(Response head) {
+    requireFinal(head.status, "Responder::begin");
     ChannelRef channel = take();
     head.ticket = ticket_;
     head.streamed = true;
@@ -40,7 +56,7 @@ BodyWriter Responder::begin(Response head) {
 
 void Responder::sendInterim(Response response) {
     if (!channel_) throw std::logic_error("Responder::sendInterim after the answer");
-    if (codeOf(response.status) >= 200) throw std::logic_error("Responder::sendInterim takes a 1xx response");
+    requireInterim(response.status);
     response.ticket = ticket_;
     sendDown(*channel_, Message::lend(response), {});
 }
@@ -70,7 +86,7 @@ void BodyWriter::write(Buffer piece, ChannelPromise promise) {
 
 // In two halves of the window: while one is on its way, the next is filled.
 void BodyWriter::send(Buffer piece) {
-    unmarked_ += piece.readableBytes();
+    unmarked_ += piece.readableBytes() + sizeof(Message);  // what a piece costs while it waits
     if (unmarked_ < window / 2) return write(std::move(piece));
     if (!channel_) throw std::logic_error("BodyWriter::send after end()");
     ChannelPromise newest = channel_->newPromise();

@@ -218,7 +218,9 @@ void ServerCodec::closeAfterResponse() {
     input_ = Buffer();
     ChannelPromise written = ctx_->newPromise();
     written.addListener(
-        [channel = ChannelRef(ctx_->channel()), inputShutdown = inputShutdown_](const ChannelFuture& done) {
+        [channel = ChannelRef(ctx_->channel()), inputShutdown = inputShutdown_,
+         linger = std::exchange(lingerAfterBody_, std::nullopt)](const ChannelFuture& done) {
+            if (done.success() && linger) channel->setOption(ChannelOption::LINGER, *linger);
             if (done.success() && !inputShutdown) {
                 channel->shutdownOutput();
             } else {

@@ -6,6 +6,8 @@
 
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/pipeline/channel_option.hpp>
+#include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/log.hpp>
 
 #include "http/misuse.hpp"
@@ -58,6 +60,18 @@ EncodeError ServerCodec::emitLastChunk(const HeaderList& trailers) {
         output_.produced(encodeLastChunk(fields, std::span<char>(reserve(bound), bound), error));
     });
     return error;
+}
+
+// The client will take the end of the connection for the end of this body, so any end before it is to be a reset: a
+// dropped BodyWriter, a shutdown, the end of the process.
+void ServerCodec::resetUnlessWhole() {
+    Channel& channel = ctx_->channel();
+    try {
+        lingerAfterBody_ = channel.option(ChannelOption::LINGER);
+        channel.setOption(ChannelOption::LINGER, 0);
+    } catch (const SystemError& error) {
+        log(LogLevel::debug, std::string("a cut HTTP body may look whole to its client: ") + error.what());
+    }
 }
 
 // The client has been promised another length: only the end of our output tells it that the body is not whole.

@@ -21,17 +21,15 @@ Ticket ticketOf(const Message& message) noexcept {
     return message.is<Content>() ? message.get<Content>().ticket : message.get<LastContent>().ticket;
 }
 
-std::size_t bodyBytes(const Message& message) noexcept {
-    if (message.is<Response>()) return message.get<Response>().body.readableBytes();
-    return message.is<Content>() ? message.get<Content>().data.readableBytes() : 0;
+// Bytes of memory that a message holds while it waits for its turn: a piece of one byte is no cheap thing to keep.
+std::size_t heldBy(const Message& message) noexcept {
+    constexpr std::size_t entry = sizeof(ResponseSlot::Early);
+    if (message.is<Response>()) return entry + sizeof(Response) + message.get<Response>().body.readableBytes();
+    return entry + (message.is<Content>() ? message.get<Content>().data.readableBytes() : 0);
 }
 
 bool isInterim(const Response& response) noexcept {
     return codeOf(response.status) < 200 && response.status != Status::switchingProtocols;
-}
-
-bool grantsTunnel(const ResponseSlot& slot, const Response& response) noexcept {
-    return slot.method == Method::connect && codeOf(response.status) / 100 == 2;
 }
 
 }  // namespace
@@ -121,7 +119,7 @@ void ServerCodec::settleContinue(Response& response) noexcept {
 // Too many bytes for later turns, and no more requests (or bodies to be echoed) are read until the first have left.
 void ServerCodec::keepEarly(ResponseSlot& slot, Message&& message, ChannelPromise&& promise) {
     message.keep();
-    countEarly(0, bodyBytes(message));
+    countEarly(0, heldBy(message));
     if (!slot.early) slot.early = std::make_unique<std::vector<ResponseSlot::Early>>();
     slot.early->push_back({std::move(message), std::move(promise)});
 }
@@ -161,7 +159,7 @@ void ServerCodec::drainFront() {
 void ServerCodec::emitEarly() {
     const Saying here(*this);
     const auto early = std::move(slots_.front().early);
-    for (const auto& said : *early) countEarly(bodyBytes(said.message), 0);
+    for (const auto& said : *early) countEarly(heldBy(said.message), 0);
     for (auto& said : *early) emit(said.message, std::move(said.promise));
 }
 
@@ -265,8 +263,9 @@ void ServerCodec::finishHead(Response& response, const EncodedHead& encoded, std
     slot.framing = encoded.framing;
     slot.remaining = length;
     slot.keepAlive = encoded.keepAlive;
+    if (encoded.framing == BodyFraming::untilClose) resetUnlessWhole();
     if (!slot.keepAlive) expectNoMore(slots_.frontTicket(), response.streamed);
-    if (slot.keepAlive && (response.status == Status::switchingProtocols || grantsTunnel(slot, response))) {
+    if (encoded.switches) {
         switching_ = slots_.frontTicket();
         slot.ended = slot.complete = true;
         return finishWrite(std::move(promise));

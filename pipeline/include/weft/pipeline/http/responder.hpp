@@ -30,11 +30,14 @@ class Responder {
     ~Responder() { abandon(); }
 
     // Answers, and flushes at the loop's flush point. An answer to a closed channel is dropped (the promise fails).
-    // Throws std::logic_error when it has answered already.
+    // Throws std::logic_error when it has answered already, and std::invalid_argument for an interim status (below 200,
+    // but for 101); then this responder can still answer.
     void send(Response response, ChannelPromise promise = {});
     // Answers with a head now and a body piece by piece: chunked, or of `contentLength` bytes when the head says so.
+    // Throws as send().
     BodyWriter begin(Response head);
-    // 100 Continue, 103 Early Hints: may be sent before the answer. Dropped for an HTTP/1.0 client.
+    // 100 Continue, 103 Early Hints: may be sent before the answer. Dropped for an HTTP/1.0 client. Throws
+    // std::invalid_argument for any other status (101 is an answer), std::logic_error after the answer.
     void sendInterim(Response response);
 
     bool answered() const noexcept { return !channel_; }
@@ -50,7 +53,7 @@ class Responder {
 };
 
 // The body of a streamed response. Move-only; dropping it without end() closes the connection, so that the client does
-// not take a cut body for a whole one. Context: as Responder; send(): a fiber or a plain thread.
+// not take a cut body for a whole one; with a reset where only the end of the connection ends the body (HTTP/1.0). Context: as Responder; send(): a fiber or a plain thread.
 class BodyWriter {
   public:
     static constexpr std::size_t window = 128 * 1024;  // bytes

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -178,6 +179,7 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     void emitContent(Buffer&& data, ChannelPromise&& promise);
     void emitEnd(const HeaderList* trailers, ChannelPromise&& promise);
     EncodeError emitLastChunk(const HeaderList& trailers);
+    void resetUnlessWhole();
     void abortBody();
 
     // Output (server_codec_output.cpp).
@@ -234,7 +236,8 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     BodyDecoder body_;
     Ticket bodyTicket_ = 0;       // the request whose body is being read
     Ticket switching_ = 0;        // the request whose answer says that the protocol changes behind it
-    std::size_t earlyBytes_ = 0;  // of answers that wait for their turn
+    std::size_t earlyBytes_ = 0;  // held by answers that wait for their turn
+    std::optional<int> lingerAfterBody_;  // SO_LINGER to give back when a body that the close ends is in the kernel
     ScheduledTask linger_;
     const ServerCodecOptions options_;
 };
