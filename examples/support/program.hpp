@@ -75,7 +75,7 @@ struct ServerFlags {
 
     ServerFlags(CLI::App& app, const weft::SocketAddress& otherwise) : listen(otherwise) {
         addAddress(app, "--listen", listen, "where to listen; port 0 takes a free one; default " + otherwise.toString());
-        addCarriers(app, group.carriers);
+        addCarriers(app, group);
         addParsed(app, "--transport", group.transport, "auto or epoll; default WEFT_TRANSPORT, else auto",
                   [](const std::string& text) { return weft::Transport::parse(text, "--transport"); })
             ->type_name("NAME");

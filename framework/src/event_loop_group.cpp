@@ -25,7 +25,7 @@ Transport::Kind resolved(std::optional<Transport::Kind> transport) {
 
 EventLoopGroup::EventLoopGroup(const EventLoopGroupOptions& options) {
     const Transport::Kind transport = resolved(options.transport);  // before any thread
-    own_ = std::make_unique<CarrierGroup>(options.carriers);
+    own_ = std::make_unique<CarrierGroup>(static_cast<const CarrierOptions&>(options));
     carriers_ = own_.get();
     loops_ = detail::LoopSet::join(*carriers_, transport, options.loop);
 }

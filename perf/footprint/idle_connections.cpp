@@ -214,7 +214,7 @@ void run(const Wanted& wanted) {
             start(wanted.connections / wanted.clients + (i < wanted.connections % wanted.clients ? 1 : 0)));
     }
     EventLoopGroupOptions options;
-    options.carriers.carriers = 1;
+    options.carriers = 1;
     EventLoopGroup group(options);
     ServerBootstrap bootstrap(group);
     bootstrap.childHandler([](Channel& channel) {

@@ -78,8 +78,8 @@ struct ServerFlags {
 
     EventLoopGroupOptions group(std::string name = "weft", unsigned carriers = 1) const {
         EventLoopGroupOptions options;
-        options.carriers.name = std::move(name);
-        options.carriers.carriers = carriers;
+        options.name = std::move(name);
+        options.carriers = carriers;
         options.transport = Transport::parse(transport);
         options.loop = loop;
         return options;
@@ -89,7 +89,7 @@ struct ServerFlags {
     // a cache of one it goes back there as it is, instead of into a cache that overflows and empties each stack first.
     EventLoopGroupOptions workers(unsigned carriers) const {
         EventLoopGroupOptions options = group("work", carriers);
-        options.carriers.cachedStacks = 1;
+        options.cachedStacks = 1;
         return options;
     }
 };

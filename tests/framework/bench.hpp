@@ -19,7 +19,8 @@ using namespace std::chrono_literals;
 
 inline EventLoopGroupOptions groupOptions(unsigned carriers) {
     EventLoopGroupOptions options;
-    options.carriers = carrierOptions("test", carriers);
+    options.name = "test";
+    options.carriers = carriers;
     return options;
 }
 

@@ -73,15 +73,24 @@ TEST(EventLoopGroupTest, TheLoopsGetTheirOptions) {
     options.loop.ioEvents = 0;
     EXPECT_EQ(refusal([&] { EventLoopGroup group(options); }), expected);
 
-    CarrierGroup carriers(groupOptions(1).carriers);
+    CarrierGroup carriers(groupOptions(1));
     EXPECT_EQ(refusal([&] { EventLoopGroup group(carriers, {}, {.ioEvents = 0}); }), expected);
     EventLoopGroup group(carriers, {}, {.ioEvents = 1});  // nothing of the other was left behind
     EXPECT_EQ(group.loop(0).options().ioEvents, 1u);
 }
 
+TEST(EventLoopGroupTest, TheNumberOfCarriersIsOneOfTheGroupsOwnOptions) {
+    EventLoopGroupOptions options;
+    options.carriers = 3;
+    options.name = "own";
+    EventLoopGroup group(options);
+    EXPECT_EQ(group.size(), 3u);
+    EXPECT_EQ(group.carriers().carrier(2).name(), "own2");
+}
+
 TEST(EventLoopGroupTest, TheCarriersIdleSpinIsTheLoopsUnlessThatHasItsOwn) {
     EventLoopGroupOptions options = groupOptions(1);
-    options.carriers.idleSpin = std::chrono::microseconds(7);
+    options.idleSpin = std::chrono::microseconds(7);
     EXPECT_EQ(EventLoopGroup(options).loop(0).options().idleSpin, std::chrono::microseconds(7));
     options.loop.idleSpin = Duration::zero();
     EXPECT_EQ(EventLoopGroup(options).loop(0).options().idleSpin, Duration::zero());

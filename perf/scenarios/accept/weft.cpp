@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
     if (mode != "perLoop" && mode != "single") flags.fail("--mode " + mode + ": expected perLoop or single");
 
     EventLoopGroupOptions options;
-    options.carriers.carriers = 2;
+    options.carriers = 2;
     EventLoopGroup group(options);
     std::vector<std::atomic<unsigned>> connections(group.size());
     ServerBootstrap bootstrap(group);

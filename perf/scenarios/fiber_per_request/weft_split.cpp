@@ -10,7 +10,7 @@ int main(int argc, char** argv) {
     return perf::runServer(flags, [&] {
         ShutdownSignals signals;
         EventLoopGroup group(wanted.group());
-        CarrierGroup pool(wanted.workers(workers).carriers);
+        CarrierGroup pool(wanted.workers(workers));
         const Server server = perf::bindHttp(group, wanted.listen, [&pool](ChannelPipeline& pipeline) {
             pipeline.addLast<perf::SplitHandler<perf::PlainAnswer>>(pool, perf::PlainAnswer{"/fiber"});
         });

@@ -16,8 +16,8 @@ namespace detail {
 class LoopSet;
 }
 
-struct EventLoopGroupOptions {
-    CarrierOptions carriers;
+// CarrierOptions, and what is theirs alone: `options.carriers = 4; options.transport = ...`. Checked by the constructor.
+struct EventLoopGroupOptions : CarrierOptions {
     std::optional<Transport::Kind> transport;  // unset: WEFT_TRANSPORT (auto|epoll), else automatic
     EventLoop::Options loop = {};              // of each carrier's loop
 };
