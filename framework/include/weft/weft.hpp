@@ -1,12 +1,32 @@
-// Weft in one include: fibers, pipelines, sockets, HTTP and the bootstraps. Asio's side is apart (weft/asio_io).
+// Weft in one include: fibers, pipelines with Netty's codecs and handlers, sockets, HTTP, and the bootstraps. Not in it:
+// EmbeddedChannel, which is for tests, and what poller and transport authors use.
 #pragma once
 
+#include <weft/scheduler/cancellation_shield.hpp>
 #include <weft/scheduler/carrier_group.hpp>
 #include <weft/scheduler/event_loop.hpp>
 #include <weft/scheduler/future.hpp>
 #include <weft/scheduler/log.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
+#include <weft/pipeline/codec/byte_to_message_decoder.hpp>
+#include <weft/pipeline/codec/codec_errors.hpp>
+#include <weft/pipeline/codec/delimiter_based_frame_decoder.hpp>
+#include <weft/pipeline/codec/fixed_length_frame_decoder.hpp>
+#include <weft/pipeline/codec/length_field_based_frame_decoder.hpp>
+#include <weft/pipeline/codec/length_field_prepender.hpp>
+#include <weft/pipeline/codec/line_based_frame_decoder.hpp>
+#include <weft/pipeline/codec/message_to_byte_encoder.hpp>
+#include <weft/pipeline/codec/string_codec.hpp>
+#include <weft/pipeline/handlers/chunked_write_handler.hpp>
+#include <weft/pipeline/handlers/flow_control_handler.hpp>
+#include <weft/pipeline/handlers/idle_state_handler.hpp>
+#include <weft/pipeline/handlers/ip_filter_handler.hpp>
+#include <weft/pipeline/handlers/logging_handler.hpp>
+#include <weft/pipeline/handlers/read_timeout_handler.hpp>
+#include <weft/pipeline/handlers/timeout_errors.hpp>
+#include <weft/pipeline/handlers/traffic_shaping_handler.hpp>
+#include <weft/pipeline/handlers/write_timeout_handler.hpp>
 #include <weft/pipeline/http/body_streamer.hpp>
 #include <weft/pipeline/http/client_codec.hpp>
 #include <weft/pipeline/http/object_aggregator.hpp>

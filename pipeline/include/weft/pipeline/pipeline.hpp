@@ -5,6 +5,7 @@
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/channel_events.hpp>
+#include <weft/pipeline/channel_group.hpp>
 #include <weft/pipeline/channel_handler.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
 #include <weft/pipeline/channel_initializer.hpp>
