@@ -44,5 +44,7 @@ function(weft_install_package)
   install(FILES ${PROJECT_BINARY_DIR}/weftConfig.cmake ${PROJECT_BINARY_DIR}/weftConfigVersion.cmake
     DESTINATION ${WEFT_CONFIG_DIR})
   install(FILES ${PROJECT_BINARY_DIR}/weft.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  # The conformance kit for pollers (docs/pollers.md): headers that need GoogleTest, for test programs.
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/tests/kit/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.hpp)
   install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/weft)
 endfunction()

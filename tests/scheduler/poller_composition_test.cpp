@@ -1,6 +1,6 @@
 // Pollers compose: one with a pollable descriptor may be nested under another one. The whole conformance kit runs over
 // the composition; its races are thousands of events and wake-ups against the outer poller's sleep.
-#include "support/poller_conformance.hpp"
+#include <weft/testing/poller_conformance.hpp>
 #include "support/sample_pollers.hpp"
 
 namespace weft::test {

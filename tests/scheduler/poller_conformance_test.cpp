@@ -1,5 +1,5 @@
 // The conformance kit: pollers that keep the protocol pass it, and each broken twin is found out.
-#include "support/poller_conformance.hpp"
+#include <weft/testing/poller_conformance.hpp>
 
 #include <gmock/gmock.h>
 

@@ -18,9 +18,9 @@
 #include <weft/scheduler/this_fiber.hpp>
 
 #include "support/hosted_loop.hpp"
-#include "support/leak_guard.hpp"
+#include <weft/testing/leak_guard.hpp>
 #include "support/log_capture.hpp"
-#include "support/poller_bench.hpp"
+#include <weft/testing/poller_bench.hpp>
 #include "support/sample_pollers.hpp"
 
 namespace weft {

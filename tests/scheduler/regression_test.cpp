@@ -38,7 +38,7 @@
 #include <weft/scheduler/this_fiber.hpp>
 
 #include "support/hosted_loop.hpp"
-#include "support/leak_guard.hpp"
+#include <weft/testing/leak_guard.hpp>
 #include "support/sample_pollers.hpp"
 
 namespace weft {

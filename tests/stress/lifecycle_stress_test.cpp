@@ -11,7 +11,7 @@
 #include <weft/transports/epoll/epoll_io_handler.hpp>
 
 #include "stress/stress.hpp"
-#include "support/leak_guard.hpp"
+#include <weft/testing/leak_guard.hpp>
 
 namespace weft::stress {
 namespace {

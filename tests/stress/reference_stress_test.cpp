@@ -17,7 +17,7 @@
 
 #include "pipeline/scripted_sink.hpp"
 #include "stress/stress.hpp"
-#include "support/leak_guard.hpp"
+#include <weft/testing/leak_guard.hpp>
 
 namespace weft::stress {
 namespace {

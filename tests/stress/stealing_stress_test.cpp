@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "stress/stress.hpp"
-#include "support/leak_guard.hpp"
+#include <weft/testing/leak_guard.hpp>
 
 namespace weft::stress {
 namespace {

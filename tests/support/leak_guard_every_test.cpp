@@ -1,5 +1,5 @@
 // Linked into every test program: each of its tests is guarded, whatever its fixture.
-#include "support/leak_guard.hpp"
+#include <weft/testing/leak_guard.hpp>
 
 namespace weft::test {
 namespace {

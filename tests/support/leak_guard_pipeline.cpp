@@ -1,7 +1,7 @@
 // Linked into every test program that uses the pipeline: buffers come back by the end of each test.
 #include <weft/pipeline/buffer_pool.hpp>
 
-#include "support/leak_guard.hpp"
+#include <weft/testing/leak_guard.hpp>
 
 namespace weft::test {
 namespace {

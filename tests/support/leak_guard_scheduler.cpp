@@ -1,7 +1,7 @@
 // Linked into every test program that uses the scheduler: what it hands out comes back by the end of each test.
 #include <weft/scheduler/detail/outstanding.hpp>
 
-#include "support/leak_guard.hpp"
+#include <weft/testing/leak_guard.hpp>
 
 namespace weft::test {
 namespace {

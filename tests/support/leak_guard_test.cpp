@@ -1,4 +1,4 @@
-#include "support/leak_guard.hpp"
+#include <weft/testing/leak_guard.hpp>
 
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>

@@ -13,7 +13,7 @@
 #include <weft/scheduler/carrier.hpp>
 #include <weft/scheduler/errors.hpp>
 
-#include "support/poller_bench.hpp"
+#include <weft/testing/poller_bench.hpp>
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>

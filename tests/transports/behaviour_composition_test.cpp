@@ -15,7 +15,7 @@
 #include <weft/transports/tcp_listener.hpp>
 #include <weft/transports/tcp_stream.hpp>
 
-#include "support/leak_guard.hpp"
+#include <weft/testing/leak_guard.hpp>
 #include "transports/blocking_peer.hpp"
 #include "transports/composition_handlers.hpp"
 #include "transports/hosted_loop.hpp"

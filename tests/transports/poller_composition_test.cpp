@@ -1,6 +1,6 @@
 // The event loop on epoll keeps the poller's protocol, by itself and with its EpollIoHandler nested under another
 // poller through pollFd(): the whole conformance kit over both, and what nesting alone can lose.
-#include "support/poller_conformance.hpp"
+#include <weft/testing/poller_conformance.hpp>
 
 #include <array>
 

@@ -7,7 +7,7 @@
 
 #include <weft/scheduler/this_fiber.hpp>
 
-#include "support/poller_bench.hpp"
+#include <weft/testing/poller_bench.hpp>
 
 namespace weft::test {
 

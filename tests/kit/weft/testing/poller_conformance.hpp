@@ -13,8 +13,8 @@
 
 #include <gtest/gtest.h>
 
-#include "support/leak_guard.hpp"
-#include "support/poller_checks.hpp"
+#include <weft/testing/leak_guard.hpp>
+#include <weft/testing/poller_checks.hpp>
 
 namespace weft::test {
 
