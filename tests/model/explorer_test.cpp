@@ -8,6 +8,7 @@
 #include "atomics.hpp"
 #include "blocking.hpp"
 #include "explorer.hpp"
+#include "protocol_test.hpp"
 #include "twins.hpp"
 
 namespace weft::model {
@@ -100,6 +101,19 @@ TEST(Explorer, TheBudgetEndsASearchThatIsNotComplete) {
     const Result result = explore(chosen, fourStores(true));
     EXPECT_EQ(result.executions, 3u);
     EXPECT_FALSE(result.complete);
+}
+
+TEST(Explorer, ASearchThatProvesTooLittleIsNotTakenForAProof) {
+    Result result;
+    EXPECT_EQ(shortfall({}, result), "nothing was explored");
+    result.complete = true;  // of nothing
+    EXPECT_EQ(shortfall({}, result), "nothing was explored");
+    result.executions = 7;
+    EXPECT_EQ(shortfall({.mustEnd = true}, result), "") << "a search that ended has seen all there is";
+    result.complete = false;
+    EXPECT_EQ(shortfall({}, result), "only 7 interleavings were explored; at least 10000 are wanted");
+    EXPECT_EQ(shortfall({.executions = 7}, result), "");
+    EXPECT_EQ(shortfall({.mustEnd = true}, result), "the search did not end, after 7 interleavings");
 }
 
 TEST(Explorer, TheEnvironmentOverridesTheBudget) {

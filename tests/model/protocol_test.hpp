@@ -1,7 +1,10 @@
 // What the tests of the protocols share: explore all cases of a protocol in one mode, hunt its twins.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <iostream>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -35,7 +38,21 @@ struct Budget {
     unsigned preemptions = 2;
     std::uint64_t executions = 1'000'000;
     double seconds = 20;
+    std::uint64_t least = 10'000;  // interleavings of a search that does not end; fewer than `executions` of those at random
+    bool mustEnd = false;          // the search of each case has an end within the budget: "every" and "any" are true
 };
+
+// Why this search proves less than it should; empty when it proves what the budget asks for. A search that ended has seen
+// all there is; one that did not must have seen `least`, however slow the machine.
+inline std::string shortfall(const Budget& budget, const Result& result) {
+    if (result.executions == 0) return "nothing was explored";
+    if (result.complete) return {};
+    if (budget.mustEnd) return "the search did not end, after " + std::to_string(result.executions) + " interleavings";
+    const std::uint64_t least = std::min(budget.least, budget.executions);
+    if (result.executions + result.discarded >= least) return {};
+    return "only " + std::to_string(result.executions) + " interleavings were explored; at least " +
+           std::to_string(least) + " are wanted";
+}
 
 inline void exploreAll(const char* protocol, const std::vector<Case>& cases, const Budget& budget) {
     for (const Case& tested : cases) {
@@ -48,6 +65,7 @@ inline void exploreAll(const char* protocol, const std::vector<Case>& cases, con
         options.memory.insertStores = budget.search == Search::random || budget.search == Search::pct;
         const Result result = explore(options, tested.scenario);
         EXPECT_TRUE(result.passed()) << tested.options.name << ": " << result;
+        if (result.passed()) EXPECT_EQ(shortfall(budget, result), "") << tested.options.name;
         report(protocol, options, result);
     }
 }
