@@ -75,14 +75,18 @@ TEST(Sigterm, UnderLoadLosesNoAnswer) {
     const unsigned seed = std::random_device{}();
     std::minstd_rand random(seed);
     std::size_t answered = 0;
+    std::size_t awaited = 0;  // before the signals
     for (unsigned i = 0; i < rounds; ++i) {
-        const std::size_t answersBefore = random() % 2000;
+        const std::size_t answersBefore = 1 + random() % 2000;
         const Outcome outcome = oneRound(answersBefore, i % 2 == 0 ? "1" : "2");
         answered += outcome.answered;
+        awaited += answersBefore;
         for (const std::string& wrong : outcome.wrong) {
             ADD_FAILURE() << "round " << i << ", seed " << seed << ", after " << answersBefore << " answers: " << wrong;
         }
     }
+    EXPECT_GE(answered, awaited) << "the clients have counted fewer answers than there were before the signals";
+    EXPECT_GT(answered, 0u) << "no request was answered: nothing was under load";
     std::printf("%u times SIGTERM, %zu answers\n", rounds, answered);
 }
 

@@ -186,9 +186,8 @@ struct StuckLoop {
 
 TEST(DrainTest, AHandlerThatDoesNotReturnIsLeftBehindAndCounted) {
     StuckLoop bench;
-    const auto start = std::chrono::steady_clock::now();
+    // The handler returns only after the drain has, so drain() has not waited for it.
     EXPECT_EQ(bench.group.drain(100ms), 1u);
-    EXPECT_LT(std::chrono::steady_clock::now() - start, 10s);
     EXPECT_EQ(bench.other.receive(), "");
     bench.release = true;
     EXPECT_EQ(bench.stuck.receive(), "stick");  // the drain's tasks come behind the handler

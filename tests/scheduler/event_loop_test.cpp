@@ -16,6 +16,7 @@
 #include <weft/scheduler/this_fiber.hpp>
 
 #include "support/hosted_loop.hpp"
+#include "support/log_capture.hpp"
 
 namespace weft {
 namespace {
@@ -69,10 +70,13 @@ TEST_F(EventLoopTest, L1_TasksWithoutEndLetFibersAndTimersRun) {
 }
 
 TEST_F(EventLoopTest, E5_ATaskThatThrowsDoesNotEndTheLoop) {
-    setLogSink([](LogLevel, std::string_view) noexcept {});
-    loop.execute([] { throw std::runtime_error("a task"); });
+    const test::LogCapture log;
+    bool ran = false;
+    loop.execute([] { throw std::runtime_error("a task's defect"); });
+    loop.execute([&] { ran = true; });
     inDispatch([] {});
-    setLogSink(nullptr);
+    EXPECT_TRUE(ran);
+    EXPECT_EQ(log.count("a task's defect"), 1) << log.text();
 }
 
 TEST_F(EventLoopTest, DispatchIsNonSuspendingAndAFiberSpawnedThereMayBlock) {
