@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""docs/performance.md tells what perf/results/ holds: the files that it names exist, every run is on the page, and the figures
+of its main tables are those of the files."""
+
+import importlib.machinery
+import importlib.util
+import json
+import os
+import re
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+RESULTS = os.path.join(ROOT, 'perf', 'results')
+NAME = re.compile(r'([a-z_]+(?:-aa)?-\d{8}-\d{6}\.(?:json|histograms))|\.\.\.-(\d{6}\.json)')
+
+
+def read(*path):
+    with open(os.path.join(ROOT, *path), encoding='utf-8') as file:
+        return file.read()
+
+
+def runs():
+    loader = importlib.machinery.SourceFileLoader('perf_runs', os.path.join(ROOT, 'perf', 'runs'))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader('perf_runs', loader))
+    loader.exec_module(module)
+    return module
+
+
+def row(name, implementation, depth=1, **shape):
+    """The one line of the summary of that run, in the fast regime."""
+    wanted = {'load': None, 'regime': 'fast', 'implementation': implementation, 'depth': depth, **shape}
+    summary = json.loads(read('perf', 'results', name + '.json'))['summary']
+    found = [line for line in summary if all(line.get(key) == value for key, value in wanted.items())]
+    assert len(found) == 1, f'{name} has {len(found)} lines of {wanted}'
+    return found[0]
+
+
+def ratio(*where, **shape):
+    return f'{row(*where, **shape)["ratio"]:.2f}'
+
+
+def ratioAndCount(*where, **shape):
+    return f'{ratio(*where, **shape)} ({row(*where, **shape)["n"]})'
+
+
+def thousands(value):
+    return f'{value / 1e6:.2f}M' if value >= 1e6 else f'{value / 1e3:.1f}k'
+
+
+def rate(*where, **shape):
+    found = row(*where, **shape)
+    return f'{thousands(found["per_cpu_second"])} ({thousands(found["least"])}..{thousands(found["most"])}, {found["n"]})'
+
+
+def paired(*where, **shape):
+    found = row(*where, **shape)
+    return f'{found["ratio"]:.2f} ({found["ratio_least"]:.2f}..{found["ratio_most"]:.2f})'
+
+
+def latency(*where, **shape):
+    found = row(*where, **shape)
+    return f'{found["p50_us"]:,.0f} / {found["p99_us"]:,.0f}'
+
+
+PLAINTEXT = ['plaintext-20261122-133109', 'plaintext-20261122-133742', 'plaintext-20261122-133916']
+DEEP = ['plaintext-20261122-133145', 'plaintext-20261122-133443']
+OTHERS = 'plaintext-20261122-093628'
+FIBERS = ['fiber_per_request-20261122-133341', 'fiber_per_request-20261122-133600']
+BACKEND = 'backend_call-20261122-160307'
+LATENCY = 'plaintext-20261122-161138'
+LOADS = (25, 50, 70, 85)
+
+
+class Page(unittest.TestCase):
+    def setUp(self):
+        self.page = read('docs', 'performance.md')
+
+    def assertQuoted(self, text):
+        self.assertIn(text, self.page, 'the files in perf/results/ say this, docs/performance.md does not')
+
+    def test_every_file_that_it_names_exists(self):
+        present = set(os.listdir(RESULTS))
+        times = {name[-11:] for name in present}
+        names = NAME.findall(self.page)
+        self.assertGreater(len(names), 20)
+        self.assertEqual([full for full, _ in names if full and full not in present], [])
+        self.assertEqual([time for _, time in names if time and time not in times], [])
+
+    def test_every_run_is_on_it(self):
+        module = runs()
+        self.assertIn(module.BEGIN + module.table() + module.END, self.page, 'run perf/runs --write')
+
+    def test_plaintext(self):
+        rates = ', '.join(rate(run, 'weft_epoll') for run in PLAINTEXT)
+        ratios = ', '.join(ratio(run, 'weft_epoll') for run in PLAINTEXT)
+        self.assertQuoted(f'depth 1 | {rates} | {ratios} | 0.97 |')
+        rates = ', '.join(rate(run, 'weft_epoll', 16) for run in DEEP)
+        ratios = ', '.join(ratio(run, 'weft_epoll', 16) for run in DEEP)
+        self.assertQuoted(f'depth 16 | {rates} | {ratios} | 0.80 |')
+
+    def test_beside_others(self):
+        for title, name in (('Asio, canned answer', 'asio'), ('libuv, canned answer', 'libuv'), ('**Weft**', 'weft_epoll'),
+                            ('nginx 1.22', 'nginx'), ('Netty 4.1.48', 'netty'), ('Go 1.19 `net/http`', 'go')):
+            self.assertQuoted(f'| {title} | {ratioAndCount(OTHERS, name)} | {ratioAndCount(OTHERS, name, 16)} |')
+
+    def test_fibers(self):
+        for name in ('weft_inline', 'weft'):
+            rates = ', '.join(rate(run, name) for run in FIBERS)
+            ratios = ', '.join(ratio(run, name) for run in FIBERS)
+            self.assertQuoted(f'| {rates} | {ratios} |')
+        late = 'fiber_per_request-20261122-160650'
+        self.assertQuoted(f'says {ratio(late, "weft", 16)} for a fiber and {ratio(late, "weft_inline", 16)} for the handler')
+
+    def test_a_call_to_a_backend(self):
+        shapes = [(1, 64), (30, 64), (1, 1000), (30, 1000)]
+        cells = [paired(BACKEND, 'weft', think_ms=think, connections=connections) for think, connections in shapes]
+        self.assertQuoted('| **Weft**, a fiber where the connection lives | ' + ' | '.join(cells) + ' |')
+
+    def test_latency(self):
+        for title, name in (('floor', 'floor_epoll'), ('**Weft**', 'weft_epoll'), ('nginx', 'nginx'), ('Go', 'go')):
+            cells = [latency(LATENCY, name, load=load) for load in LOADS]
+            self.assertQuoted(f'| {title} | ' + ' | '.join(cells) + ' |')
+        weft = [ratio(LATENCY, 'weft_epoll', load=load) for load in LOADS]
+        self.assertQuoted(f'Weft {", ".join(weft[:3])} and {weft[3]}')
+
+    def test_the_figures_of_the_readme(self):
+        def ofHandler(run, depth):
+            return row(run, 'weft', depth)['per_cpu_second'] / row(run, 'weft_inline', depth)['per_cpu_second']
+        alone = [ofHandler(run, 1) for run in FIBERS + ['fiber_per_request-20261122-160650', 'fiber_per_request-20261122-165024']]
+        deep = [ofHandler(run, 16) for run in (FIBERS[0], 'fiber_per_request-20261122-160650')]
+        self.assertIn(f'serves {min(alone):.2f} to {max(alone):.2f} of what the handler alone does (four runs), '
+                      f'{min(deep):.2f} to {max(deep):.2f} with 16 requests pipelined (two runs)', read('README.md'))
+
+    def test_the_number_of_samples_of_plaintext(self):
+        counts, pairs = {'floor_epoll': 0, 'weft': 0}, 0
+        for run in PLAINTEXT + FIBERS:
+            samples = [sample for sample in json.loads(read('perf', 'results', run + '.json'))['samples']
+                       if sample['kept'] and sample['depth'] == 1 and sample['regime'] == 'fast']
+            rounds = {}
+            for sample in samples:
+                name = {'weft_epoll': 'weft', 'weft_inline': 'weft', 'floor_epoll': 'floor_epoll'}.get(sample['implementation'])
+                if name:
+                    counts[name] += 1
+                    rounds.setdefault(name, set()).add(sample['round'])
+            pairs += len(rounds['weft'] & rounds['floor_epoll'])
+        self.assertQuoted(f'All {counts["weft"]} samples of Weft and {counts["floor_epoll"]} of the floor of these five runs')
+        self.assertQuoted(f'the median of the {pairs}\npairs')
+
+
+if __name__ == '__main__':
+    unittest.main()
