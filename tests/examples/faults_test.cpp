@@ -44,18 +44,25 @@ std::vector<std::string> failing(const std::string& what) {
     return {"strace", "-D", "-f", "-qq", "-o", "/dev/null", "-e", "inject=" + what};
 }
 
-bool canInjectFaults() {
+// Why faults cannot be injected here; empty when they can.
+const std::string& obstacle() {
+    static const std::string found = []() -> std::string {
 #ifdef WEFT_SANITIZED
-    return false;  // a sanitizer's run-time library makes these calls, too, and does not bear it when they fail
+        return "needs a program without sanitizers: their run-time library makes these calls too, and cannot go on when "
+               "they fail";
 #else
-    static const bool can =
-        std::system("strace -D -f -qq -o /dev/null -e inject=getppid:error=EPERM true 2>/dev/null") == 0;
-    return can;
+        if (std::system("command -v strace >/dev/null") != 0)
+            return "strace is not installed: run scripts/setup --tests";
+        if (std::system("strace -D -f -qq -o /dev/null -e inject=getppid:error=EPERM true 2>/dev/null") != 0)
+            return "strace may not trace here: see /proc/sys/kernel/yama/ptrace_scope, or give the container SYS_PTRACE";
+        return {};
 #endif
+    }();
+    return found;
 }
 
 #define NEEDS_STRACE() \
-    if (!canInjectFaults()) GTEST_SKIP() << "needs strace, the right to trace, and a program without sanitizers"
+    if (!obstacle().empty()) GTEST_SKIP() << obstacle()
 
 // ---- system calls that fail ----
 

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""<weft/weft.hpp> brings every public header of the house, except those listed here, each with the reason."""
+
+import glob
+import os
+import re
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ROOMS = ('scheduler', 'pipeline', 'transports', 'framework')
+LEFT_OUT = {
+    'weft/framework/connect_advice.hpp': 'used by the bootstraps',
+    'weft/framework/http/client_pool.hpp': 'used by http::Client',
+    'weft/framework/http/client_response_parser.hpp': 'used by http::Client',
+    'weft/pipeline/buffer_pool.hpp': 'used by Buffer',
+    'weft/pipeline/codec/delimited_frame_decoder.hpp': 'the base of two decoders, in their sources',
+    'weft/pipeline/embedded_channel.hpp': 'for tests',
+    'weft/pipeline/handlers/token_bucket.hpp': 'used by the traffic shaping handler',
+    'weft/pipeline/http/header_sections.hpp': 'used by the codecs',
+    'weft/pipeline/http/last_look.hpp': 'used by the codecs',
+    'weft/pipeline/http/number_text.hpp': 'used by the codecs',
+    'weft/transports/epoll/epoll_handle.hpp': 'of the epoll transport',
+    'weft/transports/epoll/epoll_io_handler.hpp': 'for those who nest the epoll transport in a poller of their own',
+    'weft/transports/epoll/ready_list.hpp': 'of the epoll transport',
+    'weft/transports/tcp_socket.hpp': 'used by TcpStream and TcpListener',
+    'weft/transports/uring/uring_io_handler.hpp': 'an experiment',
+}
+
+
+class Headers(unittest.TestCase):
+    def setUp(self):
+        self.includes = {}
+        for room in ROOMS:
+            for path in glob.glob(os.path.join(ROOT, room, 'include', '**', '*.hpp'), recursive=True):
+                with open(path, encoding='utf-8') as file:
+                    self.includes[path.split('/include/')[1]] = re.findall(r'^#include <(weft/[^>]+)>', file.read(), re.M)
+
+    def reached(self, header, seen):
+        if header not in seen:
+            seen.add(header)
+            for included in self.includes.get(header, []):
+                self.reached(included, seen)
+        return seen
+
+    def test_one_include_brings_what_applications_use(self):
+        reached = self.reached('weft/weft.hpp', set())
+        public = {header for header in self.includes if '/detail/' not in header}
+        self.assertGreater(len(public), 100)
+        self.assertEqual(public - reached - set(LEFT_OUT), set(), 'add these to weft.hpp, or to LEFT_OUT with a reason')
+
+    def test_what_the_list_names_exists(self):
+        self.assertEqual(set(LEFT_OUT) - set(self.includes), set())
+
+
+if __name__ == '__main__':
+    unittest.main()
