@@ -9,10 +9,10 @@ using namespace biased;
 
 constexpr const char* protocol = "biased count";
 
-TEST(BiasedCountModel, TheLastOneEndsItWithinFourPreemptions) {
+TEST(BiasedCountModel, TheLastOneEndsItInTheSearchOfFourPreemptions) {
     exploreAll(protocol, cases(), {.preemptions = 4});
 }
-TEST(BiasedCountModel, TheLastOneEndsItInAnyInterleaving) {
+TEST(BiasedCountModel, TheLastOneEndsItInTheFullSearch) {
     exploreAll(protocol, cases(), {.search = Search::full});
 }
 TEST(BiasedCountModel, TheLastOneEndsItAtRandom) {

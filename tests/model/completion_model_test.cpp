@@ -10,10 +10,10 @@ using namespace completion;
 
 constexpr const char* protocol = "completion";
 
-TEST(CompletionModel, NobodyMissesTheEndWithinThreePreemptions) {
+TEST(CompletionModel, NobodyMissesTheEndInTheSearchOfThreePreemptions) {
     exploreAll(protocol, cases(), {.preemptions = 3, .executions = 200'000});
 }
-TEST(CompletionModel, NobodyMissesTheEndInAnyInterleaving) {
+TEST(CompletionModel, NobodyMissesTheEndInTheFullSearch) {
     exploreAll(protocol, cases(), {.search = Search::full, .executions = 100'000});
 }
 TEST(CompletionModel, NobodyMissesTheEndAtRandom) {

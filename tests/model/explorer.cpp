@@ -168,7 +168,7 @@ void report(const std::string& protocol, const Options& options, const Result& r
     std::string mode = nameOf(options.search);
     if (options.search == Search::depthFirst) mode += " " + std::to_string(options.preemptions);
     std::cout << "model | " << protocol << " | " << options.name << " | " << mode << " | " << result.executions << " | "
-              << (result.complete ? "complete" : "-") << " | " << result.seconds << " s"
+              << (result.complete ? "complete" : "ended by its budget") << " | " << result.seconds << " s"
               << (remark.empty() ? "" : " | ") << remark << "\n";
 }
 

@@ -348,10 +348,10 @@ std::vector<Case> cases() {
 
 constexpr const char* protocol = "carrier sleep";
 
-TEST(ParkModel, NoWorkIsLostWithinThreePreemptions) {
+TEST(ParkModel, NoWorkIsLostInTheSearchOfThreePreemptions) {
     exploreAll(protocol, cases(), {.preemptions = 3, .executions = 600'000});
 }
-TEST(ParkModel, NoWorkIsLostInAnyInterleaving) {
+TEST(ParkModel, NoWorkIsLostInTheFullSearch) {
     exploreAll(protocol, cases(), {.search = Search::full, .executions = 200'000});
 }
 TEST(ParkModel, NoWorkIsLostAtRandom) {

@@ -65,7 +65,9 @@ inline void exploreAll(const char* protocol, const std::vector<Case>& cases, con
         options.memory.insertStores = budget.search == Search::random || budget.search == Search::pct;
         const Result result = explore(options, tested.scenario);
         EXPECT_TRUE(result.passed()) << tested.options.name << ": " << result;
-        if (result.passed()) EXPECT_EQ(shortfall(budget, result), "") << tested.options.name;
+        if (result.passed()) {
+            EXPECT_EQ(shortfall(budget, result), "") << tested.options.name;
+        }
         report(protocol, options, result);
     }
 }

@@ -150,10 +150,10 @@ std::vector<Case> stealableCases() {
 
 constexpr const char* protocol = "run queue";
 
-TEST(RunQueueModel, NothingIsLostWithinThreePreemptions) {
+TEST(RunQueueModel, NothingIsLostInTheSearchOfThreePreemptions) {
     exploreAll(protocol, cases(), {.preemptions = 3, .executions = 600'000});
 }
-TEST(RunQueueModel, NothingIsLostInAnyInterleaving) {
+TEST(RunQueueModel, NothingIsLostInTheFullSearch) {
     exploreAll(protocol, cases(), {.search = Search::full, .executions = 200'000});
 }
 TEST(RunQueueModel, NothingIsLostAtRandom) {

@@ -102,7 +102,7 @@ std::vector<Case> cases() {
 
 constexpr const char* protocol = "timed task";
 
-TEST(ScheduledStateModel, OneSideLetsGoInAnyInterleaving) {
+TEST(ScheduledStateModel, OneSideLetsGoInTheFullSearch) {
     exploreAll(protocol, cases(), {.search = Search::full});
     exploreAll(protocol, cases(), {.preemptions = 3});
     exploreAll(protocol, cases(), {.search = Search::random, .executions = 10'000});

@@ -22,10 +22,10 @@ std::vector<Case> speculativeCases() {
 
 constexpr const char* protocol = "stealing";
 
-TEST(StealingModel, EachTaskRunsOnceWithinThreePreemptions) {
+TEST(StealingModel, EachTaskRunsOnceInTheSearchOfThreePreemptions) {
     exploreAll(protocol, cases(), {.preemptions = 3, .executions = 200'000});
 }
-TEST(StealingModel, EachTaskRunsOnceInAnyInterleaving) {
+TEST(StealingModel, EachTaskRunsOnceInTheFullSearch) {
     exploreAll(protocol, only("the last task", cases()), {.search = Search::full, .executions = 200'000});
 }
 TEST(StealingModel, EachTaskRunsOnceAtRandom) {

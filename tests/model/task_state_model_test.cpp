@@ -182,10 +182,10 @@ std::vector<Case> cases() {
 
 constexpr const char* protocol = "task state";
 
-TEST(TaskStateModel, FreedOnceWithinThreePreemptions) {
+TEST(TaskStateModel, FreedOnceInTheSearchOfThreePreemptions) {
     exploreAll(protocol, cases(), {.preemptions = 3, .executions = 600'000});
 }
-TEST(TaskStateModel, FreedOnceInAnyInterleaving) {
+TEST(TaskStateModel, FreedOnceInTheFullSearch) {
     exploreAll(protocol, cases(), {.search = Search::full, .executions = 200'000});
 }
 TEST(TaskStateModel, FreedOnceAtRandom) {
