@@ -177,6 +177,21 @@ void TcpStream::write(std::initializer_list<std::string_view> parts) {
     writeParts({parts.begin(), parts.size()});
 }
 
+std::size_t TcpStream::tryRead(std::span<char> into, ErrorCode& error) {
+    FiberStream* stream = usable("TcpStream::tryRead", error);
+    return !stream || into.empty() ? 0 : stream->tryReadSome(into, error);
+}
+
+std::size_t TcpStream::tryWrite(std::initializer_list<std::string_view> parts, ErrorCode& error) {
+    FiberStream* stream = usable("TcpStream::tryWrite", error);
+    std::array<iovec, partsPerCall> batch;
+    std::size_t count = 0;
+    for (const std::string_view part : parts) {
+        if (!part.empty() && count < batch.size()) batch[count++] = toIovec(part);
+    }
+    return !stream || count == 0 ? 0 : stream->tryWriteSome({batch.data(), count}, error);
+}
+
 void TcpStream::shutdownOutput(ErrorCode& error) {
     if (FiberStream* stream = usable("TcpStream::shutdownOutput", error)) error = stream->shutdownOutput();
 }

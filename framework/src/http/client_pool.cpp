@@ -6,20 +6,20 @@
 
 #include <weft/scheduler/carrier.hpp>
 #include <weft/scheduler/suspension.hpp>
+#include <weft/scheduler/this_fiber.hpp>
 #include <weft/transports/socket_io_handler.hpp>
 
 namespace weft::http {
 
 namespace {
 
-// A live idle connection has nothing to read and has not ended. The read waits for nothing from the peer, for its
-// deadline is now; but a read that has to wait parks, and its fiber comes back in the next turn.
+// A live idle connection has nothing to read and has not ended. Whatever has come would be taken for the answer to the
+// next request. The kernel is asked, not the poller, which may not have had its turn since the bytes came.
 bool isQuiet(TcpStream& stream) {
     std::array<char, 1> byte;
     ErrorCode error;
-    stream.setDeadline(Clock::steady().now());
-    stream.read(byte, error);
-    return error == timedOut();
+    stream.tryRead(byte, error);
+    return error == fromErrno(EAGAIN);
 }
 
 }  // namespace
@@ -67,20 +67,19 @@ ClientPool::~ClientPool() {
     if (armed()) Carrier::current()->timers().disarm(*this);
 }
 
-ClientPool::Lease ClientPool::acquire(const Origin& origin, bool certain, Deadline deadline, ErrorCode& error) {
+ClientPool::Lease ClientPool::acquire(const Origin& origin, Deadline deadline, ErrorCode& error) {
     error = {};
+    thisFiber::yieldIfDue();  // here, and not between the check of a connection and the request
     Host& host = hosts_[origin];
     Lease lease = tryTake(host);
     if (!lease.valid()) lease = waitFor(host, deadline, error);
-    if (!lease.isOpen()) return lease;
-    const bool old = Clock::steady().now() - lease.connection()->idleSince > trustedTime;
-    if ((certain || old) && !isQuiet(lease.stream())) {
+    while (lease.isOpen() && !isQuiet(lease.stream())) {
         ++stats_.stale;
         lease.close();
-        drop(lease);
-        return lease;
+        lease.connection_ = popIdle(host);
+        if (lease.connection_) giveUp(host);  // the lease has a place already
     }
-    ++stats_.reused;
+    if (lease.isOpen()) ++stats_.reused;
     return lease;
 }
 
@@ -94,18 +93,23 @@ ClientPool::Lease ClientPool::tryTake(Host& host) {
 }
 
 ClientPool::Lease ClientPool::takeIdle(Host& host) {
+    std::shared_ptr<PooledConnection> last = popIdle(host);
+    if (!last) return {};
+    return {shared_from_this(), host, std::move(last)};
+}
+
+// The newest one of use; null: there is none. Its place stays taken.
+std::shared_ptr<PooledConnection> ClientPool::popIdle(Host& host) noexcept {
     SocketIoHandler* const home = SocketIoHandler::of(*Carrier::current());
     while (!host.idle.empty()) {
         Idle last = std::move(host.idle.back());
         host.idle.pop_back();
         --idle_;
-        if (last.home == home && last.connection->stream.isOpen()) {
-            return {shared_from_this(), host, std::move(last.connection)};
-        }
+        if (last.home == home && last.connection->stream.isOpen()) return std::move(last.connection);
         --host.open;
         --total_;
     }
-    return {};
+    return nullptr;
 }
 
 // Nobody is overtaken: whoever could be served has been, when a place became free.

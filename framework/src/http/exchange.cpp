@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <stdexcept>
 #include <utility>
 
@@ -80,7 +81,7 @@ void Exchange::encode(std::string_view host) {
 
 void Exchange::begin() {
     ErrorCode error;
-    lease_ = pool_->acquire(origin_, !repeatable_, deadline_, error);
+    lease_ = pool_->acquire(origin_, deadline_, error);
     if (error) {
         const ClientOptions& limits = *pool_->options();
         return fail(error, "no connection became free: at most " + std::to_string(limits.maxPerHost) +
@@ -164,10 +165,21 @@ void Exchange::fail(const ErrorCode& error, std::string what) {
 // What the kernel refuses shows when the answer is read: a server may answer, and close, before it has read all.
 void Exchange::sendRequest() {
     lease_.stream().setDeadline(deadline_);
-    if (request_.body.readableBytes() > sentAtOnce) return sendAside();
-    lease_.stream().write({head_.view(), request_.body.view()}, sendError_);
+    const bool aside = request_.body.readableBytes() > sentAtOnce;
+    const std::string_view body = aside ? std::string_view() : request_.body.view();
+    sendPromptly(head_.view(), body);
+    if (aside && !sendError_) return sendAside();
     ended_ = !request_.streamed;
     if (sendError_ == timedOut() || sendError_ == operationAborted()) fail(sendError_, "sending the request failed");
+}
+
+// The first bytes leave before any other fiber runs: the pool has just found this connection without input.
+void Exchange::sendPromptly(std::string_view head, std::string_view body) {
+    std::size_t sent = lease_.stream().tryWrite({head, body}, sendError_);
+    if (sendError_ == fromErrno(EAGAIN)) sendError_ = {};
+    if (sendError_ || sent == head.size() + body.size()) return;
+    const std::size_t ofHead = std::min(sent, head.size());
+    lease_.stream().write({head.substr(ofHead), body.substr(sent - ofHead)}, sendError_);
 }
 
 void Exchange::sendAside() {
@@ -175,9 +187,9 @@ void Exchange::sendAside() {
     connection->sending = true;
     ended_ = true;
     Carrier::current()->spawnDetached(
-        [connection, head = head_.share(), body = request_.body.share()] {
+        [connection, body = request_.body.share()] {
             ErrorCode error;
-            connection->stream.write({head.view(), body.view()}, error);
+            connection->stream.write({body.view()}, error);
             if (!error) connection->sending = false;
         },
         {.name = "http-client-body"});

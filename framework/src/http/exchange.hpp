@@ -53,6 +53,7 @@ class Exchange {
     void connect(const SocketAddress& address);
     Resolver::Addresses resolve();
     void sendRequest();
+    void sendPromptly(std::string_view head, std::string_view body);
     void sendAside();
     void write(std::initializer_list<std::string_view> parts, ErrorCode& error);
     bool mayRepeat() const noexcept;

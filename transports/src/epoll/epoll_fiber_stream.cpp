@@ -145,6 +145,28 @@ void EpollFiberStream::noteLoss(int error) noexcept {
     if (error != EPIPE && detail::concernsConnection(error) && lost_ == 0) lost_ = error;
 }
 
+std::size_t EpollFiberStream::tryReadSome(std::span<char> into, ErrorCode& error) noexcept {
+    error = isOpen() ? ErrorCode() : operationAborted();
+    const detail::IoWaiter::Claim claim(reader_);
+    if (!claim) error = detail::IoWaiter::alreadyInUse();
+    if (error) return 0;
+    const ssize_t count = receive(into);
+    if (count > 0) return static_cast<std::size_t>(count);
+    error = detail::wouldBlock(count) ? fromErrno(EAGAIN) : inputEnded(count);
+    return 0;
+}
+
+std::size_t EpollFiberStream::tryWriteSome(std::span<const iovec> parts, ErrorCode& error) noexcept {
+    error = isOpen() ? ErrorCode() : operationAborted();
+    const detail::IoWaiter::Claim claim(writer_);
+    if (!claim) error = detail::IoWaiter::alreadyInUse();
+    if (error) return 0;
+    const ssize_t count = send(parts);
+    if (count >= 0) return static_cast<std::size_t>(count);
+    error = detail::wouldBlock(count) ? fromErrno(EAGAIN) : outputFailed(count);
+    return 0;
+}
+
 ErrorCode EpollFiberStream::waitFor(detail::IoWaiter& waiter, const char* call, Deadline deadline) {
     if (ErrorCode error = tryAttach()) return error;
     const ErrorCode error = waiter.wait(call, deadline);

@@ -18,6 +18,8 @@ class EpollFiberStream final : public EpollHandle, public FiberStream {
     std::size_t readSome(std::span<char> into, Deadline deadline, ErrorCode& error) override;
     Buffer readSome(std::size_t most, Deadline deadline, ErrorCode& error) override;
     std::size_t writeSome(std::span<const iovec> parts, Deadline deadline, ErrorCode& error) override;
+    std::size_t tryReadSome(std::span<char> into, ErrorCode& error) noexcept override;
+    std::size_t tryWriteSome(std::span<const iovec> parts, ErrorCode& error) noexcept override;
     ErrorCode shutdownOutput() override;
     void close() noexcept override;
     bool isOpen() const noexcept override { return EpollHandle::isOpen(); }

@@ -65,6 +65,12 @@ class TcpStream {
     void writeParts(std::span<const std::string_view> parts);
     std::size_t writeParts(std::span<const std::string_view> parts, ErrorCode& error);
 
+    // One system call each, which neither waits nor lets another fiber run: EAGAIN where read() or write() would wait.
+    // They return how many bytes were read or taken; 0 without an error, from tryRead(): the peer has ended its side
+    // (or `into` is empty). tryWrite() takes up to 64 parts that are not empty.
+    std::size_t tryRead(std::span<char> into, ErrorCode& error);
+    std::size_t tryWrite(std::initializer_list<std::string_view> parts, ErrorCode& error);
+
     // Ends every later wait of a read or a write of this stream at `deadline` with ETIMEDOUT; `never` lifts it. A call
     // that need not wait succeeds even after it. Calls that wait already keep the deadline they began with.
     void setDeadline(Deadline deadline) noexcept { deadline_ = deadline; }

@@ -18,10 +18,10 @@ namespace weft::http {
 // other uses. They are closed when they have been idle for ClientOptions::idleTime, and with their carrier.
 //
 // A request goes out on an idle connection, else on a new one; at the limits it waits behind those who came before it,
-// within its deadline (ETIMEDOUT). A connection that was idle for a while, or is to carry a request that must not be
-// sent twice, is looked at before: one that the server has ended is not used. When a reused connection ends before a
-// byte of the answer has come, a request that is idempotent (GET, HEAD, PUT, DELETE, OPTIONS, TRACE) and not streamed
-// is sent once more, on a fresh one. Any status is an answer.
+// within its deadline (ETIMEDOUT). Before an idle connection is used again the kernel is asked (one recv()) whether the
+// server has ended it or has sent anything on it: then it is closed, so that bytes that no request asked for are never
+// taken for an answer. When a reused connection ends before a byte of the answer has come, a request that is idempotent
+// (GET, HEAD, PUT, DELETE, OPTIONS, TRACE) and not streamed is sent once more, on a fresh one. Any status is an answer.
 //
 // Context: fibers of carriers with sockets (std::logic_error elsewhere). Blocks the fiber; throws
 // BlockingOperationException where nothing may block; std::invalid_argument for a request that cannot be sent (bad

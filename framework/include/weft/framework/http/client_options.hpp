@@ -42,7 +42,7 @@ using GetOptions = RequestOptions;
 struct ClientStats {
     std::uint64_t opened = 0;   // connections
     std::uint64_t reused = 0;   // exchanges on a connection that had carried one before
-    std::uint64_t stale = 0;    // idle connections that had ended when they were looked at
+    std::uint64_t stale = 0;    // idle connections closed because they had ended or received unsolicited bytes
     std::uint64_t retried = 0;  // requests sent again, since a reused connection ended without a byte
     std::uint64_t waited = 0;   // requests that had to wait for a place
     std::size_t inUse = 0;

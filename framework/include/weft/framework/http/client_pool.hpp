@@ -25,7 +25,7 @@ namespace weft::http {
 // What the pool knows of a connection; shared with a fiber that may still be sending on it when it is given up.
 struct PooledConnection {
     TcpStream stream;
-    TimePoint idleSince{};  // when it was put into the pool last
+    TimePoint idleSince{};  // when it was put into the pool last; what has come since then belongs to no request
     bool sending = false;   // a fiber is sending a request's body
 };
 
@@ -35,9 +35,6 @@ class ClientPool final : private TimerEntry, public std::enable_shared_from_this
     struct Host;
 
   public:
-    // A connection that was idle for longer is asked whether its peer has ended it or sent something unasked for.
-    static constexpr Duration trustedTime = std::chrono::milliseconds(100);
-
     // A place among the connections of a host, and the connection that has it; when that is closed, a new one may be
     // put in. Move-only; its end closes the connection.
     class Lease {
@@ -70,11 +67,11 @@ class ClientPool final : private TimerEntry, public std::enable_shared_from_this
     explicit ClientPool(std::shared_ptr<const ClientOptions> options) noexcept;
     ~ClientPool();
 
-    // An idle connection, or else a place for a new one. When the limits leave none, waits behind those who came
-    // before, at most until `deadline`. An idle connection that is past trustedTime, or any if `certain`, is looked at,
-    // which takes a turn of the loop; one whose peer has ended it is closed with all idle ones of its host, which are
-    // older.
-    Lease acquire(const Origin& origin, bool certain, Deadline deadline, ErrorCode& error);
+    // An idle connection, or else a place for a new one. When the limits leave none, waits for its turn in the order of
+    // the calls, at most until `deadline`. An idle connection that has anything to read, or whose peer has ended it, is
+    // closed and counted as stale: the kernel is asked once for each one that is considered (one recv()). Between that
+    // and the return no other fiber runs, so send the request before the next call that may wait or yield.
+    Lease acquire(const Origin& origin, Deadline deadline, ErrorCode& error);
     // Closes the idle connections of a host: one of them was found dead, the others are as old.
     void drop(const Lease& lease) noexcept;
 
@@ -108,6 +105,7 @@ class ClientPool final : private TimerEntry, public std::enable_shared_from_this
 
     Lease tryTake(Host& host);
     Lease takeIdle(Host& host);
+    std::shared_ptr<PooledConnection> popIdle(Host& host) noexcept;
     Lease waitFor(Host& host, Deadline deadline, ErrorCode& error);
     void put(Host& host, std::shared_ptr<PooledConnection> connection);
     void giveUp(Host& host) noexcept;
