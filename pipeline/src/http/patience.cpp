@@ -34,8 +34,16 @@ Patience::Patience(const ServerTimeouts& limits) : limits_(limits), interval_(in
 
 void Patience::begin(Channel& channel) {
     channel_ = &channel;
-    idleSince_ = stalledSince_ = channel.loop().clock().now();
-    lookBy(after(idleSince_, interval_));
+    idleSince_ = stalledSince_ = since_ = channel.loop().clock().now();
+    wait_ = Wait::first;
+    lookBy(std::min(after(since_, interval_), endOfWait()));
+}
+
+// The first head of a connection has been waited for since the connection began.
+void Patience::awaitHead() {
+    if (wait_ != Wait::first) return await(Wait::head);
+    wait_ = Wait::head;
+    lookBy(endOfWait());
 }
 
 void Patience::end() noexcept {
@@ -76,6 +84,7 @@ void Patience::breathe() {
 Deadline Patience::endOfWait() const noexcept {
     if (holding_) return never;
     if (wait_ == Wait::head) return after(since_, orForEver(limits_.head));
+    if (wait_ == Wait::first) return after(since_, std::min(orForEver(limits_.head), orForEver(limits_.idle)));
     if (wait_ != Wait::body || limits_.body == Duration::zero()) return never;
     const std::uint64_t more = limits_.bodyRate == 0 ? 0 : bodyBytes_ / limits_.bodyRate;
     constexpr std::uint64_t most = 100'000'000;  // seconds: three years
@@ -98,12 +107,15 @@ std::optional<Impatience> Patience::look(const Situation& situation) {
 
 std::optional<Impatience> Patience::judge(const Situation& situation, TimePoint now) noexcept {
     const Situation before = std::exchange(last_, situation);
-    if (now >= endOfWait()) return wait_ == Wait::head ? Impatience::head : Impatience::body;
+    if (now >= endOfWait()) {
+        if (wait_ == Wait::first) return Impatience::idle;
+        return wait_ == Wait::head ? Impatience::head : Impatience::body;
+    }
 
     if (!situation.pending || !before.pending || situation.written != before.written) stalledSince_ = now;
     if (now >= after(stalledSince_, orForEver(limits_.stall))) return Impatience::stalled;
 
-    if (wait_ == Wait::head || wait_ == Wait::body) return std::nullopt;
+    if (wait_ == Wait::first || wait_ == Wait::head || wait_ == Wait::body) return std::nullopt;
     const auto quiet = [](const Situation& at) { return !at.unanswered && !at.pending && at.reading; };
     const bool still = situation.requests == before.requests && quiet(before) && quiet(situation);
     wait_ =

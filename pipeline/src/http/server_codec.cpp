@@ -47,6 +47,7 @@ void ServerCodec::handlerAdded(ChannelHandlerContext& ctx) {
     const ChannelSink* const sink = ctx.channel().sink();
     if (sink != nullptr && sink->writesStraight()) output_.share(ctx.loop().local<TurnBlock>());
     special_.blocked = !ctx.channel().isWritable();
+    reading_ = ctx.channel().config().autoRead;
     // A client may end its output and still wait for its answers.
     hadHalfClosure_ = ctx.channel().option(ChannelOption::ALLOW_HALF_CLOSURE);
     ctx.channel().setOption(ChannelOption::ALLOW_HALF_CLOSURE, true);

@@ -81,13 +81,51 @@ TEST(ServerPatience, A408WaitsForItsTurn) {
     EXPECT_TRUE(endedAfterAnswer(server.channel));
 }
 
-TEST(ServerPatience, AConnectionWithoutAByteIsIdleAndClosedWithoutAWord) {
-    Server server(hello, limits);
+// The shorter one of the two limits, counted from the beginning of the connection.
+TEST(ServerPatience, AConnectionWithoutAByteIsClosedWithoutAWordWhenAHeadWouldBeLate) {
+    for (const Duration idle : {Duration(100s), Duration(4s), Duration(0s)}) {
+        ServerCodecOptions options = limits;
+        options.timeouts.idle = idle;
+        Server server(hello, options);
+        const Duration limit = idle == 4s ? idle : limits.timeouts.head;
+        pass(server.channel, limit - 100ms);
+        EXPECT_TRUE(server.channel.active());
+        pass(server.channel, 200ms);
+        EXPECT_EQ(server.channel.readOutboundText(), "");
+        EXPECT_FALSE(server.channel.active());
+    }
+}
+
+TEST(ServerPatience, WithoutALimitOfHeadsAConnectionWithoutAByteIsIdle) {
+    ServerCodecOptions options = limits;
+    options.timeouts.head = 0s;
+    Server server(hello, options);
     pass(server.channel, 99s);
     EXPECT_TRUE(server.channel.active());
-    pass(server.channel, 12s);
-    EXPECT_EQ(server.channel.readOutboundText(), "");
+    pass(server.channel, 2s);
     EXPECT_FALSE(server.channel.active());
+}
+
+TEST(ServerPatience, TheFirstHeadHasItsTimeFromTheBeginningOfTheConnection) {
+    Server server(hello, limits);
+    pass(server.channel, 9s);
+    EXPECT_EQ(server.say("GET / HT"), "");
+    pass(server.channel, 900ms);
+    EXPECT_EQ(server.heard(), "");
+    pass(server.channel, 200ms);
+    EXPECT_TRUE(server.heard().starts_with("HTTP/1.1 408 "));
+    EXPECT_TRUE(endedAfterAnswer(server.channel));
+}
+
+TEST(ServerPatience, AConnectionThatIsNotReadIsNotLateWithItsFirstByte) {
+    EmbeddedChannel channel;
+    channel.channel().setOption(ChannelOption::AUTO_READ, false);
+    channel.pipeline().addLast<ServerCodec>(limits);
+    pass(channel, 300s);
+    EXPECT_TRUE(channel.active());
+    channel.channel().read();
+    pass(channel, 11s);
+    EXPECT_FALSE(channel.active());
 }
 
 TEST(ServerPatience, ABodyThatDoesNotComeIs408) {

@@ -32,13 +32,14 @@ class Patience {
 
     explicit Patience(const ServerTimeouts& limits);
 
-    // The connection begins, idle.
+    // The connection begins. From here its first head has the time of a head, and its first byte no more than the idle
+    // time either.
     void begin(Channel& channel);
     // No further look. Does nothing before begin().
     void end() noexcept;
 
     // A head or body has begun to come and is not complete.
-    void awaitHead() { await(Wait::head); }
+    void awaitHead();
     void awaitBody() { await(Wait::body); }
     bool awaitsHead() const noexcept { return wait_ == Wait::head; }
     bool awaitsBody() const noexcept { return wait_ == Wait::body; }
@@ -54,7 +55,7 @@ class Patience {
     std::optional<Impatience> look(const Situation& situation);
 
   private:
-    enum class Wait : std::uint8_t { none, idle, head, body };
+    enum class Wait : std::uint8_t { none, idle, first, head, body };  // first: for the first byte of all
 
     void await(Wait what);
     Deadline endOfWait() const noexcept;

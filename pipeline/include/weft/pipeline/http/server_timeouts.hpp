@@ -11,8 +11,9 @@ namespace weft::http {
 // Zero means no limit. Time in which the server itself does not read (too many unanswered requests, a slow handler, a
 // client that takes no answers) counts against nobody.
 struct ServerTimeouts {
-    // From the first byte of a request head to its last. Then 408 and close. 20 s: ten times a bad mobile link, and too
-    // short to collect connections by heads that never end.
+    // From the first byte of a request head to its last; for the first request of a connection, from the moment the
+    // connection was accepted. Then 408 and close, or only close when no byte has come. 20 s: ten times a bad mobile
+    // link, and too short to collect connections by heads that never end, or never begin.
     Duration head = std::chrono::seconds(20);
 
     // For a request body, counted from its first wait; each bodyRate bytes of it that come give a second more. Then 408
@@ -23,9 +24,10 @@ struct ServerTimeouts {
     // today is slower, and a byte now and then does not hold a connection.
     std::uint32_t bodyRate = 1024;
 
-    // A connection without an unanswered request on which nothing comes, or never has; up to a tenth longer. Then
-    // close. 1 h: collects the dead, whose end never came. A server that is short of descriptors sets it to what
-    // proxies keep idle connections for (75 s is usual).
+    // Between requests: a connection without an unanswered request on which nothing comes; up to a tenth longer. Then
+    // close. Before the very first byte, the shorter one of this and `head` counts. 1 h: collects the dead, whose end
+    // never came. A server that is short of descriptors sets it to what proxies keep idle connections for (75 s is
+    // usual).
     Duration idle = std::chrono::hours(1);
 
     // Answers are waiting, and the client takes none of their bytes; up to a tenth longer. Then close.
