@@ -18,6 +18,8 @@ std::string_view connectAdvice(const ErrorCode& error) noexcept {
         case EADDRINUSE:
         case EADDRNOTAVAIL:
             return "check the local address, or let the kernel choose one";
+        case EINVAL:
+            return "a link-local IPv6 address needs its zone, as in fe80::1%eth0; check the local address, too";
         case EMFILE:
         case ENFILE:
             return "close connections, or raise the limit of open files";

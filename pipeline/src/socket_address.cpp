@@ -1,19 +1,33 @@
 #include <weft/pipeline/socket_address.hpp>
 
+#include <weft/pipeline/detail/printable.hpp>
+
 #include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <stdexcept>
 
 #include <arpa/inet.h>
+#include <net/if.h>
 
 namespace weft {
 
 namespace {
 
 [[noreturn]] void refuse(std::string_view text, const char* why) {
-    throw std::invalid_argument("\"" + std::string(text) + "\" is not an address: " + why);
+    throw std::invalid_argument("\"" + detail::printable(text) + "\" is not an address: " + why);
 }
+
+// inet_pton() reads to the first NUL, and would take what lies before it for the whole.
+template <std::size_t N>
+bool toText(std::string_view from, char (&text)[N]) noexcept {
+    if (from.size() >= N || from.find('\0') != std::string_view::npos) return false;
+    std::copy(from.begin(), from.end(), text);
+    text[from.size()] = '\0';
+    return true;
+}
+
+constexpr const char* notNumeric = "expected a numeric IPv4 or IPv6 address (names are not resolved here)";
 
 std::uint16_t parsePort(std::string_view text, std::string_view port) {
     unsigned value = 0;
@@ -41,6 +55,41 @@ std::string_view withoutBrackets(std::string_view host) {
     return host;
 }
 
+// Null, or what is wrong.
+const char* readZone(std::string_view zone, sockaddr_in6& address) noexcept {
+    if (!IN6_IS_ADDR_LINKLOCAL(&address.sin6_addr) && !IN6_IS_ADDR_MC_LINKLOCAL(&address.sin6_addr)) {
+        return "only a link-local address (fe80::/10, ff02::/16) has a zone";
+    }
+    std::uint32_t index = 0;
+    const char* end = zone.data() + zone.size();
+    const auto [stop, error] = std::from_chars(zone.data(), end, index);
+    char name[IF_NAMESIZE];
+    const bool isNumber = error == std::errc() && stop == end;
+    if (!isNumber) index = toText(zone, name) ? if_nametoindex(name) : 0;
+    if (index == 0) return "its zone must be the name or the number of a network interface of this host";
+    address.sin6_scope_id = index;
+    return nullptr;
+}
+
+// The same; `host` has no brackets.
+const char* read(std::string_view host, SocketAddress& address) noexcept {
+    const std::size_t percent = host.find('%');
+    char text[INET6_ADDRSTRLEN + 1];
+    if (!toText(host.substr(0, percent), text)) return notNumeric;
+    sockaddr_in v4{};
+    if (percent == std::string_view::npos && inet_pton(AF_INET, text, &v4.sin_addr) == 1) {
+        v4.sin_family = AF_INET;
+        address = SocketAddress::from(reinterpret_cast<const sockaddr*>(&v4), sizeof v4);
+        return nullptr;
+    }
+    sockaddr_in6 v6{};
+    if (inet_pton(AF_INET6, text, &v6.sin6_addr) != 1) return notNumeric;
+    v6.sin6_family = AF_INET6;
+    const char* why = percent == std::string_view::npos ? nullptr : readZone(host.substr(percent + 1), v6);
+    if (why == nullptr) address = SocketAddress::from(reinterpret_cast<const sockaddr*>(&v6), sizeof v6);
+    return why;
+}
+
 }  // namespace
 
 SocketAddress::SocketAddress() noexcept {
@@ -48,15 +97,10 @@ SocketAddress::SocketAddress() noexcept {
 }
 
 SocketAddress::SocketAddress(std::string_view address, std::uint16_t port) : SocketAddress() {
-    const std::string host(withoutBrackets(address));
-    if (host.empty() && address.empty()) {
+    if (address.empty()) {
         *this = anyV4(port);
-    } else if (inet_pton(AF_INET, host.c_str(), &storage_.v4.sin_addr) == 1) {
-        storage_.v4.sin_family = AF_INET;
-    } else if (inet_pton(AF_INET6, host.c_str(), &storage_.v6.sin6_addr) == 1) {
-        storage_.v6.sin6_family = AF_INET6;
-    } else {
-        refuse(address, "expected a numeric IPv4 or IPv6 address (names are not resolved here)");
+    } else if (const char* why = read(withoutBrackets(address), *this)) {
+        refuse(address, why);
     }
     setPort(port);
 }
@@ -69,11 +113,13 @@ SocketAddress SocketAddress::parse(std::string_view text) {
     if (host.find(':') != std::string_view::npos && host.front() != '[') {
         refuse(text, "an IPv6 address needs brackets before the port: [ADDR]:PORT");
     }
-    try {
-        return SocketAddress(host, port);
-    } catch (const std::invalid_argument&) {
-        refuse(text, "the part before the port must be a numeric IPv4 or bracketed IPv6 address");
-    }
+    if (host.empty()) return anyV4(port);
+    SocketAddress result;
+    const char* why = read(withoutBrackets(host), result);
+    if (why == notNumeric) why = "the part before the port must be a numeric IPv4 or bracketed IPv6 address";
+    if (why) refuse(text, why);
+    result.setPort(port);
+    return result;
 }
 
 SocketAddress SocketAddress::from(const sockaddr* address, std::size_t size) noexcept {
@@ -131,7 +177,8 @@ std::string SocketAddress::host() const {
     char text[INET6_ADDRSTRLEN] = "";
     if (family() == AF_INET) return {text, putDotted(storage_.v4.sin_addr, text)};
     if (family() == AF_INET6) inet_ntop(AF_INET6, &storage_.v6.sin6_addr, text, sizeof text);
-    return text;
+    const std::uint32_t zone = family() == AF_INET6 ? storage_.v6.sin6_scope_id : 0;
+    return zone == 0 ? text : std::string(text) + "%" + std::to_string(zone);
 }
 
 std::string SocketAddress::toString() const {

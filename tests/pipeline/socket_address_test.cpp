@@ -2,8 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
+#include <net/if.h>
+
 namespace weft {
 namespace {
+
+using namespace std::string_view_literals;
 
 std::string refusalOf(std::string_view text) {
     try {
@@ -51,6 +57,58 @@ TEST(SocketAddress, ARefusalQuotesTheTextAndNamesThePart) {
     EXPECT_NE(refusalOf("localhost:80").find("numeric"), std::string::npos);
     EXPECT_NE(refusalOf("::1:80").find("brackets"), std::string::npos);
     EXPECT_NE(refusalOf("[]:80").find("numeric"), std::string::npos);
+}
+
+TEST(SocketAddress, ALinkLocalAddressHasAZone) {
+    const std::uint32_t loopback = if_nametoindex("lo");
+    ASSERT_NE(loopback, 0u);
+    for (const char* host : {"fe80::1", "febf:1::2", "ff02::1"}) {
+        const SocketAddress byName(std::string(host) + "%lo", 80);
+        EXPECT_EQ(byName.host(), std::string(host) + "%" + std::to_string(loopback));
+        EXPECT_EQ(SocketAddress(byName.host(), 80), byName);
+        EXPECT_EQ(SocketAddress::parse(byName.toString()), byName);
+        EXPECT_EQ(SocketAddress::parse("[" + std::string(host) + "%lo]:80"), byName);
+        EXPECT_EQ(SocketAddress::from(byName.data(), byName.size()), byName);
+        EXPECT_FALSE(SocketAddress(host, 80) == byName);
+    }
+    EXPECT_EQ(SocketAddress("fe80::1%4294967295", 1).host(), "fe80::1%4294967295");
+    EXPECT_EQ(SocketAddress("fe80::1", 1).host(), "fe80::1");
+}
+
+TEST(SocketAddress, AZoneThatIsNoneIsRefusedWithWhatIsAccepted) {
+    for (const char* text :
+         {"[fe80::1%]:1", "[fe80::1%0]:1", "[fe80::1%nowhere0]:1", "[fe80::1%4294967296]:1",
+          "[fe80::1%aVeryLongNameOfAnInterface]:1", "[::1%lo]:1", "127.0.0.1%lo:1", "[%lo]:1", "[fe80::1%lo%lo]:1"}) {
+        EXPECT_NE(refusalOf(text), "accepted") << text;
+    }
+    const auto refusal = [](std::string_view host) -> std::string {
+        try {
+            SocketAddress(host, 1);
+            return "accepted";
+        } catch (const std::invalid_argument& refused) {
+            return refused.what();
+        }
+    };
+    EXPECT_NE(refusal("fe80::1%nowhere0").find("name or the number of a network interface"), std::string::npos);
+    EXPECT_NE(refusal("::1%lo").find("only a link-local address"), std::string::npos);
+}
+
+// A host filter sees the whole text, inet_pton() only what lies before the NUL.
+TEST(SocketAddress, AnEmbeddedNulIsRefusedAndShown) {
+    using namespace std::string_literals;
+    for (const std::string& host :
+         {"127.0.0.1\0.example.com"s, "127.0.0.1\0"s, "\0"s, "::1\0"s, "[::1\0]"s, "fe80::1\0%lo"s, "fe80::1%lo\0"s,
+          "\0"
+          "127.0.0.1"s}) {
+        try {
+            SocketAddress address(host, 80);
+            ADD_FAILURE() << "accepted as " << address.toString();
+        } catch (const std::invalid_argument& refused) {
+            EXPECT_NE(std::string(refused.what()).find("\\x00"), std::string::npos) << refused.what();
+        }
+    }
+    EXPECT_NE(refusalOf("127.0.0.1\0.example.com:80"sv).find("127.0.0.1\\x00.example.com"), std::string::npos);
+    EXPECT_NE(refusalOf("a\nb:80").find("a\\x0ab"), std::string::npos);
 }
 
 TEST(SocketAddress, AnEmptyOneHasNoSizeAndSaysSo) {

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include <weft/framework/resolver.hpp>
+#include <weft/pipeline/detail/printable.hpp>
 
 namespace weft::http {
 
@@ -16,8 +17,22 @@ std::string_view withoutBrackets(std::string_view host) {
     return bracketed ? host.substr(1, host.size() - 2) : host;
 }
 
+std::string textWithoutZone(const SocketAddress& address) {
+    std::string text = address.toString();
+    const std::size_t zone = text.find('%');
+    return zone == std::string::npos ? std::string() : text.erase(zone, text.find(']') - zone);
+}
+
+// Of a URL, where the '%' before a zone is escaped.
+std::string withPlainZone(std::string_view host) {
+    std::string plain(host);
+    const std::size_t escaped = plain.find("%25");
+    if (host.starts_with('[') && escaped != std::string::npos) plain.erase(escaped + 1, 2);
+    return plain;
+}
+
 [[noreturn]] void refuse(std::string_view url, const char* why) {
-    throw std::invalid_argument("'" + std::string(url) + "' is no URL that can be asked: " + why);
+    throw std::invalid_argument("'" + weft::detail::printable(url) + "' is no URL that can be asked: " + why);
 }
 
 std::uint16_t portOf(std::string_view url, std::string_view text) {
@@ -32,19 +47,24 @@ std::uint16_t portOf(std::string_view url, std::string_view text) {
 }  // namespace
 
 Origin::Origin(const SocketAddress& address)
-    : host_(address.host()), port_(address.port()), address_(address), text_(address.toString()) {
+    : host_(address.host()),
+      port_(address.port()),
+      address_(address),
+      text_(address.toString()),
+      withoutZone_(textWithoutZone(address)) {
     if (address.empty()) throw std::invalid_argument("an empty address is no HTTP server's");
 }
 
 Origin::Origin(std::string_view host, std::uint16_t port) : host_(withoutBrackets(host)), port_(port) {
     if (host_.empty() || port == 0) {
-        throw std::invalid_argument("'" + std::string(host) + "' with port " + std::to_string(port) +
+        throw std::invalid_argument("'" + weft::detail::printable(host) + "' with port " + std::to_string(port) +
                                     " is no HTTP server: a host and a port from 1 to 65535 are needed");
     }
     if (weft::detail::isNumericHost(host_)) {
         address_ = SocketAddress(host_, port);
         host_ = address_.host();
         text_ = address_.toString();
+        withoutZone_ = textWithoutZone(address_);
     } else {
         weft::detail::requireHostName(host_);
         text_ = host_ + ":" + std::to_string(port);
@@ -52,6 +72,7 @@ Origin::Origin(std::string_view host, std::uint16_t port) : host_(withoutBracket
 }
 
 const std::string& Origin::authority() const noexcept {
+    if (!withoutZone_.empty()) return withoutZone_;
     return address_.empty() && port_ == httpPort ? host_ : text_;
 }
 
@@ -71,7 +92,7 @@ Url Url::parse(std::string_view text) {
     const std::uint16_t port = hasPort ? portOf(text, authority.substr(colon + 1)) : httpPort;
     std::string target(rest.substr(end));
     if (!target.starts_with('/')) target.insert(0, "/");
-    return {Origin(host, port), std::move(target)};
+    return {Origin(withPlainZone(host), port), std::move(target)};
 }
 
 }  // namespace weft::http

@@ -386,6 +386,8 @@ TEST(UrlTest, IsTakenApart) {
     EXPECT_EQ(both("http://shop.test:8080?x"), "shop.test:8080 shop.test:8080 /?x");
     EXPECT_EQ(both("http://[::1]:90/"), "[::1]:90 [::1]:90 /");
     EXPECT_EQ(both("http://[::1]/"), "[::1]:80 [::1]:80 /");
+    EXPECT_EQ(both("http://[fe80::1%257]:90/"), "[fe80::1%7]:90 [fe80::1]:90 /");
+    EXPECT_EQ(both("http://[fe80::1%7]/"), "[fe80::1%7]:80 [fe80::1]:80 /");
 }
 
 }  // namespace

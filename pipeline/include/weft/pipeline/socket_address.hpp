@@ -15,8 +15,8 @@ namespace weft {
 class SocketAddress {
   public:
     SocketAddress() noexcept;
-    // `address` is numeric: "127.0.0.1", "::1", "[::1]" or "" for any IPv4 address. Throws std::invalid_argument that
-    // quotes the text when it is not.
+    // Numeric: "127.0.0.1", "::1", "[::1]", "fe80::1%eth0" or "fe80::1%2" (link-local, in its zone), "" for any IPv4
+    // address. Throws std::invalid_argument that quotes the text when it is anything else, also with an embedded NUL.
     SocketAddress(std::string_view address, std::uint16_t port);
 
     // Parses "ADDR:PORT" ("127.0.0.1:80", "[::1]:80", ":80"). Throws std::invalid_argument that quotes the text and
@@ -39,7 +39,7 @@ class SocketAddress {
     void setPort(std::uint16_t port) noexcept;
     bool isLoopback() const noexcept;
 
-    std::string host() const;      // "127.0.0.1", "::1"; "" when empty
+    std::string host() const;      // "127.0.0.1", "::1", "fe80::1%2"; "" when empty
     std::string toString() const;  // "127.0.0.1:80", "[::1]:80"; "(none)" when empty
 
     friend bool operator==(const SocketAddress& left, const SocketAddress& right) noexcept;

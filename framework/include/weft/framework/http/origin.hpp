@@ -24,7 +24,8 @@ class Origin {
     // Empty when the host is a name.
     const SocketAddress& address() const noexcept { return address_; }
     // What a Host header says: "127.0.0.1:9000", "[::1]:80", "backend"; the port is left out when it is 80, unless the
-    // host is numeric. Lifetime: the origin's.
+    // host is numeric. Without the zone of a link-local address, which means something on this host only. Lifetime: the
+    // origin's.
     const std::string& authority() const noexcept;
     const std::string& toString() const noexcept { return text_; }  // with the port, always; lifetime: the origin's
 
@@ -37,9 +38,10 @@ class Origin {
     std::uint16_t port_;
     SocketAddress address_;
     std::string text_;
+    std::string withoutZone_;  // empty: there is none to leave out
 };
 
-// "http://host[:port][/path][?query]" in its two parts.
+// "http://host[:port][/path][?query]" in its two parts. The '%' before a zone is "%25" (RFC 6874) or as it is.
 struct Url {
     Origin origin;
     std::string target;  // begins with '/'

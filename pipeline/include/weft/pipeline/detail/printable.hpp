@@ -1,0 +1,26 @@
+// printable(): a text that somebody else has written, as an error message or a log line may show it.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace weft::detail {
+
+// Control characters become "\x0a", so that the result is one line that no C string function cuts; of a longer text the
+// first `most` bytes and "...". Context: any thread. Allocates.
+inline std::string printable(std::string_view text, std::size_t most = 300) {
+    constexpr char digits[] = "0123456789abcdef";
+    std::string shown;
+    for (const char c : text.substr(0, most)) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte >= 0x20 && byte != 0x7f) {
+            shown += c;
+        } else {
+            shown += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+        }
+    }
+    return text.size() > most ? shown + "..." : shown;
+}
+
+}  // namespace weft::detail
