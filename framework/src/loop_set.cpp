@@ -127,6 +127,7 @@ struct RunningLoops {
 
 Future<void> LoopSet::shutdownGracefully(Duration quiet, Duration timeout, UniqueFunction<void()> whenEnded) {
     const auto running = std::make_shared<RunningLoops>(std::move(whenEnded));
+    lookups_->close();  // as the loops close their channels, and for the same reason: nobody would answer later
     for (std::size_t i = 0; i < ended_.size(); ++i) {
         ended_[i].addListener([running](const Future<void>&) {});
         loops_[i]->shutdownGracefully(quiet, timeout);
