@@ -44,12 +44,17 @@ ChannelFuture Bootstrap::connect(std::string_view host, std::uint16_t port) cons
     const auto attempts =
         ConnectAttempts::create(group_->next(), plan(), std::string(host) + ":" + std::to_string(port));
     const std::shared_ptr<detail::Lookups> lookups = group_->loopSet()->lookups();
-    if (lookups->add(attempts)) {
+    if (!lookups->add(attempts)) {
+        attempts->abort();
+        return attempts->future();
+    }
+    try {
         resolver_->resolve(host, port).addListener([lookups, attempts](const Future<Resolver::Addresses>& addresses) {
             lookups->answer(attempts, addresses);
         });
-    } else {
-        attempts->abort();
+    } catch (...) {
+        lookups->forget(attempts);
+        throw;
     }
     return attempts->future();
 }

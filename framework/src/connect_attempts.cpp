@@ -87,10 +87,10 @@ ConnectAttempts::~ConnectAttempts() {
 void ConnectAttempts::start(Resolver::Addresses addresses) noexcept {
     Promise<Resolver::Addresses> known;
     known.setValue(std::move(addresses));
-    resolved(known.future());
+    if (!resolved(known.future())) abort();
 }
 
-void ConnectAttempts::resolved(Future<Resolver::Addresses> addresses) noexcept {
+bool ConnectAttempts::resolved(Future<Resolver::Addresses> addresses) noexcept {
     try {
         loop_.execute([self = shared_from_this(), addresses = std::move(addresses)] {
             if (addresses.error()) {
@@ -99,15 +99,20 @@ void ConnectAttempts::resolved(Future<Resolver::Addresses> addresses) noexcept {
                 self->begin(addresses.get());
             }
         });
+        return true;
     } catch (...) {
-        abort();
+        return false;
     }
 }
 
+// Without memory for the text, the lack of memory is the error.
 void ConnectAttempts::abort() noexcept {
     if (promise_.done()) return;
-    promise_.tryFailure(std::make_exception_ptr(
-        SystemError(operationAborted(), "connect to " + remote_ + ": its event loop is ending")));
+    try {
+        throw SystemError(operationAborted(), "connect to " + remote_ + ": its event loop is ending");
+    } catch (...) {
+        promise_.tryFailure(std::current_exception());
+    }
 }
 
 // A local address decides for its family.

@@ -36,7 +36,8 @@ class ConnectAttempts final : public std::enable_shared_from_this<ConnectAttempt
     ChannelFuture future() const noexcept { return promise_.future(); }  // any thread
     // Begins, with addresses or with the failure to get any. Any thread, while the loop exists; once.
     void start(Resolver::Addresses addresses) noexcept;
-    void resolved(Future<Resolver::Addresses> addresses) noexcept;
+    // False: the loop takes no task (it has ended, or there is no memory); the caller must abort().
+    [[nodiscard]] bool resolved(Future<Resolver::Addresses> addresses) noexcept;
     // Any thread, while the loop exists.
     void abort() noexcept;
 

@@ -13,8 +13,17 @@ bool Lookups::add(std::shared_ptr<ConnectAttempts> attempts) {
 }
 
 void Lookups::answer(const std::shared_ptr<ConnectAttempts>& attempts, Future<Resolver::Addresses> addresses) noexcept {
+    bool refused = false;
+    {
+        std::lock_guard held(lock_);
+        refused = waiting_.erase(attempts) != 0 && !attempts->resolved(std::move(addresses));
+    }
+    if (refused) attempts->abort();  // outside of the lock: its listeners may connect again
+}
+
+void Lookups::forget(const std::shared_ptr<ConnectAttempts>& attempts) noexcept {
     std::lock_guard held(lock_);
-    if (waiting_.erase(attempts) != 0) attempts->resolved(std::move(addresses));
+    waiting_.erase(attempts);
 }
 
 void Lookups::close() noexcept {

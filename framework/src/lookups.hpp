@@ -19,6 +19,8 @@ class Lookups {
     bool add(std::shared_ptr<ConnectAttempts> attempts);
     // Hands the answer to the attempts' loop, unless close() came first.
     void answer(const std::shared_ptr<ConnectAttempts>& attempts, Future<Resolver::Addresses> addresses) noexcept;
+    // No answer will come.
+    void forget(const std::shared_ptr<ConnectAttempts>& attempts) noexcept;
     // Fails the attempts that still wait, and all to come. To be called before the loops go.
     void close() noexcept;
 

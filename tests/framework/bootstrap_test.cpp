@@ -73,7 +73,8 @@ bool contains(const std::string& text, const std::string& part) {
 
 TEST(BootstrapNameTest, B2_ANameIsResolvedByTheSystemAndConnected) {
     addrinfo* found = nullptr;
-    if (::getaddrinfo("localhost", nullptr, nullptr, &found) != 0) GTEST_SKIP() << "this system does not know localhost";
+    if (::getaddrinfo("localhost", nullptr, nullptr, &found) != 0)
+        GTEST_SKIP() << "this system does not know localhost";
     ::freeaddrinfo(found);
     DescriptorGuard descriptors;
     EventLoopGroup group(groupOptions(1));
@@ -142,7 +143,7 @@ TEST(BootstrapNameTest, ANameThatCannotBeResolvedFailsWithIt) {
 
 TEST(BootstrapNameTest, WhatCanBeNoHostIsRefusedAtOnce) {
     EventLoopGroup group(groupOptions(1));
-    for (const std::string host : {"127.0.0.1:80", "http://x", "a b", "a\nb", "[::1", "::zz"}) {
+    for (const std::string host : {"127.0.0.1:80", "http://x", "a b", "[::1", "::zz", ""}) {
         try {
             Bootstrap(group).connect(host, 80);
             ADD_FAILURE() << "no exception for " << host;
@@ -151,6 +152,43 @@ TEST(BootstrapNameTest, WhatCanBeNoHostIsRefusedAtOnce) {
         }
     }
     EXPECT_THROW(Bootstrap(group).connect(std::string(254, 'x'), 80), std::invalid_argument);
+}
+
+// A filter of host names sees something else than what inet_pton() or getaddrinfo() would connect to.
+TEST(BootstrapNameTest, ATextThatOnlyLooksLikeAnotherHostIsRefused) {
+    using namespace std::string_literals;
+    EventLoopGroup group(groupOptions(1));
+    HeldResolver resolver;
+    Bootstrap bootstrap(group);
+    bootstrap.resolver(resolver);
+    for (const std::string& host :
+         {"127.0.0.1\0.example.com"s, "localhost\0.example.com"s, "::1\0"s, "\0"s, "127.1"s, "2130706433"s,
+          "0x7f000001"s, "0177.0.0.1"s, "127.0.0.1."s, "a.0x7f"s, "fe80::1%nowhere0"s, "127.0.0.1%lo"s, "a\nb"s}) {
+        EXPECT_THROW(bootstrap.connect(host, 80), std::invalid_argument) << host;
+        EXPECT_THROW(http::Origin(host, 80), std::invalid_argument) << host;
+    }
+    try {
+        bootstrap.connect("127.0.0.1\0.example.com"s, 80);
+    } catch (const std::invalid_argument& error) {
+        EXPECT_TRUE(contains(error.what(), "'127.0.0.1\\x00.example.com'")) << error.what();
+    }
+    EXPECT_EQ(resolver.asked(), "");
+}
+
+TEST(BootstrapNameTest, NamesWithDigitsAreNames) {
+    for (const char* host : {"a1", "1a", "1.a", "127.0.0.1.example.com", "0x7g", "x.0y", "db-1", "a."}) {
+        EXPECT_NO_THROW(detail::requireHostName(host)) << host;
+    }
+}
+
+TEST(BootstrapNameTest, AResolverThatThrowsLeavesNothingBehind) {
+    struct Broken final : Resolver {
+        Future<Addresses> resolve(std::string_view, std::uint16_t) override { throw std::bad_alloc(); }
+    };
+    Broken resolver;
+    EventLoopGroup group(groupOptions(1));
+    EXPECT_THROW(Bootstrap(group).resolver(resolver).connect("backend.test", 80), std::bad_alloc);
+    EXPECT_TRUE(group.shutdown(patience() - Clock::steady().now()));
 }
 
 TEST(BootstrapNameTest, NumericHostsNeverReachTheResolver) {
@@ -173,6 +211,37 @@ TEST(BootstrapNameTest, AnswersThatComeAfterTheGroupsEndAreDropped) {
     EXPECT_EQ(connected.error(), operationAborted());
     EXPECT_TRUE(contains(textOf(connected), "backend.test:80")) << textOf(connected);
     resolver.answer({SocketAddress::loopbackV4(1)});
+}
+
+TEST(BootstrapNameTest, L3_AGracefulShutdownFailsLookupsThatWaitAndThoseToCome) {
+    HeldResolver resolver;
+    EventLoopGroup group(groupOptions(2));
+    Bootstrap bootstrap(group);
+    bootstrap.resolver(resolver);
+    const ChannelFuture waiting = bootstrap.connect("backend.test", 80);
+    group.shutdownGracefully(0ms, 1h).await();
+    ASSERT_TRUE(waiting.done());
+    EXPECT_EQ(waiting.error(), operationAborted());
+    EXPECT_TRUE(contains(textOf(waiting), "backend.test:80")) << textOf(waiting);
+    const ChannelFuture late = bootstrap.connect("backend.test", 80);
+    ASSERT_TRUE(late.done());
+    EXPECT_EQ(late.error(), operationAborted());
+    resolver.answer({SocketAddress::loopbackV4(1)});
+}
+
+TEST(BootstrapNameTest, L3_LookupsForLoopsThatAnotherGroupUsesGoOn) {
+    CarrierGroup carriers(carrierOptions("test", 1));
+    EventLoopGroup other(carriers);
+    Server server = serveEcho(other);
+    HeldResolver resolver;
+    EventLoopGroup group(carriers);
+    const ChannelFuture connected =
+        Bootstrap(other).resolver(resolver).connect("backend.test", server.localAddress().port());
+    group.shutdownGracefully(0ms, 1h).await();
+    EXPECT_FALSE(connected.done());
+    resolver.answer({server.localAddress()});
+    connected.sync();
+    connected.channel()->close().sync();
 }
 
 TEST(BootstrapNameTest, ALookupMayBeCancelled) {

@@ -1,7 +1,6 @@
-// Resolver: host names to addresses, without blocking who asks.
+// Resolver: host names to addresses, without blocking the caller.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -20,16 +19,14 @@ class Resolver {
 
     virtual ~Resolver() = default;
 
-    // Never blocks. The future completes on a thread of the resolver's choice, with at least one address, each with
-    // this port and in the order in which they are to be tried; or fails with SystemError naming the host.
+    // Never blocks. The future completes on a thread of the resolver's choice (or inside this call), with at least one
+    // address, each with this port and in the order in which they are to be tried; or fails with SystemError naming the
+    // host. Throws std::bad_alloc when there is no memory for a future.
     virtual Future<Addresses> resolve(std::string_view host, std::uint16_t port) = 0;
 
-    // The system's getaddrinfo() (hosts file, DNS), which blocks whoever calls it: so one helper thread of the process
-    // calls it, for one name after the other. It starts with a name, ends when none is left, and blocks all signals.
-    // How long a name may take is for /etc/resolv.conf to say. At most maxWaiting names wait, another fails with
-    // EAGAIN. Lives for the whole process.
+    // The system's getaddrinfo() (hosts file, DNS), called by a ThreadPoolResolver with default ResolverOptions. Lives
+    // for the whole process.
     static Resolver& system();
-    static constexpr std::size_t maxWaiting = 1024;
 };
 
 // Codes of getaddrinfo() (EAI_NONAME and its kind), as the system resolver reports them.
@@ -38,9 +35,11 @@ const boost::system::error_category& resolverCategory() noexcept;
 namespace detail {
 
 // Throws std::invalid_argument that quotes `host` when it is neither numeric nor can be a host name: letters, digits,
-// '-', '_' and '.', up to 253 characters.
+// '-', '_' and '.', up to 253 characters, not ending in a number. getaddrinfo() would take "127.1", "2130706433" and
+// "0x7f.1" for 127.0.0.1, which a filter of host names does not expect.
 void requireHostName(std::string_view host);
-// Whether SocketAddress(host, port) takes it.
+// Whether SocketAddress(host, port) reads it, or says best what is wrong with it. False for the empty text, which names
+// no host.
 bool isNumericHost(std::string_view host) noexcept;
 
 }  // namespace detail

@@ -1,0 +1,275 @@
+// The threads: workers call the lookup; a timekeeper, there while anybody waits, ends the waits that are over.
+#include <weft/framework/thread_pool_resolver.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <condition_variable>
+#include <csignal>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <netdb.h>
+#include <pthread.h>
+
+#include <weft/pipeline/detail/printable.hpp>
+
+#include "deadline_after.hpp"
+#include "lookup_table.hpp"
+
+namespace weft {
+
+namespace {
+
+using detail::LookupTable;
+
+constexpr Duration longest = std::chrono::hours(24);
+
+[[noreturn]] void refuse(const char* name, const std::string& value, const char* accepted) {
+    throw std::invalid_argument("ResolverOptions::" + std::string(name) + " is " + value + "; " + accepted);
+}
+
+void requireCount(const char* name, std::size_t value, std::size_t least, std::size_t most) {
+    if (value >= least && value <= most) return;
+    const std::string range = std::to_string(least) + " to " + std::to_string(most) + " is accepted";
+    refuse(name, std::to_string(value), range.c_str());
+}
+
+void requireTime(const char* name, Duration value) {
+    if (value >= Duration::zero() && value <= longest) return;
+    refuse(name, std::to_string(value.count()) + " ns", "0 to 24 h is accepted");
+}
+
+// Without memory for its text, the lack of memory is the error.
+std::exception_ptr failure(const ErrorCode& error, const std::string& host, const char* remedy) noexcept {
+    try {
+        throw SystemError(error, "cannot resolve '" + host + "'; " + remedy);
+    } catch (...) {
+        return std::current_exception();
+    }
+}
+
+constexpr const char* checkTheName = "check the name and the name servers, or give a numeric address";
+
+std::string lowerCase(std::string_view host) {
+    std::string lower(host);
+    for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    return lower;
+}
+
+bool saysThereIsNone(const ErrorCode& error) noexcept {
+    return error.category() == resolverCategory() && (error.value() == EAI_NONAME || error.value() == EAI_NODATA);
+}
+
+// Signals are for the program's own threads.
+class SignalsBlocked {
+  public:
+    SignalsBlocked() noexcept {
+        sigset_t all;
+        sigfillset(&all);
+        ::pthread_sigmask(SIG_SETMASK, &all, &former_);
+    }
+    ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &former_, nullptr); }
+    SignalsBlocked(const SignalsBlocked&) = delete;
+    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+  private:
+    sigset_t former_;
+};
+
+}  // namespace
+
+void ResolverOptions::validate() const {
+    requireCount("threads", threads, 1, 256);
+    requireCount("maxWaiting", maxWaiting, 1, 1'000'000);
+    requireCount("maxCached", maxCached, 0, 1'000'000);
+    requireTime("positiveTime", positiveTime);
+    requireTime("negativeTime", negativeTime);
+    requireTime("timeout", timeout);
+}
+
+// Shared with its threads, which may outlive the resolver inside a lookup.
+class ThreadPoolResolver::State : public std::enable_shared_from_this<State> {
+  public:
+    State(const ResolverOptions& options, Lookup lookup)
+        : options_(options), lookup_(std::move(lookup)), table_(options) {
+        options.validate();
+        if (!lookup_) throw std::invalid_argument("ThreadPoolResolver: the lookup is an empty function");
+    }
+
+    Future<Addresses> resolve(std::string_view host, std::uint16_t port);
+    void clear();
+    void close() noexcept;
+
+  private:
+    using Caller = LookupTable::Caller;
+    using Callers = LookupTable::Callers;
+    using Answer = LookupTable::Answer;
+
+    bool startThreads() noexcept;
+    template <class Body>
+    static bool startThread(Body body) noexcept;
+    void work();
+    Answer lookUp(const std::string& host) const noexcept;
+    void keepTime();
+
+    const ResolverOptions options_;
+    const Lookup lookup_;
+    std::mutex lock_;  // guards what follows
+    LookupTable table_;
+    unsigned workers_ = 0;
+    unsigned busy_ = 0;              // of the workers: inside a lookup
+    bool keeping_ = false;           // the timekeeper is there and will look at the callers again
+    std::condition_variable ended_;  // wakes the timekeeper: nobody waits any more
+};
+
+Future<Resolver::Addresses> ThreadPoolResolver::State::resolve(std::string_view host, std::uint16_t port) {
+    Caller caller{{}, port, never, lowerCase(host)};
+    Future<Addresses> future = caller.promise.future();
+    std::optional<Answer> known;
+    Callers refused;
+    {
+        std::lock_guard held(lock_);
+        const TimePoint now = Clock::steady().now();
+        if (const Answer* answer = table_.find(caller.host, now)) {
+            known = *answer;
+        } else if (!table_.full()) {
+            caller.deadline = options_.timeout == Duration::zero() ? never : now + options_.timeout;
+            table_.add(std::move(caller));
+            if (!startThreads()) refused = table_.takeNewest();
+        } else {
+            known = Answer{{},
+                           failure(fromErrno(EAGAIN), caller.host,
+                                   "too many calls wait for names: try again, or connect to addresses"),
+                           {}};
+        }
+    }
+    // Listeners run outside of the lock.
+    if (known) known->tell(caller);
+    for (Caller& each : refused) {
+        each.promise.setError(
+            failure(fromErrno(EAGAIN), each.host, "its helper thread cannot start: raise the limit of threads"));
+    }
+    return future;
+}
+
+// A worker for each queued name up to the limit, and the timekeeper. False: there is none to do the work.
+bool ThreadPoolResolver::State::startThreads() noexcept {
+    if (options_.timeout != Duration::zero() && !keeping_) {
+        keeping_ = startThread([self = shared_from_this()] { self->keepTime(); });
+        if (!keeping_) return false;
+    }
+    if (table_.hasQueued() && workers_ == busy_ && workers_ < options_.threads) {
+        if (startThread([self = shared_from_this()] { self->work(); })) ++workers_;
+    }
+    return workers_ > 0;
+}
+
+// Detached: it may be inside a lookup when the process ends.
+template <class Body>
+bool ThreadPoolResolver::State::startThread(Body body) noexcept {
+    try {
+        const SignalsBlocked blocked;
+        std::thread(std::move(body)).detach();
+        return true;
+    } catch (const std::exception&) {  // system_error: no more threads; bad_alloc
+        return false;
+    }
+}
+
+void ThreadPoolResolver::State::work() {
+    ::pthread_setname_np(::pthread_self(), "weft-resolver");
+    std::unique_lock held(lock_);
+    while (const std::optional<std::string> host = table_.takeQueued()) {
+        ++busy_;
+        startThreads();  // for the next name in the queue
+        held.unlock();
+        const Answer answer = lookUp(*host);
+        held.lock();
+        Callers callers = table_.finish(*host, answer, Clock::steady().now());
+        if (!table_.hasCallers()) ended_.notify_all();
+        held.unlock();
+        for (Caller& caller : callers) answer.tell(caller);
+        callers.clear();
+        held.lock();
+        --busy_;  // not before its listeners have returned: the next name need not wait for them
+    }
+    --workers_;
+}
+
+ThreadPoolResolver::State::Answer ThreadPoolResolver::State::lookUp(const std::string& host) const noexcept {
+    try {
+        Answer answer{lookup_(host), nullptr, options_.positiveTime};
+        if (!answer.addresses.empty()) return answer;
+        return {{}, failure(ErrorCode(EAI_NODATA, resolverCategory()), host, checkTheName), options_.negativeTime};
+    } catch (const SystemError& error) {
+        const bool none = saysThereIsNone(error.code());
+        return {{}, failure(error.code(), host, checkTheName), none ? options_.negativeTime : Duration::zero()};
+    } catch (...) {
+        return {{}, std::current_exception(), Duration::zero()};
+    }
+}
+
+void ThreadPoolResolver::State::keepTime() {
+    ::pthread_setname_np(::pthread_self(), "weft-resolver-t");
+    std::unique_lock held(lock_);
+    while (table_.hasCallers()) {
+        ended_.wait_until(held, table_.nextDeadline());
+        Callers late = table_.takeLate(Clock::steady().now());
+        if (late.empty()) continue;
+        held.unlock();
+        for (Caller& caller : late) {
+            caller.promise.setError(failure(timedOut(), caller.host, checkTheName));
+        }
+        late.clear();
+        held.lock();
+    }
+    keeping_ = false;
+}
+
+void ThreadPoolResolver::State::clear() {
+    std::lock_guard held(lock_);
+    table_.clear();
+}
+
+void ThreadPoolResolver::State::close() noexcept {
+    Callers abandoned;
+    {
+        std::lock_guard held(lock_);
+        abandoned = table_.takeAll();
+        ended_.notify_all();
+    }
+    for (Caller& caller : abandoned) {
+        caller.promise.setError(failure(operationAborted(), caller.host, "its resolver is being destroyed"));
+    }
+}
+
+ThreadPoolResolver::ThreadPoolResolver(const ResolverOptions& options, Lookup lookup)
+    : state_(std::make_shared<State>(options, std::move(lookup))) {}
+
+ThreadPoolResolver::~ThreadPoolResolver() {
+    state_->close();
+}
+
+Future<Resolver::Addresses> ThreadPoolResolver::resolve(std::string_view host, std::uint16_t port) {
+    Promise<Addresses> atOnce;
+    try {
+        if (!detail::isNumericHost(host)) {
+            detail::requireHostName(host);
+            return state_->resolve(host, port);
+        }
+        atOnce.setValue({SocketAddress(host, port)});
+    } catch (const std::invalid_argument& refused) {
+        atOnce.setError(failure(fromErrno(EINVAL), detail::printable(host), refused.what()));
+    }
+    return atOnce.future();
+}
+
+void ThreadPoolResolver::clear() {
+    state_->clear();
+}
+
+}  // namespace weft
