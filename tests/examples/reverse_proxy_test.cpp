@@ -198,14 +198,18 @@ TEST(ReverseProxyExample, TunnelsAreRefused) {
 }
 
 TEST(ReverseProxyExample, AClientThatVanishesTakesItsRequestWithIt) {
-    ScriptedBackend upstream({{"", Then::hang}, {answer("next"), Then::close}});
+    ScriptedBackend upstream({{"", Then::hang}, {"", Then::hang}, {answer("next"), Then::close}});
     Program proxy = proxyTo(upstream.address());
     const SocketAddress address = proxy.listening();
     BlockingPeer gone(address);
     gone.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
     while (upstream.requests().empty()) std::this_thread::yield();
     gone.reset();
-    // The upstream serves one connection at a time: this answer says that the first one has been closed.
+    // The upstream serves one connection at a time: that it reads the next request says that the first one was closed.
+    BlockingPeer polite(address);
+    polite.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    while (upstream.requests().size() < 2) std::this_thread::yield();
+    polite.close();  // an orderly end
     HttpClient client(address);
     EXPECT_EQ(client.get("/").body, "next");
     EXPECT_EQ(proxy.stop(), 0);

@@ -130,12 +130,22 @@ void ServerCodec::onInputEnded() {
     inputShutdown_ = true;
     if (outputShutdown_) return closeNow();
     if (expects_ == Input::undecided) pause();
-    if (!special_.paused) endOfRequests();
+    if (!special_.paused || clientHasGone()) endOfRequests();
 }
 
 void ServerCodec::endOfRequests() {
     if (expects_ == Input::body) cutBody({Status::badRequest, "the connection ended inside the body"});
-    if (ctx_ != nullptr) closeWhenAnswered();
+    if (ctx_ == nullptr) return;
+    if (!clientHasGone()) return closeWhenAnswered();
+    special_.draining = true;
+    outputPending() ? closeAfterResponse() : closeNow();
+}
+
+// Answers are owed to a client that has ended its output, and that end counts as its own. An end after a request for
+// another protocol belongs to that protocol.
+bool ServerCodec::clientHasGone() const noexcept {
+    return options_.inputEnd == InputEnd::cancel && inputShutdown_ && !slots_.empty() && !special_.closing &&
+           expects_ != Input::undecided;
 }
 
 // The last response is out. The peer's end, or the end of our patience, closes the connection.

@@ -66,7 +66,7 @@ TEST(ServerCodecEnd, TheEndOfInputAloneClosesAtOnce) {
 
 TEST(ServerCodecEnd, RequestsThatWaitForRoomAreAnsweredAfterTheEndOfInputToo) {
     Keeper keeper;
-    Server server(keeper.keep(), {.maxInFlight = 2});
+    Server server(keeper.keep(), {.maxInFlight = 2, .inputEnd = InputEnd::answer});
     sayAndEnd(server, get + get + get + post("body") + get);
     for (std::size_t i = 0; i < 5; ++i) {
         ASSERT_GT(keeper.waiting.size(), i);
@@ -78,7 +78,7 @@ TEST(ServerCodecEnd, RequestsThatWaitForRoomAreAnsweredAfterTheEndOfInputToo) {
 
 TEST(ServerCodecEnd, AnEndOfInputInsideABodyIsA400BehindTheAnswersBeforeIt) {
     Keeper keeper;
-    Server server(keeper.keep());
+    Server server(keeper.keep(), {.inputEnd = InputEnd::answer});
     EXPECT_EQ(sayAndEnd(server, get + "POST /cut HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc"), "");
     ASSERT_EQ(keeper.waiting.size(), 1u);
     keeper.waiting[0].send(ok("whole"));
@@ -90,7 +90,8 @@ TEST(ServerCodecEnd, AnEndOfInputInsideABodyIsA400BehindTheAnswersBeforeIt) {
 
 TEST(ServerCodecEnd, AnEndOfInputInsideABodyKeepsTheAnswersOfTheSameTurn) {
     Server server(hello);
-    const std::string answers = sayAndEnd(server, get + "POST /cut HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc");
+    const std::string answers =
+        sayAndEnd(server, get + "POST /cut HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc");
     EXPECT_EQ(count(answers, "Hello, World!"), 1u);
     EXPECT_EQ(count(answers, "HTTP/1.1 400 "), 1u);
     EXPECT_FALSE(server.channel.active());
@@ -98,7 +99,7 @@ TEST(ServerCodecEnd, AnEndOfInputInsideABodyKeepsTheAnswersOfTheSameTurn) {
 
 TEST(ServerCodecEnd, AStreamThatIsOnItsWayWhenTheInputEndsGoesOutAndThenTheConnectionCloses) {
     Keeper keeper;
-    Server server(keeper.keep());
+    Server server(keeper.keep(), {.inputEnd = InputEnd::answer});
     server.say(get);
     BodyWriter body = keeper.waiting[0].begin(Response(Status::ok));
     server.heard();
@@ -106,6 +107,87 @@ TEST(ServerCodecEnd, AStreamThatIsOnItsWayWhenTheInputEndsGoesOutAndThenTheConne
     body.write(Buffer::copyOf("rest"));
     body.end();
     EXPECT_TRUE(server.heard().ends_with("4\r\nrest\r\n0\r\n\r\n"));
+    EXPECT_FALSE(server.channel.active());
+}
+
+TEST(ServerCodecEnd, TheEndOfInputCancelsTheRequestsThatAreNotAnswered) {
+    Keeper keeper;
+    Server server(keeper.keep());
+    server.say(get + get);
+    EXPECT_EQ(sayAndEnd(server, ""), "");
+    EXPECT_FALSE(server.channel.active());
+    const ChannelPromise late = server.channel.channel().newPromise();
+    keeper.waiting[0].send(ok("late"), late);
+    EXPECT_EQ(server.heard(), "");
+    ASSERT_TRUE(late.done());
+    EXPECT_FALSE(late.future().success());
+}
+
+TEST(ServerCodecEnd, WhatWasAnsweredIsSentBeforeTheEndOfInputCancelsTheRest) {
+    Keeper keeper;
+    Server server(keeper.keep());
+    server.say(get + get + get);
+    keeper.waiting[0].send(ok("whole"));
+    keeper.waiting[2].send(ok("early"));  // has to wait for the second, which never comes
+    server.channel.channel().onEof();
+    const std::string answers = server.heard();
+    EXPECT_EQ(count(answers, "whole"), 1u);
+    EXPECT_EQ(count(answers, "HTTP/1.1 "), 1u);
+    EXPECT_FALSE(server.channel.active());
+}
+
+TEST(ServerCodecEnd, TheEndOfInputCutsAStreamThatIsOnItsWay) {
+    Keeper keeper;
+    Server server(keeper.keep());
+    server.say(get);
+    BodyWriter body = keeper.waiting[0].begin(Response(Status::ok));
+    body.write(Buffer::copyOf("some"));
+    server.channel.channel().onEof();
+    EXPECT_TRUE(server.heard().ends_with("4\r\nsome\r\n"));
+    EXPECT_FALSE(server.channel.active());
+    body.end();
+    EXPECT_EQ(server.heard(), "");
+}
+
+TEST(ServerCodecEnd, TheEndOfInputCancelsAtMaxInFlightAndInsideABodyToo) {
+    for (const std::string& last :
+         {get, std::string("POST /cut HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc")}) {
+        Keeper keeper;
+        Server server(keeper.keep(), {.maxInFlight = 2});
+        EXPECT_EQ(sayAndEnd(server, get + last + get), "");
+        EXPECT_FALSE(server.channel.active());
+        EXPECT_LE(keeper.waiting.size(), 2u);
+    }
+}
+
+TEST(ServerCodecEnd, AHandlerThatAnswersWhileItsConnectionIsCancelledIsTooLate) {
+    struct LastWord final : ChannelInboundHandler {
+        explicit LastWord(Keeper& keeper) : keeper_(keeper) {}
+        void channelInactive(ChannelHandlerContext& ctx) override {
+            for (Responder& responder : keeper_.waiting) responder.send(ok("bye"));
+            ctx.fireChannelInactive();
+        }
+        Keeper& keeper_;
+    };
+    Keeper keeper;
+    Server server(keeper.keep());
+    server.channel.pipeline().addLast<LastWord>(keeper);
+    server.say(get + get);
+    server.channel.channel().onEof();
+    server.channel.channel().onEof();
+    EXPECT_EQ(server.heard(), "");
+    EXPECT_FALSE(server.channel.active());
+    EXPECT_TRUE(keeper.waiting[1].answered());
+}
+
+TEST(ServerCodecEnd, AnEndAfterARequestForAnotherProtocolCancelsNothing) {
+    Keeper keeper;
+    Server server(keeper.keep());
+    sayAndEnd(server, "GET /chat HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\n");
+    ASSERT_EQ(keeper.waiting.size(), 1u);
+    EXPECT_TRUE(server.channel.active());
+    keeper.waiting[0].send(ok("no"));
+    EXPECT_TRUE(server.heard().ends_with("no"));
     EXPECT_FALSE(server.channel.active());
 }
 
@@ -145,7 +227,8 @@ TEST(ServerCodecEnd, ABrokenStreamFailsTheEarlyPromisesBehindIt) {
 TEST(ServerCodecEnd, NothingIsReadBehindARequestWhoseEarlyAnswerEndsTheConnection) {
     Keeper keeper;
     Server server(keeper.keep(), {}, 4);
-    const std::string tooLarge = "POST /b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
+    const std::string tooLarge =
+        "POST /b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
     EXPECT_EQ(server.say(get + tooLarge + get + get), "");
     ASSERT_EQ(keeper.waiting.size(), 1u);
     server.say(get);

@@ -29,11 +29,24 @@ namespace detail {
 struct SwitchDue {};  // user event: the time to switch the protocol has come
 }  // namespace detail
 
+// What it means that a client ends its output (FIN) before it has all its answers. Nothing on the wire tells a client
+// that has gone from one that has shut down its output and still reads (docs/adr/0012-end-of-input.md).
+enum class InputEnd : std::uint8_t {
+    // The client has gone. What has been answered is sent, then the channel is closed: fibers that handlers spawned
+    // through its contexts are cancelled, handlers get channelInactive, later answers fail.
+    cancel,
+    // The client still reads. Every complete request is answered, then the channel is closed. A client that has gone is
+    // noticed when a write is refused, at ServerTimeouts::stall, or never by a fiber that neither writes nor ends.
+    answer,
+};
+
 struct ServerCodecOptions {
     Limits limits = {};
     std::size_t maxInFlight = 16;  // unanswered requests of a connection, 1 to 1024; at the limit it stops reading
     std::string serverName = {};   // the value of the Server header; empty: none
     ServerTimeouts timeouts = {};
+    // Noticed while the codec reads: not at maxInFlight, nor while a body or an answer waits for room.
+    InputEnd inputEnd = InputEnd::cancel;
 };
 
 // User event: the server is going away. The codec answers what it has begun with `Connection: close`, then closes; an
@@ -113,6 +126,7 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     // The connection (server_codec.cpp).
     void onInputEnded();
     void endOfRequests();
+    bool clientHasGone() const noexcept;
     void onOutputEnded();
     void beginDrain();
     void closeWhenAnswered();
