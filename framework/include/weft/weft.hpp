@@ -47,3 +47,4 @@
 #include <weft/framework/run_until_signal.hpp>
 #include <weft/framework/server.hpp>
 #include <weft/framework/server_bootstrap.hpp>
+#include <weft/framework/thread_pool_resolver.hpp>
