@@ -12,6 +12,7 @@
 #include "fiber_access.hpp"
 #include "sanitizers.hpp"
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace weft {
@@ -60,7 +61,12 @@ void onSegmentationFault(int signal, siginfo_t* info, void*) noexcept {
     Carrier* carrier = Carrier::current();
     const detail::Fiber* fiber = carrier ? FiberAccess::currentFiber(*carrier) : nullptr;
     if (fiber != nullptr && fiber->stack.guardContains(info->si_addr)) report(*fiber, info->si_addr);
+    const bool sent = info->si_code <= 0;  // by kill(), raise() or the like
+    if (sent && previousAction.sa_handler == SIG_IGN) return;
     ::sigaction(signal, &previousAction, nullptr);  // the instruction runs again and dies by the previous disposition
+    // A signal that was sent has no instruction that could run again. It is sent once more, as it was, and delivered when
+    // this handler returns.
+    if (sent) ::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), ::gettid(), signal, info);
 }
 
 [[maybe_unused]] void installHandler() noexcept {
