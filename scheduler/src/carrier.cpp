@@ -62,17 +62,35 @@ void prepare(detail::Fiber& fiber) noexcept {
 
 }  // namespace
 
+// Context: this carrier.
+void Carrier::enlistHere(detail::Fiber& fiber) noexcept {
+    live_.add(fiber);
+    counters_.spawned.add();
+}
+
+// The claimed slot keeps the carrier from ending, so the list is open.
 void Carrier::startPoller(detail::Fiber& fiber) {
     fiber.isPoller = true;
     prepare(fiber);
-    enqueue(fiber);
+    if (isCurrent()) {
+        enlistHere(fiber);
+        return makeRunnable(fiber);
+    }
+    const Visit visit(core_);
+    const bool enlisted = live_.enlist(fiber);
+    WEFT_ASSERT(enlisted, "a carrier ended while a poller was being registered");
+    core_.submitPoller(fiber);
+    wakeIfParked();
 }
 
 void Carrier::submit(detail::Fiber& fiber) {
     prepare(fiber);
-    if (isCurrent() && !core_.stopping()) return core_.queue().push(fiber);
+    if (isCurrent() && !core_.stopping()) {
+        enlistHere(fiber);
+        return core_.queue().push(fiber);
+    }
     const Visit visit(core_);
-    if (core_.submitNew(fiber)) return wakeIfParked();
+    if (core_.submitNew(fiber, live_)) return wakeIfParked();
     const Stack stack = fiber.stack;
     fiber.destroy(fiber);
     giveStack(stack);

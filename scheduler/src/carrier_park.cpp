@@ -1,6 +1,7 @@
 // How a carrier goes to sleep, in its futex or in its poller, and how it comes back. docs/protocol.md section 1.
 #include <weft/scheduler/carrier.hpp>
 
+#include <weft/scheduler/detail/carrier_turn.hpp>
 #include <weft/scheduler/event_loop.hpp>
 #include <weft/scheduler/log.hpp>
 
@@ -35,32 +36,22 @@ bool Carrier::trySleepInPoller(const EventLoop* loop) noexcept {
 
 // Harmless when awake; true when it was not.
 bool Carrier::leaveSleep() noexcept {
-    switch (core_.leaveSleep()) {
-        case detail::SleepEnd::pollerWoken:
-            poller_.countWake();
-            counters_.wakesPoller.add();
-            return true;
-        case detail::SleepEnd::futexWoken:
-            counters_.wakesFutex.add();
-            return true;
-        case detail::SleepEnd::byItself:
-            return true;
-        case detail::SleepEnd::notAsleep:
-            break;
-    }
-    return false;
+    return detail::CarrierTurn<Carrier>(*this).leaveSleep();
 }
 
-void Carrier::parkInFutex() noexcept {
-    stacks_.trim();
-    if (!trySleep(detail::SleepKind::futex, [] { return false; })) return;
+void Carrier::countWake(detail::SleepEnd end) noexcept {
+    if (end == detail::SleepEnd::pollerWoken) counters_.wakesPoller.add();
+    if (end == detail::SleepEnd::futexWoken) counters_.wakesFutex.add();
+}
+
+// Until a waker or the next timer.
+void Carrier::blockInFutex() noexcept {
     counters_.parks.add();
     const Deadline deadline = parkDeadline();
     const auto parked = static_cast<std::uint32_t>(detail::SleepKind::futex);
     while (core_.asleepIn(detail::SleepKind::futex) && (deadline == never || Clock::steady().now() < deadline)) {
         detail::futexWait(core_.sleepWord(), parked, deadline);
     }
-    leaveSleep();
 }
 
 bool PollGuard::enter() noexcept {

@@ -2,6 +2,7 @@
 #include <weft/scheduler/carrier.hpp>
 
 #include <weft/scheduler/carrier_group.hpp>
+#include <weft/scheduler/detail/carrier_turn.hpp>
 #include <weft/scheduler/non_suspending_scope.hpp>
 
 #include "current_carrier.hpp"
@@ -10,23 +11,14 @@
 
 namespace weft {
 
-// Runs fibers until none is runnable or the budget has passed; at least one if any is (W8).
-unsigned Carrier::drain() noexcept {
-    core_.queue().takeSubmitted();
-    counters_.queueDepth.set(core_.queue().depth());
-    Task* task = nextTask();
-    if (task == nullptr) return 0;
+void Carrier::runUntilEnd() noexcept {
+    detail::CarrierTurn<Carrier>(*this).runUntilEnd();
+}
 
+inline void Carrier::beginDrain() noexcept {
     const TimePoint now = Clock::steady().now();
     timers_.catchUp(now);
     drainClock_.begin(now, group_.options().yieldBudget);
-    unsigned ran = 0;
-    do {
-        prefetchNext();
-        runFiber(static_cast<detail::Fiber&>(*task));
-        ++ran;
-    } while (!drainClock_.passed() && (task = nextTask()) != nullptr);
-    return ran;
 }
 
 // Where many fibers wait, each comes back to cold lines. Those of the next two are fetched while this one runs: first
@@ -36,7 +28,7 @@ inline void Carrier::prefetchNext() const noexcept {
     if (const Task* first = core_.queue().peek(0)) static_cast<const detail::Fiber*>(first)->prefetchFrames();
 }
 
-Task* Carrier::nextTask() noexcept {
+inline Task* Carrier::nextTask() noexcept {
     // No draw for an empty queue: how often a carrier looks depends on time.
     if (shuffled_ && core_.queue().depth() > 0) [[unlikely]] {
         core_.queue().promote(static_cast<std::uint32_t>(shuffle_()));
@@ -44,12 +36,8 @@ Task* Carrier::nextTask() noexcept {
     return core_.queue().pop();
 }
 
-void Carrier::runFiber(detail::Fiber& fiber) noexcept {
-    if (!fiber.started) {
-        fiber.started = true;
-        fibers_.add(fiber);
-        counters_.spawned.add();
-    }
+inline void Carrier::run(Task& task) noexcept {
+    auto& fiber = static_cast<detail::Fiber&>(task);
     fiber.running = this;
     currentFiber_ = &fiber;
     counters_.run.add();
@@ -75,20 +63,45 @@ void Carrier::afterSwitch(detail::Fiber& fiber) noexcept {
         case detail::SwitchReason::ended:
             if (fiber.stack.overflowed()) [[unlikely]]
                 detail::reportOverflowAndAbort(fiber);
-            fibers_.remove(fiber);
-            counters_.finished.add();
-            const bool wasPoller = fiber.isPoller;
-            detail::completeFiber(fiber);
-            if (wasPoller) {
-                leaveSleep();  // a body that threw while parked
-                poller_.release();
+            if (fiber.homeCarrier == this) [[likely]] {
+                end(fiber);
+            } else {
+                endAway(fiber);
             }
             break;
     }
 }
 
-// A cancellation that came before the commit is delivered behind it [X1]. From the commit on a guest may be resumed at
-// its home, and end there; a fiber of this carrier ends on this thread only.
+inline void Carrier::end(detail::Fiber& fiber) noexcept {
+    live_.remove(fiber);
+    counters_.finished.add();
+    const bool wasPoller = fiber.isPoller;
+    detail::completeFiber(fiber);
+    detail::releaseFiber(fiber);
+    if (wasPoller) {
+        leaveSleep();  // a body that threw while parked
+        poller_.release();
+    }
+}
+
+// A guest has ended: its home, which has it on its list and so cannot have ended, takes it off and lets go of it.
+void Carrier::endAway(detail::Fiber& fiber) noexcept {
+    Carrier& home = *fiber.homeCarrier;
+    detail::completeFiber(fiber);
+    const Visit visit(home.core_);
+    home.core_.endedElsewhere(fiber, home.live_);
+    home.wakeIfParked();
+}
+
+// The home's side of endAway().
+void Carrier::left(detail::Fiber& fiber) noexcept {
+    counters_.finished.add();
+    detail::releaseFiber(fiber);
+}
+
+// A cancellation that came before the commit is delivered after it [X1]; a guest's home may have ended its waits before
+// the commit [X2]. From the commit on a guest may be resumed at its home, and end there; a fiber of this carrier ends on
+// this thread only.
 void Carrier::commitWait(detail::Fiber& fiber) noexcept {
     const bool guest = fiber.homeCarrier != this;
     const auto epoch = fiber.parkEpoch;
@@ -98,20 +111,12 @@ void Carrier::commitWait(detail::Fiber& fiber) noexcept {
         makeRunnable(fiber);
     } else if (fiber.cancellationDue()) [[unlikely]] {
         WakeKey(fiber, epoch, WakeReason::cancelled).wake();
+    } else if (guest && fiber.homeCarrier->core_.endsWaits()) [[unlikely]] {
+        WakeKey(fiber, epoch, WakeReason::shutdown).wake();
     }
     if (guest) [[unlikely]] {
         if (fiber.state.release()) detail::freeFiber(fiber);
     }
-}
-
-// Gives the poller one slice if it is runnable. It may have gone to sleep in its body: it comes back, or it was
-// descheduled between tryParkPoller() and the blocking call, and then nobody sleeps: take PARKED back.
-bool Carrier::runPoller() noexcept {
-    Task* poller = core_.takeReadyPoller();
-    if (poller == nullptr) return false;
-    runFiber(static_cast<detail::Fiber&>(*poller));
-    leaveSleep();
-    return true;
 }
 
 // On the carrier's own thread, which is awake: nobody needs to be told.

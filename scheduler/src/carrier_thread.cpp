@@ -59,9 +59,7 @@ void Carrier::threadMain() noexcept {
     threadExceptions_ = &detail::threadExceptionGlobals();
     {
         const StackOverflowReporter reporter(signalStack_.get());
-        while (!finished()) turn();
-        locals_.clear();
-        while (core_.hasVisitors()) std::this_thread::yield();  // a waker whose work is done already
+        runUntilEnd();
     }
     detail::setCurrentHome(nullptr);
     detail::setCurrentCarrier(nullptr);
@@ -69,28 +67,10 @@ void Carrier::threadMain() noexcept {
     group_.carrierEnded();
 }
 
-// Timers, fibers, poller; sleep when there was nothing to do.
-void Carrier::turn() noexcept {
-    fireTimers();
-    const bool ranFibers = drain() > 0;
-    const bool ranPoller = runPoller();
-    if (!ranFibers && !ranPoller) parkInFutex();
-}
-
-// Acts on a stop request, and says when nothing is left: no fiber, no poller, and an in-tray that takes no more.
-bool Carrier::finished() noexcept {
-    if (!stopRequested()) return false;
-    if (core_.beginStop()) abortParkedFibers();
-    if (core_.takeTurnRequest() && stragglersWanted_.exchange(false, std::memory_order_relaxed)) nameStragglers();
-    return fibers_.empty() && poller_.closeIfFree() && core_.queue().closeIfEmpty();
-}
-
-// Ends every wait with WakeReason::shutdown; waits that begin later end at once (Suspension::park).
-void Carrier::abortParkedFibers() noexcept {
-    fibers_.forEach([](detail::Fiber& fiber) {
-        const auto epoch = fiber.park.parkedEpoch();
-        if (epoch != 0) WakeKey(fiber, epoch, WakeReason::shutdown).wake();
-    });
+// For each fiber, once, when the carrier begins to stop. Waits that begin later end at once (Suspension::park).
+void Carrier::abort(detail::Fiber& fiber) noexcept {
+    const auto epoch = fiber.park.parkedEpoch();
+    if (epoch != 0) WakeKey(fiber, epoch, WakeReason::shutdown).wake();
 }
 
 // Any thread: the carrier itself names its fibers, when it next has a turn.
@@ -102,10 +82,12 @@ void Carrier::requestStragglers() noexcept {
     wakeIfParked();
 }
 
-void Carrier::nameStragglers() noexcept {
-    fibers_.forEach([this](detail::Fiber& fiber) {
+// Names what has not ended, if that is what the request was for.
+void Carrier::answerTurnRequest() noexcept {
+    if (!stragglersWanted_.exchange(false, std::memory_order_relaxed)) return;
+    live_.forEach([this](detail::Fiber& fiber) {
         log(LogLevel::warning, {fiber.isPoller ? "poller '" : "fiber '", detail::FiberName(fiber), "' of carrier ", name_,
-                                " ignores the shutdown"});
+                                fiber.running != nullptr ? " ignores the shutdown" : " has not begun"});
     });
 }
 

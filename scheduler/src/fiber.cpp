@@ -48,6 +48,9 @@ void completeFiber(Fiber& fiber) noexcept {
         case CompletionDuty::none:
             break;
     }
+}
+
+void releaseFiber(Fiber& fiber) noexcept {
     if (fiber.state.release()) freeFiber(fiber);
 }
 

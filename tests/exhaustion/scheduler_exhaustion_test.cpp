@@ -108,6 +108,30 @@ TEST_F(SchedulerExhaustion, AnEventLoopThatCannotBeMadeOrStartedLeavesTheSlotFre
     scenario();
 }
 
+// A refused registration asks the carrier for one more turn. That request must not keep the carrier awake for ever.
+TEST_F(SchedulerExhaustion, APollerThatCannotBeRegisteredLeavesACarrierThatSleeps) {
+    CarrierGroup group(test::oneCarrier());
+    Carrier& carrier = group.carrier(0);
+    const auto hostsAPollerThatSleeps = [&] {
+        bool slept = false;
+        carrier
+            .registerPinnedPoller([] {},
+                                  [&](PinnedPoller& poller) {
+                                      for (int turn = 0; turn < 100 && !slept; ++turn) {
+                                          slept = poller.tryParkPoller();
+                                          poller.unpark();
+                                          poller.maybeYield(false);
+                                      }
+                                  })
+            .await();
+        return slept;
+    };
+    EXPECT_TRUE(hostsAPollerThatSleeps());
+    const std::uint64_t refused = sweep([&] { carrier.registerPinnedPoller([] {}, [](PinnedPoller&) {}).await(); });
+    EXPECT_GE(refused, 1u);
+    EXPECT_TRUE(hostsAPollerThatSleeps()) << "the carrier finds work that nobody does";
+}
+
 TEST_F(SchedulerExhaustion, ATaskIsRefusedOrRuns) {
     test::HostedLoop host;
     sweep(2, [&] {

@@ -88,6 +88,39 @@ TEST(Migration, AFiberFindsItsNewCarrierAndKeepsItsHome) {
         .join();
 }
 
+TEST(Migration, AFiberThatEndsAwayFromHomeIsTakenOffItsHomesList) {
+    CarrierGroup group(carriers(2));
+    for (int i = 0; i < 300; ++i) {
+        auto fiber = group.carrier(0).spawn([&] {
+            moveTo(group.carrier(1));
+            return 7;
+        });
+        EXPECT_EQ(fiber.join(), 7);
+    }
+    EXPECT_TRUE(group.shutdown(std::chrono::minutes(1)));
+    EXPECT_EQ(group.carrier(0).stats().finished, group.carrier(0).stats().spawned);
+    EXPECT_EQ(group.carrier(1).stats().finished, group.carrier(1).stats().spawned);
+    EXPECT_GE(group.carrier(0).stats().finished, 300u);
+}
+
+// The stop may come before, while or after it parks away from home; nothing else ends its wait.
+TEST(Migration, AFiberThatParksAwayFromHomeIsEndedByTheShutdown) {
+    for (int i = 0; i < 100; ++i) {
+        CarrierGroup group(carriers(2));
+        Promise<void> never;
+        std::atomic<bool> moved{false};
+        auto fiber = group.carrier(0).spawn([&, future = never.future()] {
+            moveTo(group.carrier(1));
+            moved = true;
+            future.await();
+        });
+        while (!moved) std::this_thread::yield();
+        EXPECT_TRUE(group.shutdown(std::chrono::minutes(1)));
+        EXPECT_THROW(fiber.join(), SystemError);
+        never.setValue();
+    }
+}
+
 // Behind the commit of its wait it may go on and end at home, while the carrier that it has left looks for a
 // cancellation.
 TEST(Migration, AFiberIsCancelledWhereItWaits) {

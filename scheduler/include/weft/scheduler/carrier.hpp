@@ -14,7 +14,7 @@
 #include <weft/scheduler/deadline.hpp>
 #include <weft/scheduler/detail/carrier_core.hpp>
 #include <weft/scheduler/detail/fiber.hpp>
-#include <weft/scheduler/detail/fiber_list.hpp>
+#include <weft/scheduler/detail/live_list.hpp>
 #include <weft/scheduler/detail/poller_slot.hpp>
 #include <weft/scheduler/detail/slice_clock.hpp>
 #include <weft/scheduler/errors.hpp>
@@ -30,6 +30,11 @@ namespace weft {
 
 class CarrierGroup;
 class EventLoop;
+
+namespace detail {
+template <class Host>
+class CarrierTurn;
+}
 
 class Carrier final : public TaskScheduler {
   public:
@@ -71,7 +76,7 @@ class Carrier final : public TaskScheduler {
     unsigned index() const noexcept { return index_; }
     const std::string& name() const noexcept { return name_; }
     CarrierGroup& group() const noexcept { return group_; }
-    CarrierStats stats() const noexcept { return counters_.snapshot(); }  // any thread
+    CarrierStats stats() const noexcept { return counters_.snapshot(live_.enlisted()); }  // any thread
     bool stopRequested() const noexcept { return core_.stopRequested(); }
 
     // The carrier that the calling thread is, or null. Never inlined: safe across suspensions.
@@ -101,7 +106,10 @@ class Carrier final : public TaskScheduler {
     friend class Suspension;
     friend struct FiberAccess;
 
+    friend class detail::CarrierTurn<Carrier>;
+
     using Core = detail::BasicCarrierCore<detail::NativeAtomics, Task>;
+    using Live = detail::BasicLiveList<detail::NativeAtomics, detail::Fiber, Task>;
     using Visit = Core::Visit;
 
     template <class F>
@@ -123,23 +131,34 @@ class Carrier final : public TaskScheduler {
     void requestStop() noexcept;
     void join() noexcept;
     void threadMain() noexcept;
-    void turn() noexcept;
-    bool finished() noexcept;
-    void abortParkedFibers() noexcept;
+    void abort(detail::Fiber& fiber) noexcept;
     void requestStragglers() noexcept;
-    void nameStragglers() noexcept;
+    void answerTurnRequest() noexcept;
+    void beforeEnd() noexcept { locals_.clear(); }
+    static void pause() noexcept { std::this_thread::yield(); }
+
+    // What CarrierTurn takes its turns with (carrier_run.cpp).
+    void runUntilEnd() noexcept;
+    Core& core() noexcept { return core_; }
+    Live& live() noexcept { return live_; }
+    detail::PollerSlot& poller() noexcept { return poller_; }
+    void fireTimers() noexcept;
+    void noteDepth(std::size_t depth) noexcept { counters_.queueDepth.set(depth); }
+    void beginDrain() noexcept;
+    bool drainIsOver() noexcept { return drainClock_.passed(); }
+    Task* nextTask() noexcept;
+    void prefetchNext() const noexcept;
+    void run(Task& task) noexcept;
+    void left(detail::Fiber& fiber) noexcept;
 
     // Running fibers (carrier_run.cpp).
-    unsigned drain() noexcept;
-    void prefetchNext() const noexcept;
-    Task* nextTask() noexcept;
-    void runFiber(detail::Fiber& fiber) noexcept;
     void afterSwitch(detail::Fiber& fiber) noexcept;
     void commitWait(detail::Fiber& fiber) noexcept;
+    void end(detail::Fiber& fiber) noexcept;
+    void endAway(detail::Fiber& fiber) noexcept;
     void makeRunnable(detail::Fiber& fiber) noexcept;
-    bool runPoller() noexcept;
-    void fireTimers() noexcept;
     void switchOut(detail::Fiber& fiber, detail::SwitchReason reason) noexcept;
+    void enlistHere(detail::Fiber& fiber) noexcept;
     void submit(detail::Fiber& fiber);
     Stack takeStack(std::size_t size);
     static void giveStack(const Stack& stack) noexcept;
@@ -150,7 +169,9 @@ class Carrier final : public TaskScheduler {
     bool trySleep(detail::SleepKind kind, MoreWork moreWork) noexcept;
     bool trySleepInPoller(const EventLoop* loop) noexcept;
     bool leaveSleep() noexcept;
-    void parkInFutex() noexcept;
+    void beforeSleep() noexcept { stacks_.trim(); }
+    void blockInFutex() noexcept;
+    void countWake(detail::SleepEnd end) noexcept;
     void diagnoseOversleep() noexcept;
 
     CarrierGroup& group_;
@@ -173,6 +194,7 @@ class Carrier final : public TaskScheduler {
     std::atomic<bool> stragglersWanted_{false};
     std::atomic<bool> ended_{false};
     detail::PollerSlot poller_;
+    Live live_;
 
     // The carrier's thread.
     alignas(detail::cacheLine) detail::Fiber* currentFiber_ = nullptr;
@@ -188,7 +210,6 @@ class Carrier final : public TaskScheduler {
     detail::FiberContext threadContext_;
     StackCache stacks_;
     TimerWheel timers_;
-    detail::FiberList fibers_;
     LocalStore locals_;
     EventLoop* eventLoop_ = nullptr;
     detail::CarrierCounters counters_;

@@ -6,10 +6,11 @@
 
 namespace weft {
 
-// A snapshot; the counts only grow, except queueDepth.
+// A snapshot; the counts only grow, except live and queueDepth.
 struct CarrierStats {
-    std::uint64_t spawned = 0;      // fibers that began here
-    std::uint64_t finished = 0;     // fibers that ended here
+    std::uint64_t spawned = 0;      // fibers (and pollers) of this carrier: counted by spawn(), before they first run
+    std::uint64_t finished = 0;     // those of them that have ended, wherever they ran
+    std::uint64_t live = 0;         // those that have not: queued, running or parked
     std::uint64_t run = 0;          // slices: times that a fiber was switched to
     std::uint64_t parks = 0;        // times that the carrier went to sleep, in the futex or in its poller
     std::uint64_t wakesFutex = 0;   // sleeps in the futex that a waker ended
@@ -38,9 +39,21 @@ class OwnedCounter {
 struct CarrierCounters {
     OwnedCounter spawned, finished, run, parks, wakesFutex, wakesPoller, ioCycles, ioEvents, queueDepth, timersFired;
 
-    CarrierStats snapshot() const noexcept {
-        return {spawned.get(),     finished.get(), run.get(),      parks.get(),      wakesFutex.get(),
-                wakesPoller.get(), ioCycles.get(), ioEvents.get(), queueDepth.get(), timersFired.get()};
+    // `enlisted`: the fibers that other threads have spawned.
+    CarrierStats snapshot(std::uint64_t enlisted) const noexcept {
+        CarrierStats stats;
+        stats.finished = finished.get();
+        stats.spawned = spawned.get() + enlisted;
+        stats.live = stats.spawned > stats.finished ? stats.spawned - stats.finished : 0;
+        stats.run = run.get();
+        stats.parks = parks.get();
+        stats.wakesFutex = wakesFutex.get();
+        stats.wakesPoller = wakesPoller.get();
+        stats.ioCycles = ioCycles.get();
+        stats.ioEvents = ioEvents.get();
+        stats.queueDepth = queueDepth.get();
+        stats.timersFired = timersFired.get();
+        return stats;
     }
 };
 

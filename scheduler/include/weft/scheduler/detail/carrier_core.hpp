@@ -38,8 +38,18 @@ class BasicCarrierCore {
         BasicCarrierCore& core_;
     };
 
-    // Any thread, then wake(). False: the carrier is ending and takes no new task.
-    [[nodiscard]] bool submitNew(Node& task) noexcept { return !stopRequested() && queue_.submit(task); }
+    // Any thread, then wake(). False: the carrier is ending and takes no new task, which is the caller's still. One that
+    // is on the list keeps the carrier from ending, so that the queue takes it, too.
+    template <class Live, class Task>
+    [[nodiscard]] bool submitNew(Task& task, Live& live) noexcept {
+        return !stopRequested() && live.enlist(task) && queue_.submit(task);  // [L1] in this order
+    }
+    // Any thread, then wake(): a task of this home has ended on the calling thread, which must not touch it any more.
+    template <class Live, class Task>
+    void endedElsewhere(Task& task, Live& live) noexcept {
+        live.depart(task);
+        requestTurn();  // [L2]
+    }
     // As submitNew(), for a task that the carrier already counts, so that it cannot end without it.
     [[nodiscard]] bool submit(Node& task) noexcept { return queue_.submit(task); }
     // The poller's own slot in the run order: full means runnable.
@@ -97,9 +107,13 @@ class BasicCarrierCore {
         return stopping_ = true;
     }
     bool stopping() const noexcept { return stopping_; }
+    // Whoever takes it must answer it: a request that is left keeps the carrier awake.
     bool takeTurnRequest() noexcept {
+        if (!turnRequested_.load(std::memory_order_relaxed)) return false;  // one that is missed is seen by [K3]
         return turnRequested_.exchange(false, std::memory_order_acquire);  // [K1] what was written before the request
     }
+    // After the commit of a wait on another carrier than this home: whether the home may have ended its waits already.
+    bool endsWaits() const noexcept { return stopRequested_.load(std::memory_order_seq_cst); }  // [X2]
     // After the queue has been closed: whether somebody is still on the way out.
     bool hasVisitors() const noexcept { return visitors_.load(std::memory_order_acquire) != 0; }  // [V1]
 
@@ -108,7 +122,8 @@ class BasicCarrierCore {
     alignas(cacheLine) typename P::template Atomic<bool> stopRequested_{false};
     typename P::template Atomic<bool> turnRequested_{false};
     typename P::template Atomic<Node*> readyPoller_{nullptr};
-    typename P::template Atomic<std::uint32_t> visitors_{0};
+    // Every waker writes it twice; the carrier reads the line above each turn (W6).
+    alignas(cacheLine) typename P::template Atomic<std::uint32_t> visitors_{0};
 
     alignas(cacheLine) Queue queue_;
     SleepKind sleep_ = SleepKind::none;  // between trySleep() and leaveSleep()

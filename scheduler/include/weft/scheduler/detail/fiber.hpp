@@ -41,7 +41,7 @@ struct Fiber : FiberContext, Task {
     void prefetchFrames() const noexcept { fetchLines(saved, 8); }
 
     Carrier* const homeCarrier;
-    Carrier* running = nullptr;  // the carrier that runs it, or ran it last
+    Carrier* running = nullptr;  // the carrier that runs it, or ran it last; null: it has not begun
     Stack stack;
     std::uint64_t id;
     void (*run)(Fiber&) noexcept = nullptr;      // calls the closure, keeps the result, destroys the closure
@@ -50,12 +50,11 @@ struct Fiber : FiberContext, Task {
     ParkToken::Epoch parkEpoch = 0;  // valid while switchReason is `parking`
     SwitchReason switchReason = SwitchReason::yielded;
     Stealable stealable;
-    bool started = false;
     bool isPoller = false;
     // CancellationShields that are alive. Written by the fiber; relaxed, since a canceller reads it behind the commit
     // of the wait that it is about to end [T1], and its claim is lost if that wait is over.
     std::atomic<std::uint32_t> shields{0};
-    Fiber* previousLive = nullptr;  // the home carrier's list of its fibers
+    Fiber* previousLive = nullptr;  // the home carrier's list of its fibers (LiveList)
     Fiber* nextLive = nullptr;
     WakeKey joiner;                       // written by the join handle's owner before setJoinWaiter()
     std::atomic<bool> joinerTold{false};  // the completer has used `joiner` for the last time [J4]
@@ -91,8 +90,10 @@ inline void* placeOnStack(const Stack& stack, std::size_t size) noexcept {
 
 // The first function of every fiber; `self` is the fiber's context.
 [[noreturn]] void fiberMain(FiberContext& self) noexcept;
-// Runs on the completing carrier: drops or hands over the result, wakes the joiner, releases the run's reference.
+// Runs on the completing carrier: drops or hands over the result, wakes the joiner. The run's reference is still held.
 void completeFiber(Fiber& fiber) noexcept;
+// Lets go of one reference, and of the fiber if it was the last.
+void releaseFiber(Fiber& fiber) noexcept;
 // Frees the frame and gives the stack back. Context: whoever released the last reference.
 void freeFiber(Fiber& fiber) noexcept;
 // Asks the fiber to end: ends its wait, or the next one. Context: any thread that keeps the fiber's block alive.

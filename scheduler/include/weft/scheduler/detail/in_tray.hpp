@@ -6,8 +6,13 @@
 
 namespace weft::detail {
 
-// Node has a member `Node* next`. Closing is final.
-template <class P, class Node>
+// The link that a tray uses: the one of the run queues.
+struct QueueLink {
+    static auto& of(auto& node) noexcept { return node.next; }
+};
+
+// Link::of(node) is the node's `Node*` to the next one, by default its member `next`. Closing is final.
+template <class P, class Node, class Link = QueueLink>
 class BasicInTray {
   public:
     // Any thread. False when closed: the node is still the caller's. The seq_cst RMW is the first half of [K1].
@@ -15,7 +20,7 @@ class BasicInTray {
         Node* top = top_.load(std::memory_order_relaxed);  // a hint; the CAS decides
         do {
             if (top == closedMark()) return false;
-            node.next = top;
+            Link::of(node) = top;
         } while (!top_.compare_exchange_weak(top, &node, std::memory_order_seq_cst, std::memory_order_relaxed));
         return true;
     }
@@ -67,8 +72,8 @@ class BasicInTray {
     static Node* reversed(Node* top) noexcept {
         Node* oldest = nullptr;
         while (top) {
-            Node* below = top->next;
-            top->next = oldest;
+            Node* below = Link::of(*top);
+            Link::of(*top) = oldest;
             oldest = top;
             top = below;
         }

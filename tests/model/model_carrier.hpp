@@ -1,0 +1,328 @@
+// ModelCarrier: a carrier as the explorer runs it. Its parts are the shipped ones: CarrierCore, LiveList, PollerGate, and
+// CarrierTurn, which takes the turns and decides about the end; what other threads call is what carrier.cpp and
+// carrier_run.cpp do. A twin replaces one part by a type that derives from it and does one thing wrong.
+#pragma once
+
+#include <weft/scheduler/detail/carrier_core.hpp>
+#include <weft/scheduler/detail/carrier_turn.hpp>
+#include <weft/scheduler/detail/live_list.hpp>
+#include <weft/scheduler/detail/park_token.hpp>
+#include <weft/scheduler/detail/poller_gate.hpp>
+
+#include "protocol_test.hpp"
+
+namespace weft::model {
+
+using weft::detail::Claim;
+using weft::detail::SleepEnd;
+using weft::detail::SleepKind;
+using ParkToken = detail::BasicParkToken<Atomics>;
+using Epoch = ParkToken::Epoch;
+
+class CarrierBase;
+
+// A fiber: what it does in each of its slices is up to the test.
+struct ModelFiber {
+    virtual void run(CarrierBase& where) = 0;
+
+    Link<ModelFiber> next, nextLive, previousLive;
+    Plain<int> closure{0};  // written by the spawner
+    CarrierBase* home = nullptr;
+    ParkToken* token = nullptr;  // of one that parks
+    bool isPoller = false;
+    bool hasLeft = false;        // the home has taken it off its list after an end elsewhere
+
+  protected:
+    ~ModelFiber() = default;
+};
+
+// What a fiber sees of whichever carrier runs it.
+class CarrierBase {
+  public:
+    virtual void end(ModelFiber& fiber) = 0;
+    // True: parked; the fiber's slice must end. False: it goes on.
+    virtual bool park(ModelFiber& fiber, Epoch epoch) = 0;
+    virtual bool spawn(ModelFiber& fiber) = 0;
+    virtual void enqueue(ModelFiber& fiber) = 0;
+    virtual void takeBack(ModelFiber& fiber) = 0;
+    virtual bool endsWaits() const = 0;
+
+  protected:
+    ~CarrierBase() = default;
+};
+
+constexpr std::uint8_t wokenBranch = 1;
+constexpr std::uint8_t shutdownBranch = 2;
+
+// What can be wrong with the functions that other threads, or fibers, call.
+enum class Defect {
+    none,
+    noVisit,            // a waker does not count itself in
+    countsInLate,       // ... or only after it has published
+    stopsSilently,      // a stop wakes nobody
+    enlistsLate,        // a spawn is submitted before it is on the list
+    noAbort,            // a stop leaves parked fibers alone
+    abortsBlindly,      // ... or makes them runnable without a claim
+    parksBlindly,       // a fiber parks although its carrier has begun to stop
+    guestParksBlindly,  // ... or its home has, when it parks elsewhere
+    takesLate,          // a carrier takes what was submitted after it has brought its list up to date
+    answersNothing,     // a request for a report is taken and forgotten
+};
+
+struct ShippedParts {
+    using Core = detail::BasicCarrierCore<Atomics, ModelFiber, 2>;
+    using Live = detail::BasicLiveList<Atomics, ModelFiber>;
+    using Gate = detail::BasicPollerGate<Atomics>;
+};
+
+template <class Parts = ShippedParts, Defect defect = Defect::none>
+class ModelCarrier final : public CarrierBase {
+  public:
+    using Core = typename Parts::Core;
+    using Visit = typename ShippedParts::Core::Visit;
+
+    // --- any thread
+    // Carrier::submit(): false when it is refused, and then the fiber is still the caller's.
+    bool spawn(ModelFiber& fiber) override {
+        fiber.closure = 1;
+        fiber.home = this;
+        const Visit visit(core_);
+        if (defect == Defect::enlistsLate) {
+            if (core_.stopRequested() || !core_.submit(fiber)) return false;
+            assertThat(live_.enlist(fiber), "the list of a carrier with a fiber is open");
+        } else if (!core_.submitNew(fiber, live_)) {
+            return false;
+        }
+        wakeIfParked();
+        return true;
+    }
+    // As spawn(), but a thief takes it at once: it begins on another carrier.
+    bool spawnStolen(ModelFiber& fiber, ModelCarrier& thief) {
+        fiber.closure = 1;
+        fiber.home = this;
+        const Visit visit(core_);
+        if (core_.stopRequested() || !live_.enlist(fiber)) return false;
+        const Visit there(thief.core_);
+        assertThat(thief.core_.submit(fiber), "the thief has not ended");
+        thief.wakeIfParked();
+        return true;
+    }
+    // Carrier::enqueue()
+    void enqueue(ModelFiber& fiber) override {
+        if (defect == Defect::noVisit) return publish(fiber);
+        if (defect == Defect::countsInLate) {
+            assertThat(core_.submit(fiber), "a wake never meets a closed tray");
+            const Visit visit(core_);
+            return wakeIfParked();
+        }
+        const Visit visit(core_);
+        publish(fiber);
+    }
+    void requestStop() {
+        core_.requestStop();
+        if (defect != Defect::stopsSilently) wakeIfParked();
+    }
+    // Carrier::requestStragglers()
+    void requestReport() {
+        reportWanted_ = true;
+        core_.requestTurn();
+        wakeIfParked();
+    }
+    // Carrier::registerPinnedPoller() when there is no memory for the poller; false when there is no slot.
+    bool registerPollerInVain() {
+        if (gate_.claim() != ShippedParts::Gate::Claimed::yes) return false;
+        const Visit visit(core_);
+        gate_.unclaim();
+        core_.requestTurn();
+        wakeIfParked();
+        return true;
+    }
+    // ... and when there is; false when there is no slot.
+    bool registerPoller(ModelFiber& poller) {
+        if (gate_.claim() != ShippedParts::Gate::Claimed::yes) return false;
+        poller.closure = 1;
+        poller.home = this;
+        poller.isPoller = true;
+        const Visit visit(core_);
+        assertThat(live_.enlist(poller), "a carrier with a claimed slot has not ended");
+        core_.submitPoller(poller);
+        wakeIfParked();
+        return true;
+    }
+    // Carrier::endAway(): a fiber of this home has ended on the calling carrier.
+    void takeBack(ModelFiber& fiber) override {
+        const Visit visit(core_);
+        core_.endedElsewhere(fiber, live_);
+        wakeIfParked();
+    }
+    bool endsWaits() const override { return core_.endsWaits(); }
+    bool hasEnded() const { return ended_.load(std::memory_order_acquire); }  // thread::join()
+    std::uint64_t enlisted() const { return live_.enlisted(); }
+    bool isAsleep() { return core_.sleepWord().load(std::memory_order_relaxed) != 0; }
+
+    // --- its own thread: Carrier::threadMain()
+    void run() {
+        detail::CarrierTurn<ModelCarrier>(*this).runUntilEnd();
+        ended_.store(true, std::memory_order_release);
+    }
+    void end(ModelFiber& fiber) override {
+        if (fiber.home != this) return fiber.home->takeBack(fiber);
+        live_.remove(fiber);
+        if constexpr (requires { gate_.unclaim(); }) {
+            if (fiber.isPoller) gate_.unclaim();  // PollerSlot::release()
+        }
+    }
+    // Suspension::park() and Carrier::commitWait()
+    bool park(ModelFiber& fiber, Epoch epoch) override {
+        ParkToken& token = *fiber.token;
+        if (core_.stopping() && defect != Defect::parksBlindly) (void)token.claim(epoch, shutdownBranch);
+        if (token.isClaimed()) return false;
+        CarrierBase& home = *fiber.home;
+        const bool guest = &home != this;
+        if (!token.commit(epoch)) {
+            core_.queue().push(fiber);
+        } else if (guest && defect != Defect::guestParksBlindly && home.endsWaits()) {
+            if (token.claim(epoch, shutdownBranch) == Claim::enqueue) home.enqueue(fiber);
+        }
+        return true;
+    }
+
+    // --- what CarrierTurn asks for
+    Core& core() { return core_; }
+    auto& live() { return live_; }
+    auto& poller() { return gate_; }
+    void fireTimers() {}
+    void noteDepth(std::size_t) {}
+    void beginDrain() {}
+    bool drainIsOver() { return false; }
+    void prefetchNext() {}
+    ModelFiber* nextTask() {
+        if (defect == Defect::takesLate) core_.queue().takeSubmitted();
+        return core_.queue().pop();
+    }
+    void run(ModelFiber& fiber) {
+        assertThat(fiber.closure != 0, "what its spawner wrote");
+        fiber.run(*this);
+    }
+    void left(ModelFiber& fiber) {
+        assertThat(!fiber.hasLeft, "a fiber leaves once");
+        fiber.hasLeft = true;
+    }
+    void beforeSleep() {}
+    void blockInFutex() {
+        ++sleeps_;
+        while (core_.asleepIn(SleepKind::futex)) futexWait(core_.sleepWord(), 1);
+    }
+    void countWake(SleepEnd) {}
+    void abort(ModelFiber& fiber) {
+        if (defect == Defect::noAbort || fiber.token == nullptr) return;
+        const Epoch epoch = fiber.token->parkedEpoch();
+        if (epoch == 0) return;
+        if (defect == Defect::abortsBlindly || fiber.token->claim(epoch, shutdownBranch) == Claim::enqueue) {
+            core_.queue().push(fiber);
+        }
+    }
+    void answerTurnRequest() {
+        if (defect != Defect::answersNothing && reportWanted_) ++reports_;
+        reportWanted_ = false;
+    }
+    void beforeEnd() {}
+    void pause() {
+        await([this] { return !core_.hasVisitors(); });
+    }
+
+    // For the end of an execution.
+    int reports() const { return reports_; }
+    int sleeps() const { return sleeps_; }
+
+  private:
+    void publish(ModelFiber& fiber) {
+        assertThat(core_.submit(fiber), "a wake never meets a closed tray");
+        wakeIfParked();
+    }
+    void wakeIfParked() {
+        if (core_.wake() == SleepKind::futex) futexWake(core_.sleepWord());
+    }
+
+    Core core_;
+    typename Parts::Live live_;
+    typename Parts::Gate gate_;
+    Atomic<bool> ended_{false};
+    bool reportWanted_ = false;  // the spectator's
+    int reports_ = 0;
+    int sleeps_ = 0;
+};
+
+// The names of its atomics, in the order of construction.
+#define WEFT_MODEL_CARRIER_ATOMICS \
+    "park", "stopRequested", "turnRequested", "readyPoller", "visitors", "tray", "arrivals", "departures", "enlisted", "gate", \
+        "delivered", "ended"
+
+// Runs to its end in one slice.
+struct ShortFiber final : ModelFiber {
+    void run(CarrierBase& where) override {
+        assertThat(++runs == 1, "it runs once");
+        where.end(*this);
+    }
+    int runs = 0;
+};
+
+// What a fiber waits for: its key lies here, under a lock, as long as it waits.
+struct Resource {
+    Mutex lock{"resource"};
+    Plain<Epoch> waiter{0};
+    Plain<bool> ready{false};
+};
+
+// Waits for a resource, and ends.
+struct WaitingFiber final : ModelFiber {
+    explicit WaitingFiber(Resource& resource) : resource(resource) { ModelFiber::token = &token; }
+
+    void run(CarrierBase& where) override {
+        ++runs;
+        if (runs == 1 && waits(where)) return;
+        assertThat(!ended, "it ends once");
+        ended = true;
+        if (waited) {
+            const std::uint8_t why = token.finish();
+            assertThat(why == wokenBranch || why == shutdownBranch, "something has ended the wait");
+            std::lock_guard held(resource.lock);
+            resource.waiter = 0;
+        }
+        where.end(*this);
+    }
+
+    Resource& resource;
+    ParkToken token;
+    int runs = 0;
+    bool waited = false;
+    bool ended = false;
+
+  private:
+    bool waits(CarrierBase& where) {
+        Epoch epoch = 0;
+        {
+            std::lock_guard held(resource.lock);
+            if (resource.ready) return false;
+            epoch = token.prepare();
+            resource.waiter = epoch;
+        }
+        waited = true;
+        return where.park(*this, epoch);
+    }
+};
+
+// Ends the wait of the fiber, or spares it one. Nothing but the visit keeps the carrier from ending meanwhile: the key
+// has been withdrawn, the lock is free.
+inline void release(Resource& resource, WaitingFiber& fiber, CarrierBase& home) {
+    Epoch epoch = 0;
+    {
+        std::lock_guard held(resource.lock);
+        resource.ready = true;
+        epoch = resource.waiter;
+        resource.waiter = 0;
+    }
+    if (epoch != 0 && fiber.token.claim(epoch, wokenBranch) == Claim::enqueue) home.enqueue(fiber);
+}
+
+}  // namespace weft::model
