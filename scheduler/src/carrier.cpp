@@ -57,7 +57,7 @@ namespace {
 void prepare(detail::Fiber& fiber) noexcept {
     // The control block is the top of the stack: the frames begin below it.
     fiber.tsanFiber = fiber.stack.tsanFiber;
-    detail::makeContext(fiber, fiber.stack.low + StackPool::guardSize, &fiber, &detail::fiberMain);
+    detail::makeContext(fiber, fiber.stack.bottom(), &fiber, &detail::fiberMain);
 }
 
 }  // namespace
@@ -128,13 +128,13 @@ Stack Carrier::takeStack(std::size_t size) {
 }
 
 void Carrier::giveStack(const Stack& stack) noexcept {
-    detail::unpoisonStack(stack.low + StackPool::guardSize, stack.size - StackPool::guardSize);
+    detail::unpoisonStack(stack.bottom(), stack.size);
     // The carrier that it was taken on may be gone; its pool is not.
     Carrier* here = current();
     if (here != nullptr && &here->group_.stacks() == stack.pool) {
         here->stacks_.give(stack);
     } else {
-        stack.pool->give(stack);
+        stack.pool->giveFromOutside(stack);
     }
 }
 

@@ -30,7 +30,8 @@ bool Carrier::trySleepInPoller(const EventLoop* loop) noexcept {
     if (!trySleep(detail::SleepKind::poller, [loop] { return loop != nullptr && loop->hasRemoteWork(); })) return false;
     counters_.parks.add();
     advertisedDeadline_ = parkDeadline();
-    stacks_.trim();
+    while (stacks_.trim() && core_.asleepIn(detail::SleepKind::poller)) {
+    }
     return true;
 }
 
@@ -42,6 +43,12 @@ bool Carrier::leaveSleep() noexcept {
 void Carrier::countWake(detail::SleepEnd end) noexcept {
     if (end == detail::SleepEnd::pollerWoken) counters_.wakesPoller.add();
     if (end == detail::SleepEnd::futexWoken) counters_.wakesFutex.add();
+}
+
+// Memory goes back a little at a time: work that comes meanwhile is not kept waiting.
+void Carrier::beforeSleep() noexcept {
+    while (stacks_.trim() && !core_.hasWork()) {
+    }
 }
 
 // Until a waker or the next timer.

@@ -26,6 +26,7 @@ namespace {
 constexpr int madvGuardInstall = 102;  // MADV_GUARD_INSTALL; Debian 12's headers lack it
 constexpr std::size_t slabSize = 64 * 1024 * 1024;
 constexpr std::size_t smallestClassBits = 14;
+constexpr std::size_t pageSize = 4096;
 constexpr std::uint64_t canaryWord = 0x5745'4654'2d53'4f53;
 
 std::size_t mappingLimit() {
@@ -61,9 +62,9 @@ StackGuard chooseGuard(StackGuard wanted) {
     return StackGuard::mprotect;
 }
 
-// The lowest usable word of an unguarded stack; above the page that a guard would take, so that sizes agree.
+// The lowest word of an unguarded stack; above what a guard would take, so that sizes agree.
 std::uint64_t* canaryOf(const Stack& stack) noexcept {
-    return reinterpret_cast<std::uint64_t*>(stack.low + StackPool::guardSize);
+    return reinterpret_cast<std::uint64_t*>(stack.bottom());
 }
 
 }  // namespace
@@ -81,9 +82,11 @@ StackPool::StackPool(StackGuard guard) : guard_(chooseGuard(guard)), mappingLimi
 
 StackPool::~StackPool() {
     for (auto& sizeClass : classes_) {
-        for (auto& stack : sizeClass.free) {
-            detail::destroyTsanFiber(stack.tsanFiber);
-            detail::deregisterValgrindStack(stack.valgrindId);
+        for (const auto* free : {&sizeClass.warm, &sizeClass.cold}) {
+            for (const Stack& stack : *free) {
+                detail::destroyTsanFiber(stack.tsanFiber);
+                detail::deregisterValgrindStack(stack.valgrindId);
+            }
         }
     }
     for (const Slab& slab : slabs_) ::munmap(slab.start, slab.size);
@@ -101,12 +104,14 @@ Stack StackPool::take(std::size_t size) {
     const std::size_t index = classOf(size);
     std::lock_guard held(lock_);
     auto& sizeClass = classes_[index];
+    auto& free = sizeClass.warm.empty() ? sizeClass.cold : sizeClass.warm;
     Stack stack;
-    if (sizeClass.free.empty()) {
+    if (free.empty()) {
         stack = cut(sizeClass, minimumSize << index);
     } else {
-        stack = sizeClass.free.back();
-        sizeClass.free.pop_back();
+        stack = free.back();
+        free.pop_back();
+        if (&free == &sizeClass.warm && free.size() >= warmLimit(index)) surplus_.fetch_sub(1, std::memory_order_relaxed);
     }
     detail::tsanTakeOver(stack.low);
     live_.fetch_add(1, std::memory_order_relaxed);  // a figure orders nothing
@@ -115,33 +120,37 @@ Stack StackPool::take(std::size_t size) {
 }
 
 Stack StackPool::cut(SizeClass& sizeClass, std::size_t size) {
-    if (sizeClass.next == sizeClass.end) mapSlab(sizeClass, size);
+    const std::size_t whole = guardSize + size;
+    if (static_cast<std::size_t>(sizeClass.end - sizeClass.next) < whole) mapSlab(sizeClass, whole);
     Stack stack{sizeClass.next, size, this, nullptr, protect(sizeClass.next)};
     if (stack.guard == StackGuard::canary) *canaryOf(stack) = canaryWord;
     stack.tsanFiber = detail::createTsanFiber();
-    stack.valgrindId = detail::registerValgrindStack(stack.low + guardSize, stack.top());
-    sizeClass.next += size;
+    stack.valgrindId = detail::registerValgrindStack(stack.bottom(), stack.top());
+    sizeClass.next += whole;
     return stack;
 }
 
-void StackPool::mapSlab(SizeClass& sizeClass, std::size_t size) {
-    const std::size_t bytes = std::max(slabSize, size);
+// What is left of the former slab stays unused: less than one stack, and never touched.
+void StackPool::mapSlab(SizeClass& sizeClass, std::size_t stackAndGuard) {
+    const std::size_t bytes = std::max(slabSize, stackAndGuard);
+    const std::size_t made = sizeClass.made + bytes / stackAndGuard;
     slabs_.reserve(slabs_.size() + 1);
+    for (auto* free : {&sizeClass.warm, &sizeClass.cold}) free->reserve(made);  // giving back must not allocate
     std::byte* start = mapMemory(bytes);
     slabs_.push_back({start, bytes});
     sizeClass.next = start;
     sizeClass.end = start + bytes;
-    sizeClass.free.reserve(sizeClass.free.capacity() + bytes / size);  // give() must not allocate
+    sizeClass.made = made;
 }
 
-// How the page at `low` came to be protected.
+// How the memory at `low` came to be protected.
 StackGuard StackPool::protect(std::byte* low) noexcept {
     if (guard_ == StackGuard::madvise && ::madvise(low, guardSize, madvGuardInstall) == 0) return StackGuard::madvise;
     if (guard_ == StackGuard::mprotect && 2 * protectedByMapping_ < mappingLimit_ &&
         ::mprotect(low, guardSize, PROT_NONE) == 0) {
         if (2 * ++protectedByMapping_ >= mappingLimit_) {
             log(LogLevel::warning,
-                "further fiber stacks have no guard page: half of vm.max_map_count is used by guards");
+                "further fiber stacks have no guard: half of vm.max_map_count is used by guards");
         }
         return StackGuard::mprotect;
     }
@@ -149,12 +158,34 @@ StackGuard StackPool::protect(std::byte* low) noexcept {
 }
 
 void StackPool::give(Stack stack) noexcept {
+    putBack(stack, true);
+}
+
+void StackPool::giveCold(Stack stack) noexcept {
+    cool(stack);
+    putBack(stack, false);
+}
+
+void StackPool::giveFromOutside(Stack stack) noexcept {
+    bool room = false;
+    {
+        const std::size_t index = classOf(stack.size);
+        std::lock_guard held(lock_);
+        room = classes_[index].warm.size() < warmLimit(index);
+    }
+    room ? give(stack) : giveCold(stack);
+}
+
+void StackPool::putBack(const Stack& stack, bool warm) noexcept {
     detail::tsanHandOver(stack.low);
     detail::outstanding.stacks.fetch_sub(1, std::memory_order_relaxed);
     bool last = false;
     {
+        const std::size_t index = classOf(stack.size);
         std::lock_guard held(lock_);
-        classes_[classOf(stack.size)].free.push_back(stack);
+        auto& sizeClass = classes_[index];
+        if (warm && sizeClass.warm.size() >= warmLimit(index)) surplus_.fetch_add(1, std::memory_order_relaxed);
+        (warm ? sizeClass.warm : sizeClass.cold).push_back(stack);
         last = live_.fetch_sub(1, std::memory_order_relaxed) == 1 && !owned_;
     }
     if (last) delete this;
@@ -170,11 +201,38 @@ void StackPool::disown() noexcept {
     if (last) delete this;
 }
 
-void StackPool::giveCold(Stack stack) noexcept {
-    // The guard survives MADV_DONTNEED; a canary does not, so its page stays.
-    const std::size_t kept = stack.guard == StackGuard::canary ? 2 * guardSize : guardSize;
-    ::madvise(stack.low + kept, stack.size - kept - guardSize, MADV_DONTNEED);
-    give(stack);
+// All but the top page, where the next fiber's control block goes, and a canary's.
+void StackPool::cool(const Stack& stack) noexcept {
+    const std::size_t kept = stack.guard == StackGuard::canary ? pageSize : 0;
+    ::madvise(stack.bottom() + kept, stack.size - kept - pageSize, MADV_DONTNEED);
+}
+
+// The oldest surplus of one size; those that are being cooled belong to nobody else meanwhile.
+std::size_t StackPool::takeWarm(std::array<Stack, coolingBatch>& batch) noexcept {
+    std::lock_guard held(lock_);
+    for (std::size_t index = 0; index < classes_.size(); ++index) {
+        auto& warm = classes_[index].warm;
+        if (warm.size() <= warmLimit(index)) continue;
+        const std::size_t count = std::min(batch.size(), warm.size() - warmLimit(index));
+        const auto end = warm.begin() + static_cast<std::ptrdiff_t>(count);
+        std::copy(warm.begin(), end, batch.begin());
+        warm.erase(warm.begin(), end);
+        surplus_.fetch_sub(count, std::memory_order_relaxed);
+        return count;
+    }
+    return 0;
+}
+
+bool StackPool::coolDown() noexcept {
+    if (surplus_.load(std::memory_order_relaxed) == 0) return false;  // a stale look is repeated by the next idle carrier
+    std::array<Stack, coolingBatch> batch;
+    const std::size_t count = takeWarm(batch);
+    for (std::size_t i = 0; i < count; ++i) cool(batch[i]);
+    {
+        std::lock_guard held(lock_);
+        for (std::size_t i = 0; i < count; ++i) classes_[classOf(batch[i].size)].cold.push_back(batch[i]);
+    }
+    return surplus_.load(std::memory_order_relaxed) != 0;
 }
 
 StackCache::StackCache(StackPool& pool, std::size_t size, std::size_t limit)
@@ -203,11 +261,13 @@ void StackCache::give(Stack stack) noexcept {
     }
 }
 
-void StackCache::trim() noexcept {
-    if (hot_.size() <= limit_) return;
-    const auto above = hot_.begin() + static_cast<std::ptrdiff_t>(hot_.size() - limit_);
+bool StackCache::trim() noexcept {
+    if (hot_.size() <= limit_) return pool_.coolDown();
+    const std::size_t count = std::min(StackPool::coolingBatch, hot_.size() - limit_);
+    const auto above = hot_.begin() + static_cast<std::ptrdiff_t>(count);
     for (auto cold = hot_.begin(); cold != above; ++cold) pool_.giveCold(*cold);
     hot_.erase(hot_.begin(), above);
+    return true;
 }
 
 }  // namespace weft

@@ -116,8 +116,9 @@ class Carrier final : public TaskScheduler {
     auto& makeFrame(F&& fn, const SpawnOptions& options, bool joinable) {
         using Frame = detail::FiberFrame<std::decay_t<F>>;
         static_assert(sizeof(Frame) <= 4096, "the closure is too large for a fiber's stack: move it to the heap");
+        static_assert(alignof(Frame) <= 1024, "the closure's alignment is too large for a fiber's stack: move it to the heap");
         const Stack stack = takeStack(options.stackSize);
-        void* place = detail::placeOnStack(stack, sizeof(Frame));
+        void* place = detail::placeOnStack(stack, sizeof(Frame), alignof(Frame));
         try {
             return *::new (place) Frame(*this, stack, options, joinable, std::forward<F>(fn));
         } catch (...) {
@@ -169,7 +170,7 @@ class Carrier final : public TaskScheduler {
     bool trySleep(detail::SleepKind kind, MoreWork moreWork) noexcept;
     bool trySleepInPoller(const EventLoop* loop) noexcept;
     bool leaveSleep() noexcept;
-    void beforeSleep() noexcept { stacks_.trim(); }
+    void beforeSleep() noexcept;
     void blockInFutex() noexcept;
     void countWake(detail::SleepEnd end) noexcept;
     void diagnoseOversleep() noexcept;

@@ -25,7 +25,7 @@ struct CarrierOptions {
     std::optional<bool> workStealing;      // WEFT_WORK_STEALING=true|false; default false; true is not yet supported
     std::optional<StealScope> stealScope;  // WEFT_STEAL_SCOPE=global|cluster; default global; cluster is not yet supported
     std::optional<std::string> topology;   // WEFT_TOPOLOGY=none|linux; default none; linux is not yet supported
-    std::size_t stackSize = 256 * 1024;    // 16 KiB to 64 MiB of virtual memory per fiber
+    std::size_t stackSize = 256 * 1024;    // 16 KiB to 64 MiB of virtual memory per fiber, above a guard
     std::size_t cachedStacks = 1024;       // hot stacks kept per carrier, 1 to 1,000,000
     StackGuard stackGuard = StackGuard::automatic;
     std::optional<std::uint32_t> shuffleSeed;  // WEFT_SHUFFLE_SEED; default none: runnable fibers are taken in an order

@@ -77,15 +77,16 @@ class FiberName {
     std::size_t length_;
 };
 
-// The address for a frame of `size` bytes at the top of a stack. Neighbours begin at different offsets of their page:
-// at one offset, the first frames of all fibers would compete for the same few sets of the cache. A small stack keeps
-// its bytes.
-inline void* placeOnStack(const Stack& stack, std::size_t size) noexcept {
+// The address for a frame of `size` bytes at the top of a stack, aligned to a line, or to `alignment` if that is more.
+// Neighbours begin at different offsets of their page: at one offset, the first frames of all fibers would compete for
+// the same few sets of the cache. A small stack keeps its bytes.
+inline void* placeOnStack(const Stack& stack, std::size_t size, std::size_t alignment) noexcept {
     constexpr std::size_t colours = 16;
     const auto top = reinterpret_cast<std::uintptr_t>(stack.top());
     const std::size_t step = std::min<std::size_t>(128, stack.size / 2048);
-    const std::size_t colour = top / stack.size % colours;
-    return reinterpret_cast<void*>((top - colour * step - size) & ~std::uintptr_t{63});
+    const std::size_t colour = top / stack.sizeWithGuard() % colours;
+    const std::uintptr_t mask = std::max<std::size_t>(64, alignment) - 1;
+    return reinterpret_cast<void*>((top - colour * step - size) & ~mask);
 }
 
 // The first function of every fiber; `self` is the fiber's context.
