@@ -8,6 +8,7 @@
 #include "current_carrier.hpp"
 #include "describe_error.hpp"
 #include "fiber_access.hpp"
+#include "fork_mark.hpp"
 #include "futex.hpp"
 #include "stack_overflow.hpp"
 
@@ -89,11 +90,14 @@ void Carrier::submit(detail::Fiber& fiber) {
         enlistHere(fiber);
         return core_.queue().push(fiber);
     }
-    const Visit visit(core_);
-    if (core_.submitNew(fiber, live_)) return wakeIfParked();
+    if (!group_.forked()) {
+        const Visit visit(core_);
+        if (core_.submitNew(fiber, live_)) return wakeIfParked();
+    }
     const Stack stack = fiber.stack;
     fiber.destroy(fiber);
     giveStack(stack);
+    if (group_.forked()) throw detail::forkedError("spawn on carrier " + name_);
     throw SystemError(operationAborted(), "spawn on carrier " + name_ + ", which is shutting down");
 }
 
@@ -140,6 +144,7 @@ void Carrier::giveStack(const Stack& stack) noexcept {
 
 Future<void> Carrier::registerPinnedPoller(PinnedPoller::Wakeup wakeup, PinnedPoller::Body body,
                                            std::string_view name) {
+    if (group_.forked()) throw detail::forkedError("registerPinnedPoller on carrier " + name_);
     switch (poller_.claim()) {
         case detail::PollerSlot::Gate::Claimed::yes:
             break;

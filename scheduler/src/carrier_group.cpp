@@ -1,11 +1,18 @@
 #include <weft/scheduler/carrier_group.hpp>
 
+#include <cstdlib>
+#include <string>
+
 #include <weft/scheduler/detail/outstanding.hpp>
 #include <weft/scheduler/log.hpp>
 
+#include "fiber_access.hpp"
+#include "fork_mark.hpp"
+
 namespace weft {
 
-CarrierGroup::CarrierGroup(const CarrierOptions& options) : options_(resolve(options)), stacks_(StackPool::create(options_.stackGuard)) {
+CarrierGroup::CarrierGroup(const CarrierOptions& options)
+    : options_(resolve(options)), forkGeneration_(detail::watchForks()), stacks_(StackPool::create(options_.stackGuard)) {
     carriers_.reserve(options_.carriers);
     for (unsigned i = 0; i < options_.carriers; ++i) carriers_.push_back(std::make_unique<Carrier>(*this, i));
     startCarriers();
@@ -41,7 +48,27 @@ void CarrierGroup::startCarriers() {
     }
 }
 
+namespace {
+
+std::string currentFiberName() {
+    const detail::Fiber* fiber = FiberAccess::currentFiber(*Carrier::current());
+    return fiber != nullptr ? "fiber '" + std::string(detail::FiberName(*fiber)) + "'" : "no fiber";
+}
+
+}  // namespace
+
 CarrierGroup::~CarrierGroup() {
+    if (forked()) {
+        abandon();
+        return;
+    }
+    if (isOwnCarrier()) {
+        log(LogLevel::error,
+            {"carrier group '", options_.name, "' is destroyed on its own carrier ", Carrier::current()->name(), " (",
+             currentFiberName(), "), whose thread the destructor would have to join. If this is exit() in a fiber: let main() "
+             "return instead, or call _exit()"});
+        std::abort();
+    }
     while (!shutdown(std::chrono::seconds(5))) {
     }
     countOutstanding();
@@ -58,9 +85,36 @@ void CarrierGroup::countOutstanding() const noexcept {
     if (fibers != 0) detail::outstanding.fibers.fetch_add(fibers, std::memory_order_relaxed);
 }
 
+// In a forked child: the threads do not exist, so nothing can be joined, and nothing that they use be freed.
+void CarrierGroup::abandon() noexcept {
+    for (auto& carrier : carriers_) static_cast<void>(carrier.release());
+    static_cast<void>(stacks_.release());
+    log(LogLevel::warning, {"carrier group '", options_.name,
+                            "' has no threads in this forked process and is left as it is; after fork(), call exec() or "
+                            "_exit()"});
+}
+
+bool CarrierGroup::forked() const noexcept {
+    return forkGeneration_ != detail::forkGeneration();
+}
+
+bool CarrierGroup::isOwnCarrier() const noexcept {
+    const Carrier* here = Carrier::current();
+    return here != nullptr && &here->group() == this;
+}
+
 CarrierGroup& CarrierGroup::instance() {
-    static CarrierGroup group;
-    return group;
+    struct Default {
+        ~Default() {
+            if (!group->isOwnCarrier()) return;
+            log(LogLevel::warning, {"exit() was called in ", currentFiberName(), " of carrier ", Carrier::current()->name(),
+                                    ": the process ends without waiting for the other fibers of its group"});
+            static_cast<void>(group.release());
+        }
+        std::unique_ptr<CarrierGroup> group = std::make_unique<CarrierGroup>();
+    };
+    static Default instance;
+    return *instance.group;
 }
 
 Carrier& CarrierGroup::next() noexcept {
@@ -70,12 +124,17 @@ Carrier& CarrierGroup::next() noexcept {
 }
 
 void CarrierGroup::beginShutdown() noexcept {
+    if (forked()) return;  // a carrier's wake-up descriptor is shared with the parent
     for (auto& carrier : carriers_) carrier->requestStop();
 }
 
 bool CarrierGroup::shutdown(Duration timeout) {
-    Carrier* here = Carrier::current();
-    if (here != nullptr && &here->group() == this) throw BlockingOperationException("CarrierGroup::shutdown");
+    if (isOwnCarrier()) throw BlockingOperationException("CarrierGroup::shutdown");
+    if (forked()) {
+        log(LogLevel::warning, {"shutdown of carrier group '", options_.name,
+                                "' in a forked process, which has no carriers: nothing is done"});
+        return true;
+    }
     const TimePoint now = Clock::steady().now();
     const Deadline deadline = timeout >= never - now ? never : now + timeout;
     beginShutdown();
@@ -101,7 +160,9 @@ void CarrierGroup::carrierEnded() noexcept {
     ended_.notify_all();
 }
 
+// Their threads have nothing left to do, so nobody waits for long.
 void CarrierGroup::joinCarriers() noexcept {
+    const std::lock_guard held(joining_);
     for (auto& carrier : carriers_) carrier->join();
 }
 

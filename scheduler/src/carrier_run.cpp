@@ -7,6 +7,7 @@
 
 #include "current_carrier.hpp"
 #include "fiber_access.hpp"
+#include "fork_mark.hpp"
 #include "stack_overflow.hpp"
 
 namespace weft {
@@ -170,6 +171,8 @@ void fiberMain(FiberContext& self) noexcept {
 }  // namespace detail
 
 void FiberAccess::leave(detail::Fiber& fiber) noexcept {
+    if (fiber.running == nullptr) [[unlikely]]
+        detail::endOfForkedFiber();
     Carrier& carrier = *fiber.running;
     fiber.switchReason = detail::SwitchReason::ended;
     detail::leaveContext(fiber, carrier.threadContext_, *carrier.threadExceptions_);

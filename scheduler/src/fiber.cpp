@@ -13,6 +13,7 @@
 
 #include "describe_error.hpp"
 #include "fiber_access.hpp"
+#include "fork_mark.hpp"
 
 namespace weft::detail {
 
@@ -97,6 +98,7 @@ void JoinHandleBase::detach() noexcept {
 ErrorCode JoinHandleBase::wait(Deadline deadline) {
     WEFT_ASSERT(fiber_ != nullptr, "join on an empty handle");
     if (fiber_->state.isComplete()) return {};
+    if (fiber_->homeCarrier->group().forked()) throw forkedError("JoinHandle::join");
     Suspension waiting("JoinHandle::join");
     fiber_->joiner = waiting.key();
     if (!fiber_->state.setJoinWaiter()) return {};

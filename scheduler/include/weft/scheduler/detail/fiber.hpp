@@ -41,7 +41,7 @@ struct Fiber : FiberContext, Task {
     void prefetchFrames() const noexcept { fetchLines(saved, 8); }
 
     Carrier* const homeCarrier;
-    Carrier* running = nullptr;  // the carrier that runs it, or ran it last; null: it has not begun
+    Carrier* running = nullptr;  // the carrier that runs it, or ran it last; null: it has not begun, or it goes on in a forked process
     Stack stack;
     std::uint64_t id;
     void (*run)(Fiber&) noexcept = nullptr;      // calls the closure, keeps the result, destroys the closure

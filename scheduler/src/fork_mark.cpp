@@ -1,0 +1,55 @@
+#include "fork_mark.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+
+#include <weft/scheduler/carrier.hpp>
+#include <weft/scheduler/log.hpp>
+
+#include "current_carrier.hpp"
+#include "fiber_access.hpp"
+
+#include <pthread.h>
+
+namespace weft::detail {
+
+namespace {
+
+std::atomic<std::uint32_t> generation{0};
+
+// The forking thread is the only one of the child. If it was a carrier, that carrier's poller and fibers belong to the
+// parent, which shares their descriptors: none of them may run here.
+void inChild() noexcept {
+    generation.fetch_add(1, std::memory_order_relaxed);  // no other thread exists
+    Carrier* carrier = currentCarrier();
+    if (carrier == nullptr) return;
+    if (Fiber* fiber = FiberAccess::currentFiber(*carrier)) fiber->running = nullptr;  // see FiberAccess::leave()
+    setCurrentHome(nullptr);
+    setCurrentCarrier(nullptr);
+}
+
+}  // namespace
+
+std::uint32_t forkGeneration() noexcept {
+    return generation.load(std::memory_order_relaxed);  // changes only before a process has a second thread
+}
+
+std::uint32_t watchForks() {
+    static const int refused = ::pthread_atfork(nullptr, nullptr, &inChild);
+    if (refused != 0) throw SystemError(fromErrno(refused), "pthread_atfork");
+    return forkGeneration();
+}
+
+SystemError forkedError(const std::string& call) {
+    return SystemError(fromErrno(ENOTSUP), call + ": this process was forked from the one that has the carrier, and fork() "
+                                                  "copies no threads; start Weft after fork()");
+}
+
+void endOfForkedFiber() noexcept {
+    log(LogLevel::error, "a fiber's function has returned in a forked process, which has no carrier to go on with: end such "
+                         "a process by exec(), exit() or _exit()");
+    std::abort();
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,202 @@
+// What ends a process, or copies it, while carriers run: shutdown() from several threads, exit() in a fiber, fork(), and a
+// SIGSEGV that another process sends.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#include <weft/scheduler/carrier_group.hpp>
+#include <weft/scheduler/future.hpp>
+#include <weft/scheduler/this_fiber.hpp>
+
+#include "support/sanitized.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace weft {
+namespace {
+
+CarrierOptions carriers(unsigned count) {
+    CarrierOptions options;
+    options.carriers = count;
+    return options;
+}
+
+TEST(ConcurrentShutdown, SeveralThreadsMayShutOneGroupDownAtOnce) {
+    for (int i = 0; i < 200; ++i) {
+        CarrierGroup group(carriers(2));
+        std::atomic<int> ready{0};
+        std::vector<std::thread> threads;
+        for (int t = 0; t < 4; ++t) {
+            threads.emplace_back([&] {
+                ++ready;
+                while (ready != 4) std::this_thread::yield();
+                EXPECT_TRUE(group.shutdown(std::chrono::minutes(1)));
+            });
+        }
+        for (std::thread& thread : threads) thread.join();
+        EXPECT_TRUE(group.shutdown(std::chrono::minutes(1)));
+    }
+}
+
+TEST(ConcurrentShutdown, OneThatGivesUpLeavesTheOthersWaiting) {
+    CarrierGroup group(carriers(2));
+    std::atomic<bool> release{false};
+    auto busy = group.spawn([&] {
+        while (!release) thisFiber::yield();
+    });
+    std::thread patient([&] { EXPECT_TRUE(group.shutdown(std::chrono::minutes(1))); });
+    EXPECT_FALSE(group.shutdown(std::chrono::milliseconds(1)));
+    release = true;
+    patient.join();
+    EXPECT_TRUE(group.shutdown(std::chrono::minutes(1)));
+    busy.join();
+}
+
+#ifndef WEFT_SANITIZED
+class ProcessEndDeathTest : public testing::Test {
+  protected:
+    void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+TEST_F(ProcessEndDeathTest, ExitInAFiberOfTheDefaultGroupEndsTheProcessWithItsStatus) {
+    EXPECT_EXIT(CarrierGroup::instance().spawn([] { std::exit(7); }, {.name = "leaver"}).join(), testing::ExitedWithCode(7),
+                "exit\\(\\) was called in fiber 'leaver' of carrier weft0");
+}
+
+TEST_F(ProcessEndDeathTest, ExitInAFiberOfAStaticGroupSaysWhyItCannotEnd) {
+    EXPECT_EXIT(
+        {
+            static CarrierGroup group(carriers(1));
+            group.spawn([] { std::exit(7); }, {.name = "leaver"}).join();
+        },
+        testing::KilledBySignal(SIGABRT), "destroyed on its own carrier weft0 \\(fiber 'leaver'\\).*exit\\(\\) in a fiber");
+}
+
+// Runs `child` in a forked process and ends this one with its status.
+template <class Child>
+[[noreturn]] void forkAnd(Child child) {
+    const pid_t forked = ::fork();
+    if (forked == 0) {
+        child();
+        ::_exit(98);
+    }
+    int status = 0;
+    if (forked < 0 || ::waitpid(forked, &status, 0) != forked) ::_exit(97);
+    ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}
+
+TEST_F(ProcessEndDeathTest, AForkedChildExitsAlthoughTheCarriersAreNotThere) {
+    EXPECT_EXIT(
+        {
+            static CarrierGroup group(carriers(2));
+            CarrierGroup::instance().spawn([] {}).join();
+            forkAnd([] { std::exit(3); });
+        },
+        testing::ExitedWithCode(3), "has no threads in this forked process");
+}
+
+TEST_F(ProcessEndDeathTest, AForkedChildIsToldThatItCannotJoinSpawnOrHostAPoller) {
+    EXPECT_EXIT(
+        {
+            Promise<void> promise;
+            CarrierGroup& group = CarrierGroup::instance();
+            auto waiting = group.spawn([future = promise.future()] { future.await(); });
+            auto ended = group.spawn([] { return 5; });
+            while (!ended.done()) std::this_thread::yield();
+            forkAnd([&] {
+                const auto refused = [](auto call) {
+                    try {
+                        call();
+                        ::_exit(90);
+                    } catch (const SystemError& error) {
+                        if (error.code() != fromErrno(ENOTSUP)) ::_exit(91);
+                    }
+                };
+                refused([&] { waiting.join(); });
+                refused([&] { (void)group.spawn([] {}); });
+                refused([&] { (void)group.carrier(0).registerPinnedPoller([] {}, [](PinnedPoller&) {}); });
+                if (!group.shutdown(std::chrono::hours(1))) ::_exit(92);
+                ::_exit(ended.join());  // its result had come before the fork
+            });
+        },
+        testing::ExitedWithCode(5), "in a forked process, which has no carriers");
+}
+
+TEST_F(ProcessEndDeathTest, AFiberThatForksGoesOnInTheChildAsAPlainThread) {
+    EXPECT_EXIT(CarrierGroup::instance()
+                    .spawn([] {
+                        forkAnd([] {
+                            thisFiber::yield();
+                            thisFiber::sleepFor(std::chrono::microseconds(1));
+                            std::exit(thisFiber::isFiber() ? 96 : 4);
+                        });
+                    })
+                    .join(),
+                testing::ExitedWithCode(4), "has no threads in this forked process");
+}
+
+TEST_F(ProcessEndDeathTest, AForkedFiberThatReturnsIsAborted) {
+    EXPECT_EXIT(CarrierGroup::instance()
+                    .spawn([] {
+                        const pid_t forked = ::fork();
+                        if (forked == 0) return;
+                        int status = 0;
+                        ::waitpid(forked, &status, 0);
+                        ::_exit(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT ? 0 : 1);
+                    })
+                    .join(),
+                testing::ExitedWithCode(0), "returned in a forked process");
+}
+
+TEST_F(ProcessEndDeathTest, ASegmentationFaultThatIsSentKills) {
+    EXPECT_EXIT(
+        {
+            CarrierGroup group(carriers(1));
+            group.spawn([] {}).join();
+            ::raise(SIGSEGV);
+            ::_exit(5);
+        },
+        testing::KilledBySignal(SIGSEGV), "");
+}
+
+void endWithWhatWasSent(int, siginfo_t* info, void*) {
+    ::_exit(info->si_code == SI_QUEUE && info->si_value.sival_int == 42 ? 6 : 7);
+}
+
+TEST_F(ProcessEndDeathTest, ASegmentationFaultThatIsSentReachesTheFormerHandlerAsItWas) {
+    EXPECT_EXIT(
+        {
+            struct sigaction action {};
+            action.sa_sigaction = &endWithWhatWasSent;
+            action.sa_flags = SA_SIGINFO;
+            ::sigaction(SIGSEGV, &action, nullptr);
+            CarrierGroup group(carriers(1));
+            group.spawn([] {}).join();
+            ::sigqueue(::getpid(), SIGSEGV, sigval{.sival_int = 42});
+            for (;;) ::pause();  // any thread may take it
+        },
+        testing::ExitedWithCode(6), "");
+}
+
+TEST_F(ProcessEndDeathTest, ASegmentationFaultThatIsSentIsIgnoredIfItWasSoBefore) {
+    EXPECT_EXIT(
+        {
+            std::signal(SIGSEGV, SIG_IGN);
+            CarrierGroup group(carriers(1));
+            group.spawn([] {}).join();
+            ::raise(SIGSEGV);
+            struct sigaction now {};
+            ::sigaction(SIGSEGV, nullptr, &now);
+            ::_exit(now.sa_handler == SIG_IGN ? 1 : 0);  // the report of overflows is still in place
+        },
+        testing::ExitedWithCode(0), "");
+}
+#endif
+
+}  // namespace
+}  // namespace weft
