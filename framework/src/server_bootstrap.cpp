@@ -1,5 +1,5 @@
-// A bind is a chain: probe, then for each listener: socket, channel, registration, bind; the first one's port goes to the
-// others. Each step continues from the one before by a listener of its future, so that nothing blocks.
+// A bind is a chain, for each listener: socket, channel, registration, bind; the first one's port goes to the others.
+// Each step continues from the one before by a listener of its future, so that nothing blocks.
 #include <weft/framework/server_bootstrap.hpp>
 
 #include <stdexcept>
@@ -16,7 +16,6 @@ namespace weft {
 
 namespace {
 
-using detail::LoopSet;
 using detail::PipelineSetup;
 using detail::ServerAcceptor;
 using detail::ServerState;
@@ -25,26 +24,23 @@ using detail::ServerState;
 struct Binding {
     std::shared_ptr<ServerState> server;
     PipelineSetup listener;
-    SocketAddress address;  // from the second listener on with the port of the first
+    SocketAddress address;            // from the second listener on with the port of the first
     std::vector<EventLoop*> loops;    // one listener on each
     std::vector<EventLoop*> workers;  // connections go to them in turn; empty: they stay with their listener
-    std::vector<std::weak_ptr<LoopSet>> homes;  // that must know of the server
+    bool sharesPort = false;          // with other processes, as the program says
     Promise<Server> outcome;
 
     void fail(std::exception_ptr cause) {
+        if (!server->mayBind()) cause = drained();
         server->abandon();
         outcome.setError(std::move(cause));
     }
+    std::exception_ptr drained() const {
+        return std::make_exception_ptr(SystemError(
+            operationAborted(), "bind to " + address.toString() + ": its event loop group is being drained"));
+    }
 };
 using BindingPointer = std::shared_ptr<Binding>;
-
-// A SO_REUSEPORT listener would share a port silently with any other of the same user: a socket without it finds out.
-void refuseTakenPort(const SocketAddress& address, SystemCalls& calls) {
-    const Fd probe = openTcpSocket(address.family(), calls);
-    detail::setSocketOption(calls, probe.get(), SocketOption::reuseAddress, 1);
-    const int result = calls.bind(probe.get(), address.data(), address.size());
-    if (result < 0) throw SystemError(fromErrno(-result), "bind to " + address.toString());
-}
 
 SocketIoHandler& socketsOf(EventLoop& loop) {
     SocketIoHandler* sockets = SocketIoHandler::of(loop);
@@ -60,8 +56,13 @@ void fillListener(const BindingPointer& binding, Channel& listener) {
     });
 }
 
+void sharePort(Channel& listener) {
+    if (ErrorCode error = listener.setOption(ChannelOption::REUSE_PORT, true)) throw SystemError(error, "SO_REUSEPORT");
+}
+
 // B-3: whatever throws, the descriptor has an owner.
-ChannelRef makeListener(const BindingPointer& binding, EventLoop& loop) {
+ChannelRef makeListener(const BindingPointer& binding, std::size_t index) {
+    EventLoop& loop = *binding->loops[index];
     SocketIoHandler& sockets = socketsOf(loop);
     Fd fd = openTcpSocket(binding->address.family(), sockets.systemCalls());
     ChildLoopChooser chooser;
@@ -73,36 +74,43 @@ ChannelRef makeListener(const BindingPointer& binding, EventLoop& loop) {
     }
     ChannelRef listener = Channel::create(loop);
     listener->attach(sockets.listener(std::move(fd), *listener, std::move(chooser)));
-    if (binding->loops.size() > 1) {
-        if (ErrorCode error = listener->setOption(ChannelOption::REUSE_PORT, true)) throw SystemError(error, "SO_REUSEPORT");
-    }
     binding->listener.applyOptions(*listener);
+    if (index > 0) sharePort(*listener);
     listener->pipeline().addLast([binding](Channel& channel) { fillListener(binding, channel); });
     return listener;
 }
 
 void bindListener(const BindingPointer& binding, std::size_t index);
 
+// A listener with SO_REUSEPORT would share the port silently with those of any other process of the same user. So the
+// first one binds and listens without it, which the kernel allows to one socket of a port only, and from then on it
+// lets those of the other loops join it: no other server's first listener can.
+void firstListens(const BindingPointer& binding) {
+    Channel& first = *binding->server->listeners[0];
+    binding->address = first.localAddress();
+    binding->server->localAddress = binding->address;
+    if (binding->loops.size() > 1 && !binding->sharesPort) sharePort(first);
+}
+
 void listening(const BindingPointer& binding, std::size_t index) {
-    if (index == 0) {
-        binding->address = binding->server->listeners[0]->localAddress();
-        binding->server->localAddress = binding->address;
+    try {
+        if (index == 0) firstListens(binding);
+    } catch (...) {
+        return binding->fail(std::current_exception());
     }
     if (index + 1 < binding->loops.size()) return bindListener(binding, index + 1);
-    for (const auto& home : binding->homes) {
-        if (auto set = home.lock()) set->addServer(binding->server);
-    }
+    if (!binding->server->finishBind()) return binding->fail(binding->drained());
     binding->outcome.setValue(Server(binding->server));
 }
 
 void bindListener(const BindingPointer& binding, std::size_t index) {
     ChannelRef listener;
     try {
-        listener = makeListener(binding, *binding->loops[index]);
+        listener = makeListener(binding, index);
     } catch (...) {
         return binding->fail(std::current_exception());
     }
-    binding->server->listeners.push_back(listener);
+    if (!binding->server->addListener(listener)) return binding->fail(binding->drained());
     ChannelPromise bound = listener->newPromise();
     bound.addListener([binding, index](const ChannelFuture& done) {
         if (done.success()) return listening(binding, index);
@@ -127,7 +135,8 @@ void bindListener(const BindingPointer& binding, std::size_t index) {
 AcceptMode ServerBootstrap::resolvedMode() const {
     const bool oneGroup = acceptors_->loopSet() == workers_->loopSet();
     if (acceptMode_ == AcceptMode::perLoop && !oneGroup) {
-        throw std::logic_error("AcceptMode::perLoop keeps a connection on its listener's loop: it needs one group for both");
+        throw std::logic_error(
+            "AcceptMode::perLoop keeps a connection on its listener's loop: it needs one group for both");
     }
     if (acceptMode_ != AcceptMode::automatic) return acceptMode_;
     return oneGroup && workers_->size() > 1 ? AcceptMode::perLoop : AcceptMode::single;
@@ -137,25 +146,19 @@ BindFuture ServerBootstrap::bind(const SocketAddress& local) {
     if (!child_.hasHandler()) throw std::logic_error("ServerBootstrap::bind() without a childHandler");
     const bool perLoop = resolvedMode() == AcceptMode::perLoop;
     auto binding = std::make_shared<Binding>();
-    binding->server = std::make_shared<ServerState>(*workers_->loopSet(), child_);
+    binding->server = std::make_shared<ServerState>(*workers_->loopSet(), child_, local);
     binding->listener = listener_;
     binding->address = local;
     if (!perLoop && (workers_->size() > 1 || workers_->loopSet() != acceptors_->loopSet())) {
         for (std::size_t i = 0; i < workers_->size(); ++i) binding->workers.push_back(&workers_->loop(i));
     }
-    binding->homes = {acceptors_->loopSet(), workers_->loopSet()};
-    if (acceptors_->loopSet() == workers_->loopSet()) binding->homes.pop_back();
+    binding->sharesPort = sharesPort_;
     const std::size_t count = perLoop ? acceptors_->size() : 1;
-    for (std::size_t i = 0; i < count; ++i) binding->loops.push_back(&(count > 1 ? acceptors_->loop(i) : acceptors_->next()));
+    for (std::size_t i = 0; i < count; ++i)
+        binding->loops.push_back(&(count > 1 ? acceptors_->loop(i) : acceptors_->next()));
     const BindFuture future(binding->outcome.future());
-    try {
-        if (count > 1 && local.port() != 0 && !sharesPort_) {
-            refuseTakenPort(local, socketsOf(*binding->loops[0]).systemCalls());
-        }
-    } catch (...) {
-        binding->fail(std::current_exception());
-        return future;
-    }
+    acceptors_->loopSet()->addServer(binding->server);  // before the first step: a drain ends a bind that is under way
+    if (acceptors_->loopSet() != workers_->loopSet()) workers_->loopSet()->addServer(binding->server);
     bindListener(binding, 0);
     return future;
 }

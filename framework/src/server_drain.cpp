@@ -97,7 +97,7 @@ std::string describe(const LateConnection& late, TimePoint now) {
 
 class Report {
   public:
-    explicit Report(const ServerState& server) : drain_("drain of " + server.localAddress.toString() + ": ") {}
+    explicit Report(const ServerState& server) : drain_("drain of " + server.address().toString() + ": ") {}
 
     void count(std::size_t connections, Duration timeout, const char* what) const {
         if (connections == 0) return;

@@ -28,8 +28,32 @@ struct OpenListeners {
 
 }  // namespace
 
-ServerState::ServerState(LoopSet& workers, PipelineSetup child) : child_(std::move(child)) {
+ServerState::ServerState(LoopSet& workers, PipelineSetup child, const SocketAddress& requested)
+    : child_(std::move(child)), requested_(requested) {
     for (std::size_t i = 0; i < workers.size(); ++i) children_.push_back(std::make_unique<Children>(workers.loop(i)));
+}
+
+bool ServerState::mayBind() const {
+    std::lock_guard held(lock_);
+    return bind_ == Bind::underWay;
+}
+
+// One that comes too late is kept for abandon() to close.
+bool ServerState::addListener(ChannelRef listener) {
+    std::lock_guard held(lock_);
+    listeners.push_back(std::move(listener));
+    return bind_ == Bind::underWay;
+}
+
+bool ServerState::finishBind() {
+    std::lock_guard held(lock_);
+    if (bind_ == Bind::underWay) bind_ = Bind::done;
+    return bind_ == Bind::done;
+}
+
+SocketAddress ServerState::address() const {
+    std::lock_guard held(lock_);
+    return bind_ == Bind::done ? localAddress : requested_;
 }
 
 // B-1: handlers, options, registration. The initializer runs on the child's own loop.
@@ -69,9 +93,14 @@ std::size_t ServerState::liveChildren(std::size_t loop) const noexcept {
     return children_[loop]->live.load(std::memory_order_relaxed);  // a figure
 }
 
+std::vector<ChannelRef> ServerState::listenersNow() const {
+    std::lock_guard held(lock_);
+    return listeners;
+}
+
 Future<void> ServerState::closeListeners() {
     const auto open = std::make_shared<OpenListeners>();
-    for (auto& listener : listeners) {
+    for (auto& listener : listenersNow()) {
         executeIfRunning(listener->loop(), [listener, open] {
             listener->closeFuture().addListener([open](const ChannelFuture&) {});
             // Who has connected already is served: the close would reset him.
@@ -85,7 +114,9 @@ Future<void> ServerState::closeListeners() {
 // A connection that its listener's loop is still handing over hears of the drain when it arrives: nobody is missed, and
 // nobody waits for a loop that does not answer.
 Future<void> ServerState::startDrain() {
+    const bool noServer = drainBind();
     Future<void> listenersClosed = closeListeners();
+    if (noServer) listenersClosed = bindFailed_.future();  // which comes after
     for (auto& children : children_) {
         executeIfRunning(children->loop, [self = shared_from_this(), &children = *children] {
             children.draining = true;
@@ -93,6 +124,13 @@ Future<void> ServerState::startDrain() {
         });
     }
     return listenersClosed;
+}
+
+// True when there is no server, and there will be none.
+bool ServerState::drainBind() {
+    std::lock_guard held(lock_);
+    if (bind_ == Bind::underWay) bind_ = Bind::drained;
+    return bind_ != Bind::done;
 }
 
 Future<void> ServerState::emptied(std::size_t loop) {
@@ -168,9 +206,18 @@ Future<std::vector<LateConnection>> ServerState::unfinished(std::size_t loop, st
 }
 
 void ServerState::abandon() noexcept {
-    closeListeners();
+    const Future<void> closed = closeListeners();
+    if (!failBind()) {
+        for (std::size_t loop = 0; loop < loops(); ++loop) closeAll(loop);
+    }
+    closed.addListener([self = shared_from_this()](const Future<void>&) { self->bindFailed_.setValue(); });
+}
+
+// True when a drain has begun.
+bool ServerState::failBind() {
+    std::lock_guard held(lock_);
     listeners.clear();  // one that was never registered still holds what refers to this server
-    for (std::size_t loop = 0; loop < loops(); ++loop) closeAll(loop);
+    return std::exchange(bind_, Bind::failed) == Bind::drained;
 }
 
 }  // namespace weft::detail

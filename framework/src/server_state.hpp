@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <list>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -31,11 +32,20 @@ struct LateConnection {
 // Kept alive by its handles, its acceptors and its open connections.
 class ServerState : public std::enable_shared_from_this<ServerState> {
   public:
-    ServerState(LoopSet& workers, PipelineSetup child);
+    ServerState(LoopSet& workers, PipelineSetup child, const SocketAddress& requested);
 
-    // ---- building; by bind(), before anybody else has it ----
+    // ---- building; by the steps of bind(), until it has ended; constant from then on ----
     std::vector<ChannelRef> listeners;
     SocketAddress localAddress;
+    // False once a drain has begun: then nothing more is to be made, and what there is has been closed.
+    bool mayBind() const;
+    bool addListener(ChannelRef listener);
+    // The bind has made everything. False when a drain came first: then it has failed.
+    bool finishBind();
+    // The bind has failed: closes what there is of it. Connections that a drain has been told of are left to it.
+    void abandon() noexcept;
+    // The server's address; while it is being bound, the one that was asked for. Any thread.
+    SocketAddress address() const;
 
     // ---- children ----
     // Sets up a connection that is made but not registered, and registers it. Context: the listener's loop.
@@ -45,7 +55,8 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
     // ---- the end; any thread; none blocks ----
     // Completes when every listener is closed.
     Future<void> closeListeners();
-    // closeListeners(), and tells every connection, also those that are still on their way to their loop.
+    // closeListeners(), and tells every connection, also those that are still on their way to their loop. A bind that
+    // is under way fails; the future then completes when it has.
     Future<void> startDrain();
     std::size_t loops() const noexcept { return children_.size(); }
     // Of one loop: completes when it has no connection of this server; cancels the fibers of its connections and says
@@ -57,10 +68,11 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
     Future<std::vector<LateConnection>> unfinished(std::size_t loop, std::vector<LateConnection> of);
     // A figure.
     std::size_t liveChildren(std::size_t loop) const noexcept;
-    // A bind has failed: closes what there is of it.
-    void abandon() noexcept;
 
   private:
+    // Whose the listeners are: the bind's, until it has ended; then, if it has made a server, everybody's.
+    enum class Bind : unsigned char { underWay, drained, done, failed };
+
     // The connections of one loop. Context: that loop, except live.
     struct Children {
         explicit Children(EventLoop& itsLoop) : loop(itsLoop) {}
@@ -71,6 +83,9 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
         bool draining = false;                 // who comes now is told at once
     };
 
+    std::vector<ChannelRef> listenersNow() const;
+    bool drainBind();
+    bool failBind();
     void admit(Channel& child);
     static void remove(Children& children, std::list<ChannelRef>::iterator child) noexcept;
     static void fireDrainStarted(Children& children) noexcept;
@@ -78,7 +93,11 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
     static void closeAllNow(Children& children) noexcept;
 
     const PipelineSetup child_;
+    const SocketAddress requested_;
     std::vector<std::unique_ptr<Children>> children_;  // by the index of the worker loop's carrier
+    mutable std::mutex lock_;                          // guards bind_ and, until it is done, listeners
+    Bind bind_ = Bind::underWay;
+    Promise<void> bindFailed_;  // and its listeners are closed
 };
 
 }  // namespace weft::detail

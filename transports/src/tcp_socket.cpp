@@ -119,6 +119,18 @@ SocketAddress remoteAddressOf(SystemCalls& calls, int fd) noexcept {
     return addressFrom([&](sockaddr* address, socklen_t* size) { return calls.getpeername(fd, address, size); });
 }
 
+// With SO_REUSEADDR bind() succeeds for several sockets, as long as none listens; listen() decides. But Linux first
+// marks the socket as listening and then looks for others: of two that do so at the same moment both may fail. Those
+// repeat it, until one has been first. Where somebody has listened before, bind() fails, so that nothing is repeated.
+ErrorCode bindAndListen(SystemCalls& calls, int fd, const SocketAddress& local, int backlog) noexcept {
+    constexpr int mostTries = 64;
+    int result = calls.bind(fd, local.data(), local.size());
+    if (result < 0) return fromErrno(-result);
+    result = calls.listen(fd, backlog);
+    for (int tries = 1; result == -EADDRINUSE && tries < mostTries; ++tries) result = calls.listen(fd, backlog);
+    return result < 0 ? fromErrno(-result) : ErrorCode();
+}
+
 ErrorCode takeSocketError(SystemCalls& calls, int fd) noexcept {
     int error = 0;
     socklen_t size = sizeof error;

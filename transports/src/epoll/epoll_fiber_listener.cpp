@@ -17,9 +17,7 @@ EpollFiberListener::~EpollFiberListener() {
 }
 
 ErrorCode EpollFiberListener::listen(const SocketAddress& local, int backlog) {
-    int result = calls().bind(fd(), local.data(), local.size());
-    if (result >= 0) result = calls().listen(fd(), backlog);
-    return result < 0 ? fromErrno(-result) : ErrorCode();
+    return detail::bindAndListen(calls(), fd(), local, backlog);
 }
 
 Fd EpollFiberListener::accept(Deadline deadline, ErrorCode& error) {

@@ -56,9 +56,7 @@ void EpollListener::bind(const SocketAddress& local, ChannelPromise promise) {
 
 ErrorCode EpollListener::bindAndListen(const SocketAddress& local) noexcept {
     if (!isOpen()) return operationAborted();
-    int result = calls().bind(fd(), local.data(), local.size());
-    if (result >= 0) result = calls().listen(fd(), backlog_);
-    return result < 0 ? fromErrno(-result) : ErrorCode();
+    return detail::bindAndListen(calls(), fd(), local, backlog_);
 }
 
 void EpollListener::connect(const SocketAddress&, const SocketAddress*, ChannelPromise promise) {

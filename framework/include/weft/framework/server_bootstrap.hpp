@@ -57,8 +57,10 @@ class ServerBootstrap {
     }
 
     // Binds and listens. With port 0 the kernel chooses one for all listeners. Without sharing (REUSE_PORT) a port that
-    // another process listens on is refused with EADDRINUSE, also in mode perLoop. A failure closes everything that this
-    // bind has made. Never blocks. Throws std::logic_error without a childHandler and for perLoop with two groups.
+    // another process listens on is refused with EADDRINUSE, also in mode perLoop; of several binds to one port at the
+    // same time, in one process or in several, exactly one succeeds. A drain of either group that begins before the
+    // bind has ended fails it with operation_aborted. A failure closes everything that this bind has made. Never
+    // blocks. Throws std::logic_error without a childHandler and for perLoop with two groups.
     BindFuture bind(const SocketAddress& local);
     // `host` is numeric, "" for any IPv4 address; throws std::invalid_argument quoting it when it is not.
     BindFuture bind(std::string_view host, std::uint16_t port) { return bind(SocketAddress(host, port)); }

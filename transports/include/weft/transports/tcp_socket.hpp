@@ -22,6 +22,10 @@ SocketAddress remoteAddressOf(SystemCalls& calls, int fd) noexcept;
 // Takes the socket's pending error (SO_ERROR) off.
 ErrorCode takeSocketError(SystemCalls& calls, int fd) noexcept;
 
+// Of several sockets that do this with one address at the same time, without SO_REUSEPORT, one succeeds; the others get
+// EADDRINUSE.
+ErrorCode bindAndListen(SystemCalls& calls, int fd, const SocketAddress& local, int backlog) noexcept;
+
 // Values as SocketOption says. `backlog` is none of the kernel's options and is refused with ENOPROTOOPT, as is what
 // the kernel does not know. A linger time above 0 is refused with EOPNOTSUPP: close() would block the whole carrier
 // (C-6).

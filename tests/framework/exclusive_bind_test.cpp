@@ -1,0 +1,157 @@
+// A port belongs to one server, also when several bind at the same time; the listeners of that server share it.
+#include <weft/framework/server_bootstrap.hpp>
+
+#include <array>
+#include <barrier>
+#include <memory>
+#include <semaphore>
+#include <thread>
+#include <vector>
+
+#include "framework/bench.hpp"
+#include "framework/reserved_port.hpp"
+
+namespace weft::test {
+namespace {
+
+constexpr int rounds = 300;
+
+// One server program of several: a group of its own, a bind per round, all at the same time.
+class Contender {
+  public:
+    explicit Contender(AcceptMode mode) : group_(groupOptions(2)), mode_(mode) {}
+
+    void bindOnce(const SocketAddress& address) {
+        ServerBootstrap bootstrap(group_);
+        bootstrap.acceptMode(mode_).childHandler([](Channel&) {});
+        const BindFuture bound = bootstrap.bind(address);
+        bound.await();
+        if (!bound.cause()) {
+            server_ = bound.channel();
+        } else {
+            error_ = errorCodeOf(bound.cause());
+        }
+    }
+    // Whether the last bind had the port, which is given up.
+    bool giveUp() {
+        if (!server_.valid()) return false;
+        server_.close().get();
+        server_ = {};
+        return true;
+    }
+    ErrorCode error() const { return error_; }
+
+  private:
+    EventLoopGroup group_;
+    const AcceptMode mode_;
+    Server server_;
+    ErrorCode error_;
+};
+
+// How many of the rounds ended with exactly one server, and with another error than EADDRINUSE for the others.
+void contend(std::vector<AcceptMode> modes) {
+    const ReservedPort port;
+    const SocketAddress address = port.address();
+    std::vector<std::unique_ptr<Contender>> contenders;
+    for (const AcceptMode mode : modes) contenders.push_back(std::make_unique<Contender>(mode));
+    int rightRounds = 0;
+    const auto judge = [&]() noexcept {
+        int owners = 0;
+        for (auto& one : contenders) {
+            if (one->giveUp()) {
+                ++owners;
+            } else {
+                EXPECT_EQ(one->error(), fromErrno(EADDRINUSE));
+            }
+        }
+        rightRounds += owners == 1;
+    };
+    std::barrier start(static_cast<std::ptrdiff_t>(contenders.size()));
+    std::barrier end(static_cast<std::ptrdiff_t>(contenders.size()), judge);
+    std::vector<std::thread> threads;
+    for (auto& one : contenders) {
+        threads.emplace_back([&, contender = one.get()] {
+            for (int round = 0; round < rounds; ++round) {
+                start.arrive_and_wait();
+                contender->bindOnce(address);
+                end.arrive_and_wait();
+            }
+        });
+    }
+    for (auto& thread : threads) thread.join();
+    EXPECT_EQ(rightRounds, rounds) << "rounds in which exactly one of the servers had the port";
+}
+
+TEST(ExclusiveBindTest, OfTwoServersWithAListenerPerLoopExactlyOneHasThePort) {
+    contend({AcceptMode::perLoop, AcceptMode::perLoop});
+}
+
+TEST(ExclusiveBindTest, OfTwoServersWithOneListenerExactlyOneHasThePort) {
+    contend({AcceptMode::single, AcceptMode::single});
+}
+
+TEST(ExclusiveBindTest, OfFourServersOfEveryKindExactlyOneHasThePort) {
+    contend({AcceptMode::perLoop, AcceptMode::single, AcceptMode::perLoop, AcceptMode::single});
+}
+
+// A listener that shares its port finds it free as long as all others share it, too, however late it comes.
+TEST(ExclusiveBindTest, ABindThatIsHeldUpDoesNotShareThePortOfOneThatWasFaster) {
+    const ReservedPort port;
+    EventLoopGroup slow(groupOptions(2));
+    std::counting_semaphore<> mayGoOn{0};
+    ServerBootstrap bootstrap(slow);
+    bootstrap.acceptMode(AcceptMode::perLoop).childHandler([](Channel&) {});
+    slow.loop(0).execute([&] { mayGoOn.acquire(); });
+    const BindFuture bound = bootstrap.bind(port.address());  // its listeners have to wait
+    Contender fast(AcceptMode::perLoop);
+    fast.bindOnce(port.address());
+    mayGoOn.release();
+    bound.await();
+    EXPECT_TRUE(bound.cause());
+    if (bound.cause()) EXPECT_EQ(errorCodeOf(bound.cause()), fromErrno(EADDRINUSE));
+    EXPECT_TRUE(fast.giveUp());
+}
+
+// The kernel still spreads connections over listeners of which the first one began without SO_REUSEPORT.
+TEST(ExclusiveBindTest, TheListenersOfAServerShareItsConnections) {
+    for (const bool chosenByTheKernel : {true, false}) {
+        const ReservedPort port;
+        EventLoopGroup group(groupOptions(3));
+        std::array<std::atomic<int>, 3> accepted{};
+        ServerBootstrap bootstrap(group);
+        bootstrap.acceptMode(AcceptMode::perLoop).childHandler([&](Channel& channel) {
+            ++accepted[channel.loop().carrier()->index()];
+            channel.pipeline().addLast<Echo>();
+        });
+        Server server = bootstrap.bind(chosenByTheKernel ? anyPort : port.address()).sync().channel();
+        std::vector<std::unique_ptr<BlockingPeer>> peers;
+        for (int i = 0; i < 96; ++i) {
+            peers.push_back(std::make_unique<BlockingPeer>(server.localAddress()));
+            ASSERT_EQ(echoed(*peers.back(), "x"), "x");
+        }
+        for (auto& count : accepted) EXPECT_GT(count, 0) << "a listener that gets nothing";
+    }
+}
+
+TEST(ExclusiveBindTest, AServerThatSharesItsPortIsNotJoinedByOneThatDoesNot) {
+    const ReservedPort port;
+    EventLoopGroup sharing(groupOptions(2));
+    ServerBootstrap generous(sharing);
+    generous.option(ChannelOption::REUSE_PORT, true).childHandler([](Channel&) {});
+    const Server first = generous.bind(port.address()).sync().channel();
+    Contender other(AcceptMode::perLoop);
+    other.bindOnce(port.address());
+    EXPECT_FALSE(other.giveUp());
+    EXPECT_EQ(other.error(), fromErrno(EADDRINUSE));
+}
+
+// The option is for the sharing of a port with others; listeners of one server share theirs anyway.
+TEST(ExclusiveBindTest, AListenerPerLoopWorksWithReusePortSwitchedOff) {
+    EventLoopGroup group(groupOptions(3));
+    ServerBootstrap bootstrap(group);
+    bootstrap.option(ChannelOption::REUSE_PORT, false).acceptMode(AcceptMode::perLoop).childHandler([](Channel&) {});
+    EXPECT_EQ(bootstrap.bind(anyPort).sync().channel().listeners().size(), 3u);
+}
+
+}  // namespace
+}  // namespace weft::test
