@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -20,13 +21,38 @@ namespace weft {
 
 namespace {
 
+void onSignal(int signal) noexcept;
+
+// One of the two signals, and what it did before.
+struct HeldSignal {
+    int number;
+    bool held = false;
+    struct sigaction former = {};
+
+    // A signal that is ignored stays ignored: a shell protects what it runs in the background like that.
+    void take() noexcept {
+        ::sigaction(number, nullptr, &former);
+        held = former.sa_handler != SIG_IGN;
+        if (!held) return;
+        struct sigaction action = {};
+        action.sa_handler = &onSignal;
+        action.sa_flags = SA_RESTART | SA_ONSTACK;  // a fiber's own stack may be small
+        ::sigaction(number, &action, nullptr);
+    }
+    void giveBack() noexcept {
+        if (std::exchange(held, false)) ::sigaction(number, &former, nullptr);
+    }
+};
+
 // The signals of this process that ShutdownSignals holds. One for the process, as the handler is.
 struct Installation {
-    std::mutex lock;  // guards users and former...
+    std::mutex lock;  // guards what follows
     unsigned users = 0;
     bool installed = false;
-    struct sigaction formerInterrupt = {};
-    struct sigaction formerTerminate = {};
+    HeldSignal interrupt{SIGINT};
+    HeldSignal terminate{SIGTERM};
+
+    bool holdsNone() const noexcept { return !interrupt.held && !terminate.held; }
 };
 Installation installation;
 
@@ -43,25 +69,28 @@ void onSignal(int signal) noexcept {
     errno = error;
 }
 
+// What came for objects that are gone must not end a wait of this one.
+void forgetEarlierSignals(int fd) noexcept {
+    std::uint64_t count = 0;
+    [[maybe_unused]] const auto taken = ::read(fd, &count, sizeof count);
+}
+
 void install() {
     if (eventFd.load(std::memory_order_relaxed) < 0) {
         const int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (fd < 0) throw SystemError(fromErrno(errno), "eventfd for SIGINT and SIGTERM");
         eventFd.store(fd, std::memory_order_relaxed);
     }
-    struct sigaction action = {};
-    action.sa_handler = &onSignal;
-    action.sa_flags = SA_RESTART | SA_ONSTACK;  // a fiber's own stack may be small
-    ::sigaction(SIGINT, &action, &installation.formerInterrupt);
-    ::sigaction(SIGTERM, &action, &installation.formerTerminate);
+    forgetEarlierSignals(eventFd.load(std::memory_order_relaxed));
+    installation.interrupt.take();
+    installation.terminate.take();
     installation.installed = true;
 }
 
 void uninstall() noexcept {
-    if (!installation.installed) return;
-    installation.installed = false;
-    ::sigaction(SIGINT, &installation.formerInterrupt, nullptr);
-    ::sigaction(SIGTERM, &installation.formerTerminate, nullptr);
+    if (!std::exchange(installation.installed, false)) return;
+    installation.interrupt.giveBack();
+    installation.terminate.giveBack();
 }
 
 // A parent may have left them blocked; this thread is here to take them.
@@ -83,9 +112,19 @@ void awaitEvent() noexcept {
 }  // namespace
 
 ShutdownSignals::ShutdownSignals() {
-    std::lock_guard held(installation.lock);
-    if (!installation.installed) install();
-    ++installation.users;
+    bool deaf = false;
+    {
+        std::lock_guard held(installation.lock);
+        if (!installation.installed) {
+            install();
+            deaf = installation.holdsNone();
+        }
+        ++installation.users;
+    }
+    if (!deaf) return;
+    log(LogLevel::warning,
+        "SIGINT and SIGTERM are ignored by the parent's choice and stay ignored: no signal will end this process in "
+        "order");
 }
 
 ShutdownSignals::~ShutdownSignals() {

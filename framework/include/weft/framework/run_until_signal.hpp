@@ -6,7 +6,9 @@
 namespace weft {
 
 // While one is alive, SIGINT and SIGTERM do not end the process but the wait() of main(). Make one before the program
-// announces that it is ready, so that an early signal is kept; runUntilSignal() makes one of its own.
+// announces that it is ready, so that an early signal is kept; runUntilSignal() makes one of its own. A signal that the
+// process ignores when the first object is made stays ignored (a shell starts background jobs with SIGINT ignored);
+// when it ignores both, a warning is logged.
 //
 // It is a handler for the whole process that adds to an eventfd. It runs on one of the program's own threads: carriers
 // block both signals, unless none else is left to take them (then they wait until wait() is called).
@@ -19,9 +21,10 @@ class ShutdownSignals {
     ShutdownSignals(const ShutdownSignals&) = delete;
     ShutdownSignals& operator=(const ShutdownSignals&) = delete;
 
-    // Blocks the calling thread until one of the signals has come (since the first living object was made); returns its
-    // number. From then on a signal has its former effect: a second Ctrl-C ends a process that is slow to drain.
-    // Context: a plain thread (throws BlockingOperationException on a carrier).
+    // Blocks the calling thread until one of the signals has come since the first living object was made; what came for
+    // objects that are gone does not count. Returns its number. From then on a signal has its former effect: a second
+    // Ctrl-C ends a process that is slow to drain. Context: a plain thread (throws BlockingOperationException on a
+    // carrier).
     int wait();
 };
 

@@ -1,0 +1,123 @@
+// ShutdownSignals: which signals end the wait, and what becomes of those that the process ignored before.
+#include <weft/framework/run_until_signal.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <csignal>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include <unistd.h>
+
+#include "support/leak_guard.hpp"
+#include "support/log_capture.hpp"
+
+namespace weft::test {
+namespace {
+
+bool isIgnored(int signal) {
+    struct sigaction now = {};
+    ::sigaction(signal, nullptr, &now);
+    return now.sa_handler == SIG_IGN;
+}
+
+class Ignored {
+  public:
+    explicit Ignored(int signal) : signal_(signal) {
+        struct sigaction ignore = {};
+        ignore.sa_handler = SIG_IGN;
+        ::sigaction(signal_, &ignore, &former_);
+    }
+    ~Ignored() { ::sigaction(signal_, &former_, nullptr); }
+
+  private:
+    const int signal_;
+    struct sigaction former_ = {};
+};
+
+bool sleeps(pid_t thread) {
+    std::ifstream stat("/proc/self/task/" + std::to_string(thread) + "/stat");
+    std::string text;
+    std::getline(stat, text);
+    const auto name = text.rfind(')');
+    return name != std::string::npos && text.substr(name).starts_with(") S");
+}
+
+// What wait() returns when `signal` is sent to a thread that sleeps in it; what it returns at once otherwise.
+int waitFor(ShutdownSignals& signals, int signal) {
+    std::atomic<bool> returned{false};
+    std::atomic<bool> waits{false};
+    const pid_t waiter = ::gettid();
+    std::thread sender([&] {
+        while (!waits) std::this_thread::yield();
+        while (!returned && !sleeps(waiter)) std::this_thread::yield();
+        if (!returned) ::kill(::getpid(), signal);
+    });
+    waits = true;
+    const int got = signals.wait();
+    returned = true;
+    sender.join();
+    return got;
+}
+
+TEST(ShutdownSignalsTest, ASignalThatCameBeforeTheWaitIsKept) {
+    ShutdownSignals signals;
+    std::raise(SIGTERM);
+    EXPECT_EQ(signals.wait(), SIGTERM);
+}
+
+TEST(ShutdownSignalsTest, ASignalOfAnEarlierLifeIsForgotten) {
+    {
+        ShutdownSignals earlier;
+        std::raise(SIGTERM);
+    }
+    ShutdownSignals signals;
+    EXPECT_EQ(waitFor(signals, SIGINT), SIGINT);
+}
+
+TEST(ShutdownSignalsTest, ASecondSignalBeforeTheEndOfALifeIsForgottenByTheNext) {
+    {
+        ShutdownSignals earlier;
+        std::raise(SIGTERM);
+        std::raise(SIGTERM);
+        EXPECT_EQ(earlier.wait(), SIGTERM);
+    }
+    ShutdownSignals signals;
+    EXPECT_EQ(waitFor(signals, SIGINT), SIGINT);
+}
+
+TEST(ShutdownSignalsTest, AnInnerObjectDoesNotForgetWhatCameForTheOuterOne) {
+    ShutdownSignals outer;
+    std::raise(SIGTERM);
+    ShutdownSignals inner;
+    EXPECT_EQ(inner.wait(), SIGTERM);
+}
+
+// As a shell ignores SIGINT for what it starts in the background.
+TEST(ShutdownSignalsTest, ASignalThatWasIgnoredStaysIgnored) {
+    const Ignored interrupt(SIGINT);
+    {
+        ShutdownSignals signals;
+        EXPECT_TRUE(isIgnored(SIGINT));
+        std::raise(SIGINT);
+        EXPECT_EQ(waitFor(signals, SIGTERM), SIGTERM);
+        EXPECT_TRUE(isIgnored(SIGINT));
+    }
+    EXPECT_TRUE(isIgnored(SIGINT));
+    EXPECT_FALSE(isIgnored(SIGTERM));
+}
+
+TEST(ShutdownSignalsTest, AProcessThatIgnoresBothIsTold) {
+    const Ignored interrupt(SIGINT);
+    const Ignored terminate(SIGTERM);
+    LogCapture log;
+    const ShutdownSignals signals;
+    EXPECT_TRUE(isIgnored(SIGINT));
+    EXPECT_TRUE(isIgnored(SIGTERM));
+    EXPECT_EQ(log.count("SIGINT", "SIGTERM", "ignored"), 1);
+}
+
+}  // namespace
+}  // namespace weft::test
