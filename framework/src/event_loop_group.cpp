@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <stdexcept>
 #include <utility>
 
 #include "deadline_after.hpp"
@@ -21,18 +22,40 @@ Transport::Kind resolved(std::optional<Transport::Kind> transport) {
     return Transport::parse(value, "WEFT_TRANSPORT");
 }
 
+std::unique_ptr<IoHandler> wrap(const IoHandlerWrapper& wrapper, std::unique_ptr<SocketIoHandler> builtIn) {
+    std::unique_ptr<IoHandler> handler = wrapper(std::move(builtIn));
+    if (!handler) {
+        throw std::invalid_argument(
+            "EventLoopGroupOptions::ioHandler returned null; it must return a handler that wraps "
+            "the one that it is given, or that one itself");
+    }
+    if (!SocketIoHandler::in(*handler)) {
+        throw std::invalid_argument(
+            "EventLoopGroupOptions::ioHandler returned a handler without sockets; derive it from "
+            "IoHandlerDecorator and give that the handler that the function is given");
+    }
+    return handler;
+}
+
+detail::IoHandlerMaker makerOf(Transport::Kind transport, const IoHandlerWrapper& wrapper) {
+    return [transport, wrapper]() -> std::unique_ptr<IoHandler> {
+        auto builtIn = Transport::makeIoHandler(transport);
+        return wrapper ? wrap(wrapper, std::move(builtIn)) : std::move(builtIn);
+    };
+}
+
 }  // namespace
 
 EventLoopGroup::EventLoopGroup(const EventLoopGroupOptions& options) {
     const Transport::Kind transport = resolved(options.transport);  // before any thread
     own_ = std::make_unique<CarrierGroup>(static_cast<const CarrierOptions&>(options));
     carriers_ = own_.get();
-    loops_ = detail::LoopSet::join(*carriers_, transport, options.loop);
+    loops_ = detail::LoopSet::join(*carriers_, makerOf(transport, options.ioHandler), options.loop);
 }
 
 EventLoopGroup::EventLoopGroup(CarrierGroup& carriers, std::optional<Transport::Kind> transport,
-                               const EventLoop::Options& loop)
-    : carriers_(&carriers), loops_(detail::LoopSet::join(carriers, resolved(transport), loop)) {}
+                               const EventLoop::Options& loop, const IoHandlerWrapper& ioHandler)
+    : carriers_(&carriers), loops_(detail::LoopSet::join(carriers, makerOf(resolved(transport), ioHandler), loop)) {}
 
 EventLoopGroup::~EventLoopGroup() {
     while (!shutdown(std::chrono::seconds(5))) {

@@ -47,23 +47,23 @@ std::string saidBy(const SystemError& refused) {
 
 }  // namespace
 
-std::shared_ptr<LoopSet> LoopSet::join(CarrierGroup& carriers, Transport::Kind transport,
+std::shared_ptr<LoopSet> LoopSet::join(CarrierGroup& carriers, const IoHandlerMaker& makeIoHandler,
                                        const EventLoop::Options& options) {
     std::lock_guard held(registryLock);
     std::erase_if(registry(), [](const auto& entry) { return entry.second.expired(); });
     std::shared_ptr<LoopSet> set = registry()[&carriers].lock();
     if (!set || set->users_.load(std::memory_order_acquire) == 0) {
-        set = std::make_shared<LoopSet>(carriers, transport, options);
+        set = std::make_shared<LoopSet>(carriers, makeIoHandler, options);
         registry()[&carriers] = set;
     }
     set->users_.fetch_add(1, std::memory_order_relaxed);  // under the lock that every joiner takes
     return set;
 }
 
-LoopSet::LoopSet(CarrierGroup& carriers, Transport::Kind transport, const EventLoop::Options& options)
+LoopSet::LoopSet(CarrierGroup& carriers, const IoHandlerMaker& makeIoHandler, const EventLoop::Options& options)
     : carriers_(carriers) {
     try {
-        for (std::size_t i = 0; i < carriers.size(); ++i) startLoop(carriers.carrier(i), transport, options);
+        for (std::size_t i = 0; i < carriers.size(); ++i) startLoop(carriers.carrier(i), makeIoHandler(), options);
     } catch (...) {
         stop(never);
         throw;
@@ -74,8 +74,8 @@ LoopSet::~LoopSet() {
     stop(never);
 }
 
-void LoopSet::startLoop(Carrier& carrier, Transport::Kind transport, const EventLoop::Options& options) {
-    loops_.push_back(std::make_unique<EventLoop>(carrier, Transport::makeIoHandler(transport), options));
+void LoopSet::startLoop(Carrier& carrier, std::unique_ptr<IoHandler> handler, const EventLoop::Options& options) {
+    loops_.push_back(std::make_unique<EventLoop>(carrier, std::move(handler), options));
     EventLoop& loop = *loops_.back();
     ended_.push_back(loop.start());
     const Future<void> running = firstTaskOf(loop);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -17,13 +18,16 @@ namespace weft::detail {
 
 class ServerState;
 
+// Makes a handler for one loop; never null.
+using IoHandlerMaker = std::function<std::unique_ptr<IoHandler>()>;
+
 class LoopSet {
   public:
     // The set of this carrier group: the one that exists, or a new one with every poller open.
-    static std::shared_ptr<LoopSet> join(CarrierGroup& carriers, Transport::Kind transport,
+    static std::shared_ptr<LoopSet> join(CarrierGroup& carriers, const IoHandlerMaker& makeIoHandler,
                                          const EventLoop::Options& options);
 
-    LoopSet(CarrierGroup& carriers, Transport::Kind transport, const EventLoop::Options& options);
+    LoopSet(CarrierGroup& carriers, const IoHandlerMaker& makeIoHandler, const EventLoop::Options& options);
     ~LoopSet();
     LoopSet(const LoopSet&) = delete;
     LoopSet& operator=(const LoopSet&) = delete;
@@ -47,7 +51,7 @@ class LoopSet {
     std::vector<std::shared_ptr<ServerState>> servers();
 
   private:
-    void startLoop(Carrier& carrier, Transport::Kind transport, const EventLoop::Options& options);
+    void startLoop(Carrier& carrier, std::unique_ptr<IoHandler> handler, const EventLoop::Options& options);
     void nameStragglers() const noexcept;
 
     CarrierGroup& carriers_;

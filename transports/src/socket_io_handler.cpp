@@ -3,6 +3,7 @@
 #include <weft/transports/socket_io_handler.hpp>
 
 #include <weft/scheduler/event_loop.hpp>
+#include <weft/scheduler/io_handler_decorator.hpp>
 
 namespace weft {
 
@@ -13,7 +14,13 @@ const void* SocketIoHandler::familyTag() noexcept {
 
 SocketIoHandler* SocketIoHandler::of(EventLoop& loop) noexcept {
     IoHandler* io = loop.io();
-    return io && io->family() == familyTag() ? static_cast<SocketIoHandler*>(io) : nullptr;
+    return io ? in(*io) : nullptr;
+}
+
+SocketIoHandler* SocketIoHandler::in(IoHandler& handler) noexcept {
+    IoHandler* io = &handler;
+    while (io->family() == IoHandlerDecorator::familyTag()) io = &static_cast<IoHandlerDecorator*>(io)->wrapped();
+    return io->family() == familyTag() ? static_cast<SocketIoHandler*>(io) : nullptr;
 }
 
 SocketIoHandler* SocketIoHandler::of(Carrier& carrier) noexcept {

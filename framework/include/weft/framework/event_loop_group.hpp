@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -16,10 +17,17 @@ namespace detail {
 class LoopSet;
 }
 
+// Receives the handler that a transport has made for one loop, and returns the one that the loop is to call: a
+// decorator of it (IoHandlerDecorator), or another one with sockets. Called once for each carrier, by the thread that
+// makes the group, before the handler is opened. What it throws, the group's constructor throws; null, and a handler
+// without sockets, are refused with std::invalid_argument.
+using IoHandlerWrapper = std::function<std::unique_ptr<IoHandler>(std::unique_ptr<SocketIoHandler> builtIn)>;
+
 // CarrierOptions, and what is theirs alone: `options.carriers = 4; options.transport = ...`. Checked by the constructor.
 struct EventLoopGroupOptions : CarrierOptions {
     std::optional<Transport::Kind> transport;  // unset: WEFT_TRANSPORT (auto|epoll), else automatic
     EventLoop::Options loop = {};              // of each carrier's loop
+    IoHandlerWrapper ioHandler = {};           // around each carrier's handler; unset: none
 };
 
 // Two groups on one CarrierGroup share the loops that exist; they end with the last of these groups. Everything made by
@@ -35,10 +43,10 @@ class EventLoopGroup {
     // SystemError (what the kernel refused, with the carrier's name), std::logic_error when a carrier hosts another
     // poller. Context: a plain thread, or a fiber of other carriers.
     explicit EventLoopGroup(const EventLoopGroupOptions& options = {});
-    // Loops on carriers that exist and that outlive the group. `transport` and `loop` are for loops that are made now:
-    // those that another group has made stay as they are. Throws as above. Context: as above.
+    // Loops on carriers that exist and that outlive the group. `transport`, `loop` and `ioHandler` are for loops that
+    // are made now: those that another group has made stay as they are. Throws as above. Context: as above.
     explicit EventLoopGroup(CarrierGroup& carriers, std::optional<Transport::Kind> transport = {},
-                            const EventLoop::Options& loop = {});
+                            const EventLoop::Options& loop = {}, const IoHandlerWrapper& ioHandler = {});
     // shutdown() for as long as it takes: channels are closed, fibers of own carriers are aborted and awaited.
     ~EventLoopGroup();
     EventLoopGroup(const EventLoopGroup&) = delete;
@@ -50,8 +58,9 @@ class EventLoopGroup {
     EventLoop& next() noexcept;
     CarrierGroup& carriers() noexcept { return *carriers_; }
 
-    // Drains every server that was bound on this group's loops, at the same time: see Server::drain(). Returns how many
-    // connections were late. Blocks the fiber or thread, never longer than about `timeout` plus a second.
+    // Drains every server that was bound on this group's loops, at the same time: see Server::drain(). A bind that is
+    // under way fails with operation_aborted; one that begins later is not affected. Returns how many connections were
+    // late. Blocks the fiber or thread, never longer than about `timeout` plus a second.
     std::size_t drain(Duration timeout = defaultDrainTime);
 
     // Closes every channel and ends the loops, then the carriers if they are its own. Loops that another group shares

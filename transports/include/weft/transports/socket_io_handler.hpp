@@ -7,6 +7,7 @@
 #include <weft/scheduler/io_handler.hpp>
 #include <weft/scheduler/unique_function.hpp>
 #include <weft/transports/fd.hpp>
+#include <weft/transports/fd_watch.hpp>
 #include <weft/transports/fiber_stream.hpp>
 
 namespace weft {
@@ -33,12 +34,17 @@ struct SocketIoHandler : IoHandler {
     virtual std::unique_ptr<FiberStream> fiberStream(Fd fd) = 0;
     // A fresh non-blocking socket, under TcpListener.
     virtual std::unique_ptr<FiberListener> fiberListener(Fd fd) = 0;
+    // Any descriptor that the kernel can poll, for fibers to wait for: see FdWatch.
+    virtual std::unique_ptr<FdWatch> watch(Fd fd) = 0;
     // The layer that this handler's sockets are made through.
     virtual SystemCalls& systemCalls() noexcept = 0;
 
     const void* family() const noexcept final { return familyTag(); }
     static const void* familyTag() noexcept;
 
+    // The handler itself or, of one that wraps another, the first one inside that has sockets; null: none has. Context:
+    // any thread.
+    static SocketIoHandler* in(IoHandler& handler) noexcept;
     // Null: the poller of this carrier has no sockets. Context: the carrier.
     static SocketIoHandler* of(Carrier& carrier) noexcept;
     // Null: the loop has no sockets. Context: any thread.
