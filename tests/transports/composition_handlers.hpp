@@ -45,6 +45,7 @@ class CountingIoHandler : public SocketIoHandler {
     }
     std::unique_ptr<FiberStream> fiberStream(Fd fd) override { return inner.fiberStream(std::move(fd)); }
     std::unique_ptr<FiberListener> fiberListener(Fd fd) override { return inner.fiberListener(std::move(fd)); }
+    std::unique_ptr<FdWatch> watch(Fd fd) override { return inner.watch(std::move(fd)); }
     SystemCalls& systemCalls() noexcept override { return inner.systemCalls(); }
 
     EpollIoHandler inner;

@@ -66,6 +66,9 @@ class CountingSystemCalls final : public SystemCalls {
     int epollWait(int epoll, epoll_event* events, int max, int milliseconds) noexcept override {
         return interrupted() ? -EINTR : kernel_.epollWait(epoll, events, max, milliseconds);
     }
+    int poll(pollfd* descriptors, nfds_t count, int milliseconds) noexcept override {
+        return kernel_.poll(descriptors, count, milliseconds);
+    }
 
   private:
     bool interrupted() noexcept { return ++waits % 2 == 0 && interruptedWaits; }

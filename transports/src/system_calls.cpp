@@ -89,6 +89,9 @@ class KernelSystemCalls final : public SystemCalls {
     [[gnu::noinline]] int epollWait(int epoll, epoll_event* events, int max, int milliseconds) noexcept override {
         return orErrno(::epoll_wait(epoll, events, max, milliseconds));
     }
+    [[gnu::noinline]] int poll(pollfd* descriptors, nfds_t count, int milliseconds) noexcept override {
+        return uninterrupted([=] { return ::poll(descriptors, count, milliseconds); });
+    }
 };
 
 }  // namespace

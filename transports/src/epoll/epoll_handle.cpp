@@ -30,6 +30,11 @@ void EpollHandle::closeHandle() noexcept {
     fd_.close();
 }
 
+Fd EpollHandle::releaseHandle() noexcept {
+    detach(true);
+    return std::move(fd_);
+}
+
 void EpollHandle::dropPendingEvents() noexcept {
     if (isRegistered()) handler_->dropEvents(*this);
 }

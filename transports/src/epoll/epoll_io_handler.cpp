@@ -14,10 +14,12 @@
 #include <weft/scheduler/errors.hpp>
 
 #include "epoll/epoll_connector.hpp"
+#include "epoll/epoll_fd_watch.hpp"
 #include "epoll/epoll_fiber_listener.hpp"
 #include "epoll/epoll_fiber_stream.hpp"
 #include "epoll/epoll_listener.hpp"
 #include "epoll/epoll_stream.hpp"
+#include "fiber_home.hpp"
 
 namespace weft {
 
@@ -217,6 +219,8 @@ inline void EpollIoHandler::dispatchTo(EpollHandle& handle, std::uint32_t events
             return static_cast<EpollFiberStream&>(handle).onEvents(events);
         case EpollHandleKind::fiberListener:
             return static_cast<EpollFiberListener&>(handle).onEvents(events);
+        case EpollHandleKind::fdWatch:
+            return static_cast<EpollFdWatch&>(handle).onEvents(events);
     }
 }
 
@@ -231,6 +235,8 @@ void EpollIoHandler::abort(EpollHandle& handle) noexcept {
             return static_cast<EpollFiberStream&>(handle).close();
         case EpollHandleKind::fiberListener:
             return static_cast<EpollFiberListener&>(handle).close();
+        case EpollHandleKind::fdWatch:
+            return static_cast<EpollFdWatch&>(handle).close();
     }
 }
 
@@ -258,6 +264,14 @@ std::unique_ptr<FiberStream> EpollIoHandler::fiberStream(Fd fd) {
 
 std::unique_ptr<FiberListener> EpollIoHandler::fiberListener(Fd fd) {
     return std::make_unique<EpollFiberListener>(*this, std::move(fd));
+}
+
+std::unique_ptr<FdWatch> EpollIoHandler::watch(Fd fd) {
+    return std::make_unique<EpollFdWatch>(*this, std::move(fd));
+}
+
+void EpollIoHandler::requireHere(const char* call) const {
+    if (carrier_) detail::requireHome(*carrier_, call);
 }
 
 void EpollIoHandler::prepareToClose() {

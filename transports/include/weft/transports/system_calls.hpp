@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <ctime>
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -14,7 +15,7 @@ namespace weft {
 // Each function is the system call of its name, with these differences: it returns the result or, at once, -errno (so
 // that no errno survives a fiber switch); calls that a signal interrupted before they did anything are repeated, except
 // the epoll waits, whose caller must look at its deadline again. Sends never raise SIGPIPE.
-// Context: any thread. Never allocates or throws; blocks only in the epoll waits and where the descriptor blocks.
+// Context: any thread. Never allocates or throws; blocks only in the epoll waits, in poll() and where the descriptor blocks.
 class SystemCalls {
   public:
     virtual ~SystemCalls() = default;
@@ -44,6 +45,9 @@ class SystemCalls {
     // A null timeout waits for ever. -ENOSYS on kernels before 5.11.
     virtual int epollPwait2(int epoll, epoll_event* events, int max, const timespec* timeout) noexcept = 0;
     virtual int epollWait(int epoll, epoll_event* events, int max, int milliseconds) noexcept = 0;
+
+    // Does not wait when `milliseconds` is 0.
+    virtual int poll(pollfd* descriptors, nfds_t count, int milliseconds) noexcept = 0;
 
     // The real thing; lives for the whole process.
     static SystemCalls& kernel() noexcept;

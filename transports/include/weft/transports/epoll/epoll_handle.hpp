@@ -13,7 +13,7 @@ namespace weft {
 class EpollIoHandler;
 
 // The kinds are few and known, so that an event costs a switch and a direct call instead of a virtual one.
-enum class EpollHandleKind : std::uint8_t { stream, connector, listener, fiberStream, fiberListener };
+enum class EpollHandleKind : std::uint8_t { stream, connector, listener, fiberStream, fiberListener, fdWatch };
 
 // Context: the handler's carrier, except construction (any thread) and destruction of one that is not registered.
 class EpollHandle : private detail::ReadyLink {
@@ -39,6 +39,8 @@ class EpollHandle : private detail::ReadyLink {
     void detach(bool keepOpen) noexcept;
     // detach() and close the descriptor. Idempotent.
     void closeHandle() noexcept;
+    // detach() and give the descriptor away. Empty when it is closed.
+    Fd releaseHandle() noexcept;
     // Asks for one more dispatch, in one of the next polls, none of which blocks before it; in this one if the kernel
     // has reported something about it already. Does nothing when one is due already.
     void requeue() noexcept;

@@ -51,9 +51,12 @@ class EpollIoHandler final : public SocketIoHandler {
     std::unique_ptr<ChannelSink> connector(Fd fd, Channel& channel) override;
     std::unique_ptr<FiberStream> fiberStream(Fd fd) override;
     std::unique_ptr<FiberListener> fiberListener(Fd fd) override;
+    std::unique_ptr<FdWatch> watch(Fd fd) override;
     SystemCalls& systemCalls() noexcept override { return calls_; }
     using SocketIoHandler::listener;
 
+    // Throws std::logic_error naming `call` anywhere but on the handler's carrier.
+    void requireHere(const char* call) const;
     // How many descriptors are registered, the wake-up descriptor apart.
     std::size_t registeredHandles() const noexcept { return registered_; }
 

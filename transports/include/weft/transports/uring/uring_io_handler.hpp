@@ -42,6 +42,7 @@ class UringIoHandler final : public SocketIoHandler {
     std::unique_ptr<ChannelSink> connector(Fd, Channel&) override { throw std::logic_error("io_uring: not yet"); }
     std::unique_ptr<FiberStream> fiberStream(Fd) override { throw std::logic_error("io_uring: not yet"); }
     std::unique_ptr<FiberListener> fiberListener(Fd) override { throw std::logic_error("io_uring: not yet"); }
+    std::unique_ptr<FdWatch> watch(Fd) override { throw std::logic_error("io_uring: not yet"); }
     SystemCalls& systemCalls() noexcept override { return SystemCalls::kernel(); }
 
     const Marks& marks() const noexcept { return marks_; }

@@ -1,0 +1,73 @@
+// Look first, park when there is nothing, look again after each edge. All of it runs on the carrier whose poller
+// reports the edges, so that none is lost between a look and its park.
+#include "epoll/epoll_fd_watch.hpp"
+
+#include <cerrno>
+
+#include <poll.h>
+
+#include <weft/scheduler/this_fiber.hpp>
+#include <weft/transports/epoll/epoll_io_handler.hpp>
+
+namespace weft {
+
+EpollFdWatch::EpollFdWatch(EpollIoHandler& handler, Fd fd) noexcept
+    : EpollHandle(handler, EpollHandleKind::fdWatch, std::move(fd)) {}
+
+EpollFdWatch::~EpollFdWatch() {
+    close();
+}
+
+ErrorCode EpollFdWatch::wait(Direction direction, Deadline deadline) {
+    return direction == Direction::input ? waitFor(readers_, POLLIN, "FdWatch::waitReadable", deadline)
+                                         : waitFor(writers_, POLLOUT, "FdWatch::waitWritable", deadline);
+}
+
+// Registered before the first look: the kernel refuses what can be looked at but not waited for.
+ErrorCode EpollFdWatch::waitFor(WaitList& waiters, short events, const char* call, Deadline deadline) {
+    if (!isOpen()) return operationAborted();
+    handler().requireHere(call);
+    thisFiber::yieldIfDue();  // a descriptor that is always ready must not keep this fiber running
+    if (!isOpen()) return operationAborted();
+    if (ErrorCode error = tryAttach()) return error;
+    NoLock none;
+    ErrorCode refused;
+    const auto ready = [&] { return !isOpen() || isReady(events, refused); };
+    if (ErrorCode error = waiters.waitUntil(none, deadline, call, ready)) return error;
+    return isOpen() ? refused : operationAborted();
+}
+
+bool EpollFdWatch::isReady(short events, ErrorCode& error) noexcept {
+    pollfd look{EpollHandle::fd(), events, 0};
+    const int result = calls().poll(&look, 1, 0);
+    if (result < 0) {
+        error = fromErrno(-result);
+    } else if (look.revents & POLLNVAL) {
+        error = fromErrno(EBADF);
+    }
+    return result != 0;
+}
+
+void EpollFdWatch::onEvents(std::uint32_t events) noexcept {
+    constexpr std::uint32_t both = EPOLLERR | EPOLLHUP;
+    if (events & (EPOLLIN | EPOLLPRI | EPOLLRDHUP | both)) readers_.wakeAll();
+    if (events & (EPOLLOUT | both)) writers_.wakeAll();
+}
+
+void EpollFdWatch::wakeAll() noexcept {
+    readers_.wakeAll();
+    writers_.wakeAll();
+}
+
+void EpollFdWatch::close() noexcept {
+    closeHandle();
+    wakeAll();
+}
+
+Fd EpollFdWatch::release() noexcept {
+    Fd released = releaseHandle();
+    wakeAll();
+    return released;
+}
+
+}  // namespace weft

@@ -1,0 +1,41 @@
+// EpollFdWatch: any descriptor in the epoll set of its carrier. Edges only say when to look again; poll() says whether
+// the descriptor is ready, since nobody tells this object what has been read.
+#pragma once
+
+#include <weft/scheduler/wait_list.hpp>
+#include <weft/transports/epoll/epoll_handle.hpp>
+#include <weft/transports/fd_watch.hpp>
+
+namespace weft {
+
+class EpollFdWatch final : public EpollHandle, public FdWatch {
+  public:
+    EpollFdWatch(EpollIoHandler& handler, Fd fd) noexcept;
+    ~EpollFdWatch() override;
+
+    void close() noexcept override;
+    Fd release() noexcept override;
+    bool isOpen() const noexcept override { return EpollHandle::isOpen(); }
+    int fd() const noexcept override { return EpollHandle::fd(); }
+
+    void onEvents(std::uint32_t events) noexcept;
+
+  protected:
+    ErrorCode wait(Direction direction, Deadline deadline) override;
+
+  private:
+    // Waiters and poller are on one carrier: nothing needs a lock.
+    struct NoLock {
+        void lock() noexcept {}
+        void unlock() noexcept {}
+    };
+
+    ErrorCode waitFor(WaitList& waiters, short events, const char* call, Deadline deadline);
+    bool isReady(short events, ErrorCode& error) noexcept;
+    void wakeAll() noexcept;
+
+    WaitList readers_;
+    WaitList writers_;
+};
+
+}  // namespace weft
