@@ -112,7 +112,7 @@ void Carrier::commitWait(detail::Fiber& fiber) noexcept {
         makeRunnable(fiber);
     } else if (fiber.cancellationDue()) [[unlikely]] {
         WakeKey(fiber, epoch, WakeReason::cancelled).wake();
-    } else if (guest && fiber.homeCarrier->core_.endsWaits()) [[unlikely]] {
+    } else if (guest && fiber.homeCarrier->core_.endsWaits() && fiber.interrupts.abortableWait(fiber.park) == epoch) [[unlikely]] {
         WakeKey(fiber, epoch, WakeReason::shutdown).wake();
     }
     if (guest) [[unlikely]] {

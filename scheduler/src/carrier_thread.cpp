@@ -67,9 +67,10 @@ void Carrier::threadMain() noexcept {
     group_.carrierEnded();
 }
 
-// For each fiber, once, when the carrier begins to stop. Waits that begin later end at once (Suspension::park).
+// For each fiber, once, when the carrier begins to stop: ends its wait with WakeReason::shutdown, unless that is
+// uninterruptible. Suspension::park ends later waits at once.
 void Carrier::abort(detail::Fiber& fiber) noexcept {
-    const auto epoch = fiber.park.parkedEpoch();
+    const auto epoch = fiber.interrupts.abortableWait(fiber.park);
     if (epoch != 0) WakeKey(fiber, epoch, WakeReason::shutdown).wake();
 }
 
@@ -86,8 +87,13 @@ void Carrier::requestStragglers() noexcept {
 void Carrier::answerTurnRequest() noexcept {
     if (!stragglersWanted_.exchange(false, std::memory_order_relaxed)) return;
     live_.forEach([this](detail::Fiber& fiber) {
+        const bool waits = fiber.park.parkedEpoch() != 0;
+        const char* call = fiber.lastCall.load(std::memory_order_relaxed);
         log(LogLevel::warning, {fiber.isPoller ? "poller '" : "fiber '", detail::FiberName(fiber), "' of carrier ", name_,
-                                fiber.running != nullptr ? " ignores the shutdown" : " has not begun"});
+                                fiber.running == nullptr ? " has not begun"
+                                : waits                  ? " is in an uninterruptible wait: "
+                                                         : " ignores the shutdown; its last wait: ",
+                                fiber.running == nullptr ? "" : call != nullptr ? call : "none"});
     });
 }
 

@@ -63,8 +63,8 @@ void freeFiber(Fiber& fiber) noexcept {
 
 void cancelFiber(Fiber& fiber) noexcept {
     fiber.state.requestCancel();
-    const ParkToken::Epoch epoch = fiber.park.parkedEpoch();
-    if (epoch != 0 && !fiber.shielded()) WakeKey(fiber, epoch, WakeReason::cancelled).wake();
+    const ParkToken::Epoch epoch = fiber.interrupts.cancellableWait(fiber.park);
+    if (epoch != 0) WakeKey(fiber, epoch, WakeReason::cancelled).wake();
 }
 
 namespace {

@@ -71,6 +71,7 @@ Suspension::Suspension(const char* call) {
     } else {
         if (carrier->nonSuspendingDepth_ != 0) throw BlockingOperationException(call);
         task_ = carrier->currentFiber_;
+        carrier->currentFiber_->lastCall.store(call, std::memory_order_relaxed);
     }
     epoch_ = task_->park.prepare();
 }
@@ -105,11 +106,30 @@ WakeReason Suspension::park(Deadline deadline) noexcept {
                           "a fiber waits with a deadline away from its home: its timer would be on another's wheel");
         WaitTimer timer(key(WakeReason::timeout));
         if (deadline != never && !refused) carrier->timers_.arm(timer, deadline);
-        fiber.parkEpoch = epoch_;
-        carrier->switchOut(fiber, detail::SwitchReason::parking);
+        switchOut(*carrier);
         if (timer.armed()) fiber.running->timers_.disarm(timer);
     }
     return static_cast<WakeReason>(fiber.park.finish());
 }
 
 }  // namespace weft
+WakeReason Suspension::parkUninterruptibly() noexcept {
+    parked_ = true;
+    Carrier* carrier = Carrier::current();
+    if (carrier == nullptr) return parkThread(*task_, epoch_, never);
+
+    auto& fiber = static_cast<detail::Fiber&>(*task_);
+    if (!fiber.park.isClaimed()) {
+        fiber.interrupts.beginUninterruptible();  // before the commit: see InterruptMask
+        switchOut(*carrier);
+        fiber.interrupts.endUninterruptible();
+    }
+    return static_cast<WakeReason>(fiber.park.finish());
+}
+
+inline void Suspension::switchOut(Carrier& carrier) const noexcept {
+    auto& fiber = static_cast<detail::Fiber&>(*task_);
+    fiber.parkEpoch = epoch_;
+    carrier.switchOut(fiber, detail::SwitchReason::parking);
+}
+

@@ -86,13 +86,12 @@ Carrier* runningCarrier() noexcept {
 
 namespace weft {
 
-// Only the fiber itself writes the count, so a load and a store are enough.
 CancellationShield::CancellationShield() noexcept : fiber_(thisFiber::currentFiber()) {
-    if (fiber_) fiber_->shields.store(fiber_->shields.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    if (fiber_) fiber_->interrupts.shield();
 }
 
 CancellationShield::~CancellationShield() {
-    if (fiber_) fiber_->shields.store(fiber_->shields.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+    if (fiber_) fiber_->interrupts.unshield();
 }
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 // one of them wins and exactly one makes the task runnable, after its context has been saved; the task sees what the
 // winner has written; a claim that comes late does not touch the next wait.
 #include <weft/scheduler/detail/in_tray.hpp>
+#include <weft/scheduler/detail/interrupt_mask.hpp>
 #include <weft/scheduler/detail/task_state.hpp>
 
 #include "protocol_test.hpp"
@@ -27,6 +28,10 @@ enum class Defect {
     sameEpoch,       // each wait has the same number
     commitsBlindly,  // nobody looks for a cancellation behind the commit
     cancelsBlindly,  // the canceller ends what the shield is for
+    looksEarly,      // the canceller reads the mask before the park word
+    masksLate,       // an uninterruptible wait is marked after the commit
+    abortsBlindly,   // the shutdown ends an uninterruptible wait
+    refusesBlindly,  // an uninterruptible wait that begins late is refused as any other
 };
 
 // The token, with one thing that can be wrong. Its word is the shipped one's: [epoch | branch | phase].
@@ -86,24 +91,19 @@ class Fiber {
     // Parks in wait `epoch`, runs again when somebody has made it runnable; says which branch has won.
     Branch park(Epoch epoch, bool stopping = false) {
         if (cancellationDue()) (void)wake(epoch, cancelledBranch);  // Suspension::refuse()
-        if (!token.isClaimed()) {
-            if (defect != Defect::commitsFirst) context_ = 1;  // the switch to the carrier
-            const bool committed = token.commit(epoch);
-            if (defect == Defect::commitsFirst) context_ = 1;
-            if (!committed) ++enqueued_;
-            if (committed && stopping) abortParked();
-            if (committed && defect != Defect::commitsBlindly && cancellationDue()) (void)wake(epoch, cancelledBranch);
-            if (committed) takeFromQueue();
-            assertThat(std::exchange(enqueued_, 0) == 1, "one enqueue for each switch");
-            assertThat(context_ == 1, "the context is whole");
-            context_ = 0;
-        }
-        const Branch winner = token.finish();
-        assertThat(winner < 5 && (winner >= shutdownBranch || results_[winner] == winner + 1), "the winner's result");
+        return wait(epoch, stopping);
+    }
+    // Suspension::parkUninterruptibly()
+    Branch parkUninterruptibly(Epoch epoch, bool stopping = false) {
+        if (defect == Defect::refusesBlindly && cancellationDue()) (void)wake(epoch, cancelledBranch);
+        if (defect != Defect::masksLate) mask_.beginUninterruptible();
+        const Branch winner = wait(epoch, stopping);
+        mask_.endUninterruptible();
         return winner;
     }
     // CancellationShield
-    void shield(unsigned count) { shields_.store(count, std::memory_order_relaxed); }
+    void shield() { mask_.shield(); }
+    void unshield() { mask_.unshield(); }
 
     // --- any thread
     Claim wake(Epoch epoch, Branch branch) {
@@ -121,18 +121,48 @@ class Fiber {
     // cancelFiber()
     void cancel() {
         state_.requestCancel();
-        const Epoch epoch = parkedEpoch();
-        if (epoch != 0 && (defect == Defect::cancelsBlindly || !shielded())) (void)wake(epoch, cancelledBranch);
+        if (const Epoch epoch = cancellableWait(); epoch != 0) (void)wake(epoch, cancelledBranch);
+    }
+    // Carrier::abortParkedFibers(); the home of a fiber that runs elsewhere calls it on another thread.
+    void abortParked() {
+        if (const Epoch epoch = abortableWait(); epoch != 0) (void)wake(epoch, shutdownBranch);
     }
 
     int won() const { return won_; }
 
   private:
-    bool shielded() const { return shields_.load(std::memory_order_relaxed) != 0; }
-    bool cancellationDue() const { return state_.isCancelRequested() && !shielded(); }
-    Epoch parkedEpoch() const {
-        if constexpr (requires { token.parkedEpoch(); }) {
-            return token.parkedEpoch();
+    Branch wait(Epoch epoch, bool stopping) {
+        if (!token.isClaimed()) {
+            if (defect != Defect::commitsFirst) context_ = 1;  // the switch to the carrier
+            const bool committed = token.commit(epoch);
+            if (defect == Defect::masksLate) mask_.beginUninterruptible();
+            if (defect == Defect::commitsFirst) context_ = 1;
+            if (!committed) ++enqueued_;
+            if (committed && stopping) abortParked();
+            if (committed && defect != Defect::commitsBlindly && cancellationDue()) (void)wake(epoch, cancelledBranch);
+            if (committed) takeFromQueue();
+            assertThat(std::exchange(enqueued_, 0) == 1, "one enqueue for each switch");
+            assertThat(context_ == 1, "the context is whole");
+            context_ = 0;
+        }
+        const Branch winner = token.finish();
+        assertThat(winner < 5 && (winner >= shutdownBranch || results_[winner] == winner + 1), "the winner's result");
+        return winner;
+    }
+    // Detail of Fiber: cancellationDue()
+    bool cancellationDue() const { return state_.isCancelRequested() && !mask_.holdsOffCancellation(); }
+    Epoch cancellableWait() const {
+        if constexpr (std::is_same_v<Token, ParkToken>) {
+            if (defect == Defect::cancelsBlindly) return token.parkedEpoch();
+            if (defect == Defect::looksEarly) return mask_.holdsOffCancellation() ? 0 : token.parkedEpoch();
+            return mask_.cancellableWait(token);
+        } else {
+            return 0;
+        }
+    }
+    Epoch abortableWait() const {
+        if constexpr (std::is_same_v<Token, ParkToken>) {
+            return defect == Defect::abortsBlindly ? token.parkedEpoch() : mask_.abortableWait(token);
         } else {
             return 0;
         }
@@ -141,17 +171,13 @@ class Fiber {
         await([this] { return !queue_.empty(); });
         assertThat(queue_.takeAll() == &node_, "the fiber itself");
     }
-    // Carrier::abortParkedFibers()
-    void abortParked() {
-        if (const Epoch epoch = parkedEpoch(); epoch != 0) (void)wake(epoch, shutdownBranch);
-    }
 
     detail::BasicInTray<Atomics, Node> queue_;
     Node node_;
     Plain<int> context_{0};
     std::array<Plain<int>, 3> results_;
     detail::BasicTaskState<Atomics> state_;
-    Atomic<std::uint32_t> shields_{0};
+    detail::BasicInterruptMask<Atomics> mask_;
     int enqueued_ = 0;
     int won_ = 0;
 };
@@ -235,14 +261,39 @@ struct Scenarios {
             assertThat(fiber.wake(epoch, 0) != Claim::lost, "nobody else ends a shielded wait");
         });
         run.thread("carrier", [&fiber, &key] {
-            fiber.shield(1);
+            fiber.shield();
             const Epoch epoch = fiber.token.prepare();
             key.store(epoch, std::memory_order_release);
             assertThat(fiber.park(epoch) == 0, "the resource");
-            fiber.shield(0);
+            fiber.unshield();
             const Epoch next = fiber.token.prepare();
             assertThat(fiber.park(next) == cancelledBranch, "the cancellation has waited");
         });
+    }
+    // Neither a cancellation nor the shutdown, from this thread or another, ends the first wait; the second one ends by
+    // what came meanwhile.
+    static Scenario uninterruptible(bool abortedElsewhere) {
+        return [=](ModelRun& run) {
+            run.name({"token", "queue", "state", "mask", "key"});
+            auto& fiber = run.make<FiberType>();
+            auto& key = run.make<Atomic<Epoch>>(0);
+            run.thread("canceller", [&fiber] { fiber.cancel(); });
+            if (abortedElsewhere) run.thread("home", [&fiber] { fiber.abortParked(); });
+            run.thread("resource", [&fiber, &key] {
+                Epoch epoch = 0;
+                await([&] { return (epoch = key.load(std::memory_order_acquire)) != 0; });
+                assertThat(fiber.wake(epoch, 0) != Claim::lost, "nobody else ends an uninterruptible wait");
+            });
+            run.thread("carrier", [&fiber, &key, abortedElsewhere] {
+                const Epoch epoch = fiber.token.prepare();
+                key.store(epoch, std::memory_order_release);
+                assertThat(fiber.parkUninterruptibly(epoch, !abortedElsewhere) == 0, "the resource");
+                const Epoch next = fiber.token.prepare();
+                const Branch second = fiber.park(next);
+                assertThat(second == cancelledBranch || (abortedElsewhere && second == shutdownBranch),
+                           "what came meanwhile has waited");
+            });
+        };
     }
 
   private:
@@ -321,9 +372,17 @@ std::vector<Case> cancellationCases() {
             makeCase("shielded", Built::shielded)};
 }
 
+template <Defect defect = Defect::none>
+std::vector<Case> uninterruptibleCases() {
+    using Built = Scenarios<ParkToken, defect>;
+    return {makeCase("uninterruptible", Built::uninterruptible(false)),
+            makeCase("uninterruptible, aborted elsewhere", Built::uninterruptible(true))};
+}
+
 std::vector<Case> cases() {
     std::vector<Case> all = fiberCases();
     for (Case& tested : cancellationCases()) all.push_back(std::move(tested));
+    for (Case& tested : uninterruptibleCases()) all.push_back(std::move(tested));
     all.push_back(makeCase("shutdown", Scenarios<ParkToken, Defect::none>::shutdown));
     all.push_back(makeCase("abort", aborting));
     all.push_back(makeCase("thread", threadParks));
@@ -391,6 +450,21 @@ TEST(ParkTokenModel, ACommitThatDoesNotLookForACancellationLosesOne) {
 }
 TEST(ParkTokenModel, ACancellerThatDoesNotLookForAShieldEndsWhatItIsFor) {
     expectKilled("cancels without a look", cancellationCases<Defect::cancelsBlindly>());
+    expectKilled("cancels without a look", uninterruptibleCases<Defect::cancelsBlindly>());
+}
+TEST(ParkTokenModel, ACancellerThatReadsTheMaskBeforeTheParkWordEndsAnUninterruptibleWait) {
+    expectKilled("reads the mask first", uninterruptibleCases<Defect::looksEarly>());
+}
+TEST(ParkTokenModel, AnUninterruptibleWaitThatIsMarkedAfterTheCommitIsInterrupted) {
+    expectKilled("masks after the commit", uninterruptibleCases<Defect::masksLate>());
+}
+TEST(ParkTokenModel, AShutdownThatDoesNotReadTheMaskEndsAnUninterruptibleWait) {
+    expectKilled("aborts without a look", only("uninterruptible", uninterruptibleCases<Defect::abortsBlindly>()));
+    expectKilled("aborts without a look, elsewhere",
+                 only("uninterruptible, aborted elsewhere", uninterruptibleCases<Defect::abortsBlindly>()));
+}
+TEST(ParkTokenModel, AnUninterruptibleWaitThatIsRefusedIsInterrupted) {
+    expectKilled("refuses uninterruptible waits", uninterruptibleCases<Defect::refusesBlindly>());
 }
 TEST(ParkTokenModel, AnEpochThatComesAgainLetsALateWakerIn) {
     expectKilled("epochs repeat", broken<Defect::sameEpoch>());

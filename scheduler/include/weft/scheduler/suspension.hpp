@@ -9,7 +9,7 @@ namespace weft {
 class Carrier;
 
 // Lives on the waiter's stack:
-//     Suspension wait("TcpStream::read");       // registers; still running
+//     Suspension wait("TcpStream::read");       // registers; still running; the text must stay valid
 //     object.waiter = wait.key();               // hand keys to whoever may end the wait
 //     WakeReason why = wait.park(deadline);     // suspends; returns at once when somebody has won already
 //     object.waiter = {};                       // withdraw the keys that did not win
@@ -33,9 +33,18 @@ class Suspension {
   private:
     bool refuse(const Carrier& carrier) const noexcept;
 
+    // Suspends until a key wakes, and for nothing else; returns the key's branch. A cancellation or a shutdown that
+    // comes meanwhile is remembered: the fiber's next park() ends with it at once. A fiber that has been cancelled, or
+    // whose carrier shuts down, waits all the same. For a wake that is certain to come, from somebody who uses the
+    // waiter's stack until then (a kernel operation under way, a child that runs on the waiter's variables): until it
+    // comes, the fiber's carrier cannot end. CarrierGroup::shutdown() logs the fiber and `call` when it takes longer
+    // than its timeout. Parks a fiber, blocks a thread. At most once, instead of park(). Never throws.
+    WakeReason parkUninterruptibly() noexcept;
+
     Task* task_;
     detail::ParkToken::Epoch epoch_;
     bool parked_ = false;
+    void switchOut(Carrier& carrier) const noexcept;
 };
 
 }  // namespace weft

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include <weft/scheduler/detail/fiber_context.hpp>
+#include <weft/scheduler/detail/interrupt_mask.hpp>
 #include <weft/scheduler/spawn_options.hpp>
 #include <weft/scheduler/stack_pool.hpp>
 #include <weft/scheduler/task.hpp>
@@ -31,9 +32,8 @@ struct Fiber : FiberContext, Task {
 
     Fiber(Carrier& home, Stack stack, const SpawnOptions& options, bool joinable) noexcept;
 
-    // A cancellation has been asked for and no shield keeps it off.
-    bool cancellationDue() const noexcept { return state.isCancelRequested() && !shielded(); }
-    bool shielded() const noexcept { return shields.load(std::memory_order_relaxed) != 0; }  // see `shields`
+    // A cancellation has been requested, and neither a shield nor an uninterruptible wait holds it off.
+    bool cancellationDue() const noexcept { return state.isCancelRequested() && !interrupts.holdsOffCancellation(); }
 
     // Hints to the cache, for who is about to resume it: the lines of this block that a switch touches...
     void prefetch() const noexcept { fetchLines(this, 3); }
@@ -51,10 +51,8 @@ struct Fiber : FiberContext, Task {
     SwitchReason switchReason = SwitchReason::yielded;
     Stealable stealable;
     bool isPoller = false;
-    // CancellationShields that are alive. Written by the fiber; relaxed, since a canceller reads it behind the commit
-    // of the wait that it is about to end [T1], and its claim is lost if that wait is over.
-    std::atomic<std::uint32_t> shields{0};
-    Fiber* previousLive = nullptr;  // the home carrier's list of its fibers (LiveList)
+    InterruptMask interrupts;         // CancellationShields that are alive; an uninterruptible wait
+    Fiber* previousLive = nullptr;    // the home carrier's list of its fibers (LiveList)
     Fiber* nextLive = nullptr;
     WakeKey joiner;                       // written by the join handle's owner before setJoinWaiter()
     std::atomic<bool> joinerTold{false};  // the completer has used `joiner` for the last time [J4]

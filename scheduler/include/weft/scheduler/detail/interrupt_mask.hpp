@@ -1,0 +1,50 @@
+// InterruptMask: which of a task's waits may be ended by those who hold no key to them: a cancellation, the shutdown.
+// docs/protocol.md section 2.
+#pragma once
+
+#include <cstdint>
+
+#include <weft/scheduler/detail/atomics.hpp>
+#include <weft/scheduler/detail/park_token.hpp>
+
+namespace weft::detail {
+
+// The word: [uninterruptible:1 | shields:31]. Only the task writes it, so a load and a store are enough. All orders are
+// relaxed: whoever wants to end a parked wait has read the park word first, and with it what the task wrote before the
+// commit [T1]; if the mask has changed since, that wait is over and the claim is lost.
+template <class P>
+class BasicInterruptMask {
+  public:
+    using Park = BasicParkToken<P>;
+
+    // --- Context: the task. Shields nest; an uninterruptible wait is one at a time.
+    void shield() noexcept { store(value() + 1); }
+    void unshield() noexcept { store(value() - 1); }
+    void beginUninterruptible() noexcept { store(value() | uninterruptible); }
+    void endUninterruptible() noexcept { store(value() & ~uninterruptible); }
+
+    // --- Context: any thread that keeps the task alive.
+    bool holdsOffCancellation() const noexcept { return value() != 0; }
+    // The epoch of the parked wait that a cancellation may end now, or 0.
+    typename Park::Epoch cancellableWait(const Park& park) const noexcept {
+        const auto epoch = park.parkedEpoch();
+        return epoch != 0 && !holdsOffCancellation() ? epoch : 0;
+    }
+    // The epoch of the parked wait that the shutdown may end now, or 0.
+    typename Park::Epoch abortableWait(const Park& park) const noexcept {
+        const auto epoch = park.parkedEpoch();
+        return epoch != 0 && (value() & uninterruptible) == 0 ? epoch : 0;
+    }
+
+  private:
+    static constexpr std::uint32_t uninterruptible = std::uint32_t{1} << 31;
+
+    std::uint32_t value() const noexcept { return word_.load(std::memory_order_relaxed); }
+    void store(std::uint32_t value) noexcept { word_.store(value, std::memory_order_relaxed); }
+
+    typename P::template Atomic<std::uint32_t> word_{0};
+};
+
+using InterruptMask = BasicInterruptMask<NativeAtomics>;
+
+}  // namespace weft::detail
