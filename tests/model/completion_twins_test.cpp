@@ -119,6 +119,104 @@ class TwinCount {
     Atomic<std::uint32_t> count_{1};
 };
 
+enum class WaitDefect {
+    none,
+    collectsOnly,      // unlinks under the lock, claims after it
+    resumesTheAwake,   // enqueues waiters that were not switched out
+    readsAfterResume,  // the link of a node whose waiter runs again
+};
+
+// The wait list, written again so that one thing can be wrong with it.
+template <WaitDefect defect>
+class TwinWaitList {
+    struct Node {
+        explicit Node(ThreadWait::Key key) : key(key) {}
+        ThreadWait::Key key;
+        Plain<Node*> next{nullptr};
+        bool linked = true;
+    };
+
+  public:
+    class Woken {
+      public:
+        void resume() {
+            for (Node* node = std::exchange(first_, nullptr); node != nullptr;) {
+                Node* next = defect == WaitDefect::readsAfterResume ? nullptr : node->next.get();
+                const ThreadWait::Key key = node->key;
+                if (defect == WaitDefect::collectsOnly) {
+                    (void)key.wake();
+                } else {
+                    key.enqueue();
+                }
+                node = defect == WaitDefect::readsAfterResume ? node->next.get() : next;
+            }
+        }
+        Node* first_ = nullptr;
+    };
+
+    ErrorCode waitUntil(Mutex& mutex, Timeout limit, const char* call, auto ready) {
+        std::unique_lock lock(mutex);
+        while (!ready()) {
+            ThreadWait wait(call);
+            Node node(wait.key());
+            node.next = first_;
+            first_ = &node;
+            lock.unlock();
+            const WakeReason why = wait.park(limit);
+            lock.lock();
+            if (node.linked) unlink(node);
+            if (why != WakeReason::resource && !ready()) return timedOut();
+        }
+        return {};
+    }
+    Woken claimAll() {
+        Woken woken;
+        while (Node* node = first_) {
+            unlink(*node);
+            if (defect != WaitDefect::collectsOnly) {
+                const detail::Claim claim = node->key.claim();
+                if (claim == detail::Claim::lost) continue;
+                if (claim == detail::Claim::early && defect != WaitDefect::resumesTheAwake) continue;
+            }
+            node->next = woken.first_;
+            woken.first_ = node;
+        }
+        return woken;
+    }
+
+  private:
+    void unlink(Node& node) {
+        node.linked = false;
+        if (first_ == &node) {
+            first_ = node.next;
+            return;
+        }
+        for (Node* at = first_; at != nullptr; at = at->next) {
+            if (at->next.get() == &node) at->next = node.next.get();
+        }
+    }
+
+    Node* first_ = nullptr;
+};
+
+template <WaitDefect defect>
+std::vector<Case> brokenWaits() {
+    return cases<detail::BasicOrderedCompletion<Atomics, Status::done, Listener, TwinWaitList<defect>>>();
+}
+
+TEST(CompletionModel, TheTwinOfTheWaitListWithoutADefectPasses) {
+    exploreAll("completion (twin of the wait list)", brokenWaits<WaitDefect::none>(), {.executions = 50'000});
+}
+TEST(CompletionModel, AWaiterThatIsOnlyUnlinkedUnderTheLockIsWokenAfterItsEnd) {
+    expectKilled("collects only", only("awaits, timeout", brokenWaits<WaitDefect::collectsOnly>()));
+}
+TEST(CompletionModel, AWaiterThatWasNotSwitchedOutIsNotEnqueued) {
+    expectKilled("resumes the awake", only("awaits", brokenWaits<WaitDefect::resumesTheAwake>()));
+}
+TEST(CompletionModel, ANodeIsNotReadAfterItsWaiterRuns) {
+    expectKilled("reads after the resume", only("awaits", brokenWaits<WaitDefect::readsAfterResume>()));
+}
+
 template <Defect defect>
 std::vector<Case> broken() {
     return cases<TwinCompletion<defect>, TwinCount<defect>>();

@@ -34,13 +34,14 @@ class ThreadTask {
         return claim != detail::Claim::lost;
     }
 
-    ParkToken token;
-
-  private:
     void enqueue() {
         runnable_.store(1, std::memory_order_release);  // [P1]
         futexWake(runnable_);
     }
+
+    ParkToken token;
+
+  private:
     bool block(Timeout limit) {
         while (runnable_.load(std::memory_order_acquire) == 0) {  // [P1]
             if (!futexWait(runnable_, 0, limit)) return false;

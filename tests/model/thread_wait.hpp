@@ -15,6 +15,8 @@ class ThreadWait {
         Plain<ThreadTask*> task;
         Plain<Epoch> epoch;
         bool wake() const { return task.get()->wake(epoch, ThreadTask::resource); }
+        detail::Claim claim() const { return task.get()->token.claim(epoch, ThreadTask::resource); }
+        void enqueue() const { task.get()->enqueue(); }
     };
 
     // Every thread that waits says first what it waits on.
@@ -33,6 +35,8 @@ class ThreadWait {
         parked_ = true;
         return task_.park(epoch_, limit) == ThreadTask::resource ? WakeReason::resource : WakeReason::timeout;
     }
+
+    WakeReason parkUninterruptibly() { return park(Timeout::never); }
 
   private:
     static std::array<ThreadTask*, maxThreads>& tasks() {

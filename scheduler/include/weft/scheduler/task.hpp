@@ -45,7 +45,7 @@ class WakeKey {
     // Ends the wait if nobody else has; true when this call did. After it the waiter must not be touched.
     // Context: any thread; never blocks, allocates or throws. Ordering: what the caller wrote before is seen after.
     bool wake() const noexcept {
-        switch (task_->park.claim(epoch_, static_cast<std::uint8_t>(branch_))) {
+        switch (claim()) {
             case detail::Claim::lost:
                 return false;
             case detail::Claim::early:
@@ -53,9 +53,14 @@ class WakeKey {
             case detail::Claim::enqueue:
                 break;
         }
-        task_->home->enqueue(*task_);
+        enqueue();
         return true;
     }
+    // The halves of wake(): claim() ends the wait, and after Claim::enqueue the waiter does not run, and what is on its
+    // stack stays, until the caller calls enqueue(). For callers that end waits under a lock. Context, ordering: as
+    // wake().
+    detail::Claim claim() const noexcept { return task_->park.claim(epoch_, static_cast<std::uint8_t>(branch_)); }
+    void enqueue() const noexcept { task_->home->enqueue(*task_); }
     explicit operator bool() const noexcept { return task_ != nullptr; }
 
   private:

@@ -13,6 +13,8 @@ namespace weft {
 // Wait: Suspension; the model explorer has one of its own. docs/protocol.md section 10.
 template <class Wait>
 class BasicWaitList {
+    struct Node;
+
   public:
     BasicWaitList() = default;
     BasicWaitList(const BasicWaitList&) = delete;
@@ -38,13 +40,55 @@ class BasicWaitList {
         return {};
     }
 
-    // Wakes every waiter. Context: any thread, holding the mutex.
-    void wakeAll() noexcept {
-        while (Node* node = first_) {
-            unlink(*node);
-            node->key.wake();
+    // As waitUntil(), but nothing except `ready()` ends it: Suspension::parkUninterruptibly().
+    template <class Mutex, class Ready>
+    void waitUninterruptibly(Mutex& mutex, const char* call, Ready ready) {
+        std::unique_lock lock(mutex);
+        while (!ready()) {
+            Wait wait(call);
+            Node node{wait.key()};
+            link(node);
+            lock.unlock();
+            static_cast<void>(wait.parkUninterruptibly());
+            lock.lock();
+            unlink(node);
         }
     }
+
+    // Waiters whose waits have been ended and that do not run before resume().
+    class Woken {
+      public:
+        // Makes them runnable, in the order in which they came. Context: any thread; without the mutex, so that
+        // neither those who want it nor the waiters wait for the enqueues.
+        void resume() noexcept {
+            while (Node* node = first_) {
+                first_ = node->next;
+                const Key key = node->key;  // the node goes when its waiter runs
+                key.enqueue();
+            }
+        }
+
+      private:
+        friend class BasicWaitList;
+        Node* first_ = nullptr;
+    };
+
+    // Ends the wait of every waiter. Context: any thread, holding the mutex, which it lets go of before it calls
+    // resume() on the result. [C2]
+    [[nodiscard]] Woken claimAll() noexcept {
+        Woken woken;
+        Node* last = nullptr;
+        while (Node* node = first_) {
+            unlink(*node);
+            if (node->key.claim() != detail::Claim::enqueue) continue;  // it runs; it may already be gone when we unlock
+            node->next = nullptr;
+            (last ? last->next : woken.first_) = node;
+            last = node;
+        }
+        return woken;
+    }
+    // Both at once. Context: any thread, holding the mutex.
+    void wakeAll() noexcept { claimAll().resume(); }
 
   private:
     using Key = decltype(std::declval<Wait&>().key());

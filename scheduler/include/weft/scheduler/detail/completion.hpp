@@ -81,15 +81,22 @@ class BasicCompletion {
     // outcome, and `hand(listeners)` may take the listeners, if there are any. [C1] [C2]
     template <class MayEnd, class Publish, class Hand>
     EndDuty end(Status outcome, MayEnd mayEnd, Publish publish, Hand hand) {
-        std::lock_guard held(lock_);
-        const Status now = current();
-        if (isFinal(now) || !mayEnd(now)) return EndDuty::refused;
-        publish();
-        status_.store(outcome, std::memory_order_release);  // [C1]
-        waiters_.wakeAll();
-        if (listeners_.empty()) return EndDuty::none;
-        hand(listeners_);
-        return EndDuty::callListeners;
+        typename Waiters::Woken woken;
+        EndDuty duty = EndDuty::none;
+        {
+            std::lock_guard held(lock_);
+            const Status now = current();
+            if (isFinal(now) || !mayEnd(now)) return EndDuty::refused;
+            publish();
+            status_.store(outcome, std::memory_order_release);  // [C1]
+            woken = waiters_.claimAll();                        // [C2]
+            if (!listeners_.empty()) {
+                hand(listeners_);
+                duty = EndDuty::callListeners;
+            }
+        }  // the last use of this object, if nobody listens [C3]
+        woken.resume();
+        return duty;
     }
     // From one open status to another; returns the former one, which decides: when it is not `from`, nothing happens.
     Status advance(Status from, Status to) noexcept {
