@@ -1,13 +1,18 @@
 #include <weft/scheduler/future.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include <weft/scheduler/carrier_group.hpp>
+
+#include "support/log_capture.hpp"
 
 namespace weft {
 namespace {
@@ -92,6 +97,123 @@ TEST(Future, AWaiterMayDestroyThePromiseThatHasJustBeenSet) {
         setter.join();
         ASSERT_EQ(heard, round % 2 == 0 ? round + 1 : 0);
     }
+}
+
+// Each future's listener completes the next promise. The stack does not grow with the chain.
+struct Chain {
+    explicit Chain(int count) : promises(static_cast<std::size_t>(count)) {
+        for (std::size_t i = 0; i + 1 < promises.size(); ++i) {
+            promises[i].future().addListener([this, i](const Future<int>& done) {
+                order.push_back(i);
+                deepest = std::max(deepest, ++depth);
+                promises[i + 1].setValue(done.get() + 1);
+                --depth;
+            });
+        }
+    }
+    std::vector<Promise<int>> promises;
+    std::vector<std::size_t> order;
+    int depth = 0;
+    int deepest = 0;
+};
+
+TEST(Future, AChainOfManyIsDeliveredBeforeTheFirstCompletionReturnsAndOnABoundedStack) {
+    constexpr int count = 20'000;
+    const auto complete = [] {
+        Chain chain(count);
+        chain.promises.front().setValue(0);
+        EXPECT_EQ(chain.promises.back().future().get(), count - 1);
+        EXPECT_TRUE(std::is_sorted(chain.order.begin(), chain.order.end()));
+        EXPECT_EQ(chain.order.size(), static_cast<std::size_t>(count) - 1);
+        EXPECT_LE(chain.deepest, 8);
+    };
+    complete();
+    CarrierGroup group;
+    group.spawn(complete).join();
+}
+
+TEST(Future, AChainOfLateListenersIsDeliveredOnABoundedStack) {
+    Promise<void> promise;
+    promise.setValue();
+    struct Loop {
+        Future<void> future;
+        int left = 20'000;
+        int depth = 0;
+        int deepest = 0;
+        void next() {
+            if (--left == 0) return;
+            deepest = std::max(deepest, ++depth);
+            future.addListener([this](const Future<void>&) { next(); });
+            --depth;
+        }
+    } loop{promise.future()};
+    loop.next();
+    EXPECT_EQ(loop.left, 0);
+    EXPECT_LE(loop.deepest, 9);
+}
+
+// Each listener owns the next promise, which it abandons by its end.
+TEST(Future, AChainOfAbandonedPromisesIsDeliveredOnABoundedStack) {
+    Promise<void> first;
+    Future<void> last = first.future();
+    for (int i = 0; i < 20'000; ++i) {
+        Promise<void> next;
+        const Future<void> before = std::exchange(last, next.future());
+        before.addListener([owned = std::move(next)](const Future<void>&) {});
+    }
+    first.setValue();
+    EXPECT_TRUE(last.done());
+    EXPECT_THROW(last.get(), SystemError);
+}
+
+// In the eighth nested listener, several futures are completed one after the other.
+TEST(Future, PostponedListenersAreCalledInTheOrderOfTheCompletions) {
+    std::vector<Promise<void>> levels(8);
+    std::vector<Promise<void>> leaves(3);
+    std::string order;
+    for (std::size_t i = 0; i + 1 < levels.size(); ++i) {
+        levels[i].future().addListener([&, i](const Future<void>&) { levels[i + 1].setValue(); });
+    }
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+        leaves[i].future().addListener([&, i](const Future<void>&) { order += static_cast<char>('a' + i); });
+    }
+    levels.back().future().addListener([&](const Future<void>&) {
+        for (auto& leaf : leaves) leaf.setValue();
+        EXPECT_EQ(order, "");
+    });
+    levels.front().setValue();
+    EXPECT_EQ(order, "abc");
+}
+
+TEST(Future, AListenerThatThrowsIsLoggedAndTheOthersAreCalled) {
+    const test::LogCapture log;
+    Promise<void> promise;
+    bool called = false;
+    promise.future().addListener([](const Future<void>&) { throw std::runtime_error("from a listener"); });
+    promise.future().addListener([&](const Future<void>&) { called = true; });
+    EXPECT_TRUE(promise.setValue());
+    EXPECT_TRUE(called);
+    EXPECT_EQ(log.count("a future's listener threw: from a listener"), 1) << log.text();
+}
+
+TEST(Future, AListenerMayNotBlockInAFiber) {
+    CarrierGroup group;
+    group
+        .spawn([] {
+            Promise<void> promise;
+            Promise<void> never;
+            bool refused = false;
+            promise.future().addListener([&](const Future<void>&) {
+                try {
+                    never.future().await();
+                } catch (const BlockingOperationException&) {
+                    refused = true;
+                }
+            });
+            promise.setValue();
+            EXPECT_TRUE(refused);
+        })
+        .join();
 }
 
 }  // namespace

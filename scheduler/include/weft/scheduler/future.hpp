@@ -11,8 +11,8 @@
 #include <weft/scheduler/assert.hpp>
 #include <weft/scheduler/deadline.hpp>
 #include <weft/scheduler/detail/completion.hpp>
+#include <weft/scheduler/detail/listener_delivery.hpp>
 #include <weft/scheduler/errors.hpp>
-#include <weft/scheduler/unique_function.hpp>
 #include <weft/scheduler/wait_list.hpp>
 
 namespace weft {
@@ -29,7 +29,7 @@ enum class FutureStatus : std::uint8_t { pending, done };
 template <class T>
 class FutureState {
   public:
-    using Listener = UniqueFunction<void()>;
+    using Listener = FutureListener;
 
     bool complete(std::optional<ValueOf<T>> value, std::exception_ptr error) {
         typename Completion::Listeners listeners;
@@ -41,12 +41,15 @@ class FutureState {
             },
             [&](auto& those) { listeners.takeFrom(those); });
         // A waiter may have let go of the last reference: this object is not touched any more. [C3]
-        listeners.callAll([](Listener& listener) { listener(); });
+        callListeners(listeners);
         return duty != EndDuty::refused;
     }
 
     void listen(Listener listener) {
-        if (!completion_.listen(listener)) listener();
+        if (completion_.listen(listener)) return;
+        typename Completion::Listeners late;
+        late.append(std::move(listener));
+        callListeners(late);
     }
 
     bool done() const { return completion_.settled(); }
@@ -109,7 +112,10 @@ class Future {
     // The error, or null; after done().
     std::exception_ptr error() const { return state_->error(); }
 
-    // Calls `listener(*this)` once: by the completing thread, or at once when already done. It must not throw.
+    // Calls `listener(*this)` once: by the completing thread, or at once when already done. Blocking calls in it throw
+    // BlockingOperationException on a carrier; an exception that it ends with is logged. Listeners may complete other
+    // futures, and so on: inside eight nested listeners of one thread, further ones are called by the outermost
+    // completion, before it returns, so the stack does not grow with the chain.
     template <class F>
     void addListener(F listener) const {
         state_->listen([self = *this, listener = std::move(listener)]() mutable { listener(self); });
