@@ -11,7 +11,6 @@ struct FiberAccess {
     static std::uint64_t takeId(Carrier& home) noexcept;
     static void giveStack(const Stack& stack) noexcept { Carrier::giveStack(stack); }
     static detail::Fiber* currentFiber(Carrier& carrier) noexcept { return carrier.currentFiber_; }
-    static bool nonSuspending(const Carrier& carrier) noexcept { return carrier.nonSuspendingDepth_ != 0; }
     static void yield(Carrier& carrier) noexcept;
     // When the carrier's present drain began; context: the carrier.
     static TimePoint drainBegan(const Carrier& carrier) noexcept { return carrier.drainClock_.began(); }

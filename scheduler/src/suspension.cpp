@@ -66,14 +66,24 @@ struct WaitTimer final : TimerEntry {
 
 Suspension::Suspension(const char* call) {
     Carrier* carrier = Carrier::current();
-    if (carrier == nullptr || carrier->currentFiber_ == nullptr) {
+    if (carrier == nullptr) {
         task_ = &threadTask().task;
     } else {
-        if (carrier->nonSuspendingDepth_ != 0) throw BlockingOperationException(call);
+        if (!allowedOn(*carrier)) throw BlockingOperationException(call);
         task_ = carrier->currentFiber_;
         carrier->currentFiber_->lastCall.store(call, std::memory_order_relaxed);
     }
     epoch_ = task_->park.prepare();
+}
+
+// A carrier's own code, outside any fiber, would stop the thread that has to bring the wake.
+inline bool Suspension::allowedOn(const Carrier& carrier) noexcept {
+    return carrier.currentFiber_ != nullptr && carrier.nonSuspendingDepth_ == 0;
+}
+
+bool Suspension::allowed() noexcept {
+    const Carrier* carrier = Carrier::current();
+    return carrier == nullptr || allowedOn(*carrier);
 }
 
 Suspension::~Suspension() {
@@ -97,7 +107,7 @@ bool Suspension::refuse(const Carrier& carrier) const noexcept {
 WakeReason Suspension::park(Deadline deadline) noexcept {
     parked_ = true;
     Carrier* carrier = Carrier::current();
-    if (carrier == nullptr || carrier->currentFiber_ == nullptr) return parkThread(*task_, epoch_, deadline);
+    if (carrier == nullptr) return parkThread(*task_, epoch_, deadline);
 
     auto& fiber = static_cast<detail::Fiber&>(*task_);
     const bool refused = refuse(*carrier);

@@ -31,7 +31,7 @@ bool isFiber() noexcept {
 void yield() {
     Carrier* carrier = Carrier::current();
     if (carrier == nullptr) return std::this_thread::yield();
-    if (FiberAccess::nonSuspending(*carrier)) throw BlockingOperationException("thisFiber::yield");
+    if (!Suspension::allowed()) throw BlockingOperationException("thisFiber::yield");
     FiberAccess::yield(*carrier);
 }
 

@@ -31,13 +31,16 @@ inline ErrorCode fromErrno(int error) noexcept {
 // has come to another thread would read the former one's: in a fiber, ask here. Never inlined.
 int lastErrno() noexcept;
 
-// A blocking call was made where nothing may block: inside event-loop dispatch or a pipeline entry, or on a hosted
-// poller. The message names the call; the remedy is to spawn a fiber and to block there.
+// A blocking call was made where nothing may block: inside event-loop dispatch or a pipeline entry, in a listener, on a
+// hosted poller, or in code that a carrier runs outside any fiber (timer callbacks, destructors of results that nobody
+// joined and of Carrier::local() services). The message names the call; the remedy is to spawn a fiber and to block
+// there.
 class BlockingOperationException : public std::logic_error {
   public:
     explicit BlockingOperationException(const std::string& call)
         : std::logic_error(
-              call + " would block inside event-loop dispatch or a pipeline call; spawn a fiber and call it there") {}
+              call + " would block inside event-loop dispatch, a pipeline call, a listener, or a carrier's own code; "
+                     "spawn a fiber and call it there") {}
 };
 
 // A configured value (option, environment variable) was refused; the message names it, the value and what is accepted.

@@ -13,11 +13,14 @@ class Carrier;
 //     object.waiter = wait.key();               // hand keys to whoever may end the wait
 //     WakeReason why = wait.park(deadline);     // suspends; returns at once when somebody has won already
 //     object.waiter = {};                       // withdraw the keys that did not win
-// Context: a fiber outside dispatch, or a plain thread. One at a time per fiber.
+// Context: a fiber outside dispatch, or a plain thread that is no carrier. One at a time per fiber.
 class Suspension {
   public:
     // Throws BlockingOperationException naming `call` where nothing may block. Never blocks or allocates.
     explicit Suspension(const char* call);
+    // False where the constructor would throw. Any thread.
+    static bool allowed() noexcept;
+
     // Ends a wait that was never parked.
     ~Suspension();
     Suspension(const Suspension&) = delete;
@@ -39,6 +42,7 @@ class Suspension {
     // waiter's stack until then (a kernel operation under way, a child that runs on the waiter's variables): until it
     // comes, the fiber's carrier cannot end. CarrierGroup::shutdown() logs the fiber and `call` when it takes longer
     // than its timeout. Parks a fiber, blocks a thread. At most once, instead of park(). Never throws.
+    static bool allowedOn(const Carrier& carrier) noexcept;
     WakeReason parkUninterruptibly() noexcept;
 
     Task* task_;

@@ -17,8 +17,8 @@ namespace thisFiber {
 // True in a fiber (a hosted poller's body is one). Any thread.
 bool isFiber() noexcept;
 
-// Lets the other runnable fibers and the poller have their turn. Throws BlockingOperationException inside dispatch. On
-// a plain thread: yields to the operating system.
+// Lets the other runnable fibers and the poller have their turn. Throws BlockingOperationException inside dispatch and
+// in a carrier's own code outside any fiber. On a plain thread: yields to the operating system.
 void yield();
 // Yields if this fiber and those before it have used up the budget of this drain (CarrierOptions::yieldBudget); reads
 // a cycle counter otherwise. For loops that may find their next piece of work ready for ever, such as reads of a busy
@@ -27,7 +27,7 @@ void yieldIfDue() noexcept;
 
 // Suspends the fiber (blocks a plain thread) until the time has come: never earlier; later by up to a timer tick, a
 // drain of fibers and the kernel's wake-up. The throwing form throws SystemError(operation_aborted) when the fiber is
-// cancelled or its carrier shuts down, the other sets `error`. Both throw BlockingOperationException inside dispatch.
+// cancelled or its carrier shuts down, the other sets `error`. Both throw BlockingOperationException where yield() does.
 void sleepUntil(Deadline deadline);
 void sleepUntil(Deadline deadline, ErrorCode& error);
 void sleepFor(Duration time);
