@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include <weft/scheduler/carrier_group.hpp>
+#include <weft/scheduler/detail/scope_children.hpp>
 #include <weft/scheduler/log.hpp>
 
 #include "current_carrier.hpp"
@@ -94,6 +95,7 @@ void Carrier::submit(detail::Fiber& fiber) {
         const Visit visit(core_);
         if (core_.submitNew(fiber, live_)) return wakeIfParked();
     }
+    if (fiber.scope != nullptr) fiber.scope->remove(fiber);
     const Stack stack = fiber.stack;
     fiber.destroy(fiber);
     giveStack(stack);
@@ -178,6 +180,11 @@ Future<void> Carrier::registerPinnedPoller(PinnedPoller::Wakeup wakeup, PinnedPo
         wakeIfParked();
         throw;
     }
+}
+
+void Carrier::enlist(detail::Fiber& fiber, detail::ScopeChildren& scope) noexcept {
+    fiber.scope = &scope;
+    if (scope.add(fiber)) fiber.state.requestCancel();
 }
 
 std::uint64_t FiberAccess::takeId(Carrier& home) noexcept {

@@ -1,8 +1,10 @@
-// The text of an exception, for log lines.
+// The text of an exception, for log lines; whether it is the mark of a wait that was ended.
 #pragma once
 
 #include <exception>
 #include <string_view>
+
+#include <weft/scheduler/errors.hpp>
 
 namespace weft::detail {
 
@@ -14,6 +16,17 @@ inline std::string_view describe(const std::exception_ptr& error) noexcept {
         return exception.what();
     } catch (...) {
         return "an exception that is no std::exception";
+    }
+}
+
+// True for SystemError(operation_aborted).
+inline bool isAbort(const std::exception_ptr& error) noexcept {
+    try {
+        std::rethrow_exception(error);
+    } catch (const SystemError& refused) {
+        return refused.code() == operationAborted();
+    } catch (...) {
+        return false;
     }
 }
 

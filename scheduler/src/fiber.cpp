@@ -6,6 +6,7 @@
 
 #include <weft/scheduler/carrier.hpp>
 #include <weft/scheduler/carrier_group.hpp>
+#include <weft/scheduler/detail/scope_children.hpp>
 #include <weft/scheduler/join_handle.hpp>
 #include <weft/scheduler/log.hpp>
 #include <weft/scheduler/suspension.hpp>
@@ -49,6 +50,8 @@ void completeFiber(Fiber& fiber) noexcept {
         case CompletionDuty::none:
             break;
     }
+    if (fiber.scope != nullptr) [[unlikely]]
+        fiber.scope->remove(fiber);
 }
 
 void releaseFiber(Fiber& fiber) noexcept {
@@ -66,20 +69,6 @@ void cancelFiber(Fiber& fiber) noexcept {
     const ParkToken::Epoch epoch = fiber.interrupts.cancellableWait(fiber.park);
     if (epoch != 0) WakeKey(fiber, epoch, WakeReason::cancelled).wake();
 }
-
-namespace {
-
-bool isAbort(const std::exception_ptr& error) noexcept {
-    try {
-        std::rethrow_exception(error);
-    } catch (const SystemError& refused) {
-        return refused.code() == operationAborted();
-    } catch (...) {
-        return false;
-    }
-}
-
-}  // namespace
 
 // Who was asked to end, and ended by that, is no error.
 void reportUnobserved(const Fiber& fiber, std::exception_ptr error) noexcept {

@@ -122,7 +122,6 @@ WakeReason Suspension::park(Deadline deadline) noexcept {
     return static_cast<WakeReason>(fiber.park.finish());
 }
 
-}  // namespace weft
 WakeReason Suspension::parkUninterruptibly() noexcept {
     parked_ = true;
     Carrier* carrier = Carrier::current();
@@ -143,3 +142,4 @@ inline void Suspension::switchOut(Carrier& carrier) const noexcept {
     carrier.switchOut(fiber, detail::SwitchReason::parking);
 }
 
+}  // namespace weft

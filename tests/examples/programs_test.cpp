@@ -11,13 +11,15 @@ namespace weft::test {
 namespace {
 
 const std::vector<std::string> all{"hello_fiber", "echo_server",   "echo_fiber", "mock_backend",
-                                   "http_server", "custom_poller", "chat",       "reverse_proxy"};
+                                   "http_server", "custom_poller", "chat",       "reverse_proxy",
+                                   "fan_out"};
 const std::vector<std::string> servers{"echo_server", "echo_fiber", "mock_backend",
-                                       "http_server", "chat",       "reverse_proxy"};
+                                       "http_server", "chat",       "reverse_proxy", "fan_out"};
 
 // With what it cannot do without.
 std::vector<std::string> flagsOf(const std::string& name, std::vector<std::string> flags) {
     if (name == "reverse_proxy") flags.insert(flags.end(), {"--upstream", "127.0.0.1:1"});
+    if (name == "fan_out") flags.insert(flags.end(), {"--left", "127.0.0.1:1", "--right", "127.0.0.1:1"});
     return flags;
 }
 
@@ -69,6 +71,8 @@ TEST(Examples, WrongValuesEndWithStatusTwoAndNameTheirFlag) {
     expectComplaint(fails, 2, "--fail-rate");
     Program nobody("reverse_proxy", {"--listen", "127.0.0.1:0"});
     expectComplaint(nobody, 2, "--upstream");
+    Program alone("fan_out", {"--left", "127.0.0.1:1"});
+    expectComplaint(alone, 2, "--right");
     Program hasty("reverse_proxy", {"--upstream", "127.0.0.1:1", "--timeout-ms", "0"});
     expectComplaint(hasty, 2, "--timeout-ms");
 }

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include <weft/scheduler/carrier_group.hpp>
+#include <weft/scheduler/task_scope.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 #include <weft/scheduler/timer_wheel.hpp>
 
@@ -26,6 +27,7 @@ int refusedCalls(const Future<void>& pending) {
         [] { thisFiber::sleepFor(hours(1)); },
         [&] { pending.await(); },
         [&] { pending.awaitFor(hours(1)); },
+        [] { const TaskScope scope; },
         [] {
             auto fiber = Carrier::current()->spawn([] {});
             fiber.join();
@@ -41,7 +43,7 @@ int refusedCalls(const Future<void>& pending) {
     }
     return refused;
 }
-constexpr int allCalls = 5;
+constexpr int allCalls = 6;
 
 struct Blocks {
     Blocks(std::atomic<int>& refused, Future<void> pending) : refused(&refused), pending(std::move(pending)) {}

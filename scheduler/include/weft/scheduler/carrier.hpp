@@ -104,6 +104,7 @@ class Carrier final : public TaskScheduler {
     friend class PinnedPoller;
     friend class PollGuard;
     friend class Suspension;
+    friend class TaskScope;
     friend struct FiberAccess;
 
     friend class detail::CarrierTurn<Carrier>;
@@ -126,6 +127,17 @@ class Carrier final : public TaskScheduler {
             throw;
         }
     }
+
+    // spawn() for TaskScope: a child of `scope`, which ends it or is left by it even when this throws.
+    template <class F>
+    auto spawnChild(detail::ScopeChildren& scope, F&& fn, const SpawnOptions& options)
+        -> JoinHandle<std::invoke_result_t<std::decay_t<F>&>> {
+        auto& frame = makeFrame(std::forward<F>(fn), options, true);
+        enlist(frame, scope);
+        submit(frame);
+        return JoinHandle<std::invoke_result_t<std::decay_t<F>&>>(frame);
+    }
+    static void enlist(detail::Fiber& fiber, detail::ScopeChildren& scope) noexcept;
 
     // Life (carrier_thread.cpp), in the order in which it happens.
     void start();

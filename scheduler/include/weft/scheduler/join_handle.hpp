@@ -63,6 +63,8 @@ class [[nodiscard]] JoinHandle final : public detail::JoinHandleBase {
     // Waits for the end, then returns the result or rethrows the fiber's exception; once. A fiber parks, a plain thread
     // blocks. Throws BlockingOperationException where nothing may block, SystemError(operation_aborted) when the
     // caller is cancelled or its own carrier shuts down first (the handle stays valid).
+    // It does not promise that the fiber has ended when it throws: after operation_aborted the fiber still runs, and
+    // goes on after the caller's variables are gone. A fiber that uses them belongs in a TaskScope.
     T join() {
         if (ErrorCode error = wait(never)) throw SystemError(error, "JoinHandle::join");
         JoinHandle ended = std::move(*this);  // the reference goes with this call, whatever it throws

@@ -33,22 +33,22 @@ class Suspension {
     // others. Parks a fiber, blocks a thread. At most once. Never throws.
     WakeReason park(Deadline deadline = never) noexcept;
 
-  private:
-    bool refuse(const Carrier& carrier) const noexcept;
-
     // Suspends until a key wakes, and for nothing else; returns the key's branch. A cancellation or a shutdown that
     // comes meanwhile is remembered: the fiber's next park() ends with it at once. A fiber that has been cancelled, or
     // whose carrier shuts down, waits all the same. For a wake that is certain to come, from somebody who uses the
     // waiter's stack until then (a kernel operation under way, a child that runs on the waiter's variables): until it
     // comes, the fiber's carrier cannot end. CarrierGroup::shutdown() logs the fiber and `call` when it takes longer
     // than its timeout. Parks a fiber, blocks a thread. At most once, instead of park(). Never throws.
-    static bool allowedOn(const Carrier& carrier) noexcept;
     WakeReason parkUninterruptibly() noexcept;
+
+  private:
+    static bool allowedOn(const Carrier& carrier) noexcept;
+    bool refuse(const Carrier& carrier) const noexcept;
+    void switchOut(Carrier& carrier) const noexcept;
 
     Task* task_;
     detail::ParkToken::Epoch epoch_;
     bool parked_ = false;
-    void switchOut(Carrier& carrier) const noexcept;
 };
 
 }  // namespace weft

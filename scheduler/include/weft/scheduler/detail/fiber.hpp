@@ -24,6 +24,8 @@ class Carrier;
 
 namespace weft::detail {
 
+class ScopeChildren;
+
 // Why a fiber switched back to its carrier: what the carrier must do with it, now that its context is saved.
 enum class SwitchReason : std::uint8_t { yielded, parking, ended };
 
@@ -56,6 +58,12 @@ struct Fiber : FiberContext, Task {
     Fiber* nextLive = nullptr;
     WakeKey joiner;                       // written by the join handle's owner before setJoinWaiter()
     std::atomic<bool> joinerTold{false};  // the completer has used `joiner` for the last time [J4]
+    ScopeChildren* scope = nullptr;       // of the TaskScope that it is a child of; the next three are the scope's
+    Fiber* previousSibling;
+    Fiber* nextSibling;
+    Fiber* nextCancelled;
+    // The blocking call that it is in, or was in last, for the log; relaxed, since the text is a constant.
+    std::atomic<const char*> lastCall{nullptr};
     char nameBytes[nameLimit];            // ends with a zero; empty: none was given
 
   private:

@@ -1,0 +1,470 @@
+// TaskScope and joinAll: no child outlives its scope, whatever ends the parent; whose error is thrown.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <weft/scheduler/cancellation_shield.hpp>
+#include <weft/scheduler/carrier_group.hpp>
+#include <weft/scheduler/non_suspending_scope.hpp>
+#include <weft/scheduler/task_scope.hpp>
+#include <weft/scheduler/this_fiber.hpp>
+
+#include "support/hosted_loop.hpp"
+#include "support/log_capture.hpp"
+
+namespace weft {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+CarrierOptions twoCarriers() {
+    CarrierOptions options;
+    options.carriers = 2;
+    return options;
+}
+
+// A variable of the parent that its children use: it says when they do so after its end.
+class Local {
+  public:
+    ~Local() { *alive_ = false; }
+    // A blocking call, then, whatever has ended it, a use of the parent's variable.
+    void useAfterASleep() {
+        const auto alive = alive_;
+        ErrorCode error;
+        thisFiber::sleepFor(hours(1), error);
+        EXPECT_TRUE(*alive) << "the child outlives its parent's variables";
+        if (error) throw SystemError(error, "the child");
+    }
+
+  private:
+    std::shared_ptr<std::atomic<bool>> alive_ = std::make_shared<std::atomic<bool>>(true);
+};
+
+std::string errorOf(const std::function<void()>& call) {
+    try {
+        call();
+    } catch (const SystemError& error) {
+        return error.code() == operationAborted() ? "aborted" : error.what();
+    } catch (const std::exception& error) {
+        return error.what();
+    }
+    return "";
+}
+
+TEST(TaskScope, JoinsItsChildrenAndHandsOutTheirResults) {
+    CarrierGroup group(twoCarriers());
+    group
+        .spawn([&] {
+            int left = 0;
+            TaskScope scope;
+            scope.spawn([&] { left = 1; });
+            auto right = scope.spawnOn(group.carrier(1), [] { return std::make_unique<int>(2); });
+            auto nothing = scope.spawn([] {});
+            scope.join();
+            EXPECT_EQ(scope.running(), 0u);
+            EXPECT_EQ(left, 1);
+            EXPECT_TRUE(right.done());
+            EXPECT_EQ(*right.get(), 2);
+            nothing.get();
+            scope.spawn([&] { left = 3; });  // again
+            scope.join();
+            EXPECT_EQ(left, 3);
+        })
+        .join();
+}
+
+TEST(TaskScope, ChildrenRunOnTheParentsCarrierOrWhereTheyAreSpawned) {
+    CarrierGroup group(twoCarriers());
+    group.carrier(1)
+        .spawn([&] {
+            TaskScope scope;
+            auto here = scope.spawn([] { return thisFiber::carrier()->index(); });
+            auto there = scope.spawnOn(group.carrier(0), [] { return thisFiber::carrier()->index(); });
+            scope.join();
+            EXPECT_EQ(here.get(), 1u);
+            EXPECT_EQ(there.get(), 0u);
+        })
+        .join();
+}
+
+TEST(TaskScope, OfAPlainThreadJoinsToo) {
+    CarrierGroup group(twoCarriers());
+    int sum = 0;
+    TaskScope scope;
+    for (unsigned i = 0; i < 2; ++i) {
+        auto part = scope.spawnOn(group.carrier(i), [i] { return static_cast<int>(i) + 1; });
+        sum += part.get();
+    }
+    scope.join();
+    EXPECT_EQ(sum, 3);
+}
+
+// The obvious fan-out: what the children write to is the parent's.
+TEST(TaskScope, AParentThatIsCancelledAwaitsItsChildren) {
+    CarrierGroup group(twoCarriers());
+    for (int round = 0; round < 200; ++round) {
+        std::atomic<bool> begun{false};
+        auto parent = group.carrier(0).spawn([&] {
+            Local local;
+            TaskScope scope;
+            scope.spawn([&] { local.useAfterASleep(); });
+            scope.spawnOn(group.carrier(1), [&] { local.useAfterASleep(); });
+            begun = true;
+            scope.join();
+        });
+        while (!begun) std::this_thread::yield();
+        parent.cancel();
+        EXPECT_EQ(errorOf([&] { parent.join(); }), "aborted");
+    }
+}
+
+TEST(TaskScope, AtAShutdownTheParentAwaitsItsChildren) {
+    for (int round = 0; round < 100; ++round) {
+        CarrierGroup group(twoCarriers());
+        std::atomic<bool> begun{false};
+        auto parent = group.carrier(0).spawn([&] {
+            Local local;
+            TaskScope scope;
+            scope.spawn([&] { local.useAfterASleep(); });
+            scope.spawnOn(group.carrier(1), [&] { local.useAfterASleep(); });
+            begun = true;
+            scope.join();
+        });
+        while (!begun) std::this_thread::yield();
+        EXPECT_TRUE(group.shutdown(seconds(60)));
+        EXPECT_EQ(errorOf([&] { parent.join(); }), "aborted");
+    }
+}
+
+// Here the carriers of the children go on.
+TEST(TaskScope, AParentWhoseGroupShutsDownCancelsChildrenOfAnotherGroup) {
+    CarrierGroup children(test::oneCarrier());
+    CarrierGroup parents(test::oneCarrier());
+    std::atomic<bool> begun{false};
+    auto parent = parents.spawn([&] {
+        Local local;
+        TaskScope scope;
+        scope.spawnOn(children.carrier(0), [&] { local.useAfterASleep(); });
+        begun = true;
+        scope.join();
+    });
+    while (!begun) std::this_thread::yield();
+    EXPECT_TRUE(parents.shutdown(seconds(60)));
+    EXPECT_EQ(errorOf([&] { parent.join(); }), "aborted");
+}
+
+TEST(TaskScope, AnExceptionOfTheParentCancelsAndAwaitsTheChildren) {
+    CarrierGroup group(twoCarriers());
+    auto parent = group.spawn([&] {
+        Local local;
+        TaskScope scope;
+        scope.spawn([&] { local.useAfterASleep(); });
+        scope.spawnOn(group.carrier(1), [&] { local.useAfterASleep(); });
+        thisFiber::yield();
+        throw std::runtime_error("the parent's");
+    });
+    EXPECT_EQ(errorOf([&] { parent.join(); }), "the parent's");
+}
+
+TEST(TaskScope, TheFirstErrorCancelsTheOthersAndIsThrownOnce) {
+    CarrierGroup group(test::oneCarrier());
+    const test::LogCapture log;
+    group
+        .spawn([&] {
+            std::string other;
+            TaskScope scope;
+            scope.spawn([&] { other = errorOf([] { thisFiber::sleepFor(hours(1)); }); });
+            scope.spawn([] { throw std::runtime_error("the first"); });
+            scope.spawn([] { throw std::runtime_error("the second"); }, {.name = "late"});
+            EXPECT_EQ(errorOf([&] { scope.join(); }), "the first");
+            EXPECT_EQ(other, "aborted");
+            EXPECT_EQ(errorOf([&] { scope.join(); }), "");
+            // From now on all children are cancelled.
+            auto later = scope.spawn([] { thisFiber::sleepFor(hours(1)); });
+            EXPECT_EQ(errorOf([&] { scope.join(); }), "") << "a child that was asked to end is no failure";
+            EXPECT_EQ(errorOf([&] { later.get(); }), "aborted");
+        })
+        .join();
+    EXPECT_EQ(log.count("fiber 'late' failed after another child of its TaskScope: the second"), 1) << log.text();
+}
+
+TEST(TaskScope, KeepsTheOthersIfAskedTo) {
+    CarrierGroup group(test::oneCarrier());
+    group
+        .spawn([] {
+            TaskScope scope(TaskScope::OnError::keepOthers);
+            auto slow = scope.spawn([] {
+                thisFiber::sleepFor(milliseconds(1));
+                return 7;
+            });
+            auto failing = scope.spawn([]() -> int { throw std::runtime_error("the first"); });
+            EXPECT_EQ(errorOf([&] { scope.join(); }), "the first");
+            EXPECT_EQ(slow.get(), 7);
+            EXPECT_EQ(errorOf([&] { failing.get(); }), "the first");
+        })
+        .join();
+}
+
+TEST(TaskScope, ACancellationEndsTheChildrenAndIsNoError) {
+    CarrierGroup group(test::oneCarrier());
+    group
+        .spawn([] {
+            TaskScope scope;
+            scope.spawn([] { thisFiber::sleepFor(hours(1)); });
+            auto one = scope.spawn([] { thisFiber::sleepFor(hours(1)); });
+            auto other = scope.spawn([] { thisFiber::sleepFor(milliseconds(1)); });
+            thisFiber::yield();
+            one.cancel();
+            EXPECT_EQ(errorOf([&] { one.get(); }), "aborted");
+            EXPECT_EQ(errorOf([&] { other.get(); }), "") << "a child that is cancelled alone cancels nobody";
+            EXPECT_EQ(scope.running(), 1u);
+            scope.cancel();
+            scope.cancel();
+            scope.join();
+        })
+        .join();
+}
+
+TEST(TaskScope, AJoinGivesUpAtItsDeadlineAndTheChildrenRunOn) {
+    CarrierGroup group(test::oneCarrier());
+    group
+        .spawn([] {
+            Promise<void> open;
+            TaskScope scope;
+            auto child = scope.spawn([gate = open.future()] { gate.await(); });
+            EXPECT_FALSE(scope.joinUntil(Clock::steady().now()));
+            EXPECT_FALSE(scope.joinUntil(Clock::steady().now() + milliseconds(1)));
+            EXPECT_FALSE(child.done());
+            open.setValue();
+            EXPECT_TRUE(scope.joinUntil(never));
+            EXPECT_EQ(errorOf([&] { child.get(); }), "");
+        })
+        .join();
+}
+
+TEST(TaskScope, AChildIsGoneWithItsClosureAndItsDroppedResultBeforeTheScopeIs) {
+    struct Mark {
+        explicit Mark(std::atomic<int>& count) : count(&count) { ++count; }
+        Mark(const Mark& other) : count(other.count) { ++*count; }
+        ~Mark() { --*count; }
+        std::atomic<int>* count;
+    };
+    CarrierGroup group(twoCarriers());
+    group
+        .spawn([&] {
+            for (int round = 0; round < 500; ++round) {
+                std::atomic<int> marks{0};
+                {
+                    TaskScope scope;
+                    scope.spawnOn(group.carrier(round % 2), [mark = Mark(marks)] { return mark; });
+                    if (round % 3 == 0) scope.join();
+                }
+                EXPECT_EQ(marks, 0);
+            }
+        })
+        .join();
+}
+
+TEST(TaskScope, ChildrenMaySpawnSiblingsAndCancelThemAll) {
+    CarrierGroup group(twoCarriers());
+    group
+        .spawn([&] {
+            std::atomic<int> ended{0};
+            TaskScope scope;
+            scope.spawn([&] {
+                for (unsigned i = 0; i < 10; ++i) {
+                    scope.spawnOn(group.carrier(i % 2), [&] {
+                        ErrorCode error;
+                        thisFiber::sleepFor(hours(1), error);
+                        ++ended;
+                    });
+                }
+                scope.cancel();
+            });
+            scope.join();
+            EXPECT_EQ(ended, 10);
+        })
+        .join();
+}
+
+TEST(TaskScope, OfAShieldedParentIsNotInterrupted) {
+    CarrierGroup group(test::oneCarrier());
+    std::atomic<bool> cancelled{false};
+    auto parent = group.spawn([&] {
+        const CancellationShield shield;
+        TaskScope scope;
+        auto child = scope.spawn([&] {
+            while (!cancelled) thisFiber::yield();
+            thisFiber::sleepFor(milliseconds(1));
+            return 5;
+        });
+        scope.join();
+        return child.get();
+    });
+    parent.cancel();
+    cancelled = true;
+    EXPECT_EQ(parent.join(), 5);
+}
+
+TEST(TaskScope, ARefusedSpawnLeavesNoChild) {
+    CarrierGroup ending(test::oneCarrier());
+    EXPECT_TRUE(ending.shutdown(seconds(60)));
+    CarrierGroup group(test::oneCarrier());
+    group
+        .spawn([&] {
+            TaskScope scope;
+            EXPECT_EQ(errorOf([&] { scope.spawnOn(ending.carrier(0), [] {}); }), "aborted");
+            EXPECT_EQ(scope.running(), 0u);
+            scope.join();
+        })
+        .join();
+}
+
+TEST(TaskScope, IsRefusedWhereNothingMayBlock) {
+    CarrierGroup group(test::oneCarrier());
+    group
+        .spawn([] {
+            const NonSuspendingScope dispatch;
+            EXPECT_THROW(TaskScope scope, BlockingOperationException);
+        })
+        .join();
+}
+
+TEST(TaskScope, AnErrorThatNobodyJoinsIsLogged) {
+    CarrierGroup group(test::oneCarrier());
+    const test::LogCapture log;
+    group
+        .spawn([] {
+            TaskScope scope;
+            scope.spawn([] { throw std::runtime_error("unseen"); });
+            thisFiber::yield();
+        })
+        .join();
+    EXPECT_EQ(log.count("a TaskScope ended without join(); one of its children failed: unseen"), 1) << log.text();
+}
+
+TEST(TaskScope, ACancelledChildThatGoesOnIsNamedByTheShutdownAndSoIsItsParent) {
+    const test::LogCapture log;
+    CarrierGroup group(test::oneCarrier());
+    std::atomic<bool> stop{false};
+    std::atomic<bool> begun{false};
+    group.carrier(0).spawnDetached(
+        [&] {
+            TaskScope scope;
+            scope.spawn(
+                [&] {
+                    begun = true;
+                    while (!stop) thisFiber::yield();
+                },
+                {.name = "child"});
+            scope.join();
+        },
+        {.name = "parent"});
+    while (!begun) std::this_thread::yield();
+    EXPECT_FALSE(group.shutdown(milliseconds(20)));
+    EXPECT_TRUE(log.await("fiber 'parent' of carrier", "is in an uninterruptible wait: TaskScope::join")) << log.text();
+    EXPECT_TRUE(log.await("fiber 'child' of carrier", "ignores the shutdown")) << log.text();
+    stop = true;
+    EXPECT_TRUE(group.shutdown(seconds(60)));
+}
+
+TEST(TaskScope, ScopesNest) {
+    CarrierGroup group(twoCarriers());
+    std::atomic<int> waiting{0};
+    std::atomic<int> ended{0};
+    auto parent = group.spawn([&] {
+        TaskScope outer;
+        for (unsigned i = 0; i < 4; ++i) {
+            outer.spawnOn(group.carrier(i % 2), [&] {
+                TaskScope inner;
+                for (int j = 0; j < 4; ++j) {
+                    inner.spawn([&] {
+                        ++waiting;
+                        ErrorCode error;
+                        thisFiber::sleepFor(hours(1), error);
+                        ++ended;
+                    });
+                }
+                inner.join();
+            });
+        }
+        outer.join();
+    });
+    while (waiting < 16) std::this_thread::yield();
+    parent.cancel();
+    EXPECT_EQ(errorOf([&] { parent.join(); }), "aborted");
+    EXPECT_EQ(ended, 16);
+}
+
+// Spawns, ends, cancellations and joins at once, from both carriers.
+TEST(TaskScope, ManyChildrenEndWhileTheyAreCancelled) {
+    CarrierGroup group(twoCarriers());
+    group
+        .spawn([&] {
+            for (int round = 0; round < 100; ++round) {
+                std::atomic<int> running{0};
+                {
+                    TaskScope scope;
+                    for (unsigned i = 0; i < 20; ++i) {
+                        scope.spawnOn(group.carrier(i % 2), [&, i] {
+                            ++running;
+                            ErrorCode error;
+                            if (i % 3 != 0) thisFiber::sleepFor(i % 3 == 1 ? hours(1) : milliseconds(1), error);
+                            if (i == 6) scope.cancel();
+                            --running;
+                        });
+                    }
+                    if (round % 2 == 0) scope.join();
+                }
+                EXPECT_EQ(running, 0);
+            }
+        })
+        .join();
+}
+
+TEST(JoinAll, ReturnsTheResultsInOrder) {
+    CarrierGroup group(test::oneCarrier());
+    group
+        .spawn([] {
+            const auto [number, nothing, text] = joinAll([] { return 1; }, [] {}, [] { return std::string("two"); });
+            EXPECT_EQ(number, 1);
+            static_cast<void>(nothing);
+            EXPECT_EQ(text, "two");
+            bool ran = false;
+            joinAll([&] { ran = true; }, [] {});
+            EXPECT_TRUE(ran);
+        })
+        .join();
+}
+
+TEST(JoinAll, TheFirstErrorCancelsTheOthersAndIsThrownAfterTheirEnd) {
+    CarrierGroup group(test::oneCarrier());
+    group
+        .spawn([] {
+            bool ended = false;
+            EXPECT_EQ(errorOf([&] {
+                          joinAll(
+                              [&] {
+                                  ErrorCode error;
+                                  thisFiber::sleepFor(hours(1), error);
+                                  ended = true;
+                                  return 1;
+                              },
+                              []() -> int { throw std::runtime_error("no"); });
+                      }),
+                      "no");
+            EXPECT_TRUE(ended);
+        })
+        .join();
+}
+
+}  // namespace
+}  // namespace weft
