@@ -110,7 +110,7 @@ int run(const CLI::App& app, const examples::ServerFlags& flags) {
     examples::announce(posts.front()->address());
     signals.wait();
     stop(posts, carriers);
-    const weft::Deadline deadline = std::chrono::steady_clock::now() + drainTime;
+    const weft::Deadline deadline = weft::deadlineAfter(drainTime);
     for (const auto& post : posts) post->empty().awaitUntil(deadline);
     while (!group.shutdown(drainTime)) {  // ends the waits of the fibers that are left
     }

@@ -130,7 +130,7 @@ struct Forward {
     Forward(ClientExchange&& its, std::chrono::milliseconds itsTimeout)
         : exchange(std::move(its)), timeout(itsTimeout) {}
 
-    void allowTime() { exchange.setDeadline(weft::Clock::steady().now() + timeout); }
+    void allowTime() { exchange.setDeadline(weft::deadlineAfter(timeout)); }
 
     // The body of a request, as fast as the upstream takes it.
     void upload(BodyReader body) {

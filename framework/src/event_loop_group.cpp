@@ -5,7 +5,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "deadline_after.hpp"
 #include "loop_set.hpp"
 #include "server_drain.hpp"
 #include "server_state.hpp"
@@ -75,12 +74,12 @@ EventLoop& EventLoopGroup::next() noexcept {
 }
 
 std::size_t EventLoopGroup::drain(Duration timeout) {
-    return detail::drainServers(loops_->servers(), detail::deadlineAfter(timeout), timeout);
+    return detail::drainServers(loops_->servers(), deadlineAfter(timeout), timeout);
 }
 
 // The loops outlive the carriers' fibers, which may hold channels; they are freed with the group.
 bool EventLoopGroup::shutdown(Duration timeout) {
-    const Deadline deadline = detail::deadlineAfter(timeout);
+    const Deadline deadline = deadlineAfter(timeout);
     if (!stopLoops(deadline)) return false;
     if (!own_) return true;
     return own_->shutdown(deadline == never ? timeout : std::max<Duration>(deadline - Clock::steady().now(), {}));

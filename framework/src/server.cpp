@@ -1,6 +1,5 @@
 #include <weft/framework/server.hpp>
 
-#include "deadline_after.hpp"
 #include "server_drain.hpp"
 #include "server_state.hpp"
 
@@ -15,7 +14,7 @@ std::size_t Server::liveChildren() const noexcept { return state_->liveChildren(
 Future<void> Server::close() { return state_->closeListeners(); }
 
 std::size_t Server::drain(Duration timeout) {
-    return detail::drainServers({state_}, detail::deadlineAfter(timeout), timeout);
+    return detail::drainServers({state_}, deadlineAfter(timeout), timeout);
 }
 
 }  // namespace weft

@@ -141,9 +141,9 @@ std::size_t reportLate(const ServerState& server, const Drains& drains, Duration
 // What is left when the time is up: cancelled, closed, reported. Returns how many there were.
 std::size_t endLate(Drains& drains, Duration timeout) {
     const TimePoint now = Clock::steady().now();
-    const Deadline end = now + closingTime;
+    const Deadline end = deadlineAfter(now, closingTime);
     cancelFibers(drains, end);
-    awaitAnswers(drains, now + answerTime);
+    awaitAnswers(drains, deadlineAfter(now, answerTime));
     closeConnections(drains, end);
 
     std::size_t late = 0;

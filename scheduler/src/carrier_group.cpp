@@ -135,8 +135,7 @@ bool CarrierGroup::shutdown(Duration timeout) {
                                 "' in a forked process, which has no carriers: nothing is done"});
         return true;
     }
-    const TimePoint now = Clock::steady().now();
-    const Deadline deadline = timeout >= never - now ? never : now + timeout;
+    const Deadline deadline = deadlineAfter(timeout);
     beginShutdown();
     if (!awaitCarriers(deadline)) {
         nameStragglers();

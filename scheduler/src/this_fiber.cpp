@@ -17,11 +17,6 @@ detail::Fiber* currentFiber() noexcept {
     return carrier ? FiberAccess::currentFiber(*carrier) : nullptr;
 }
 
-Deadline after(Duration time) noexcept {
-    const TimePoint now = Clock::steady().now();
-    return time >= never - now ? never : now + time;
-}
-
 }  // namespace
 
 bool isFiber() noexcept {
@@ -52,10 +47,10 @@ void sleepUntil(Deadline deadline) {
 }
 
 void sleepFor(Duration time, ErrorCode& error) {
-    sleepUntil(after(time), error);
+    sleepUntil(deadlineAfter(time), error);
 }
 void sleepFor(Duration time) {
-    sleepUntil(after(time));
+    sleepUntil(deadlineAfter(time));
 }
 
 bool cancelRequested() noexcept {

@@ -12,7 +12,6 @@
 #include <weft/pipeline/http/request_encoder.hpp>
 #include <weft/scheduler/carrier.hpp>
 
-#include "deadline_after.hpp"
 
 namespace weft::http::detail {
 
@@ -49,7 +48,7 @@ Exchange::Exchange(std::shared_ptr<ClientPool> pool, Origin origin, ClientReques
       request_(std::move(request)),
       maxBodyBytes_(maxBodyBytes),
       repeatable_(isIdempotent(methodOf(request_.method)) && !request_.streamed),
-      deadline_(std::min(options.deadline, weft::detail::deadlineAfter(options.timeout))),
+      deadline_(std::min(options.deadline, deadlineAfter(options.timeout))),
       remaining_(request_.contentLength) {
     if (request_.method == "CONNECT" || request_.headers.find("Upgrade").data()) {
         refuse(request_, "another protocol behind the response needs a ClientCodec in a pipeline");
@@ -118,7 +117,7 @@ Resolver::Addresses Exchange::resolve() {
 
 void Exchange::connect(const SocketAddress& address) {
     ErrorCode error = cancelled_ ? operationAborted() : ErrorCode();
-    const Deadline attempt = weft::detail::deadlineAfter(pool_->options()->connectTimeout);
+    const Deadline attempt = deadlineAfter(pool_->options()->connectTimeout);
     TcpStream fresh = error ? TcpStream() : TcpStream::connect(address, std::min(deadline_, attempt), error);
     if (!error && cancelled_) error = operationAborted();
     if (!error) return lease_.fill(std::move(fresh));

@@ -72,7 +72,7 @@ void IdleStateHandler::channelReadComplete(ChannelHandlerContext& ctx) {
 }
 
 void IdleStateHandler::write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) {
-    if (writer_.period + all_.period == Duration::zero()) return ctx.write(std::move(message), std::move(promise));
+    if (writer_.period == Duration::zero() && all_.period == Duration::zero()) return ctx.write(std::move(message), std::move(promise));
     ChannelPromise heard = promise.isVoid() ? ctx.newPromise() : std::move(promise);
     heard.addListener([this, &ctx, pin = detail::ChannelPin(ctx.channel())](const ChannelFuture& done) {
         if (done.success()) wrote(ctx);

@@ -31,7 +31,7 @@ void WriteTimeoutHandler::write(ChannelHandlerContext& ctx, Message&& message, C
 void WriteTimeoutHandler::watch(ChannelHandlerContext& ctx, ChannelFuture write) {
     forgetDone();
     if (write.done() || closing_ || ctx.removed()) return;
-    pending_.push({ctx.loop().clock().now() + timeout_, std::move(write)});
+    pending_.push({deadlineAfter(ctx.loop().clock().now(), timeout_), std::move(write)});
     if (!timer_.waiting()) arm(ctx);
 }
 

@@ -11,7 +11,7 @@ namespace weft::http::detail {
 void LastLook::join(Channel& channel) {
     if (channels_.empty()) {
         loop_ = &channel.loop();
-        end_ = loop_->clock().now() + longest;
+        end_ = deadlineAfter(loop_->clock().now(), longest);
         loop_->requestFlushPoint(*this);
     }
     joined_ = true;

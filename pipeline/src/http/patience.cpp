@@ -22,10 +22,6 @@ Duration intervalOf(const ServerTimeouts& limits) noexcept {
     return shortest == forEver ? forEver : shortest / lookPart;
 }
 
-Deadline after(TimePoint start, Duration time) noexcept {
-    return time >= never - start ? never : start + time;
-}
-
 }  // namespace
 
 Patience::Patience(const ServerTimeouts& limits) : limits_(limits), interval_(intervalOf(limits)) {
@@ -36,7 +32,7 @@ void Patience::begin(Channel& channel) {
     channel_ = &channel;
     idleSince_ = stalledSince_ = since_ = channel.loop().clock().now();
     wait_ = Wait::first;
-    lookBy(std::min(after(since_, interval_), endOfWait()));
+    lookBy(std::min(deadlineAfter(since_, interval_), endOfWait()));
 }
 
 // The first head of a connection has been waited for since the connection began.
@@ -66,7 +62,7 @@ void Patience::satisfied() {
     if (channel_ == nullptr) return;
     wait_ = Wait::none;
     holding_ = false;
-    lookBy(after(channel_->loop().clock().now(), interval_));
+    lookBy(deadlineAfter(channel_->loop().clock().now(), interval_));
 }
 
 void Patience::holdBreath() noexcept {
@@ -83,16 +79,16 @@ void Patience::breathe() {
 
 Deadline Patience::endOfWait() const noexcept {
     if (holding_) return never;
-    if (wait_ == Wait::head) return after(since_, orForEver(limits_.head));
-    if (wait_ == Wait::first) return after(since_, std::min(orForEver(limits_.head), orForEver(limits_.idle)));
+    if (wait_ == Wait::head) return deadlineAfter(since_, orForEver(limits_.head));
+    if (wait_ == Wait::first) return deadlineAfter(since_, std::min(orForEver(limits_.head), orForEver(limits_.idle)));
     if (wait_ != Wait::body || limits_.body == Duration::zero()) return never;
     const std::uint64_t more = limits_.bodyRate == 0 ? 0 : bodyBytes_ / limits_.bodyRate;
     constexpr std::uint64_t most = 100'000'000;  // seconds: three years
-    return after(since_, limits_.body + std::chrono::seconds(std::min(more, most)));
+    return deadlineAfter(deadlineAfter(since_, limits_.body), std::chrono::seconds(std::min(more, most)));
 }
 
 Deadline Patience::endOfIdleness() const noexcept {
-    return after(idleSince_, orForEver(limits_.idle));
+    return deadlineAfter(idleSince_, orForEver(limits_.idle));
 }
 
 std::optional<Impatience> Patience::look(const Situation& situation) {
@@ -101,7 +97,7 @@ std::optional<Impatience> Patience::look(const Situation& situation) {
     nextLook_ = never;
     if (!situation.reading) holdBreath();
     const auto verdict = judge(situation, now);
-    if (!verdict) lookBy(wait_ == Wait::idle ? endOfIdleness() : std::min(after(now, interval_), endOfWait()));
+    if (!verdict) lookBy(wait_ == Wait::idle ? endOfIdleness() : std::min(deadlineAfter(now, interval_), endOfWait()));
     return verdict;
 }
 
@@ -113,7 +109,7 @@ std::optional<Impatience> Patience::judge(const Situation& situation, TimePoint 
     }
 
     if (!situation.pending || !before.pending || situation.written != before.written) stalledSince_ = now;
-    if (now >= after(stalledSince_, orForEver(limits_.stall))) return Impatience::stalled;
+    if (now >= deadlineAfter(stalledSince_, orForEver(limits_.stall))) return Impatience::stalled;
 
     if (wait_ == Wait::first || wait_ == Wait::head || wait_ == Wait::body) return std::nullopt;
     const auto quiet = [](const Situation& at) { return !at.unanswered && !at.pending && at.reading; };

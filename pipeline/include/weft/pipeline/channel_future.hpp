@@ -47,7 +47,7 @@ class ChannelFuture {
     bool awaitUntil(Deadline deadline) const;
     template <class Rep, class Period>
     bool awaitFor(std::chrono::duration<Rep, Period> time) const {
-        return awaitUntil(std::chrono::steady_clock::now() + time);
+        return awaitUntil(deadlineAfter(saturated(time)));
     }
     // As await(), then throws cause() when it failed.
     const ChannelFuture& sync() const;

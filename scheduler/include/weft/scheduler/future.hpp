@@ -95,7 +95,7 @@ class Future {
     }
     template <class Rep, class Period>
     bool awaitFor(std::chrono::duration<Rep, Period> time) const {
-        return awaitUntil(std::chrono::steady_clock::now() + time);
+        return awaitUntil(deadlineAfter(saturated(time)));
     }
 
     // Waits, then returns the value (moved out for a move-only T) or throws the error.

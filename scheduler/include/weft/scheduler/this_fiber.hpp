@@ -32,6 +32,15 @@ void sleepUntil(Deadline deadline);
 void sleepUntil(Deadline deadline, ErrorCode& error);
 void sleepFor(Duration time);
 void sleepFor(Duration time, ErrorCode& error);
+// Times in coarser units, which may be longer than a Duration: 300 years are as good as for ever.
+template <class Rep, class Period>
+void sleepFor(std::chrono::duration<Rep, Period> time) {
+    sleepFor(saturated(time));
+}
+template <class Rep, class Period>
+void sleepFor(std::chrono::duration<Rep, Period> time, ErrorCode& error) {
+    sleepFor(saturated(time), error);
+}
 
 // True when the fiber has been asked to end (JoinHandle::cancel(), the close of the channel that spawned it), also
 // behind a CancellationShield. For work that does not block. False on a plain thread.

@@ -21,7 +21,7 @@ class SliceClock {
         const std::uint64_t cycles = readCycles();
         calibrate(now, cycles);
         began_ = now;
-        end_ = budget >= never - now ? never : now + budget;
+        end_ = deadlineAfter(now, budget);
         from_ = cycles;
         limit_ = cyclesIn(budget);
     }
