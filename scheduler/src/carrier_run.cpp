@@ -12,6 +12,14 @@
 
 namespace weft {
 
+namespace {
+
+// Of one call of fireTimers(). A step takes a time of its own, so that the clock is read after a few.
+constexpr Duration timerBudget = std::chrono::microseconds(50);
+constexpr std::size_t timerSteps = 32;
+
+}  // namespace
+
 void Carrier::runUntilEnd() noexcept {
     detail::CarrierTurn<Carrier>(*this).runUntilEnd();
 }
@@ -131,7 +139,17 @@ void Carrier::makeRunnable(detail::Fiber& fiber) noexcept {
 
 void Carrier::fireTimers() noexcept {
     if (timers_.empty()) return;
-    counters_.timersFired.add(timers_.expire(Clock::steady().now()));
+    const TimePoint now = Clock::steady().now();
+    counters_.timersFired.add(timers_.expire(now, timerSteps));
+    if (timers_.unfinished()) [[unlikely]]
+        fireManyTimers(now);
+}
+
+// What the budget leaves over comes with the next call: parkDeadline() has passed until then, so nobody sleeps.
+[[gnu::noinline]] void Carrier::fireManyTimers(TimePoint now) noexcept {
+    timerClock_.begin(now, timerBudget);
+    do counters_.timersFired.add(timers_.expire(now, timerSteps));
+    while (timers_.unfinished() && !timerClock_.passed());
 }
 
 void Carrier::switchOut(detail::Fiber& fiber, detail::SwitchReason reason) noexcept {

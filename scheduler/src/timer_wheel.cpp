@@ -1,17 +1,15 @@
+// The wheel is a radix sort that is spread over time: a slot whose time comes is emptied into slots of lower levels, in
+// order, until a slot holds a single timer or, on the lowest level, a single deadline. So timers fire in the order of
+// their deadlines, nothing is ever compared, and the work can stop after any step.
 #include <weft/scheduler/timer_wheel.hpp>
 
 #include <algorithm>
 #include <bit>
-#include <utility>
 
 #include <weft/scheduler/assert.hpp>
 #include <weft/scheduler/detail/outstanding.hpp>
 
 namespace weft {
-
-namespace {
-constexpr std::uint64_t range = std::uint64_t{1} << 42;  // ticks that the wheel spans: 64^7
-}  // namespace
 
 TimerWheel::TimerWheel(TimePoint start) noexcept : start_(start) {}
 
@@ -21,179 +19,194 @@ TimerWheel::~TimerWheel() {
     detail::outstanding.timers.fetch_add(static_cast<std::int64_t>(armed_), std::memory_order_relaxed);
 }
 
-// Rounded up, so that no timer fires early.
-std::uint64_t TimerWheel::tickAtOrAfter(Deadline at) const noexcept {
-    if (at <= start_) return 0;
-    const auto nanoseconds = static_cast<std::uint64_t>((at - start_).count());
-    return (nanoseconds >> tickShift) + ((nanoseconds & ((1u << tickShift) - 1)) != 0);
-}
-
 void TimerWheel::arm(TimerEntry& entry, Deadline at) noexcept {
     WEFT_DEBUG_ASSERT(!entry.armed(), "the timer is armed already");
     entry.at = at;
-    entry.tick = tickAtOrAfter(at);
+    entry.key = keyOf(at);
     ++armed_;
-    place(entry);
+    if (entry.key <= horizon_) {
+        entry.level = TimerEntry::late;
+        entry.slot = static_cast<std::uint8_t>(lateList_);
+        append(late_[lateList_], entry);
+        quietBefore_ = 0;
+        return;
+    }
+    const Place place = placeOf(entry.key, isBeingEmptied(entry.key) ? emptying_ : levelOf(entry.key));
+    link(place, entry);
+    quietBefore_ = std::min(quietBefore_, place.begin);
 }
 
 void TimerWheel::disarm(TimerEntry& entry) noexcept {
     if (!entry.armed()) return;
-    if (entry.level == TimerEntry::due) {
-        unlink(due_, entry);
-    } else if (entry.level == TimerEntry::firing) {
-        unlink(firing_, entry);
-    } else {
-        Slot& slot = wheel_[entry.level][entry.slot];
-        unlink(slot, entry);
-        if (slot.first == nullptr) occupied_[entry.level] &= ~(std::uint64_t{1} << entry.slot);
-    }
+    unlink(entry);
     entry.level = TimerEntry::unlinked;
-    --armed_;
+    if (--armed_ == 0) settle();
 }
 
-// The level is where the deadline's tick first differs from the present one; the slot are that level's bits of it.
-void TimerWheel::place(TimerEntry& entry) noexcept {
-    if (entry.tick <= elapsed_) {
-        entry.level = TimerEntry::due;
-        quietBefore_ = 0;
-        link(due_, entry);
-        return;
-    }
-    // Further than the wheel spans: as far as it goes, to be placed again from there.
-    const std::uint64_t target = std::min(entry.tick, (elapsed_ | (range - 1)));
-    const unsigned highest = static_cast<unsigned>(std::bit_width((elapsed_ ^ target) | (slots - 1))) - 1;
-    const unsigned level = std::min(levels - 1, highest / slotBits);
-    const unsigned slot = static_cast<unsigned>(target >> (slotBits * level)) & (slots - 1);
-    entry.level = static_cast<std::uint8_t>(level);
-    entry.slot = static_cast<std::uint8_t>(slot);
-    link(wheel_[level][slot], entry);
-    occupied_[level] |= std::uint64_t{1} << slot;
-    quietBefore_ = std::min(quietBefore_, target >> (slotBits * level) << (slotBits * level));
+// Nothing is armed, so nothing is left to do.
+void TimerWheel::settle() noexcept {
+    elapsed_ = horizon_;
+    quietBefore_ = noKey;
+    emptying_ = 0;
+    unfinished_ = false;
+}
+
+// ---- places ----
+
+TimerWheel::Place TimerWheel::placeOf(std::uint64_t key, unsigned level) noexcept {
+    const unsigned shift = shiftOf(level);
+    const std::uint64_t position = key >> shift;
+    return {level, static_cast<unsigned>(position) & ((1u << bitsOf(level)) - 1), position << shift};
+}
+
+// Where the key first differs from the present time.
+unsigned TimerWheel::levelOf(std::uint64_t key) const noexcept {
+    const unsigned highest = static_cast<unsigned>(std::bit_width((elapsed_ ^ key) | 1)) - 1;
+    return highest < lowestBits ? 0 : (highest - lowestBits) / slotBits + 1;
+}
+
+// The timers of its deadline may still be in that slot, and it must come after them.
+bool TimerWheel::isBeingEmptied(std::uint64_t key) const noexcept {
+    return emptying_ != 0 && key >> shiftOf(emptying_) == elapsed_ >> shiftOf(emptying_);
+}
+
+void TimerWheel::link(const Place& place, TimerEntry& entry) noexcept {
+    entry.level = static_cast<std::uint8_t>(place.level);
+    entry.slot = static_cast<std::uint8_t>(place.slot);
+    append(wheel_[place.level][place.slot], entry);
+    occupied_[place.level] |= std::uint64_t{1} << place.slot;
+    occupiedLevels_ |= 1u << place.level;
+}
+
+void TimerWheel::unlink(TimerEntry& entry) noexcept {
+    if (entry.level == TimerEntry::late) return remove(late_[entry.slot], entry);
+    Slot& slot = wheel_[entry.level][entry.slot];
+    remove(slot, entry);
+    if (slot.first != nullptr) return;
+    occupied_[entry.level] &= ~(std::uint64_t{1} << entry.slot);
+    if (occupied_[entry.level] == 0) occupiedLevels_ &= ~(1u << entry.level);
 }
 
 // At the end. Equal deadlines keep their order: they share every slot on their way down, and a slot is emptied in
 // order.
-void TimerWheel::link(Slot& slot, TimerEntry& entry) noexcept {
+void TimerWheel::append(Slot& slot, TimerEntry& entry) noexcept {
     entry.previous = slot.last;
     entry.next = nullptr;
     (slot.last ? slot.last->next : slot.first) = &entry;
     slot.last = &entry;
 }
 
-void TimerWheel::unlink(Slot& slot, TimerEntry& entry) noexcept {
+void TimerWheel::remove(Slot& slot, TimerEntry& entry) noexcept {
     (entry.previous ? entry.previous->next : slot.first) = entry.next;
     (entry.next ? entry.next->previous : slot.last) = entry.previous;
 }
 
-// The lowest level that is not empty holds the earliest slot: everything in it is due before any higher level's slot.
-bool TimerWheel::nextExpiration(Expiration& next) const noexcept {
-    for (unsigned level = 0; level < levels; ++level) {
-        if (occupied_[level] == 0) continue;
-        const unsigned shift = slotBits * level;
-        const unsigned now = static_cast<unsigned>(elapsed_ >> shift) & (slots - 1);
-        const unsigned ahead =
-            static_cast<unsigned>(std::countr_zero(std::rotr(occupied_[level], static_cast<int>(now))));
-        const unsigned slot = (now + ahead) & (slots - 1);
-        const std::uint64_t rotation = std::uint64_t{1} << (shift + slotBits);
-        next = {level, slot, (elapsed_ & ~(rotation - 1)) + (static_cast<std::uint64_t>(slot) << shift)};
-        return true;
-    }
-    return false;
+// The lowest level that is not empty has the earliest slot: everything in it is due before any higher level's slot.
+bool TimerWheel::firstPlace(Place& place) const noexcept {
+    if (occupiedLevels_ == 0) return false;
+    const auto level = static_cast<unsigned>(std::countr_zero(occupiedLevels_));
+    const auto slot = static_cast<unsigned>(std::countr_zero(occupied_[level]));
+    const unsigned above = shiftOf(level) + bitsOf(level);
+    const std::uint64_t rotation = above < 64 ? elapsed_ >> above << above : 0;
+    place = {level, slot, rotation + (std::uint64_t{slot} << shiftOf(level))};
+    return true;
+}
+
+// ---- when ----
+
+// When keys before `bound` are due.
+TimePoint TimerWheel::timeOf(std::uint64_t bound) const noexcept {
+    const std::uint64_t after = (bound & ~(tickLength - 1)) - tickLength;
+    const auto most = static_cast<std::uint64_t>(Duration::max().count());
+    return deadlineAfter(start_, Duration(static_cast<Duration::rep>(std::min(after, most))));
 }
 
 Deadline TimerWheel::nextExpiry() const noexcept {
-    if (due_.first != nullptr) return start_ + Duration(elapsed_ << tickShift);
-    Expiration next;
-    if (!nextExpiration(next)) return never;
-    return start_ + Duration(static_cast<Duration::rep>(next.tick << tickShift));
+    if (unfinished_ || late_[lateList_].first != nullptr) return timeOf(horizon_ + 1);
+    Place place;
+    return firstPlace(place) ? timeOf(place.begin + tickLength) : never;
 }
 
 Deadline TimerWheel::earliest() const noexcept {
-    Expiration next;
-    const TimerEntry* entry = due_.first;
-    if (entry == nullptr && nextExpiration(next)) entry = wheel_[next.level][next.slot].first;
-    Deadline at = never;
-    for (; entry != nullptr; entry = entry->next) at = std::min(at, entry->at);
+    const Deadline at = earliestOf(late_[lateList_], never);
+    Place place;
+    return firstPlace(place) ? earliestOf(wheel_[place.level][place.slot], at) : at;
+}
+
+Deadline TimerWheel::earliestOf(const Slot& slot, Deadline at) noexcept {
+    for (const TimerEntry* entry = slot.first; entry != nullptr; entry = entry->next) at = std::min(at, entry->at);
     return at;
 }
 
-std::size_t TimerWheel::expireUpTo(std::uint64_t nowTick) noexcept {
-    Expiration next;
-    bool found = nextExpiration(next);
-    for (; found && next.tick <= nowTick; found = nextExpiration(next)) process(next);
-    quietBefore_ = found ? next.tick : noTick;
-    elapsed_ = std::max(elapsed_, nowTick);
+// ---- expiry ----
 
-    // Entries armed by a Fire for the past go to due_ and wait for the next call.
-    takeDue();
+// What a former call has left comes first, up to its horizon; then what is due up to `bound`.
+std::size_t TimerWheel::expireBefore(std::uint64_t bound, std::size_t steps) noexcept {
     std::size_t fired = 0;
-    while (firing_.first != nullptr) {
-        TimerEntry& entry = *firing_.first;
-        disarm(entry);
-        ++fired;
-        entry.fire(entry);
+    for (bool begun = false; unfinished_ || !begun;) {
+        if (!unfinished_) {
+            begun = unfinished_ = true;
+            lateList_ ^= 1u;
+            horizon_ = std::max(horizon_, bound - 1);
+        }
+        if (!fireLate(steps, fired) || !advance(steps, fired)) break;
+        unfinished_ = false;
+    }
+    Place place;
+    if (unfinished_ || late_[lateList_].first != nullptr) {
+        quietBefore_ = 0;
+    } else {
+        quietBefore_ = firstPlace(place) ? place.begin : noKey;
     }
     return fired;
 }
 
-void TimerWheel::takeDue() noexcept {
-    sort(due_);
-    while (due_.first != nullptr) {
-        TimerEntry& entry = *due_.first;
-        unlink(due_, entry);
-        entry.level = TimerEntry::firing;
-        link(firing_, entry);
-    }
-}
-
-bool TimerWheel::inOrder(const Slot& list) noexcept {
-    for (const TimerEntry* entry = list.first; entry != list.last; entry = entry->next) {
-        if (entry->next->at < entry->at) return false;
+// False: out of steps, as below.
+bool TimerWheel::fireLate(std::size_t& steps, std::size_t& fired) noexcept {
+    const Slot& list = late_[lateList_ ^ 1u];
+    for (; list.first != nullptr; --steps, ++fired) {
+        if (steps == 0) return false;
+        fire(*list.first);
     }
     return true;
 }
 
-// A stable merge sort by deadline, bottom up, in place.
-void TimerWheel::sort(Slot& list) noexcept {
-    if (inOrder(list)) return;
-    for (std::size_t width = 1, merges = 2; merges > 1; width *= 2) {
-        Slot rest = std::exchange(list, Slot());
-        for (merges = 0; rest.first != nullptr; ++merges) {
-            Slot left = cutRun(rest, width);
-            Slot right = cutRun(rest, width);
-            while (left.first != nullptr || right.first != nullptr) {
-                const bool fromRight =
-                    left.first == nullptr || (right.first != nullptr && right.first->at < left.first->at);
-                Slot& from = fromRight ? right : left;
-                TimerEntry& entry = *from.first;
-                unlink(from, entry);
-                link(list, entry);
-            }
+// Fires everything up to the horizon.
+bool TimerWheel::advance(std::size_t& steps, std::size_t& fired) noexcept {
+    for (Place place; emptySlot(steps) && firstPlace(place) && place.begin <= horizon_;) {
+        if (steps == 0) return false;
+        elapsed_ = place.begin;
+        const Slot& slot = wheel_[place.level][place.slot];
+        const bool single = slot.first == slot.last && slot.first->key <= horizon_;
+        if (place.level != 0 && !single) {
+            emptying_ = place.level;
+            continue;
         }
+        --steps;
+        ++fired;
+        fire(*slot.first);
     }
+    if (emptying_ != 0) return false;
+    elapsed_ = horizon_;
+    return true;
 }
 
-// Takes up to `length` entries from the front.
-TimerWheel::Slot TimerWheel::cutRun(Slot& list, std::size_t length) noexcept {
-    Slot run;
-    while (length-- > 0 && list.first != nullptr) {
-        TimerEntry& entry = *list.first;
-        unlink(list, entry);
-        link(run, entry);
+// Goes on with the slot that is being emptied, if one is.
+bool TimerWheel::emptySlot(std::size_t& steps) noexcept {
+    if (emptying_ == 0) return true;
+    const Slot& slot = wheel_[emptying_][placeOf(elapsed_, emptying_).slot];
+    for (; TimerEntry* entry = slot.first; --steps) {
+        if (steps == 0) return false;
+        unlink(*entry);
+        link(placeOf(entry->key, levelOf(entry->key)), *entry);
     }
-    return run;
+    emptying_ = 0;
+    return true;
 }
 
-// Empties one slot: what is due now goes to due_, the rest to a lower level.
-void TimerWheel::process(const Expiration& slotDue) noexcept {
-    elapsed_ = std::max(elapsed_, slotDue.tick);
-    Slot taken = std::exchange(wheel_[slotDue.level][slotDue.slot], Slot());
-    occupied_[slotDue.level] &= ~(std::uint64_t{1} << slotDue.slot);
-    for (TimerEntry* entry = taken.first; entry != nullptr;) {
-        TimerEntry* next = entry->next;
-        place(*entry);
-        entry = next;
-    }
+void TimerWheel::fire(TimerEntry& entry) noexcept {
+    disarm(entry);
+    entry.fire(entry);
 }
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <random>
 #include <vector>
@@ -173,6 +174,127 @@ TEST(TimerWheel, ATimerThatAFireDisarmsDoesNotFireAndOneThatItArmsWaitsForTheNex
     EXPECT_EQ(recorder.fired, (std::vector<int>{2}));
     EXPECT_EQ(wheel.expire(start + milliseconds(2)), 1u);
     EXPECT_EQ(recorder.fired, (std::vector<int>{2, 3}));
+}
+
+// ---- an expiry in portions ----
+
+// How many steps it takes to fire them all.
+std::size_t stepsFor(const std::vector<Deadline>& deadlines, TimePoint now) {
+    TimerWheel wheel(start);
+    std::vector<OrderedTimer> timers(deadlines.size());
+    for (std::size_t i = 0; i < timers.size(); ++i) wheel.arm(timers[i], deadlines[i]);
+    OrderedTimer::latest = {};
+    std::size_t steps = 0;
+    do {
+        wheel.expire(now, 1);
+        ++steps;
+    } while (wheel.unfinished());
+    EXPECT_TRUE(wheel.empty());
+    EXPECT_TRUE(OrderedTimer::inOrder);
+    return steps;
+}
+
+TEST(TimerWheel, TimersInAnyOrderCostAsManyStepsAsThoseInOrderAndAFewEach) {
+    constexpr std::size_t count = 20'000;
+    std::mt19937_64 random(11);
+    for (const Duration window : {Duration(milliseconds(10)), Duration(TimerWheel::tick / 3), Duration(hours(1))}) {
+        std::vector<Deadline> deadlines;
+        for (std::size_t i = 0; i < count; ++i) {
+            deadlines.push_back(start + milliseconds(100) + nanoseconds(random() % static_cast<std::uint64_t>(window.count())));
+        }
+        const TimePoint end = start + milliseconds(100) + window + TimerWheel::tick;
+        const std::size_t unordered = stepsFor(deadlines, end);
+        std::sort(deadlines.begin(), deadlines.end());
+        EXPECT_EQ(unordered, stepsFor(deadlines, end));
+        EXPECT_LE(unordered, 8 * count);
+    }
+}
+
+// Equal deadlines, timers that come and go between the portions, and portions of every size.
+TEST(TimerWheel, AnExpiryInPortionsFiresTheSameTimersInTheSameOrder) {
+    const unsigned seed = std::random_device{}();
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    TimerWheel wheel(start);
+    TimePoint now = start;
+    Recorder recorder;
+    struct DisarmAll {  // also when an assertion ends the test: a wheel must not die with timers
+        TimerWheel& wheel;
+        Recorder& recorder;
+        ~DisarmAll() {
+            for (const auto& timer : recorder.timers) wheel.disarm(*timer);
+        }
+    } const disarmAll{wheel, recorder};
+    std::vector<TimePoint> armedAt;
+    const auto armOne = [&] {
+        armedAt.push_back(now);
+        if (!recorder.timers.empty() && random() % 2 == 0) {
+            const Deadline same = recorder.timers[random() % recorder.timers.size()]->deadline();
+            if (same > now) return static_cast<void>(recorder.arm(wheel, same));
+        }
+        const Duration unit = random() % 2 == 0 ? Duration(1) : Duration(100'000);
+        recorder.arm(wheel, now + unit * static_cast<Duration::rep>(random() % 500));
+    };
+    for (int round = 0; round < 2'000; ++round) {
+        for (std::size_t i = random() % 100; i > 0; --i) armOne();
+        now += nanoseconds(random() % 10'000'000);
+        const std::size_t before = recorder.fired.size();
+        for (;;) {
+            const std::size_t steps = 1 + random() % 20;
+            ASSERT_LE(wheel.expire(now, steps), steps);
+            if (!wheel.unfinished()) break;
+            ASSERT_LE(wheel.nextExpiry(), now) << "there is something to do";
+            if (random() % 2 == 0) armOne();
+            if (random() % 4 == 0) wheel.disarm(*recorder.timers[random() % recorder.timers.size()]);
+        }
+        wheel.expire(now);  // what was armed late meanwhile
+        for (std::size_t i = before; i < recorder.fired.size(); ++i) {
+            const auto id = static_cast<std::size_t>(recorder.fired[i]);
+            ASSERT_LE(recorder.timers[id]->deadline(), now) << "fired early";
+            if (i == before) continue;
+            const auto last = static_cast<std::size_t>(recorder.fired[i - 1]);
+            if (armedAt[id] == now || armedAt[last] == now) continue;  // late ones have their own order
+            const Deadline at = recorder.timers[id]->deadline(), atLast = recorder.timers[last]->deadline();
+            ASSERT_TRUE(atLast < at || (atLast == at && last < id)) << "out of order";
+        }
+        for (const auto& timer : recorder.timers) {
+            ASSERT_TRUE(!timer->armed() || timer->deadline() + TimerWheel::tick > now) << "overdue";
+        }
+        if (recorder.timers.size() < 5'000) continue;
+        while (!wheel.empty()) wheel.expire(now += hours(1));
+        recorder = {};
+        armedAt.clear();
+    }
+    while (!wheel.empty()) wheel.expire(now += hours(1));
+    EXPECT_EQ(wheel.nextExpiry(), never);
+    EXPECT_FALSE(wheel.unfinished());
+}
+
+TEST(TimerWheel, AnExpiryWhoseRestIsDisarmedIsFinished) {
+    Recorder recorder;
+    TimerWheel wheel(start);
+    for (int i = 0; i < 10; ++i) recorder.arm(wheel, start + milliseconds(5) + nanoseconds(i % 3));
+    EXPECT_LE(wheel.expire(start + milliseconds(6), 4), 4u);
+    EXPECT_TRUE(wheel.unfinished());
+    for (const auto& timer : recorder.timers) wheel.disarm(*timer);
+    EXPECT_FALSE(wheel.unfinished());
+    EXPECT_EQ(wheel.nextExpiry(), never);
+    const std::size_t fired = recorder.fired.size();
+    recorder.arm(wheel, start + milliseconds(8));
+    EXPECT_EQ(wheel.expire(start + milliseconds(7)), 0u);
+    EXPECT_EQ(wheel.expire(start + milliseconds(9)), 1u);
+    EXPECT_EQ(recorder.fired.size(), fired + 1);
+}
+
+TEST(TimerWheel, TimersThatAreArmedLateFireInTheOrderOfArmingAheadOfTheOthers) {
+    Recorder recorder;
+    TimerWheel wheel(start);
+    wheel.expire(start + milliseconds(100));
+    recorder.arm(wheel, start + milliseconds(150));
+    recorder.arm(wheel, start + milliseconds(50));
+    recorder.arm(wheel, start + milliseconds(20));
+    EXPECT_EQ(wheel.expire(start + milliseconds(200)), 3u);
+    EXPECT_EQ(recorder.fired, (std::vector<int>{1, 2, 0}));
 }
 
 TEST(TimerWheel, AgreesWithASortedListOverRandomDeadlinesAndSteps) {

@@ -170,6 +170,7 @@ class Carrier final : public TaskScheduler {
     void end(detail::Fiber& fiber) noexcept;
     void endAway(detail::Fiber& fiber) noexcept;
     void makeRunnable(detail::Fiber& fiber) noexcept;
+    void fireManyTimers(TimePoint now) noexcept;
     void switchOut(detail::Fiber& fiber, detail::SwitchReason reason) noexcept;
     void enlistHere(detail::Fiber& fiber) noexcept;
     void submit(detail::Fiber& fiber);
@@ -216,6 +217,7 @@ class Carrier final : public TaskScheduler {
     Deadline advertisedDeadline_ = never;  // what parkDeadline() said when the poller went to sleep
     bool unparkForgotten_ = false;         // and reported
     detail::SliceClock drainClock_;
+    detail::SliceClock timerClock_;
     const bool shuffled_;
     std::minstd_rand shuffle_;
     std::uint64_t nextFiberId_ = 0;

@@ -29,97 +29,129 @@ struct TimerEntry {
   private:
     friend class TimerWheel;
     static constexpr std::uint8_t unlinked = 0xff;
-    static constexpr std::uint8_t due = 0xfe;
-    static constexpr std::uint8_t firing = 0xfd;
+    static constexpr std::uint8_t late = 0xfe;  // slot: which of the two lists
 
     TimerEntry* previous = nullptr;
     TimerEntry* next = nullptr;
     Deadline at{};
-    std::uint64_t tick = 0;
+    std::uint64_t key = 0;
     std::uint8_t level = unlinked;
     std::uint8_t slot = 0;
 };
 
-// Timers in ticks of 2^16 ns (about 65 us); a timer never fires early and at most one tick late by the wheel's doing.
-// Equal deadlines fire in the order of arming. Insertion and removal are O(1); expiry is too, but for a sort of what is
-// due at once. Context: its owner's thread. Never blocks, allocates or throws.
+// Timers that fire in ticks of 2^16 ns (about 65 us): never early, and at most one tick late by the wheel's doing.
+// Within a tick they fire in the order of their deadlines, equal ones in the order of arming. Insertion and removal are
+// O(1). Each timer is moved at most once per level on its way down, which is what sorts them: no step of the wheel takes
+// longer the more timers are armed or due. Context: its owner's thread. Never blocks, allocates or throws.
 class TimerWheel {
   public:
     static constexpr unsigned tickShift = 16;
     static constexpr Duration tick{1 << tickShift};
+    static constexpr std::size_t allSteps = ~std::size_t{0};
 
     explicit TimerWheel(TimePoint start) noexcept;
     ~TimerWheel();
     TimerWheel(const TimerWheel&) = delete;
     TimerWheel& operator=(const TimerWheel&) = delete;
 
-    // Arms an unarmed entry; a deadline that has passed fires with the next expire().
+    // Arms an unarmed entry. One whose deadline has passed already is late: it fires with the next expire().
     void arm(TimerEntry& entry, Deadline at) noexcept;
     // Unlinks an armed entry; does nothing to an unarmed one.
     void disarm(TimerEntry& entry) noexcept;
-    // Fires everything due at `now`, in order of deadline; returns how many. Entries armed from a Fire for a time that
-    // has passed wait for the next call. A clock that steps back counts as standing still.
-    std::size_t expire(TimePoint now) noexcept {
-        const std::uint64_t nowTick = tickBefore(now);
-        if (nowTick >= quietBefore_) [[unlikely]]
-            return expireUpTo(nowTick);
-        elapsed_ = std::max(elapsed_, nowTick);
+    // Fires what is due at `now`; returns how many. First the timers that were armed late, in the order of arming, then
+    // the others in the order of their deadlines. Entries that a Fire arms late wait for the next call. A clock that
+    // steps back counts as standing still.
+    // It takes at most `steps` steps, of which each fires a timer or moves one down a level; unfinished() says whether
+    // that left something due to the next call, which goes on where this one has stopped.
+    std::size_t expire(TimePoint now, std::size_t steps = allSteps) noexcept {
+        const std::uint64_t bound = dueBefore(now);
+        if (bound > quietBefore_) [[unlikely]]
+            return expireBefore(bound, steps);
+        passTo(bound);
         return 0;
     }
+    // The last expire() has run out of steps: timers that were due then have not fired yet.
+    bool unfinished() const noexcept { return unfinished_; }
 
     // When expire() has something to do next: exact for the earliest timers, early (never late) for far ones; `never`
     // when nothing is armed.
     Deadline nextExpiry() const noexcept;
-    // The earliest deadline, exactly; looks at every timer of one slot.
+    // The earliest deadline, exactly; looks at every timer of one slot. Not while unfinished().
     Deadline earliest() const noexcept;
     // Tells an empty wheel what time it is, so that nextExpiry() is not in the past for timers armed after a long idle
     // time.
     void catchUp(TimePoint now) noexcept {
-        if (armed_ == 0) elapsed_ = std::max(elapsed_, tickBefore(now));
+        if (armed_ == 0) passTo(dueBefore(now));
     }
     bool empty() const noexcept { return armed_ == 0; }
     std::size_t size() const noexcept { return armed_; }
 
   private:
-    static constexpr unsigned levels =
-        7;  // 64^7 ticks: about 9 years; later deadlines wait in the top level and cascade
+    // A key is a deadline in ns since one tick before the start, less 1: what is due at a point in time are the keys
+    // before that point rounded down to a tick. Level 0 has a slot per ns and 16 of them; each of the others has 64
+    // slots, of which each is as long as the level below. Levels 0 to 2 are within a tick: only what is due gets there.
+    static constexpr unsigned levels = 11;
     static constexpr unsigned slotBits = 6;
     static constexpr unsigned slots = 1u << slotBits;
-    static constexpr std::uint64_t noTick = ~std::uint64_t{0};
+    static constexpr unsigned lowestBits = 4;
+    static constexpr std::uint64_t tickLength = std::uint64_t{1} << tickShift;
+    static constexpr std::uint64_t noKey = ~std::uint64_t{0};
 
     struct Slot {
         TimerEntry* first = nullptr;
         TimerEntry* last = nullptr;
     };
-    struct Expiration {
+    struct Place {
         unsigned level;
         unsigned slot;
-        std::uint64_t tick;
+        std::uint64_t begin;  // the first key of the slot
     };
 
-    std::uint64_t tickBefore(TimePoint now) const noexcept {
-        return now <= start_ ? 0 : static_cast<std::uint64_t>((now - start_).count()) >> tickShift;
+    static constexpr unsigned shiftOf(unsigned level) noexcept {
+        return level == 0 ? 0 : lowestBits + slotBits * (level - 1);
     }
-    std::uint64_t tickAtOrAfter(Deadline at) const noexcept;
-    void place(TimerEntry& entry) noexcept;
-    static void link(Slot& slot, TimerEntry& entry) noexcept;
-    static void unlink(Slot& slot, TimerEntry& entry) noexcept;
-    static bool inOrder(const Slot& list) noexcept;
-    static void sort(Slot& list) noexcept;
-    static Slot cutRun(Slot& list, std::size_t length) noexcept;
-    void takeDue() noexcept;
-    bool nextExpiration(Expiration& next) const noexcept;
-    std::size_t expireUpTo(std::uint64_t nowTick) noexcept;
-    void process(const Expiration& slotDue) noexcept;
+    static constexpr unsigned bitsOf(unsigned level) noexcept { return level == 0 ? lowestBits : slotBits; }
+    static Place placeOf(std::uint64_t key, unsigned level) noexcept;
+
+    // The first key that is not due at `now`.
+    std::uint64_t dueBefore(TimePoint now) const noexcept {
+        if (now <= start_) return tickLength;
+        return (static_cast<std::uint64_t>((now - start_).count()) & ~(tickLength - 1)) + tickLength;
+    }
+    std::uint64_t keyOf(Deadline at) const noexcept {
+        return at <= start_ ? tickLength - 1 : static_cast<std::uint64_t>((at - start_).count()) + (tickLength - 1);
+    }
+    TimePoint timeOf(std::uint64_t bound) const noexcept;
+    // Nothing is due before `bound`.
+    void passTo(std::uint64_t bound) noexcept { elapsed_ = horizon_ = std::max(horizon_, bound - 1); }
+
+    void link(const Place& place, TimerEntry& entry) noexcept;
+    void unlink(TimerEntry& entry) noexcept;
+    static void append(Slot& slot, TimerEntry& entry) noexcept;
+    static void remove(Slot& slot, TimerEntry& entry) noexcept;
+    unsigned levelOf(std::uint64_t key) const noexcept;
+    bool isBeingEmptied(std::uint64_t key) const noexcept;
+    bool firstPlace(Place& place) const noexcept;
+    std::size_t expireBefore(std::uint64_t bound, std::size_t steps) noexcept;
+    bool fireLate(std::size_t& steps, std::size_t& fired) noexcept;
+    bool advance(std::size_t& steps, std::size_t& fired) noexcept;
+    bool emptySlot(std::size_t& steps) noexcept;
+    void fire(TimerEntry& entry) noexcept;
+    void settle() noexcept;
+    static Deadline earliestOf(const Slot& slot, Deadline at) noexcept;
 
     const TimePoint start_;
-    std::uint64_t elapsed_ = 0;      // ticks since start_ that expire() has worked through
-    std::uint64_t quietBefore_ = 0;  // expire() has nothing to do before this tick
+    std::uint64_t elapsed_ = tickLength - 1;  // where the slot begins that expire() has come to; the horizon if finished
+    std::uint64_t horizon_ = tickLength - 1;  // the last key that is due
+    std::uint64_t quietBefore_ = noKey;       // expire() has nothing to do up to this bound
     std::size_t armed_ = 0;
+    std::uint32_t occupiedLevels_ = 0;
+    unsigned emptying_ = 0;  // the level whose slot at elapsed_ is being emptied into lower ones; 0: none
+    unsigned lateList_ = 0;  // which list takes timers that are armed late
+    bool unfinished_ = false;
     std::array<std::uint64_t, levels> occupied_{};
     std::array<std::array<Slot, slots>, levels> wheel_{};
-    Slot due_;     // entries whose tick has come, waiting for the next expire()
-    Slot firing_;  // what expire() is at
+    std::array<Slot, 2> late_;  // timers armed late: those of the next expire(), those of the present one
 };
 
 }  // namespace weft
