@@ -46,6 +46,11 @@ EventLoop::Options resolved(const EventLoop::Options& options, const Carrier& ca
     return all;
 }
 
+void logHandlerError(const char* call) noexcept {
+    log(LogLevel::error, {"the I/O handler of an event loop that ends threw from ", call, ": ",
+                          detail::describe(std::current_exception())});
+}
+
 }  // namespace
 
 // While one lives, the loop's dispatch runs on this thread: nothing may suspend.
@@ -73,11 +78,9 @@ class EventLoop::Dispatch {
 // An end by shutdownGracefully(). The timer only ends a sleep: the turn looks at the time.
 struct EventLoop::GentleEnd {
     GentleEnd(Duration itsQuiet, TimePoint now, Duration timeout)
-        : quiet(itsQuiet), latest(timeout >= never - now ? never : now + timeout), lastTask(now) {}
+        : quiet(itsQuiet), latest(deadlineAfter(now, timeout)), lastTask(now) {}
 
-    Deadline end() const noexcept {
-        return quiet >= never - lastTask ? latest : std::min<Deadline>(lastTask + quiet, latest);
-    }
+    Deadline end() const noexcept { return std::min(deadlineAfter(lastTask, quiet), latest); }
 
     const Duration quiet;
     const Deadline latest;
@@ -110,15 +113,21 @@ std::uint64_t EventLoop::firstFlushPoint() noexcept {
 }
 
 EventLoop::~EventLoop() {
-    close();
+    WEFT_ASSERT(!termination_.valid() || termination_.done(),
+                "an EventLoop is destroyed while it runs: stop() it and wait for the future of start() first");
+    refuseTasks();
+    abandonTasks();
 }
 
 Future<void> EventLoop::start() {
-    return carrier_->registerPinnedPoller([this] { io_->wakeup(); }, [this](PinnedPoller& poller) { run(poller); },
-                                          "event-loop");
+    if (termination_.valid()) throw std::logic_error("EventLoop::start: the loop has been started before; make a new one");
+    termination_ = carrier_->registerPinnedPoller([this] { io_->wakeup(); },
+                                                  [this](PinnedPoller& poller) { run(poller); }, "event-loop");
+    return termination_;
 }
 
 void EventLoop::stop() noexcept {
+    if (inbox_->closed()) return;  // it has ended, and its carrier may be gone
     if (carrier_ == nullptr || carrier_->isCurrent()) return inbox_->requestStop();
     Carrier& carrier = *carrier_;  // the loop may be gone after the request
     const Carrier::Visit visit(carrier.core_);
@@ -132,12 +141,18 @@ void EventLoop::run(PinnedPoller& poller) {
         io_->open(*carrier_);
     } catch (...) {
         carrier_->eventLoop_ = nullptr;
-        close();
+        refuseTasks();
+        abandonTasks();
         throw;
     }
-    while (!stopping() && !poller.stopRequested()) turn(poller);
-    closeHandler(poller);
-    carrier_->eventLoop_ = nullptr;
+    try {
+        while (!stopping() && !poller.stopRequested()) turn(poller);
+        closeHandler(poller);
+    } catch (...) {
+        endByError(poller);
+        throw;
+    }
+    end(poller);
 }
 
 // One turn: flush point, I/O, due timers, tasks; then the carrier's fibers have theirs. It sleeps in poll() only if
@@ -159,7 +174,7 @@ void EventLoop::turn(PinnedPoller& poller) {
     }
     if (gentleEnd_) [[unlikely]]
         continueGentleEnd(tasks > 0);
-    moreToPoll_ = polled.more;
+    moreToPoll_ = polled.more || carrier_->timers_.unfinished();
     noteIdleness(polled.events > 0 || polled.more || tasks > 0);
     if (poller.maybeYield(polled.events > 0 || tasks > 0)) noteIdleness(true);
 }
@@ -207,7 +222,7 @@ bool EventLoop::maySleep() const noexcept {
 
 // With an idleSpin the loop polls without blocking for that long after the last work.
 void EventLoop::noteIdleness(bool worked) noexcept {
-    if (*options_.idleSpin > Duration::zero() && worked) spinUntil_ = clock_.now() + *options_.idleSpin;
+    if (*options_.idleSpin > Duration::zero() && worked) spinUntil_ = deadlineAfter(clock_.now(), *options_.idleSpin);
 }
 
 bool EventLoop::spinning() const noexcept {
@@ -226,70 +241,53 @@ void EventLoop::closeHandler(PinnedPoller& poller) {
     }
     do turn(poller);
     while (!io_->closable());
-    inbox_->close([this](Task&& task) { tasks_.push(std::move(task)); });
+    tasks_.adopt(inbox_->closeNewestFirst());
     for (unsigned turns = 0; !io_->closable() || !tasks_.empty() || firstListener_ != nullptr;) {
         if (!tasks_.empty() && ++turns == lastTurns) closed_ = true;  // tasks that make tasks must come to an end
         turn(poller);
     }
-    close();
-    const Dispatch dispatch(*this);
-    io_->close();
 }
 
-void EventLoop::close() noexcept {
+// An exception of the handler, from whatever call of it, has ended the loop: its channels are closed as in any other
+// end, as far as it can still do that.
+void EventLoop::endByError(PinnedPoller& poller) noexcept {
+    if (!inbox_->stopNoted()) {
+        inbox_->noteStop();
+        try {
+            const Dispatch dispatch(*this);
+            io_->prepareToClose();
+        } catch (...) {
+            logHandlerError("prepareToClose()");
+        }
+    }
+    end(poller);
+}
+
+// The last part of every end: nothing new is accepted, and what has been accepted runs.
+void EventLoop::end(PinnedPoller& poller) noexcept {
+    refuseTasks();
+    while (!tasks_.empty() || firstListener_ != nullptr) {
+        {
+            const Dispatch dispatch(*this);
+            runFlushPoint();
+            runSomeTasks(options_.taskBudget);
+        }
+        poller.maybeYield(true);
+    }
+    try {
+        const Dispatch dispatch(*this);
+        io_->close();
+    } catch (...) {
+        logHandlerError("close()");
+    }
+    carrier_->eventLoop_ = nullptr;
+}
+
+void EventLoop::refuseTasks() noexcept {
     closed_ = true;
     cancelScheduled();
     if (gentleEnd_ && gentleEnd_->timer.armed()) timers().disarm(gentleEnd_->timer);
-    inbox_->close([](Task&&) {});
-}
-
-void EventLoop::execute(Task task) {
-    if (inEventLoop()) return enqueueHere(std::move(task));
-    if (carrier_ == nullptr) return post(std::move(task));
-    Carrier& carrier = *carrier_;  // the task may end this loop before the wake below
-    const Carrier::Visit visit(carrier.core_);
-    post(std::move(task));
-    carrier.wakeIfParked();
-}
-
-void EventLoop::executeLazily(Task task) {
-    inEventLoop() ? enqueueHere(std::move(task)) : post(std::move(task));
-}
-
-void EventLoop::enqueueHere(Task task) {
-    if (closed_) throw SystemError(operationAborted(), "EventLoop::execute on a loop that has ended");
-    tasks_.push(std::move(task));
-}
-
-void EventLoop::post(Task task) {
-    if (inbox_->post(std::move(task))) return;
-    throw SystemError(operationAborted(), "EventLoop::execute on a loop that has ended");
-}
-
-inline std::size_t EventLoop::runSomeTasks(Duration budget) {
-    return hasTasks() ? runTasksFor(budget) : 0;
-}
-
-// Runs tasks until none is left or the budget has passed; at least one, unless what has come is not to be seen yet.
-[[gnu::noinline]] std::size_t EventLoop::runTasksFor(Duration budget) {
-    inbox_->takeAll([this](Task&& task) { tasks_.push(std::move(task)); });
-    if (tasks_.empty()) return 0;
-    taskClock_.begin(clock_.now(), budget);
-    std::size_t ran = 0;
-    do {
-        Task task = tasks_.pop();
-        runTask(task);
-        ++ran;
-    } while (!tasks_.empty() && !taskClock_.passed());
-    return ran;
-}
-
-void EventLoop::runTask(Task& task) noexcept {
-    try {
-        task();
-    } catch (...) {
-        log(LogLevel::error, {"a task of an event loop threw: ", detail::describe(std::current_exception())});
-    }
+    tasks_.adopt(inbox_->closeNewestFirst());
 }
 
 std::size_t EventLoop::runTasks() {
@@ -303,10 +301,6 @@ std::size_t EventLoop::runTasks() {
         if (now == 0 && !flushed) return ran;
         ran += now;
     }
-}
-
-bool EventLoop::hasTasks() const noexcept {
-    return !tasks_.empty() || !inbox_->empty();
 }
 
 void EventLoop::withdrawFlushPoint(FlushPointListener& listener) noexcept {

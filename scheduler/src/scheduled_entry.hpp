@@ -11,8 +11,9 @@
 namespace weft::detail {
 
 // Shared by its handles and, while it is armed or queued, by the loop. A handle may outlive the loop: it touches the
-// loop only on the loop's own thread and while the entry waits there, and else leaves word in the inbox.
-struct ScheduledEntry final : TimerEntry {
+// loop only on the loop's own thread and while the entry waits there, and else leaves word in the inbox. It is a task
+// of the loop itself, on its way to the wheel and when it is due, so that neither needs memory.
+struct ScheduledEntry final : TimerEntry, LoopTask {
     ScheduledEntry(EventLoop& itsLoop, EventLoop::Task itsTask, Duration itsPeriod, bool atFixedRate)
         : TimerEntry(&ScheduledEntry::fired),
           loop(&itsLoop),
@@ -20,15 +21,23 @@ struct ScheduledEntry final : TimerEntry {
           inbox(itsLoop.inbox_),
           task(std::move(itsTask)),
           period(itsPeriod),
-          fixedRate(atFixedRate) {}
+          fixedRate(atFixedRate),
+          cancellation(*this) {}
 
     static void fired(TimerEntry& entry) noexcept;
-
+    void run() noexcept override;
     // It will not run any more. Context: the loop, or whoever destroys it.
-    void abandon() noexcept {
-        state.abandon();
-        task.reset();
-    }
+    void abandon() noexcept override;
+
+    // The word that a cancellation on another thread leaves.
+    struct Cancellation final : LoopTask {
+        explicit Cancellation(ScheduledEntry& itsEntry) noexcept : entry(itsEntry) {}
+        void run() noexcept override;
+        void abandon() noexcept override { self.reset(); }
+
+        ScheduledEntry& entry;
+        std::shared_ptr<ScheduledEntry> self;  // while it is queued
+    };
 
     EventLoop* const loop;
     const LoopThread thread;
@@ -36,26 +45,14 @@ struct ScheduledEntry final : TimerEntry {
     EventLoop::Task task;   // the loop's thread
     const Duration period;  // zero: once
     const bool fixedRate;
-    Deadline due{};  // the loop's thread
+    bool listed = false;  // among the loop's armed entries
+    bool isDue = false;   // queued because its time has come
+    Deadline due{};       // the loop's thread
     BasicScheduledState<NativeAtomics> state;
     ScheduledEntry* previousArmed = nullptr;  // the loop's list of armed entries
     ScheduledEntry* nextArmed = nullptr;
-    std::shared_ptr<ScheduledEntry> self;  // set while armed
-};
-
-// An entry on its way through a task queue. A queue that is thrown away abandons it, so that no handle waits for it.
-class QueuedEntry {
-  public:
-    explicit QueuedEntry(std::shared_ptr<ScheduledEntry> entry) noexcept : entry_(std::move(entry)) {}
-    QueuedEntry(QueuedEntry&&) noexcept = default;
-    QueuedEntry& operator=(QueuedEntry&&) = delete;
-    ~QueuedEntry() {
-        if (entry_) entry_->abandon();
-    }
-    std::shared_ptr<ScheduledEntry> arrive() noexcept { return std::move(entry_); }
-
-  private:
-    std::shared_ptr<ScheduledEntry> entry_;
+    std::shared_ptr<ScheduledEntry> self;  // while armed or queued
+    Cancellation cancellation;             // happens once
 };
 
 }  // namespace weft::detail

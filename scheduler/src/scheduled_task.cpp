@@ -1,6 +1,8 @@
 // Timed tasks of an event loop: arming, firing, repeating, cancelling.
 #include <weft/scheduler/scheduled_task.hpp>
 
+#include <algorithm>
+
 #include <weft/scheduler/carrier.hpp>
 #include <weft/scheduler/errors.hpp>
 
@@ -8,7 +10,6 @@
 
 namespace weft {
 
-using detail::QueuedEntry;
 using detail::ScheduledEntry;
 
 ScheduledTask EventLoop::schedule(Task task, Duration delay) {
@@ -30,21 +31,23 @@ ScheduledTask EventLoop::scheduleWithFixedDelay(Task task, Duration initialDelay
 ScheduledTask EventLoop::scheduleTask(Task task, Duration delay, Duration period, bool fixedRate) {
     auto entry = std::make_shared<ScheduledEntry>(*this, std::move(task), period, fixedRate);
     const TimePoint now = clock_.now();
-    entry->due = delay >= never - now ? never : now + std::max(delay, Duration::zero());
-    if (inEventLoop()) {
-        if (closed_) throw SystemError(operationAborted(), "EventLoop::schedule on a loop that has ended");
+    entry->due = deadlineAfter(now, std::max(delay, Duration::zero()));
+    if (inEventLoop() && !closed_) {
         timers().catchUp(now);
         armScheduled(entry);
-    } else {
-        execute([this, queued = QueuedEntry(entry)]() mutable { armScheduled(queued.arrive()); });
+        return ScheduledTask(std::move(entry));
     }
-    return ScheduledTask(std::move(entry));
+    entry->self = entry;
+    if (execute(*entry)) return ScheduledTask(std::move(entry));
+    entry->self.reset();
+    throw SystemError(operationAborted(), "EventLoop::schedule on a loop that has ended");
 }
 
-void EventLoop::armScheduled(const std::shared_ptr<ScheduledEntry>& entry) {
+void EventLoop::armScheduled(const std::shared_ptr<ScheduledEntry>& entry) noexcept {
     if (closed_) return entry->abandon();
     if (!entry->state.isWaiting()) return entry->task.reset();  // cancelled on the way here
     entry->self = entry;
+    entry->listed = true;
     entry->nextArmed = firstArmed_;
     if (firstArmed_) firstArmed_->previousArmed = entry.get();
     firstArmed_ = entry.get();
@@ -52,7 +55,7 @@ void EventLoop::armScheduled(const std::shared_ptr<ScheduledEntry>& entry) {
 }
 
 EventLoop::EntryPointer EventLoop::disarmScheduled(ScheduledEntry& entry) noexcept {
-    if (!entry.self) return nullptr;
+    if (!std::exchange(entry.listed, false)) return nullptr;
     timers().disarm(entry);
     (entry.previousArmed ? entry.previousArmed->nextArmed : firstArmed_) = entry.nextArmed;
     if (entry.nextArmed) entry.nextArmed->previousArmed = entry.previousArmed;
@@ -69,34 +72,28 @@ void EventLoop::cancelScheduled() noexcept {
 // The timer is due: the task runs as a loop task, in the order of deadlines (L-2).
 void ScheduledEntry::fired(TimerEntry& timer) noexcept {
     auto& entry = static_cast<ScheduledEntry&>(timer);
-    EventLoop& loop = *entry.loop;
-    std::shared_ptr<ScheduledEntry> due = loop.disarmScheduled(entry);
-    try {
-        loop.tasks_.reserveOne();
-    } catch (const std::bad_alloc&) {
-        return loop.armScheduled(due);  // it comes again at once, and maybe there is memory then
-    }
-    loop.tasks_.push([&loop, queued = QueuedEntry(std::move(due))]() mutable { loop.runScheduled(queued.arrive()); });
+    entry.self = entry.loop->disarmScheduled(entry);
+    entry.isDue = true;
+    entry.loop->tasks_.push(entry);
 }
 
-void EventLoop::runScheduled(const std::shared_ptr<ScheduledEntry>& entry) {
+void ScheduledEntry::run() noexcept {
+    const auto queued = std::move(self);
+    std::exchange(isDue, false) ? loop->runScheduled(queued) : loop->armScheduled(queued);
+}
+
+void ScheduledEntry::abandon() noexcept {
+    const auto queued = std::move(self);
+    state.abandon();
+    task.reset();
+}
+
+void EventLoop::runScheduled(const std::shared_ptr<ScheduledEntry>& entry) noexcept {
     if (!entry->state.beginRun()) return entry->task.reset();  // cancelled while it was queued
-    try {
-        entry->task();
-    } catch (...) {
-        entry->state.end();
-        throw;  // reported as a task's error; a periodic task ends by it
-    }
-    if (entry->period == Duration::zero()) {
-        entry->state.end();
-        entry->task.reset();
-        return;
-    }
-    if (!entry->state.endRun()) {
-        entry->task.reset();  // cancelled meanwhile
-        return;
-    }
-    entry->due = (entry->fixedRate ? entry->due : clock_.now()) + entry->period;
+    const bool again = succeeds(entry->task) && entry->period != Duration::zero();
+    if (!again) entry->state.end();
+    if (!again || !entry->state.endRun()) return entry->task.reset();  // or cancelled meanwhile
+    entry->due = deadlineAfter(entry->fixedRate ? entry->due : clock_.now(), entry->period);
     armScheduled(entry);
 }
 
@@ -110,16 +107,16 @@ bool ScheduledTask::cancel() noexcept {
 // Unlinks a cancelled entry from the wheel and lets go of its task, which may hold on to a good deal: at once in the
 // loop, else by a task of the loop. A loop that has ended has done it.
 void EventLoop::forget(const std::shared_ptr<ScheduledEntry>& entry) noexcept {
-    const auto drop = [](const std::shared_ptr<ScheduledEntry>& cancelled) {
-        const auto self = cancelled->loop->disarmScheduled(*cancelled);
-        cancelled->task.reset();
-    };
-    if (entry->thread.isHere()) return drop(entry);
-    try {
-        static_cast<void>(entry->inbox->post([drop, entry] { drop(entry); }));
-    } catch (const std::bad_alloc&) {
-        // The entry is cancelled all the same and goes when its time comes.
-    }
+    ScheduledEntry::Cancellation& cancellation = entry->cancellation;
+    cancellation.self = entry;
+    if (entry->thread.isHere()) return cancellation.run();
+    if (!entry->inbox->post(cancellation)) cancellation.abandon();
+}
+
+void ScheduledEntry::Cancellation::run() noexcept {
+    const auto queued = std::move(self);
+    const auto armed = entry.loop->disarmScheduled(entry);
+    entry.task.reset();
 }
 
 bool ScheduledTask::done() const noexcept {

@@ -1,7 +1,8 @@
 // An event loop's inbox and stop request (docs/protocol.md section 8), in a loop that sleeps as EventLoop does: a post
-// runs or is refused, and neither it nor the stop is slept through.
+// runs or is refused, whoever has a task may destroy it, and no post, stop or work of the handler is slept through.
 #include <weft/scheduler/detail/carrier_core.hpp>
 #include <weft/scheduler/detail/loop_inbox.hpp>
+#include <weft/scheduler/detail/task_fifo.hpp>
 
 #include "protocol_test.hpp"
 
@@ -14,14 +15,27 @@ struct Work {
     Link<Work> next;
 };
 
-enum class Defect { none, looksOnce, closesBlindly };
+// An intrusive task, as LoopTask is. Whoever has it destroys it: the loop when it runs, its owner when it was refused.
+struct Posted {
+    Link<Posted> next;
+    Plain<int> payload{0};
+};
+
+enum class Defect {
+    none,
+    looksOnce,
+    closesBlindly,
+    asksTheHandlerEarly,  // before it has announced its sleep, and not after
+    readsTheNextLate,     // from a task that has run
+};
 
 template <Defect defect>
 class Loop {
   public:
     // --- any thread
-    void post(int task) {
-        if (!inbox_.post(task)) return;
+    void post(Posted& task) {
+        task.payload = 1;
+        if (!inbox_.post(task)) return destroy(task);
         ++accepted_;
         wakeIfParked();
     }
@@ -29,32 +43,56 @@ class Loop {
         inbox_.requestStop();
         wakeIfParked();
     }
+    // What only the handler's hasWork() tells of.
+    void handToHandler(Work& work) {
+        if (handlersWork_.push(work)) ++accepted_;
+        wakeIfParked();
+    }
 
     // --- the loop
     void run() {
-        while (!inbox_.stopRequested()) turn(true);
+        while (!inbox_.stopRequested()) turn();
         inbox_.noteStop();
-        turn(false);
-        inbox_.close([this](Plain<int>&& task) {
-            if (defect != Defect::closesBlindly) runTask(task);
-        });
+        runTasks();
+        Posted* rest = inbox_.closeNewestFirst();
+        assertThat(inbox_.closed(), "closed");
+        if (defect != Defect::closesBlindly) tasks_.adopt(rest);
+        while (!tasks_.empty()) runTasks();
+    }
+    void runUntilTheHandlerHadWork() {
+        while (ran_ == 0) turn();
     }
 
     void checkAllRan() const { assertThat(ran_ == accepted_, "what was accepted has run"); }
 
   private:
-    void turn(bool maySleep) {
-        if (maySleep) sleep();
-        inbox_.takeAll([this](Plain<int>&& task) { runTask(task); });
+    void turn() {
+        sleep();
+        for (Work* work = handlersWork_.takeAll(); work != nullptr; work = work->next) ++ran_;
+        if (tasks_.settled()) tasks_.adopt(inbox_.takeNewestFirst());
+        runTasks();
     }
-    void runTask(Plain<int>& task) {
-        assertThat(task == 1, "what was posted");
+    // A step a time, as a loop does whose budget is short.
+    void runTasks() {
+        tasks_.settle(1);
+        if (defect == Defect::readsTheNextLate) {
+            for (Posted* task = tasks_.pop(); task != nullptr; task = task->next) runTask(*task);
+        }
+        while (Posted* task = tasks_.pop()) runTask(*task);
+    }
+    void runTask(Posted& task) {
+        assertThat(task.payload == 1, "what was posted");
         ++ran_;
+        destroy(task);
     }
     void sleep() {
-        bool looked = false;
+        if (!tasks_.empty()) return;
+        bool announced = false;
         const auto moreWork = [&] {
-            return !(defect == Defect::looksOnce && std::exchange(looked, true)) && inbox_.hasWork();
+            const bool second = std::exchange(announced, true);
+            if (defect == Defect::looksOnce && second) return false;
+            const bool asks = second != (defect == Defect::asksTheHandlerEarly);
+            return inbox_.hasWork() || (asks && !handlersWork_.empty());
         };
         if (core_.trySleep(SleepKind::poller, moreWork)) wakeFd_.wait();
         core_.leaveSleep();
@@ -63,29 +101,53 @@ class Loop {
         if (core_.wake() == SleepKind::poller) wakeFd_.signal();
     }
 
-    detail::BasicLoopInbox<Atomics, Plain<int>> inbox_;
+    detail::BasicLoopInbox<Atomics, Posted> inbox_;
     detail::BasicCarrierCore<Atomics, Work, 2> core_;
+    detail::BasicInTray<Atomics, Work> handlersWork_;
+    detail::TaskFifo<Posted> tasks_;
     Event wakeFd_{"wakeFd"};
     int accepted_ = 0;
     int ran_ = 0;
 };
 
+void nameAtomics(ModelRun& run) {
+    run.name({"inbox", "stop", "park", "carrierStop", "turnRequested", "readyPoller", "visitors", "carrierTray",
+              "handlersWork"});
+}
+
 template <Defect defect>
 Scenario postsAndStop(int posters) {
     return [=](ModelRun& run) {
-        run.name({"inbox", "stop", "park", "carrierStop", "turnRequested", "readyPoller", "visitors", "carrierTray"});
+        nameAtomics(run);
         auto& loop = run.make<Loop<defect>>();
         static constexpr const char* names[] = {"poster1", "poster2"};
-        for (int i = 0; i < posters; ++i) run.thread(names[i], [&loop] { loop.post(1); });
+        for (int i = 0; i < posters; ++i) {
+            auto& task = run.make<Posted>();
+            run.thread(names[i], [&loop, &task] { loop.post(task); });
+        }
         run.thread("stopper", [&loop] { loop.stop(); });
         run.thread("loop", [&loop] { loop.run(); });
         run.finally([&loop] { loop.checkAllRan(); });
     };
 }
 
+// Nothing but the handler's work ends the loop's sleep.
+template <Defect defect>
+Scenario handlersOwnWork() {
+    return [](ModelRun& run) {
+        nameAtomics(run);
+        auto& loop = run.make<Loop<defect>>();
+        auto& work = run.make<Work>();
+        run.thread("other", [&loop, &work] { loop.handToHandler(work); });
+        run.thread("loop", [&loop] { loop.runUntilTheHandlerHadWork(); });
+        run.finally([&loop] { loop.checkAllRan(); });
+    };
+}
+
 template <Defect defect = Defect::none>
 std::vector<Case> cases() {
-    return {makeCase("one poster", postsAndStop<defect>(1)), makeCase("two posters", postsAndStop<defect>(2))};
+    return {makeCase("one poster", postsAndStop<defect>(1)), makeCase("two posters", postsAndStop<defect>(2)),
+            makeCase("the handler's own work", handlersOwnWork<defect>())};
 }
 
 constexpr const char* protocol = "loop inbox";
@@ -118,6 +180,13 @@ TEST(LoopInboxModel, ALoopThatLooksOnceSleepsThroughItsStop) {
 }
 TEST(LoopInboxModel, ALoopThatClosesBlindlyForgetsAPost) {
     expectKilled("closes blindly", cases<Defect::closesBlindly>());
+}
+
+TEST(LoopInboxModel, ALoopThatAsksItsHandlerBeforeItHasAnnouncedItsSleepSleepsThroughTheHandlersWork) {
+    expectKilled("asks the handler early", cases<Defect::asksTheHandlerEarly>());
+}
+TEST(LoopInboxModel, ALoopThatReadsTheNextTaskFromOneThatHasRunIsFound) {
+    expectKilled("reads the next late", cases<Defect::readsTheNextLate>());
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 // EventLoop: the standard hosted-poller body, a task queue plus one IoHandler. It is built on registerPinnedPoller and
 // has no privilege that a user's own poller lacks. An embedded loop has no carrier and is driven by hand (tests).
+// Lifetime: a hosted loop must not be destroyed before the future of start() is done, which the destructor asserts, and
+// until then its carrier's group must live. A loop that has ended may outlive the group: it refuses tasks, stop() and
+// shutdownGracefully() do nothing. One that was never started may then only be destroyed.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +17,7 @@
 #include <weft/scheduler/future.hpp>
 #include <weft/scheduler/io_handler.hpp>
 #include <weft/scheduler/local_store.hpp>
+#include <weft/scheduler/loop_task.hpp>
 #include <weft/scheduler/scheduled_task.hpp>
 #include <weft/scheduler/timer_wheel.hpp>
 #include <weft/scheduler/unique_function.hpp>
@@ -69,9 +73,13 @@ class EventLoop {
     const Options& options() const noexcept { return options_; }
 
     // Takes the carrier's poller slot and returns a future that completes when the loop has ended, with the error that
-    // ended it if there was one. Throws std::logic_error when the slot is taken. Context: any thread; once.
+    // ended it if there was one. Throws std::logic_error when the slot is taken, or when it is called again. Context:
+    // any thread; once.
+    // A loop has one end, whether stop(), its carrier's shutdown or an exception of its handler brings it about: it
+    // closes the handler's channels, refuses new tasks, cancels timed tasks, runs every task that it has accepted,
+    // closes the handler and frees the poller slot, all on the carrier. After an exception poll() is not called again.
     Future<void> start();
-    // Asks the loop to end: no new tasks, closes its IoHandler, then frees the poller slot. Any thread; never blocks.
+    // Asks the loop to end. Any thread; never blocks.
     void stop() noexcept;
     // Ends the loop gently (L-3): closes every channel and refuses new ones, cancels timed tasks, those of later too,
     // and goes on running tasks until none has run for `quiet`, or `timeout` has passed; then stop(). The first call
@@ -90,8 +98,13 @@ class EventLoop {
     // Queues a task behind all that this caller queued before. Any thread; wakes the loop if it sleeps. Throws
     // SystemError(operation_aborted) once the loop has stopped. A task that throws is reported; the loop goes on (E-5).
     void execute(Task task);
+    // As execute(), in one order with it, for a task that brings its own memory. False: the loop has ended, and the task
+    // is still the caller's. True: the loop has it, and calls its run() or, if it never comes to that, its abandon().
+    // Never allocates, throws or blocks.
+    [[nodiscard]] bool execute(LoopTask& task) noexcept;
     // As execute(), but a sleeping loop is not woken for it: the task runs with the next turn, whenever that is (TH-5).
     void executeLazily(Task task);
+    [[nodiscard]] bool executeLazily(LoopTask& task) noexcept;
 
     // Runs the task once, not before `delay` has passed. Equal deadlines run in order of submission (L-2). Any thread.
     ScheduledTask schedule(Task task, Duration delay);
@@ -99,6 +112,21 @@ class EventLoop {
     ScheduledTask scheduleAtFixedRate(Task task, Duration initialDelay, Duration period);
     // Runs the task again `delay` (> 0) after each end, until it is cancelled or throws.
     ScheduledTask scheduleWithFixedDelay(Task task, Duration initialDelay, Duration delay);
+    // The same for times in coarser units, which may be longer than a Duration: 300 years are as good as for ever.
+    template <class Rep, class Period>
+    ScheduledTask schedule(Task task, std::chrono::duration<Rep, Period> delay) {
+        return schedule(std::move(task), saturated(delay));
+    }
+    template <class Rep, class Period, class Rep2, class Period2>
+    ScheduledTask scheduleAtFixedRate(Task task, std::chrono::duration<Rep, Period> initialDelay,
+                                      std::chrono::duration<Rep2, Period2> period) {
+        return scheduleAtFixedRate(std::move(task), saturated(initialDelay), saturated(period));
+    }
+    template <class Rep, class Period, class Rep2, class Period2>
+    ScheduledTask scheduleWithFixedDelay(Task task, std::chrono::duration<Rep, Period> initialDelay,
+                                         std::chrono::duration<Rep2, Period2> delay) {
+        return scheduleWithFixedDelay(std::move(task), saturated(initialDelay), saturated(delay));
+    }
 
     // Asks for one onFlushPoint() call. Context: in the loop. The listener must outlive the call or withdraw.
     void requestFlushPoint(FlushPointListener& listener) noexcept {
@@ -120,7 +148,7 @@ class EventLoop {
     // Embedded loops: moves due timers and posted tasks and runs them all, with flush points between, until nothing is
     // left that is due; returns how many tasks ran.
     std::size_t runTasks();
-    bool hasTasks() const noexcept;
+    bool hasTasks() const noexcept { return !tasks_.empty() || !inbox_->empty(); }
 
     // A service that exists once per carrier (hosted) or once per loop (embedded). Context: in the loop.
     template <class T>
@@ -144,16 +172,20 @@ class EventLoop {
     static std::uint64_t firstFlushPoint() noexcept;
     friend class Carrier;
     friend class ScheduledTask;
+    class Closure;
     class Dispatch;
     friend struct detail::ScheduledEntry;
     using EntryPointer = std::shared_ptr<detail::ScheduledEntry>;
-    using Inbox = detail::BasicLoopInbox<detail::NativeAtomics, Task>;
+    using Inbox = detail::BasicLoopInbox<detail::NativeAtomics, LoopTask>;
 
     // The hosted body (event_loop.cpp).
     void run(PinnedPoller& poller);
     void turn(PinnedPoller& poller);
     void closeHandler(PinnedPoller& poller);
-    void close() noexcept;
+    void endByError(PinnedPoller& poller) noexcept;
+    void end(PinnedPoller& poller) noexcept;
+    void refuseTasks() noexcept;
+    void abandonTasks() noexcept;
     struct GentleEnd;
     void beginGentleEnd(Duration quiet, Duration timeout);
     void continueGentleEnd(bool ranTasks) noexcept;
@@ -163,19 +195,23 @@ class EventLoop {
     // What must keep it from sleeping although no fiber is runnable.
     bool hasRemoteWork() const noexcept { return inbox_->hasWork(); }
 
-    void enqueueHere(Task task);
-    void post(Task task);
-    std::size_t runSomeTasks(Duration budget);
-    std::size_t runTasksFor(Duration budget);
-    void runTask(Task& task) noexcept;
+    // Tasks (loop_tasks.cpp).
+    bool enqueueHere(LoopTask& task) noexcept;
+    bool post(LoopTask& task) noexcept;
+    std::unique_ptr<Closure> makeClosure(Task&& task);
+    void keep(Closure& closure) noexcept;
+    void takeOverTasks() noexcept;
+    std::size_t runSomeTasks(Duration budget) { return hasTasks() ? runTasksFor(budget) : 0; }
+    std::size_t runTasksFor(Duration budget) noexcept;
+    static bool succeeds(Task& task) noexcept;
     void runFlushRound() noexcept;
     LocalStore& locals() noexcept;
 
     // Timed tasks (scheduled_task.cpp).
     ScheduledTask scheduleTask(Task task, Duration delay, Duration period, bool fixedRate);
-    void armScheduled(const EntryPointer& entry);
+    void armScheduled(const EntryPointer& entry) noexcept;
     EntryPointer disarmScheduled(detail::ScheduledEntry& entry) noexcept;
-    void runScheduled(const EntryPointer& entry);
+    void runScheduled(const EntryPointer& entry) noexcept;
     void cancelScheduled() noexcept;
     static void forget(const EntryPointer& entry) noexcept;
 
@@ -184,13 +220,16 @@ class EventLoop {
     Clock& clock_;
     const Options options_;
     std::unique_ptr<IoHandler> io_;
+    Future<void> termination_;  // once started
 
     // Any thread.
     const std::shared_ptr<Inbox> inbox_ =
         std::make_shared<Inbox>();  // shared with timed tasks, who may outlive the loop
 
     // In the loop.
-    detail::TaskFifo<Task> tasks_;
+    detail::TaskFifo<LoopTask> tasks_;
+    Closure* kept_ = nullptr;  // empty ones, for the next tasks that this thread makes
+    unsigned keptClosures_ = 0;
     detail::SliceClock taskClock_;
     FlushPointListener* firstListener_ = nullptr;
     FlushPointListener** lastListener_ = &firstListener_;

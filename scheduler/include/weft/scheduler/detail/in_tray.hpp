@@ -26,10 +26,12 @@ class BasicInTray {
     }
 
     // Takes everything, oldest first, or null. Context: the only one who closes the tray. [Q1]
-    Node* takeAll() noexcept {
+    Node* takeAll() noexcept { return reversed(takeNewestFirst()); }
+    // As takeAll(), in the order in which it lies there; for callers that turn it around themselves. [Q1]
+    Node* takeNewestFirst() noexcept {
         Node* top = top_.load(std::memory_order_relaxed);
         if (top == nullptr || top == closedMark()) return nullptr;
-        return reversed(top_.exchange(nullptr, std::memory_order_acquire));
+        return top_.exchange(nullptr, std::memory_order_acquire);
     }
 
     // As takeAll(), for everybody else: an exchange could take the mark of a tray that has been emptied and closed
@@ -60,10 +62,13 @@ class BasicInTray {
     }
 
     // Closes it whatever is in it, and takes that, oldest first. [Q2]
-    Node* close() noexcept {
+    Node* close() noexcept { return reversed(closeNewestFirst()); }
+    Node* closeNewestFirst() noexcept {
         Node* top = top_.exchange(closedMark(), std::memory_order_acquire);  // [Q1] [Q2]
-        return top == closedMark() ? nullptr : reversed(top);
+        return top == closedMark() ? nullptr : top;
     }
+    // Any thread: true from the close on. relaxed: it is final, and nothing is read on the strength of it.
+    bool closed() const noexcept { return top_.load(std::memory_order_relaxed) == closedMark(); }
 
   private:
     Node* closedMark() const noexcept {

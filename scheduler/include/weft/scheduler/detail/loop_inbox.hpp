@@ -3,36 +3,23 @@
 #pragma once
 
 #include <atomic>
-#include <memory>
-#include <utility>
 
 #include <weft/scheduler/detail/in_tray.hpp>
 
 namespace weft::detail {
 
-// Allocates one node per post: the price of crossing threads.
-template <class P, class T>
+// Tasks are intrusive: a post neither allocates nor throws. Node is as the in-tray wants it.
+template <class P, class Node>
 class BasicLoopInbox {
   public:
-    struct Node {
-        T task;
-        typename P::template Plain<Node*> next = nullptr;
-    };
-
     BasicLoopInbox() = default;
     BasicLoopInbox(const BasicLoopInbox&) = delete;
     BasicLoopInbox& operator=(const BasicLoopInbox&) = delete;
-    ~BasicLoopInbox() {
-        close([](T&&) {});
-    }
 
-    // Any thread, then the carrier's wake(). False when closed; the task is destroyed.
-    [[nodiscard]] bool post(T task) {
-        auto node = std::make_unique<Node>(Node{std::move(task)});
-        if (!tray_.push(*node)) return false;
-        node.release();
-        return true;
-    }
+    // Any thread, then the carrier's wake(). False when closed: the task is still the caller's.
+    [[nodiscard]] bool post(Node& task) noexcept { return tray_.push(task); }
+    // Any thread: true from the close on, when every post is refused.
+    bool closed() const noexcept { return tray_.closed(); }
     // Any thread, then the carrier's wake().
     void requestStop() noexcept { stopRequested_.store(true, std::memory_order_seq_cst); }  // [K1]
     bool stopRequested() const noexcept { return stopRequested_.load(std::memory_order_acquire); }
@@ -46,26 +33,12 @@ class BasicLoopInbox {
     }
     bool empty() const noexcept { return tray_.empty(); }
 
-    template <class Consume>
-    void takeAll(Consume consume) {
-        consumeAll(tray_.takeAll(), consume);
-    }
-    // Later posts fail; what was posted before is consumed.
-    template <class Consume>
-    void close(Consume consume) {
-        consumeAll(tray_.close(), consume);
-    }
+    // What has been posted, linked newest first.
+    Node* takeNewestFirst() noexcept { return tray_.takeNewestFirst(); }
+    // The same; later posts are refused.
+    Node* closeNewestFirst() noexcept { return tray_.closeNewestFirst(); }
 
   private:
-    template <class Consume>
-    static void consumeAll(Node* node, Consume& consume) {
-        while (node != nullptr) {
-            std::unique_ptr<Node> owned(node);
-            node = node->next;
-            consume(std::move(owned->task));
-        }
-    }
-
     BasicInTray<P, Node> tray_;
     typename P::template Atomic<bool> stopRequested_{false};
     bool stopNoted_ = false;

@@ -1,49 +1,59 @@
-// TaskFifo: the tasks that an event loop has taken over, in order.
+// TaskFifo: the tasks that an event loop has taken over, in order. Intrusive: it never allocates.
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <utility>
 
 namespace weft::detail {
 
-// A growing ring: push at the back, pop at the front, no allocation once it has reached its size. One thread.
-template <class T>
+// What comes from other threads is linked newest first, and turning it around takes a step for each task: settle() does
+// that in portions, so that half a million of them do not hold up the loop. One thread. Node has `Node* next`.
+template <class Node>
 class TaskFifo {
   public:
-    bool empty() const noexcept { return count_ == 0; }
-    std::size_t size() const noexcept { return count_; }
+    // True when it has no task, settled or not.
+    bool empty() const noexcept { return first_ == nullptr && newest_ == nullptr; }
 
-    // Makes the next push() one that cannot throw.
-    void reserveOne() {
-        if (count_ == capacity_) grow();
+    void push(Node& task) noexcept {
+        task.next = nullptr;
+        append(task, task);
     }
-    void push(T task) {
-        reserveOne();
-        slots_[(first_ + count_) & (capacity_ - 1)] = std::move(task);
-        ++count_;
-    }
-    T pop() {
-        T task = std::move(slots_[first_]);
-        first_ = (first_ + 1) & (capacity_ - 1);
-        --count_;
+    // The oldest settled task, or null.
+    Node* pop() noexcept {
+        Node* task = first_;
+        if (task != nullptr) first_ = task->next;
         return task;
     }
 
-  private:
-    void grow() {
-        const std::size_t larger = capacity_ ? capacity_ * 2 : 64;
-        auto slots = std::make_unique<T[]>(larger);
-        for (std::size_t i = 0; i < count_; ++i) slots[i] = std::move(slots_[(first_ + i) & (capacity_ - 1)]);
-        slots_ = std::move(slots);
-        capacity_ = larger;
-        first_ = 0;
+    // Takes over a list that is linked newest first; what push() adds before it is settled comes ahead of it.
+    void adopt(Node* newest) noexcept {
+        settle(~std::size_t{0});
+        newest_ = newest;
+    }
+    bool settled() const noexcept { return newest_ == nullptr; }
+    // Puts the adopted list in order, by at most `steps` tasks; with the last one they become visible to pop().
+    void settle(std::size_t steps) noexcept {
+        if (settled()) return;
+        for (; newest_ != nullptr && steps > 0; --steps) {
+            Node* task = std::exchange(newest_, newest_->next);
+            task->next = turned_;
+            if (turned_ == nullptr) lastTurned_ = task;
+            turned_ = task;
+        }
+        if (newest_ == nullptr) append(*std::exchange(turned_, nullptr), *lastTurned_);
     }
 
-    std::unique_ptr<T[]> slots_;
-    std::size_t capacity_ = 0;
-    std::size_t first_ = 0;
-    std::size_t count_ = 0;
+  private:
+    void append(Node& first, Node& last) noexcept {
+        (first_ != nullptr ? last_->next : first_) = &first;
+        last_ = &last;
+    }
+
+    Node* first_ = nullptr;
+    Node* last_ = nullptr;        // while there is a first one
+    Node* newest_ = nullptr;      // what is adopted and not settled yet
+    Node* turned_ = nullptr;      // the part of it that is in order: older ones go in front
+    Node* lastTurned_ = nullptr;  // while there is such a part
 };
 
 }  // namespace weft::detail

@@ -1,0 +1,138 @@
+// The tasks of an event loop: how they come to it, and how it runs them. A closure becomes an intrusive task, too.
+#include <weft/scheduler/event_loop.hpp>
+
+#include <weft/scheduler/carrier.hpp>
+#include <weft/scheduler/log.hpp>
+
+#include "describe_error.hpp"
+
+namespace weft {
+
+namespace {
+
+constexpr unsigned mostKeptClosures = 256;  // 80 bytes each
+constexpr std::size_t stepsPerLook = 64;    // a step costs a cache miss at most, a look at the clock as much
+
+[[noreturn]] void refuse() {
+    throw SystemError(operationAborted(), "EventLoop::execute on a loop that has ended");
+}
+
+}  // namespace
+
+// Made by any thread; the loop keeps some that have run, so that tasks that it makes itself need no allocation.
+class EventLoop::Closure final : public LoopTask {
+  public:
+    Closure(EventLoop& loop, Task&& task) noexcept : task_(std::move(task)), loop_(loop) {}
+
+    void fill(Task&& task) noexcept { task_ = std::move(task); }
+    void run() noexcept override {
+        static_cast<void>(succeeds(task_));
+        task_.reset();
+        loop_.keep(*this);
+    }
+    void abandon() noexcept override { delete this; }
+
+    Closure* nextKept = nullptr;
+
+  private:
+    Task task_;
+    EventLoop& loop_;
+};
+
+std::unique_ptr<EventLoop::Closure> EventLoop::makeClosure(Task&& task) {
+    if (!inEventLoop() || kept_ == nullptr) return std::make_unique<Closure>(*this, std::move(task));
+    std::unique_ptr<Closure> closure(std::exchange(kept_, kept_->nextKept));
+    --keptClosures_;
+    closure->fill(std::move(task));
+    return closure;
+}
+
+void EventLoop::keep(Closure& closure) noexcept {
+    if (keptClosures_ == mostKeptClosures) {
+        delete &closure;
+        return;
+    }
+    closure.nextKept = std::exchange(kept_, &closure);
+    ++keptClosures_;
+}
+
+void EventLoop::execute(Task task) {
+    auto closure = makeClosure(std::move(task));
+    if (!execute(*closure)) refuse();
+    static_cast<void>(closure.release());
+}
+
+void EventLoop::executeLazily(Task task) {
+    auto closure = makeClosure(std::move(task));
+    if (!executeLazily(*closure)) refuse();
+    static_cast<void>(closure.release());
+}
+
+bool EventLoop::execute(LoopTask& task) noexcept {
+    return inEventLoop() ? enqueueHere(task) : post(task);
+}
+
+bool EventLoop::executeLazily(LoopTask& task) noexcept {
+    return inEventLoop() ? enqueueHere(task) : inbox_->post(task);
+}
+
+bool EventLoop::enqueueHere(LoopTask& task) noexcept {
+    if (closed_) return false;
+    tasks_.push(task);
+    return true;
+}
+
+// The carrier of a loop that has ended may be gone, and is not touched.
+bool EventLoop::post(LoopTask& task) noexcept {
+    if (carrier_ == nullptr || inbox_->closed()) return inbox_->post(task);
+    Carrier& carrier = *carrier_;  // the task may end this loop before the wake below
+    const Carrier::Visit visit(carrier.core_);
+    if (!inbox_->post(task)) return false;
+    carrier.wakeIfParked();
+    return true;
+}
+
+// Runs tasks until none is left or the budget has passed. At least one, unless what has come is not to be seen yet or
+// too much of it has come at once to be put in order within the budget.
+[[gnu::noinline]] std::size_t EventLoop::runTasksFor(Duration budget) noexcept {
+    taskClock_.begin(clock_.now(), budget);
+    takeOverTasks();
+    std::size_t ran = 0;
+    while (LoopTask* task = tasks_.pop()) {
+        task->run();
+        ++ran;
+        if (taskClock_.passed()) break;
+    }
+    return ran;
+}
+
+void EventLoop::takeOverTasks() noexcept {
+    if (tasks_.settled()) tasks_.adopt(inbox_->takeNewestFirst());
+    do tasks_.settle(stepsPerLook);
+    while (!tasks_.settled() && !taskClock_.passed());
+}
+
+bool EventLoop::succeeds(Task& task) noexcept {
+    try {
+        task();
+        return true;
+    } catch (...) {
+        log(LogLevel::error, {"a task of an event loop threw: ", detail::describe(std::current_exception())});
+        return false;
+    }
+}
+
+// The loop runs no more: what it has not run is its owners' again.
+void EventLoop::abandonTasks() noexcept {
+    do {
+        tasks_.settle(~std::size_t{0});
+        while (LoopTask* task = tasks_.pop()) task->abandon();
+    } while (!tasks_.empty());
+    while (Closure* closure = kept_) {
+        kept_ = closure->nextKept;
+        delete closure;
+    }
+    keptClosures_ = 0;
+}
+
+}  // namespace weft
