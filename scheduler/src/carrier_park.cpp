@@ -27,7 +27,13 @@ bool Carrier::trySleepInPoller(const EventLoop* loop) noexcept {
                                 " went to sleep again without unpark(): call it right after the "
                                 "blocking call, or others keep waking a carrier that is busy"});
     }
-    if (!trySleep(detail::SleepKind::poller, [loop] { return loop != nullptr && loop->hasRemoteWork(); })) return false;
+    // The handler is asked by the second look only, which is the one that counts.
+    bool announced = false;
+    const auto moreWork = [loop, &announced] {
+        if (loop == nullptr) return false;
+        return loop->hasRemoteWork() || (std::exchange(announced, true) && loop->io_->hasWork());
+    };
+    if (!trySleep(detail::SleepKind::poller, moreWork)) return false;
     counters_.parks.add();
     advertisedDeadline_ = parkDeadline();
     while (stacks_.trim() && core_.asleepIn(detail::SleepKind::poller)) {
@@ -72,11 +78,11 @@ void PollGuard::leave() noexcept {
 
 // A poller that ignored parkDeadline() has delayed every timer of this carrier.
 void Carrier::diagnoseOversleep() noexcept {
-    if (advertisedDeadline_ == never) return;
+    if (advertisedDeadline_ == never || timers_.unfinished()) return;  // its own budget may leave timers late
     const TimePoint now = Clock::steady().now();
-    if (now <= std::exchange(advertisedDeadline_, never) + lateness) return;
+    if (now <= deadlineAfter(std::exchange(advertisedDeadline_, never), lateness)) return;
     const Deadline deadline = timers_.earliest();  // parkDeadline() may be early
-    if (deadline == never || now <= deadline + lateness) return;
+    if (now <= deadlineAfter(deadline, lateness)) return;
     const auto late = std::chrono::duration_cast<std::chrono::milliseconds>(now - deadline).count();
     log(LogLevel::warning, {"the poller of carrier ", name_, " slept ", std::to_string(late),
                             " ms past parkDeadline(): timers of this carrier were late"});

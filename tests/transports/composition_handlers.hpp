@@ -9,6 +9,7 @@
 
 #include <weft/pipeline/channel.hpp>
 #include <weft/scheduler/event_loop.hpp>
+#include <weft/scheduler/this_fiber.hpp>
 #include <weft/transports/epoll/epoll_io_handler.hpp>
 
 #include "support/sample_pollers.hpp"
@@ -29,6 +30,7 @@ class CountingIoHandler : public SocketIoHandler {
         wakeups.fetch_add(1);
         inner.wakeup();
     }
+    bool hasWork() const noexcept override { return inner.hasWork(); }
     int pollFd() const noexcept override { return inner.pollFd(); }
     void prepareToClose() override { inner.prepareToClose(); }
     bool closable() const noexcept override { return inner.closable(); }
@@ -54,8 +56,9 @@ class CountingIoHandler : public SocketIoHandler {
 };
 
 // Blocks in an epoll set of its own that holds nothing but the inner handler's pollFd(), and polls the inner one only
-// when that is readable or when its last poll said that there is more.
-class NestingIoHandler final : public CountingIoHandler {
+// when that is readable or when the inner handler has work of its own. The twin does not ask it.
+template <bool asksForWork>
+class BasicNestingIoHandler final : public CountingIoHandler {
   public:
     void open(Carrier& carrier) override {
         inner.open(carrier);
@@ -63,21 +66,20 @@ class NestingIoHandler final : public CountingIoHandler {
     }
     PollResult poll(PollGuard* guard, Deadline deadline, Budget budget) override {
         polls.fetch_add(1);
-        if (!more_ && outer_.look() == 0) {
+        if (!hasWork() && outer_.look() == 0) {
             if (guard == nullptr || !guard->enter()) return {};
             const int ready = outer_.wait(deadline);
             guard->leave();
             if (ready == 0) return {};
         }
-        const PollResult result = inner.poll(nullptr, deadline, budget);
-        more_ = result.more;
-        return result;
+        return inner.poll(nullptr, deadline, budget);
     }
+    bool hasWork() const noexcept override { return asksForWork && inner.hasWork(); }
 
   private:
     EpollSet outer_;
-    bool more_ = false;
 };
+using NestingIoHandler = BasicNestingIoHandler<true>;
 
 // A connected pair of stream sockets.
 struct SocketPair {
@@ -112,6 +114,14 @@ class ChannelPoller {
     void inject(PollerEvent event) {
         events_.push(std::move(event));
         sockets_.send("!");
+    }
+    // Bytes wait in the socket and their edge is long past when reading is switched on again: only the handler knows.
+    void makeWork(PollerEvent event) {
+        events_.push(std::move(event));
+        channel_->setOption(ChannelOption::AUTO_READ, false);
+        sockets_.send("!");
+        thisFiber::sleepFor(std::chrono::microseconds(100));
+        channel_->setOption(ChannelOption::AUTO_READ, true);
     }
     void post(std::function<void()> task) {
         try {

@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include <gmock/gmock.h>
+
 #include <weft/scheduler/non_suspending_scope.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
@@ -17,6 +19,7 @@ using Loops = ::testing::Types<ChannelPoller<CountingIoHandler>, ChannelPoller<N
 INSTANTIATE_TYPED_TEST_SUITE_P(EpollLoop, PollerConformance, Loops);
 INSTANTIATE_TYPED_TEST_SUITE_P(EpollLoop, SleepingPollerConformance, Loops);
 INSTANTIATE_TYPED_TEST_SUITE_P(EpollLoop, TaskConformance, Loops);
+INSTANTIATE_TYPED_TEST_SUITE_P(EpollLoop, OwnWorkConformance, Loops);
 
 struct PollerComposition : LeakGuard {
     static void awaitAsleep(Carrier& carrier) {
@@ -76,6 +79,13 @@ TEST_F(PollerComposition, ANestedHandlerTellsOfWorkThatItsUserMadeBetweenTwoPoll
     ended.get();
 }
 
+TEST_F(PollerComposition, ANestedHandlerThatIsNotAskedForItsOwnWorkIsFound) {
+    PollerSettings impatient;  // what it waits for will never happen
+    impatient.patience = std::chrono::milliseconds(300);
+    EXPECT_THAT(everyWorkOfItsOwnIsDone<ChannelPoller<BasicNestingIoHandler<false>>>(impatient),
+                testing::HasSubstr("work that a fiber made for the poller was not done"));
+}
+
 // A poller of a user's own on the outside, without an event loop: it knows the handler only through the IoHandler door.
 class UsersPoller {
   public:
@@ -95,11 +105,11 @@ class UsersPoller {
         while (!poller.stopRequested()) {
             bool ready = false;
             if (idle && poller.tryParkPoller()) {
-                if (poller.canParkPoller()) ready = set.wait(poller.parkDeadline()) > 0;
+                if (poller.canParkPoller() && !inner.hasWork()) ready = set.wait(poller.parkDeadline()) > 0;
                 poller.unpark();
             }
-            const PollResult result = ready || more_ || set.look() > 0 ? pollInner() : PollResult();
-            idle = !poller.maybeYield(result.events > 0) && result.events == 0 && !result.more;
+            const PollResult result = ready || inner.hasWork() || set.look() > 0 ? pollInner() : PollResult();
+            idle = !poller.maybeYield(result.events > 0) && result.events == 0 && !inner.hasWork();
         }
         inner.prepareToClose();
         do pollInner();
@@ -108,11 +118,8 @@ class UsersPoller {
     }
     PollResult pollInner() {
         const NonSuspendingScope dispatching;  // what the events call may not block here
-        const PollResult result = inner.poll(nullptr, never, {std::chrono::microseconds(50)});
-        more_ = result.more;
-        return result;
+        return inner.poll(nullptr, never, {std::chrono::microseconds(50)});
     }
-    bool more_ = false;
 };
 
 // Bytes and spawns race with the outer poller's sleep, thousands of times; fibers on the carrier read from the nested

@@ -75,16 +75,13 @@ void EpollIoHandler::openWithWakeFd(int wakeFd) {
 }
 
 PollResult EpollIoHandler::poll(PollGuard* guard, Deadline deadline, Budget budget) {
-    polling_ = true;
     // What the budget cut off last time comes before news: the queue stays bounded by the number of handles either way.
     if (nextReported_ == endReported_ && batch_.empty()) {
         batch_.takeAll(next_);
         ask(guard, std::min(deadline, closeDeadline_));
         if (!batch_.empty()) collect();
     }
-    const PollResult result = dispatch(budget);
-    polling_ = false;
-    return result;
+    return dispatch(budget);
 }
 
 void EpollIoHandler::ask(PollGuard* guard, Deadline deadline) {
@@ -184,7 +181,7 @@ PollResult EpollIoHandler::dispatch(Budget budget) {
     if (nextReported_ == endReported_ && batch_.empty()) return result;
     // So few events are over before the clock would be read.
     const bool few = batch_.empty() && endReported_ - nextReported_ <= eventsPerClockRead;
-    const TimePoint end = few ? never : clock_.now() + budget.time;
+    const TimePoint end = few ? never : deadlineAfter(clock_.now(), budget.time);
     const std::size_t waiting = runnableFibers();
     const std::size_t enoughFibers = waiting + std::min(budget.fibers, ~waiting);
     unsigned nextLook = std::min(budget.events, eventsPerClockRead);
@@ -197,7 +194,7 @@ PollResult EpollIoHandler::dispatch(Budget budget) {
             nextLook += std::min(budget.events - nextLook, eventsPerClockRead);
         }
     }
-    result.more = nextReported_ != endReported_ || !batch_.empty() || !next_.empty();
+    result.more = hasWork();
     return result;
 }
 
@@ -276,7 +273,7 @@ void EpollIoHandler::requireHere(const char* call) const {
 
 void EpollIoHandler::prepareToClose() {
     closing_ = true;
-    closeDeadline_ = clock_.now() + closeGrace;
+    closeDeadline_ = deadlineAfter(clock_.now(), closeGrace);
     closeChannels();
 }
 
@@ -327,8 +324,6 @@ void EpollIoHandler::remove(EpollHandle& handle, bool keepOpen) noexcept {
 
 void EpollIoHandler::requeue(EpollHandle& handle) noexcept {
     if (handle.linked()) return;
-    // The kernel does not know of this, so nobody who sleeps on pollFd() would come back for it.
-    if (nested_ && !polling_ && next_.empty()) wakeup();
     next_.append(handle);
 }
 

@@ -69,7 +69,7 @@ PollResult UringIoHandler::poll(PollGuard* guard, Deadline deadline, Budget budg
     }
     io_uring_cq_advance(ring_.get(), count);
     PollResult result;
-    const TimePoint end = Clock::steady().now() + budget.time;
+    const TimePoint end = deadlineAfter(budget.time);
     const std::size_t waiting = carrier_->runnableFibers();
     const std::size_t enoughFibers = waiting + std::min(budget.fibers, ~waiting);
     while (detail::ReadyLink* link = ready_.popFirst()) {

@@ -20,7 +20,7 @@ struct Budget {
 
 struct PollResult {
     unsigned events = 0;  // I/O events handled; a wake-up of the loop is not one
-    bool more = false;    // the budget ended the call: look again without blocking
+    bool more = false;    // there is more to do now: look again without blocking
 };
 
 // The only way to sleep. A transport calls enter() immediately before its blocking system call; false means that work
@@ -38,11 +38,13 @@ class PollGuard {
 
   private:
     Carrier& carrier_;
-    const EventLoop* loop_;  // whose task queue counts as work; null: the run queue only
+    const EventLoop* loop_;  // whose task queue and handler count as work; null: the run queue only
 };
 
 // A transport's poller. Context: the carrier's thread for everything except wakeup(). A handler that throws from open()
-// stops the loop from starting; nothing else may throw.
+// stops the loop from starting, and is not closed. One that throws from poll(), closeChannels() or prepareToClose() ends
+// its loop: prepareToClose() follows if it has not been called, then close(), without another poll(), whatever
+// closable() says; start()'s future carries the exception. One from close() is logged.
 struct IoHandler {
     virtual ~IoHandler() = default;
 
@@ -56,9 +58,16 @@ struct IoHandler {
     // Makes a blocked poll() return. Any thread; sticky (a call before the blocking system call counts), coalesced.
     virtual void wakeup() noexcept = 0;
 
-    // A descriptor that is readable while poll() has something to do, so that this handler can be nested under an outer
-    // poller, which watches it level-triggered and polls again at once after PollResult::more (docs/pollers.md); -1
-    // when there is none.
+    // True while poll() has something to do that no event of the kernel will tell of: work that the handler's users have
+    // made since the last poll(), leftovers of a budget, what another thread has handed to it. The event loop asks this
+    // after it has announced its sleep, and does not sleep then; so does whoever nests the handler. What other threads
+    // change and this reads: they publish it by a seq_cst operation and then call Carrier::wakeIfParked(), and the load
+    // here is seq_cst. Ordering: edges [K1] and [K3] of docs/protocol.md. Never blocks or allocates.
+    virtual bool hasWork() const noexcept { return false; }
+
+    // A descriptor that is readable while the kernel has events for poll(), so that this handler can be nested under an
+    // outer poller, which watches it level-triggered and asks hasWork() before it blocks (docs/pollers.md); -1 when
+    // there is none.
     virtual int pollFd() const noexcept { return -1; }
 
     // Closes every channel and refuses new ones; poll() goes on as before (L-3).

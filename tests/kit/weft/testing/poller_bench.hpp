@@ -66,6 +66,13 @@ concept PollerWithTasks = PollerUnderTest<P> && requires(P poller) {
     poller.post(std::function<void()>());
 };
 
+// A poller that has work of which no event tells, as a handler with leftovers does (IoHandler::hasWork()): from now on
+// its body must call `event()`, without a wake-up of the carrier. Context: a fiber of its carrier, which it may suspend.
+template <class P>
+concept PollerWithOwnWork = PollerUnderTest<P> && requires(P poller) {
+    poller.makeWork(PollerEvent());
+};
+
 // A poller that lets the kit in between its tryParkPoller(), when that returned true, and its canParkPoller(): it calls
 // `inGap` there, every time. `inGap` may suspend the poller. Called before start().
 template <class P>

@@ -63,6 +63,20 @@ Verdict everyTaskIsSeen(const PollerSettings& settings = {}) {
     }));
 }
 
+// Fibers that make work for the poller of which no event tells, as the last thing before the carrier has nothing to do.
+template <PollerWithOwnWork P>
+Verdict everyWorkOfItsOwnIsDone(const PollerSettings& settings = {}) {
+    PollerBench<P> bench(settings);
+    const char* const lost = "work that a fiber made for the poller was not done";
+    Verdict verdict = bench.race(1, lost, [&](auto& tally, unsigned, int i) {
+        bench.carrier().spawnDetached([tally, i, &poller = bench.poller()] {
+            thisFiber::sleepFor(std::chrono::microseconds(i % 100));  // comes back by a deadline, not by a wake-up
+            poller.makeWork([tally] { tally->add(); });
+        });
+    });
+    return bench.finish(std::move(verdict));
+}
+
 // I/O events from two threads, racing with going to sleep.
 template <PollerUnderTest P>
 Verdict everyEventIsSeen(const PollerSettings& settings = {}) {

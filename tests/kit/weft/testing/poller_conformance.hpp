@@ -6,6 +6,7 @@
 //   INSTANTIATE_TYPED_TEST_SUITE_P(Mine, SleepingPollerConformance, Mine);  it blocks when there is nothing to do
 //   INSTANTIATE_TYPED_TEST_SUITE_P(Mine, GapConformance, Mine);             onGap(): it asks canParkPoller() itself
 //   INSTANTIATE_TYPED_TEST_SUITE_P(Mine, TaskConformance, Mine);            post(): it hosts tasks
+//   INSTANTIATE_TYPED_TEST_SUITE_P(Mine, OwnWorkConformance, Mine);         makeWork(): work that no event tells of
 //
 // in namespace weft::test. The checks are functions (poller_checks.hpp) that return what is wrong. docs/pollers.md
 // tells what each failure means.
@@ -90,7 +91,16 @@ TYPED_TEST_P(TaskConformance, EveryTaskIsSeen) {
 }
 REGISTER_TYPED_TEST_SUITE_P(TaskConformance, EveryTaskIsSeen);
 
+template <class P>
+class OwnWorkConformance : public LeakGuard {};
+TYPED_TEST_SUITE_P(OwnWorkConformance);
+TYPED_TEST_P(OwnWorkConformance, EveryWorkOfItsOwnIsDone) {
+    EXPECT_EQ(everyWorkOfItsOwnIsDone<TypeParam>(), "");
+}
+REGISTER_TYPED_TEST_SUITE_P(OwnWorkConformance, EveryWorkOfItsOwnIsDone);
+
 // A program uses those that fit its pollers.
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(OwnWorkConformance);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(PollerConformance);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SleepingPollerConformance);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(GapConformance);

@@ -31,11 +31,9 @@ class EpollIoHandler final : public SocketIoHandler {
 
     PollResult poll(PollGuard* guard, Deadline deadline, Budget budget) override;
     void wakeup() noexcept override;
-    // From the first call on it also tells of work that only this object knows of; PollResult::more is apart.
-    int pollFd() const noexcept override {
-        nested_ = true;
-        return epoll_.get();
-    }
+    // Leftovers of a budget, and handles that asked for one more dispatch: neither is an event of the kernel.
+    bool hasWork() const noexcept override { return nextReported_ != endReported_ || !batch_.empty() || !next_.empty(); }
+    int pollFd() const noexcept override { return epoll_.get(); }
     // Closes every channel and fiber stream; what registers afterwards gets operation_aborted.
     void closeChannels() override;
     void prepareToClose() override;
@@ -108,8 +106,6 @@ class EpollIoHandler final : public SocketIoHandler {
     bool hasPwait2_ = true;
     bool refusing_ = false;  // new handles
     bool closing_ = false;
-    bool polling_ = false;         // inside poll(), whose result says what is left
-    mutable bool nested_ = false;  // an outer poller watches pollFd()
     Deadline closeDeadline_ = never;
     std::size_t registered_ = 0;
     std::vector<epoll_event> events_;
