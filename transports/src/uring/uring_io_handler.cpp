@@ -97,6 +97,10 @@ void UringIoHandler::enterKernel(PollGuard* guard, Deadline deadline) noexcept {
 
 void UringIoHandler::wakeup() noexcept { carrier_->writeWakeFd(); }
 
+bool UringIoHandler::hasWork() const noexcept {
+    return !ready_.empty() || (ring_ && io_uring_cq_ready(ring_.get()) > 0);
+}
+
 std::unique_ptr<ChannelSink> UringIoHandler::stream(Fd fd, Channel& channel) {
     return std::make_unique<UringStream>(*this, std::move(fd), channel);
 }

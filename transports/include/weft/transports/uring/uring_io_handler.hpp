@@ -32,7 +32,7 @@ class UringIoHandler final : public SocketIoHandler {
     void open(Carrier& carrier) override;
     PollResult poll(PollGuard* guard, Deadline deadline, Budget budget) override;
     void wakeup() noexcept override;
-    bool hasWork() const noexcept override { return !ready_.empty() || (ring_ && io_uring_cq_ready(ring_.get()) > 0); }
+    bool hasWork() const noexcept override;
     void prepareToClose() override;
     // Every operation belongs to a registered sink, so nothing is in flight then (L-6).
     bool closable() const noexcept override { return sinks_.empty(); }
