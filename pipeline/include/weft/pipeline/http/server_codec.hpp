@@ -30,7 +30,7 @@ struct SwitchDue {};  // user event: the time to switch the protocol has come
 }  // namespace detail
 
 // What it means that a client ends its output (FIN) before it has all its answers. Nothing on the wire tells a client
-// that has gone from one that has shut down its output and still reads (docs/adr/0012-end-of-input.md).
+// that has gone from one that has shut down its output and still reads (docs/adr/0013-end-of-input.md).
 enum class InputEnd : std::uint8_t {
     // The client has gone. What has been answered is sent, then the channel is closed: fibers that handlers spawned
     // through its contexts are cancelled, handlers get channelInactive, later answers fail.
