@@ -5,8 +5,7 @@
 namespace weft {
 
 namespace detail {
-template <class P, class Node>
-class BasicInTray;
+struct QueueLink;
 template <class Node>
 class TaskFifo;
 }  // namespace detail
@@ -30,8 +29,7 @@ class LoopTask {
     virtual ~LoopTask() = default;
 
   private:
-    template <class P, class Node>
-    friend class detail::BasicInTray;
+    friend struct detail::QueueLink;
     template <class Node>
     friend class detail::TaskFifo;
 
