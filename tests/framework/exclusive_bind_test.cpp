@@ -107,9 +107,9 @@ TEST(ExclusiveBindTest, ABindThatIsHeldUpDoesNotShareThePortOfOneThatWasFaster) 
     fast.bindOnce(port.address());
     mayGoOn.release();
     bound.await();
-    EXPECT_TRUE(bound.cause());
-    if (bound.cause()) EXPECT_EQ(errorCodeOf(bound.cause()), fromErrno(EADDRINUSE));
     EXPECT_TRUE(fast.giveUp());
+    ASSERT_TRUE(bound.cause());
+    EXPECT_EQ(errorCodeOf(bound.cause()), fromErrno(EADDRINUSE));
 }
 
 // The kernel still spreads connections over listeners of which the first one began without SO_REUSEPORT.

@@ -173,6 +173,23 @@ TEST(IoHandlerDecoratorTest, AHandlerWithoutSocketsIsRefusedAndToldHowToShowThem
     EXPECT_NE(text.find("IoHandlerDecorator"), std::string::npos) << text;
 }
 
+// Or the loop would sleep beside work that no event tells of.
+TEST(IoHandlerDecoratorTest, TheLoopsQuestionForWorkIsPassedOn) {
+    class HasWork final : public IoHandler {
+      public:
+        void open(Carrier&) override {}
+        PollResult poll(PollGuard*, Deadline, Budget) override { return {}; }
+        void wakeup() noexcept override {}
+        bool hasWork() const noexcept override { return true; }
+        void prepareToClose() override {}
+        void close() override {}
+        const void* family() const noexcept override { return nullptr; }
+    };
+    Counts counts;
+    EXPECT_TRUE(Counting(std::make_unique<HasWork>(), counts).hasWork());
+    EXPECT_FALSE(Counting(std::make_unique<Bare>(), counts).hasWork());
+}
+
 class RefusesToOpen final : public IoHandlerDecorator {
   public:
     using IoHandlerDecorator::IoHandlerDecorator;

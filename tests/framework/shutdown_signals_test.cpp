@@ -11,11 +11,13 @@
 
 #include <unistd.h>
 
-#include "support/leak_guard.hpp"
 #include "support/log_capture.hpp"
 
 namespace weft::test {
 namespace {
+
+// Makes the descriptor that stays, before a test can be blamed for it.
+[[maybe_unused]] const bool signalsWereTaken = (ShutdownSignals(), true);
 
 bool isIgnored(int signal) {
     struct sigaction now = {};

@@ -26,6 +26,7 @@ class IoHandlerDecorator : public IoHandler {
         return wrapped_->poll(guard, deadline, budget);
     }
     void wakeup() noexcept override { wrapped_->wakeup(); }
+    bool hasWork() const noexcept override { return wrapped_->hasWork(); }
     int pollFd() const noexcept override { return wrapped_->pollFd(); }
     void closeChannels() override { wrapped_->closeChannels(); }
     void prepareToClose() override { wrapped_->prepareToClose(); }
