@@ -48,6 +48,12 @@ class Headers(unittest.TestCase):
         self.assertGreater(len(public), 100)
         self.assertEqual(public - reached - set(LEFT_OUT), set(), 'add these to weft.hpp, or to LEFT_OUT with a reason')
 
+    def test_the_headers_that_the_page_of_names_lists_exist(self):
+        with open(os.path.join(ROOT, 'docs', 'netty.md'), encoding='utf-8') as file:
+            named = set(re.findall(r'`(weft/[a-z_/]+\.hpp)`', file.read()))
+        self.assertGreater(len(named), 10)
+        self.assertEqual(named - set(self.includes), set())
+
     def test_what_the_list_names_exists(self):
         self.assertEqual(set(LEFT_OUT) - set(self.includes), set())
 
