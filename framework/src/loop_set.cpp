@@ -77,6 +77,7 @@ LoopSet::~LoopSet() {
 void LoopSet::startLoop(Carrier& carrier, std::unique_ptr<IoHandler> handler, const EventLoop::Options& options) {
     loops_.push_back(std::make_unique<EventLoop>(carrier, std::move(handler), options));
     EventLoop& loop = *loops_.back();
+    ended_.reserve(ended_.size() + 1);  // a loop that runs must be awaited before it is destroyed
     ended_.push_back(loop.start());
     const Future<void> running = firstTaskOf(loop);
     running.await();
