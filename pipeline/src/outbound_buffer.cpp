@@ -5,6 +5,7 @@
 
 #include <sys/uio.h>
 
+#include <weft/pipeline/detail/held_bytes.hpp>
 #include <weft/scheduler/assert.hpp>
 
 namespace weft {
@@ -26,7 +27,22 @@ void OutboundBuffer::add(Message&& message, ChannelPromise&& promise) {
 }
 
 inline void OutboundBuffer::addBytes(Buffer&& bytes) {
-    if (!bytes.empty() && (pieces_.empty() || !join(bytes))) pieces_.push(std::move(bytes));
+    if (bytes.empty()) return;
+    if (!pieces_.empty()) {
+        if (join(bytes)) return;
+        detail::compactAfter(pieces_.back(), bytes);
+    }
+    pieces_.push(std::move(bytes));
+}
+
+std::size_t OutboundBuffer::heldBytes() const noexcept {
+    std::size_t held = 0;
+    const void* last = nullptr;
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+        if (detail::storageOf(pieces_[i]) != last) held += pieces_[i].heldBytes();
+        last = detail::storageOf(pieces_[i]);
+    }
+    return held;
 }
 
 // Copies small writes behind the last piece. The bytes behind a piece's end are nobody's, so this is safe also while

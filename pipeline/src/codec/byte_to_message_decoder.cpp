@@ -9,6 +9,7 @@
 #include <weft/pipeline/channel_events.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
 #include <weft/pipeline/codec/codec_errors.hpp>
+#include <weft/pipeline/detail/held_bytes.hpp>
 #include <weft/scheduler/log.hpp>
 
 namespace weft {
@@ -17,6 +18,16 @@ namespace {
 
 // A block from here on is given back when little of it is left over.
 constexpr std::size_t keptBlockBytes = 1024;
+
+// Reads that wait in a row become one: their pieces may be small, and of many blocks.
+bool join(Message& last, Message& message) {
+    Buffer* const to = last.getIf<Buffer>();
+    Buffer* const from = to != nullptr ? message.getIf<Buffer>() : nullptr;
+    if (from == nullptr || !detail::isSparse(*from)) return false;
+    to->append(from->view());
+    message.reset();
+    return true;
+}
 
 class Raised {
   public:
@@ -84,13 +95,18 @@ void ByteToMessageDecoder::userEventTriggered(ChannelHandlerContext& ctx, Messag
 
 // D-4.
 void ByteToMessageDecoder::arrive(ChannelHandlerContext& ctx, Arrival arrival) {
-    if (busy_) return waiting_.push(std::move(arrival));
+    if (busy_) return keep(std::move(arrival));
     const Raised busy(busy_);
     handle(ctx, arrival);
     while (!waiting_.empty()) {
         Arrival next = waiting_.pop();
         handle(ctx, next);
     }
+}
+
+void ByteToMessageDecoder::keep(Arrival&& arrival) {
+    if (!waiting_.empty() && join(waiting_.back().message, arrival.message)) return;
+    waiting_.push(std::move(arrival));
 }
 
 void ByteToMessageDecoder::handle(ChannelHandlerContext& ctx, Arrival& arrival) {
@@ -213,8 +229,8 @@ void ByteToMessageDecoder::emit(ChannelHandlerContext& ctx) {
 
 // D-6: a few bytes of the next message must not keep a large block for as long as the peer is silent.
 void ByteToMessageDecoder::discardRead() {
-    if (input_.empty() || input_.capacity() < keptBlockBytes) return;
-    if (input_.readableBytes() > input_.capacity() / 8) return;
+    if (input_.empty() || input_.heldBytes() < keptBlockBytes) return;
+    if (input_.readableBytes() > input_.heldBytes() / 8) return;
     input_ = Buffer::copyOf(input_.view());
 }
 

@@ -40,6 +40,10 @@ void ChunkedWriteHandler::write(ChannelHandlerContext& ctx, Message&& message, C
     const bool input = message.is<ChunkedInputPointer>();
     if (!input && queue_.empty()) return ctx.write(std::move(message), std::move(promise));
     if (input && !message.get<ChunkedInputPointer>()) throw std::invalid_argument("a null ChunkedInput was written");
+    if (Buffer* const buffer = message.getIf<Buffer>()) {
+        const Buffer* const last = queue_.back().message.getIf<Buffer>();  // not empty: only inputs begin a queue
+        last != nullptr ? detail::compactAfter(*last, *buffer) : detail::compact(*buffer);
+    }
     queue_.push({std::move(message), std::move(promise), {}});
 }
 

@@ -6,6 +6,8 @@
 
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/pipeline/detail/held_bytes.hpp>
+#include <weft/pipeline/outbound_buffer.hpp>
 
 namespace weft {
 
@@ -64,6 +66,10 @@ void TrafficShapingHandler::write(ChannelHandlerContext& ctx, Message&& message,
     if (queue_.empty() && writeDelay(ctx) == Duration::zero()) {
         return pass(ctx, std::move(message), std::move(promise), bytes);
     }
+    if (Buffer* const buffer = message.getIf<Buffer>()) {
+        const Buffer* const last = queue_.empty() ? nullptr : queue_.back().message.getIf<Buffer>();
+        last != nullptr ? detail::compactAfter(*last, *buffer) : detail::compact(*buffer);
+    }
     queue_.push({std::move(message), std::move(promise), bytes});
     queuedBytes_ += bytes;
     updateWritability(ctx);
@@ -115,9 +121,22 @@ void TrafficShapingHandler::passAll(ChannelHandlerContext& ctx) {
     if (flush) ctx.flush();
 }
 
+std::size_t TrafficShapingHandler::heldBytes() const noexcept {
+    std::size_t held = 0;
+    const void* last = nullptr;
+    for (std::size_t i = 0; i < queue_.size(); ++i) {
+        if (!queue_[i].message.is<Buffer>()) continue;
+        const Buffer& buffer = queue_[i].message.get<Buffer>();
+        if (detail::storageOf(buffer) != last) held += buffer.heldBytes();
+        last = detail::storageOf(buffer);
+    }
+    return held;
+}
+
 // Below half of the limit it is writable again.
 void TrafficShapingHandler::updateWritability(ChannelHandlerContext& ctx) {
-    const bool writable = queuedBytes_ <= (writable_ ? mostQueuedBytes : mostQueuedBytes / 2);
+    const std::size_t waiting = queuedBytes_ + queue_.size() * OutboundBuffer::entryOverhead;
+    const bool writable = waiting <= (writable_ ? mostQueuedBytes : mostQueuedBytes / 2);
     if (writable == writable_) return;
     writable_ = writable;
     ctx.channel().setUserDefinedWritability(writabilityIndex_, writable);

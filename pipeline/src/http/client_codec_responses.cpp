@@ -5,6 +5,7 @@
 
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/pipeline/detail/held_bytes.hpp>
 
 #include "http/trailers.hpp"
 
@@ -38,6 +39,7 @@ void ClientCodec::decode() {
     }
     decoding_ = false;
     if (expects_ == Input::ended) input_ = Buffer();
+    weft::detail::compact(input_);  // a server may be silent here for long
 }
 
 void ClientCodec::startNext() noexcept {

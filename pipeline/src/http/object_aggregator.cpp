@@ -5,6 +5,7 @@
 
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/pipeline/detail/held_bytes.hpp>
 
 namespace weft::http {
 
@@ -70,6 +71,7 @@ void ObjectAggregator::append(Buffer&& data) {
         request_.reset();
     } else if (body.empty()) {
         body = std::move(data);
+        weft::detail::compact(body);  // a body that comes slowly must not keep a large block
     } else {
         body.append(data.view());
     }

@@ -5,6 +5,7 @@
 
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/pipeline/detail/held_bytes.hpp>
 #include <weft/pipeline/http/client_codec.hpp>
 
 namespace weft::http {
@@ -54,6 +55,7 @@ void ResponseAggregator::append(ChannelHandlerContext& ctx, Buffer&& data) {
         refuse(ctx);
     } else if (body.empty()) {
         body = std::move(data);
+        weft::detail::compact(body);  // a body that comes slowly must not keep a large block
     } else {
         body.append(data.view());
     }

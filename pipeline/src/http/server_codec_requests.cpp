@@ -5,6 +5,7 @@
 
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/pipeline/detail/held_bytes.hpp>
 
 #include "http/trailers.hpp"
 
@@ -115,6 +116,7 @@ void ServerCodec::pause() noexcept {
 // A head or body has begun to come. What waits here although it has come is not the client's fault.
 void ServerCodec::awaitRest() {
     if (expects_ == Input::ended) input_ = Buffer();
+    weft::detail::compact(input_);  // a client may be silent here for long
     if (ctx_ == nullptr || special_.paused || (input_.empty() && expects_ != Input::body)) return;
     if (expects_ == Input::body) {
         if (!patience_.awaitsBody()) patience_.awaitBody();

@@ -94,6 +94,9 @@ class Buffer {
     // Makes room for `n` writable bytes: moves the readable bytes to the front, or to a larger block.
     void ensureWritable(std::size_t n);
 
+    // Bytes of the block that this owner keeps alive, with its other owners; 0 for static bytes. What a queue of
+    // Buffers costs is the sum of these over its blocks, not of readableBytes().
+    std::size_t heldBytes() const noexcept { return block_ ? block_->capacity : 0; }
     // True when nobody else holds these bytes (false for static ones, which nobody may change).
     bool unique() const noexcept { return block_ && block_->unique(); }
     // True when it has storage, even if there is nothing to read.

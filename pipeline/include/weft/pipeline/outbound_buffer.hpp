@@ -17,8 +17,10 @@ namespace weft {
 
 // A byte stream with marks: bytes are in `pieces_` (for sinks that take messages those in `messages_`), each write
 // keeps its end position and its promise in `writes_`. Small writes are joined by copying, so that pipelined answers
-// leave in few pieces; promises stay at their positions. Context: the channel's loop; pendingBytes(): any thread.
-// Allocates only while its rings grow, and where it joins.
+// leave in few pieces; promises stay at their positions. A write of up to 4 KiB that is a small part of its block is
+// copied, unless it is the first piece or follows another piece of that block: so the blocks that wait here are at most
+// four times pendingBytes(), plus the block of the first piece and those of larger writes. Context: the channel's loop;
+// pendingBytes(): any thread. Allocates only while its rings grow, and where it copies.
 class OutboundBuffer {
   public:
     static constexpr std::size_t entryOverhead = 96;         // bytes that every write counts beyond its size (W-3)
@@ -67,6 +69,9 @@ class OutboundBuffer {
     std::size_t pendingBytes() const noexcept { return pending_.load(std::memory_order_relaxed); }
     std::size_t pendingWrites() const noexcept { return writes_.size(); }
     std::size_t pieces() const noexcept { return pieces_.size(); }
+    // Capacities of the blocks that the pieces keep alive; a block that several pieces in a row share counts once. For
+    // tests and figures: looks at every piece.
+    std::size_t heldBytes() const noexcept;
     // Positions in the channel's byte stream: what is in the kernel, and the end of what has been flushed.
     std::uint64_t writtenPosition() const noexcept { return written_; }
     std::uint64_t flushedPosition() const noexcept { return flushed_; }

@@ -29,8 +29,9 @@ struct SharedTraffic {
 
 // The first handler of a pipeline, so that it counts the bytes of the connection (a Buffer counts its bytes, any other
 // message 8). Reading: what has come is never held, but the next read() waits until it has been paid for. Writing: what
-// may not leave yet waits here, in order, with its flushes; while more than `mostQueuedBytes` wait, the channel is not
-// writable (its user-defined bit `writabilityIndex`). A close puts out what was flushed, whatever the limit; so does
+// may not leave yet waits here, in order, with its flushes; while more than `mostQueuedBytes` wait (each write counts
+// 96 bytes besides its own, as in the channel's queue), the channel is not writable (its user-defined bit
+// `writabilityIndex`). A close puts out what was flushed, whatever the limit; so does
 // the removal of this handler, with all that waits. Time is the loop's clock. With shared buckets, who comes first is
 // first.
 class TrafficShapingHandler final : public ChannelDuplexHandler {
@@ -56,6 +57,9 @@ class TrafficShapingHandler final : public ChannelDuplexHandler {
 
     // Bytes that wait here to be written.
     std::size_t queuedBytes() const noexcept { return queuedBytes_; }
+    // Capacities of the blocks that they keep alive: at most four times their number with 96 for each write, plus the
+    // blocks of writes of more than 4 KiB. For tests and figures: looks at every write.
+    std::size_t heldBytes() const noexcept;
 
   private:
     struct Pending {

@@ -1,0 +1,221 @@
+// What queues hold is bounded by what they count, also when each piece is one byte of a large block: small pieces of
+// large blocks are copied. One test for every place that queues Buffers.
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include <weft/pipeline/buffer_pool.hpp>
+#include <weft/pipeline/channel_option.hpp>
+#include <weft/pipeline/codec/byte_to_message_decoder.hpp>
+#include <weft/pipeline/embedded_channel.hpp>
+#include <weft/pipeline/handlers/chunked_input.hpp>
+#include <weft/pipeline/handlers/chunked_write_handler.hpp>
+#include <weft/pipeline/handlers/traffic_shaping_handler.hpp>
+#include <weft/pipeline/http/client_codec.hpp>
+#include <weft/pipeline/http/object_aggregator.hpp>
+#include <weft/pipeline/http/response_aggregator.hpp>
+#include <weft/pipeline/http/server_codec.hpp>
+
+#include "scripted_sink.hpp"
+
+namespace weft {
+namespace {
+
+using test::ScriptedChannel;
+
+constexpr std::size_t blockBytes = 64 * 1024;
+constexpr int pieces = 1000;
+
+// `length` bytes of a block of 64 KiB, whose rest nobody holds.
+Buffer piece(std::size_t length = 1, std::size_t offset = 0) {
+    Buffer block = Buffer::allocate(blockBytes);
+    block.append(std::string(offset + length, 'x'));
+    return block.slice(offset, length);
+}
+
+// How many more blocks live than when it was made.
+class LiveBlocks {
+  public:
+    std::int64_t count() const { return BufferPool::liveBlocks() - before_; }
+
+  private:
+    std::int64_t before_ = BufferPool::liveBlocks();
+};
+
+// ---- the outbound buffer ----
+
+TEST(HeldMemory, SmallWritesBehindAFullSocketAreCopiedTogether) {
+    const LiveBlocks live;
+    ScriptedChannel channel;
+    channel.start();
+    channel.sink->room = 0;
+    for (int i = 0; i < pieces; ++i) channel->writeAndFlush(piece());
+    EXPECT_LE(live.count(), 3) << "the first piece, and a kilobyte of copies";
+    channel.sink->room = blockBytes;
+    channel->onWritable();
+    EXPECT_EQ(channel.sink->written, std::string(pieces, 'x'));
+}
+
+TEST(HeldMemory, SmallWritesBetweenLargeOnesHoldNoBlocks) {
+    OutboundBuffer buffer;
+    for (int i = 0; i < pieces; ++i) {
+        buffer.add(Buffer::copyOf(std::string(2048, 'l')), {});  // fills its block
+        buffer.add(piece(), {});
+    }
+    EXPECT_LE(buffer.heldBytes(), 4 * buffer.pendingBytes() + blockBytes);
+    buffer.addFlush();
+    EXPECT_EQ(buffer.flushedBytes(), pieces * 2049u);
+}
+
+TEST(HeldMemory, WritesOfAFewKilobytesHoldNoBlocksOfManyTimesTheirSize) {
+    for (const std::size_t length : {std::size_t{1025}, std::size_t{2000}, std::size_t{4096}}) {
+        OutboundBuffer buffer;
+        for (int i = 0; i < 100; ++i) buffer.add(piece(length, 100), {});
+        EXPECT_LE(buffer.heldBytes(), 4 * buffer.pendingBytes() + blockBytes) << length;
+    }
+}
+
+TEST(HeldMemory, PiecesOfOneBlockInARowAreNotCopied) {
+    OutboundBuffer buffer;
+    Buffer block = Buffer::copyOf(std::string(blockBytes, 'x'));
+    for (int i = 0; i < 16; ++i) buffer.add(block.split(2048), {});
+    EXPECT_EQ(buffer.pieces(), 16u);
+    EXPECT_EQ(buffer.heldBytes(), blockBytes) << "the block is held once, however many pieces of it there are";
+}
+
+TEST(HeldMemory, LargeWritesAreNotCopied) {
+    OutboundBuffer buffer;
+    buffer.add(piece(8192), {});
+    buffer.add(piece(8192), {});
+    EXPECT_EQ(buffer.heldBytes(), 2 * blockBytes) << "the copy would cost more than the block";
+}
+
+// ---- decoders ----
+
+// Wants a message of 2,000 bytes, which is not complete in this test.
+struct WantsMore final : ByteToMessageDecoder {
+    void decode(ChannelHandlerContext&, Buffer& in, DecoderOutput& out) override {
+        if (in.readableBytes() == 2000) out.add(Message(takeFrame(in, 2000)));
+    }
+};
+
+TEST(HeldMemory, ADecoderHoldsNoMoreThanItHasCumulated) {
+    const LiveBlocks live;
+    EmbeddedChannel channel(std::make_unique<WantsMore>());
+    for (int i = 0; i < pieces; ++i) {
+        channel.writeInbound(piece());
+        ASSERT_LE(live.count(), 1);
+    }
+}
+
+TEST(HeldMemory, D6_ASliceAtTheFrontOfALargeBlockDoesNotKeepIt) {
+    EmbeddedChannel channel(std::make_unique<WantsMore>());
+    Buffer block = Buffer::allocate(blockBytes);
+    block.append("x");
+    channel.writeInbound(block.share());
+    EXPECT_TRUE(block.unique()) << "the decoder has a copy of its one byte";
+}
+
+// Feeds itself while it decodes, as a handler does that fires what it has decrypted.
+struct ReadsInside final : ByteToMessageDecoder {
+    explicit ReadsInside(const LiveBlocks& itsLive) : live(itsLive) {}
+    void decode(ChannelHandlerContext& ctx, Buffer& in, DecoderOutput&) override {
+        if (fed) return;
+        fed = true;
+        for (int i = 0; i < pieces; ++i) channelRead(ctx, Message(piece()));
+        held = live.count();
+        in.consumed(1);
+    }
+    const LiveBlocks& live;
+    bool fed = false;
+    std::int64_t held = 0;
+};
+
+TEST(HeldMemory, ReadsThatWaitForADecoderAreCopiedTogether) {
+    const LiveBlocks live;
+    EmbeddedChannel channel;
+    channel.pipeline().addLast<ReadsInside>(live);
+    channel.writeInbound(piece());
+    EXPECT_LE(channel.pipeline().get<ReadsInside>()->held, 4);
+}
+
+// ---- aggregators ----
+
+TEST(HeldMemory, AnAggregatedRequestHoldsNoMoreThanItsBody) {
+    const LiveBlocks live;
+    EmbeddedChannel channel(std::make_unique<http::ServerCodec>(), std::make_unique<http::ObjectAggregator>());
+    channel.writeInbound(
+        Buffer::copyOf("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(pieces) + "\r\n\r\n"));
+    const std::int64_t head = live.count();
+    for (int i = 1; i < pieces; ++i) channel.writeInbound(piece());
+    EXPECT_LE(live.count(), head + 2);
+    channel.writeInbound(piece());
+    auto request = channel.readInbound<http::FullRequest>();
+    ASSERT_TRUE(request);
+    EXPECT_EQ(request->body(), std::string(pieces, 'x'));
+    request.reset();
+    channel.finishAndReleaseAll();
+}
+
+TEST(HeldMemory, ABodyOfOneByteDoesNotKeepALargeBlock) {
+    EmbeddedChannel channel(std::make_unique<http::ServerCodec>(), std::make_unique<http::ObjectAggregator>());
+    channel.writeInbound(Buffer::copyOf("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n"));
+    Buffer block = Buffer::allocate(blockBytes);
+    block.append("x");
+    channel.writeInbound(block.share());
+    EXPECT_TRUE(block.unique());
+    channel.finishAndReleaseAll();
+}
+
+TEST(HeldMemory, AnAggregatedResponseOfOneByteDoesNotKeepALargeBlock) {
+    EmbeddedChannel channel(std::make_unique<http::ClientCodec>(), std::make_unique<http::ResponseAggregator>());
+    http::ClientRequest request;
+    request.headers.add("Host", "a");
+    channel.writeOutbound(std::move(request));
+    channel.writeInbound(Buffer::copyOf("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"));
+    Buffer block = Buffer::allocate(blockBytes);
+    block.append("x");
+    channel.writeInbound(block.share());
+    EXPECT_TRUE(block.unique());
+    channel.writeInbound(Buffer::copyOf("y"));
+    EXPECT_EQ(channel.inboundSize(), 1u) << "the response is whole";
+    channel.finishAndReleaseAll();
+}
+
+// ---- handlers that queue writes ----
+
+TEST(HeldMemory, ShapedTrafficHoldsNoBlocksAndCountsItsEntries) {
+    ScriptedChannel channel;
+    channel.pipeline().addLast<TrafficShapingHandler>(TrafficLimits{.write = 1, .burst = 1});
+    channel.start();
+    for (int i = 0; i < pieces; ++i) channel->write(piece());
+    EXPECT_EQ(channel->isWritable(), false) << "a thousand entries of one byte are more than 64 KiB";
+    const auto* shaping = channel.pipeline().get<TrafficShapingHandler>();
+    EXPECT_LT(shaping->queuedBytes(), pieces + 1u);
+    EXPECT_LE(shaping->heldBytes(), 4 * (shaping->queuedBytes() + pieces * OutboundBuffer::entryOverhead) + blockBytes);
+}
+
+TEST(HeldMemory, WritesBehindAChunkedInputHoldNoBlocks) {
+    struct NeverEnds final : ChunkedInput {
+        Message readChunk() override { return {}; }
+        bool isEndOfInput() override { return false; }
+    };
+    ScriptedChannel channel;
+    channel.pipeline().addLast<ChunkedWriteHandler>();
+    channel.start();
+    channel->writeAndFlush(chunked<NeverEnds>());
+    std::size_t held = 0;
+    for (int i = 0; i < pieces; ++i) {
+        Buffer block = Buffer::allocate(blockBytes);
+        block.append("x");
+        channel->write(block.share());
+        held += !block.unique();
+    }
+    EXPECT_LE(held, 1u);
+}
+
+}  // namespace
+}  // namespace weft
