@@ -18,8 +18,18 @@ std::exception_ptr Channel::closedException() const {
 
 // What has been flushed before the close and waits for the flush point goes out first, as it would have without marks.
 void Channel::headClose(ChannelPromise promise) {
-    if (!closed() && active()) flushNow();
+    if (!closed()) {
+        closedHere_ = true;
+        if (active()) flushNow();
+    }
     beginClose(std::move(promise), nullptr);
+}
+
+// The same for an error of this side: later writes fail with its cause.
+void Channel::closeBecauseOf(std::exception_ptr cause) noexcept {
+    PipelineEntry entry(*this);
+    if (!closed() && active()) flushNow();
+    if (!closed()) beginClose({}, std::move(cause));
 }
 
 // C-1, C-2 (a) and (b).
@@ -85,6 +95,11 @@ ChannelFuture Channel::shutdownOutput() {
 // HC-3.
 void Channel::shutdownOutput(ChannelPromise promise) {
     if (!mayRunHere()) return runInLoop([this, promise] { shutdownOutput(promise); });
+    outputEndedHere_ = true;
+    endOutput(std::move(promise));
+}
+
+void Channel::endOutput(ChannelPromise promise) {
     PipelineEntry entry(*this);
     if (closed() || !sink_) {
         promise.tryFailure(closedException());

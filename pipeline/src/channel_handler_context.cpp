@@ -5,7 +5,6 @@
 
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_errors.hpp>
-#include <weft/pipeline/detail/channel_pin.hpp>
 #include <weft/scheduler/log.hpp>
 
 #include "context_calls.hpp"
@@ -18,21 +17,6 @@ namespace weft {
 using detail::Delivery;
 using detail::Event;
 using detail::PipelineEntry;
-
-namespace {
-
-// TH-2: an operation from outside the loop becomes a task. When the loop has ended it is refused with the promise.
-template <class F>
-[[gnu::cold, gnu::noinline]] void post(Channel& channel, const ChannelPromise& promise, F operation) {
-    try {
-        channel.loop().execute(
-            [pin = detail::ChannelPin(channel), operation = std::move(operation)]() mutable { operation(); });
-    } catch (...) {
-        promise.tryFailure(std::current_exception());
-    }
-}
-
-}  // namespace
 
 ChannelPipeline& ChannelHandlerContext::pipeline() const noexcept {
     return channel_.pipeline();
@@ -87,30 +71,23 @@ void ChannelHandlerContext::invokeInbound(Call call) noexcept {
     invokeExceptionCaught(std::current_exception());
 }
 
-// E-2: what a handler throws from an outbound operation fails the promise.
-template <class Call>
-void ChannelHandlerContext::invokeOutbound(const ChannelPromise& promise, Call call) noexcept {
-    try {
-        call(*handler_, *this);
-    } catch (...) {
-        Delivery::handlerThrew(*this);
-        promise.tryFailure(std::current_exception());
-    }
-}
-
 inline void ChannelHandlerContext::invokeWrite(Message&& message, ChannelPromise&& promise) noexcept {
     const Delivery delivery(*this, message, &promise);
     if (promise.isVoid()) [[likely]] {
         try {
             return handler_->write(*this, std::move(message), ChannelPromise());
         } catch (...) {
-            Delivery::handlerThrew(*this);
-            return;  // nobody wants to hear of it
+            return writeThrew();
         }
     }
     invokeOutbound(promise, [&](ChannelHandler& handler, ChannelHandlerContext& self) {
         handler.write(self, std::move(message), promise);
     });
+}
+
+[[gnu::cold, gnu::noinline]] void ChannelHandlerContext::writeThrew() noexcept {
+    Delivery::handlerThrew(*this);
+    channel_.pipeline_.onWriteThrew(*this, std::current_exception());
 }
 
 // E-3.
@@ -128,28 +105,6 @@ void ChannelHandlerContext::invokeExceptionCaught(std::exception_ptr cause) noex
         log(LogLevel::warning, "exceptionCaught() of " + context->name() + " threw " +
                                    describe(std::current_exception()) + " while handling " + describe(cause));
     }
-}
-
-// W-8: true when the operation must be dropped silently, for its promise has been cancelled.
-[[gnu::cold]] bool ChannelHandlerContext::promiseRefused(const ChannelPromise& promise) const {
-    if (promise.isCloseFuture()) throw std::invalid_argument("the close future may not be used as a promise");
-    if (!promise.belongsTo(channel_)) throw std::invalid_argument("the promise belongs to another channel");
-    if (promise.cancelled()) return true;
-    if (promise.done()) throw std::invalid_argument("the promise is complete already");
-    return false;
-}
-
-inline bool ChannelHandlerContext::entered() const noexcept {
-    return detail::currentChannel() == &channel_;
-}
-
-// Whoever calls from inside the channel's pipeline is in an entry already, and only looks that up. Anybody else comes
-// here first, and then the same call is made again.
-template <class F>
-[[gnu::noinline]] void ChannelHandlerContext::enter(const ChannelPromise& promise, F call) {
-    if (!channel_.mayRunHere()) return post(channel_, promise, std::move(call));
-    PipelineEntry entry(channel_);
-    call();
 }
 
 // ---- inbound ----
@@ -180,7 +135,8 @@ void ChannelHandlerContext::fireChannelRead(Message&& message) {
 
 [[gnu::noinline]] void ChannelHandlerContext::enterRead(Message&& message) {
     if (!channel_.mayRunHere()) {
-        return post(channel_, {}, [this, held = std::move(message)]() mutable { fireChannelRead(std::move(held)); });
+        return detail::post(channel_, {},
+                            [this, held = std::move(message)]() mutable { fireChannelRead(std::move(held)); });
     }
     PipelineEntry entry(channel_);
     fireChannelRead(std::move(message));
@@ -200,77 +156,7 @@ void ChannelHandlerContext::fireExceptionCaught(std::exception_ptr cause) {
     next_->invokeExceptionCaught(std::move(cause));
 }
 
-// ---- outbound ----
-
-ChannelFuture ChannelHandlerContext::bind(const SocketAddress& local) {
-    ChannelPromise promise = newPromise();
-    bind(local, promise);
-    return promise.future();
-}
-ChannelFuture ChannelHandlerContext::connect(const SocketAddress& remote) {
-    ChannelPromise promise = newPromise();
-    connect(remote, nullptr, promise);
-    return promise.future();
-}
-ChannelFuture ChannelHandlerContext::disconnect() {
-    ChannelPromise promise = newPromise();
-    disconnect(promise);
-    return promise.future();
-}
-ChannelFuture ChannelHandlerContext::close() {
-    ChannelPromise promise = newPromise();
-    close(promise);
-    return promise.future();
-}
-ChannelFuture ChannelHandlerContext::deregister() {
-    ChannelPromise promise = newPromise();
-    deregister(promise);
-    return promise.future();
-}
-
-void ChannelHandlerContext::bind(const SocketAddress& local, ChannelPromise promise) {
-    if (refused(promise)) return;
-    if (!entered()) return enter(promise, [this, local, promise] { bind(local, promise); });
-    nextOutbound(Event::bind).invokeOutbound(promise, [&](ChannelHandler& handler, ChannelHandlerContext& next) {
-        handler.bind(next, local, promise);
-    });
-}
-
-void ChannelHandlerContext::connect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise) {
-    if (refused(promise)) return;
-    if (!entered()) {
-        return enter(promise, [this, remote, hasLocal = local != nullptr, from = local ? *local : SocketAddress(),
-                               promise] { connect(remote, hasLocal ? &from : nullptr, promise); });
-    }
-    nextOutbound(Event::connect).invokeOutbound(promise, [&](ChannelHandler& handler, ChannelHandlerContext& next) {
-        handler.connect(next, remote, local, promise);
-    });
-}
-
-// P-6: a stream has no disconnect of its own; the head makes it a close, after the handlers have seen it.
-void ChannelHandlerContext::disconnect(ChannelPromise promise) {
-    if (refused(promise)) return;
-    if (!entered()) return enter(promise, [this, promise] { disconnect(promise); });
-    nextOutbound(Event::disconnect).invokeOutbound(promise, [&](ChannelHandler& handler, ChannelHandlerContext& next) {
-        handler.disconnect(next, promise);
-    });
-}
-
-void ChannelHandlerContext::close(ChannelPromise promise) {
-    if (refused(promise)) return;
-    if (!entered()) return enter(promise, [this, promise] { close(promise); });
-    nextOutbound(Event::close).invokeOutbound(promise, [&](ChannelHandler& handler, ChannelHandlerContext& next) {
-        handler.close(next, promise);
-    });
-}
-
-void ChannelHandlerContext::deregister(ChannelPromise promise) {
-    if (refused(promise)) return;
-    if (!entered()) return enter(promise, [this, promise] { deregister(promise); });
-    nextOutbound(Event::deregister).invokeOutbound(promise, [&](ChannelHandler& handler, ChannelHandlerContext& next) {
-        handler.deregister(next, promise);
-    });
-}
+// ---- outbound, but for what opens and closes: context_operations.cpp ----
 
 void ChannelHandlerContext::read() {
     if (!entered()) [[unlikely]]

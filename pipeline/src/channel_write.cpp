@@ -6,6 +6,7 @@
 #include <weft/scheduler/log.hpp>
 
 #include "channel_private.hpp"
+#include "lost_writes.hpp"
 #include "pipeline_entry.hpp"
 
 namespace weft {
@@ -18,11 +19,13 @@ namespace {
 constexpr std::uint32_t tooManyBytes = 1;
 
 // Nobody hears of a void promise's failure: then the log does.
-void refuseUnsupported(const Message& message, const ChannelPromise& promise, const std::string& lastWriter) {
-    const std::string what = "a " + std::string(message.typeName()) + " reached the head of the pipeline; " +
-                             lastWriter + " passed it on last; this transport writes Buffers only";
+void refuseUnsupported(const Channel& channel, const Message& message, const ChannelPromise& promise,
+                       const std::string& lastWriter) {
+    const std::string what = "a " + std::string(message.typeName()) + " reached the head of the pipeline of " +
+                             detail::channelName(channel) + "; " + lastWriter +
+                             " passed it on last; this transport writes Buffers only";
     if (promise.isVoid()) {
-        log(LogLevel::warning, what + ": it was dropped");
+        detail::logUnsupportedWrite(what);
     } else {
         promise.tryFailure(std::make_exception_ptr(UnsupportedMessageException(what)));
     }
@@ -32,17 +35,27 @@ void refuseUnsupported(const Message& message, const ChannelPromise& promise, co
 
 // C-4: a closed channel releases the message and fails the promise.
 void Channel::headWrite(Message&& message, ChannelPromise&& promise) {
-    const Message released = closed() || is(Life::outputEnded) ? std::move(message) : Message();
-    if (closed()) {
-        promise.tryFailure(promise.isVoid() ? nullptr : closedException());
-    } else if (is(Life::outputEnded)) {
-        promise.tryFailure(std::make_exception_ptr(OutputShutdownException()));
+    if (!is(0, Life::isClosed | Life::outputEnded)) [[unlikely]] {
+        refuseLate(std::move(message), promise);
     } else if (outbound_.bytesOnly() && !message.is<Buffer>()) {
-        refuseUnsupported(message, promise, pipeline_.lastWriter());
+        refuseUnsupported(*this, message, promise, pipeline_.lastWriter());
     } else {
         message.keep();
         outbound_.add(std::move(message), std::move(promise));
         updateWritability();
+    }
+}
+
+// A warning when this side ended the channel and wrote nevertheless; the end of a peer may cross any write.
+[[gnu::cold, gnu::noinline]] void Channel::refuseLate(Message&& message, const ChannelPromise& promise) {
+    const Message released = std::move(message);
+    const bool isClosed = closed();
+    if (promise.isVoid()) {
+        const bool ours = (isClosed ? closedHere_ : outputEndedHere_) && !loop_.stopping();
+        detail::logLateWrite(ours ? LogLevel::warning : LogLevel::debug, *this, pipeline_.lastWriter(), released,
+                             isClosed ? "the channel was closed" : "the channel's output was shut down");
+    } else {
+        promise.tryFailure(isClosed ? closedException() : std::make_exception_ptr(OutputShutdownException()));
     }
 }
 
@@ -134,7 +147,7 @@ void Channel::onWriteError(ErrorCode error) noexcept {
     if (config_.autoClose) {
         beginClose({}, cause);
     } else {
-        shutdownOutput({});
+        endOutput({});
     }
 }
 

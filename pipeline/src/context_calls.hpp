@@ -1,14 +1,33 @@
-// Calls from one context to the next that the channel makes as well.
+// Calls from one context to the next that more than one source file makes.
 #pragma once
 
+#include <exception>
 #include <utility>
 
+#include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_handler.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/pipeline/detail/channel_pin.hpp>
 
 #include "delivery.hpp"
+#include "pipeline_entry.hpp"
 
 namespace weft {
+
+namespace detail {
+
+// TH-2: an operation from outside the loop becomes a task. When the loop has ended it is refused with the promise.
+template <class F>
+[[gnu::cold, gnu::noinline]] void post(Channel& channel, const ChannelPromise& promise, F operation) {
+    try {
+        channel.loop().execute(
+            [pin = ChannelPin(channel), operation = std::move(operation)]() mutable { operation(); });
+    } catch (...) {
+        promise.tryFailure(std::current_exception());
+    }
+}
+
+}  // namespace detail
 
 inline void ChannelHandlerContext::passRead(Message&& message) noexcept {
     ChannelHandlerContext& receiver = nextInbound(detail::Event::read);
@@ -18,6 +37,30 @@ inline void ChannelHandlerContext::passRead(Message&& message) noexcept {
     } catch (...) {
         receiver.inboundThrew();
     }
+}
+
+// E-2: what a handler throws from an outbound operation fails the promise.
+template <class Call>
+void ChannelHandlerContext::invokeOutbound(const ChannelPromise& promise, Call call) noexcept {
+    try {
+        call(*handler_, *this);
+    } catch (...) {
+        detail::Delivery::handlerThrew(*this);
+        promise.tryFailure(std::current_exception());
+    }
+}
+
+inline bool ChannelHandlerContext::entered() const noexcept {
+    return detail::currentChannel() == &channel_;
+}
+
+// Whoever calls from inside the channel's pipeline is in an entry already, and only looks that up. Anybody else comes
+// here first, and then the same call is made again.
+template <class F>
+[[gnu::noinline]] void ChannelHandlerContext::enter(const ChannelPromise& promise, F call) {
+    if (!channel_.mayRunHere()) return detail::post(channel_, promise, std::move(call));
+    const detail::PipelineEntry entry(channel_);
+    call();
 }
 
 }  // namespace weft

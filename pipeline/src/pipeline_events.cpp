@@ -1,11 +1,38 @@
 // Events from the head of the pipeline, and what becomes of them at its tail.
 #include <weft/pipeline/channel_pipeline.hpp>
 
+#include <cerrno>
+#include <utility>
+
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_errors.hpp>
+#include <weft/pipeline/detail/limited_log.hpp>
 #include <weft/scheduler/log.hpp>
 
+#include "lost_writes.hpp"
+
 namespace weft {
+
+namespace {
+
+// The end of a connection by its peer is no fault of this side.
+bool isPeersEnd(const std::exception_ptr& cause) noexcept {
+    const ErrorCode error = errorCodeOf(cause);
+    return error == fromErrno(ECONNRESET) || error == fromErrno(EPIPE);
+}
+
+void logUnhandled(const Channel& channel, const std::exception_ptr& cause) noexcept {
+    static detail::LimitedLog limited;
+    try {
+        limited.write(isPeersEnd(cause) ? LogLevel::debug : LogLevel::warning,
+                      {"exceptionCaught() reached the tail of the pipeline of ", detail::channelName(channel),
+                       "; its last handler did not take it: ", describe(cause)});
+    } catch (...) {
+        limited.write(LogLevel::warning, {"exceptionCaught() reached the tail of a pipeline"});
+    }
+}
+
+}  // namespace
 
 void ChannelPipeline::fireChannelRegistered() {
     head_.fireChannelRegistered();
@@ -53,9 +80,27 @@ void ChannelPipeline::onUnhandledEvent(Message&& event) noexcept {
 }
 
 void ChannelPipeline::onUnhandledException(std::exception_ptr cause) noexcept {
+    if (losing_ != nullptr) return loseChannel(std::move(cause));
     if (observer_) return observer_->unhandledException(std::move(cause));
-    log(LogLevel::warning,
-        "exceptionCaught() reached the tail of a pipeline; its last handler did not take it: " + describe(cause));
+    logUnhandled(channel_, cause);
+}
+
+// E-3 for a write without a promise: its handler's exceptionCaught() hears of it. What nobody takes closes the channel,
+// for its peer would wait for a message that never comes.
+void ChannelPipeline::onWriteThrew(Context& thrower, std::exception_ptr cause) noexcept {
+    Context* const outer = std::exchange(losing_, &thrower);
+    thrower.invokeExceptionCaught(std::move(cause));
+    losing_ = outer;
+}
+
+void ChannelPipeline::loseChannel(std::exception_ptr cause) noexcept {
+    const Context& thrower = *std::exchange(losing_, nullptr);  // what the close brings about is not its doing
+    if (observer_) {
+        observer_->unhandledException(cause);
+    } else {
+        detail::logThrownWrite(thrower, cause);
+    }
+    channel_.closeBecauseOf(std::move(cause));
 }
 
 namespace detail {

@@ -9,6 +9,8 @@
 #include <weft/pipeline/detail/channel_pin.hpp>
 #include <weft/pipeline/detail/thread_cache.hpp>
 
+#include "lost_writes.hpp"
+
 namespace weft::detail {
 
 class PostedWrite {
@@ -29,6 +31,7 @@ class PostedWrite {
     ~PostedWrite() {
         if (ran_) return;
         channel_->subtractSubmitted(bytes_);
+        if (promise_.isVoid()) logUnrunWrite(*channel_, message_);
         promise_.tryFailure(operationAborted());
     }
     void run() {

@@ -9,6 +9,7 @@
 
 #include "recorder.hpp"
 #include "scripted_sink.hpp"
+#include "support/log_capture.hpp"
 
 namespace weft {
 namespace {
@@ -102,6 +103,105 @@ TEST(PipelineErrors, E3_AThrowInFlushOrReadComesToTheThrowersExceptionCaught) {
     channel.channel().flush();
     channel.channel().read();
     EXPECT_EQ(events, (Events{"flush", "read"}));
+}
+
+// A write without a promise has nothing to fail: what its handler throws is an event, as a throw in flush is.
+struct ThrowsWrite final : ChannelDuplexHandler {
+    explicit ThrowsWrite(Events* handled = nullptr) : handled_(handled) {}
+    void write(ChannelHandlerContext&, Message&&, ChannelPromise) override { throw std::runtime_error("bad write"); }
+    void exceptionCaught(ChannelHandlerContext& ctx, std::exception_ptr cause) override {
+        if (!handled_) return ctx.fireExceptionCaught(cause);
+        handled_->push_back(describe(cause));
+    }
+    Events* handled_;
+};
+
+TEST(PipelineErrors, E3_AThrowInAWriteWithTheVoidPromiseComesToTheThrowersExceptionCaught) {
+    Events handled;
+    test::ScriptedChannel channel;
+    channel.pipeline().addLast<ThrowsWrite>(&handled);
+    channel.start();
+    channel->write(Buffer::copyOf("x"));
+    channel->writeAndFlush(Buffer::copyOf("x"));
+    channel->writeAndFlush(Buffer::copyOf("x"), channel->newPromise());
+    EXPECT_EQ(handled, (Events{"bad write", "bad write"})) << "the third has a promise, which failed (E-2)";
+    EXPECT_TRUE(channel->open()) << "the handler took it";
+}
+
+TEST(PipelineErrors, E3_AThrowInAWriteThatNoHandlerTakesIsLoggedWithItsHandlerAndClosesTheChannel) {
+    for (const bool flush : {false, true}) {
+        test::LogCapture log;
+        test::ScriptedChannel channel;
+        channel.pipeline().addLast<ThrowsWrite>();
+        channel.start();
+        channel->writeAndFlush(Buffer::copyOf("x"), channel->newPromise());
+        EXPECT_TRUE(channel->open()) << "who waits for the promise decides";
+        flush ? channel->writeAndFlush(Buffer::copyOf("x")) : channel->write(Buffer::copyOf("x"));
+        EXPECT_TRUE(channel->closed()) << "the peer would wait for ever";
+        channel.run();
+        EXPECT_EQ(log.count("ThrowsWrite#0", "channel " + std::to_string(channel->id()), "bad write", "closed"), 1)
+            << log.text();
+    }
+}
+
+TEST(PipelineErrors, E3_WhatWasFlushedBeforeAWriteThatThrewLeavesBeforeTheClose) {
+    const test::LogCapture log;
+    test::ScriptedChannel channel;
+    channel.pipeline().addLast<ThrowsWrite>();
+    channel.start();
+    channel.pipeline().context<ThrowsWrite>()->writeAndFlush(Buffer::copyOf("answer"));
+    channel->write(Buffer::copyOf("x"));
+    EXPECT_EQ(channel.sink->written, "answer");
+    EXPECT_TRUE(channel->closed());
+}
+
+TEST(PipelineErrors, E3_AWriteThatThrowsInsideAnExceptionsHandlerDoesNotRecurse) {
+    struct AnswersErrors final : ChannelDuplexHandler {
+        void channelRead(ChannelHandlerContext&, Message&&) override { throw std::runtime_error("bad read"); }
+        void exceptionCaught(ChannelHandlerContext& ctx, std::exception_ptr) override {
+            ctx.channel().writeAndFlush(Buffer::copyOf("error"));
+        }
+    };
+    const test::LogCapture log;
+    test::ScriptedChannel channel;
+    channel.pipeline().addLast<AnswersErrors>();
+    channel.pipeline().addLast<ThrowsWrite>();
+    channel.start();
+    channel.deliver({"x"});
+    EXPECT_TRUE(channel->closed());
+    channel.run();
+    EXPECT_EQ(log.count("bad write"), 1) << log.text();
+}
+
+TEST(PipelineErrors, C4_AWriteAfterTheCloseOfThisSideIsLoggedWithItsHandler) {
+    const test::LogCapture log;
+    test::ScriptedChannel channel;
+    channel.start();
+    const std::string id = "channel " + std::to_string(channel->id());
+    channel->close();
+    channel->writeAndFlush(Buffer::copyOf("bye"));
+    EXPECT_EQ(log.count(id, "closed", "weft::Buffer"), 1) << log.text();
+    channel->writeAndFlush(Buffer::copyOf("bye"), channel->newPromise());
+    EXPECT_EQ(log.count(id), 1) << "its promise says so";
+}
+
+TEST(PipelineErrors, HC3_AWriteAfterShutdownOutputIsLogged) {
+    const test::LogCapture log;
+    test::ScriptedChannel channel;
+    channel.start();
+    channel->shutdownOutput();
+    channel->writeAndFlush(Buffer::copyOf("more"));
+    EXPECT_EQ(log.count("channel " + std::to_string(channel->id()), "output"), 1) << log.text();
+}
+
+TEST(PipelineErrors, C4_WritesAfterACloseAreLoggedInALimitedNumber) {
+    const test::LogCapture log;
+    test::ScriptedChannel channel;
+    channel.start();
+    channel->close();
+    for (int i = 0; i < 1000; ++i) channel->write(Buffer::copyOf("bye"));
+    EXPECT_GE(log.count("weft::Buffer"), 1);
+    EXPECT_LE(log.count("weft::Buffer"), 100);
 }
 
 TEST(PipelineErrors, E4_AThrowInsideExceptionCaughtGoesNoFurther) {

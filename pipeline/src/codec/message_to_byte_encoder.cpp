@@ -4,7 +4,6 @@
 
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/codec/codec_errors.hpp>
-#include <weft/scheduler/log.hpp>
 
 namespace weft {
 
@@ -28,11 +27,8 @@ std::exception_ptr asEncoderException(const ChannelHandlerContext& ctx, const st
 
 void detail::failEncoding(ChannelHandlerContext& ctx, const ChannelPromise& promise, std::exception_ptr cause) {
     const std::exception_ptr failure = asEncoderException(ctx, cause);
-    if (promise.isVoid()) {
-        log(LogLevel::warning, ctx.name() + " dropped a message that it could not encode: " + describe(failure));
-    } else {
-        promise.tryFailure(failure);
-    }
+    if (promise.isVoid()) std::rethrow_exception(failure);  // to exceptionCaught() of the encoder (E-3)
+    promise.tryFailure(failure);
 }
 
 }  // namespace weft

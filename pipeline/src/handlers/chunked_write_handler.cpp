@@ -7,9 +7,26 @@
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
-#include <weft/scheduler/log.hpp>
+#include <weft/pipeline/detail/held_bytes.hpp>
+#include <weft/pipeline/detail/limited_log.hpp>
 
 namespace weft {
+
+namespace {
+
+// An everyday end when the channel was closed: its peer wants no more.
+void logLost(const std::exception_ptr& cause) noexcept {
+    static detail::LimitedLog limited;
+    try {
+        const bool closed = errorCodeOf(cause) == ClosedChannelException().code();
+        limited.write(closed ? LogLevel::debug : LogLevel::warning,
+                      {"a chunked write ended before its end: ", describe(cause)});
+    } catch (...) {
+        limited.write(LogLevel::warning, {"a chunked write ended before its end"});
+    }
+}
+
+}  // namespace
 
 void ChunkedWriteHandler::handlerAdded(ChannelHandlerContext& ctx) {
     ctx_ = &ctx;
@@ -143,9 +160,7 @@ void ChunkedWriteHandler::finishFront(Message&& last) {
 void ChunkedWriteHandler::failFront(const std::exception_ptr& cause) {
     const Pending failed = queue_.pop();
     --flushed_;
-    if (failed.promise.isVoid() && cause) {
-        log(LogLevel::warning, "a chunked write ended before its end: " + describe(cause));
-    }
+    if (failed.promise.isVoid() && cause) logLost(cause);
     failed.promise.tryFailure(cause);
 }
 
@@ -153,6 +168,7 @@ void ChunkedWriteHandler::failAll(const std::exception_ptr& cause) {
     while (!queue_.empty()) {
         const Pending failed = queue_.pop();
         flushed_ -= flushed_ > 0;
+        if (failed.promise.isVoid()) logLost(cause);
         failed.promise.tryFailure(cause);
     }
 }

@@ -55,11 +55,12 @@ TEST(MessageToByteEncoder, E2_AThrowFailsTheWriteWithAnEncoderExceptionAndWrites
     }
 }
 
-TEST(MessageToByteEncoder, E2_AFailureThatNobodyWouldHearOfIsLogged) {
-    test::LogCapture log;
+TEST(MessageToByteEncoder, E3_AFailureWithoutAPromiseIsAnExceptionAndClosesTheChannelWhenNoHandlerTakesIt) {
     EmbeddedChannel channel(std::make_unique<Picky>());
     channel.channel().writeAndFlush(Message(-1));
-    EXPECT_EQ(log.count("Picky#0 dropped a message that it could not encode", "negative"), 1);
+    EXPECT_THROW(channel.checkException(), EncoderException);
+    EXPECT_FALSE(channel.active());
+    EXPECT_EQ(channel.outboundSize(), 0u);
 }
 
 }  // namespace

@@ -212,6 +212,8 @@ class Channel final : private FlushPointListener {
     // Closing (channel_close.cpp), in the order in which it happens.
     void beginClose(ChannelPromise promise, std::exception_ptr cause);
     void socketClosed(const ChannelPromise& promise);
+    void endOutput(ChannelPromise promise);
+    void closeBecauseOf(std::exception_ptr cause) noexcept;
     void failPendingWrites();
     void tearDown();
     std::exception_ptr closedException() const;

@@ -149,6 +149,7 @@ class alignas(64) ChannelHandlerContext {  // a cache line: see its last members
     void passRead(Message&& message) noexcept;
     void flushBehindWrite() noexcept;
     void inboundThrew() noexcept;
+    void writeThrew() noexcept;
     void invokeExceptionCaught(std::exception_ptr cause) noexcept;
     void becomeAdded() noexcept;
     void becomeRemoved() noexcept;

@@ -209,6 +209,8 @@ class ChannelPipeline {
     void onUnhandledMessage(Message&& message) noexcept;  // P-4
     void onUnhandledEvent(Message&& event) noexcept;
     void onUnhandledException(std::exception_ptr cause) noexcept;
+    void onWriteThrew(Context& thrower, std::exception_ptr cause) noexcept;  // E-3
+    void loseChannel(std::exception_ptr cause) noexcept;
     friend class detail::TailHandler;
     friend class detail::HeadHandler;
 
@@ -221,6 +223,7 @@ class ChannelPipeline {
     detail::EndContext tail_;
     std::vector<PendingCallback> pending_;  // before first registration
     bool started_ = false;                  // pending_ has run
+    Context* losing_ = nullptr;             // whose write() threw what exceptionCaught() is being told of
     detail::TailObserver* observer_ = nullptr;
 };
 

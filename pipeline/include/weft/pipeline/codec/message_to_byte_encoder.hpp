@@ -12,12 +12,13 @@
 namespace weft {
 
 namespace detail {
-// Fails a write whose message could not be encoded: with an EncoderException, and in the log when nobody would hear.
+// Fails a write whose message could not be encoded: with an EncoderException, which is thrown when there is no promise.
 void failEncoding(ChannelHandlerContext& ctx, const ChannelPromise& promise, std::exception_ptr cause);
 }  // namespace detail
 
 // A T becomes one Buffer, which carries the write's promise; it may be empty. What encode() throws fails the write with
-// an EncoderException (E-2), and nothing is written.
+// an EncoderException (E-2); without a promise the exception comes to exceptionCaught() of the encoder, and closes the
+// channel when nobody takes it (E-3). Nothing is written.
 template <class T>
 class MessageToByteEncoder : public ChannelOutboundHandler {
   public:
