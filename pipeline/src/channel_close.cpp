@@ -116,6 +116,8 @@ void Channel::endOutput(ChannelPromise promise) {
         detail::forward(done, promise);
         if (closed()) return;
         if (outbound_.pendingWrites() > 0) outbound_.failAll(std::make_exception_ptr(OutputShutdownException()));
+        updateWritability();  // nothing is pending any more
+        if (closed()) return;
         pipeline_.fireUserEventTriggered(Message(OutputShutdownEvent{}));
     });
     sink_->shutdownOutput(std::move(internal));

@@ -404,5 +404,41 @@ TEST(ChannelHalfClose, HC3_ShutdownOutputFailsWhatIsPendingAndTellsTheHandlers) 
     EXPECT_EQ(events.back(), "h:readComplete");
 }
 
+TEST(ChannelHalfClose, HC3_AfterShutdownOutputWithMuchPendingTheChannelIsWritable) {
+    Events events;
+    ScriptedChannel channel;
+    channel.pipeline().addLast(std::make_unique<Recorder>("h", events));
+    channel.start();
+    channel.sink->room = 0;
+    const ChannelPromise pending = channel->newPromise();
+    channel->writeAndFlush(Buffer::copyOf(std::string(WriteBufferWaterMark::defaultHigh + 1, 'x')), pending);
+    ASSERT_FALSE(channel->isWritable());
+    events.clear();
+    channel->shutdownOutput();
+    EXPECT_TRUE(channel->isWritable()) << "nothing is pending any more";
+    EXPECT_EQ(channel->pendingBytes(), 0u);
+    EXPECT_EQ(events, (Events{"h:writability", "h:event weft::OutputShutdownEvent"}));
+    channel->writeAndFlush(Buffer::copyOf(std::string(WriteBufferWaterMark::defaultHigh + 1, 'x')),
+                           channel->newPromise());
+    EXPECT_TRUE(channel->isWritable()) << "a refused write is not pending";
+}
+
+TEST(ChannelHalfClose, HC3_AListenerOfAWriteThatShutdownOutputFailsMayCloseTheChannel) {
+    Events events;
+    ScriptedChannel channel;
+    channel.pipeline().addLast(std::make_unique<Recorder>("h", events));
+    channel.start();
+    channel.sink->room = 0;
+    const ChannelPromise pending = channel->newPromise();
+    pending.addListener(closeChannelOnFailure);
+    channel->writeAndFlush(Buffer::copyOf(std::string(WriteBufferWaterMark::defaultHigh + 1, 'x')), pending);
+    events.clear();
+    channel->shutdownOutput();
+    channel.run();
+    EXPECT_TRUE(channel->closed());
+    EXPECT_EQ(std::count(events.begin(), events.end(), "h:writability"), 0) << "never for a closed channel (W-4)";
+    EXPECT_EQ(std::count(events.begin(), events.end(), "h:event weft::OutputShutdownEvent"), 0);
+}
+
 }  // namespace
 }  // namespace weft
