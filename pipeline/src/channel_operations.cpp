@@ -27,17 +27,17 @@ void Channel::headBind(const SocketAddress& local, ChannelPromise promise) {
     if (!promise.setUncancellable()) return;
     ChannelPromise internal = newPromise();
     internal.addListener([this, promise](const ChannelFuture& done) {
-        if (done.success()) {
-            bound_ = true;
+        const bool listens = done.success() && sink_->listens();
+        if (listens) {
+            listening_ = true;
             note(Life::isActive);
         }
         detail::forward(done, promise);
-        if (done.success() && !closed()) {
-            loop_.execute([self = ChannelRef(*this)] {
-                PipelineEntry entry(*self);
-                if (self->active()) self->becomeActive();
-            });
-        }
+        if (!listens || closed()) return;
+        loop_.execute([self = ChannelRef(*this)] {
+            PipelineEntry entry(*self);
+            if (self->active()) self->becomeActive();
+        });
     });
     sink_->bind(local, std::move(internal));
 }
@@ -83,7 +83,6 @@ void Channel::connected(const ChannelFuture& attempt, const ChannelPromise& prom
         promise.tryFailure(closedException());
         return;
     }
-    bound_ = false;  // a stream that was bound before it connected is no listener
     note(Life::isActive);
     const bool wanted = promise.trySuccess();
     becomeActive();  // also when the user cancelled in the race

@@ -155,7 +155,7 @@ void Channel::onError(ErrorCode error) noexcept {
     if (inCycle()) completeCycle();
     const std::exception_ptr cause = std::make_exception_ptr(SystemError(error));
     pipeline_.fireExceptionCaught(cause);
-    if (!bound_ && !closed()) beginClose({}, cause);
+    if (!listening_ && !closed()) beginClose({}, cause);
 }
 
 }  // namespace weft

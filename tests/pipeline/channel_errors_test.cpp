@@ -247,6 +247,7 @@ TEST(PipelineErrors, E6_AReadErrorGivesReadCompleteThenTheExceptionThenCloses) {
 TEST(PipelineErrors, E7_AnAcceptErrorLeavesTheListenerOpen) {
     Events events;
     test::ScriptedChannel channel(false);
+    channel.sink->listens = true;
     channel.pipeline().addLast(std::make_unique<Recorder>("h", events));
     channel.start();
     channel->bind(SocketAddress::loopbackV4(0));

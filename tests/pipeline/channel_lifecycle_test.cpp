@@ -94,6 +94,7 @@ TEST(ChannelLifecycle, S6_ADeregistrationIsATaskAndTheHandlersHearOfItThere) {
 TEST(ChannelLifecycle, S2_ActiveFiresOnceHoweverOftenTheChannelIsBound) {
     Events events;
     ScriptedChannel channel(false);
+    channel.sink->listens = true;
     channel.pipeline().addLast(std::make_unique<Recorder>("h", events));
     channel.start();
     channel->bind(SocketAddress::loopbackV4(0));
@@ -105,6 +106,7 @@ TEST(ChannelLifecycle, S2_ActiveFiresOnceHoweverOftenTheChannelIsBound) {
 TEST(ChannelLifecycle, S3_BindCompletesItsPromiseFirstAndActiveComesFromATask) {
     Events events;
     ScriptedChannel channel(false);
+    channel.sink->listens = true;
     channel.pipeline().addLast(std::make_unique<Recorder>("h", events));
     channel.start();
     events.clear();
@@ -127,6 +129,24 @@ TEST(ChannelLifecycle, S3_ConnectCompletesItsPromiseAndThenFiresActiveAtOnce) {
     channel->connect(SocketAddress::loopbackV4(1), nullptr, promise);
     EXPECT_EQ(events, (Events{"h:connect", "promise", "h:active"}));
     EXPECT_TRUE(channel.sink->wantsRead);
+}
+
+TEST(ChannelLifecycle, S4_AStreamThatWasBoundIsNotActiveUntilItConnects) {
+    Events events;
+    ScriptedChannel channel(false);
+    channel.pipeline().addLast(std::make_unique<Recorder>("h", events));
+    channel.start();
+    events.clear();
+    EXPECT_TRUE(channel->bind(SocketAddress::loopbackV4(0)).success());
+    channel.run();
+    EXPECT_EQ(events, (Events{"h:bind"}));
+    EXPECT_FALSE(channel->active());
+    EXPECT_TRUE(channel->connect(SocketAddress::loopbackV4(1)).success());
+    EXPECT_TRUE(channel->active());
+    EXPECT_EQ(events, (Events{"h:bind", "h:connect", "h:active"}));
+    EXPECT_THROW(channel->connect(SocketAddress::loopbackV4(1)).sync(), std::logic_error);
+    channel->onError(fromErrno(ECONNRESET));
+    EXPECT_TRUE(channel->closed()) << "it is no listener (E-6)";
 }
 
 TEST(ChannelLifecycle, S4_AConnectThatTakesTooLongFailsAndCloses) {

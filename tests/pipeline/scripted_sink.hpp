@@ -23,6 +23,7 @@ struct SinkScript {
     std::size_t room = std::numeric_limits<std::size_t>::max();  // bytes the kernel still takes
     std::size_t mostPieces = 0;                                  // in one gather
     bool wantsRead = false;
+    bool listens = false;             // a listener: bind() makes it active
     int linger = -1;                  // SO_LINGER in seconds; 0: a close is a reset
     bool closesLater = false;         // keep the close promise
     bool connectsLater = false;       // keep the connect promise
@@ -49,6 +50,7 @@ class ScriptedSink final : public ChannelSink {
         if (script_->registerError) throw SystemError(script_->registerError);
         script_->calls.push_back("registered");
     }
+    bool listens() const noexcept override { return script_->listens; }
     void bind(const SocketAddress&, ChannelPromise promise) override {
         script_->calls.push_back("bind");
         promise.trySuccess();

@@ -18,6 +18,7 @@ class EpollListener final : public EpollHandle, public ChannelSink {
     ~EpollListener() override;
 
     void registered() override;
+    bool listens() const noexcept override { return true; }
     void bind(const SocketAddress& local, ChannelPromise promise) override;
     void connect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise) override;
     void wantRead(bool on) override;

@@ -168,6 +168,7 @@ struct UringListener final : UringSink {
         setOption(SocketOption::reuseAddress, 1);
         setOption(SocketOption::noDelay, 1);  // inherited by accepted sockets
     }
+    bool listens() const noexcept override { return true; }
     void bind(const SocketAddress& local, ChannelPromise promise) override {
         int result = calls().bind(fd(), local.data(), local.size());
         if (result >= 0) result = calls().listen(fd(), SOMAXCONN);

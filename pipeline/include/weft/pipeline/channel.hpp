@@ -295,7 +295,10 @@ class Channel final : private FlushPointListener {
     bool sinkFull_ = false;                         // the sink will say onWritable(), or report what it has taken
     bool consuming_ = false;  // inside outbound_.consume(): a close now fails the rest from a task (C-3)
     bool activeFired_ = false;
-    bool bound_ = false;
+    bool listening_ = false;        // bound, and its sink listens
+    bool closedHere_ = false;       // by an operation of this side, not by its peer or an error
+    bool outputEndedHere_ = false;  // likewise
+    bool tearDownDue_ = false;      // at the next flush point
     bool connecting_ = false;
     bool inputShutdown_ = false;
     bool inputShutdownReported_ = false;       // InputShutdownReadCompleteEvent has been fired

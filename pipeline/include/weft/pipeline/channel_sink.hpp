@@ -21,6 +21,9 @@ struct ChannelSink {
 
     // The channel has been registered with its loop: attach to the poller. Throws SystemError when that fails.
     virtual void registered() = 0;
+    // True for a listener: a successful bind() makes its channel active, and no error of accepting closes it (E-7).
+    // False for a stream, which bind() only gives its local address: connect() makes it active.
+    virtual bool listens() const noexcept { return false; }
     // Completes the promise at once or later.
     virtual void bind(const SocketAddress& local, ChannelPromise promise) = 0;
     // Completes the promise when connected; the channel fires active itself after it. `local` may be null.
