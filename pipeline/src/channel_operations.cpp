@@ -125,15 +125,36 @@ void Channel::changeConfigNow(ConfigChange& change) {
     if (!config_.autoRead && readBefore) stopReading();
 }
 
+// From another thread the descriptor may be closed by now, and its number be another connection's.
+bool Channel::mayUseSocketHere() const noexcept {
+    return !is(Life::wasRegistered) || mayRunHere();
+}
+
 ErrorCode Channel::setSocketOption(const char* name, SocketOption option, int value) {
+    if (mayUseSocketHere()) return setSocketOptionNow(name, option, value);
+    try {
+        loop_.execute(
+            [self = ChannelRef(*this), name, option, value] { self->setSocketOptionNow(name, option, value); });
+        return {};
+    } catch (const SystemError& refused) {  // the loop has ended, and its channels are closed
+        return refused.code();
+    }
+}
+
+ErrorCode Channel::setSocketOptionNow(const char* name, SocketOption option, int value) {
     const ErrorCode error = sink_ ? sink_->setOption(option, value) : operationAborted();
     if (error) {
-        log(LogLevel::warning, "option " + std::string(name) + " was refused: " + error.message());
+        log(LogLevel::warning, "option " + std::string(name) + " = " + std::to_string(value) + " of channel " +
+                                   std::to_string(id_) + " was refused: " + error.message());
     }
     return error;
 }
 
-int Channel::socketOption(SocketOption option) const {
+int Channel::socketOption(const char* name, SocketOption option) const {
+    if (!mayUseSocketHere()) {
+        throw std::logic_error("Channel::option(" + std::string(name) + ") of channel " + std::to_string(id_) +
+                               " outside its event loop; ask in the loop: channel.loop().execute(...)");
+    }
     int value = 0;
     const ErrorCode error = sink_ ? sink_->getOption(option, value) : operationAborted();
     if (error) throw SystemError(error, "Channel::option");

@@ -30,7 +30,9 @@ struct SinkScript {
     bool writesOncePerFlush = false;  // like a sink that makes one system call and is not full
     bool takesStraight = false;       // takes bytes past the outbound buffer
     bool reportsLater = false;        // take bytes but do not report them: the test calls onWritten
+    int optionsSet = 0;
     ErrorCode registerError;
+    ErrorCode optionError;
     SocketAddress remote;
     ChannelPromise closing;
     ChannelPromise connecting;
@@ -110,8 +112,9 @@ class ScriptedSink final : public ChannelSink {
         }
     }
     ErrorCode setOption(SocketOption option, int value) override {
+        ++script_->optionsSet;
         if (option == SocketOption::linger) script_->linger = value;
-        return {};
+        return script_->optionError;
     }
     ErrorCode getOption(SocketOption option, int& value) const override {
         value = option == SocketOption::linger ? script_->linger : 1;

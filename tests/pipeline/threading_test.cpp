@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <weft/pipeline/channel.hpp>
+#include <weft/pipeline/channel_option.hpp>
 #include <weft/pipeline/context_spawn.hpp>
 #include <weft/scheduler/cancellation_shield.hpp>
 #include <weft/scheduler/non_suspending_scope.hpp>
@@ -14,6 +15,7 @@
 #include "recorder.hpp"
 #include "scripted_sink.hpp"
 #include "support/hosted_loop.hpp"
+#include "support/log_capture.hpp"
 
 namespace weft {
 namespace {
@@ -108,6 +110,50 @@ TEST(Threading, TH2_AHandlerAddedFromAnotherThreadIsAddedByTheLoop) {
     EXPECT_EQ(wrong, 0);
     channel->pipeline().remove<ChecksItsLoop>();
     channel.host.inDispatch([&] { EXPECT_TRUE(channel->pipeline().empty()); });
+}
+
+// A descriptor that another thread names may be closed by then, and be somebody else's.
+TEST(Threading, TH2_ASocketOptionSetFromAnotherThreadIsSetByTheLoop) {
+    const test::LogCapture log;
+    HostedChannel channel;
+    std::atomic<bool> held{false};
+    std::atomic<bool> goOn{false};
+    channel.host.loop.execute([&] {
+        held = true;
+        while (!goOn) std::this_thread::yield();
+    });
+    while (!held) std::this_thread::yield();
+    EXPECT_FALSE(channel->setOption(ChannelOption::NO_DELAY, true)) << "what the loop will find is not known yet";
+    EXPECT_EQ(channel.sink->optionsSet, 0) << "the loop is busy: nobody else may touch the socket";
+    goOn = true;
+    channel.host.inDispatch([] {});
+    EXPECT_EQ(channel.sink->optionsSet, 1);
+    channel.sink->optionError = fromErrno(EINVAL);
+    EXPECT_FALSE(channel->setOption(ChannelOption::NO_DELAY, true));
+    channel.host.inDispatch([] {});
+    EXPECT_EQ(log.count("channel " + std::to_string(channel->id()), "NO_DELAY", "refused"), 1) << log.text();
+    ErrorCode inLoop;
+    channel.host.inDispatch([&] { inLoop = channel->setOption(ChannelOption::NO_DELAY, true); });
+    EXPECT_EQ(inLoop, fromErrno(EINVAL)) << "in the loop it is known at once";
+    EXPECT_THROW(channel->option(ChannelOption::NO_DELAY), std::logic_error);
+    channel.host.inFiber([&] { EXPECT_TRUE(channel->option(ChannelOption::NO_DELAY)); });
+}
+
+TEST(Threading, TH2_ASocketOptionSetAfterTheEndOfItsLoopIsRefused) {
+    ChannelRef channel;
+    const auto script = std::make_shared<SinkScript>();
+    HostedLoop host;
+    channel = Channel::create(host.loop);
+    channel->attach(std::make_unique<ScriptedSink>(*channel, script));
+    EXPECT_FALSE(channel->setOption(ChannelOption::NO_DELAY, true)) << "the builder, before registration";
+    EXPECT_EQ(script->optionsSet, 1);
+    channel->registerWithLoop().sync();
+    channel->close().sync();
+    host.inDispatch([] {});
+    host.loop.stop();
+    host.ended.await();
+    EXPECT_EQ(channel->setOption(ChannelOption::NO_DELAY, true), operationAborted());
+    EXPECT_EQ(script->optionsSet, 1);
 }
 
 TEST(Threading, TH3_EventLoopFailsBeforeRegistration) {

@@ -132,7 +132,7 @@ class Channel final : private FlushPointListener {
     template <class T>
     T option(const TypedChannelOption<T>& option) const {
         if constexpr (std::is_convertible_v<T, int>) {
-            if (!option.field) return static_cast<T>(socketOption(option.socket));
+            if (!option.field) return static_cast<T>(socketOption(option.name, option.socket));
         }
         return config_.*option.field;
     }
@@ -243,8 +243,10 @@ class Channel final : private FlushPointListener {
     using ConfigChange = UniqueFunction<void(ChannelConfig&)>;
     void changeConfig(ConfigChange change);
     void changeConfigNow(ConfigChange& change);
+    bool mayUseSocketHere() const noexcept;
     ErrorCode setSocketOption(const char* name, SocketOption option, int value);
-    int socketOption(SocketOption option) const;
+    ErrorCode setSocketOptionNow(const char* name, SocketOption option, int value);
+    int socketOption(const char* name, SocketOption option) const;
 
     // Whose thread counts references and pins without a read-modify-write; it is detail::currentHome() there.
     const void* home() const noexcept;
