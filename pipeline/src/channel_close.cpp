@@ -58,12 +58,28 @@ void Channel::socketClosed(const ChannelPromise& promise) {
     promise.trySuccess();
     // C-3: called from inside a flush, the flush's own loop must end first.
     if (!flushing_ && !consuming_) failPendingWrites();
-    const auto later = [self = ChannelRef(*this)] { self->tearDown(); };
     try {
-        loop_.execute(later);  // S-5
+        loop_.execute([self = ChannelRef(*this)] { self->tearDown(); });  // S-5
     } catch (...) {
-        later();  // the loop has ended: better nested than never
+        tearDownWithoutTask();
     }
+}
+
+// The loop takes no more tasks, or has no memory for one. While it still turns, one of the sink's events may be on the
+// stack: the flush point comes after it. When the loop has ended, nothing of the sink can be.
+void Channel::tearDownWithoutTask() noexcept {
+    const ChannelRef self(*this);
+    if (!loop_.dispatching()) return tearDown();
+    tearDownDue_ = true;
+    detail::retainChannel(*this);
+    loop_.requestFlushPoint(*this);
+}
+
+// Where flushNow() finds nothing to flush, as it always does for a closed channel.
+void Channel::tearDownAtFlushPoint() noexcept {
+    if (!std::exchange(tearDownDue_, false)) return;
+    tearDown();
+    detail::releaseChannel(*this);
 }
 
 void Channel::failPendingWrites() {

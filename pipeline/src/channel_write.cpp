@@ -94,7 +94,7 @@ void Channel::onFlushPoint() noexcept {
 
 // W-5: not re-entrant; a full socket only marks.
 void Channel::flushNow() noexcept {
-    if (flushing_ || sinkFull_ || closed() || outbound_.empty()) return;
+    if (flushing_ || sinkFull_ || closed() || outbound_.empty()) return tearDownAtFlushPoint();
     PipelineEntry entry(*this);
     if (!active()) {
         outbound_.failFlushed(std::make_exception_ptr(NotYetConnectedException()));  // W-6

@@ -215,6 +215,8 @@ class Channel final : private FlushPointListener {
     void endOutput(ChannelPromise promise);
     void closeBecauseOf(std::exception_ptr cause) noexcept;
     void failPendingWrites();
+    void tearDownWithoutTask() noexcept;
+    void tearDownAtFlushPoint() noexcept;
     void tearDown();
     std::exception_ptr closedException() const;
 
