@@ -97,6 +97,14 @@ class Channel final : private FlushPointListener {
     void writeAndFlush(Message&& message, ChannelPromise promise = {}) {
         pipeline_.writeAndFlush(std::move(message), std::move(promise));
     }
+    template <class T>
+    requires detail::RefusedMessage<T&&> detail::NoFuture write(T&&, ChannelPromise = {}) {
+        detail::refuseMessage<T>();
+    }
+    template <class T>
+    requires detail::RefusedMessage<T&&> detail::NoFuture writeAndFlush(T&&, ChannelPromise = {}) {
+        detail::refuseMessage<T>();
+    }
     // Ends the output side, after what has been flushed is lost or written as the transport does; pending writes fail
     // with OutputShutdownException; OutputShutdownEvent is fired; reading continues. (HC-3)
     ChannelFuture shutdownOutput();
@@ -120,7 +128,10 @@ class Channel final : private FlushPointListener {
     void setUserDefinedWritability(unsigned index, bool writable);
 
     // ---- options ----
-    // An error is what the transport refused; options of the channel itself never fail.
+    // Context: any thread. In the loop, and before registration in the thread that builds the channel, the option is
+    // set at once, and the result is what the transport refused. From elsewhere the loop sets it, in the order of the
+    // calls: the result is then {} (or operation_aborted when the loop has ended), and a refusal is only logged.
+    // Options of the channel itself never fail.
     template <class T>
     ErrorCode setOption(const TypedChannelOption<T>& option, const std::type_identity_t<T>& value) {
         if constexpr (std::is_convertible_v<T, int>) {
@@ -129,6 +140,8 @@ class Channel final : private FlushPointListener {
         changeConfig([field = option.field, value](ChannelConfig& config) { config.*field = value; });
         return {};
     }
+    // Context: the loop, or before registration the builder; a socket option throws std::logic_error elsewhere, and
+    // SystemError for what the transport refuses.
     template <class T>
     T option(const TypedChannelOption<T>& option) const {
         if constexpr (std::is_convertible_v<T, int>) {
@@ -202,6 +215,7 @@ class Channel final : private FlushPointListener {
     void headDeregister(ChannelPromise promise);
     void headRead();
     void headWrite(Message&& message, ChannelPromise&& promise);
+    void refuseLate(Message&& message, const ChannelPromise& promise);
     void headFlush();
     std::size_t headWriteStraight(std::string_view bytes) noexcept;
 

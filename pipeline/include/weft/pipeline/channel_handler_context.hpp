@@ -8,6 +8,7 @@
 
 #include <weft/pipeline/channel_promise.hpp>
 #include <weft/pipeline/detail/event_mask.hpp>
+#include <weft/pipeline/detail/refused_calls.hpp>
 #include <weft/pipeline/message.hpp>
 #include <weft/pipeline/socket_address.hpp>
 #include <weft/scheduler/spawn_options.hpp>
@@ -80,6 +81,14 @@ class alignas(64) ChannelHandlerContext {  // a cache line: see its last members
     requires LendableValue<T&&>
     void writeAndFlush(T&& value, ChannelPromise promise = {}) {
         writeAndFlush(Message::lend(value), std::move(promise));
+    }
+    template <class T>
+    requires detail::RefusedMessage<T&&> detail::NoFuture write(T&&, ChannelPromise = {}) {
+        detail::refuseMessage<T>();
+    }
+    template <class T>
+    requires detail::RefusedMessage<T&&> detail::NoFuture writeAndFlush(T&&, ChannelPromise = {}) {
+        detail::refuseMessage<T>();
     }
 
     // For codecs that gather their output until the loop's flush point (EventLoop::requestFlushPoint()): gives `bytes`

@@ -88,6 +88,24 @@ class ChannelPipeline {
         return insertBy(base, true, detail::holdHandler(channel_, std::move(name), std::forward<Handler>(handler)));
     }
 
+    // What none of these takes: `new H`, an H by value. The int keeps them out of calls with an explicit type.
+    template <int = 0, class T, class... More>
+    requires detail::RefusedHandler<T> ChannelPipeline& addLast(T&&, More&&...) { detail::refuseHandler<T>(); }
+    template <int = 0, class T, class... More>
+    requires detail::RefusedHandler<T> ChannelPipeline& addFirst(T&&, More&&...) { detail::refuseHandler<T>(); }
+    template <int = 0, class T>
+    requires detail::RefusedHandler<T> ChannelPipeline& addLast(std::string, T&&) { detail::refuseHandler<T>(); }
+    template <int = 0, class T>
+    requires detail::RefusedHandler<T> ChannelPipeline& addFirst(std::string, T&&) { detail::refuseHandler<T>(); }
+    template <int = 0, class T>
+    requires detail::RefusedHandler<T> ChannelPipeline& addBefore(std::string_view, std::string, T&&) {
+        detail::refuseHandler<T>();
+    }
+    template <int = 0, class T>
+    requires detail::RefusedHandler<T> ChannelPipeline& addAfter(std::string_view, std::string, T&&) {
+        detail::refuseHandler<T>();
+    }
+
     // Unlinks, then calls handlerRemoved(); the handler dies when no callback and no fiber of it runs any more. (H-6)
     void remove(std::string_view name);
     void remove(const ChannelHandler& handler);

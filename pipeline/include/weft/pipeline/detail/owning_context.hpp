@@ -12,6 +12,7 @@
 #include <weft/pipeline/channel_handler_context.hpp>
 #include <weft/pipeline/channel_initializer.hpp>
 #include <weft/pipeline/detail/event_mask.hpp>
+#include <weft/pipeline/detail/refused_calls.hpp>
 
 namespace weft {
 
@@ -90,6 +91,9 @@ inline constexpr bool isHandlerPointer<std::shared_ptr<H>> = std::is_base_of_v<C
 template <class T>
 concept HandlerArgument = isHandlerPointer<std::decay_t<T>> || std::is_invocable_v < std::decay_t<T>
 &, Channel& > ;
+
+template <class T>
+concept RefusedHandler = !HandlerArgument<T> && !std::is_convertible_v<T, std::string>;
 
 template <class T>
 inline constexpr bool isShared = false;

@@ -1,0 +1,11 @@
+// says: Of a text: ctx.write(Buffer::copyOf(text))
+#include <weft/pipeline/pipeline.hpp>
+
+void answer(weft::ChannelHandlerContext& ctx) {
+#ifdef REFUSED
+    ctx.write("hello");
+#else
+    ctx.write(weft::Buffer::copyOf("hello"));
+    ctx.write(std::string("hello"));
+#endif
+}
