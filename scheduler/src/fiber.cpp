@@ -70,9 +70,19 @@ void cancelFiber(Fiber& fiber) noexcept {
     if (epoch != 0) WakeKey(fiber, epoch, WakeReason::cancelled).wake();
 }
 
+namespace {
+
+// Of a fiber that completes; who drops a handle elsewhere cannot tell any more.
+bool carrierShutsDown() noexcept {
+    const Carrier* const here = Carrier::current();
+    return here != nullptr && FiberAccess::stopping(*here);
+}
+
+}  // namespace
+
 // Who was asked to end, and ended by that, is no error.
 void reportUnobserved(const Fiber& fiber, std::exception_ptr error) noexcept {
-    const bool asked = fiber.state.isCancelRequested() && isAbort(error);
+    const bool asked = (fiber.state.isCancelRequested() || carrierShutsDown()) && isAbort(error);
     log(asked ? LogLevel::debug : LogLevel::error,
         {"fiber '", FiberName(fiber), "' ended with an exception that nobody joined: ", describe(error)});
 }

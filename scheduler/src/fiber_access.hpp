@@ -11,6 +11,8 @@ struct FiberAccess {
     static std::uint64_t takeId(Carrier& home) noexcept;
     static void giveStack(const Stack& stack) noexcept { Carrier::giveStack(stack); }
     static detail::Fiber* currentFiber(Carrier& carrier) noexcept { return carrier.currentFiber_; }
+    // The stop request has been acted on: waits are refused; context: the carrier.
+    static bool stopping(const Carrier& carrier) noexcept { return carrier.core_.stopping(); }
     static void yield(Carrier& carrier) noexcept;
     // When the carrier's present drain began; context: the carrier.
     static TimePoint drainBegan(const Carrier& carrier) noexcept { return carrier.drainClock_.began(); }

@@ -3,6 +3,9 @@
 
 #include <functional>
 #include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -12,6 +15,7 @@
 #include <weft/scheduler/this_fiber.hpp>
 
 #include "hosted_channel.hpp"
+#include "support/log_capture.hpp"
 
 namespace weft {
 namespace {
@@ -137,6 +141,52 @@ TEST(ContextSpawn, AShieldLetsAFiberFinishBehindTheClose) {
     EXPECT_FALSE(ended.done());
     open.setValue();
     EXPECT_EQ(ended.get(), operationAborted());
+}
+
+// ---- what is logged of their ends ----
+
+TEST(ContextSpawn, AFiberThatTheCloseOfItsChannelEndedIsNoErrorAndNamesHandlerChannelAndPeer) {
+    const test::LogCapture log;
+    SpawningChannel channel;
+    channel.sink->remote = SocketAddress::loopbackV4(1234);
+    const std::string id = "channel " + std::to_string(channel->id());
+    channel.spawn([](ChannelHandlerContext&) { thisFiber::sleepFor(std::chrono::hours(1)); });
+    while (channel.fibers() == 0) std::this_thread::yield();
+    channel->close().sync();
+    EXPECT_TRUE(log.await("'spawned'"));
+    EXPECT_EQ(log.countAt(LogLevel::debug, "fiber 'spawned' of handler Spawns#0", id, "127.0.0.1:1234"), 1)
+        << log.text();
+    EXPECT_EQ(log.countAt(LogLevel::error, ""), 0) << log.text();
+}
+
+TEST(ContextSpawn, AWriterWhosePeerAbortedItsDownloadIsNoError) {
+    const test::LogCapture log;
+    SpawningChannel channel;
+    Promise<void> aborted;
+    channel.spawn([end = aborted.future()](ChannelHandlerContext& ctx) {
+        end.await();
+        ChannelPromise written = ctx.newPromise();
+        ctx.writeAndFlush(Buffer::copyOf("piece"), written);
+        written.future().sync();
+    });
+    channel.host.inDispatch([&] {
+        channel->onError(fromErrno(ECONNRESET));
+        aborted.setValue();
+    });
+    EXPECT_TRUE(log.await("'spawned'"));
+    EXPECT_EQ(log.countAt(LogLevel::debug, "fiber 'spawned'", "Spawns#0"), 1) << log.text();
+    EXPECT_EQ(log.countAt(LogLevel::error, "") + log.countAt(LogLevel::warning, ""), 0) << log.text();
+}
+
+TEST(ContextSpawn, AnyOtherExceptionIsAnErrorWithItsHandlerAndChannel) {
+    const test::LogCapture log;
+    SpawningChannel channel;
+    channel.spawn([](ChannelHandlerContext&) { throw std::runtime_error("a bug"); });
+    channel.spawn([](ChannelHandlerContext&) { throw SystemError(fromErrno(ECONNRESET), "a backend"); });
+    EXPECT_TRUE(log.await("a backend"));
+    const std::string id = "channel " + std::to_string(channel->id());
+    EXPECT_EQ(log.countAt(LogLevel::error, "fiber 'spawned' of handler Spawns#0", id, "a bug"), 1) << log.text();
+    EXPECT_EQ(log.countAt(LogLevel::error, "a backend"), 1) << "this connection has not ended: " << log.text();
 }
 
 }  // namespace

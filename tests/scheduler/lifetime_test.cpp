@@ -10,6 +10,7 @@
 #include <weft/scheduler/this_fiber.hpp>
 
 #include "support/hosted_loop.hpp"
+#include "support/log_capture.hpp"
 
 namespace weft {
 namespace {
@@ -26,6 +27,21 @@ TEST(Lifetime, D8a_AJoinHandleMayOutliveItsGroup) {
     }
     EXPECT_TRUE(kept.done());
     EXPECT_EQ(kept.join(), "a result that is longer than any inline buffer");
+}
+
+TEST(Lifetime, ASleeperThatTheShutdownEndsIsNoErrorAndAnotherExceptionIs) {
+    const test::LogCapture log;
+    {
+        CarrierGroup group(test::oneCarrier());
+        group.carrier(0).spawnDetached([] { thisFiber::sleepFor(hours(1)); }, {.name = "sleeper"});
+        group.spawn([] { thisFiber::sleepFor(hours(1)); }, {.name = "dropped"}).detach();
+        group.carrier(0).spawnDetached([] { throw std::runtime_error("a bug"); }, {.name = "faulty"});
+        group.carrier(0).spawn([] {}).join();
+    }
+    EXPECT_EQ(log.countAt(LogLevel::debug, "'sleeper'"), 1) << log.text();
+    EXPECT_EQ(log.countAt(LogLevel::debug, "'dropped'"), 1) << log.text();
+    EXPECT_EQ(log.countAt(LogLevel::error, "'faulty'", "a bug"), 1) << log.text();
+    EXPECT_EQ(log.countAt(LogLevel::error, ""), 1) << log.text();
 }
 
 // What the guard of every test counts.

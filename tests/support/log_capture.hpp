@@ -19,9 +19,9 @@ class LogCapture {
             std::lock_guard held(lock_);
             lines_.clear();
         }
-        setLogSink([](LogLevel, std::string_view line) noexcept {
+        setLogSink([](LogLevel level, std::string_view line) noexcept {
             std::lock_guard held(lock_);
-            lines_.emplace_back(line);
+            lines_.push_back({level, std::string(line)});
         });
     }
     ~LogCapture() { setLogSink(nullptr); }
@@ -33,7 +33,17 @@ class LogCapture {
     int count(const Parts&... parts) const {
         std::lock_guard held(lock_);
         int found = 0;
-        for (const std::string& line : lines_) found += (... && (line.find(parts) != std::string::npos));
+        for (const Line& line : lines_) found += (... && (line.text.find(parts) != std::string::npos));
+        return found;
+    }
+    // The same, of one level.
+    template <class... Parts>
+    int countAt(LogLevel level, const Parts&... parts) const {
+        std::lock_guard held(lock_);
+        int found = 0;
+        for (const Line& line : lines_) {
+            found += line.level == level && (... && (line.text.find(parts) != std::string::npos));
+        }
         return found;
     }
     // Waits until there is one; false after a time that only a missing line takes.
@@ -49,13 +59,17 @@ class LogCapture {
     std::string text() const {
         std::lock_guard held(lock_);
         std::string all;
-        for (const std::string& line : lines_) all += line + "\n";
+        for (const Line& line : lines_) all += line.text + "\n";
         return all;
     }
 
   private:
+    struct Line {
+        LogLevel level;
+        std::string text;
+    };
     static inline std::mutex lock_;
-    static inline std::vector<std::string> lines_;
+    static inline std::vector<Line> lines_;
 };
 
 }  // namespace weft::test

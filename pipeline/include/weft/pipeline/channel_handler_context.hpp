@@ -111,7 +111,8 @@ class alignas(64) ChannelHandlerContext {  // a cache line: see its last members
     // Starts fn() as a fiber on this channel's carrier: it may block, and this context and its handler outlive it. When
     // the channel is closed the fiber is cancelled: the blocking call that it is in, and each later one, ends with
     // operation_aborted, unless a CancellationShield is alive; work that must not end with the connection goes into a
-    // fiber of the carrier. Nobody joins it: an exception that it ends with is logged, but for that one. Include
+    // fiber of the carrier. Nobody joins it: an exception that it ends with is logged with this handler
+    // and its channel, as an error, or for debugging only when the end of the channel caused it. Include
     // weft/pipeline/context_spawn.hpp. Throws std::logic_error on an embedded loop, SystemError(operation_aborted) when
     // the carrier shuts down.
     template <class F>

@@ -2,6 +2,7 @@
 // headers.
 #pragma once
 
+#include <exception>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
@@ -14,15 +15,26 @@
 
 namespace weft {
 
+namespace detail {
+// Logs what a fiber of ctx.spawn() ended with, with its channel, peer and handler. An error; but only for debugging
+// when the fiber was asked to end, or when its channel is closed and that is what its call reported. Context: the
+// fiber.
+void logSpawnedFiber(const ChannelHandlerContext& spawner, const std::exception_ptr& error) noexcept;
+}  // namespace detail
+
 template <class F>
 void ChannelHandlerContext::spawn(F&& fn, SpawnOptions options) {
     Carrier* carrier = loop().carrier();
     if (!carrier)
         throw std::logic_error("ChannelHandlerContext::spawn(): an embedded loop has no carrier to run fibers");
     carrier->spawnDetached(
-        [pin = detail::ChannelPin(channel_), body = std::decay_t<F>(std::forward<F>(fn))]() mutable {
+        [pin = detail::ChannelPin(channel_), self = this, body = std::decay_t<F>(std::forward<F>(fn))]() mutable {
             const FiberSet::Member member(pin.channel().fibers());
-            body();
+            try {
+                body();
+            } catch (...) {
+                detail::logSpawnedFiber(*self, std::current_exception());
+            }
         },
         options);
 }

@@ -1,0 +1,44 @@
+#include <weft/pipeline/context_spawn.hpp>
+
+#include <cerrno>
+#include <string>
+
+#include <weft/pipeline/channel_errors.hpp>
+#include <weft/scheduler/log.hpp>
+#include <weft/scheduler/this_fiber.hpp>
+
+#include "lost_writes.hpp"
+
+namespace weft::detail {
+
+namespace {
+
+// What calls report whose connection has ended, or that were told to end.
+bool isEndOfConnection(const std::exception_ptr& error) noexcept {
+    const ErrorCode code = errorCodeOf(error);
+    for (const int end : {EPIPE, ECONNRESET, ECONNABORTED, ENOTCONN}) {
+        if (code == fromErrno(end)) return true;
+    }
+    return code == operationAborted();
+}
+
+bool wasAskedToEnd(const Channel& channel) noexcept {
+    return thisFiber::cancelRequested() || channel.closed() || channel.loop().stopping();
+}
+
+}  // namespace
+
+void logSpawnedFiber(const ChannelHandlerContext& spawner, const std::exception_ptr& error) noexcept {
+    const Channel& channel = spawner.channel();
+    const bool expected = isEndOfConnection(error) && wasAskedToEnd(channel);
+    const LogLevel level = expected ? LogLevel::debug : LogLevel::error;
+    try {
+        log(level,
+            {"fiber '", thisFiber::name(), "' of handler ", spawner.name(), " of ", channelName(channel),
+             expected ? " was ended by the end of its connection: " : " ended with an exception: ", describe(error)});
+    } catch (...) {
+        log(level, "a fiber of a channel's handler ended with an exception");
+    }
+}
+
+}  // namespace weft::detail
