@@ -42,6 +42,28 @@ TEST(TcpChannel, EchoesAThousandRoundTrips) {
     }
 }
 
+TEST(TcpChannel, S4_AClientBindsAndThenConnectsFromThatAddress) {
+    const DescriptorGuard guard;
+    HostedLoop host;
+    Server server(host, echo);
+    const ChannelRef client = makeClient(host, [](Channel&) {});
+    client->bind(SocketAddress::loopbackV4(0)).sync();
+    EXPECT_FALSE(client->active());
+    SocketAddress bound;
+    host.inFiber([&] { bound = client->localAddress(); });
+    EXPECT_NE(bound.port(), 0);
+    client->connect(server.address).sync();
+    EXPECT_TRUE(client->active());
+    host.inFiber([&] {
+        EXPECT_EQ(client->localAddress(), bound);
+        EXPECT_EQ(client->remoteAddress(), server.address);
+    });
+    EXPECT_THROW(client->bind(SocketAddress::loopbackV4(0)).sync(), SystemError)
+        << "a connected socket has its address";
+    EXPECT_TRUE(client->active());
+    client->close().sync();
+}
+
 TEST(TcpChannel, OneRoundTripIsOneReadAndOneWrite) {
     CountingSystemCalls calls;
     HostedLoop host(1, calls);
