@@ -70,8 +70,11 @@ void ServerState::admit(Channel& child) {
     Children& children = *children_[child.loop().carrier()->index()];
     const auto place = children.open.insert(children.open.end(), ChannelRef(child));
     children.live.fetch_add(1, std::memory_order_relaxed);  // a figure
-    child.closeFuture().addListener(
-        [self = shared_from_this(), &children, place](const ChannelFuture&) { remove(children, place); });
+    // Weak: a child that is never closed (it was deregistered, and its loop has ended) must not keep the server that
+    // holds it.
+    child.closeFuture().addListener([weak = weak_from_this(), &children, place](const ChannelFuture&) {
+        if (const auto self = weak.lock()) remove(children, place);
+    });
     if (!children.draining) return;
     child.loop().execute([channel = ChannelRef(child)] { tellOfDrain(*channel); });  // when its handlers are in place
 }

@@ -29,7 +29,7 @@ struct LateConnection {
     std::vector<Fiber> fibers;  // that its handlers spawned
 };
 
-// Kept alive by its handles, its acceptors and its open connections.
+// Kept alive by its handles, its acceptors and what they have under way; holds its open connections.
 class ServerState : public std::enable_shared_from_this<ServerState> {
   public:
     ServerState(LoopSet& workers, PipelineSetup child, const SocketAddress& requested);

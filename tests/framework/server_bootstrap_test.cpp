@@ -59,6 +59,27 @@ TEST(ServerBootstrapTest, B1_OneAcceptorSpreadsConnectionsOverTheWorkersInTurn) 
     EXPECT_EQ(homes.count(&workers.loop(1)), 3u);
 }
 
+// Nothing closes such a child: its loop does not know it any more, and nobody closes the server.
+TEST(ServerBootstrapTest, ADeregisteredChildOfAServerThatIsNeverClosedIsReleasedWithTheServer) {
+    struct Leaves final : ChannelInboundHandler {
+        explicit Leaves(std::shared_ptr<Promise<void>> itsLeft) : left(std::move(itsLeft)) {}
+        void channelActive(ChannelHandlerContext& ctx) override { ctx.deregister(); }
+        void channelUnregistered(ChannelHandlerContext&) override { left->setValue(); }
+        const std::shared_ptr<Promise<void>> left;
+    };
+    DescriptorGuard descriptors;
+    const auto left = std::make_shared<Promise<void>>();
+    const Future<void> deregistered = left->future();
+    {
+        EventLoopGroup group(groupOptions(1));
+        ServerBootstrap bootstrap(group);
+        bootstrap.childHandler([left](Channel& channel) { channel.pipeline().addLast<Leaves>(left); });
+        const Server server = bootstrap.bind(anyPort).sync().channel();
+        const BlockingPeer peer(server.localAddress());
+        ASSERT_TRUE(deregistered.awaitUntil(patience()));
+    }
+}
+
 TEST(ServerBootstrapTest, B2_ATakenPortIsRefusedWithItsAddressInEveryMode) {
     DescriptorGuard descriptors;
     EventLoopGroup group(groupOptions(2));
