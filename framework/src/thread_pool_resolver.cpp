@@ -17,7 +17,6 @@
 
 #include <weft/pipeline/detail/printable.hpp>
 
-#include "deadline_after.hpp"
 #include "lookup_table.hpp"
 
 namespace weft {
