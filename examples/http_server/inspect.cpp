@@ -56,7 +56,6 @@ std::string describeRequest(const weft::http::FullRequest& request) {
 
 void Inspect::channelRead0(weft::ChannelHandlerContext& ctx, weft::http::FullRequest request) {
     auto response = weft::http::ok(describeRequest(request), "application/json");
-    response.ticket = request.ticket();
     // A 200 to CONNECT opens a tunnel: the description comes through it, and its end is the connection's.
     response.keepAlive = request.method() != weft::http::Method::connect;
     ctx.writeAndFlush(std::move(response));

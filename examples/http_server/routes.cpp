@@ -19,9 +19,8 @@ namespace {
 constexpr std::string_view hello = "Hello, World!";
 constexpr unsigned longestSleepMs = 60'000;
 
-// Answers from the handler itself.
-void answer(weft::ChannelHandlerContext& ctx, const weft::http::FullRequest& request, Response&& response) {
-    response.ticket = request.ticket();
+// Answers the request that is being delivered.
+void answer(weft::ChannelHandlerContext& ctx, Response&& response) {
     ctx.writeAndFlush(std::move(response));
 }
 
@@ -66,14 +65,14 @@ const Routes::Route Routes::table[] = {
 };
 
 void Routes::channelRead0(Context& ctx, Request request) {
-    if (!isKnown(request.method())) return answer(ctx, request, weft::http::error(Status::notImplemented));
+    if (!isKnown(request.method())) return answer(ctx, weft::http::error(Status::notImplemented));
     const std::string_view path = request.path();
     for (const Route& route : table) {
         if (route.path != path) continue;
-        if (!route.allows(request.method())) return answer(ctx, request, methodNotAllowed(route.allowed()));
+        if (!route.allows(request.method())) return answer(ctx, methodNotAllowed(route.allowed()));
         return (this->*route.call)(ctx, request);
     }
-    answer(ctx, request, weft::http::error(Status::notFound));
+    answer(ctx, weft::http::error(Status::notFound));
 }
 
 // A peer that resets its connection is no news.
@@ -82,8 +81,8 @@ void Routes::exceptionCaught(Context& ctx, std::exception_ptr cause) {
     ctx.close();
 }
 
-void Routes::plaintext(Context& ctx, Request& request) {
-    answer(ctx, request, weft::http::ok(Buffer::wrapStatic(hello)));
+void Routes::plaintext(Context& ctx, Request&) {
+    answer(ctx, weft::http::ok(Buffer::wrapStatic(hello)));
 }
 
 void Routes::fiber(Context& ctx, Request& request) {
@@ -93,7 +92,7 @@ void Routes::fiber(Context& ctx, Request& request) {
 void Routes::sleep(Context& ctx, Request& request) {
     const auto time = sleepTime(request.query("ms"));
     if (!time) {
-        return answer(ctx, request, weft::http::error(Status::badRequest, "ms must be a whole number from 0 to 60000"));
+        return answer(ctx, weft::http::error(Status::badRequest, "ms must be a whole number from 0 to 60000"));
     }
     ctx.spawn([time = *time, responder = request.responder()]() mutable {
         weft::ErrorCode cut;
@@ -105,18 +104,18 @@ void Routes::sleep(Context& ctx, Request& request) {
 
 void Routes::fruits(Context& ctx, Request& request) {
     if (!site_->backend) {
-        return answer(ctx, request, weft::http::error(Status::badGateway, "no backend: start http_server with --backend"));
+        return answer(ctx, weft::http::error(Status::badGateway, "no backend: start http_server with --backend"));
     }
     ctx.spawn([site = site_, responder = request.responder()]() mutable { responder.send(fetchFruits(*site->backend)); });
 }
 
 void Routes::echo(Context& ctx, Request& request) {
     const auto type = request.header("Content-Type").value_or("application/octet-stream");
-    answer(ctx, request, weft::http::ok(request.takeBody(), type));
+    answer(ctx, weft::http::ok(request.takeBody(), type));
 }
 
-void Routes::stats(Context& ctx, Request& request) {
-    answer(ctx, request, weft::http::ok(statsJson(site_->carriers), "application/json"));
+void Routes::stats(Context& ctx, Request&) {
+    answer(ctx, weft::http::ok(statsJson(site_->carriers), "application/json"));
 }
 
 }  // namespace examples

@@ -10,6 +10,7 @@
 #include <weft/scheduler/log.hpp>
 
 #include "lost_writes.hpp"
+#include "tail_release.hpp"
 
 namespace weft {
 
@@ -66,13 +67,17 @@ void ChannelPipeline::fireChannelReadComplete() {
     if (channel_.mayRunHere()) channel_.readIfAutoRead();
 }
 
+thread_local constinit std::uintptr_t detail::watchedDelivery = 0;
+thread_local constinit const detail::TailRelease* detail::TailRelease::current_ = nullptr;
+
 // ---- P-4: the tail releases what nobody wanted, and says so ----
 
 void ChannelPipeline::onUnhandledMessage(Message&& message) noexcept {
-    Message held = std::move(message);
-    if (observer_) return observer_->unhandledMessage(std::move(held));
+    if (observer_) return observer_->unhandledMessage(std::move(message));
+    const detail::TailRelease release(lastReader());
+    const Message held = std::move(message);
     log(LogLevel::debug, {"a ", held.typeName(), " reached the tail of a pipeline unread and was released; ",
-                          lastReader(), " passed it on last; check the handlers behind it and their order"});
+                          release.lastReader(), " passed it on last; check the handlers behind it and their order"});
 }
 
 void ChannelPipeline::onUnhandledEvent(Message&& event) noexcept {

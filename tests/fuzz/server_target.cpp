@@ -28,10 +28,10 @@ struct Application final : SimpleInboundHandler<FullRequest> {
         log += "\n";
         if (request.head().upgrade && request.path() == "/u") return request.responder().send(switchTo("x"));
         if (request.path() == "/s") return stream(request.responder(), request.body());
-        if (request.path() == "/d") return;  // dropped: nobody answers
+        if (request.path() == "/d") return;  // dropped: the codec answers
         Response response = ok(request.takeBody());
         if (request.path() == "/x") response.keepAlive = false;
-        response.ticket = request.ticket();
+        response.to(request);
         ctx.writeAndFlush(Message(std::move(response)));
     }
     static void stream(Responder responder, std::string_view body) {

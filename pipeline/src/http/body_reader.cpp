@@ -23,7 +23,7 @@ bool release(StreamedBody& body, std::size_t heldBefore) noexcept {
 
 void sendContinue(StreamedBody& body) {
     Response goOn(Status::continue_);
-    goOn.ticket = body.ticket;
+    detail::Tickets::set(goOn, body.ticket);
     body.channel->writeAndFlush(Message(std::move(goOn)));
 }
 

@@ -51,7 +51,7 @@ void ObjectAggregator::channelRead(ChannelHandlerContext& ctx, Message&& message
     }
     if (head.expectContinue) {
         Response goOn(Status::continue_);
-        goOn.ticket = request.ticket();
+        detail::Tickets::set(goOn, request.ticket());
         ctx.writeAndFlush(Message(std::move(goOn)));
     }
     request_.emplace(std::move(request));

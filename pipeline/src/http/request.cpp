@@ -1,5 +1,11 @@
 #include <weft/pipeline/http/request.hpp>
 
+#include <weft/pipeline/channel.hpp>
+#include <weft/scheduler/log.hpp>
+
+#include "http/dropped_request.hpp"
+#include "tail_release.hpp"
+
 namespace weft::http {
 
 namespace detail {
@@ -16,6 +22,27 @@ void RequestData::takeLongHead(Buffer& input) noexcept {
 }
 
 }  // namespace detail
+
+// Mostly it has been answered, by the handler that lets it go: the codec that delivers it looks.
+[[gnu::noinline]] void Request::ended() noexcept {
+    if (weft::detail::watchedDelivery != reinterpret_cast<std::uintptr_t>(data_.get())) return endedElsewhere();
+    weft::detail::watchedDelivery = reinterpret_cast<std::uintptr_t>(data_->taker) | detail::endedInDelivery;
+}
+
+// At the tail, after its delivery, or by another thread than the one that delivers it.
+[[gnu::cold]] void Request::endedElsewhere() noexcept {
+    try {
+        Channel& channel = *data_->channel;
+        if (!channel.open()) return;
+        detail::RequestDropped dropped{data_->ticket};
+        if (const auto* const tail = weft::detail::TailRelease::current()) {
+            dropped.untakenAfter = std::make_unique<std::string>(tail->lastReader());
+        }
+        channel.writeAndFlush(Message(std::move(dropped)));
+    } catch (...) {
+        log(LogLevel::error, "a request was dropped without an answer, and its codec could not be told");
+    }
+}
 
 std::string_view Request::absolutePath() const noexcept {
     const std::string_view whole = target();

@@ -28,7 +28,8 @@ void requireFinal(Status status, const char* call) {
 void requireInterim(Status status) {
     if (codeOf(status) >= 100 && codeOf(status) < 200 && status != Status::switchingProtocols) return;
     throw std::invalid_argument("Responder::sendInterim takes 100 and 102 to 199, but the status is " +
-                                std::to_string(codeOf(status)) + "; send an answer, 101 included, with Responder::send()");
+                                std::to_string(codeOf(status)) +
+                                "; send an answer, 101 included, with Responder::send()");
 }
 
 }  // namespace
@@ -41,14 +42,15 @@ ChannelRef Responder::take() {
 void Responder::send(Response response, ChannelPromise promise) {
     requireFinal(response.status, "Responder::send");
     const ChannelRef channel = take();
-    response.ticket = ticket_;
+    detail::Tickets::set(response, ticket_);
     sendDown(*channel, Message::lend(response), std::move(promise));
 }
 
 BodyWriter Responder::begin(Response head) {
     requireFinal(head.status, "Responder::begin");
     ChannelRef channel = take();
-    head.ticket = ticket_;
+    detail::Tickets::set(head, ticket_);
+    detail::Tickets::setHasWriter(head);
     head.streamed = true;
     sendDown(*channel, Message::lend(head), {});
     return BodyWriter(std::move(channel), ticket_);
@@ -57,7 +59,7 @@ BodyWriter Responder::begin(Response head) {
 void Responder::sendInterim(Response response) {
     if (!channel_) throw std::logic_error("Responder::sendInterim after the answer");
     requireInterim(response.status);
-    response.ticket = ticket_;
+    detail::Tickets::set(response, ticket_);
     sendDown(*channel_, Message::lend(response), {});
 }
 

@@ -184,7 +184,9 @@ void ServerCodec::readOn(ChannelHandlerContext& ctx) {
     ctx.read();
 }
 
+// A handler that threw has lost its request, and mostly closes in exceptionCaught(): the 500 goes before.
 void ServerCodec::close(ChannelHandlerContext& ctx, ChannelPromise promise) {
+    if (delivering_ != noTicket) afterDelivery(delivering_);
     if (flushWanted_) onFlushPoint();
     ctx.close(std::move(promise));
 }

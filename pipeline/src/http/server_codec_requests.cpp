@@ -8,6 +8,7 @@
 #include <weft/pipeline/detail/held_bytes.hpp>
 
 #include "http/trailers.hpp"
+#include "tail_release.hpp"
 
 namespace weft::http {
 
@@ -55,7 +56,7 @@ void ServerCodec::channelRead(ChannelHandlerContext& ctx, Message&& message) {
     slot.version = head.version;
     slot.keepAlive = head.keepAlive;
     slot.upgrade = head.upgrade;
-    data->ticket = slots_.backTicket();
+    const Ticket ticket = data->ticket = slots_.backTicket();
     lastKeepAlive_ = head.keepAlive;
     if (head.upgrade || head.method == Method::connect) [[unlikely]]
         special_.asksSwitch = true;
@@ -64,7 +65,19 @@ void ServerCodec::channelRead(ChannelHandlerContext& ctx, Message&& message) {
     } else if (special_.any() || !head.keepAlive) [[unlikely]] {
         endRequest();
     }
+    delivering_ = ticket;
+    weft::detail::watchedDelivery = reinterpret_cast<std::uintptr_t>(data.get());
     ctx_->fireChannelRead(Message(Request(std::move(data))));
+    delivering_ = noTicket;
+    if (!slots_.empty()) [[unlikely]]
+        afterDelivery(ticket);
+    weft::detail::watchedDelivery = 0;
+}
+
+void ServerCodec::deliverBody(Message&& message) {
+    delivering_ = bodyTicket_;
+    ctx_->fireChannelRead(std::move(message));
+    delivering_ = noTicket;
 }
 
 [[gnu::always_inline]] inline bool ServerCodec::decodeHead() {
@@ -154,7 +167,7 @@ bool ServerCodec::decodeBody() {
             return !input_.empty();
         case BodyEvent::data:
             patience_.noteBody(data.readableBytes());
-            ctx_->fireChannelRead(Message(Content{std::move(data), bodyTicket_}));
+            deliverBody(Message(Content{std::move(data), bodyTicket_}));
             break;
         case BodyEvent::end:
             break;
@@ -164,7 +177,8 @@ bool ServerCodec::decodeBody() {
     if (body_.finished()) {
         if (patience_.waiting()) patience_.satisfied();
         endRequest();
-        ctx_->fireChannelRead(Message(LastContent{bodyTicket_, detail::trailersOf(body_)}));
+        deliverBody(Message(LastContent{bodyTicket_, detail::trailersOf(body_)}));
+        afterDelivery(bodyTicket_);
     }
     return true;
 }
@@ -197,7 +211,7 @@ void ServerCodec::refuse(Ticket ticket, const Refusal& refusal) {
         return;
     }
     Response response = error(refusal.status, refusal.reason);
-    response.ticket = ticket;
+    detail::Tickets::set(response, ticket);
     response.keepAlive = false;
     accept(Message(std::move(response)), {});
     if (ctx_ != nullptr) flush(*ctx_);

@@ -8,6 +8,7 @@
 #include <weft/pipeline/channel_handler_context.hpp>
 #include <weft/scheduler/log.hpp>
 
+#include "http/dropped_request.hpp"
 #include "http/misuse.hpp"
 
 namespace weft::http {
@@ -15,11 +16,6 @@ namespace weft::http {
 using detail::misuse;
 
 namespace {
-
-Ticket ticketOf(const Message& message) noexcept {
-    if (message.is<Response>()) return message.get<Response>().ticket;
-    return message.is<Content>() ? message.get<Content>().ticket : message.get<LastContent>().ticket;
-}
 
 // Bytes of memory that a message holds while it waits for its turn: a piece of one byte is no cheap thing to keep.
 std::size_t heldBy(const Message& message) noexcept {
@@ -48,7 +44,8 @@ void ServerCodec::write(ChannelHandlerContext& ctx, Message&& message, ChannelPr
     ResponseSlot& slot = slots_.front();
     const std::size_t body = response.body.readableBytes();
     if (slot.answered || !mayKnowHead(slot, response) || body > copiedBody) return false;
-    if (response.ticket != slots_.frontTicket() && response.ticket != anyTicket) return false;
+    const Ticket named = detail::Tickets::of(response);
+    if ((named != noTicket ? named : delivering_) != slots_.frontTicket()) return false;
     const std::string_view head =
         heads_->last(response.status, response.headers, serverName_, body, loop_->flushPoints());
     if (head.empty()) return false;
@@ -65,36 +62,36 @@ void ServerCodec::write(ChannelHandlerContext& ctx, Message&& message, ChannelPr
 [[gnu::noinline]] void ServerCodec::writeCarefully(ChannelHandlerContext& ctx, Message&& message,
                                                    ChannelPromise&& promise) {
     if (message.is<Response>() || message.is<Content>() || message.is<LastContent>()) {
-        accept(std::move(message), std::move(promise));
-        return;
+        return accept(std::move(message), std::move(promise));
     }
+    if (message.is<detail::RequestDropped>()) {
+        auto& dropped = message.get<detail::RequestDropped>();
+        return noteDropped(dropped.ticket, std::move(dropped.untakenAfter));
+    }
+    if (message.is<Buffer>() && expects_ != Input::switched)
+        return acceptBytes(ctx, std::move(message), std::move(promise));
     passOut({});  // what was said before goes before
     ctx.write(std::move(message), std::move(promise));
 }
 
 // Puts a message where it belongs: into the output if its request is the oldest one, else with its request.
 void ServerCodec::accept(Message&& message, ChannelPromise&& promise) {
-    Ticket ticket = ticketOf(message);
-    if (ticket == anyTicket) ticket = slots_.oldest(!message.is<Response>());
+    const Ticket ticket = ticketFor(message);
     ResponseSlot* slot = special_.closing ? nullptr : slots_.find(ticket);
-    if (slot == nullptr || slot->ended) {
-        if (!promise.isVoid()) promise.tryFailure(misuse("an HTTP response that no request waits for"));
-        return;
-    }
+    if (slot == nullptr || slot->ended) return refuseLate(message, ticket, promise);
     if (message.is<Response>()) {
         Response& response = message.get<Response>();
-        if (slot->answered) {
-            if (!promise.isVoid()) promise.tryFailure(misuse("an HTTP request was answered twice"));
-            return;
-        }
+        if (slot->answered)
+            return refuseMessage(promise, "an HTTP request was answered twice; the first answer counts");
         slot->answered = !isInterim(response);
         slot->ended = slot->answered && !response.streamed;
+        slot->hasWriter = detail::Tickets::hasWriter(response);
         if (special_.owesContinue && ticket == bodyTicket_) [[unlikely]]
             settleContinue(response);
         if (!response.keepAlive && slot->answered) expectNoMore(ticket, response.streamed);
     } else if (!slot->answered) {
-        if (!promise.isVoid()) promise.tryFailure(misuse("HTTP content before its response"));
-        return;
+        return refuseMessage(promise,
+                             "HTTP content was written before its response; write a Response with `streamed` first");
     } else {
         slot->ended = message.is<LastContent>();
     }

@@ -332,7 +332,7 @@ TEST(ServerCodecPressure, EarlyAnswersAreBounded) {
     SlowPeer peer([&](ChannelHandlerContext& ctx, FullRequest& request) {
         if (++asked == 1) return keeper.waiting.push_back(request.responder());
         Response response = ok(std::string(100'000, '#'));
-        response.ticket = request.ticket();
+        response.to(request);
         ctx.writeAndFlush(Message(std::move(response)));
     });
     peer.channel.sink->room = std::numeric_limits<std::size_t>::max();

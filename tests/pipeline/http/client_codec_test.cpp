@@ -113,7 +113,7 @@ TEST(ClientCodec, StreamsBodies) {
     EXPECT_EQ(client.ask(Content{Buffer::copyOf(large)}), "1388\r\n" + large + "\r\n");
     auto trailers = std::make_unique<HeaderList>();
     trailers->add("X-Sum", "7");
-    EXPECT_EQ(client.ask(LastContent{anyTicket, std::move(trailers)}), "0\r\nX-Sum: 7\r\n\r\n");
+    EXPECT_EQ(client.ask(LastContent{noTicket, std::move(trailers)}), "0\r\nX-Sum: 7\r\n\r\n");
     ClientRequest sized(Method::post, "/s");
     sized.streamed = sized.hasLength = true;
     sized.contentLength = 5;
@@ -211,7 +211,7 @@ TEST(ClientCodec, TrailersThatMustNotBeSentFailThePromiseAndTheBodyStillEnds) {
     auto trailers = std::make_unique<HeaderList>();
     trailers->add("Host", "other");
     const ChannelPromise promise = client.channel.channel().newPromise();
-    client.channel.channel().writeAndFlush(Message(LastContent{anyTicket, std::move(trailers)}), promise);
+    client.channel.channel().writeAndFlush(Message(LastContent{noTicket, std::move(trailers)}), promise);
     client.channel.runPendingTasks();
     EXPECT_EQ(client.channel.readOutboundText(), "0\r\n\r\n");
     EXPECT_FALSE(promise.future().success());

@@ -47,7 +47,7 @@ inline void hello(ChannelHandlerContext& ctx, FullRequest&) {
 
 inline void echo(ChannelHandlerContext& ctx, FullRequest& request) {
     Response response = ok(request.takeBody());
-    response.ticket = request.ticket();
+    response.to(request);
     ctx.writeAndFlush(Message(std::move(response)));
 }
 

@@ -34,6 +34,7 @@ struct ServerCodecReentry : testing::Test {
     ServerCodecReentry()
         : server([this](ChannelHandlerContext& ctx, FullRequest& request) {
               context = &ctx;
+              Response().to(request);  // the test answers
               tickets.push_back(request.ticket());
           }) {
         server.channel.pipeline().addFirst<InFront>();
@@ -41,7 +42,7 @@ struct ServerCodecReentry : testing::Test {
     }
     void begin(Ticket ticket) {
         Response response;
-        response.ticket = ticket;
+        detail::Tickets::set(response, ticket);
         response.streamed = true;
         context->write(Message(std::move(response)));
     }
@@ -49,7 +50,7 @@ struct ServerCodecReentry : testing::Test {
     void end(Ticket ticket) { context->writeAndFlush(Message(LastContent{ticket})); }
     void whole(Ticket ticket, std::string_view body) {
         Response response = ok(Buffer::copyOf(body));
-        response.ticket = ticket;
+        detail::Tickets::set(response, ticket);
         context->writeAndFlush(Message(std::move(response)));
     }
     // The next write with such a body, which is too long to be copied, finds `inside` in front of the codec.
@@ -66,7 +67,7 @@ struct ServerCodecReentry : testing::Test {
     }
     Response refused(Ticket ticket) {  // an interim head that cannot be sent: 500 instead
         Response hints(Status::earlyHints);
-        hints.ticket = ticket;
+        detail::Tickets::set(hints, ticket);
         hints.headers.add("X", "a\nb");
         return hints;
     }
@@ -182,7 +183,7 @@ TEST_F(ServerCodecReentry, ACodecThatIsRemovedInsideAWriteFailsWhatWasToFollow) 
 TEST_F(ServerCodecReentry, AListenerOfARefusedPieceMayRemoveTheCodec) {
     server.say(get);
     Response response;
-    response.ticket = tickets[0];
+    detail::Tickets::set(response, tickets[0]);
     response.streamed = response.hasLength = true;
     response.contentLength = 3;
     context->write(Message(std::move(response)));
@@ -209,7 +210,7 @@ TEST_F(ServerCodecReentry, ALongAnswerWhoseHeadRemovesTheCodecFails) {
     front->mark = "HTTP/1.1 200";
     front->inside = [&] { server.channel.pipeline().remove<ServerCodec>(); };
     Response response = ok(Buffer::copyOf(std::string(5000, 'y')));
-    response.ticket = tickets[0];
+    detail::Tickets::set(response, tickets[0]);
     context->writeAndFlush(Message(std::move(response)), watched());
     server.heard();
     EXPECT_EQ(ended, "failed");
@@ -220,11 +221,11 @@ TEST_F(ServerCodecReentry, AListenerOfAnAnswerThatComesTooLateMayRemoveTheCodec)
     ChannelPromise promise = context->newPromise();
     promise.addListener([&](const ChannelFuture&) { server.channel.pipeline().remove<ServerCodec>(); });
     Response early = ok("second");
-    early.ticket = tickets[1];
+    detail::Tickets::set(early, tickets[1]);
     context->writeAndFlush(Message(std::move(early)), std::move(promise));
     Response last = ok("first");
     last.keepAlive = false;
-    last.ticket = tickets[0];
+    detail::Tickets::set(last, tickets[0]);
     context->writeAndFlush(Message(std::move(last)));
     EXPECT_TRUE(server.heard().ends_with("first"));
 }
@@ -258,7 +259,7 @@ TEST_F(ServerCodecReentry, ARefusedInterimHeadInsideAnotherIsTheAnswer) {
         whole(tickets[0], "too late");
     };
     Response hints(Status::earlyHints);
-    hints.ticket = tickets[0];
+    detail::Tickets::set(hints, tickets[0]);
     hints.headers.add("Link", std::string(3000, 'x'));
     context->write(Message(std::move(hints)), context->newPromise());
     const std::string said = server.heard();
@@ -272,7 +273,7 @@ TEST_F(ServerCodecReentry, AnotherProtocolMayBeAskedForAndGrantedInsideAWrite) {
         server.channel.pipeline().fireChannelRead(
             Message(Buffer::copyOf("GET /a HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: z\r\n\r\nRAW")));
         Response yes = switchTo("z");
-        yes.ticket = tickets[1];
+        detail::Tickets::set(yes, tickets[1]);
         context->writeAndFlush(Message(std::move(yes)));
     });
     whole(tickets[0], body);

@@ -122,7 +122,7 @@ TEST(ServerCodec, ARequestIsAnsweredOnce) {
     keeper.waiting[0].send(ok("once"));
     EXPECT_THROW(keeper.waiting[0].send(ok("twice")), std::logic_error);
     Response again = ok("twice");
-    again.ticket = 1;
+    detail::Tickets::set(again, 1);
     const ChannelPromise promise = server.channel.channel().newPromise();
     server.channel.channel().writeAndFlush(Message(std::move(again)), promise);
     EXPECT_TRUE(promise.done());

@@ -129,7 +129,7 @@ TEST_F(ServerCodecTurn, WhatIsWrittenAndNotFlushedOutlivesTheTurn) {
 // The flush is asked for once for all of it, although some has had to leave the block, and the codec, before.
 TEST_F(ServerCodecTurn, MuchThatIsWrittenOverSeveralTurnsIsAllFlushedAtTheEnd) {
     ChannelHandlerContext* context = nullptr;
-    Ticket ticket = anyTicket;
+    Ticket ticket = noTicket;
     answer = [&](ChannelHandlerContext& ctx, FullRequest& request) {
         context = &ctx;
         ticket = request.ticket();

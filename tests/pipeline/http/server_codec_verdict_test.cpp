@@ -47,7 +47,7 @@ Verdict verdictOf(std::string_view bytes, const std::vector<std::size_t>& cuts =
             verdict.served.append(request.methodText()).append(" ").append(request.target());
             verdict.served.append(" [").append(request.body()).append("]\n");
             Response response = ok(request.path());
-            response.ticket = request.ticket();
+            response.to(request);
             ctx.writeAndFlush(Message(std::move(response)));
         },
         {}, 100'000);

@@ -18,6 +18,7 @@ class SimpleInboundHandler : public ChannelInboundHandler {
 
     void channelRead(ChannelHandlerContext& ctx, Message&& message) final {
         if (message.is<T>()) {
+            if constexpr (requires(T& taken) { taken.takenBy(ctx); }) message.get<T>().takenBy(ctx);
             channelRead0(ctx, message.take<T>());
         } else {
             ctx.fireChannelRead(std::move(message));

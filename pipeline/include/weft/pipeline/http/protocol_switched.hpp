@@ -9,7 +9,7 @@ namespace weft::http {
 // speaks another protocol. The codec passes everything as it is from now on; what came behind the head follows this
 // event as a Buffer. Usual answer: replace the codec, and remove the HTTP handlers behind it. (H-7)
 struct ProtocolSwitched {
-    Ticket ticket = anyTicket;
+    Ticket ticket = noTicket;
 };
 
 }  // namespace weft::http

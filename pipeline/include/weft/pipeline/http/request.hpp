@@ -15,7 +15,10 @@
 #include <weft/pipeline/http/header_list.hpp>
 #include <weft/pipeline/http/request_head.hpp>
 #include <weft/pipeline/http/responder.hpp>
-#include <weft/scheduler/detail/fiber_context.hpp>
+
+namespace weft {
+class ChannelHandlerContext;
+}
 
 namespace weft::http {
 
@@ -43,9 +46,10 @@ struct RequestData {
     Buffer body;
     std::unique_ptr<HeaderList> trailers;
     ChannelRef channel;
-    Ticket ticket = 0;
-    bool hasResponder = false;  // somebody else is responsible for the answer
-    Buffer longText;            // the head's bytes, when they are not in shortText
+    Ticket ticket = noTicket;
+    const ChannelHandlerContext* taker = nullptr;  // the handler that took the request out of its message, if known
+    bool hasResponder = false;                     // somebody else is responsible for the answer
+    Buffer longText;                               // the head's bytes, when they are not in shortText
     std::array<char, shortHead> shortText;
 
   private:
@@ -68,8 +72,9 @@ inline RequestDataPointer makeRequestData() {
 
 // The head of a request. Move-only, one pointer. Views live as long as the request (moved or not).
 // After a Request with hasBody(), Content messages follow and one LastContent (or BodyCut); without, nothing does.
-// A request that is destroyed while an exception unwinds, unanswered and without a responder, is answered with 500: a
-// handler that throws does not leave its client waiting.
+// A request that is destroyed unanswered, with neither a responder nor a response that is to() it, is answered with 500
+// by its codec once it has been delivered, body included, and one that reaches the tail of the pipeline with 404. Both
+// are logged: a handler that forgets a branch, or throws, does not leave its client waiting.
 class Request {
   public:
     static constexpr bool movesByBytes = true;  // see Message
@@ -78,7 +83,7 @@ class Request {
     Request(Request&&) noexcept = default;
     Request& operator=(Request&&) noexcept = default;
     ~Request() {
-        if (data_ && !data_->hasResponder && weft::detail::unwinding()) abandon();
+        if (data_ && !data_->hasResponder) ended();
     }
 
     Method method() const noexcept { return data_->head.method; }
@@ -107,33 +112,50 @@ class Request {
         data_->hasResponder = true;
         return Responder(data_->channel, data_->ticket);
     }
+    // Its number on the connection, from 1: for logs, and for Content and LastContent.
     Ticket ticket() const noexcept { return data_->ticket; }
+
+    // For SimpleInboundHandler.
+    void takenBy(const ChannelHandlerContext& ctx) noexcept { data_->taker = &ctx; }
 
   protected:
     friend class ObjectAggregator;
-    void abandon() noexcept { Responder(std::move(data_->channel), data_->ticket); }  // whose destructor answers
+    friend struct Response;
+    void ended() noexcept;
+    void endedElsewhere() noexcept;
     std::string_view absolutePath() const noexcept;
     std::string_view text(Slice slice) const noexcept { return data_->text(slice); }
     detail::RequestDataPointer data_;
 };
 
-// A piece of a request's body, or (with a ticket) of a streamed response's.
+inline Response& Response::to(const Request& request) & noexcept {
+    request.data_->hasResponder = true;
+    ticket_ = request.ticket();
+    return *this;
+}
+inline Response&& Response::to(const Request& request) && noexcept {
+    return std::move(to(request));
+}
+
+// A piece of a request's body, or of a streamed response's. One that is written without a ticket belongs to the answer
+// of the request that is being delivered, or else to the only unfinished answer that a handler has begun with write();
+// where there are none or several it is refused. A Buffer that is written in its place is taken for one.
 struct Content {
     Buffer data;
-    Ticket ticket = anyTicket;
+    Ticket ticket = noTicket;
 };
 
 // The end of a body, with the trailer fields that came (or go) behind it; null: none. Trailers are the sender's word
 // about the body and never stand in for header fields.
 struct LastContent {
-    Ticket ticket = anyTicket;
+    Ticket ticket = noTicket;
     std::unique_ptr<HeaderList> trailers = {};
 };
 
 // Instead of LastContent: the rest of this body will not come, since it is malformed, was too slow, or the connection
 // has ended inside it. The codec has answered if nobody had, and closes the connection.
 struct BodyCut {
-    Ticket ticket = anyTicket;
+    Ticket ticket = noTicket;
     std::string_view reason;  // a constant text
 };
 

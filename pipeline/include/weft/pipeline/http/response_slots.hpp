@@ -32,6 +32,9 @@ struct alignas(32) ResponseSlot {
     bool ended = false;     // ... with its body, and accepted
     bool complete = false;  // ... and encoded: the slot can go
     BodyFraming framing = BodyFraming::none;
+    bool hasWriter : 1 = false;                 // a BodyWriter streams the answer, not a handler by write()
+    bool dropped : 1 = false;                   // the application has let go of the request
+    bool untaken : 1 = false;                   // ... at the tail
     std::uint64_t remaining = 0;                // bytes of a body of known length still to come
     std::unique_ptr<std::vector<Early>> early;  // accepted before this slot was the front one; null: nothing
 
@@ -41,6 +44,7 @@ struct alignas(32) ResponseSlot {
         version = Version::http11;
         keepAlive = true;
         upgrade = answered = headSent = ended = complete = false;
+        hasWriter = dropped = untaken = false;
         framing = BodyFraming::none;
     }
 };
@@ -65,15 +69,6 @@ class ResponseSlots {
     // The slot of a ticket, or null when it is not waiting for an answer (any more).
     ResponseSlot* find(Ticket ticket) noexcept {
         return ticket >= first_ && ticket < next_ ? &slotOf(ticket) : nullptr;
-    }
-    // What a message without a ticket is about: the oldest slot without an answer (a Response), or the oldest whose
-    // answer has begun (a Content). 0: there is none.
-    Ticket oldest(bool answered) noexcept {
-        for (Ticket ticket = first_; ticket != next_; ++ticket) {
-            const ResponseSlot& slot = slotOf(ticket);
-            if (slot.answered == answered && !slot.ended) return ticket;
-        }
-        return 0;
     }
     void popFront() noexcept { popFront(front()); }
     // For who has looked front() up.

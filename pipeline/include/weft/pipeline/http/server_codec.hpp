@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -54,12 +55,16 @@ struct ServerCodecOptions {
 struct DrainStarted {};
 
 // The first handler of a server connection. Inbound: Buffer in; Request, Content, LastContent out. Outbound: Response,
-// Content, LastContent in; Buffer out; anything else passes. A malformed request is answered with its status and the
-// connection is closed after the answers before it; nothing behind it is read as a request. While the channel is not
-// writable nothing is decoded and read() waits. Every end but an error or somebody's close() lets out what was
-// answered. Nothing behind a request that asks for another protocol (Upgrade, CONNECT) is decoded before its answer
-// says which. A final answer to a request whose client still waits for 100 Continue closes the connection. A codec that
-// is removed lets out what was answered and passes on the bytes that it has not decoded.
+// Content, LastContent in, and Buffers, which are pieces of a body; Buffer out; anything else passes. Answers are
+// matched to requests by tickets (see Response, Content). What cannot be an answer, a Buffer outside of a body among
+// it, is refused: the promise fails, or a warning is logged, limited in rate. A request that no handler takes is
+// answered with 404, one that a handler drops without an answer with 500, and a warning names the handler. A malformed
+// request is answered with its status and the connection is closed after the answers before it; nothing behind it is
+// read as a request. While the channel is not writable nothing is decoded and read() waits. Every end but an error or
+// somebody's close() lets out what was answered. Nothing behind a request that asks for another protocol (Upgrade,
+// CONNECT) is decoded before its answer says which. A final answer to a request whose client still waits for 100
+// Continue closes the connection. A codec that is removed lets out what was answered and passes on the bytes that it
+// has not decoded.
 class ServerCodec final : public ChannelDuplexHandler, private FlushPointListener {
   public:
     using InboundIn = Messages<Buffer>;
@@ -153,6 +158,11 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     void endRequest();
     void refuse(Ticket ticket, const Refusal& refusal);
     void cutBody(const Refusal& refusal);
+    void deliverBody(Message&& message);
+    void afterDelivery(Ticket ticket);
+    void noteDropped(Ticket ticket, std::unique_ptr<std::string>&& untakenAfter);
+    void settleDropped(Ticket ticket, ResponseSlot& slot, const ChannelHandlerContext* taker);
+    void warnOfDropped(Ticket ticket, const ResponseSlot& slot, const ChannelHandlerContext* taker);
     void awaitRest();
     bool mayGoOn();
     void pause() noexcept;
@@ -165,6 +175,13 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     bool answerEasily(Response& response);
     void writeCarefully(ChannelHandlerContext& ctx, Message&& message, ChannelPromise&& promise);
     void accept(Message&& message, ChannelPromise&& promise);
+    void acceptBytes(ChannelHandlerContext& ctx, Message&& message, ChannelPromise&& promise);
+    Ticket ticketFor(const Message& message) noexcept;
+    Ticket streamBeingWritten() noexcept;
+    Ticket onlyOpenStream() noexcept;
+    void refuseLate(const Message& message, Ticket ticket, const ChannelPromise& promise);
+    void refuseMessage(const ChannelPromise& promise, const char* why);
+    void warn(std::string&& text);
     void settleContinue(Response& response) noexcept;
     void expectNoMore(Ticket ticket, bool streamed) noexcept;
     void keepEarly(ResponseSlot& slot, Message&& message, ChannelPromise&& promise);
@@ -240,7 +257,8 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     bool reading_ = true;      // a read() has gone out for the next bytes
     bool fired_ = false;       // a message, since the last read()
     bool flushWanted_ = false;
-    bool looking_ = false;  // the last look: see LastLook
+    bool looking_ = false;          // the last look: see LastLook
+    Ticket delivering_ = noTicket;  // the request whose messages are being fired
     RequestHeadParser parser_;
     detail::Patience patience_;
 
@@ -248,9 +266,10 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     bool outputShutdown_ = false;
     bool hadHalfClosure_ = false;
     BodyDecoder body_;
-    Ticket bodyTicket_ = 0;       // the request whose body is being read
-    Ticket switching_ = 0;        // the request whose answer says that the protocol changes behind it
-    std::size_t earlyBytes_ = 0;  // held by answers that wait for their turn
+    Ticket bodyTicket_ = noTicket;               // the request whose body is being read
+    std::unique_ptr<std::string> untakenAfter_;  // the handler that passed the newest untaken request on; null: none
+    Ticket switching_ = noTicket;                // the request whose answer says that the protocol changes behind it
+    std::size_t earlyBytes_ = 0;                 // held by answers that wait for their turn
     std::optional<int> lingerAfterBody_;  // SO_LINGER to give back when a body that the close ends is in the kernel
     ScheduledTask linger_;
     const ServerCodecOptions options_;

@@ -1,0 +1,96 @@
+// Which request a message from the application is about, and what becomes of one that is about none.
+#include <weft/pipeline/http/server_codec.hpp>
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include <weft/pipeline/channel.hpp>
+#include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/scheduler/log.hpp>
+
+#include "http/log_budget.hpp"
+#include "http/misuse.hpp"
+
+namespace weft::http {
+
+namespace {
+
+Ticket ticketOf(const Message& message) noexcept {
+    if (message.is<Response>()) return detail::Tickets::of(message.get<Response>());
+    return message.is<Content>() ? message.get<Content>().ticket : message.get<LastContent>().ticket;
+}
+
+}  // namespace
+
+// A piece of a body, from a handler that knows nothing of HTTP (ChunkedWriteHandler). Behind an answer that grants
+// another protocol it is that protocol's.
+void ServerCodec::acceptBytes(ChannelHandlerContext& ctx, Message&& message, ChannelPromise&& promise) {
+    if (switching_ != noTicket && slots_.empty() && !special_.closing) {
+        passOut({});
+        return ctx.write(std::move(message), std::move(promise));
+    }
+    const Ticket ticket = streamBeingWritten();
+    if (ticket == noTicket) {
+        return refuseMessage(
+            promise,
+            "a Buffer was written to ServerCodec outside of an HTTP body and not sent: write a Response, "
+            "or begin a streamed one before its pieces");
+    }
+    accept(Message(Content{message.take<Buffer>(), ticket}), std::move(promise));
+}
+
+// Of a message without a ticket.
+Ticket ServerCodec::streamBeingWritten() noexcept {
+    const ResponseSlot* const slot = slots_.find(delivering_);
+    return slot != nullptr && slot->answered && !slot->ended ? delivering_ : onlyOpenStream();
+}
+
+// The only request whose answer a handler has begun with write() and not ended; none where there are several.
+Ticket ServerCodec::onlyOpenStream() noexcept {
+    Ticket only = noTicket;
+    for (Ticket ticket = slots_.frontTicket(); ticket <= slots_.backTicket(); ++ticket) {
+        const ResponseSlot& slot = *slots_.find(ticket);
+        if (!slot.answered || slot.ended || slot.hasWriter) continue;
+        if (only != noTicket) return noTicket;
+        only = ticket;
+    }
+    return only;
+}
+
+Ticket ServerCodec::ticketFor(const Message& message) noexcept {
+    const Ticket named = ticketOf(message);
+    if (named != noTicket) return named;
+    return message.is<Response>() ? delivering_ : streamBeingWritten();
+}
+
+// No request waits for it. To come late is no fault: the connection may have ended while a fiber was at work.
+[[gnu::cold]] void ServerCodec::refuseLate(const Message& message, Ticket ticket, const ChannelPromise& promise) {
+    const bool late = special_.closing || slots_.added() == 0;
+    if (late && promise.isVoid()) return;
+    if (late || ticket != noTicket) {
+        return refuseMessage(promise, "an HTTP response, or a piece of one, came after its request had been answered");
+    }
+    refuseMessage(promise,
+                  message.is<Response>()
+                      ? "an HTTP response was refused: it names no request, and none is being delivered; answer later "
+                        "with the request's responder(), or with response.to(request)"
+                      : "HTTP content was refused: it names no request, and not one answer alone is being streamed; "
+                        "use a BodyWriter, or Content{data, request.ticket()}");
+}
+
+void ServerCodec::refuseMessage(const ChannelPromise& promise, const char* why) {
+    if (!promise.isVoid()) return void(promise.tryFailure(detail::misuse(why)));
+    if (ctx_ == nullptr) return;
+    warn("channel " + std::to_string(ctx_->channel().id()) + ": " + why);
+}
+
+void ServerCodec::warn(std::string&& text) {
+    auto& budget = ctx_->loop().local<detail::LogBudget>();
+    if (!budget.take(std::chrono::steady_clock::now())) return;
+    if (const unsigned left = budget.leftOut(); left > 0)
+        text += " (" + std::to_string(left) + " such lines were left out)";
+    log(LogLevel::warning, text);
+}
+
+}  // namespace weft::http

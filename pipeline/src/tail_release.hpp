@@ -1,0 +1,39 @@
+// TailRelease: what a value that dies can know of the end that it meets: inside the delivery that is watched on this
+// thread, or at the tail of a pipeline, where no handler has taken it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace weft::detail {
+
+// The value whose delivery somebody on this thread watches, 0: none. Only compared, never followed. What a codec sets
+// around a fireChannelRead() the value may change when it dies there; a delivery inside another one, and the tail,
+// leave 0.
+extern thread_local constinit std::uintptr_t watchedDelivery [[gnu::tls_model("initial-exec")]];
+
+// While one is alive, the tail of a pipeline releases a message on this thread.
+class TailRelease {
+  public:
+    explicit TailRelease(std::string&& lastReader) noexcept : lastReader_(std::move(lastReader)), outer_(current_) {
+        watchedDelivery = 0;
+        current_ = this;
+    }
+    ~TailRelease() { current_ = outer_; }
+    TailRelease(const TailRelease&) = delete;
+    TailRelease& operator=(const TailRelease&) = delete;
+
+    // The one of this thread, or null.
+    static const TailRelease* current() noexcept { return current_; }
+    // The name of the handler that passed the message on last.
+    const std::string& lastReader() const noexcept { return lastReader_; }
+
+  private:
+    static thread_local constinit const TailRelease* current_;
+
+    const std::string lastReader_;
+    const TailRelease* const outer_;
+};
+
+}  // namespace weft::detail
