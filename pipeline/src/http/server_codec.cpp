@@ -229,10 +229,12 @@ void ServerCodec::closeAfterResponse() {
     special_.closing = true;
     expects_ = Input::ended;
     input_ = Buffer();
+    // Called in the middle of a body that the close ends, it cuts that body: the close stays a reset.
+    const bool cut = !slots_.empty() && slots_.front().framing == BodyFraming::untilClose && !slots_.front().complete;
+    const std::optional<int> linger = cut ? std::nullopt : std::exchange(lingerAfterBody_, std::nullopt);
     ChannelPromise written = ctx_->newPromise();
     written.addListener(
-        [channel = ChannelRef(ctx_->channel()), inputShutdown = inputShutdown_,
-         linger = std::exchange(lingerAfterBody_, std::nullopt)](const ChannelFuture& done) {
+        [channel = ChannelRef(ctx_->channel()), inputShutdown = inputShutdown_, linger](const ChannelFuture& done) {
             if (done.success() && linger) channel->setOption(ChannelOption::LINGER, *linger);
             if (done.success() && !inputShutdown) {
                 channel->shutdownOutput();

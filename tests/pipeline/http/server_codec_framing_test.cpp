@@ -192,6 +192,17 @@ TEST(ServerUntilClose, AnyCloseBeforeTheLastByteIsInTheKernelResets) {
     EXPECT_EQ(client.count("close"), 1u);
 }
 
+// The end of the client's output may count as the client's own end, which cancels its answers.
+TEST(ServerUntilClose, AnAnswerThatIsCancelledInTheMiddleOfItsBodyResets) {
+    OldClient client;
+    BodyWriter body = client.begin(oldGet);
+    body.write(Buffer::copyOf("half"));
+    client.peer.channel->onEof();
+    client.peer.deliver();
+    EXPECT_EQ(client.count("close"), 1u);
+    EXPECT_EQ(client.linger(), 0);
+}
+
 TEST(ServerUntilClose, TheServersOwnLingerTimeIsGivenBack) {
     OldClient client;
     client.peer.channel.sink->linger = 7;
