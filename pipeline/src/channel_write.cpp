@@ -46,12 +46,13 @@ void Channel::headWrite(Message&& message, ChannelPromise&& promise) {
     }
 }
 
-// A warning when this side ended the channel and wrote nevertheless; the end of a peer may cross any write.
+// A warning when this side ended the channel and wrote nevertheless. The end of a peer may cross any write, and so may a
+// close by which this side follows the peer's end of output.
 [[gnu::cold, gnu::noinline]] void Channel::refuseLate(Message&& message, const ChannelPromise& promise) {
     const Message released = std::move(message);
     const bool isClosed = closed();
     if (promise.isVoid()) {
-        const bool ours = (isClosed ? closedHere_ : outputEndedHere_) && !loop_.stopping();
+        const bool ours = (isClosed ? closedHere_ : outputEndedHere_) && !inputShutdown_ && !loop_.stopping();
         detail::logLateWrite(ours ? LogLevel::warning : LogLevel::debug, *this, pipeline_.lastWriter(), released,
                              isClosed ? "the channel was closed" : "the channel's output was shut down");
     } else {

@@ -127,13 +127,19 @@ TEST_F(SchedulerExhaustion, APollerThatCannotBeRegisteredLeavesACarrierThatSleep
         return slept;
     };
     EXPECT_TRUE(hostsAPollerThatSleeps());
-    const std::uint64_t refused = sweep([&] { carrier.registerPinnedPoller([] {}, [](PinnedPoller&) {}).await(); });
-    EXPECT_GE(refused, 1u);
+    sweep(1, [&] { carrier.registerPinnedPoller([] {}, [](PinnedPoller&) {}).await(); });
     EXPECT_TRUE(hostsAPollerThatSleeps()) << "the carrier finds work that nobody does";
+}
+
+// A loop keeps the nodes of closures that it has run, up to a limit. Afterwards it keeps no more.
+void fillKeptNodes(test::HostedLoop& host) {
+    for (int i = 0; i < 1000; ++i) host.loop.execute([] {});
+    host.inDispatch([] {});
 }
 
 TEST_F(SchedulerExhaustion, ATaskIsRefusedOrRuns) {
     test::HostedLoop host;
+    fillKeptNodes(host);
     sweep(2, [&] {
         Promise<void> done;
         const Future<void> ran = done.future();
@@ -145,6 +151,7 @@ TEST_F(SchedulerExhaustion, ATaskIsRefusedOrRuns) {
 
 TEST_F(SchedulerExhaustion, ATimedTaskIsRefusedOrFires) {
     test::HostedLoop host;
+    fillKeptNodes(host);
     sweep(2, [&] {
         Promise<void> done;
         const Future<void> ran = done.future();
