@@ -19,6 +19,7 @@ LEFT_OUT = {
     'weft/pipeline/http/header_sections.hpp': 'used by the codecs',
     'weft/pipeline/http/last_look.hpp': 'used by the codecs',
     'weft/pipeline/http/number_text.hpp': 'used by the codecs',
+    'weft/scheduler/io_handler_decorator.hpp': 'for those who wrap an I/O handler',
     'weft/transports/epoll/epoll_handle.hpp': 'of the epoll transport',
     'weft/transports/epoll/epoll_io_handler.hpp': 'for those who nest the epoll transport in a poller of their own',
     'weft/transports/epoll/ready_list.hpp': 'of the epoll transport',
