@@ -19,7 +19,7 @@ std::exception_ptr Channel::closedException() const {
 // What has been flushed before the close and waits for the flush point goes out first, as it would have without marks.
 void Channel::headClose(ChannelPromise promise) {
     if (!closed()) {
-        closedHere_ = true;
+        closedHere_ = !loop_.stopping();  // an end of the loop may cross any write, too
         if (active()) flushNow();
     }
     beginClose(std::move(promise), nullptr);
@@ -111,7 +111,7 @@ ChannelFuture Channel::shutdownOutput() {
 // HC-3.
 void Channel::shutdownOutput(ChannelPromise promise) {
     if (!mayRunHere()) return runInLoop([this, promise] { shutdownOutput(promise); });
-    outputEndedHere_ = true;
+    outputEndedHere_ = !loop_.stopping();
     endOutput(std::move(promise));
 }
 

@@ -52,7 +52,7 @@ void Channel::headWrite(Message&& message, ChannelPromise&& promise) {
     const Message released = std::move(message);
     const bool isClosed = closed();
     if (promise.isVoid()) {
-        const bool ours = (isClosed ? closedHere_ : outputEndedHere_) && !inputShutdown_ && !loop_.stopping();
+        const bool ours = (isClosed ? closedHere_ : outputEndedHere_) && !inputShutdown_;  // its loop may be gone
         detail::logLateWrite(ours ? LogLevel::warning : LogLevel::debug, *this, pipeline_.lastWriter(), released,
                              isClosed ? "the channel was closed" : "the channel's output was shut down");
     } else {
