@@ -166,9 +166,6 @@ TEST(LoopInboxModel, NothingIsSleptThroughAtRandom) {
 // --- twins
 
 constexpr Survivor survivors[] = {
-    {"in_tray push compare_exchange.success seq_cst->release", "the stop wakes the loop in every case: see park_model_test"},
-    {"in_tray push compare_exchange.success seq_cst->acq_rel", "as above"},
-    {"in_tray empty load *", "as above"},
     {"loop_inbox stopRequested load *", "a flag: nothing is published with it, and a stale look is repeated"},
 };
 

@@ -44,7 +44,8 @@ std::size_t residentOf(const std::vector<std::uintptr_t>& pages) {
 [[gnu::noinline]] std::uintptr_t touchTheStack() {
     volatile char frame[touched];
     for (std::size_t i = 0; i < touched; i += page) frame[i] = 1;
-    return reinterpret_cast<std::uintptr_t>(&frame[0]);
+    const volatile char* const lowest = &frame[0];
+    return reinterpret_cast<std::uintptr_t>(lowest);
 }
 
 #ifndef WEFT_SANITIZED
