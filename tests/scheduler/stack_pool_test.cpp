@@ -44,8 +44,9 @@ std::size_t residentOf(const std::vector<std::uintptr_t>& pages) {
 [[gnu::noinline]] std::uintptr_t touchTheStack() {
     volatile char frame[touched];
     for (std::size_t i = 0; i < touched; i += page) frame[i] = 1;
-    const volatile char* const lowest = &frame[0];
-    return reinterpret_cast<std::uintptr_t>(lowest);
+    std::uintptr_t lowest = 0;  // by way of a register: clang refuses to return the address of a local variable
+    asm volatile("" : "=r"(lowest) : "0"(&frame[0]));
+    return lowest;
 }
 
 #ifndef WEFT_SANITIZED
