@@ -34,14 +34,14 @@ bool isResident(std::uintptr_t address) {
     return (resident & 1) != 0;
 }
 
-std::size_t residentOf(const std::vector<std::uintptr_t>& pages) {
+[[maybe_unused]] std::size_t residentOf(const std::vector<std::uintptr_t>& pages) {
     std::size_t count = 0;
     for (const std::uintptr_t address : pages) count += isResident(address);
     return count;
 }
 
 // The address of a page that the calling fiber has touched, `touched` bytes down its stack.
-[[gnu::noinline]] std::uintptr_t touchTheStack() {
+[[maybe_unused, gnu::noinline]] std::uintptr_t touchTheStack() {
     volatile char frame[touched];
     for (std::size_t i = 0; i < touched; i += page) frame[i] = 1;
     std::uintptr_t lowest = 0;  // by way of a register: clang refuses to return the address of a local variable

@@ -36,8 +36,8 @@ class SlowServer {
   private:
     struct Slow final : SimpleInboundHandler<http::StreamedRequest> {
         explicit Slow(SlowServer& server) : server_(server) {}
-        void channelRead0(ChannelHandlerContext& ctx, http::StreamedRequest request) override {
-            ctx.spawn([&server = server_, responder = request.responder()]() mutable { server.work(responder); });
+        void channelRead0(ChannelHandlerContext& ctx, http::StreamedRequest asked) override {
+            ctx.spawn([&server = server_, responder = asked.responder()]() mutable { server.work(responder); });
         }
         void exceptionCaught(ChannelHandlerContext& ctx, std::exception_ptr) override { ctx.close(); }
         SlowServer& server_;
