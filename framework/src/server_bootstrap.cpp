@@ -2,6 +2,8 @@
 // Each step continues from the one before by a listener of its future, so that nothing blocks.
 #include <weft/framework/server_bootstrap.hpp>
 
+#include <cerrno>
+#include <chrono>
 #include <stdexcept>
 #include <string>
 
@@ -19,6 +21,9 @@ namespace {
 using detail::PipelineSetup;
 using detail::ServerAcceptor;
 using detail::ServerState;
+
+constexpr int rivalTries = 100;
+constexpr std::chrono::milliseconds rivalPause{1};
 
 // One bind() on its way.
 struct Binding {
@@ -103,6 +108,28 @@ void listening(const BindingPointer& binding, std::size_t index) {
     binding->outcome.setValue(Server(binding->server));
 }
 
+// A rival's listen() that is about to fail looks like a listener to the kernel for as long as it takes, and a bind beside
+// it fails. The port belongs to the first listener by then, so those of the other loops need only try again.
+bool metRival(std::size_t index, const ChannelFuture& done) {
+    return index > 0 && errorCodeOf(done.cause()) == fromErrno(EADDRINUSE);
+}
+
+// The result of one attempt to bind. An attempt that its loop drops at its end fails like any other.
+ChannelPromise attempt(const BindingPointer& binding, std::size_t index, const ChannelRef& listener, int triesLeft) {
+    ChannelPromise bound = listener->newPromise();
+    bound.addListener([binding, index, listener, triesLeft](const ChannelFuture& done) {
+        if (done.success()) return listening(binding, index);
+        if (triesLeft == 0 || !metRival(index, done)) return binding->fail(done.cause());
+        const ChannelPromise next = attempt(binding, index, listener, triesLeft - 1);
+        try {
+            listener->loop().schedule([binding, listener, next] { listener->bind(binding->address, next); }, rivalPause);
+        } catch (...) {
+            next.tryFailure(std::current_exception());
+        }
+    });
+    return bound;
+}
+
 void bindListener(const BindingPointer& binding, std::size_t index) {
     ChannelRef listener;
     try {
@@ -111,11 +138,7 @@ void bindListener(const BindingPointer& binding, std::size_t index) {
         return binding->fail(std::current_exception());
     }
     if (!binding->server->addListener(listener)) return binding->fail(binding->drained());
-    ChannelPromise bound = listener->newPromise();
-    bound.addListener([binding, index](const ChannelFuture& done) {
-        if (done.success()) return listening(binding, index);
-        binding->fail(done.cause());
-    });
+    const ChannelPromise bound = attempt(binding, index, listener, rivalTries);
     listener->registerWithLoop().addListener([binding, listener, bound](const ChannelFuture& registered) {
         if (!registered.success()) {
             bound.tryFailure(registered.cause());

@@ -2,7 +2,9 @@
 #include <weft/framework/server_bootstrap.hpp>
 
 #include <array>
+#include <atomic>
 #include <barrier>
+#include <limits>
 #include <memory>
 #include <semaphore>
 #include <thread>
@@ -108,6 +110,42 @@ TEST(ExclusiveBindTest, ABindThatIsHeldUpDoesNotShareThePortOfOneThatWasFaster) 
     mayGoOn.release();
     bound.await();
     EXPECT_TRUE(fast.giveUp());
+    ASSERT_TRUE(bound.cause());
+    EXPECT_EQ(errorCodeOf(bound.cause()), fromErrno(EADDRINUSE));
+}
+
+// Refuses the first binds of a channel, as the kernel does while another socket tries in vain to listen.
+struct RefusesBinds final : ChannelHandler {
+    explicit RefusesBinds(int times) : left(times) {}
+    void bind(ChannelHandlerContext& ctx, const SocketAddress& local, ChannelPromise promise) override {
+        if (left-- > 0) return void(promise.tryFailure(fromErrno(EADDRINUSE)));
+        ctx.bind(local, std::move(promise));
+    }
+    int left;
+};
+
+// The first listener has the port by then: nobody can keep it from the others.
+TEST(ExclusiveBindTest, AListenerBesideTheFirstTriesAgain) {
+    EventLoopGroup group(groupOptions(3));
+    ServerBootstrap bootstrap(group);
+    std::atomic<int> made{0};
+    bootstrap.acceptMode(AcceptMode::perLoop).childHandler([](Channel&) {});
+    bootstrap.handler([&](Channel& listener) {
+        if (made++ > 0) listener.pipeline().addLast<RefusesBinds>(3);
+    });
+    EXPECT_EQ(bootstrap.bind(anyPort).sync().channel().listeners().size(), 3u);
+}
+
+TEST(ExclusiveBindTest, AListenerBesideTheFirstDoesNotTryForEver) {
+    EventLoopGroup group(groupOptions(2));
+    ServerBootstrap bootstrap(group);
+    std::atomic<int> made{0};
+    bootstrap.acceptMode(AcceptMode::perLoop).childHandler([](Channel&) {});
+    bootstrap.handler([&](Channel& listener) {
+        if (made++ > 0) listener.pipeline().addLast<RefusesBinds>(std::numeric_limits<int>::max());
+    });
+    const BindFuture bound = bootstrap.bind(anyPort);
+    bound.await();
     ASSERT_TRUE(bound.cause());
     EXPECT_EQ(errorCodeOf(bound.cause()), fromErrno(EADDRINUSE));
 }
