@@ -1,6 +1,7 @@
 #include <weft/pipeline/buffer.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 #include <weft/pipeline/detail/copied_bytes.hpp>
@@ -66,7 +67,8 @@ void Buffer::ensureWritable(std::size_t n) {
             return;
         }
     }
-    Buffer larger = allocate(std::max(readable + n, 2 * readable));
+    const std::size_t more = std::max(n, readable);
+    Buffer larger = allocate(more > SIZE_MAX - readable ? SIZE_MAX : readable + more);  // throws for that much
     if (readable > 0) std::memcpy(larger.write_, read_, readable);
     larger.write_ += readable;
     detail::countCopied(readable);

@@ -1,6 +1,7 @@
 #include <weft/pipeline/buffer_pool.hpp>
 
 #include <bit>
+#include <cstdint>
 #include <mutex>
 #include <new>
 
@@ -79,6 +80,7 @@ BufferPool* registered = nullptr;            // under registryLock
 std::atomic<std::int64_t> liveElsewhere{0};  // a statistic: relaxed
 
 BufferBlock* blockOf(std::size_t capacity, std::uint32_t sizeClass, detail::BufferHome* home) {
+    if (capacity > PTRDIFF_MAX - sizeof(BufferBlock)) throw std::bad_alloc();  // the sum below must not wrap
     auto* block =
         ::new (::operator new(sizeof(BufferBlock) + capacity, std::align_val_t(alignof(BufferBlock)))) BufferBlock;
     block->sizeClass = sizeClass;

@@ -1,6 +1,8 @@
 #include <weft/pipeline/buffer.hpp>
 
 #include <cstring>
+#include <limits>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,6 +23,19 @@ TEST(Buffer, WritingAndReadingMoveTheTwoIndexes) {
     buffer.consumed(2);
     EXPECT_EQ(buffer.view(), "llo");
     EXPECT_EQ(buffer.readableBytes(), 3u);
+}
+
+TEST(Buffer, WithoutMemoryItIsNullOrThrows) {
+    EXPECT_GE(Buffer::tryAllocate(100).writableBytes(), 100u);
+    const std::size_t tooLarge[] = {std::numeric_limits<std::size_t>::max(), std::numeric_limits<std::size_t>::max() - 16,
+                                    std::size_t{1} << 62};
+    for (const std::size_t size : tooLarge) {
+        EXPECT_FALSE(Buffer::tryAllocate(size)) << size;
+        EXPECT_THROW(Buffer::allocate(size), std::bad_alloc) << size;
+        Buffer buffer = Buffer::copyOf("kept");
+        EXPECT_THROW(buffer.ensureWritable(size), std::bad_alloc) << size;
+        EXPECT_EQ(buffer.view(), "kept");
+    }
 }
 
 TEST(Buffer, AStaticBufferIsReadOnlyAndIsCopiedByAnAppend) {

@@ -4,7 +4,6 @@
 #include "epoll/epoll_fiber_stream.hpp"
 
 #include <cerrno>
-#include <new>
 
 #include <weft/scheduler/non_suspending_scope.hpp>
 #include <weft/scheduler/this_fiber.hpp>
@@ -89,11 +88,8 @@ ssize_t EpollFiberStream::receive(std::span<char> into) noexcept {
 }
 
 ssize_t EpollFiberStream::receive(std::size_t most, Buffer& into) noexcept {
-    try {
-        into = Buffer::allocate(most);
-    } catch (const std::bad_alloc&) {
-        return -ENOMEM;
-    }
+    into = Buffer::tryAllocate(most);
+    if (!into) return -ENOMEM;
     const ssize_t result = receive(std::span(into.writeData(), most));
     if (result > 0) {
         into.produced(static_cast<std::size_t>(result));

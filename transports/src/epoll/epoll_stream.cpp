@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cerrno>
-#include <new>
 
 #include <weft/pipeline/buffer.hpp>
 #include <weft/pipeline/channel.hpp>
@@ -20,15 +19,6 @@ constexpr std::size_t partsPerWrite = 64;
 constexpr std::size_t bytesPerWrite = 1 << 20;  // beyond it gathering more only pins more memory
 constexpr std::uint32_t writableBits = EPOLLOUT | EPOLLHUP | EPOLLERR;
 constexpr std::uint32_t moreBits = EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR;
-
-// Empty when there is no memory: an error of this channel (E-6), not of the loop.
-Buffer allocateForRead(std::size_t size) noexcept {
-    try {
-        return Buffer::allocate(size);
-    } catch (const std::bad_alloc&) {
-        return {};
-    }
-}
 
 }  // namespace
 
@@ -52,7 +42,7 @@ void EpollStream::onEvents(std::uint32_t events) {
     const bool onlyInput = flags_ == wantsRead && (events & (EPOLLIN | moreBits)) == EPOLLIN;
     if (!onlyInput) [[unlikely]]
         return onOtherEvents(events);
-    Buffer buffer = allocateForRead(channel_.readBufferSize());
+    Buffer buffer = Buffer::tryAllocate(channel_.readBufferSize());
     const ssize_t count = receive(buffer);
     if (count > 0 && static_cast<std::size_t>(count) < buffer.writableBytes()) [[likely]] {
         buffer.produced(static_cast<std::size_t>(count));
@@ -90,11 +80,12 @@ void EpollStream::wantRead(bool on) {
 
 void EpollStream::continueReading() {
     if (!has(readable) || !has(wantsRead) || has(inputFailed)) return;
-    Buffer buffer = allocateForRead(channel_.readBufferSize());
+    Buffer buffer = Buffer::tryAllocate(channel_.readBufferSize());
     readFurther(buffer, receive(buffer));
 }
 
 inline ssize_t EpollStream::receive(Buffer& into) noexcept {
+    // Without memory it is an error of this channel (E-6), not of the loop.
     return into ? calls().recv(fd(), into.writeData(), into.writableBytes()) : -ENOMEM;
 }
 
@@ -102,7 +93,7 @@ inline ssize_t EpollStream::receive(Buffer& into) noexcept {
     bool delivered = false;
     ReadStep step = take(buffer, count, delivered);
     for (unsigned reads = 1; step == ReadStep::next && reads < readsPerCycle; ++reads) {
-        Buffer next = allocateForRead(channel_.readBufferSize());
+        Buffer next = Buffer::tryAllocate(channel_.readBufferSize());
         step = take(next, receive(next), delivered);
     }
     if (step != ReadStep::done) finishReading(step, delivered);

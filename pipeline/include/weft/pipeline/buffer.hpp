@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -53,6 +54,14 @@ class Buffer {
         char* const start = block->data();
         return Buffer(block, start, start, start + block->capacity);
     }
+    // As allocate(); without memory the buffer is null (see operator bool).
+    static Buffer tryAllocate(std::size_t minCapacity) noexcept {
+        try {
+            return allocate(minCapacity);
+        } catch (const std::bad_alloc&) {
+            return {};
+        }
+    }
     static Buffer copyOf(std::string_view bytes);
     // Bytes that outlive every owner (a literal): never freed, not writable, no allocation.
     static Buffer wrapStatic(std::string_view bytes) noexcept {
@@ -91,7 +100,8 @@ class Buffer {
     Buffer split(std::size_t n) noexcept;
     // Adds a copy of `bytes`; reallocates when shared or full. `bytes` must not lie in this buffer.
     void append(std::string_view bytes);
-    // Makes room for `n` writable bytes: moves the readable bytes to the front, or to a larger block.
+    // Makes room for `n` writable bytes: moves the readable bytes to the front, or to a larger block. Throws
+    // std::bad_alloc; then nothing has changed.
     void ensureWritable(std::size_t n);
 
     // Bytes of the block that this owner keeps alive, with its other owners; 0 for static bytes. What a queue of
