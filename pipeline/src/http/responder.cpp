@@ -9,6 +9,8 @@
 #include <weft/pipeline/http/request.hpp>
 #include <weft/scheduler/log.hpp>
 
+#include "http/dropped_request.hpp"
+
 namespace weft::http {
 
 namespace {
@@ -19,10 +21,13 @@ void sendDown(Channel& channel, Message&& message, ChannelPromise promise) {
 }
 
 // The client would go on waiting for the answer, and this responder could give none any more.
-void requireFinal(Status status, const char* call) {
-    if (codeOf(status) >= 200 || status == Status::switchingProtocols) return;
+[[noreturn, gnu::cold]] void refuseInterim(Status status, const char* call) {
     throw std::invalid_argument(std::string(call) + " takes the answer (101, or 200 to 999), but the status is " +
                                 std::to_string(codeOf(status)) + "; send 1xx with Responder::sendInterim()");
+}
+inline void requireFinal(Status status, const char* call) {
+    if (codeOf(status) < 200 && status != Status::switchingProtocols) [[unlikely]]
+        refuseInterim(status, call);
 }
 
 void requireInterim(Status status) {
@@ -63,17 +68,19 @@ void Responder::sendInterim(Response response) {
     sendDown(*channel_, Message::lend(response), {});
 }
 
+// The codec answers with 500 and logs it. A channel that has closed needs no answer, and its loop may be gone.
 void Responder::abandon() noexcept {
-    if (!channel_) return;
+    const ChannelRef channel = std::move(channel_);
+    if (!channel || !channel->open()) return;
     try {
-        send(error(Status::internalServerError));
+        sendDown(*channel, Message(detail::RequestDropped{ticket_}), {});
     } catch (...) {
         log(LogLevel::error, "a request was dropped without an answer, and 500 could not be sent");
     }
 }
 
 BodyWriter::~BodyWriter() {
-    if (!channel_) return;
+    if (!channel_ || !channel_->open()) return;
     try {
         channel_->close();
     } catch (...) {

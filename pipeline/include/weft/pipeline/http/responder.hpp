@@ -15,7 +15,9 @@ namespace weft::http {
 class BodyWriter;
 
 // Move-only. Context: any thread or fiber; on the channel's carrier a call enters the pipeline directly, elsewhere it
-// is posted. Never blocks. A responder that is dropped without an answer (a fiber that threw) answers 500.
+// is posted. Never blocks. When a responder is dropped without an answer (a fiber that threw), the codec
+// answers with 500 and logs a warning; after the channel has closed, nothing happens. Lifetime: answering needs the
+// channel's loop (see ChannelRef); dropping does not.
 class Responder {
   public:
     Responder() = default;
@@ -53,7 +55,8 @@ class Responder {
 };
 
 // The body of a streamed response. Move-only; dropping it without end() closes the connection, so that the client does
-// not take a cut body for a whole one; with a reset where only the end of the connection ends the body (HTTP/1.0). Context: as Responder; send(): a fiber or a plain thread.
+// not take a cut body for a whole one; with a reset where only the end of the connection ends the body (HTTP/1.0).
+// Context and lifetime: as Responder; send(): a fiber or a plain thread.
 class BodyWriter {
   public:
     static constexpr std::size_t window = 128 * 1024;  // bytes
