@@ -2,16 +2,12 @@
 // thread, or at the tail of a pipeline, where no handler has taken it.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <utility>
 
-namespace weft::detail {
+#include <weft/pipeline/detail/watched_delivery.hpp>
 
-// The value whose delivery somebody on this thread watches, 0: none. Only compared, never followed. What a codec sets
-// around a fireChannelRead() the value may change when it dies there; a delivery inside another one, and the tail,
-// leave 0.
-extern thread_local constinit std::uintptr_t watchedDelivery [[gnu::tls_model("initial-exec")]];
+namespace weft::detail {
 
 // While one is alive, the tail of a pipeline releases a message on this thread.
 class TailRelease {

@@ -23,12 +23,6 @@ void RequestData::takeLongHead(Buffer& input) noexcept {
 
 }  // namespace detail
 
-// Mostly it has been answered, by the handler that lets it go: the codec that delivers it looks.
-[[gnu::noinline]] void Request::ended() noexcept {
-    if (weft::detail::watchedDelivery != reinterpret_cast<std::uintptr_t>(data_.get())) return endedElsewhere();
-    weft::detail::watchedDelivery = reinterpret_cast<std::uintptr_t>(data_->taker) | detail::endedInDelivery;
-}
-
 // At the tail, after its delivery, or by another thread than the one that delivers it.
 [[gnu::cold]] void Request::endedElsewhere() noexcept {
     try {

@@ -32,15 +32,16 @@ std::string nameOfRequest(Ticket ticket, const ResponseSlot& slot, const Channel
 
 }  // namespace
 
-// The request has been delivered, so far, and some request is unanswered.
+// The request has been delivered, so far, some request is unanswered, and this or another one may have been dropped.
 [[gnu::noinline]] void ServerCodec::afterDelivery(Ticket ticket) {
+    dropped_ = false;
     ResponseSlot* const slot = slots_.find(ticket);
     if (slot == nullptr || slot->answered) return;
     const std::uintptr_t seen = weft::detail::watchedDelivery;
-    if (seen & detail::endedInDelivery) slot->dropped = true;
+    if (seen & weft::detail::endedInDelivery) slot->dropped = true;
     if (!slot->dropped) [[likely]]
         return;
-    const std::uintptr_t taker = seen & detail::endedInDelivery ? seen - detail::endedInDelivery : 0;
+    const std::uintptr_t taker = seen & weft::detail::endedInDelivery ? seen - weft::detail::endedInDelivery : 0;
     settleDropped(ticket, *slot, reinterpret_cast<const ChannelHandlerContext*>(taker));
 }
 
@@ -48,7 +49,7 @@ std::string nameOfRequest(Ticket ticket, const ResponseSlot& slot, const Channel
 void ServerCodec::noteDropped(Ticket ticket, std::unique_ptr<std::string>&& untakenAfter) {
     ResponseSlot* const slot = special_.closing ? nullptr : slots_.find(ticket);
     if (slot == nullptr || slot->answered) return;
-    slot->dropped = true;
+    slot->dropped = dropped_ = true;
     if (untakenAfter) {
         slot->untaken = true;
         untakenAfter_ = std::move(untakenAfter);

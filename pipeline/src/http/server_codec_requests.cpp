@@ -1,6 +1,7 @@
 // The inbound half of the codec: bytes to requests.
 #include <weft/pipeline/http/server_codec.hpp>
 
+#include <memory>
 #include <utility>
 
 #include <weft/pipeline/channel.hpp>
@@ -34,11 +35,18 @@ void ServerCodec::channelRead(ChannelHandlerContext& ctx, Message&& message) {
     if (!special_.paused) decode();
 }
 
-[[gnu::noinline]] void ServerCodec::beginBody(const detail::RequestData& data) {
-    body_.start(data.head);
-    bodyTicket_ = data.ticket;
-    expects_ = Input::body;
-    special_.owesContinue = data.head.expectContinue;
+// What comes behind a head, unless it is another head for sure.
+[[gnu::noinline]] void ServerCodec::expectBehind(const detail::RequestData& data) {
+    const RequestHead& head = data.head;
+    if (head.upgrade || head.method == Method::connect) special_.asksSwitch = true;
+    if (head.hasBody()) {
+        body_.start(head);
+        bodyTicket_ = data.ticket;
+        expects_ = Input::body;
+        special_.owesContinue = head.expectContinue;
+    } else if (special_.any() || !head.keepAlive) {
+        endRequest();
+    }
 }
 
 [[gnu::always_inline]] inline void ServerCodec::deliverHead() {
@@ -50,7 +58,7 @@ void ServerCodec::channelRead(ChannelHandlerContext& ctx, Message&& message) {
     data->takeHead(input_);
     if (input_.empty()) input_ = Buffer();
     const RequestHead& head = data->head;
-    data->channel = ChannelRef(ctx_->channel());
+    std::construct_at(&data->channel, ctx_->channel());  // it was null: nothing to release
     ResponseSlot& slot = slots_.add();
     slot.method = head.method;
     slot.version = head.version;
@@ -58,18 +66,13 @@ void ServerCodec::channelRead(ChannelHandlerContext& ctx, Message&& message) {
     slot.upgrade = head.upgrade;
     const Ticket ticket = data->ticket = slots_.backTicket();
     lastKeepAlive_ = head.keepAlive;
-    if (head.upgrade || head.method == Method::connect) [[unlikely]]
-        special_.asksSwitch = true;
-    if (head.bodyKind != BodyKind::none && head.hasBody()) [[unlikely]] {
-        beginBody(*data);
-    } else if (special_.any() || !head.keepAlive) [[unlikely]] {
-        endRequest();
-    }
+    if (!slot.isPlainGet() || head.bodyKind != BodyKind::none || special_.any()) [[unlikely]]
+        expectBehind(*data);
     delivering_ = ticket;
     weft::detail::watchedDelivery = reinterpret_cast<std::uintptr_t>(data.get());
     ctx_->fireChannelRead(Message(Request(std::move(data))));
     delivering_ = noTicket;
-    if (!slots_.empty()) [[unlikely]]
+    if (!slots_.empty() && ((weft::detail::watchedDelivery & weft::detail::endedInDelivery) | dropped_)) [[unlikely]]
         afterDelivery(ticket);
     weft::detail::watchedDelivery = 0;
 }
@@ -101,9 +104,12 @@ void ServerCodec::decode() {
     if (decoding_) return;
     decoding_ = true;
     while (!input_.empty()) {
-        const bool easy = expects_ == Input::head && !special_.any() && slots_.size() < maxInFlight_;
-        if (!easy && !mayGoOn()) break;
-        if (expects_ == Input::head ? !decodeHead() : !decodeBody()) break;
+        bool head = expects_ == Input::head && !special_.any() && slots_.size() < maxInFlight_;
+        if (!head) {
+            if (!mayGoOn()) break;
+            head = expects_ == Input::head;
+        }
+        if (head ? !decodeHead() : !decodeBody()) break;
     }
     decoding_ = false;
     if (!input_.empty() || expects_ != Input::head) [[unlikely]]

@@ -43,7 +43,7 @@ void ServerCodec::write(ChannelHandlerContext& ctx, Message&& message, ChannelPr
     if (special_.any() || waiting == 0 || output_.size() > easyOutput) return false;
     ResponseSlot& slot = slots_.front();
     const std::size_t body = response.body.readableBytes();
-    if (slot.answered || !mayKnowHead(slot, response) || body > copiedBody) return false;
+    if ((!slot.isPlainGet() && slot.answered) || !mayKnowHead(slot, response) || body > copiedBody) return false;
     const Ticket named = detail::Tickets::of(response);
     if ((named != noTicket ? named : delivering_) != slots_.frontTicket()) return false;
     const std::string_view head =
@@ -189,8 +189,9 @@ void ServerCodec::cutShort(const ChannelPromise& promise) {
 
 // A whole answer to an HTTP/1.1 request that keeps the connection.
 [[gnu::always_inline]] inline bool ServerCodec::mayKnowHead(const ResponseSlot& slot, const Response& response) {
-    return slot.version == Version::http11 && slot.method != Method::head && slot.method != Method::connect &&
-           slot.keepAlive && response.keepAlive && !response.streamed;
+    return (slot.isPlainGet() || (slot.version == Version::http11 && slot.method != Method::head &&
+                                  slot.method != Method::connect && slot.keepAlive)) &&
+           (response.keepAlive | response.streamed << 8) == 1;  // it keeps the connection and is whole
 }
 
 // The head, and a copy of the body behind it, in one piece of room.

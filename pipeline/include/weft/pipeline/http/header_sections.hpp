@@ -26,7 +26,7 @@ struct HeaderSection {
 
     // `rest` begins with these bytes.
     bool begins(std::string_view rest) const noexcept {
-        return rest.size() >= size && std::memcmp(rest.data(), text.data(), size) == 0;
+        return rest.size() >= size && std::memcmp(text.data(), rest.data(), size) == 0;
     }
     // Into an empty table, for a section that begins `start` bytes into its message.
     void copyTo(HeaderTable& table, std::uint32_t start) const noexcept {

@@ -12,6 +12,7 @@
 
 #include <weft/pipeline/buffer.hpp>
 #include <weft/pipeline/detail/thread_cache.hpp>
+#include <weft/pipeline/detail/watched_delivery.hpp>
 #include <weft/pipeline/http/header_list.hpp>
 #include <weft/pipeline/http/request_head.hpp>
 #include <weft/pipeline/http/responder.hpp>
@@ -121,7 +122,13 @@ class Request {
   protected:
     friend class ObjectAggregator;
     friend struct Response;
-    void ended() noexcept;
+    // Mostly it has been answered, by the handler that lets it go: the codec that delivers it looks.
+    void ended() noexcept {
+        if (weft::detail::watchedDelivery != reinterpret_cast<std::uintptr_t>(data_.get())) [[unlikely]]
+            return endedElsewhere();
+        weft::detail::watchedDelivery =
+            reinterpret_cast<std::uintptr_t>(data_->taker) | weft::detail::endedInDelivery;
+    }
     void endedElsewhere() noexcept;
     std::string_view absolutePath() const noexcept;
     std::string_view text(Slice slice) const noexcept { return data_->text(slice); }

@@ -2,6 +2,7 @@
 // early about each.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,12 +18,8 @@
 
 namespace weft::http {
 
-struct alignas(32) ResponseSlot {
-    struct Early {
-        Message message;
-        ChannelPromise promise;
-    };
-
+// What a request asks for and how far its answer has come. One word, so that one comparison finds the common case.
+struct ResponseState {
     Method method = Method::get;
     Version version = Version::http11;
     bool keepAlive = true;  // what the request allows
@@ -31,6 +28,19 @@ struct alignas(32) ResponseSlot {
     bool headSent = false;  // ... and encoded
     bool ended = false;     // ... with its body, and accepted
     bool complete = false;  // ... and encoded: the slot can go
+
+    // An unanswered HTTP/1.1 GET that keeps its connection.
+    bool isPlainGet() const noexcept {
+        return std::bit_cast<std::uint64_t>(*this) == std::bit_cast<std::uint64_t>(ResponseState());
+    }
+};
+
+struct alignas(32) ResponseSlot : ResponseState {
+    struct Early {
+        Message message;
+        ChannelPromise promise;
+    };
+
     BodyFraming framing = BodyFraming::none;
     bool hasWriter : 1 = false;                 // a BodyWriter streams the answer, not a handler by write()
     bool dropped : 1 = false;                   // the application has let go of the request
@@ -40,10 +50,7 @@ struct alignas(32) ResponseSlot {
 
     // For another request. `remaining` is set with the head that gives it a meaning.
     void renew() noexcept {
-        method = Method::get;
-        version = Version::http11;
-        keepAlive = true;
-        upgrade = answered = headSent = ended = complete = false;
+        static_cast<ResponseState&>(*this) = {};
         hasWriter = dropped = untaken = false;
         framing = BodyFraming::none;
     }
@@ -57,7 +64,7 @@ class ResponseSlots {
     std::size_t size() const noexcept { return static_cast<std::size_t>(next_ - first_); }
     // A slot behind the others; its ticket is backTicket(). Throws std::bad_alloc.
     ResponseSlot& add() {
-        if (size() == capacity()) [[unlikely]]
+        if (next_ == full_) [[unlikely]]
             grow();
         return slotOf(next_++);
     }
@@ -78,6 +85,7 @@ class ResponseSlots {
             forgetEarly(slot);
         slot.renew();
         ++first_;
+        ++full_;
     }
 
   private:
@@ -94,12 +102,14 @@ class ResponseSlots {
         }
         slots_ = std::move(slots);
         mask_ = larger - 1;
+        full_ = first_ + larger;
     }
 
     std::unique_ptr<ResponseSlot[]> slots_;
     std::size_t mask_ = ~std::size_t{0};  // that is, a capacity of 0
     Ticket first_ = 1;
     Ticket next_ = 1;
+    Ticket full_ = 1;  // next_, when there is no slot left: first_ + capacity()
 };
 
 }  // namespace weft::http
