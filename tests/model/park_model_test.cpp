@@ -1,7 +1,7 @@
-// Carrier sleep and wake (docs/protocol.md sections 1 and 5): the shipped CarrierTurn takes the turns of a carrier whose
-// parts are the shipped CarrierCore, ParkState, RunQueue and PollerGate. No work is lost, each sleep that a waker ends is
-// ended by one wake, and no wakeup callback is touched once its poller has gone. The carrier's list of fibers is a stub
-// without atomics: its edges would hide those of the in-tray, and carrier_end_model_test.cpp has it.
+// Carrier sleep and wake (docs/protocol.md sections 1 and 5): the shipped CarrierTurn takes the turns of a carrier
+// whose parts are the shipped CarrierCore, ParkState, RunQueue and PollerGate. No work is lost, each sleep that a waker
+// ends is ended by one wake, and no wakeup callback is touched once its poller has gone. The carrier's list of fibers
+// is a stub without atomics: its edges would hide those of the in-tray, and carrier_end_model_test.cpp has it.
 #include <weft/scheduler/detail/carrier_core.hpp>
 #include <weft/scheduler/detail/carrier_turn.hpp>
 #include <weft/scheduler/detail/poller_gate.hpp>
@@ -320,7 +320,7 @@ std::vector<Case> cases() {
 constexpr const char* protocol = "carrier sleep";
 
 TEST(ParkModel, NoWorkIsLostInTheSearchOfThreePreemptions) {
-    exploreAll(protocol, cases(), {.preemptions = 3, .executions = 2'000'000});
+    exploreAll(protocol, cases(), {.preemptions = 3, .executions = 2'000'000, .seconds = 60});
 }
 TEST(ParkModel, NoWorkIsLostInTheFullSearch) {
     exploreAll(protocol, cases(), {.search = Search::full, .executions = 200'000});
