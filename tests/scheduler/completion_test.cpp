@@ -66,10 +66,13 @@ TEST(Completion, WakesItsWaitersAfterItHasLetGoOfItsLock) {
     detail::BasicCompletion<Policy, Status::done, Listener, Waiters> completion;
     const auto mayEnd = [](Status) { return true; };
     const auto hand = [](auto&) { FAIL() << "nobody listens"; };
-    expectOneWakeWithoutTheLock([&] { EXPECT_FALSE(completion.wait(never, "the test")); },
-                                [&] {
-                                    EXPECT_EQ(completion.end(Status::done, mayEnd, [] {}, hand), detail::EndDuty::none);
-                                });
+    const auto wait = [&] { EXPECT_FALSE(completion.wait(never, "the test")); };
+    const auto end = [&] {
+        const detail::EndDuty duty = completion.end(
+            Status::done, mayEnd, [] {}, hand);
+        EXPECT_EQ(duty, detail::EndDuty::none);
+    };
+    expectOneWakeWithoutTheLock(wait, end);
 }
 
 TEST(ChildList, WakesItsWaiterAfterItHasLetGoOfItsLock) {

@@ -9,9 +9,9 @@
 #include <string>
 #include <utility>
 
-#include "support/hosted_loop.hpp"
 #include "pipeline/http/codec_server.hpp"
 #include "pipeline/http/slow_peer.hpp"
+#include "support/hosted_loop.hpp"
 
 namespace weft::http {
 namespace {
