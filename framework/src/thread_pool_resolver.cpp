@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <condition_variable>
-#include <csignal>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
@@ -16,6 +15,7 @@
 #include <pthread.h>
 
 #include <weft/pipeline/detail/printable.hpp>
+#include <weft/scheduler/detail/signals_blocked.hpp>
 
 #include "lookup_table.hpp"
 
@@ -62,22 +62,6 @@ std::string lowerCase(std::string_view host) {
 bool saysThereIsNone(const ErrorCode& error) noexcept {
     return error.category() == resolverCategory() && (error.value() == EAI_NONAME || error.value() == EAI_NODATA);
 }
-
-// Signals are for the program's own threads.
-class SignalsBlocked {
-  public:
-    SignalsBlocked() noexcept {
-        sigset_t all;
-        sigfillset(&all);
-        ::pthread_sigmask(SIG_SETMASK, &all, &former_);
-    }
-    ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &former_, nullptr); }
-    SignalsBlocked(const SignalsBlocked&) = delete;
-    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
-  private:
-    sigset_t former_;
-};
 
 }  // namespace
 
@@ -171,7 +155,7 @@ bool ThreadPoolResolver::State::startThreads() noexcept {
 template <class Body>
 bool ThreadPoolResolver::State::startThread(Body body) noexcept {
     try {
-        const SignalsBlocked blocked;
+        const detail::SignalsBlocked blocked;
         std::thread(std::move(body)).detach();
         return true;
     } catch (const std::exception&) {  // system_error: no more threads; bad_alloc

@@ -2,43 +2,18 @@
 #include <weft/scheduler/carrier.hpp>
 
 #include <weft/scheduler/carrier_group.hpp>
+#include <weft/scheduler/detail/signals_blocked.hpp>
 #include <weft/scheduler/log.hpp>
 
 #include "current_carrier.hpp"
 #include "stack_overflow.hpp"
 
 #include <pthread.h>
-#include <signal.h>
 
 namespace weft {
 
-namespace {
-
-// While one lives, threads that this one makes take no signal of the process: handlers run on the program's own
-// threads, not on a fiber's small stack, and no system call of a carrier is interrupted. Left open: what a thread does
-// to itself, and SIGPROF, which profilers live on.
-class SignalsBlocked {
-  public:
-    SignalsBlocked() noexcept {
-        sigset_t blocked;
-        sigfillset(&blocked);
-        for (const int open : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGPROF}) {
-            sigdelset(&blocked, open);
-        }
-        ::pthread_sigmask(SIG_SETMASK, &blocked, &former_);
-    }
-    ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &former_, nullptr); }
-    SignalsBlocked(const SignalsBlocked&) = delete;
-    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
-  private:
-    sigset_t former_;
-};
-
-}  // namespace
-
 void Carrier::start() {
-    const SignalsBlocked blocked;
+    const detail::SignalsBlocked blocked;
     thread_ = std::thread([this] { threadMain(); });
 }
 

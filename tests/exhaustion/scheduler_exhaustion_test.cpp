@@ -2,20 +2,15 @@
 // be left over, and what was not refused works.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <functional>
 #include <memory>
 #include <optional>
-#include <system_error>
 #include <thread>
 #include <vector>
 
-#include <weft/scheduler/log.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
-#include "exhaustion/allocation_faults.hpp"
+#include "exhaustion/exhaustion_test.hpp"
 #include "support/hosted_loop.hpp"
-#include <weft/testing/leak_guard.hpp>
 
 namespace weft::exhaustion {
 namespace {
@@ -24,51 +19,7 @@ using std::chrono::hours;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-class SchedulerExhaustion : public test::LeakGuard {
-  protected:
-    // What a carrier lets go of behind the answer that it gave is gone a little later: also of the run before, so the
-    // blocks that may live only become fewer.
-    static void awaitLive(std::size_t& most) {
-        for (int look = 0; look < 20'000 && liveAllocations() > most; ++look) std::this_thread::yield();
-        const std::size_t live = liveAllocations();
-        EXPECT_LE(live, most) << "blocks are left over";
-        most = std::min(most, live);
-    }
-    void SetUp() override {
-        setLogSink([](LogLevel, std::string_view) noexcept {});
-    }
-    void TearDown() override { setLogSink(nullptr); }
-
-    // Runs the scenario with allocation 1, 2, ... failing until there are no more. Fails when there were fewer than
-    // `least`: a sweep over no allocation proves nothing.
-    void sweep(std::uint64_t least, const std::function<void()>& scenario) {
-        ASSERT_GE(least, 1u);
-        EXPECT_GE(allocationsOf(scenario), least) << "the scenario no longer allocates what it did";
-    }
-
-  private:
-    std::uint64_t allocationsOf(const std::function<void()>& scenario) {
-        scenario();  // what is made once and kept is there now
-        std::size_t most = 0;
-        for (std::uint64_t number = 1;; ++number) {
-            SCOPED_TRACE("allocation " + std::to_string(number));
-            if (number == 1) most = liveAllocations();
-            bool reached = false;
-            {
-                const FailingAllocation failing(number);
-                try {
-                    scenario();
-                } catch (const std::bad_alloc&) {
-                } catch (const std::system_error&) {  // a thread or a descriptor was refused
-                } catch (const SystemError&) {
-                }
-                reached = failing.hasFailed();
-            }
-            awaitLive(most);
-            if (!reached || HasFailure()) return number - 1;
-        }
-    }
-};
+class SchedulerExhaustion : public ExhaustionTest {};
 
 TEST_F(SchedulerExhaustion, AGroupThatCannotBeMadeLeavesNothingBehind) {
     sweep(6, [] {

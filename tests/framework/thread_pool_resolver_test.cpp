@@ -9,6 +9,8 @@
 #include <vector>
 
 #include <netdb.h>
+#include <pthread.h>
+#include <signal.h>
 
 #include "framework/bench.hpp"
 
@@ -285,6 +287,19 @@ TEST_F(ThreadPoolResolverTest, NamesTheOptionThatIsOutOfRange) {
     EXPECT_NE(refusal([](ResolverOptions& o) { o.positiveTime = Duration::max(); }), "accepted");
     EXPECT_NE(refusal([](ResolverOptions& o) { o.negativeTime = 25h; }), "accepted");
     EXPECT_THROW(ThreadPoolResolver({}, nullptr), std::invalid_argument);
+}
+
+// Handlers run on the program's own threads; what a thread does to itself is its own.
+TEST_F(ThreadPoolResolverTest, ItsThreadsTakeNoSignalOfTheProcess) {
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    ThreadPoolResolver resolver({}, [&](const std::string&) {
+        ::pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+        return Addresses{SocketAddress::loopbackV4(0)};
+    });
+    resolver.resolve("a.test", 1).get();
+    EXPECT_EQ(sigismember(&blocked, SIGTERM), 1);
+    EXPECT_EQ(sigismember(&blocked, SIGSEGV), 0);
 }
 
 }  // namespace

@@ -213,7 +213,7 @@ std::vector<Case> cases() {
 
 constexpr const char* protocol = "carrier end";
 
-TEST(CarrierEndModel, NoThreadTouchesADeadCarrierWithinThreePreemptions) {
+TEST(CarrierEndModel, NoThreadTouchesADeadCarrierInTheSearchOfThreePreemptions) {
     exploreAll(protocol, cases(), {.preemptions = 3, .executions = 60'000});
 }
 TEST(CarrierEndModel, NoThreadTouchesADeadCarrierAtRandom) {

@@ -39,73 +39,51 @@ struct Child {
 using Waiters = BasicWaitList<ThreadWait>;
 using Shipped = detail::BasicChildList<Atomics, Child, Waiters>;
 
-// The list, written again so that one thing can be wrong with it.
+// The shipped list with one thing wrong: in what it asks of its waiters ...
 template <Defect defect>
-class TwinList {
+class TwinWaiters : public Waiters {
   public:
-    bool add(Child& child) {
-        std::lock_guard held(lock_);
-        child.previousSibling = nullptr;
-        child.nextSibling = first_;
-        if (first_) first_->previousSibling = &child;
-        first_ = &child;
-        size_ = size_ + 1;
-        return defect != Defect::addsBlindly && cancelled_;
-    }
-    void remove(Child& child) {
-        Waiters::Woken woken;
-        bool last = false;
-        {
-            std::lock_guard held(lock_);
-            Child* const previous = child.previousSibling;
-            Child* const next = child.nextSibling;
-            if (previous) {
-                previous->nextSibling = next;
-            } else {
-                first_ = next;
-            }
-            if (next) next->previousSibling = previous;
-            size_ = size_ - 1;
-            last = size_ == 0 && defect != Defect::forgetsToWake;
-            if (last && defect != Defect::wakesOutside) woken = waiters_.claimAll();
+    struct Woken {
+        void resume() {
+            if (late != nullptr) woken = late->Waiters::claimAll();
+            woken.resume();
         }
-        if (last && defect == Defect::wakesOutside) woken = waiters_.claimAll();
-        woken.resume();
+        Waiters::Woken woken = {};
+        TwinWaiters* late = nullptr;  // claims only now, without the lock
+    };
+    // Context: the last child, with the lock.
+    Woken claimAll() {
+        lastHasLeft_ = true;
+        if (defect == Defect::forgetsToWake) return {};
+        if (defect == Defect::wakesOutside) return {.late = this};
+        return {.woken = Waiters::claimAll()};
     }
-    template <class Retain, class Cancel>
-    void cancelAll(Retain retain, Cancel cancel) {
-        Child* pending = nullptr;
-        {
-            std::lock_guard held(lock_);
-            if (std::exchange(cancelled_, true)) return;
-            for (Child* child = first_; child != nullptr; child = child->nextSibling) {
-                if (defect != Defect::cancelsBlindly) retain(*child);
-                child->nextCancelled = pending;
-                pending = child;
-            }
-        }
-        while (pending != nullptr) {
-            Child& child = *pending;
-            pending = child.nextCancelled;
-            if (defect == Defect::cancelsBlindly) retain(child);
-            cancel(child);
-        }
-    }
-    ErrorCode wait(Timeout limit, const char* call) {
-        return waiters_.waitUntil(lock_, limit, call, [this] { return size_ == 0; });
-    }
-    void waitUninterruptibly(const char* call) {
-        if (defect == Defect::findsItBlindly && size_ == 0) return;
-        if (defect == Defect::interruptible) return static_cast<void>(wait(Timeout::possible, call));
-        waiters_.waitUninterruptibly(lock_, call, [this] { return size_ == 0; });
+    template <class Ready>
+    void waitUninterruptibly(Mutex& lock, const char* call, Ready ready) {
+        if (defect == Defect::findsItBlindly && lastHasLeft_) return;
+        if (defect == Defect::interruptible) return static_cast<void>(waitUntil(lock, Timeout::possible, call, ready));
+        Waiters::waitUninterruptibly(lock, call, ready);
     }
 
   private:
-    mutable Mutex lock_;
-    Child* first_ = nullptr;
-    Plain<unsigned> size_{0u};
-    bool cancelled_ = false;
-    Waiters waiters_;
+    Plain<bool> lastHasLeft_{false};
+};
+
+// ... or in what its callers get.
+template <Defect defect>
+class TwinList : public detail::BasicChildList<Atomics, Child, TwinWaiters<defect>> {
+    using List = detail::BasicChildList<Atomics, Child, TwinWaiters<defect>>;
+
+  public:
+    bool add(Child& child) {
+        const bool cancelled = List::add(child);
+        return defect != Defect::addsBlindly && cancelled;
+    }
+    template <class Retain, class Cancel>
+    void cancelAll(Retain retain, Cancel cancel) {
+        if (defect != Defect::cancelsBlindly) return List::cancelAll(retain, cancel);
+        List::cancelAll([](Child&) {}, [&](Child& child) { retain(child), cancel(child); });
+    }
 };
 
 // A scope, its parent and two children with what they write.

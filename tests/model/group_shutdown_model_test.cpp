@@ -173,7 +173,7 @@ std::vector<Case> cases() {
 
 constexpr const char* protocol = "group shutdown";
 
-TEST(GroupShutdownModel, NoFiberIsLostWithinThreePreemptions) {
+TEST(GroupShutdownModel, NoFiberIsLostInTheSearchOfThreePreemptions) {
     exploreAll(protocol, cases(), {.preemptions = 3, .executions = 60'000});
 }
 TEST(GroupShutdownModel, NoFiberIsLostAtRandom) {

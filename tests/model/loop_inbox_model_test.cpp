@@ -152,10 +152,10 @@ std::vector<Case> cases() {
 
 constexpr const char* protocol = "loop inbox";
 
-TEST(LoopInboxModel, NothingIsSleptThroughWithinThreePreemptions) {
+TEST(LoopInboxModel, NothingIsSleptThroughInTheSearchOfThreePreemptions) {
     exploreAll(protocol, cases(), {.preemptions = 3, .executions = 300'000});
 }
-TEST(LoopInboxModel, NothingIsSleptThroughInAnyInterleaving) {
+TEST(LoopInboxModel, NothingIsSleptThroughInTheFullSearch) {
     exploreAll(protocol, cases(), {.search = Search::full, .executions = 100'000});
 }
 TEST(LoopInboxModel, NothingIsSleptThroughAtRandom) {

@@ -1,7 +1,9 @@
-// Carrier sleep and wake (docs/protocol.md sections 1 and 5): the shipped CarrierCore, ParkState, RunQueue and
-// PollerGate, driven as carrier.cpp, carrier_run.cpp and carrier_park.cpp drive them. No work is lost, each sleep that
-// a waker ends is ended by one wake, and no wakeup callback is touched once its poller has gone.
+// Carrier sleep and wake (docs/protocol.md sections 1 and 5): the shipped CarrierTurn takes the turns of a carrier
+// whose parts are the shipped CarrierCore, ParkState, RunQueue and PollerGate. No work is lost, each sleep that a waker
+// ends is ended by one wake, and no wakeup callback is touched once its poller has gone. The carrier's list of fibers
+// is a stub without atomics: its edges would hide those of the in-tray, and carrier_end_model_test.cpp has it.
 #include <weft/scheduler/detail/carrier_core.hpp>
+#include <weft/scheduler/detail/carrier_turn.hpp>
 #include <weft/scheduler/detail/poller_gate.hpp>
 
 #include "protocol_test.hpp"
@@ -29,74 +31,49 @@ enum class Defect {
     sleepsOnAndOn,   // goes to sleep again without having left the sleep before
 };
 
-// What the test needs of CarrierCore, written again so that one thing can be wrong with it.
+// The shipped core, with one thing wrong.
 template <Defect defect>
-class TwinCore {
+class TwinCore : public ShippedCore {
   public:
-    [[nodiscard]] bool submit(Work& work) { return queue_.submit(work); }
-    void submitPoller(Work& poller) { readyPoller_.store(&poller, std::memory_order_seq_cst); }
-    void requestStop() { stopRequested_.store(true, std::memory_order_seq_cst); }
-    void requestTurn() { turnRequested_.store(true, std::memory_order_seq_cst); }
-    SleepKind wake() {
-        if (defect != Defect::wakesByStore) return park_.wake();
-        const SleepKind seen = park_.current();
-        if (seen != SleepKind::none) park_.word().store(0, std::memory_order_seq_cst);
+    [[nodiscard]] SleepKind wake() {
+        if (defect != Defect::wakesByStore) return ShippedCore::wake();
+        const SleepKind seen = current();
+        if (seen != SleepKind::none) sleepWord().store(0, std::memory_order_seq_cst);
         return seen;
     }
-
-    auto& queue() { return queue_; }
-    auto& sleepWord() { return park_.word(); }
-    Work* takeReadyPoller() {
-        Work* poller = readyPoller_.load(std::memory_order_acquire);
-        if (poller != nullptr) readyPoller_.store(nullptr, std::memory_order_relaxed);
-        return poller;
-    }
-    bool hasWork() const {
-        return !queue_.empty() || readyPoller_.load(std::memory_order_seq_cst) != nullptr ||
-               (stopRequested_.load(std::memory_order_seq_cst) && !stopping_) ||
-               turnRequested_.load(std::memory_order_seq_cst);
-    }
     template <class MoreWork>
-    bool trySleep(SleepKind kind, MoreWork) {
-        if (hasWork()) return false;
-        park_.advertise(kind);
-        sleep_ = kind;
-        return defect == Defect::noSecondLook || !hasWork();
+    [[nodiscard]] bool trySleep(SleepKind kind, MoreWork moreWork) {
+        const bool mayBlock = ShippedCore::trySleep(kind, moreWork);
+        return mayBlock || (defect == Defect::noSecondLook && asleepIn(kind));
     }
     SleepEnd leaveSleep() {
-        const SleepKind kind = std::exchange(sleep_, SleepKind::none);
-        if (kind == SleepKind::none) return SleepEnd::notAsleep;
-        if (!leavePark()) return SleepEnd::byItself;
-        return kind == SleepKind::poller ? SleepEnd::pollerWoken : SleepEnd::futexWoken;
+        if (defect != Defect::leavesByStore) return ShippedCore::leaveSleep();
+        const bool woken = current() == SleepKind::none;
+        sleepWord().store(0, std::memory_order_seq_cst);
+        const SleepEnd end = ShippedCore::leaveSleep();
+        return end == SleepEnd::notAsleep || woken ? end : SleepEnd::byItself;
     }
-    bool asleepIn(SleepKind kind) const { return sleep_ == kind && park_.current() == kind; }
-    void beginStop() { stopping_ = stopping_ || stopRequested_.load(std::memory_order_acquire); }
-    bool stopping() const { return stopping_; }
-    bool takeTurnRequest() { return turnRequested_.exchange(false, std::memory_order_acquire); }
 
   private:
-    bool leavePark() {
-        if (defect != Defect::leavesByStore) return park_.leave();
-        const bool woken = park_.current() == SleepKind::none;
-        park_.word().store(0, std::memory_order_seq_cst);
-        return woken;
-    }
-
-    detail::BasicParkState<Atomics> park_;
-    Atomic<bool> stopRequested_{false};
-    Atomic<bool> turnRequested_{false};
-    Atomic<Work*> readyPoller_{nullptr};
-    detail::BasicRunQueue<Atomics, Work, 2> queue_;
-    SleepKind sleep_ = SleepKind::none;
-    bool stopping_ = false;
+    SleepKind current() { return static_cast<SleepKind>(sleepWord().load(std::memory_order_seq_cst)); }
 };
 
-template <class Core, Defect defect>
+// What a carrier is to do until it stops.
+struct Duty {
+    SleepKind sleepsIn = SleepKind::futex;  // its poller hosts it there, if it has one
+    int wanted = 0;                         // pieces of work
+    bool untilStop = false;
+    bool untilReport = false;
+    int pollers = 1;         // one after the other, each for its share of the work
+    bool forgetful = false;  // the pollers do not call unpark() after their blocking call
+};
+
+template <class CoreType, Defect defect>
 class Carrier {
   public:
-    explicit Carrier(SleepKind sleepsIn) : sleepsIn_(sleepsIn) {}
-    // As a poller that does not call unpark() after its blocking call.
-    void forgetToLeave() { forgetful_ = true; }
+    using Core = CoreType;
+
+    explicit Carrier(const Duty& duty) : duty_(duty) {}
 
     // --- any thread
     void submit(Work& work) {
@@ -121,85 +98,95 @@ class Carrier {
         wakeIfParked();
     }
 
-    // --- the carrier's thread
-    // Works until `wanted` pieces are done and, if asked for, a stop request has come.
-    void run(int wanted, bool untilStop) {
-        while (!finished(wanted, untilStop)) {
-            const bool ranFibers = drain();
-            const bool ranPoller = runPoller();
-            if (!ranFibers && !ranPoller) sleep();
-        }
+    // --- the carrier's thread: as CarrierTurn::runUntilEnd(), but without a stop it ends when its work is done
+    void run() {
+        if (duty_.sleepsIn == SleepKind::poller) hostPoller();
+        Turn turn(*this);
+        while (!turn.finished() && !isOver()) turn.turn();
     }
-    // Sleeps until a report is asked for.
-    void runUntilReport() {
-        while (!core_.takeTurnRequest()) sleep();
-        assertThat(reportWanted_.exchange(false, std::memory_order_relaxed), "a turn shows what it was asked for");
-    }
-    // Hosts `count` pollers one after the other; each goes when one more piece of work is done.
-    void runPollers(int count) {
-        for (int poller = 1; poller <= count; ++poller) {
-            assertThat(gate_.claim() == Gate::Claimed::yes, "the gate is free");
-            wakeup_ = poller;  // PollerSlot::fill()
-            run(poller, false);
-            leaveSleep();  // Carrier::afterSwitch()
-            await([this] { return gate_.settled(); });
-            wakeup_ = 0;  // PollerSlot::unclaim()
-            gate_.unclaim();
-        }
-    }
-
     void checkWakes() const { assertThat(sent_ == counted_, "one wake for each sleep that a waker ended"); }
+
+    // --- what CarrierTurn asks for
+    Core& core() { return core_; }
+    auto& live() { return live_; }
+    auto& poller() { return gate_; }
+    void fireTimers() {}
+    void noteDepth(std::size_t) {}
+    void beginDrain() {}
+    bool drainIsOver() { return false; }
+    void prefetchNext() {}
+    Work* nextTask() { return core_.queue().pop(); }
+    void run(Work& work) {
+        if (&work == &poller_) return runPoller();
+        assertThat(work.payload == 1, "each piece of work is done once, with what its submitter wrote");
+        work.payload = 2;
+        ++live_.done;
+    }
+    void left(Work&) {}
+    void abort(Work&) {}
+    void answerTurnRequest() {
+        assertThat(reportWanted_.exchange(false, std::memory_order_relaxed), "a turn shows what it was asked for");
+        reported_ = true;
+    }
+    void beforeSleep() {}
+    void blockInFutex() {
+        while (core_.asleepIn(SleepKind::futex)) futexWait(core_.sleepWord(), 1);
+    }
+    void countWake(SleepEnd end) { counted_ += end == SleepEnd::byItself ? 0 : 1; }
 
   private:
     using Gate = detail::BasicPollerGate<Atomics>;
+    using Turn = detail::CarrierTurn<Carrier>;
 
-    bool finished(int wanted, bool untilStop) {
-        if (untilStop) core_.beginStop();
-        return done_ >= wanted && core_.stopping() == untilStop;
-    }
+    // Its fibers: each piece of work ends one.
+    struct Fibers {
+        template <class Left>
+        void settle(Left) {}
+        template <class Visit>
+        void forEach(Visit) {}
+        bool empty() const { return done >= wanted; }
+        bool closeIfEmpty() const { return empty(); }
+        const int wanted;
+        int done = 0;
+    };
 
-    bool drain() {
-        core_.queue().takeSubmitted();
-        bool ran = false;
-        for (Work* work = core_.queue().pop(); work != nullptr; work = core_.queue().pop()) ran = consume(*work);
-        return ran;
-    }
-    bool runPoller() {
-        Work* poller = core_.takeReadyPoller();
-        return poller != nullptr && consume(*poller);
-    }
-    bool consume(Work& work) {
-        assertThat(work.payload == 1, "each piece of work is done once, with what its submitter wrote");
-        work.payload = 2;
-        ++done_;
-        return true;
-    }
+    bool isOver() const { return duty_.untilReport ? reported_ : !duty_.untilStop && live_.empty(); }
 
-    void sleep() {
-        if (defect != Defect::sleepsOnAndOn) leaveSleep();  // a forgotten one: Carrier::trySleepInPoller()
-        if (core_.trySleep(sleepsIn_, [] { return false; })) {
-            if (sleepsIn_ == SleepKind::futex) {
-                while (core_.asleepIn(SleepKind::futex)) futexWait(core_.sleepWord(), 1);
-            } else {
-                wakeFd_.wait();
-            }
-            if (forgetful_) return;
+    // --- a poller
+    void hostPoller() {
+        assertThat(gate_.claim() == Gate::Claimed::yes, "the gate is free");
+        wakeup_ = ++hosted_;  // PollerSlot::fill()
+        core_.setReadyPoller(poller_);
+    }
+    // One slice of its body: it sleeps until there is work, which maybeYield() lets run.
+    void runPoller() {
+        do {
+            if (pollerIsDone()) return endPoller();
+            sleepInPoller();
+        } while (!core_.hasWork());
+        core_.setReadyPoller(poller_);
+    }
+    bool pollerIsDone() const {
+        return live_.done * duty_.pollers >= duty_.wanted * hosted_ && (!duty_.untilStop || core_.stopRequested());
+    }
+    // Carrier::trySleepInPoller(), the blocking call and PinnedPoller::unpark()
+    void sleepInPoller() {
+        if (defect != Defect::sleepsOnAndOn) leaveSleep();  // a forgotten one
+        if (core_.trySleep(SleepKind::poller, [] { return false; })) {
+            wakeFd_.wait();
+            if (duty_.forgetful) return;
         }
         leaveSleep();
     }
-    void leaveSleep() {
-        switch (core_.leaveSleep()) {
-            case SleepEnd::pollerWoken:
-                gate_.countWake();
-                ++counted_;
-                break;
-            case SleepEnd::futexWoken:
-                ++counted_;
-                break;
-            default:
-                break;
-        }
+    // Carrier::end() and PollerSlot::release()
+    void endPoller() {
+        leaveSleep();
+        await([this] { return gate_.settled(); });
+        wakeup_ = 0;
+        gate_.unclaim();
+        if (hosted_ < duty_.pollers) hostPoller();
     }
+    void leaveSleep() { (void)Turn(*this).leaveSleep(); }
 
     void wakeIfParked() {
         switch (core_.wake()) {
@@ -216,14 +203,16 @@ class Carrier {
         }
     }
 
-    const SleepKind sleepsIn_;
-    bool forgetful_ = false;
+    const Duty duty_;
     Core core_;
     Gate gate_;
     Atomic<bool> reportWanted_{false};
-    Plain<int> wakeup_{1};
+    Plain<int> wakeup_{0};
     Event wakeFd_{"wakeFd"};
-    int done_ = 0;
+    Work poller_;
+    Fibers live_{duty_.wanted};
+    int hosted_ = 0;
+    bool reported_ = false;
     int sent_ = 0;
     int counted_ = 0;
 };
@@ -236,69 +225,50 @@ struct Scenarios {
     // Two submitters of one piece each.
     static Scenario twoSubmitters(SleepKind kind) {
         return [=](ModelRun& run) {
-            auto& carrier = make(run, kind);
+            auto& carrier = make(run, {.sleepsIn = kind, .wanted = 2});
             for (const char* name : {"submitter1", "submitter2"}) {
                 auto& work = run.make<Work>();
                 run.thread(name, [&carrier, &work] { carrier.submit(work); });
             }
-            run.thread("carrier", [&carrier] { carrier.run(2, false); });
         };
     }
-    // One that makes the poller runnable, and one that asks for the end.
-    static Scenario pollerAndStop(SleepKind kind) {
-        return [=](ModelRun& run) {
-            auto& carrier = make(run, kind);
-            auto& poller = run.make<Work>();
-            run.thread("waker", [&carrier, &poller] { carrier.enqueuePoller(poller); });
-            run.thread("stopper", [&carrier] { carrier.requestStop(); });
-            run.thread("carrier", [&carrier] { carrier.run(1, true); });
-        };
+    // One that makes the poller runnable, which waits for something else, and one that asks for the end.
+    static void pollerAndStop(ModelRun& run) {
+        auto& carrier = make(run, {.wanted = 1, .untilStop = true});
+        auto& poller = run.make<Work>();
+        run.thread("waker", [&carrier, &poller] { carrier.enqueuePoller(poller); });
+        run.thread("stopper", [&carrier] { carrier.requestStop(); });
+    }
+    // One that submits, and one that asks for the end; the carrier sleeps in its poller, which ends then.
+    static void workAndStop(ModelRun& run) {
+        auto& carrier = make(run, {.sleepsIn = SleepKind::poller, .wanted = 1, .untilStop = true});
+        auto& work = run.make<Work>();
+        run.thread("submitter", [&carrier, &work] { carrier.submit(work); });
+        run.thread("stopper", [&carrier] { carrier.requestStop(); });
     }
     static Scenario reporting(SleepKind kind) {
         return [=](ModelRun& run) {
-            auto& carrier = make(run, kind);
+            auto& carrier = make(run, {.sleepsIn = kind, .untilReport = true});
             run.thread("reporter", [&carrier] { carrier.requestReport(); });
-            run.thread("carrier", [&carrier] { carrier.runUntilReport(); });
         };
     }
-    // One submitter, twice: a wake that comes late must not break the next sleep.
-    static Scenario twice(SleepKind kind) {
+    // One submitter, twice: a wake that comes late must not break the next sleep, nor the callback of the next poller.
+    static Scenario twice(const Duty& duty) {
         return [=](ModelRun& run) {
-            auto& carrier = make(run, kind);
-            submitTwice(run, carrier);
-            run.thread("carrier", [&carrier] { carrier.run(2, false); });
-        };
-    }
-    // Two pollers, one after the other: a late waker of the first one's sleep may end a sleep of the second.
-    static Scenario twoPollers() {
-        return [=](ModelRun& run) {
-            auto& carrier = make(run, SleepKind::poller);
-            submitTwice(run, carrier);
-            run.thread("carrier", [&carrier] { carrier.runPollers(2); });
-        };
-    }
-
-    // A poller that sleeps twice, and does not say that it is awake between.
-    static Scenario forgetfulPoller() {
-        return [=](ModelRun& run) {
-            auto& carrier = make(run, SleepKind::poller);
-            carrier.forgetToLeave();
-            submitTwice(run, carrier);
-            run.thread("carrier", [&carrier] { carrier.runPollers(2); });
+            auto& carrier = make(run, duty);
+            auto& work = run.make<std::array<Work, 2>>();
+            run.thread("submitter", [&carrier, &work] { carrier.submit(work[0]), carrier.submit(work[1]); });
         };
     }
 
   private:
-    static CarrierType& make(ModelRun& run, SleepKind kind) {
-        auto& carrier = run.make<CarrierType>(kind);
+    static CarrierType& make(ModelRun& run, const Duty& duty) {
+        auto& carrier = run.make<CarrierType>(duty);
         run.name({"park", "stopRequested", "turnRequested", "readyPoller", "visitors", "tray", "gate", "delivered",
                   "reportWanted"});
+        run.thread("carrier", [&carrier] { carrier.run(); });
         run.finally([&carrier] { carrier.checkWakes(); });
         return carrier;
-    }
-    static void submitTwice(ModelRun& run, CarrierType& carrier) {
-        auto& work = run.make<std::array<Work, 2>>();
-        run.thread("submitter", [&carrier, &work] { carrier.submit(work[0]), carrier.submit(work[1]); });
     }
 };
 
@@ -335,21 +305,22 @@ std::vector<Case> cases() {
     return {
         makeCase("futex", Built::twoSubmitters(SleepKind::futex)),
         makeCase("poller", Built::twoSubmitters(SleepKind::poller)),
-        makeCase("stop, futex", Built::pollerAndStop(SleepKind::futex)),
-        makeCase("stop, poller", Built::pollerAndStop(SleepKind::poller)),
-        makeCase("twice, futex", Built::twice(SleepKind::futex)),
-        makeCase("twice, poller", Built::twice(SleepKind::poller)),
+        makeCase("stop, futex", Built::pollerAndStop),
+        makeCase("stop, poller", Built::workAndStop),
+        makeCase("twice, futex", Built::twice({.wanted = 2})),
+        makeCase("twice, poller", Built::twice({.sleepsIn = SleepKind::poller, .wanted = 2})),
         makeCase("report, futex", Built::reporting(SleepKind::futex)),
-        makeCase("two pollers", Built::twoPollers()),
+        makeCase("two pollers", Built::twice({.sleepsIn = SleepKind::poller, .wanted = 2, .pollers = 2})),
         makeCase("gate", claimTheGate),
-        makeCase("forgetful poller", Built::forgetfulPoller()),
+        makeCase("forgetful poller",
+                 Built::twice({.sleepsIn = SleepKind::poller, .wanted = 2, .pollers = 2, .forgetful = true})),
     };
 }
 
 constexpr const char* protocol = "carrier sleep";
 
 TEST(ParkModel, NoWorkIsLostInTheSearchOfThreePreemptions) {
-    exploreAll(protocol, cases(), {.preemptions = 3, .executions = 600'000});
+    exploreAll(protocol, cases(), {.preemptions = 3, .executions = 2'000'000, .seconds = 60});
 }
 TEST(ParkModel, NoWorkIsLostInTheFullSearch) {
     exploreAll(protocol, cases(), {.search = Search::full, .executions = 200'000});
@@ -368,6 +339,7 @@ constexpr Survivor survivors[] = {
     {"park_state wake compare_exchange.success seq_cst->acq_rel", "the load [K1] is what must not miss a sleep"},
     {"park_state wake compare_exchange.failure *", "feeds the next attempt; the load [K1] has excluded a missed sleep"},
     {"park_state current load *", "a hint: the futex compares the word itself"},
+    {"in_tray closeIfEmpty compare_exchange.success *", "as in run_queue_model_test"},
 };
 
 TEST(ParkModel, EveryOrderIsNeeded) {

@@ -391,10 +391,10 @@ std::vector<Case> cases() {
 
 constexpr const char* protocol = "park token";
 
-TEST(ParkTokenModel, OneWinnerWithinThreePreemptions) {
+TEST(ParkTokenModel, OneWinnerInTheSearchOfThreePreemptions) {
     exploreAll(protocol, cases(), {.preemptions = 3, .executions = 600'000});
 }
-TEST(ParkTokenModel, OneWinnerInAnyInterleaving) {
+TEST(ParkTokenModel, OneWinnerInTheFullSearch) {
     exploreAll(protocol, cases(), {.search = Search::full, .executions = 200'000});
 }
 TEST(ParkTokenModel, OneWinnerAtRandom) {

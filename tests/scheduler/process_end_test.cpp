@@ -27,7 +27,7 @@ CarrierOptions carriers(unsigned count) {
 }
 
 TEST(ConcurrentShutdown, SeveralThreadsMayShutOneGroupDownAtOnce) {
-    for (int i = 0; i < 200; ++i) {
+    for (int i = 0; i < 50; ++i) {
         CarrierGroup group(carriers(2));
         std::atomic<int> ready{0};
         std::vector<std::thread> threads;

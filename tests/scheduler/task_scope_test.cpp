@@ -107,40 +107,36 @@ TEST(TaskScope, OfAPlainThreadJoinsToo) {
     EXPECT_EQ(sum, 3);
 }
 
-// The obvious fan-out: what the children write to is the parent's.
+// The obvious fan-out: what the children write to is the parent's. It begins with a child on each carrier, is ended by
+// `interrupt(parent)` in its join, and must await them.
+void expectChildrenAwaited(Carrier& home, const std::vector<Carrier*>& childCarriers,
+                           const std::function<void(JoinHandle<void>&)>& interrupt) {
+    std::atomic<bool> begun{false};
+    auto parent = home.spawn([&] {
+        Local local;
+        TaskScope scope;
+        for (Carrier* carrier : childCarriers) scope.spawnOn(*carrier, [&] { local.useAfterASleep(); });
+        begun = true;
+        scope.join();
+    });
+    while (!begun) std::this_thread::yield();
+    interrupt(parent);
+    EXPECT_EQ(errorOf([&] { parent.join(); }), "aborted");
+}
+
 TEST(TaskScope, AParentThatIsCancelledAwaitsItsChildren) {
     CarrierGroup group(twoCarriers());
     for (int round = 0; round < 200; ++round) {
-        std::atomic<bool> begun{false};
-        auto parent = group.carrier(0).spawn([&] {
-            Local local;
-            TaskScope scope;
-            scope.spawn([&] { local.useAfterASleep(); });
-            scope.spawnOn(group.carrier(1), [&] { local.useAfterASleep(); });
-            begun = true;
-            scope.join();
-        });
-        while (!begun) std::this_thread::yield();
-        parent.cancel();
-        EXPECT_EQ(errorOf([&] { parent.join(); }), "aborted");
+        expectChildrenAwaited(group.carrier(0), {&group.carrier(0), &group.carrier(1)},
+                              [](JoinHandle<void>& parent) { parent.cancel(); });
     }
 }
 
 TEST(TaskScope, AtAShutdownTheParentAwaitsItsChildren) {
     for (int round = 0; round < 100; ++round) {
         CarrierGroup group(twoCarriers());
-        std::atomic<bool> begun{false};
-        auto parent = group.carrier(0).spawn([&] {
-            Local local;
-            TaskScope scope;
-            scope.spawn([&] { local.useAfterASleep(); });
-            scope.spawnOn(group.carrier(1), [&] { local.useAfterASleep(); });
-            begun = true;
-            scope.join();
-        });
-        while (!begun) std::this_thread::yield();
-        EXPECT_TRUE(group.shutdown(seconds(60)));
-        EXPECT_EQ(errorOf([&] { parent.join(); }), "aborted");
+        expectChildrenAwaited(group.carrier(0), {&group.carrier(0), &group.carrier(1)},
+                              [&](JoinHandle<void>&) { EXPECT_TRUE(group.shutdown(seconds(60))); });
     }
 }
 
@@ -148,17 +144,21 @@ TEST(TaskScope, AtAShutdownTheParentAwaitsItsChildren) {
 TEST(TaskScope, AParentWhoseGroupShutsDownCancelsChildrenOfAnotherGroup) {
     CarrierGroup children(test::oneCarrier());
     CarrierGroup parents(test::oneCarrier());
-    std::atomic<bool> begun{false};
-    auto parent = parents.spawn([&] {
-        Local local;
+    expectChildrenAwaited(parents.carrier(0), {&children.carrier(0)},
+                          [&](JoinHandle<void>&) { EXPECT_TRUE(parents.shutdown(seconds(60))); });
+}
+
+TEST(TaskScope, AnInterruptedJoinIsThrownAfterTheEndOfTheChildren) {
+    CarrierGroup group(test::oneCarrier());
+    auto parent = group.spawn([] {
         TaskScope scope;
-        scope.spawnOn(children.carrier(0), [&] { local.useAfterASleep(); });
-        begun = true;
-        scope.join();
+        scope.spawn([] { thisFiber::sleepFor(hours(1)); });
+        const std::string error = errorOf([&] { scope.join(); });
+        EXPECT_EQ(scope.running(), 0u) << "the parent may go on to destroy what its children use";
+        return error;
     });
-    while (!begun) std::this_thread::yield();
-    EXPECT_TRUE(parents.shutdown(seconds(60)));
-    EXPECT_EQ(errorOf([&] { parent.join(); }), "aborted");
+    group.spawn([&] { parent.cancel(); }).join();  // the parent is in its join, or will find the request there
+    EXPECT_EQ(parent.join(), "aborted");
 }
 
 TEST(TaskScope, AnExceptionOfTheParentCancelsAndAwaitsTheChildren) {

@@ -56,14 +56,30 @@ BodyReader BodyStreamer::begin(ChannelHandlerContext& ctx, Ticket ticket, bool o
     return BodyReader(current_);
 }
 
+namespace {
+
+// `change()` of the body, under the lock; its readers, who want that lock, run on after it.
+template <class Change>
+void update(StreamedBody& body, Change change) {
+    WaitList::Woken woken;
+    {
+        std::lock_guard held(body.bodies->lock);
+        change();
+        woken = body.readers.claimAll();
+    }
+    woken.resume();
+}
+
+}  // namespace
+
 void BodyStreamer::put(Buffer&& data) {
     if (!current_) return;
-    std::lock_guard held(bodies_->lock);
-    if (current_->abandoned) return;
-    const std::size_t before = current_->pieces.held();
-    current_->pieces.put(std::move(data));
-    bodies_->held += current_->pieces.held() - before;
-    current_->readers.wakeAll();
+    update(*current_, [&] {
+        if (current_->abandoned) return;
+        const std::size_t before = current_->pieces.held();
+        current_->pieces.put(std::move(data));
+        bodies_->held += current_->pieces.held() - before;
+    });
 }
 
 // A body with a hole must not look whole.
@@ -78,24 +94,20 @@ void BodyStreamer::putOrCut(Buffer&& data) {
 
 void BodyStreamer::end(std::unique_ptr<HeaderList> trailers) {
     if (!current_) return;
-    {
-        std::lock_guard held(bodies_->lock);
+    update(*current_, [&] {
         current_->ended = true;
         current_->trailers = std::move(trailers);
-        current_->readers.wakeAll();
-    }
+    });
     current_.reset();
 }
 
 // What has come before is still handed out.
 void BodyStreamer::cut(std::string_view reason) {
     if (!current_) return;
-    {
-        std::lock_guard held(bodies_->lock);
+    update(*current_, [&] {
         current_->cut = true;
         current_->cutReason = reason;
-        current_->readers.wakeAll();
-    }
+    });
     current_.reset();
 }
 

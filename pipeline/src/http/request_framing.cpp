@@ -50,7 +50,6 @@ Verdict RequestHeadParser::decide() noexcept {
     if (const Fault fault = judgeFraming(); fault != Fault::none) return fail(fault);
     const auto said = [this](std::uint32_t bits) { return (seen_ & bits) == bits; };
     const bool http11 = head_->version == Version::http11;
-    if (!said(sawContentLength)) head_->contentLength = 0;
     head_->bodyKind = said(sawTransferEncoding) ? BodyKind::chunked
                       : said(sawContentLength)  ? BodyKind::length
                                                 : BodyKind::none;

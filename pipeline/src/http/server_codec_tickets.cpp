@@ -1,20 +1,22 @@
 // Which request a message from the application is about, and what becomes of one that is about none.
 #include <weft/pipeline/http/server_codec.hpp>
 
-#include <chrono>
 #include <string>
 #include <utility>
 
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/pipeline/detail/limited_log.hpp>
 #include <weft/scheduler/log.hpp>
 
-#include "http/log_budget.hpp"
 #include "http/misuse.hpp"
 
 namespace weft::http {
 
 namespace {
+
+// Of all codecs of a carrier: their applications and peers cause these lines at will.
+struct CodecLog : weft::detail::LimitedLog {};
 
 Ticket ticketOf(const Message& message) noexcept {
     if (message.is<Response>()) return detail::Tickets::of(message.get<Response>());
@@ -85,12 +87,8 @@ void ServerCodec::refuseMessage(const ChannelPromise& promise, const char* why) 
     warn("channel " + std::to_string(ctx_->channel().id()) + ": " + why);
 }
 
-void ServerCodec::warn(std::string&& text) {
-    auto& budget = ctx_->loop().local<detail::LogBudget>();
-    if (!budget.take(std::chrono::steady_clock::now())) return;
-    if (const unsigned left = budget.leftOut(); left > 0)
-        text += " (" + std::to_string(left) + " such lines were left out)";
-    log(LogLevel::warning, text);
+void ServerCodec::warn(const std::string& text) {
+    ctx_->loop().local<CodecLog>().write(LogLevel::warning, {text});
 }
 
 }  // namespace weft::http

@@ -61,6 +61,8 @@ inline std::vector<BodyCase> chunkedBodies() {
         {"data too short", "6\r\nhello\r\n0\r\n\r\n", "400 chunk data is not followed by CRLF"},
         {"LF after data", "5\r\nhello\n0\r\n\r\n", "400 chunk data is not followed by CRLF"},
         {"CR after data", "5\r\nhello\r0\r\n\r\n", "400 chunk data is not followed by CRLF"},
+        {"another byte and LF after data", "5\r\nhelloX\n0\r\n\r\n", "400 chunk data is not followed by CRLF"},
+        {"CR and another byte after data", "5\r\nhello\rX0\r\n\r\n", "400 chunk data is not followed by CRLF"},
         {"nothing after data", "5\r\nhello0\r\n\r\n", "400 chunk data is not followed by CRLF"},
         {"extra line after data", "5\r\nhello\r\n\r\n0\r\n\r\n", "400 bad chunk size"},
         {"extension without name", "5;\r\n", "400 bad chunk extension"},

@@ -131,6 +131,19 @@ TEST(BodyDecoder, EndsABodyOfKnownLengthWithItsLastByte) {
     EXPECT_EQ(step.consumed, 0U);
 }
 
+TEST(BodyDecoder, EndsABodyOfKnownLengthWithItsLastByteInPiecesOfAnySize) {
+    for (const std::size_t length : {1U, 2U, 5U}) {
+        const std::string body = std::string("hello").substr(0, length);
+        for (std::size_t size = 1; size <= length + 4; ++size) {
+            BodyDecoder decoder;
+            decoder.start(BodyKind::length, length);
+            EXPECT_EQ(outcomeOf(decoder, body + "GET /", [size] { return size; }),
+                      "end " + body + " consumed=" + std::to_string(length))
+                << "pieces of " << size;
+        }
+    }
+}
+
 TEST(BodyDecoder, EndsAtOnceWhenThereIsNoBody) {
     BodyDecoder decoder;
     for (const BodyKind kind : {BodyKind::none, BodyKind::length}) {

@@ -162,6 +162,7 @@ inline std::vector<RequestCase> refusedRequests() {
         {"CR alone as the empty line", "GET / HTTP/1.1\r\nHost: a\r\n\rX", 400, ""},
         {"bare CR before a hidden header", getWith("X: a\rTransfer-Encoding: chunked\r\n"), 400, ""},
         {"two empty lines before", "\r\n\r\n" + getWith(""), 400, ""},
+        {"header lines behind two empty lines", "\r\n\r\nHost: a\r\n\r\n", 400, ""},
         {"LF before", "\n" + getWith(""), 400, ""},
         {"CR before", "\r" + getWith(""), 400, ""},
         {"blank before", " " + getWith(""), 400, ""},

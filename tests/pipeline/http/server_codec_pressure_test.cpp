@@ -166,5 +166,47 @@ TEST(ServerCodecPressure, ACodecThatIsRemovedWhenTheSocketTakesItsAnswerDecodesN
     EXPECT_EQ(answers, 1);
 }
 
+TEST(ServerCodecPressure, EarlyPiecesOfOneByteCountWithWhatTheyHold) {
+    Keeper keeper;
+    int asked = 0;
+    SlowPeer peer([&](ChannelHandlerContext&, FullRequest& request) {
+        ++asked;
+        keeper.waiting.push_back(request.responder());
+    });
+    peer.channel.sink->room = std::numeric_limits<std::size_t>::max();
+    peer.send(get + get);
+    peer.deliver();
+    BodyWriter second = keeper.waiting.at(1).begin(Response(Status::ok));
+    for (int i = 0; i < 2000; ++i) second.write(Buffer::copyOf("x"));
+    peer.send(get);
+    peer.deliver();
+    EXPECT_EQ(asked, 2) << "2,000 pieces of one byte hold more than 64 KiB";
+    keeper.waiting[0].send(ok("first"));
+    second.end();
+    peer.deliver();
+    EXPECT_EQ(asked, 3);
+    keeper.waiting[2].send(ok("third"));
+}
+
+// The first request is not answered; the others are at once, with 100,000 bytes each.
+TEST(ServerCodecPressure, EarlyAnswersAreBounded) {
+    Keeper keeper;
+    int asked = 0;
+    SlowPeer peer([&](ChannelHandlerContext& ctx, FullRequest& request) {
+        if (++asked == 1) return keeper.waiting.push_back(request.responder());
+        Response response = ok(std::string(100'000, '#'));
+        response.to(request);
+        ctx.writeAndFlush(Message(std::move(response)));
+    });
+    peer.channel.sink->room = std::numeric_limits<std::size_t>::max();
+    for (int i = 0; i < 10; ++i) peer.send(get);
+    peer.deliver();
+    EXPECT_EQ(asked, 2) << "one answer is above the mark";
+    keeper.waiting[0].send(ok("first"));
+    peer.deliver();
+    EXPECT_EQ(asked, 10);
+    EXPECT_EQ(count(peer.received(), "#"), 900'000u);
+}
+
 }  // namespace
 }  // namespace weft::http

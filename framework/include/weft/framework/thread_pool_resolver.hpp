@@ -37,7 +37,7 @@ struct ResolverOptions {
 
 // Calls for a name that is being looked up wait for that lookup; names are compared without regard to case. Lookups
 // begin in the order of the calls. Threads start with the first name that needs them and end when none is left; they
-// block all signals. Context: any thread.
+// take no signal of the process. Context: any thread.
 class ThreadPoolResolver final : public Resolver {
   public:
     // Returns the addresses of `host` (lower case), whatever their port; throws SystemError. EAI_NONAME and EAI_NODATA

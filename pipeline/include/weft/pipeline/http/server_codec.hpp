@@ -181,7 +181,7 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     Ticket onlyOpenStream() noexcept;
     void refuseLate(const Message& message, Ticket ticket, const ChannelPromise& promise);
     void refuseMessage(const ChannelPromise& promise, const char* why);
-    void warn(std::string&& text);
+    void warn(const std::string& text);
     void settleContinue(Response& response) noexcept;
     void expectNoMore(Ticket ticket, bool streamed) noexcept;
     void keepEarly(ResponseSlot& slot, Message&& message, ChannelPromise&& promise);

@@ -1,0 +1,73 @@
+// ExhaustionTest: a fixture that runs a scenario once for each of its allocations, with that one failing.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <new>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <thread>
+
+#include <weft/scheduler/errors.hpp>
+#include <weft/scheduler/log.hpp>
+#include <weft/testing/leak_guard.hpp>
+
+#include "exhaustion/allocation_faults.hpp"
+
+namespace weft::exhaustion {
+
+class ExhaustionTest : public test::LeakGuard {
+  protected:
+    static constexpr std::chrono::seconds patience{20};  // only a block that is left over takes it
+
+    // What another thread lets go of after the answer that it gave is gone a little later: also of the run before, so
+    // the blocks that may live only become fewer. The report of a failure has blocks of its own.
+    static void awaitLive(std::size_t& most) {
+        if (HasFailure()) return;
+        const auto end = std::chrono::steady_clock::now() + patience;
+        while (liveAllocations() > most && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+        const std::size_t live = liveAllocations();
+        EXPECT_LE(live, most) << "blocks are left over";
+        most = std::min(most, live);
+    }
+    void SetUp() override {
+        setLogSink([](LogLevel, std::string_view) noexcept {});
+    }
+    void TearDown() override { setLogSink(nullptr); }
+
+    // Runs the scenario with allocation 1, 2, ... failing until there are no more. Fails when there were fewer than
+    // `least`: a sweep over no allocation proves nothing.
+    void sweep(std::uint64_t least, const std::function<void()>& scenario) {
+        ASSERT_GE(least, 1u);
+        EXPECT_GE(allocationsOf(scenario), least) << "the scenario no longer allocates what it did";
+    }
+
+  private:
+    std::uint64_t allocationsOf(const std::function<void()>& scenario) {
+        scenario();  // what is made once and kept is there now
+        std::size_t most = 0;
+        for (std::uint64_t number = 1;; ++number) {
+            SCOPED_TRACE("allocation " + std::to_string(number));
+            if (number == 1) most = liveAllocations();
+            bool reached = false;
+            {
+                const FailingAllocation failing(number);
+                try {
+                    scenario();
+                } catch (const std::bad_alloc&) {
+                } catch (const std::system_error&) {  // a thread or a descriptor was refused
+                } catch (const SystemError&) {
+                }
+                reached = failing.hasFailed();
+            }
+            awaitLive(most);
+            if (!reached || HasFailure()) return number - 1;
+        }
+    }
+};
+
+}  // namespace weft::exhaustion
