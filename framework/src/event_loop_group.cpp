@@ -57,6 +57,10 @@ EventLoopGroup::EventLoopGroup(CarrierGroup& carriers, std::optional<Transport::
     : carriers_(&carriers), loops_(detail::LoopSet::join(carriers, makerOf(resolved(transport), ioHandler), loop)) {}
 
 EventLoopGroup::~EventLoopGroup() {
+    if (carriers_->forked()) {
+        static_cast<void>(new std::shared_ptr(std::move(loops_)));  // used by threads that are not here to end
+        return;
+    }
     while (!shutdown(std::chrono::seconds(5))) {
     }
 }
@@ -74,11 +78,13 @@ EventLoop& EventLoopGroup::next() noexcept {
 }
 
 std::size_t EventLoopGroup::drain(Duration timeout) {
+    if (carriers_->forked()) return 0;
     return detail::drainServers(loops_->servers(), deadlineAfter(timeout), timeout);
 }
 
 // The loops outlive the carriers' fibers, which may hold channels; they are freed with the group.
 bool EventLoopGroup::shutdown(Duration timeout) {
+    if (carriers_->forked()) return carriers_->shutdown(timeout);
     const Deadline deadline = deadlineAfter(timeout);
     if (!stopLoops(deadline)) return false;
     if (!own_) return true;
@@ -98,7 +104,7 @@ void EventLoopGroup::leave() noexcept {
 Future<void> EventLoopGroup::shutdownGracefully(Duration quiet, Duration timeout) {
     if (gracefulEnd_) return *gracefulEnd_;
     EventLoop::checkGracefulTimes(quiet, timeout);
-    leave();
+    if (!carriers_->forked()) leave();
     if (!last_) {
         Promise<void> atOnce;
         atOnce.setValue();

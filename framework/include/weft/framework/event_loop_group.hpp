@@ -47,7 +47,8 @@ class EventLoopGroup {
     // are made now: those that another group has made stay as they are. Throws as above. Context: as above.
     explicit EventLoopGroup(CarrierGroup& carriers, std::optional<Transport::Kind> transport = {},
                             const EventLoop::Options& loop = {}, const IoHandlerWrapper& ioHandler = {});
-    // shutdown() for as long as it takes: channels are closed, fibers of own carriers are aborted and awaited.
+    // shutdown() for as long as it takes: channels are closed, fibers of own carriers are aborted and awaited. In a
+    // process that was forked from the group's there are no loops: nothing is awaited, closed or freed.
     ~EventLoopGroup();
     EventLoopGroup(const EventLoopGroup&) = delete;
     EventLoopGroup& operator=(const EventLoopGroup&) = delete;

@@ -1,0 +1,53 @@
+// An event loop group in a forked process: its loops are not there, so their end is not awaited.
+#include <weft/framework/event_loop_group.hpp>
+
+#include <chrono>
+#include <cstdlib>
+
+#include "framework/bench.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace weft::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+// The exit status of a forked process that runs `child` and then exit(status).
+template <class Child>
+int statusOf(int status, Child child) {
+    const pid_t forked = ::fork();
+    if (forked == 0) {
+        child();
+        std::exit(status);
+    }
+    int result = 0;
+    return ::waitpid(forked, &result, 0) == forked && WIFEXITED(result) ? WEXITSTATUS(result) : -1;
+}
+
+TEST(ForkedGroupDeathTest, AStaticGroupDoesNotHoldUpTheExitOfAForkedProcess) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(
+        {
+            static EventLoopGroup group(groupOptions(2));
+            ::_exit(statusOf(3, [] {}));
+        },
+        testing::ExitedWithCode(3), "has no threads in this forked process");
+}
+
+TEST(ForkedGroupDeathTest, DrainAndShutdownReturnInAForkedProcess) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(
+        {
+            EventLoopGroup group(groupOptions(2));
+            ::_exit(statusOf(4, [&] {
+                if (group.drain(1h) != 0 || !group.shutdown(1h)) ::_exit(1);
+                group.shutdownGracefully(0s, 1h).await();
+            }));
+        },
+        testing::ExitedWithCode(4), "in a forked process");
+}
+
+}  // namespace
+}  // namespace weft::test
