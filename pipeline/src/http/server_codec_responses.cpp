@@ -6,6 +6,7 @@
 
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/pipeline/detail/held_bytes.hpp>
 #include <weft/scheduler/log.hpp>
 
 #include "http/dropped_request.hpp"
@@ -17,11 +18,25 @@ using detail::misuse;
 
 namespace {
 
-// Bytes of memory that a message holds while it waits for its turn: a piece of one byte is no cheap thing to keep.
-std::size_t heldBy(const Message& message) noexcept {
+// Bytes of memory that a message holds while it waits for its turn behind a piece `before` it (or null): a piece of one
+// byte is no cheap thing to keep. Few bytes of a large block are copied; pieces of one block in a row hold it once.
+std::size_t holdOf(Message& message, const Buffer* before) noexcept {
     constexpr std::size_t entry = sizeof(ResponseSlot::Early);
-    if (message.is<Response>()) return entry + sizeof(Response) + message.get<Response>().body.readableBytes();
-    return entry + (message.is<Content>() ? message.get<Content>().data.readableBytes() : 0);
+    if (message.is<Response>()) {
+        Buffer& body = message.get<Response>().body;
+        weft::detail::compact(body);
+        return entry + sizeof(Response) + body.heldBytes();
+    }
+    if (!message.is<Content>()) return entry;
+    Buffer& data = message.get<Content>().data;
+    if (before != nullptr && weft::detail::storageOf(*before) == weft::detail::storageOf(data)) return entry;
+    weft::detail::compact(data);
+    return entry + data.heldBytes();
+}
+
+const Buffer* lastPiece(const std::vector<ResponseSlot::Early>& early) noexcept {
+    const bool any = !early.empty() && early.back().message.is<Content>();
+    return any ? &early.back().message.get<Content>().data : nullptr;
 }
 
 bool isInterim(const Response& response) noexcept {
@@ -116,9 +131,10 @@ void ServerCodec::settleContinue(Response& response) noexcept {
 // Too many bytes for later turns, and no more requests (or bodies to be echoed) are read until the first have left.
 void ServerCodec::keepEarly(ResponseSlot& slot, Message&& message, ChannelPromise&& promise) {
     message.keep();
-    countEarly(0, heldBy(message));
     if (!slot.early) slot.early = std::make_unique<std::vector<ResponseSlot::Early>>();
-    slot.early->push_back({std::move(message), std::move(promise)});
+    const std::size_t held = holdOf(message, lastPiece(*slot.early));
+    slot.early->push_back({std::move(message), std::move(promise), held});
+    countEarly(0, held);
 }
 
 void ServerCodec::countEarly(std::size_t less, std::size_t more) noexcept {
@@ -156,7 +172,7 @@ void ServerCodec::drainFront() {
 void ServerCodec::emitEarly() {
     const Saying here(*this);
     const auto early = std::move(slots_.front().early);
-    for (const auto& said : *early) countEarly(heldBy(said.message), 0);
+    for (const auto& said : *early) countEarly(said.held, 0);
     for (auto& said : *early) emit(said.message, std::move(said.promise));
 }
 

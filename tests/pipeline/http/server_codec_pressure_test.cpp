@@ -188,6 +188,42 @@ TEST(ServerCodecPressure, EarlyPiecesOfOneByteCountWithWhatTheyHold) {
     keeper.waiting[2].send(ok("third"));
 }
 
+// The second of three requests is answered piece by piece, the first not at all. Returns how many requests came.
+template <class Piece>
+int requestsBehind(int pieces, Piece piece) {
+    Keeper keeper;
+    int asked = 0;
+    SlowPeer peer([&](ChannelHandlerContext&, FullRequest& request) {
+        ++asked;
+        keeper.waiting.push_back(request.responder());
+    });
+    peer.channel.sink->room = std::numeric_limits<std::size_t>::max();
+    peer.send(get + get);
+    peer.deliver();
+    BodyWriter second = keeper.waiting.at(1).begin(Response(Status::ok));
+    for (int i = 0; i < pieces; ++i) second.write(piece());
+    peer.send(get);
+    peer.deliver();
+    const int came = asked;
+    keeper.waiting.clear();
+    return came;
+}
+
+TEST(ServerCodecPressure, EarlyPiecesDoNotKeepLargeBlocks) {
+    const auto oneByteOfMany = [] {
+        Buffer large = Buffer::allocate(16 * 1024);
+        large.append("x");
+        return large;
+    };
+    EXPECT_EQ(requestsBehind(20, oneByteOfMany), 3) << "20 bytes are few";
+}
+
+TEST(ServerCodecPressure, EarlyPiecesOfOneBlockCountItOnce) {
+    Buffer large = Buffer::copyOf(std::string(40 * 1024, 'x'));
+    const auto next = [&] { return large.split(10 * 1024); };
+    EXPECT_EQ(requestsBehind(4, next), 3) << "40 KiB in all";
+}
+
 // The first request is not answered; the others are at once, with 100,000 bytes each.
 TEST(ServerCodecPressure, EarlyAnswersAreBounded) {
     Keeper keeper;

@@ -39,6 +39,7 @@ struct alignas(32) ResponseSlot : ResponseState {
     struct Early {
         Message message;
         ChannelPromise promise;
+        std::size_t held;  // bytes of memory, as they were counted
     };
 
     BodyFraming framing = BodyFraming::none;
