@@ -162,6 +162,29 @@ TEST(ServerDropped, OneThatIsKeptAndDroppedLaterIsAnsweredThen) {
     EXPECT_EQ(log.containing("dropped request"), 2u) << log.all();
 }
 
+TEST(ServerDropped, AResponderThatIsLetGoOfIsAnsweredWith500AndLogged) {
+    const LogLines log;
+    std::deque<Responder> kept;
+    Server server([&](ChannelHandlerContext&, FullRequest& request) { kept.push_back(request.responder()); });
+    server.say(get + get);
+    kept.pop_front();
+    EXPECT_EQ(count(server.heard(), "HTTP/1.1 500 "), 1u);
+    std::thread([&] { kept.pop_front(); }).join();
+    EXPECT_EQ(count(server.heard(), "HTTP/1.1 500 "), 1u) << "let go of by another thread";
+    EXPECT_EQ(log.containing("dropped request"), 2u) << log.all();
+}
+
+TEST(ServerDropped, AResponderMayOutliveItsLoop) {
+    const LogLines log;
+    std::deque<Responder> kept;
+    {
+        Server server([&](ChannelHandlerContext&, FullRequest& request) { kept.push_back(request.responder()); });
+        server.say(get);
+    }
+    kept.clear();
+    EXPECT_EQ(log.all(), "");
+}
+
 TEST(ServerDropped, OneThatIsDroppedAfterItsConnectionHasEndedIsNoNews) {
     const LogLines log;
     std::deque<FullRequest> kept;
