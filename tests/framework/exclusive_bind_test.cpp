@@ -11,44 +11,13 @@
 #include <vector>
 
 #include "framework/bench.hpp"
+#include "framework/contender.hpp"
 #include "framework/reserved_port.hpp"
 
 namespace weft::test {
 namespace {
 
 constexpr int rounds = 300;
-
-// One server program of several: a group of its own, a bind per round, all at the same time.
-class Contender {
-  public:
-    explicit Contender(AcceptMode mode) : group_(groupOptions(2)), mode_(mode) {}
-
-    void bindOnce(const SocketAddress& address) {
-        ServerBootstrap bootstrap(group_);
-        bootstrap.acceptMode(mode_).childHandler([](Channel&) {});
-        const BindFuture bound = bootstrap.bind(address);
-        bound.await();
-        if (!bound.cause()) {
-            server_ = bound.channel();
-        } else {
-            error_ = errorCodeOf(bound.cause());
-        }
-    }
-    // Whether the last bind had the port, which is given up.
-    bool giveUp() {
-        if (!server_.valid()) return false;
-        server_.close().get();
-        server_ = {};
-        return true;
-    }
-    ErrorCode error() const { return error_; }
-
-  private:
-    EventLoopGroup group_;
-    const AcceptMode mode_;
-    Server server_;
-    ErrorCode error_;
-};
 
 // How many of the rounds ended with exactly one server, and with another error than EADDRINUSE for the others.
 void contend(std::vector<AcceptMode> modes) {
