@@ -47,8 +47,9 @@ class RawPeer {
     // In pieces of random sizes, often of one byte.
     bool sendChopped(std::string_view bytes, Dice& dice) {
         while (!bytes.empty()) {
-            const std::size_t run = std::min<std::size_t>(bytes.size(), 1 + dice.size(4096));
-            if (!send(bytes.substr(0, run), dice.oneIn(8) ? 1 : run)) return false;
+            const bool byteByByte = dice.oneIn(8);
+            const std::size_t run = std::min<std::size_t>(bytes.size(), 1 + dice.size(byteByByte ? 128 : 32'000));
+            if (!send(bytes.substr(0, run), byteByByte ? 1 : run)) return false;
             bytes.remove_prefix(run);
         }
         return true;
