@@ -20,6 +20,7 @@ using http::Status;
 using http::StreamedRequest;
 
 std::atomic<int> liveFibers{0};
+std::atomic<bool> holding{false};
 
 struct CountedFiber {
     CountedFiber() { ++liveFibers; }
@@ -115,6 +116,8 @@ void answerLate(Responder& responder, const HttpExchange& exchange) {
 
 void inFiber(Responder& responder, Asked& asked) {
     const CountedFiber counted;
+    if (asked.exchange.how == How::never) return thisFiber::sleepFor(std::chrono::hours(24));
+    while (asked.exchange.how == How::held && holding) thisFiber::sleepFor(1ms);
     readUpload(asked);
     wait(asked.exchange);
     switch (asked.exchange.how) {
@@ -122,7 +125,6 @@ void inFiber(Responder& responder, Asked& asked) {
         case How::cut:
         case How::shortOfPromise: return stream(responder, asked.exchange);
         case How::late: return answerLate(responder, asked.exchange);
-        case How::never: return thisFiber::sleepFor(std::chrono::hours(24));
         case How::throwsInFiber: throw std::runtime_error("a fiber throws");
         default: return responder.send(answerOf(asked.exchange));
     }
@@ -243,6 +245,10 @@ void ChaoticServer::serve(std::size_t kind) {
         }
     });
     servers_[kind] = bootstrap.bind(anyPort).sync().channel();
+}
+
+void ChaoticServer::hold(bool on) {
+    holding = on;
 }
 
 std::size_t ChaoticServer::connections() const {

@@ -25,6 +25,8 @@ class ChaoticServer {
 
     const SocketAddress& address(std::size_t kind) const { return servers_[kind].localAddress(); }
     CarrierGroup& carriers() { return group_.carriers(); }
+    // Whether requests that are `held` wait.
+    static void hold(bool on);
     // Says what is left when a connection, or a fiber of one, does not end although all clients have.
     void awaitIdle();
 

@@ -48,8 +48,8 @@ HttpExchange HttpExchange::random(unsigned id, Dice& dice, bool mayBeCut) {
     HttpExchange exchange;
     exchange.id = id;
     do {
-        exchange.how = static_cast<How>(dice.below(static_cast<unsigned>(How::count_)));
-    } while (exchange.how == How::never || (!mayBeCut && cutsOff.contains(exchange.how)));
+        exchange.how = static_cast<How>(dice.below(static_cast<unsigned>(How::never)));
+    } while (!mayBeCut && cutsOff.contains(exchange.how));
     exchange.method = dice.pick(methods);
     exchange.minor = dice.oneIn(16) ? 0 : 1;
     exchange.status = dice.pick(statuses);

@@ -33,6 +33,7 @@ enum class How : unsigned char {
     cut,             // a BodyWriter is dropped: the connection ends
     shortOfPromise,  // less than Content-Length promised: the connection ends
     never,           // a fiber that waits for its cancellation
+    held,            // a fiber that does nothing until the server is told: ChaoticServer::hold()
     count_,
 };
 
@@ -49,7 +50,7 @@ struct HttpExchange {
     bool closes = false;      // the request says Connection: close
     unsigned delay = 0;       // turns, or with more than 8 a sleep of that many times 10 us
 
-    // Never `never`. `mayBeCut`: also what ends the connection before its time.
+    // Neither `never` nor `held`. `mayBeCut`: also what ends the connection before its time.
     static HttpExchange random(unsigned id, Dice& dice, bool mayBeCut);
     // Of what request() says in its target.
     static HttpExchange of(std::string_view target, std::string_view method, unsigned minor);
