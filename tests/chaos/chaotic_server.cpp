@@ -146,7 +146,8 @@ void writePieces(ChannelHandlerContext& ctx, const HttpExchange& exchange) {
     Dice dice(exchange.id);
     for (std::string_view rest = body; !rest.empty();) {
         const std::string_view piece = rest.substr(0, 1 + dice.size(20'000));
-        if (dice.oneIn(2)) ctx.write(Message(Buffer::copyOf(piece)));
+        // Behind the grant of a CONNECT a Buffer is the tunnel's.
+        if (exchange.method != "CONNECT" && dice.oneIn(2)) ctx.write(Message(Buffer::copyOf(piece)));
         else ctx.write(Message(Content{Buffer::copyOf(piece)}));
         rest.remove_prefix(piece.size());
     }
@@ -160,6 +161,13 @@ struct ThrowingWriter final : ChannelOutboundHandler {
             throw std::runtime_error("a handler throws in write()");
         }
         ctx.write(std::move(message), std::move(promise));
+    }
+};
+
+// What comes behind a granted CONNECT.
+struct Tunnel final : SimpleInboundHandler<Buffer> {
+    void channelRead0(ChannelHandlerContext& ctx, Buffer bytes) override {
+        ctx.writeAndFlush(Message(std::move(bytes)));
     }
 };
 
@@ -243,6 +251,7 @@ void ChaoticServer::serve(std::size_t kind) {
             pipeline.addLast<http::ObjectAggregator>().template addLast<ThrowingWriter>();
             pipeline.addLast<Answerer<FullRequest>>(group_.carriers());
         }
+        pipeline.addLast<Tunnel>();
     });
     servers_[kind] = bootstrap.bind(anyPort).sync().channel();
 }

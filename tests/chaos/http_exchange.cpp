@@ -1,5 +1,6 @@
 #include "chaos/http_exchange.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <set>
@@ -66,18 +67,32 @@ HttpExchange HttpExchange::random(unsigned id, Dice& dice, bool mayBeCut) {
     return exchange;
 }
 
+HttpExchange HttpExchange::connect(unsigned id, Dice& dice) {
+    HttpExchange exchange = random(id, dice, false);
+    exchange.method = "CONNECT";
+    exchange.minor = 1;
+    exchange.upload = 0;
+    exchange.closes = false;
+    return exchange;
+}
+
+// A CONNECT names a host and a port: "h-1-2-3-4-5-6-7:1".
 std::string HttpExchange::target() const {
     char text[128];
     std::snprintf(text, sizeof text, "/%u/%u/%u/%u/%u/%u/%u", static_cast<unsigned>(how), id, status, size, upload,
                   hasLength ? 1u : 0u, delay);
-    return text;
+    std::string target = text;
+    if (method != "CONNECT") return target;
+    std::replace(target.begin(), target.end(), '/', '-');
+    return "h" + target + ":1";
 }
 
 HttpExchange HttpExchange::of(std::string_view target, std::string_view method, unsigned minor) {
     HttpExchange exchange;
     unsigned how = 0, length = 0;
-    const std::string text(target);
-    if (std::sscanf(text.c_str(), "/%u/%u/%u/%u/%u/%u/%u", &how, &exchange.id, &exchange.status, &exchange.size,
+    std::string text(target);
+    if (method == "CONNECT") std::replace(text.begin(), text.end(), '-', '/');
+    if (std::sscanf(text.c_str() + (method == "CONNECT" ? 1 : 0), "/%u/%u/%u/%u/%u/%u/%u", &how, &exchange.id, &exchange.status, &exchange.size,
                     &exchange.upload, &length, &exchange.delay) != 7) {
         wrong("a request arrives with another target: " + text);
     }
@@ -109,14 +124,21 @@ bool HttpExchange::endsConnection() const {
     return closes || minor == 0 || mayBeCut();
 }
 
+bool HttpExchange::opensTunnel() const {
+    return method == "CONNECT" && owedStatus() / 100 == 2;
+}
+
+unsigned HttpExchange::owedStatus() const {
+    return statusOfWeft(how) != 0 ? statusOfWeft(how) : status;
+}
+
 bool HttpExchange::mayBeCut() const {
     return cutsOff.contains(how);
 }
 
 std::string HttpExchange::judge(const HttpAnswer& answer) const {
     const std::string from = method + " " + target() + " HTTP/1." + std::to_string(minor) + ": ";
-    const unsigned expected = statusOfWeft(how) != 0 ? statusOfWeft(how) : status;
-    if (answer.status != expected) {
+    if (answer.status != owedStatus()) {
         return from + "answered with " + std::to_string(answer.status) + ", X-Id '" + answer.header("X-Id") + "'";
     }
     if (answer.interims != (how == How::interim && minor == 1 ? 2u : 0u)) {
@@ -129,7 +151,7 @@ std::string HttpExchange::judge(const HttpAnswer& answer) const {
 
 std::string HttpExchange::judgeOwn(const HttpAnswer& answer) const {
     if (answer.header("X-Id") != std::to_string(id)) return "a foreign answer, X-Id '" + answer.header("X-Id") + "'";
-    const bool bodiless = method == "HEAD" || status == 204 || status == 205 || status == 304;
+    const bool bodiless = method == "HEAD" || opensTunnel() || status == 204 || status == 205 || status == 304;
     if (answer.body != (bodiless ? "" : body())) {
         return "another body, of " + std::to_string(answer.body.size()) + " bytes: " + answer.body.substr(0, 200);
     }

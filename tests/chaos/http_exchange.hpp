@@ -52,6 +52,8 @@ struct HttpExchange {
 
     // Neither `never` nor `held`. `mayBeCut`: also what ends the connection before its time.
     static HttpExchange random(unsigned id, Dice& dice, bool mayBeCut);
+    // A CONNECT, which a status of 2xx grants.
+    static HttpExchange connect(unsigned id, Dice& dice);
     // Of what request() says in its target.
     static HttpExchange of(std::string_view target, std::string_view method, unsigned minor);
 
@@ -62,12 +64,15 @@ struct HttpExchange {
 
     // The answer ends the connection; what comes behind the request is not answered.
     bool endsConnection() const;
+    // A granted CONNECT: what comes behind the request is echoed.
+    bool opensTunnel() const;
     // Only part of an answer is owed, or none.
     bool mayBeCut() const;
     // What is wrong with this answer; "": nothing.
     std::string judge(const HttpAnswer& answer) const;
 
   private:
+    unsigned owedStatus() const;
     std::string judgeOwn(const HttpAnswer& answer) const;
 };
 

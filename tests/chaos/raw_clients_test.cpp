@@ -33,22 +33,25 @@ class Conversation {
         for (const HttpExchange& exchange : exchanges_) requests_ += exchange.request();
     }
     void run() {
-        switch (dice_.below(6)) {
+        switch (dice_.below(7)) {
             case 0: return leave();
             case 1: return sendNonsense();
             case 2: return abandon();
             case 3: return endOutputEarly();
-            default: return converse();
+            case 4: return askForTunnel();
+            default: return converse([] {});
         }
     }
     std::size_t answered() const { return answered_; }
 
   private:
     // Takes all of its answers, then ends in order.
-    void converse() {
+    template <class Then>
+    void converse(Then then) {
         peer_.sendChopped(requests_, dice_);
         takeAnswers();
         expectOwed();
+        then();
         if (dice_.oneIn(4)) return peer_.reset();
         peer_.endOutput();
         expectNothingMore();
@@ -70,6 +73,21 @@ class Conversation {
         takeAnswers();
         expectRefusal();
         expectNothingMore();
+    }
+    // The last but one request is a CONNECT: the bytes of the last one come back, or it is answered.
+    void askForTunnel() {
+        exchanges_ = {HttpExchange::random(++lastId, dice_, false), HttpExchange::connect(++lastId, dice_),
+                      HttpExchange::random(++lastId, dice_, false)};
+        const HttpExchange last = exchanges_.back();
+        if (exchanges_[1].opensTunnel()) exchanges_.pop_back();
+        requests_ = exchanges_[0].request() + exchanges_[1].request() + last.request();
+        converse([&] {
+            if (ended_ || !exchanges_[1].opensTunnel()) return;
+            while (peer_.input().size() < last.request().size() && peer_.receive()) {
+            }
+            if (peer_.input() != last.request()) fail("a tunnel sends back: " + peer_.input().substr(0, 300));
+            peer_.input().clear();
+        });
     }
     // Leaves a fiber behind that would wait for ever.
     void abandon() {
