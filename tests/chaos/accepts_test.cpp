@@ -1,12 +1,13 @@
 // Fibers that accept while descriptors run out, by the kernel's limit and by errors of accept4(): no connection waits in the
 // backlog for longer than the shortage lasts while a fiber sleeps in accept().
+#include <algorithm>
 #include <array>
-#include <atomic>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 #include <weft/scheduler/this_fiber.hpp>
 #include <weft/transports/tcp_listener.hpp>
@@ -20,8 +21,9 @@
 namespace weft::test {
 namespace {
 
-constexpr unsigned clients = 3;  // threads
-constexpr int mostAcceptors = 6;
+constexpr unsigned mostClients = 4;
+constexpr unsigned mostAcceptors = 6;
+constexpr std::array shortages{EMFILE, ENFILE, ENOBUFS, ENOMEM};
 
 // While it lives no descriptor can be opened by anybody in this process.
 class NoDescriptors {
@@ -39,102 +41,102 @@ class NoDescriptors {
     rlimit before_{};
 };
 
-class Shop {
+// A listener with several fibers in accept(), of which one comes back after an error; and a few connections that meet a
+// shortage.
+class Shift {
   public:
+    Shift(HostedLoop& host, CountingSystemCalls& calls, Dice& dice) : host_(host), calls_(calls), dice_(dice) {}
+
     void run() {
-        host_.inFiber([this] { listener_ = TcpListener::listen(anyPort); });
-        host_.inFiber([this] { address_ = listener_.localAddress(); });
-        std::vector<std::thread> threads;
-        for (unsigned i = 0; i < clients; ++i) threads.emplace_back([this, i] { buy(i); });
-        for (Dice dice(clients); run_.goesOn();) {
-            host_.inFiber([this, &dice] { hire(dice); });
-            shortage(dice);
-            pause(dice);
+        host_.inFiber([this] { begin(); });
+        std::vector<Fd> sockets;
+        for (unsigned i = dice_.between(1, mostClients); i > 0; --i) {
+            sockets.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
         }
-        for (std::thread& thread : threads) thread.join();
-        host_.inFiber([this] { listener_.close(); });
-        while (acceptors_ != 0 || served_ != 0) std::this_thread::yield();  // the watchdog has a limit
+        shortage(sockets);
+        for (Fd& socket : sockets) buy(RawPeer(std::move(socket)));
+        host_.inFiber([this] { end(); });
     }
 
   private:
-    // A few more acceptors; there is always one.
-    void hire(Dice& dice) {
-        while (acceptors_ == 0 || (acceptors_ < mostAcceptors && dice.oneIn(2))) {
-            ++acceptors_;
-            host_.carrier().spawnDetached([this, seed = dice.below(1u << 31)] { accept(seed); });
+    void begin() {
+        listener_ = TcpListener::listen(anyPort);
+        address_ = listener_.localAddress();
+        const unsigned count = dice_.between(1, mostAcceptors);
+        const unsigned keeper = dice_.below(count);
+        for (unsigned i = 0; i < count; ++i) {
+            acceptors_.push_back(host_.carrier().spawn([this, stays = i == keeper] { accept(stays); }));
         }
+        for (unsigned i = dice_.below(20); i > 0; --i) thisFiber::yield();  // most of the time all are in accept() by then
     }
-    void accept(unsigned seed) {
-        for (Dice dice(seed); listener_.isOpen();) {
-            ErrorCode error;
+    void end() {
+        listener_.close();
+        for (auto& acceptor : acceptors_) acceptor.join();
+        for (auto& server : servers_) server.join();
+    }
+    void accept(bool stays) {
+        ErrorCode error;
+        while (!error || (stays && error != operationAborted())) {
             TcpStream stream = listener_.accept(error);
             if (!error) {
-                ++served_;
-                host_.carrier().spawnDetached([this, its = std::move(stream)]() mutable { serve(its); });
-            } else if (error != operationAborted() && !isShortage(error)) {
-                wrong("accept() fails: " + error.message());
-            } else if (acceptors_ > 1 && dice.oneIn(2)) {
-                break;  // and does not come back
-            } else {
-                thisFiber::sleepFor(std::chrono::microseconds(dice.below(500)), error);
+                servers_.push_back(host_.carrier().spawn([its = std::move(stream)]() mutable { serve(its); }));
+            } else if (error != operationAborted()) {
+                if (!isShortage(error)) wrong("accept() fails: " + error.message());
+                thisFiber::sleepFor(std::chrono::microseconds(200));
             }
         }
-        --acceptors_;
     }
-    void serve(TcpStream& stream) {
+    static void serve(TcpStream& stream) {
         ErrorCode error;
         char byte = 0;
         if (stream.readExactly(std::span(&byte, 1), error) == 1) stream.write(std::span<const char>(&byte, 1), error);
-        stream.close();
-        --served_;
     }
     static bool isShortage(ErrorCode error) {
-        const std::array all{EMFILE, ENFILE, ENOBUFS, ENOMEM};
-        return std::find(all.begin(), all.end(), error.value()) != all.end();
+        return std::find(shortages.begin(), shortages.end(), error.value()) != shortages.end();
     }
 
-    void shortage(Dice& dice) {
-        const std::array errors{EMFILE, ENFILE, ENOBUFS, ENOMEM};
-        if (dice.oneIn(2)) {
+    // The connections come during it; or, since nothing waits for that, a little after.
+    void shortage(const std::vector<Fd>& sockets) {
+        if (dice_.oneIn(2)) {
             const NoDescriptors none;
-            pause(dice);
+            connect(sockets);
         } else {
-            calls_.acceptError = dice.pick(errors);
-            pause(dice);
+            calls_.acceptError = dice_.pick(shortages);
+            connect(sockets);
             calls_.acceptError = 0;
         }
     }
-    static void pause(Dice& dice) { std::this_thread::sleep_for(std::chrono::microseconds(dice.size(3000))); }
-
-    // A connection that is served, or waits to be when it is given up.
-    void buy(unsigned client) {
-        for (Dice dice(client); run_.goesOn(); watchdog_.advance()) {
-            RawPeer peer(address_);
-            if (peer.fd() < 0) continue;  // it lacks a descriptor itself
-            const char byte = static_cast<char>(dice.below(256));
-            peer.send(std::string_view(&byte, 1));
-            if (dice.oneIn(8)) {
-                peer.reset();
-                continue;
-            }
-            peer.receiveToEnd();
-            if (peer.input() != std::string(1, byte)) wrong("a connection is not served: " + std::to_string(peer.end()));
-            run_.count();
+    void connect(const std::vector<Fd>& sockets) {
+        for (const Fd& socket : sockets) {
+            if (::connect(socket.get(), address_.data(), address_.size()) != 0) wrong("cannot connect to a listener");
+            if (dice_.oneIn(2)) pause();
         }
     }
+    void pause() { std::this_thread::sleep_for(std::chrono::microseconds(dice_.size(1000))); }
 
-    ChaosRun run_{"connections"};
-    CountingSystemCalls calls_;
-    HostedLoop host_{1, calls_};
-    Watchdog watchdog_{host_.group()};
+    void buy(RawPeer peer) {
+        const char byte = static_cast<char>(dice_.below(256));
+        peer.send(std::string_view(&byte, 1));
+        if (dice_.oneIn(8)) return peer.reset();
+        peer.receiveToEnd();
+        if (peer.input() != std::string(1, byte)) wrong("a connection is not served: " + std::to_string(peer.end()));
+    }
+
+    HostedLoop& host_;
+    CountingSystemCalls& calls_;
+    Dice& dice_;
     TcpListener listener_;
     SocketAddress address_;
-    std::atomic<int> acceptors_{0};
-    std::atomic<int> served_{0};
+    std::vector<JoinHandle<void>> acceptors_;
+    std::vector<JoinHandle<void>> servers_;
 };
 
 TEST(SocketChaos, NoConnectionWaitsBesideAFiberThatAccepts) {
-    Shop().run();
+    ChaosRun run("shortages");
+    CountingSystemCalls calls;
+    HostedLoop host(1, calls);
+    Watchdog watchdog(host.group());
+    for (Dice dice(0); run.goesOn(); run.count(), watchdog.advance()) Shift(host, calls, dice).run();
 }
 
 }  // namespace

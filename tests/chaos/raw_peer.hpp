@@ -25,7 +25,7 @@ class RawPeer {
         if (::connect(fd_.get(), address.data(), address.size()) != 0) end_ = errno;
     }
     // Takes over a connection.
-    explicit RawPeer(Fd fd) : fd_(std::move(fd)) {}
+    explicit RawPeer(Fd fd) noexcept : fd_(std::move(fd)) {}
 
     // What has been received and not been taken.
     std::string& input() noexcept { return input_; }
