@@ -3,14 +3,14 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <weft/scheduler/carrier_group.hpp>
+
+#include "support/watchdog.hpp"
 
 namespace weft::stress {
 
@@ -36,27 +36,7 @@ class Noise {
     std::uint32_t state_;
 };
 
-// Ends the process when nothing has advanced for a minute, after saying what every carrier was at. Advance it each round.
-class Watchdog {
-  public:
-    explicit Watchdog(CarrierGroup& group) : group_(group), thread_([this] { watch(); }) {}
-    ~Watchdog();
-    Watchdog(const Watchdog&) = delete;
-    Watchdog& operator=(const Watchdog&) = delete;
-
-    void advance() noexcept { progress_.fetch_add(1, std::memory_order_relaxed); }
-
-  private:
-    void watch();
-    void report() const;
-
-    CarrierGroup& group_;
-    std::atomic<std::uint64_t> progress_{0};
-    std::mutex lock_;
-    std::condition_variable end_;
-    bool ended_ = false;
-    std::thread thread_;
-};
+using test::Watchdog;
 
 inline CarrierOptions carriers(unsigned count) {
     CarrierOptions options;

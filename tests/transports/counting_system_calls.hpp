@@ -15,6 +15,7 @@ class CountingSystemCalls final : public SystemCalls {
     std::atomic<int> acceptError{0};            // errno for every accept4, 0: none
     std::atomic<bool> interruptedWaits{false};  // every other wait ends with EINTR
     std::atomic<bool> endlessInput{false};      // every recv finds as many bytes as it asks for
+    std::atomic<bool> connectsToItself{false};  // a connect comes from the port that it goes to, where that is free
 
     int socket(int family, int type, int protocol) noexcept override { return kernel_.socket(family, type, protocol); }
     int bind(int fd, const sockaddr* address, socklen_t size) noexcept override {
@@ -26,6 +27,7 @@ class CountingSystemCalls final : public SystemCalls {
         return error ? -error : kernel_.accept4(fd, address, size, flags);
     }
     int connect(int fd, const sockaddr* address, socklen_t size) noexcept override {
+        if (connectsToItself) kernel_.bind(fd, address, size);
         return kernel_.connect(fd, address, size);
     }
     ssize_t recv(int fd, void* into, std::size_t size) noexcept override {

@@ -10,6 +10,8 @@
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/transports/tcp_socket.hpp>
 
+#include "support/pattern.hpp"
+
 namespace weft::test {
 
 using Initializer = std::function<void(Channel&)>;
@@ -62,13 +64,6 @@ class Sender final : public ChannelInboundHandler {
     const std::string& bytes_;
     Outcome outcome_;
 };
-
-// Bytes in which a shift or a gap shows.
-inline std::string pattern(std::size_t size) {
-    std::string bytes(size, '\0');
-    for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(i * 31 >> 3);
-    return bytes;
-}
 
 // Host: HostedLoop, or one with another transport.
 template <class Host>

@@ -10,6 +10,7 @@
 #include <weft/transports/tcp_socket.hpp>
 
 #include "transports/hosted_loop.hpp"
+#include "transports/listenable.hpp"
 
 namespace weft::test {
 namespace {
@@ -20,12 +21,6 @@ Fd boundToItself(const SocketAddress& any, SocketAddress& itself) {
     EXPECT_EQ(::bind(fd.get(), any.data(), any.size()), 0);
     itself = detail::localAddressOf(SystemCalls::kernel(), fd.get());
     return fd;
-}
-
-// Without SO_REUSEADDR, so that a former connection that lingers in TIME_WAIT counts, too.
-bool canBeListenedOn(const SocketAddress& address) {
-    const Fd fd = openTcpSocket(address.family());
-    return ::bind(fd.get(), address.data(), address.size()) == 0 && ::listen(fd.get(), 1) == 0;
 }
 
 void refusedForAFiber(const SocketAddress& any) {

@@ -12,14 +12,14 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <weft/pipeline/socket_address.hpp>
+
+#include "framework/http/delivery.hpp"
 
 namespace weft::test {
 
@@ -107,27 +107,12 @@ class HostileUpstream {
         struck_.get_future().wait();
         send(peer, attack_.unasked);
         if (attack_.end == End::finish) ::shutdown(peer, SHUT_WR);
-        if (attack_.end == End::reset) reset(peer);
+        if (attack_.end == End::reset) resetAndKeep(peer);
         delivered_.set_value();
         return attack_.end != End::reset;
     }
 
-    // Returns when the peer's kernel has all of it.
-    static void send(int peer, std::string_view bytes) {
-        if (bytes.empty()) return;
-        EXPECT_EQ(::send(peer, bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
-        pollfd broken{peer, 0, 0};
-        for (int unacknowledged = 1; unacknowledged != 0; std::this_thread::yield()) {
-            if (::ioctl(peer, SIOCOUTQ, &unacknowledged) != 0 || ::poll(&broken, 1, 0) != 0) return;
-        }
-    }
-
-    static void reset(int peer) {
-        const linger now{1, 0};
-        ::setsockopt(peer, SOL_SOCKET, SO_LINGER, &now, sizeof now);
-        const sockaddr nowhere{AF_UNSPEC, {}};
-        ::connect(peer, &nowhere, sizeof nowhere);  // sends the reset and keeps the descriptor
-    }
+    static void send(int peer, std::string_view bytes) { EXPECT_TRUE(sendUntilTaken(peer, bytes)); }
 
     const Attack attack_;
     const int listener_;
