@@ -92,8 +92,8 @@ HttpExchange HttpExchange::of(std::string_view target, std::string_view method, 
     unsigned how = 0, length = 0;
     std::string text(target);
     if (method == "CONNECT") std::replace(text.begin(), text.end(), '-', '/');
-    if (std::sscanf(text.c_str() + (method == "CONNECT" ? 1 : 0), "/%u/%u/%u/%u/%u/%u/%u", &how, &exchange.id, &exchange.status, &exchange.size,
-                    &exchange.upload, &length, &exchange.delay) != 7) {
+    if (std::sscanf(text.c_str() + (method == "CONNECT" ? 1 : 0), "/%u/%u/%u/%u/%u/%u/%u", &how, &exchange.id,
+                    &exchange.status, &exchange.size, &exchange.upload, &length, &exchange.delay) != 7) {
         wrong("a request arrives with another target: " + text);
     }
     exchange.how = static_cast<How>(how);

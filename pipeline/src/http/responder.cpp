@@ -69,9 +69,9 @@ void Responder::sendInterim(Response response) {
 }
 
 // The codec answers with 500 and logs it. A channel that has closed needs no answer, and its loop may be gone.
-void Responder::abandon() noexcept {
+[[gnu::cold]] void Responder::dropped() noexcept {
     const ChannelRef channel = std::move(channel_);
-    if (!channel || !channel->open()) return;
+    if (!channel->open()) return;
     try {
         sendDown(*channel, Message(detail::RequestDropped{ticket_}), {});
     } catch (...) {

@@ -47,7 +47,11 @@ class Responder {
     Ticket ticket() const noexcept { return ticket_; }
 
   private:
-    void abandon() noexcept;
+    void abandon() noexcept {
+        if (channel_) [[unlikely]]
+            dropped();
+    }
+    void dropped() noexcept;
     ChannelRef take();
 
     ChannelRef channel_;
