@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include "loop_set.hpp"
 #include "server_drain.hpp"
@@ -43,6 +44,12 @@ detail::IoHandlerMaker makerOf(Transport::Kind transport, const IoHandlerWrapper
     };
 }
 
+// In a forked process the threads of the loops do not exist, so they cannot end, and nothing that they use may be freed.
+void abandon(std::shared_ptr<detail::LoopSet>&& loops) {
+    static auto* const abandoned = new std::vector<std::shared_ptr<detail::LoopSet>>;
+    abandoned->push_back(std::move(loops));
+}
+
 }  // namespace
 
 EventLoopGroup::EventLoopGroup(const EventLoopGroupOptions& options) {
@@ -57,10 +64,7 @@ EventLoopGroup::EventLoopGroup(CarrierGroup& carriers, std::optional<Transport::
     : carriers_(&carriers), loops_(detail::LoopSet::join(carriers, makerOf(resolved(transport), ioHandler), loop)) {}
 
 EventLoopGroup::~EventLoopGroup() {
-    if (carriers_->forked()) {
-        static_cast<void>(new std::shared_ptr(std::move(loops_)));  // used by threads that are not here to end
-        return;
-    }
+    if (carriers_->forked()) return abandon(std::move(loops_));
     while (!shutdown(std::chrono::seconds(5))) {
     }
 }
