@@ -64,7 +64,10 @@ EventLoopGroup::EventLoopGroup(CarrierGroup& carriers, std::optional<Transport::
     : carriers_(&carriers), loops_(detail::LoopSet::join(carriers, makerOf(resolved(transport), ioHandler), loop)) {}
 
 EventLoopGroup::~EventLoopGroup() {
-    if (carriers_->forked()) return abandon(std::move(loops_));
+    if (carriers_->forked()) {
+        abandon(std::move(loops_));
+        return;
+    }
     while (!shutdown(std::chrono::seconds(5))) {
     }
 }
