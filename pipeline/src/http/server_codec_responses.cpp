@@ -93,7 +93,10 @@ void ServerCodec::write(ChannelHandlerContext& ctx, Message&& message, ChannelPr
 void ServerCodec::accept(Message&& message, ChannelPromise&& promise) {
     const Ticket ticket = ticketFor(message);
     ResponseSlot* slot = special_.closing ? nullptr : slots_.find(ticket);
-    if (slot == nullptr || slot->ended) return refuseLate(message, ticket, promise);
+    if (slot == nullptr || slot->ended) {
+        if (isTunnelled(message, ticket)) return void(promise.trySuccess());
+        return refuseLate(message, ticket, promise);
+    }
     if (message.is<Response>()) {
         Response& response = message.get<Response>();
         if (slot->answered)
@@ -118,6 +121,11 @@ void ServerCodec::accept(Message&& message, ChannelPromise&& promise) {
         emit(message, std::move(promise));
     }
     drainFront();
+}
+
+// The body of an answer that grants another protocol: it has none, so what is written of it is left out, as with HEAD.
+bool ServerCodec::isTunnelled(const Message& message, Ticket ticket) const noexcept {
+    return ticket != noTicket && ticket == switching_ && !message.is<Response>();
 }
 
 // A final answer instead of the awaited 100: the client may send the body or leave it out, and we could not tell it

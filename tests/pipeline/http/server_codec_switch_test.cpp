@@ -232,6 +232,27 @@ TEST(ServerSwitch, HalfClosureIsGivenBackAsItWas) {
     }
 }
 
+// A BodyWriter waits for its pieces and closes the channel when one fails.
+TEST(ServerSwitch, ABodyBehindAGrantedConnectIsLeftOutAndTheTunnelGoesOn) {
+    Keeper keeper;
+    Server server(keeper.keep());
+    server.say(connect);
+    {
+        BodyWriter writer = keeper.waiting.at(0).begin(Response(Status::ok));
+        const ChannelPromise written = server.channel.channel().newPromise();
+        const ChannelPromise ended = server.channel.channel().newPromise();
+        writer.write(Buffer::copyOf("a body"), written);
+        writer.end(ended);
+        EXPECT_TRUE(written.future().success());
+        EXPECT_TRUE(ended.future().success());
+    }
+    const std::string answer = server.heard();
+    EXPECT_TRUE(answer.ends_with("\r\n\r\n")) << answer;
+    EXPECT_TRUE(server.channel.active());
+    server.say("raw");
+    EXPECT_EQ(server.channel.readInbound<Buffer>()->view(), "raw");
+}
+
 TEST(ServerSwitch, D3_ARemovedCodecLetsItsAnswersOutAndPassesOnWhatItHasNotDecoded) {
     Server server([](ChannelHandlerContext& ctx, FullRequest& request) {
         hello(ctx, request);

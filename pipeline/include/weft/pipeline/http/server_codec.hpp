@@ -185,6 +185,7 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     void settleContinue(Response& response) noexcept;
     void expectNoMore(Ticket ticket, bool streamed) noexcept;
     void keepEarly(ResponseSlot& slot, Message&& message, ChannelPromise&& promise);
+    bool isTunnelled(const Message& message, Ticket ticket) const noexcept;
     void countEarly(std::size_t less, std::size_t more) noexcept;
     void drainFront();
     void emitEarly();
