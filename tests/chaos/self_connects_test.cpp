@@ -1,6 +1,8 @@
 // Connects to ports of the ephemeral range where nobody listens, from fibers and by channels, which the kernel often answers
 // by connecting the socket to itself: each is refused, and leaves the port free for the server that it waits for.
+#include <cstdio>
 #include <fstream>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -31,6 +33,17 @@ SocketAddress anyEphemeral(Dice& dice) {
 // Ports in use, by whoever it is, say nothing.
 bool concernsPort(ErrorCode error) {
     return error == fromErrno(EADDRINUSE) || error == fromErrno(EADDRNOTAVAIL);
+}
+
+// In any state, TIME_WAIT as well. Other processes may use the port, too: for them, the two ends of a connection differ.
+bool isConnectedToItself(const SocketAddress& port) {
+    char ends[32];
+    std::snprintf(ends, sizeof ends, "0100007F:%04X 0100007F:%04X", port.port(), port.port());
+    std::ifstream connections("/proc/net/tcp");
+    for (std::string line; std::getline(connections, line);) {
+        if (line.find(ends) != std::string::npos) return true;
+    }
+    return false;
 }
 
 class Callers {
@@ -66,10 +79,10 @@ class Callers {
         if (error != fromErrno(ECONNREFUSED) && !concernsPort(error)) wrong("a channel's connect: " + error.message());
         if (ChannelRef channel = connected.channel()) channel->closeFuture().await();
     }
-    // At once, but for what other processes do.
     static bool becomesFree(const SocketAddress& port) {
-        for (const Deadline end = patience(); !canBeListenedOn(port); thisFiber::sleepFor(1ms)) {
+        for (const Deadline end = patience(); !canBeListenedOn(port) && isConnectedToItself(port);) {
             if (std::chrono::steady_clock::now() > end) return false;
+            thisFiber::sleepFor(1ms);
         }
         return true;
     }
