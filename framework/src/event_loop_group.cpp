@@ -111,8 +111,9 @@ void EventLoopGroup::leave() noexcept {
 Future<void> EventLoopGroup::shutdownGracefully(Duration quiet, Duration timeout) {
     if (gracefulEnd_) return *gracefulEnd_;
     EventLoop::checkGracefulTimes(quiet, timeout);
-    if (!carriers_->forked()) leave();
-    if (!last_) {
+    const bool forked = carriers_->forked();
+    if (!forked) leave();
+    if (forked || !last_) {
         Promise<void> atOnce;
         atOnce.setValue();
         gracefulEnd_ = atOnce.future();

@@ -166,47 +166,41 @@ TEST(ServerCodecPressure, ACodecThatIsRemovedWhenTheSocketTakesItsAnswerDecodesN
     EXPECT_EQ(answers, 1);
 }
 
-TEST(ServerCodecPressure, EarlyPiecesOfOneByteCountWithWhatTheyHold) {
-    Keeper keeper;
-    int asked = 0;
-    SlowPeer peer([&](ChannelHandlerContext&, FullRequest& request) {
-        ++asked;
-        keeper.waiting.push_back(request.responder());
-    });
-    peer.channel.sink->room = std::numeric_limits<std::size_t>::max();
-    peer.send(get + get);
-    peer.deliver();
-    BodyWriter second = keeper.waiting.at(1).begin(Response(Status::ok));
-    for (int i = 0; i < 2000; ++i) second.write(Buffer::copyOf("x"));
-    peer.send(get);
-    peer.deliver();
-    EXPECT_EQ(asked, 2) << "2,000 pieces of one byte hold more than 64 KiB";
-    keeper.waiting[0].send(ok("first"));
-    second.end();
-    peer.deliver();
-    EXPECT_EQ(asked, 3);
-    keeper.waiting[2].send(ok("third"));
-}
+// Of two requests the second is answered piece by piece, the first not at all; then a third one arrives.
+class AnsweredEarly {
+  public:
+    template <class Piece>
+    AnsweredEarly(int pieces, Piece piece) {
+        peer_.channel.sink->room = std::numeric_limits<std::size_t>::max();
+        peer_.send(get + get);
+        peer_.deliver();
+        second_.emplace(keeper_.waiting.at(1).begin(Response(Status::ok)));
+        for (int i = 0; i < pieces; ++i) second_->write(piece());
+        peer_.send(get);
+        peer_.deliver();
+    }
+    int asked() const { return asked_; }
+    void answerTheFirstTwo() {
+        keeper_.waiting[0].send(ok("first"));
+        second_->end();
+        peer_.deliver();
+    }
 
-// The second of three requests is answered piece by piece, the first not at all. Returns how many requests came.
-template <class Piece>
-int requestsBehind(int pieces, Piece piece) {
-    Keeper keeper;
-    int asked = 0;
-    SlowPeer peer([&](ChannelHandlerContext&, FullRequest& request) {
-        ++asked;
-        keeper.waiting.push_back(request.responder());
-    });
-    peer.channel.sink->room = std::numeric_limits<std::size_t>::max();
-    peer.send(get + get);
-    peer.deliver();
-    BodyWriter second = keeper.waiting.at(1).begin(Response(Status::ok));
-    for (int i = 0; i < pieces; ++i) second.write(piece());
-    peer.send(get);
-    peer.deliver();
-    const int came = asked;
-    keeper.waiting.clear();
-    return came;
+  private:
+    Keeper keeper_;
+    int asked_ = 0;
+    SlowPeer peer_{[this](ChannelHandlerContext&, FullRequest& request) {
+        ++asked_;
+        keeper_.waiting.push_back(request.responder());
+    }};
+    std::optional<BodyWriter> second_;
+};
+
+TEST(ServerCodecPressure, EarlyPiecesOfOneByteCountWithWhatTheyHold) {
+    AnsweredEarly requests(2000, [] { return Buffer::copyOf("x"); });
+    EXPECT_EQ(requests.asked(), 2) << "2,000 pieces of one byte hold more than 64 KiB";
+    requests.answerTheFirstTwo();
+    EXPECT_EQ(requests.asked(), 3);
 }
 
 TEST(ServerCodecPressure, EarlyPiecesDoNotKeepLargeBlocks) {
@@ -215,7 +209,7 @@ TEST(ServerCodecPressure, EarlyPiecesDoNotKeepLargeBlocks) {
         large.append("x");
         return large;
     };
-    EXPECT_EQ(requestsBehind(20, oneByteOfMany), 3) << "20 bytes are few";
+    EXPECT_EQ(AnsweredEarly(20, oneByteOfMany).asked(), 3) << "20 bytes are few";
 }
 
 TEST(ServerCodecPressure, EarlyPiecesOfOneBlockCountItOnce) {
@@ -223,7 +217,7 @@ TEST(ServerCodecPressure, EarlyPiecesOfOneBlockCountItOnce) {
     Buffer common = block();
     int pieces = 0;
     const auto next = [&] { return ++pieces <= 2 ? block() : common.split(5 * 1024); };
-    EXPECT_EQ(requestsBehind(5, next), 3) << "three blocks of 16 KiB, not five";
+    EXPECT_EQ(AnsweredEarly(5, next).asked(), 3) << "three blocks of 16 KiB, not five";
 }
 
 // The first request is not answered; the others are at once, with 100,000 bytes each.

@@ -14,9 +14,9 @@ void releaseChannel(Channel& channel) noexcept;
 }  // namespace detail
 
 // Copyable; may be null. Context: any thread. Never blocks, allocates or throws. Lifetime: the channel's memory lives
-// as long as a reference does; it also holds one of its own from registration until its handlers have been removed. Most calls on a channel need its
-// event loop: once that is destroyed, which closes the channel, only open(), id() and the release of references may be
-// used.
+// as long as a reference does; it also holds one of its own from registration until its handlers have been removed.
+// Most calls on a channel need its event loop: once that is destroyed, which closes the channel, only open(), id() and
+// the release of references may be used.
 class ChannelRef {
   public:
     ChannelRef() noexcept = default;

@@ -15,9 +15,9 @@ namespace weft::http {
 class BodyWriter;
 
 // Move-only. Context: any thread or fiber; on the channel's carrier a call enters the pipeline directly, elsewhere it
-// is posted. Never blocks. When a responder is dropped without an answer (a fiber that threw), the codec
-// answers with 500 and logs a warning; after the channel has closed, nothing happens. Lifetime: answering needs the
-// channel's loop (see ChannelRef); dropping does not.
+// is posted. Never blocks. When a responder is dropped without an answer (a fiber that threw), the codec answers with
+// 500, after the request's body if one is still to come, and logs a warning; after the channel has closed, nothing
+// happens. Lifetime: answering needs the channel's loop (see ChannelRef); dropping does not.
 class Responder {
   public:
     Responder() = default;

@@ -257,7 +257,7 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     bool readWanted_ = false;  // a read() that was held back while paused
     bool reading_ = true;      // a read() has gone out for the next bytes
     bool fired_ = false;       // a message, since the last read()
-    bool dropped_ = false;     // a request was let go, perhaps inside its delivery, at whose end that is looked at
+    bool dropped_ = false;     // a request was dropped, perhaps inside its delivery: the end of the delivery checks
     bool flushWanted_ = false;
     bool looking_ = false;          // the last look: see LastLook
     Ticket delivering_ = noTicket;  // the request whose messages are being fired
