@@ -1,5 +1,5 @@
 // What does a burst of timers or of posted tasks cost, and how long does it keep the loop from polling? 20,000 fibers
-// that sleep to points within 10 ms, all of them due when the carrier comes back from a long task, armed in the order
+// that sleep to points within 10 ms, all of them due when the carrier comes back from a task of 12 ms, armed in the order
 // of their deadlines or at random; 500,000 tasks that another thread posts meanwhile.
 #include <benchmark/benchmark.h>
 
@@ -11,6 +11,7 @@
 
 #include <weft/scheduler/carrier_group.hpp>
 #include <weft/scheduler/event_loop.hpp>
+#include <weft/scheduler/suspension.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
 namespace {
@@ -73,8 +74,10 @@ struct Bench {
     TimePoint began{};
 };
 
+constexpr int sleeperCount = 20'000;
+
 void sleepers(benchmark::State& state, bool shuffled) {
-    constexpr int count = 20'000;
+    constexpr int count = sleeperCount;
     constexpr Duration window = std::chrono::milliseconds(10);
     Bench bench;
     for (auto _ : state) {
@@ -92,6 +95,7 @@ void sleepers(benchmark::State& state, bool shuffled) {
             }));
         }
         bench.group->carrier(0).spawn([] { thisFiber::yield(); }).join();  // all of them sleep
+        std::this_thread::sleep_until(base - std::chrono::milliseconds(2));
         bench.afterBlocking([&] {
             while (Clock::steady().now() < base + window + TimerWheel::tick) {
             }
@@ -102,6 +106,36 @@ void sleepers(benchmark::State& state, bool shuffled) {
 }
 BENCHMARK_CAPTURE(sleepers, ordered, false)->UseManualTime()->Iterations(5)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(sleepers, shuffled, true)->UseManualTime()->Iterations(5)->Unit(benchmark::kMillisecond);
+
+// The same fibers without timers, woken one after the other in the order in which they were spawned or at random: what the
+// order alone costs, which is that of their stacks and control blocks in memory.
+void wakes(benchmark::State& state, bool shuffled) {
+    Bench bench;
+    for (auto _ : state) {
+        TimePoint first = never, last{};
+        std::vector<WakeKey> keys;
+        std::vector<JoinHandle<void>> fibers;
+        for (int i = 0; i < sleeperCount; ++i) {
+            fibers.push_back(bench.group->carrier(0).spawn([&] {
+                Suspension wait("wakes");
+                keys.push_back(wait.key());
+                static_cast<void>(wait.park());
+                last = Clock::steady().now();
+                first = std::min(first, last);
+            }));
+        }
+        bench.group->carrier(0).spawn([] { thisFiber::yield(); }).join();  // all of them wait
+        if (shuffled) std::shuffle(keys.begin(), keys.end(), std::mt19937_64(1));
+        bench.afterBlocking([] {});
+        bench.loop->execute([&] {
+            for (const WakeKey key : keys) key.wake();
+        });
+        for (auto& fiber : fibers) fiber.join();
+        bench.report(state, first, last);
+    }
+}
+BENCHMARK_CAPTURE(wakes, ordered, false)->UseManualTime()->Iterations(5)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(wakes, shuffled, true)->UseManualTime()->Iterations(5)->Unit(benchmark::kMillisecond);
 
 void posts(benchmark::State& state) {
     constexpr int count = 500'000;
