@@ -1,5 +1,6 @@
-// Whoever ends a completion, or the last child of a list, makes the waiters runnable after it has let go of the lock:
-// they want that lock next. The waiter here parks by running what wakes it, so that one thread is enough.
+// Whoever ends a completion, or the last child of a list, or changes what a WaitList waits for, makes the waiters
+// runnable after it has let go of the lock: they want that lock next. The waiter here parks by running what wakes it,
+// so that one thread is enough.
 #include <weft/scheduler/detail/child_list.hpp>
 #include <weft/scheduler/detail/completion.hpp>
 #include <weft/scheduler/wait_list.hpp>
@@ -8,6 +9,7 @@
 
 #include <atomic>
 #include <functional>
+#include <stdexcept>
 
 namespace weft {
 namespace {
@@ -85,6 +87,28 @@ TEST(ChildList, WakesItsWaiterAfterItHasLetGoOfItsLock) {
     detail::BasicChildList<Policy, Child, Waiters> list;
     EXPECT_FALSE(list.add(child));
     expectOneWakeWithoutTheLock([&] { list.waitUninterruptibly("the test"); }, [&] { list.remove(child); });
+}
+
+TEST(WaitList, AChangeIsMadeUnderTheLockAndItsWaitersAreWokenAfterIt) {
+    WatchedMutex mutex;
+    Waiters waiters;
+    bool changed = false;
+    const auto change = [&] {
+        EXPECT_EQ(WatchedMutex::held, 1);
+        changed = true;
+    };
+    expectOneWakeWithoutTheLock(
+        [&] { EXPECT_FALSE(waiters.waitUntil(mutex, never, "the test", [&] { return changed; })); },
+        [&] { waiters.changeAndWakeAll(mutex, change); });
+}
+
+TEST(WaitList, AChangeThatThrowsWakesNobodyAndLeavesTheMutexFree) {
+    WatchedMutex mutex;
+    Waiters waiters;
+    ScriptedWait::enqueued = 0;
+    EXPECT_THROW(waiters.changeAndWakeAll(mutex, [] { throw std::runtime_error("no"); }), std::runtime_error);
+    EXPECT_EQ(ScriptedWait::enqueued, 0);
+    EXPECT_EQ(WatchedMutex::held, 0);
 }
 
 }  // namespace

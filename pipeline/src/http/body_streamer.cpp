@@ -56,25 +56,9 @@ BodyReader BodyStreamer::begin(ChannelHandlerContext& ctx, Ticket ticket, bool o
     return BodyReader(current_);
 }
 
-namespace {
-
-// `change()` of the body, under the lock; its readers, who want that lock, run on after it.
-template <class Change>
-void update(StreamedBody& body, Change change) {
-    WaitList::Woken woken;
-    {
-        std::lock_guard held(body.bodies->lock);
-        change();
-        woken = body.readers.claimAll();
-    }
-    woken.resume();
-}
-
-}  // namespace
-
 void BodyStreamer::put(Buffer&& data) {
     if (!current_) return;
-    update(*current_, [&] {
+    current_->readers.changeAndWakeAll(bodies_->lock, [&] {
         if (current_->abandoned) return;
         const std::size_t before = current_->pieces.held();
         current_->pieces.put(std::move(data));
@@ -94,7 +78,7 @@ void BodyStreamer::putOrCut(Buffer&& data) {
 
 void BodyStreamer::end(std::unique_ptr<HeaderList> trailers) {
     if (!current_) return;
-    update(*current_, [&] {
+    current_->readers.changeAndWakeAll(bodies_->lock, [&] {
         current_->ended = true;
         current_->trailers = std::move(trailers);
     });
@@ -104,7 +88,7 @@ void BodyStreamer::end(std::unique_ptr<HeaderList> trailers) {
 // What has come before is still handed out.
 void BodyStreamer::cut(std::string_view reason) {
     if (!current_) return;
-    update(*current_, [&] {
+    current_->readers.changeAndWakeAll(bodies_->lock, [&] {
         current_->cut = true;
         current_->cutReason = reason;
     });

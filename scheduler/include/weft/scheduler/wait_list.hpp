@@ -90,6 +90,20 @@ class BasicWaitList {
     // Both at once. Context: any thread, holding the mutex.
     void wakeAll() noexcept { claimAll().resume(); }
 
+    // `change()` of what `ready()` looks at, under the mutex; then every waiter looks again, after it: a waiter that
+    // ran before would sleep once more for the mutex. An exception of change() goes to the caller and wakes nobody.
+    // Context: any thread, not holding the mutex.
+    template <class Mutex, class Change>
+    void changeAndWakeAll(Mutex& mutex, Change change) {
+        Woken woken;
+        {
+            std::lock_guard held(mutex);
+            change();
+            woken = claimAll();
+        }
+        woken.resume();
+    }
+
   private:
     using Key = decltype(std::declval<Wait&>().key());
     struct Node {
