@@ -1,0 +1,63 @@
+// ExecutorBase: what the executors of a Context have in common: the context, and properties as bits.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include <boost/asio/execution.hpp>
+
+#include <weft/asio_io/detail/served_context.hpp>
+
+namespace weft::asio_io::detail {
+
+class ExecutorBase {
+  public:
+    ServedContext& query(boost::asio::execution::context_t) const noexcept { return *context_; }
+    static constexpr boost::asio::execution::mapping_t query(boost::asio::execution::mapping_t) noexcept {
+        return boost::asio::execution::mapping.thread;
+    }
+    boost::asio::execution::relationship_t query(boost::asio::execution::relationship_t) const noexcept {
+        if (bits_ & continuation) return boost::asio::execution::relationship.continuation;
+        return boost::asio::execution::relationship.fork;
+    }
+    boost::asio::execution::outstanding_work_t query(boost::asio::execution::outstanding_work_t) const noexcept {
+        if (bits_ & tracked) return boost::asio::execution::outstanding_work.tracked;
+        return boost::asio::execution::outstanding_work.untracked;
+    }
+
+  protected:
+    static constexpr std::uint8_t neverBlocking = 1, continuation = 2, tracked = 4;
+
+    ExecutorBase(ServedContext* context, std::uint8_t bits) noexcept : context_(context), bits_(bits) { begin(); }
+    ExecutorBase(const ExecutorBase& other) noexcept : context_(other.context_), bits_(other.bits_) { begin(); }
+    // One that tracks nothing stays usable, as io_context's does.
+    ExecutorBase(ExecutorBase&& other) noexcept : context_(other.context_), bits_(other.bits_) {
+        if (bits_ & tracked) other.context_ = nullptr;
+    }
+    ExecutorBase& operator=(ExecutorBase other) noexcept {
+        std::swap(context_, other.context_);
+        std::swap(bits_, other.bits_);
+        return *this;
+    }
+    ~ExecutorBase() {
+        if (context_ != nullptr && (bits_ & tracked)) context_->workFinished();
+    }
+
+    // Tracking of work is no part of it.
+    bool equals(const ExecutorBase& other) const noexcept {
+        return context_ == other.context_ && ((bits_ ^ other.bits_) & ~tracked) == 0;
+    }
+    std::uint8_t bitsWith(std::uint8_t set, std::uint8_t clear) const noexcept {
+        return static_cast<std::uint8_t>((bits_ | set) & ~clear);
+    }
+
+    ServedContext* context_;  // null: it was moved from, and tracked work
+    std::uint8_t bits_;
+
+  private:
+    void begin() const noexcept {
+        if (context_ != nullptr && (bits_ & tracked)) context_->workStarted();
+    }
+};
+
+}  // namespace weft::asio_io::detail

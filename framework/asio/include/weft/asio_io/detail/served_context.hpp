@@ -1,0 +1,144 @@
+// ServedContext: the io_context behind a Context: what its executors ask of it. It knows no caller of run().
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/version.hpp>
+
+#include <weft/scheduler/event_loop.hpp>
+#include <weft/scheduler/fiber_set.hpp>
+#include <weft/scheduler/loop_task.hpp>
+#include <weft/scheduler/wait_list.hpp>
+
+// The same in the library and in every program that uses it: the class of the reactor is exchanged (docs/adr/0017).
+static_assert(BOOST_ASIO_VERSION == 102600, "weft::asio is made for Asio 1.26 (Boost 1.81)");
+#if defined(BOOST_ASIO_HAS_IO_URING_AS_DEFAULT) || defined(BOOST_ASIO_DISABLE_EPOLL) || \
+    defined(BOOST_ASIO_DISABLE_THREADS)
+#error "weft::asio needs Asio's epoll reactor, and its threads: leave the BOOST_ASIO_ macro away"
+#endif
+
+namespace weft::asio_io::detail {
+
+class Service;
+class ServedContext;
+
+// A function that an executor was given. Handed from the caller to the loop and, until the context runs, to its
+// service.
+class ExecutorTask : public LoopTask {
+  public:
+    // Frees this task, then calls its function, which may throw. Context: the loop's dispatch.
+    virtual void call() = 0;
+    // Frees this task and its function. Any thread.
+    virtual void destroy() noexcept = 0;
+
+  protected:
+    explicit ExecutorTask(ServedContext& context) noexcept : context_(context) {}
+
+  private:
+    friend class Service;
+    friend class ServedContext;
+    void run() noexcept final;
+    void abandon() noexcept final;
+
+    ServedContext& context_;
+    ExecutorTask* nextHeld_ = nullptr;
+    bool counted_ = false;  // as work of the context until it has run
+};
+
+class ServedContext : public boost::asio::io_context {
+  public:
+    EventLoop& loop() const noexcept { return *loop_; }
+
+    // Behind everything that this caller submitted before. Any thread. Never throws; a loop that has ended destroys it.
+    void submit(ExecutorTask& task) noexcept;
+    // The caller may run a handler here and now: inside the loop's dispatch, while the context runs, and not too deep.
+    bool mayRunHere() const noexcept;
+    bool runsInThisThread() const noexcept { return EventLoop::current() == loop_; }
+    // Around a function that is run so. The exception goes to the caller of run().
+    void enterHandler() noexcept { ++depth_; }
+    void leaveHandler() noexcept { --depth_; }
+    void capture(std::exception_ptr error) noexcept;
+
+    // Outstanding work, as Asio counts it. Any thread.
+    void workStarted() noexcept;
+    void workFinished() noexcept;
+
+    // Functions in fibers of the carrier: see FunctionInFiber. What one throws goes to the caller of run(), or to the
+    // log; the end of a wait by cancellation or shutdown is no error.
+    void functionStarted();
+    void functionEnded() noexcept;
+    void functionFailed(const std::exception_ptr& error) noexcept;
+    FiberSet& functions() noexcept { return functions_; }
+
+    // Memory of tasks; blocks come back on the loop as a rule, and are kept there. Any thread. allocate() throws
+    // std::bad_alloc.
+    void* allocate(std::size_t size);
+    void deallocate(void* block, std::size_t size) noexcept;
+
+  protected:
+    ServedContext();
+    ~ServedContext();
+    // Once each, in this order. serveOn(): throws what Service's constructor throws. After leaveLoop() nothing runs any
+    // more; destroyHandlers() destroys what has not run.
+    void serveOn(EventLoop& loop, bool forLife);
+    void leaveLoop() noexcept;
+    void destroyHandlers() noexcept;
+
+    std::unique_ptr<Service> service_;
+
+  private:
+    friend class Service;
+    friend class ExecutorTask;
+    struct KeptBlock {
+        KeptBlock* next;
+    };
+    static constexpr std::size_t blockSize = 192;
+    static constexpr unsigned mostKept = 256;
+    static constexpr unsigned mostDepth = 16;
+
+    FiberSet functions_;
+    std::mutex functionsLock_;
+    std::size_t functionCount_ = 0;  // these two under the lock
+    WaitList functionsEnd_;
+    EventLoop* loop_ = nullptr;
+    std::atomic<bool> closed_{false};  // the loop is not used any more
+    KeptBlock* kept_ = nullptr;        // the loop's
+    unsigned keptCount_ = 0;
+    unsigned depth_ = 0;
+    bool runs_ = false;
+    bool holdsWork_ = false;     // the loop's own, while it is awake
+    std::size_t uncounted_ = 0;  // functions in the loop's queue that this stands for
+};
+
+// From before its fiber is spawned until its function has been destroyed: it is work of the context, which does not end
+// before it.
+class FunctionInFiber {
+  public:
+    explicit FunctionInFiber(ServedContext& context) : context_(&context) { context.functionStarted(); }
+    FunctionInFiber(FunctionInFiber&& other) noexcept : context_(std::exchange(other.context_, nullptr)) {}
+    FunctionInFiber& operator=(FunctionInFiber&&) = delete;
+    ~FunctionInFiber() {
+        if (context_ != nullptr) context_->functionEnded();
+    }
+    // Context: its fiber.
+    template <class Call>
+    void run(Call& call) {
+        const FiberSet::Member member(context_->functions());  // cancelled with the context
+        try {
+            call();
+        } catch (...) {
+            context_->functionFailed(std::current_exception());
+        }
+    }
+
+  private:
+    ServedContext* context_;
+};
+
+}  // namespace weft::asio_io::detail

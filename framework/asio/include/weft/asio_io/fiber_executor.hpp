@@ -1,0 +1,86 @@
+// FiberExecutor: runs each function in a fiber of its own on a Context's carrier, where it may block.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include <boost/asio/execution.hpp>
+
+#include <weft/asio_io/context.hpp>
+#include <weft/asio_io/detail/executor_base.hpp>
+#include <weft/asio_io/detail/executor_function.hpp>
+#include <weft/scheduler/carrier.hpp>
+
+namespace weft::asio_io {
+
+//     tcp::socket socket(FiberExecutor(context));      // its completion handlers may block
+// Properties: as LoopExecutor's, but blocking is never (a function does not run inside execute()) and there is no
+// allocator. Fibers begin in the order in which one thread submits their functions; after that they run as fibers do:
+// while one waits, others run. A function counts as work of the Context until it has returned. What it throws is thrown
+// by Context::run(), but for SystemError(operation_aborted), with which a shutdown ends its waits. A stock
+// boost::asio::strand over it must not be used with functions that wait: Asio keeps its mark of "in the strand" for
+// each thread, so other fibers of the carrier would count as inside meanwhile.
+// Context: any thread. execute() allocates; throws what that or the move of the function throws.
+class FiberExecutor : public detail::ExecutorBase {
+  public:
+    explicit FiberExecutor(Context& context) noexcept : ExecutorBase(&context, neverBlocking) {}
+    FiberExecutor(const FiberExecutor&) noexcept = default;
+    FiberExecutor(FiberExecutor&&) noexcept = default;
+    FiberExecutor& operator=(const FiberExecutor&) noexcept = default;
+    FiberExecutor& operator=(FiberExecutor&&) noexcept = default;
+
+    template <class Function>
+    void execute(Function&& function) const {
+        using Call = std::decay_t<Function>;
+        if constexpr (sizeof(Call) <= largestOnStack && alignof(Call) <= alignof(std::max_align_t)) {
+            submit(Spawn<Call>{context_, Call(std::forward<Function>(function))});
+        } else {
+            auto boxed = [call = std::make_unique<Call>(std::forward<Function>(function))] { (*call)(); };
+            submit(Spawn<decltype(boxed)>{context_, std::move(boxed)});
+        }
+    }
+
+    FiberExecutor require(boost::asio::execution::blocking_t::never_t) const { return *this; }
+    FiberExecutor require(boost::asio::execution::relationship_t::fork_t) const { return with(0, continuation); }
+    FiberExecutor require(boost::asio::execution::relationship_t::continuation_t) const {
+        return with(continuation, 0);
+    }
+    FiberExecutor require(boost::asio::execution::outstanding_work_t::tracked_t) const { return with(tracked, 0); }
+    FiberExecutor require(boost::asio::execution::outstanding_work_t::untracked_t) const { return with(0, tracked); }
+
+    using ExecutorBase::query;
+    static constexpr boost::asio::execution::blocking_t query(boost::asio::execution::blocking_t) noexcept {
+        return boost::asio::execution::blocking.never;
+    }
+
+    friend bool operator==(const FiberExecutor& a, const FiberExecutor& b) noexcept { return a.equals(b); }
+    friend bool operator!=(const FiberExecutor& a, const FiberExecutor& b) noexcept { return !a.equals(b); }
+
+  private:
+    static constexpr std::size_t largestOnStack = 1024;
+
+    // Runs in the loop and spawns the fiber.
+    template <class Call>
+    struct Spawn {
+        void operator()() {
+            Carrier& carrier = *context->loop().carrier();
+            carrier.spawnDetached(
+                [own = detail::FunctionInFiber(*context), call = std::move(call)]() mutable { own.run(call); },
+                {.name = "asio", .stealable = Stealable::never});
+        }
+        detail::ServedContext* context;
+        Call call;
+    };
+
+    FiberExecutor(detail::ServedContext* context, std::uint8_t bits) noexcept : ExecutorBase(context, bits) {}
+    FiberExecutor with(std::uint8_t set, std::uint8_t clear) const noexcept { return {context_, bitsWith(set, clear)}; }
+    template <class Spawning>
+    void submit(Spawning spawning) const {
+        context_->submit(detail::makeFunction<Spawning>(*context_, std::allocator<void>(), std::move(spawning)));
+    }
+};
+
+}  // namespace weft::asio_io

@@ -1,0 +1,209 @@
+// use_fiber: the completion token with which an asynchronous operation blocks the fiber that starts it.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/execution.hpp>
+
+#include <weft/asio_io/detail/fiber_operation.hpp>
+#include <weft/scheduler/deadline.hpp>
+#include <weft/scheduler/errors.hpp>
+
+namespace weft::asio_io {
+
+//     std::size_t size = socket.async_read_some(buffer, use_fiber);             // throws SystemError
+//     std::size_t size = socket.async_read_some(buffer, use_fiber[error]);      // stores the error
+//     timer.async_wait(use_fiber.until(deadline));
+// Returns what follows the error in the operation's signature: nothing, a value, or a tuple. An exception_ptr in its
+// place is rethrown. When the fiber is cancelled or its carrier shuts down, or `until()` passes, the operation is
+// cancelled (terminal) where its I/O object runs, and the call returns when the operation has completed: with
+// operation_aborted if it was aborted, timed_out if that was the deadline's doing, with its result if it was faster. An
+// operation without cancellation, as the resolver's, is awaited. A handler that is destroyed without a call means
+// operation_aborted. Context: a fiber that may block, or a plain thread, which blocks; throws
+// BlockingOperationException elsewhere, before the operation starts. In a steady state it allocates nothing, up to 512
+// bytes an operation. The fiber of a Context's carrier may be in an operation while the loop ends: the loop cancels it
+// and waits for it.
+class use_fiber_t {
+  public:
+    constexpr use_fiber_t() = default;
+
+    // Stores the error instead of throwing it; `error` must live until the call returns.
+    constexpr use_fiber_t operator[](ErrorCode& error) const noexcept {
+        use_fiber_t token = *this;
+        token.error_ = &error;
+        return token;
+    }
+    constexpr use_fiber_t until(Deadline deadline) const noexcept {
+        use_fiber_t token = *this;
+        token.deadline_ = deadline;
+        return token;
+    }
+    template <class Rep, class Period>
+    use_fiber_t within(std::chrono::duration<Rep, Period> time) const {
+        return until(deadlineAfter(saturated(time)));
+    }
+
+    // Asio's way to make it the default token of an I/O object: use_fiber_t::as_default_on_t<tcp::socket>.
+    template <class InnerExecutor>
+    struct executor_with_default : InnerExecutor {
+        using default_completion_token_type = use_fiber_t;
+        // Asks whether `Other` converts only when it is another type: the question is about this type otherwise.
+        template <class Other,
+                  class = std::enable_if_t<std::conjunction_v<std::negation<std::is_same<Other, executor_with_default>>,
+                                                              std::is_convertible<Other, InnerExecutor>>>>
+        executor_with_default(const Other& other) noexcept : InnerExecutor(other) {}
+    };
+    template <class T>
+    using as_default_on_t =
+        typename T::template rebind_executor<executor_with_default<typename T::executor_type>>::other;
+    template <class T>
+    static typename std::decay_t<T>::template rebind_executor<
+        executor_with_default<typename std::decay_t<T>::executor_type>>::other
+    as_default_on(T&& object) {
+        return typename std::decay_t<T>::template rebind_executor<
+            executor_with_default<typename std::decay_t<T>::executor_type>>::other(std::forward<T>(object));
+    }
+
+    ErrorCode* error() const noexcept { return error_; }
+    Deadline deadline() const noexcept { return deadline_; }
+
+  private:
+    ErrorCode* error_ = nullptr;
+    Deadline deadline_ = never;
+};
+
+inline constexpr use_fiber_t use_fiber{};
+
+namespace detail {
+
+// What a call with the token returns: the arguments without the leading error.
+template <class Type>
+Type noResult() {
+    if constexpr (std::is_default_constructible_v<Type>) return Type();
+    throw SystemError(operationAborted(), "use_fiber: the handler was destroyed, and there is no empty result");
+}
+
+template <class... Values>
+struct FiberResult {
+    using Type = std::tuple<Values...>;
+    static Type of(std::tuple<Values...>&& values) { return std::move(values); }
+    static Type none() { return noResult<Type>(); }
+};
+template <class Value>
+struct FiberResult<Value> {
+    using Type = Value;
+    static Type of(std::tuple<Value>&& values) { return std::get<0>(std::move(values)); }
+    static Type none() { return noResult<Type>(); }
+};
+template <>
+struct FiberResult<> {
+    using Type = void;
+    static void of(std::tuple<>&&) noexcept {}
+    static void none() noexcept {}
+};
+
+template <class First, class... Rest>
+std::tuple<Rest...> restOf(std::tuple<First, Rest...>&& all) {
+    return std::apply([](First&&, Rest&&... rest) { return std::tuple<Rest...>(std::move(rest)...); }, std::move(all));
+}
+
+// Throws, or stores and goes on.
+inline void raise(ErrorCode error, const use_fiber_t& token) {
+    if (token.error() == nullptr) {
+        if (error) throw SystemError(error, "use_fiber");
+    } else {
+        *token.error() = error;
+    }
+}
+
+template <class... Args>
+struct FiberCall : FiberResult<Args...> {
+    using Result = FiberResult<Args...>;
+    static typename Result::Type finish(FiberOperationOf<Args...>& operation, const use_fiber_t& token) {
+        if (!operation.result) throw SystemError(operationAborted(), "use_fiber: the handler was destroyed");
+        if (token.error() != nullptr) *token.error() = {};
+        return Result::of(std::move(*operation.result));
+    }
+};
+template <class... Rest>
+struct FiberCall<ErrorCode, Rest...> : FiberResult<Rest...> {
+    using Result = FiberResult<Rest...>;
+    static typename Result::Type finish(FiberOperationOf<ErrorCode, Rest...>& operation, const use_fiber_t& token) {
+        ErrorCode error = operation.result ? std::get<0>(*operation.result) : operationAborted();
+        if (operation.late() && error == operationAborted()) error = timedOut();
+        raise(error, token);
+        if (!operation.result) return Result::none();
+        return Result::of(restOf(std::move(*operation.result)));
+    }
+};
+template <class... Rest>
+struct FiberCall<std::exception_ptr, Rest...> : FiberResult<Rest...> {
+    using Result = FiberResult<Rest...>;
+    static typename Result::Type finish(FiberOperationOf<std::exception_ptr, Rest...>& operation,
+                                        const use_fiber_t& token) {
+        if (!operation.result) throw SystemError(operationAborted(), "use_fiber: the handler was destroyed");
+        if (std::get<0>(*operation.result)) std::rethrow_exception(std::get<0>(*operation.result));
+        if (token.error() != nullptr) *token.error() = {};
+        return Result::of(restOf(std::move(*operation.result)));
+    }
+};
+
+}  // namespace detail
+}  // namespace weft::asio_io
+
+namespace boost::asio {
+
+template <class Returned, class... Args>
+class async_result<weft::asio_io::use_fiber_t, Returned(Args...)> {
+    using Call = weft::asio_io::detail::FiberCall<std::decay_t<Args>...>;
+    using Operation = weft::asio_io::detail::FiberOperationOf<std::decay_t<Args>...>;
+    using Handler = weft::asio_io::detail::FiberHandler<std::decay_t<Args>...>;
+
+  public:
+    using return_type = typename Call::Result::Type;
+    using completion_handler_type = Handler;
+
+    template <class Initiation, class... InitArgs>
+    static return_type initiate(Initiation initiation, weft::asio_io::use_fiber_t token, InitArgs&&... args) {
+        Operation operation;
+        // The I/O object's, where there is one: its operation must be cancelled there.
+        constexpr bool placed = requires {
+            typename Initiation::executor_type;
+        };
+        if constexpr (placed) {
+            const auto executor = get_associated_executor(initiation);
+            operation.begin(&query(executor, execution::context));
+            launch(std::move(initiation), operation, std::forward<InitArgs>(args)...);
+            operation.await(token.deadline(), [&] {
+                weft::asio_io::detail::Emission emission(operation);
+                if (operation.isHere()) return emission();
+                dispatch(executor, std::move(emission));
+            });
+        } else {
+            operation.begin(nullptr);
+            launch(std::move(initiation), operation, std::forward<InitArgs>(args)...);
+            operation.await(token.deadline(), [&] {
+                weft::asio_io::detail::Emission emission(operation);
+                emission();
+            });
+        }
+        return Call::finish(operation, token);
+    }
+
+  private:
+    // Asio keeps thread-local state: what it reads of it stays in this frame, in which nothing waits.
+    template <class Initiation, class... InitArgs>
+    [[gnu::noinline]] static void launch(Initiation&& initiation, Operation& operation, InitArgs&&... args) {
+        std::move(initiation)(Handler(operation), std::forward<InitArgs>(args)...);
+    }
+};
+
+}  // namespace boost::asio

@@ -1,0 +1,29 @@
+#include <weft/asio_io/context_group.hpp>
+
+#include <weft/framework/event_loop_group.hpp>
+
+namespace weft::asio_io {
+
+ContextGroup::ContextGroup(EventLoopGroup& group) : loops_(group.loopSet()) {
+    for (std::size_t i = 0; i < group.size(); ++i)
+        contexts_.push_back(std::unique_ptr<Context>(new Context(group.loop(i), Context::ForLife())));
+}
+
+// Handlers of one context may hold objects of another.
+ContextGroup::~ContextGroup() {
+    for (const auto& context : contexts_) {
+        context->leaveLoop();
+        context->left_ = true;
+    }
+}
+
+Context& ContextGroup::next() noexcept {
+    if (EventLoop* const here = Carrier::current() ? EventLoop::of(*Carrier::current()) : nullptr) {
+        for (const auto& context : contexts_) {
+            if (&context->loop() == here) return *context;
+        }
+    }
+    return *contexts_[next_.fetch_add(1, std::memory_order_relaxed) % contexts_.size()];  // any order will do
+}
+
+}  // namespace weft::asio_io

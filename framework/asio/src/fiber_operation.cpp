@@ -1,0 +1,53 @@
+#include <weft/asio_io/detail/fiber_operation.hpp>
+
+#include <new>
+
+#include <weft/scheduler/suspension.hpp>
+
+#include "service.hpp"
+
+namespace weft::asio_io::detail {
+
+FiberOperation::~FiberOperation() {
+    if (service_ != nullptr) service_->operationEnded(*this);
+}
+
+void FiberOperation::begin(boost::asio::execution_context* place) {
+    if (!Suspension::allowed()) throw BlockingOperationException("use_fiber");
+    Service* const service = place != nullptr ? Service::of(*place) : nullptr;
+    if (service == nullptr) return;
+    service->operationBegan(*this);
+    service_ = service;
+}
+
+bool FiberOperation::isHere() const noexcept {
+    return service_ != nullptr && service_->isHere();
+}
+
+// A waiter that it wakes destroys this object: that is the last touch.
+void FiberOperation::complete() noexcept {
+    waiters_.changeAndWakeAll(lock_, [this] { completed_ = true; });
+}
+
+void FiberOperation::emitCancellation() noexcept {
+    signal_.emit(boost::asio::cancellation_type::terminal);
+}
+
+void FiberOperation::emitted() noexcept {
+    waiters_.changeAndWakeAll(lock_, [this] { emitting_ = false; });
+}
+
+void* FiberOperation::allocate(std::size_t size) {
+    if (size <= memorySize && !std::exchange(memoryTaken_, true)) return memory_;
+    return ::operator new(size);
+}
+
+void FiberOperation::deallocate(void* block, std::size_t size) noexcept {
+    if (block == memory_) {
+        memoryTaken_ = false;
+    } else {
+        ::operator delete(block, size);
+    }
+}
+
+}  // namespace weft::asio_io::detail

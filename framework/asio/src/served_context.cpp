@@ -1,0 +1,116 @@
+#include <weft/asio_io/detail/served_context.hpp>
+
+#include <new>
+#include <utility>
+
+#include "service.hpp"
+
+namespace weft::asio_io::detail {
+
+void ExecutorTask::run() noexcept {
+    context_.service_->run(*this);
+}
+
+void ExecutorTask::abandon() noexcept {
+    destroy();
+}
+
+ServedContext::ServedContext() : boost::asio::io_context(1) {}
+
+ServedContext::~ServedContext() {
+    while (KeptBlock* block = kept_) {
+        kept_ = block->next;
+        ::operator delete(block, blockSize);
+    }
+}
+
+void ServedContext::serveOn(EventLoop& loop, bool forLife) {
+    loop_ = &loop;
+    service_ = std::make_unique<Service>(*this, loop, forLife);
+}
+
+void ServedContext::leaveLoop() noexcept {
+    const bool runs = service_->leave();
+    closed_.store(true, std::memory_order_release);
+    if (!runs) return;
+    functionsEnd_.waitUninterruptibly(functionsLock_, "asio_io::Context::~Context",
+                                      [this] { return functionCount_ == 0; });
+}
+
+// Asio's services destroy the handlers that wait in them, and these may submit others.
+void ServedContext::destroyHandlers() noexcept {
+    service_->destroyHeld();
+    shutdown();
+    service_.reset();
+}
+
+void ServedContext::submit(ExecutorTask& task) noexcept {
+    if (closed_.load(std::memory_order_acquire)) return task.destroy();
+    // Or the loop might find the context out of work while this is on its way.
+    const bool counted = !loop_->inEventLoop() || !holdsWork_;
+    task.counted_ = counted;
+    if (counted) workStarted();
+    if (!counted) ++uncounted_;
+    if (loop_->execute(task)) return;
+    task.destroy();
+    if (counted) workFinished();
+    if (!counted) --uncounted_;
+}
+
+bool ServedContext::mayRunHere() const noexcept {
+    return runsInThisThread() && runs_ && depth_ < mostDepth;
+}
+
+void ServedContext::capture(std::exception_ptr error) noexcept {
+    service_->capture(std::move(error));
+}
+
+void ServedContext::workStarted() noexcept {
+    boost::asio::io_context::get_executor().on_work_started();
+}
+
+void ServedContext::workFinished() noexcept {
+    boost::asio::io_context::get_executor().on_work_finished();
+}
+
+void ServedContext::functionStarted() {
+    workStarted();
+    const std::lock_guard held(functionsLock_);
+    ++functionCount_;
+}
+
+void ServedContext::functionEnded() noexcept {
+    workFinished();
+    functionsEnd_.changeAndWakeAll(functionsLock_, [this] { --functionCount_; });
+}
+
+void ServedContext::functionFailed(const std::exception_ptr& error) noexcept {
+    try {
+        std::rethrow_exception(error);
+    } catch (const SystemError& ended) {
+        if (ended.code() != operationAborted()) service_->fail(error);
+    } catch (...) {
+        service_->fail(error);
+    }
+}
+
+void* ServedContext::allocate(std::size_t size) {
+    if (size > blockSize) return ::operator new(size);
+    if (loop_->inEventLoop() && kept_ != nullptr) {
+        --keptCount_;
+        return std::exchange(kept_, kept_->next);
+    }
+    return ::operator new(blockSize);
+}
+
+void ServedContext::deallocate(void* block, std::size_t size) noexcept {
+    if (size > blockSize) return ::operator delete(block, size);
+    if (!closed_.load(std::memory_order_acquire) && loop_->inEventLoop() && keptCount_ < mostKept) {
+        kept_ = ::new (block) KeptBlock{kept_};
+        ++keptCount_;
+        return;
+    }
+    ::operator delete(block, blockSize);
+}
+
+}  // namespace weft::asio_io::detail

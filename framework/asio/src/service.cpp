@@ -1,0 +1,314 @@
+#include "service.hpp"
+
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include <weft/scheduler/assert.hpp>
+#include <weft/scheduler/carrier.hpp>
+#include <weft/scheduler/carrier_group.hpp>
+#include <weft/scheduler/log.hpp>
+#include <weft/scheduler/suspension.hpp>
+
+namespace weft::asio_io::detail {
+
+namespace {
+
+std::string_view textOf(const std::exception_ptr& error) noexcept {
+    try {
+        std::rethrow_exception(error);
+    } catch (const std::exception& known) {
+        return known.what();  // as long as `error` holds it
+    } catch (...) {
+        return "something that is no std::exception";
+    }
+}
+
+SystemError aborted(const char* what) {
+    return SystemError(operationAborted(), what);
+}
+
+}  // namespace
+
+// ---- its place on the loop ----
+
+Service::Service(ServedContext& context, EventLoop& loop, bool forLife)
+    : context_(context), loop_(loop), forLife_(forLife) {
+    if (!Suspension::allowed()) throw BlockingOperationException("asio_io::Context::Context");
+    std::exception_ptr error;
+    const bool ran = inLoop([&] {
+        try {
+            attach();
+            if (forLife_) beginServing();
+        } catch (...) {
+            error = std::current_exception();
+        }
+    });
+    if (error) std::rethrow_exception(error);
+    if (!ran) throw aborted("asio_io::Context: its event loop has ended");
+}
+
+Service::~Service() = default;
+
+// Runs it as a task of the loop, and returns when it has run; false when the loop takes no more.
+template <class Block>
+bool Service::inLoop(Block block) {
+    class Task final : public LoopTask {
+      public:
+        explicit Task(Block& its) : block_(its) {}
+        void await() {
+            waiters_.waitUninterruptibly(lock_, "asio_io::Context", [this] { return over_; });
+        }
+        bool ran = false;
+
+      private:
+        void run() noexcept override {
+            block_();
+            ran = true;
+            end();
+        }
+        void abandon() noexcept override { end(); }
+        void end() noexcept {
+            waiters_.changeAndWakeAll(lock_, [this] { over_ = true; });
+        }
+
+        Block& block_;
+        std::mutex lock_;
+        WaitList waiters_;
+        bool over_ = false;
+    };
+    Task task(block);
+    if (!loop_.execute(task)) return false;
+    task.await();
+    return task.ran;
+}
+
+// From the first task on nothing is submitted any more; what was before is in front of the second.
+bool Service::leave() noexcept {
+    if (closing_ && hasLoopEnded()) return true;  // its carrier may be gone
+    if (loop_.carrier()->group().forked()) return false;
+    WEFT_ASSERT(Suspension::allowed(),
+                "an asio_io::Context is destroyed inside an event loop's dispatch: let a thread or a fiber do it");
+    const bool detached = inLoop([this] {
+        context_.closed_.store(true, std::memory_order_release);
+        context_.functions().cancel();
+        detach();
+    });
+    if (!detached || !inLoop([] {}) || !inLoop([this] { handler_->forget(*this); }))
+        endWaiters_.waitUninterruptibly(endLock_, "asio_io::Context", [this] { return loopHasEnded_; });
+    return true;
+}
+
+void Service::attach() {
+    AsioIoHandler* const handler = AsioIoHandler::of(loop_);
+    if (handler == nullptr) {
+        throw std::logic_error(
+            "asio_io::Context: its event loop has no AsioIoHandler; make the EventLoopGroup with "
+            "EventLoopGroupOptions::ioHandler = asio_io::AsioIoHandler::wrap");
+    }
+    if (handler->wrapped().pollFd() < 0) {
+        throw std::logic_error(
+            "asio_io::Context: the handler inside the loop's AsioIoHandler has no pollFd(), so Asio cannot watch it");
+    }
+    handler->attach(*this);
+    try {
+        auto reactor = std::make_unique<ServedReactor>(context_, loop_);
+        boost::asio::add_service<boost::asio::detail::epoll_reactor>(context_, reactor.get());
+        reactor_ = reactor.release();
+        reactor_->init_task();
+        mark();
+        reactor_->watch(wrappedWatch_, handler->wrapped().pollFd());
+        timer_.emplace(*reactor_);
+    } catch (...) {
+        handler->forget(*this);
+        throw;
+    }
+    handler_ = handler;
+}
+
+// Nothing of it runs after this.
+void Service::detach() noexcept {
+    if (std::exchange(ended_, true)) return;
+    forgetOperations();
+    letAllGo(std::make_exception_ptr(aborted("asio_io::Context::run: its event loop has ended")));
+    reactor_->unwatchAll();
+    handler_->wakeInAsio(false);
+}
+
+void Service::loopHasEnded() noexcept {
+    detach();
+    context_.closed_.store(true, std::memory_order_release);
+    handler_->forget(*this);
+    endWaiters_.changeAndWakeAll(endLock_, [this] { loopHasEnded_ = true; });
+}
+
+bool Service::hasLoopEnded() noexcept {
+    const std::lock_guard held(endLock_);
+    return loopHasEnded_;
+}
+
+// ---- who runs it ----
+
+std::size_t Service::serve(std::size_t most, bool waits, Deadline deadline, const char* call) {
+    if (!Suspension::allowed()) throw BlockingOperationException(call);
+    if (closing_) throw aborted("asio_io::Context::run: its event loop has ended");
+    if (loop_.carrier()->group().forked())
+        throw aborted("asio_io::Context::run in a forked process, which has no carriers");
+    const auto runner = std::make_shared<Runner>(most, waits);
+    loop_.execute([this, runner] { open(runner); });
+    const ErrorCode why = runner->awaitUntil(deadline, call);
+    if (!why) return runner->result();
+    try {
+        loop_.execute([this, runner] { end(*runner); });
+    } catch (const std::exception&) {
+        // The loop has ended and lets everybody go; or, without memory, the run ends by itself.
+    }
+    runner->awaitCertainly(call);
+    const std::size_t ran = runner->result();
+    if (why != timedOut()) throw SystemError(why, call);
+    return ran;
+}
+
+void Service::open(const std::shared_ptr<Runner>& runner) noexcept {
+    try {
+        if (closing_) throw aborted("asio_io::Context::run: its event loop has ended");
+        if (context_.stopped()) return runner->letGo();
+        runners_.add(runner);
+    } catch (...) {
+        runner->error = std::current_exception();
+        return runner->letGo();
+    }
+    if (runners_.size() > 1 && !std::exchange(severalNoted_, true)) {
+        log(LogLevel::info, {"an asio_io::Context is run by several threads: the handlers of all run on its carrier ",
+                             loop_.carrier()->name()});
+    }
+    beginServing();
+}
+
+void Service::end(const Runner& runner) noexcept {
+    runners_.end(runner);
+    closeIfUnused();
+    runners_.letGoThoseWhoLeft();
+}
+
+void Service::noteRestart() noexcept {
+    if (!forLife_) return;
+    try {
+        loop_.execute([this] { reopen(); });
+    } catch (const std::exception&) {
+        // The loop has ended.
+    }
+}
+
+void Service::reopen() noexcept {
+    if (!closing_ && !context_.stopped()) beginServing();
+}
+
+void Service::beginServing() noexcept {
+    if (serving()) return;
+    context_.runs_ = true;
+    holdWork();
+    mayHaveEvents_ = mayBeReadable_ = true;  // the handler was on its own until now
+    handler_->wakeInAsio(true);
+}
+
+void Service::closeIfUnused() noexcept {
+    if (!serving() || !runners_.empty()) return;
+    if (!ended_ && (closing_ ? operationsLeft() : forLife_ && !context_.stopped())) return;
+    context_.runs_ = false;
+    releaseWorkIfAllCounted();
+    handler_->wakeInAsio(false);
+}
+
+void Service::letAllGo(const std::exception_ptr& error) noexcept {
+    runners_.endAll(error);
+    if (closing_ && !ended_ && operationsLeft()) {
+        goOnToTheEnd();
+    } else {
+        closeIfUnused();
+    }
+    runners_.letGoThoseWhoLeft();
+}
+
+void Service::count(std::size_t handlers) noexcept {
+    runners_.count(handlers);
+    closeIfUnused();
+}
+
+// Asio's flag decides; ours saves the look at it, which takes a lock, for each function.
+bool Service::stopSeen() noexcept {
+    if (!stopAsked_.load(std::memory_order_acquire)) return false;
+    if (context_.stopped()) return true;
+    stopAsked_.store(false, std::memory_order_relaxed);
+    return false;
+}
+
+// ---- what handlers throw ----
+
+void Service::capture(std::exception_ptr error) noexcept {
+    if (captured_ == nullptr) {
+        captured_ = std::move(error);
+    } else {
+        log(LogLevel::error, {"a handler of an asio_io::Context threw twice; the second: ", textOf(error)});
+    }
+}
+
+void Service::deliverCaptured() noexcept {
+    if (captured_ != nullptr) [[unlikely]]
+        deliver(std::exchange(captured_, nullptr));
+}
+
+void Service::fail(const std::exception_ptr& error) noexcept {
+    deliver(error);
+    runners_.letGoThoseWhoLeft();
+}
+
+void Service::deliver(const std::exception_ptr& error) noexcept {
+    if (!runners_.fail(error)) {
+        log(LogLevel::error, {"a handler of an asio_io::Context threw, with nobody in run() to take it, on carrier ",
+                              loop_.carrier()->name(), ": ", textOf(error)});
+    }
+    closeIfUnused();
+}
+
+// ---- functions of its executors ----
+
+void Service::run(ExecutorTask& task) noexcept {
+    if (!serving() || heldFirst_ != nullptr || stopSeen()) return hold(task);
+    call(task);
+}
+
+void Service::hold(ExecutorTask& task) noexcept {
+    if (!std::exchange(task.counted_, true)) {
+        context_.workStarted();
+        --context_.uncounted_;
+        if (!serving()) releaseWorkIfAllCounted();
+    }
+    task.nextHeld_ = nullptr;
+    *heldLast_ = &task;
+    heldLast_ = &task.nextHeld_;
+}
+
+void Service::call(ExecutorTask& task) noexcept {
+    const bool counted = task.counted_;
+    if (!counted) --context_.uncounted_;
+    try {
+        task.call();
+        count(1);
+    } catch (...) {
+        deliver(std::current_exception());
+    }
+    deliverCaptured();
+    if (counted) context_.workFinished();
+    runners_.letGoThoseWhoLeft();
+}
+
+void Service::destroyHeld() noexcept {
+    while (ExecutorTask* task = heldFirst_) {
+        heldFirst_ = task->nextHeld_;
+        task->destroy();
+    }
+    heldLast_ = &heldFirst_;
+}
+
+}  // namespace weft::asio_io::detail

@@ -1,0 +1,153 @@
+// Service: an io_context under a carrier's event loop: who may run it, when its handlers run, and how the carrier
+// sleeps inside it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include <boost/asio/io_context.hpp>
+
+#include <weft/asio_io/asio_io_handler.hpp>
+#include <weft/asio_io/detail/served_context.hpp>
+#include <weft/scheduler/event_loop.hpp>
+#include <weft/scheduler/wait_list.hpp>
+
+#include "handler_slot.hpp"
+#include "runners.hpp"
+#include "served_reactor.hpp"
+#include "wake_timer.hpp"
+
+namespace weft::asio_io::detail {
+
+class FiberOperation;
+
+// The io_context runs while somebody is in serve(), until Asio's own count of its work is zero; or for life.
+// Context: the loop, unless said otherwise. Files: service.cpp (its place on the loop, its callers, functions of
+// executors), service_turn.cpp (a turn of the loop, the sleep), service_operations.cpp (operations that fibers wait
+// for).
+class Service {
+  public:
+    // Any thread or fiber that may block; returns when the loop has it. Throws std::logic_error when the loop has no
+    // AsioIoHandler or serves another context, SystemError when the loop has ended or the kernel refuses,
+    // BlockingOperationException.
+    Service(ServedContext& context, EventLoop& loop, bool forLife);
+    ~Service();
+    Service(const Service&) = delete;
+    Service& operator=(const Service&) = delete;
+
+    // The loop lets go of it and runs nothing of it any more; functions in fibers are cancelled, and end. False in a forked
+    // process, where nothing does. Once; any thread or fiber that may block.
+    bool leave() noexcept;
+    // The functions that have not run. After leave().
+    void destroyHeld() noexcept;
+
+    // Runs the context until `most` handlers have run, it is stopped or out of work, `deadline` has passed or, if the
+    // caller does not wait, no handler is ready. Returns how many handlers have run; throws what one of them threw.
+    // Context: any fiber or thread that may block. No handler runs for a caller that has left.
+    std::size_t serve(std::size_t most, bool waits, Deadline deadline, const char* call);
+    bool servesForLife() const noexcept { return forLife_; }
+    void noteStop() noexcept {
+        stopAsked_.store(true, std::memory_order_release);
+    }                             // any thread, after the io_context's
+    void noteRestart() noexcept;  // any thread; likewise
+
+    void run(ExecutorTask& task) noexcept;
+    // What a handler throws: to the oldest caller of serve(), or the log. capture(): inside another handler, which goes
+    // on and ends before the caller gets it. fail(): in a fiber of the carrier.
+    void capture(std::exception_ptr error) noexcept;
+    void fail(const std::exception_ptr& error) noexcept;
+
+    // For the handler.
+    bool serving() const noexcept { return context_.runs_; }
+    bool hasWork() const noexcept { return serving() && heldFirst_ != nullptr; }
+    PollResult poll(PollGuard* guard, Deadline deadline, Budget budget);
+    void wake() noexcept;  // any thread
+    // The loop ends: callers are let go, operations that fibers wait for are cancelled, and are awaited: closable().
+    void beginEnd() noexcept;
+    bool closable() noexcept;
+    void loopHasEnded() noexcept;  // it has run its last task
+
+    // For operations that fibers and threads wait for; any thread. operationBegan() throws SystemError when the loop
+    // ends. of(): null when nobody serves the context; throws std::bad_alloc.
+    static Service* of(boost::asio::execution_context& context);
+    bool isHere() const noexcept { return loop_.inEventLoop(); }
+    void operationBegan(FiberOperation& operation);
+    void operationEnded(FiberOperation& operation) noexcept;
+
+  private:
+    struct Spent;
+    struct WakeHandler;
+    class Mark;
+
+    void attach();
+    void mark();
+    void detach() noexcept;
+    bool hasLoopEnded() noexcept;
+    template <class Block>
+    bool inLoop(Block block);
+
+    void open(const std::shared_ptr<Runner>& runner) noexcept;
+    void end(const Runner& runner) noexcept;
+    void reopen() noexcept;
+    void beginServing() noexcept;
+    void closeIfUnused() noexcept;
+    void letAllGo(const std::exception_ptr& error = nullptr) noexcept;
+    void count(std::size_t handlers) noexcept;
+    void deliver(const std::exception_ptr& error) noexcept;
+    void deliverCaptured() noexcept;
+    bool stopSeen() noexcept;
+
+    void hold(ExecutorTask& task) noexcept;
+    void call(ExecutorTask& task) noexcept;
+
+    void runHeld(Spent& spent) noexcept;
+    void runReady(Spent& spent) noexcept;
+    PollResult pollWrapped(Budget budget);
+    template <class Step>
+    std::size_t step(Step step) noexcept;
+    bool outOfWork(Spent& spent) noexcept;
+    void sleep(PollGuard& guard, Deadline deadline, PollResult& result) noexcept;
+    bool wrappedIsReadable() noexcept;
+    void holdWork() noexcept;
+    void releaseWork() noexcept;
+    void releaseWorkIfAllCounted() noexcept;
+    void postWake() noexcept;
+    void wakeFromAThief() noexcept;
+
+    bool operationsLeft() const noexcept;
+    void forgetOperations() noexcept;
+    void goOnToTheEnd() noexcept;
+    void wakeForTheEnd() noexcept;
+
+    ServedContext& context_;
+    EventLoop& loop_;
+    const bool forLife_;
+    AsioIoHandler* handler_ = nullptr;
+    ServedReactor* reactor_ = nullptr;  // the io_context's
+    ServedReactor::Watch wrappedWatch_;
+    bool mayHaveEvents_ = true;  // the wrapped handler, from the kernel
+    bool mayBeReadable_ = true;  // its descriptor, without another edge
+    std::optional<WakeTimer> timer_;
+    Runners runners_;
+    std::exception_ptr captured_;
+    ExecutorTask* heldFirst_ = nullptr;  // submitted while nobody ran the context
+    ExecutorTask** heldLast_ = &heldFirst_;
+    unsigned ownCalls_ = 0;  // of handlers that are not the users'
+    bool severalNoted_ = false;
+    bool ended_ = false;  // detached
+    std::atomic<bool> stopAsked_{false};
+    std::atomic<bool> wakePosted_{false};
+    HandlerSlot wakeSlot_;
+    mutable std::mutex operationsLock_;
+    FiberOperation* operations_ = nullptr;  // under the lock
+    std::atomic<bool> closing_{false};      // written under the lock
+    std::mutex endLock_;
+    WaitList endWaiters_;
+    bool loopHasEnded_ = false;  // under the lock
+};
+
+}  // namespace weft::asio_io::detail

@@ -1,0 +1,49 @@
+// WakeTimer: ends a sleep inside Asio at a point in time, to the nanosecond where Asio's own timeouts round up to
+// milliseconds.
+#pragma once
+
+#include <sys/timerfd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include <weft/scheduler/assert.hpp>
+#include <weft/scheduler/deadline.hpp>
+#include <weft/transports/fd.hpp>
+
+#include "served_reactor.hpp"
+
+namespace weft::asio_io::detail {
+
+// Context: the carrier.
+class WakeTimer {
+  public:
+    // Throws SystemError.
+    explicit WakeTimer(ServedReactor& reactor) : fd_(create()) { reactor.watch(watch_, fd_.get()); }
+
+    // The next sleep ends at `at`, or sooner: one that was set for earlier stays when there is nothing to wait for.
+    void set(Deadline at) noexcept {
+        if (watch_.takeReadable()) set_ = never;
+        if (at == never || at == set_) return;
+        const Duration since = std::max(at.time_since_epoch(), Duration(1));  // zero would switch it off
+        itimerspec spec{};
+        spec.it_value.tv_sec = static_cast<time_t>(since.count() / 1'000'000'000);
+        spec.it_value.tv_nsec = static_cast<long>(since.count() % 1'000'000'000);
+        const int result = ::timerfd_settime(fd_.get(), TFD_TIMER_ABSTIME, &spec, nullptr);
+        WEFT_ASSERT(result == 0, "timerfd_settime refused the timer's own arguments");
+        set_ = at;
+    }
+
+  private:
+    static int create() {
+        const int fd = ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+        if (fd < 0) throw SystemError(fromErrno(errno), "timerfd_create");
+        return fd;
+    }
+
+    Fd fd_;
+    ServedReactor::Watch watch_;
+    Deadline set_ = never;
+};
+
+}  // namespace weft::asio_io::detail
