@@ -1,0 +1,22 @@
+// An event loop that serves a Context keeps the poller's protocol: the whole conformance kit, with events that come
+// through Asio, by either executor, and with those of a channel beside it.
+#include <weft/testing/poller_conformance.hpp>
+
+#include "asio/asio_pollers.hpp"
+
+namespace weft::test {
+namespace {
+
+using ByAsio = ::testing::Types<AsioPoller<asio_io::LoopExecutor>, AsioPoller<boost::asio::io_context::executor_type>>;
+INSTANTIATE_TYPED_TEST_SUITE_P(Asio, PollerConformance, ByAsio);
+INSTANTIATE_TYPED_TEST_SUITE_P(Asio, SleepingPollerConformance, ByAsio);
+INSTANTIATE_TYPED_TEST_SUITE_P(Asio, TaskConformance, ByAsio);
+
+using ByChannel = ::testing::Types<ChannelUnderAsio>;
+INSTANTIATE_TYPED_TEST_SUITE_P(UnderAsio, PollerConformance, ByChannel);
+INSTANTIATE_TYPED_TEST_SUITE_P(UnderAsio, SleepingPollerConformance, ByChannel);
+INSTANTIATE_TYPED_TEST_SUITE_P(UnderAsio, TaskConformance, ByChannel);
+INSTANTIATE_TYPED_TEST_SUITE_P(UnderAsio, OwnWorkConformance, ByChannel);
+
+}  // namespace
+}  // namespace weft::test

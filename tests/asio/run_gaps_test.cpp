@@ -1,0 +1,123 @@
+// Posts and releases of other threads against every gap between "nothing to do" and a sleep inside Asio, or the end of
+// run(): none is lost. WEFT_ASIO_ROUNDS sets the rounds of each (scripts/prove: 1,000,000).
+#include <weft/asio_io/context.hpp>
+
+#include <atomic>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
+
+#include <gtest/gtest.h>
+
+#include <weft/testing/poller_bench.hpp>
+
+#include "support/sanitized.hpp"
+
+namespace weft::asio_io {
+namespace {
+
+namespace asio = boost::asio;
+
+unsigned rounds() {
+    if (const char* given = std::getenv("WEFT_ASIO_ROUNDS")) return static_cast<unsigned>(std::stoul(given));
+#ifdef WEFT_SANITIZED
+    return 1'000;
+#else
+    return 4'000;
+#endif
+}
+
+asio::io_context& plain(Context& context) {
+    return context;
+}
+
+// Posts `rounds()` functions, each when the last one has run and a random moment after that.
+template <class Executor>
+void postOneByOne(const Executor& executor, unsigned seed) {
+    test::Jitter jitter(seed);
+    std::atomic<unsigned> ran{0};
+    for (unsigned i = 1; i <= rounds(); ++i) {
+        asio::post(executor, [&] { ++ran; });
+        while (ran.load() != i) std::this_thread::yield();
+        jitter.pause();
+    }
+}
+
+class RunGaps : public ::testing::TestWithParam<bool> {
+  protected:
+    void post(Context& context) {
+        if (GetParam()) return postOneByOne(plain(context).get_executor(), 1);
+        postOneByOne(context.get_executor(), 1);
+    }
+};
+
+TEST_P(RunGaps, NoPostIsLostWhileOtherWorkIsOutstanding) {
+    Context context;
+    auto guard = asio::make_work_guard(plain(context));
+    std::size_t ran = 0;
+    std::thread runner([&] { ran = context.run(); });
+    post(context);
+    guard.reset();
+    runner.join();
+    EXPECT_EQ(ran, rounds());
+}
+
+TEST_P(RunGaps, NoPostIsLostWhileRunEndsForWantOfWork) {
+    Context context;
+    std::atomic<bool> over{false};
+    std::size_t ran = 0, runs = 0;
+    std::thread runner([&] {
+        while (!over) {
+            ran += context.run();
+            ++runs;
+            context.restart();
+        }
+    });
+    post(context);
+    over = true;
+    runner.join();
+    EXPECT_EQ(ran + context.run(), rounds());
+    EXPECT_GT(runs, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(OfAnIoContext, RunGaps, testing::Values(true));
+INSTANTIATE_TEST_SUITE_P(OfItsExecutor, RunGaps, testing::Values(false));
+
+TEST(RunGapsOfWork, TheReleaseOfTheLastWorkEndsASleepingRun) {
+    Context context;
+    test::Jitter jitter(2);
+    for (unsigned i = 0; i < rounds() / 10; ++i) {
+        std::atomic<bool> running{false};
+        auto guard = asio::make_work_guard(plain(context));
+        asio::post(context, [&] { running = true; });
+        std::thread runner([&] { EXPECT_EQ(context.run(), 1u); });
+        while (!running) std::this_thread::yield();
+        jitter.pause();
+        guard.reset();
+        runner.join();
+        context.restart();
+    }
+}
+
+TEST(RunGapsOfWork, AStopOfAnotherThreadEndsASleepingRun) {
+    Context context;
+    auto guard = asio::make_work_guard(plain(context));
+    test::Jitter jitter(3);
+    for (unsigned i = 0; i < rounds() / 10; ++i) {
+        std::atomic<bool> running{false};
+        asio::post(context, [&] { running = true; });
+        std::thread runner([&] { EXPECT_EQ(context.run(), 1u); });
+        while (!running) std::this_thread::yield();
+        jitter.pause();
+        if (i % 2 == 0) context.stop();
+        if (i % 2 == 1) plain(context).stop();
+        runner.join();
+        context.restart();
+    }
+}
+
+}  // namespace
+}  // namespace weft::asio_io

@@ -1,0 +1,250 @@
+// use_fiber: operations that block a fiber: results, errors, cancellation, deadlines, ends.
+#include <weft/asio_io/use_fiber.hpp>
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/experimental/channel.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+
+#include <gtest/gtest.h>
+
+#include <weft/asio_io/asio_io_handler.hpp>
+#include <weft/asio_io/context_group.hpp>
+#include <weft/framework/event_loop_group.hpp>
+#include <weft/scheduler/this_fiber.hpp>
+
+namespace weft::asio_io {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using namespace std::chrono_literals;
+
+// A carrier whose Context runs.
+struct Carrying {
+    Carrying() : group(options()), contexts(group) {}
+    static EventLoopGroupOptions options() {
+        EventLoopGroupOptions options;
+        options.name = "test";
+        options.carriers = 1;
+        options.ioHandler = AsioIoHandler::wrap;
+        return options;
+    }
+    Context& context() { return contexts.context(0); }
+    template <class F>
+    auto inFiber(F fn) {
+        return group.carriers().carrier(0).spawn(std::move(fn)).join();
+    }
+    // Spawns a fiber, and waits until it waits.
+    template <class F>
+    auto waiting(F fn) {
+        auto fiber = group.carriers().carrier(0).spawn(std::move(fn));
+        inFiber([] { thisFiber::yield(); });
+        return fiber;
+    }
+
+    EventLoopGroup group;
+    ContextGroup contexts;
+};
+
+TEST(UseFiber, ReturnsWhatTheOperationCompletesWith) {
+    Carrying carrying;
+    carrying.inFiber([&] {
+        tcp::acceptor acceptor(carrying.context(), {asio::ip::address_v4::loopback(), 0});
+        tcp::socket client(carrying.context());
+        auto connecting =
+            Carrier::current()->spawn([&] { client.async_connect(acceptor.local_endpoint(), use_fiber); });
+        tcp::socket served = acceptor.async_accept(use_fiber);
+        connecting.join();
+        EXPECT_EQ(asio::async_write(client, asio::buffer("hello", 5), use_fiber), 5u);
+        std::array<char, 5> bytes;
+        EXPECT_EQ(asio::async_read(served, asio::buffer(bytes), use_fiber), 5u);
+        EXPECT_EQ(std::string(bytes.data(), 5), "hello");
+        client.close();
+        EXPECT_THROW(asio::async_read(served, asio::buffer(bytes), use_fiber), SystemError);
+        ErrorCode error;
+        EXPECT_EQ(served.async_read_some(asio::buffer(bytes), use_fiber[error]), 0u);
+        EXPECT_EQ(error, asio::error::eof);
+    });
+}
+
+TEST(UseFiber, ItsFiberWaitsAndTheOthersRun) {
+    Carrying carrying;
+    int others = 0;
+    carrying.inFiber([&] {
+        asio::steady_timer timer(carrying.context(), 5ms);
+        auto other = Carrier::current()->spawn([&] { ++others; });
+        timer.async_wait(use_fiber);
+        EXPECT_EQ(others, 1);
+        other.join();
+    });
+}
+
+TEST(UseFiber, ComposesWithAsiosTokenAdapters) {
+    Carrying carrying;
+    carrying.inFiber([&] {
+        asio::steady_timer timer(carrying.context(), 1ms);
+        const auto [error] = timer.async_wait(asio::as_tuple(use_fiber));
+        EXPECT_FALSE(error);
+        ErrorCode redirected = asio::error::eof;
+        timer.async_wait(asio::redirect_error(use_fiber, redirected));
+        EXPECT_FALSE(redirected);
+        timer.expires_after(1ms);
+        auto later = timer.async_wait(asio::deferred);
+        std::move(later)(use_fiber);
+        using Timer = use_fiber_t::as_default_on_t<asio::steady_timer>;
+        Timer defaulted(carrying.context(), 1ms);
+        defaulted.async_wait();
+    });
+}
+
+TEST(UseFiber, AwaitsACoroutineAndAChannelAndAPost) {
+    Carrying carrying;
+    carrying.inFiber([&] {
+        const int sum = asio::co_spawn(
+            carrying.context(),
+            [&]() -> asio::awaitable<int> {
+                asio::steady_timer timer(carrying.context(), 1ms);
+                co_await timer.async_wait(asio::use_awaitable);
+                co_return 3;
+            },
+            use_fiber);
+        EXPECT_EQ(sum, 3);
+        EXPECT_THROW(asio::co_spawn(
+                         carrying.context(),
+                         []() -> asio::awaitable<void> {
+                             throw std::runtime_error("thrown");
+                             co_return;
+                         },
+                         use_fiber),
+                     std::runtime_error);
+        asio::experimental::channel<void(ErrorCode, std::string)> channel(carrying.context(), 1);
+        auto sending = Carrier::current()->spawn([&] { channel.async_send(ErrorCode(), "sent", use_fiber); });
+        EXPECT_EQ(channel.async_receive(use_fiber), "sent");
+        sending.join();
+        asio::post(carrying.context(), use_fiber);
+    });
+}
+
+TEST(UseFiber, BlocksAPlainThreadToo) {
+    Carrying carrying;
+    asio::steady_timer timer(carrying.context(), 1ms);
+    timer.async_wait(use_fiber);
+    asio::io_context foreign;
+    asio::steady_timer other(foreign, 1ms);
+    std::thread runner;
+    {
+        auto guard = asio::make_work_guard(foreign);
+        runner = std::thread([&] { foreign.run(); });
+        other.async_wait(use_fiber);
+        carrying.inFiber([&] {
+            other.expires_after(1ms);
+            other.async_wait(use_fiber);
+            other.expires_after(1h);
+            EXPECT_THROW(other.async_wait(use_fiber.within(1ms)), SystemError);
+        });
+    }
+    runner.join();
+}
+
+TEST(UseFiber, ADeadlineCancelsTheOperationAndIsToldAsOne) {
+    Carrying carrying;
+    carrying.inFiber([&] {
+        asio::steady_timer timer(carrying.context(), 1h);
+        ErrorCode error;
+        timer.async_wait(use_fiber[error].within(2ms));
+        EXPECT_EQ(error, timedOut());
+        timer.expires_after(1ms);
+        timer.async_wait(use_fiber[error].within(1h));
+        EXPECT_FALSE(error);
+        timer.expires_after(1h);
+        timer.async_wait(use_fiber[error].until(TimePoint::min()));
+        EXPECT_EQ(error, timedOut());
+    });
+}
+
+TEST(UseFiber, ACancelledFiberCancelsItsOperation) {
+    Carrying carrying;
+    ErrorCode error;
+    auto fiber = carrying.waiting([&] {
+        asio::steady_timer timer(carrying.context(), 1h);
+        timer.async_wait(use_fiber[error]);
+    });
+    fiber.cancel();
+    fiber.join();
+    EXPECT_EQ(error, operationAborted());
+}
+
+TEST(UseFiber, TheEndOfTheGroupCancelsWhatFibersWaitFor) {
+    ErrorCode error;
+    auto carrying = std::make_unique<Carrying>();
+    auto fiber = carrying->waiting([&] {
+        asio::steady_timer timer(carrying->context(), 1h);
+        timer.async_wait(use_fiber[error]);
+        EXPECT_THROW(timer.async_wait(use_fiber), SystemError) << "and the next ones";
+    });
+    EXPECT_TRUE(carrying->group.shutdown(std::chrono::seconds(20)));
+    EXPECT_EQ(error, operationAborted());
+    fiber.join();
+    carrying.reset();
+}
+
+TEST(UseFiber, TheEndOfTheLoopsOfBorrowedCarriersDoes) {
+    CarrierOptions options;
+    options.name = "test";
+    options.carriers = 1;
+    CarrierGroup carriers(options);
+    auto group = std::make_unique<EventLoopGroup>(carriers, std::nullopt, EventLoop::Options(), AsioIoHandler::wrap);
+    ContextGroup contexts(*group);
+    ErrorCode error;
+    auto fiber = carriers.carrier(0).spawn([&] {
+        asio::steady_timer timer(contexts.context(0), 1h);
+        timer.async_wait(use_fiber[error]);
+    });
+    carriers.carrier(0).spawn([] { thisFiber::yield(); }).join();
+    group.reset();
+    fiber.join();
+    EXPECT_EQ(error, operationAborted());
+}
+
+TEST(UseFiber, AContextThatIsDestroyedEndsTheWaitsForIt) {
+    ErrorCode error;
+    auto context = std::make_unique<Context>();
+    auto timer = std::make_unique<asio::steady_timer>(*context, 1h);
+    CarrierOptions options;
+    options.name = "other";
+    options.carriers = 1;
+    CarrierGroup others(options);
+    auto fiber = others.carrier(0).spawn([&] { timer->async_wait(use_fiber[error]); });
+    others.carrier(0).spawn([] { thisFiber::yield(); }).join();
+    // The timer of a context that ends must go first; its handler is aborted by that.
+    timer.reset();
+    context->poll();
+    context.reset();
+    fiber.join();
+    EXPECT_EQ(error, operationAborted());
+}
+
+TEST(UseFiber, InsideAHandlerItThrowsBeforeTheOperationBegins) {
+    Context context;
+    asio::steady_timer timer(context, 1h);
+    asio::post(context, [&] { EXPECT_THROW(timer.async_wait(use_fiber), BlockingOperationException); });
+    EXPECT_EQ(context.run(), 1u) << "nothing is outstanding";
+}
+
+}  // namespace
+}  // namespace weft::asio_io
