@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""No source or header of the core rooms includes Asio: reads what the compiler has noted of each object.
+
+    layers_test.py BUILD_DIRECTORY"""
+
+import re
+import subprocess
+import sys
+import unittest
+
+BUILD = sys.argv.pop(1)
+ROOMS = ('scheduler', 'pipeline', 'transports', 'framework')
+
+
+def included():
+    """Object file -> the files that it was made of."""
+    notes = subprocess.run(['ninja', '-C', BUILD, '-t', 'deps'], check=True, capture_output=True, text=True).stdout
+    files = {}
+    for line in notes.splitlines():
+        if line.startswith('    '):
+            files[current].append(line.strip())
+        elif line:
+            current = line.split(':')[0]
+            files[current] = []
+    return files
+
+
+class Layers(unittest.TestCase):
+    def setUp(self):
+        self.included = included()
+
+    def of_room(self, room):
+        return {name: files for name, files in self.included.items() if re.match(rf'{room}/CMakeFiles/weft_{room}\.dir/', name)}
+
+    def test_the_core_rooms_do_not_include_asio(self):
+        for room in ROOMS:
+            objects = self.of_room(room)
+            self.assertTrue(objects, f'no object of {room} is noted in {BUILD}')
+            for name, files in objects.items():
+                with self.subTest(name):
+                    self.assertEqual([f for f in files if 'boost/asio' in f or 'asio_io/' in f], [])
+
+    def test_the_asio_room_does(self):
+        files = [f for name, all in self.included.items() if name.startswith('framework/asio/') for f in all]
+        self.assertTrue(any('boost/asio/io_context.hpp' in f for f in files), 'so the search above would find it')
+
+
+if __name__ == '__main__':
+    unittest.main()
