@@ -1,4 +1,5 @@
-// The programs of README.md and docs/from-netty.md, as they stand there: they start, serve, and end at a signal.
+// The programs of README.md and the guides, as they stand there: the servers start, serve, and end at a signal.
+#include <cstdio>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -51,6 +52,24 @@ TEST(Documents, TheHttpServerOfFromNettyAsksAndReportsABackendThatIsGone) {
     EXPECT_EQ(client.get("/third").status, 502);
     EXPECT_EQ(program.stop(), 0);
     EXPECT_EQ(program.complaints(), "");
+}
+
+// Runs a program that ends by itself; what it prints.
+std::string outputOf(const char* program) {
+    const std::string path = std::string(WEFT_EXAMPLES_DIR) + "/" + program;
+    FILE* const output = ::popen(path.c_str(), "r");
+    EXPECT_NE(output, nullptr) << path;
+    if (output == nullptr) return {};
+    std::string text;
+    for (int c = std::fgetc(output); c != EOF; c = std::fgetc(output)) text += static_cast<char>(c);
+    EXPECT_EQ(::pclose(output), 0) << path;
+    return text;
+}
+
+TEST(Documents, TheProgramsOfFromAsioPrintWhatTheySay) {
+    EXPECT_EQ(outputOf("docs/from_asio_timer"), "10 ms\n");
+    EXPECT_EQ(outputOf("docs/from_asio_fibers"), "hello\n");
+    EXPECT_EQ(outputOf("docs/from_asio_group"), "served by 2 contexts\n");
 }
 
 }  // namespace
