@@ -12,6 +12,8 @@
 
 #include <gtest/gtest.h>
 
+#include <weft/scheduler/carrier.hpp>
+
 #include <weft/testing/poller_bench.hpp>
 
 #include "support/sanitized.hpp"
@@ -42,8 +44,13 @@ void postOneByOne(const Executor& executor, unsigned seed) {
     for (unsigned i = 1; i <= rounds(); ++i) {
         asio::post(executor, [&] { ++ran; });
         while (ran.load() != i) std::this_thread::yield();
-        jitter.pause();
+        for (unsigned pauses = i % 8 == 0 ? 16 : 1; pauses > 0; --pauses) jitter.pause();  // some until it sleeps
     }
+}
+
+std::uint64_t sleepsOf(Context& context) {
+    Carrier& carrier = *context.loop().carrier();
+    return carrier.spawn([&] { return carrier.stats().parks; }).join();
 }
 
 class RunGaps : public ::testing::TestWithParam<bool> {
@@ -63,6 +70,8 @@ TEST_P(RunGaps, NoPostIsLostWhileOtherWorkIsOutstanding) {
     guard.reset();
     runner.join();
     EXPECT_EQ(ran, rounds());
+    RecordProperty("sleeps", static_cast<int>(sleepsOf(context)));
+    EXPECT_GT(sleepsOf(context), rounds() / 1000) << "or the gaps before a sleep were not there";
 }
 
 TEST_P(RunGaps, NoPostIsLostWhileRunEndsForWantOfWork) {
