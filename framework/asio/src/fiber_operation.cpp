@@ -12,12 +12,13 @@ FiberOperation::~FiberOperation() {
     if (service_ != nullptr) service_->operationEnded(*this);
 }
 
-void FiberOperation::begin(boost::asio::execution_context* place) {
+bool FiberOperation::begin(boost::asio::execution_context* place) {
     if (!Suspension::allowed()) throw BlockingOperationException("use_fiber");
     Service* const service = place != nullptr ? Service::of(*place) : nullptr;
-    if (service == nullptr) return;
-    service->operationBegan(*this);
+    if (service == nullptr) return true;
+    if (!service->operationBegan(*this)) return false;
     service_ = service;
+    return true;
 }
 
 bool FiberOperation::isHere() const noexcept {

@@ -39,8 +39,8 @@ class Service {
     Service(const Service&) = delete;
     Service& operator=(const Service&) = delete;
 
-    // The loop lets go of it and runs nothing of it any more; functions in fibers are cancelled, and end. False in a forked
-    // process, where nothing does. Once; any thread or fiber that may block.
+    // The loop lets go of it and runs nothing of it any more; functions in fibers are cancelled, and end. False in a
+    // forked process, where nothing does. Once; any thread or fiber that may block.
     bool leave() noexcept;
     // The functions that have not run. After leave().
     void destroyHeld() noexcept;
@@ -71,11 +71,11 @@ class Service {
     bool closable() noexcept;
     void loopHasEnded() noexcept;  // it has run its last task
 
-    // For operations that fibers and threads wait for; any thread. operationBegan() throws SystemError when the loop
-    // ends. of(): null when nobody serves the context; throws std::bad_alloc.
+    // For operations that fibers and threads wait for; any thread. operationBegan(): false when the loop ends. of(): null when
+    // nobody serves the context; throws std::bad_alloc.
     static Service* of(boost::asio::execution_context& context);
     bool isHere() const noexcept { return loop_.inEventLoop(); }
-    void operationBegan(FiberOperation& operation);
+    [[nodiscard]] bool operationBegan(FiberOperation& operation);
     void operationEnded(FiberOperation& operation) noexcept;
 
   private:

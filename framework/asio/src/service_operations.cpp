@@ -24,12 +24,13 @@ Service* Service::of(boost::asio::execution_context& context) {
     return boost::asio::use_service<Mark>(context).served;
 }
 
-void Service::operationBegan(FiberOperation& operation) {
+bool Service::operationBegan(FiberOperation& operation) {
     const std::lock_guard held(operationsLock_);
-    if (closing_) throw SystemError(operationAborted(), "use_fiber: the event loop of the Context has ended");
+    if (closing_) return false;
     operation.next_ = operations_;
     if (operations_ != nullptr) operations_->previous_ = &operation;
     operations_ = &operation;
+    return true;
 }
 
 void Service::operationEnded(FiberOperation& operation) noexcept {

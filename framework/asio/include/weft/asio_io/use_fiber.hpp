@@ -180,7 +180,7 @@ class async_result<weft::asio_io::use_fiber_t, Returned(Args...)> {
         };
         if constexpr (placed) {
             const auto executor = get_associated_executor(initiation);
-            operation.begin(&query(executor, execution::context));
+            if (!operation.begin(&query(executor, execution::context))) return Call::finish(operation, token);
             launch(std::move(initiation), operation, std::forward<InitArgs>(args)...);
             operation.await(token.deadline(), [&] {
                 weft::asio_io::detail::Emission emission(operation);
@@ -188,7 +188,7 @@ class async_result<weft::asio_io::use_fiber_t, Returned(Args...)> {
                 dispatch(executor, std::move(emission));
             });
         } else {
-            operation.begin(nullptr);
+            static_cast<void>(operation.begin(nullptr));
             launch(std::move(initiation), operation, std::forward<InitArgs>(args)...);
             operation.await(token.deadline(), [&] {
                 weft::asio_io::detail::Emission emission(operation);

@@ -31,9 +31,10 @@ class FiberOperation {
     FiberOperation(const FiberOperation&) = delete;
     FiberOperation& operator=(const FiberOperation&) = delete;
 
-    // Before the operation. Throws BlockingOperationException where nothing may block, SystemError(operation_aborted)
-    // when the loop of its context ends. `place`: the context of the operation's I/O object, if it is known.
-    void begin(boost::asio::execution_context* place);
+    // Before the operation. False: the loop of its context has ended, and nothing would complete it. Throws
+    // BlockingOperationException where nothing may block. `place`: the context of the operation's I/O object, if it is
+    // known.
+    [[nodiscard]] bool begin(boost::asio::execution_context* place);
     // Waits for the completion. When the fiber is cancelled, its carrier shuts down or the deadline passes, `emit()`
     // makes the cancellation known to the operation, and the wait goes on until that has come back and the operation
     // has completed.
