@@ -112,23 +112,26 @@ TEST(ContextGroupTest, StopHoldsItsHandlersUntilRestart) {
 
 // One carrier, one thread: an echo of Weft's channels and one of Asio's sockets.
 TEST(ContextGroupTest, ChannelsAndSocketsOfAsioShareACarrier) {
+    std::array<char, 5> bytes;
+    Promise<void> answered;
+    const Future<void> answer = answered.future();
     EventLoopGroup group(withAsio(1));
     ContextGroup contexts(group);
     Server server = test::serveEcho(group);
     tcp::acceptor acceptor(contexts.context(0), {asio::ip::address_v4::loopback(), 0});
     tcp::socket served(contexts.context(0));
-    std::array<char, 5> bytes;
     acceptor.async_accept(served, [&](auto error) {
         ASSERT_FALSE(error);
         asio::async_read(served, asio::buffer(bytes), [&](auto failed, std::size_t) {
             ASSERT_FALSE(failed);
-            asio::async_write(served, asio::buffer(bytes), [](auto, std::size_t) {});
+            asio::async_write(served, asio::buffer(bytes), [&](auto, std::size_t) { answered.setValue(); });
         });
     });
     test::BlockingPeer channelPeer(server.localAddress());
     test::BlockingPeer asioPeer(SocketAddress("127.0.0.1", acceptor.local_endpoint().port()));
     for (int i = 0; i < 10; ++i) EXPECT_EQ(test::echoed(channelPeer, "hello"), "hello");
     EXPECT_EQ(test::echoed(asioPeer, "howdy"), "howdy");
+    answer.get();  // nothing of the sockets is used any more
 }
 
 TEST(ContextGroupTest, ItMayOutliveTheLoopsWithItsSocketsAndTimers) {
