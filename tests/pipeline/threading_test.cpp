@@ -191,9 +191,15 @@ TEST(Threading, TH5_AForeignWriteWithoutAFlushRunsWithTheNextTurnBeforeLaterTask
     HostedChannel channel;
     const ChannelPromise written = channel->newPromise();
     channel->write(Buffer::copyOf("lazy"), written);
-    bool queued = false;
-    channel.host.inDispatch([&] { queued = channel->pendingBytes() == 4 + OutboundBuffer::entryOverhead; });
-    EXPECT_TRUE(queued);
+    const auto turn = [&] {
+        std::uint64_t number = 0;
+        channel.host.inDispatch([&] { number = channel.host.loop.flushPoints(); });
+        return number;
+    };
+    const std::uint64_t after = turn();
+    while (turn() == after) continue;  // the flush point of the write's turn has passed
+    EXPECT_EQ(channel.sink->written, "");
+    EXPECT_EQ(channel->pendingBytes(), 4 + OutboundBuffer::entryOverhead);
     EXPECT_FALSE(written.done());
     channel->flush();
     written.future().sync();
