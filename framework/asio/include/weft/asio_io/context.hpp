@@ -95,4 +95,9 @@ class Context : public detail::ServedContext {
     bool left_ = false;  // the loop, by the ContextGroup
 };
 
+// Each ServedContext is one.
+inline Context& detail::ExecutorBase::context() const noexcept {
+    return static_cast<Context&>(*context_);
+}
+
 }  // namespace weft::asio_io

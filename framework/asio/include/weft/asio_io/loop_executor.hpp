@@ -103,3 +103,5 @@ using LoopExecutor = BasicLoopExecutor<std::allocator<void>>;
 static_assert(sizeof(LoopExecutor) <= 16);
 
 }  // namespace weft::asio_io
+
+#include <weft/asio_io/context.hpp>  // the executor's user converts a Context& to an execution_context&

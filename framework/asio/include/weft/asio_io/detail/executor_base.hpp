@@ -8,11 +8,16 @@
 
 #include <weft/asio_io/detail/served_context.hpp>
 
+namespace weft::asio_io {
+class Context;
+}
+
 namespace weft::asio_io::detail {
 
 class ExecutorBase {
   public:
-    ServedContext& query(boost::asio::execution::context_t) const noexcept { return *context_; }
+    Context& query(boost::asio::execution::context_t) const noexcept { return context(); }
+    Context& context() const noexcept;
     static constexpr boost::asio::execution::mapping_t query(boost::asio::execution::mapping_t) noexcept {
         return boost::asio::execution::mapping.thread;
     }
