@@ -12,13 +12,14 @@ namespace {
 
 const std::vector<std::string> all{"hello_fiber", "echo_server",   "echo_fiber", "mock_backend",
                                    "http_server", "custom_poller", "chat",       "reverse_proxy",
-                                   "fan_out"};
-const std::vector<std::string> servers{"echo_server", "echo_fiber", "mock_backend",
-                                       "http_server", "chat",       "reverse_proxy", "fan_out"};
+                                   "fan_out",     "asio_chat",     "asio_http_server", "asio_fiber_client"};
+const std::vector<std::string> servers{"echo_server", "echo_fiber", "mock_backend",     "http_server",      "chat",
+                                       "reverse_proxy", "fan_out",  "asio_http_server", "asio_fiber_client"};
 
 // With what it cannot do without.
 std::vector<std::string> flagsOf(const std::string& name, std::vector<std::string> flags) {
     if (name == "reverse_proxy") flags.insert(flags.end(), {"--upstream", "127.0.0.1:1"});
+    if (name == "asio_fiber_client") flags.insert(flags.end(), {"--backend", "127.0.0.1:1"});
     if (name == "fan_out") flags.insert(flags.end(), {"--left", "127.0.0.1:1", "--right", "127.0.0.1:1"});
     return flags;
 }
