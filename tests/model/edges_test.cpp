@@ -66,6 +66,9 @@ const Edge edges[] = {
     {"L1", "carrier_end_model_test.cpp", nullptr, {"enlistsLate", "takesLate"}},  // and SettlesOnce
     {"L2", "group_shutdown_model_test.cpp", nullptr},                           // by hand, DepartsInSilence
     {"L3", "carrier_end_model_test.cpp", nullptr},                              // by hand, StaysOpen
+    {"A1", "context_turn_model_test.cpp", nullptr, {"keepsItsWork", "forgetsUncounted", "looksNowhere"}},
+    {"A2", "context_turn_model_test.cpp", nullptr, {"wakesOnce"}},
+    {"A3", "context_turn_model_test.cpp", nullptr, {"dispatchesAsleep", "sleepsOnWithoutGuard", "givesUpByAWake"}},
 };
 
 // The first cells of the tables, and what begins a line as "P1:".
@@ -129,6 +132,7 @@ std::string withIncludes(const std::filesystem::path& path, std::set<std::string
     const fs::path root(WEFT_SOURCE_DIR);
     for (std::sregex_iterator at(own.begin(), own.end(), include), end; at != end; ++at) {
         if ((*at)[2].matched) all += withIncludes(root / "tests" / "model" / (*at)[2].str(), seen);
+        if ((*at)[2].matched) all += withIncludes(root / "framework" / "asio" / "src" / (*at)[2].str(), seen);
         if ((*at)[3].matched) all += withIncludes(root / "scheduler" / "include" / (*at)[3].str(), seen);
         if ((*at)[3].matched) all += withIncludes(root / "pipeline" / "include" / (*at)[3].str(), seen);
     }

@@ -12,6 +12,8 @@
 #include <weft/scheduler/event_loop.hpp>
 #include <weft/scheduler/io_handler.hpp>
 
+#include "context_turn.hpp"
+
 namespace weft::asio_io::detail {
 
 // Installed in an io_context under the name of Asio's own reactor, before that has made one. Owned by the io_context.
@@ -63,20 +65,34 @@ class ServedReactor final : public boost::asio::detail::epoll_reactor {
     };
     void setSleep(Sleep* sleep) noexcept { sleep_ = sleep; }
 
-    // Asio looks again when it was woken for nothing, and each look is a sleep of its own.
     void run(long microseconds, Operations& ready) override {
         if (EventLoop::current() != &loop_ || (microseconds != 0 && sleep_ == nullptr)) throw std::logic_error(notHere);
         if (sleep_ == nullptr) return look(ready);
-        const bool sleeps = microseconds != 0 && (sleep_->entered || sleep_->guard.enter());
-        if (sleeps) epoll_reactor::run(microseconds, ready);
-        if (sleeps || sleep_->entered) sleep_->guard.leave();
-        sleep_->entered = false;
-        if (!sleeps) epoll_reactor::run(0, ready);
-        const bool found = takeOwn(ready);
-        if (microseconds != 0 && ready.empty() && (found || !sleeps)) sleep_->giveUp(sleep_->who);
+        Turn turn{*this, *sleep_, microseconds, ready};
+        ReactorTurn(turn).run(microseconds != 0);
     }
 
   private:
+    // What ReactorTurn asks for.
+    struct Turn {
+        bool entered() const noexcept { return sleep.entered; }
+        bool enter() noexcept { return sleep.entered = sleep.guard.enter(); }
+        void leave() noexcept {
+            sleep.guard.leave();
+            sleep.entered = false;
+        }
+        void wait() { reactor.epoll_reactor::run(microseconds, ready); }
+        void look() { reactor.epoll_reactor::run(0, ready); }
+        bool takeOwn() noexcept { return reactor.takeOwn(ready); }
+        bool nothingReady() const noexcept { return ready.empty(); }
+        void giveUp() noexcept { sleep.giveUp(sleep.who); }
+
+        ServedReactor& reactor;
+        Sleep& sleep;
+        const long microseconds;
+        Operations& ready;
+    };
+
     static constexpr const char* notHere =
         "io_context::run() of a weft::asio_io::Context: its carrier runs it; call Context::run() (through the type "
         "Context, not io_context&), or run() of a plain io_context";

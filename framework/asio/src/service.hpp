@@ -16,6 +16,7 @@
 #include <weft/scheduler/event_loop.hpp>
 #include <weft/scheduler/wait_list.hpp>
 
+#include "context_turn.hpp"
 #include "handler_slot.hpp"
 #include "runners.hpp"
 #include "served_reactor.hpp"
@@ -79,8 +80,8 @@ class Service {
     void operationEnded(FiberOperation& operation) noexcept;
 
   private:
-    struct Spent;
-    struct WakeHandler;
+    class Turn;
+    struct OwnHandler;
     class Mark;
 
     void attach();
@@ -104,19 +105,22 @@ class Service {
     void hold(ExecutorTask& task) noexcept;
     void call(ExecutorTask& task) noexcept;
 
-    void runHeld(Spent& spent) noexcept;
-    void runReady(Spent& spent) noexcept;
+    void runHeld(Turn& turn) noexcept;
+    void runReady(Turn& turn) noexcept;
     PollResult pollWrapped(Budget budget);
     template <class Step>
     std::size_t step(Step step) noexcept;
-    bool outOfWork(Spent& spent) noexcept;
+    void letGoThoseWhoDoNotWait() noexcept;
     void sleep(PollGuard& guard, Deadline deadline, PollResult& result) noexcept;
     bool wrappedIsReadable() noexcept;
     void holdWork() noexcept;
     void releaseWork() noexcept;
     void releaseWorkIfAllCounted() noexcept;
-    void postWake() noexcept;
-    void wakeFromAThief() noexcept;
+    void wakeArrived() noexcept;
+    void giveUp() noexcept;
+    void gaveUp() noexcept;
+    void post(const OwnHandler& handler) noexcept;
+    void giveBack(const OwnHandler& handler) noexcept;
 
     bool operationsLeft() const noexcept;
     void forgetOperations() noexcept;
@@ -140,8 +144,10 @@ class Service {
     bool severalNoted_ = false;
     bool ended_ = false;  // detached
     std::atomic<bool> stopAsked_{false};
-    std::atomic<bool> wakePosted_{false};
+    WakePost wakePost_;
     HandlerSlot wakeSlot_;
+    HandlerSlot giveUpSlot_;
+    bool givesUp_ = false;
     mutable std::mutex operationsLock_;
     FiberOperation* operations_ = nullptr;  // under the lock
     std::atomic<bool> closing_{false};      // written under the lock

@@ -1,6 +1,7 @@
 // A turn of the loop while the context runs, and the sleep inside Asio.
 #include <poll.h>
 
+#include <algorithm>
 #include <utility>
 
 #include <boost/asio/post.hpp>
@@ -16,47 +17,71 @@ namespace {
 constexpr unsigned handlersPerClockRead = 8;
 }
 
-// What a turn has used of its budget, for the handlers and functions of the context.
-struct Service::Spent {
-    Spent(Budget its, EventLoop& itsLoop)
-        : budget(its), loop(itsLoop), enoughFibers(fibers() + std::min(its.fibers, ~fibers())) {}
+// What a turn may use, what it has used, and what it has found.
+class Service::Turn {
+  public:
+    Turn(Service& service, PollGuard* guard, Deadline deadline, Budget budget)
+        : service_(service), guard_(guard), deadline_(deadline), budget_(budget),
+          enoughFibers_(fibers() + std::min(budget.fibers, ~fibers())) {}
 
-    std::size_t fibers() const noexcept { return loop.carrier()->runnableFibers(); }
     // After another call: may there be a next one?
     bool goesOn() noexcept {
-        ++called;
-        if (called == 1) end = deadlineAfter(loop.clock().now(), budget.time);
-        const bool over = called >= budget.events || fibers() >= enoughFibers ||
-                          (called % handlersPerClockRead == 0 && loop.clock().now() >= end);
-        exhausted |= over;
+        ++called_;
+        EventLoop& loop = service_.loop_;
+        if (called_ == 1) end_ = deadlineAfter(loop.clock().now(), budget_.time);
+        const bool over = called_ >= budget_.events || fibers() >= enoughFibers_ ||
+                          (called_ % handlersPerClockRead == 0 && loop.clock().now() >= end_);
+        exhausted_ |= over;
         return !over;
     }
+    PollResult result() {
+        PollResult result = wrapped_;
+        result.events += called_;
+        // Closed meanwhile: the wrapped handler has the next one.
+        result.more |= exhausted_ || !service_.serving() || service_.hasWork();
+        return result;
+    }
 
-    const Budget budget;
-    EventLoop& loop;
-    const std::size_t enoughFibers;
-    TimePoint end = never;
-    unsigned called = 0;
-    bool exhausted = false;
+    // ---- what ContextTurn asks for ----
+    bool serving() const noexcept { return service_.serving(); }
+    void callReady() {
+        service_.runHeld(*this);
+        wrapped_ = service_.pollWrapped(budget_);
+        if (!exhausted_) service_.runReady(*this);
+    }
+    bool calledNone() const noexcept { return called_ == 0; }
+    bool stopSeen() noexcept { return service_.stopSeen(); }
+    bool stopped() const { return service_.context_.stopped(); }
+    void letAllGo() noexcept { service_.letAllGo(); }
+    bool allCounted() const noexcept { return service_.heldFirst_ == nullptr && service_.context_.uncounted_ == 0; }
+    bool mayEnd() const noexcept { return !service_.forLife_ && !service_.closing_; }
+    void releaseWork() noexcept { service_.releaseWork(); }
+    void holdWork() noexcept { service_.holdWork(); }
+    void callOne() noexcept {
+        if (service_.step([this] { return service_.context_.poll_one(); }) != 0) static_cast<void>(goesOn());
+    }
+    void letGoThoseWhoDoNotWait() noexcept { service_.letGoThoseWhoDoNotWait(); }
+    bool maySleep() const noexcept { return guard_ != nullptr && wrapped_.events == 0 && !wrapped_.more; }
+    void sleep() noexcept { service_.sleep(*guard_, deadline_, wrapped_); }
+
+  private:
+    std::size_t fibers() const noexcept { return service_.loop_.carrier()->runnableFibers(); }
+
+    Service& service_;
+    PollGuard* const guard_;
+    const Deadline deadline_;
+    const Budget budget_;
+    const std::size_t enoughFibers_;
+    TimePoint end_ = never;
+    unsigned called_ = 0;
+    bool exhausted_ = false;
+    PollResult wrapped_;
 };
 
 PollResult Service::poll(PollGuard* guard, Deadline deadline, Budget budget) {
-    Spent spent(budget, loop_);
-    runHeld(spent);
-    PollResult result = pollWrapped(budget);
-    if (!spent.exhausted) runReady(spent);
-    if (serving() && (stopSeen() || (spent.called == 0 && context_.stopped()))) letAllGo();
-    const bool nothingReady = spent.called == 0 && heldFirst_ == nullptr && context_.uncounted_ == 0;
-    if (serving() && nothingReady && !outOfWork(spent)) {
-        if (guard != nullptr && spent.called == 0 && result.events == 0 && !result.more)
-            sleep(*guard, deadline, result);
-        if (context_.stopped()) letAllGo();
-        if (serving()) holdWork();
-    }
-    result.events += spent.called;
-    // Closed meanwhile: the wrapped handler has the next one.
-    result.more |= spent.exhausted || !serving() || hasWork();
-    return result;
+    Turn turn(*this, guard, deadline, budget);
+    ContextTurn(turn).run();
+    return turn.result();
 }
 
 // The kernel's events are watched by Asio's reactor; a handler may also have work of which no event tells.
@@ -70,19 +95,19 @@ PollResult Service::pollWrapped(Budget budget) {
     return polled;
 }
 
-void Service::runHeld(Spent& spent) noexcept {
+void Service::runHeld(Turn& turn) noexcept {
     while (heldFirst_ != nullptr && serving() && !stopSeen()) {
         ExecutorTask& task = *heldFirst_;
         heldFirst_ = task.nextHeld_;
         if (heldFirst_ == nullptr) heldLast_ = &heldFirst_;
         call(task);
-        if (!spent.goesOn()) return;
+        if (!turn.goesOn()) return;
     }
 }
 
-void Service::runReady(Spent& spent) noexcept {
+void Service::runReady(Turn& turn) noexcept {
     while (serving() && step([&] { return context_.poll_one(); }) != 0) {
-        if (!spent.goesOn()) return;
+        if (!turn.goesOn()) return;
     }
 }
 
@@ -102,21 +127,11 @@ std::size_t Service::step(Step step) noexcept {
     return called;
 }
 
-// Asio says so itself: without the loop's share, its count of work is the users'. False: the share is still released.
-bool Service::outOfWork(Spent& spent) noexcept {
-    if (forLife_ || closing_) return false;
-    releaseWork();
-    if (step([&] { return context_.poll_one(); }) != 0) static_cast<void>(spent.goesOn());
-    if (context_.stopped()) {
-        letAllGo();
-        return true;
-    }
-    if (spent.called == 0 && runners_.someoneDoesNotWait()) {
-        runners_.endThoseWhoDoNotWait();
-        closeIfUnused();
-        runners_.letGoThoseWhoLeft();
-    }
-    return !serving();
+void Service::letGoThoseWhoDoNotWait() noexcept {
+    if (!runners_.someoneDoesNotWait()) return;
+    runners_.endThoseWhoDoNotWait();
+    closeIfUnused();
+    runners_.letGoThoseWhoLeft();
 }
 
 void Service::sleep(PollGuard& guard, Deadline deadline, PollResult& result) noexcept {
@@ -126,7 +141,7 @@ void Service::sleep(PollGuard& guard, Deadline deadline, PollResult& result) noe
     }
     timer_->set(deadline);
     if (!guard.enter()) return;
-    ServedReactor::Sleep sleep{guard, [](void* service) noexcept { static_cast<Service*>(service)->wake(); }, this};
+    ServedReactor::Sleep sleep{guard, [](void* service) noexcept { static_cast<Service*>(service)->giveUp(); }, this};
     reactor_->setSleep(&sleep);
     result.events += static_cast<unsigned>(step([&] { return context_.run_one(); }));
     reactor_->setSleep(nullptr);
@@ -163,29 +178,45 @@ void Service::releaseWorkIfAllCounted() noexcept {
 
 // ---- wake-ups ----
 
-struct Service::WakeHandler {
+// A handler of the service's own, which makes run_one() return. In Asio's queue once at a time.
+struct Service::OwnHandler {
     using allocator_type = HandlerSlot::Allocator<void*>;
-    allocator_type get_allocator() const noexcept { return allocator_type(service->wakeSlot_); }
+    allocator_type get_allocator() const noexcept { return allocator_type(*slot); }
     void operator()() const noexcept {
-        if (!service->loop_.inEventLoop()) return service->wakeFromAThief();
-        service->wakePosted_.store(false, std::memory_order_seq_cst);
+        if (!service->loop_.inEventLoop()) return service->giveBack(*this);
         ++service->ownCalls_;
+        (service->*arrived)();
     }
+
     Service* service;
+    HandlerSlot* slot;
+    void (Service::*arrived)() noexcept;
 };
 
 void Service::wake() noexcept {
-    if (wakePosted_.exchange(true, std::memory_order_seq_cst)) return;
-    postWake();
+    if (wakePost_.claim()) post({this, &wakeSlot_, &Service::wakeArrived});
 }
 
-void Service::postWake() noexcept {
-    boost::asio::post(static_cast<boost::asio::io_context&>(context_).get_executor(), WakeHandler{this});
+void Service::wakeArrived() noexcept {
+    wakePost_.arrived();
+}
+
+// Not by a wake-up: another thread may have claimed that and not posted it yet, and the loop would spin until it has.
+void Service::giveUp() noexcept {
+    if (!std::exchange(givesUp_, true)) post({this, &giveUpSlot_, &Service::gaveUp});
+}
+
+void Service::gaveUp() noexcept {
+    givesUp_ = false;
+}
+
+void Service::post(const OwnHandler& handler) noexcept {
+    boost::asio::post(static_cast<boost::asio::io_context&>(context_).get_executor(), handler);
 }
 
 // A thread runs the io_context against the contract, and has taken it from the carrier.
-void Service::wakeFromAThief() noexcept {
-    postWake();
+void Service::giveBack(const OwnHandler& handler) noexcept {
+    post(handler);
     reactor_->interrupt();
 }
 
