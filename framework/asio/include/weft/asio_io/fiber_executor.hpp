@@ -20,9 +20,9 @@ namespace weft::asio_io {
 // Properties: as LoopExecutor's, but blocking is never (a function does not run inside execute()) and there is no
 // allocator. Fibers begin in the order in which one thread submits their functions; after that they run as fibers do:
 // while one waits, others run. A function counts as work of the Context until it has returned. What it throws is thrown
-// by Context::run(), but for SystemError(operation_aborted), with which a shutdown ends its waits. A stock
-// boost::asio::strand over it must not be used with functions that wait: Asio keeps its mark of "in the strand" for
-// each thread, so other fibers of the carrier would count as inside meanwhile.
+// by Context::run(), but for SystemError(operation_aborted), with which a shutdown ends its waits. Where they must
+// not run at the same time: FiberStrand. A boost::asio::strand over it must not be used with functions that wait: Asio
+// keeps its mark of "in the strand" for each thread, so other fibers of the carrier would count as inside meanwhile.
 // Context: any thread. execute() allocates; throws what that or the move of the function throws.
 class FiberExecutor : public detail::ExecutorBase {
   public:

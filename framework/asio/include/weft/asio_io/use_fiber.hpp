@@ -8,12 +8,15 @@
 #include <type_traits>
 #include <utility>
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/execution.hpp>
 
 #include <weft/asio_io/detail/fiber_operation.hpp>
+#include <weft/asio_io/fiber_executor.hpp>
+#include <weft/asio_io/fiber_strand.hpp>
 #include <weft/scheduler/deadline.hpp>
 #include <weft/scheduler/errors.hpp>
 
@@ -27,7 +30,8 @@ namespace weft::asio_io {
 // cancelled (terminal) where its I/O object runs, and the call returns when the operation has completed: with
 // operation_aborted if it was aborted, timed_out if that was the deadline's doing, with its result if it was faster. An
 // operation without cancellation, as the resolver's, is awaited. A handler that is destroyed without a call means
-// operation_aborted. Context: a fiber that may block, or a plain thread, which blocks; throws
+// operation_aborted. An operation of an object on a FiberExecutor or FiberStrand completes in the loop, not in a fiber:
+// a function of the strand may wait for it. Context: a fiber that may block, or a plain thread, which blocks; throws
 // BlockingOperationException elsewhere, before the operation starts. In a steady state it allocates nothing, up to 512
 // bytes an operation. The fiber of a Context's carrier may be in an operation while the loop ends: the loop cancels it
 // and waits for it.
@@ -159,7 +163,40 @@ struct FiberCall<std::exception_ptr, Rest...> : FiberResult<Rest...> {
 }  // namespace detail
 }  // namespace weft::asio_io
 
+namespace weft::asio_io::detail {
+
+// Where an operation of an I/O object with this executor completes and is cancelled: in the loop's dispatch, where an
+// executor of fibers would make one for each, and a strand would wait for the function that waits for the operation.
+template <class Executor>
+auto placeOf(const Executor& executor) {
+    if constexpr (std::is_base_of_v<FiberExecutor, Executor> || std::is_base_of_v<FiberStrand, Executor>) {
+        return executor.context().get_executor();
+    } else if constexpr (std::is_base_of_v<boost::asio::any_io_executor, Executor>) {
+        const boost::asio::any_io_executor& erased = executor;
+        if (const auto* fibers = erased.template target<FiberExecutor>())
+            return boost::asio::any_io_executor(fibers->context().get_executor());
+        if (const auto* strand = erased.template target<FiberStrand>())
+            return boost::asio::any_io_executor(strand->context().get_executor());
+        return erased;
+    } else {
+        return executor;
+    }
+}
+template <class Executor>
+concept MayRunInFibers = !std::is_same_v<decltype(placeOf(std::declval<const Executor&>())), Executor> ||
+                         std::is_same_v<Executor, boost::asio::any_io_executor>;
+
+}  // namespace weft::asio_io::detail
+
 namespace boost::asio {
+
+template <class... Args, weft::asio_io::detail::MayRunInFibers Executor>
+struct associated_executor<weft::asio_io::detail::FiberHandler<Args...>, Executor> {
+    using type = decltype(weft::asio_io::detail::placeOf(std::declval<const Executor&>()));
+    static type get(const weft::asio_io::detail::FiberHandler<Args...>&, const Executor& executor = {}) {
+        return weft::asio_io::detail::placeOf(executor);
+    }
+};
 
 template <class Returned, class... Args>
 class async_result<weft::asio_io::use_fiber_t, Returned(Args...)> {
@@ -179,7 +216,7 @@ class async_result<weft::asio_io::use_fiber_t, Returned(Args...)> {
             typename Initiation::executor_type;
         };
         if constexpr (placed) {
-            const auto executor = get_associated_executor(initiation);
+            const auto executor = weft::asio_io::detail::placeOf(get_associated_executor(initiation));
             if (!operation.begin(&query(executor, execution::context))) return Call::finish(operation, token);
             launch(std::move(initiation), operation, std::forward<InitArgs>(args)...);
             operation.await(token.deadline(), [&] {

@@ -1,0 +1,102 @@
+#include <weft/asio_io/detail/strand_state.hpp>
+
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+
+#include <weft/scheduler/carrier.hpp>
+#include <weft/scheduler/this_fiber.hpp>
+
+namespace weft::asio_io::detail {
+
+// What the fiber of the first function owns. One that never runs, because its carrier has ended, takes all with it.
+struct StrandState::Turn {
+    explicit Turn(StrandState& its) : function(its.context_), state(&its) {}
+    Turn(Turn&&) = default;
+    Turn& operator=(Turn&&) = delete;
+    ~Turn() {
+        if (state != nullptr && !state->spawning_) state->destroy();
+    }
+    void operator()() { boost::intrusive_ptr<StrandState>(std::move(state))->runFirst(function); }
+
+    FunctionInFiber function;
+    boost::intrusive_ptr<StrandState> state;
+};
+
+void StrandState::enter(std::unique_ptr<StrandTask> task) noexcept {
+    {
+        const std::lock_guard held(lock_);
+        StrandTask* const added = task.get();
+        (first_ == nullptr ? first_ : last_->next_) = std::move(task);
+        last_ = added;
+        if (std::exchange(busy_, true)) return;
+    }
+    intrusive_ptr_add_ref(this);
+    context_.workStarted();
+    context_.submit(*this);
+}
+
+bool StrandState::isInside() const noexcept {
+    const std::uint64_t self = thisFiber::id();
+    return self != 0 && inside_.load(std::memory_order_relaxed) == self;
+}
+
+// In the loop. Without memory for its fiber the function is lost, and run() throws what spawn() has thrown.
+void StrandState::call() {
+    spawning_ = true;
+    try {
+        context_.loop().carrier()->spawnDetached(Turn(*this), {.name = "asio", .stealable = Stealable::never});
+    } catch (...) {
+        spawning_ = false;
+        takeFirst().reset();
+        passOn();
+        throw;
+    }
+    spawning_ = false;
+}
+
+void StrandState::runFirst(FunctionInFiber& function) {
+    std::unique_ptr<StrandTask> task = takeFirst();
+    inside_.store(thisFiber::id(), std::memory_order_relaxed);
+    const auto run = [&] {
+        task->call();
+        task.reset();
+    };
+    function.run(run);
+    task.reset();
+    inside_.store(0, std::memory_order_relaxed);
+    passOn();
+}
+
+void StrandState::passOn() noexcept {
+    bool goesOn = false;
+    {
+        const std::lock_guard held(lock_);
+        goesOn = busy_ = first_ != nullptr;
+    }
+    goesOn ? context_.submit(*this) : becomeIdle();
+}
+
+void StrandState::becomeIdle() noexcept {
+    context_.workFinished();
+    intrusive_ptr_release(this);
+}
+
+std::unique_ptr<StrandTask> StrandState::takeFirst() noexcept {
+    const std::lock_guard held(lock_);
+    std::unique_ptr<StrandTask> task = std::move(first_);
+    first_ = std::move(task->next_);
+    return task;
+}
+
+// The context takes no more functions. Those that wait are destroyed one by one: they may enter others.
+void StrandState::destroy() noexcept {
+    std::unique_ptr<StrandTask> rest;
+    {
+        const std::lock_guard held(lock_);
+        rest = std::move(first_);
+        busy_ = false;
+    }
+    becomeIdle();
+    while (rest != nullptr) rest = std::move(rest->next_);
+}
+
+}  // namespace weft::asio_io::detail
