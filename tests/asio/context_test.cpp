@@ -21,6 +21,8 @@
 #include <weft/scheduler/carrier.hpp>
 #include <weft/scheduler/errors.hpp>
 
+#include "support/log_capture.hpp"
+
 namespace weft::asio_io {
 namespace {
 
@@ -246,6 +248,18 @@ TEST(AsioContext, SeveralThreadsInRunReturnTogether) {
     for (auto& runner : runners) runner.join();
     while (!context.stopped()) std::this_thread::yield();
     EXPECT_EQ(counted, 1000u);
+}
+
+TEST(AsioContext, OneLogLineSaysThatSeveralThreadsRunIt) {
+    test::LogCapture log;
+    Context context;
+    auto guard = std::make_unique<asio::executor_work_guard<Context::executor_type>>(context.get_executor());
+    std::vector<std::thread> runners;
+    for (int i = 0; i < 4; ++i) runners.emplace_back([&] { context.run(); });
+    EXPECT_TRUE(log.await("is run by several threads"));
+    guard.reset();
+    for (auto& runner : runners) runner.join();
+    EXPECT_EQ(log.count("is run by several threads"), 1);
 }
 
 TEST(AsioContext, ASecondContextOnALoopIsRefused) {

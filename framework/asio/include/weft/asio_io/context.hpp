@@ -1,9 +1,11 @@
 // Context: an io_context whose handlers run on a carrier.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <type_traits>
 
 #include <boost/asio/io_context.hpp>
 
@@ -70,11 +72,11 @@ class Context : public detail::ServedContext {
     }
     template <class OfClock, class OfDuration>
     count_type run_until(const std::chrono::time_point<OfClock, OfDuration>& time) {
-        return run_for(time - OfClock::now());
+        return serveUntil(all, time, "asio_io::Context::run_until");
     }
     template <class OfClock, class OfDuration>
     count_type run_one_until(const std::chrono::time_point<OfClock, OfDuration>& time) {
-        return run_one_for(time - OfClock::now());
+        return serveUntil(1, time, "asio_io::Context::run_one_until");
     }
 
     // Any thread, also a handler; never block.
@@ -90,10 +92,38 @@ class Context : public detail::ServedContext {
     static constexpr std::size_t all = ~std::size_t{0};
 
     count_type serve(std::size_t most, bool waits, Deadline deadline, const char* call);
+    template <class OfClock, class OfDuration>
+    count_type serveUntil(std::size_t most, const std::chrono::time_point<OfClock, OfDuration>& time, const char* call);
 
     std::unique_ptr<EventLoopGroup> own_;
     bool left_ = false;  // the loop, by the ContextGroup
 };
+
+namespace detail {
+
+// How long until then by its own clock, or the nearest Duration.
+template <class OfClock, class OfDuration>
+Duration timeUntil(const std::chrono::time_point<OfClock, OfDuration>& time) {
+    const Duration now = saturated(OfClock::now().time_since_epoch());
+    return deadlineAfter(TimePoint(saturated(time.time_since_epoch())), -now).time_since_epoch();
+}
+
+}  // namespace detail
+
+// A clock that can be set, or that runs at its own pace, is read again each second, as io_context does.
+template <class OfClock, class OfDuration>
+Context::count_type Context::serveUntil(std::size_t most, const std::chrono::time_point<OfClock, OfDuration>& time,
+                                        const char* call) {
+    Duration left = detail::timeUntil(time);
+    if constexpr (std::is_same_v<OfClock, std::chrono::steady_clock>) {
+        return serve(most, true, deadlineAfter(left), call);
+    }
+    constexpr Duration lookAgain = std::chrono::seconds(1);
+    count_type ran = 0;
+    for (; ran < most && left > Duration::zero() && !stopped(); left = detail::timeUntil(time))
+        ran += serve(most, true, deadlineAfter(std::min(left, lookAgain)), call);
+    return ran;
+}
 
 // Each ServedContext is one.
 inline Context& detail::ExecutorBase::context() const noexcept {
