@@ -36,6 +36,7 @@ SCENARIOS = {
                 'targets': {'syscalls_per_request': 2.05, 'instructions_per_request': 1250,
                             'allocations_per_request': 0, 'futex_calls_per_request': 0},
             },
+            'weft_asio': {'args': ['--transport', 'epoll'], **SLOW_WEFT},
             'asio': {},
             'beast': {},
             'libuv': {'package': 'libuv1-dev'},
@@ -74,6 +75,19 @@ SCENARIOS = {
             'asio': {'args': ['--backend', '{backend}']},
             'asio_split_1': {'program': 'backend_call_asio_split', 'args': ['--backend', '{backend}', '--workers', '1']},
             'asio_split_4': {'program': 'backend_call_asio_split', 'args': ['--backend', '{backend}', '--workers', '4']},
+        },
+    },
+    'asio_echo': {
+        'question': 'What does an Asio program cost whose context is one of Weft?',
+        'depths': [1],
+        'connections': [64],
+        'message_bytes': [64],
+        'floor': 'asio',
+        'implementations': {
+            'asio': {},
+            'weft_context': {},
+            'weft_group': {**SLOW_WEFT},
+            'weft_use_fiber': {**SLOW_WEFT, 'targets': {'allocations_per_request': 0, 'futex_calls_per_request': 0}},
         },
     },
     'echo_large': {

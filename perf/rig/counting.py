@@ -22,7 +22,7 @@ COUNTS = {
 }
 SHORT, LONG = 4_096, 24_576       # lengths of run under strace and callgrind: multiples of 64 connections * depth 16
 NATIVE = 200_000                  # length of run at full speed
-LARGE = 64                        # so many times fewer of them when a request is a large message
+LARGE = 1024                      # bytes of an echo's message: so many times fewer of them when it has more
 
 
 def measure(build, implementation, shape, kinds):
@@ -51,7 +51,7 @@ class Counting:
         self.build = build
         self.implementation = implementation
         self.shape = shape
-        fewer = LARGE if 'echo' in shape else 1
+        fewer = max(1, shape.get('echo', 0) // LARGE)
         self.short, self.long, self.native = (length // fewer for length in (SHORT, LONG, NATIVE))
         cpus = sorted(os.sched_getaffinity(0))
         self.serverCpus, self.clientCpus = cpus[:1], cpus[1:2] or cpus
@@ -64,7 +64,8 @@ class Counting:
     def tracedCalls(self, requests):
         with tempfile.NamedTemporaryFile(mode='r') as summary:
             wrapper = [tool('strace'), '-f', '-c', '-U', 'calls,name', '-o', summary.name, '--']
-            with Server(self.implementation, self.serverCpus, wrapper, wrapperForks=True) as server:
+            with Server(self.slowed(), self.serverCpus, wrapper, self.implementation.slowEnvironment,
+                        wrapperForks=True) as server:
                 self.drive(server, requests)
             calls = {}
             for line in summary:

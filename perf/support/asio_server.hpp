@@ -30,8 +30,8 @@ void acceptNext(tcp::acceptor& acceptor, Start& start) {
 
 /// Listens, announces it and runs `context` on the calling thread until a signal. `start` takes each connection's
 /// socket.
-template <class Start>
-void serveAsio(asio::io_context& context, const sockaddr_in& address, Start start) {
+template <class Context, class Start>
+void serveAsio(Context& context, const sockaddr_in& address, Start start) {
     asio::signal_set quit(context, SIGTERM, SIGINT);
     quit.async_wait([&](error_code, int) { context.stop(); });
     tcp::acceptor acceptor(context, tcp::v4(), listenAndAnnounce(address));
@@ -40,12 +40,12 @@ void serveAsio(asio::io_context& context, const sockaddr_in& address, Start star
 }
 
 /// main() of a server that knows no flag but --listen, and whose connections begin with read().
-template <class Connection>
+template <class Connection, class Context = asio::io_context>
 int serveAsio(int argc, char** argv) {
     Flags flags(argc, argv, "--listen ADDR:PORT");
     const sockaddr_in address = endpointFlag(flags, "--listen");
     flags.finish();
-    asio::io_context context(1);
+    Context context(1);
     serveAsio(context, address, [](tcp::socket socket) { std::make_shared<Connection>(std::move(socket))->read(); });
     return 0;
 }

@@ -121,14 +121,16 @@ int runServer(const Flags& flags, Body body) {
     }
 }
 
-// main() of a server that knows no other flags.
+// main() of a server that knows no other flags. `ioHandler` may decorate the loop's own.
 template <class AddHandlers>
-int serve(int argc, char** argv, AddHandlers addHandlers) {
+int serve(int argc, char** argv, AddHandlers addHandlers, decltype(EventLoopGroupOptions::ioHandler) ioHandler = {}) {
     Flags flags(argc, argv, "[--listen ADDR:PORT] [--transport epoll] [--poll-us MICROSECONDS]");
     const ServerFlags wanted(flags);
     flags.finish();
     return runServer(flags, [&] {
-        EventLoopGroup group(wanted.group());
+        EventLoopGroupOptions options = wanted.group();
+        options.ioHandler = std::move(ioHandler);
+        EventLoopGroup group(options);
         const Server server = bindHttp(group, wanted.listen, addHandlers);
         return runUntilSignal(group);
     });

@@ -1,6 +1,7 @@
 #include <weft/asio_io/detail/fiber_operation.hpp>
 
 #include <new>
+#include <utility>
 
 #include <weft/scheduler/suspension.hpp>
 
@@ -9,15 +10,25 @@
 namespace weft::asio_io::detail {
 
 FiberOperation::~FiberOperation() {
-    if (service_ != nullptr) service_->operationEnded(*this);
+    {
+        const RecycledMemory::Use memory(recycledMemory());
+        slot().clear();
+    }
+    if (service_ == nullptr) return;
+    if (recycled_ != nullptr) service_->giveMemory(std::move(recycled_));
+    service_->operationEnded(*this);
 }
 
 bool FiberOperation::begin(boost::asio::execution_context* place) {
+    return begin(place != nullptr ? Service::of(*place) : nullptr);
+}
+
+bool FiberOperation::begin(Service* service) {
     if (!Suspension::allowed()) throw BlockingOperationException("use_fiber");
-    Service* const service = place != nullptr ? Service::of(*place) : nullptr;
     if (service == nullptr) return true;
     if (!service->operationBegan(*this)) return false;
     service_ = service;
+    if (isHere()) recycled_ = service->takeMemory();
     return true;
 }
 

@@ -48,7 +48,10 @@ Service::Service(ServedContext& context, EventLoop& loop, bool forLife)
     if (!ran) throw aborted("asio_io::Context: its event loop has ended");
 }
 
-Service::~Service() = default;
+// One by one: each holds the next.
+Service::~Service() {
+    while (memories_ != nullptr) static_cast<void>(takeMemory());
+}
 
 // Runs it as a task of the loop, and returns when it has run; false when the loop takes no more.
 template <class Block>

@@ -12,6 +12,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include <weft/asio_io/asio_io_handler.hpp>
+#include <weft/asio_io/detail/recycled_memory.hpp>
 #include <weft/asio_io/detail/served_context.hpp>
 #include <weft/scheduler/event_loop.hpp>
 #include <weft/scheduler/wait_list.hpp>
@@ -72,10 +73,13 @@ class Service {
     bool closable() noexcept;
     void loopHasEnded() noexcept;  // it has run its last task
 
-    // For operations that fibers and threads wait for; any thread. operationBegan(): false when the loop ends. of(): null when
-    // nobody serves the context; throws std::bad_alloc.
+    // For operations that fibers and threads wait for; any thread. operationBegan(): false when the loop ends. of():
+    // null when nobody serves the context; throws std::bad_alloc.
     static Service* of(boost::asio::execution_context& context);
     bool isHere() const noexcept { return loop_.inEventLoop(); }
+    // Memory for an operation's small blocks. Throws std::bad_alloc. Context: the carrier.
+    std::unique_ptr<RecycledMemory> takeMemory();
+    void giveMemory(std::unique_ptr<RecycledMemory> memory) noexcept;
     [[nodiscard]] bool operationBegan(FiberOperation& operation);
     void operationEnded(FiberOperation& operation) noexcept;
 
@@ -149,8 +153,9 @@ class Service {
     HandlerSlot giveUpSlot_;
     bool givesUp_ = false;
     mutable std::mutex operationsLock_;
-    FiberOperation* operations_ = nullptr;  // under the lock
-    std::atomic<bool> closing_{false};      // written under the lock
+    FiberOperation* operations_ = nullptr;      // under the lock
+    std::unique_ptr<RecycledMemory> memories_;  // that no operation has; the carrier's
+    std::atomic<bool> closing_{false};          // written under the lock
     std::mutex endLock_;
     WaitList endWaiters_;
     bool loopHasEnded_ = false;  // under the lock

@@ -40,6 +40,18 @@ void Service::operationEnded(FiberOperation& operation) noexcept {
     if (closing_ && operations_ == nullptr) wakeForTheEnd();
 }
 
+std::unique_ptr<RecycledMemory> Service::takeMemory() {
+    if (memories_ == nullptr) return std::make_unique<RecycledMemory>();
+    std::unique_ptr<RecycledMemory> first = std::move(memories_);
+    memories_ = std::move(first->next);
+    return first;
+}
+
+void Service::giveMemory(std::unique_ptr<RecycledMemory> memory) noexcept {
+    memory->next = std::move(memories_);
+    memories_ = std::move(memory);
+}
+
 // The loop asks after each turn whether operations are left.
 void Service::wakeForTheEnd() noexcept {
     try {

@@ -8,15 +8,13 @@
 #include <type_traits>
 #include <utility>
 
-#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/execution.hpp>
 
 #include <weft/asio_io/detail/fiber_operation.hpp>
-#include <weft/asio_io/fiber_executor.hpp>
-#include <weft/asio_io/fiber_strand.hpp>
+#include <weft/asio_io/detail/place.hpp>
 #include <weft/scheduler/deadline.hpp>
 #include <weft/scheduler/errors.hpp>
 
@@ -163,34 +161,9 @@ struct FiberCall<std::exception_ptr, Rest...> : FiberResult<Rest...> {
 }  // namespace detail
 }  // namespace weft::asio_io
 
-namespace weft::asio_io::detail {
-
-// Where an operation of an I/O object with this executor completes and is cancelled: in the loop's dispatch, where an
-// executor of fibers would make one for each, and a strand would wait for the function that waits for the operation.
-template <class Executor>
-auto placeOf(const Executor& executor) {
-    if constexpr (std::is_base_of_v<FiberExecutor, Executor> || std::is_base_of_v<FiberStrand, Executor>) {
-        return executor.context().get_executor();
-    } else if constexpr (std::is_base_of_v<boost::asio::any_io_executor, Executor>) {
-        const boost::asio::any_io_executor& erased = executor;
-        if (const auto* fibers = erased.template target<FiberExecutor>())
-            return boost::asio::any_io_executor(fibers->context().get_executor());
-        if (const auto* strand = erased.template target<FiberStrand>())
-            return boost::asio::any_io_executor(strand->context().get_executor());
-        return erased;
-    } else {
-        return executor;
-    }
-}
-template <class Executor>
-concept MayRunInFibers = !std::is_same_v<decltype(placeOf(std::declval<const Executor&>())), Executor> ||
-                         std::is_same_v<Executor, boost::asio::any_io_executor>;
-
-}  // namespace weft::asio_io::detail
-
 namespace boost::asio {
 
-template <class... Args, weft::asio_io::detail::MayRunInFibers Executor>
+template <class... Args, weft::asio_io::detail::HasOtherPlace Executor>
 struct associated_executor<weft::asio_io::detail::FiberHandler<Args...>, Executor> {
     using type = decltype(weft::asio_io::detail::placeOf(std::declval<const Executor&>()));
     static type get(const weft::asio_io::detail::FiberHandler<Args...>&, const Executor& executor = {}) {
@@ -217,7 +190,7 @@ class async_result<weft::asio_io::use_fiber_t, Returned(Args...)> {
         };
         if constexpr (placed) {
             const auto executor = weft::asio_io::detail::placeOf(get_associated_executor(initiation));
-            if (!operation.begin(&query(executor, execution::context))) return Call::finish(operation, token);
+            if (!weft::asio_io::detail::beginAt(operation, executor)) return Call::finish(operation, token);
             launch(std::move(initiation), operation, std::forward<InitArgs>(args)...);
             operation.await(token.deadline(), [&] {
                 weft::asio_io::detail::Emission emission(operation);
@@ -225,7 +198,7 @@ class async_result<weft::asio_io::use_fiber_t, Returned(Args...)> {
                 dispatch(executor, std::move(emission));
             });
         } else {
-            static_cast<void>(operation.begin(nullptr));
+            static_cast<void>(operation.begin(static_cast<execution_context*>(nullptr)));
             launch(std::move(initiation), operation, std::forward<InitArgs>(args)...);
             operation.await(token.deadline(), [&] {
                 weft::asio_io::detail::Emission emission(operation);
@@ -239,6 +212,7 @@ class async_result<weft::asio_io::use_fiber_t, Returned(Args...)> {
     // Asio keeps thread-local state: what it reads of it stays in this frame, in which nothing waits.
     template <class Initiation, class... InitArgs>
     [[gnu::noinline]] static void launch(Initiation&& initiation, Operation& operation, InitArgs&&... args) {
+        const weft::asio_io::detail::RecycledMemory::Use memory(operation.recycledMemory());
         std::move(initiation)(Handler(operation), std::forward<InitArgs>(args)...);
     }
 };

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <tuple>
@@ -15,13 +16,13 @@
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/execution.hpp>
 
+#include <weft/asio_io/detail/recycled_memory.hpp>
+#include <weft/asio_io/detail/served_context.hpp>
 #include <weft/scheduler/deadline.hpp>
 #include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/wait_list.hpp>
 
 namespace weft::asio_io::detail {
-
-class Service;
 
 // Context: the waiting fiber or thread, unless said otherwise. Stays where it is from begin() to the end of await().
 class FiberOperation {
@@ -35,6 +36,7 @@ class FiberOperation {
     // BlockingOperationException where nothing may block. `place`: the context of the operation's I/O object, if it is
     // known.
     [[nodiscard]] bool begin(boost::asio::execution_context* place);
+    [[nodiscard]] bool begin(ServedContext& place) { return begin(&place.service()); }
     // Waits for the completion. When the fiber is cancelled, its carrier shuts down or the deadline passes, `emit()`
     // makes the cancellation known to the operation, and the wait goes on until that has come back and the operation
     // has completed.
@@ -62,6 +64,8 @@ class FiberOperation {
     void emitCancellation() noexcept;
     void emitted() noexcept;  // any thread: emit() is over
 
+    // Null where the operation is not started on the carrier of its I/O object.
+    RecycledMemory* recycledMemory() const noexcept { return recycled_.get(); }
     boost::asio::cancellation_slot slot() noexcept { return signal_.slot(); }
     // The operation's, one block at a time; others come from the heap. Any thread, one at a time.
     void* allocate(std::size_t size);
@@ -72,6 +76,8 @@ class FiberOperation {
 
     static constexpr std::size_t memorySize = 512;
 
+    bool begin(Service* service);
+
     std::mutex lock_;
     WaitList waiters_;
     bool completed_ = false;  // these two under the lock
@@ -79,6 +85,7 @@ class FiberOperation {
     bool late_ = false;
     bool memoryTaken_ = false;
     boost::asio::cancellation_signal signal_;
+    std::unique_ptr<RecycledMemory> recycled_;
     Service* service_ = nullptr;  // which cancels it when its loop ends; null: no carrier's
     FiberOperation* previous_ = nullptr;
     FiberOperation* next_ = nullptr;

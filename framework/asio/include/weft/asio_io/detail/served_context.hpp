@@ -75,6 +75,7 @@ class ServedContext : public boost::asio::io_context {
     void functionEnded() noexcept;
     void functionFailed(const std::exception_ptr& error) noexcept;
     FiberSet& functions() noexcept { return functions_; }
+    Service& service() noexcept { return *service_; }
 
     // Memory of tasks; blocks come back on the loop as a rule, and are kept there. Any thread. allocate() throws
     // std::bad_alloc.

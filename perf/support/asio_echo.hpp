@@ -1,0 +1,40 @@
+// What the echo servers over Asio share: the connection, so that only the context differs.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <utility>
+
+#include <boost/asio/write.hpp>
+
+#include "asio_server.hpp"
+
+namespace weft::perf {
+
+inline constexpr std::size_t kSmallPiece = 4 * 1024;  // bytes; what such a server reads at most at once
+
+/// An echo by callbacks: a read, then a write of the same bytes from the same buffer.
+class EchoConnection : public std::enable_shared_from_this<EchoConnection> {
+  public:
+    explicit EchoConnection(tcp::socket socket) : socket_(std::move(socket)) {}
+
+    void read() {
+        socket_.async_read_some(asio::buffer(buffer_),
+                                [self = shared_from_this()](error_code error, std::size_t count) {
+                                    if (!error) self->write(count);
+                                });
+    }
+
+  private:
+    void write(std::size_t count) {
+        asio::async_write(socket_, asio::buffer(buffer_, count),
+                          [self = shared_from_this()](error_code error, std::size_t) {
+                              if (!error) self->read();
+                          });
+    }
+
+    tcp::socket socket_;
+    std::array<char, kSmallPiece> buffer_;
+};
+
+}  // namespace weft::perf
