@@ -10,8 +10,8 @@
 namespace weft::asio_io::detail {
 
 FiberOperation::~FiberOperation() {
-    {
-        const RecycledMemory::Use memory(recycledMemory());
+    if (recycled_ != nullptr) {
+        const RecycledMemory::Use memory(*recycled_);
         slot().clear();
     }
     if (service_ == nullptr) return;

@@ -66,14 +66,17 @@ class Runners {
         active_.push_back(runner);
     }
 
-    // `count` handlers have run.
-    void count(std::size_t count) noexcept {
-        if (empty()) return;
+    // `count` handlers have run. True when a caller has had enough by that.
+    [[nodiscard]] bool count(std::size_t count) noexcept {
+        if (empty()) return false;
         Runner& first = *active_.front();
         first.ran += count;
-        if (first.left == Runner::unlimited) return;
+        if (first.left == Runner::unlimited) [[likely]]
+            return false;
         first.left -= std::min(count, first.left);
-        if (first.left == 0) leave(0);
+        if (first.left != 0) return false;
+        leave(0);
+        return true;
     }
     bool someoneDoesNotWait() const noexcept {
         return std::any_of(active_.begin(), active_.end(), [](const Pointer& runner) { return !runner->waits; });
@@ -103,14 +106,18 @@ class Runners {
         return true;
     }
     void letGoThoseWhoLeft() noexcept {
+        if (!left_.empty()) [[unlikely]]
+            letGo();
+    }
+
+  private:
+    [[gnu::noinline]] void letGo() noexcept {
         while (!left_.empty()) {
             const Pointer runner = std::move(left_.back());
             left_.pop_back();
             runner->letGo();
         }
     }
-
-  private:
     void leave(std::size_t index) noexcept {
         left_.push_back(std::move(active_[index]));  // there is room: add()
         active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(index));

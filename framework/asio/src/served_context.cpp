@@ -47,14 +47,18 @@ void ServedContext::destroyHandlers() noexcept {
 void ServedContext::submit(ExecutorTask& task) noexcept {
     if (closed_.load(std::memory_order_acquire)) return task.destroy();
     // Or the loop might find the context out of work while this is on its way.
-    const bool counted = !loop_->inEventLoop() || !holdsWork_;
-    task.counted_ = counted;
-    if (counted) workStarted();
-    if (!counted) ++uncounted_;
+    if (loop_->inEventLoop() && holdsWork_) [[likely]] {
+        task.counted_ = false;  // it may have been submitted before
+        ++uncounted_;
+        if (loop_->execute(task)) return;
+        --uncounted_;
+        return task.destroy();
+    }
+    task.counted_ = true;
+    workStarted();
     if (loop_->execute(task)) return;
     task.destroy();
-    if (counted) workFinished();
-    if (!counted) --uncounted_;
+    workFinished();
 }
 
 bool ServedContext::mayRunHere() const noexcept {

@@ -234,13 +234,10 @@ void Service::letAllGo(const std::exception_ptr& error) noexcept {
 }
 
 void Service::count(std::size_t handlers) noexcept {
-    runners_.count(handlers);
-    closeIfUnused();
+    if (runners_.count(handlers)) closeIfUnused();
 }
 
-// Asio's flag decides; ours saves the look at it, which takes a lock, for each function.
-bool Service::stopSeen() noexcept {
-    if (!stopAsked_.load(std::memory_order_acquire)) return false;
+bool Service::stopConfirmed() noexcept {
     if (context_.stopped()) return true;
     stopAsked_.store(false, std::memory_order_relaxed);
     return false;

@@ -104,7 +104,9 @@ class Service {
     void count(std::size_t handlers) noexcept;
     void deliver(const std::exception_ptr& error) noexcept;
     void deliverCaptured() noexcept;
-    bool stopSeen() noexcept;
+    // Asio's flag decides; ours saves the look at it, which takes a lock, for each function.
+    bool stopSeen() noexcept { return stopAsked_.load(std::memory_order_acquire) && stopConfirmed(); }
+    bool stopConfirmed() noexcept;
 
     void hold(ExecutorTask& task) noexcept;
     void call(ExecutorTask& task) noexcept;

@@ -212,8 +212,10 @@ class async_result<weft::asio_io::use_fiber_t, Returned(Args...)> {
     // Asio keeps thread-local state: what it reads of it stays in this frame, in which nothing waits.
     template <class Initiation, class... InitArgs>
     [[gnu::noinline]] static void launch(Initiation&& initiation, Operation& operation, InitArgs&&... args) {
-        const weft::asio_io::detail::RecycledMemory::Use memory(operation.recycledMemory());
-        std::move(initiation)(Handler(operation), std::forward<InitArgs>(args)...);
+        const auto start = [&] { std::move(initiation)(Handler(operation), std::forward<InitArgs>(args)...); };
+        if (operation.recycledMemory() == nullptr) return start();
+        const weft::asio_io::detail::RecycledMemory::Use memory(*operation.recycledMemory());
+        start();
     }
 };
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 
 #include <boost/asio/detail/thread_context.hpp>
 #include <boost/asio/detail/thread_info_base.hpp>
@@ -17,16 +16,15 @@ class RecycledMemory : private boost::asio::detail::thread_context {
     RecycledMemory(const RecycledMemory&) = delete;
     RecycledMemory& operator=(const RecycledMemory&) = delete;
 
-    // While it lives, Asio takes blocks on this thread from there and gives them back; nothing may wait. Null: the
-    // heap's.
+    // While it lives, Asio takes blocks on this thread from there and gives them back; nothing may wait.
     class Use {
       public:
-        explicit Use(RecycledMemory* memory) {
-            if (memory != nullptr) entered_.emplace(static_cast<thread_context*>(memory), memory->blocks_);
-        }
+        explicit Use(RecycledMemory& memory) noexcept : entered_(&memory, memory.blocks_) {}
+        Use(const Use&) = delete;
+        Use& operator=(const Use&) = delete;
 
       private:
-        std::optional<thread_call_stack::context> entered_;
+        thread_call_stack::context entered_;
     };
 
     std::unique_ptr<RecycledMemory> next;  // its owner's
