@@ -237,6 +237,32 @@ TEST(AsioContextEnds, AForkedChildNeitherWaitsNorRuns) {
     EXPECT_EQ(context.run(), 1u);
 }
 
+// As a program with an io_context does it: Asio makes its descriptors anew in the child.
+TEST(AsioContextEnds, AForkThatIsAnnouncedLeavesTheParentWorking) {
+    Context context;
+    asio::steady_timer timer(context, std::chrono::milliseconds(1));
+    int called = 0;
+    timer.async_wait([&](auto error) { called += !error; });
+    context.notify_fork(asio::execution_context::fork_prepare);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        context.notify_fork(asio::execution_context::fork_child);
+        bool refused = false;
+        try {
+            context.run();
+        } catch (const SystemError&) {
+            refused = true;
+        }
+        ::_exit(refused ? 0 : 1);
+    }
+    context.notify_fork(asio::execution_context::fork_parent);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(context.run(), 1u);
+    EXPECT_EQ(called, 1);
+}
+
 TEST(AsioContextEnds, AFunctionWhoseMoveThrowsIsFreedAndTheExceptionIsRuns) {
     struct ThrowsLater {
         explicit ThrowsLater(std::shared_ptr<int> its) : kept(std::move(its)) {}

@@ -1,6 +1,7 @@
 // FiberExecutor: functions, handlers and coroutines that may block.
 #include <weft/asio_io/fiber_executor.hpp>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <memory>
@@ -17,6 +18,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/strand.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <gtest/gtest.h>
@@ -97,6 +99,22 @@ TEST(FiberExecutorTest, ALargeFunctionIsBoxed) {
     asio::post(FiberExecutor(context), [large, &seen] { seen = large[99'999]; });
     context.run();
     EXPECT_EQ(seen, 'x');
+}
+
+// Of functions that do not block; for those that do there is FiberStrand.
+TEST(FiberExecutorTest, AStrandOfAsioKeepsItsFunctionsInOrderAndApart) {
+    Context context;
+    const auto strand = asio::make_strand(FiberExecutor(context));
+    std::vector<int> order;
+    for (int i = 0; i < 100; ++i) {
+        asio::post(strand, [&, i] {
+            EXPECT_TRUE(strand.running_in_this_thread());
+            order.push_back(i);
+        });
+    }
+    context.run();
+    ASSERT_EQ(order.size(), 100u);
+    EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
 TEST(FiberExecutorTest, HandlersOfASocketMayBlock) {
