@@ -22,7 +22,8 @@ std::string channelName(const Channel& channel) {
 
 void logLateWrite(LogLevel level, const Channel& channel, const std::string& writer, const Message& message,
                   std::string_view how) noexcept {
-    static LimitedLog limited;
+    static LimitedLog faults, ordinaryEnds;  // the peers' ends must not take the place of warnings
+    LimitedLog& limited = level == LogLevel::debug ? ordinaryEnds : faults;
     try {
         const std::string bytes = std::to_string(message.estimatedBytes());
         limited.write(level, {"a ", message.typeName(), " of ", bytes, " bytes was written to ", channelName(channel),

@@ -18,6 +18,10 @@ namespace detail {
 // "channel 7 (peer 127.0.0.1:80)"; without a peer when the channel has none, or has lost it. Context: the loop.
 std::string channelName(const Channel& channel);
 
+// The name of the handler that passed on last what `taker` is given to write; empty: no handler behind it handles
+// writes. Context: the loop; `taker` is in its pipeline.
+std::string lastWriterTo(const ChannelHandlerContext& taker);
+
 // All are limited in rate and never throw; on the loop, but for the third.
 // `how` says what had ended before the write: "the channel was closed".
 void logLateWrite(LogLevel level, const Channel& channel, const std::string& writer, const Message& message,

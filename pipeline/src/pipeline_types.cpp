@@ -122,9 +122,18 @@ std::string ChannelPipeline::lastReader() const {
 }
 
 std::string ChannelPipeline::lastWriter() const {
-    const Context* context = head_.next_;
+    const std::string writer = lastWriterTo(head_);
+    return writer.empty() ? "the application" : writer;
+}
+
+std::string ChannelPipeline::lastWriterTo(const Context& taker) const {
+    const Context* context = taker.next_;
     while (context != &tail_ && !(context->mask_ & Event::write)) context = context->next_;
-    return context == &tail_ ? "the application" : context->name();
+    return context == &tail_ ? std::string() : context->name();
+}
+
+std::string detail::lastWriterTo(const ChannelHandlerContext& taker) {
+    return taker.pipeline().lastWriterTo(taker);
 }
 
 }  // namespace weft

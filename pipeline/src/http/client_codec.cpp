@@ -7,7 +7,9 @@
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_events.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
-#include <weft/scheduler/log.hpp>
+
+#include "http/codec_log.hpp"
+#include "http/misuse.hpp"
 
 namespace weft::http {
 
@@ -15,20 +17,18 @@ namespace {
 
 constexpr std::size_t copiedBody = 1024;  // bodies and pieces up to this size are copied behind their head
 
-void refuse(const ChannelPromise& promise, std::exception_ptr why, std::string_view what) {
-    if (promise.isVoid()) {
-        log(LogLevel::error, std::string("an HTTP request was not sent: ").append(what));
-    } else {
-        promise.tryFailure(std::move(why));
-    }
+void refuse(const ChannelHandlerContext& ctx, const ChannelPromise& promise, std::exception_ptr why,
+            std::string_view what) {
+    if (!promise.isVoid()) return void(promise.tryFailure(std::move(why)));
+    detail::logUnsent(LogLevel::error, &ctx, std::string("an HTTP request was not sent: ").append(what));
 }
 
-void refuseBad(const ChannelPromise& promise, std::string_view what) {
-    refuse(promise, std::make_exception_ptr(std::invalid_argument(std::string(what))), what);
+void refuseBad(const ChannelHandlerContext& ctx, const ChannelPromise& promise, std::string_view what) {
+    refuse(ctx, promise, std::make_exception_ptr(std::invalid_argument(std::string(what))), what);
 }
 
-void refuseMisuse(const ChannelPromise& promise, const char* what) {
-    refuse(promise, std::make_exception_ptr(std::logic_error(what)), what);
+void refuseMisuse(const ChannelHandlerContext& ctx, const ChannelPromise& promise, const char* what) {
+    refuse(ctx, promise, detail::misuse(what), what);
 }
 
 }  // namespace
@@ -80,15 +80,15 @@ void ClientCodec::write(ChannelHandlerContext& ctx, Message&& message, ChannelPr
 }
 
 void ClientCodec::writeRequest(ChannelHandlerContext& ctx, ClientRequest&& request, ChannelPromise&& promise) {
-    if (output_ == Output::body) return refuseMisuse(promise, "an HTTP request inside the body of another");
+    if (output_ == Output::body) return refuseMisuse(ctx, promise, "an HTTP request inside the body of another");
     const bool undecided = !asked_.empty() && asked_.back().maySwitch();
     if (output_ == Output::lastSent || undecided || lastResponse_ || expects_ != Input::responses) {
-        return refuseMisuse(promise, "an HTTP request on a connection that takes no further one");
+        return refuseMisuse(ctx, promise, "an HTTP request on a connection that takes no further one");
     }
     RequestError error = RequestError::none;
     bool upgrade = false;
     Buffer head = encode(request, error, upgrade);
-    if (error != RequestError::none) return refuseBad(promise, textOf(error));
+    if (error != RequestError::none) return refuseBad(ctx, promise, textOf(error));
     noteRequest(request, upgrade);
     if (request.body.readableBytes() <= copiedBody) {
         head.append(request.body.view());
@@ -129,10 +129,10 @@ void ClientCodec::noteRequest(const ClientRequest& request, bool upgrade) {
 }
 
 void ClientCodec::writeContent(ChannelHandlerContext& ctx, Buffer&& data, ChannelPromise&& promise) {
-    if (output_ != Output::body) return refuseMisuse(promise, "HTTP content outside the body of a request");
+    if (output_ != Output::body) return refuseMisuse(ctx, promise, "HTTP content outside the body of a request");
     if (!chunked_) {
         if (data.readableBytes() > remaining_) {
-            refuseMisuse(promise, "more HTTP content than its Content-Length");
+            refuseMisuse(ctx, promise, "more HTTP content than its Content-Length");
             return ctx.pipeline().close({});
         }
         remaining_ -= data.readableBytes();
@@ -155,9 +155,9 @@ void ClientCodec::writeContent(ChannelHandlerContext& ctx, Buffer&& data, Channe
 
 // Trailers that must not be sent are left out and fail the promise; the body ends all the same.
 void ClientCodec::writeEnd(ChannelHandlerContext& ctx, const HeaderList* trailers, ChannelPromise&& promise) {
-    if (output_ != Output::body) return refuseMisuse(promise, "the end of HTTP content outside the body of a request");
+    if (output_ != Output::body) return refuseMisuse(ctx, promise, "the end of HTTP content outside the body of a request");
     if (remaining_ > 0) {
-        refuseMisuse(promise, "less HTTP content than its Content-Length");
+        refuseMisuse(ctx, promise, "less HTTP content than its Content-Length");
         return ctx.pipeline().close({});
     }
     output_ = closesBehind_ ? Output::lastSent : Output::open;
@@ -173,7 +173,7 @@ void ClientCodec::writeEnd(ChannelHandlerContext& ctx, const HeaderList* trailer
     }
     if (error == EncodeError::none) return ctx.write(Message(std::move(end)), std::move(promise));
     ctx.write(Message(std::move(end)));
-    refuseBad(promise, textOf(error));
+    refuseBad(ctx, promise, textOf(error));
 }
 
 }  // namespace weft::http

@@ -14,6 +14,8 @@
 #include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/log.hpp>
 
+#include "http/codec_log.hpp"
+
 namespace weft::http {
 
 namespace {
@@ -62,7 +64,7 @@ void ServerCodec::handlerRemoved(ChannelHandlerContext& ctx) {
     output_.share(TurnBlock::none());  // what is still said comes too late, and to nobody
     if (flushWanted_) ctx.flush();
     if (!special_.closing) {
-        dropSlots("the HTTP codec was removed before this answer's turn");
+        dropSlots("the HTTP codec was removed before an answer's turn");
         restoreHalfClosure();
         passInputOn();
         if (readWanted_) ctx.read();
@@ -98,7 +100,7 @@ void ServerCodec::channelInactive(ChannelHandlerContext& ctx) {
     input_ = Buffer();
     next_.reset();
     output_.clear();
-    dropSlots("the connection was closed before this answer's turn");
+    dropSlots("the connection was closed before an answer's turn");
     ctx.fireChannelInactive();
 }
 
@@ -244,18 +246,23 @@ void ServerCodec::closeAfterResponse() {
         });
     passOut(std::move(written));
     if (ctx_ != nullptr) flush(*ctx_);
-    dropSlots("the connection was closed before this answer's turn");  // a listener may remove this codec
+    dropSlots("the connection was closed before an answer's turn");  // a listener may remove this codec
     if (special_.paused) resumeReading();
 }
 
 void ServerCodec::dropSlots(const char* why) {
     countEarly(earlyBytes_, 0);
+    if (special_.closing) loseFrom(slots_.frontTicket());
     while (!slots_.empty()) {
         ResponseSlot slot = std::move(slots_.front());
         slots_.popFront();
         if (!slot.early) continue;
         for (auto& early : *slot.early) {
-            if (!early.promise.isVoid()) early.promise.tryFailure(std::make_exception_ptr(std::runtime_error(why)));
+            if (early.promise.isVoid()) {
+                detail::logUnsent(LogLevel::debug, ctx_, why);
+            } else {
+                early.promise.tryFailure(std::make_exception_ptr(std::runtime_error(why)));
+            }
         }
     }
 }

@@ -10,6 +10,7 @@
 #include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/log.hpp>
 
+#include "http/codec_log.hpp"
 #include "http/misuse.hpp"
 
 namespace weft::http {
@@ -48,7 +49,8 @@ void ServerCodec::emitEnd(const HeaderList* trailers, ChannelPromise&& promise) 
         if (trailers == nullptr || error != EncodeError::none) appendSmall(lastChunk);
     }
     if (error == EncodeError::none) return finishWrite(std::move(promise));
-    log(LogLevel::error, std::string("the trailers of an HTTP response were left out: ").append(textOf(error)));
+    detail::logUnsent(LogLevel::error, ctx_,
+                      std::string("the trailers of an HTTP response were left out: ").append(textOf(error)));
     if (!promise.isVoid())
         promise.tryFailure(std::make_exception_ptr(std::invalid_argument(std::string(textOf(error)))));
 }
@@ -77,7 +79,8 @@ void ServerCodec::resetUnlessWhole() {
 // The client has been promised another length: only the end of our output tells it that the body is not whole.
 void ServerCodec::abortBody() {
     if (special_.closing || ctx_ == nullptr) return;  // a listener has ended it otherwise
-    log(LogLevel::error, "a streamed HTTP response did not keep to its Content-Length: closing the connection");
+    detail::logUnsent(LogLevel::error, ctx_,
+                      "a streamed HTTP response did not keep to its Content-Length, so the connection is closed");
     closeAfterResponse();
 }
 

@@ -7,23 +7,13 @@
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
 
+#include "http/codec_log.hpp"
 #include "http/dropped_request.hpp"
 #include "tail_release.hpp"
 
 namespace weft::http {
 
 namespace {
-
-// "'a', 'b'": the handlers behind this one, any of which may have had the request.
-std::string handlersBehind(const ChannelHandlerContext& ctx) {
-    std::string text;
-    bool behind = false;
-    for (const std::string& name : ctx.pipeline().names()) {
-        if (behind) text += (text.empty() ? "'" : ", '") + name + "'";
-        behind = behind || name == ctx.name();
-    }
-    return text.empty() ? "none" : text;
-}
 
 std::string nameOfRequest(Ticket ticket, const ResponseSlot& slot, const ChannelHandlerContext& ctx) {
     return "request " + std::to_string(ticket) + " (" + std::string(nameOf(slot.method)) + ") of channel " +
@@ -71,13 +61,17 @@ void ServerCodec::settleDropped(Ticket ticket, ResponseSlot& slot, const Channel
 void ServerCodec::warnOfDropped(Ticket ticket, const ResponseSlot& slot, const ChannelHandlerContext* taker) {
     const std::string request = nameOfRequest(ticket, slot, *ctx_);
     if (slot.untaken && untakenAfter_) {
-        return warn("no handler took " + request + ", which is answered with 404; '" + *untakenAfter_ +
-                    "' passed it on last: add a handler for it behind that one");
+        return detail::logOfCodec(LogLevel::warning, *ctx_,
+                                  "no handler took " + request + ", which is answered with 404; '" + *untakenAfter_ +
+                                      "' passed it on last: add a handler for it behind that one");
     }
-    const std::string who = taker != nullptr ? "handler '" + taker->name() + "'"
-                                             : "the application (its handlers are " + handlersBehind(*ctx_) + ")";
-    warn(who + " dropped " + request +
-         " without an answer, so it is answered with 500; answer every request, or keep its responder()");
+    const std::string who = taker != nullptr
+                                ? "handler '" + taker->name() + "'"
+                                : "the application (its handlers are " + detail::handlersBehind(*ctx_) + ")";
+    detail::logOfCodec(LogLevel::warning, *ctx_,
+                       who + " dropped " + request +
+                           " without an answer, so it is answered with 500; answer every request, or keep its "
+                           "responder()");
 }
 
 }  // namespace weft::http

@@ -2,11 +2,13 @@
 #include <weft/pipeline/http/server_codec.hpp>
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
 
+#include "http/codec_log.hpp"
 #include "pipeline_entry.hpp"
 
 namespace weft::http {
@@ -40,8 +42,8 @@ char* ServerCodec::reserve(std::size_t bytes, bool leaving) {
 
 // Hands the output on; the promise completes when its last byte is in the kernel.
 void ServerCodec::passOut(ChannelPromise&& promise) {
+    if (promise.isVoid() && (ctx_ == nullptr || output_.empty())) return;
     if (ctx_ == nullptr) return cutShort(promise);
-    if (output_.empty() && promise.isVoid()) return;
     Buffer said;
     try {
         said = output_.take();
@@ -51,8 +53,9 @@ void ServerCodec::passOut(ChannelPromise&& promise) {
     ctx_->write(Message(std::move(said)), std::move(promise));
 }
 
-// There was no memory to pass it on: nothing may be said behind it, so the connection ends.
+// In a catch block. There was no memory to pass it on: nothing may be said behind it, so the connection ends.
 void ServerCodec::loseOutput(const ChannelPromise& promise) {
+    detail::logLostOutput(ctx_, std::current_exception());
     output_.clear();
     expects_ = Input::ended;
     special_.closing = true;

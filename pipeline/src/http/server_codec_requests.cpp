@@ -216,6 +216,7 @@ void ServerCodec::refuse(Ticket ticket, const Refusal& refusal) {
         if (slot == nullptr && slots_.empty() && !special_.closing) closeAfterResponse();
         return;
     }
+    loseFrom(ticket);
     Response response = error(refusal.status, refusal.reason);
     detail::Tickets::set(response, ticket);
     response.keepAlive = false;

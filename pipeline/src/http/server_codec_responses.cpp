@@ -7,14 +7,11 @@
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
 #include <weft/pipeline/detail/held_bytes.hpp>
-#include <weft/scheduler/log.hpp>
 
+#include "http/codec_log.hpp"
 #include "http/dropped_request.hpp"
-#include "http/misuse.hpp"
 
 namespace weft::http {
-
-using detail::misuse;
 
 namespace {
 
@@ -208,7 +205,7 @@ void ServerCodec::emitNow(Message& message, ChannelPromise&& promise) {
 
 // What was said before it has ended the connection.
 void ServerCodec::cutShort(const ChannelPromise& promise) {
-    if (!promise.isVoid()) promise.tryFailure(misuse("the HTTP response was cut short"));
+    refuseMessage(promise, "an HTTP response was cut short", LogLevel::debug);
 }
 
 // A whole answer to an HTTP/1.1 request that keeps the connection.
@@ -306,7 +303,8 @@ HeaderView ServerCodec::serverHeader(bool informational) const noexcept {
 // A response that cannot be sent as it is: the application hears of it, the client gets 500.
 void ServerCodec::failHead(ChannelPromise&& promise, EncodeError why) {
     slots_.front().ended = true;
-    log(LogLevel::error, std::string("an HTTP response was refused: ").append(textOf(why)));
+    loseFrom(slots_.frontTicket());
+    detail::logUnsent(LogLevel::error, ctx_, std::string("an HTTP response was refused: ").append(textOf(why)));
     if (!promise.isVoid()) promise.tryFailure(std::make_exception_ptr(std::invalid_argument(std::string(textOf(why)))));
     if (special_.closing || slots_.empty()) return;
     Response instead = error(Status::internalServerError);

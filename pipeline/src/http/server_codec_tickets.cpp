@@ -4,19 +4,14 @@
 #include <string>
 #include <utility>
 
-#include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
-#include <weft/pipeline/detail/limited_log.hpp>
-#include <weft/scheduler/log.hpp>
 
+#include "http/codec_log.hpp"
 #include "http/misuse.hpp"
 
 namespace weft::http {
 
 namespace {
-
-// Of all codecs of a carrier: their applications and peers cause these lines at will.
-struct CodecLog : weft::detail::LimitedLog {};
 
 Ticket ticketOf(const Message& message) noexcept {
     if (message.is<Response>()) return detail::Tickets::of(message.get<Response>());
@@ -66,11 +61,14 @@ Ticket ServerCodec::ticketFor(const Message& message) noexcept {
     return message.is<Response>() ? delivering_ : streamBeingWritten();
 }
 
-// No request waits for it. To come late is no fault: the connection may have ended while a fiber was at work.
+// No request waits for it. An answer that finds its connection ending is no fault: a fiber was at work meanwhile.
 [[gnu::cold]] void ServerCodec::refuseLate(const Message& message, Ticket ticket, const ChannelPromise& promise) {
-    const bool late = special_.closing || slots_.added() == 0;
-    if (late && promise.isVoid()) return;
-    if (late || ticket != noTicket) {
+    if (isOvertaken(message, ticket)) {
+        return refuseMessage(promise,
+                             "an HTTP response, or a piece of one, came after its connection had begun to end",
+                             LogLevel::debug);
+    }
+    if (ticket != noTicket) {
         return refuseMessage(promise, "an HTTP response, or a piece of one, came after its request had been answered");
     }
     refuseMessage(promise,
@@ -81,14 +79,16 @@ Ticket ServerCodec::ticketFor(const Message& message) noexcept {
                         "use a BodyWriter, or Content{data, request.ticket()}");
 }
 
-void ServerCodec::refuseMessage(const ChannelPromise& promise, const char* why) {
-    if (!promise.isVoid()) return void(promise.tryFailure(detail::misuse(why)));
-    if (ctx_ == nullptr) return;
-    warn("channel " + std::to_string(ctx_->channel().id()) + ": " + why);
+// By the end of the connection, or by an error that the codec answered with. A second answer is not: its request had
+// one.
+bool ServerCodec::isOvertaken(const Message& message, Ticket ticket) noexcept {
+    if (ticket >= firstLost_) return true;
+    return special_.closing && !(message.is<Response>() && ticket != noTicket && ticket < slots_.frontTicket());
 }
 
-void ServerCodec::warn(const std::string& text) {
-    ctx_->loop().local<CodecLog>().write(LogLevel::warning, {text});
+void ServerCodec::refuseMessage(const ChannelPromise& promise, const char* why, LogLevel level) {
+    if (!promise.isVoid()) return void(promise.tryFailure(detail::misuse(why)));
+    detail::logUnsent(level, ctx_, why);
 }
 
 }  // namespace weft::http

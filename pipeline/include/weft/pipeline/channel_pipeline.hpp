@@ -22,6 +22,7 @@ class Channel;
 namespace detail {
 class OutermostEntry;
 class PipelineEntry;
+std::string lastWriterTo(const ChannelHandlerContext& taker);
 }  // namespace detail
 
 // Part of a Channel. Context: fireX and operations: any thread (off the loop: a task). Adding and removing: the loop,
@@ -181,6 +182,7 @@ class ChannelPipeline {
     friend class EmbeddedChannel;
     friend class detail::OutermostEntry;
     friend class detail::PipelineEntry;
+    friend std::string detail::lastWriterTo(const ChannelHandlerContext& taker);
 
     using Context = ChannelHandlerContext;
     using OwnedContext = detail::OwnedContext;
@@ -224,6 +226,7 @@ class ChannelPipeline {
     void reportUnusableTypes() const;
     std::string lastReader() const;
     std::string lastWriter() const;
+    std::string lastWriterTo(const Context& taker) const;  // empty: no handler
     void onUnhandledMessage(Message&& message) noexcept;  // P-4
     void onUnhandledEvent(Message&& event) noexcept;
     void onUnhandledException(std::exception_ptr cause) noexcept;

@@ -2,6 +2,7 @@
 // in the order of the requests (D14a).
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -23,6 +24,7 @@
 #include <weft/pipeline/http/server_timeouts.hpp>
 #include <weft/pipeline/http/turn_output.hpp>
 #include <weft/scheduler/event_loop.hpp>
+#include <weft/scheduler/log.hpp>
 
 namespace weft::http {
 
@@ -180,8 +182,9 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     Ticket streamBeingWritten() noexcept;
     Ticket onlyOpenStream() noexcept;
     void refuseLate(const Message& message, Ticket ticket, const ChannelPromise& promise);
-    void refuseMessage(const ChannelPromise& promise, const char* why);
-    void warn(const std::string& text);
+    bool isOvertaken(const Message& message, Ticket ticket) noexcept;
+    void refuseMessage(const ChannelPromise& promise, const char* why, LogLevel level = LogLevel::warning);
+    void loseFrom(Ticket ticket) noexcept { firstLost_ = std::min(firstLost_, ticket); }
     void settleContinue(Response& response) noexcept;
     void expectNoMore(Ticket ticket, bool streamed) noexcept;
     void keepEarly(ResponseSlot& slot, Message&& message, ChannelPromise&& promise);
@@ -271,6 +274,7 @@ class ServerCodec final : public ChannelDuplexHandler, private FlushPointListene
     Ticket bodyTicket_ = noTicket;               // the request whose body is being read
     std::unique_ptr<std::string> untakenAfter_;  // the handler that passed the newest untaken request on; null: none
     Ticket switching_ = noTicket;                // the request whose answer says that the protocol changes behind it
+    Ticket firstLost_ = ~noTicket;               // from it on, an error or the end came before the application's answer
     std::size_t earlyBytes_ = 0;                 // held by answers that wait for their turn
     std::optional<int> lingerAfterBody_;  // SO_LINGER to give back when a body that the close ends is in the kernel
     ScheduledTask linger_;
