@@ -1,5 +1,5 @@
 // What queues hold is bounded by what they count, also when each piece is one byte of a large block: small pieces of
-// large blocks are copied. One test for every place that queues Buffers.
+// large blocks are copied, or nothing is read while they wait. One test for every place that queues Buffers.
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -13,6 +13,7 @@
 #include <weft/pipeline/embedded_channel.hpp>
 #include <weft/pipeline/handlers/chunked_input.hpp>
 #include <weft/pipeline/handlers/chunked_write_handler.hpp>
+#include <weft/pipeline/handlers/flow_control_handler.hpp>
 #include <weft/pipeline/handlers/traffic_shaping_handler.hpp>
 #include <weft/pipeline/http/client_codec.hpp>
 #include <weft/pipeline/http/object_aggregator.hpp>
@@ -183,6 +184,30 @@ TEST(HeldMemory, AnAggregatedResponseOfOneByteDoesNotKeepALargeBlock) {
     channel.writeInbound(Buffer::copyOf("y"));
     EXPECT_EQ(channel.inboundSize(), 1u) << "the response is whole";
     channel.finishAndReleaseAll();
+}
+
+// ---- handlers that queue messages ----
+
+// Of a source that brings many blocks in a cycle, with one byte of use each: more than a transport does with AUTO_READ off.
+TEST(HeldMemory, AMessageThatWaitsForItsReaderStopsTheSource) {
+    constexpr int cycle = 16;
+    const LiveBlocks live;
+    ScriptedChannel channel;
+    channel->setOption(ChannelOption::AUTO_READ, false);
+    channel.pipeline().addLast<FlowControlHandler>();
+    channel.start();
+    for (int round = 0; round < 50; ++round) {
+        channel->read();
+        ASSERT_TRUE(channel.sink->wantsRead) << "the queue is empty";
+        for (int i = 0; i < cycle; ++i) channel->onRead(piece());
+        channel->onReadComplete();
+        for (std::size_t waiting = cycle - 1; waiting > 0; --waiting) {
+            ASSERT_EQ(channel.pipeline().get<FlowControlHandler>()->queuedMessages(), waiting);
+            ASSERT_LE(live.count(), cycle);
+            ASSERT_FALSE(channel.sink->wantsRead) << waiting << " messages wait";
+            channel->read();
+        }
+    }
 }
 
 // ---- handlers that queue writes ----

@@ -12,7 +12,9 @@ namespace weft {
 // With AUTO_READ off, each read() lets one message pass, from its queue or, when that is empty, the next that arrives;
 // the rest waits here. With AUTO_READ on everything passes. Each message or batch that passes is followed by its
 // channelReadComplete. What waits when the channel becomes inactive is dropped, and a debug line says so; what waits
-// when this handler is removed passes on. Keeps at most what one read cycle makes.
+// when this handler is removed passes on. Bounded without a limit of its own: while a message waits, read() is answered
+// from the queue and does not reach the transport. So the queue holds at most what the decoders before it make of one
+// read cycle, which with AUTO_READ off is one block of up to 64 KiB.
 class FlowControlHandler final : public ChannelDuplexHandler {
   public:
     using InboundOut = Messages<>;
