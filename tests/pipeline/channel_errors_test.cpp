@@ -219,12 +219,14 @@ TEST(PipelineErrors, E4_AThrowInsideExceptionCaughtGoesNoFurther) {
 }
 
 TEST(PipelineErrors, E5_AThrowingTaskDoesNotEndTheLoop) {
+    const test::LogCapture log;
     EmbeddedChannel channel;
     bool ran = false;
-    channel.loop().execute([] { throw std::runtime_error("task"); });
+    channel.loop().execute([] { throw std::runtime_error("no room"); });
     channel.loop().execute([&] { ran = true; });
     channel.runPendingTasks();
     EXPECT_TRUE(ran);
+    EXPECT_EQ(log.countAt(LogLevel::error, "a task of an event loop threw: ", "no room"), 1) << log.text();
 }
 
 TEST(PipelineErrors, E6_AReadErrorGivesReadCompleteThenTheExceptionThenCloses) {
