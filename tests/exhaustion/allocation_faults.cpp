@@ -11,6 +11,7 @@ namespace {
 std::atomic<std::int64_t> untilFailure{0};  // 0: none is wanted
 std::atomic<bool> failed{false};
 std::atomic<std::size_t> live{0};
+std::atomic<std::uint64_t> all{0};  // so far
 
 bool fails() noexcept {
     if (untilFailure.load(std::memory_order_relaxed) <= 0) return false;
@@ -20,6 +21,7 @@ bool fails() noexcept {
 }
 
 void* allocate(std::size_t size, std::size_t alignment) {
+    all.fetch_add(1, std::memory_order_relaxed);
     if (fails()) throw std::bad_alloc();
     void* block = alignment <= alignof(std::max_align_t)
                       ? std::malloc(size == 0 ? 1 : size)
@@ -46,6 +48,11 @@ FailingAllocation::~FailingAllocation() {
 }
 bool FailingAllocation::hasFailed() const noexcept {
     return failed;
+}
+
+CountedAllocations::CountedAllocations() noexcept : before_(all) {}
+std::uint64_t CountedAllocations::soFar() const noexcept {
+    return all - before_;
 }
 
 std::size_t liveAllocations() noexcept {

@@ -1,4 +1,4 @@
-// The n-th allocation fails: this program's operator new throws when it is told to.
+// The n-th allocation fails: this program's operator new throws when it is told to. And it counts.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,16 @@ class FailingAllocation {
 
     // Whether there were that many.
     bool hasFailed() const noexcept;
+};
+
+// The allocations of all threads since it was made.
+class CountedAllocations {
+  public:
+    CountedAllocations() noexcept;
+    std::uint64_t soFar() const noexcept;
+
+  private:
+    const std::uint64_t before_;
 };
 
 // Blocks that operator new has given and operator delete has not taken back.

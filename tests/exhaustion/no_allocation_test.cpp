@@ -1,0 +1,102 @@
+// What allocates nothing, on no thread: posts of tasks that bring their own memory, and stacks that are given back.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include <weft/scheduler/event_loop.hpp>
+#include <weft/scheduler/stack_pool.hpp>
+
+#include "exhaustion/exhaustion_test.hpp"
+#include "support/hosted_loop.hpp"
+
+namespace weft::exhaustion {
+namespace {
+
+class NoAllocation : public ExhaustionTest {};
+
+struct CountingTask final : LoopTask {
+    void run() noexcept override { ran.fetch_add(1, std::memory_order_release); }
+    void abandon() noexcept override {}
+    std::atomic<int> ran{0};
+};
+
+// From the calling thread, which is not the loop's, each after the one before it has run: the loop sleeps in between.
+void postInTurn(EventLoop& loop, CountingTask& task, int posts) {
+    for (const int before = task.ran; posts > 0; --posts) {
+        const int ran = task.ran;
+        EXPECT_TRUE(loop.execute(task));
+        while (task.ran.load(std::memory_order_acquire) == ran) std::this_thread::yield();
+        EXPECT_GT(task.ran, before);
+    }
+}
+
+// All at once: the loop takes them in batches.
+template <std::size_t count>
+void postTogether(EventLoop& loop, std::array<CountingTask, count>& tasks) {
+    const int before = tasks.back().ran;
+    for (CountingTask& task : tasks) EXPECT_TRUE(loop.execute(task));
+    while (tasks.back().ran.load(std::memory_order_acquire) == before) std::this_thread::yield();
+}
+
+TEST_F(NoAllocation, AThousandPostsOfLoopTasksFromAnotherThread) {
+    constexpr int posts = 1000;
+    test::HostedLoop host;
+    CountingTask task;
+    std::array<CountingTask, posts> tasks;
+    postInTurn(host.loop, task, 10);
+    postTogether(host.loop, tasks);
+    {
+        const CountedAllocations counted;
+        postInTurn(host.loop, task, posts);
+        postTogether(host.loop, tasks);
+        EXPECT_EQ(counted.soFar(), 0u) << "of all threads";
+    }
+    EXPECT_EQ(task.ran, posts + 10);
+    const CountedAllocations counted;
+    host.loop.execute([] {});
+    for (int i = 0; i < posts; ++i) host.loop.execute([&task] { ++task.ran; });
+    host.inDispatch([] {});
+    EXPECT_GT(counted.soFar(), 0u) << "closures in such a number do, so the counter counts";
+}
+
+// More than a slab has, of two sizes, so that the lists of free stacks have had to grow.
+std::vector<Stack> takeMany(StackPool& pool) {
+    std::vector<Stack> taken;
+    taken.reserve(2000);
+    for (int i = 0; i < 1000; ++i) {
+        taken.push_back(pool.take(StackPool::minimumSize));
+        taken.push_back(pool.take(2 * StackPool::minimumSize));
+    }
+    return taken;
+}
+
+using Give = void (StackPool::*)(Stack) noexcept;
+
+TEST_F(NoAllocation, StacksThatAreGivenBack) {
+    for (const Give give : {&StackPool::give, &StackPool::giveCold, &StackPool::giveFromOutside}) {
+        const StackPool::Owner pool = StackPool::create(StackGuard::canary);
+        const std::vector<Stack> taken = takeMany(*pool);
+        const FailingAllocation failing(1);
+        for (const Stack& stack : taken) (*pool.*give)(stack);
+        while (pool->coolDown()) {
+        }
+        EXPECT_FALSE(failing.hasFailed());
+    }
+}
+
+TEST_F(NoAllocation, StacksThatPassByACache) {
+    const StackPool::Owner pool = StackPool::create(StackGuard::canary);
+    const std::vector<Stack> taken = takeMany(*pool);
+    StackCache cache(*pool, StackPool::minimumSize, 16);
+    const FailingAllocation failing(1);
+    for (const Stack& stack : taken) cache.give(stack);
+    while (cache.trim()) {
+    }
+    EXPECT_FALSE(failing.hasFailed());
+}
+
+}  // namespace
+}  // namespace weft::exhaustion
