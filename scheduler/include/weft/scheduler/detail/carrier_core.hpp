@@ -3,7 +3,9 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include <weft/scheduler/detail/atomics.hpp>
@@ -21,6 +23,17 @@ template <class P, class Node, std::uint32_t capacity = 256,
 class BasicCarrierCore {
   public:
     using Queue = QueueOf<P, Node, capacity>;
+
+    BasicCarrierCore() noexcept {
+        if constexpr (std::is_standard_layout_v<BasicCarrierCore>) {  // NativeAtomics; offsetof() is for no others
+            static_assert(offsetof(BasicCarrierCore, visitors_) / cacheLine >
+                              offsetof(BasicCarrierCore, readyPoller_) / cacheLine,
+                          "wakers write visitors_: it must not be in a line that the carrier reads each turn");
+            static_assert(offsetof(BasicCarrierCore, queue_) / cacheLine >
+                              offsetof(BasicCarrierCore, visitors_) / cacheLine,
+                          "wakers write visitors_: it must not be in a line of the queue");
+        }
+    }
 
     // A thread that publishes work and wakes the carrier afterwards. The work itself may let the carrier end and its
     // owner destroy it: the carrier's thread stays until every visit is over.
@@ -122,7 +135,8 @@ class BasicCarrierCore {
     alignas(cacheLine) typename P::template Atomic<bool> stopRequested_{false};
     typename P::template Atomic<bool> turnRequested_{false};
     typename P::template Atomic<Node*> readyPoller_{nullptr};
-    // Every waker writes it twice; the carrier reads the line above each turn (W6).
+    // Every waker writes it twice; the carrier reads the lines before and after it each turn. Its own line: see the
+    // constructor.
     alignas(cacheLine) typename P::template Atomic<std::uint32_t> visitors_{0};
 
     alignas(cacheLine) Queue queue_;
