@@ -1,8 +1,12 @@
 #include "chaos/chaotic_server.hpp"
 
+#include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
+
+#include <weft/scheduler/future.hpp>
 
 #include "chaos/http_exchange.hpp"
 
@@ -20,7 +24,36 @@ using http::Status;
 using http::StreamedRequest;
 
 std::atomic<int> liveFibers{0};
-std::atomic<bool> holding{false};
+
+// What the fibers of `held` requests wait for; null: they need not. Any thread.
+class Release {
+  public:
+    void hold() {
+        const std::lock_guard held(lock_);
+        if (!promise_) promise_.emplace();
+    }
+    void release() {
+        std::optional<Promise<void>> promise;
+        {
+            const std::lock_guard held(lock_);
+            promise.swap(promise_);
+        }
+        if (promise) promise->setValue();
+    }
+    // Throws when the calling fiber is cancelled.
+    void await() {
+        std::optional<Future<void>> released;
+        {
+            const std::lock_guard held(lock_);
+            if (promise_) released = promise_->future();
+        }
+        if (released) released->await();
+    }
+
+  private:
+    std::mutex lock_;
+    std::optional<Promise<void>> promise_;
+} heldRequests;
 
 struct CountedFiber {
     CountedFiber() { ++liveFibers; }
@@ -117,7 +150,7 @@ void answerLate(Responder& responder, const HttpExchange& exchange) {
 void inFiber(Responder& responder, Asked& asked) {
     const CountedFiber counted;
     if (asked.exchange.how == How::never) return thisFiber::sleepFor(std::chrono::hours(24));
-    while (asked.exchange.how == How::held && holding) thisFiber::sleepFor(1ms);
+    if (asked.exchange.how == How::held) heldRequests.await();
     readUpload(asked);
     wait(asked.exchange);
     switch (asked.exchange.how) {
@@ -257,7 +290,7 @@ void ChaoticServer::serve(std::size_t kind) {
 }
 
 void ChaoticServer::hold(bool on) {
-    holding = on;
+    on ? heldRequests.hold() : heldRequests.release();
 }
 
 std::size_t ChaoticServer::connections() const {

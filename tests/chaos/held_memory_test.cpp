@@ -6,10 +6,10 @@
 #include <fstream>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -73,7 +73,7 @@ class Gluttons {
         std::size_t peak = before;
         for (Deadline giveUp = deadlineAfter(stuck); std::chrono::steady_clock::now() < giveUp;) {
             if (sendSome()) giveUp = deadlineAfter(stuck);
-            else std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            else awaitRoom();
             peak = std::max(peak, heldBytes());
         }
         return peak - before;
@@ -83,6 +83,15 @@ class Gluttons {
     }
 
   private:
+    // Until the server has made room, or at most as long as a peak of its memory may be overlooked.
+    void awaitRoom() {
+        std::array<pollfd, connections> sockets;
+        for (std::size_t i = 0; i < connections; ++i) {
+            const bool unsent = sent_[i] < text_.size();
+            sockets[i] = {unsent ? peers_[i]->fd() : -1, POLLOUT, 0};
+        }
+        ::poll(sockets.data(), sockets.size(), 1);
+    }
     bool sendSome() {
         bool moved = false;
         for (std::size_t i = 0; i < connections; ++i) {
