@@ -10,10 +10,10 @@ using namespace biased;
 constexpr const char* protocol = "biased count";
 
 TEST(BiasedCountModel, TheLastOneEndsItInTheSearchOfFourPreemptions) {
-    exploreAll(protocol, cases(), {.preemptions = 4});
+    exploreAll(protocol, cases(), {.preemptions = 4, .seconds = 200, .mustEnd = true});
 }
-TEST(BiasedCountModel, TheLastOneEndsItInTheFullSearch) {
-    exploreAll(protocol, cases(), {.search = Search::full});
+TEST(BiasedCountModel, TheLastOneEndsItInEveryInterleaving) {
+    exploreAll(protocol, cases(), {.search = Search::full, .seconds = 200, .mustEnd = true});
 }
 TEST(BiasedCountModel, TheLastOneEndsItAtRandom) {
     exploreAll(protocol, cases(), {.search = Search::random, .executions = 20'000});

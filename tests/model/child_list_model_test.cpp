@@ -216,10 +216,10 @@ std::vector<Case> cases() {
 constexpr const char* protocol = "child list";
 
 TEST(ChildListModel, NoChildOutlivesItsScopeWithinThreePreemptions) {
-    exploreAll(protocol, cases(), {.preemptions = 3, .executions = 200'000});
+    exploreAll(protocol, cases(), {.preemptions = 3, .executions = 200'000, .seconds = 200, .mustEnd = true});
 }
-TEST(ChildListModel, NoChildOutlivesItsScopeAsFarAsIsSearchedInFull) {
-    exploreAll(protocol, cases(), {.search = Search::full, .executions = 100'000});
+TEST(ChildListModel, NoChildOutlivesItsScopeInEveryInterleaving) {
+    exploreAll(protocol, cases(), {.search = Search::full, .executions = 100'000, .seconds = 200, .mustEnd = true});
 }
 TEST(ChildListModel, NoChildOutlivesItsScopeAtRandom) {
     exploreAll(protocol, cases(), {.search = Search::random, .executions = 20'000});

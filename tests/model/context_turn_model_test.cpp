@@ -430,7 +430,9 @@ TEST(ContextTurnModel, RunReturnsWhenAllIsDoneInTheSearchOfTwoPreemptions) {
     exploreAll(protocol, cases(), {.preemptions = 2, .executions = 300'000});
 }
 TEST(ContextTurnModel, RunReturnsWhenAllIsDoneInTheFullSearch) {
-    exploreAll(protocol, cases(), {.search = Search::full, .executions = 50'000});
+    exploreAll(protocol, cases(),
+               {.search = Search::full, .executions = 50'000, .seconds = 200, .mustEnd = true,
+                .unless = {"execute twice", "raw post and execute", "publish"}});
 }
 TEST(ContextTurnModel, RunReturnsWhenAllIsDoneAtRandom) {
     exploreAll(protocol, cases(), {.search = Search::random, .executions = 30'000});

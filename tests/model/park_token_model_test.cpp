@@ -395,7 +395,9 @@ TEST(ParkTokenModel, OneWinnerInTheSearchOfThreePreemptions) {
     exploreAll(protocol, cases(), {.preemptions = 3, .executions = 600'000});
 }
 TEST(ParkTokenModel, OneWinnerInTheFullSearch) {
-    exploreAll(protocol, cases(), {.search = Search::full, .executions = 200'000});
+    exploreAll(protocol, cases(),
+               {.search = Search::full, .executions = 200'000, .seconds = 200, .mustEnd = true,
+                .unless = {"three wakers", "two waits", "cancelled later", "shielded", "uninterruptible", "uninterruptible, aborted elsewhere", "shutdown", "thread"}});
 }
 TEST(ParkTokenModel, OneWinnerAtRandom) {
     exploreAll(protocol, cases(), {.search = Search::random, .executions = 30'000});

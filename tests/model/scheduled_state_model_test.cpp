@@ -103,7 +103,9 @@ std::vector<Case> cases() {
 constexpr const char* protocol = "timed task";
 
 TEST(ScheduledStateModel, OneSideLetsGoInTheFullSearch) {
-    exploreAll(protocol, cases(), {.search = Search::full});
+    exploreAll(protocol, cases(),
+               {.search = Search::full, .seconds = 200, .mustEnd = true,
+                .unless = {"periodic, two cancel"}});
     exploreAll(protocol, cases(), {.preemptions = 3});
     exploreAll(protocol, cases(), {.search = Search::random, .executions = 10'000});
 }

@@ -26,7 +26,8 @@ TEST(StealingModel, EachTaskRunsOnceInTheSearchOfThreePreemptions) {
     exploreAll(protocol, cases(), {.preemptions = 3, .executions = 200'000});
 }
 TEST(StealingModel, EachTaskRunsOnceInTheFullSearch) {
-    exploreAll(protocol, only("the last task", cases()), {.search = Search::full, .executions = 200'000});
+    exploreAll(protocol, only("the last task", cases()),
+               {.search = Search::full, .executions = 200'000, .seconds = 200, .mustEnd = true});
 }
 TEST(StealingModel, EachTaskRunsOnceAtRandom) {
     exploreAll(protocol, cases(), {.search = Search::random, .executions = 60'000});

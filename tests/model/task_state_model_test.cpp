@@ -186,7 +186,8 @@ TEST(TaskStateModel, FreedOnceInTheSearchOfThreePreemptions) {
     exploreAll(protocol, cases(), {.preemptions = 3, .executions = 600'000});
 }
 TEST(TaskStateModel, FreedOnceInTheFullSearch) {
-    exploreAll(protocol, cases(), {.search = Search::full, .executions = 200'000});
+    exploreAll(protocol, cases(), {.search = Search::full, .executions = 200'000, .seconds = 200, .mustEnd = true,
+                                  .unless = {"joins while cancelled"}});
 }
 TEST(TaskStateModel, FreedOnceAtRandom) {
     exploreAll(protocol, cases(), {.search = Search::random, .executions = 30'000});
