@@ -21,6 +21,7 @@
 #include <boost/asio/defer.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/dispatch.hpp>
+#include <boost/asio/executor.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -40,7 +41,7 @@ namespace asio = boost::asio;
 namespace execution = boost::asio::execution;
 
 static_assert(execution::is_executor<LoopExecutor>::value);
-static_assert(asio::is_executor<LoopExecutor>::value || execution::is_executor<LoopExecutor>::value);
+static_assert(asio::is_executor<LoopExecutor>::value, "the interface of before Boost 1.74, as io_context's");
 static_assert(asio::can_require<LoopExecutor, execution::blocking_t::never_t>::value);
 static_assert(asio::can_require<LoopExecutor, execution::blocking_t::possibly_t>::value);
 static_assert(!asio::can_require<LoopExecutor, execution::blocking_t::always_t>::value);
@@ -191,6 +192,37 @@ TEST(LoopExecutorTest, AStrandKeepsItsFunctionsInOrderAndApart) {
     context.run();
     EXPECT_EQ(order.size(), 100u);
     EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+
+TEST(LoopExecutorTest, OlderProgramsUseItThroughBoostAsioExecutor) {
+    Context context;
+    const asio::executor executor = context.get_executor();
+    EXPECT_EQ(&executor.context(), &context);
+    EXPECT_EQ(executor, asio::executor(context.get_executor()));
+    Arena arena;
+    const ArenaAllocator<int> allocator(arena);
+    std::vector<int> order;
+    const auto note = [&](int what) { return [&order, what] { order.push_back(what); }; };
+    context.get_executor().post(note(1), allocator);
+    executor.post(
+        [&] {
+            EXPECT_EQ(arena.returned, 2) << "the memory of both is free";
+            executor.post(note(4), allocator);
+            executor.defer(note(5), allocator);
+            executor.dispatch(note(2), allocator);
+            asio::dispatch(asio::make_strand(executor), note(3));
+        },
+        allocator);
+    EXPECT_TRUE(order.empty());
+    EXPECT_EQ(context.run(), 4u);
+    EXPECT_EQ(order, (std::vector<int>{1, 2, 3, 4, 5}));
+    EXPECT_EQ(arena.taken, arena.returned);
+    context.restart();
+    executor.on_work_started();
+    EXPECT_EQ(context.poll(), 0u);
+    EXPECT_FALSE(context.stopped());
+    executor.on_work_finished();
+    EXPECT_TRUE(context.stopped());
 }
 
 asio::awaitable<int> addSlowly(int a, int b) {

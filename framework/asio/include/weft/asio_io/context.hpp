@@ -30,9 +30,10 @@ namespace weft::asio_io {
 // called, through an io_context&: they throw std::logic_error where Asio would look for events on another thread.
 // stop(), stopped() and restart() are the same in both. Functions posted through the io_context& and those posted
 // through the Context are two queues, each in order; and inside one of the latter
-// io_context::executor_type::running_in_this_thread() is false, so dispatch() to that executor queues. Lifetime: as an
-// io_context's; sockets and timers must not outlive it. Made and destroyed by a thread or a fiber, never inside an
-// event loop's dispatch (asserted).
+// io_context::executor_type::running_in_this_thread() is false, so dispatch() to that executor, or to an
+// io_context::strand, queues. Services are made with an io_context&, as ever. Lifetime: as an io_context's; sockets and
+// timers must not outlive it. Made and destroyed by a thread or a fiber, never inside an event loop's dispatch
+// (asserted).
 class Context : public detail::ServedContext {
   public:
     using executor_type = LoopExecutor;

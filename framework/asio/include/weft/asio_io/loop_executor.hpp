@@ -81,6 +81,23 @@ class BasicLoopExecutor : public detail::ExecutorBase {
     }
     Allocator query(boost::asio::execution::allocator_t<void>) const noexcept { return allocator_; }
 
+    // The interface of executors before Boost 1.74: boost::asio::executor and older programs use it. dispatch() is
+    // execute() with blocking.possibly, post() and defer() with blocking.never, all three with this allocator.
+    void on_work_started() const noexcept { context_->workStarted(); }
+    void on_work_finished() const noexcept { context_->workFinished(); }
+    template <class Function, class Other>
+    void dispatch(Function&& function, const Other& allocator) const {
+        with(0, neverBlocking).submitBy(allocator, std::forward<Function>(function));
+    }
+    template <class Function, class Other>
+    void post(Function&& function, const Other& allocator) const {
+        with(neverBlocking, continuation).submitBy(allocator, std::forward<Function>(function));
+    }
+    template <class Function, class Other>
+    void defer(Function&& function, const Other& allocator) const {
+        with(neverBlocking | continuation, 0).submitBy(allocator, std::forward<Function>(function));
+    }
+
     // In the dispatch of the context's loop.
     bool running_in_this_thread() const noexcept { return context_->runsInThisThread(); }
 
@@ -94,6 +111,10 @@ class BasicLoopExecutor : public detail::ExecutorBase {
         : ExecutorBase(context, bits), allocator_(allocator) {}
     BasicLoopExecutor with(std::uint8_t set, std::uint8_t clear) const noexcept {
         return {context_, bitsWith(set, clear), allocator_};
+    }
+    template <class Function, class Other>
+    void submitBy(const Other& allocator, Function&& function) const {
+        require(boost::asio::execution::allocator(allocator)).execute(std::forward<Function>(function));
     }
 
     [[no_unique_address]] Allocator allocator_;
