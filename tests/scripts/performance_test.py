@@ -11,7 +11,7 @@ import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RESULTS = os.path.join(ROOT, 'perf', 'results')
-NAME = re.compile(r'([a-z_]+(?:-aa)?-\d{8}-\d{6}\.(?:json|histograms))|\.\.\.-(\d{6}\.json)')
+NAME = re.compile(r'([a-z_]+(?:-aa)?-\d{8}-\d{6}\.(?:json|histograms))|\.\.\.-?(?:\d{8}-)?(\d{6}\.json)')
 
 
 def read(*path):
@@ -62,6 +62,15 @@ def latency(*where, **shape):
     return f'{found["p50_us"]:,.0f} / {found["p99_us"]:,.0f}'
 
 
+def milliseconds(*where, **shape):
+    value = row(*where, **shape)['p99_us'] / 1000
+    return f'{value:.1f}' if value < 32 else f'{value:.0f}'
+
+
+def switches(*where, **shape):
+    return f'{row(*where, **shape)["switches_per_request"]:.2f}'
+
+
 PLAINTEXT = ['plaintext-20261122-133109', 'plaintext-20261122-133742', 'plaintext-20261122-133916']
 DEEP = ['plaintext-20261122-133145', 'plaintext-20261122-133443']
 OTHERS = 'plaintext-20261122-093628'
@@ -98,9 +107,12 @@ class Page(unittest.TestCase):
         ratios = ', '.join(ratio(run, 'weft_epoll', 16) for run in DEEP)
         self.assertQuoted(f'depth 16 | {rates} | {ratios} | 0.80 |')
 
+        for depth, runs, title in ((1, PLAINTEXT, '(floor), depth 1, three runs'), (16, DEEP, 'floor, depth 16, two runs')):
+            self.assertQuoted(f'{title} | {", ".join(rate(run, "floor_epoll", depth) for run in runs)} | 1.00 |')
+
     def test_beside_others(self):
         for title, name in (('Asio, canned answer', 'asio'), ('libuv, canned answer', 'libuv'), ('**Weft**', 'weft_epoll'),
-                            ('nginx 1.22', 'nginx'), ('Netty 4.1.48', 'netty'), ('Go 1.19 `net/http`', 'go')):
+                            ('nginx 1.22', 'nginx'), ('Netty 4.1.48', 'netty'), ('Beast', 'beast'), ('Go 1.19 `net/http`', 'go')):
             self.assertQuoted(f'| {title} | {ratioAndCount(OTHERS, name)} | {ratioAndCount(OTHERS, name, 16)} |')
 
     def test_fibers(self):
@@ -108,20 +120,69 @@ class Page(unittest.TestCase):
             rates = ', '.join(rate(run, name) for run in FIBERS)
             ratios = ', '.join(ratio(run, name) for run in FIBERS)
             self.assertQuoted(f'| {rates} | {ratios} |')
+        self.assertQuoted(f'floor, depth 1, two runs | {", ".join(rate(run, "floor_epoll") for run in FIBERS)} | 1.00 |')
+        self.assertQuoted(f'(our own split) | {rate(FIBERS[0], "weft_split")} | {ratio(FIBERS[0], "weft_split")} | 0.441 |')
+        self.assertQuoted(f'one worker thread | {", ".join(rate(run, "asio_split_1") for run in FIBERS)} | '
+                          f'{", ".join(ratio(run, "asio_split_1") for run in FIBERS)} | {switches(FIBERS[0], "asio_split_1")} |')
+        self.assertQuoted(f'four workers | {rate(FIBERS[0], "asio_split_4")} | {ratio(FIBERS[0], "asio_split_4")} | '
+                          f'{switches(FIBERS[0], "asio_split_4")} |')
+        deep = [row(FIBERS[0], name, 16) for name in ('weft_inline', 'weft', 'weft_split', 'asio_split_1', 'asio_split_4')]
+        rates = [f'{line["per_cpu_second"] / 1e3:.0f}k' if line is deep[2] or line is deep[4] else
+                 thousands(line['per_cpu_second']) for line in deep]
+        self.assertQuoted(' / '.join(rates) + ' | ' + ' / '.join(f'{line["ratio"]:.2f}' for line in deep) + ' |')
         late = 'fiber_per_request-20261122-160650'
         self.assertQuoted(f'says {ratio(late, "weft", 16)} for a fiber and {ratio(late, "weft_inline", 16)} for the handler')
 
     def test_a_call_to_a_backend(self):
         shapes = [(1, 64), (30, 64), (1, 1000), (30, 1000)]
-        cells = [paired(BACKEND, 'weft', think_ms=think, connections=connections) for think, connections in shapes]
-        self.assertQuoted('| **Weft**, a fiber where the connection lives | ' + ' | '.join(cells) + ' |')
+
+        def each(cell, run=BACKEND, name='weft'):
+            return [cell(run, name, think_ms=think, connections=connections) for think, connections in shapes]
+
+        def besides(cell):
+            return ' | '.join(f'{ours}, {others}' for ours, others in zip(each(cell), each(cell, name='weft_split'))) + ' |'
+
+        self.assertQuoted('| **Weft**, a fiber where the connection lives | ' + ' | '.join(each(paired)) + ' |')
+        self.assertQuoted('| Asio, callbacks on one thread, HTTP by hand | ' + ' | '.join(each(paired, name='asio')) + ' |')
+        self.assertQuoted('| p99, beside that of the split, ms | ' + besides(milliseconds))
+        self.assertQuoted("| context switches per request, beside the split's | " + besides(switches))
+        before = each(ratio, 'backend_call-20261122-135702')[:2] + [
+            ratio('backend_call-20261122-135912', 'weft', think_ms=think, connections=connections) for think, connections in shapes[2:]]
+        self.assertQuoted('`...-135912.json`, n 7): Weft | ' + ' | '.join(before) + ' |')
+        morning = ['backend_call-20261122-093235', 'backend_call-20261122-092925']
+        cells = [', '.join(pair) for pair in zip(*(each(ratio, run) for run in morning))]
+        self.assertQuoted('(`...-093235.json`, `...-092925.json`): Weft | ' + ' | '.join(cells) + ' |')
+        cells = [' / '.join(pair) for pair in zip(*(each(ratio, morning[0], name) for name in ('asio_split_1', 'asio_split_4')))]
+        self.assertQuoted('one worker that blocks / four | ' + ' | '.join(cells) + ' |')
+        checked = ['backend_call-20261123-045651', 'backend_call-20261123-051906']
+        for title, name in (('n 2 to 5): Weft', 'weft'), ('... Asio, callbacks', 'asio')):
+            cells = [', '.join(pair) for pair in zip(*(each(ratio, run, name) for run in checked))]
+            self.assertQuoted(f'{title} | ' + ' | '.join(cells) + ' |')
 
     def test_latency(self):
-        for title, name in (('floor', 'floor_epoll'), ('**Weft**', 'weft_epoll'), ('nginx', 'nginx'), ('Go', 'go')):
+        for title, name in (('floor', 'floor_epoll'), ('**Weft**', 'weft_epoll'), ('Asio, canned answer', 'asio'), ('nginx', 'nginx'), ('Go', 'go')):
             cells = [latency(LATENCY, name, load=load) for load in LOADS]
             self.assertQuoted(f'| {title} | ' + ' | '.join(cells) + ' |')
         weft = [ratio(LATENCY, 'weft_epoll', load=load) for load in LOADS]
         self.assertQuoted(f'Weft {", ".join(weft[:3])} and {weft[3]}')
+        self.assertQuoted(f'The closed loop of that run: Weft {ratio(LATENCY, "weft_epoll")} of the floor')
+        self.assertQuoted(f'Asio {ratio(LATENCY, "asio")} (n {row(LATENCY, "asio")["n"]}), nginx {ratio(LATENCY, "nginx")}, '
+                          f'Go {ratio(LATENCY, "go")}.')
+
+    def test_large_messages(self):
+        def cell(name, size):
+            found = row('echo_large-20261122-030502', name, message_bytes=size)
+            spread = f' ({found["ratio_least"]:.2f}..{found["ratio_most"]:.2f})' if name in ('weft', 'asio') else ''
+            rest = '' if name == 'floor_epoll' else f', {found["ratio"]:.2f}{spread}'
+            return f'{found["per_cpu_second"] * size / 1e6:,.0f}{rest}'
+        for title, name in (('floor', 'floor_epoll'), ('**Weft**', 'weft'), ('Asio', 'asio'), ('libuv', 'libuv')):
+            self.assertQuoted(f'| {title} | {cell(name, 1 << 16)} | {cell(name, 1 << 20)} |')
+
+    def test_idle_connections(self):
+        held = {line['implementation']: f'{line["kib_per_connection"]:.1f}'
+                for line in json.loads(read('perf', 'results', 'idle_connections-20261122-093702.json'))['summary']}
+        self.assertQuoted(f'floor {held["floor_epoll"]}, nginx {held["nginx"]}, Beast {held["beast"]}, **Weft**\n{held["weft_epoll"]}, '
+                          f'libuv {held["libuv"]}, Asio {held["asio"]}, Netty {held["netty"]}, Go {held["go"]}.')
 
     def test_the_figures_of_the_readme(self):
         def ofHandler(run, depth):
