@@ -10,6 +10,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/compose.hpp>
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/experimental/channel.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -240,6 +241,31 @@ TEST(UseFiber, AContextThatIsDestroyedEndsTheWaitsForIt) {
     context.reset();
     fiber.join();
     EXPECT_EQ(error, operationAborted());
+}
+
+// Asio's state of the thread is in the fiber's frame meanwhile.
+TEST(UseFiber, AnOperationThatWaitsWhileItIsStartedIsRefused) {
+    Context context;
+    bool refused = false;
+    int steps = 0;
+    asio::post(FiberExecutor(context), [&] {
+        asio::steady_timer timer(context);
+        const auto waits = [&](auto& self, boost::system::error_code error = {}) {
+            ++steps;
+            thisFiber::sleepFor(std::chrono::milliseconds(1));
+            self.complete(error);
+        };
+        try {
+            asio::async_compose<const use_fiber_t, void(boost::system::error_code)>(waits, use_fiber, timer);
+        } catch (const BlockingOperationException&) {
+            refused = true;
+        }
+        timer.expires_after(std::chrono::milliseconds(1));
+        timer.async_wait(use_fiber);
+    });
+    context.run();
+    EXPECT_TRUE(refused);
+    EXPECT_EQ(steps, 1);
 }
 
 TEST(UseFiber, InsideAHandlerItThrowsBeforeTheOperationBegins) {

@@ -28,8 +28,11 @@ bool FiberOperation::begin(Service* service) {
     if (service == nullptr) return true;
     if (!service->operationBegan(*this)) return false;
     service_ = service;
-    if (isHere()) recycled_ = service->takeMemory();
     return true;
+}
+
+void FiberOperation::recycleMemory() {
+    if (isHere()) recycled_ = service_->takeMemory();
 }
 
 bool FiberOperation::isHere() const noexcept {

@@ -17,6 +17,7 @@
 #include <weft/asio_io/detail/place.hpp>
 #include <weft/scheduler/deadline.hpp>
 #include <weft/scheduler/errors.hpp>
+#include <weft/scheduler/non_suspending_scope.hpp>
 
 namespace weft::asio_io {
 
@@ -30,8 +31,9 @@ namespace weft::asio_io {
 // operation without cancellation, as the resolver's, is awaited. A handler that is destroyed without a call means
 // operation_aborted. An operation of an object on a FiberExecutor or FiberStrand completes in the loop, not in a fiber:
 // a function of the strand may wait for it. Context: a fiber that may block, or a plain thread, which blocks; throws
-// BlockingOperationException elsewhere, before the operation starts. In a steady state it allocates nothing, up to 512
-// bytes an operation. The fiber of a Context's carrier may be in an operation while the loop ends: the loop cancels it
+// BlockingOperationException elsewhere, before the operation starts; what an operation does while it is started must not
+// wait either, as the implementation of an async_compose(). In a steady state it allocates nothing, up to 512 bytes an
+// operation. The fiber of a Context's carrier may be in an operation while the loop ends: the loop cancels it
 // and waits for it.
 class use_fiber_t {
   public:
@@ -189,8 +191,10 @@ class async_result<weft::asio_io::use_fiber_t, Returned(Args...)> {
             typename Initiation::executor_type;
         };
         if constexpr (placed) {
-            const auto executor = weft::asio_io::detail::placeOf(get_associated_executor(initiation));
+            const auto own = get_associated_executor(initiation);
+            const auto executor = weft::asio_io::detail::placeOf(own);
             if (!weft::asio_io::detail::beginAt(operation, executor)) return Call::finish(operation, token);
+            if (!weft::asio_io::detail::mayWaitInside(own)) operation.recycleMemory();
             launch(std::move(initiation), operation, std::forward<InitArgs>(args)...);
             operation.await(token.deadline(), [&] {
                 weft::asio_io::detail::Emission emission(operation);
@@ -209,11 +213,13 @@ class async_result<weft::asio_io::use_fiber_t, Returned(Args...)> {
     }
 
   private:
-    // Asio keeps thread-local state: what it reads of it stays in this frame, in which nothing waits.
+    // Asio keeps thread-local state: what it reads of it stays in this frame. With recycled memory a part of that state is
+    // in this frame, so nothing may wait here.
     template <class Initiation, class... InitArgs>
     [[gnu::noinline]] static void launch(Initiation&& initiation, Operation& operation, InitArgs&&... args) {
         const auto start = [&] { std::move(initiation)(Handler(operation), std::forward<InitArgs>(args)...); };
         if (operation.recycledMemory() == nullptr) return start();
+        const weft::NonSuspendingScope scope;
         const weft::asio_io::detail::RecycledMemory::Use memory(*operation.recycledMemory());
         start();
     }

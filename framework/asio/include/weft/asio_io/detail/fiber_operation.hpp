@@ -64,7 +64,10 @@ class FiberOperation {
     void emitCancellation() noexcept;
     void emitted() noexcept;  // any thread: emit() is over
 
-    // Null where the operation is not started on the carrier of its I/O object.
+    // After begin(): small blocks of Asio come from the carrier of the I/O object, if this is that carrier. Throws
+    // std::bad_alloc.
+    void recycleMemory();
+    // Null: they come from the heap.
     RecycledMemory* recycledMemory() const noexcept { return recycled_.get(); }
     boost::asio::cancellation_slot slot() noexcept { return signal_.slot(); }
     // The operation's, one block at a time; others come from the heap. Any thread, one at a time.

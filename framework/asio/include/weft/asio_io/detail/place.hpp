@@ -72,6 +72,16 @@ auto placeOf(const Executor& executor) {
 template <class Executor>
 concept HasOtherPlace = !std::is_same_v<decltype(placeOf(std::declval<const Executor&>())), Executor>;
 
+// A FiberStrand may run a function inside the call that starts an operation, in a fiber, where it may wait.
+template <class Executor>
+bool mayWaitInside(const Executor& executor) {
+    if constexpr (std::is_base_of_v<boost::asio::any_io_executor, Executor>) {
+        return static_cast<const boost::asio::any_io_executor&>(executor).template target<FiberStrand>() != nullptr;
+    } else {
+        return std::is_base_of_v<FiberStrand, Executor>;
+    }
+}
+
 // FiberOperation::begin() there.
 template <class Executor>
 bool beginAt(FiberOperation& operation, const Executor& executor) {
