@@ -1,6 +1,7 @@
 // Place: where an operation that a fiber waits for completes and is cancelled.
 #pragma once
 
+#include <concepts>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -20,7 +21,9 @@ namespace weft::asio_io::detail {
 class Place {
   public:
     explicit Place(const LoopExecutor& loop) noexcept : loop_(loop) {}
-    explicit Place(const boost::asio::any_io_executor& other) noexcept : other_(other) {}
+    // Of nothing that converts to it: whether a Place does is what a compiler asks here.
+    template <std::same_as<boost::asio::any_io_executor> Other>
+    explicit Place(const Other& other) noexcept : other_(other) {}
     Place(const Place& place) noexcept : loop_(place.loop_), other_(place.other_) {}  // an optional's may throw
     Place& operator=(const Place&) = default;
     ~Place() = default;
