@@ -178,7 +178,7 @@ struct SetClock {
     using rep = duration::rep;
     using period = duration::period;
     using time_point = std::chrono::time_point<SetClock>;
-    static constexpr bool is_steady = false;
+    [[maybe_unused]] static constexpr bool is_steady = false;
     static inline std::atomic<rep> time{0};
     static time_point now() { return time_point(duration(time)); }
 };
