@@ -159,6 +159,11 @@ class Page(unittest.TestCase):
             cells = [', '.join(pair) for pair in zip(*(each(ratio, run, name) for run in checked))]
             self.assertQuoted(f'{title} | ' + ' | '.join(cells) + ' |')
 
+    def test_asio_programs(self):
+        for title, name in (('`Context`, the context exchanged and nothing else', 'weft_context'), ('`ContextGroup`', 'weft_group'),
+                            ('`use_fiber`, a fiber for each connection', 'weft_use_fiber')):
+            self.assertQuoted(f'| {title} | {paired("asio_echo-20261123-144709", name)} |')
+
     def test_latency(self):
         for title, name in (('floor', 'floor_epoll'), ('**Weft**', 'weft_epoll'), ('Asio, canned answer', 'asio'), ('nginx', 'nginx'), ('Go', 'go')):
             cells = [latency(LATENCY, name, load=load) for load in LOADS]
