@@ -1,4 +1,4 @@
-// What the echo servers over Asio share: the connection, so that only the context differs.
+// What the echo servers over Asio share: the connection, so that only the context and the buffer differ.
 #pragma once
 
 #include <array>
@@ -13,14 +13,15 @@ namespace weft::perf {
 
 inline constexpr std::size_t kSmallPiece = 4 * 1024;  // bytes; what such a server reads at most at once
 
-/// An echo by callbacks: a read, then a write of the same bytes from the same buffer.
-class EchoConnection : public std::enable_shared_from_this<EchoConnection> {
+/// An echo by callbacks: a read of at most `most` bytes, then a write of the same from the same buffer.
+template <std::size_t most = kSmallPiece>
+class EchoConnection : public std::enable_shared_from_this<EchoConnection<most>> {
   public:
     explicit EchoConnection(tcp::socket socket) : socket_(std::move(socket)) {}
 
     void read() {
         socket_.async_read_some(asio::buffer(buffer_),
-                                [self = shared_from_this()](error_code error, std::size_t count) {
+                                [self = this->shared_from_this()](error_code error, std::size_t count) {
                                     if (!error) self->write(count);
                                 });
     }
@@ -28,13 +29,13 @@ class EchoConnection : public std::enable_shared_from_this<EchoConnection> {
   private:
     void write(std::size_t count) {
         asio::async_write(socket_, asio::buffer(buffer_, count),
-                          [self = shared_from_this()](error_code error, std::size_t) {
+                          [self = this->shared_from_this()](error_code error, std::size_t) {
                               if (!error) self->read();
                           });
     }
 
     tcp::socket socket_;
-    std::array<char, kSmallPiece> buffer_;
+    std::array<char, most> buffer_;
 };
 
 }  // namespace weft::perf

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -33,6 +32,8 @@
 
 #include <weft/scheduler/carrier.hpp>
 #include <weft/scheduler/this_fiber.hpp>
+
+#include "support/thread_count.hpp"
 
 namespace weft::asio_io {
 namespace {
@@ -246,14 +247,9 @@ TEST(LoopExecutorTest, CoroutinesRunOnTheCarrier) {
     EXPECT_EQ(sum, 3);
 }
 
-std::size_t threads() {
-    const std::filesystem::directory_iterator all("/proc/self/task");
-    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
-}
-
 TEST(LoopExecutorTest, NoThreadIsHiddenBehindASocketATimerASignalAStrandOrACoroutine) {
     Context context;
-    const std::size_t before = threads();
+    const std::size_t before = test::threadCount();
     asio::ip::tcp::acceptor acceptor(context, {asio::ip::address_v4::loopback(), 0});
     asio::ip::tcp::socket socket(context.get_executor());
     asio::steady_timer timer(context, std::chrono::milliseconds(1));
@@ -267,7 +263,7 @@ TEST(LoopExecutorTest, NoThreadIsHiddenBehindASocketATimerASignalAStrandOrACorou
     signals.async_wait([](auto, int) {});
     asio::co_spawn(context, addSlowly(1, 2), [](auto, int) {});
     context.run();
-    EXPECT_EQ(threads(), before);
+    EXPECT_EQ(test::threadCount(), before);
 }
 
 }  // namespace

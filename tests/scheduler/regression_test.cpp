@@ -40,6 +40,7 @@
 #include "support/hosted_loop.hpp"
 #include <weft/testing/leak_guard.hpp>
 #include "support/sample_pollers.hpp"
+#include "support/thread_count.hpp"
 
 namespace weft {
 namespace {
@@ -172,15 +173,10 @@ TEST_F(Regression, Rebd531a_33_34_ACarrierTakesWorkAndPollersAfterTheEndOfEachPo
     }
 }
 
-std::size_t threadsOfTheProcess() {
-    const std::filesystem::directory_iterator all("/proc/self/task");
-    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
-}
-
 // A second pool was made by whoever asked while the first was being made, and its threads were orphaned.
 TEST(InstanceRegression, Rf093ab9_AllWhoAskAtOnceGetTheOneDefaultGroup) {
     test::LeakGuard::keeps();  // the default group
-    const std::size_t before = threadsOfTheProcess();
+    const std::size_t before = test::threadCount();
     std::mutex lock;
     std::set<CarrierGroup*> groups;
     std::vector<std::thread> threads;
@@ -195,7 +191,7 @@ TEST(InstanceRegression, Rf093ab9_AllWhoAskAtOnceGetTheOneDefaultGroup) {
     }
     for (auto& thread : threads) thread.join();
     EXPECT_EQ(groups.size(), 1u);
-    EXPECT_LE(threadsOfTheProcess(), before + CarrierGroup::instance().size() + 8) << "8: joined, but still in /proc";
+    EXPECT_LE(test::threadCount(), before + CarrierGroup::instance().size() + 8) << "8: joined, but still in /proc";
 }
 
 // A factory that was to choose an idle carrier always chose the first, and was not thread-safe.

@@ -2,5 +2,5 @@
 #include "../../support/asio_echo.hpp"
 
 int main(int argc, char** argv) {
-    return weft::perf::serveAsio<weft::perf::EchoConnection>(argc, argv);
+    return weft::perf::serveAsio<weft::perf::EchoConnection<>>(argc, argv);
 }

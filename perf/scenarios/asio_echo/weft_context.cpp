@@ -4,5 +4,5 @@
 #include "../../support/asio_echo.hpp"
 
 int main(int argc, char** argv) {
-    return weft::perf::serveAsio<weft::perf::EchoConnection, weft::asio_io::Context>(argc, argv);
+    return weft::perf::serveAsio<weft::perf::EchoConnection<>, weft::asio_io::Context>(argc, argv);
 }

@@ -8,5 +8,5 @@
 int main(int argc, char** argv) {
     using namespace weft::perf;
     return serveContextGroup(argc, argv,
-                             [](tcp::socket socket) { std::make_shared<EchoConnection>(std::move(socket))->read(); });
+                             [](tcp::socket socket) { std::make_shared<EchoConnection<>>(std::move(socket))->read(); });
 }

@@ -160,14 +160,19 @@ TEST(LateAnswer, ASecondOneToTheLastRequestIsAWarning) {
         << log.text();
 }
 
+// Answers the first of the requests that wait, and ends the connection by that.
+void answerLast(Keeper& keeper) {
+    Response last = ok("last");
+    last.keepAlive = false;
+    keeper.waiting[0].send(std::move(last));
+}
+
 TEST(LateAnswer, ToARequestBehindTheLastAnswerIsADebugLine) {
     const LogCapture log;
     Keeper keeper;
     Server server(keeper.keep());
     server.say(get + get);
-    Response last = ok("last");
-    last.keepAlive = false;
-    keeper.waiting[0].send(std::move(last));
+    answerLast(keeper);
     keeper.waiting[1].send(ok("late"));
     EXPECT_EQ(count(server.heard(), "HTTP/1.1 "), 1u);
     EXPECT_EQ(log.countAt(LogLevel::debug, nameOf(server.channel), "came after its connection had begun to end"), 1)
@@ -181,9 +186,7 @@ TEST(LateAnswer, ThatWaitedForItsTurnWhenTheConnectionEndedIsADebugLine) {
     Server server(keeper.keep());
     server.say(get + get);
     keeper.waiting[1].send(ok("early"));
-    Response last = ok("last");
-    last.keepAlive = false;
-    keeper.waiting[0].send(std::move(last));
+    answerLast(keeper);
     EXPECT_EQ(count(server.heard(), "HTTP/1.1 "), 1u);
     EXPECT_EQ(log.countAt(LogLevel::debug, nameOf(server.channel), "the connection was closed before an answer's turn"),
               1)
@@ -237,15 +240,13 @@ TEST(LateAnswer, BeforeAnyRequestIsAWarning) {
     EXPECT_EQ(log.countAt(LogLevel::warning, nameOf(server.channel), "it names no request"), 1) << log.text();
 }
 
-// Debug lines that nobody prints must not take the place of a warning.
+// Debug lines, which are rarely printed, must not take the place of a warning.
 TEST(LateAnswer, ManyOfThemHideNoFault) {
     const LogCapture log;
     Keeper keeper;
     Server server(keeper.keep());
     server.say(get + get);
-    Response last = ok("last");
-    last.keepAlive = false;
-    keeper.waiting[0].send(std::move(last));
+    answerLast(keeper);
     BodyWriter late = keeper.waiting[1].begin(Response(Status::ok));
     for (int i = 0; i < 1000; ++i) late.write(Buffer::copyOf("late"));
     EXPECT_LE(log.countAt(LogLevel::debug, "came after its connection had begun to end"), mostLines);
