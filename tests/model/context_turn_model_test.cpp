@@ -1,7 +1,8 @@
 // A Context's turn and its sleep inside Asio (docs/protocol.md section 15): the shipped ContextTurn, ReactorTurn and
 // WakePost, on the shipped CarrierCore and LoopInbox. run() returns when the users' work is done and not before, nothing
 // is slept through, and no handler runs while the carrier counts as asleep. Asio itself is modelled: its count of work,
-// its queue under a lock, and a reactor that is interrupted only when it is not known to be awake.
+// its queue under a lock, and a reactor that is interrupted only when it is not known to be awake, and finds the kernel's
+// events.
 #include <deque>
 #include <functional>
 
@@ -40,6 +41,14 @@ class AsioScheduler {
     }
     // An event of the kernel for which no operation waits.
     void edge() { interrupter_.signal(); }
+    // One for an operation, which is work until its handler has run. At most once.
+    void event(Handler handler) {
+        {
+            const std::lock_guard held(kernel_);
+            found_ = std::move(handler);
+        }
+        interrupter_.signal();
+    }
     bool stopped() {
         const std::lock_guard held(lock_);
         return stopped_;
@@ -83,6 +92,18 @@ class AsioScheduler {
     }
     // epoll_wait(): ended by the interrupter, which is sticky.
     void block() { interrupter_.wait(); }
+    // The reactor calls the handler of an event.
+    bool callFound() {
+        Handler handler;
+        {
+            const std::lock_guard held(kernel_);
+            handler = std::exchange(found_, nullptr);
+        }
+        if (!handler) return false;
+        handler();
+        workFinished();
+        return true;
+    }
     bool empty() {
         const std::lock_guard held(lock_);
         return queue_.empty();
@@ -109,6 +130,8 @@ class AsioScheduler {
     bool stopped_ = false;
     bool awake_ = true;
     bool taskRan_ = false;
+    Mutex kernel_{"kernel"};
+    Handler found_;  // under that lock
 };
 
 // A function in the loop's queue: an ExecutorTask, or a task of the loop itself.
@@ -123,12 +146,14 @@ struct Posted {
 enum class Defect {
     none,
     keepsItsWork,         // sleeps with the loop's own unit of work
-    forgetsUncounted,     // releases it while a function waits that Asio has not counted
+    forgetsHeld,          // releases it while a function of its own waits, which Asio has not counted
     looksNowhere,         // at Asio's flag, neither before nor after the sleep, nor in the next turn
     wakesOnce,            // a wake-up that has arrived counts as still on its way
     dispatchesAsleep,     // Asio calls what is ready before the guard is left
     givesUpByAWake,       // which another thread may have claimed and not posted
-    sleepsOnWithoutGuard  // woken for nothing, Asio goes back to sleep, and the carrier counts as awake
+    sleepsOnWithoutGuard,  // woken for nothing, Asio goes back to sleep, and the carrier counts as awake
+    callsBeforeItLeaves,   // the reactor calls the handler of an event before the guard is left
+    sleepsOnAfterCalls     // Asio sleeps again although handlers have run, which may have made work for the loop
 };
 
 template <Defect defect>
@@ -159,8 +184,14 @@ class Loop {
 
     // --- the loop: LoopExecutor::execute() inside its dispatch
     void executeHere(Posted& function) {
-        ++uncounted_;
-        post(function);
+        function.payload = 1;
+        held_.push_back(&function);
+    }
+    // By a handler: the loop runs it in its next turn. Not in the inbox, so no sleep is refused for it.
+    void later(Posted& task) {
+        task.payload = 1;
+        tasks_.adopt(&task);
+        tasks_.settle(8);
     }
     void handlerRan() {
         assertThat(!core_.asleepIn(SleepKind::poller), "a carrier that runs a handler does not count as asleep");
@@ -189,7 +220,13 @@ class Loop {
     struct Turn {
         bool serving() const { return loop.serves_; }
         void callReady() {
-            while (loop.callOne()) called = true;
+            while (!loop.held_.empty() && defect != Defect::forgetsHeld) {
+                Posted* const function = loop.held_.front();
+                loop.held_.pop_front();
+                loop.runTask(*function);
+                called = true;
+            }
+            while (loop.callOne(*this)) called = true;
         }
         bool calledNone() const { return !called; }
         bool stopSeen() const { return false; }
@@ -198,16 +235,15 @@ class Loop {
             loop.serves_ = false;
             loop.releaseWork();
         }
-        bool allCounted() const { return defect == Defect::forgetsUncounted || loop.uncounted_ == 0; }
         bool mayEnd() const { return true; }
         void releaseWork() {
             if (defect != Defect::keepsItsWork) loop.releaseWork();
         }
         void holdWork() { loop.holdWork(); }
-        void callOne() { called |= loop.callOne(); }
+        void callOne() { called |= loop.callOne(*this); }
         void letGoThoseWhoDoNotWait() {}
         bool maySleep() const { return true; }
-        void sleep() { loop.sleep(); }
+        void sleep() { loop.sleep(*this); }
 
         Loop& loop;
         bool called = false;
@@ -219,30 +255,40 @@ class Loop {
         void wait() { loop.asio_.block(); }
         void look() {}
         bool takeOwn() { return false; }
-        bool nothingReady() { return loop.asio_.empty(); }
+        bool callReady() {
+            const bool called = loop.asio_.callFound();
+            turn.called |= called;
+            return called && defect != Defect::sleepsOnAfterCalls;
+        }
+        bool nothingForAsio() { return loop.asio_.empty(); }
         void giveUp() { defect == Defect::givesUpByAWake ? loop.wake() : loop.giveUp(); }
 
         Loop& loop;
+        Turn& turn;
     };
 
     void runTask(Posted& task) {
         assertThat(task.payload == 1, "what was posted");
         assertThat(serves_ || !task.ofTheContext, "a function runs while somebody is in run()");
-        if (task.ofTheContext) {
-            ++ran_;
-            if (!task.counted) --uncounted_;
-        }
+        if (task.ofTheContext) ++ran_;
         if (task.then) task.then();
         if (task.ofTheContext && task.counted) asio_.workFinished();
     }
-    bool callOne() {
-        return asio_.pollOne([] {});
+    bool callOne(Turn& turn) {
+        return asio_.pollOne([&] { turn.called |= asio_.callFound(); });
     }
-    void sleep() {
+    void sleep(Turn& turn) {
         if (!enter()) return;
-        asio_.runOne([this](bool mayWait) {
+        asio_.runOne([&](bool mayWait) {
             if (defect == Defect::dispatchesAsleep) return mayWait ? asio_.block() : void();
-            Reactor reactor{*this};
+            Reactor reactor{*this, turn};
+            if (defect == Defect::callsBeforeItLeaves) {
+                if (mayWait) asio_.block();
+                reactor.callReady();
+                if (entered_) leave();
+                if (mayWait && reactor.nothingForAsio()) giveUp();
+                return;
+            }
             asio_io::detail::ReactorTurn(reactor).run(mayWait);
         });
         leave();
@@ -283,7 +329,7 @@ class Loop {
     const std::size_t wanted_;
     bool sawPublished_ = false;
     std::size_t ran_ = 0;
-    std::size_t uncounted_ = 0;
+    std::deque<Posted*> held_;  // submitted by the loop itself
     bool serves_ = false;
     bool holds_ = false;
     bool entered_ = false;
@@ -392,6 +438,32 @@ class Scenarios {
             loop.asio().workFinished();
         });
     }
+    // The handler of an event makes work for the loop's next turn.
+    static void event(ModelRun& run) {
+        auto& loop = make(run, 1);
+        auto& task = run.make<Posted>();
+        task.ofTheContext = false;
+        task.then = [&loop] { loop.asio().workFinished(); };
+        loop.asio().workStarted();
+        loop.asio().workStarted();
+        run.thread("kernel", [&] {
+            loop.asio().event([&] {
+                loop.handlerRan();
+                loop.later(task);
+            });
+        });
+    }
+    static void eventAndExecute(ModelRun& run) {
+        auto& loop = make(run, 2);
+        auto& function = run.make<Posted>();
+        loop.asio().workStarted();
+        loop.asio().workStarted();
+        run.thread("kernel", [&loop] { loop.asio().event([&loop] { loop.handlerRan(); }); });
+        run.thread("poster", [&] {
+            loop.execute(function);
+            loop.asio().workFinished();
+        });
+    }
     static void stop(ModelRun& run) {
         auto& loop = make(run, 0);
         loop.asio().workStarted();
@@ -421,6 +493,8 @@ std::vector<Case> cases() {
             makeCase("foreign task", Built::foreignTask),
             makeCase("publish", Built::publish),
             makeCase("edge", Built::edge),
+            makeCase("event", Built::event),
+            makeCase("event and execute", Built::eventAndExecute),
             makeCase("stop", Built::stop)};
 }
 
@@ -432,7 +506,7 @@ TEST(ContextTurnModel, RunReturnsWhenAllIsDoneInTheSearchOfTwoPreemptions) {
 TEST(ContextTurnModel, RunReturnsWhenAllIsDoneInTheFullSearch) {
     exploreAll(protocol, cases(),
                {.search = Search::full, .executions = 50'000, .seconds = 200, .mustEnd = true,
-                .unless = {"execute twice", "raw post and execute", "publish"}});
+                .unless = {"execute twice", "raw post and execute", "publish", "event and execute"}});
 }
 TEST(ContextTurnModel, RunReturnsWhenAllIsDoneAtRandom) {
     exploreAll(protocol, cases(), {.search = Search::random, .executions = 30'000});
@@ -447,14 +521,20 @@ TEST(ContextTurnModel, EveryOrderIsNeeded) {
 TEST(ContextTurnModel, ALoopThatSleepsWithItsOwnWorkIsNotWokenByTheEndOfTheUsers) {
     expectKilled("keeps its work", cases<Defect::keepsItsWork>());
 }
-TEST(ContextTurnModel, ALoopThatForgetsWhatAsioHasNotCountedReturnsEarly) {
-    expectKilled("forgets what is not counted", only("execute inside", cases<Defect::forgetsUncounted>()));
+TEST(ContextTurnModel, ALoopThatReleasesItsWorkWhileItHoldsFunctionsReturnsEarly) {
+    expectKilled("forgets what it holds", only("execute inside", cases<Defect::forgetsHeld>()));
 }
 TEST(ContextTurnModel, ALoopThatDoesNotLookAtAsiosFlagNeverReturns) {
     expectKilled("looks nowhere", cases<Defect::looksNowhere>());
 }
 TEST(ContextTurnModel, AWakeUpThatHasArrivedMakesRoomForTheNext) {
     expectKilled("wakes once", only("execute twice", cases<Defect::wakesOnce>()));
+}
+TEST(ContextTurnModel, AReactorThatCallsBeforeItLeavesTheGuardRunsHandlersAsleep) {
+    expectKilled("calls before it leaves", only("event", cases<Defect::callsBeforeItLeaves>()));
+}
+TEST(ContextTurnModel, AReactorThatLetsAsioSleepAfterCallsForgetsWhatTheyHaveLeftForTheLoop) {
+    expectKilled("sleeps on after calls", only("event", cases<Defect::sleepsOnAfterCalls>()));
 }
 TEST(ContextTurnModel, AReactorThatKeepsTheGuardRunsHandlersAsleep) {
     expectKilled("dispatches asleep", only("raw post", cases<Defect::dispatchesAsleep>()));

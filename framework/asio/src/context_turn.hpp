@@ -13,7 +13,7 @@ namespace weft::asio_io::detail {
 //   serving(): somebody runs the context
 //   callReady(): handlers and functions, as the budget allows; calledNone(): none was called in this turn
 //   stopSeen(), stopped(): Asio has been stopped; the first may lag behind another thread's stop()
-//   allCounted(): Asio's count of work includes every function that waits; mayEnd(): the context ends without work
+//   mayEnd(): the context ends without work
 //   releaseWork(), holdWork(): the loop's own unit of Asio's work
 //   callOne(): io_context::poll_one(); letGoThoseWhoDoNotWait(): callers of poll(); letAllGo(): every caller
 //   maySleep(), sleep(): by the carrier's guard, inside io_context::run_one()
@@ -26,7 +26,7 @@ class ContextTurn {
         host_.callReady();
         if (!host_.serving()) return;
         if (host_.stopSeen() || (host_.calledNone() && host_.stopped())) return host_.letAllGo();
-        if (host_.calledNone() && host_.allCounted()) passIdle();
+        if (host_.calledNone()) passIdle();
     }
 
   private:
@@ -52,22 +52,24 @@ class ContextTurn {
 //   entered(): the guard is entered; enter(), leave(): the guard's
 //   wait(): the blocking system call; look(): the same without blocking
 //   takeOwn(): takes the carrier's own events out of what is ready, and returns whether there were any
-//   nothingReady(): nothing is ready that Asio would call; giveUp(): makes run_one() return
+//   callReady(): calls what is ready, as the budget allows, and returns whether there was anything
+//   nothingForAsio(): nothing was left for Asio to call; giveUp(): makes run_one() return
 // Context: the loop.
 template <class Host>
 class ReactorTurn {
   public:
     explicit ReactorTurn(Host& host) noexcept : host_(host) {}
 
-    // The guard is left before Asio calls what is ready. Asio asks again when nothing is, and each time is a sleep of
-    // its own. `mayWait`: Asio has nothing to call. [A3]
+    // The guard is left before anything that is ready is called. Asio asks again when it has nothing to call, and each
+    // time is a sleep of its own. `mayWait`: Asio has nothing to call. [A3]
     void run(bool mayWait) {
         const bool sleeps = mayWait && (host_.entered() || host_.enter());
         if (sleeps) host_.wait();
         if (host_.entered()) host_.leave();
         if (!sleeps) host_.look();
         const bool found = host_.takeOwn();
-        if (mayWait && host_.nothingReady() && (found || !sleeps)) host_.giveUp();
+        const bool called = host_.callReady();
+        if (mayWait && host_.nothingForAsio() && (found || called || !sleeps)) host_.giveUp();
     }
 
   private:

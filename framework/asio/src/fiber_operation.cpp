@@ -10,12 +10,12 @@
 namespace weft::asio_io::detail {
 
 FiberOperation::~FiberOperation() {
-    if (recycled_ != nullptr) {
-        const RecycledMemory::Use memory(*recycled_);
+    if (thread_ != nullptr) {
+        const AsioThread::Use thread(*thread_);
         slot().clear();
     }
     if (service_ == nullptr) return;
-    if (recycled_ != nullptr) service_->giveMemory(std::move(recycled_));
+    if (thread_ != nullptr) service_->giveThread(std::move(thread_));
     service_->operationEnded(*this);
 }
 
@@ -31,8 +31,12 @@ bool FiberOperation::begin(Service* service) {
     return true;
 }
 
-void FiberOperation::recycleMemory() {
-    if (isHere()) recycled_ = service_->takeMemory();
+void FiberOperation::startHere() {
+    if (isHere()) thread_ = service_->takeThread();
+}
+
+void FiberOperation::completeReady() noexcept {
+    service_->completeReady(*this, *thread_);
 }
 
 bool FiberOperation::isHere() const noexcept {
@@ -41,6 +45,10 @@ bool FiberOperation::isHere() const noexcept {
 
 // A waiter that it wakes destroys this object: that is the last touch.
 void FiberOperation::complete() noexcept {
+    if (thread_ != nullptr && thread_->isCurrent()) {  // its fiber has not begun to wait
+        wasReady_ = true;
+        return;
+    }
     waiters_.changeAndWakeAll(lock_, [this] { completed_ = true; });
 }
 

@@ -81,6 +81,10 @@ class Runners {
     bool someoneDoesNotWait() const noexcept {
         return std::any_of(active_.begin(), active_.end(), [](const Pointer& runner) { return !runner->waits; });
     }
+    bool someoneCountsOff() const noexcept {
+        return std::any_of(active_.begin(), active_.end(),
+                           [](const Pointer& runner) { return runner->left != Runner::unlimited; });
+    }
     // No handler is ready.
     void endThoseWhoDoNotWait() noexcept {
         for (std::size_t i = active_.size(); i-- > 0;) {

@@ -46,14 +46,9 @@ void ServedContext::destroyHandlers() noexcept {
 
 void ServedContext::submit(ExecutorTask& task) noexcept {
     if (closed_.load(std::memory_order_acquire)) return task.destroy();
+    if (loop_->inEventLoop() && holdsWork_) [[likely]]
+        return service_->hold(task);
     // Or the loop might find the context out of work while this is on its way.
-    if (loop_->inEventLoop() && holdsWork_) [[likely]] {
-        task.counted_ = false;  // it may have been submitted before
-        ++uncounted_;
-        if (loop_->execute(task)) return;
-        --uncounted_;
-        return task.destroy();
-    }
     task.counted_ = true;
     workStarted();
     if (loop_->execute(task)) return;
@@ -62,7 +57,8 @@ void ServedContext::submit(ExecutorTask& task) noexcept {
 }
 
 bool ServedContext::mayRunHere() const noexcept {
-    return runsInThisThread() && runs_ && depth_ < mostDepth;
+    if (!runsInThisThread() && !(loop_->inEventLoop() && handlersHere_)) return false;
+    return runs_ && depth_ < mostDepth;
 }
 
 void ServedContext::capture(std::exception_ptr error) noexcept {
@@ -96,25 +92,6 @@ void ServedContext::functionFailed(const std::exception_ptr& error) noexcept {
     } catch (...) {
         service_->fail(error);
     }
-}
-
-void* ServedContext::allocate(std::size_t size) {
-    if (size > blockSize) return ::operator new(size);
-    if (loop_->inEventLoop() && kept_ != nullptr) {
-        --keptCount_;
-        return std::exchange(kept_, kept_->next);
-    }
-    return ::operator new(blockSize);
-}
-
-void ServedContext::deallocate(void* block, std::size_t size) noexcept {
-    if (size > blockSize) return ::operator delete(block, size);
-    if (!closed_.load(std::memory_order_acquire) && loop_->inEventLoop() && keptCount_ < mostKept) {
-        kept_ = ::new (block) KeptBlock{kept_};
-        ++keptCount_;
-        return;
-    }
-    ::operator delete(block, blockSize);
 }
 
 }  // namespace weft::asio_io::detail

@@ -1,6 +1,6 @@
-// ServedReactor: Asio's epoll reactor, which sleeps only as the carrier's protocol of sleep allows. Asio asks a reactor
-// for the kernel's events and calls their handlers after that, so this is the one place between the blocking system
-// call and the first handler. docs/adr/0017.
+// ServedReactor: Asio's epoll reactor, which sleeps only as the carrier's protocol of sleep allows, and calls the
+// handlers of what it finds. Asio asks a reactor for the kernel's events and calls their handlers after that, so this is
+// the one place between the blocking system call and the first handler. docs/adr/0017.
 #pragma once
 
 #include <stdexcept>
@@ -8,21 +8,44 @@
 
 #include <boost/asio/detail/epoll_reactor.hpp>
 
+#include <weft/asio_io/detail/asio_thread.hpp>
 #include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/event_loop.hpp>
 #include <weft/scheduler/io_handler.hpp>
 
 #include "context_turn.hpp"
+#include "return_operation.hpp"
 
 namespace weft::asio_io::detail {
 
 // Installed in an io_context under the name of Asio's own reactor, before that has made one. Owned by the io_context.
 // Context: the carrier, but for what Asio calls from other threads.
 class ServedReactor final : public boost::asio::detail::epoll_reactor {
-    using Operations = boost::asio::detail::op_queue<boost::asio::detail::scheduler_operation>;
-
   public:
-    ServedReactor(boost::asio::execution_context& context, EventLoop& loop) : epoll_reactor(context), loop_(loop) {}
+    // A turn of the loop, inside which Asio runs. The reactor calls the handlers of what is ready for it, many in one
+    // call of poll_one() or run_one(), each of which costs as much as a short handler.
+    class Caller {
+      public:
+        enum class Next { call, later, leave };
+        // May it call another one? later: not in this turn. leave: nor may Asio, see Left.
+        virtual Next next() noexcept = 0;
+        virtual void call(const ReadyOperation& operation) noexcept = 0;
+        // No caller of run() counts off handlers: many may be called.
+        virtual bool callsMany() const noexcept = 0;
+        virtual void returned() noexcept = 0;  // by the reactor's own operation, which is no handler
+
+      protected:
+        ~Caller() = default;
+    };
+    // Leaves poll_one() and run_one(), where Asio would call another handler although nobody runs the context any more.
+    struct Left {};
+
+    ServedReactor(boost::asio::execution_context& context, EventLoop& loop)
+        : epoll_reactor(context), scheduler_(boost::asio::use_service<AsioScheduler>(context)),
+          loop_(loop), return_(&ServedReactor::returned, this) {}
+
+    // While set, the carrier may run Asio.
+    void setCaller(Caller* caller) noexcept { caller_ = caller; }
 
     // A descriptor that the reactor watches for its own carrier, edge-triggered, at no cost to Asio's users: no
     // handler, no work, nothing that run() counts.
@@ -55,21 +78,27 @@ class ServedReactor final : public boost::asio::detail::epoll_reactor {
         }
     }
 
-    // One blocking io_context::run_one() of the carrier: `guard` has been entered. `giveUp()` makes run_one() return
-    // when there is nothing for it to call and it may not sleep again.
+    // One blocking io_context::run_one() of the carrier: `guard` has been entered.
     struct Sleep {
         PollGuard& guard;
-        void (*giveUp)(void*) noexcept;
-        void* who;
         bool entered = true;
     };
     void setSleep(Sleep* sleep) noexcept { sleep_ = sleep; }
 
-    void run(long microseconds, Operations& ready) override {
-        if (EventLoop::current() != &loop_ || (microseconds != 0 && sleep_ == nullptr)) throw std::logic_error(notHere);
-        if (sleep_ == nullptr) return look(ready);
-        Turn turn{*this, *sleep_, microseconds, ready};
-        ReactorTurn(turn).run(microseconds != 0);
+    void run(long microseconds, AsioOperations& asios) override {
+        if (EventLoop::current() != &loop_ || caller_ == nullptr || (microseconds != 0 && sleep_ == nullptr))
+            throw std::logic_error(notHere);
+        if (sleep_ != nullptr) {
+            Turn turn{*this, *sleep_, microseconds, asios};
+            return ReactorTurn(turn).run(microseconds != 0);
+        }
+        look();
+        takeOwn();
+        callReady(asios);
+    }
+    void shutdown() override {
+        while (AsioOperation* const operation = take()) operation->destroy();
+        epoll_reactor::shutdown();
     }
 
   private:
@@ -81,48 +110,88 @@ class ServedReactor final : public boost::asio::detail::epoll_reactor {
             sleep.guard.leave();
             sleep.entered = false;
         }
-        void wait() { reactor.epoll_reactor::run(microseconds, ready); }
-        void look() { reactor.epoll_reactor::run(0, ready); }
-        bool takeOwn() noexcept { return reactor.takeOwn(ready); }
-        bool nothingReady() const noexcept { return ready.empty(); }
-        void giveUp() noexcept { sleep.giveUp(sleep.who); }
+        void wait() { reactor.look(microseconds); }
+        void look() { reactor.look(); }
+        bool takeOwn() noexcept { return reactor.takeOwn(); }
+        bool callReady() { return reactor.callReady(asios); }
+        bool nothingForAsio() const noexcept { return asios.empty(); }
+        void giveUp() noexcept { reactor.giveUp(asios); }
 
         ServedReactor& reactor;
         Sleep& sleep;
         const long microseconds;
-        Operations& ready;
+        AsioOperations& asios;
     };
 
     static constexpr const char* notHere =
         "io_context::run() of a weft::asio_io::Context: its carrier runs it; call Context::run() (through the type "
         "Context, not io_context&), or run() of a plain io_context";
 
-    void look(Operations& ready) {
-        epoll_reactor::run(0, ready);
-        takeOwn(ready);
+    // Not while events of the last look are left; posts, which may come for ever, do not put it off.
+    void look(long microseconds = 0) {
+        if (!found_.empty()) return;
+        found_.push(posted_);
+        epoll_reactor::run(found_.empty() ? microseconds : 0, found_);
     }
-    bool takeOwn(Operations& ready) noexcept {
+    // `asios` is the queue of the thread that Asio runs on, to which handlers that are called here post.
+    bool callReady(AsioOperations& asios) {
+        if (!caller_->callsMany()) {
+            asios.push(found_);
+            asios.push(posted_);
+            return false;
+        }
+        ReadyCalls calls(scheduler_);
+        Caller::Next next;
+        while ((next = caller_->next()) == Caller::Next::call) {
+            AsioOperation* const operation = take();
+            if (operation == nullptr) break;
+            caller_->call(calls.next(*operation));
+            posted_.push(asios);
+        }
+        if (calls.any() && next == Caller::Next::leave) throw Left();
+        return calls.any();
+    }
+    AsioOperation* take() noexcept {
+        AsioOperations& from = found_.empty() ? posted_ : found_;
+        AsioOperation* const first = from.front();
+        if (first != nullptr) from.pop();
+        return first;
+    }
+    void giveUp(AsioOperations& asios) noexcept {
+        if (return_.pushTo(asios)) scheduler_.compensating_work_started();
+    }
+    static void returned(void* who) noexcept {
+        auto& self = *static_cast<ServedReactor*>(who);
+        if (self.loop_.inEventLoop()) self.caller_->returned();
+    }
+
+    bool takeOwn() noexcept {
         bool found = false;
         for (unsigned i = 0; i < watchCount_; ++i) {
             // The reactor's own class hides its base.
-            auto* const operation = (boost::asio::detail::scheduler_operation*)watches_[i]->state_;  // NOLINT
-            if (!ready.is_enqueued(operation)) continue;
-            remove(*operation, ready);
+            auto* const operation = (AsioOperation*)watches_[i]->state_;  // NOLINT
+            if (!found_.is_enqueued(operation)) continue;
+            remove(*operation);
             watches_[i]->readable_ = found = true;
         }
         return found;
     }
-    static void remove(const boost::asio::detail::scheduler_operation& operation, Operations& ready) noexcept {
-        Operations others;
-        while (boost::asio::detail::scheduler_operation* first = ready.front()) {
-            ready.pop();
+    void remove(const AsioOperation& operation) noexcept {
+        AsioOperations others;
+        while (AsioOperation* const first = found_.front()) {
+            found_.pop();
             if (first != &operation) others.push(first);
         }
-        ready.push(others);
+        found_.push(others);
     }
 
+    AsioScheduler& scheduler_;
     EventLoop& loop_;
+    Caller* caller_ = nullptr;
     Sleep* sleep_ = nullptr;
+    AsioOperations found_;   // by the last look, and not called yet
+    AsioOperations posted_;  // by handlers that the reactor has called
+    ReturnOperation return_;
     Watch* watches_[2] = {};
     unsigned watchCount_ = 0;
 };

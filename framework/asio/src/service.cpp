@@ -48,9 +48,8 @@ Service::Service(ServedContext& context, EventLoop& loop, bool forLife)
     if (!ran) throw aborted("asio_io::Context: its event loop has ended");
 }
 
-// One by one: each holds the next.
 Service::~Service() {
-    while (memories_ != nullptr) static_cast<void>(takeMemory());
+    while (threads_ != nullptr) static_cast<void>(takeThread());
 }
 
 // Runs it as a task of the loop, and returns when it has run; false when the loop takes no more.
@@ -274,16 +273,17 @@ void Service::deliver(const std::exception_ptr& error) noexcept {
 // ---- functions of its executors ----
 
 void Service::run(ExecutorTask& task) noexcept {
-    if (!serving() || heldFirst_ != nullptr || stopSeen()) return hold(task);
+    if (!serving() || heldFirst_ != nullptr || stopSeen()) return append(task);
     call(task);
 }
 
 void Service::hold(ExecutorTask& task) noexcept {
-    if (!std::exchange(task.counted_, true)) {
-        context_.workStarted();
-        --context_.uncounted_;
-        if (!serving()) releaseWorkIfAllCounted();
-    }
+    task.counted_ = false;  // it may have been submitted before
+    ++context_.uncounted_;
+    append(task);
+}
+
+void Service::append(ExecutorTask& task) noexcept {
     task.nextHeld_ = nullptr;
     *heldLast_ = &task;
     heldLast_ = &task.nextHeld_;

@@ -12,20 +12,20 @@
 #include <boost/asio/io_context.hpp>
 
 #include <weft/asio_io/asio_io_handler.hpp>
-#include <weft/asio_io/detail/recycled_memory.hpp>
+#include <weft/asio_io/detail/asio_thread.hpp>
 #include <weft/asio_io/detail/served_context.hpp>
+#include <weft/scheduler/detail/slice_clock.hpp>
 #include <weft/scheduler/event_loop.hpp>
 #include <weft/scheduler/wait_list.hpp>
 
 #include "context_turn.hpp"
 #include "handler_slot.hpp"
+#include "operation_list.hpp"
 #include "runners.hpp"
 #include "served_reactor.hpp"
 #include "wake_timer.hpp"
 
 namespace weft::asio_io::detail {
-
-class FiberOperation;
 
 // The io_context runs while somebody is in serve(), until Asio's own count of its work is zero; or for life.
 // Context: the loop, unless said otherwise. Files: service.cpp (its place on the loop, its callers, functions of
@@ -57,7 +57,10 @@ class Service {
     }                             // any thread, after the io_context's
     void noteRestart() noexcept;  // any thread; likewise
 
-    void run(ExecutorTask& task) noexcept;
+    // Submitted by the loop itself, or by a fiber of its carrier. The task is not counted as work: the loop's own unit,
+    // which it holds, stands for it.
+    void hold(ExecutorTask& task) noexcept;
+    void run(ExecutorTask& task) noexcept;  // submitted by others
     // What a handler throws: to the oldest caller of serve(), or the log. capture(): inside another handler, which goes
     // on and ends before the caller gets it. fail(): in a fiber of the carrier.
     void capture(std::exception_ptr error) noexcept;
@@ -74,12 +77,15 @@ class Service {
     void loopHasEnded() noexcept;  // it has run its last task
 
     // For operations that fibers and threads wait for; any thread. operationBegan(): false when the loop ends. of():
-    // null when nobody serves the context; throws std::bad_alloc.
+    // null for a context that no carrier serves; throws std::bad_alloc.
     static Service* of(boost::asio::execution_context& context);
     bool isHere() const noexcept { return loop_.inEventLoop(); }
-    // Memory for an operation's small blocks. Throws std::bad_alloc. Context: the carrier.
-    std::unique_ptr<RecycledMemory> takeMemory();
-    void giveMemory(std::unique_ptr<RecycledMemory> memory) noexcept;
+    // For a fiber that starts an operation. Throws std::bad_alloc. Context: the carrier.
+    std::unique_ptr<AsioThread> takeThread();
+    void giveThread(std::unique_ptr<AsioThread> thread) noexcept;
+    // Calls the handlers of an operation that was ready when it was started, if the context runs. Context: the fiber
+    // that started it, inside AsioThread::Use.
+    void completeReady(FiberOperation& operation, AsioThread& thread) noexcept;
     [[nodiscard]] bool operationBegan(FiberOperation& operation);
     void operationEnded(FiberOperation& operation) noexcept;
 
@@ -108,7 +114,7 @@ class Service {
     bool stopSeen() noexcept { return stopAsked_.load(std::memory_order_acquire) && stopConfirmed(); }
     bool stopConfirmed() noexcept;
 
-    void hold(ExecutorTask& task) noexcept;
+    void append(ExecutorTask& task) noexcept;
     void call(ExecutorTask& task) noexcept;
 
     void runHeld(Turn& turn) noexcept;
@@ -123,8 +129,6 @@ class Service {
     void releaseWork() noexcept;
     void releaseWorkIfAllCounted() noexcept;
     void wakeArrived() noexcept;
-    void giveUp() noexcept;
-    void gaveUp() noexcept;
     void post(const OwnHandler& handler) noexcept;
     void giveBack(const OwnHandler& handler) noexcept;
 
@@ -142,9 +146,10 @@ class Service {
     bool mayHaveEvents_ = true;  // the wrapped handler, from the kernel
     bool mayBeReadable_ = true;  // its descriptor, without another edge
     std::optional<WakeTimer> timer_;
+    weft::detail::SliceClock slice_;  // of a turn
     Runners runners_;
     std::exception_ptr captured_;
-    ExecutorTask* heldFirst_ = nullptr;  // submitted while nobody ran the context
+    ExecutorTask* heldFirst_ = nullptr;  // by the loop, or while nobody ran the context
     ExecutorTask** heldLast_ = &heldFirst_;
     unsigned ownCalls_ = 0;  // of handlers that are not the users'
     bool severalNoted_ = false;
@@ -152,11 +157,11 @@ class Service {
     std::atomic<bool> stopAsked_{false};
     WakePost wakePost_;
     HandlerSlot wakeSlot_;
-    HandlerSlot giveUpSlot_;
-    bool givesUp_ = false;
     mutable std::mutex operationsLock_;
-    FiberOperation* operations_ = nullptr;      // under the lock
-    std::unique_ptr<RecycledMemory> memories_;  // that no operation has; the carrier's
+    OperationList operations_;                  // of others, under the lock
+    OperationList operationsHere_;              // of the carrier's fibers
+    AsioThread* threads_ = nullptr;             // that no operation has; these two are the carrier's
+    std::size_t threadCount_ = 0;
     std::atomic<bool> closing_{false};          // written under the lock
     std::mutex endLock_;
     WaitList endWaiters_;

@@ -1,9 +1,16 @@
 // Operations of the context that fibers and threads wait for with use_fiber: cancelled and awaited when the loop ends.
+#include <utility>
+
 #include <weft/asio_io/detail/fiber_operation.hpp>
+#include <weft/scheduler/assert.hpp>
 
 #include "service.hpp"
 
 namespace weft::asio_io::detail {
+
+namespace {
+constexpr std::size_t mostThreadsKept = 256;
+}
 
 // Found in every io_context that a FiberOperation has seen; empty in those that no carrier serves.
 class Service::Mark final : public boost::asio::execution_context::service {
@@ -24,32 +31,44 @@ Service* Service::of(boost::asio::execution_context& context) {
     return boost::asio::use_service<Mark>(context).served;
 }
 
+// Those of the carrier's own fibers are the carrier's, and need no lock.
 bool Service::operationBegan(FiberOperation& operation) {
+    if (isHere()) {
+        if (closing_) return false;
+        operation.here_ = true;
+        operationsHere_.add(operation);
+        return true;
+    }
     const std::lock_guard held(operationsLock_);
     if (closing_) return false;
-    operation.next_ = operations_;
-    if (operations_ != nullptr) operations_->previous_ = &operation;
-    operations_ = &operation;
+    operations_.add(operation);
     return true;
 }
 
 void Service::operationEnded(FiberOperation& operation) noexcept {
+    if (operation.here_) {
+        WEFT_DEBUG_ASSERT(isHere(), "a fiber has left its carrier inside an operation");
+        operationsHere_.remove(operation);
+        if (closing_ && operationsHere_.empty()) wakeForTheEnd();
+        return;
+    }
     const std::lock_guard held(operationsLock_);
-    (operation.previous_ != nullptr ? operation.previous_->next_ : operations_) = operation.next_;
-    if (operation.next_ != nullptr) operation.next_->previous_ = operation.previous_;
-    if (closing_ && operations_ == nullptr) wakeForTheEnd();
+    operations_.remove(operation);
+    if (closing_ && operations_.empty()) wakeForTheEnd();
 }
 
-std::unique_ptr<RecycledMemory> Service::takeMemory() {
-    if (memories_ == nullptr) return std::make_unique<RecycledMemory>();
-    std::unique_ptr<RecycledMemory> first = std::move(memories_);
-    memories_ = std::move(first->next);
-    return first;
+std::unique_ptr<AsioThread> Service::takeThread() {
+    if (threads_ == nullptr)
+        return std::make_unique<AsioThread>(boost::asio::use_service<AsioScheduler>(context_));
+    --threadCount_;
+    return std::unique_ptr<AsioThread>(std::exchange(threads_, threads_->next));
 }
 
-void Service::giveMemory(std::unique_ptr<RecycledMemory> memory) noexcept {
-    memory->next = std::move(memories_);
-    memories_ = std::move(memory);
+void Service::giveThread(std::unique_ptr<AsioThread> thread) noexcept {
+    if (threadCount_ == mostThreadsKept) return;
+    ++threadCount_;
+    thread->next = threads_;
+    threads_ = thread.release();
 }
 
 // The loop asks after each turn whether operations are left.
@@ -62,17 +81,16 @@ void Service::wakeForTheEnd() noexcept {
 }
 
 bool Service::operationsLeft() const noexcept {
+    if (!operationsHere_.empty()) return true;
     const std::lock_guard held(operationsLock_);
-    return operations_ != nullptr;
+    return !operations_.empty();
 }
 
 void Service::forgetOperations() noexcept {
     const std::lock_guard held(operationsLock_);
     closing_ = true;
-    while (FiberOperation* const operation = operations_) {
-        operations_ = operation->next_;
-        operation->service_ = nullptr;
-    }
+    operationsHere_.forgetAll();
+    operations_.forgetAll();
 }
 
 void Service::beginEnd() noexcept {
@@ -80,8 +98,8 @@ void Service::beginEnd() noexcept {
     {
         const std::lock_guard held(operationsLock_);
         closing_ = true;
-        for (FiberOperation* operation = operations_; operation != nullptr; operation = operation->next_)
-            operation->emitCancellation();
+        operationsHere_.cancelAll();
+        operations_.cancelAll();
     }
     letAllGo(
         std::make_exception_ptr(SystemError(operationAborted(), "asio_io::Context::run: its event loop has ended")));

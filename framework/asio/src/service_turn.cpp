@@ -6,6 +6,7 @@
 
 #include <boost/asio/post.hpp>
 
+#include <weft/asio_io/detail/fiber_operation.hpp>
 #include <weft/scheduler/assert.hpp>
 #include <weft/scheduler/carrier.hpp>
 
@@ -18,25 +19,21 @@ constexpr unsigned handlersPerClockRead = 8;
 }
 
 // What a turn may use, what it has used, and what it has found.
-class Service::Turn {
+class Service::Turn final : public ServedReactor::Caller {
   public:
     Turn(Service& service, PollGuard* guard, Deadline deadline, Budget budget)
-        : service_(service), guard_(guard), deadline_(deadline), budget_(budget),
-          enoughFibers_(fibers() + std::min(budget.fibers, ~fibers())) {}
+        : service_(service), guard_(guard), deadline_(deadline), budget_(budget) {}
 
     // After another call: may there be a next one?
     bool goesOn() noexcept {
-        ++called_;
-        EventLoop& loop = service_.loop_;
-        if (called_ == 1) end_ = deadlineAfter(loop.clock().now(), budget_.time);
-        const bool over = called_ >= budget_.events || fibers() >= enoughFibers_ ||
-                          (called_ % handlersPerClockRead == 0 && loop.clock().now() >= end_);
-        exhausted_ |= over;
-        return !over;
+        if (used_++ == 0) service_.slice_.begin(service_.loop_.clock().now(), budget_.time);
+        exhausted_ = used_ >= budget_.events || fibers() >= enoughFibers_ ||
+                     (used_ % handlersPerClockRead == 0 && service_.slice_.passed());
+        return !exhausted_;
     }
     PollResult result() {
         PollResult result = wrapped_;
-        result.events += called_;
+        result.events += called_ + used_;
         // Closed meanwhile: the wrapped handler has the next one.
         result.more |= exhausted_ || !service_.serving() || service_.hasWork();
         return result;
@@ -44,16 +41,17 @@ class Service::Turn {
 
     // ---- what ContextTurn asks for ----
     bool serving() const noexcept { return service_.serving(); }
+    // Functions may be submitted without end, and have a budget of their own.
     void callReady() {
         service_.runHeld(*this);
         wrapped_ = service_.pollWrapped(budget_);
-        if (!exhausted_) service_.runReady(*this);
+        renew();
+        service_.runReady(*this);
     }
-    bool calledNone() const noexcept { return called_ == 0; }
+    bool calledNone() const noexcept { return called_ + used_ == 0; }
     bool stopSeen() noexcept { return service_.stopSeen(); }
     bool stopped() const { return service_.context_.stopped(); }
     void letAllGo() noexcept { service_.letAllGo(); }
-    bool allCounted() const noexcept { return service_.heldFirst_ == nullptr && service_.context_.uncounted_ == 0; }
     bool mayEnd() const noexcept { return !service_.forLife_ && !service_.closing_; }
     void releaseWork() noexcept { service_.releaseWork(); }
     void holdWork() noexcept { service_.holdWork(); }
@@ -64,23 +62,42 @@ class Service::Turn {
     bool maySleep() const noexcept { return guard_ != nullptr && wrapped_.events == 0 && !wrapped_.more; }
     void sleep() noexcept { service_.sleep(*guard_, deadline_, wrapped_); }
 
+    // ---- what ServedReactor asks for ----
+    Next next() noexcept override {
+        if (!service_.serving() || service_.context_.stopped()) return Next::leave;
+        return exhausted_ ? Next::later : Next::call;
+    }
+    void call(const ReadyOperation& operation) noexcept override {
+        if (service_.step(operation) != 0) static_cast<void>(goesOn());
+    }
+    bool callsMany() const noexcept override { return !service_.runners_.someoneCountsOff(); }
+    void returned() noexcept override { ++service_.ownCalls_; }
+
   private:
+    void renew() noexcept {
+        called_ += std::exchange(used_, 0);
+        exhausted_ = false;
+        enoughFibers_ = fibersWith(budget_.fibers);
+    }
     std::size_t fibers() const noexcept { return service_.loop_.carrier()->runnableFibers(); }
+    std::size_t fibersWith(std::size_t more) const noexcept { return fibers() + std::min(more, ~fibers()); }
 
     Service& service_;
     PollGuard* const guard_;
     const Deadline deadline_;
     const Budget budget_;
-    const std::size_t enoughFibers_;
-    TimePoint end_ = never;
-    unsigned called_ = 0;
+    std::size_t enoughFibers_ = fibersWith(budget_.fibers);
+    unsigned used_ = 0;    // calls of this budget
+    unsigned called_ = 0;  // and of those before
     bool exhausted_ = false;
     PollResult wrapped_;
 };
 
 PollResult Service::poll(PollGuard* guard, Deadline deadline, Budget budget) {
     Turn turn(*this, guard, deadline, budget);
+    reactor_->setCaller(&turn);
     ContextTurn(turn).run();
+    reactor_->setCaller(nullptr);
     return turn.result();
 }
 
@@ -119,12 +136,30 @@ std::size_t Service::step(Step step) noexcept {
     try {
         called = step();
         count(called - (ownCalls_ - ownCalls));
+    } catch (const ServedReactor::Left&) {
+        called = 0;
     } catch (...) {
         deliver(std::current_exception());
     }
     deliverCaptured();
     runners_.letGoThoseWhoLeft();
     return called;
+}
+
+// An operation of several steps may post the next one. What others have posted is the loop's.
+void Service::completeReady(FiberOperation& operation, AsioThread& thread) noexcept {
+    try {
+        thread.rethrowPending();
+    } catch (...) {
+        fail(std::current_exception());
+    }
+    while (AsioOperation* const ready = thread.onlyPosted()) {
+        if (!operation.owns(ready) || !serving() || stopSeen()) return;
+        thread.takePosted();
+        const ServedContext::HandlersHere here(context_);
+        ReadyCalls calls(thread.scheduler());
+        static_cast<void>(step(calls.next(*ready)));
+    }
 }
 
 void Service::letGoThoseWhoDoNotWait() noexcept {
@@ -141,7 +176,7 @@ void Service::sleep(PollGuard& guard, Deadline deadline, PollResult& result) noe
     }
     timer_->set(deadline);
     if (!guard.enter()) return;
-    ServedReactor::Sleep sleep{guard, [](void* service) noexcept { static_cast<Service*>(service)->giveUp(); }, this};
+    ServedReactor::Sleep sleep{guard};
     reactor_->setSleep(&sleep);
     result.events += static_cast<unsigned>(step([&] { return context_.run_one(); }));
     reactor_->setSleep(nullptr);
@@ -199,15 +234,6 @@ void Service::wake() noexcept {
 
 void Service::wakeArrived() noexcept {
     wakePost_.arrived();
-}
-
-// Not by a wake-up: another thread may have claimed that and not posted it yet, and the loop would spin until it has.
-void Service::giveUp() noexcept {
-    if (!std::exchange(givesUp_, true)) post({this, &giveUpSlot_, &Service::gaveUp});
-}
-
-void Service::gaveUp() noexcept {
-    givesUp_ = false;
 }
 
 void Service::post(const OwnHandler& handler) noexcept {

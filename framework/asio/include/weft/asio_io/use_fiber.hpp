@@ -32,8 +32,9 @@ namespace weft::asio_io {
 // operation_aborted. An operation of an object on a FiberExecutor or FiberStrand completes in the loop, not in a fiber:
 // a function of the strand may wait for it. Context: a fiber that may block, or a plain thread, which blocks; throws
 // BlockingOperationException elsewhere, before the operation starts; what an operation does while it is started must not
-// wait either, as the implementation of an async_compose(). In a steady state it allocates nothing, up to 512 bytes an
-// operation. The fiber of a Context's carrier may be in an operation while the loop ends: the loop cancels it
+// wait either, as the implementation of an async_compose(). An operation that is ready when it is started completes
+// there and then, if its Context runs and the fiber is on that carrier; the fiber yields after it. In a steady state it
+// allocates nothing, up to 512 bytes an operation. The fiber of a Context's carrier may be in an operation while the loop ends: the loop cancels it
 // and waits for it.
 class use_fiber_t {
   public:
@@ -191,10 +192,10 @@ class async_result<weft::asio_io::use_fiber_t, Returned(Args...)> {
             typename Initiation::executor_type;
         };
         if constexpr (placed) {
-            const auto own = get_associated_executor(initiation);
-            const auto executor = weft::asio_io::detail::placeOf(own);
+            using Own = std::decay_t<decltype(get_associated_executor(initiation))>;
+            const auto executor = weft::asio_io::detail::placeOf(get_associated_executor(initiation));
             if (!weft::asio_io::detail::beginAt(operation, executor)) return Call::finish(operation, token);
-            if (!weft::asio_io::detail::mayWaitInside(own)) operation.recycleMemory();
+            if (!weft::asio_io::detail::mayWaitInside<Own>(executor)) operation.startHere();
             launch(std::move(initiation), operation, std::forward<InitArgs>(args)...);
             operation.await(token.deadline(), [&] {
                 weft::asio_io::detail::Emission emission(operation);
@@ -213,15 +214,16 @@ class async_result<weft::asio_io::use_fiber_t, Returned(Args...)> {
     }
 
   private:
-    // Asio keeps thread-local state: what it reads of it stays in this frame. With recycled memory a part of that state is
-    // in this frame, so nothing may wait here.
+    // Asio keeps thread-local state: what it reads of it stays in this frame. On the carrier of the I/O object a part of
+    // that state is in this frame, so nothing may wait here.
     template <class Initiation, class... InitArgs>
     [[gnu::noinline]] static void launch(Initiation&& initiation, Operation& operation, InitArgs&&... args) {
         const auto start = [&] { std::move(initiation)(Handler(operation), std::forward<InitArgs>(args)...); };
-        if (operation.recycledMemory() == nullptr) return start();
+        if (operation.thread() == nullptr) return start();
         const weft::NonSuspendingScope scope;
-        const weft::asio_io::detail::RecycledMemory::Use memory(*operation.recycledMemory());
+        const weft::asio_io::detail::AsioThread::Use thread(*operation.thread());
         start();
+        operation.completeReady();
     }
 };
 

@@ -16,10 +16,11 @@
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/execution.hpp>
 
-#include <weft/asio_io/detail/recycled_memory.hpp>
+#include <weft/asio_io/detail/asio_thread.hpp>
 #include <weft/asio_io/detail/served_context.hpp>
 #include <weft/scheduler/deadline.hpp>
 #include <weft/scheduler/errors.hpp>
+#include <weft/scheduler/this_fiber.hpp>
 #include <weft/scheduler/wait_list.hpp>
 
 namespace weft::asio_io::detail {
@@ -39,9 +40,10 @@ class FiberOperation {
     [[nodiscard]] bool begin(ServedContext& place) { return begin(&place.service()); }
     // Waits for the completion. When the fiber is cancelled, its carrier shuts down or the deadline passes, `emit()`
     // makes the cancellation known to the operation, and the wait goes on until that has come back and the operation
-    // has completed.
+    // has completed. Yields when it was ready: a fiber with such operations only would keep the others waiting.
     template <class Emit>
     void await(Deadline deadline, Emit emit) {
+        if (wasReady_) return thisFiber::yield();
         const ErrorCode why = waiters_.waitUntil(lock_, deadline, "use_fiber", [this] { return completed_; });
         if (!why) return;
         late_ = why == timedOut();
@@ -64,11 +66,14 @@ class FiberOperation {
     void emitCancellation() noexcept;
     void emitted() noexcept;  // any thread: emit() is over
 
-    // After begin(): small blocks of Asio come from the carrier of the I/O object, if this is that carrier. Throws
+    // After begin(): starts with what Asio keeps for its threads, if this is the carrier of the I/O object. Throws
     // std::bad_alloc.
-    void recycleMemory();
-    // Null: they come from the heap.
-    RecycledMemory* recycledMemory() const noexcept { return recycled_.get(); }
+    void startHere();
+    AsioThread* thread() const noexcept { return thread_.get(); }  // null: not here
+    // Started inside AsioThread::Use, and perhaps ready: completes now if its context runs.
+    void completeReady() noexcept;
+    // Asio has put `operation` into the memory of this one.
+    bool owns(const void* operation) const noexcept { return operation == memory_; }
     boost::asio::cancellation_slot slot() noexcept { return signal_.slot(); }
     // The operation's, one block at a time; others come from the heap. Any thread, one at a time.
     void* allocate(std::size_t size);
@@ -76,6 +81,7 @@ class FiberOperation {
 
   private:
     friend class Service;
+    friend class OperationList;
 
     static constexpr std::size_t memorySize = 512;
 
@@ -86,9 +92,11 @@ class FiberOperation {
     bool completed_ = false;  // these two under the lock
     bool emitting_ = false;
     bool late_ = false;
+    bool here_ = false;  // began on the carrier of its context
+    bool wasReady_ = false;  // completed while it was started, by its own fiber
     bool memoryTaken_ = false;
     boost::asio::cancellation_signal signal_;
-    std::unique_ptr<RecycledMemory> recycled_;
+    std::unique_ptr<AsioThread> thread_;
     Service* service_ = nullptr;  // which cancels it when its loop ends; null: no carrier's
     FiberOperation* previous_ = nullptr;
     FiberOperation* next_ = nullptr;

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <concepts>
-#include <optional>
 #include <type_traits>
 #include <utility>
+#include <variant>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/execution.hpp>
@@ -20,38 +20,49 @@ namespace weft::asio_io::detail {
 // erasure costs each function. Tracks no work: the I/O object's executor does.
 class Place {
   public:
-    explicit Place(const LoopExecutor& loop) noexcept : loop_(loop) {}
+    explicit Place(const LoopExecutor& loop, bool ofStrand = false) noexcept : ofStrand_(ofStrand), executor_(loop) {}
     // Of nothing that converts to it: whether a Place does is what a compiler asks here.
     template <std::same_as<boost::asio::any_io_executor> Other>
-    explicit Place(const Other& other) noexcept : other_(other) {}
-    Place(const Place& place) noexcept : loop_(place.loop_), other_(place.other_) {}  // an optional's may throw
+    explicit Place(const Other& other) noexcept : executor_(other) {}
+    Place(const Place& place) noexcept  // a variant's may throw
+        : ofStrand_(place.ofStrand_), executor_(place.executor_) {}
     Place& operator=(const Place&) = default;
     ~Place() = default;
 
     template <class Function>
     void execute(Function&& function) const {
-        if (loop_) {
-            loop_->execute(std::forward<Function>(function));
+        if (const LoopExecutor* const loop = asLoop()) {
+            loop->execute(std::forward<Function>(function));
         } else {
-            other_.execute(std::forward<Function>(function));
+            other().execute(std::forward<Function>(function));
         }
     }
     Place require(boost::asio::execution::blocking_t::never_t never) const {
-        return loop_ ? Place(boost::asio::require(*loop_, never)) : Place(boost::asio::require(other_, never));
+        const LoopExecutor* const loop = asLoop();
+        return loop != nullptr ? Place(boost::asio::require(*loop, never)) : Place(boost::asio::require(other(), never));
     }
     boost::asio::execution_context& query(boost::asio::execution::context_t context) const noexcept {
-        return loop_ ? boost::asio::query(*loop_, context) : boost::asio::query(other_, context);
+        const LoopExecutor* const loop = asLoop();
+        return loop != nullptr ? boost::asio::query(*loop, context) : boost::asio::query(other(), context);
     }
-    ServedContext* served() const noexcept { return loop_ ? &loop_->context() : nullptr; }  // null: not known to be one
+    ServedContext* served() const noexcept {  // null: not known to be one
+        const LoopExecutor* const loop = asLoop();
+        return loop != nullptr ? &loop->context() : nullptr;
+    }
 
-    friend bool operator==(const Place& a, const Place& b) noexcept {
-        return a.loop_ == b.loop_ && a.other_ == b.other_;
-    }
+    bool ofStrand() const noexcept { return ofStrand_; }  // of a FiberStrand
+
+    friend bool operator==(const Place& a, const Place& b) noexcept { return a.executor_ == b.executor_; }
     friend bool operator!=(const Place& a, const Place& b) noexcept { return !(a == b); }
 
   private:
-    std::optional<LoopExecutor> loop_;
-    boost::asio::any_io_executor other_;  // where there is no loop
+    const LoopExecutor* asLoop() const noexcept { return std::get_if<LoopExecutor>(&executor_); }
+    const boost::asio::any_io_executor& other() const noexcept {
+        return *std::get_if<boost::asio::any_io_executor>(&executor_);
+    }
+
+    bool ofStrand_ = false;
+    std::variant<LoopExecutor, boost::asio::any_io_executor> executor_;
 };
 static_assert(boost::asio::execution::is_executor<Place>::value);
 
@@ -66,7 +77,8 @@ auto placeOf(const Executor& executor) {
         if (const auto* loop = erased.template target<LoopExecutor>()) return Place(*loop);
         if (const auto* fibers = erased.template target<FiberExecutor>())
             return Place(fibers->context().get_executor());
-        if (const auto* strand = erased.template target<FiberStrand>()) return Place(strand->context().get_executor());
+        if (const auto* strand = erased.template target<FiberStrand>())
+            return Place(strand->context().get_executor(), true);
         return Place(erased);
     } else {
         return executor;
@@ -75,13 +87,14 @@ auto placeOf(const Executor& executor) {
 template <class Executor>
 concept HasOtherPlace = !std::is_same_v<decltype(placeOf(std::declval<const Executor&>())), Executor>;
 
-// A FiberStrand may run a function inside the call that starts an operation, in a fiber, where it may wait.
-template <class Executor>
-bool mayWaitInside(const Executor& executor) {
-    if constexpr (std::is_base_of_v<boost::asio::any_io_executor, Executor>) {
-        return static_cast<const boost::asio::any_io_executor&>(executor).template target<FiberStrand>() != nullptr;
+// A FiberStrand, the I/O object's executor `Own`, may run a function inside the call that starts an operation, in a
+// fiber, where it may wait.
+template <class Own, class Executor>
+bool mayWaitInside(const Executor& place) {
+    if constexpr (std::is_same_v<Executor, Place>) {
+        return place.ofStrand();
     } else {
-        return std::is_base_of_v<FiberStrand, Executor>;
+        return std::is_base_of_v<FiberStrand, Own>;
     }
 }
 

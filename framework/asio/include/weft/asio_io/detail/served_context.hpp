@@ -6,6 +6,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include <boost/asio/io_context.hpp>
@@ -63,6 +64,17 @@ class ServedContext : public boost::asio::io_context {
     // Around a function that is run so. The exception goes to the caller of run().
     void enterHandler() noexcept { ++depth_; }
     void leaveHandler() noexcept { --depth_; }
+    // While it lives, a fiber of the carrier calls handlers, and waits for nothing. Context: that fiber.
+    class HandlersHere {
+      public:
+        explicit HandlersHere(ServedContext& context) noexcept : context_(context) { context_.handlersHere_ = true; }
+        HandlersHere(const HandlersHere&) = delete;
+        HandlersHere& operator=(const HandlersHere&) = delete;
+        ~HandlersHere() { context_.handlersHere_ = false; }
+
+      private:
+        ServedContext& context_;
+    };
     void capture(std::exception_ptr error) noexcept;
 
     // Outstanding work, as Asio counts it. Any thread.
@@ -79,8 +91,19 @@ class ServedContext : public boost::asio::io_context {
 
     // Memory of tasks; blocks come back on the loop as a rule, and are kept there. Any thread. allocate() throws
     // std::bad_alloc.
-    void* allocate(std::size_t size);
-    void deallocate(void* block, std::size_t size) noexcept;
+    void* allocate(std::size_t size) {
+        if (size > blockSize) return ::operator new(size);
+        if (!loop_->inEventLoop() || kept_ == nullptr) return ::operator new(blockSize);
+        --keptCount_;
+        return std::exchange(kept_, kept_->next);
+    }
+    void deallocate(void* block, std::size_t size) noexcept {
+        if (size > blockSize) return ::operator delete(block, size);
+        if (closed_.load(std::memory_order_acquire) || !loop_->inEventLoop() || keptCount_ >= mostKept)
+            return ::operator delete(block, blockSize);
+        kept_ = ::new (block) KeptBlock{kept_};
+        ++keptCount_;
+    }
 
   protected:
     ServedContext();
@@ -113,8 +136,9 @@ class ServedContext : public boost::asio::io_context {
     unsigned keptCount_ = 0;
     unsigned depth_ = 0;
     bool runs_ = false;
+    bool handlersHere_ = false;
     bool holdsWork_ = false;     // the loop's own, while it is awake
-    std::size_t uncounted_ = 0;  // functions in the loop's queue that this stands for
+    std::size_t uncounted_ = 0;  // functions of the loop's own that wait, for which this stands
 };
 
 // From before its fiber is spawned until its function has been destroyed: it is work of the context, which does not end
