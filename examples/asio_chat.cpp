@@ -65,7 +65,7 @@ class Member {
         room_.tell("* " + name_ + " has come", this);
         if (!room_.closing()) read();
         room_.leave(*this);
-        room_.tell("* " + name_ + " has gone");
+        if (!room_.closing()) room_.tell("* " + name_ + " has gone");
         outbox_.close();
         scope.join();  // until what was said has been written
     }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
@@ -19,7 +20,10 @@
 
 #include <weft/asio_io/asio_io_handler.hpp>
 #include <weft/framework/event_loop_group.hpp>
+#include <weft/scheduler/carrier.hpp>
 #include <weft/scheduler/future.hpp>
+#include <weft/scheduler/io_handler_decorator.hpp>
+#include <weft/scheduler/this_fiber.hpp>
 
 #include "framework/bench.hpp"
 #include "support/log_capture.hpp"
@@ -132,6 +136,41 @@ TEST(ContextGroupTest, ChannelsAndSocketsOfAsioShareACarrier) {
     for (int i = 0; i < 10; ++i) EXPECT_EQ(test::echoed(channelPeer, "hello"), "hello");
     EXPECT_EQ(test::echoed(asioPeer, "howdy"), "howdy");
     answer.get();  // nothing of the sockets is used any more
+}
+
+// Counts how often the loop asks it. Its carrier's.
+class CountsPolls final : public IoHandlerDecorator {
+  public:
+    using IoHandlerDecorator::IoHandlerDecorator;
+    PollResult poll(PollGuard* guard, Deadline deadline, Budget budget) override {
+        ++polls;
+        return IoHandlerDecorator::poll(guard, deadline, budget);
+    }
+    static inline unsigned polls = 0;
+};
+
+// Each look at an idle io_context is a system call.
+TEST(ContextGroupTest, WhileFibersRunAnIdleContextIsAskedOncePerBudgetAndNotOncePerSwitch) {
+    EventLoopGroupOptions options = withAsio(1);
+    options.ioHandler = [](std::unique_ptr<SocketIoHandler> builtIn) {
+        return std::make_unique<CountsPolls>(AsioIoHandler::wrap(std::move(builtIn)));
+    };
+    EventLoopGroup group(options);
+    ContextGroup contexts(group);
+    constexpr unsigned switches = 50'000;
+    const auto yields = [] {
+        for (unsigned i = 0; i < switches / 2; ++i) thisFiber::yield();
+    };
+    unsigned polls = 0;
+    group.carriers().carrier(0).spawn([&] {
+        const unsigned before = CountsPolls::polls;
+        auto other = Carrier::current()->spawn(yields);
+        yields();
+        other.join();
+        polls = CountsPolls::polls - before;
+    }).join();
+    EXPECT_GT(polls, 0u);
+    EXPECT_LT(polls, switches / 10);
 }
 
 TEST(ContextGroupTest, ItMayOutliveTheLoopsWithItsSocketsAndTimers) {

@@ -28,7 +28,8 @@ namespace weft::asio_io {
 // Nothing runs before run(). Handlers must not block; a fiber that one of them spawned may
 // (Context::loop().carrier()->spawn()). The functions run(), poll() and their variants of io_context itself must not be
 // called, through an io_context&: they throw std::logic_error where Asio would look for events on another thread.
-// stop(), stopped() and restart() are the same in both. Functions posted through the io_context& and those posted
+// stop(), stopped() and restart() are the same in both, except that restart() of a ContextGroup's Context must be called
+// on the Context. Functions posted through the io_context& and those posted
 // through the Context are two queues, each in order; and inside one of the latter
 // io_context::executor_type::running_in_this_thread() is false, so dispatch() to that executor, or to an
 // io_context::strand, queues. Services are made with an io_context&, as ever. Lifetime: as an io_context's; sockets and
