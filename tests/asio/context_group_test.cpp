@@ -152,6 +152,7 @@ class CountsPolls final : public IoHandlerDecorator {
 // Each look at an idle io_context is a system call.
 TEST(ContextGroupTest, WhileFibersRunAnIdleContextIsAskedOncePerBudgetAndNotOncePerSwitch) {
     EventLoopGroupOptions options = withAsio(1);
+    options.yieldBudget = std::chrono::seconds(1);
     options.ioHandler = [](std::unique_ptr<SocketIoHandler> builtIn) {
         return std::make_unique<CountsPolls>(AsioIoHandler::wrap(std::move(builtIn)));
     };
@@ -169,8 +170,7 @@ TEST(ContextGroupTest, WhileFibersRunAnIdleContextIsAskedOncePerBudgetAndNotOnce
         other.join();
         polls = CountsPolls::polls - before;
     }).join();
-    EXPECT_GT(polls, 0u);
-    EXPECT_LT(polls, switches / 10);
+    EXPECT_LT(polls, switches / 100);
 }
 
 TEST(ContextGroupTest, ItMayOutliveTheLoopsWithItsSocketsAndTimers) {
