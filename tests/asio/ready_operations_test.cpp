@@ -197,7 +197,7 @@ TEST(ReadyOperations, PostsWithoutEndKeepNeitherEventsNorTimersNorFibersWaiting)
     postWithoutEnd(second, second.get_executor());
 }
 
-TEST(ReadyOperations, ThoseThatNobodyCallsAnyMoreAreDestroyedWithTheContext) {
+TEST(ReadyOperations, ThoseThatHaveNotRunAreDestroyedWithTheContext) {
     const auto held = std::make_shared<int>();
     {
         Context context;

@@ -37,7 +37,7 @@ class ServedReactor final : public boost::asio::detail::epoll_reactor {
       protected:
         ~Caller() = default;
     };
-    // Leaves poll_one() and run_one(), where Asio would call another handler although nobody runs the context any more.
+    // Leaves poll_one() and run_one(), where Asio would call another handler although the context runs no more.
     struct Left {};
 
     ServedReactor(boost::asio::execution_context& context, EventLoop& loop)
@@ -162,7 +162,8 @@ class ServedReactor final : public boost::asio::detail::epoll_reactor {
     }
     static void returned(void* who) noexcept {
         auto& self = *static_cast<ServedReactor*>(who);
-        if (self.loop_.inEventLoop()) self.caller_->returned();
+        // Without a caller, a fiber of the carrier runs the io_context, against the contract.
+        if (self.loop_.inEventLoop() && self.caller_ != nullptr) self.caller_->returned();
     }
 
     bool takeOwn() noexcept {

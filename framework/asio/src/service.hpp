@@ -149,7 +149,7 @@ class Service {
     weft::detail::SliceClock slice_;  // of a turn
     Runners runners_;
     std::exception_ptr captured_;
-    ExecutorTask* heldFirst_ = nullptr;  // by the loop, or while nobody ran the context
+    ExecutorTask* heldFirst_ = nullptr;  // by the loop, or while the context did not run
     ExecutorTask** heldLast_ = &heldFirst_;
     unsigned ownCalls_ = 0;  // of handlers that are not the users'
     bool severalNoted_ = false;
