@@ -19,6 +19,7 @@
 #include <gtest/gtest.h>
 
 #include <weft/scheduler/carrier.hpp>
+#include <weft/scheduler/deadline.hpp>
 #include <weft/scheduler/errors.hpp>
 
 #include "support/log_capture.hpp"
@@ -237,6 +238,29 @@ TEST(AsioContext, RunOfTheIoContextSaysThatItIsTheWrongOne) {
     EXPECT_EQ(context.run(), 1u) << "nothing is broken by it";
 }
 
+// What the reactor queues to end the loop's sleep is still in Asio's queue then, behind what the thread has posted.
+TEST(AsioContext, PollOneOfTheIoContextOnItsCarrierTakesWhatEndsTheSleep) {
+    std::size_t taken = 0;
+    while (taken == 0) {
+        Context context;
+        auto guard = asio::make_work_guard(plain(context));
+        const auto pollInAFiber = [&] {
+            context.loop().carrier()->spawnDetached([&] {
+                try {
+                    taken = plain(context).poll_one();
+                } catch (const std::logic_error&) {
+                    // The timer was due before the loop slept.
+                }
+                guard.reset();
+            });
+        };
+        asio::steady_timer timer(plain(context), 5ms);
+        timer.async_wait([&](auto) { std::thread([&] { asio::post(plain(context), pollInAFiber); }).join(); });
+        EXPECT_EQ(context.run(), 2u) << "and nothing is broken by it";
+    }
+    EXPECT_EQ(taken, 1u);
+}
+
 TEST(AsioContext, SeveralThreadsInRunReturnTogether) {
     Context context;
     auto guard = std::make_unique<asio::executor_work_guard<Context::executor_type>>(context.get_executor());
@@ -269,6 +293,17 @@ TEST(AsioContext, ASecondContextOnALoopIsRefused) {
         FAIL();
     } catch (const std::logic_error& refused) {
         EXPECT_NE(std::string(refused.what()).find("has one already"), std::string::npos);
+    }
+}
+
+TEST(AsioContext, OnAnEmbeddedLoopIsRefused) {
+    ManualClock clock;
+    EventLoop embedded(clock);
+    try {
+        Context context(embedded);
+        FAIL();
+    } catch (const std::logic_error& refused) {
+        EXPECT_NE(std::string(refused.what()).find("embedded event loop"), std::string::npos);
     }
 }
 

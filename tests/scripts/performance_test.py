@@ -161,8 +161,10 @@ class Page(unittest.TestCase):
 
     def test_asio_programs(self):
         for title, name in (('`Context`, the context exchanged and nothing else', 'weft_context'), ('`ContextGroup`', 'weft_group'),
+                            ('... with the executor of its `io_context`', 'weft_context_plain'),
+                            ("Asio's own `thread_pool` of one thread", 'asio_pool'),
                             ('`use_fiber`, a fiber for each connection', 'weft_use_fiber')):
-            self.assertQuoted(f'| {title} | {paired("asio_echo-20261123-172648", name)} |')
+            self.assertQuoted(f'| {title} | {paired("asio_echo-20261123-205311", name)} |')
 
     def test_latency(self):
         for title, name in (('floor', 'floor_epoll'), ('**Weft**', 'weft_epoll'), ('Asio, canned answer', 'asio'), ('nginx', 'nginx'), ('Go', 'go')):

@@ -73,10 +73,7 @@ class Runners {
         first.ran += count;
         if (first.left == Runner::unlimited) [[likely]]
             return false;
-        first.left -= std::min(count, first.left);
-        if (first.left != 0) return false;
-        leave(0);
-        return true;
+        return countOff(first, count);
     }
     bool someoneDoesNotWait() const noexcept {
         return std::any_of(active_.begin(), active_.end(), [](const Pointer& runner) { return !runner->waits; });
@@ -115,6 +112,12 @@ class Runners {
     }
 
   private:
+    [[gnu::noinline]] bool countOff(Runner& first, std::size_t count) noexcept {
+        first.left -= std::min(count, first.left);
+        if (first.left != 0) return false;
+        leave(0);
+        return true;
+    }
     [[gnu::noinline]] void letGo() noexcept {
         while (!left_.empty()) {
             const Pointer runner = std::move(left_.back());

@@ -26,6 +26,7 @@ ServedContext::~ServedContext() {
 
 void ServedContext::serveOn(EventLoop& loop, bool forLife) {
     loop_ = &loop;
+    home_ = loop.carrier();
     service_ = std::make_unique<Service>(*this, loop, forLife);
 }
 
@@ -44,21 +45,14 @@ void ServedContext::destroyHandlers() noexcept {
     service_.reset();
 }
 
-void ServedContext::submit(ExecutorTask& task) noexcept {
+void ServedContext::submitSlow(ExecutorTask& task) noexcept {
     if (closed_.load(std::memory_order_acquire)) return task.destroy();
-    if (loop_->inEventLoop() && holdsWork_) [[likely]]
-        return service_->hold(task);
     // Or the loop might find the context out of work while this is on its way.
     task.counted_ = true;
     workStarted();
     if (loop_->execute(task)) return;
     task.destroy();
     workFinished();
-}
-
-bool ServedContext::mayRunHere() const noexcept {
-    if (!runsInThisThread() && !(loop_->inEventLoop() && handlersHere_)) return false;
-    return runs_ && depth_ < mostDepth;
 }
 
 void ServedContext::capture(std::exception_ptr error) noexcept {

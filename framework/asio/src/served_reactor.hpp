@@ -42,7 +42,7 @@ class ServedReactor final : public boost::asio::detail::epoll_reactor {
 
     ServedReactor(boost::asio::execution_context& context, EventLoop& loop)
         : epoll_reactor(context), scheduler_(boost::asio::use_service<AsioScheduler>(context)),
-          loop_(loop), return_(&ServedReactor::returned, this) {}
+          loop_(loop), thread_(scheduler_), return_(&ServedReactor::returned, this) {}
 
     // While set, the carrier may run Asio.
     void setCaller(Caller* caller) noexcept { caller_ = caller; }
@@ -133,20 +133,21 @@ class ServedReactor final : public boost::asio::detail::epoll_reactor {
         found_.push(posted_);
         epoll_reactor::run(found_.empty() ? microseconds : 0, found_);
     }
-    // `asios` is the queue of the thread that Asio runs on, to which handlers that are called here post.
+    // The handlers' memory, and what they post, are of a thread that lasts: Asio makes a new one in each poll_one().
     bool callReady(AsioOperations& asios) {
         if (!caller_->callsMany()) {
             asios.push(found_);
             asios.push(posted_);
             return false;
         }
+        const AsioThread::Use here(thread_);
         ReadyCalls calls(scheduler_);
         Caller::Next next;
         while ((next = caller_->next()) == Caller::Next::call) {
             AsioOperation* const operation = take();
             if (operation == nullptr) break;
             caller_->call(calls.next(*operation));
-            posted_.push(asios);
+            posted_.push(thread_.posted());
         }
         if (calls.any() && next == Caller::Next::leave) throw Left();
         return calls.any();
@@ -188,6 +189,7 @@ class ServedReactor final : public boost::asio::detail::epoll_reactor {
 
     AsioScheduler& scheduler_;
     EventLoop& loop_;
+    AsioThread thread_;
     Caller* caller_ = nullptr;
     Sleep* sleep_ = nullptr;
     AsioOperations found_;   // by the last look, and not called yet

@@ -35,6 +35,10 @@ SystemError aborted(const char* what) {
 Service::Service(ServedContext& context, EventLoop& loop, bool forLife)
     : context_(context), loop_(loop), forLife_(forLife) {
     if (!Suspension::allowed()) throw BlockingOperationException("asio_io::Context::Context");
+    if (loop.carrier() == nullptr) {
+        throw std::logic_error(
+            "asio_io::Context: an embedded event loop has no carrier to run it; use a loop of an EventLoopGroup");
+    }
     std::exception_ptr error;
     const bool ran = inLoop([&] {
         try {
@@ -232,10 +236,6 @@ void Service::letAllGo(const std::exception_ptr& error) noexcept {
     runners_.letGoThoseWhoLeft();
 }
 
-void Service::count(std::size_t handlers) noexcept {
-    if (runners_.count(handlers)) closeIfUnused();
-}
-
 bool Service::stopConfirmed() noexcept {
     if (context_.stopped()) return true;
     stopAsked_.store(false, std::memory_order_relaxed);
@@ -252,11 +252,6 @@ void Service::capture(std::exception_ptr error) noexcept {
     }
 }
 
-void Service::deliverCaptured() noexcept {
-    if (captured_ != nullptr) [[unlikely]]
-        deliver(std::exchange(captured_, nullptr));
-}
-
 void Service::fail(const std::exception_ptr& error) noexcept {
     deliver(error);
     runners_.letGoThoseWhoLeft();
@@ -268,47 +263,6 @@ void Service::deliver(const std::exception_ptr& error) noexcept {
                               loop_.carrier()->name(), ": ", textOf(error)});
     }
     closeIfUnused();
-}
-
-// ---- functions of its executors ----
-
-void Service::run(ExecutorTask& task) noexcept {
-    if (!serving() || heldFirst_ != nullptr || stopSeen()) return append(task);
-    call(task);
-}
-
-void Service::hold(ExecutorTask& task) noexcept {
-    task.counted_ = false;  // it may have been submitted before
-    ++context_.uncounted_;
-    append(task);
-}
-
-void Service::append(ExecutorTask& task) noexcept {
-    task.nextHeld_ = nullptr;
-    *heldLast_ = &task;
-    heldLast_ = &task.nextHeld_;
-}
-
-void Service::call(ExecutorTask& task) noexcept {
-    const bool counted = task.counted_;
-    if (!counted) --context_.uncounted_;
-    try {
-        task.call();
-        count(1);
-    } catch (...) {
-        deliver(std::current_exception());
-    }
-    deliverCaptured();
-    if (counted) context_.workFinished();
-    runners_.letGoThoseWhoLeft();
-}
-
-void Service::destroyHeld() noexcept {
-    while (ExecutorTask* task = heldFirst_) {
-        heldFirst_ = task->nextHeld_;
-        task->destroy();
-    }
-    heldLast_ = &heldFirst_;
 }
 
 }  // namespace weft::asio_io::detail

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include <boost/asio/io_context.hpp>
 
@@ -28,8 +29,8 @@
 namespace weft::asio_io::detail {
 
 // The io_context runs while somebody is in serve(), until Asio's own count of its work is zero; or for life.
-// Context: the loop, unless said otherwise. Files: service.cpp (its place on the loop, its callers, functions of
-// executors), service_turn.cpp (a turn of the loop, the sleep), service_operations.cpp (operations that fibers wait
+// Context: the loop, unless said otherwise. Files: service.cpp (its place on the loop, its callers), service_turn.cpp
+// (a turn of the loop, functions of executors, the sleep), service_operations.cpp (operations that fibers wait
 // for).
 class Service {
   public:
@@ -57,10 +58,7 @@ class Service {
     }                             // any thread, after the io_context's
     void noteRestart() noexcept;  // any thread; likewise
 
-    // Submitted by the loop itself, or by a fiber of its carrier. The task is not counted as work: the loop's own unit,
-    // which it holds, stands for it.
-    void hold(ExecutorTask& task) noexcept;
-    void run(ExecutorTask& task) noexcept;  // submitted by others
+    void run(ExecutorTask& task) noexcept;  // submitted by others than the loop and the fibers of its carrier
     // What a handler throws: to the oldest caller of serve(), or the log. capture(): inside another handler, which goes
     // on and ends before the caller gets it. fail(): in a fiber of the carrier.
     void capture(std::exception_ptr error) noexcept;
@@ -68,7 +66,7 @@ class Service {
 
     // For the handler.
     bool serving() const noexcept { return context_.runs_; }
-    bool hasWork() const noexcept { return serving() && heldFirst_ != nullptr; }
+    bool hasWork() const noexcept { return serving() && !context_.held_.empty(); }
     PollResult poll(PollGuard* guard, Deadline deadline, Budget budget);
     void wake() noexcept;  // any thread
     // The loop ends: callers are let go, operations that fibers wait for are cancelled, and are awaited: closable().
@@ -91,6 +89,7 @@ class Service {
 
   private:
     class Turn;
+    class Calls;
     struct OwnHandler;
     class Mark;
 
@@ -107,15 +106,18 @@ class Service {
     void beginServing() noexcept;
     void closeIfUnused() noexcept;
     void letAllGo(const std::exception_ptr& error = nullptr) noexcept;
-    void count(std::size_t handlers) noexcept;
+    void count(std::size_t handlers) noexcept {
+        if (runners_.count(handlers)) [[unlikely]]
+            closeIfUnused();
+    }
     void deliver(const std::exception_ptr& error) noexcept;
-    void deliverCaptured() noexcept;
+    void deliverCaptured() noexcept {
+        if (captured_ != nullptr) [[unlikely]]
+            deliver(std::exchange(captured_, nullptr));
+    }
     // Asio's flag decides; ours saves the look at it, which takes a lock, for each function.
     bool stopSeen() noexcept { return stopAsked_.load(std::memory_order_acquire) && stopConfirmed(); }
     bool stopConfirmed() noexcept;
-
-    void append(ExecutorTask& task) noexcept;
-    void call(ExecutorTask& task) noexcept;
 
     void runHeld(Turn& turn) noexcept;
     void runReady(Turn& turn) noexcept;
@@ -149,8 +151,6 @@ class Service {
     weft::detail::SliceClock slice_;  // of a turn
     Runners runners_;
     std::exception_ptr captured_;
-    ExecutorTask* heldFirst_ = nullptr;  // by the loop, or while the context did not run
-    ExecutorTask** heldLast_ = &heldFirst_;
     unsigned ownCalls_ = 0;  // of handlers that are not the users'
     bool severalNoted_ = false;
     bool ended_ = false;  // detached

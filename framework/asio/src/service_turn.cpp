@@ -15,25 +15,26 @@
 namespace weft::asio_io::detail {
 
 namespace {
-constexpr unsigned handlersPerClockRead = 8;
+constexpr std::size_t functionsPerTurn = 1024;  // if the clock does not end them before
+constexpr std::size_t handlersPerClockRead = 16;
 }
 
 // What a turn may use, what it has used, and what it has found.
 class Service::Turn final : public ServedReactor::Caller {
   public:
     Turn(Service& service, PollGuard* guard, Deadline deadline, Budget budget)
-        : service_(service), guard_(guard), deadline_(deadline), budget_(budget) {}
+        : service_(service), carrier_(*service.loop_.carrier()), guard_(guard), deadline_(deadline), budget_(budget) {}
 
     // After another call: may there be a next one?
     bool goesOn() noexcept {
-        if (used_++ == 0) service_.slice_.begin(service_.loop_.clock().now(), budget_.time);
-        exhausted_ = used_ >= budget_.events || fibers() >= enoughFibers_ ||
-                     (used_ % handlersPerClockRead == 0 && service_.slice_.passed());
+        if (++used_ >= checkAt_) [[unlikely]]
+            return goesOnSlow();
+        exhausted_ = fibers() >= enoughFibers_;
         return !exhausted_;
     }
     PollResult result() {
         PollResult result = wrapped_;
-        result.events += called_ + used_;
+        result.events += static_cast<unsigned>(called_ + used_);
         // Closed meanwhile: the wrapped handler has the next one.
         result.more |= exhausted_ || !service_.serving() || service_.hasWork();
         return result;
@@ -74,21 +75,32 @@ class Service::Turn final : public ServedReactor::Caller {
     void returned() noexcept override { ++service_.ownCalls_; }
 
   private:
+    [[gnu::noinline]] bool goesOnSlow() noexcept {
+        if (used_ == 1) service_.slice_.begin(service_.loop_.clock().now(), budget_.time);
+        exhausted_ = used_ >= most_ || fibers() >= enoughFibers_ || (used_ > 1 && service_.slice_.passed());
+        checkAt_ = std::min(most_, used_ + handlersPerClockRead);
+        return !exhausted_;
+    }
     void renew() noexcept {
         called_ += std::exchange(used_, 0);
+        most_ = budget_.events;
+        checkAt_ = 1;
         exhausted_ = false;
         enoughFibers_ = fibersWith(budget_.fibers);
     }
-    std::size_t fibers() const noexcept { return service_.loop_.carrier()->runnableFibers(); }
+    std::size_t fibers() const noexcept { return carrier_.runnableFibers(); }
     std::size_t fibersWith(std::size_t more) const noexcept { return fibers() + std::min(more, ~fibers()); }
 
     Service& service_;
+    const Carrier& carrier_;
     PollGuard* const guard_;
     const Deadline deadline_;
     const Budget budget_;
     std::size_t enoughFibers_ = fibersWith(budget_.fibers);
-    unsigned used_ = 0;    // calls of this budget
-    unsigned called_ = 0;  // and of those before
+    std::size_t most_ = functionsPerTurn;
+    std::size_t used_ = 0;     // calls of this budget
+    std::size_t checkAt_ = 1;  // so many of them, before the clock is asked
+    std::size_t called_ = 0;   // and of those before
     bool exhausted_ = false;
     PollResult wrapped_;
 };
@@ -112,15 +124,65 @@ PollResult Service::pollWrapped(Budget budget) {
     return polled;
 }
 
+// ---- functions of its executors ----
+
+// Calls of functions in a row. The handlers that ran are counted for the callers of run() together, unless one of them
+// has asked for a number.
+class Service::Calls {
+  public:
+    explicit Calls(Service& service) noexcept
+        : service_(service), each_(service.runners_.someoneCountsOff()) {}
+    Calls(const Calls&) = delete;
+    Calls& operator=(const Calls&) = delete;
+    ~Calls() {
+        count();
+        service_.runners_.letGoThoseWhoLeft();
+    }
+
+    void call(ExecutorTask& task) noexcept {
+        const bool counted = ExecutorTasks::isCounted(task);
+        try {
+            task.call();
+            ++called_;
+        } catch (...) {
+            count();
+            service_.deliver(std::current_exception());
+        }
+        if (each_ || service_.captured_ != nullptr) [[unlikely]] {
+            count();
+            service_.deliverCaptured();
+        }
+        if (counted) service_.context_.workFinished();
+        service_.runners_.letGoThoseWhoLeft();
+    }
+
+  private:
+    void count() noexcept { service_.count(std::exchange(called_, 0)); }
+
+    Service& service_;
+    const bool each_;
+    std::size_t called_ = 0;  // and not counted yet
+};
+
+void Service::run(ExecutorTask& task) noexcept {
+    if (!serving() || !context_.held_.empty() || stopSeen()) return context_.held_.push(task);
+    Calls(*this).call(task);
+}
+
+// Functions may be submitted without end, and have a budget of their own.
 void Service::runHeld(Turn& turn) noexcept {
-    while (heldFirst_ != nullptr && serving() && !stopSeen()) {
-        ExecutorTask& task = *heldFirst_;
-        heldFirst_ = task.nextHeld_;
-        if (heldFirst_ == nullptr) heldLast_ = &heldFirst_;
-        call(task);
+    Calls calls(*this);
+    while (!context_.held_.empty() && serving() && !stopSeen()) {
+        calls.call(context_.held_.take());
         if (!turn.goesOn()) return;
     }
 }
+
+void Service::destroyHeld() noexcept {
+    while (!context_.held_.empty()) context_.held_.take().destroy();
+}
+
+// ---- what is ready ----
 
 void Service::runReady(Turn& turn) noexcept {
     while (serving() && step([&] { return context_.poll_one(); }) != 0) {
@@ -201,14 +263,14 @@ void Service::holdWork() noexcept {
 }
 
 void Service::releaseWork() noexcept {
-    WEFT_DEBUG_ASSERT(context_.uncounted_ == 0, "Asio would find no work while functions wait in the loop's queue");
+    WEFT_DEBUG_ASSERT(!context_.held_.anyUncounted(), "Asio would find no work while functions wait in the loop's queue");
     if (!std::exchange(context_.holdsWork_, false)) return;
     context_.workFinished();
 }
 
 // A caller has left with functions in the loop's queue, which will be held.
 void Service::releaseWorkIfAllCounted() noexcept {
-    if (context_.uncounted_ == 0) releaseWork();
+    if (!context_.held_.anyUncounted()) releaseWork();
 }
 
 // ---- wake-ups ----

@@ -18,13 +18,14 @@ namespace weft::asio_io {
 // nothing), outstanding_work (untracked, tracked), allocator, mapping (thread).
 // Two of them are equal when they have the same context and the same properties, except for tracking.
 // A function runs in the order in which its thread submitted it, in the dispatch of the Context's loop, where nothing
-// may block (BlockingOperationException): FiberExecutor is for functions that block. It runs inside execute() when that
-// is allowed (blocking.possibly), the context runs, and the caller is in this dispatch itself, at most 16 deep. A fiber
-// is no such caller, unless it starts an operation with use_fiber that is ready at once: the handlers by which that
-// operation completes run on the fiber's stack, where nothing may block meanwhile. What it throws is thrown by Context::run(). Nothing runs until Context::run() or one of its
-// variants is called. A function that never ran is destroyed with the Context; one that is submitted after the loop's
-// end, at once. Context: any thread. execute() allocates, by the allocator property if there is one, else from the
-// Context; throws what that or the move of the function throws.
+// may block (BlockingOperationException): FiberExecutor is for functions that block. It runs inside execute() when
+// that is allowed (blocking.possibly), the context runs, and the caller is in this dispatch itself, at most 16 deep. A
+// fiber is no such caller, unless it starts an operation with use_fiber that is ready at once: the handlers by which
+// that operation completes run on the fiber's stack, where nothing may block meanwhile. What it throws is thrown by
+// Context::run(). Nothing runs until Context::run() or one of its variants is called. A function that never ran is
+// destroyed with the Context; one that is submitted after the loop's end, at once. Context: any thread. execute()
+// allocates, by the allocator property if there is one, else from the Context; throws what that or the move of the
+// function throws.
 template <class Allocator>
 class BasicLoopExecutor : public detail::ExecutorBase {
     template <class Other>

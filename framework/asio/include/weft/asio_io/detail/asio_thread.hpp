@@ -1,5 +1,5 @@
-// AsioThread: what Asio keeps for a thread that runs handlers, for a fiber that starts an operation. ReadyOperation,
-// ReadyCalls: operations that are called outside of Asio's own loop.
+// AsioThread: what Asio keeps for a thread that runs handlers, for a fiber that starts an operation and for the reactor.
+// ReadyOperation, ReadyCalls: operations that are called outside of Asio's own loop.
 #pragma once
 
 #include <cstddef>
@@ -85,6 +85,7 @@ class AsioThread : private boost::asio::detail::thread_context {
         return first;
     }
     void takePosted() noexcept { info_.private_op_queue.pop(); }
+    AsioOperations& posted() noexcept { return info_.private_op_queue; }
     // What a function has thrown that was dispatched meanwhile.
     void rethrowPending() { info_.rethrow_pending_exception(); }
 

@@ -31,7 +31,7 @@ class ExecutorFunction final : public ExecutorTask {
 
     // The memory is free before the function runs, so that the next operation of a chain finds it.
     void call() override {
-        std::unique_ptr<ExecutorFunction, Destroy> memory(this);
+        std::unique_ptr<ExecutorFunction, DestroyHere> memory(this);
         Function function(std::move(function_));
         memory.reset();
         function();
@@ -43,8 +43,16 @@ class ExecutorFunction final : public ExecutorTask {
     }
 
   private:
-    struct Destroy {
-        void operator()(ExecutorFunction* task) const noexcept { task->destroy(); }
+    struct DestroyHere {
+        void operator()(ExecutorFunction* task) const noexcept {
+            if constexpr (requires(Own own) { own.deallocateHere(task, 1); }) {
+                Own own(task->allocator_);
+                task->~ExecutorFunction();
+                own.deallocateHere(task, 1);
+            } else {
+                task->destroy();
+            }
+        }
     };
 
     template <class Source>
@@ -69,6 +77,8 @@ class BlockAllocator {
         return static_cast<T*>(context_->allocate(count * sizeof(T)));
     }
     void deallocate(T* block, std::size_t count) noexcept { context_->deallocate(block, count * sizeof(T)); }
+    // Context: the loop's dispatch.
+    void deallocateHere(T* block, std::size_t count) noexcept { context_->deallocateHere(block, count * sizeof(T)); }
     template <class U>
     bool operator==(const BlockAllocator<U>& other) const noexcept {
         return context_ == other.context_;

@@ -12,9 +12,10 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/version.hpp>
 
+#include <weft/asio_io/detail/executor_task.hpp>
+#include <weft/scheduler/detail/current_home.hpp>
 #include <weft/scheduler/event_loop.hpp>
 #include <weft/scheduler/fiber_set.hpp>
-#include <weft/scheduler/loop_task.hpp>
 #include <weft/scheduler/wait_list.hpp>
 
 // The same in the library and in every program that uses it: the class of the reactor is exchanged (docs/adr/0017).
@@ -27,40 +28,25 @@ static_assert(BOOST_ASIO_VERSION == 102600, "weft::asio is made for Asio 1.26 (B
 namespace weft::asio_io::detail {
 
 class Service;
-class ServedContext;
-
-// A function that an executor was given. Handed from the caller to the loop and, until the context runs, to its
-// service.
-class ExecutorTask : public LoopTask {
-  public:
-    // Frees this task, then calls its function, which may throw. Context: the loop's dispatch.
-    virtual void call() = 0;
-    // Frees this task and its function. Any thread.
-    virtual void destroy() noexcept = 0;
-
-  protected:
-    explicit ExecutorTask(ServedContext& context) noexcept : context_(context) {}
-
-  private:
-    friend class Service;
-    friend class ServedContext;
-    void run() noexcept final;
-    void abandon() noexcept final;
-
-    ServedContext& context_;
-    ExecutorTask* nextHeld_ = nullptr;
-    bool counted_ = false;  // as work of the context until it has run
-};
 
 class ServedContext : public boost::asio::io_context {
   public:
     EventLoop& loop() const noexcept { return *loop_; }
 
     // Behind everything that this caller submitted before. Any thread. Never throws; a loop that has ended destroys it.
-    void submit(ExecutorTask& task) noexcept;
+    void submit(ExecutorTask& task) noexcept {
+        // The loop's own unit of work stands for what the loop and the fibers of its carrier submit.
+        if (!closed_.load(std::memory_order_acquire) && isHere() && holdsWork_) [[likely]]
+            return held_.pushUncounted(task);
+        submitSlow(task);
+    }
     // The caller may run a handler here and now: inside the loop's dispatch, while the context runs, and not too deep.
-    bool mayRunHere() const noexcept;
-    bool runsInThisThread() const noexcept { return EventLoop::current() == loop_; }
+    bool mayRunHere() const noexcept {
+        return isHere() && (loop_->dispatching() || handlersHere_) && runs_ && depth_ < mostDepth;
+    }
+    // In the loop, or in a fiber of its carrier.
+    bool isHere() const noexcept { return weft::detail::currentHome() == home_; }
+    bool runsInThisThread() const noexcept { return isHere() && loop_->dispatching(); }
     // Around a function that is run so. The exception goes to the caller of run().
     void enterHandler() noexcept { ++depth_; }
     void leaveHandler() noexcept { --depth_; }
@@ -93,16 +79,21 @@ class ServedContext : public boost::asio::io_context {
     // std::bad_alloc.
     void* allocate(std::size_t size) {
         if (size > blockSize) return ::operator new(size);
-        if (!loop_->inEventLoop() || kept_ == nullptr) return ::operator new(blockSize);
+        if (!isHere() || kept_ == nullptr) return ::operator new(blockSize);
         --keptCount_;
         return std::exchange(kept_, kept_->next);
     }
     void deallocate(void* block, std::size_t size) noexcept {
         if (size > blockSize) return ::operator delete(block, size);
-        if (closed_.load(std::memory_order_acquire) || !loop_->inEventLoop() || keptCount_ >= mostKept)
+        if (closed_.load(std::memory_order_acquire) || !isHere() || keptCount_ >= mostKept)
             return ::operator delete(block, blockSize);
-        kept_ = ::new (block) KeptBlock{kept_};
-        ++keptCount_;
+        keep(block);
+    }
+    // As deallocate(). Context: the loop's dispatch.
+    void deallocateHere(void* block, std::size_t size) noexcept {
+        if (size > blockSize) return ::operator delete(block, size);
+        if (keptCount_ >= mostKept) return ::operator delete(block, blockSize);
+        keep(block);
     }
 
   protected:
@@ -126,19 +117,26 @@ class ServedContext : public boost::asio::io_context {
     static constexpr unsigned mostKept = 256;
     static constexpr unsigned mostDepth = 16;
 
+    void submitSlow(ExecutorTask& task) noexcept;
+    void keep(void* block) noexcept {
+        kept_ = ::new (block) KeptBlock{kept_};
+        ++keptCount_;
+    }
+
     FiberSet functions_;
     std::mutex functionsLock_;
     std::size_t functionCount_ = 0;  // these two under the lock
     WaitList functionsEnd_;
     EventLoop* loop_ = nullptr;
+    const Carrier* home_ = nullptr;    // of the loop
     std::atomic<bool> closed_{false};  // the loop is not used any more
     KeptBlock* kept_ = nullptr;        // the loop's
     unsigned keptCount_ = 0;
     unsigned depth_ = 0;
     bool runs_ = false;
     bool handlersHere_ = false;
-    bool holdsWork_ = false;     // the loop's own, while it is awake
-    std::size_t uncounted_ = 0;  // functions of the loop's own that wait, for which this stands
+    bool holdsWork_ = false;  // the loop's own unit, while it is awake
+    ExecutorTasks held_;      // by the loop itself, or while the context did not run; the loop's
 };
 
 // From before its fiber is spawned until its function has been destroyed: it is work of the context, which does not end
