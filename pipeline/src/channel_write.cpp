@@ -119,8 +119,9 @@ void Channel::afterSinkFlush(std::uint64_t given) noexcept {
     if (!sinkFull_) loop_.requestFlushPoint(*this);
 }
 
+// A sink that completes later may report what it has sent while it closes: those writes have not failed.
 void Channel::onWritten(std::size_t bytes) noexcept {
-    if (closed()) return;
+    if (closed() && detail::isDone(closeState_.status())) return;
     PipelineEntry entry(*this);
     const bool outer = !std::exchange(consuming_, true);
     outbound_.consume(bytes);

@@ -1,5 +1,5 @@
-// I/O handlers that stand between an event loop and an EpollIoHandler: one that counts, and one that nests it under an
-// epoll set of its own. And an event loop with a channel whose bytes are the events of the conformance kit.
+// I/O handlers that stand between an event loop and a transport's handler: one that counts, and one that nests it under
+// an epoll set of its own. And an event loop with a channel whose bytes are the events of the conformance kit.
 #pragma once
 
 #include <atomic>
@@ -11,6 +11,7 @@
 #include <weft/scheduler/event_loop.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 #include <weft/transports/epoll/epoll_io_handler.hpp>
+#include <weft/transports/uring/uring_io_handler.hpp>
 
 #include "support/sample_pollers.hpp"
 
@@ -19,7 +20,8 @@
 namespace weft::test {
 
 // Passes everything on, and counts.
-class CountingIoHandler : public SocketIoHandler {
+template <class Inner>
+class BasicCountingIoHandler : public SocketIoHandler {
   public:
     void open(Carrier& carrier) override { inner.open(carrier); }
     PollResult poll(PollGuard* guard, Deadline deadline, Budget budget) override {
@@ -50,22 +52,25 @@ class CountingIoHandler : public SocketIoHandler {
     std::unique_ptr<FdWatch> watch(Fd fd) override { return inner.watch(std::move(fd)); }
     SystemCalls& systemCalls() noexcept override { return inner.systemCalls(); }
 
-    EpollIoHandler inner;
+    Inner inner;
     std::atomic<std::uint64_t> polls{0};
     std::atomic<std::uint64_t> wakeups{0};
 };
+using CountingIoHandler = BasicCountingIoHandler<EpollIoHandler>;
 
 // Blocks in an epoll set of its own that holds nothing but the inner handler's pollFd(), and polls the inner one only
 // when that is readable or when the inner handler has work of its own. The twin does not ask it.
-template <bool asksForWork>
-class BasicNestingIoHandler final : public CountingIoHandler {
+template <bool asksForWork, class Inner = EpollIoHandler>
+class BasicNestingIoHandler final : public BasicCountingIoHandler<Inner> {
   public:
+    using BasicCountingIoHandler<Inner>::inner;
+
     void open(Carrier& carrier) override {
         inner.open(carrier);
         outer_.add(inner.pollFd(), EPOLLIN);  // level-triggered
     }
     PollResult poll(PollGuard* guard, Deadline deadline, Budget budget) override {
-        polls.fetch_add(1);
+        this->polls.fetch_add(1);
         if (!hasWork() && outer_.look() == 0) {
             if (guard == nullptr || !guard->enter()) return {};
             const int ready = outer_.wait(deadline);

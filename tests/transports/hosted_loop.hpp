@@ -1,10 +1,12 @@
-// HostedLoop: real carriers with an epoll event loop each, for tests over loopback sockets; and a guard that counts
-// descriptors.
+// HostedLoop: real carriers with an event loop each, for tests over loopback sockets: on epoll, or on io_uring when
+// WEFT_TRANSPORT says so; and a guard that counts descriptors.
 #pragma once
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include <weft/scheduler/carrier_group.hpp>
 #include <weft/scheduler/event_loop.hpp>
 #include <weft/transports/epoll/epoll_io_handler.hpp>
+#include <weft/transports/uring/uring_io_handler.hpp>
 
 namespace weft::test {
 
@@ -42,6 +45,18 @@ inline CarrierOptions carrierOptions(const char* name, unsigned carriers) {
     return options;
 }
 
+// True when this run of the tests is for io_uring.
+inline bool testsIoUring() {
+    const char* const transport = std::getenv("WEFT_TRANSPORT");
+    return transport != nullptr && std::string_view(transport) == "io_uring";
+}
+
+// Scripted calls are those of epoll.
+inline std::unique_ptr<SocketIoHandler> makeTestedHandler(SystemCalls& calls) {
+    if (testsIoUring() && &calls == &SystemCalls::kernel()) return std::make_unique<UringIoHandler>();
+    return std::make_unique<EpollIoHandler>(calls);
+}
+
 class HostedLoop {
   public:
     explicit HostedLoop(unsigned carriers = 1, SystemCalls& calls = SystemCalls::kernel(),
@@ -49,7 +64,7 @@ class HostedLoop {
         : group_(carrierOptions("test", carriers)) {
         for (unsigned i = 0; i < carriers; ++i) {
             loops_.push_back(
-                std::make_unique<EventLoop>(group_.carrier(i), std::make_unique<EpollIoHandler>(calls), options));
+                std::make_unique<EventLoop>(group_.carrier(i), makeTestedHandler(calls), options));
             ended_.push_back(loops_.back()->start());
             inLoop([] {}, i);  // the poller is open when its first task has run
         }
@@ -64,7 +79,7 @@ class HostedLoop {
     CarrierGroup& group() { return group_; }
     Carrier& carrier(unsigned index = 0) { return group_.carrier(index); }
     EventLoop& loop(unsigned index = 0) { return *loops_[index]; }
-    EpollIoHandler& poller(unsigned index = 0) { return static_cast<EpollIoHandler&>(*loops_[index]->io()); }
+    SocketIoHandler& poller(unsigned index = 0) { return static_cast<SocketIoHandler&>(*loops_[index]->io()); }
 
     // Runs fn() as a fiber and returns its result.
     template <class F>

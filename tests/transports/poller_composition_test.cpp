@@ -1,5 +1,5 @@
-// The event loop on epoll keeps the poller's protocol, by itself and with its EpollIoHandler nested under another
-// poller through pollFd(): the whole conformance kit over both, and what nesting alone can lose.
+// The event loop on epoll and on io_uring keeps the poller's protocol, by itself and with its handler nested under
+// another poller through pollFd(): the whole conformance kit over all four, and what nesting alone can lose.
 #include <weft/testing/poller_conformance.hpp>
 
 #include <array>
@@ -20,6 +20,13 @@ INSTANTIATE_TYPED_TEST_SUITE_P(EpollLoop, PollerConformance, Loops);
 INSTANTIATE_TYPED_TEST_SUITE_P(EpollLoop, SleepingPollerConformance, Loops);
 INSTANTIATE_TYPED_TEST_SUITE_P(EpollLoop, TaskConformance, Loops);
 INSTANTIATE_TYPED_TEST_SUITE_P(EpollLoop, OwnWorkConformance, Loops);
+
+using UringLoops = ::testing::Types<ChannelPoller<BasicCountingIoHandler<UringIoHandler>>,
+                                    ChannelPoller<BasicNestingIoHandler<true, UringIoHandler>>>;
+INSTANTIATE_TYPED_TEST_SUITE_P(UringLoop, PollerConformance, UringLoops);
+INSTANTIATE_TYPED_TEST_SUITE_P(UringLoop, SleepingPollerConformance, UringLoops);
+INSTANTIATE_TYPED_TEST_SUITE_P(UringLoop, TaskConformance, UringLoops);
+INSTANTIATE_TYPED_TEST_SUITE_P(UringLoop, OwnWorkConformance, UringLoops);
 
 struct PollerComposition : LeakGuard {
     static void awaitAsleep(Carrier& carrier) {
@@ -87,12 +94,13 @@ TEST_F(PollerComposition, ANestedHandlerThatIsNotAskedForItsOwnWorkIsFound) {
 }
 
 // A poller of a user's own on the outside, without an event loop: it knows the handler only through the IoHandler door.
+template <class Inner>
 class UsersPoller {
   public:
     Future<void> start(Carrier& carrier) {
         return carrier.registerPinnedPoller([this] { inner.wakeup(); }, [this](PinnedPoller& poller) { run(poller); });
     }
-    EpollIoHandler inner;
+    Inner inner;
     std::atomic<bool> opened{false};
 
   private:
@@ -124,10 +132,11 @@ class UsersPoller {
 
 // Bytes and spawns race with the outer poller's sleep, thousands of times; fibers on the carrier read from the nested
 // handler with plain blocking calls.
-TEST_F(PollerComposition, FibersReadThroughAHandlerThatIsNestedUnderAUsersOwnPoller) {
+template <class Inner>
+void readThroughANestedHandler() {
     CarrierGroup group(carrierOptions("test", 1));
     Carrier& carrier = group.carrier(0);
-    UsersPoller poller;
+    UsersPoller<Inner> poller;
     auto ended = poller.start(carrier);
     while (!poller.opened) std::this_thread::yield();
     SocketPair sockets;
@@ -161,6 +170,13 @@ TEST_F(PollerComposition, FibersReadThroughAHandlerThatIsNestedUnderAUsersOwnPol
     EXPECT_EQ(reader.join(), ErrorCode());
     EXPECT_TRUE(group.shutdown(std::chrono::seconds(20)));
     ended.get();
+}
+
+TEST_F(PollerComposition, FibersReadThroughAHandlerThatIsNestedUnderAUsersOwnPoller) {
+    readThroughANestedHandler<EpollIoHandler>();
+}
+TEST_F(PollerComposition, FibersReadThroughAnIoUringThatIsNestedUnderAUsersOwnPoller) {
+    readThroughANestedHandler<UringIoHandler>();
 }
 
 }  // namespace

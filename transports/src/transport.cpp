@@ -1,5 +1,4 @@
-// The choice of a transport. io_uring joins here: a probe, and one log line that says why it was or was not taken
-// (architecture D10).
+// The choice of a transport.
 #include <weft/transports/transport.hpp>
 
 #include <mutex>
@@ -8,14 +7,16 @@
 #include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/log.hpp>
 #include <weft/transports/epoll/epoll_io_handler.hpp>
+#include <weft/transports/uring/uring_io_handler.hpp>
 
 namespace weft {
 
 Transport::Kind Transport::parse(std::string_view text, std::string_view source) {
     if (text == "auto") return Kind::automatic;
     if (text == "epoll") return Kind::epoll;
+    if (text == "io_uring") return Kind::ioUring;
     throw ConfigurationError(std::string(source) + ": unknown transport '" + std::string(text) +
-                             "'; accepted: auto, epoll");
+                             "'; accepted: auto, epoll, io_uring");
 }
 
 std::string_view Transport::name(Kind kind) noexcept {
@@ -24,14 +25,17 @@ std::string_view Transport::name(Kind kind) noexcept {
             return "auto";
         case Kind::epoll:
             return "epoll";
+        case Kind::ioUring:
+            return "io_uring";
     }
     return "unknown";
 }
 
 std::unique_ptr<SocketIoHandler> Transport::makeIoHandler(Kind kind) {
+    if (kind == Kind::ioUring) return std::make_unique<UringIoHandler>();
     if (kind == Kind::automatic) {
         static std::once_flag said;
-        std::call_once(said, [] { log(LogLevel::debug, "transport: auto chose epoll, the only one of this build"); });
+        std::call_once(said, [] { log(LogLevel::debug, "transport: auto chose epoll"); });
     }
     return std::make_unique<EpollIoHandler>();
 }

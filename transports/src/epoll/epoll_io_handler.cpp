@@ -59,6 +59,11 @@ void EpollIoHandler::open(Carrier& carrier) {
     carrier_ = &carrier;
 }
 
+void EpollIoHandler::openNested(Carrier& carrier) {
+    openWithWakeFd(-1);
+    carrier_ = &carrier;
+}
+
 void EpollIoHandler::openWithWakeFd(int wakeFd) {
     const int fd = calls_.epollCreate1(EPOLL_CLOEXEC);
     if (fd < 0) throw SystemError(fromErrno(-fd), "epoll_create1");

@@ -1,105 +1,219 @@
-// One ring, one buffer ring. A key is a sink's address with the operation in its low bits; 0: nobody waits; 1: wake-up.
+// Completions are taken from the ring one by one and told to their operations. What those cannot do there and then waits
+// in a FIFO of handles, which follows the completions in the same poll.
 #include <weft/transports/uring/uring_io_handler.hpp>
 
+#include <algorithm>
+#include <bit>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
 #include <sys/epoll.h>
-#include <sys/mman.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
+#include <weft/scheduler/assert.hpp>
 #include <weft/scheduler/carrier.hpp>
+#include <weft/transports/epoll/epoll_io_handler.hpp>
 
-#include "uring/uring_sink.hpp"
+#include "uring/uring_buffers.hpp"
+#include "uring/uring_connector.hpp"
+#include "uring/uring_fiber_stream.hpp"
+#include "uring/uring_listener.hpp"
+#include "uring/uring_ring.hpp"
+#include "uring/uring_send_parts.hpp"
+#include "uring/uring_stream.hpp"
 
 namespace weft {
 
-UringIoHandler::UringIoHandler(unsigned buffers, std::size_t bufferBytes)
-    : buffers_(buffers), bufferBytes_(bufferBytes), slots_(std::make_unique<Buffer[]>(buffers)) {}
+namespace {
 
-UringIoHandler::~UringIoHandler() { close(); }
+constexpr unsigned eventsPerClockRead = 8;
+constexpr unsigned mostEntries = 32'768;
 
-// Not in the constructor, with R_DISABLED: the end of a ring interrupts a blocking call of the thread that made it
-// (EINTR), and that would be the application's.
+UringOptions checked(const UringOptions& options) {
+    if (options.entries == 0 || options.entries > mostEntries) {
+        throw std::invalid_argument("UringOptions::entries is " + std::to_string(options.entries) +
+                                    "; accepted: 1 to 32768");
+    }
+    for (const unsigned buffers : {options.smallBuffers, options.largeBuffers}) {
+        if (std::has_single_bit(buffers) && buffers <= mostEntries) continue;
+        throw std::invalid_argument("UringOptions: " + std::to_string(buffers) +
+                                    " buffers; accepted: a power of two up to 32768");
+    }
+    return options;
+}
+
+}  // namespace
+
+// A descriptor that is never read, watched for its edges.
+class UringIoHandler::Signal {
+  public:
+    Signal(UringRing& ring, int fd) noexcept : operation_(*this), ring_(ring), fd_(fd) {}
+    void start() noexcept { ring_.start(operation_); }
+    void cancel() noexcept { ring_.cancel(operation_); }
+    bool takeRaised() noexcept { return std::exchange(raised_, false); }
+    bool raised() const noexcept { return raised_; }
+    bool ended() const noexcept { return inFlight_ == 0; }
+
+  private:
+    struct Watching : UringOperation {
+        explicit Watching(Signal& its) noexcept : UringOperation(kind, its.inFlight_), signal(its) {}
+        static const Kind kind;
+        Signal& signal;
+    };
+    void completed(int result, unsigned flags) noexcept {
+        if (result >= 0) raised_ = true;
+        if (!(flags & IORING_CQE_F_MORE) && result != -ECANCELED) start();
+    }
+
+    unsigned inFlight_ = 0;
+    Watching operation_;
+    UringRing& ring_;
+    const int fd_;
+    bool raised_ = false;
+};
+
+const UringOperation::Kind UringIoHandler::Signal::Watching::kind = {
+    [](UringOperation& operation, io_uring_sqe& entry) noexcept {
+        const int fd = static_cast<Watching&>(operation).signal.fd_;
+        io_uring_prep_poll_multishot(&entry, fd, EPOLLIN | EPOLLET);
+    },
+    [](UringOperation& operation, int result, unsigned flags) {
+        static_cast<Watching&>(operation).signal.completed(result, flags);
+    },
+    false};
+
+UringIoHandler::UringIoHandler(UringOptions options)
+    : UringIoHandler(options, UringCalls::kernel(), SystemCalls::kernel()) {}
+
+UringIoHandler::UringIoHandler(UringOptions options, UringCalls& calls, SystemCalls& sockets, Clock& clock)
+    : options_(checked(options)),
+      sockets_(sockets),
+      clock_(clock),
+      ring_(std::make_unique<UringRing>(calls)),
+      small_(std::make_unique<UringBuffers>(*ring_, 0, options.smallBuffers, smallBytes)),
+      large_(std::make_unique<UringBuffers>(*ring_, 1, options.largeBuffers, largeBytes)),
+      nested_(std::make_unique<EpollIoHandler>(sockets, clock)) {}
+
+UringIoHandler::~UringIoHandler() {
+    close();
+}
+
+// Not in the constructor: the end of a ring interrupts a blocking call of the thread that made it (EINTR), and that
+// would be the application's (docs/adr/0009).
 void UringIoHandler::open(Carrier& carrier) {
     carrier_ = &carrier;
-    auto ring = std::make_unique<io_uring>();
-    constexpr unsigned flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG;
-    int result = io_uring_queue_init(256, ring.get(), flags | IORING_SETUP_SUBMIT_ALL);
-    if (result < 0) throw SystemError(fromErrno(-result), "io_uring_setup");
-    ring_ = std::move(ring);
-    const std::size_t size = buffers_ * sizeof(io_uring_buf);
-    void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) throw std::bad_alloc();
-    bufferRing_ = static_cast<io_uring_buf_ring*>(memory);
-    io_uring_buf_reg registration{reinterpret_cast<std::uint64_t>(memory), buffers_, 0, 0, {}};
-    result = io_uring_register_buf_ring(ring_.get(), &registration, 0);
-    if (result < 0) throw SystemError(fromErrno(-result), "io_uring_register: buffer ring");
-    for (unsigned id = 0; id < buffers_; ++id) exchangeBuffer(id);
-    // Edge-triggered and never read: each write completes once more.
-    io_uring_prep_poll_multishot(&nextEntry(UringSink::wakeKey), carrier_->wakeFd(), EPOLLIN | EPOLLET);
+    ring_->open(options_.entries);
+    try {
+        small_->open();
+        large_->open();
+        nested_->openNested(carrier);
+        wake_ = std::make_unique<Signal>(*ring_, carrier.wakeFd());
+        nestedReady_ = std::make_unique<Signal>(*ring_, nested_->pollFd());
+    } catch (...) {
+        close();
+        throw;
+    }
+    wake_->start();
+    nestedReady_->start();
 }
 
-io_uring_sqe& UringIoHandler::nextEntry(std::uint64_t key) noexcept {
-    if (io_uring_sq_space_left(ring_.get()) == 0) io_uring_submit(ring_.get());  // what is there goes out early
-    io_uring_sqe* entry = io_uring_get_sqe(ring_.get());
-    WEFT_ASSERT(entry != nullptr, "the submission ring does not take entries");
-    io_uring_sqe_set_data64(entry, key);
-    return *entry;
-}
-
-// The kernel receives straight into a block of the buffer pool; what it has filled goes up as it is, and a fresh block
-// takes its place. Nothing is copied, and a handler that keeps the bytes keeps nothing of the ring.
-Buffer UringIoHandler::exchangeBuffer(unsigned id) {
-    Buffer full = std::exchange(slots_[id], Buffer::allocate(bufferBytes_));
-    io_uring_buf_ring_add(bufferRing_, slots_[id].writeData(), static_cast<unsigned>(bufferBytes_),
-                          static_cast<unsigned short>(id), io_uring_buf_ring_mask(buffers_), 0);
-    io_uring_buf_ring_advance(bufferRing_, 1);
-    return full;
-}
+// ---- a poll ----
 
 PollResult UringIoHandler::poll(PollGuard* guard, Deadline deadline, Budget budget) {
-    enterKernel(guard, deadline);
-    unsigned head = 0, count = 0;
-    io_uring_cqe* completion = nullptr;
-    io_uring_for_each_cqe(ring_.get(), head, completion) {
-        ++count;
-        const std::uint64_t key = completion->user_data;
-        if (key == UringSink::wakeKey && !(completion->flags & IORING_CQE_F_MORE))
-            io_uring_prep_poll_multishot(&nextEntry(key), carrier_->wakeFd(), EPOLLIN | EPOLLET);
-        if (key <= UringSink::wakeKey) continue;
-        auto* sink = reinterpret_cast<UringSink*>(key & ~UringSink::output);
-        sink->complete(key & UringSink::output, completion->res, completion->flags);
+    if (completions_) clearCompletions();
+    small_->refill();
+    large_->refill();
+    if (batch_.empty() && !ring_->hasCompletions()) {
+        ask(guard, std::min(deadline, closeDeadline_));
+    } else {
+        ring_->look();
     }
-    io_uring_cq_advance(ring_.get(), count);
+    return dispatch(budget);
+}
+
+// Before the look at the ring, so that what comes after that is a signal of its own.
+void UringIoHandler::clearCompletions() noexcept {
+    std::uint64_t count = 0;
+    static_cast<void>(::read(completions_.get(), &count, sizeof count));  // EAGAIN: there was none
+}
+
+void UringIoHandler::ask(PollGuard* guard, Deadline deadline) noexcept {
+    const bool nothingToWaitFor = !ready_.empty() || nested_->hasWork() || (closing_ && closable());
+    if (!guard || nothingToWaitFor || !guard->enter()) return ring_->look();
+    ring_->wait(timeUntil(deadline));
+    guard->leave();
+}
+
+Duration UringIoHandler::timeUntil(Deadline deadline) const noexcept {
+    return deadline == never ? Duration::max() : std::max<Duration>(deadline - clock_.now(), {});
+}
+
+PollResult UringIoHandler::dispatch(Budget budget) {
     PollResult result;
-    const TimePoint end = deadlineAfter(budget.time);
+    const TimePoint end = deadlineAfter(clock_.now(), budget.time);
     const std::size_t waiting = carrier_->runnableFibers();
     const std::size_t enoughFibers = waiting + std::min(budget.fibers, ~waiting);
-    while (detail::ReadyLink* link = ready_.popFirst()) {
-        static_cast<UringSink*>(link)->dispatch();
-        if (++result.events >= budget.events || carrier_->runnableFibers() >= enoughFibers) break;
-        if (Clock::steady().now() >= end) break;
+    const auto goesOn = [&] {
+        ++result.events;
+        if (result.events >= budget.events || carrier_->runnableFibers() >= enoughFibers) return false;
+        return result.events % eventsPerClockRead != 0 || clock_.now() < end;
+    };
+    bool more = true;
+    const auto dispatchBatch = [&] {
+        while (more) {
+            detail::ReadyLink* const next = batch_.popFirst();
+            if (next == nullptr) return;
+            static_cast<UringHandle&>(*next).dispatch();
+            more = goesOn();
+        }
+    };
+    dispatchBatch();  // what the budget cut off last time comes before news
+    for (bool isEvent = false; more && ring_->dispatchNext(isEvent);) {
+        if (isEvent) more = goesOn();
     }
-    result.more = !ready_.empty();
+    if (more) {
+        batch_.takeAll(ready_);
+        dispatchBatch();
+    }
+    if (more) dispatchNested(result, budget);
+    result.more = hasWork();
     return result;
 }
 
-// One call submits all and waits; none is made when there is nothing to submit and nothing has happened.
-void UringIoHandler::enterKernel(PollGuard* guard, Deadline deadline) noexcept {
-    const bool nothingToWaitFor = !ready_.empty() || (closing_ && closable()) || io_uring_cq_ready(ring_.get()) > 0;
-    if (guard && !nothingToWaitFor && guard->enter()) {
-        const Duration left = deadline == never ? Duration() : std::max(deadline - Clock::steady().now(), Duration());
-        __kernel_timespec timeout{left.count() / 1'000'000'000, left.count() % 1'000'000'000};
-        io_uring_cqe* first = nullptr;
-        io_uring_submit_and_wait_timeout(ring_.get(), &first, 1, deadline == never ? nullptr : &timeout, nullptr);
-        guard->leave();
-    } else if (io_uring_sq_ready(ring_.get()) > 0 || IO_URING_READ_ONCE(*ring_->sq.kflags) != 0) {
-        io_uring_submit_and_get_events(ring_.get());
-    }
+void UringIoHandler::dispatchNested(PollResult& result, Budget budget) {
+    if (!nestedReady_->takeRaised() && !nested_->hasWork()) return;
+    result.events += nested_->poll(nullptr, never, budget).events;
 }
 
-void UringIoHandler::wakeup() noexcept { carrier_->writeWakeFd(); }
+// Not through the ring when it is nested: the kernel defers a signal of an eventfd that comes of a write to another one.
+void UringIoHandler::wakeup() noexcept {
+    const int nested = nestedFd_.load(std::memory_order_acquire);
+    if (nested < 0) return carrier_->writeWakeFd();
+    const std::uint64_t one = 1;
+    sockets_.write(nested, &one, sizeof one);
+}
 
 bool UringIoHandler::hasWork() const noexcept {
-    return !ready_.empty() || (ring_ && io_uring_cq_ready(ring_.get()) > 0);
+    if (!batch_.empty() || !ready_.empty() || nested_->hasWork()) return true;
+    if (!ring_->isOpen()) return false;
+    // A loop of its own submits with the call in which it sleeps; one that sleeps in another poller does not.
+    return ring_->hasCompletions() || nestedReady_->raised() || (completions_ && ring_->hasEntries());
 }
+
+int UringIoHandler::pollFd() const noexcept {
+    if (!completions_ && ring_->isOpen() && Carrier::current() == carrier_) {
+        Fd created(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+        if (created && ring_->calls().registerEventFd(ring_->native(), created.get()) == 0) {
+            completions_ = std::move(created);
+            nestedFd_.store(completions_.get(), std::memory_order_release);
+        }
+    }
+    return completions_.get();
+}
+
+// ---- its users ----
 
 std::unique_ptr<ChannelSink> UringIoHandler::stream(Fd fd, Channel& channel) {
     return std::make_unique<UringStream>(*this, std::move(fd), channel);
@@ -109,18 +223,107 @@ std::unique_ptr<ChannelSink> UringIoHandler::listener(Fd fd, Channel& channel, C
     return std::make_unique<UringListener>(*this, std::move(fd), channel, std::move(chooser));
 }
 
+std::unique_ptr<ChannelSink> UringIoHandler::connector(Fd fd, Channel& channel) {
+    return std::make_unique<UringConnector>(*this, std::move(fd), channel);
+}
+
+std::unique_ptr<FiberStream> UringIoHandler::fiberStream(Fd fd) {
+    return std::make_unique<UringFiberStream>(*this, std::move(fd));
+}
+
+std::unique_ptr<FiberListener> UringIoHandler::fiberListener(Fd fd) {
+    return nested_->fiberListener(std::move(fd));
+}
+
+std::unique_ptr<FdWatch> UringIoHandler::watch(Fd fd) {
+    return nested_->watch(std::move(fd));
+}
+
+std::unique_ptr<UringSendParts> UringIoHandler::takeParts() {
+    if (!parts_) return std::make_unique<UringSendParts>();
+    std::unique_ptr<UringSendParts> taken = std::move(parts_);
+    parts_ = std::move(taken->next);
+    return taken;
+}
+
+void UringIoHandler::giveParts(std::unique_ptr<UringSendParts> parts) noexcept {
+    parts->next = std::move(parts_);
+    parts_ = std::move(parts);
+}
+
+ErrorCode UringIoHandler::add(UringHandle& handle) noexcept {
+    if (refusing_) return operationAborted();
+    handles_.append(handle.registration_);
+    return {};
+}
+
+// ---- its end ----
+
+void UringIoHandler::closeChannels() {
+    refusing_ = true;
+    abortAll();
+    nested_->closeChannels();
+}
+
+// A close may run code that closes others.
+void UringIoHandler::abortAll() noexcept {
+    detail::ReadyList left;
+    left.takeAll(handles_);
+    while (detail::ReadyLink* const next = left.popFirst()) {
+        handles_.append(*next);
+        static_cast<UringHandle::Registration&>(*next).handle.abort();
+    }
+}
+
 void UringIoHandler::prepareToClose() {
     closing_ = true;
-    for (UringSink* sink : std::set(sinks_)) sink->channel_.close(ChannelPromise());
+    closeDeadline_ = deadlineAfter(clock_.now(), closeGrace);
+    nested_->prepareToClose();
+    closeChannels();
+}
+
+bool UringIoHandler::closable() const noexcept {
+    return (handles_.empty() && nested_->closable()) || clock_.now() >= closeDeadline_;
 }
 
 void UringIoHandler::close() {
-    if (!ring_) return;
-    WEFT_ASSERT(sinks_.empty(), "close() while operations may be in flight");
-    if (bufferRing_) io_uring_unregister_buf_ring(ring_.get(), 0);
-    if (bufferRing_) ::munmap(bufferRing_, buffers_ * sizeof(io_uring_buf));
-    io_uring_queue_exit(ring_.get());
-    ring_.reset();
+    closing_ = refusing_ = true;
+    if (ring_->isOpen()) {
+        endOperations();
+        while (detail::ReadyLink* const next = handles_.popFirst())
+            static_cast<UringHandle::Registration&>(*next).handle.cutOff();
+        small_->close();
+        large_->close();
+        ring_->close();
+    }
+    nested_->close();
+    // Iteratively: a long list of parts would be freed by as many calls in each other.
+    while (parts_) parts_ = std::move(parts_->next);
+}
+
+// The kernel may write to memory of operations until each has completed. All of them end at once when they are asked to.
+void UringIoHandler::endOperations() noexcept {
+    if (wake_) wake_->cancel();
+    if (nestedReady_) nestedReady_->cancel();
+    detail::ReadyList all;
+    all.takeAll(handles_);
+    while (detail::ReadyLink* const next = all.popFirst()) {
+        handles_.append(*next);
+        static_cast<UringHandle::Registration&>(*next).handle.abort();
+    }
+    const auto anyInFlight = [this] {
+        if ((wake_ && !wake_->ended()) || (nestedReady_ && !nestedReady_->ended())) return true;
+        bool any = false;
+        handles_.forEach([&any](detail::ReadyLink& link) {
+            any |= static_cast<UringHandle::Registration&>(link).handle.inFlight_ != 0;
+        });
+        return any;
+    };
+    while (anyInFlight()) {
+        if (!ring_->hasCompletions()) ring_->wait(std::chrono::milliseconds(100));
+        for (bool isEvent = false; ring_->dispatchNext(isEvent);) {
+        }
+    }
 }
 
 }  // namespace weft

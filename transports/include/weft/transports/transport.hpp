@@ -9,12 +9,12 @@
 namespace weft {
 
 struct Transport {
-    enum class Kind : unsigned char { automatic, epoll };
+    enum class Kind : unsigned char { automatic, epoll, ioUring };
 
-    // "auto" or "epoll". Throws ConfigurationError that quotes `text`, names `source` (an option or a variable such as
+    // "auto", "epoll" or "io_uring". Throws ConfigurationError that quotes `text`, names `source` (an option or a variable such as
     // WEFT_TRANSPORT) and lists the accepted values. Context: any thread.
     static Kind parse(std::string_view text, std::string_view source = "transport");
-    // "auto", "epoll".
+    // "auto", "epoll", "io_uring".
     static std::string_view name(Kind kind) noexcept;
 
     // A handler for one event loop. Context: any thread; allocates; the kernel is asked in IoHandler::open().

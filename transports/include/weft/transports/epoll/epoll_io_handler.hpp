@@ -28,6 +28,8 @@ class EpollIoHandler final : public SocketIoHandler {
     // As open(), for a handler without a carrier (embedded loops, tests): `wakeFd` ends a blocking poll; -1: nothing
     // does.
     void openWithWakeFd(int wakeFd);
+    // As open(), for a handler that another one polls when pollFd() is readable.
+    void openNested(Carrier& carrier);
 
     PollResult poll(PollGuard* guard, Deadline deadline, Budget budget) override;
     void wakeup() noexcept override;

@@ -1,4 +1,4 @@
-// ReadyList: an intrusive FIFO of epoll handles that have something to do; a handle is in at most one list.
+// ReadyList: an intrusive FIFO of handles that have something to do; a handle is in at most one list.
 #pragma once
 
 namespace weft::detail {
@@ -43,6 +43,12 @@ class ReadyList {
         head_.next->previous = &head_;
         head_.previous->next = &head_;
         other.reset();
+    }
+
+    // `visit` leaves the list as it is.
+    template <class Visit>
+    void forEach(Visit visit) {
+        for (ReadyLink* link = head_.next; link != &head_; link = link->next) visit(*link);
     }
 
   private:

@@ -1,71 +1,117 @@
-// UringIoHandler: the io_uring transport of one carrier; a spike (docs/adr/0009-io-uring-spike.md). It collects what
-// the ring has completed into a FIFO of sinks and dispatches from there. It must never know what a sink does with it.
+// UringIoHandler: the io_uring transport of one carrier. It submits what its sockets ask for and waits with one system
+// call, and tells them of completions within a budget. It must never know what an operation is for.
 #pragma once
 
-#include <set>
+#include <atomic>
+#include <cstddef>
+#include <memory>
 
+#include <weft/scheduler/deadline.hpp>
 #include <weft/transports/epoll/ready_list.hpp>
 #include <weft/transports/socket_io_handler.hpp>
 
-struct io_uring;
-struct io_uring_buf_ring;
-struct io_uring_sqe;
-
 namespace weft {
 
-class Buffer;
-struct UringSink;
+class EpollIoHandler;
+class UringBuffers;
+class UringCalls;
+class UringHandle;
+class UringOperation;
+class UringRing;
+class UringSendParts;
 
-// Context: the carrier's thread, except construction, wakeup() and the factories (any thread). SINGLE_ISSUER and
-// DEFER_TASKRUN bind the ring to the thread that runs open().
+// In the memory of one carrier.
+struct UringOptions {
+    unsigned entries = 256;       // of the submission queue, 1 to 32768
+    unsigned smallBuffers = 256;  // of 2 KiB, which the kernel receives into; a power of two up to 32768
+    unsigned largeBuffers = 32;   // of 16 KiB, for channels whose reads have been large; a power of two up to 32768
+};
+
+// Context: the carrier's thread, except construction, wakeup() and the factories of SocketIoHandler (any thread). The
+// kernel binds the ring to the thread that runs open(). Needs Linux 6.0 or later (multishot receive).
 class UringIoHandler final : public SocketIoHandler {
   public:
-    // How often the rare branches were taken: a receive ended with ENOBUFS; an input was cancelled because nobody
-    // wanted what it brought; pieces came after that and were kept; close() had to wait for completions.
-    struct Marks { unsigned buffersRanOut = 0, pauses = 0, latePieces = 0, closesInFlight = 0; };
+    static constexpr std::size_t smallBytes = 2 * 1024, largeBytes = 16 * 1024;
+    static constexpr Duration closeGrace = std::chrono::seconds(5);
 
-    // `buffers`: a power of two up to 32768, of `bufferBytes` each, shared by all streams of the carrier.
-    explicit UringIoHandler(unsigned buffers = 256, std::size_t bufferBytes = 2048);
+    // All of them must outlive the handler. Throws std::invalid_argument for options out of range.
+    explicit UringIoHandler(UringOptions options = {});
+    UringIoHandler(UringOptions options, UringCalls& calls, SystemCalls& sockets, Clock& clock = Clock::steady());
     ~UringIoHandler() override;
+    UringIoHandler(const UringIoHandler&) = delete;
+    UringIoHandler& operator=(const UringIoHandler&) = delete;
 
-    // Throws SystemError when io_uring is not permitted here.
+    // Throws SystemError when the kernel refuses.
     void open(Carrier& carrier) override;
     PollResult poll(PollGuard* guard, Deadline deadline, Budget budget) override;
     void wakeup() noexcept override;
     bool hasWork() const noexcept override;
+    // An eventfd that the kernel signals with each completion from the first call on: the ring's own descriptor does not
+    // wake an outer poller. -1: the handler is not open, or the kernel refuses. Context: the carrier.
+    int pollFd() const noexcept override;
+    // Closes every channel and fiber stream; what registers afterwards gets operation_aborted.
+    void closeChannels() override;
     void prepareToClose() override;
-    // Every operation belongs to a registered sink, so nothing is in flight then (L-6).
-    bool closable() const noexcept override { return sinks_.empty(); }
+    // True when nothing is registered or in flight, or `closeGrace` after prepareToClose(): a handler that swallows
+    // close() must not keep its carrier from ending.
+    bool closable() const noexcept override;
+    // Handles that are still registered are cut off, after their operations have ended.
     void close() override;
 
     std::unique_ptr<ChannelSink> stream(Fd fd, Channel& channel) override;
     std::unique_ptr<ChannelSink> listener(Fd fd, Channel& channel, ChildLoopChooser chooser) override;
-    std::unique_ptr<ChannelSink> connector(Fd, Channel&) override { throw std::logic_error("io_uring: not yet"); }
-    std::unique_ptr<FiberStream> fiberStream(Fd) override { throw std::logic_error("io_uring: not yet"); }
-    std::unique_ptr<FiberListener> fiberListener(Fd) override { throw std::logic_error("io_uring: not yet"); }
-    std::unique_ptr<FdWatch> watch(Fd) override { throw std::logic_error("io_uring: not yet"); }
-    SystemCalls& systemCalls() noexcept override { return SystemCalls::kernel(); }
+    std::unique_ptr<ChannelSink> connector(Fd fd, Channel& channel) override;
+    std::unique_ptr<FiberStream> fiberStream(Fd fd) override;
+    std::unique_ptr<FiberListener> fiberListener(Fd fd) override;
+    std::unique_ptr<FdWatch> watch(Fd fd) override;
+    SystemCalls& systemCalls() noexcept override { return sockets_; }
+    using SocketIoHandler::listener;
 
-    const Marks& marks() const noexcept { return marks_; }
+    // How often a receive found no buffer and was started again.
+    unsigned buffersRanOut() const noexcept { return buffersRanOut_; }
 
   private:
-    friend struct UringSink;
-    friend struct UringStream;
+    friend class UringFiberStream;
+    friend class UringHandle;
+    friend class UringStream;
+    class Signal;
 
-    io_uring_sqe& nextEntry(std::uint64_t key) noexcept;
-    Buffer exchangeBuffer(unsigned id);
-    void enterKernel(PollGuard* guard, Deadline deadline) noexcept;
+    UringRing& ring() noexcept { return *ring_; }
+    UringBuffers& small() noexcept { return *small_; }
+    UringBuffers& large() noexcept { return *large_; }
+    void noteBuffersRanOut() noexcept { ++buffersRanOut_; }
+    std::unique_ptr<UringSendParts> takeParts();  // throws std::bad_alloc
+    void giveParts(std::unique_ptr<UringSendParts> parts) noexcept;
 
-    const unsigned buffers_;
-    const std::size_t bufferBytes_;
+    ErrorCode add(UringHandle& handle) noexcept;
+    void clearCompletions() noexcept;
+    void ask(PollGuard* guard, Deadline deadline) noexcept;
+    Duration timeUntil(Deadline deadline) const noexcept;
+    PollResult dispatch(Budget budget);
+    void dispatchNested(PollResult& result, Budget budget);
+    void abortAll() noexcept;
+    void endOperations() noexcept;
+
+    const UringOptions options_;
+    SystemCalls& sockets_;
+    Clock& clock_;
     Carrier* carrier_ = nullptr;
-    std::unique_ptr<io_uring> ring_;  // null: closed
-    io_uring_buf_ring* bufferRing_ = nullptr;
-    std::unique_ptr<Buffer[]> slots_;  // the memory that the kernel may receive into, by buffer id
-    std::set<UringSink*> sinks_;
+    std::unique_ptr<UringRing> ring_;
+    std::unique_ptr<UringBuffers> small_;
+    std::unique_ptr<UringBuffers> large_;
+    std::unique_ptr<EpollIoHandler> nested_;  // for descriptors that fibers wait for and do not read through Weft
+    std::unique_ptr<Signal> wake_;            // the carrier's wake-up descriptor
+    std::unique_ptr<Signal> nestedReady_;
+    std::unique_ptr<UringSendParts> parts_;  // that no operation has
+    mutable Fd completions_;                 // once it is nested under another poller: see pollFd(). Open to the end
+    mutable std::atomic<int> nestedFd_{-1};  // the same for wakeup(): written once by the carrier, read by any thread
+    detail::ReadyList handles_;              // registered
+    detail::ReadyList batch_;                // being dispatched
+    detail::ReadyList ready_;                // asked for a dispatch meanwhile
+    bool refusing_ = false;                  // new handles
     bool closing_ = false;
-    Marks marks_;
-    detail::ReadyList ready_;
+    Deadline closeDeadline_ = never;
+    unsigned buffersRanOut_ = 0;
 };
 
 }  // namespace weft

@@ -1,0 +1,35 @@
+// UringCalls: the system calls of io_uring. Tests put a script in its stead. It must know no operation and no policy;
+// its cost is one indirect call.
+#pragma once
+
+struct io_uring;
+struct io_uring_params;
+struct io_uring_buf_reg;
+struct __kernel_timespec;
+
+namespace weft {
+
+// Each returns what the kernel does: 0 or a count, or the error as a negative number. Submissions and completions go
+// through memory that the ring shares with the kernel and are no calls.
+// Context: the ring's own thread. Never allocates or throws; blocks only in submitAndWait().
+class UringCalls {
+  public:
+    virtual ~UringCalls() = default;
+
+    virtual int setup(unsigned entries, io_uring& ring, io_uring_params& parameters) noexcept = 0;
+    virtual void exit(io_uring& ring) noexcept = 0;
+    // Submits what is queued and waits until there is a completion or `timeout` has passed (null: no limit).
+    virtual int submitAndWait(io_uring& ring, __kernel_timespec* timeout) noexcept = 0;
+    // Submits what is queued and takes in what the kernel has completed.
+    virtual int submitAndGetEvents(io_uring& ring) noexcept = 0;
+    virtual int registerBufferRing(io_uring& ring, io_uring_buf_reg& registration) noexcept = 0;
+    virtual int unregisterBufferRing(io_uring& ring, int group) noexcept = 0;
+    virtual int registerRingFd(io_uring& ring) noexcept = 0;
+    // Signalled with each completion, also with those that only the ring's thread can take in.
+    virtual int registerEventFd(io_uring& ring, int fd) noexcept = 0;
+
+    // The real thing; lives for the whole process.
+    static UringCalls& kernel() noexcept;
+};
+
+}  // namespace weft

@@ -1,0 +1,36 @@
+// UringConnector: a fresh socket that connects, and from then on is the stream it made (the same object).
+#pragma once
+
+#include "uring/uring_stream.hpp"
+
+namespace weft {
+
+class UringConnector final : public UringStream {
+  public:
+    UringConnector(UringIoHandler& handler, Fd fd, Channel& channel) noexcept
+        : UringStream(handler, std::move(fd), channel), connect_(*this) {}
+
+    void bind(const SocketAddress& local, ChannelPromise promise) override;
+    void connect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise) override;
+    void close(ChannelPromise promise) override;
+
+  protected:
+    void cancelAll() noexcept override;
+
+  private:
+    struct Connect : UringOperation {
+        explicit Connect(UringConnector& its) noexcept : UringOperation(kind, its.inFlight()), connector(its) {}
+        static const Kind kind;
+        UringConnector& connector;
+    };
+
+    void completed(int result);
+    void failConnecting(const ErrorCode& error);
+
+    Connect connect_;
+    ChannelPromise connecting_;
+    SocketAddress remote_;
+    bool inProgress_ = false;
+};
+
+}  // namespace weft

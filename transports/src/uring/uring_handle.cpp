@@ -1,0 +1,47 @@
+#include "uring/uring_handle.hpp"
+
+#include <weft/transports/uring/uring_io_handler.hpp>
+
+#include "uring/uring_ring.hpp"
+
+namespace weft {
+
+UringHandle::UringHandle(UringIoHandler& handler, Fd fd) noexcept
+    : handler_(&handler), calls_(&handler.systemCalls()), fd_(std::move(fd)) {}
+
+UringHandle::~UringHandle() {
+    WEFT_ASSERT(inFlight_ == 0, "a socket on io_uring was destroyed while the kernel uses its memory");
+    closeHandle();
+}
+
+ErrorCode UringHandle::tryAttach() {
+    return isRegistered() ? ErrorCode() : handler_->add(*this);
+}
+
+void UringHandle::attach() {
+    if (ErrorCode error = tryAttach()) throw SystemError(error, "io_uring");
+}
+
+void UringHandle::detach() noexcept {
+    unlink();
+    registration_.unlink();
+}
+
+void UringHandle::closeHandle() noexcept {
+    detach();
+    fd_.close();
+}
+
+void UringHandle::requeue() noexcept {
+    if (isRegistered() && !linked()) handler_->ready_.append(*this);
+}
+
+void UringHandle::start(UringOperation& operation) noexcept {
+    handler_->ring().start(operation);
+}
+
+void UringHandle::cancel(UringOperation& operation) noexcept {
+    if (operation.inFlight()) handler_->ring().cancel(operation);
+}
+
+}  // namespace weft

@@ -1,0 +1,165 @@
+#include "uring/uring_ring.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <utility>
+
+#include <weft/scheduler/errors.hpp>
+
+namespace weft {
+
+namespace {
+
+constexpr std::uint64_t cancelBit = 1;  // in the key of an entry that cancels the operation
+constexpr std::chrono::nanoseconds refusalPause = std::chrono::milliseconds(1);
+constexpr unsigned completionsPerEntry = 16;
+constexpr unsigned mostCompletions = 65'536;
+
+__kernel_timespec toTimespec(Duration duration) noexcept {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(duration);
+    return {seconds.count(), (duration - seconds).count()};
+}
+
+}  // namespace
+
+// The best way in which the kernel can run what it has to do for the ring: inside its calls only (6.1), at the thread's
+// next way into the kernel (5.19), or by interrupting the thread.
+void UringRing::open(unsigned entries) {
+    constexpr unsigned common = IORING_SETUP_SUBMIT_ALL | IORING_SETUP_CQSIZE;
+    constexpr unsigned ways[] = {
+        common | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
+        common | IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG, IORING_SETUP_CQSIZE};
+    int result = -EINVAL;
+    for (const unsigned flags : ways) {
+        io_uring_params parameters{};
+        parameters.flags = flags;
+        parameters.cq_entries = std::min(entries * completionsPerEntry, mostCompletions);
+        result = calls_.setup(entries, ring_, parameters);
+        if (result != -EINVAL) break;
+    }
+    if (result < 0) throw SystemError(fromErrno(-result), "io_uring_setup");
+    open_ = true;
+    calls_.registerRingFd(ring_);  // saves a look-up in each call; works without
+}
+
+void UringRing::close() noexcept {
+    if (!std::exchange(open_, false)) return;
+    calls_.exit(ring_);
+}
+
+// ---- submitting ----
+
+io_uring_sqe* UringRing::takeEntry() noexcept {
+    if (io_uring_sqe* const entry = io_uring_get_sqe(&ring_)) [[likely]]
+        return entry;
+    calls_.submitAndGetEvents(ring_);
+    return io_uring_get_sqe(&ring_);
+}
+
+void UringRing::prepare(UringOperation& operation, io_uring_sqe& entry) noexcept {
+    operation.submitted_ = true;
+    operation.kind_.prepare(operation, entry);
+    io_uring_sqe_set_data(&entry, &operation);
+}
+
+void UringRing::prepareCancel(UringOperation& operation, io_uring_sqe& entry) noexcept {
+    operation.cancelSubmitted_ = true;
+    io_uring_prep_cancel(&entry, &operation, 0);
+    io_uring_sqe_set_data64(&entry, reinterpret_cast<std::uint64_t>(&operation) | cancelBit);
+}
+
+void UringRing::start(UringOperation& operation) noexcept {
+    operation.begin();
+    io_uring_sqe* const entry = waiting_.empty() ? takeEntry() : nullptr;
+    if (entry == nullptr) return waiting_.append(operation);
+    prepare(operation, *entry);
+}
+
+void UringRing::cancel(UringOperation& operation) noexcept {
+    if (!operation.inFlight_ || std::exchange(operation.cancelling_, true)) return;
+    if (!operation.submitted_) {
+        operation.unlink();
+        return dropped_.append(operation);
+    }
+    io_uring_sqe* const entry = cancels_.empty() ? takeEntry() : nullptr;
+    if (entry == nullptr) return cancels_.append(operation);
+    prepareCancel(operation, *entry);
+}
+
+// False: some still wait, because the kernel takes nothing now.
+bool UringRing::submitWaiting() noexcept {
+    while (!waiting_.empty() || !cancels_.empty()) {
+        io_uring_sqe* const entry = takeEntry();
+        if (entry == nullptr) return false;
+        if (detail::ReadyLink* const next = cancels_.popFirst()) {
+            prepareCancel(static_cast<UringOperation&>(*next), *entry);
+        } else {
+            prepare(static_cast<UringOperation&>(*waiting_.popFirst()), *entry);
+        }
+    }
+    return true;
+}
+
+// ---- the kernel ----
+
+void UringRing::wait(Duration atMost) noexcept {
+    if (!submitWaiting()) atMost = std::min<Duration>(atMost, refusalPause);
+    __kernel_timespec timeout = toTimespec(atMost);
+    const int result = calls_.submitAndWait(ring_, atMost == Duration::max() ? nullptr : &timeout);
+    if (result >= 0 || result == -EINTR || result == -ETIME) return;
+    const timespec pause{0, refusalPause.count()};
+    ::nanosleep(&pause, nullptr);
+}
+
+void UringRing::look() noexcept {
+    submitWaiting();
+    const bool has = IO_URING_READ_ONCE(*ring_.sq.kflags) & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW);
+    if (has || io_uring_sq_ready(&ring_) > 0) calls_.submitAndGetEvents(ring_);
+}
+
+// An operation is in flight until the kernel has answered for its cancellation, too, which names it.
+void UringRing::tell(UringOperation& operation, int result, unsigned flags) {
+    if (!(flags & IORING_CQE_F_MORE)) {
+        if (operation.cancelSubmitted_) {
+            operation.over_ = true;
+            operation.result_ = result;
+            operation.flags_ = flags;
+            return;
+        }
+        operation.end();
+    }
+    operation.kind_.completed(operation, result, flags);
+}
+
+// The kernel refuses (EALREADY) to cancel what it is just at work on, which may go on after that: it is asked again.
+void UringRing::tellOfCancel(UringOperation& operation, int result) {
+    operation.cancelSubmitted_ = false;
+    if (operation.over_) return tell(operation, operation.result_, operation.flags_);
+    if (result < 0) cancels_.append(operation);
+}
+
+// The completion leaves the ring before its operation hears of it, which may start others.
+bool UringRing::dispatchNext(bool& isEvent) {
+    if (detail::ReadyLink* const next = dropped_.popFirst()) {
+        auto& operation = static_cast<UringOperation&>(*next);
+        isEvent = operation.kind_.isEvent;
+        tell(operation, -ECANCELED, 0);
+        return true;
+    }
+    io_uring_cqe* completion = nullptr;
+    unsigned head = 0;
+    io_uring_for_each_cqe(&ring_, head, completion) break;
+    if (completion == nullptr) return false;
+    const std::uint64_t key = completion->user_data;
+    auto& operation = *reinterpret_cast<UringOperation*>(key & ~cancelBit);
+    const int result = completion->res;
+    const unsigned flags = completion->flags;
+    io_uring_cq_advance(&ring_, 1);
+    const bool isCancel = key & cancelBit;
+    isEvent = operation.kind_.isEvent && !isCancel;
+    isCancel ? tellOfCancel(operation, result) : tell(operation, result, flags);
+    return true;
+}
+
+}  // namespace weft

@@ -1,0 +1,66 @@
+// UringRing: one ring and the operations that it has. It must not know what an operation is for.
+#pragma once
+
+#include <cstdint>
+
+#include <liburing.h>
+
+#include <weft/scheduler/deadline.hpp>
+#include <weft/transports/epoll/ready_list.hpp>
+#include <weft/transports/uring/uring_calls.hpp>
+
+#include "uring/uring_operation.hpp"
+
+namespace weft {
+
+// An operation that finds no room in the ring waits in a list and is submitted by a later call: nothing here fails or
+// allocates after open(). Context: the thread that calls open(), for everything but construction.
+class UringRing {
+  public:
+    explicit UringRing(UringCalls& calls) noexcept : calls_(calls) {}
+    ~UringRing() { close(); }
+    UringRing(const UringRing&) = delete;
+    UringRing& operator=(const UringRing&) = delete;
+
+    // Throws SystemError when the kernel refuses the ring. `entries`: 1 to 32768, of the submission queue.
+    void open(unsigned entries);
+    // Nothing may be in flight.
+    void close() noexcept;
+    bool isOpen() const noexcept { return open_; }
+    io_uring& native() noexcept { return ring_; }
+    UringCalls& calls() noexcept { return calls_; }
+
+    void start(UringOperation& operation) noexcept;
+    // Asks it to end, once: it completes with -ECANCELED, or with what it has done already.
+    void cancel(UringOperation& operation) noexcept;
+
+    // Submits and waits for a completion. A kernel that refuses the call (no memory, too many completions) is asked
+    // again after a pause of a millisecond.
+    void wait(Duration atMost) noexcept;  // Duration::max(): without limit
+    // Submits, and takes in what the kernel has, if there is either; no system call otherwise.
+    void look() noexcept;
+    bool hasCompletions() const noexcept { return !dropped_.empty() || io_uring_cq_ready(&ring_) > 0; }
+    // Entries that the kernel has not been told of.
+    bool hasEntries() const noexcept {
+        return !waiting_.empty() || !cancels_.empty() || io_uring_sq_ready(&ring_) > 0;
+    }
+    // Tells the operation of the next completion; false: there is none.
+    bool dispatchNext(bool& isEvent);
+
+  private:
+    io_uring_sqe* takeEntry() noexcept;
+    void prepare(UringOperation& operation, io_uring_sqe& entry) noexcept;
+    void prepareCancel(UringOperation& operation, io_uring_sqe& entry) noexcept;
+    bool submitWaiting() noexcept;
+    static void tell(UringOperation& operation, int result, unsigned flags);
+    void tellOfCancel(UringOperation& operation, int result);
+
+    UringCalls& calls_;
+    io_uring ring_{};
+    bool open_ = false;
+    detail::ReadyList waiting_;  // for room, to be started
+    detail::ReadyList cancels_;  // for room, to be cancelled
+    detail::ReadyList dropped_;  // cancelled before they were submitted
+};
+
+}  // namespace weft

@@ -1,0 +1,337 @@
+// Completions in, cycles out. A piece goes up at once when the channel wants it and nothing else is due; otherwise it is
+// kept, and the receive is cancelled until the channel has taken what is there: the socket's window is the back-pressure.
+#include "uring/uring_stream.hpp"
+
+#include <cerrno>
+
+#include <liburing.h>
+#include <poll.h>
+
+#include <weft/pipeline/channel.hpp>
+#include <weft/transports/tcp_socket.hpp>
+#include <weft/transports/uring/uring_io_handler.hpp>
+
+#include "uring/uring_buffers.hpp"
+#include "uring/uring_send_parts.hpp"
+
+namespace weft {
+
+namespace {
+
+constexpr unsigned readsPerCycle = 16;
+constexpr unsigned writesPerFlush = 16;        // W-5
+constexpr std::size_t mostArrived = 64;        // pieces that are kept before the receive is cancelled
+constexpr std::size_t bytesPerWrite = 1 << 20;
+
+}  // namespace
+
+const UringOperation::Kind UringStream::inputKind = {
+    [](UringOperation& operation, io_uring_sqe& entry) noexcept {
+        UringStream& self = static_cast<Operation&>(operation).stream;
+        io_uring_prep_recv_multishot(&entry, self.fd(), nullptr, 0, 0);
+        entry.flags |= IOSQE_BUFFER_SELECT;
+        entry.buf_group = (self.large_ ? self.handler().large() : self.handler().small()).group();
+    },
+    [](UringOperation& operation, int result, unsigned flags) {
+        static_cast<Operation&>(operation).stream.onInput(result, flags);
+    }};
+
+const UringOperation::Kind UringStream::outputKind = {
+    [](UringOperation& operation, io_uring_sqe& entry) noexcept {
+        UringStream& self = static_cast<Operation&>(operation).stream;
+        if (self.parts_) {
+            io_uring_prep_sendmsg(&entry, self.fd(), &self.parts_->message, MSG_NOSIGNAL);
+        } else {
+            io_uring_prep_send(&entry, self.fd(), self.bytes_, self.size_, MSG_NOSIGNAL);
+        }
+    },
+    [](UringOperation& operation, int result, unsigned) {
+        static_cast<Operation&>(operation).stream.onOutput(result);
+    }};
+
+const UringOperation::Kind UringStream::hangUpKind = {
+    [](UringOperation& operation, io_uring_sqe& entry) noexcept {
+        // The kernel adds POLLRDHUP, which has come already: the first completion says no more than that.
+        io_uring_prep_poll_multishot(&entry, static_cast<Operation&>(operation).stream.fd(), POLLHUP | POLLERR);
+    },
+    [](UringOperation& operation, int events, unsigned) { static_cast<Operation&>(operation).stream.onHangUp(events); }};
+
+UringStream::UringStream(UringIoHandler& handler, Fd fd, Channel& channel) noexcept
+    : UringHandle(handler, std::move(fd)),
+      channel_(channel),
+      input_(inputKind, *this),
+      output_(outputKind, *this),
+      hangUp_(hangUpKind, *this) {}
+
+UringStream::~UringStream() = default;
+
+void UringStream::registered() {
+    attach();
+}
+
+void UringStream::bind(const SocketAddress&, ChannelPromise promise) {
+    promise.tryFailure(fromErrno(EISCONN));  // a connected socket has its address
+}
+
+void UringStream::connect(const SocketAddress&, const SocketAddress*, ChannelPromise promise) {
+    promise.tryFailure(fromErrno(EISCONN));
+}
+
+// HC-5: input first, then the peer's end, then what became of the output.
+void UringStream::dispatch() {
+    if (leaving()) return;
+    readCycle();
+    if (!leaving() && has(writeErrorDue)) reportWriteError();
+}
+
+void UringStream::abort() noexcept {
+    channel_.close(ChannelPromise());
+}
+
+// ---- reading ----
+
+// Off does nothing yet: the first piece that is not wanted ends the receive. A toggle without traffic is free.
+void UringStream::wantRead(bool on) {
+    on ? set(wantsRead) : clear(wantsRead);
+    if (!on || leaving()) return;
+    if (has(inputEnded)) set(endDue);
+    if (mayReceive()) return startInput();
+    if (!arrived_.empty() || has(endDue)) requeue();  // not from inside this call: the caller is the channel
+}
+
+bool UringStream::mayReceive() const noexcept {
+    return !input_.inFlight() && arrived_.empty() && !has(inputEnded | outOfBuffers) && has(wantsRead) && isRegistered();
+}
+
+bool UringStream::largeReads() const noexcept {
+    return channel_.readBufferSize() > UringIoHandler::smallBytes;
+}
+
+void UringStream::startInput() noexcept {
+    large_ = largeReads();
+    start(input_);
+}
+
+void UringStream::onInput(int result, unsigned flags) {
+    if (result > 0) {
+        UringBuffers& buffers = large_ ? handler().large() : handler().small();
+        onPiece(buffers.take(flags, static_cast<std::size_t>(result)), flags);
+    } else if (result == -ENOBUFS) {
+        handler().noteBuffersRanOut();  // the bytes wait in the socket
+        set(outOfBuffers);
+        requeue();
+    } else if (result != -ECANCELED) {
+        noteInputEnd(-result);
+    }
+    afterInput();
+}
+
+// a piece behind which the socket is empty ends the batch.
+void UringStream::onPiece(Buffer&& piece, unsigned flags) {
+    const bool isLast = !(flags & IORING_CQE_F_SOCK_NONEMPTY);
+    if (isLast && arrived_.empty() && has(wantsRead) && !leaving()) return channel_.onLastRead(std::move(piece));
+    if (leaving_ == Leaving::closing) return;
+    try {
+        arrived_.push(std::move(piece));
+    } catch (const std::bad_alloc&) {
+        noteInputEnd(ENOMEM);
+    }
+    requeue();
+}
+
+// 0: the peer's end.
+void UringStream::noteInputEnd(int error) noexcept {
+    readError_ = fromErrno(error);
+    set(inputEnded | endDue);
+    requeue();
+}
+
+void UringStream::afterInput() {
+    if (leaving()) return operationEnded();
+    if (mayReceive()) return startInput();
+    const bool unwanted = !has(wantsRead) || arrived_.size() >= mostArrived || largeReads() != large_;
+    if (input_.inFlight() && unwanted) cancel(input_);
+}
+
+void UringStream::readCycle() {
+    bool delivered = false, goesOn = has(wantsRead);
+    for (unsigned reads = 0; goesOn && !arrived_.empty() && reads < readsPerCycle; ++reads) {
+        delivered = true;
+        channel_.onRead(arrived_.pop());
+        if (leaving()) return;
+        goesOn = has(wantsRead) && channel_.keepReading();
+    }
+    const bool tellsOfEnd = goesOn && arrived_.empty() && has(endDue);
+    if (tellsOfEnd && !readError_ && !has(writeErrorDue)) return tellOfEnd();
+    if (delivered) channel_.onReadComplete();  // E-6: before the error
+    if (leaving()) return;
+    if (tellsOfEnd) return failReading(readError_ ? readError_ : writeError_);
+    if (std::exchange(flags_, flags_ & ~outOfBuffers) & outOfBuffers && !handler().small().refill()) {
+        noteInputEnd(ENOMEM);
+    }
+    if (mayReceive()) return startInput();
+    if (has(wantsRead) && (!arrived_.empty() || has(endDue))) requeue();
+}
+
+// With half-closure a channel lives on after the peer's end, and receives nothing any more. A reset is no end and no
+// byte; without a write nothing else would show it.
+void UringStream::tellOfEnd() {
+    clear(endDue);
+    channel_.onEof();
+    if (!leaving() && isRegistered() && !hangUp_.inFlight() && !has(inputFailed | outputFailed)) start(hangUp_);
+}
+
+void UringStream::onHangUp(int events) {
+    if (leaving()) return operationEnded();
+    if (events < 0 || !(events & (POLLHUP | POLLERR)) || has(inputFailed | outputFailed)) return;
+    if (ErrorCode error = detail::takeSocketError(calls(), fd())) failReading(error);
+}
+
+// One reset is one error, whichever side saw it.
+void UringStream::failReading(const ErrorCode& error) {
+    set(inputFailed | inputEnded);
+    clear(writeErrorDue | endDue);
+    channel_.onError(error);
+}
+
+// ---- writing ----
+
+// One send at a time, for the order of the bytes.
+void UringStream::flush(OutboundBuffer& outbound) {
+    outbound_ = &outbound;
+    given_ = outbound.flushedPosition();
+    if (output_.inFlight() || has(outputFailed) || leaving() || shuttingDown_ || !isRegistered()) return;
+    startOutput(outbound);
+}
+
+void UringStream::startOutput(OutboundBuffer& outbound) {
+    const std::string_view only = outbound.onlyPiece();
+    if (only.empty()) {
+        try {
+            if (!parts_) parts_ = handler().takeParts();
+        } catch (const std::bad_alloc&) {
+            return failWriting(ENOMEM);
+        }
+        parts_->message.msg_iov = parts_->parts;
+        parts_->message.msg_iovlen = outbound.gather(parts_->parts, UringSendParts::most, bytesPerWrite);
+    }
+    bytes_ = only.data();
+    size_ = only.size();
+    start(output_);
+}
+
+void UringStream::onOutput(int result) {
+    if (parts_) handler().giveParts(std::move(parts_));
+    if (result > 0) channel_.onWritten(static_cast<std::size_t>(result));
+    if (shuttingDown_) finishShutdown();
+    if (leaving()) return operationEnded();
+    if (result < 0 && result != -ECANCELED) return failWriting(-result);
+    if (!output_.inFlight() && outbound_->writtenPosition() < given_) channel_.onWritable();
+}
+
+// Not reported from here: what the peer said last may still be unread.
+void UringStream::failWriting(int error) noexcept {
+    writeError_ = fromErrno(error);
+    set(outputFailed | writeErrorDue);
+    requeue();
+}
+
+void UringStream::reportWriteError() {
+    clear(writeErrorDue);
+    channel_.onWriteError(writeError_);
+}
+
+// What the channel has flushed before it ended its output or closed goes as far as the kernel takes it at once.
+void UringStream::sendRest() noexcept {
+    for (unsigned writes = 0; writes < writesPerFlush && outbound_ != nullptr && !has(outputFailed); ++writes) {
+        if (outbound_->writtenPosition() >= given_ || outbound_->empty()) return;
+        iovec parts[UringSendParts::most];
+        const std::size_t count = outbound_->gather(parts, UringSendParts::most, bytesPerWrite);
+        const ssize_t sent = calls().sendv(fd(), parts, count);
+        if (sent <= 0) return;
+        channel_.onWritten(static_cast<std::size_t>(sent));
+    }
+}
+
+void UringStream::shutdownOutput(ChannelPromise promise) {
+    if (!isOpen() || leaving()) {
+        promise.tryFailure(operationAborted());
+        return;
+    }
+    shutDown_ = std::move(promise);
+    shuttingDown_ = true;
+    if (!output_.inFlight()) return finishShutdown();
+    cancel(output_);  // it has begun by then, and has sent what the kernel takes at once
+}
+
+void UringStream::finishShutdown() {
+    sendRest();
+    shuttingDown_ = false;
+    ChannelPromise promise = std::exchange(shutDown_, {});
+    const int result = isOpen() ? calls().shutdown(fd(), SHUT_WR) : -ECANCELED;
+    if (result < 0) {
+        promise.tryFailure(fromErrno(-result));
+    } else {
+        promise.trySuccess();
+    }
+}
+
+// ---- leaving ----
+
+void UringStream::leave(Leaving how, ChannelPromise promise) {
+    std::exchange(left_, std::move(promise)).tryFailure(operationAborted());  // a deregistration that a close overtakes
+    leaving_ = how;
+    cancelAll();
+    operationEnded();
+}
+
+void UringStream::cancelAll() noexcept {
+    cancel(input_);
+    cancel(output_);
+    cancel(hangUp_);
+}
+
+void UringStream::operationEnded() {
+    if (!leaving() || inFlight() != 0 || !isOpen()) return;
+    const Leaving how = std::exchange(leaving_, Leaving::no);
+    if (how == Leaving::closing) {
+        sendRest();
+        closeHandle();
+        leaving_ = Leaving::closing;
+    } else {
+        detach();
+    }
+    std::exchange(left_, {}).trySuccess();
+}
+
+void UringStream::deregister(ChannelPromise promise) {
+    leave(Leaving::deregistering, std::move(promise));
+}
+
+void UringStream::close(ChannelPromise promise) {
+    if (!isOpen()) {
+        promise.trySuccess();
+        return;
+    }
+    leave(Leaving::closing, std::move(promise));
+}
+
+ErrorCode UringStream::setOption(SocketOption option, int value) {
+    return isOpen() ? detail::setSocketOption(calls(), fd(), option, value) : operationAborted();
+}
+
+ErrorCode UringStream::getOption(SocketOption option, int& value) const {
+    return isOpen() ? detail::getSocketOption(calls(), fd(), option, value) : operationAborted();
+}
+
+SocketAddress UringStream::localAddress() const {
+    return detail::localAddressOf(calls(), fd());
+}
+SocketAddress UringStream::remoteAddress() const {
+    return detail::remoteAddressOf(calls(), fd());
+}
+std::size_t UringStream::maxReadBytes() const {
+    return UringIoHandler::largeBytes;
+}
+
+}  // namespace weft

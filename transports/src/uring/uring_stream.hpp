@@ -1,0 +1,112 @@
+// UringStream: the ChannelSink of a connected socket on io_uring. One receive runs for as long as the channel wants what
+// it brings; what comes before it has ended is kept. It must never know what the bytes mean.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include <weft/pipeline/buffer.hpp>
+#include <weft/pipeline/channel_promise.hpp>
+#include <weft/pipeline/channel_sink.hpp>
+#include <weft/pipeline/detail/ring.hpp>
+
+#include "uring/uring_handle.hpp"
+
+namespace weft {
+
+class UringBuffers;
+class UringSendParts;
+
+class UringStream : public UringHandle, public ChannelSink {
+  public:
+    UringStream(UringIoHandler& handler, Fd fd, Channel& channel) noexcept;
+    ~UringStream() override;
+
+    void registered() override;
+    void bind(const SocketAddress& local, ChannelPromise promise) override;
+    void connect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise) override;
+    void wantRead(bool on) override;
+    void flush(OutboundBuffer& outbound) override;
+    void shutdownOutput(ChannelPromise promise) override;
+    void deregister(ChannelPromise promise) override;
+    void close(ChannelPromise promise) override;
+    ErrorCode setOption(SocketOption option, int value) override;
+    ErrorCode getOption(SocketOption option, int& value) const override;
+    SocketAddress localAddress() const override;
+    SocketAddress remoteAddress() const override;
+    std::size_t maxReadBytes() const override;
+
+  protected:
+    void dispatch() override;
+    void abort() noexcept override;
+
+    Channel& channel() const noexcept { return channel_; }
+    // Nothing more is started, and all that is in flight is asked to end; then ended() is called.
+    enum class Leaving : unsigned char { no, deregistering, closing };
+    bool leaving() const noexcept { return leaving_ != Leaving::no; }
+    void leave(Leaving how, ChannelPromise promise);
+    // After each operation.
+    void operationEnded();
+    virtual void cancelAll() noexcept;
+
+  private:
+    struct Operation : UringOperation {
+        Operation(const Kind& kind, UringStream& its) noexcept : UringOperation(kind, its.inFlight()), stream(its) {}
+        UringStream& stream;
+    };
+    static const UringOperation::Kind inputKind, outputKind, hangUpKind;
+
+    using Flags = std::uint32_t;
+    static constexpr Flags wantsRead = 1 << 0;
+    static constexpr Flags inputEnded = 1 << 1;     // by the peer's end or an error: never started again
+    static constexpr Flags endDue = 1 << 2;         // the channel is to be told of that
+    static constexpr Flags inputFailed = 1 << 3;    // the channel has been told of an error: never read again
+    static constexpr Flags outputFailed = 1 << 4;   // nothing is written any more
+    static constexpr Flags writeErrorDue = 1 << 5;  // the channel has not been told of it
+    static constexpr Flags outOfBuffers = 1 << 6;   // the last receive found none
+
+    bool has(Flags any) const noexcept { return (flags_ & any) != 0; }
+    void set(Flags flags) noexcept { flags_ |= flags; }
+    void clear(Flags flags) noexcept { flags_ &= ~flags; }
+
+    void onInput(int result, unsigned flags);
+    void onPiece(Buffer&& piece, unsigned flags);
+    void noteInputEnd(int error) noexcept;
+    void afterInput();
+    bool mayReceive() const noexcept;
+    void startInput() noexcept;
+    bool largeReads() const noexcept;
+    void readCycle();
+    void tellOfEnd();
+    void failReading(const ErrorCode& error);
+
+    void startOutput(OutboundBuffer& outbound);
+    void onOutput(int result);
+    void failWriting(int error) noexcept;
+    void reportWriteError();
+    void sendRest() noexcept;
+    void finishShutdown();
+    void onHangUp(int events);
+
+    Channel& channel_;
+    Flags flags_ = 0;
+    Leaving leaving_ = Leaving::no;
+    bool large_ = false;  // the running receive takes large buffers
+    Operation input_;
+    Operation output_;
+    Operation hangUp_;
+    detail::Ring<Buffer> arrived_;
+    ErrorCode readError_;
+    ErrorCode writeError_;
+    // Of the send in flight. Its bytes are the channel's until it has completed.
+    const char* bytes_ = nullptr;
+    std::size_t size_ = 0;
+    std::unique_ptr<UringSendParts> parts_;
+    OutboundBuffer* outbound_ = nullptr;  // the channel's
+    std::uint64_t given_ = 0;             // its flushed position when the channel flushed last
+    ChannelPromise left_;
+    ChannelPromise shutDown_;
+    bool shuttingDown_ = false;  // when the send in flight has ended
+};
+
+}  // namespace weft
