@@ -22,7 +22,12 @@ class ObedientEcho final : public Echo {
 // A bind with a listener per loop that stops between its first and its second listener until it may go on.
 struct HaltedBind {
     explicit HaltedBind(EventLoopGroup& group, const SocketAddress& address) : loop(group.loop(1)) {
-        loop.execute([this] { mayGoOn.acquire(); });
+        Promise<void> ended;
+        halt = ended.future();
+        loop.execute([this, ended = std::move(ended)]() mutable {
+            mayGoOn.acquire();
+            ended.setValue();
+        });
         ServerBootstrap bootstrap(group);
         bootstrap.acceptMode(AcceptMode::perLoop).childHandler([](Channel& channel) {
             channel.pipeline().addLast<ObedientEcho>();
@@ -31,11 +36,13 @@ struct HaltedBind {
     }
     ~HaltedBind() {
         mayGoOn.release();
+        halt.await();  // it still uses the semaphore
         if (bound) bound->await();
     }
 
     EventLoop& loop;
     std::counting_semaphore<> mayGoOn{0};
+    Future<void> halt;
     std::optional<BindFuture> bound;
 };
 

@@ -22,7 +22,6 @@ LEFT_OUT = {
     'weft/scheduler/io_handler_decorator.hpp': 'for those who wrap an I/O handler',
     'weft/transports/epoll/epoll_handle.hpp': 'of the epoll transport',
     'weft/transports/epoll/epoll_io_handler.hpp': 'for those who nest the epoll transport in a poller of their own',
-    'weft/transports/epoll/ready_list.hpp': 'of the epoll transport',
     'weft/transports/tcp_socket.hpp': 'used by TcpStream and TcpListener',
     'weft/transports/uring/uring_calls.hpp': 'for scripts of the io_uring transport',
     'weft/transports/uring/uring_io_handler.hpp': 'for those who nest the io_uring transport in a poller of their own',

@@ -98,6 +98,48 @@ TEST_F(UringTransport, EchoesAHundredConnectionsAHundredRoundTrips) {
     }
 }
 
+// Waits for a byte of its peer, and ends the server then, as a drain does.
+class EndsServer final : public ChannelInboundHandler {
+  public:
+    explicit EndsServer(Channel& listener) : listener_(listener) {}
+    void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
+        listener_.sink()->acceptWaiting();
+        listener_.close();
+        ctx.fireChannelRead(std::move(message));
+    }
+
+  private:
+    Channel& listener_;
+};
+
+// The completions of both connections are in the ring when the first is told of.
+TEST_F(UringTransport, ConnectionsWhoseCompletionsWaitInTheRingAreServedAfterTheListenerCloses) {
+    const DescriptorGuard guard;
+    UringHost host;
+    Channel* listener = nullptr;
+    Promise<void> accepted;
+    Future<void> firstAccepted = accepted.future();
+    bool isFirst = true;
+    Server server(host, [&](Channel& channel) {
+        channel.pipeline().addLast<Echo>();
+        if (!std::exchange(isFirst, false)) return;
+        channel.pipeline().addFirst<EndsServer>(*listener);
+        accepted.setValue();
+    });
+    listener = server.channel.get();
+    BlockingPeer first(server.address);
+    ASSERT_TRUE(firstAccepted.awaitUntil(patience()));
+    std::vector<std::unique_ptr<BlockingPeer>> peers;
+    host.inLoop([&] {
+        first.send("x");
+        for (int i = 0; i < 20; ++i) {
+            peers.push_back(std::make_unique<BlockingPeer>(server.address));
+            peers.back()->send("y");
+        }
+    });
+    for (auto& peer : peers) EXPECT_EQ(peer->receiveExactly(1), "y");
+}
+
 // Switches AUTO_READ off at random, now or a little later, and on again after a while; half the time it reads by hand
 // in between.
 class Toggler final : public ChannelInboundHandler {

@@ -9,15 +9,9 @@
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/transports/tcp_socket.hpp>
 
+#include "connect_error.hpp"
+
 namespace weft {
-
-namespace {
-
-std::exception_ptr connectError(const ErrorCode& error, const SocketAddress& remote) {
-    return std::make_exception_ptr(SystemError(error, "connect to " + remote.toString()));  // S-4
-}
-
-}  // namespace
 
 void EpollConnector::bind(const SocketAddress& local, ChannelPromise promise) {
     const int result = isOpen() ? calls().bind(fd(), local.data(), local.size()) : -ECANCELED;
@@ -30,7 +24,7 @@ void EpollConnector::bind(const SocketAddress& local, ChannelPromise promise) {
 
 void EpollConnector::connect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise) {
     if (inProgress_ || !isOpen()) {
-        promise.tryFailure(connectError(inProgress_ ? fromErrno(EALREADY) : operationAborted(), remote));
+        promise.tryFailure(detail::connectError(inProgress_ ? fromErrno(EALREADY) : operationAborted(), remote));
         return;
     }
     remote_ = remote;
@@ -71,7 +65,7 @@ void EpollConnector::becomeStream() {
 
 void EpollConnector::failConnecting(const ErrorCode& error) {
     inProgress_ = false;
-    std::exchange(connecting_, {}).tryFailure(connectError(error, remote_));
+    std::exchange(connecting_, {}).tryFailure(detail::connectError(error, remote_));
 }
 
 void EpollConnector::close(ChannelPromise promise) {

@@ -13,6 +13,7 @@
 #include <weft/scheduler/carrier.hpp>
 #include <weft/scheduler/errors.hpp>
 
+#include "cycle_limits.hpp"
 #include "epoll/epoll_connector.hpp"
 #include "epoll/epoll_fd_watch.hpp"
 #include "epoll/epoll_fiber_listener.hpp"
@@ -27,7 +28,6 @@ namespace {
 
 constexpr std::size_t initialEvents = 256;
 constexpr std::size_t maximumEvents = 4096;
-constexpr unsigned eventsPerClockRead = 8;  // a clock read costs about as much as a tenth of a read call
 constexpr std::uint32_t interest = EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 constexpr std::uint64_t wakeKey = 0;  // the first slot, where there never is a handle
 
@@ -185,18 +185,18 @@ PollResult EpollIoHandler::dispatch(Budget budget) {
     PollResult result;
     if (nextReported_ == endReported_ && batch_.empty()) return result;
     // So few events are over before the clock would be read.
-    const bool few = batch_.empty() && endReported_ - nextReported_ <= eventsPerClockRead;
+    const bool few = batch_.empty() && endReported_ - nextReported_ <= detail::eventsPerClockRead;
     const TimePoint end = few ? never : deadlineAfter(clock_.now(), budget.time);
     const std::size_t waiting = runnableFibers();
     const std::size_t enoughFibers = waiting + std::min(budget.fibers, ~waiting);
-    unsigned nextLook = std::min(budget.events, eventsPerClockRead);
+    unsigned nextLook = std::min(budget.events, detail::eventsPerClockRead);
     while (const Due due = takeNext()) {
         dispatchTo(*due.handle, due.events);
         ++result.events;
         if (runnableFibers() >= enoughFibers) break;
         if (result.events == nextLook) [[unlikely]] {
             if (result.events == budget.events || clock_.now() >= end) break;
-            nextLook += std::min(budget.events - nextLook, eventsPerClockRead);
+            nextLook += std::min(budget.events - nextLook, detail::eventsPerClockRead);
         }
     }
     result.more = hasWork();

@@ -9,14 +9,13 @@
 #include <weft/pipeline/channel.hpp>
 #include <weft/transports/tcp_socket.hpp>
 
+#include "cycle_limits.hpp"
+
 namespace weft {
 
 namespace {
 
-constexpr unsigned readsPerCycle = 16;
-constexpr unsigned writesPerFlush = 16;  // W-5
 constexpr std::size_t partsPerWrite = 64;
-constexpr std::size_t bytesPerWrite = 1 << 20;  // beyond it gathering more only pins more memory
 constexpr std::uint32_t writableBits = EPOLLOUT | EPOLLHUP | EPOLLERR;
 constexpr std::uint32_t moreBits = EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 
@@ -92,7 +91,7 @@ inline ssize_t EpollStream::receive(Buffer& into) noexcept {
 [[gnu::noinline]] void EpollStream::readFurther(Buffer& buffer, ssize_t count) {
     bool delivered = false;
     ReadStep step = take(buffer, count, delivered);
-    for (unsigned reads = 1; step == ReadStep::next && reads < readsPerCycle; ++reads) {
+    for (unsigned reads = 1; step == ReadStep::next && reads < detail::readsPerCycle; ++reads) {
         Buffer next = Buffer::tryAllocate(channel_.readBufferSize());
         step = take(next, receive(next), delivered);
     }
@@ -154,7 +153,7 @@ void EpollStream::failAfterEnd() {
 
 void EpollStream::flush(OutboundBuffer& outbound) {
     for (unsigned writes = 0; mayWrite() && !outbound.empty(); ++writes) {
-        if (writes == writesPerFlush) {  // fairness: the rest in the next poll, which will not block
+        if (writes == detail::writesPerFlush) {  // fairness: the rest in the next poll, which will not block
             set(writeQueued);
             return requeue();
         }
@@ -164,7 +163,7 @@ void EpollStream::flush(OutboundBuffer& outbound) {
 
 ssize_t EpollStream::sendPieces(const OutboundBuffer& outbound) {
     std::array<iovec, partsPerWrite> parts;
-    const std::size_t count = outbound.gather(parts.data(), parts.size(), bytesPerWrite);
+    const std::size_t count = outbound.gather(parts.data(), parts.size(), detail::bytesPerWrite);
     return calls().sendv(fd(), parts.data(), count);
 }
 

@@ -9,15 +9,9 @@
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/transports/tcp_socket.hpp>
 
+#include "connect_error.hpp"
+
 namespace weft {
-
-namespace {
-
-std::exception_ptr connectError(const ErrorCode& error, const SocketAddress& remote) {
-    return std::make_exception_ptr(SystemError(error, "connect to " + remote.toString()));  // S-4
-}
-
-}  // namespace
 
 const UringOperation::Kind UringConnector::Connect::kind = {
     [](UringOperation& operation, io_uring_sqe& entry) noexcept {
@@ -39,7 +33,7 @@ void UringConnector::bind(const SocketAddress& local, ChannelPromise promise) {
 
 void UringConnector::connect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise) {
     if (inProgress_ || connect_.inFlight() || !isOpen() || leaving()) {
-        promise.tryFailure(connectError(inProgress_ ? fromErrno(EALREADY) : operationAborted(), remote));
+        promise.tryFailure(detail::connectError(inProgress_ ? fromErrno(EALREADY) : operationAborted(), remote));
         return;
     }
     remote_ = remote;
@@ -62,7 +56,7 @@ void UringConnector::completed(int result) {
 
 void UringConnector::failConnecting(const ErrorCode& error) {
     inProgress_ = false;
-    std::exchange(connecting_, {}).tryFailure(connectError(error, remote_));
+    std::exchange(connecting_, {}).tryFailure(detail::connectError(error, remote_));
 }
 
 void UringConnector::cancelAll() noexcept {

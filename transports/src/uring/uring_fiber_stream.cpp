@@ -16,56 +16,6 @@
 
 namespace weft {
 
-namespace {
-
-constexpr int waitTimedOut = ETIME;  // the kernel says ETIMEDOUT of a connection
-
-// The deadline, a cancellation or a close, and not the connection.
-bool endedTheWait(ssize_t result) noexcept {
-    return result == -waitTimedOut || result == -ECANCELED;
-}
-
-ErrorCode errorOf(ssize_t result) noexcept {
-    return result == -waitTimedOut ? timedOut() : fromErrno(static_cast<int>(-result));
-}
-
-}  // namespace
-
-// In the frame of the waiting fiber.
-class UringFiberStream::Call : public UringOperation {
-  public:
-    Call(const Kind& kind, UringFiberStream& stream) noexcept : UringOperation(kind, stream.inFlight()), stream_(stream) {}
-
-    UringFiberStream& stream() const noexcept { return stream_; }
-    int result() const noexcept { return result_; }
-
-    // After its start. Returns when the kernel has completed it.
-    WakeReason await(Suspension& wait, const char* name, Deadline deadline) {
-        waiter_ = wait.key();
-        const WakeReason why = wait.park(deadline);
-        waiter_ = {};
-        if (!inFlight()) return why;
-        stream_.cancel(*this);
-        Suspension end(name);
-        waiter_ = end.key();
-        end.parkUninterruptibly();
-        waiter_ = {};
-        return why;
-    }
-
-  protected:
-    static void complete(UringOperation& operation, int result) {
-        Call& self = static_cast<Call&>(operation);
-        self.result_ = result;
-        if (self.waiter_) std::exchange(self.waiter_, {}).wake();
-    }
-
-  private:
-    UringFiberStream& stream_;
-    WakeKey waiter_;
-    int result_ = 0;
-};
-
 class UringFiberStream::Connect final : public Call {
   public:
     Connect(UringFiberStream& stream, const SocketAddress& remote) noexcept : Call(kind, stream), remote_(remote) {}
@@ -78,7 +28,7 @@ class UringFiberStream::Connect final : public Call {
 const UringOperation::Kind UringFiberStream::Connect::kind = {
     [](UringOperation& operation, io_uring_sqe& entry) noexcept {
         const Connect& self = static_cast<Connect&>(operation);
-        io_uring_prep_connect(&entry, self.stream().fd(), self.remote_.data(), self.remote_.size());
+        io_uring_prep_connect(&entry, self.fd(), self.remote_.data(), self.remote_.size());
     },
     [](UringOperation& operation, int result, unsigned) { complete(operation, result); }};
 
@@ -106,7 +56,7 @@ class UringFiberStream::Read final : public Call {
 const UringOperation::Kind UringFiberStream::Read::kind = {
     [](UringOperation& operation, io_uring_sqe& entry) noexcept {
         const Read& self = static_cast<Read&>(operation);
-        io_uring_prep_recv(&entry, self.stream().fd(), nullptr, self.most_, 0);
+        io_uring_prep_recv(&entry, self.fd(), nullptr, self.most_, 0);
         entry.flags |= IOSQE_BUFFER_SELECT;
         entry.buf_group = self.buffers_.group();
     },
@@ -132,9 +82,9 @@ const UringOperation::Kind UringFiberStream::Write::kind = {
         Write& self = static_cast<Write&>(operation);
         const msghdr& message = self.message_;
         if (message.msg_iovlen == 1) {
-            io_uring_prep_send(&entry, self.stream().fd(), message.msg_iov->iov_base, message.msg_iov->iov_len, MSG_NOSIGNAL);
+            io_uring_prep_send(&entry, self.fd(), message.msg_iov->iov_base, message.msg_iov->iov_len, MSG_NOSIGNAL);
         } else {
-            io_uring_prep_sendmsg(&entry, self.stream().fd(), &message, MSG_NOSIGNAL);
+            io_uring_prep_sendmsg(&entry, self.fd(), &message, MSG_NOSIGNAL);
         }
     },
     [](UringOperation& operation, int result, unsigned) { complete(operation, result); }};
@@ -143,38 +93,12 @@ UringFiberStream::~UringFiberStream() {
     close();
 }
 
-// ---- one operation ----
-
-ssize_t UringFiberStream::run(Call& call, const char* name, Deadline deadline, Call*& place) {
-    if (ErrorCode error = tryAttach()) return -error.value();
-    Suspension wait(name);
-    place = &call;
-    start(call);
-    const WakeReason why = call.await(wait, name, deadline);
-    place = nullptr;
-    if (closed_ && inFlight() == 0) closeHandle();
-    if (call.result() != -ECANCELED) return call.result();
-    return why == WakeReason::timeout && isOpen() ? -waitTimedOut : -ECANCELED;
-}
-
-// Until a fiber first has to wait there is nothing for the handler to close at its end; and one that closes takes no
-// operations any more, but what has come by then may still be read.
-template <class Direct>
-ssize_t UringFiberStream::transfer(Direct direct, Call& call, const char* name, Deadline deadline, Call*& place) {
-    if (!isOpen()) return -ECANCELED;
-    if (!isRegistered() || !Suspension::allowed()) {
-        const ssize_t result = direct();
-        if (!detail::wouldBlock(result)) return result;
-    }
-    return run(call, name, deadline, place);
-}
-
 ErrorCode UringFiberStream::connect(const SocketAddress& remote, Deadline deadline) {
     if (!isOpen()) return operationAborted();
     const detail::IoWaiter::Claim claim(writer_);
     if (!claim) return detail::IoWaiter::alreadyInUse();
     Connect call(*this, remote);
-    const ssize_t result = run(call, "TcpStream::connect", deadline, writing_);
+    const ssize_t result = run(call, "TcpStream::connect", deadline);
     return result < 0 ? errorOf(result) : refuseItself(remote);
 }
 
@@ -215,7 +139,7 @@ ssize_t UringFiberStream::receive(std::size_t most, Deadline deadline, Buffer& i
     for (;;) {
         UringBuffers& buffers = large_ && most > UringIoHandler::smallBytes ? handler().large() : handler().small();
         Read call(*this, buffers, most);
-        const ssize_t result = transfer(direct, call, "TcpStream::read", deadline, reading_);
+        const ssize_t result = transfer(direct, call, "TcpStream::read", deadline);
         if (result > 0 && into.empty()) {
             into = call.take();
             large_ = call.filled();
@@ -256,7 +180,7 @@ std::size_t UringFiberStream::writeSome(std::span<const iovec> parts, Deadline d
     if (error) return 0;
     Write call(*this, parts);
     const auto direct = [&] { return calls().sendv(fd(), parts.data(), parts.size()); };
-    const ssize_t result = transfer(direct, call, "TcpStream::write", deadline, writing_);
+    const ssize_t result = transfer(direct, call, "TcpStream::write", deadline);
     if (result >= 0) return static_cast<std::size_t>(result);
     error = endedTheWait(result) ? errorOf(result) : outputFailed(result);
     return 0;
@@ -291,15 +215,6 @@ ErrorCode UringFiberStream::shutdownOutput() {
     if (!isOpen()) return operationAborted();
     const int result = calls().shutdown(fd(), SHUT_WR);
     return result < 0 ? fromErrno(-result) : ErrorCode();
-}
-
-// The number of the descriptor must not be another one's before the kernel has taken the entries that name it: it closes
-// when its operations have ended, which their fibers await.
-void UringFiberStream::close() noexcept {
-    if (std::exchange(closed_, true)) return;
-    if (reading_ != nullptr) cancel(*reading_);
-    if (writing_ != nullptr) cancel(*writing_);
-    if (inFlight() == 0) closeHandle();
 }
 
 ErrorCode UringFiberStream::setOption(SocketOption option, int value) {

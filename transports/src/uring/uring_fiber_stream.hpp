@@ -1,5 +1,4 @@
-// UringFiberStream: a TCP connection for fibers on io_uring. Each call is one operation in the frame of its fiber, which
-// does not return before the kernel has completed it.
+// UringFiberStream: a TCP connection for fibers on io_uring.
 #pragma once
 
 #include <span>
@@ -8,13 +7,13 @@
 #include <weft/transports/fiber_stream.hpp>
 
 #include "io_waiter.hpp"
-#include "uring/uring_handle.hpp"
+#include "uring/uring_fiber_handle.hpp"
 
 namespace weft {
 
-class UringFiberStream final : public UringHandle, public FiberStream {
+class UringFiberStream final : public UringFiberHandle, public FiberStream {
   public:
-    UringFiberStream(UringIoHandler& handler, Fd fd) noexcept : UringHandle(handler, std::move(fd)) {}
+    UringFiberStream(UringIoHandler& handler, Fd fd) noexcept : UringFiberHandle(handler, std::move(fd)) {}
     ~UringFiberStream() override;
 
     ErrorCode connect(const SocketAddress& remote, Deadline deadline) override;
@@ -24,28 +23,19 @@ class UringFiberStream final : public UringHandle, public FiberStream {
     std::size_t tryReadSome(std::span<char> into, ErrorCode& error) noexcept override;
     std::size_t tryWriteSome(std::span<const iovec> parts, ErrorCode& error) noexcept override;
     ErrorCode shutdownOutput() override;
-    void close() noexcept override;
-    bool isOpen() const noexcept override { return !closed_ && UringHandle::isOpen(); }
+    void close() noexcept override { closeCalls(); }
+    bool isOpen() const noexcept override { return UringFiberHandle::isOpen(); }
 
     ErrorCode setOption(SocketOption option, int value) override;
     ErrorCode getOption(SocketOption option, int& value) const override;
     SocketAddress localAddress() const override;
     SocketAddress remoteAddress() const override;
 
-  protected:
-    void dispatch() override {}
-    void abort() noexcept override { close(); }
-
   private:
-    class Call;
     class Connect;
     class Read;
     class Write;
 
-    // What the call came to: a count, or an error as a negative number. `direct`: the same as a system call.
-    ssize_t run(Call& call, const char* name, Deadline deadline, Call*& place);
-    template <class Direct>
-    ssize_t transfer(Direct direct, Call& call, const char* name, Deadline deadline, Call*& place);
     ssize_t receive(std::size_t most, Deadline deadline, Buffer& into);
     ErrorCode inputEnded(ssize_t result) noexcept;
     ErrorCode outputFailed(ssize_t result) noexcept;
@@ -54,11 +44,8 @@ class UringFiberStream final : public UringHandle, public FiberStream {
 
     detail::IoWaiter reader_;  // claims only: the calls wait by themselves
     detail::IoWaiter writer_;
-    Call* reading_ = nullptr;  // in flight
-    Call* writing_ = nullptr;
-    int lost_ = 0;         // the error that ended the connection
-    bool large_ = false;   // the last read has filled its buffer
-    bool closed_ = false;  // the descriptor closes when nothing is in flight
+    int lost_ = 0;        // the error that ended the connection
+    bool large_ = false;  // the last read has filled its buffer
 };
 
 }  // namespace weft

@@ -44,4 +44,12 @@ void UringHandle::cancel(UringOperation& operation) noexcept {
     if (operation.inFlight()) handler_->ring().cancel(operation);
 }
 
+bool UringHandle::takeResult(const UringOperation& operation, int& result) noexcept {
+    return handler_->ring().takeResult(operation, result);
+}
+
+void UringHandle::look() noexcept {
+    handler_->ring().look();
+}
+
 }  // namespace weft

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <weft/scheduler/errors.hpp>
-#include <weft/transports/epoll/ready_list.hpp>
+#include <weft/transports/detail/ready_list.hpp>
 #include <weft/transports/fd.hpp>
 
 #include "uring/uring_operation.hpp"
@@ -44,6 +44,9 @@ class UringHandle : private detail::ReadyLink {
 
     void start(UringOperation& operation) noexcept;
     void cancel(UringOperation& operation) noexcept;
+    // As those of UringRing.
+    void look() noexcept;
+    bool takeResult(const UringOperation& operation, int& result) noexcept;
     unsigned& inFlight() noexcept { return inFlight_; }
 
     UringIoHandler& handler() const noexcept { return *handler_; }

@@ -16,8 +16,10 @@
 #include <weft/scheduler/carrier.hpp>
 #include <weft/transports/epoll/epoll_io_handler.hpp>
 
+#include "cycle_limits.hpp"
 #include "uring/uring_buffers.hpp"
 #include "uring/uring_connector.hpp"
+#include "uring/uring_fiber_listener.hpp"
 #include "uring/uring_fiber_stream.hpp"
 #include "uring/uring_listener.hpp"
 #include "uring/uring_ring.hpp"
@@ -28,7 +30,6 @@ namespace weft {
 
 namespace {
 
-constexpr unsigned eventsPerClockRead = 8;
 constexpr unsigned mostEntries = 32'768;
 
 UringOptions checked(const UringOptions& options) {
@@ -158,7 +159,7 @@ PollResult UringIoHandler::dispatch(Budget budget) {
     const auto goesOn = [&] {
         ++result.events;
         if (result.events >= budget.events || carrier_->runnableFibers() >= enoughFibers) return false;
-        return result.events % eventsPerClockRead != 0 || clock_.now() < end;
+        return result.events % detail::eventsPerClockRead != 0 || clock_.now() < end;
     };
     bool more = true;
     const auto dispatchBatch = [&] {
@@ -232,7 +233,7 @@ std::unique_ptr<FiberStream> UringIoHandler::fiberStream(Fd fd) {
 }
 
 std::unique_ptr<FiberListener> UringIoHandler::fiberListener(Fd fd) {
-    return nested_->fiberListener(std::move(fd));
+    return std::make_unique<UringFiberListener>(*this, std::move(fd));
 }
 
 std::unique_ptr<FdWatch> UringIoHandler::watch(Fd fd) {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <weft/scheduler/assert.hpp>
-#include <weft/transports/epoll/ready_list.hpp>
+#include <weft/transports/detail/ready_list.hpp>
 
 struct io_uring_sqe;
 

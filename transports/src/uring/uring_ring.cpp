@@ -16,7 +16,7 @@ constexpr std::chrono::nanoseconds refusalPause = std::chrono::milliseconds(1);
 constexpr unsigned completionsPerEntry = 16;
 constexpr unsigned mostCompletions = 65'536;
 
-__kernel_timespec toTimespec(Duration duration) noexcept {
+__kernel_timespec toKernelTimespec(Duration duration) noexcept {
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(duration);
     return {seconds.count(), (duration - seconds).count()};
 }
@@ -105,7 +105,7 @@ bool UringRing::submitWaiting() noexcept {
 
 void UringRing::wait(Duration atMost) noexcept {
     if (!submitWaiting()) atMost = std::min<Duration>(atMost, refusalPause);
-    __kernel_timespec timeout = toTimespec(atMost);
+    __kernel_timespec timeout = toKernelTimespec(atMost);
     const int result = calls_.submitAndWait(ring_, atMost == Duration::max() ? nullptr : &timeout);
     if (result >= 0 || result == -EINTR || result == -ETIME) return;
     const timespec pause{0, refusalPause.count()};
@@ -137,6 +137,18 @@ void UringRing::tellOfCancel(UringOperation& operation, int result) {
     operation.cancelSubmitted_ = false;
     if (operation.over_) return tell(operation, operation.result_, operation.flags_);
     if (result < 0) cancels_.append(operation);
+}
+
+// The completions stay where they are, and are told to the operation in their turn: without what was taken of them.
+bool UringRing::takeResult(const UringOperation& operation, int& result) noexcept {
+    io_uring_cqe* completion = nullptr;
+    unsigned head = 0;
+    io_uring_for_each_cqe(&ring_, head, completion) {
+        if (completion->user_data != reinterpret_cast<std::uint64_t>(&operation) || completion->res < 0) continue;
+        result = std::exchange(completion->res, -ECANCELED);
+        return true;
+    }
+    return false;
 }
 
 // The completion leaves the ring before its operation hears of it, which may start others.

@@ -6,7 +6,7 @@
 #include <liburing.h>
 
 #include <weft/scheduler/deadline.hpp>
-#include <weft/transports/epoll/ready_list.hpp>
+#include <weft/transports/detail/ready_list.hpp>
 #include <weft/transports/uring/uring_calls.hpp>
 
 #include "uring/uring_operation.hpp"
@@ -33,6 +33,10 @@ class UringRing {
     void start(UringOperation& operation) noexcept;
     // Asks it to end, once: it completes with -ECANCELED, or with what it has done already.
     void cancel(UringOperation& operation) noexcept;
+
+    // The next result >= 0 of the operation that it has not been told of; it will be told -ECANCELED instead. False: there
+    // is none. Call look() before, for those that the kernel has not reported.
+    bool takeResult(const UringOperation& operation, int& result) noexcept;
 
     // Submits and waits for a completion. A kernel that refuses the call (no memory, too many completions) is asked
     // again after a pause of a millisecond.

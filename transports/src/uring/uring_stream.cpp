@@ -11,6 +11,7 @@
 #include <weft/transports/tcp_socket.hpp>
 #include <weft/transports/uring/uring_io_handler.hpp>
 
+#include "cycle_limits.hpp"
 #include "uring/uring_buffers.hpp"
 #include "uring/uring_send_parts.hpp"
 
@@ -18,10 +19,7 @@ namespace weft {
 
 namespace {
 
-constexpr unsigned readsPerCycle = 16;
-constexpr unsigned writesPerFlush = 16;        // W-5
 constexpr std::size_t mostArrived = 64;        // pieces that are kept before the receive is cancelled
-constexpr std::size_t bytesPerWrite = 1 << 20;
 
 }  // namespace
 
@@ -155,7 +153,7 @@ void UringStream::afterInput() {
 
 void UringStream::readCycle() {
     bool delivered = false, goesOn = has(wantsRead);
-    for (unsigned reads = 0; goesOn && !arrived_.empty() && reads < readsPerCycle; ++reads) {
+    for (unsigned reads = 0; goesOn && !arrived_.empty() && reads < detail::readsPerCycle; ++reads) {
         delivered = true;
         channel_.onRead(arrived_.pop());
         if (leaving()) return;
@@ -213,7 +211,7 @@ void UringStream::startOutput(OutboundBuffer& outbound) {
             return failWriting(ENOMEM);
         }
         parts_->message.msg_iov = parts_->parts;
-        parts_->message.msg_iovlen = outbound.gather(parts_->parts, UringSendParts::most, bytesPerWrite);
+        parts_->message.msg_iovlen = outbound.gather(parts_->parts, UringSendParts::most, detail::bytesPerWrite);
     }
     bytes_ = only.data();
     size_ = only.size();
@@ -243,10 +241,10 @@ void UringStream::reportWriteError() {
 
 // What the channel has flushed before it ended its output or closed goes as far as the kernel takes it at once.
 void UringStream::sendRest() noexcept {
-    for (unsigned writes = 0; writes < writesPerFlush && outbound_ != nullptr && !has(outputFailed); ++writes) {
+    for (unsigned writes = 0; writes < detail::writesPerFlush && outbound_ != nullptr && !has(outputFailed); ++writes) {
         if (outbound_->writtenPosition() >= given_ || outbound_->empty()) return;
         iovec parts[UringSendParts::most];
-        const std::size_t count = outbound_->gather(parts, UringSendParts::most, bytesPerWrite);
+        const std::size_t count = outbound_->gather(parts, UringSendParts::most, detail::bytesPerWrite);
         const ssize_t sent = calls().sendv(fd(), parts, count);
         if (sent <= 0) return;
         channel_.onWritten(static_cast<std::size_t>(sent));

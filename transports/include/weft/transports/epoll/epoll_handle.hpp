@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include <weft/scheduler/errors.hpp>
-#include <weft/transports/epoll/ready_list.hpp>
+#include <weft/transports/detail/ready_list.hpp>
 #include <weft/transports/fd.hpp>
 
 namespace weft {

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include <weft/scheduler/deadline.hpp>
-#include <weft/transports/epoll/ready_list.hpp>
+#include <weft/transports/detail/ready_list.hpp>
 #include <weft/transports/socket_io_handler.hpp>
 
 namespace weft {

@@ -1,0 +1,62 @@
+#include "uring/uring_fiber_handle.hpp"
+
+#include <cerrno>
+
+#include <weft/scheduler/errors.hpp>
+
+namespace weft {
+
+namespace {
+
+constexpr int waitTimedOut = ETIME;  // the kernel says ETIMEDOUT of a connection
+
+}  // namespace
+
+void UringFiberHandle::Call::complete(UringOperation& operation, int result) {
+    Call& self = static_cast<Call&>(operation);
+    self.result_ = result;
+    if (self.waiter_) std::exchange(self.waiter_, {}).wake();
+}
+
+// After its start. Returns when the kernel has completed it.
+WakeReason UringFiberHandle::Call::await(Suspension& wait, const char* name, Deadline deadline) {
+    waiter_ = wait.key();
+    const WakeReason why = wait.park(deadline);
+    waiter_ = {};
+    if (!inFlight()) return why;
+    handle_.cancel(*this);
+    Suspension end(name);
+    waiter_ = end.key();
+    end.parkUninterruptibly();
+    waiter_ = {};
+    return why;
+}
+
+ssize_t UringFiberHandle::run(Call& call, const char* name, Deadline deadline) {
+    if (ErrorCode error = tryAttach()) return -error.value();
+    Suspension wait(name);
+    calls_.append(call.place_);
+    start(call);
+    const WakeReason why = call.await(wait, name, deadline);
+    call.place_.unlink();
+    if (closed_ && inFlight() == 0) closeHandle();
+    if (call.result() != -ECANCELED) return call.result();
+    return why == WakeReason::timeout && isOpen() ? -waitTimedOut : -ECANCELED;
+}
+
+bool UringFiberHandle::endedTheWait(ssize_t result) noexcept {
+    return result == -waitTimedOut || result == -ECANCELED;
+}
+
+ErrorCode UringFiberHandle::errorOf(ssize_t result) noexcept {
+    return result == -waitTimedOut ? timedOut() : fromErrno(static_cast<int>(-result));
+}
+
+// The number of the descriptor must not be another one's before the kernel has taken the entries that name it.
+void UringFiberHandle::closeCalls() noexcept {
+    if (std::exchange(closed_, true)) return;
+    calls_.forEach([this](detail::ReadyLink& link) { cancel(static_cast<Call::Place&>(link).call); });
+    if (inFlight() == 0) closeHandle();
+}
+
+}  // namespace weft

@@ -1,0 +1,81 @@
+// UringFiberHandle: a descriptor that fibers use. Each call is one operation in the frame of its fiber, which does not
+// return before the kernel has completed it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <weft/scheduler/deadline.hpp>
+#include <weft/scheduler/suspension.hpp>
+#include <weft/transports/tcp_socket.hpp>
+
+#include "uring/uring_handle.hpp"
+
+namespace weft {
+
+// Context: fibers of the handler's carrier.
+class UringFiberHandle : public UringHandle {
+  public:
+    bool isOpen() const noexcept { return !closed_ && UringHandle::isOpen(); }
+
+  protected:
+    class Call;
+
+    UringFiberHandle(UringIoHandler& handler, Fd fd) noexcept : UringHandle(handler, std::move(fd)) {}
+
+    void dispatch() override {}
+    void abort() noexcept override { closeCalls(); }
+
+    // What the call came to: a count, or an error as a negative number; see endedTheWait().
+    ssize_t run(Call& call, const char* name, Deadline deadline);
+    // The same, after `direct`, the system call, where nothing may block. Until a fiber first has to wait there is
+    // nothing for the handler to close at its end; and one that closes takes no operations any more, but what has come
+    // by then may still be read.
+    template <class Direct>
+    ssize_t transfer(Direct direct, Call& call, const char* name, Deadline deadline) {
+        if (!isOpen()) return -ECANCELED;
+        if (!isRegistered() || !Suspension::allowed()) {
+            const ssize_t result = direct();
+            if (!detail::wouldBlock(result)) return result;
+        }
+        return run(call, name, deadline);
+    }
+    // Cancels the calls; the descriptor closes when they have ended.
+    void closeCalls() noexcept;
+
+    // The deadline, a cancellation or a close, and not the connection.
+    static bool endedTheWait(ssize_t result) noexcept;
+    static ErrorCode errorOf(ssize_t result) noexcept;
+
+  private:
+    void leaveCall() noexcept;
+
+    detail::ReadyList calls_;  // in flight
+    bool closed_ = false;
+};
+
+class UringFiberHandle::Call : public UringOperation {
+  public:
+    Call(const Kind& kind, UringFiberHandle& handle) noexcept : UringOperation(kind, handle.inFlight()), handle_(handle) {}
+
+    int fd() const noexcept { return handle_.fd(); }
+    int result() const noexcept { return result_; }
+
+  protected:
+    static void complete(UringOperation& operation, int result);
+
+  private:
+    friend class UringFiberHandle;
+    struct Place : detail::ReadyLink {
+        explicit Place(Call& its) noexcept : call(its) {}
+        Call& call;
+    };
+
+    WakeReason await(Suspension& wait, const char* name, Deadline deadline);
+
+    UringFiberHandle& handle_;
+    WakeKey waiter_;
+    Place place_{*this};
+    int result_ = 0;
+};
+
+}  // namespace weft

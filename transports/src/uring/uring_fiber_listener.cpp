@@ -1,0 +1,66 @@
+#include "uring/uring_fiber_listener.hpp"
+
+#include <cerrno>
+
+#include <liburing.h>
+
+#include <weft/scheduler/this_fiber.hpp>
+#include <weft/transports/tcp_socket.hpp>
+
+#include "accept_errors.hpp"
+
+namespace weft {
+
+class UringFiberListener::Accept final : public Call {
+  public:
+    explicit Accept(UringFiberListener& listener) noexcept : Call(kind, listener) {}
+
+  private:
+    static const Kind kind;
+};
+
+const UringOperation::Kind UringFiberListener::Accept::kind = {
+    [](UringOperation& operation, io_uring_sqe& entry) noexcept {
+        const Accept& self = static_cast<Accept&>(operation);
+        io_uring_prep_accept(&entry, self.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    },
+    [](UringOperation& operation, int result, unsigned) { complete(operation, result); }};
+
+UringFiberListener::~UringFiberListener() {
+    close();
+}
+
+ErrorCode UringFiberListener::listen(const SocketAddress& local, int backlog) {
+    return detail::bindAndListen(calls(), fd(), local, backlog);
+}
+
+int UringFiberListener::acceptNow() noexcept {
+    return calls().accept4(fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+// A connection wakes one of the calls that wait. If that call is cancelled at this moment, the connection stays in the
+// backlog and no other call hears of it: so a call that ends without one looks there.
+Fd UringFiberListener::accept(Deadline deadline, ErrorCode& error) {
+    thisFiber::yieldIfDue();  // a flood of connections must not keep those that stand waiting
+    ssize_t result = 0;
+    do {
+        Accept call(*this);
+        result = transfer([this] { return acceptNow(); }, call, "TcpListener::accept", deadline);
+        if (endedTheWait(result) && isOpen()) {
+            const int waiting = acceptNow();
+            if (waiting >= 0) result = waiting;
+        }
+    } while (result < 0 && detail::connectionWasLost(static_cast<int>(-result)));
+    error = result < 0 ? errorOf(result) : ErrorCode();
+    return result < 0 ? Fd() : Fd(static_cast<int>(result), calls());
+}
+
+ErrorCode UringFiberListener::setOption(SocketOption option, int value) {
+    return isOpen() ? detail::setSocketOption(calls(), fd(), option, value) : operationAborted();
+}
+
+SocketAddress UringFiberListener::localAddress() const {
+    return detail::localAddressOf(calls(), fd());
+}
+
+}  // namespace weft
