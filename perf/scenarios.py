@@ -23,6 +23,9 @@ targets  what the count thresholds of perf/counts aim for (perf/thresholds/ keep
 # or later with the machine's load: without that end the batches are full, as they are for all others then.
 SLOW_WEFT = {'slow_args': ['--poll-us', '1000000'], 'slow_environment': {'WEFT_YIELD_US': '1000000'}}
 
+# Valgrind lets no thread run while another one is in io_uring_enter.
+SLOW_URING = {**SLOW_WEFT, 'slow_args': SLOW_WEFT['slow_args'] + ['--poll-ring', '1']}
+
 SCENARIOS = {
     'plaintext': {
         'question': 'What does the smallest HTTP answer cost, against the kernel floor?',
@@ -31,10 +34,15 @@ SCENARIOS = {
         'floor': 'floor_epoll',
         'implementations': {
             'floor_epoll': {'canned': True},
+            'floor_uring': {'canned': True},
             'weft_epoll': {
                 'program': 'plaintext_weft', 'args': ['--transport', 'epoll'], **SLOW_WEFT,
                 'targets': {'syscalls_per_request': 2.05, 'instructions_per_request': 1250,
                             'allocations_per_request': 0, 'futex_calls_per_request': 0},
+            },
+            'weft_uring': {
+                'program': 'plaintext_weft', 'args': ['--transport', 'io_uring'], **SLOW_URING,
+                'targets': {'allocations_per_request': 0, 'futex_calls_per_request': 0},
             },
             'weft_asio': {'args': ['--transport', 'epoll'], **SLOW_WEFT},
             'asio': {},
@@ -60,6 +68,10 @@ SCENARIOS = {
                 'args': ['--transport', 'epoll'], **SLOW_WEFT,
                 'targets': {'allocations_per_request': 0, 'futex_calls_per_request': 0},
             },
+            'weft_uring': {
+                'program': 'fiber_per_request_weft', 'args': ['--transport', 'io_uring'], **SLOW_URING,
+                'targets': {'allocations_per_request': 0, 'futex_calls_per_request': 0},
+            },
         },
     },
     'backend_call': {
@@ -72,6 +84,7 @@ SCENARIOS = {
         'implementations': {
             'weft_split': {'args': ['--backend', '{backend}', '--workers', '1']},
             'weft': {'args': ['--backend', '{backend}']},
+            'weft_uring': {'program': 'backend_call_weft', 'args': ['--backend', '{backend}', '--transport', 'io_uring']},
             'asio': {'args': ['--backend', '{backend}']},
             'asio_split_1': {'program': 'backend_call_asio_split', 'args': ['--backend', '{backend}', '--workers', '1']},
             'asio_split_4': {'program': 'backend_call_asio_split', 'args': ['--backend', '{backend}', '--workers', '4']},
@@ -101,6 +114,10 @@ SCENARIOS = {
         'implementations': {
             'floor_epoll': {},
             'weft': {'targets': {'copied_bytes_per_request': 0}},
+            'weft_uring': {
+                'program': 'echo_large_weft', 'args': ['--transport', 'io_uring'],
+                'targets': {'copied_bytes_per_request': 0},
+            },
             'asio': {},
             'libuv': {'package': 'libuv1-dev'},
         },

@@ -26,6 +26,8 @@ inline int complain(const std::string& program, const std::string& what, ExitSta
     return status;
 }
 
+struct ExplainTransport {};  // thrown by the flag
+
 // Calls body() after the flags have been read. --help ends with 0, wrong flags and configuration with 2, any other
 // failure with 1; each with one line on stderr.
 template <class Body>
@@ -34,6 +36,9 @@ int runProgram(CLI::App& app, int argc, char** argv, Body body) {
         app.parse(argc, argv);
     } catch (const CLI::CallForHelp&) {
         std::cout << app.help() << std::flush;
+        return success;
+    } catch (const ExplainTransport&) {
+        std::cout << weft::Transport::explain() << std::endl;
         return success;
     } catch (const CLI::Error& error) {
         return complain(app.get_name(), std::string(error.what()) + "; see --help", wrongUse);
@@ -76,9 +81,10 @@ struct ServerFlags {
     ServerFlags(CLI::App& app, const weft::SocketAddress& otherwise) : listen(otherwise) {
         addAddress(app, "--listen", listen, "where to listen; port 0 takes a free one; default " + otherwise.toString());
         addCarriers(app, group);
-        addParsed(app, "--transport", group.transport, "auto or epoll; default WEFT_TRANSPORT, else auto",
+        addParsed(app, "--transport", group.transport, "auto, epoll or io_uring; default WEFT_TRANSPORT, else auto",
                   [](const std::string& text) { return weft::Transport::parse(text, "--transport"); })
             ->type_name("NAME");
+        app.add_flag_callback("--explain-transport", [] { throw ExplainTransport(); }, "say what auto stands for here, and why");
     }
     static void addCarriers(CLI::App& app, weft::CarrierOptions& options) {
         app.add_option("--carriers", options.carriers, "threads that run fibers; default WEFT_CARRIERS, else all CPUs")

@@ -1,6 +1,9 @@
 // The answer that every server of the `Hello, World!` scenarios gives: 130 bytes, so that all move the same payload.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace weft::perf {
@@ -14,6 +17,24 @@ inline constexpr std::string_view kCannedResponse =
     "\r\n"
     "Hello, World!";
 static_assert(kCannedResponse.size() == 130);
+
+/// Many of it in a row, for a floor that answers a batch with one write.
+class CannedBlock {
+  public:
+    CannedBlock() {
+        for (std::size_t i = 0; i < kResponses; ++i) block_.append(kCannedResponse);
+    }
+    /// The next bytes of a connection that is owed `bytes` more, perhaps not all of them.
+    std::string_view owed(std::size_t bytes) const {
+        constexpr std::size_t kSize = kCannedResponse.size();
+        const std::size_t phase = (kSize - bytes % kSize) % kSize;    // sent bytes of the first answer
+        return std::string_view(block_).substr(phase, std::min(bytes, block_.size() - phase));
+    }
+
+  private:
+    static constexpr std::size_t kResponses = 512;
+    std::string block_;
+};
 
 inline constexpr std::string_view kNotFoundResponse =
     "HTTP/1.1 404 Not Found\r\n"

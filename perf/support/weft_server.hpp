@@ -12,8 +12,10 @@
 #include <weft/pipeline/http/object_aggregator.hpp>
 #include <weft/pipeline/http/server_codec.hpp>
 #include <weft/pipeline/simple_inbound_handler.hpp>
+#include <weft/transports/uring/uring_io_handler.hpp>
 
 #include "endpoint.hpp"
+#include "polled_uring_calls.hpp"
 
 namespace weft::perf {
 
@@ -66,6 +68,7 @@ struct SplitHandler final : SimpleInboundHandler<http::FullRequest> {
 struct ServerFlags {
     explicit ServerFlags(Flags& flags) : listen(flags.text("--listen", "127.0.0.1:0")) {
         transport = flags.text("--transport", "epoll");
+        pollsRing = flags.number("--poll-ring", 0, 0, 1) != 0;
         loop.ioBudget =
             std::chrono::microseconds(flags.number("--poll-us", inMicroseconds(loop.ioBudget), 1, 1'000'000));
     }
@@ -74,6 +77,7 @@ struct ServerFlags {
     }
     std::string listen;
     std::string transport;
+    bool pollsRing = false;    // under an instrument: see PolledUringCalls
     EventLoop::Options loop;
 
     EventLoopGroupOptions group(std::string name = "weft", unsigned carriers = 1) const {
@@ -82,7 +86,15 @@ struct ServerFlags {
         options.carriers = carriers;
         options.transport = Transport::parse(transport);
         options.loop = loop;
+        if (pollsRing) {
+            options.transport = Transport::Kind::epoll;    // which polledRing() replaces
+            options.ioHandler = polledRing;
+        }
         return options;
+    }
+    static std::unique_ptr<IoHandler> polledRing(std::unique_ptr<SocketIoHandler>) {
+        static PolledUringCalls calls;    // the servers that are counted have one carrier
+        return std::make_unique<UringIoHandler>(UringOptions(), calls, SystemCalls::kernel());
     }
 
     // Carriers that others hand work to. A fiber that another thread spawns takes its stack from the group's pool; with
@@ -129,7 +141,7 @@ int serve(int argc, char** argv, AddHandlers addHandlers, decltype(EventLoopGrou
     flags.finish();
     return runServer(flags, [&] {
         EventLoopGroupOptions options = wanted.group();
-        options.ioHandler = std::move(ioHandler);
+        if (ioHandler) options.ioHandler = std::move(ioHandler);
         EventLoopGroup group(options);
         const Server server = bindHttp(group, wanted.listen, addHandlers);
         return runUntilSignal(group);

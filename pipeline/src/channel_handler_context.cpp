@@ -202,7 +202,7 @@ void ChannelHandlerContext::writeAndFlush(Message&& message, ChannelPromise prom
     ChannelHandlerContext& next = nextWriter();
     if (promise.isVoid() && channel_.pipeline_.isHead(next) && message.is<Buffer>()) {
         Buffer& bytes = message.get<Buffer>();
-        const std::size_t taken = channel_.headWriteStraight(bytes.view());
+        const std::size_t taken = channel_.headWriteStraight(bytes.view(), bytes);
         if (taken > 0 && taken == bytes.readableBytes()) return;
         bytes.consumed(taken);
     }
@@ -219,8 +219,8 @@ inline void ChannelHandlerContext::flushBehindWrite() noexcept {
     }
 }
 
-std::size_t ChannelHandlerContext::tryWriteStraight(std::string_view bytes) noexcept {
-    return channel_.pipeline_.isHead(nextWriter()) ? channel_.headWriteStraight(bytes) : 0;
+std::size_t ChannelHandlerContext::tryWriteStraight(std::string_view bytes, const Buffer& storage) noexcept {
+    return channel_.pipeline_.isHead(nextWriter()) ? channel_.headWriteStraight(bytes, storage) : 0;
 }
 
 [[gnu::noinline]] void ChannelHandlerContext::enterWrite(Message&& message, ChannelPromise&& promise, bool flush) {

@@ -14,7 +14,7 @@ namespace weft {
 using detail::PipelineEntry;
 
 // Not in the header: there the compiler takes it for the likely one, and asks before each call whether it is.
-std::size_t ChannelSink::writeStraight(std::string_view) {
+std::size_t ChannelSink::writeStraight(std::string_view, const Buffer&) {
     return 0;
 }
 

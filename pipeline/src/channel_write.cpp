@@ -62,13 +62,13 @@ void Channel::headWrite(Message&& message, ChannelPromise&& promise) {
 
 // What a write and a flush at the flush point come to when nothing waits: the queue has no part in it, and nobody's
 // code runs. What has not been taken is for an ordinary write and flush.
-std::size_t Channel::headWriteStraight(std::string_view bytes) noexcept {
+std::size_t Channel::headWriteStraight(std::string_view bytes, const Buffer& storage) noexcept {
     if (outbound_.pendingBytes() != 0 || !loop_.inFlushPoint() || sinkFull_ || flushing_ ||
         !is(Life::isRegistered | Life::isActive, Life::outputEnded | Life::isClosed)) {
         return 0;
     }
     if (bytes.size() - 1 >= config_.writeBufferWaterMark.high()) return 0;  // W-3; or no bytes
-    const std::size_t taken = sink_->writeStraight(bytes);
+    const std::size_t taken = sink_->writeStraight(bytes, storage);
     outbound_.passedBy(taken);
     return taken;
 }

@@ -86,7 +86,7 @@ class ScriptedSink final : public ChannelSink {
             if (script_->writesOncePerFlush) return;
         }
     }
-    std::size_t writeStraight(std::string_view bytes) override {
+    std::size_t writeStraight(std::string_view bytes, const Buffer&) override {
         if (!script_->takesStraight) return 0;
         script_->calls.push_back("straight");
         const std::size_t taken = std::min(bytes.size(), script_->room);

@@ -126,7 +126,7 @@ TEST_F(UringTransport, ConnectionsWhoseCompletionsWaitInTheRingAreServedAfterThe
         channel.pipeline().addFirst<EndsServer>(*listener);
         accepted.setValue();
     });
-    listener = server.channel.get();
+    host.inLoop([&] { listener = server.channel.get(); });
     BlockingPeer first(server.address);
     ASSERT_TRUE(firstAccepted.awaitUntil(patience()));
     std::vector<std::unique_ptr<BlockingPeer>> peers;
@@ -138,6 +138,16 @@ TEST_F(UringTransport, ConnectionsWhoseCompletionsWaitInTheRingAreServedAfterThe
         }
     });
     for (auto& peer : peers) EXPECT_EQ(peer->receiveExactly(1), "y");
+}
+
+// As a loop whose outer poller has gone.
+TEST_F(UringTransport, ALoopThatHasBeenNestedIsWokenWhenItSleepsInItsRing) {
+    UringHost host;
+    host.inLoop([&] { EXPECT_GE(host.poller().pollFd(), 0); });
+    for (int wakeUps = 0; wakeUps < 100; ++wakeUps) {
+        std::this_thread::sleep_for(1ms);
+        host.inLoop([] {});
+    }
 }
 
 // Switches AUTO_READ off at random, now or a little later, and on again after a while; half the time it reads by hand
@@ -203,6 +213,67 @@ TEST_F(UringTransport, FourMebibytesReachASlowReader) {
     for (std::string more; !(more = peer.receive(1500)).empty();) received += more;
     EXPECT_TRUE(received == sent) << received.size() << " bytes";
     EXPECT_FALSE(written.get());
+}
+
+// Writes its bytes at a flush point, past the outbound buffer, and then some behind them.
+class StraightSender final : public ChannelInboundHandler, private FlushPointListener {
+  public:
+    StraightSender(const std::string& straight, const std::string& behind) : straight_(straight), behind_(behind) {}
+    void channelActive(ChannelHandlerContext& ctx) override {
+        ctx_ = &ctx;
+        ctx.channel().setOption(ChannelOption::WRITE_BUFFER_WATER_MARK, WriteBufferWaterMark(64 << 20, 128 << 20));
+        ctx.loop().requestFlushPoint(*this);
+    }
+
+  private:
+    void onFlushPoint() noexcept override {
+        Buffer bytes = Buffer::copyOf(straight_);
+        EXPECT_EQ(ctx_->tryWriteStraight("nobody owns these", Buffer()), 0u);
+        EXPECT_EQ(ctx_->tryWriteStraight(bytes.view(), bytes), bytes.readableBytes());
+        EXPECT_FALSE(bytes.unique());
+        EXPECT_EQ(ctx_->tryWriteStraight(bytes.view(), bytes), 0u) << "one send at a time";
+        ChannelHandlerContext& ctx = *ctx_;
+        ctx.channel().loop().execute([this, &ctx] {
+            ctx.write(Buffer::copyOf(behind_));
+            ChannelPromise written = ctx.newPromise();
+            written.addListener(closeChannel);
+            ctx.writeAndFlush(Buffer::copyOf(behind_), written);
+        });
+    }
+
+    ChannelHandlerContext* ctx_ = nullptr;
+    const std::string& straight_;
+    const std::string& behind_;
+};
+
+TEST_F(UringTransport, WhatIsWrittenStraightIsSentFirstHoweverOftenTheSocketIsFull) {
+    const DescriptorGuard guard;
+    const std::size_t blocks = BufferPool::liveBlocks();
+    const std::string straight = pattern(16 << 20), behind = "behind";
+    {
+        UringHost host;
+        Server server(host, [&](Channel& channel) { channel.pipeline().addLast<StraightSender>(straight, behind); });
+        BlockingPeer peer(server.address);
+        std::string received;
+        for (std::string more; !(more = peer.receive(100'000)).empty();) received += more;
+        EXPECT_TRUE(received == straight + behind + behind) << received.size() << " bytes";
+    }
+    EXPECT_EQ(BufferPool::liveBlocks(), blocks);
+}
+
+// The peer does not read, and then breaks the connection.
+TEST_F(UringTransport, WhatIsWrittenStraightIsReleasedWhenThePeerIsGone) {
+    const DescriptorGuard guard;
+    const std::size_t blocks = BufferPool::liveBlocks();
+    const std::string straight = pattern(16 << 20), behind = "behind";
+    {
+        UringHost host;
+        Server server(host, [&](Channel& channel) { channel.pipeline().addLast<StraightSender>(straight, behind); });
+        BlockingPeer peer(server.address);
+        EXPECT_EQ(peer.receiveExactly(1000), straight.substr(0, 1000));
+        peer.reset();
+    }
+    EXPECT_EQ(BufferPool::liveBlocks(), blocks);
 }
 
 TEST_F(UringTransport, ACloseWithASendInFlightFailsTheWriteAndReleasesEverything) {

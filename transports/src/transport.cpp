@@ -1,13 +1,12 @@
 // The choice of a transport.
 #include <weft/transports/transport.hpp>
 
-#include <mutex>
 #include <string>
 
 #include <weft/scheduler/errors.hpp>
-#include <weft/scheduler/log.hpp>
 #include <weft/transports/epoll/epoll_io_handler.hpp>
 #include <weft/transports/uring/uring_io_handler.hpp>
+#include <weft/transports/uring/uring_support.hpp>
 
 namespace weft {
 
@@ -31,13 +30,15 @@ std::string_view Transport::name(Kind kind) noexcept {
     return "unknown";
 }
 
+std::string Transport::explain() {
+    return UringSupport::ofThisProcess().report() + "\nepoll: available\nauto: epoll";
+}
+
 std::unique_ptr<SocketIoHandler> Transport::makeIoHandler(Kind kind) {
-    if (kind == Kind::ioUring) return std::make_unique<UringIoHandler>();
-    if (kind == Kind::automatic) {
-        static std::once_flag said;
-        std::call_once(said, [] { log(LogLevel::debug, "transport: auto chose epoll"); });
-    }
-    return std::make_unique<EpollIoHandler>();
+    if (kind != Kind::ioUring) return std::make_unique<EpollIoHandler>();
+    const UringSupport& support = UringSupport::ofThisProcess();
+    if (!support.available()) throw SystemError(support.error(), "the transport io_uring is not available: " + support.reason());
+    return std::make_unique<UringIoHandler>();
 }
 
 }  // namespace weft

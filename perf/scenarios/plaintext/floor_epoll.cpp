@@ -5,53 +5,29 @@
 
 #include <sys/epoll.h>
 
-#include <algorithm>
 #include <memory>
 #include <unordered_map>
 
 #include "../../support/canned_response.hpp"
 #include "../../support/endpoint.hpp"
 #include "../../support/quit_signals.hpp"
+#include "../../support/request_counter.hpp"
 
 namespace weft::perf {
 namespace {
 
 constexpr std::size_t kReadSize = 16 * 1024;
-constexpr std::size_t kTerminator = 4;              // "\r\n\r\n"
-constexpr std::size_t kCarry = kTerminator - 1;     // most bytes of a read that may belong to a cut terminator
-constexpr std::size_t kBlockResponses = 512;        // answers that one write can carry
-
 struct Connection {
     int fd;
-    char carry[kCarry];          // end of the last read, as far as no terminator has claimed it
-    std::size_t carried = 0;
+    RequestCounter requests;
     std::size_t owed = 0;        // response bytes not yet accepted by the kernel
 };
-
-/// Counts the terminators in [begin, end) and keeps what may be the head of the next one in `connection.carry`.
-std::size_t countRequests(Connection& connection, const char* begin, const char* end) {
-    std::size_t found = 0;
-    const char* from = begin;    // first byte that no terminator has claimed
-    const char* cursor = begin;
-    while (const void* hit = memchr(cursor, '\n', static_cast<std::size_t>(end - cursor))) {
-        const char* newline = static_cast<const char*>(hit);
-        cursor = newline + 1;
-        if (cursor - from >= static_cast<std::ptrdiff_t>(kTerminator) && memcmp(newline - 3, "\r\n\r", 3) == 0) {
-            ++found;
-            from = cursor;
-        }
-    }
-    connection.carried = std::min<std::size_t>(static_cast<std::size_t>(end - from), kCarry);
-    memcpy(connection.carry, end - connection.carried, connection.carried);
-    return found;
-}
 
 class Server {
   public:
     explicit Server(const sockaddr_in& address) {
         quitFd_ = quitSignals();
         epollFd_ = epoll_create1(EPOLL_CLOEXEC);
-        for (std::size_t i = 0; i < kBlockResponses; ++i) block_.append(kCannedResponse);
         listenFd_ = listenAndAnnounce(address);
         watch(EPOLL_CTL_ADD, quitFd_, EPOLLIN, &quitFd_);
         watch(EPOLL_CTL_ADD, listenFd_, EPOLLIN, &listenFd_);
@@ -89,23 +65,19 @@ class Server {
             watch(EPOLL_CTL_MOD, connection.fd, EPOLLIN, &connection);
             return;    // level-triggered: unread input is reported again
         }
-        memcpy(buffer_, connection.carry, connection.carried);
-        const ssize_t got = recv(connection.fd, buffer_ + connection.carried, kReadSize, 0);
+        const ssize_t got = recv(connection.fd, buffer_, kReadSize, 0);
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
         if (got <= 0) return close(connection);
-        const char* const end = buffer_ + connection.carried + got;
-        connection.owed = countRequests(connection, buffer_, end) * kCannedResponse.size();
+        connection.owed = connection.requests.count(buffer_, static_cast<std::size_t>(got)) * kCannedResponse.size();
         if (connection.owed > 0 && writeOwed(connection) && connection.owed > 0)
             watch(EPOLL_CTL_MOD, connection.fd, EPOLLOUT, &connection);    // read on when the peer took its answers
     }
 
     /// Writes until nothing is owed or the socket is full. False: the connection is gone.
     bool writeOwed(Connection& connection) {
-        constexpr std::size_t kSize = kCannedResponse.size();
         while (connection.owed > 0) {
-            const std::size_t phase = (kSize - connection.owed % kSize) % kSize;    // sent bytes of the first answer
-            const std::size_t length = std::min(connection.owed, block_.size() - phase);
-            const ssize_t sent = send(connection.fd, block_.data() + phase, length, MSG_NOSIGNAL);
+            const std::string_view next = block_.owed(connection.owed);
+            const ssize_t sent = send(connection.fd, next.data(), next.size(), MSG_NOSIGNAL);
             if (sent < 0 && errno == EINTR) continue;
             if (sent < 0 && errno == EAGAIN) return true;
             if (sent < 0) return close(connection), false;
@@ -130,9 +102,9 @@ class Server {
     int quitFd_ = -1;
     int epollFd_ = -1;
     int listenFd_ = -1;
-    std::string block_;
+    CannedBlock block_;
     std::unordered_map<int, std::unique_ptr<Connection>> connections_;
-    char buffer_[kCarry + kReadSize];
+    char buffer_[kReadSize];
 };
 
 }  // namespace

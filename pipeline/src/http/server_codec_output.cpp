@@ -72,7 +72,7 @@ void ServerCodec::flush(ChannelHandlerContext&) {
 void ServerCodec::onFlushPoint() noexcept {
     if (ctx_ == nullptr) return;
     if (flushWanted_ && !output_.empty()) [[likely]] {
-        const std::size_t taken = ctx_->tryWriteStraight(output_.view());
+        const std::size_t taken = ctx_->tryWriteStraight(output_.view(), output_.storage());
         output_.consumed(taken);
         if (output_.empty()) [[likely]] {
             flushWanted_ = false;

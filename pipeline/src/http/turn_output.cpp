@@ -13,6 +13,17 @@ TurnBlock& TurnBlock::none() noexcept {
     return block;
 }
 
+// What is in the old one stays until the last byte of it has been sent. Without memory for another one the rest of it is
+// used up, and then outputs have blocks of their own.
+[[gnu::cold, gnu::noinline]] void TurnBlock::replace() noexcept {
+    if (!memory_) return;  // the one without room
+    Buffer next = Buffer::tryAllocate(size);
+    if (!next) return;
+    memory_ = std::move(next);
+    free_ = memory_.writeData();
+    end_ = free_ + memory_.writableBytes();
+}
+
 // It is in a block of its own, or must go there: others have said something behind it, it is long, or the shared block
 // is full. Long output is worth a copy, once, to leave in one piece.
 char* TurnOutput::roomElsewhere(std::size_t bytes) {

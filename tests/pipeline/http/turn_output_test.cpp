@@ -59,6 +59,36 @@ TEST_F(TurnOutputs, BeginAtTheFrontAgainWhenAllHaveLeft) {
     EXPECT_EQ(b.view().data(), front);
 }
 
+// As a transport does that sends later.
+TEST_F(TurnOutputs, WhatSomebodyKeepsAShareOfStaysAsItIs) {
+    std::vector<std::pair<Buffer, std::string_view>> kept;
+    std::string wanted;
+    for (int turn = 0; turn < 1000; ++turn) {
+        say(a, std::to_string(turn) + std::string(500, 'x'));
+        wanted += a.view();
+        kept.emplace_back(a.storage().share(), a.view());
+        EXPECT_TRUE(a.shared());
+        a.clear();
+    }
+    std::string all;
+    for (const auto& [storage, bytes] : kept) all += bytes;
+    EXPECT_EQ(all, wanted);
+}
+
+TEST_F(TurnOutputs, BeginAtTheFrontAgainWhenNobodyKeepsAShare) {
+    say(a, "one");
+    const char* const front = a.view().data();
+    {
+        const Buffer kept = a.storage().share();
+        a.clear();
+        say(b, "two");
+        EXPECT_EQ(b.view().data(), front + 3);
+    }
+    b.clear();
+    say(c, "three");
+    EXPECT_EQ(c.view().data(), front);
+}
+
 TEST_F(TurnOutputs, TheLastOneGrowsInPlaceAndAnotherOneMoves) {
     say(a, "one");
     say(a, " and");

@@ -179,7 +179,7 @@ bool EpollStream::writeOnce(OutboundBuffer& outbound) {
     return isOpen();
 }
 
-std::size_t EpollStream::writeStraight(std::string_view bytes) {
+std::size_t EpollStream::writeStraight(std::string_view bytes, const Buffer&) {
     if (!mayWrite()) return 0;
     const ssize_t written = calls().send(fd(), bytes.data(), bytes.size());
     return written >= 0 ? static_cast<std::size_t>(written) : refused(written);

@@ -20,7 +20,7 @@ class EpollStream : public EpollHandle, public ChannelSink {
     void connect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise) override;
     void wantRead(bool on) override;
     void flush(OutboundBuffer& outbound) override;
-    std::size_t writeStraight(std::string_view bytes) override;
+    std::size_t writeStraight(std::string_view bytes, const Buffer& storage) override;
     bool writesStraight() const noexcept override { return true; }
     void shutdownOutput(ChannelPromise promise) override;
     void deregister(ChannelPromise promise) override;

@@ -35,21 +35,27 @@ void UringBuffers::close() noexcept {
 
 void UringBuffers::provide(unsigned id) noexcept {
     slots_[id] = Buffer::tryAllocate(bytes_);
-    if (!slots_[id]) {
+    give(id);
+}
+
+inline void UringBuffers::give(unsigned id) noexcept {
+    Buffer& block = slots_[id];
+    if (!block) [[unlikely]] {
         ++missing_;
         return;
     }
-    io_uring_buf_ring_add(shared_, slots_[id].writeData(), static_cast<unsigned>(bytes_),
-                          static_cast<unsigned short>(id), io_uring_buf_ring_mask(count_), 0);
+    io_uring_buf_ring_add(shared_, block.writeData(), static_cast<unsigned>(bytes_), static_cast<unsigned short>(id),
+                          static_cast<int>(mask_), 0);
     io_uring_buf_ring_advance(shared_, 1);
 }
 
 Buffer UringBuffers::take(unsigned flags, std::size_t count) noexcept {
     const unsigned id = flags >> IORING_CQE_BUFFER_SHIFT;
-    Buffer full = std::move(slots_[id]);
-    full.produced(count);
-    provide(id);
-    return full;
+    Buffer block = Buffer::tryAllocate(bytes_);  // in its stead
+    block.swap(slots_[id]);
+    give(id);
+    block.produced(count);
+    return block;
 }
 
 bool UringBuffers::refill() noexcept {

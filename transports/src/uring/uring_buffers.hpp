@@ -17,7 +17,7 @@ class UringBuffers {
   public:
     // `count`: a power of two up to 32768, of `bytes` each.
     UringBuffers(UringRing& ring, unsigned short group, unsigned count, std::size_t bytes)
-        : ring_(ring), group_(group), count_(count), bytes_(bytes), slots_(std::make_unique<Buffer[]>(count)) {}
+        : ring_(ring), group_(group), count_(count), mask_(count - 1), bytes_(bytes), slots_(std::make_unique<Buffer[]>(count)) {}
     ~UringBuffers() { close(); }
     UringBuffers(const UringBuffers&) = delete;
     UringBuffers& operator=(const UringBuffers&) = delete;
@@ -36,10 +36,12 @@ class UringBuffers {
 
   private:
     void provide(unsigned id) noexcept;
+    void give(unsigned id) noexcept;
 
     UringRing& ring_;
     const unsigned short group_;
     const unsigned count_;
+    const unsigned mask_;
     const std::size_t bytes_;
     io_uring_buf_ring* shared_ = nullptr;
     std::unique_ptr<Buffer[]> slots_;  // by the id that the kernel knows

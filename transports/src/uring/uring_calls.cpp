@@ -25,7 +25,11 @@ class KernelCalls final : public UringCalls {
         return io_uring_unregister_buf_ring(&ring, group);
     }
     int registerRingFd(io_uring& ring) noexcept override { return io_uring_register_ring_fd(&ring); }
+    int unregisterRingFd(io_uring& ring) noexcept override { return io_uring_unregister_ring_fd(&ring); }
     int registerEventFd(io_uring& ring, int fd) noexcept override { return io_uring_register_eventfd(&ring, fd); }
+    int registerProbe(io_uring& ring, io_uring_probe& answer, unsigned count) noexcept override {
+        return io_uring_register_probe(&ring, &answer, count);
+    }
 };
 
 }  // namespace

@@ -151,36 +151,65 @@ Duration UringIoHandler::timeUntil(Deadline deadline) const noexcept {
     return deadline == never ? Duration::max() : std::max<Duration>(deadline - clock_.now(), {});
 }
 
+// What a poll has spent of its budget.
+class UringIoHandler::Spending {
+  public:
+    Spending(const Carrier& carrier, Clock& clock, Budget budget)
+        : carrier_(carrier),
+          clock_(clock),
+          end_(deadlineAfter(clock.now(), budget.time)),
+          most_(budget.events),
+          nextLook_(std::min(budget.events, detail::eventsPerClockRead)) {
+        const std::size_t waiting = carrier.runnableFibers();
+        enoughFibers_ = waiting + std::min(budget.fibers, ~waiting);
+    }
+    unsigned events() const noexcept { return events_; }
+    bool over() const noexcept { return over_; }
+    void count() {
+        if (++events_ == nextLook_ || carrier_.runnableFibers() >= enoughFibers_) [[unlikely]]
+            look();
+    }
+
+  private:
+    void look() {
+        over_ = events_ >= most_ || carrier_.runnableFibers() >= enoughFibers_ || clock_.now() >= end_;
+        nextLook_ += std::min(most_ - events_, detail::eventsPerClockRead);
+    }
+
+    const Carrier& carrier_;
+    Clock& clock_;
+    const TimePoint end_;
+    const unsigned most_;
+    unsigned nextLook_;
+    std::size_t enoughFibers_;
+    unsigned events_ = 0;
+    bool over_ = false;
+};
+
 PollResult UringIoHandler::dispatch(Budget budget) {
-    PollResult result;
-    const TimePoint end = deadlineAfter(clock_.now(), budget.time);
-    const std::size_t waiting = carrier_->runnableFibers();
-    const std::size_t enoughFibers = waiting + std::min(budget.fibers, ~waiting);
-    const auto goesOn = [&] {
-        ++result.events;
-        if (result.events >= budget.events || carrier_->runnableFibers() >= enoughFibers) return false;
-        return result.events % detail::eventsPerClockRead != 0 || clock_.now() < end;
-    };
-    bool more = true;
-    const auto dispatchBatch = [&] {
-        while (more) {
-            detail::ReadyLink* const next = batch_.popFirst();
-            if (next == nullptr) return;
-            static_cast<UringHandle&>(*next).dispatch();
-            more = goesOn();
-        }
-    };
-    dispatchBatch();  // what the budget cut off last time comes before news
-    for (bool isEvent = false; more && ring_->dispatchNext(isEvent);) {
-        if (isEvent) more = goesOn();
+    Spending spending(*carrier_, clock_, budget);
+    dispatchBatch(spending);  // what the budget cut off last time comes before news
+    for (bool isEvent = false; !spending.over() && ring_->dispatchNext(isEvent);) {
+        if (isEvent) spending.count();
     }
-    if (more) {
+    if (!spending.over()) {
         batch_.takeAll(ready_);
-        dispatchBatch();
+        dispatchBatch(spending);
     }
-    if (more) dispatchNested(result, budget);
+    PollResult result;
+    result.events = spending.events();
+    if (!spending.over()) dispatchNested(result, budget);
     result.more = hasWork();
     return result;
+}
+
+void UringIoHandler::dispatchBatch(Spending& spending) {
+    while (!spending.over()) {
+        detail::ReadyLink* const next = batch_.popFirst();
+        if (next == nullptr) return;
+        static_cast<UringHandle&>(*next).dispatch();
+        spending.count();
+    }
 }
 
 void UringIoHandler::dispatchNested(PollResult& result, Budget budget) {
@@ -188,10 +217,12 @@ void UringIoHandler::dispatchNested(PollResult& result, Budget budget) {
     result.events += nested_->poll(nullptr, never, budget).events;
 }
 
-// Not through the ring when it is nested: the kernel defers a signal of an eventfd that comes of a write to another one.
+// Nested, the carrier may sleep in the ring or in the outer poller. The latter is not woken through the ring: the kernel
+// defers a signal of an eventfd that comes of a write to another one.
 void UringIoHandler::wakeup() noexcept {
+    carrier_->writeWakeFd();
     const int nested = nestedFd_.load(std::memory_order_acquire);
-    if (nested < 0) return carrier_->writeWakeFd();
+    if (nested < 0) return;
     const std::uint64_t one = 1;
     sockets_.write(nested, &one, sizeof one);
 }

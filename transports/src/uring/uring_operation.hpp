@@ -24,33 +24,38 @@ class UringOperation : private detail::ReadyLink {
     UringOperation(const Kind& kind, unsigned& count) noexcept : kind_(kind), count_(count) {}
     UringOperation(const UringOperation&) = delete;
     UringOperation& operator=(const UringOperation&) = delete;
-    ~UringOperation() { WEFT_ASSERT(!inFlight_, "an operation of io_uring was destroyed while the kernel has it"); }
+    ~UringOperation() { WEFT_ASSERT(!inFlight(), "an operation of io_uring was destroyed while the kernel has it"); }
 
-    bool inFlight() const noexcept { return inFlight_; }
-    bool cancelling() const noexcept { return cancelling_; }
+    bool inFlight() const noexcept { return state_ != 0; }
+    bool cancelling() const noexcept { return has(askedToEnd); }
 
   private:
     friend class UringRing;
 
+    using State = unsigned char;
+    static constexpr State started = 1 << 0;
+    static constexpr State submitted = 1 << 1;        // the kernel has it, or an entry of the ring
+    static constexpr State askedToEnd = 1 << 2;
+    static constexpr State cancelSubmitted = 1 << 3;  // the kernel has that, too, and has not answered
+    static constexpr State over = 1 << 4;             // its last completion came, before that answer
+
+    bool has(State state) const noexcept { return (state_ & state) != 0; }
     void begin() noexcept {
-        WEFT_DEBUG_ASSERT(!inFlight_, "an operation of io_uring was started twice");
-        inFlight_ = true;
+        WEFT_DEBUG_ASSERT(!inFlight(), "an operation of io_uring was started twice");
+        state_ = started;
         ++count_;
     }
     void end() noexcept {
-        unlink();
-        inFlight_ = submitted_ = cancelling_ = cancelSubmitted_ = over_ = false;
+        if (has(askedToEnd)) [[unlikely]]
+            unlink();
+        state_ = 0;
         --count_;
     }
 
     const Kind& kind_;
     unsigned& count_;
-    bool inFlight_ = false;
-    bool submitted_ = false;   // the kernel has it, or an entry of the ring
-    bool cancelling_ = false;       // has been asked to end
-    bool cancelSubmitted_ = false;  // the kernel has that, too, and has not answered
-    bool over_ = false;             // its last completion came, before that answer
-    int result_ = 0;                // then
+    State state_ = 0;
+    int result_ = 0;  // when it is over
     unsigned flags_ = 0;
 };
 

@@ -58,13 +58,13 @@ io_uring_sqe* UringRing::takeEntry() noexcept {
 }
 
 void UringRing::prepare(UringOperation& operation, io_uring_sqe& entry) noexcept {
-    operation.submitted_ = true;
+    operation.state_ |= UringOperation::submitted;
     operation.kind_.prepare(operation, entry);
     io_uring_sqe_set_data(&entry, &operation);
 }
 
 void UringRing::prepareCancel(UringOperation& operation, io_uring_sqe& entry) noexcept {
-    operation.cancelSubmitted_ = true;
+    operation.state_ |= UringOperation::cancelSubmitted;
     io_uring_prep_cancel(&entry, &operation, 0);
     io_uring_sqe_set_data64(&entry, reinterpret_cast<std::uint64_t>(&operation) | cancelBit);
 }
@@ -77,8 +77,9 @@ void UringRing::start(UringOperation& operation) noexcept {
 }
 
 void UringRing::cancel(UringOperation& operation) noexcept {
-    if (!operation.inFlight_ || std::exchange(operation.cancelling_, true)) return;
-    if (!operation.submitted_) {
+    if (!operation.inFlight() || operation.cancelling()) return;
+    operation.state_ |= UringOperation::askedToEnd;
+    if (!operation.has(UringOperation::submitted)) {
         operation.unlink();
         return dropped_.append(operation);
     }
@@ -108,6 +109,8 @@ void UringRing::wait(Duration atMost) noexcept {
     __kernel_timespec timeout = toKernelTimespec(atMost);
     const int result = calls_.submitAndWait(ring_, atMost == Duration::max() ? nullptr : &timeout);
     if (result >= 0 || result == -EINTR || result == -ETIME) return;
+    // An instrument that checks descriptors (valgrind) takes the number of a registered one for that of a closed file.
+    if (result == -EBADF) calls_.unregisterRingFd(ring_);
     const timespec pause{0, refusalPause.count()};
     ::nanosleep(&pause, nullptr);
 }
@@ -121,8 +124,8 @@ void UringRing::look() noexcept {
 // An operation is in flight until the kernel has answered for its cancellation, too, which names it.
 void UringRing::tell(UringOperation& operation, int result, unsigned flags) {
     if (!(flags & IORING_CQE_F_MORE)) {
-        if (operation.cancelSubmitted_) {
-            operation.over_ = true;
+        if (operation.has(UringOperation::cancelSubmitted)) [[unlikely]] {
+            operation.state_ |= UringOperation::over;
             operation.result_ = result;
             operation.flags_ = flags;
             return;
@@ -134,8 +137,8 @@ void UringRing::tell(UringOperation& operation, int result, unsigned flags) {
 
 // The kernel refuses (EALREADY) to cancel what it is just at work on, which may go on after that: it is asked again.
 void UringRing::tellOfCancel(UringOperation& operation, int result) {
-    operation.cancelSubmitted_ = false;
-    if (operation.over_) return tell(operation, operation.result_, operation.flags_);
+    operation.state_ &= static_cast<UringOperation::State>(~UringOperation::cancelSubmitted);
+    if (operation.has(UringOperation::over)) return tell(operation, operation.result_, operation.flags_);
     if (result < 0) cancels_.append(operation);
 }
 
@@ -153,24 +156,30 @@ bool UringRing::takeResult(const UringOperation& operation, int& result) noexcep
 
 // The completion leaves the ring before its operation hears of it, which may start others.
 bool UringRing::dispatchNext(bool& isEvent) {
-    if (detail::ReadyLink* const next = dropped_.popFirst()) {
-        auto& operation = static_cast<UringOperation&>(*next);
-        isEvent = operation.kind_.isEvent;
-        tell(operation, -ECANCELED, 0);
-        return true;
-    }
-    io_uring_cqe* completion = nullptr;
-    unsigned head = 0;
-    io_uring_for_each_cqe(&ring_, head, completion) break;
-    if (completion == nullptr) return false;
-    const std::uint64_t key = completion->user_data;
+    if (!dropped_.empty()) [[unlikely]]
+        return dispatchDropped(isEvent);
+    const unsigned head = *ring_.cq.khead;
+    if (io_uring_smp_load_acquire(ring_.cq.ktail) == head) return false;
+    const io_uring_cqe& completion = ring_.cq.cqes[head & ring_.cq.ring_mask];
+    const std::uint64_t key = completion.user_data;
+    const int result = completion.res;
+    const unsigned flags = completion.flags;
+    io_uring_smp_store_release(ring_.cq.khead, head + 1);
     auto& operation = *reinterpret_cast<UringOperation*>(key & ~cancelBit);
-    const int result = completion->res;
-    const unsigned flags = completion->flags;
-    io_uring_cq_advance(&ring_, 1);
-    const bool isCancel = key & cancelBit;
-    isEvent = operation.kind_.isEvent && !isCancel;
-    isCancel ? tellOfCancel(operation, result) : tell(operation, result, flags);
+    if (key & cancelBit) [[unlikely]] {
+        isEvent = false;
+        tellOfCancel(operation, result);
+    } else {
+        isEvent = operation.kind_.isEvent;
+        tell(operation, result, flags);
+    }
+    return true;
+}
+
+[[gnu::cold, gnu::noinline]] bool UringRing::dispatchDropped(bool& isEvent) {
+    auto& operation = static_cast<UringOperation&>(*dropped_.popFirst());
+    isEvent = operation.kind_.isEvent;
+    tell(operation, -ECANCELED, 0);
     return true;
 }
 

@@ -52,6 +52,7 @@ class UringRing {
     bool dispatchNext(bool& isEvent);
 
   private:
+    bool dispatchDropped(bool& isEvent);
     io_uring_sqe* takeEntry() noexcept;
     void prepare(UringOperation& operation, io_uring_sqe& entry) noexcept;
     void prepareCancel(UringOperation& operation, io_uring_sqe& entry) noexcept;

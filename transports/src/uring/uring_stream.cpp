@@ -45,7 +45,8 @@ const UringOperation::Kind UringStream::outputKind = {
     },
     [](UringOperation& operation, int result, unsigned) {
         static_cast<Operation&>(operation).stream.onOutput(result);
-    }};
+    },
+    false};
 
 const UringOperation::Kind UringStream::hangUpKind = {
     [](UringOperation& operation, io_uring_sqe& entry) noexcept {
@@ -65,6 +66,7 @@ UringStream::~UringStream() = default;
 
 void UringStream::registered() {
     attach();
+    if (straight_) start(output_);  // a deregistration has cut it short
 }
 
 void UringStream::bind(const SocketAddress&, ChannelPromise promise) {
@@ -195,11 +197,23 @@ void UringStream::failReading(const ErrorCode& error) {
 // ---- writing ----
 
 // One send at a time, for the order of the bytes.
+bool UringStream::maySend() const noexcept {
+    return !output_.inFlight() && !has(outputFailed) && !leaving() && !shuttingDown_ && isRegistered();
+}
+
 void UringStream::flush(OutboundBuffer& outbound) {
     outbound_ = &outbound;
     given_ = outbound.flushedPosition();
-    if (output_.inFlight() || has(outputFailed) || leaving() || shuttingDown_ || !isRegistered()) return;
-    startOutput(outbound);
+    if (maySend()) startOutput(outbound);
+}
+
+std::size_t UringStream::writeStraight(std::string_view bytes, const Buffer& storage) {
+    if (!storage || !maySend()) return 0;
+    straight_ = storage.share();
+    bytes_ = bytes.data();
+    size_ = bytes.size();
+    start(output_);
+    return bytes.size();
 }
 
 void UringStream::startOutput(OutboundBuffer& outbound) {
@@ -219,12 +233,27 @@ void UringStream::startOutput(OutboundBuffer& outbound) {
 }
 
 void UringStream::onOutput(int result) {
-    if (parts_) handler().giveParts(std::move(parts_));
-    if (result > 0) channel_.onWritten(static_cast<std::size_t>(result));
+    noteSent(result);
     if (shuttingDown_) finishShutdown();
     if (leaving()) return operationEnded();
     if (result < 0 && result != -ECANCELED) return failWriting(-result);
-    if (!output_.inFlight() && outbound_->writtenPosition() < given_) channel_.onWritable();
+    if (straight_) return start(output_);  // a short send
+    if (!output_.inFlight() && outbound_ != nullptr && outbound_->writtenPosition() < given_) channel_.onWritable();
+}
+
+void UringStream::noteSent(int result) {
+    if (parts_) handler().giveParts(std::move(parts_));
+    if (straight_) return noteSentStraight(result);
+    if (result > 0) channel_.onWritten(static_cast<std::size_t>(result));
+}
+
+// The channel has counted these bytes as written when it gave them.
+void UringStream::noteSentStraight(ssize_t result) noexcept {
+    if (result > 0) {
+        bytes_ += result;
+        size_ -= static_cast<std::size_t>(result);
+    }
+    if (size_ == 0 || (result < 0 && result != -ECANCELED)) straight_ = Buffer();
 }
 
 // Not reported from here: what the peer said last may still be unread.
@@ -241,6 +270,11 @@ void UringStream::reportWriteError() {
 
 // What the channel has flushed before it ended its output or closed goes as far as the kernel takes it at once.
 void UringStream::sendRest() noexcept {
+    while (straight_ && !has(outputFailed)) {
+        const ssize_t sent = calls().send(fd(), bytes_, size_);
+        if (sent <= 0) return;
+        noteSentStraight(sent);
+    }
     for (unsigned writes = 0; writes < detail::writesPerFlush && outbound_ != nullptr && !has(outputFailed); ++writes) {
         if (outbound_->writtenPosition() >= given_ || outbound_->empty()) return;
         iovec parts[UringSendParts::most];
@@ -264,6 +298,7 @@ void UringStream::shutdownOutput(ChannelPromise promise) {
 
 void UringStream::finishShutdown() {
     sendRest();
+    straight_ = Buffer();
     shuttingDown_ = false;
     ChannelPromise promise = std::exchange(shutDown_, {});
     const int result = isOpen() ? calls().shutdown(fd(), SHUT_WR) : -ECANCELED;

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 
+#include <sys/types.h>
+
 #include <weft/pipeline/buffer.hpp>
 #include <weft/pipeline/channel_promise.hpp>
 #include <weft/pipeline/channel_sink.hpp>
@@ -27,6 +29,8 @@ class UringStream : public UringHandle, public ChannelSink {
     void connect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise) override;
     void wantRead(bool on) override;
     void flush(OutboundBuffer& outbound) override;
+    std::size_t writeStraight(std::string_view bytes, const Buffer& storage) override;
+    bool writesStraight() const noexcept override { return true; }
     void shutdownOutput(ChannelPromise promise) override;
     void deregister(ChannelPromise promise) override;
     void close(ChannelPromise promise) override;
@@ -82,6 +86,9 @@ class UringStream : public UringHandle, public ChannelSink {
 
     void startOutput(OutboundBuffer& outbound);
     void onOutput(int result);
+    void noteSent(int result);
+    void noteSentStraight(ssize_t result) noexcept;
+    bool maySend() const noexcept;
     void failWriting(int error) noexcept;
     void reportWriteError();
     void sendRest() noexcept;
@@ -98,9 +105,10 @@ class UringStream : public UringHandle, public ChannelSink {
     detail::Ring<Buffer> arrived_;
     ErrorCode readError_;
     ErrorCode writeError_;
-    // Of the send in flight. Its bytes are the channel's until it has completed.
+    // Of the send in flight. Its bytes are the channel's until it has completed, except those of writeStraight().
     const char* bytes_ = nullptr;
     std::size_t size_ = 0;
+    Buffer straight_;  // owns them then; not null: they are sent before anything else
     std::unique_ptr<UringSendParts> parts_;
     OutboundBuffer* outbound_ = nullptr;  // the channel's
     std::uint64_t given_ = 0;             // its flushed position when the channel flushed last

@@ -25,7 +25,7 @@ using IoHandlerWrapper = std::function<std::unique_ptr<IoHandler>(std::unique_pt
 
 // CarrierOptions, and what is theirs alone: `options.carriers = 4; options.transport = ...`. Checked by the constructor.
 struct EventLoopGroupOptions : CarrierOptions {
-    std::optional<Transport::Kind> transport;  // unset: WEFT_TRANSPORT (auto|epoll), else automatic
+    std::optional<Transport::Kind> transport;  // unset: WEFT_TRANSPORT (auto|epoll|io_uring), else automatic
     EventLoop::Options loop = {};              // of each carrier's loop
     IoHandlerWrapper ioHandler = {};           // around each carrier's handler; unset: none
 };

@@ -217,7 +217,7 @@ class Channel final : private FlushPointListener {
     void headWrite(Message&& message, ChannelPromise&& promise);
     void refuseLate(Message&& message, const ChannelPromise& promise);
     void headFlush();
-    std::size_t headWriteStraight(std::string_view bytes) noexcept;
+    std::size_t headWriteStraight(std::string_view bytes, const Buffer& storage) noexcept;
 
     void connected(const ChannelFuture& attempt, const ChannelPromise& promise);
     void startConnectTimer(const ChannelPromise& promise, const SocketAddress& remote);

@@ -92,10 +92,11 @@ class alignas(64) ChannelHandlerContext {  // a cache line: see its last members
     }
 
     // For codecs that gather their output until the loop's flush point (EventLoop::requestFlushPoint()): gives `bytes`
-    // to the kernel at once and says how many it has taken. The rest is for writeAndFlush(); it may be all, because
-    // another handler has to see it, earlier writes wait, the socket is full, or this is no flush point. Context: the
-    // loop. Runs no handler.
-    std::size_t tryWriteStraight(std::string_view bytes) noexcept;
+    // to the transport at once and says how many it has taken. The rest is for writeAndFlush(); it may be all, because
+    // another handler has to see it, earlier writes wait, the socket is full, or this is no flush point. `storage` owns
+    // the bytes; they must not change for as long as the transport keeps a share of it (Buffer::unique()). A null one
+    // owns nothing: then only a transport that sends at once takes anything. Context: the loop. Runs no handler.
+    std::size_t tryWriteStraight(std::string_view bytes, const Buffer& storage) noexcept;
 
     // For handlers that act on the ends of read cycles only now and then. On from the start for each handler that
     // overrides channelReadComplete() or read(); without effect for others. Off is a promise: while the channel reads

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include <weft/transports/socket_io_handler.hpp>
@@ -11,13 +12,18 @@ namespace weft {
 struct Transport {
     enum class Kind : unsigned char { automatic, epoll, ioUring };
 
-    // "auto", "epoll" or "io_uring". Throws ConfigurationError that quotes `text`, names `source` (an option or a variable such as
-    // WEFT_TRANSPORT) and lists the accepted values. Context: any thread.
+    // "auto", "epoll" or "io_uring". Throws ConfigurationError that quotes `text`, names `source` (an option or a variable
+    // such as WEFT_TRANSPORT) and lists the accepted values. Context: any thread.
     static Kind parse(std::string_view text, std::string_view source = "transport");
     // "auto", "epoll", "io_uring".
     static std::string_view name(Kind kind) noexcept;
 
-    // A handler for one event loop. Context: any thread; allocates; the kernel is asked in IoHandler::open().
+    // Several lines for people: what there is, what is missing for the rest, and what `automatic` stands for. The first
+    // call asks the kernel, which takes about a millisecond. Context: any thread; blocks.
+    static std::string explain();
+
+    // A handler for one event loop; `automatic` is epoll. Throws SystemError when io_uring is asked for and is not
+    // available, with the reason: see UringSupport. Context: any thread; allocates; blocks for the first one on io_uring.
     static std::unique_ptr<SocketIoHandler> makeIoHandler(Kind kind = Kind::automatic);
 };
 

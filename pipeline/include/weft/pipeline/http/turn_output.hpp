@@ -23,6 +23,8 @@ class TurnBlock {
 
     // How many TurnOutputs have something here; what was said before a flush point is gone behind it.
     unsigned users() const noexcept { return users_; }
+    // Owns the bytes that are here. Who must keep some of them for longer than their TurnOutput does takes a share of it.
+    const Buffer& memory() const noexcept { return memory_; }
 
   private:
     friend class TurnOutput;
@@ -30,10 +32,22 @@ class TurnBlock {
     explicit TurnBlock(Buffer&& memory) noexcept
         : memory_(std::move(memory)), free_(memory_.writeData()), end_(free_ + memory_.writableBytes()) {}
 
+    // When the last user has left: all of it is free, unless a transport has not sent what was said.
+    void reuse() noexcept {
+        if (memory_.unique()) [[likely]] {
+            free_ = memory_.writeData();
+        } else if (static_cast<std::size_t>(end_ - free_) < enough) {
+            replace();
+        }
+    }
+    void replace() noexcept;
+
+    static constexpr std::size_t enough = size / 4;  // for a turn
+
     Buffer memory_;
     char* free_;  // all before it is used
-    char* const end_;
-    unsigned users_ = 0;  // when the last one leaves, all of it is free
+    char* end_;
+    unsigned users_ = 0;
 };
 
 // Bytes of one connection, in order. In the shared block they may stay until the flush point, when settle() is the
@@ -51,6 +65,8 @@ class TurnOutput {
     bool empty() const noexcept { return begin_ == end_; }
     std::size_t size() const noexcept { return static_cast<std::size_t>(end_ - begin_); }
     std::string_view view() const noexcept { return {begin_, size()}; }
+    // Owns the bytes; as TurnBlock::memory() when they are shared.
+    const Buffer& storage() const noexcept { return own_ ? own_ : block_->memory(); }
     // In the shared block.
     bool shared() const noexcept { return begin_ != nullptr && !own_; }
 
@@ -93,7 +109,7 @@ class TurnOutput {
     char* roomElsewhere(std::size_t bytes);
     void moveInto(Buffer&& larger) noexcept;
     void leaveBlock() noexcept {
-        if (--block_->users_ == 0) block_->free_ = block_->memory_.writeData();
+        if (--block_->users_ == 0) block_->reuse();
     }
 
     char* begin_ = nullptr;  // null: nothing, and no room

@@ -5,6 +5,7 @@
 struct io_uring;
 struct io_uring_params;
 struct io_uring_buf_reg;
+struct io_uring_probe;
 struct __kernel_timespec;
 
 namespace weft {
@@ -25,8 +26,12 @@ class UringCalls {
     virtual int registerBufferRing(io_uring& ring, io_uring_buf_reg& registration) noexcept = 0;
     virtual int unregisterBufferRing(io_uring& ring, int group) noexcept = 0;
     virtual int registerRingFd(io_uring& ring) noexcept = 0;
+    virtual int unregisterRingFd(io_uring& ring) noexcept = 0;
     // Signalled with each completion, also with those that only the ring's thread can take in.
     virtual int registerEventFd(io_uring& ring, int fd) noexcept = 0;
+
+    // Which operations the kernel knows; room for `count` of them is behind the head of `answer`.
+    virtual int registerProbe(io_uring& ring, io_uring_probe& answer, unsigned count) noexcept = 0;
 
     // The real thing; lives for the whole process.
     static UringCalls& kernel() noexcept;

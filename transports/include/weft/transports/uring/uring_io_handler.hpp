@@ -75,6 +75,7 @@ class UringIoHandler final : public SocketIoHandler {
     friend class UringHandle;
     friend class UringStream;
     class Signal;
+    class Spending;
 
     UringRing& ring() noexcept { return *ring_; }
     UringBuffers& small() noexcept { return *small_; }
@@ -88,6 +89,7 @@ class UringIoHandler final : public SocketIoHandler {
     void ask(PollGuard* guard, Deadline deadline) noexcept;
     Duration timeUntil(Deadline deadline) const noexcept;
     PollResult dispatch(Budget budget);
+    void dispatchBatch(Spending& spending);
     void dispatchNested(PollResult& result, Budget budget);
     void abortAll() noexcept;
     void endOperations() noexcept;

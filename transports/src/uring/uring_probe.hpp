@@ -1,0 +1,48 @@
+// UringProbe: what UringSupport asks of a ring, one question a function. Each throws Missing with the reason.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <weft/scheduler/errors.hpp>
+#include <weft/transports/uring/uring_support.hpp>
+
+#include "uring/uring_ring.hpp"
+
+namespace weft {
+
+// Context: a thread of its own.
+class UringProbe {
+  public:
+    struct Missing {
+        int error;
+        std::string reason;
+    };
+    using Findings = std::vector<std::pair<std::string, std::string>>;
+
+    UringProbe(UringCalls& calls, const UringSurroundings& surroundings, Findings& findings)
+        : ring_(calls), surroundings_(surroundings), findings_(findings) {}
+
+    // Throws Missing, std::bad_alloc.
+    void run();
+
+  private:
+    void askInstrument();
+    void askKernelRelease();
+    void askSetting();
+    void askMemoryLimit();
+    void askForRing();
+    void askForOperations();
+    void tryReceive();
+    void found(std::string what, std::string how) { findings_.emplace_back(std::move(what), std::move(how)); }
+    std::string reasonOfRefusal(int error) const;
+
+    UringRing ring_;
+    const UringSurroundings& surroundings_;
+    Findings& findings_;
+    std::string setting_;
+    std::string memoryLimit_;
+};
+
+}  // namespace weft
