@@ -10,6 +10,8 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <weft/transports/uring/uring_support.hpp>
+
 #include "examples/http_client.hpp"
 #include "examples/program.hpp"
 #include "support/sanitized.hpp"
@@ -21,6 +23,13 @@ const std::vector<std::string> twoCarriers{"--listen", "127.0.0.1:0", "--carrier
 
 Program httpServer(std::vector<std::string> launcher = {}) {
     return Program("http_server", twoCarriers, std::move(launcher));
+}
+
+// For faults of calls that only one transport makes.
+Program httpServerOn(const char* transport, std::vector<std::string> launcher) {
+    std::vector<std::string> flags = twoCarriers;
+    flags.insert(flags.end(), {"--transport", transport});
+    return Program("http_server", std::move(flags), std::move(launcher));
 }
 
 void expectService(HttpClient& client, const char* why) {
@@ -64,6 +73,10 @@ const std::string& obstacle() {
 #define NEEDS_STRACE() \
     if (!obstacle().empty()) GTEST_SKIP() << obstacle()
 
+bool uringIsPermitted() {
+    return UringSupport::ofThisProcess().available();
+}
+
 // ---- system calls that fail ----
 
 TEST(Faults, AStormOfInterruptedCallsDisturbsNobody) {
@@ -82,7 +95,7 @@ TEST(Faults, AStormOfInterruptedCallsDisturbsNobody) {
 TEST(Faults, ConnectionsThatFailBeforeTheyAreAcceptedCostNobodyElse) {
     NEEDS_STRACE();
     for (const char* error : {"ECONNABORTED", "EPERM", "EPROTO"}) {
-        Program server = httpServer(failing("accept4:error=" + std::string(error) + ":when=1+2"));
+        Program server = httpServerOn("epoll", failing("accept4:error=" + std::string(error) + ":when=1+2"));
         const SocketAddress address = server.listening();
         for (int connections = 0; connections < 10; ++connections) {
             HttpClient client(address);
@@ -95,7 +108,7 @@ TEST(Faults, ConnectionsThatFailBeforeTheyAreAcceptedCostNobodyElse) {
 TEST(Faults, AShortageThatPassesDelaysAConnectionAndIsToldOnce) {
     NEEDS_STRACE();
     for (const char* error : {"EMFILE", "ENFILE", "ENOMEM", "ENOBUFS"}) {
-        Program server = httpServer(failing("accept4:error=" + std::string(error) + ":when=1"));
+        Program server = httpServerOn("epoll", failing("accept4:error=" + std::string(error) + ":when=1"));
         HttpClient client(server.listening());
         expectService(client, error);
         EXPECT_EQ(server.stop(), 0) << error;
@@ -108,7 +121,7 @@ TEST(Faults, AShortageThatPassesDelaysAConnectionAndIsToldOnce) {
 TEST(Faults, AKernelWithoutEpollPwait2IsServedByItsOlderCall) {
     NEEDS_STRACE();
     for (const char* error : {"ENOSYS", "EPERM"}) {
-        Program server = httpServer(failing("epoll_pwait2:error=" + std::string(error)));
+        Program server = httpServerOn("epoll", failing("epoll_pwait2:error=" + std::string(error)));
         HttpClient client(server.listening());
         expectService(client, error);
         EXPECT_EQ(client.get("/sleep?ms=5").status, 200) << error;
@@ -131,7 +144,7 @@ TEST(Faults, AStartThatFailsEndsWithStatusOneAndALineThatSaysWhatIsMissing) {
                  {"listen:error=EADDRINUSE", "cannot listen on 127.0.0.1:0: Address already in use; choose another"},
                  {"clone,clone3:error=EAGAIN", "the thread of carrier weft0: Resource temporarily unavailable"}};
     for (const auto& [fault, said] : cases) {
-        Program server = httpServer(failing(fault));
+        Program server = httpServerOn("epoll", failing(fault));
         EXPECT_EQ(server.exitStatus(), 1) << fault;
         EXPECT_EQ(server.output(), "") << fault;
         const std::string& errors = server.errors();
@@ -140,6 +153,40 @@ TEST(Faults, AStartThatFailsEndsWithStatusOneAndALineThatSaysWhatIsMissing) {
         EXPECT_EQ(errors.find('\n', last), errors.size() - 1) << fault << ": " << errors;
         EXPECT_NE(errors.find(said, last), std::string::npos) << fault << ": " << errors;
         EXPECT_EQ(errors.find("[system", last), errors.rfind("[system")) << "said twice: " << errors;
+    }
+}
+
+// Interrupted, short of memory, too many completions: it is asked again.
+TEST(Faults, EntersOfIoUringThatAreRefusedDisturbNobody) {
+    NEEDS_STRACE();
+    if (!uringIsPermitted()) GTEST_SKIP() << "io_uring is not permitted here";
+    for (const char* error : {"EINTR", "EAGAIN", "EBUSY", "ENOMEM"}) {
+        Program server = httpServerOn("io_uring", failing("io_uring_enter:error=" + std::string(error) + ":when=10+3"));
+        const SocketAddress address = server.listening();
+        for (int connections = 0; connections < 10; ++connections) {
+            HttpClient client(address);
+            for (int requests = 0; requests < 10; ++requests) expectService(client, error);
+        }
+        EXPECT_EQ(server.stop(), 0) << error;
+        EXPECT_EQ(server.complaints(), "") << error;
+    }
+}
+
+TEST(Faults, ARingThatIsRefusedEndsAStartOnIoUringWithStatusOneAndTheReason) {
+    NEEDS_STRACE();
+    if (!uringIsPermitted()) GTEST_SKIP() << "io_uring is not permitted here";
+    const struct {
+        const char* fault;
+        const char* said;
+    } cases[] = {{"io_uring_setup:error=EPERM", "the transport io_uring is not available: io_uring_setup is not permitted"},
+                 {"io_uring_setup:error=ENOMEM", "RLIMIT_MEMLOCK"},
+                 {"io_uring_register:error=EINVAL", "the transport io_uring is not available"},
+                 {"epoll_create1:error=EMFILE", "epoll_create1: Too many open files"}};
+    for (const auto& [fault, said] : cases) {
+        Program server = httpServerOn("io_uring", failing(fault));
+        EXPECT_EQ(server.exitStatus(), 1) << fault;
+        EXPECT_EQ(server.output(), "") << fault;
+        EXPECT_NE(server.errors().find(said), std::string::npos) << fault << ": " << server.errors();
     }
 }
 

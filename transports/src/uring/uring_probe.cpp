@@ -188,7 +188,8 @@ void UringProbe::tryReceive() {
     auto trial = std::make_unique<Trial>(near.get(), *buffers);
     ring_.start(*trial);
     ring_.look();
-    static_cast<void>(::send(far.get(), trialText.data(), trialText.size(), MSG_NOSIGNAL));
+    while (::send(far.get(), trialText.data(), trialText.size(), MSG_NOSIGNAL) < 0 && errno == EINTR) {
+    }
     waitFor(ring_, [&] { return !trial->pending(); });
     ring_.cancel(*trial);
     if (!waitFor(ring_, [&] { return !trial->inFlight(); })) {
