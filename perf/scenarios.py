@@ -42,7 +42,7 @@ SCENARIOS = {
             },
             'weft_uring': {
                 'program': 'plaintext_weft', 'args': ['--transport', 'io_uring'], **SLOW_URING,
-                'targets': {'allocations_per_request': 0, 'futex_calls_per_request': 0},
+                'targets': {'syscalls_per_request': 0.2, 'allocations_per_request': 0, 'futex_calls_per_request': 0},
             },
             'weft_asio': {'args': ['--transport', 'epoll'], **SLOW_WEFT},
             'asio': {},
@@ -70,7 +70,7 @@ SCENARIOS = {
             },
             'weft_uring': {
                 'program': 'fiber_per_request_weft', 'args': ['--transport', 'io_uring'], **SLOW_URING,
-                'targets': {'allocations_per_request': 0, 'futex_calls_per_request': 0},
+                'targets': {'syscalls_per_request': 0.2, 'allocations_per_request': 0, 'futex_calls_per_request': 0},
             },
         },
     },
@@ -84,7 +84,8 @@ SCENARIOS = {
         'implementations': {
             'weft_split': {'args': ['--backend', '{backend}', '--workers', '1']},
             'weft': {'args': ['--backend', '{backend}']},
-            'weft_uring': {'program': 'backend_call_weft', 'args': ['--backend', '{backend}', '--transport', 'io_uring']},
+            'weft_uring': {'program': 'backend_call_weft', 'args': ['--backend', '{backend}', '--transport', 'io_uring'],
+                           **SLOW_URING},
             'asio': {'args': ['--backend', '{backend}']},
             'asio_split_1': {'program': 'backend_call_asio_split', 'args': ['--backend', '{backend}', '--workers', '1']},
             'asio_split_4': {'program': 'backend_call_asio_split', 'args': ['--backend', '{backend}', '--workers', '4']},
@@ -115,8 +116,8 @@ SCENARIOS = {
             'floor_epoll': {},
             'weft': {'targets': {'copied_bytes_per_request': 0}},
             'weft_uring': {
-                'program': 'echo_large_weft', 'args': ['--transport', 'io_uring'],
-                'targets': {'copied_bytes_per_request': 0},
+                'program': 'echo_large_weft', 'args': ['--transport', 'io_uring'], **SLOW_URING,
+                'targets': {'syscalls_per_request': 0.2, 'copied_bytes_per_request': 0},
             },
             'asio': {},
             'libuv': {'package': 'libuv1-dev'},

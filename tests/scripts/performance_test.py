@@ -166,6 +166,19 @@ class Page(unittest.TestCase):
                             ('`use_fiber`, a fiber for each connection', 'weft_use_fiber')):
             self.assertQuoted(f'| {title} | {paired("asio_echo-20261123-205311", name)} |')
 
+    def test_io_uring(self):
+        plain, fibers = 'plaintext-20261124-004655', 'fiber_per_request-20261124-004752'
+        large, before = 'echo_large-20261124-005630', 'echo_large-20261124-004849'
+        for depth in (1, 16):
+            cells = ' | '.join(ratioAndCount(plain, name, depth) for name in ('weft_epoll', 'weft_uring', 'floor_uring'))
+            self.assertQuoted(f'| plaintext, depth {depth} | {cells} |')
+            cells = ' | '.join(ratioAndCount(fibers, name, depth) for name in ('weft', 'weft_uring'))
+            self.assertQuoted(f'| a fiber for each request, depth {depth} | {cells} |')
+        for title, size in (('64 KiB', 64 << 10), ('1 MiB', 1 << 20)):
+            cells = ' | '.join(ratioAndCount(large, name, message_bytes=size) for name in ('weft', 'weft_uring'))
+            self.assertQuoted(f'| echo of {title} | {cells} |')
+        self.assertQuoted(f'was at {ratio(before, "weft_uring", message_bytes=64 << 10)} (`{before}.json`)')
+
     def test_latency(self):
         for title, name in (('floor', 'floor_epoll'), ('**Weft**', 'weft_epoll'), ('Asio, canned answer', 'asio'), ('nginx', 'nginx'), ('Go', 'go')):
             cells = [latency(LATENCY, name, load=load) for load in LOADS]

@@ -149,7 +149,8 @@ void UringStream::noteInputEnd(int error) noexcept {
 void UringStream::afterInput() {
     if (leaving()) return operationEnded();
     if (mayReceive()) return startInput();
-    const bool unwanted = !has(wantsRead) || arrived_.size() >= mostArrived || largeReads() != large_;
+    const bool kept = !arrived_.empty();
+    const bool unwanted = (kept && !has(wantsRead)) || arrived_.size() >= mostArrived || largeReads() != large_;
     if (input_.inFlight() && unwanted) cancel(input_);
 }
 

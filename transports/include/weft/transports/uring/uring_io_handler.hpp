@@ -24,14 +24,14 @@ class UringSendParts;
 struct UringOptions {
     unsigned entries = 256;       // of the submission queue, 1 to 32768
     unsigned smallBuffers = 256;  // of 2 KiB, which the kernel receives into; a power of two up to 32768
-    unsigned largeBuffers = 32;   // of 16 KiB, for channels whose reads have been large; a power of two up to 32768
+    unsigned largeBuffers = 8;   // of 64 KiB, for channels whose reads have been large; a power of two up to 32768
 };
 
 // Context: the carrier's thread, except construction, wakeup() and the factories of SocketIoHandler (any thread). The
 // kernel binds the ring to the thread that runs open(). Needs Linux 6.0 or later (multishot receive).
 class UringIoHandler final : public SocketIoHandler {
   public:
-    static constexpr std::size_t smallBytes = 2 * 1024, largeBytes = 16 * 1024;
+    static constexpr std::size_t smallBytes = 2 * 1024, largeBytes = 64 * 1024;
     static constexpr Duration closeGrace = std::chrono::seconds(5);
 
     // All of them must outlive the handler. Throws std::invalid_argument for options out of range.
