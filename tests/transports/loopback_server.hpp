@@ -8,6 +8,7 @@
 
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_errors.hpp>
+#include <weft/transports/socket_io_handler.hpp>
 #include <weft/transports/tcp_socket.hpp>
 
 #include "support/pattern.hpp"

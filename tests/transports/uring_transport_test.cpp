@@ -13,66 +13,13 @@
 #include <weft/transports/uring/uring_io_handler.hpp>
 
 #include "transports/blocking_peer.hpp"
-#include "transports/hosted_loop.hpp"
 #include "transports/loopback_server.hpp"
+#include "transports/uring_host.hpp"
 
 namespace weft::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-class UringHost {
-  public:
-    explicit UringHost(UringOptions options = {})
-        : group_(carrierOptions("uring", 1)),
-          loop_(group_.carrier(0), std::make_unique<UringIoHandler>(options)),
-          ended_(loop_.start()) {
-        inLoop([] {});  // the ring is enabled when the first task has run
-    }
-    ~UringHost() { stop(); }
-    void stop() {
-        loop_.stop();
-        EXPECT_TRUE(ended_.awaitUntil(patience())) << "the event loop does not end";
-    }
-
-    EventLoop& loop() { return loop_; }
-    UringIoHandler& poller() { return static_cast<UringIoHandler&>(*loop_.io()); }
-    unsigned buffersRanOut() {
-        unsigned count = 0;
-        inLoop([&] { count = poller().buffersRanOut(); });
-        return count;
-    }
-    template <class F>
-    void inLoop(F fn) {
-        Promise<void> done;
-        Future<void> future = done.future();
-        loop_.execute([fn = std::move(fn), done = std::move(done)]() mutable {
-            fn();
-            done.setValue();
-        });
-        ASSERT_TRUE(future.awaitUntil(patience()));
-    }
-
-  private:
-    CarrierGroup group_;
-    EventLoop loop_;
-    Future<void> ended_;
-};
-
-class UringTransport : public testing::Test {
-  protected:
-    void SetUp() override {
-        CarrierGroup group(carrierOptions("probe", 1));
-        EventLoop loop(group.carrier(0), std::make_unique<UringIoHandler>());
-        Future<void> ended = loop.start();
-        loop.stop();
-        try {
-            ended.get();
-        } catch (const SystemError& error) {
-            GTEST_SKIP() << "io_uring is not permitted here: " << error.what();
-        }
-    }
-};
 
 // Sends from a thread of its own while it receives, and compares.
 void exchangeBytes(const SocketAddress& address, const std::string& bytes) {

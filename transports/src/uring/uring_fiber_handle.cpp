@@ -34,14 +34,22 @@ WakeReason UringFiberHandle::Call::await(Suspension& wait, const char* name, Dea
 
 ssize_t UringFiberHandle::run(Call& call, const char* name, Deadline deadline) {
     if (ErrorCode error = tryAttach()) return -error.value();
+    WakeReason why = WakeReason::resource;
+    do {
+        why = startAndAwait(call, name, deadline);
+    } while (why == WakeReason::resource && isOpen() && isToBeDoneAgain(call.result()));
+    if (closed_ && inFlight() == 0) closeHandle();
+    if (call.result() != -ECANCELED) return call.result();
+    return why == WakeReason::timeout && isOpen() ? -waitTimedOut : -ECANCELED;
+}
+
+WakeReason UringFiberHandle::startAndAwait(Call& call, const char* name, Deadline deadline) {
     Suspension wait(name);
     calls_.append(call.place_);
     start(call);
     const WakeReason why = call.await(wait, name, deadline);
     call.place_.unlink();
-    if (closed_ && inFlight() == 0) closeHandle();
-    if (call.result() != -ECANCELED) return call.result();
-    return why == WakeReason::timeout && isOpen() ? -waitTimedOut : -ECANCELED;
+    return why;
 }
 
 bool UringFiberHandle::endedTheWait(ssize_t result) noexcept {

@@ -47,7 +47,7 @@ class UringFiberHandle : public UringHandle {
     static ErrorCode errorOf(ssize_t result) noexcept;
 
   private:
-    void leaveCall() noexcept;
+    WakeReason startAndAwait(Call& call, const char* name, Deadline deadline);
 
     detail::ReadyList calls_;  // in flight
     bool closed_ = false;

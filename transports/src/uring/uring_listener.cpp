@@ -61,7 +61,7 @@ void UringListener::adjust() {
 void UringListener::completed(int result) {
     if (result >= 0) {
         keep(result);
-    } else if (result != -ECANCELED && !detail::connectionWasLost(-result)) {
+    } else if (!isToBeDoneAgain(result) && !detail::connectionWasLost(-result)) {
         noteError(-result);
     }
     if (leaving()) return operationEnded();

@@ -1,12 +1,19 @@
 // UringOperation: one request to the kernel, from its submission to its last completion.
 #pragma once
 
+#include <cerrno>
+
 #include <weft/scheduler/assert.hpp>
 #include <weft/transports/detail/ready_list.hpp>
 
 struct io_uring_sqe;
 
 namespace weft {
+
+// Not done, through nobody's fault: it may be started again at once.
+inline bool isToBeDoneAgain(int result) noexcept {
+    return result == -EINTR || result == -EAGAIN || result == -ECANCELED;
+}
 
 // Its address is the key by which the kernel names it, so it stays where it is while it is in flight. The link is of the
 // ring's lists. Context: the carrier.

@@ -120,7 +120,7 @@ void UringStream::onInput(int result, unsigned flags) {
         handler().noteBuffersRanOut();  // the bytes wait in the socket
         set(outOfBuffers);
         requeue();
-    } else if (result != -ECANCELED) {
+    } else if (!isToBeDoneAgain(result)) {
         noteInputEnd(-result);
     }
     afterInput();
@@ -237,8 +237,8 @@ void UringStream::onOutput(int result) {
     noteSent(result);
     if (shuttingDown_) finishShutdown();
     if (leaving()) return operationEnded();
-    if (result < 0 && result != -ECANCELED) return failWriting(-result);
-    if (straight_) return start(output_);  // a short send
+    if (result < 0 && !isToBeDoneAgain(result)) return failWriting(-result);
+    if (straight_) return start(output_);  // the rest
     if (!output_.inFlight() && outbound_ != nullptr && outbound_->writtenPosition() < given_) channel_.onWritable();
 }
 
@@ -254,7 +254,7 @@ void UringStream::noteSentStraight(ssize_t result) noexcept {
         bytes_ += result;
         size_ -= static_cast<std::size_t>(result);
     }
-    if (size_ == 0 || (result < 0 && result != -ECANCELED)) straight_ = Buffer();
+    if (size_ == 0 || (result < 0 && !isToBeDoneAgain(static_cast<int>(result)))) straight_ = Buffer();
 }
 
 // Not reported from here: what the peer said last may still be unread.

@@ -1,0 +1,79 @@
+// ScriptedUringCalls: a kernel that answers entries of the ring as a test says, and does all others.
+#pragma once
+
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+#include <liburing.h>
+
+#include "transports/forwarding_uring_calls.hpp"
+
+namespace weft::test {
+
+// Any thread may script; what it says is for entries that are submitted from then on.
+class ScriptedUringCalls final : public ForwardingUringCalls {
+  public:
+    // The next `times` entries of that operation complete with `result` and are not done. Linux 6.11 or later.
+    void complete(unsigned char operation, int result, unsigned times = 1) { add({operation, result, 0, times}); }
+    // The next `times` sends or receives are of at most `bytes`.
+    void limit(unsigned char operation, unsigned bytes, unsigned times) { add({operation, 0, bytes, times}); }
+    // How many entries are still to be answered so.
+    unsigned left() const {
+        const std::lock_guard held(lock_);
+        unsigned sum = 0;
+        for (const Answer& answer : script_) sum += answer.times;
+        return sum;
+    }
+
+    int submitAndWait(io_uring& ring, __kernel_timespec* timeout) noexcept override {
+        apply(ring);
+        return ForwardingUringCalls::submitAndWait(ring, timeout);
+    }
+    int submitAndGetEvents(io_uring& ring) noexcept override {
+        apply(ring);
+        return ForwardingUringCalls::submitAndGetEvents(ring);
+    }
+
+  private:
+    static constexpr unsigned injectResult = 1;  // IORING_NOP_INJECT_RESULT
+
+    struct Answer {
+        unsigned char operation;
+        int result;
+        unsigned bytes;  // 0: `result` counts
+        unsigned times;
+    };
+
+    void add(const Answer& answer) {
+        const std::lock_guard held(lock_);
+        script_.push_back(answer);
+    }
+    void apply(io_uring& ring) noexcept {
+        const std::lock_guard held(lock_);
+        for (unsigned at = ring.sq.sqe_head; at != ring.sq.sqe_tail; ++at) {
+            io_uring_sqe& entry = ring.sq.sqes[at & ring.sq.ring_mask];
+            const auto answer = std::find_if(script_.begin(), script_.end(), [&](const Answer& next) {
+                return next.operation == entry.opcode && next.times > 0;
+            });
+            if (answer == script_.end()) continue;
+            --answer->times;
+            answer->bytes != 0 ? shorten(entry, answer->bytes) : inject(entry, answer->result);
+        }
+    }
+    static void shorten(io_uring_sqe& entry, unsigned bytes) noexcept { entry.len = std::min(entry.len, bytes); }
+    static void inject(io_uring_sqe& entry, int result) noexcept {
+        const auto key = entry.user_data;
+        entry = {};
+        entry.opcode = IORING_OP_NOP;
+        entry.fd = -1;
+        entry.rw_flags = injectResult;
+        entry.len = static_cast<unsigned>(result);
+        entry.user_data = key;
+    }
+
+    mutable std::mutex lock_;
+    std::vector<Answer> script_;
+};
+
+}  // namespace weft::test
