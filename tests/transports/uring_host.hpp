@@ -32,10 +32,10 @@ class UringHost {
 
     EventLoop& loop() { return loop_; }
     UringIoHandler& poller() { return static_cast<UringIoHandler&>(*loop_.io()); }
-    unsigned buffersRanOut() {
-        unsigned count = 0;
-        inLoop([&] { count = poller().buffersRanOut(); });
-        return count;
+    UringCounters counters() {
+        UringCounters now;
+        inLoop([&] { now = poller().counters(); });
+        return now;
     }
     template <class F>
     void inLoop(F fn) {

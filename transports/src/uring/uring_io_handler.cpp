@@ -92,7 +92,7 @@ UringIoHandler::UringIoHandler(UringOptions options, UringCalls& calls, SystemCa
     : options_(checked(options)),
       sockets_(sockets),
       clock_(clock),
-      ring_(std::make_unique<UringRing>(calls)),
+      ring_(std::make_unique<UringRing>(calls, counters_)),
       small_(std::make_unique<UringBuffers>(*ring_, 0, options.smallBuffers, smallBytes)),
       large_(std::make_unique<UringBuffers>(*ring_, 1, options.largeBuffers, largeBytes)),
       nested_(std::make_unique<EpollIoHandler>(sockets, clock)) {}

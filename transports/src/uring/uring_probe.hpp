@@ -22,7 +22,7 @@ class UringProbe {
     using Findings = std::vector<std::pair<std::string, std::string>>;
 
     UringProbe(UringCalls& calls, const UringSurroundings& surroundings, Findings& findings)
-        : ring_(calls), surroundings_(surroundings), findings_(findings) {}
+        : ring_(calls, counters_), surroundings_(surroundings), findings_(findings) {}
 
     // Throws Missing, std::bad_alloc.
     void run();
@@ -38,6 +38,7 @@ class UringProbe {
     void found(std::string what, std::string how) { findings_.emplace_back(std::move(what), std::move(how)); }
     std::string reasonOfRefusal(int error) const;
 
+    UringCounters counters_;
     UringRing ring_;
     const UringSurroundings& surroundings_;
     Findings& findings_;

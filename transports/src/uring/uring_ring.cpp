@@ -40,6 +40,7 @@ void UringRing::open(unsigned entries) {
     }
     if (result < 0) throw SystemError(fromErrno(-result), "io_uring_setup");
     open_ = true;
+    thread_ = std::this_thread::get_id();
     calls_.registerRingFd(ring_);  // saves a look-up in each call; works without
 }
 
@@ -53,23 +54,26 @@ void UringRing::close() noexcept {
 io_uring_sqe* UringRing::takeEntry() noexcept {
     if (io_uring_sqe* const entry = io_uring_get_sqe(&ring_)) [[likely]]
         return entry;
-    calls_.submitAndGetEvents(ring_);
+    submitAndGetEvents();
     return io_uring_get_sqe(&ring_);
 }
 
 void UringRing::prepare(UringOperation& operation, io_uring_sqe& entry) noexcept {
+    ++counters_.entries;
     operation.state_ |= UringOperation::submitted;
     operation.kind_.prepare(operation, entry);
     io_uring_sqe_set_data(&entry, &operation);
 }
 
 void UringRing::prepareCancel(UringOperation& operation, io_uring_sqe& entry) noexcept {
+    ++counters_.entries;
     operation.state_ |= UringOperation::cancelSubmitted;
     io_uring_prep_cancel(&entry, &operation, 0);
     io_uring_sqe_set_data64(&entry, reinterpret_cast<std::uint64_t>(&operation) | cancelBit);
 }
 
 void UringRing::start(UringOperation& operation) noexcept {
+    WEFT_DEBUG_ASSERT(onItsThread(), "an operation of io_uring was started on another carrier");
     operation.begin();
     io_uring_sqe* const entry = waiting_.empty() ? takeEntry() : nullptr;
     if (entry == nullptr) return waiting_.append(operation);
@@ -77,6 +81,7 @@ void UringRing::start(UringOperation& operation) noexcept {
 }
 
 void UringRing::cancel(UringOperation& operation) noexcept {
+    WEFT_DEBUG_ASSERT(onItsThread(), "an operation of io_uring was cancelled on another carrier");
     if (!operation.inFlight() || operation.cancelling()) return;
     operation.state_ |= UringOperation::askedToEnd;
     if (!operation.has(UringOperation::submitted)) {
@@ -108,6 +113,7 @@ void UringRing::wait(Duration atMost) noexcept {
     if (!submitWaiting()) atMost = std::min<Duration>(atMost, refusalPause);
     __kernel_timespec timeout = toKernelTimespec(atMost);
     const int result = calls_.submitAndWait(ring_, atMost == Duration::max() ? nullptr : &timeout);
+    ++counters_.enters;
     if (result >= 0 || result == -EINTR || result == -ETIME) return;
     // An instrument that checks descriptors (valgrind) takes the number of a registered one for that of a closed file.
     if (result == -EBADF) calls_.unregisterRingFd(ring_);
@@ -118,7 +124,12 @@ void UringRing::wait(Duration atMost) noexcept {
 void UringRing::look() noexcept {
     submitWaiting();
     const bool has = IO_URING_READ_ONCE(*ring_.sq.kflags) & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW);
-    if (has || io_uring_sq_ready(&ring_) > 0) calls_.submitAndGetEvents(ring_);
+    if (has || io_uring_sq_ready(&ring_) > 0) submitAndGetEvents();
+}
+
+void UringRing::submitAndGetEvents() noexcept {
+    ++counters_.enters;
+    calls_.submitAndGetEvents(ring_);
 }
 
 // An operation is in flight until the kernel has answered for its cancellation, too, which names it.
@@ -165,6 +176,7 @@ bool UringRing::dispatchNext(bool& isEvent) {
     const int result = completion.res;
     const unsigned flags = completion.flags;
     io_uring_smp_store_release(ring_.cq.khead, head + 1);
+    ++counters_.completions;
     auto& operation = *reinterpret_cast<UringOperation*>(key & ~cancelBit);
     if (key & cancelBit) [[unlikely]] {
         isEvent = false;

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <thread>
 
 #include <liburing.h>
 
 #include <weft/scheduler/deadline.hpp>
 #include <weft/transports/detail/ready_list.hpp>
 #include <weft/transports/uring/uring_calls.hpp>
+#include <weft/transports/uring/uring_io_handler.hpp>
 
 #include "uring/uring_operation.hpp"
 
@@ -17,7 +19,7 @@ namespace weft {
 // allocates after open(). Context: the thread that calls open(), for everything but construction.
 class UringRing {
   public:
-    explicit UringRing(UringCalls& calls) noexcept : calls_(calls) {}
+    UringRing(UringCalls& calls, UringCounters& counters) noexcept : calls_(calls), counters_(counters) {}
     ~UringRing() { close(); }
     UringRing(const UringRing&) = delete;
     UringRing& operator=(const UringRing&) = delete;
@@ -60,9 +62,14 @@ class UringRing {
     static void tell(UringOperation& operation, int result, unsigned flags);
     void tellOfCancel(UringOperation& operation, int result);
 
+    void submitAndGetEvents() noexcept;
+    bool onItsThread() const noexcept { return std::this_thread::get_id() == thread_; }
+
     UringCalls& calls_;
+    UringCounters& counters_;
     io_uring ring_{};
     bool open_ = false;
+    std::thread::id thread_;
     detail::ReadyList waiting_;  // for room, to be started
     detail::ReadyList cancels_;  // for room, to be cancelled
     detail::ReadyList dropped_;  // cancelled before they were submitted

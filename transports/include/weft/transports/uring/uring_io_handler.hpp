@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include <weft/scheduler/deadline.hpp>
@@ -25,6 +26,14 @@ struct UringOptions {
     unsigned entries = 256;       // of the submission queue, 1 to 32768
     unsigned smallBuffers = 256;  // of 2 KiB, which the kernel receives into; a power of two up to 32768
     unsigned largeBuffers = 8;   // of 64 KiB, for channels whose reads have been large; a power of two up to 32768
+};
+
+// Since open().
+struct UringCounters {
+    std::uint64_t enters = 0;         // system calls that submitted entries, waited, or fetched completions
+    std::uint64_t entries = 0;        // that were put into the ring, for the next of these calls
+    std::uint64_t completions = 0;    // that were dispatched
+    std::uint64_t buffersRanOut = 0;  // receives that found no buffer and were started again
 };
 
 // Context: the carrier's thread, except construction, wakeup() and the factories of SocketIoHandler (any thread). The
@@ -67,8 +76,7 @@ class UringIoHandler final : public SocketIoHandler {
     SystemCalls& systemCalls() noexcept override { return sockets_; }
     using SocketIoHandler::listener;
 
-    // How often a receive found no buffer and was started again.
-    unsigned buffersRanOut() const noexcept { return buffersRanOut_; }
+    const UringCounters& counters() const noexcept { return counters_; }
 
   private:
     friend class UringFiberStream;
@@ -80,7 +88,7 @@ class UringIoHandler final : public SocketIoHandler {
     UringRing& ring() noexcept { return *ring_; }
     UringBuffers& small() noexcept { return *small_; }
     UringBuffers& large() noexcept { return *large_; }
-    void noteBuffersRanOut() noexcept { ++buffersRanOut_; }
+    void noteBuffersRanOut() noexcept { ++counters_.buffersRanOut; }
     std::unique_ptr<UringSendParts> takeParts();  // throws std::bad_alloc
     void giveParts(std::unique_ptr<UringSendParts> parts) noexcept;
 
@@ -98,6 +106,7 @@ class UringIoHandler final : public SocketIoHandler {
     SystemCalls& sockets_;
     Clock& clock_;
     Carrier* carrier_ = nullptr;
+    UringCounters counters_;
     std::unique_ptr<UringRing> ring_;
     std::unique_ptr<UringBuffers> small_;
     std::unique_ptr<UringBuffers> large_;
@@ -113,7 +122,6 @@ class UringIoHandler final : public SocketIoHandler {
     bool refusing_ = false;                  // new handles
     bool closing_ = false;
     Deadline closeDeadline_ = never;
-    unsigned buffersRanOut_ = 0;
 };
 
 }  // namespace weft
