@@ -48,6 +48,7 @@ class Program {
         if (child_ == 0) {
             ::dup2(output[1], STDOUT_FILENO);
             ::dup2(errors[1], STDERR_FILENO);
+            ::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);  // tests count its descriptors: it gets none of ours
             ::execvp(arguments.front(), arguments.data());
             ::_exit(127);
         }

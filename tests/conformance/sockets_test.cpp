@@ -1,0 +1,31 @@
+// The conformance kit for sockets over the transports that there are, and io_uring with as little as it can have.
+#include <weft/testing/sockets_conformance.hpp>
+
+#include <weft/transports/epoll/epoll_io_handler.hpp>
+#include <weft/transports/uring/uring_io_handler.hpp>
+#include <weft/transports/uring/uring_support.hpp>
+
+namespace weft::test {
+namespace {
+
+SocketsUnderTest epoll() {
+    return {"Epoll", [] { return std::make_unique<EpollIoHandler>(); }};
+}
+
+SocketsUnderTest uring(std::string name, UringOptions options) {
+    return {std::move(name), [options] { return std::make_unique<UringIoHandler>(options); }};
+}
+
+std::vector<SocketsUnderTest> transports() {
+    std::vector<SocketsUnderTest> all{epoll()};
+    if (!UringSupport::ofThisProcess().available()) return all;
+    all.push_back(uring("Uring", {}));
+    all.push_back(uring("UringOfOneEntry", {.entries = 1}));
+    all.push_back(uring("UringOfFewBuffers", {.smallBuffers = 2, .largeBuffers = 1}));
+    return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Transports, SocketsConformance, ::testing::ValuesIn(transports()), nameOfSockets);
+
+}  // namespace
+}  // namespace weft::test

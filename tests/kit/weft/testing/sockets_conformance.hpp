@@ -1,0 +1,162 @@
+// The conformance kit for transports: do connections on your SocketIoHandler lose, repeat or change a byte, whatever
+// their users do with them? In any test program with GoogleTest, in one of its files:
+//
+//   INSTANTIATE_TEST_SUITE_P(Mine, SocketsConformance, ::testing::Values(SocketsUnderTest{"Mine", [] {
+//       return std::make_unique<MyIoHandler>(); }}), nameOfSockets);
+//
+// in namespace weft::test. Each test runs its server by handlers or by fibers on one carrier; the clients are plain
+// blocking sockets. WEFT_CONFORMANCE_MESSAGES says how many messages there are in each test that exchanges them.
+#pragma once
+
+#include <cstdlib>
+#include <mutex>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <weft/testing/leak_guard.hpp>
+#include <weft/testing/sockets_bench.hpp>
+
+namespace weft::test {
+
+class SocketsConformance : public LeakGuard, public ::testing::WithParamInterface<SocketsUnderTest> {
+  protected:
+    static constexpr unsigned clients = 4;
+
+    static std::size_t messages() {
+        const char* const wanted = std::getenv("WEFT_CONFORMANCE_MESSAGES");
+        return (wanted ? std::strtoul(wanted, nullptr, 10) : 8'000) / clients;
+    }
+    // All clients at the same time.
+    static void expectAnswers(const SocketAddress& server, bool thenEnds = false) {
+        std::vector<std::thread> threads;
+        for (unsigned seed = 0; seed < clients; ++seed) {
+            threads.emplace_back([=] { EXPECT_EQ(exchange(server, seed, messages(), thenEnds), ""); });
+        }
+        for (std::thread& thread : threads) thread.join();
+    }
+    SocketsHost host{GetParam()};
+};
+
+inline std::string nameOfSockets(const ::testing::TestParamInfo<SocketsUnderTest>& info) {
+    return info.param.name;
+}
+
+TEST_P(SocketsConformance, HandlersAnswerEveryMessage) {
+    const HandlerServer server(host, answerMessages);
+    expectAnswers(server.address());
+}
+
+TEST_P(SocketsConformance, HandlersThatSwitchReadingAtRandomGetEveryMessageAndNothingUnasked) {
+    std::atomic<unsigned> unwanted{0}, seed{0};
+    const HandlerServer server(host, [&](Channel& channel) {
+        channel.pipeline().addLast<RandomReader>(seed++, unwanted);
+        answerMessages(channel);
+    });
+    expectAnswers(server.address());
+    EXPECT_EQ(unwanted, 0u);
+}
+
+TEST_P(SocketsConformance, HandlersAnswerWhatCameBeforeThePeersEnd) {
+    const HandlerServer server(host, answerMessages);
+    expectAnswers(server.address(), true);
+}
+
+TEST_P(SocketsConformance, FibersAnswerEveryMessage) {
+    const FiberServer server(host, answeringFiber(readExactly));
+    expectAnswers(server.address());
+}
+
+TEST_P(SocketsConformance, FibersThatTakeBuffersAnswerEveryMessage) {
+    const FiberServer server(host, answeringFiber(readBuffers));
+    expectAnswers(server.address(), true);
+}
+
+TEST_P(SocketsConformance, FibersWhoseDeadlinesPassLoseNoByte) {
+    const FiberServer server(host, answeringFiber(readHastily));
+    expectAnswers(server.address());
+}
+
+// Peers reset their connections in the middle of messages; another one goes on.
+TEST_P(SocketsConformance, ResetsEndTheirConnectionsOnly) {
+    const HandlerServer handlers(host, answerMessages);
+    const FiberServer fibers(host, answeringFiber(readBuffers));
+    for (const SocketAddress& address : {handlers.address(), fibers.address()}) {
+        std::thread others([&] {
+            for (unsigned seed = 0; seed < 50; ++seed) {
+                PlainClient client(address);
+                MessageMaker maker(seed);
+                std::string bytes = MessageMaker::framed(maker.payload());
+                bytes += MessageMaker::framed(maker.payload());
+                client.send(std::string_view(bytes).substr(0, bytes.size() - seed % bytes.size()));
+                client.reset();
+            }
+        });
+        EXPECT_EQ(exchange(address, 99, messages()), "");
+        others.join();
+    }
+}
+
+// Closed from another thread while messages come and answers go.
+TEST_P(SocketsConformance, ClosesRaceWithTrafficAndEndEachConnection) {
+    std::mutex lock;
+    std::vector<ChannelRef> open;
+    const HandlerServer server(host, [&](Channel& channel) {
+        answerMessages(channel);
+        const std::lock_guard held(lock);
+        open.push_back(ChannelRef(channel));
+    });
+    for (unsigned seed = 0; seed < 100; ++seed) {
+        PlainClient client(server.address());
+        std::thread closer([&] {
+            for (ChannelRef mine; !mine;) {
+                const std::lock_guard held(lock);
+                if (open.empty()) continue;
+                mine = std::move(open.back());
+                open.pop_back();
+                std::this_thread::sleep_for(std::chrono::microseconds(seed * 7 % 500));
+                mine->close();
+            }
+        });
+        const std::string wrong = exchange(client, seed, 1'000'000);
+        EXPECT_EQ(wrong.find("a wrong answer"), std::string::npos) << wrong;
+        closer.join();
+    }
+}
+
+TEST_P(SocketsConformance, TheEndOfTheLoopEndsEachConnection) {
+    const HandlerServer handlers(host, answerMessages);
+    const FiberServer fibers(host, answeringFiber(readExactly));
+    std::vector<std::thread> threads;
+    for (unsigned seed = 0; seed < clients; ++seed) {
+        threads.emplace_back([&, seed] {
+            const std::string wrong = exchange(seed % 2 ? handlers.address() : fibers.address(), seed, 1'000'000);
+            EXPECT_EQ(wrong.find("a wrong answer"), std::string::npos) << wrong;
+        });
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_TRUE(host.stop());
+    for (std::thread& thread : threads) thread.join();
+}
+
+TEST_P(SocketsConformance, AFibersConnectIsMadeOrRefused) {
+    const HandlerServer server(host, answerMessages);
+    const SocketAddress refusing = HandlerServer(host, answerMessages).address();
+    host.carrier()
+        .spawn([&] {
+            ErrorCode error;
+            TcpStream stream = TcpStream::connect(server.address(), error);
+            EXPECT_FALSE(error) << error;
+            MessageMaker maker(1);
+            const std::string payload = maker.payload();
+            stream.write(MessageMaker::framed(payload), error);
+            MessageHash answer = 0;
+            EXPECT_EQ(stream.readExactly({reinterpret_cast<char*>(&answer), sizeof answer}, error), sizeof answer);
+            EXPECT_EQ(answer, hashOf(payload));
+            TcpStream::connect(refusing, error);
+            EXPECT_EQ(error.value(), ECONNREFUSED);
+        })
+        .join();
+}
+
+}  // namespace weft::test
