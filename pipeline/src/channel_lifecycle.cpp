@@ -53,6 +53,7 @@ Channel::~Channel() = default;
 void Channel::attach(std::unique_ptr<ChannelSink> sink) {
     WEFT_ASSERT(!is(Life::wasRegistered), "Channel::attach() after registration");
     sink_ = std::move(sink);
+    sendsLater_ = sink_->sendsLater();
     if (sink_->takesMessages()) outbound_.takeWholeMessages();
 }
 

@@ -69,7 +69,7 @@ std::size_t Channel::headWriteStraight(std::string_view bytes, const Buffer& sto
     }
     if (bytes.size() - 1 >= config_.writeBufferWaterMark.high()) return 0;  // W-3; or no bytes
     const std::size_t taken = sink_->writeStraight(bytes, storage);
-    outbound_.passedBy(taken);
+    sendsLater_ ? outbound_.passingBy(taken) : outbound_.passedBy(taken);
     return taken;
 }
 

@@ -95,7 +95,7 @@ void OutboundBuffer::dropCancelled() {
 
 // Cuts the stream positions [from, from + length) out of the pieces. Rare: only for cancelled writes.
 void OutboundBuffer::removeBytes(std::uint64_t from, std::uint64_t length) {
-    std::uint64_t start = written_;
+    std::uint64_t start = written_ + passing_;
     for (std::size_t i = 0; i < pieces_.size() && length > 0; ++i) {
         Buffer& piece = pieces_[i];
         const std::uint64_t size = piece.readableBytes();
@@ -115,7 +115,7 @@ void OutboundBuffer::removeBytes(std::uint64_t from, std::uint64_t length) {
 }
 
 std::size_t OutboundBuffer::gather(iovec* into, std::size_t max, std::size_t maxBytes) const noexcept {
-    std::size_t left = std::min(flushedBytes(), maxBytes);
+    std::size_t left = std::min(flushedBytes() - passing_, maxBytes);
     std::size_t count = 0;
     for (std::size_t i = 0; i < pieces_.size() && count < max && left > 0; ++i) {
         const Buffer& piece = pieces_[i];
@@ -139,8 +139,17 @@ bool OutboundBuffer::takeMessage(Message& into) {
 void OutboundBuffer::consume(std::size_t bytes) {
     WEFT_ASSERT(bytes <= flushedBytes(), "a sink reported more bytes than were flushed");
     written_ += bytes;
+    if (passing_ != 0) [[unlikely]]
+        bytes -= stopPassing(bytes);
     releasePieces(bytes);
     completeWritten();
+}
+
+std::size_t OutboundBuffer::stopPassing(std::size_t most) noexcept {
+    const std::size_t bytes = std::min(passing_, most);
+    passing_ -= bytes;
+    addPending(-static_cast<std::int64_t>(bytes));
+    return bytes;
 }
 
 // Re-entrant: a listener may add, flush, fail; each step starts from the state as it is.
@@ -158,8 +167,9 @@ void OutboundBuffer::completeWritten() {
 }
 
 void OutboundBuffer::failFlushed(const std::exception_ptr& cause) {
-    const std::uint64_t bytes = flushedBytes();
+    std::uint64_t bytes = flushedBytes();
     written_ += bytes;
+    bytes -= stopPassing(passing_);
     if (bytesOnly_) releasePieces(bytes);
     // The writes that were flushed when this began; what listeners add and flush is not among them.
     for (std::size_t left = flushedWrites_; left > 0 && flushedWrites_ > 0; --left) {
@@ -172,6 +182,7 @@ void OutboundBuffer::failFlushed(const std::exception_ptr& cause) {
 void OutboundBuffer::failAll(const std::exception_ptr& cause) {
     pieces_.clear();
     messages_.clear();
+    stopPassing(passing_);
     written_ = flushed_ = added_;
     while (!writes_.empty()) {
         Write write = popWrite();

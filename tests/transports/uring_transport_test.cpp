@@ -199,12 +199,15 @@ class StraightSender final : public ChannelInboundHandler, private FlushPointLis
         EXPECT_EQ(ctx_->tryWriteStraight("nobody owns these", Buffer()), 0u);
         EXPECT_EQ(ctx_->tryWriteStraight(bytes.view(), bytes), bytes.readableBytes());
         EXPECT_FALSE(bytes.unique());
+        EXPECT_GE(ctx_->channel().pendingBytes(), bytes.readableBytes());
         EXPECT_EQ(ctx_->tryWriteStraight(bytes.view(), bytes), 0u) << "one send at a time";
         ChannelHandlerContext& ctx = *ctx_;
         ctx.channel().loop().execute([this, &ctx] {
             ctx.write(Buffer::copyOf(behind_));
             ChannelPromise written = ctx.newPromise();
-            written.addListener(closeChannel);
+            written.addListener([channel = ChannelRef(ctx.channel())](const ChannelFuture& done) {
+                if (done.success()) channel->shutdownOutput();
+            });
             ctx.writeAndFlush(Buffer::copyOf(behind_), written);
         });
     }
@@ -227,6 +230,18 @@ TEST_F(UringTransport, WhatIsWrittenStraightIsSentFirstHoweverOftenTheSocketIsFu
         EXPECT_TRUE(received == straight + behind + behind) << received.size() << " bytes";
     }
     EXPECT_EQ(BufferPool::liveBlocks(), blocks);
+}
+
+// Its end of the output waits for what is under way, also when nothing is written behind that.
+TEST_F(UringTransport, AWriteOfNoBytesCompletesBehindWhatIsWrittenStraight) {
+    const DescriptorGuard guard;
+    const std::string straight = pattern(16 << 20), nothing;
+    UringHost host;
+    Server server(host, [&](Channel& channel) { channel.pipeline().addLast<StraightSender>(straight, nothing); });
+    BlockingPeer peer(server.address);
+    std::string received;
+    for (std::string more; !(more = peer.receive(100'000)).empty();) received += more;
+    EXPECT_TRUE(received == straight) << received.size() << " bytes";
 }
 
 // The peer does not read, and then breaks the connection.

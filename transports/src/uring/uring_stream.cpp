@@ -248,13 +248,13 @@ void UringStream::noteSent(int result) {
     if (result > 0) channel_.onWritten(static_cast<std::size_t>(result));
 }
 
-// The channel has counted these bytes as written when it gave them.
-void UringStream::noteSentStraight(ssize_t result) noexcept {
-    if (result > 0) {
-        bytes_ += result;
-        size_ -= static_cast<std::size_t>(result);
-    }
+// The channel hears of it last: its listeners may do anything.
+void UringStream::noteSentStraight(ssize_t result) {
+    const std::size_t sent = result > 0 ? static_cast<std::size_t>(result) : 0;
+    bytes_ += sent;
+    size_ -= sent;
     if (size_ == 0 || (result < 0 && !isToBeDoneAgain(static_cast<int>(result)))) straight_ = Buffer();
+    if (sent > 0) channel_.onWritten(sent);
 }
 
 // Not reported from here: what the peer said last may still be unread.
@@ -270,7 +270,7 @@ void UringStream::reportWriteError() {
 }
 
 // What the channel has flushed before it ended its output or closed goes as far as the kernel takes it at once.
-void UringStream::sendRest() noexcept {
+void UringStream::sendRest() {
     while (straight_ && !has(outputFailed)) {
         const ssize_t sent = calls().send(fd(), bytes_, size_);
         if (sent <= 0) return;

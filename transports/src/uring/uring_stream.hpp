@@ -31,6 +31,7 @@ class UringStream : public UringHandle, public ChannelSink {
     void flush(OutboundBuffer& outbound) override;
     std::size_t writeStraight(std::string_view bytes, const Buffer& storage) override;
     bool writesStraight() const noexcept override { return true; }
+    bool sendsLater() const noexcept override { return true; }
     void shutdownOutput(ChannelPromise promise) override;
     void deregister(ChannelPromise promise) override;
     void close(ChannelPromise promise) override;
@@ -87,11 +88,11 @@ class UringStream : public UringHandle, public ChannelSink {
     void startOutput(OutboundBuffer& outbound);
     void onOutput(int result);
     void noteSent(int result);
-    void noteSentStraight(ssize_t result) noexcept;
+    void noteSentStraight(ssize_t result);
     bool maySend() const noexcept;
     void failWriting(int error) noexcept;
     void reportWriteError();
-    void sendRest() noexcept;
+    void sendRest();
     void finishShutdown();
     void onHangUp(int events);
 

@@ -310,6 +310,7 @@ class Channel final : private FlushPointListener {
     bool readPending_ = false;                      // a read() that no cycle has used yet
     bool wantsRead_ = false;                        // what the sink was told
     bool flushing_ = false;                         // inside sink_->flush()
+    bool sendsLater_ = false;                       // the sink does, what it takes past the outbound buffer
     bool sinkFull_ = false;                         // the sink will say onWritable(), or report what it has taken
     bool consuming_ = false;  // inside outbound_.consume(): a close now fails the rest from a task (C-3)
     bool activeFired_ = false;

@@ -37,12 +37,14 @@ struct ChannelSink {
     // the kernel is full the sink remembers that, and calls Channel::onWritable() once it is not.
     virtual void flush(OutboundBuffer& outbound) = 0;
     // A short cut past the outbound buffer, asked for only while that is empty: returns how many of the bytes the sink
-    // has taken: those that the kernel took at once, or all, which it then sends before everything else. What it has not
+    // has taken: those that the kernel took at once, or all, which it then sends before everything else (sendsLater()). What it has not
     // taken comes again by flush(), also when the reason was an error. The bytes lie in the block of `storage`: a sink
     // that has not sent them when it returns keeps a share of it.
     virtual std::size_t writeStraight(std::string_view bytes, const Buffer& storage);
     // False: writeStraight() takes nothing, and callers need not gather bytes for it.
     virtual bool writesStraight() const noexcept { return false; }
+    // True: what writeStraight() has taken is reported by Channel::onWritten() when it has been sent, before all else.
+    virtual bool sendsLater() const noexcept { return false; }
     virtual void shutdownOutput(ChannelPromise promise) = 0;
     // Detaches from the poller without closing.
     virtual void deregister(ChannelPromise promise) = 0;

@@ -32,7 +32,8 @@ class OutboundBuffer {
     OutboundBuffer& operator=(const OutboundBuffer&) = delete;
 
     // ---- for sinks ----
-    // No flushed bytes (messages, for a sink that takes those) are left.
+    // No flushed bytes (messages, for a sink that takes those) are left, nor any that the sink has taken past this
+    // buffer and not sent.
     bool empty() const noexcept { return flushedBytes() == 0 && (bytesOnly_ || flushedWrites_ == 0); }
     std::size_t flushedBytes() const noexcept { return static_cast<std::size_t>(flushed_ - written_); }
     // Points `into` at flushed bytes, in order, at most `max` pieces and `maxBytes` bytes; returns how many pieces.
@@ -40,7 +41,7 @@ class OutboundBuffer {
     std::size_t gather(iovec* into, std::size_t max, std::size_t maxBytes) const noexcept;
     // All flushed bytes when they lie in one piece, else an empty view.
     std::string_view onlyPiece() const noexcept {
-        if (pieces_.size() != 1) return {};
+        if (pieces_.size() != 1 || passing_ != 0) return {};
         return pieces_.front().view().substr(0, flushedBytes());
     }
     // For sinks that take messages: moves the first flushed message out and completes its promise; false when none is.
@@ -58,6 +59,13 @@ class OutboundBuffer {
     void consume(std::size_t bytes);
     // `bytes` that were never in here are in the kernel; nothing may be waiting.
     void passedBy(std::size_t bytes) noexcept { written_ = flushed_ = added_ += bytes; }
+    // `bytes` that are not in here are being sent by the sink, before all others; nothing may be waiting. They are
+    // pending, and consume() is told of them.
+    void passingBy(std::size_t bytes) noexcept {
+        flushed_ = added_ += bytes;
+        passing_ = bytes;
+        addPending(static_cast<std::int64_t>(bytes));
+    }
     // Completes flushed writes of no bytes at the front.
     void completeWritten();
     // Fails the flushed writes, in order (W-6).
@@ -88,6 +96,7 @@ class OutboundBuffer {
     void dropCancelled();
     void removeBytes(std::uint64_t from, std::uint64_t length);
     void releasePieces(std::uint64_t bytes) noexcept;
+    std::size_t stopPassing(std::size_t most) noexcept;
     Write popWrite() noexcept;
     void addPending(std::int64_t change) noexcept;
 
@@ -96,6 +105,7 @@ class OutboundBuffer {
     std::uint64_t written_ = 0;            // positions in the channel's byte stream: written_ <= flushed_ <= added_
     std::uint64_t flushed_ = 0;
     std::uint64_t added_ = 0;
+    std::size_t passing_ = 0;  // of the bytes behind written_: those that are in no piece
     detail::Ring<Buffer> pieces_;     // when bytesOnly_
     detail::Ring<Message> messages_;  // else; one for each write
     detail::Ring<Write> writes_;
