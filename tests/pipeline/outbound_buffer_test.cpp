@@ -53,6 +53,44 @@ TEST(OutboundBuffer, W1_PromisesCompleteInOrderWhenTheirBytesAreWritten) {
     EXPECT_TRUE(buffer.empty());
 }
 
+TEST(OutboundBuffer, W1_WhatASinkSendsPastItIsPendingAndBeforeAllOthers) {
+    OutboundBuffer buffer;
+    std::string log;
+    buffer.passingBy(10);
+    EXPECT_EQ(buffer.pendingBytes(), 10u);
+    EXPECT_FALSE(buffer.empty());
+    buffer.add(Buffer::copyOf(""), listened(log, 'a'));
+    buffer.add(Buffer::copyOf("bbb"), listened(log, 'b'));
+    buffer.addFlush();
+    EXPECT_EQ(gathered(buffer), "bbb") << "only what is here";
+    EXPECT_EQ(buffer.onlyPiece(), "");
+    buffer.consume(4);
+    EXPECT_EQ(log, "");
+    buffer.consume(8);
+    EXPECT_EQ(log, "a");
+    EXPECT_EQ(gathered(buffer), "b");
+    buffer.consume(1);
+    EXPECT_EQ(log, "ab");
+    EXPECT_TRUE(buffer.empty());
+    EXPECT_EQ(buffer.pendingBytes(), 0u);
+}
+
+TEST(OutboundBuffer, W6_WhatASinkSendsPastItFailsWithTheOthers) {
+    OutboundBuffer buffer;
+    std::string log;
+    buffer.passingBy(10);
+    buffer.add(Buffer::copyOf("aaa"), listened(log, 'a'));
+    buffer.addFlush();
+    buffer.add(Buffer::copyOf("bbb"), listened(log, 'b'));
+    buffer.failFlushed(std::make_exception_ptr(SystemError(fromErrno(EPIPE))));
+    EXPECT_EQ(log, "A");
+    EXPECT_EQ(buffer.pendingBytes(), 3 + OutboundBuffer::entryOverhead);
+    buffer.addFlush();
+    EXPECT_EQ(gathered(buffer), "bbb");
+    buffer.failAll(std::make_exception_ptr(SystemError(fromErrno(EPIPE))));
+    EXPECT_EQ(buffer.pendingBytes(), 0u);
+}
+
 TEST(OutboundBuffer, W3_PendingCountsSizesAndAnOverheadPerWrite) {
     OutboundBuffer buffer;
     buffer.add(Buffer::copyOf("12345"), {});
