@@ -178,7 +178,11 @@ class SocketsHost {
         ended_.emplace(loop_->start());
         inLoop([] {});  // its poller is open
     }
-    ~SocketsHost() { stop(); }
+    // The fibers end before the loop dies, whose handler they use.
+    ~SocketsHost() {
+        stop();
+        group_.shutdown(socketsPatience);
+    }
     // False: it does not end.
     bool stop() {
         loop_->stop();
