@@ -129,8 +129,8 @@ TEST(TcpChannel, AChooserSpreadsChildrenOverAllLoops) {
 
 TEST(TcpChannel, FourMebibytesReachASlowReader) {
     const DescriptorGuard guard;
-    HostedLoop host;
     const std::string sent = pattern(4 << 20);
+    HostedLoop host;
     Server server(host, [&](Channel& channel) { channel.pipeline().addLast<Sender>(sent); });
     BlockingPeer peer(server.address);
     std::string received;
