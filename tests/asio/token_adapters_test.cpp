@@ -166,7 +166,7 @@ std::optional<Outcome> cancelled(TheContext& toRun, asio::cancellation_type type
     start(asio::bind_cancellation_slot(signal.slot(), [&](ErrorCode error, std::size_t bytes = 0) {
         outcome = Outcome{error, bytes};
     }));
-    asio::steady_timer waited(context, 2ms);  // then the reactor has been asked
+    asio::steady_timer waited(context, 30ms);  // then the reactor has been asked, on a busy machine, too
     waited.async_wait([&](auto) {
         signal.emit(type);
         asio::post(context, [&] { asio::post(context, [&] { context.stop(); }); });
