@@ -16,17 +16,16 @@
 namespace weft::perf {
 
 /// Of one ring. Context: as UringCalls.
-class PolledUringCalls final : public UringCalls {
+class PolledUringCalls final : public ForwardingUringCalls {
   public:
     ~PolledUringCalls() override { ::close(completions_); }
 
     int setup(unsigned entries, io_uring& ring, io_uring_params& parameters) noexcept override {
-        const int result = kernel_.setup(entries, ring, parameters);
-        return result < 0 ? result : kernel_.registerEventFd(ring, completions_);
+        const int result = ForwardingUringCalls::setup(entries, ring, parameters);
+        return result < 0 ? result : ForwardingUringCalls::registerEventFd(ring, completions_);
     }
-    void exit(io_uring& ring) noexcept override { kernel_.exit(ring); }
     int submitAndWait(io_uring& ring, __kernel_timespec* timeout) noexcept override {
-        const int result = kernel_.submitAndGetEvents(ring);
+        const int result = ForwardingUringCalls::submitAndGetEvents(ring);
         if (result < 0 || io_uring_cq_ready(&ring) > 0) return result;
         pollfd wanted{completions_, POLLIN, 0};
         timespec limit{};
@@ -34,22 +33,11 @@ class PolledUringCalls final : public UringCalls {
         if (::ppoll(&wanted, 1, timeout != nullptr ? &limit : nullptr, nullptr) <= 0) return -ETIME;
         std::uint64_t count = 0;
         static_cast<void>(::read(completions_, &count, sizeof count));
-        return kernel_.submitAndGetEvents(ring);
+        return ForwardingUringCalls::submitAndGetEvents(ring);
     }
-    int submitAndGetEvents(io_uring& ring) noexcept override { return kernel_.submitAndGetEvents(ring); }
-    int registerBufferRing(io_uring& ring, io_uring_buf_reg& registration) noexcept override {
-        return kernel_.registerBufferRing(ring, registration);
-    }
-    int unregisterBufferRing(io_uring& ring, int group) noexcept override { return kernel_.unregisterBufferRing(ring, group); }
-    int registerRingFd(io_uring& ring) noexcept override { return kernel_.registerRingFd(ring); }
-    int unregisterRingFd(io_uring& ring) noexcept override { return kernel_.unregisterRingFd(ring); }
     int registerEventFd(io_uring&, int) noexcept override { return -EBUSY; }
-    int registerProbe(io_uring& ring, io_uring_probe& answer, unsigned count) noexcept override {
-        return kernel_.registerProbe(ring, answer, count);
-    }
 
   private:
-    UringCalls& kernel_ = UringCalls::kernel();
     const int completions_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 };
 

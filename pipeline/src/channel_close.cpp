@@ -83,7 +83,7 @@ void Channel::tearDownAtFlushPoint() noexcept {
 }
 
 void Channel::failPendingWrites() {
-    if (outbound_.pendingWrites() > 0) outbound_.failAll(closedException());
+    if (outbound_.pendingBytes() > 0) outbound_.failAll(closedException());
 }
 
 void Channel::tearDown() {
@@ -131,7 +131,7 @@ void Channel::endOutput(ChannelPromise promise) {
     internal.addListener([this, promise](const ChannelFuture& done) {
         detail::forward(done, promise);
         if (closed()) return;
-        if (outbound_.pendingWrites() > 0) outbound_.failAll(std::make_exception_ptr(OutputShutdownException()));
+        if (outbound_.pendingBytes() > 0) outbound_.failAll(std::make_exception_ptr(OutputShutdownException()));
         updateWritability();  // nothing is pending any more
         if (closed()) return;
         pipeline_.fireUserEventTriggered(Message(OutputShutdownEvent{}));

@@ -122,7 +122,7 @@ void Channel::afterSinkFlush(std::uint64_t given) noexcept {
 // A sink that completes later may report what it has sent while it closes: those writes have not failed.
 void Channel::onWritten(std::size_t bytes) noexcept {
     if (closed() && detail::isDone(closeState_.status())) return;
-    // Only what has been sent past the buffer: nobody waits to hear of it.
+    // Only bytes that were sent past the buffer: no promise and no event depends on them.
     if (outbound_.pendingWrites() == 0 && !sinkFull_ && unwritable_.load(std::memory_order_relaxed) == 0)
         return outbound_.consume(bytes);
     PipelineEntry entry(*this);

@@ -31,7 +31,7 @@ int openRings() {
     return rings;
 }
 
-// Accepts nobody, and has no room: who connects waits.
+// Its backlog is full and it accepts no connection, so that a connect to it stays under way.
 class FullListener {
   public:
     FullListener() : fd_(openTcpSocket(AF_INET)) {

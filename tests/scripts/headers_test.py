@@ -24,6 +24,7 @@ LEFT_OUT = {
     'weft/transports/epoll/epoll_io_handler.hpp': 'for those who nest the epoll transport in a poller of their own',
     'weft/transports/tcp_socket.hpp': 'used by TcpStream and TcpListener',
     'weft/transports/uring/uring_calls.hpp': 'for scripts of the io_uring transport',
+    'weft/transports/uring/uring_counters.hpp': 'of the io_uring transport',
     'weft/transports/uring/uring_support.hpp': 'behind Transport::explain()',
     'weft/transports/uring/uring_io_handler.hpp': 'for those who nest the io_uring transport in a poller of their own',
 }

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -43,6 +44,12 @@ inline CarrierOptions carrierOptions(const char* name, unsigned carriers) {
     options.name = name;
     options.carriers = carriers;
     return options;
+}
+
+// Returns when the carrier has gone to sleep once more.
+inline void awaitAsleep(Carrier& carrier) {
+    const auto parks = carrier.spawn([&] { return carrier.stats().parks; }).join();
+    while (carrier.stats().parks == parks) std::this_thread::yield();
 }
 
 // True when this run of the tests is for io_uring.

@@ -28,12 +28,7 @@ INSTANTIATE_TYPED_TEST_SUITE_P(UringLoop, SleepingPollerConformance, UringLoops)
 INSTANTIATE_TYPED_TEST_SUITE_P(UringLoop, TaskConformance, UringLoops);
 INSTANTIATE_TYPED_TEST_SUITE_P(UringLoop, OwnWorkConformance, UringLoops);
 
-struct PollerComposition : LeakGuard {
-    static void awaitAsleep(Carrier& carrier) {
-        const auto parks = carrier.spawn([&] { return carrier.stats().parks; }).join();
-        while (carrier.stats().parks == parks) std::this_thread::yield();
-    }
-};
+using PollerComposition = LeakGuard;
 
 class Counter final : public ChannelInboundHandler {
   public:

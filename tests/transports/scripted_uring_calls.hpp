@@ -7,7 +7,7 @@
 
 #include <liburing.h>
 
-#include "transports/forwarding_uring_calls.hpp"
+#include <weft/transports/uring/uring_calls.hpp>
 
 namespace weft::test {
 

@@ -31,6 +31,7 @@ class UringHost {
     }
 
     EventLoop& loop() { return loop_; }
+    Carrier& carrier() { return group_.carrier(0); }
     UringIoHandler& poller() { return static_cast<UringIoHandler&>(*loop_.io()); }
     UringCounters counters() {
         UringCounters now;

@@ -10,7 +10,7 @@
 #include <liburing.h>
 #include <unistd.h>
 
-#include "transports/forwarding_uring_calls.hpp"
+#include <weft/transports/uring/uring_calls.hpp>
 
 namespace weft::test {
 namespace {

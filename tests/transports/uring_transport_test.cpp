@@ -9,6 +9,7 @@
 #include <weft/pipeline/buffer_pool.hpp>
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_errors.hpp>
+#include <weft/pipeline/channel_events.hpp>
 #include <weft/transports/tcp_socket.hpp>
 #include <weft/transports/uring/uring_io_handler.hpp>
 
@@ -92,7 +93,7 @@ TEST_F(UringTransport, ALoopThatHasBeenNestedIsWokenWhenItSleepsInItsRing) {
     UringHost host;
     host.inLoop([&] { EXPECT_GE(host.poller().pollFd(), 0); });
     for (int wakeUps = 0; wakeUps < 100; ++wakeUps) {
-        std::this_thread::sleep_for(1ms);
+        awaitAsleep(host.carrier());
         host.inLoop([] {});
     }
 }
@@ -242,6 +243,43 @@ TEST_F(UringTransport, AWriteOfNoBytesCompletesBehindWhatIsWrittenStraight) {
     std::string received;
     for (std::string more; !(more = peer.receive(100'000)).empty();) received += more;
     EXPECT_TRUE(received == straight) << received.size() << " bytes";
+}
+
+// Ends its output while the peer reads nothing.
+class EndsOutput final : public ChannelInboundHandler, private FlushPointListener {
+  public:
+    EndsOutput(const std::string& straight, Promise<std::size_t>& pending) : straight_(straight), pending_(pending) {}
+    void channelActive(ChannelHandlerContext& ctx) override {
+        ctx_ = &ctx;
+        ctx.channel().setOption(ChannelOption::WRITE_BUFFER_WATER_MARK, WriteBufferWaterMark(64 << 20, 128 << 20));
+        ctx.loop().requestFlushPoint(*this);
+    }
+    void userEventTriggered(ChannelHandlerContext& ctx, Message&& event) override {
+        if (event.is<OutputShutdownEvent>()) pending_.setValue(ctx.channel().pendingBytes());
+    }
+
+  private:
+    void onFlushPoint() noexcept override {
+        const Buffer bytes = Buffer::copyOf(straight_);
+        EXPECT_EQ(ctx_->tryWriteStraight(bytes.view(), bytes), bytes.readableBytes());
+        ctx_->loop().execute([channel = ChannelRef(ctx_->channel())] { channel->shutdownOutput(); });
+    }
+
+    ChannelHandlerContext* ctx_ = nullptr;
+    const std::string& straight_;
+    Promise<std::size_t>& pending_;
+};
+
+TEST_F(UringTransport, NothingIsPendingBehindTheEndOfTheOutput) {
+    const DescriptorGuard guard;
+    const std::string straight = pattern(64 << 20);  // more than two socket buffers hold
+    Promise<std::size_t> told;
+    Future<std::size_t> pending = told.future();
+    UringHost host;
+    Server server(host, [&](Channel& channel) { channel.pipeline().addLast<EndsOutput>(straight, told); });
+    BlockingPeer peer(server.address);
+    ASSERT_TRUE(pending.awaitUntil(patience()));
+    EXPECT_EQ(pending.get(), 0u);
 }
 
 // The peer does not read, and then breaks the connection.

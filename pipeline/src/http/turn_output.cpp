@@ -13,8 +13,8 @@ TurnBlock& TurnBlock::none() noexcept {
     return block;
 }
 
-// What is in the old one stays until the last byte of it has been sent. Without memory for another one the rest of it is
-// used up, and then outputs have blocks of their own.
+// The shares of the old block keep it until its last byte has been sent. Without memory for a new one the rest of the old
+// one is used up, and after that each output has a block of its own.
 [[gnu::cold, gnu::noinline]] void TurnBlock::replace() noexcept {
     if (!memory_) return;  // the one without room
     Buffer next = Buffer::tryAllocate(size);

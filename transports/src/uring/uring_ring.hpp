@@ -9,7 +9,7 @@
 #include <weft/scheduler/deadline.hpp>
 #include <weft/transports/detail/ready_list.hpp>
 #include <weft/transports/uring/uring_calls.hpp>
-#include <weft/transports/uring/uring_io_handler.hpp>
+#include <weft/transports/uring/uring_counters.hpp>
 
 #include "uring/uring_operation.hpp"
 

@@ -19,7 +19,7 @@ namespace weft {
 
 namespace {
 
-constexpr std::size_t mostArrived = 64;        // pieces that are kept before the receive is cancelled
+constexpr std::size_t mostArrived = 64;  // pieces that are kept before the receive is cancelled
 
 }  // namespace
 
@@ -28,7 +28,7 @@ const UringOperation::Kind UringStream::inputKind = {
         UringStream& self = static_cast<Operation&>(operation).stream;
         io_uring_prep_recv_multishot(&entry, self.fd(), nullptr, 0, 0);
         entry.flags |= IOSQE_BUFFER_SELECT;
-        entry.buf_group = (self.large_ ? self.handler().large() : self.handler().small()).group();
+        entry.buf_group = self.buffers().group();
     },
     [](UringOperation& operation, int result, unsigned flags) {
         static_cast<Operation&>(operation).stream.onInput(result, flags);
@@ -107,6 +107,11 @@ bool UringStream::largeReads() const noexcept {
     return channel_.readBufferSize() > UringIoHandler::smallBytes;
 }
 
+// Of the receive that runs, or ran last.
+UringBuffers& UringStream::buffers() const noexcept {
+    return large_ ? handler().large() : handler().small();
+}
+
 void UringStream::startInput() noexcept {
     large_ = largeReads();
     start(input_);
@@ -114,8 +119,7 @@ void UringStream::startInput() noexcept {
 
 void UringStream::onInput(int result, unsigned flags) {
     if (result > 0) {
-        UringBuffers& buffers = large_ ? handler().large() : handler().small();
-        onPiece(buffers.take(flags, static_cast<std::size_t>(result)), flags);
+        onPiece(buffers().take(flags, static_cast<std::size_t>(result)), flags);
     } else if (result == -ENOBUFS) {
         handler().noteBuffersRanOut();  // the bytes wait in the socket
         set(outOfBuffers);
@@ -167,7 +171,7 @@ void UringStream::readCycle() {
     if (delivered) channel_.onReadComplete();  // E-6: before the error
     if (leaving()) return;
     if (tellsOfEnd) return failReading(readError_ ? readError_ : writeError_);
-    if (std::exchange(flags_, flags_ & ~outOfBuffers) & outOfBuffers && !handler().small().refill()) {
+    if (std::exchange(flags_, flags_ & ~outOfBuffers) & outOfBuffers && !buffers().refill()) {
         noteInputEnd(ENOMEM);
     }
     if (mayReceive()) return startInput();

@@ -81,6 +81,7 @@ class UringStream : public UringHandle, public ChannelSink {
     bool mayReceive() const noexcept;
     void startInput() noexcept;
     bool largeReads() const noexcept;
+    UringBuffers& buffers() const noexcept;
     void readCycle();
     void tellOfEnd();
     void failReading(const ErrorCode& error);

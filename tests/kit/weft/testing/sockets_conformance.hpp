@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdlib>
+#include <latch>
 #include <mutex>
 #include <vector>
 
@@ -109,14 +110,15 @@ TEST_P(SocketsConformance, ClosesRaceWithTrafficAndEndEachConnection) {
     for (unsigned seed = 0; seed < 100; ++seed) {
         PlainClient client(server.address());
         std::thread closer([&] {
-            for (ChannelRef mine; !mine;) {
+            ChannelRef mine;
+            while (!mine) {
                 const std::lock_guard held(lock);
                 if (open.empty()) continue;
                 mine = std::move(open.back());
                 open.pop_back();
-                std::this_thread::sleep_for(std::chrono::microseconds(seed * 7 % 500));
-                mine->close();
             }
+            for (unsigned moment = seed; moment > 0; --moment) std::this_thread::yield();
+            mine->close();
         });
         const std::string wrong = exchange(client, seed, 1'000'000);
         EXPECT_EQ(wrong.find("a wrong answer"), std::string::npos) << wrong;
@@ -127,14 +129,18 @@ TEST_P(SocketsConformance, ClosesRaceWithTrafficAndEndEachConnection) {
 TEST_P(SocketsConformance, TheEndOfTheLoopEndsEachConnection) {
     const HandlerServer handlers(host, answerMessages);
     const FiberServer fibers(host, answeringFiber(readExactly));
+    std::latch answered(clients);
     std::vector<std::thread> threads;
     for (unsigned seed = 0; seed < clients; ++seed) {
         threads.emplace_back([&, seed] {
-            const std::string wrong = exchange(seed % 2 ? handlers.address() : fibers.address(), seed, 1'000'000);
+            PlainClient client(seed % 2 ? handlers.address() : fibers.address());
+            EXPECT_EQ(exchange(client, seed, 10), "");
+            answered.count_down();
+            const std::string wrong = exchange(client, seed, 1'000'000);
             EXPECT_EQ(wrong.find("a wrong answer"), std::string::npos) << wrong;
         });
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    answered.wait();
     EXPECT_TRUE(host.stop());
     for (std::thread& thread : threads) thread.join();
 }

@@ -23,7 +23,7 @@ class TurnBlock {
 
     // How many TurnOutputs have something here; what was said before a flush point is gone behind it.
     unsigned users() const noexcept { return users_; }
-    // Owns the bytes that are here. Who must keep some of them for longer than their TurnOutput does takes a share of it.
+    // Owns the bytes that are here. To keep some of them for longer than their TurnOutput does, take a share of it.
     const Buffer& memory() const noexcept { return memory_; }
 
   private:

@@ -4,12 +4,12 @@
 
 #include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 
 #include <weft/scheduler/deadline.hpp>
 #include <weft/transports/detail/ready_list.hpp>
 #include <weft/transports/socket_io_handler.hpp>
+#include <weft/transports/uring/uring_counters.hpp>
 
 namespace weft {
 
@@ -26,14 +26,6 @@ struct UringOptions {
     unsigned entries = 256;       // of the submission queue, 1 to 32768
     unsigned smallBuffers = 256;  // of 2 KiB, which the kernel receives into; a power of two up to 32768
     unsigned largeBuffers = 8;   // of 64 KiB, for channels whose reads have been large; a power of two up to 32768
-};
-
-// Since open().
-struct UringCounters {
-    std::uint64_t enters = 0;         // system calls that submitted entries, waited, or fetched completions
-    std::uint64_t entries = 0;        // that were put into the ring, for the next of these calls
-    std::uint64_t completions = 0;    // that were dispatched
-    std::uint64_t buffersRanOut = 0;  // receives that found no buffer and were started again
 };
 
 // Context: the carrier's thread, except construction, wakeup() and the factories of SocketIoHandler (any thread). The

@@ -1,0 +1,16 @@
+// UringCounters: what the ring of one carrier has done.
+#pragma once
+
+#include <cstdint>
+
+namespace weft {
+
+// Since open().
+struct UringCounters {
+    std::uint64_t enters = 0;         // system calls that submitted entries, waited, or fetched completions
+    std::uint64_t entries = 0;        // that were put into the ring, for the next of these calls
+    std::uint64_t completions = 0;    // that were dispatched
+    std::uint64_t buffersRanOut = 0;  // receives that found no buffer and were started again
+};
+
+}  // namespace weft
