@@ -1,7 +1,7 @@
 #include "uring/uring_buffers.hpp"
 
+#include <algorithm>
 #include <new>
-#include <utility>
 
 #include <sys/mman.h>
 
@@ -10,12 +10,12 @@
 namespace weft {
 
 void UringBuffers::open() {
-    const std::size_t size = count_ * sizeof(io_uring_buf);
+    const std::size_t size = sizes_.most * sizeof(io_uring_buf);
     void* const memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
     io_uring_buf_reg registration{};
     registration.ring_addr = reinterpret_cast<std::uint64_t>(memory);
-    registration.ring_entries = count_;
+    registration.ring_entries = sizes_.most;
     registration.bgid = group_;
     const int result = ring_.calls().registerBufferRing(ring_.native(), registration);
     if (result < 0) {
@@ -24,50 +24,71 @@ void UringBuffers::open() {
     }
     shared_ = static_cast<io_uring_buf_ring*>(memory);
     io_uring_buf_ring_init(shared_);
-    for (unsigned id = 0; id < count_; ++id) provide(id);
+    wanted_ = sizes_.least;
+    adjust();
 }
 
 void UringBuffers::close() noexcept {
     if (shared_ == nullptr) return;
     ring_.calls().unregisterBufferRing(ring_.native(), group_);
-    ::munmap(std::exchange(shared_, nullptr), count_ * sizeof(io_uring_buf));
+    ::munmap(std::exchange(shared_, nullptr), sizes_.most * sizeof(io_uring_buf));
 }
 
 void UringBuffers::provide(unsigned id) noexcept {
-    slots_[id] = Buffer::tryAllocate(bytes_);
+    slots_[id] = Buffer::tryAllocate(sizes_.bytes);
     give(id);
 }
 
 inline void UringBuffers::give(unsigned id) noexcept {
     Buffer& block = slots_[id];
-    if (!block) [[unlikely]] {
-        ++missing_;
+    if (!block) [[unlikely]]
         return;
-    }
-    io_uring_buf_ring_add(shared_, block.writeData(), static_cast<unsigned>(bytes_), static_cast<unsigned short>(id),
-                          static_cast<int>(mask_), 0);
+    io_uring_buf_ring_add(shared_, block.writeData(), static_cast<unsigned>(sizes_.bytes), static_cast<unsigned short>(id),
+                          static_cast<int>(sizes_.most - 1), 0);
     io_uring_buf_ring_advance(shared_, 1);
+    ++provided_;
 }
 
 Buffer UringBuffers::take(unsigned flags, std::size_t count) noexcept {
     const unsigned id = flags >> IORING_CQE_BUFFER_SHIFT;
-    Buffer block = Buffer::tryAllocate(bytes_);  // in its stead
+    used_ = true;
+    Buffer block;
+    if (--provided_ < wanted_) [[likely]]
+        block = Buffer::tryAllocate(sizes_.bytes);  // in its stead
     block.swap(slots_[id]);
     give(id);
     block.produced(count);
     return block;
 }
 
-bool UringBuffers::refill() noexcept {
-    if (missing_ == 0) [[likely]]
-        return true;
-    const unsigned missed = std::exchange(missing_, 0);
-    for (unsigned id = 0, left = missed; left > 0 && id < count_; ++id) {
-        if (slots_[id]) continue;
-        --left;
-        provide(id);
+void UringBuffers::grow() noexcept {
+    wanted_ = std::min(wanted_ * 2, sizes_.most);
+}
+
+[[gnu::cold, gnu::noinline]] bool UringBuffers::provideMissing() noexcept {
+    constexpr unsigned fewest = 2;
+    wanted_ = std::min(std::max(wanted_, fewest), sizes_.most);
+    for (unsigned id = 0; provided_ < wanted_ && id < sizes_.most; ++id) {
+        if (!slots_[id]) provide(id);
     }
-    return missing_ < count_;
+    return provided_ > 0;
+}
+
+void UringBuffers::noteIdle(Duration length) noexcept {
+    if (!hasGrown()) return;
+    idle_ = std::exchange(used_, false) ? length : idle_ + length;
+    if (idle_ >= idleTime && ring_.hasSettled()) shrink();
+}
+
+// The kernel takes the oldest, and only in calls of this thread: the youngest are still its own to give.
+void UringBuffers::shrink() noexcept {
+    wanted_ = sizes_.least;
+    idle_ = {};
+    while (provided_ > wanted_) {
+        io_uring_buf_ring_advance(shared_, -1);
+        slots_[shared_->bufs[shared_->tail & (sizes_.most - 1)].bid] = Buffer();
+        --provided_;
+    }
 }
 
 }  // namespace weft

@@ -138,6 +138,7 @@ ssize_t UringFiberStream::receive(std::size_t most, Deadline deadline, Buffer& i
     };
     for (;;) {
         UringBuffers& buffers = large_ && most > UringIoHandler::smallBytes ? handler().large() : handler().small();
+        if (!buffers.prepare()) return -ENOMEM;
         Read call(*this, buffers, most);
         const ssize_t result = transfer(direct, call, "TcpStream::read", deadline);
         if (result > 0 && into.empty()) {
@@ -145,9 +146,7 @@ ssize_t UringFiberStream::receive(std::size_t most, Deadline deadline, Buffer& i
             large_ = call.filled();
         }
         if (result != -ENOBUFS) return result;
-        // All buffers have been filled for others, which have been given new ones by now; or there is no memory for any.
-        handler().noteBuffersRanOut();
-        if (!buffers.refill()) return -ENOMEM;
+        handler().noteRanOut(buffers);
     }
 }
 

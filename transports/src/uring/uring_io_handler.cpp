@@ -31,6 +31,7 @@ namespace weft {
 namespace {
 
 constexpr unsigned mostEntries = 32'768;
+constexpr unsigned fewestSmall = 16;  // buffers
 
 UringOptions checked(const UringOptions& options) {
     if (options.entries == 0 || options.entries > mostEntries) {
@@ -93,8 +94,9 @@ UringIoHandler::UringIoHandler(UringOptions options, UringCalls& calls, SystemCa
       sockets_(sockets),
       clock_(clock),
       ring_(std::make_unique<UringRing>(calls, counters_)),
-      small_(std::make_unique<UringBuffers>(*ring_, 0, options.smallBuffers, smallBytes)),
-      large_(std::make_unique<UringBuffers>(*ring_, 1, options.largeBuffers, largeBytes)),
+      small_(std::make_unique<UringBuffers>(
+          *ring_, 0, UringBuffers::Sizes{std::min(options_.smallBuffers, fewestSmall), options.smallBuffers, smallBytes})),
+      large_(std::make_unique<UringBuffers>(*ring_, 1, UringBuffers::Sizes{0, options.largeBuffers, largeBytes})),
       nested_(std::make_unique<EpollIoHandler>(sockets, clock)) {}
 
 UringIoHandler::~UringIoHandler() {
@@ -124,8 +126,8 @@ void UringIoHandler::open(Carrier& carrier) {
 
 PollResult UringIoHandler::poll(PollGuard* guard, Deadline deadline, Budget budget) {
     if (completions_) clearCompletions();
-    small_->refill();
-    large_->refill();
+    small_->adjust();
+    large_->adjust();
     if (batch_.empty() && !ring_->hasCompletions()) {
         ask(guard, std::min(deadline, closeDeadline_));
     } else {
@@ -143,8 +145,16 @@ void UringIoHandler::clearCompletions() noexcept {
 void UringIoHandler::ask(PollGuard* guard, Deadline deadline) noexcept {
     const bool nothingToWaitFor = !ready_.empty() || nested_->hasWork() || (closing_ && closable());
     if (!guard || nothingToWaitFor || !guard->enter()) return ring_->look();
-    ring_->wait(timeUntil(deadline));
+    Duration atMost = timeUntil(deadline);
+    if (small_->hasGrown() || large_->hasGrown()) atMost = std::min<Duration>(atMost, UringBuffers::idleTime);
+    ring_->wait(atMost);
     guard->leave();
+    if (!ring_->hasCompletions()) noteIdle(atMost);
+}
+
+void UringIoHandler::noteIdle(Duration length) noexcept {
+    small_->noteIdle(length);
+    large_->noteIdle(length);
 }
 
 Duration UringIoHandler::timeUntil(Deadline deadline) const noexcept {
@@ -271,6 +281,11 @@ std::unique_ptr<FdWatch> UringIoHandler::watch(Fd fd) {
     return nested_->watch(std::move(fd));
 }
 
+void UringIoHandler::noteRanOut(UringBuffers& buffers) noexcept {
+    ++counters_.buffersRanOut;
+    buffers.noteRanOut();
+}
+
 std::unique_ptr<UringSendParts> UringIoHandler::takeParts() {
     if (!parts_) return std::make_unique<UringSendParts>();
     std::unique_ptr<UringSendParts> taken = std::move(parts_);
@@ -287,6 +302,12 @@ ErrorCode UringIoHandler::add(UringHandle& handle) noexcept {
     if (refusing_) return operationAborted();
     handles_.append(handle.registration_);
     return {};
+}
+
+UringCounters UringIoHandler::counters() const noexcept {
+    UringCounters now = counters_;
+    now.bufferBytes = small_->provided() * small_->bytes() + large_->provided() * large_->bytes();
+    return now;
 }
 
 // ---- its end ----

@@ -174,7 +174,8 @@ void UringProbe::askForOperations() {
 }
 
 void UringProbe::tryReceive() {
-    auto buffers = std::make_unique<UringBuffers>(ring_, static_cast<unsigned short>(0), trialBuffers, trialBytes);
+    constexpr UringBuffers::Sizes sizes{trialBuffers, trialBuffers, trialBytes};
+    auto buffers = std::make_unique<UringBuffers>(ring_, static_cast<unsigned short>(0), sizes);
     try {
         buffers->open();
     } catch (const SystemError& refused) {

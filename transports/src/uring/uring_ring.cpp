@@ -127,6 +127,11 @@ void UringRing::look() noexcept {
     if (has || io_uring_sq_ready(&ring_) > 0) submitAndGetEvents();
 }
 
+bool UringRing::hasSettled() const noexcept {
+    const bool overflown = IO_URING_READ_ONCE(*ring_.sq.kflags) & IORING_SQ_CQ_OVERFLOW;
+    return (ring_.flags & IORING_SETUP_DEFER_TASKRUN) && !overflown && io_uring_cq_ready(&ring_) == 0;
+}
+
 void UringRing::submitAndGetEvents() noexcept {
     ++counters_.enters;
     calls_.submitAndGetEvents(ring_);

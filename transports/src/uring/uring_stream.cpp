@@ -114,6 +114,7 @@ UringBuffers& UringStream::buffers() const noexcept {
 
 void UringStream::startInput() noexcept {
     large_ = largeReads();
+    if (!buffers().prepare()) return noteInputEnd(ENOMEM);
     start(input_);
 }
 
@@ -121,7 +122,7 @@ void UringStream::onInput(int result, unsigned flags) {
     if (result > 0) {
         onPiece(buffers().take(flags, static_cast<std::size_t>(result)), flags);
     } else if (result == -ENOBUFS) {
-        handler().noteBuffersRanOut();  // the bytes wait in the socket
+        handler().noteRanOut(buffers());  // the bytes wait in the socket
         set(outOfBuffers);
         requeue();
     } else if (!isToBeDoneAgain(result)) {
@@ -171,9 +172,7 @@ void UringStream::readCycle() {
     if (delivered) channel_.onReadComplete();  // E-6: before the error
     if (leaving()) return;
     if (tellsOfEnd) return failReading(readError_ ? readError_ : writeError_);
-    if (std::exchange(flags_, flags_ & ~outOfBuffers) & outOfBuffers && !buffers().refill()) {
-        noteInputEnd(ENOMEM);
-    }
+    clear(outOfBuffers);
     if (mayReceive()) return startInput();
     if (has(wantsRead) && (!arrived_.empty() || has(endDue))) requeue();
 }

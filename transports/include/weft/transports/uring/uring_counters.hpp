@@ -11,6 +11,7 @@ struct UringCounters {
     std::uint64_t entries = 0;        // that were put into the ring, for the next of these calls
     std::uint64_t completions = 0;    // that were dispatched
     std::uint64_t buffersRanOut = 0;  // receives that found no buffer and were started again
+    std::uint64_t bufferBytes = 0;    // not since open(), but now: what the kernel has to receive into
 };
 
 }  // namespace weft

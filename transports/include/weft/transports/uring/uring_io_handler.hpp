@@ -21,11 +21,13 @@ class UringOperation;
 class UringRing;
 class UringSendParts;
 
-// In the memory of one carrier.
+// In the memory of one carrier. The kernel receives into buffers that it has before there are bytes: few at rest, as many as
+// these under load; what has not been used for a second is taken back from kernels that let it (6.1 and later). Bytes for
+// which there is no buffer wait in their socket.
 struct UringOptions {
     unsigned entries = 256;       // of the submission queue, 1 to 32768
-    unsigned smallBuffers = 256;  // of 2 KiB, which the kernel receives into; a power of two up to 32768
-    unsigned largeBuffers = 8;   // of 64 KiB, for channels whose reads have been large; a power of two up to 32768
+    unsigned smallBuffers = 256;  // of 2 KiB at most (at rest 16); a power of two up to 32768
+    unsigned largeBuffers = 16;   // of 64 KiB at most (at rest 0), for channels whose reads have been large; as above
 };
 
 // Context: the carrier's thread, except construction, wakeup() and the factories of SocketIoHandler (any thread). The
@@ -68,7 +70,7 @@ class UringIoHandler final : public SocketIoHandler {
     SystemCalls& systemCalls() noexcept override { return sockets_; }
     using SocketIoHandler::listener;
 
-    const UringCounters& counters() const noexcept { return counters_; }
+    UringCounters counters() const noexcept;
 
   private:
     friend class UringFiberStream;
@@ -80,13 +82,14 @@ class UringIoHandler final : public SocketIoHandler {
     UringRing& ring() noexcept { return *ring_; }
     UringBuffers& small() noexcept { return *small_; }
     UringBuffers& large() noexcept { return *large_; }
-    void noteBuffersRanOut() noexcept { ++counters_.buffersRanOut; }
+    void noteRanOut(UringBuffers& buffers) noexcept;
     std::unique_ptr<UringSendParts> takeParts();  // throws std::bad_alloc
     void giveParts(std::unique_ptr<UringSendParts> parts) noexcept;
 
     ErrorCode add(UringHandle& handle) noexcept;
     void clearCompletions() noexcept;
     void ask(PollGuard* guard, Deadline deadline) noexcept;
+    void noteIdle(Duration length) noexcept;
     Duration timeUntil(Deadline deadline) const noexcept;
     PollResult dispatch(Budget budget);
     void dispatchBatch(Spending& spending);

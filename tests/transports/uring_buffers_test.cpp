@@ -1,0 +1,108 @@
+// How much memory the kernel has to receive into: as much as there is traffic for.
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <liburing.h>
+
+#include <weft/pipeline/buffer_pool.hpp>
+#include <weft/pipeline/channel.hpp>
+
+#include "transports/blocking_peer.hpp"
+#include "transports/loopback_server.hpp"
+#include "transports/uring_host.hpp"
+
+namespace weft::test {
+namespace {
+
+constexpr std::uint64_t small = UringIoHandler::smallBytes, large = UringIoHandler::largeBytes;
+constexpr std::uint64_t atRest = 16 * small;
+
+// When they are in a hurry they wait a hundredth as long, so that a loop is idle sooner.
+class HastyUringCalls final : public ForwardingUringCalls {
+  public:
+    void hurry(bool on) { hurries_ = on; }
+    int submitAndWait(io_uring& ring, __kernel_timespec* timeout) noexcept override {
+        if (timeout == nullptr || !hurries_) return ForwardingUringCalls::submitAndWait(ring, timeout);
+        __kernel_timespec less{};
+        less.tv_nsec = (timeout->tv_sec * 1'000'000'000 + timeout->tv_nsec) / 100;
+        return ForwardingUringCalls::submitAndWait(ring, &less);
+    }
+
+  private:
+    std::atomic<bool> hurries_{false};
+};
+
+class UringBuffersTest : public UringTransport {
+  protected:
+    // Bytes from many peers at once, none of which the loop has seen before it looks.
+    static void sendFromAll(UringHost& host, std::deque<BlockingPeer>& peers) {
+        for (BlockingPeer& peer : peers) peer.send("x");  // each is a channel from here on
+        for (BlockingPeer& peer : peers) EXPECT_EQ(peer.receive(), "x");
+        host.inLoop([&] {
+            for (BlockingPeer& peer : peers) peer.send("y");
+        });
+        for (BlockingPeer& peer : peers) EXPECT_EQ(peer.receive(), "y");
+    }
+    void awaitRest(UringHost& host) {
+        calls.hurry(true);
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        while (host.counters().bufferBytes != atRest && std::chrono::steady_clock::now() < end) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(30));
+        }
+        EXPECT_EQ(host.counters().bufferBytes, atRest);
+        calls.hurry(false);
+    }
+    HastyUringCalls calls;
+};
+
+TEST_F(UringBuffersTest, ManyPeersAtOnceAreGivenMoreAndAnIdleLoopTakesThemBack) {
+    const DescriptorGuard guard;
+    UringHost host({}, calls);
+    Server server(host, echo);
+    EXPECT_EQ(host.counters().bufferBytes, atRest);
+    std::deque<BlockingPeer> peers;
+    for (int i = 0; i < 100; ++i) peers.emplace_back(server.address);
+    for (int burst = 0; burst < 3; ++burst) {
+        sendFromAll(host, peers);
+        const UringCounters busy = host.counters();
+        EXPECT_GT(busy.buffersRanOut, 0u);
+        EXPECT_GE(busy.bufferBytes, 2 * atRest);
+        EXPECT_LE(busy.bufferBytes, 256 * small);
+        awaitRest(host);
+    }
+    std::int64_t blocks = 0;
+    host.inLoop([&] { blocks = BufferPool::liveBlocks(); });
+    EXPECT_EQ(blocks, 16) << "blocks are held that nobody has";
+}
+
+TEST_F(UringBuffersTest, TheyGrowNoFurtherThanTheirOptionSays) {
+    const DescriptorGuard guard;
+    UringHost host({.smallBuffers = 32}, calls);
+    Server server(host, echo);
+    std::deque<BlockingPeer> peers;
+    for (int i = 0; i < 100; ++i) peers.emplace_back(server.address);
+    for (int burst = 0; burst < 5; ++burst) sendFromAll(host, peers);
+    EXPECT_EQ(host.counters().bufferBytes, 32 * small);
+}
+
+TEST_F(UringBuffersTest, LargeOnesAreThereOnlyWhileThereAreLargeReads) {
+    const DescriptorGuard guard;
+    UringHost host({}, calls);
+    Server server(host, echo);
+    BlockingPeer peer(server.address);
+    for (int round = 0; round < 2; ++round) {
+        for (int i = 0; i < 20; ++i) {
+            peer.send(std::string(large, 'x'));
+            for (std::size_t left = large; left > 0;) left -= peer.receive().size();
+        }
+        EXPECT_GE(host.counters().bufferBytes, atRest + 2 * large);
+        awaitRest(host);
+    }
+}
+
+}  // namespace
+}  // namespace weft::test
