@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <exception>
 #include <iostream>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -32,6 +33,7 @@ struct ExplainTransport {};  // thrown by the flag
 // failure with 1; each with one line on stderr.
 template <class Body>
 int runProgram(CLI::App& app, int argc, char** argv, Body body) {
+    weft::initializeLogging(weft::LogLevel::warning);
     try {
         app.parse(argc, argv);
     } catch (const CLI::CallForHelp&) {
@@ -44,7 +46,6 @@ int runProgram(CLI::App& app, int argc, char** argv, Body body) {
         return complain(app.get_name(), std::string(error.what()) + "; see --help", wrongUse);
     }
     try {
-        weft::initializeLogging(weft::LogLevel::warning);
         return body();
     } catch (const weft::ConfigurationError& error) {
         return complain(app.get_name(), error.what(), wrongUse);
@@ -73,6 +74,17 @@ CLI::Option* addAddress(CLI::App& app, const std::string& name, T& into, const s
         ->type_name("ADDR:PORT");
 }
 
+inline void addLogLevel(CLI::App& app) {
+    using weft::LogLevel;
+    static const std::map<std::string, LogLevel> levels{
+        {"debug", LogLevel::debug}, {"info", LogLevel::info}, {"warning", LogLevel::warning}, {"error", LogLevel::error}};
+    app.add_option_function<std::string>(
+           "--log-level", [](const std::string& name) { weft::initializeLogging(levels.at(name)); },
+           "debug, info, warning or error: which log lines go to stderr; default warning")
+        ->check(CLI::IsMember(levels))
+        ->type_name("LEVEL");
+}
+
 // The flags of every program that listens.
 struct ServerFlags {
     weft::SocketAddress listen;
@@ -84,6 +96,7 @@ struct ServerFlags {
         addParsed(app, "--transport", group.transport, "auto, epoll or io_uring; default WEFT_TRANSPORT, else auto",
                   [](const std::string& text) { return weft::Transport::parse(text, "--transport"); })
             ->type_name("NAME");
+        addLogLevel(app);
         app.add_flag_callback("--explain-transport", [] { throw ExplainTransport(); }, "say what auto stands for here, and why");
     }
     static void addCarriers(CLI::App& app, weft::CarrierOptions& options) {

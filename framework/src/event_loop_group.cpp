@@ -37,8 +37,8 @@ std::unique_ptr<IoHandler> wrap(const IoHandlerWrapper& wrapper, std::unique_ptr
     return handler;
 }
 
-detail::IoHandlerMaker makerOf(Transport::Kind transport, const IoHandlerWrapper& wrapper) {
-    return [transport, wrapper]() -> std::unique_ptr<IoHandler> {
+detail::IoHandlerMaker makerOf(const IoHandlerWrapper& wrapper) {
+    return [wrapper](Transport::Kind transport) -> std::unique_ptr<IoHandler> {
         auto builtIn = Transport::makeIoHandler(transport);
         return wrapper ? wrap(wrapper, std::move(builtIn)) : std::move(builtIn);
     };
@@ -56,12 +56,12 @@ EventLoopGroup::EventLoopGroup(const EventLoopGroupOptions& options) {
     const Transport::Kind transport = resolved(options.transport);  // before any thread
     own_ = std::make_unique<CarrierGroup>(static_cast<const CarrierOptions&>(options));
     carriers_ = own_.get();
-    loops_ = detail::LoopSet::join(*carriers_, makerOf(transport, options.ioHandler), options.loop);
+    loops_ = detail::LoopSet::join(*carriers_, transport, makerOf(options.ioHandler), options.loop);
 }
 
 EventLoopGroup::EventLoopGroup(CarrierGroup& carriers, std::optional<Transport::Kind> transport,
                                const EventLoop::Options& loop, const IoHandlerWrapper& ioHandler)
-    : carriers_(&carriers), loops_(detail::LoopSet::join(carriers, makerOf(resolved(transport), ioHandler), loop)) {}
+    : carriers_(&carriers), loops_(detail::LoopSet::join(carriers, resolved(transport), makerOf(ioHandler), loop)) {}
 
 EventLoopGroup::~EventLoopGroup() {
     if (carriers_->forked()) {
@@ -70,6 +70,10 @@ EventLoopGroup::~EventLoopGroup() {
     }
     while (!shutdown(std::chrono::seconds(5))) {
     }
+}
+
+Transport::Kind EventLoopGroup::transport() const noexcept {
+    return loops_->transport();
 }
 
 std::size_t EventLoopGroup::size() const noexcept {

@@ -47,23 +47,37 @@ std::string saidBy(const SystemError& refused) {
 
 }  // namespace
 
-std::shared_ptr<LoopSet> LoopSet::join(CarrierGroup& carriers, const IoHandlerMaker& makeIoHandler,
-                                       const EventLoop::Options& options) {
+std::shared_ptr<LoopSet> LoopSet::join(CarrierGroup& carriers, Transport::Kind transport,
+                                       const IoHandlerMaker& makeIoHandler, const EventLoop::Options& options) {
     std::lock_guard held(registryLock);
     std::erase_if(registry(), [](const auto& entry) { return entry.second.expired(); });
     std::shared_ptr<LoopSet> set = registry()[&carriers].lock();
     if (!set || set->users_.load(std::memory_order_acquire) == 0) {
-        set = std::make_shared<LoopSet>(carriers, makeIoHandler, options);
+        set = make(carriers, transport, makeIoHandler, options);
         registry()[&carriers] = set;
     }
     set->users_.fetch_add(1, std::memory_order_relaxed);  // under the lock that every joiner takes
     return set;
 }
 
-LoopSet::LoopSet(CarrierGroup& carriers, const IoHandlerMaker& makeIoHandler, const EventLoop::Options& options)
-    : carriers_(carriers) {
+std::shared_ptr<LoopSet> LoopSet::make(CarrierGroup& carriers, Transport::Kind transport,
+                                       const IoHandlerMaker& makeIoHandler, const EventLoop::Options& options) {
+    const bool chooses = transport == Transport::Kind::automatic;
+    if (chooses) transport = Transport::best();
     try {
-        for (std::size_t i = 0; i < carriers.size(); ++i) startLoop(carriers.carrier(i), makeIoHandler(), options);
+        return std::make_shared<LoopSet>(carriers, transport, makeIoHandler, options);
+    } catch (const SystemError& refused) {
+        if (!chooses || transport == Transport::Kind::epoll) throw;
+        log(LogLevel::warning, {"event loops use epoll instead of io_uring: ", refused.what()});
+    }
+    return std::make_shared<LoopSet>(carriers, Transport::Kind::epoll, makeIoHandler, options);
+}
+
+LoopSet::LoopSet(CarrierGroup& carriers, Transport::Kind transport, const IoHandlerMaker& makeIoHandler,
+                 const EventLoop::Options& options)
+    : carriers_(carriers), transport_(transport) {
+    try {
+        for (std::size_t i = 0; i < carriers.size(); ++i) startLoop(carriers.carrier(i), makeIoHandler(transport), options);
     } catch (...) {
         stop(never);
         throw;

@@ -18,21 +18,24 @@ namespace weft::detail {
 
 class ServerState;
 
-// Makes a handler for one loop; never null.
-using IoHandlerMaker = std::function<std::unique_ptr<IoHandler>()>;
+// Makes a handler for one loop; never null. The transport is never `automatic`.
+using IoHandlerMaker = std::function<std::unique_ptr<IoHandler>(Transport::Kind transport)>;
 
 class LoopSet {
   public:
-    // The set of this carrier group: the one that exists, or a new one with every poller open.
-    static std::shared_ptr<LoopSet> join(CarrierGroup& carriers, const IoHandlerMaker& makeIoHandler,
-                                         const EventLoop::Options& options);
+    // The set of this carrier group: the one that exists, or a new one with every poller open. `automatic` is epoll for
+    // all loops of a new one when one of them cannot be opened on io_uring.
+    static std::shared_ptr<LoopSet> join(CarrierGroup& carriers, Transport::Kind transport,
+                                         const IoHandlerMaker& makeIoHandler, const EventLoop::Options& options);
 
-    LoopSet(CarrierGroup& carriers, const IoHandlerMaker& makeIoHandler, const EventLoop::Options& options);
+    LoopSet(CarrierGroup& carriers, Transport::Kind transport, const IoHandlerMaker& makeIoHandler,
+            const EventLoop::Options& options);
     ~LoopSet();
     LoopSet(const LoopSet&) = delete;
     LoopSet& operator=(const LoopSet&) = delete;
 
     std::size_t size() const noexcept { return loops_.size(); }
+    Transport::Kind transport() const noexcept { return transport_; }
     EventLoop& loop(std::size_t index) { return *loops_.at(index); }
     EventLoop& next() noexcept;
 
@@ -51,10 +54,13 @@ class LoopSet {
     std::vector<std::shared_ptr<ServerState>> servers();
 
   private:
+    static std::shared_ptr<LoopSet> make(CarrierGroup& carriers, Transport::Kind transport,
+                                         const IoHandlerMaker& makeIoHandler, const EventLoop::Options& options);
     void startLoop(Carrier& carrier, std::unique_ptr<IoHandler> handler, const EventLoop::Options& options);
     void nameStragglers() const noexcept;
 
     CarrierGroup& carriers_;
+    const Transport::Kind transport_;  // of the handlers that were made; another one may have been put in their place
     std::vector<std::unique_ptr<EventLoop>> loops_;
     std::vector<Future<void>> ended_;                                       // of each loop that was started
     const std::shared_ptr<Lookups> lookups_ = std::make_shared<Lookups>();  // shared with resolvers, who may outlive it

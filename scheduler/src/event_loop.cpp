@@ -143,7 +143,8 @@ void EventLoop::run(PinnedPoller& poller) {
         carrier_->eventLoop_ = nullptr;
         refuseTasks();
         abandonTasks();
-        throw;
+        // Not thrown, which would be logged: whoever starts a loop hears of it by the future, and may try another handler.
+        return carrier_->poller_.setError(std::current_exception());
     }
     try {
         while (!stopping() && !poller.stopRequested()) turn(poller);

@@ -35,11 +35,20 @@ class TransportChoice : public testing::Test {
     void SetUp() override { ::unsetenv("WEFT_TRANSPORT"); }
 };
 
-TEST_F(TransportChoice, UnderASeccompFilterAutoServes) {
-    Program server = httpServer({}, forbidden);
+TEST_F(TransportChoice, UnderASeccompFilterAutoServesOnEpollAndSaysWhyOnce) {
+    Program server = httpServer({"--log-level", "info"}, forbidden);
     expectService(server);
     EXPECT_EQ(server.stop(), 0);
-    EXPECT_EQ(server.complaints(), "");
+    const std::string reason = "event loops use epoll: io_uring is not available: io_uring_setup is not permitted";
+    const std::size_t said = server.errors().find(reason);
+    ASSERT_NE(said, std::string::npos) << server.errors();
+    EXPECT_EQ(server.errors().find("io_uring is not available", said + reason.size()), std::string::npos) << server.errors();
+}
+
+TEST_F(TransportChoice, AutoIsIoUringWhereItIsAvailable) {
+    const bool available = UringSupport::ofThisProcess().available();
+    EXPECT_EQ(Transport::best(), available ? Transport::Kind::ioUring : Transport::Kind::epoll);
+    EXPECT_TRUE(contains(Transport::explain(), available ? "auto: io_uring" : "auto: epoll")) << Transport::explain();
 }
 
 TEST_F(TransportChoice, UnderASeccompFilterIoUringFailsWithTheReason) {

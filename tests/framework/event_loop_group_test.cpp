@@ -1,7 +1,9 @@
 #include <weft/framework/event_loop_group.hpp>
 
 #include <cstdlib>
+#include <optional>
 #include <set>
+#include <string>
 
 #include <sys/resource.h>
 
@@ -13,8 +15,15 @@ namespace {
 
 class TransportVariable {
   public:
-    explicit TransportVariable(const char* value) { ::setenv("WEFT_TRANSPORT", value, 1); }
-    ~TransportVariable() { ::unsetenv("WEFT_TRANSPORT"); }
+    explicit TransportVariable(const char* value) {
+        if (const char* const before = std::getenv(name)) before_ = before;
+        ::setenv(name, value, 1);
+    }
+    ~TransportVariable() { before_ ? ::setenv(name, before_->c_str(), 1) : ::unsetenv(name); }
+
+  private:
+    static constexpr const char* name = "WEFT_TRANSPORT";
+    std::optional<std::string> before_;
 };
 
 TEST(EventLoopGroupTest, HasALoopWithSocketsOnEveryCarrier) {

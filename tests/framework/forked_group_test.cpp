@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "framework/bench.hpp"
+#include "support/sanitized.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,11 +27,21 @@ int statusOf(int status, Child child) {
     return ::waitpid(forked, &result, 0) == forked && WIFEXITED(result) ? WEXITSTATUS(result) : -1;
 }
 
+// The leak sanitizer does not see what threads hold that the forked process lacks: there the buffers of a ring, which are
+// there from its start.
+EventLoopGroupOptions twoLoops() {
+    EventLoopGroupOptions options = groupOptions(2);
+#if defined(WEFT_SANITIZED_ADDRESS)
+    options.transport = Transport::Kind::epoll;
+#endif
+    return options;
+}
+
 TEST(ForkedGroupDeathTest, AStaticGroupDoesNotHoldUpTheExitOfAForkedProcess) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     EXPECT_EXIT(
         {
-            static EventLoopGroup group(groupOptions(2));
+            static EventLoopGroup group(twoLoops());
             ::_exit(statusOf(3, [] {}));
         },
         testing::ExitedWithCode(3), "has no threads in this forked process");
@@ -40,7 +51,7 @@ TEST(ForkedGroupDeathTest, DrainAndShutdownReturnInAForkedProcess) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     EXPECT_EXIT(
         {
-            EventLoopGroup group(groupOptions(2));
+            EventLoopGroup group(twoLoops());
             ::_exit(statusOf(4, [&] {
                 if (group.drain(1h) != 0 || !group.shutdown(1h)) ::_exit(1);
                 group.shutdownGracefully(0s, 1h).await();

@@ -1,12 +1,11 @@
-// HostedLoop: real carriers with an event loop each, for tests over loopback sockets: on epoll, or on io_uring when
-// WEFT_TRANSPORT says so; and a guard that counts descriptors.
+// HostedLoop: real carriers with an event loop each, for tests over loopback sockets, on the transport that
+// WEFT_TRANSPORT names, or the best one; and a guard that counts descriptors.
 #pragma once
 
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
-#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -16,7 +15,7 @@
 #include <weft/scheduler/carrier_group.hpp>
 #include <weft/scheduler/event_loop.hpp>
 #include <weft/transports/epoll/epoll_io_handler.hpp>
-#include <weft/transports/uring/uring_io_handler.hpp>
+#include <weft/transports/transport.hpp>
 
 namespace weft::test {
 
@@ -52,16 +51,11 @@ inline void awaitAsleep(Carrier& carrier) {
     while (carrier.stats().parks == parks) std::this_thread::yield();
 }
 
-// True when this run of the tests is for io_uring.
-inline bool testsIoUring() {
-    const char* const transport = std::getenv("WEFT_TRANSPORT");
-    return transport != nullptr && std::string_view(transport) == "io_uring";
-}
-
 // Scripted calls are those of epoll.
 inline std::unique_ptr<SocketIoHandler> makeTestedHandler(SystemCalls& calls) {
-    if (testsIoUring() && &calls == &SystemCalls::kernel()) return std::make_unique<UringIoHandler>();
-    return std::make_unique<EpollIoHandler>(calls);
+    if (&calls != &SystemCalls::kernel()) return std::make_unique<EpollIoHandler>(calls);
+    const char* const transport = std::getenv("WEFT_TRANSPORT");
+    return Transport::makeIoHandler(Transport::parse(transport != nullptr ? transport : "auto"));
 }
 
 class HostedLoop {

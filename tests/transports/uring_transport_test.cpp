@@ -1,5 +1,5 @@
 // What is io_uring's own: multishot receives under random permissions, buffers that run out, sends in flight at a close.
-// What both transports do is tested once, by the other files here: they run on io_uring with WEFT_TRANSPORT=io_uring.
+// What both transports do is tested once, by the other files here: they run on the transport that WEFT_TRANSPORT names.
 #include <gtest/gtest.h>
 
 #include <random>

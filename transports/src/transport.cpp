@@ -4,6 +4,7 @@
 #include <string>
 
 #include <weft/scheduler/errors.hpp>
+#include <weft/scheduler/log.hpp>
 #include <weft/transports/epoll/epoll_io_handler.hpp>
 #include <weft/transports/uring/uring_io_handler.hpp>
 #include <weft/transports/uring/uring_support.hpp>
@@ -30,12 +31,25 @@ std::string_view Transport::name(Kind kind) noexcept {
     return "unknown";
 }
 
+Transport::Kind Transport::best() {
+    static const Kind kind = [] {
+        const UringSupport& support = UringSupport::ofThisProcess();
+        if (support.available()) return Kind::ioUring;
+        log(LogLevel::info, "event loops use epoll: io_uring is not available: " + support.reason());
+        return Kind::epoll;
+    }();
+    return kind;
+}
+
 std::string Transport::explain() {
-    return UringSupport::ofThisProcess().report() + "\nepoll: available\nauto: epoll";
+    const UringSupport& support = UringSupport::ofThisProcess();
+    const Kind automatic = support.available() ? Kind::ioUring : Kind::epoll;
+    return support.report() + "\nepoll: available\nauto: " + std::string(name(automatic));
 }
 
 std::unique_ptr<SocketIoHandler> Transport::makeIoHandler(Kind kind) {
-    if (kind != Kind::ioUring) return std::make_unique<EpollIoHandler>();
+    if (kind == Kind::automatic) kind = best();
+    if (kind == Kind::epoll) return std::make_unique<EpollIoHandler>();
     const UringSupport& support = UringSupport::ofThisProcess();
     if (!support.available()) throw SystemError(support.error(), "the transport io_uring is not available: " + support.reason());
     return std::make_unique<UringIoHandler>();

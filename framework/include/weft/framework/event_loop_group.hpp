@@ -19,7 +19,7 @@ class LoopSet;
 
 // Receives the handler that a transport has made for one loop, and returns the one that the loop is to call: a
 // decorator of it (IoHandlerDecorator), or another one with sockets. Called once for each carrier, by the thread that
-// makes the group, before the handler is opened. What it throws, the group's constructor throws; null, and a handler
+// makes the group, before the handler is opened; once more where `automatic` falls back to epoll. What it throws, the group's constructor throws; null, and a handler
 // without sockets, are refused with std::invalid_argument.
 using IoHandlerWrapper = std::function<std::unique_ptr<IoHandler>(std::unique_ptr<SocketIoHandler> builtIn)>;
 
@@ -39,7 +39,8 @@ class EventLoopGroup {
     static constexpr Duration defaultGracefulTime = std::chrono::seconds(15);
 
     // Carriers of its own. Every loop has opened its poller when the constructor returns; on a failure nothing is left
-    // behind. Throws ConfigurationError (an option or variable), std::invalid_argument (an option of the loop),
+    // behind. The transport `automatic` is Transport::best(); when one loop cannot be opened on io_uring, all are on epoll
+    // and the reason is logged (warning). Throws ConfigurationError (an option or variable), std::invalid_argument (an option of the loop),
     // SystemError (what the kernel refused, with the carrier's name), std::logic_error when a carrier hosts another
     // poller. Context: a plain thread, or a fiber of other carriers.
     explicit EventLoopGroup(const EventLoopGroupOptions& options = {});
@@ -54,6 +55,8 @@ class EventLoopGroup {
     EventLoopGroup& operator=(const EventLoopGroup&) = delete;
 
     std::size_t size() const noexcept;
+    // Of all its loops: epoll or ioUring; never automatic.
+    Transport::Kind transport() const noexcept;
     EventLoop& loop(std::size_t index);  // throws std::out_of_range
     // The calling carrier's loop if it is one of this group, else round robin. Any thread.
     EventLoop& next() noexcept;

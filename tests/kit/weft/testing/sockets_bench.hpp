@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <random>
 #include <string>
 #include <string_view>
@@ -38,6 +39,10 @@ struct SocketsUnderTest {
     std::string name;                                         // letters and digits: part of the tests' names
     std::function<std::unique_ptr<SocketIoHandler>()> make;  // a handler for one loop
 };
+
+inline void PrintTo(const SocketsUnderTest& sockets, std::ostream* out) {
+    *out << sockets.name;
+}
 
 // How long anything may take before it counts as lost.
 inline constexpr std::chrono::seconds socketsPatience{60};

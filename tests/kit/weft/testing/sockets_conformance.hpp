@@ -111,7 +111,7 @@ TEST_P(SocketsConformance, ClosesRaceWithTrafficAndEndEachConnection) {
         PlainClient client(server.address());
         std::thread closer([&] {
             ChannelRef mine;
-            while (!mine) {
+            for (; !mine; std::this_thread::yield()) {
                 const std::lock_guard held(lock);
                 if (open.empty()) continue;
                 mine = std::move(open.back());

@@ -18,12 +18,16 @@ struct Transport {
     // "auto", "epoll", "io_uring".
     static std::string_view name(Kind kind) noexcept;
 
-    // Several lines for people: what there is, what is missing for the rest, and what `automatic` stands for. The first
-    // call asks the kernel, which takes about a millisecond. Context: any thread; blocks.
+    // What `automatic` stands for in this process: ioUring where it is available, else epoll. The first call asks the
+    // kernel, and logs the reason (info) when that is epoll. Context: any thread; blocks then for about a millisecond.
+    static Kind best();
+
+    // Several lines for people: what there is, what is missing for the rest, and what `automatic` stands for. Context:
+    // as best().
     static std::string explain();
 
-    // A handler for one event loop; `automatic` is epoll. Throws SystemError when io_uring is asked for and is not
-    // available, with the reason: see UringSupport. Context: any thread; allocates; blocks for the first one on io_uring.
+    // A handler for one event loop; `automatic` is best(). Throws SystemError when io_uring is asked for and is not
+    // available, with the reason: see UringSupport. Context: any thread; allocates; blocks as best() does.
     static std::unique_ptr<SocketIoHandler> makeIoHandler(Kind kind = Kind::automatic);
 };
 
