@@ -1,4 +1,5 @@
 // The conformance kit for sockets over the transports that there are, and io_uring with as little as it can have.
+#include <weft/testing/channel_rules.hpp>
 #include <weft/testing/sockets_conformance.hpp>
 
 #include <weft/transports/epoll/epoll_io_handler.hpp>
@@ -25,7 +26,14 @@ std::vector<SocketsUnderTest> transports() {
     return all;
 }
 
+std::vector<RuleStage> stages() {
+    std::vector<RuleStage> all;
+    for (SocketsUnderTest& sockets : transports()) all.push_back(onSockets(std::move(sockets)));
+    return all;
+}
+
 INSTANTIATE_TEST_SUITE_P(Transports, SocketsConformance, ::testing::ValuesIn(transports()), nameOfSockets);
+INSTANTIATE_TEST_SUITE_P(Transports, ChannelRules, ::testing::ValuesIn(stages()), nameOfStage);
 
 }  // namespace
 }  // namespace weft::test

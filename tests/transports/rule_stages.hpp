@@ -1,69 +1,53 @@
-// The stages on which rules_test.cpp plays: one connection, its server end a channel on an event loop, its other end
-// the test's. In memory (embedded loop, no kernel), on epoll with scripted system calls, on epoll with loopback
-// sockets.
+// The stages of rules_test.cpp: in memory (embedded loop, no kernel), and on epoll with scripted system calls.
 #pragma once
 
 #include <deque>
 #include <functional>
-#include <memory>
 #include <string>
-#include <thread>
-#include <type_traits>
 #include <utility>
 
 #include <gtest/gtest.h>
 
 #include <weft/pipeline/channel.hpp>
-#include <weft/pipeline/channel_errors.hpp>
+#include <weft/testing/connection_stage.hpp>
 
 #include "pipeline/scripted_sink.hpp"
-#include "transports/blocking_peer.hpp"
-#include "transports/hosted_loop.hpp"
-#include "transports/loopback_server.hpp"
 #include "transports/scripted_bench.hpp"
 
 namespace weft::test {
 
-// What all stages can do:
-//   open(setUp)        the connection stands, its channel is active; setUp(Channel&) has added the handlers
-//   channel()          the server end
-//   inLoop(fn)         runs fn on the loop, then what follows from it
-//   send, endInput, reset   what the peer does
-//   received(n)        the next n bytes that the peer gets
-//   peerSeesEnd()      the peer gets no more
-//   until(condition)   lets the loop run until condition(), asked on the loop, holds
-class MemoryStage {
+class MemoryStage final : public ConnectionStage {
   public:
-    void open(const Initializer& setUp) {
+    void open(const ChannelSetup& setUp) override {
         end_.pipeline().addLast(setUp);
         end_.start();
     }
-    Channel& channel() { return *end_.channel; }
-    void inLoop(const std::function<void()>& fn) {
+    Channel& channel() override { return *end_.channel; }
+    void inLoop(const std::function<void()>& fn) override {
         end_.loop.execute(fn);
         settle();
     }
-    void send(const std::string& bytes) {
+    void send(const std::string& bytes) override {
         arrived_.push_back(bytes);
         settle();
     }
-    void endInput() {
+    void endInput() override {
         ended_ = true;
         settle();
     }
-    void reset() {
+    void reset() override {
         reset_ = true;
         settle();
     }
-    std::string received(std::size_t size) {
+    std::string received(std::size_t size) override {
         const std::string bytes = end_.sink->written.substr(0, size);
         end_.sink->written.erase(0, size);
         return bytes;
     }
-    bool peerSeesEnd() {
+    bool peerSeesEnd() override {
         return end_.sink->written.empty() && (channel().closed() || end_.sink->count("shutdownOutput") > 0);
     }
-    void until(const std::function<bool()>& condition) {
+    void until(const std::function<bool()>& condition) override {
         settle();
         EXPECT_TRUE(condition()) << "nothing is left to do";
     }
@@ -101,10 +85,10 @@ class MemoryStage {
     bool reset_ = false;
 };
 
-class ScriptedStage {
+class ScriptedStage final : public ConnectionStage {
   public:
-    ~ScriptedStage() { channel_ = nullptr; }
-    void open(const Initializer& setUp) {
+    ~ScriptedStage() override { channel_ = nullptr; }
+    void open(const ChannelSetup& setUp) override {
         channel_ = Channel::create(bench_.loop);
         channel_->attach(bench_.poller.stream(Fd(fd, bench_.calls), *channel_));
         channel_->setActive(true);
@@ -112,33 +96,33 @@ class ScriptedStage {
         channel_->registerWithLoop({});
         settle();
     }
-    Channel& channel() { return *channel_; }
-    void inLoop(const std::function<void()>& fn) {
+    Channel& channel() override { return *channel_; }
+    void inLoop(const std::function<void()>& fn) override {
         bench_.loop.execute(fn);
         settle();
     }
-    void send(const std::string& bytes) {
+    void send(const std::string& bytes) override {
         bench_.calls.nextRecv(fd, {data(bytes)});
         happens(EPOLLIN);
     }
-    void endInput() {
+    void endInput() override {
         bench_.calls.nextRecv(fd, {endOfInput()});
         happens(EPOLLIN | EPOLLRDHUP);
     }
-    void reset() {
+    void reset() override {
         bench_.calls.nextRecv(fd, {failsWith(ECONNRESET)});
         happens(EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP);
     }
-    std::string received(std::size_t size) {
+    std::string received(std::size_t size) override {
         const std::string bytes = bench_.calls.sent(fd).substr(taken_, size);
         taken_ += bytes.size();
         return bytes;
     }
-    bool peerSeesEnd() {
+    bool peerSeesEnd() override {
         return taken_ == bench_.calls.sent(fd).size() &&
                (bench_.calls.closed(fd) || bench_.calls.count("shutdown") > 0);
     }
-    void until(const std::function<bool()>& condition) {
+    void until(const std::function<bool()>& condition) override {
         settle();
         EXPECT_TRUE(condition()) << "nothing is left to do";
     }
@@ -158,74 +142,6 @@ class ScriptedStage {
     ScriptedBench bench_;
     ChannelRef channel_;
     std::size_t taken_ = 0;
-};
-
-class LoopbackStage {
-  public:
-    ~LoopbackStage() {
-        host_.stop();
-        channel_ = nullptr;
-    }
-    void open(const Initializer& setUp) {
-        const auto opened = std::make_shared<Promise<void>>();
-        Future<void> done = opened->future();
-        server_ = std::make_unique<Server<HostedLoop>>(host_, [this, setUp, opened](Channel& channel) {
-            setUp(channel);
-            channel_ = ChannelRef(channel);
-            opened->setValue();
-        });
-        peer_ = std::make_unique<BlockingPeer>(server_->address);
-        ASSERT_TRUE(done.awaitUntil(patience()));
-        host_.inLoop([] {});  // the registration goes on behind its initializer
-    }
-    Channel& channel() { return *channel_; }
-    void inLoop(const std::function<void()>& fn) {
-        host_.inLoop(fn);
-        settle();
-    }
-    void send(const std::string& bytes) {
-        peer_->send(bytes);
-        settle();
-    }
-    void endInput() {
-        peer_->endOutput();
-        settle();
-    }
-    void reset() {
-        peer_->reset();
-        settle();
-    }
-    std::string received(std::size_t size) { return peer_->receiveExactly(size); }
-    bool peerSeesEnd() { return peer_->receive() == ""; }
-    void until(const std::function<bool()>& condition) {
-        const Deadline end = patience();
-        bool holds = false;
-        while (!holds && Clock::steady().now() < end) {
-            host_.inLoop([&] { holds = condition(); });
-            if (!holds) std::this_thread::yield();
-        }
-        EXPECT_TRUE(holds) << "it never does";
-    }
-
-  private:
-    // A turn that polls, and one behind its tasks.
-    void settle() {
-        host_.inLoop([] {});
-        host_.inLoop([] {});
-    }
-
-    HostedLoop host_;
-    std::unique_ptr<Server<HostedLoop>> server_;
-    std::unique_ptr<BlockingPeer> peer_;
-    ChannelRef channel_;
-};
-
-struct StageNames {
-    template <class Stage>
-    static std::string GetName(int) {
-        if (std::is_same_v<Stage, MemoryStage>) return "InMemory";
-        return std::is_same_v<Stage, ScriptedStage> ? "ScriptedEpoll" : "LoopbackEpoll";
-    }
 };
 
 }  // namespace weft::test

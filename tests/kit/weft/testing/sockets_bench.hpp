@@ -18,7 +18,9 @@
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -172,6 +174,37 @@ inline std::string exchange(const SocketAddress& server, unsigned seed, std::siz
     return exchange(client, seed, messages, thenEnds);
 }
 
+// While it lives the process may open few descriptors more, and none after exhaust(). Make it before the listener: on
+// io_uring an accept has the limit of the time when it was started.
+class DescriptorLimit {
+  public:
+    DescriptorLimit() {
+        ::getrlimit(RLIMIT_NOFILE, &before_);
+        const int lowestFree = ::dup(STDERR_FILENO);
+        ::close(lowestFree);
+        const rlimit few{static_cast<rlim_t>(lowestFree) + 32, before_.rlim_max};
+        ::setrlimit(RLIMIT_NOFILE, &few);
+    }
+    ~DescriptorLimit() {
+        relieve();
+        ::setrlimit(RLIMIT_NOFILE, &before_);
+    }
+    DescriptorLimit(const DescriptorLimit&) = delete;
+    DescriptorLimit& operator=(const DescriptorLimit&) = delete;
+
+    void exhaust() {
+        for (int taken; (taken = ::dup(STDERR_FILENO)) >= 0;) taken_.push_back(taken);
+    }
+    void relieve() {
+        for (const int taken : taken_) ::close(taken);
+        taken_.clear();
+    }
+
+  private:
+    rlimit before_{};
+    std::vector<int> taken_;
+};
+
 // ---- the loop under test ----
 
 class SocketsHost {
@@ -226,16 +259,18 @@ using ChannelSetup = std::function<void(Channel&)>;
 
 class ConnectionAcceptor final : public ChannelInboundHandler {
   public:
-    explicit ConnectionAcceptor(ChannelSetup setup) : setup_(std::move(setup)) {}
+    ConnectionAcceptor(ChannelSetup setup, std::atomic<unsigned>& failures)
+        : setup_(std::move(setup)), failures_(failures) {}
     void channelRead(ChannelHandlerContext&, Message&& message) override {
         ChannelRef child = message.take<ChannelRef>();
         child->pipeline().addLast([setup = setup_](Channel& channel) { setup(channel); });
         child->registerWithLoop(ChannelPromise());
     }
-    void exceptionCaught(ChannelHandlerContext&, std::exception_ptr) override {}
+    void exceptionCaught(ChannelHandlerContext&, std::exception_ptr) override { ++failures_; }
 
   private:
     ChannelSetup setup_;
+    std::atomic<unsigned>& failures_;
 };
 
 // Listens on the loop; its connections get what `setup` adds.
@@ -243,15 +278,18 @@ class HandlerServer {
   public:
     HandlerServer(SocketsHost& host, ChannelSetup setup) : channel_(Channel::create(host.loop())) {
         channel_->attach(host.sockets().listener(openTcpSocket(AF_INET), *channel_));
-        channel_->pipeline().addLast<ConnectionAcceptor>(std::move(setup));
+        channel_->pipeline().addLast<ConnectionAcceptor>(std::move(setup), failures_);
         channel_->registerWithLoop().sync();
         channel_->bind(SocketAddress::loopbackV4(0)).sync();
         host.inLoop([this] { address_ = channel_->localAddress(); });
     }
     ~HandlerServer() { channel_->close().await(); }
     const SocketAddress& address() const noexcept { return address_; }
+    // How often the listener's pipeline was told that it cannot accept.
+    unsigned failures() const noexcept { return failures_; }
 
   private:
+    std::atomic<unsigned> failures_{0};
     ChannelRef channel_;
     SocketAddress address_;
 };

@@ -8,9 +8,12 @@
 // blocking sockets. WEFT_CONFORMANCE_MESSAGES says how many messages there are in each test that exchanges them.
 #pragma once
 
+#include <chrono>
 #include <cstdlib>
 #include <latch>
+#include <memory>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -96,6 +99,21 @@ TEST_P(SocketsConformance, ResetsEndTheirConnectionsOnly) {
         EXPECT_EQ(exchange(address, 99, messages()), "");
         others.join();
     }
+}
+
+TEST_P(SocketsConformance, E7_AShortageOfDescriptorsDelaysConnectionsIsToldOnceAndLosesNone) {
+    DescriptorLimit limit;
+    const HandlerServer server(host, answerMessages);
+    std::vector<std::unique_ptr<PlainClient>> waiting;
+    host.inLoop([&] {  // which accepts nobody meanwhile
+        for (unsigned i = 0; i < clients; ++i) waiting.push_back(std::make_unique<PlainClient>(server.address()));
+        limit.exhaust();
+    });
+    const auto end = std::chrono::steady_clock::now() + socketsPatience;
+    while (server.failures() == 0 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    limit.relieve();
+    for (unsigned seed = 0; seed < clients; ++seed) EXPECT_EQ(exchange(*waiting[seed], seed, 10), "");
+    EXPECT_EQ(server.failures(), 1u);
 }
 
 // Closed from another thread while messages come and answers go.

@@ -27,7 +27,7 @@ class UringSendParts;
 struct UringOptions {
     unsigned entries = 256;       // of the submission queue, 1 to 32768
     unsigned smallBuffers = 256;  // of 2 KiB at most (at rest 16); a power of two up to 32768
-    unsigned largeBuffers = 8;   // of 64 KiB at most (at rest 0), for channels whose reads have been large; as above
+    unsigned largeBuffers = 8;    // of 64 KiB at most (at rest 0), for channels whose reads have been large; as above
 };
 
 // Context: the carrier's thread, except construction, wakeup() and the factories of SocketIoHandler (any thread). The
