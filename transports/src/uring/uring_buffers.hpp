@@ -54,8 +54,9 @@ class UringBuffers {
         if (provided_ < wanted_) [[unlikely]]
             provideMissing();
     }
-    // More than at rest: then the loop waits for no longer than idleTime, and says when nothing came in that time.
-    bool hasGrown() const noexcept { return wanted_ > sizes_.least; }
+    // More than at rest, and some can be taken back: then the loop waits for no longer than idleTime, and says when nothing
+    // came in that time.
+    bool hasGrown() const noexcept { return wanted_ > sizes_.least && ring_.isDeferred(); }
     // A wait of that length has ended without a completion. After idleTime of such waits without a byte the kernel has as
     // many as at rest.
     void noteIdle(Duration length) noexcept;

@@ -129,7 +129,7 @@ void UringRing::look() noexcept {
 
 bool UringRing::hasSettled() const noexcept {
     const bool overflown = IO_URING_READ_ONCE(*ring_.sq.kflags) & IORING_SQ_CQ_OVERFLOW;
-    return (ring_.flags & IORING_SETUP_DEFER_TASKRUN) && !overflown && io_uring_cq_ready(&ring_) == 0;
+    return !overflown && !hasCompletions();
 }
 
 void UringRing::submitAndGetEvents() noexcept {

@@ -46,8 +46,9 @@ class UringRing {
     // Submits, and takes in what the kernel has, if there is either; no system call otherwise.
     void look() noexcept;
     bool hasCompletions() const noexcept { return !dropped_.empty() || io_uring_cq_ready(&ring_) > 0; }
-    // True when the kernel has reported all that it has done, and does more only in calls of this thread. What it takes
-    // from shared memory stays the same until then.
+    // The kernel works for this ring only inside of calls of its thread.
+    bool isDeferred() const noexcept { return ring_.flags & IORING_SETUP_DEFER_TASKRUN; }
+    // True when all that the kernel has done has been dispatched.
     bool hasSettled() const noexcept;
     // Entries that the kernel has not been told of.
     bool hasEntries() const noexcept {

@@ -135,7 +135,9 @@ TEST_P(SocketsConformance, ClosesRaceWithTrafficAndEndEachConnection) {
                 mine = std::move(open.back());
                 open.pop_back();
             }
-            for (unsigned moment = seed; moment > 0; --moment) std::this_thread::yield();
+            const auto moment = std::chrono::steady_clock::now() + std::chrono::microseconds(seed * 7 % 500);
+            while (std::chrono::steady_clock::now() < moment) {
+            }
             mine->close();
         });
         const std::string wrong = exchange(client, seed, 1'000'000);
