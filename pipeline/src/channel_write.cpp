@@ -124,7 +124,7 @@ void Channel::onWritten(std::size_t bytes) noexcept {
     if (closed() && detail::isDone(closeState_.status())) return;
     // Only bytes that were sent past the buffer: no promise and no event depends on them.
     if (outbound_.pendingWrites() == 0 && !sinkFull_ && unwritable_.load(std::memory_order_relaxed) == 0)
-        return outbound_.consume(bytes);
+        return outbound_.consumePassing(bytes);
     PipelineEntry entry(*this);
     const bool outer = !std::exchange(consuming_, true);
     outbound_.consume(bytes);

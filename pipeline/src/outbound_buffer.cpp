@@ -214,9 +214,4 @@ OutboundBuffer::Write OutboundBuffer::popWrite() noexcept {
     return write;
 }
 
-void OutboundBuffer::addPending(std::int64_t change) noexcept {
-    // A single writer: no RMW.
-    pending_.store(pendingBytes() + static_cast<std::size_t>(change), std::memory_order_relaxed);
-}
-
 }  // namespace weft

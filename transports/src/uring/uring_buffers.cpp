@@ -34,13 +34,9 @@ void UringBuffers::close() noexcept {
     ::munmap(std::exchange(shared_, nullptr), sizes_.most * sizeof(io_uring_buf));
 }
 
-void UringBuffers::provide(unsigned id) noexcept {
-    slots_[id] = Buffer::tryAllocate(sizes_.bytes);
-    give(id);
-}
-
-inline void UringBuffers::give(unsigned id) noexcept {
-    Buffer& block = slots_[id];
+// The slot is empty.
+inline void UringBuffers::provide(unsigned id) noexcept {
+    Buffer& block = *std::construct_at(&slots_[id], Buffer::tryAllocate(sizes_.bytes));
     if (!block) [[unlikely]]
         return;
     io_uring_buf_ring_add(shared_, block.writeData(), static_cast<unsigned>(sizes_.bytes), static_cast<unsigned short>(id),
@@ -52,12 +48,10 @@ inline void UringBuffers::give(unsigned id) noexcept {
 Buffer UringBuffers::take(unsigned flags, std::size_t count) noexcept {
     const unsigned id = flags >> IORING_CQE_BUFFER_SHIFT;
     used_ = true;
-    Buffer block;
-    if (--provided_ < wanted_) [[likely]]
-        block = Buffer::tryAllocate(sizes_.bytes);  // in its stead
-    block.swap(slots_[id]);
-    give(id);
+    Buffer block(std::move(slots_[id]));
     block.produced(count);
+    if (--provided_ < wanted_) [[likely]]
+        provide(id);  // another one in its stead
     return block;
 }
 

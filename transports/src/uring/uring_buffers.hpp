@@ -66,7 +66,6 @@ class UringBuffers {
     void shrink() noexcept;
     bool provideMissing() noexcept;
     void provide(unsigned id) noexcept;
-    void give(unsigned id) noexcept;
 
     UringRing& ring_;
     const unsigned short group_;

@@ -11,7 +11,6 @@ namespace weft {
 
 namespace {
 
-constexpr std::uint64_t cancelBit = 1;  // in the key of an entry that cancels the operation
 constexpr std::chrono::nanoseconds refusalPause = std::chrono::milliseconds(1);
 constexpr unsigned completionsPerEntry = 16;
 constexpr unsigned mostCompletions = 65'536;
@@ -137,20 +136,6 @@ void UringRing::submitAndGetEvents() noexcept {
     calls_.submitAndGetEvents(ring_);
 }
 
-// An operation is in flight until the kernel has answered for its cancellation, too, which names it.
-void UringRing::tell(UringOperation& operation, int result, unsigned flags) {
-    if (!(flags & IORING_CQE_F_MORE)) {
-        if (operation.has(UringOperation::cancelSubmitted)) [[unlikely]] {
-            operation.state_ |= UringOperation::over;
-            operation.result_ = result;
-            operation.flags_ = flags;
-            return;
-        }
-        operation.end();
-    }
-    operation.kind_.completed(operation, result, flags);
-}
-
 // The kernel refuses (EALREADY) to cancel what it is just at work on, which may go on after that: it is asked again.
 void UringRing::tellOfCancel(UringOperation& operation, int result) {
     operation.state_ &= static_cast<UringOperation::State>(~UringOperation::cancelSubmitted);
@@ -168,29 +153,6 @@ bool UringRing::takeResult(const UringOperation& operation, int& result) noexcep
         return true;
     }
     return false;
-}
-
-// The completion leaves the ring before its operation hears of it, which may start others.
-bool UringRing::dispatchNext(bool& isEvent) {
-    if (!dropped_.empty()) [[unlikely]]
-        return dispatchDropped(isEvent);
-    const unsigned head = *ring_.cq.khead;
-    if (io_uring_smp_load_acquire(ring_.cq.ktail) == head) return false;
-    const io_uring_cqe& completion = ring_.cq.cqes[head & ring_.cq.ring_mask];
-    const std::uint64_t key = completion.user_data;
-    const int result = completion.res;
-    const unsigned flags = completion.flags;
-    io_uring_smp_store_release(ring_.cq.khead, head + 1);
-    ++counters_.completions;
-    auto& operation = *reinterpret_cast<UringOperation*>(key & ~cancelBit);
-    if (key & cancelBit) [[unlikely]] {
-        isEvent = false;
-        tellOfCancel(operation, result);
-    } else {
-        isEvent = operation.kind_.isEvent;
-        tell(operation, result, flags);
-    }
-    return true;
 }
 
 [[gnu::cold, gnu::noinline]] bool UringRing::dispatchDropped(bool& isEvent) {

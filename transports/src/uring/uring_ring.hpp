@@ -58,6 +58,8 @@ class UringRing {
     bool dispatchNext(bool& isEvent);
 
   private:
+    static constexpr std::uint64_t cancelBit = 1;  // in the key of an entry that cancels the operation
+
     bool dispatchDropped(bool& isEvent);
     io_uring_sqe* takeEntry() noexcept;
     void prepare(UringOperation& operation, io_uring_sqe& entry) noexcept;
@@ -78,5 +80,42 @@ class UringRing {
     detail::ReadyList cancels_;  // for room, to be cancelled
     detail::ReadyList dropped_;  // cancelled before they were submitted
 };
+
+// An operation is in flight until the kernel has answered for its cancellation, too, which names it.
+inline void UringRing::tell(UringOperation& operation, int result, unsigned flags) {
+    if (!(flags & IORING_CQE_F_MORE)) {
+        if (operation.has(UringOperation::cancelSubmitted)) [[unlikely]] {
+            operation.state_ |= UringOperation::over;
+            operation.result_ = result;
+            operation.flags_ = flags;
+            return;
+        }
+        operation.end();
+    }
+    operation.kind_.completed(operation, result, flags);
+}
+
+// The completion leaves the ring before its operation hears of it, which may start others.
+inline bool UringRing::dispatchNext(bool& isEvent) {
+    if (!dropped_.empty()) [[unlikely]]
+        return dispatchDropped(isEvent);
+    const unsigned head = *ring_.cq.khead;
+    if (io_uring_smp_load_acquire(ring_.cq.ktail) == head) return false;
+    const io_uring_cqe& completion = ring_.cq.cqes[head & ring_.cq.ring_mask];
+    const std::uint64_t key = completion.user_data;
+    const int result = completion.res;
+    const unsigned flags = completion.flags;
+    io_uring_smp_store_release(ring_.cq.khead, head + 1);
+    ++counters_.completions;
+    auto& operation = *reinterpret_cast<UringOperation*>(key & ~cancelBit);
+    if (key & cancelBit) [[unlikely]] {
+        isEvent = false;
+        tellOfCancel(operation, result);
+    } else {
+        isEvent = operation.kind_.isEvent;
+        tell(operation, result, flags);
+    }
+    return true;
+}
 
 }  // namespace weft

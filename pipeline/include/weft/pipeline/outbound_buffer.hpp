@@ -10,6 +10,7 @@
 #include <weft/pipeline/channel_promise.hpp>
 #include <weft/pipeline/detail/ring.hpp>
 #include <weft/pipeline/message.hpp>
+#include <weft/scheduler/assert.hpp>
 
 struct iovec;
 
@@ -66,6 +67,13 @@ class OutboundBuffer {
         passing_ = bytes;
         addPending(static_cast<std::int64_t>(bytes));
     }
+    // consume() when no write waits: all of the bytes were passing by.
+    void consumePassing(std::size_t bytes) noexcept {
+        WEFT_ASSERT(bytes <= passing_, "a sink reported more bytes than it has taken past the buffer");
+        written_ += bytes;
+        passing_ -= bytes;
+        addPending(-static_cast<std::int64_t>(bytes));
+    }
     // Completes flushed writes of no bytes at the front.
     void completeWritten();
     // Fails the flushed writes, in order (W-6).
@@ -98,7 +106,10 @@ class OutboundBuffer {
     void releasePieces(std::uint64_t bytes) noexcept;
     std::size_t stopPassing(std::size_t most) noexcept;
     Write popWrite() noexcept;
-    void addPending(std::int64_t change) noexcept;
+    // A single writer: no RMW.
+    void addPending(std::int64_t change) noexcept {
+        pending_.store(pendingBytes() + static_cast<std::size_t>(change), std::memory_order_relaxed);
+    }
 
     // What a write that passes by touches comes first.
     std::atomic<std::size_t> pending_{0};  // written by the loop only, read by any thread: relaxed, nothing hangs on it
