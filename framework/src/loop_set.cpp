@@ -67,7 +67,8 @@ std::shared_ptr<LoopSet> LoopSet::make(CarrierGroup& carriers, Transport::Kind t
     try {
         return std::make_shared<LoopSet>(carriers, transport, makeIoHandler, options);
     } catch (const SystemError& refused) {
-        if (!chooses || transport == Transport::Kind::epoll) throw;
+        const bool carriersEnd = refused.code() == operationAborted();
+        if (!chooses || transport == Transport::Kind::epoll || carriersEnd) throw;
         log(LogLevel::warning, {"event loops use epoll instead of io_uring: ", refused.what()});
     }
     return std::make_shared<LoopSet>(carriers, Transport::Kind::epoll, makeIoHandler, options);

@@ -1,5 +1,6 @@
 // The transport `auto` when the probe has succeeded and a ring of one loop cannot be opened all the same.
 #include <cerrno>
+#include <chrono>
 #include <memory>
 #include <stdexcept>
 
@@ -69,6 +70,19 @@ TEST_F(TransportFallback, IoUringThatWasAskedForFailsInstead) {
     EventLoopGroupOptions options = refusingThe(2, left);
     options.transport = Transport::Kind::ioUring;
     EXPECT_THROW(EventLoopGroup{options}, SystemError);
+}
+
+TEST_F(TransportFallback, CarriersThatEndAreNoReasonForAnother) {
+    const LogCapture log;
+    CarrierGroup carriers(groupOptions(2));
+    EXPECT_TRUE(carriers.shutdown(std::chrono::seconds(20)));
+    try {
+        EventLoopGroup group(carriers, Transport::Kind::automatic);
+        ADD_FAILURE() << "no exception";
+    } catch (const SystemError& error) {
+        EXPECT_EQ(error.code(), operationAborted()) << error.what();
+    }
+    EXPECT_EQ(log.count("epoll"), 0) << log.text();
 }
 
 TEST_F(TransportFallback, WhatTheApplicationThrowsIsNoReasonForAnother) {
