@@ -45,6 +45,14 @@ struct Scene {
     std::atomic<bool> endsOutput{false};  // the peer, after all of `size`
     std::atomic<bool> resets{false};
 
+    std::string text() const {
+        return "received " + std::to_string(received) + " of " + std::to_string(size) + ", errors " + std::to_string(errors) +
+               ", half-closure " + std::to_string(halfClosure) + ", talks " + std::to_string(talks) + ", AUTO_READ " +
+               std::to_string(autoRead) + ", reply " + std::to_string(static_cast<int>(reply)) + ", write failed " +
+               std::to_string(writeFailed) + ", the peer: ends output " + std::to_string(endsOutput) + ", resets " +
+               std::to_string(resets);
+    }
+
     std::size_t received = 0;
     int errors = 0;
     int inactives = 0;
@@ -100,10 +108,7 @@ class Witness final : public ChannelInboundHandler {
     }
     void expect(bool holds, const std::string& what) {
         if (holds || anythingWrong()) return;
-        wrong(what + "\nreceived " + std::to_string(scene_->received) + " of " + std::to_string(scene_->size) + ", errors " +
-              std::to_string(scene_->errors) + ", half-closure " + std::to_string(scene_->halfClosure) + ", talks " +
-              std::to_string(scene_->talks) + ", reply " + std::to_string(static_cast<int>(scene_->reply)) +
-              ", the peer: ends output " + std::to_string(scene_->endsOutput) + ", resets " + std::to_string(scene_->resets));
+        wrong(what + "\n" + scene_->text());
     }
 
     const std::shared_ptr<Scene> scene_;
@@ -131,8 +136,7 @@ class Stage {
         }
         perform(*scene, dice);
         if (!ended.awaitUntil(patience() + std::chrono::seconds(40))) {
-            wrong("a channel lives on although its peer has gone: half-closure " + std::to_string(scene->halfClosure) +
-                  ", reply " + std::to_string(static_cast<int>(scene->reply)));
+            wrong("a channel lives on although its peer has gone\n" + scene->text());
         }
     }
 

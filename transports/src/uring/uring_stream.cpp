@@ -21,6 +21,10 @@ namespace {
 
 constexpr std::size_t mostArrived = 64;  // pieces that are kept before the receive is cancelled
 
+// A receive that finds more than that many pieces when it starts looks for a reset before it has taken them all, and never
+// again (Linux 6.18 at least; docs/adr/0009). One that has just been started does look.
+constexpr unsigned mostUnlooked = 31;
+
 }  // namespace
 
 const UringOperation::Kind UringStream::inputKind = {
@@ -115,6 +119,7 @@ UringBuffers& UringStream::buffers() const noexcept {
 void UringStream::startInput() noexcept {
     large_ = largeReads();
     if (!buffers().prepare()) return noteInputEnd(ENOMEM);
+    unlooked_ = 0;
     start(input_);
 }
 
@@ -134,6 +139,11 @@ void UringStream::onInput(int result, unsigned flags) {
 // a piece behind which the socket is empty ends the batch.
 void UringStream::onPiece(Buffer&& piece, unsigned flags) {
     const bool isLast = !(flags & IORING_CQE_F_SOCK_NONEMPTY);
+    if (!isLast) {
+        ++unlooked_;
+    } else if (unlooked_ >= mostUnlooked) [[unlikely]] {
+        cancel(input_);  // and started again, when it has ended
+    }
     if (isLast && arrived_.empty() && has(wantsRead) && !leaving()) return channel_.onLastRead(std::move(piece));
     if (leaving_ == Leaving::closing) return;
     try {

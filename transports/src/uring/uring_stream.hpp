@@ -100,7 +100,8 @@ class UringStream : public UringHandle, public ChannelSink {
     Channel& channel_;
     Flags flags_ = 0;
     Leaving leaving_ = Leaving::no;
-    bool large_ = false;  // the running receive takes large buffers
+    bool large_ = false;     // the running receive takes large buffers
+    unsigned unlooked_ = 0;  // pieces of the running receive behind which there was more
     Operation input_;
     Operation output_;
     Operation hangUp_;
