@@ -36,18 +36,20 @@ const UringOperation::Kind UringFiberStream::Connect::kind = {
 class UringFiberStream::Read final : public Call {
   public:
     Read(UringFiberStream& stream, UringBuffers& buffers, std::size_t most) noexcept
-        : Call(kind, stream), buffers_(buffers), most_(std::min(most, buffers.bytes())) {}
+        : Call(kind, stream), stream_(stream), buffers_(buffers), most_(std::min(most, buffers.bytes())) {}
 
     Buffer take() noexcept { return std::move(bytes_); }
     bool filled() const noexcept { return result() == static_cast<int>(buffers_.bytes()); }
 
   private:
     static const Kind kind;
-    // Not when the fiber runs: the kernel needs another one meanwhile.
-    void takeBuffer(int result, unsigned flags) noexcept {
+    // Not when the fiber runs: the kernel needs another buffer meanwhile, and who writes is to know of a reset.
+    void completed(int result, unsigned flags) noexcept {
         if (result > 0) bytes_ = buffers_.take(flags, static_cast<std::size_t>(result));
+        stream_.noteResult(result);
     }
 
+    UringFiberStream& stream_;
     UringBuffers& buffers_;
     const std::size_t most_;
     Buffer bytes_;
@@ -61,19 +63,20 @@ const UringOperation::Kind UringFiberStream::Read::kind = {
         entry.buf_group = self.buffers_.group();
     },
     [](UringOperation& operation, int result, unsigned flags) {
-        static_cast<Read&>(operation).takeBuffer(result, flags);
+        static_cast<Read&>(operation).completed(result, flags);
         complete(operation, result);
     }};
 
 class UringFiberStream::Write final : public Call {
   public:
-    Write(UringFiberStream& stream, std::span<const iovec> parts) noexcept : Call(kind, stream) {
+    Write(UringFiberStream& stream, std::span<const iovec> parts) noexcept : Call(kind, stream), stream_(stream) {
         message_.msg_iov = const_cast<iovec*>(parts.data());
         message_.msg_iovlen = parts.size();
     }
 
   private:
     static const Kind kind;
+    UringFiberStream& stream_;
     msghdr message_{};
 };
 
@@ -87,7 +90,11 @@ const UringOperation::Kind UringFiberStream::Write::kind = {
             io_uring_prep_sendmsg(&entry, self.fd(), &message, MSG_NOSIGNAL);
         }
     },
-    [](UringOperation& operation, int result, unsigned) { complete(operation, result); }};
+    // The fiber that reads may run before this one, and sees only an end: the kernel tells of a reset once.
+    [](UringOperation& operation, int result, unsigned) {
+        static_cast<Write&>(operation).stream_.noteResult(result);
+        complete(operation, result);
+    }};
 
 UringFiberStream::~UringFiberStream() {
     close();
@@ -200,6 +207,10 @@ ErrorCode UringFiberStream::outputFailed(ssize_t result) noexcept {
     if (result == -EPIPE && lost_ != 0) return fromErrno(lost_);
     noteLoss(static_cast<int>(-result));
     return fromErrno(static_cast<int>(-result));
+}
+
+void UringFiberStream::noteResult(int result) noexcept {
+    if (result < 0 && !isToBeDoneAgain(result)) noteLoss(-result);
 }
 
 // EPIPE says nothing about the input: it is the answer to a write after the own end of output, and Linux gives it for a

@@ -39,6 +39,7 @@ class UringFiberStream final : public UringFiberHandle, public FiberStream {
     ssize_t receive(std::size_t most, Deadline deadline, Buffer& into);
     ErrorCode inputEnded(ssize_t result) noexcept;
     ErrorCode outputFailed(ssize_t result) noexcept;
+    void noteResult(int result) noexcept;
     void noteLoss(int error) noexcept;
     ErrorCode refuseItself(const SocketAddress& remote) noexcept;
 
