@@ -167,13 +167,14 @@ class Page(unittest.TestCase):
             self.assertQuoted(f'| {title} | {paired("asio_echo-20261123-205311", name)} |')
 
     def test_io_uring(self):
-        plain, fibers = 'plaintext-20261124-004655', 'fiber_per_request-20261124-004752'
-        large, before = 'echo_large-20261124-005630', 'echo_large-20261124-004849'
-        for depth in (1, 16):
-            cells = ' | '.join(ratioAndCount(plain, name, depth) for name in ('weft_epoll', 'weft_uring', 'floor_uring'))
-            self.assertQuoted(f'| plaintext, depth {depth} | {cells} |')
+        plain, fibers = 'plaintext-20261124-025750', 'fiber_per_request-20261124-004752'
+        large, before = 'echo_large-20261124-030137', 'echo_large-20261124-004849'
+        for depth, target in ((1, '1.04'), (16, '0.90')):
+            for title, run, wanted in ((f'plaintext, depth {depth}', plain, target), ('the same before', 'plaintext-20261124-004655', '')):
+                cells = ' | '.join(ratioAndCount(run, name, depth) for name in ('weft_epoll', 'weft_uring', 'floor_uring'))
+                self.assertQuoted(f'| {title} | {cells} | {wanted}')
             cells = ' | '.join(ratioAndCount(fibers, name, depth) for name in ('weft', 'weft_uring'))
-            self.assertQuoted(f'| a fiber for each request, depth {depth} | {cells} |')
+            self.assertQuoted(f'| a fiber for each request, depth {depth}, before | {cells} |')
         for title, size in (('64 KiB', 64 << 10), ('1 MiB', 1 << 20)):
             cells = ' | '.join(ratioAndCount(large, name, message_bytes=size) for name in ('weft', 'weft_uring'))
             self.assertQuoted(f'| echo of {title} | {cells} |')
