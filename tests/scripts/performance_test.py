@@ -178,6 +178,9 @@ class Page(unittest.TestCase):
         for title, size in (('64 KiB', 64 << 10), ('1 MiB', 1 << 20)):
             cells = ' | '.join(ratioAndCount(large, name, message_bytes=size) for name in ('weft', 'weft_uring'))
             self.assertQuoted(f'| echo of {title} | {cells} |')
+        for title, connections in (('64', 64), ('1,000', 1000)):
+            cells = ' | '.join(ratioAndCount('backend_call-20261124-051032', name, connections=connections) for name in ('weft', 'weft_uring'))
+            self.assertQuoted(f'| {title} connections | {cells} |')
         self.assertQuoted(f'was at {ratio(before, "weft_uring", message_bytes=64 << 10)} (`{before}.json`)')
 
     def test_latency(self):
