@@ -143,7 +143,7 @@ void EventLoop::run(PinnedPoller& poller) {
         carrier_->eventLoop_ = nullptr;
         refuseTasks();
         abandonTasks();
-        // Not thrown, which would be logged: whoever starts a loop hears of it by the future, and may try another handler.
+        // Not thrown, which would be logged: the future of start() has the error, and the caller may try another handler.
         return carrier_->poller_.setError(std::current_exception());
     }
     try {

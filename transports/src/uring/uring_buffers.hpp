@@ -43,7 +43,7 @@ class UringBuffers {
     unsigned provided() const noexcept { return provided_; }
     // What the kernel has received, by the flags of its completion.
     Buffer take(unsigned flags, std::size_t count) noexcept;
-    // Before a receive: the kernel may have none while nobody reads, or for want of memory. False: it still has none.
+    // Call before a receive: provides some blocks if the kernel has none. False: there is no memory for one.
     bool prepare() noexcept { return provided_ > 0 || provideMissing(); }
     // A receive found none. Those of one poll count once.
     void noteRanOut() noexcept { ranOut_ = true; }
@@ -54,8 +54,8 @@ class UringBuffers {
         if (provided_ < wanted_) [[unlikely]]
             provideMissing();
     }
-    // More than at rest, and some can be taken back: then the loop waits for no longer than idleTime, and says when nothing
-    // came in that time.
+    // True when the kernel has more blocks than at rest and this ring can take them back. The loop then limits its waits to
+    // idleTime and reports each wait that ends without a completion to noteIdle().
     bool hasGrown() const noexcept { return wanted_ > sizes_.least && ring_.isDeferred(); }
     // A wait of that length has ended without a completion. After idleTime of such waits without a byte the kernel has as
     // many as at rest.

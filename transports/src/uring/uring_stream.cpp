@@ -21,8 +21,8 @@ namespace {
 
 constexpr std::size_t mostArrived = 64;  // pieces that are kept before the receive is cancelled
 
-// A receive that finds more than that many pieces when it starts looks for a reset before it has taken them all, and never
-// again (Linux 6.18 at least; docs/adr/0009). One that has just been started does look.
+// A multishot receive that has more pieces than that to take when it starts, and a reset behind them, never reports the reset
+// (seen on Linux 6.18; docs/adr/0009). A receive that is started on the emptied socket reports it.
 constexpr unsigned mostUnlooked = 31;
 
 }  // namespace

@@ -105,7 +105,7 @@ TEST_P(SocketsConformance, E7_AShortageOfDescriptorsDelaysConnectionsIsToldOnceA
     DescriptorLimit limit;
     const HandlerServer server(host, answerMessages);
     std::vector<std::unique_ptr<PlainClient>> waiting;
-    host.inLoop([&] {  // which accepts nobody meanwhile
+    host.inLoop([&] {  // no connection is accepted while this task runs
         for (unsigned i = 0; i < clients; ++i) waiting.push_back(std::make_unique<PlainClient>(server.address()));
         limit.exhaust();
     });

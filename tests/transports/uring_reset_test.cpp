@@ -1,0 +1,57 @@
+// A reset that arrives behind unread bytes.
+#include <cerrno>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <weft/pipeline/channel.hpp>
+#include <weft/pipeline/channel_errors.hpp>
+
+#include "transports/blocking_peer.hpp"
+#include "transports/loopback_server.hpp"
+#include "transports/uring_host.hpp"
+
+namespace weft::test {
+namespace {
+
+// Reads nothing until it is asked to, and then everything, in cycles that it asks for.
+class LateReader final : public ChannelInboundHandler {
+  public:
+    LateReader(Promise<ChannelRef>& opened, Promise<int>& told) : opened_(opened), told_(told) {}
+    void channelActive(ChannelHandlerContext& ctx) override { opened_.setValue(ChannelRef(ctx.channel())); }
+    void channelRead(ChannelHandlerContext&, Message&&) override {}
+    void channelReadComplete(ChannelHandlerContext& ctx) override { ctx.read(); }
+    void exceptionCaught(ChannelHandlerContext&, std::exception_ptr cause) override {
+        told_.setValue(errorCodeOf(cause).value());
+    }
+
+  private:
+    Promise<ChannelRef>& opened_;
+    Promise<int>& told_;
+};
+
+// The kernel's multishot receive forgets a reset that it finds behind more than 32 pieces.
+TEST_F(UringTransport, AResetBehindManyUnreadPiecesIsToldOf) {
+    const DescriptorGuard guard;
+    UringHost host;
+    for (const std::size_t size : {1'000, 60'000, 70'000, 100'000, 200'000}) {
+        Promise<ChannelRef> opened;
+        Promise<int> told;
+        Future<ChannelRef> open = opened.future();
+        Future<int> error = told.future();
+        Server server(host, [&](Channel& channel) {
+            channel.setOption(ChannelOption::AUTO_READ, false);
+            channel.pipeline().addLast<LateReader>(opened, told);
+        });
+        BlockingPeer peer(server.address);
+        const ChannelRef channel = open.get();
+        peer.send(pattern(size));
+        peer.reset();
+        host.inLoop([&] { channel->read(); });
+        ASSERT_TRUE(error.awaitUntil(patience())) << "of " << size << " bytes";
+        EXPECT_EQ(error.get(), ECONNRESET);
+    }
+}
+
+}  // namespace
+}  // namespace weft::test
