@@ -137,6 +137,7 @@ void EventLoop::stop() noexcept {
 
 void EventLoop::run(PinnedPoller& poller) {
     carrier_->eventLoop_ = this;
+    carrier_->loopEnded_ = false;
     try {
         io_->open(*carrier_);
     } catch (...) {
@@ -282,6 +283,7 @@ void EventLoop::end(PinnedPoller& poller) noexcept {
         logHandlerError("close()");
     }
     carrier_->eventLoop_ = nullptr;
+    carrier_->loopEnded_ = true;
 }
 
 void EventLoop::refuseTasks() noexcept {
@@ -358,6 +360,10 @@ EventLoop* EventLoop::current() noexcept {
 
 EventLoop* EventLoop::of(Carrier& carrier) noexcept {
     return carrier.eventLoop_;
+}
+
+bool EventLoop::hasEndedOn(const Carrier& carrier) noexcept {
+    return carrier.loopEnded_;
 }
 
 }  // namespace weft

@@ -467,5 +467,17 @@ TEST(TcpStream, ABlockingReadInsideDispatchThrows) {
     });
 }
 
+// A fiber that outlives the loop is one of a server that ends, not a bug of its program.
+TEST(TcpStream, ACallAfterTheLoopHasEndedIsAborted) {
+    HostedLoop host;
+    host.stop();
+    host.inFiber([] {
+        ErrorCode error;
+        TcpStream::connect(SocketAddress::loopbackV4(9), error);
+        EXPECT_EQ(error, operationAborted());
+        EXPECT_THROW(TcpListener::listen(anyPort), SystemError);
+    });
+}
+
 }  // namespace
 }  // namespace weft::test

@@ -18,9 +18,11 @@ namespace weft::test {
 
 class UringHost {
   public:
-    explicit UringHost(UringOptions options = {}, UringCalls& calls = UringCalls::kernel())
+    explicit UringHost(UringOptions options = {}, UringCalls& calls = UringCalls::kernel(),
+                       const EventLoop::Options& loopOptions = {})
         : group_(carrierOptions("uring", 1)),
-          loop_(group_.carrier(0), std::make_unique<UringIoHandler>(options, calls, SystemCalls::kernel())),
+          loop_(group_.carrier(0), std::make_unique<UringIoHandler>(options, calls, SystemCalls::kernel()),
+                loopOptions),
           ended_(loop_.start()) {
         inLoop([] {});  // the ring is enabled when the first task has run
     }

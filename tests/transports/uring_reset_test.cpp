@@ -30,6 +30,46 @@ class LateReader final : public ChannelInboundHandler {
     Promise<int>& told_;
 };
 
+// Stops reading at the first bytes, until AUTO_READ is on again.
+class PausingReader final : public ChannelInboundHandler {
+  public:
+    PausingReader(Promise<ChannelRef>& paused, Promise<int>& told) : paused_(paused), told_(told) {}
+    void channelRead(ChannelHandlerContext& ctx, Message&&) override {
+        if (std::exchange(seen_, true)) return;
+        ctx.channel().setOption(ChannelOption::AUTO_READ, false);
+        paused_.setValue(ChannelRef(ctx.channel()));
+    }
+    void exceptionCaught(ChannelHandlerContext&, std::exception_ptr cause) override {
+        told_.setValue(errorCodeOf(cause).value());
+    }
+
+  private:
+    Promise<ChannelRef>& paused_;
+    Promise<int>& told_;
+    bool seen_ = false;
+};
+
+TEST_F(UringTransport, AResetThatCameWhileReadingWasOffIsToldOf) {
+    const DescriptorGuard guard;
+    UringHost host;
+    for (const std::size_t size : {1'000, 70'000, 300'000}) {
+        Promise<ChannelRef> paused;
+        Promise<int> told;
+        Future<ChannelRef> pause = paused.future();
+        Future<int> error = told.future();
+        Server server(host, [&](Channel& channel) { channel.pipeline().addLast<PausingReader>(paused, told); });
+        BlockingPeer peer(server.address);
+        peer.send("x");
+        const ChannelRef channel = pause.get();
+        peer.send(pattern(size));
+        peer.reset();
+        host.inLoop([] {});  // a turn: it is told of the reset, and reads nothing
+        host.inLoop([&] { channel->setOption(ChannelOption::AUTO_READ, true); });
+        ASSERT_TRUE(error.awaitUntil(patience())) << "of " << size << " bytes";
+        EXPECT_EQ(error.get(), ECONNRESET);
+    }
+}
+
 // The kernel's multishot receive forgets a reset that it finds behind more than 32 pieces.
 TEST_F(UringTransport, AResetBehindManyUnreadPiecesIsToldOf) {
     const DescriptorGuard guard;

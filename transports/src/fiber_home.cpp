@@ -6,6 +6,7 @@
 #include <string>
 
 #include <weft/scheduler/carrier.hpp>
+#include <weft/scheduler/event_loop.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 #include <weft/transports/socket_io_handler.hpp>
 
@@ -27,7 +28,7 @@ Carrier& requireFiberCarrier(const char* call) {
 
 SocketIoHandler* requireSockets(Carrier& carrier, const char* call, ErrorCode& error) {
     SocketIoHandler* handler = SocketIoHandler::of(carrier);
-    if (!handler && !carrier.stopRequested()) {
+    if (!handler && !carrier.stopRequested() && !EventLoop::hasEndedOn(carrier)) {
         refuse(call, ": the poller of carrier '" + carrier.name() +
                          "' has no sockets; start an EventLoopGroup, or an EventLoop with an EpollIoHandler, on it");
     }

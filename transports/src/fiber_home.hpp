@@ -13,7 +13,7 @@ namespace detail {
 
 // The running fiber's carrier. Throws std::logic_error naming `call` on a plain thread.
 Carrier& requireFiberCarrier(const char* call);
-// The carrier's socket handler. Null and operation_aborted when the carrier is shutting down and its poller has gone;
+// The carrier's socket handler. Null and operation_aborted when the carrier is shutting down or its event loop has ended;
 // throws std::logic_error naming `call` when the poller has no sockets.
 SocketIoHandler* requireSockets(Carrier& carrier, const char* call, ErrorCode& error);
 // Throws std::logic_error naming `call` unless the caller runs on `home`.

@@ -38,7 +38,7 @@ ssize_t UringFiberHandle::run(Call& call, const char* name, Deadline deadline) {
     do {
         why = startAndAwait(call, name, deadline);
     } while (why == WakeReason::resource && isOpen() && isToBeDoneAgain(call.result()));
-    if (closed_ && inFlight() == 0) closeHandle();
+    finishClose();
     if (call.result() != -ECANCELED) return call.result();
     return why == WakeReason::timeout && isOpen() ? -waitTimedOut : -ECANCELED;
 }
@@ -64,7 +64,7 @@ ErrorCode UringFiberHandle::errorOf(ssize_t result) noexcept {
 void UringFiberHandle::closeCalls() noexcept {
     if (std::exchange(closed_, true)) return;
     calls_.forEach([this](detail::ReadyLink& link) { cancel(static_cast<Call::Place&>(link).call); });
-    if (inFlight() == 0) closeHandle();
+    finishClose();
 }
 
 }  // namespace weft

@@ -39,8 +39,15 @@ class UringFiberHandle : public UringHandle {
         }
         return run(call, name, deadline);
     }
-    // Cancels the calls; the descriptor closes when they have ended.
+    // Cancels the calls; the descriptor closes when nothing is in flight any more.
     void closeCalls() noexcept;
+    // note(error) for the calls in flight whose errors the kernel has reported and the handler has not dispatched.
+    template <class Note>
+    void forEachReportedError(Note note) noexcept;
+    // After each operation that has ended.
+    void finishClose() noexcept {
+        if (closed_ && inFlight() == 0) closeHandle();
+    }
 
     // The deadline, a cancellation or a close, and not the connection.
     static bool endedTheWait(ssize_t result) noexcept;
@@ -77,5 +84,10 @@ class UringFiberHandle::Call : public UringOperation {
     Place place_{*this};
     int result_ = 0;
 };
+
+template <class Note>
+void UringFiberHandle::forEachReportedError(Note note) noexcept {
+    calls_.forEach([&](detail::ReadyLink& link) { note(reportedError(static_cast<Call::Place&>(link).call)); });
+}
 
 }  // namespace weft

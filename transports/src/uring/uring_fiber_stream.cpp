@@ -2,9 +2,7 @@
 // of the ring, which the carrier's next poll submits with all others.
 #include "uring/uring_fiber_stream.hpp"
 
-#include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include <liburing.h>
 
@@ -12,7 +10,6 @@
 #include <weft/transports/tcp_socket.hpp>
 #include <weft/transports/uring/uring_io_handler.hpp>
 
-#include "uring/uring_buffers.hpp"
 
 namespace weft {
 
@@ -31,41 +28,6 @@ const UringOperation::Kind UringFiberStream::Connect::kind = {
         io_uring_prep_connect(&entry, self.fd(), self.remote_.data(), self.remote_.size());
     },
     [](UringOperation& operation, int result, unsigned) { complete(operation, result); }};
-
-// Into a buffer of the ring, which is taken when there is something to read: a fiber that waits holds none.
-class UringFiberStream::Read final : public Call {
-  public:
-    Read(UringFiberStream& stream, UringBuffers& buffers, std::size_t most) noexcept
-        : Call(kind, stream), stream_(stream), buffers_(buffers), most_(std::min(most, buffers.bytes())) {}
-
-    Buffer take() noexcept { return std::move(bytes_); }
-    bool filled() const noexcept { return result() == static_cast<int>(buffers_.bytes()); }
-
-  private:
-    static const Kind kind;
-    // Not when the fiber runs: the kernel needs another buffer meanwhile, and who writes is to know of a reset.
-    void completed(int result, unsigned flags) noexcept {
-        if (result > 0) bytes_ = buffers_.take(flags, static_cast<std::size_t>(result));
-        stream_.noteResult(result);
-    }
-
-    UringFiberStream& stream_;
-    UringBuffers& buffers_;
-    const std::size_t most_;
-    Buffer bytes_;
-};
-
-const UringOperation::Kind UringFiberStream::Read::kind = {
-    [](UringOperation& operation, io_uring_sqe& entry) noexcept {
-        const Read& self = static_cast<Read&>(operation);
-        io_uring_prep_recv(&entry, self.fd(), nullptr, self.most_, 0);
-        entry.flags |= IOSQE_BUFFER_SELECT;
-        entry.buf_group = self.buffers_.group();
-    },
-    [](UringOperation& operation, int result, unsigned flags) {
-        static_cast<Read&>(operation).completed(result, flags);
-        complete(operation, result);
-    }};
 
 class UringFiberStream::Write final : public Call {
   public:
@@ -96,10 +58,6 @@ const UringOperation::Kind UringFiberStream::Write::kind = {
         complete(operation, result);
     }};
 
-UringFiberStream::~UringFiberStream() {
-    close();
-}
-
 ErrorCode UringFiberStream::connect(const SocketAddress& remote, Deadline deadline) {
     if (!isOpen()) return operationAborted();
     const detail::IoWaiter::Claim claim(writer_);
@@ -114,68 +72,6 @@ ErrorCode UringFiberStream::refuseItself(const SocketAddress& remote) noexcept {
     return detail::connectedToItself(calls(), fd(), remote) ? fromErrno(ECONNREFUSED) : ErrorCode();
 }
 
-// ---- reading ----
-
-std::size_t UringFiberStream::readSome(std::span<char> into, Deadline deadline, ErrorCode& error) {
-    Buffer bytes = readSome(into.size(), deadline, error);
-    const std::size_t count = std::min(bytes.readableBytes(), into.size());
-    if (count > 0) std::memcpy(into.data(), bytes.readData(), count);
-    return count;
-}
-
-Buffer UringFiberStream::readSome(std::size_t most, Deadline deadline, ErrorCode& error) {
-    thisFiber::yieldIfDue();  // a busy peer could keep this fiber running for ever
-    error = {};
-    const detail::IoWaiter::Claim claim(reader_);
-    if (!claim) error = detail::IoWaiter::alreadyInUse();
-    if (error) return {};
-    Buffer bytes;
-    const ssize_t result = receive(most, deadline, bytes);
-    if (result <= 0) error = endedTheWait(result) ? errorOf(result) : inputEnded(result);
-    return bytes;
-}
-
-ssize_t UringFiberStream::receive(std::size_t most, Deadline deadline, Buffer& into) {
-    const auto direct = [&]() -> ssize_t {
-        into = Buffer::tryAllocate(most);
-        if (!into) return -ENOMEM;
-        const ssize_t count = calls().recv(fd(), into.writeData(), most);
-        count > 0 ? into.produced(static_cast<std::size_t>(count)) : void(into = Buffer());
-        return count;
-    };
-    for (;;) {
-        UringBuffers& buffers = large_ && most > UringIoHandler::smallBytes ? handler().large() : handler().small();
-        if (!buffers.prepare()) return -ENOMEM;
-        Read call(*this, buffers, most);
-        const ssize_t result = transfer(direct, call, "TcpStream::read", deadline);
-        if (result > 0 && into.empty()) {
-            into = call.take();
-            large_ = call.filled();
-        }
-        if (result != -ENOBUFS) return result;
-        handler().noteRanOut(buffers);
-    }
-}
-
-std::size_t UringFiberStream::tryReadSome(std::span<char> into, ErrorCode& error) noexcept {
-    error = isOpen() ? ErrorCode() : operationAborted();
-    const detail::IoWaiter::Claim claim(reader_);
-    if (!claim) error = detail::IoWaiter::alreadyInUse();
-    if (error) return 0;
-    const ssize_t count = calls().recv(fd(), into.data(), into.size());
-    if (count > 0) return static_cast<std::size_t>(count);
-    error = detail::wouldBlock(count) ? fromErrno(EAGAIN) : inputEnded(count);
-    return 0;
-}
-
-// The kernel reports a reset to the call that comes first, and takes it off the socket; later reads then look like an
-// orderly end, and later writes like writes after the own end of output. So the stream keeps it for all of them.
-ErrorCode UringFiberStream::inputEnded(ssize_t result) noexcept {
-    if (result == 0) return fromErrno(lost_);
-    noteLoss(static_cast<int>(-result));
-    return fromErrno(static_cast<int>(-result));
-}
-
 // ---- writing ----
 
 std::size_t UringFiberStream::writeSome(std::span<const iovec> parts, Deadline deadline, ErrorCode& error) {
@@ -188,7 +84,7 @@ std::size_t UringFiberStream::writeSome(std::span<const iovec> parts, Deadline d
     const auto direct = [&] { return calls().sendv(fd(), parts.data(), parts.size()); };
     const ssize_t result = transfer(direct, call, "TcpStream::write", deadline);
     if (result >= 0) return static_cast<std::size_t>(result);
-    error = endedTheWait(result) ? errorOf(result) : outputFailed(result);
+    error = endedTheWait(result) ? errorOf(result) : writeFailed(result);
     return 0;
 }
 
@@ -199,24 +95,8 @@ std::size_t UringFiberStream::tryWriteSome(std::span<const iovec> parts, ErrorCo
     if (error) return 0;
     const ssize_t count = calls().sendv(fd(), parts.data(), parts.size());
     if (count >= 0) return static_cast<std::size_t>(count);
-    error = detail::wouldBlock(count) ? fromErrno(EAGAIN) : outputFailed(count);
+    error = detail::wouldBlock(count) ? fromErrno(EAGAIN) : writeFailed(count);
     return 0;
-}
-
-ErrorCode UringFiberStream::outputFailed(ssize_t result) noexcept {
-    if (result == -EPIPE && lost_ != 0) return fromErrno(lost_);
-    noteLoss(static_cast<int>(-result));
-    return fromErrno(static_cast<int>(-result));
-}
-
-void UringFiberStream::noteResult(int result) noexcept {
-    if (result < 0 && !isToBeDoneAgain(result)) noteLoss(-result);
-}
-
-// EPIPE says nothing about the input: it is the answer to a write after the own end of output, and Linux gives it for a
-// reset that follows the peer's end, behind which nothing is missing.
-void UringFiberStream::noteLoss(int error) noexcept {
-    if (error != EPIPE && detail::concernsConnection(error) && lost_ == 0) lost_ = error;
 }
 
 // ---- the end ----
@@ -225,6 +105,32 @@ ErrorCode UringFiberStream::shutdownOutput() {
     if (!isOpen()) return operationAborted();
     const int result = calls().shutdown(fd(), SHUT_WR);
     return result < 0 ? fromErrno(-result) : ErrorCode();
+}
+
+void UringFiberStream::close() noexcept {
+    closeInput();
+    closeCalls();
+}
+
+void UringFiberStream::operationEnded() noexcept {
+    finishClose();
+    if (released_ && inFlight() == 0) destroy();
+}
+
+void UringFiberStream::operator delete(UringFiberStream* stream, std::destroying_delete_t) noexcept {
+    stream->close();
+    if (stream->inFlight() == 0) return stream->destroy();
+    stream->released_ = true;
+}
+
+void UringFiberStream::cutOff() noexcept {
+    UringFiberReader::cutOff();
+    if (released_) destroy();
+}
+
+void UringFiberStream::destroy() noexcept {
+    this->~UringFiberStream();
+    ::operator delete(this);
 }
 
 ErrorCode UringFiberStream::setOption(SocketOption option, int value) {

@@ -1,29 +1,32 @@
 // UringFiberStream: a TCP connection for fibers on io_uring.
 #pragma once
 
+#include <new>
 #include <span>
 
-#include <weft/pipeline/buffer.hpp>
 #include <weft/transports/fiber_stream.hpp>
 
 #include "io_waiter.hpp"
-#include "uring/uring_fiber_handle.hpp"
+#include "uring/uring_fiber_reader.hpp"
 
 namespace weft {
 
-class UringFiberStream final : public UringFiberHandle, public FiberStream {
+class UringFiberStream final : public UringFiberReader, public FiberStream {
   public:
-    UringFiberStream(UringIoHandler& handler, Fd fd) noexcept : UringFiberHandle(handler, std::move(fd)) {}
-    ~UringFiberStream() override;
+    UringFiberStream(UringIoHandler& handler, Fd fd) noexcept : UringFiberReader(handler, std::move(fd)) {}
+    // Closes. The memory goes when the kernel has ended the receive that it has.
+    static void operator delete(UringFiberStream* stream, std::destroying_delete_t) noexcept;
 
     ErrorCode connect(const SocketAddress& remote, Deadline deadline) override;
-    std::size_t readSome(std::span<char> into, Deadline deadline, ErrorCode& error) override;
-    Buffer readSome(std::size_t most, Deadline deadline, ErrorCode& error) override;
+    std::size_t readSome(std::span<char> into, Deadline deadline, ErrorCode& error) override {
+        return read(into, deadline, error);
+    }
+    Buffer readSome(std::size_t most, Deadline deadline, ErrorCode& error) override { return read(most, deadline, error); }
     std::size_t writeSome(std::span<const iovec> parts, Deadline deadline, ErrorCode& error) override;
-    std::size_t tryReadSome(std::span<char> into, ErrorCode& error) noexcept override;
+    std::size_t tryReadSome(std::span<char> into, ErrorCode& error) noexcept override { return tryRead(into, error); }
     std::size_t tryWriteSome(std::span<const iovec> parts, ErrorCode& error) noexcept override;
     ErrorCode shutdownOutput() override;
-    void close() noexcept override { closeCalls(); }
+    void close() noexcept override;
     bool isOpen() const noexcept override { return UringFiberHandle::isOpen(); }
 
     ErrorCode setOption(SocketOption option, int value) override;
@@ -33,20 +36,16 @@ class UringFiberStream final : public UringFiberHandle, public FiberStream {
 
   private:
     class Connect;
-    class Read;
     class Write;
 
-    ssize_t receive(std::size_t most, Deadline deadline, Buffer& into);
-    ErrorCode inputEnded(ssize_t result) noexcept;
-    ErrorCode outputFailed(ssize_t result) noexcept;
-    void noteResult(int result) noexcept;
-    void noteLoss(int error) noexcept;
+    void abort() noexcept override { close(); }
+    void operationEnded() noexcept override;
+    void cutOff() noexcept override;
+    void destroy() noexcept;
     ErrorCode refuseItself(const SocketAddress& remote) noexcept;
 
-    detail::IoWaiter reader_;  // claims only: the calls wait by themselves
-    detail::IoWaiter writer_;
-    int lost_ = 0;        // the error that ended the connection
-    bool large_ = false;  // the last read has filled its buffer
+    detail::IoWaiter writer_;  // claims only: the calls wait by themselves
+    bool released_ = false;    // deleted, but for the memory
 };
 
 }  // namespace weft

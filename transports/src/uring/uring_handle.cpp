@@ -48,6 +48,14 @@ bool UringHandle::takeResult(const UringOperation& operation, int& result) noexc
     return handler_->ring().takeResult(operation, result);
 }
 
+bool UringHandle::takeCompletion(UringOperation& operation, int& result, unsigned& flags) noexcept {
+    return handler_->ring().takeCompletion(operation, result, flags);
+}
+
+int UringHandle::reportedError(const UringOperation& operation) const noexcept {
+    return handler_->ring().reportedError(operation);
+}
+
 void UringHandle::look() noexcept {
     handler_->ring().look();
 }

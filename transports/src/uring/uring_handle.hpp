@@ -47,6 +47,8 @@ class UringHandle : private detail::ReadyLink {
     // As those of UringRing.
     void look() noexcept;
     bool takeResult(const UringOperation& operation, int& result) noexcept;
+    bool takeCompletion(UringOperation& operation, int& result, unsigned& flags) noexcept;
+    int reportedError(const UringOperation& operation) const noexcept;
     unsigned& inFlight() noexcept { return inFlight_; }
 
     UringIoHandler& handler() const noexcept { return *handler_; }

@@ -155,6 +155,35 @@ bool UringRing::takeResult(const UringOperation& operation, int& result) noexcep
     return false;
 }
 
+bool UringRing::takeCompletion(UringOperation& operation, int& result, unsigned& flags) noexcept {
+    const auto take = [&](int& itsResult, std::uint32_t& itsFlags) {
+        result = std::exchange(itsResult, -ECANCELED);
+        flags = std::exchange(itsFlags, itsFlags & ~static_cast<std::uint32_t>(IORING_CQE_F_BUFFER));
+        return true;
+    };
+    // The last one, which waits here for the answer to the cancellation, is the oldest that has not been told.
+    if (operation.has(UringOperation::over)) {
+        return operation.result_ != -ECANCELED && take(operation.result_, operation.flags_);
+    }
+    io_uring_cqe* completion = nullptr;
+    unsigned head = 0;
+    io_uring_for_each_cqe(&ring_, head, completion) {
+        if (completion->user_data != reinterpret_cast<std::uint64_t>(&operation) || completion->res == -ECANCELED) continue;
+        return take(completion->res, completion->flags);
+    }
+    return false;
+}
+
+int UringRing::reportedError(const UringOperation& operation) const noexcept {
+    if (operation.has(UringOperation::over)) return std::min(operation.result_, 0);
+    io_uring_cqe* completion = nullptr;
+    unsigned head = 0;
+    io_uring_for_each_cqe(&ring_, head, completion) {
+        if (completion->user_data == reinterpret_cast<std::uint64_t>(&operation) && completion->res < 0) return completion->res;
+    }
+    return 0;
+}
+
 [[gnu::cold, gnu::noinline]] bool UringRing::dispatchDropped(bool& isEvent) {
     auto& operation = static_cast<UringOperation&>(*dropped_.popFirst());
     isEvent = operation.kind_.isEvent;

@@ -40,6 +40,12 @@ class UringRing {
     // is none. Call look() before, for those that the kernel has not reported.
     bool takeResult(const UringOperation& operation, int& result) noexcept;
 
+    // As takeResult(), for errors too, and with the flags of the completion.
+    bool takeCompletion(UringOperation& operation, int& result, unsigned& flags) noexcept;
+
+    // The error of a completion that the operation has not been told of yet, or 0. It stays where it is.
+    int reportedError(const UringOperation& operation) const noexcept;
+
     // Submits and waits for a completion. A kernel that refuses the call (no memory, too many completions) is asked
     // again after a pause of a millisecond.
     void wait(Duration atMost) noexcept;  // Duration::max(): without limit

@@ -96,12 +96,13 @@ class UringStream : public UringHandle, public ChannelSink {
     void sendRest();
     void finishShutdown();
     void onHangUp(int events);
+    void lookForReset();
 
     Channel& channel_;
     Flags flags_ = 0;
     Leaving leaving_ = Leaving::no;
     bool large_ = false;     // the running receive takes large buffers
-    unsigned unlooked_ = 0;  // pieces of the running receive behind which there was more
+    bool hungUp_ = false;    // the peer has reset, or both sides have ended
     Operation input_;
     Operation output_;
     Operation hangUp_;

@@ -227,6 +227,7 @@ class Carrier final : public TaskScheduler {
     TimerWheel timers_;
     LocalStore locals_;
     EventLoop* eventLoop_ = nullptr;
+    bool loopEnded_ = false;  // the last one that it hosted
     detail::CarrierCounters counters_;
 
     std::thread thread_;

@@ -167,6 +167,8 @@ class EventLoop {
     static EventLoop* current() noexcept;
     // The EventLoop hosted by this carrier, or null.
     static EventLoop* of(Carrier& carrier) noexcept;
+    // True when this carrier has hosted an EventLoop that ran, and the last one has ended. Context: the carrier.
+    static bool hasEndedOn(const Carrier& carrier) noexcept;
 
   private:
     static std::uint64_t firstFlushPoint() noexcept;

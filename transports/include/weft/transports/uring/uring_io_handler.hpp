@@ -73,7 +73,7 @@ class UringIoHandler final : public SocketIoHandler {
     UringCounters counters() const noexcept;
 
   private:
-    friend class UringFiberStream;
+    friend class UringFiberReader;
     friend class UringHandle;
     friend class UringStream;
     class Signal;

@@ -1,0 +1,244 @@
+// A read takes what is kept, or waits for the receive. Where nothing may wait, or while the handler does not know the
+// descriptor, it is a plain recv(). While a receive is in flight the kernel may have taken bytes that are not here yet, so
+// that only its completions are asked then.
+#include "uring/uring_fiber_reader.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <liburing.h>
+#include <poll.h>
+
+#include <weft/scheduler/this_fiber.hpp>
+#include <weft/transports/tcp_socket.hpp>
+#include <weft/transports/uring/uring_io_handler.hpp>
+
+#include "uring/uring_buffers.hpp"
+
+namespace weft {
+
+namespace {
+
+// Pieces that are kept before the receive is cancelled: 64 KiB in small buffers, 256 KiB in large ones.
+constexpr std::size_t mostKept = 32, mostKeptLarge = 4;
+
+}  // namespace
+
+const UringOperation::Kind UringFiberReader::inputKind = {
+    [](UringOperation& operation, io_uring_sqe& entry) noexcept {
+        const UringFiberReader& self = static_cast<Operation&>(operation).reader;
+        io_uring_prep_recv_multishot(&entry, self.fd(), nullptr, 0, 0);
+        entry.flags |= IOSQE_BUFFER_SELECT;
+        entry.buf_group = self.buffers().group();
+    },
+    [](UringOperation& operation, int result, unsigned flags) {
+        UringFiberReader& self = static_cast<Operation&>(operation).reader;
+        self.onReceived(result, flags);
+        self.waiter_.wake();
+        if (!self.input_.inFlight()) self.operationEnded();
+    }};
+
+const UringOperation::Kind UringFiberReader::hangUpKind = {
+    [](UringOperation& operation, io_uring_sqe& entry) noexcept {
+        io_uring_prep_poll_multishot(&entry, static_cast<Operation&>(operation).reader.fd(), POLLHUP | POLLERR);
+    },
+    [](UringOperation& operation, int events, unsigned) {
+        UringFiberReader& self = static_cast<Operation&>(operation).reader;
+        self.onHangUp(events);
+        if (!self.hangUp_.inFlight()) self.operationEnded();
+    }};
+
+// ---- reads ----
+
+std::size_t UringFiberReader::read(std::span<char> into, Deadline deadline, ErrorCode& error) {
+    std::size_t count = 0;
+    error = awaitInput(into.size(), deadline, [&]() -> ssize_t {
+        const ssize_t result = calls().recv(fd(), into.data(), into.size());
+        if (result > 0) count = static_cast<std::size_t>(result);
+        return result;
+    });
+    return count > 0 || error ? count : copyInto(into);
+}
+
+Buffer UringFiberReader::read(std::size_t most, Deadline deadline, ErrorCode& error) {
+    Buffer bytes;
+    error = awaitInput(most, deadline, [&] { return receiveDirectly(most, bytes); });
+    if (error || bytes || arrived_.empty()) return bytes;
+    Buffer& first = arrived_.front();
+    return first.readableBytes() <= most ? arrived_.pop() : first.split(most);
+}
+
+// Until something is kept, `direct` has received something, or the end or an error is to be reported.
+template <class Direct>
+ErrorCode UringFiberReader::awaitInput(std::size_t most, Deadline deadline, Direct direct) {
+    thisFiber::yieldIfDue();  // a busy peer could keep this fiber running for ever
+    const detail::IoWaiter::Claim claim(waiter_);
+    if (!claim) return detail::IoWaiter::alreadyInUse();
+    for (;;) {
+        if (!arrived_.empty()) return {};
+        if (ended_) return takeEnd();
+        if (!isOpen()) return operationAborted();
+        if (lost_ == ENOMEM) return loss();  // what came after it is not the next byte
+        if (!input_.inFlight() && (!isRegistered() || !Suspension::allowed())) {
+            const ssize_t result = direct();
+            if (!detail::wouldBlock(result)) return result > 0 ? ErrorCode() : inputEnded(result);
+        }
+        if (!Suspension::allowed() && input_.inFlight() && takeReported()) continue;
+        if (ErrorCode error = startReceive(most)) return error;
+        const ErrorCode error = waiter_.wait("TcpStream::read", deadline);
+        // What had come by then is not to be missed.
+        if (error && !(isOpen() && (hasInput() || takeReported()))) return error;
+    }
+}
+
+ErrorCode UringFiberReader::startReceive(std::size_t most) noexcept {
+    mayGetLarge_ = most > UringIoHandler::smallBytes;
+    if (input_.inFlight()) return {};
+    if (ErrorCode error = tryAttach()) return error;
+    large_ = wantsLarge_;
+    if (!buffers().prepare()) return fromErrno(ENOMEM);
+    start(input_);
+    if (!hangUp_.inFlight() && !hungUp_) start(hangUp_);
+    return {};
+}
+
+std::size_t UringFiberReader::copyInto(std::span<char> into) noexcept {
+    std::size_t filled = 0;
+    while (filled < into.size() && !arrived_.empty()) {
+        Buffer& first = arrived_.front();
+        const std::size_t count = std::min(into.size() - filled, first.readableBytes());
+        std::memcpy(into.data() + filled, first.readData(), count);
+        filled += count;
+        first.consumed(count);
+        if (first.empty()) arrived_.drop();
+    }
+    return filled;
+}
+
+ssize_t UringFiberReader::receiveDirectly(std::size_t most, Buffer& into) noexcept {
+    into = Buffer::tryAllocate(most);
+    if (!into) return -ENOMEM;
+    const ssize_t count = calls().recv(fd(), into.writeData(), most);
+    count > 0 ? into.produced(static_cast<std::size_t>(count)) : void(into = Buffer());
+    return count;
+}
+
+std::size_t UringFiberReader::tryRead(std::span<char> into, ErrorCode& error) noexcept {
+    error = isOpen() ? ErrorCode() : operationAborted();
+    const detail::IoWaiter::Claim claim(waiter_);
+    if (!claim) error = detail::IoWaiter::alreadyInUse();
+    if (error) return 0;
+    if (!hasInput() && input_.inFlight()) takeReported();
+    if (!arrived_.empty()) return copyInto(into);
+    if (ended_) {
+        error = takeEnd();
+        return 0;
+    }
+    const ssize_t count = input_.inFlight() ? -EAGAIN : calls().recv(fd(), into.data(), into.size());
+    if (count > 0) return static_cast<std::size_t>(count);
+    error = detail::wouldBlock(count) ? fromErrno(EAGAIN) : inputEnded(count);
+    return 0;
+}
+
+// ---- the receive ----
+
+// What the kernel has done for it and the handler has not dispatched yet. A system call only if there may be something.
+bool UringFiberReader::takeReported() noexcept {
+    look();
+    int result = 0;
+    unsigned flags = 0;
+    while (takeCompletion(input_, result, flags)) onReceived(result, flags);
+    return hasInput();
+}
+
+void UringFiberReader::onReceived(int result, unsigned flags) noexcept {
+    if (result > 0) return onPiece(buffers().take(flags, static_cast<std::size_t>(result)), flags);
+    if (result == -ENOBUFS) return handler().noteRanOut(buffers());  // the next read starts it again
+    if (isToBeDoneAgain(result)) return;
+    noteResult(result);
+    endedWith_ = result;
+    ended_ = true;
+}
+
+void UringFiberReader::onPiece(Buffer&& piece, unsigned flags) noexcept {
+    if (!isOpen() || lost_ == ENOMEM) return;
+    if (isUnwanted(piece, flags)) cancel(input_);
+    try {
+        arrived_.push(std::move(piece));
+    } catch (const std::bad_alloc&) {
+        lost_ = ENOMEM;
+        cancel(input_);
+    }
+}
+
+// Whether the receive ends with this piece, and another one starts when a fiber has read what is there.
+bool UringFiberReader::isUnwanted(const Buffer& piece, unsigned flags) noexcept {
+    const bool isLast = !(flags & IORING_CQE_F_SOCK_NONEMPTY);
+    const bool filled = piece.readableBytes() == buffers().bytes();
+    wantsLarge_ = large_ ? piece.readableBytes() > UringIoHandler::smallBytes : mayGetLarge_ && filled && !isLast;
+    return wantsLarge_ != large_ || arrived_.size() + 1 >= (large_ ? mostKeptLarge : mostKept) || (isLast && hungUp_);
+}
+
+// A multishot receive does not report every reset: Linux 6.18 forgets some of those that come right behind bytes
+// (docs/adr/0009). One that is started on the emptied socket does. The completions that are here already come first: the
+// reset may be among them.
+void UringFiberReader::onHangUp(int events) noexcept {
+    if (events < 0 || !isOpen()) return;
+    if (events & (POLLHUP | POLLERR)) {
+        hungUp_ = true;
+        requeue();
+    } else if (!hangUp_.inFlight()) {
+        start(hangUp_);
+    }
+}
+
+UringBuffers& UringFiberReader::buffers() const noexcept {
+    return large_ ? handler().large() : handler().small();
+}
+
+// ---- the end ----
+
+ErrorCode UringFiberReader::takeEnd() noexcept {
+    ended_ = false;
+    return inputEnded(endedWith_);
+}
+
+// No error: the peer's orderly end. A write may have taken a reset off the socket, so that a receive found an end: the
+// write's completion is the older one, but may still be in the ring.
+ErrorCode UringFiberReader::inputEnded(ssize_t result) noexcept {
+    if (result < 0) return noteError(result);
+    forEachReportedError([this](int error) { noteResult(error); });
+    return loss();
+}
+
+void UringFiberReader::dispatch() {
+    if (hungUp_) cancel(input_);
+}
+
+ErrorCode UringFiberReader::writeFailed(ssize_t result) noexcept {
+    noteResult(reportedError(input_));
+    return result == -EPIPE && lost_ != 0 ? fromErrno(lost_) : noteError(result);
+}
+
+ErrorCode UringFiberReader::noteError(ssize_t result) noexcept {
+    noteResult(static_cast<int>(result));
+    return fromErrno(static_cast<int>(-result));
+}
+
+// EPIPE says nothing about the input: it is the answer to a write after the own end of output, and Linux gives it for a
+// reset that follows the peer's end, behind which nothing is missing.
+void UringFiberReader::noteResult(int result) noexcept {
+    if (result >= 0 || isToBeDoneAgain(result) || lost_ != 0) return;
+    if (result != -EPIPE && detail::concernsConnection(-result)) lost_ = -result;
+}
+
+void UringFiberReader::closeInput() noexcept {
+    cancel(input_);
+    cancel(hangUp_);
+    arrived_.clear();
+    ended_ = false;
+    waiter_.wake();
+}
+
+}  // namespace weft
