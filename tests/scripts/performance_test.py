@@ -167,20 +167,22 @@ class Page(unittest.TestCase):
             self.assertQuoted(f'| {title} | {paired("asio_echo-20261123-205311", name)} |')
 
     def test_io_uring(self):
-        plain, fibers = 'plaintext-20261124-025750', 'fiber_per_request-20261124-004752'
-        large, before = 'echo_large-20261124-030137', 'echo_large-20261124-004849'
+        plain, fibers = 'plaintext-20261124-100732', 'fiber_per_request-20261124-100828'
+        large, before = 'echo_large-20261124-100926', 'echo_large-20261124-004849'
+        calls, callsBefore = 'backend_call-20261124-100546', 'backend_call-20261124-051032'
         for depth, target in ((1, '1.04'), (16, '0.90')):
-            for title, run, wanted in ((f'plaintext, depth {depth}', plain, target), ('the same before', 'plaintext-20261124-004655', '')):
-                cells = ' | '.join(ratioAndCount(run, name, depth) for name in ('weft_epoll', 'weft_uring', 'floor_uring'))
-                self.assertQuoted(f'| {title} | {cells} | {wanted}')
+            cells = ' | '.join(ratioAndCount(plain, name, depth) for name in ('weft_epoll', 'weft_uring', 'floor_uring'))
+            self.assertQuoted(f'| plaintext, depth {depth} | {cells} | {target}')
             cells = ' | '.join(ratioAndCount(fibers, name, depth) for name in ('weft', 'weft_uring'))
-            self.assertQuoted(f'| a fiber for each request, depth {depth}, before | {cells} |')
+            self.assertQuoted(f'| a fiber for each request, depth {depth} | {cells} |')
         for title, size in (('64 KiB', 64 << 10), ('1 MiB', 1 << 20)):
             cells = ' | '.join(ratioAndCount(large, name, message_bytes=size) for name in ('weft', 'weft_uring'))
             self.assertQuoted(f'| echo of {title} | {cells} |')
         for title, connections in (('64', 64), ('1,000', 1000)):
-            cells = ' | '.join(ratioAndCount('backend_call-20261124-051032', name, connections=connections) for name in ('weft', 'weft_uring'))
+            cells = ' | '.join(ratioAndCount(calls, name, connections=connections) for name in ('weft', 'weft_uring'))
             self.assertQuoted(f'| {title} connections | {cells} |')
+        old = ' and '.join(ratio(callsBefore, 'weft_uring', connections=connections) for connections in (64, 1000))
+        self.assertQuoted(f'({old} in `{callsBefore}.json`)')
         self.assertQuoted(f'was at {ratio(before, "weft_uring", message_bytes=64 << 10)} (`{before}.json`)')
 
     def test_latency(self):
