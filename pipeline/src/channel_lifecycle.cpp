@@ -187,9 +187,15 @@ void Channel::freeRemovedHandlers() noexcept {
     }
 }
 
+// So that what a fiber asks for is done in the order in which it asked: what it posted from elsewhere could be overtaken by
+// what it then does at home.
+[[gnu::cold, gnu::noinline]] bool Channel::comesHome() const noexcept {
+    return loop_.carrier() != nullptr && detail::comeHome(*loop_.carrier());
+}
+
 void Channel::unpin() noexcept {
     if (!pins_.release(detail::currentHome())) return;
-    if (mayRunHere()) {
+    if (loop_.inEventLoop()) {
         if (depth_ == 0 && pipeline_.hasRemoved()) freeRemovedHandlers();
         return;
     }

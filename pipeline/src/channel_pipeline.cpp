@@ -48,7 +48,7 @@ ChannelPipeline::~ChannelPipeline() {
 
 // Before registration one thread builds the channel; from then on the loop owns the list.
 bool ChannelPipeline::editsHere() const noexcept {
-    return !channel_.is(Channel::Life::wasRegistered) || channel_.loop_.inEventLoop();
+    return !channel_.is(Channel::Life::wasRegistered) || channel_.mayRunHere();
 }
 
 // Throws where the caller can see it when it edits here; as a task, a mistake is logged. The pin keeps bases alive.

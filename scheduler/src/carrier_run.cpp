@@ -50,7 +50,7 @@ inline void Carrier::run(Task& task) noexcept {
     fiber.running = this;
     currentFiber_ = &fiber;
     counters_.run.add();
-    const bool guest = fiber.homeCarrier != this;
+    const bool guest = isAway(fiber);
     if (guest) [[unlikely]]
         detail::setCurrentHome(nullptr);
     detail::switchContext(threadContext_, fiber, *threadExceptions_);
@@ -64,7 +64,13 @@ inline void Carrier::run(Task& task) noexcept {
 void Carrier::afterSwitch(detail::Fiber& fiber) noexcept {
     switch (fiber.switchReason) {
         case detail::SwitchReason::yielded:
-            makeRunnable(fiber);
+            if (!isAway(fiber)) [[likely]] {
+                makeRunnable(fiber);
+                break;
+            }
+            [[fallthrough]];
+        case detail::SwitchReason::goingHome:
+            fiber.homeCarrier->enqueue(fiber);
             break;
         case detail::SwitchReason::parking:
             commitWait(fiber);
@@ -72,7 +78,7 @@ void Carrier::afterSwitch(detail::Fiber& fiber) noexcept {
         case detail::SwitchReason::ended:
             if (fiber.stack.overflowed()) [[unlikely]]
                 detail::reportOverflowAndAbort(fiber);
-            if (fiber.homeCarrier == this) [[likely]] {
+            if (!isAway(fiber)) [[likely]] {
                 end(fiber);
             } else {
                 endAway(fiber);
@@ -108,23 +114,15 @@ void Carrier::left(detail::Fiber& fiber) noexcept {
     detail::releaseFiber(fiber);
 }
 
-// A cancellation that came before the commit is delivered after it [X1]; a guest's home may have ended its waits before
-// the commit [X2]. From the commit on a guest may be resumed at its home, and end there; a fiber of this carrier ends on
-// this thread only.
+// A cancellation that came before the commit is delivered after it [X1]. A fiber waits at home only, so that it ends on this
+// thread, and not while it is looked at.
 void Carrier::commitWait(detail::Fiber& fiber) noexcept {
-    const bool guest = fiber.homeCarrier != this;
+    WEFT_DEBUG_ASSERT(!isAway(fiber), "a fiber waits away from its home");
     const auto epoch = fiber.parkEpoch;
-    if (guest) [[unlikely]]
-        fiber.state.addReference();
     if (!fiber.park.commit(epoch)) {
         makeRunnable(fiber);
     } else if (fiber.cancellationDue()) [[unlikely]] {
         WakeKey(fiber, epoch, WakeReason::cancelled).wake();
-    } else if (guest && fiber.homeCarrier->core_.endsWaits() && fiber.interrupts.abortableWait(fiber.park) == epoch) [[unlikely]] {
-        WakeKey(fiber, epoch, WakeReason::shutdown).wake();
-    }
-    if (guest) [[unlikely]] {
-        if (fiber.state.release()) detail::freeFiber(fiber);
     }
 }
 
@@ -155,6 +153,10 @@ void Carrier::fireTimers() noexcept {
 void Carrier::switchOut(detail::Fiber& fiber, detail::SwitchReason reason) noexcept {
     fiber.switchReason = reason;
     detail::switchContext(fiber, threadContext_, *threadExceptions_);
+}
+
+void FiberAccess::goHome(Carrier& carrier) noexcept {
+    carrier.switchOut(*carrier.currentFiber_, detail::SwitchReason::goingHome);
 }
 
 void FiberAccess::yield(Carrier& carrier) noexcept {

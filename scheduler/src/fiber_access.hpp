@@ -14,6 +14,8 @@ struct FiberAccess {
     // The stop request has been acted on: waits are refused; context: the carrier.
     static bool stopping(const Carrier& carrier) noexcept { return carrier.core_.stopping(); }
     static void yield(Carrier& carrier) noexcept;
+    // Of the fiber that `carrier` runs, whose home it is not.
+    static void goHome(Carrier& carrier) noexcept;
     // When the carrier's present drain began; context: the carrier.
     static TimePoint drainBegan(const Carrier& carrier) noexcept { return carrier.drainClock_.began(); }
     static bool yieldIsDue(Carrier& carrier) noexcept {

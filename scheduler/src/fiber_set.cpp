@@ -1,17 +1,25 @@
 #include <weft/scheduler/fiber_set.hpp>
 
-#include <weft/scheduler/assert.hpp>
-
 #include "fiber_access.hpp"
 
 namespace weft {
 
+namespace {
+
+// A set belongs to the carrier of its fibers.
+detail::Fiber& atHome(detail::Fiber& fiber) noexcept {
+    Carrier* const here = Carrier::current();
+    if (fiber.homeCarrier != here) FiberAccess::goHome(*here);
+    return fiber;
+}
+
+}  // namespace
+
 FiberSet::Member::Member(FiberSet& set) noexcept
     : set_(set),
-      fiber_(*FiberAccess::currentFiber(*Carrier::current())),
+      fiber_(atHome(*FiberAccess::currentFiber(*Carrier::current()))),
       since_(FiberAccess::drainBegan(*fiber_.homeCarrier)),
       next_(set.first_) {
-    WEFT_DEBUG_ASSERT(fiber_.homeCarrier->isCurrent(), "a fiber joins a set away from its carrier, whose set it is");
     if (next_) next_->previous_ = this;
     set.first_ = this;
     if (set.cancelled_) [[unlikely]]
@@ -19,7 +27,7 @@ FiberSet::Member::Member(FiberSet& set) noexcept
 }
 
 FiberSet::Member::~Member() {
-    WEFT_DEBUG_ASSERT(fiber_.homeCarrier->isCurrent(), "a fiber leaves a set away from its carrier, whose set it is");
+    atHome(fiber_);
     (previous_ ? previous_->next_ : set_.first_) = next_;
     if (next_) next_->previous_ = previous_;
 }

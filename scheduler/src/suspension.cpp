@@ -6,6 +6,7 @@
 #include <weft/scheduler/non_suspending_scope.hpp>
 #include <weft/scheduler/timer_wheel.hpp>
 
+#include "fiber_access.hpp"
 #include "futex.hpp"
 
 namespace weft {
@@ -70,8 +71,12 @@ Suspension::Suspension(const char* call) {
         task_ = &threadTask().task;
     } else {
         if (!allowedOn(*carrier)) throw BlockingOperationException(call);
-        task_ = carrier->currentFiber_;
-        carrier->currentFiber_->lastCall.store(call, std::memory_order_relaxed);
+        detail::Fiber& fiber = *carrier->currentFiber_;
+        // Who wakes it, cancels it or times it out finds it at home.
+        if (fiber.homeCarrier != carrier) [[unlikely]]
+            FiberAccess::goHome(*carrier);
+        task_ = &fiber;
+        fiber.lastCall.store(call, std::memory_order_relaxed);
     }
     epoch_ = task_->park.prepare();
 }
@@ -112,12 +117,10 @@ WakeReason Suspension::park(Deadline deadline) noexcept {
     auto& fiber = static_cast<detail::Fiber&>(*task_);
     const bool refused = refuse(*carrier);
     if (refused || !fiber.park.isClaimed()) {
-        WEFT_DEBUG_ASSERT(deadline == never || fiber.homeCarrier == carrier,
-                          "a fiber waits with a deadline away from its home: its timer would be on another's wheel");
         WaitTimer timer(key(WakeReason::timeout));
         if (deadline != never && !refused) carrier->timers_.arm(timer, deadline);
         switchOut(*carrier);
-        if (timer.armed()) fiber.running->timers_.disarm(timer);
+        if (timer.armed()) carrier->timers_.disarm(timer);
     }
     return static_cast<WakeReason>(fiber.park.finish());
 }

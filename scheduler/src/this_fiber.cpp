@@ -4,6 +4,7 @@
 
 #include <weft/scheduler/cancellation_shield.hpp>
 #include <weft/scheduler/carrier.hpp>
+#include <weft/scheduler/detail/current_home.hpp>
 #include <weft/scheduler/suspension.hpp>
 
 #include "fiber_access.hpp"
@@ -77,9 +78,23 @@ Carrier* runningCarrier() noexcept {
     return currentFiber() ? Carrier::current() : nullptr;
 }
 
+void goHome() {
+    Carrier* const here = Carrier::current();
+    const detail::Fiber* const fiber = here ? FiberAccess::currentFiber(*here) : nullptr;
+    if (fiber == nullptr || fiber->homeCarrier == here) return;
+    if (!Suspension::allowed()) throw BlockingOperationException("thisFiber::goHome");
+    FiberAccess::goHome(*here);
+}
+
 }  // namespace weft::thisFiber
 
 namespace weft {
+
+bool detail::comeHome(const Carrier& home) noexcept {
+    if (thisFiber::carrier() != &home || !Suspension::allowed()) return false;
+    thisFiber::goHome();
+    return true;
+}
 
 CancellationShield::CancellationShield() noexcept : fiber_(thisFiber::currentFiber()) {
     if (fiber_) fiber_->interrupts.shield();

@@ -62,7 +62,6 @@ const Edge edges[] = {
     {"B2", "biased_count_model_test.cpp", nullptr},
     {"B3", "biased_count_model_test.cpp", nullptr, {"weightless", "anybodyOwns", "resignsLate"}},
     {"B4", "biased_count_model_test.cpp", nullptr},
-    {"X2", "group_shutdown_model_test.cpp", nullptr, {"guestParksBlindly"}},
     {"L1", "carrier_end_model_test.cpp", nullptr, {"enlistsLate", "takesLate"}},  // and SettlesOnce
     {"L2", "group_shutdown_model_test.cpp", nullptr},                           // by hand, DepartsInSilence
     {"L3", "carrier_end_model_test.cpp", nullptr},                              // by hand, StaysOpen

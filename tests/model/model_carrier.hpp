@@ -40,12 +40,13 @@ struct ModelFiber {
 class CarrierBase {
   public:
     virtual void end(ModelFiber& fiber) = 0;
+    // Suspension's first step, away from home: the fiber's slice must end, and the next one is at home. False: it is there.
+    virtual bool goHome(ModelFiber& fiber) = 0;
     // True: parked; the fiber's slice must end. False: it goes on.
     virtual bool park(ModelFiber& fiber, Epoch epoch) = 0;
     virtual bool spawn(ModelFiber& fiber) = 0;
     virtual void enqueue(ModelFiber& fiber) = 0;
     virtual void takeBack(ModelFiber& fiber) = 0;
-    virtual bool endsWaits() const = 0;
 
   protected:
     ~CarrierBase() = default;
@@ -64,7 +65,7 @@ enum class Defect {
     noAbort,            // a stop leaves parked fibers alone
     abortsBlindly,      // ... or makes them runnable without a claim
     parksBlindly,       // a fiber parks although its carrier has begun to stop
-    guestParksBlindly,  // ... or its home has, when it parks elsewhere
+    guestParks,         // a fiber parks where it runs, and not at home
     takesLate,          // a carrier takes what was submitted after it has brought its list up to date
     answersNothing,     // a request for a report is taken and forgotten
 };
@@ -155,7 +156,6 @@ class ModelCarrier final : public CarrierBase {
         core_.endedElsewhere(fiber, live_);
         wakeIfParked();
     }
-    bool endsWaits() const override { return core_.endsWaits(); }
     bool hasEnded() const { return ended_.load(std::memory_order_acquire); }  // thread::join()
     std::uint64_t enlisted() const { return live_.enlisted(); }
     bool isAsleep() { return core_.sleepWord().load(std::memory_order_relaxed) != 0; }
@@ -172,18 +172,17 @@ class ModelCarrier final : public CarrierBase {
             if (fiber.isPoller) gate_.unclaim();  // PollerSlot::release()
         }
     }
+    bool goHome(ModelFiber& fiber) override {
+        if (fiber.home == this || defect == Defect::guestParks) return false;
+        fiber.home->enqueue(fiber);
+        return true;
+    }
     // Suspension::park() and Carrier::commitWait()
     bool park(ModelFiber& fiber, Epoch epoch) override {
         ParkToken& token = *fiber.token;
         if (core_.stopping() && defect != Defect::parksBlindly) (void)token.claim(epoch, shutdownBranch);
         if (token.isClaimed()) return false;
-        CarrierBase& home = *fiber.home;
-        const bool guest = &home != this;
-        if (!token.commit(epoch)) {
-            core_.queue().push(fiber);
-        } else if (guest && defect != Defect::guestParksBlindly && home.endsWaits()) {
-            if (token.claim(epoch, shutdownBranch) == Claim::enqueue) home.enqueue(fiber);
-        }
+        if (!token.commit(epoch)) core_.queue().push(fiber);
         return true;
     }
 

@@ -13,44 +13,23 @@
 
 #include <weft/scheduler/cancellation_shield.hpp>
 #include <weft/scheduler/carrier_group.hpp>
+#include <weft/scheduler/non_suspending_scope.hpp>
 #include <weft/scheduler/suspension.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
-#include "fiber_access.hpp"
+#include "scheduler/move_to.hpp"
 
 #include <unistd.h>
 
 namespace weft {
 namespace {
 
+using test::moveTo;
+
 CarrierOptions carriers(unsigned count) {
     CarrierOptions options;
     options.carriers = count;
     return options;
-}
-
-// Sends the wake of a task to another carrier than its home.
-struct Redirection final : TaskScheduler {
-    explicit Redirection(Carrier& to) : carrier(to) {}
-    void enqueue(Task& task) noexcept override {
-        Carrier& target = carrier;  // once it is enqueued, the task may end this object
-        target.enqueue(task);
-    }
-    Carrier& carrier;
-};
-
-// Lets the running fiber go on on another carrier. It must be back on its own before it ends or waits with a deadline.
-void moveTo(Carrier& target) {
-    Task& self = *FiberAccess::currentFiber(*Carrier::current());
-    TaskScheduler* const home = self.home;
-    Redirection redirection(target);
-    self.home = &redirection;
-    while (Carrier::current() != &target) {  // again when the wake comes before the fiber is off its stack
-        Suspension wait("moveTo");
-        target.spawnDetached([key = wait.key()] { key.wake(); });
-        wait.park();
-    }
-    self.home = home;
 }
 
 // Between the carriers of a group, in an order that the seed decides; ends on the fiber's own.
@@ -80,12 +59,60 @@ TEST(Migration, AFiberFindsItsNewCarrierAndKeepsItsHome) {
             EXPECT_EQ(Carrier::current(), &group.carrier(1));
             EXPECT_EQ(thisFiber::runningCarrier(), &group.carrier(1));
             EXPECT_EQ(thisFiber::carrier(), &group.carrier(0));
-            thisFiber::yield();  // stays where it is
-            EXPECT_EQ(Carrier::current(), &group.carrier(1));
-            moveTo(group.carrier(0));
+            thisFiber::goHome();
+            EXPECT_EQ(::gettid(), first);
+            EXPECT_EQ(Carrier::current(), &group.carrier(0));
+            thisFiber::goHome();  // does nothing there
             EXPECT_EQ(::gettid(), first);
         })
         .join();
+}
+
+// Whatever a fiber may wait for, it waits at home; a yield leaves it there, too.
+TEST(Migration, AFiberComesHomeBeforeItWaitsOrYields) {
+    CarrierGroup group(carriers(2));
+    Carrier& home = group.carrier(0);
+    home.spawn([&] {
+            const auto comesHome = [&](const char* what, auto wait) {
+                moveTo(group.carrier(1));
+                EXPECT_FALSE(home.isCurrent());
+                wait();
+                EXPECT_TRUE(home.isCurrent()) << what;
+            };
+            comesHome("yield", [] { thisFiber::yield(); });
+            comesHome("sleep", [] { thisFiber::sleepFor(std::chrono::microseconds(1)); });
+            comesHome("join", [&] { group.carrier(1).spawn([] {}).join(); });
+            comesHome("a wait that is over already", [] {
+                Suspension wait("test");
+                wait.key().wake();
+                wait.park();
+            });
+            comesHome("a wait that is given up", [] { const Suspension wait("test"); });
+            comesHome("an uninterruptible wait", [] {
+                Suspension wait("test");
+                wait.key().wake();
+                wait.parkUninterruptibly();
+            });
+        })
+        .join();
+}
+
+TEST(Migration, WhereNothingMaySuspendAFiberDoesNotGoHome) {
+    CarrierGroup group(carriers(2));
+    group.carrier(0)
+        .spawn([&] {
+            moveTo(group.carrier(1));
+            {
+                const NonSuspendingScope scope;
+                EXPECT_THROW(thisFiber::goHome(), BlockingOperationException);
+                EXPECT_FALSE(group.carrier(0).isCurrent());
+            }
+            thisFiber::goHome();
+            const NonSuspendingScope scope;
+            thisFiber::goHome();  // it is there
+        })
+        .join();
+    thisFiber::goHome();  // on a plain thread: nothing
 }
 
 TEST(Migration, AFiberThatEndsAwayFromHomeIsTakenOffItsHomesList) {
@@ -103,8 +130,8 @@ TEST(Migration, AFiberThatEndsAwayFromHomeIsTakenOffItsHomesList) {
     EXPECT_GE(group.carrier(0).stats().finished, 300u);
 }
 
-// The stop may come before, while or after it parks away from home; nothing else ends its wait.
-TEST(Migration, AFiberThatParksAwayFromHomeIsEndedByTheShutdown) {
+// The stop may come before, while or after it goes home to park; nothing else ends its wait.
+TEST(Migration, AFiberThatIsAwayWhenTheShutdownBeginsIsEndedByIt) {
     for (int i = 0; i < 100; ++i) {
         CarrierGroup group(carriers(2));
         Promise<void> never;
@@ -121,9 +148,7 @@ TEST(Migration, AFiberThatParksAwayFromHomeIsEndedByTheShutdown) {
     }
 }
 
-// Behind the commit of its wait it may go on and end at home, while the carrier that it has left looks for a
-// cancellation.
-TEST(Migration, AFiberIsCancelledWhereItWaits) {
+TEST(Migration, AFiberIsCancelledOnItsWayHome) {
     CarrierGroup group(carriers(2));
     Promise<void> never;
     for (int i = 0; i < 300; ++i) {
@@ -139,8 +164,6 @@ TEST(Migration, AFiberIsCancelledWhereItWaits) {
             } catch (const SystemError& error) {
                 EXPECT_EQ(error.code(), operationAborted());
             }
-            const CancellationShield shield;
-            if (Carrier::current() != thisFiber::carrier()) moveTo(*thisFiber::carrier());
         });
         while (!moved) std::this_thread::yield();
         fiber.cancel();

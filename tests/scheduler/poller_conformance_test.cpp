@@ -56,22 +56,30 @@ PollerSettings lessImpatient() {
     return impatient(600);
 }
 
+// A check that races with the going to sleep catches a twin in most runs and not in each.
+template <class Check>
+Verdict firstComplaint(Check check) {
+    Verdict verdict = check(impatient());
+    for (int i = 0; i < 100 && verdict.empty(); ++i) verdict = check(impatient());
+    return verdict;
+}
+
 struct PollerTwin : LeakGuard {};
 
 TEST_F(PollerTwin, ThatIgnoresItsWakeupIsFound) {
-    EXPECT_THAT(everySpawnIsSeen<TwinPoller<Defect::ignoresItsWakeup>>(impatient()),
+    EXPECT_THAT(firstComplaint(everySpawnIsSeen<TwinPoller<Defect::ignoresItsWakeup>>),
                 ::testing::StartsWith("a fiber that another thread spawned did not run"));
-    EXPECT_THAT(everyWakeOfAFiberIsSeen<TwinPoller<Defect::ignoresItsWakeup>>(impatient()),
+    EXPECT_THAT(firstComplaint(everyWakeOfAFiberIsSeen<TwinPoller<Defect::ignoresItsWakeup>>),
                 ::testing::StartsWith("a fiber that another thread woke did not run"));
 }
 
 TEST_F(PollerTwin, WhoseWakeupIsNotStickyIsFound) {
-    EXPECT_THAT(everySpawnIsSeen<TwinPoller<Defect::wakeupIsNotSticky>>(impatient()),
+    EXPECT_THAT(firstComplaint(everySpawnIsSeen<TwinPoller<Defect::wakeupIsNotSticky>>),
                 ::testing::StartsWith("a fiber that another thread spawned did not run"));
 }
 
 TEST_F(PollerTwin, ThatBlocksWithoutParkingIsFound) {
-    EXPECT_THAT(everySpawnIsSeen<TwinPoller<Defect::blocksWithoutParking>>(impatient()),
+    EXPECT_THAT(firstComplaint(everySpawnIsSeen<TwinPoller<Defect::blocksWithoutParking>>),
                 ::testing::StartsWith("a fiber that another thread spawned did not run"));
 }
 
@@ -93,7 +101,7 @@ TEST_F(PollerTwin, ThatIgnoresParkDeadlineIsFound) {
 TEST_F(PollerTwin, ThatNeverYieldsIsFound) {
     EXPECT_THAT(busyIoLeavesFibersTheirTurns<TwinPoller<Defect::neverYields>>(lessImpatient()),
                 "a fiber did not run while the poller was busy");
-    EXPECT_THAT(everySpawnIsSeen<TwinPoller<Defect::neverYields>>(impatient()),
+    EXPECT_THAT(firstComplaint(everySpawnIsSeen<TwinPoller<Defect::neverYields>>),
                 ::testing::StartsWith("a fiber that another thread spawned did not run"));
 }
 

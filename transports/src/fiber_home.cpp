@@ -6,6 +6,7 @@
 #include <string>
 
 #include <weft/scheduler/carrier.hpp>
+#include <weft/scheduler/detail/current_home.hpp>
 #include <weft/scheduler/event_loop.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 #include <weft/transports/socket_io_handler.hpp>
@@ -23,6 +24,7 @@ namespace {
 Carrier& requireFiberCarrier(const char* call) {
     Carrier* carrier = thisFiber::carrier();
     if (!carrier) refuse(call, " needs a fiber: spawn one on a carrier of an EventLoopGroup and call it there");
+    thisFiber::goHome();
     return *carrier;
 }
 
@@ -37,10 +39,14 @@ SocketIoHandler* requireSockets(Carrier& carrier, const char* call, ErrorCode& e
 }
 
 void requireHome(Carrier& home, const char* call) {
-    if (Carrier::current() == &home) return;
+    if (currentHome() == &home || Carrier::current() == &home || comeHome(home)) return;
     refuse(call,
            " on a socket of carrier '" + home.name() +
                "' from another thread: sockets belong to the carrier they were made on; call it from a fiber there");
+}
+
+void comeHomeTo(Carrier& home) noexcept {
+    if (currentHome() != &home) comeHome(home);
 }
 
 }  // namespace weft::detail

@@ -37,8 +37,15 @@ TcpListener::TcpListener() noexcept = default;
 TcpListener::TcpListener(Carrier& carrier, std::unique_ptr<FiberListener> listener) noexcept
     : carrier_(&carrier), listener_(std::move(listener)) {}
 TcpListener::TcpListener(TcpListener&&) noexcept = default;
-TcpListener& TcpListener::operator=(TcpListener&&) noexcept = default;
-TcpListener::~TcpListener() = default;
+TcpListener& TcpListener::operator=(TcpListener&& other) noexcept {
+    if (listener_) detail::comeHomeTo(*carrier_);
+    carrier_ = other.carrier_;
+    listener_ = std::move(other.listener_);
+    return *this;
+}
+TcpListener::~TcpListener() {
+    if (listener_) detail::comeHomeTo(*carrier_);
+}
 
 TcpStream TcpListener::accept(Deadline deadline) {
     ErrorCode error;
@@ -63,7 +70,9 @@ TcpStream TcpListener::accept(Deadline deadline, ErrorCode& error) {
 }
 
 void TcpListener::close() noexcept {
-    if (listener_) listener_->close();
+    if (!listener_) return;
+    detail::comeHomeTo(*carrier_);
+    listener_->close();
 }
 
 bool TcpListener::isOpen() const noexcept {

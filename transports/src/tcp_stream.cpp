@@ -79,8 +79,16 @@ TcpStream::TcpStream() noexcept = default;
 TcpStream::TcpStream(Carrier& carrier, std::unique_ptr<FiberStream> stream) noexcept
     : carrier_(&carrier), stream_(std::move(stream)) {}
 TcpStream::TcpStream(TcpStream&&) noexcept = default;
-TcpStream& TcpStream::operator=(TcpStream&&) noexcept = default;
-TcpStream::~TcpStream() = default;
+TcpStream& TcpStream::operator=(TcpStream&& other) noexcept {
+    if (stream_) detail::comeHomeTo(*carrier_);
+    carrier_ = other.carrier_;
+    stream_ = std::move(other.stream_);
+    deadline_ = other.deadline_;
+    return *this;
+}
+TcpStream::~TcpStream() {
+    if (stream_) detail::comeHomeTo(*carrier_);
+}
 
 FiberStream* TcpStream::usable(const char* call, ErrorCode& error) const {
     error = {};
@@ -203,7 +211,9 @@ void TcpStream::shutdownOutput() {
 }
 
 void TcpStream::close() noexcept {
-    if (stream_) stream_->close();
+    if (!stream_) return;
+    detail::comeHomeTo(*carrier_);
+    stream_->close();
 }
 
 bool TcpStream::isOpen() const noexcept {

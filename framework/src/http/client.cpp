@@ -21,6 +21,7 @@ using detail::Exchange;
 const std::shared_ptr<ClientPool>& poolHere(const std::shared_ptr<const ClientOptions>& client) {
     if (NonSuspendingScope::active()) throw BlockingOperationException("http::Client");
     if (!thisFiber::isFiber()) throw std::logic_error("http::Client outside of a fiber: spawn one and call it there");
+    thisFiber::goHome();
     return thisFiber::carrier()->local<ClientPools>().of(client);
 }
 

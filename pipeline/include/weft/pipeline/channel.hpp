@@ -204,7 +204,9 @@ class Channel final : private FlushPointListener {
     void becomeActive();
     void deregisterNow(ChannelPromise promise);
     void unregister();
-    bool mayRunHere() const noexcept { return loop_.inEventLoop(); }
+    // Brings a fiber of the loop's carrier home that runs elsewhere.
+    bool mayRunHere() const noexcept { return loop_.inEventLoop() || comesHome(); }
+    bool comesHome() const noexcept;
     template <class F>
     void runInLoop(F&& operation);
 

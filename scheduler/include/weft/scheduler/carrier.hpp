@@ -10,6 +10,7 @@
 #include <thread>
 #include <type_traits>
 
+#include <weft/scheduler/assert.hpp>
 #include <weft/scheduler/carrier_stats.hpp>
 #include <weft/scheduler/deadline.hpp>
 #include <weft/scheduler/detail/carrier_core.hpp>
@@ -64,6 +65,7 @@ class Carrier final : public TaskScheduler {
     // A service that exists once per carrier, made by T's default constructor on first use. Context: this carrier.
     template <class T>
     T& local() {
+        WEFT_DEBUG_ASSERT(isCurrent(), "Carrier::local() of another carrier; call thisFiber::goHome() first");
         return locals_.get<T>();
     }
 
@@ -170,6 +172,7 @@ class Carrier final : public TaskScheduler {
     void end(detail::Fiber& fiber) noexcept;
     void endAway(detail::Fiber& fiber) noexcept;
     void makeRunnable(detail::Fiber& fiber) noexcept;
+    bool isAway(const detail::Fiber& fiber) const noexcept { return fiber.homeCarrier != this; }
     void fireManyTimers(TimePoint now) noexcept;
     void switchOut(detail::Fiber& fiber, detail::SwitchReason reason) noexcept;
     void enlistHere(detail::Fiber& fiber) noexcept;

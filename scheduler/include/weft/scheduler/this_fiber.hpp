@@ -55,5 +55,11 @@ std::string name();
 Carrier* carrier() noexcept;
 Carrier* runningCarrier() noexcept;
 
+// Continues the fiber on its own carrier, behind what is runnable there. Does nothing when it runs there already, and on
+// a plain thread. Every wait, yield, socket call and channel operation begins with it; call it before you use
+// Carrier::local() or timers() of carrier(). Afterwards thread_local addresses and errno are another thread's. Throws
+// BlockingOperationException where yield() does, if the fiber is away.
+void goHome();
+
 }  // namespace thisFiber
 }  // namespace weft

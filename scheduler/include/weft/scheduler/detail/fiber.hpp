@@ -27,7 +27,8 @@ namespace weft::detail {
 class ScopeChildren;
 
 // Why a fiber switched back to its carrier: what the carrier must do with it, now that its context is saved.
-enum class SwitchReason : std::uint8_t { yielded, parking, ended };
+// goingHome: from a carrier that is not its home.
+enum class SwitchReason : std::uint8_t { yielded, goingHome, parking, ended };
 
 struct Fiber : FiberContext, Task {
     static constexpr std::size_t nameLimit = 32;

@@ -48,7 +48,7 @@ class BasicLiveList {
     template <class Release>
     void settle(Release release) noexcept {
         QueueNode* departed = departures_.takeAll();  // first: each of these has arrived before [L2]
-        if (!arrivals_.empty()) takeArrivals();  // seq_cst, for the home that stops [X2]
+        if (!arrivals_.empty()) takeArrivals();
         while (departed != nullptr) {
             Node& ended = static_cast<Node&>(*departed);
             departed = departed->next;
