@@ -1,5 +1,8 @@
 #include <weft/scheduler/fiber_set.hpp>
 
+#include <weft/scheduler/assert.hpp>
+#include <weft/scheduler/suspension.hpp>
+
 #include "fiber_access.hpp"
 
 namespace weft {
@@ -8,8 +11,8 @@ namespace {
 
 // A set belongs to the carrier of its fibers.
 detail::Fiber& atHome(detail::Fiber& fiber) noexcept {
-    Carrier* const here = Carrier::current();
-    if (fiber.homeCarrier != here) FiberAccess::goHome(*here);
+    WEFT_ASSERT(!Suspension::isAway() || Suspension::allowed(), "a fiber joins or leaves a set away from home where nothing may suspend");
+    Suspension::goHome("FiberSet");
     return fiber;
 }
 

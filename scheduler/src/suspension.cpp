@@ -91,6 +91,17 @@ bool Suspension::allowed() noexcept {
     return carrier == nullptr || allowedOn(*carrier);
 }
 
+bool Suspension::isAway() noexcept {
+    const Carrier* const carrier = Carrier::current();
+    return carrier != nullptr && carrier->currentFiber_ != nullptr && carrier->currentFiber_->homeCarrier != carrier;
+}
+
+void Suspension::goHome(const char* call) {
+    if (!isAway()) return;
+    if (!allowed()) throw BlockingOperationException(call);
+    FiberAccess::goHome(*Carrier::current());
+}
+
 Suspension::~Suspension() {
     if (parked_) return;
     if (!task_->park.abort(epoch_)) task_->park.finish();

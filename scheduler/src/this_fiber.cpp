@@ -79,11 +79,7 @@ Carrier* runningCarrier() noexcept {
 }
 
 void goHome() {
-    Carrier* const here = Carrier::current();
-    const detail::Fiber* const fiber = here ? FiberAccess::currentFiber(*here) : nullptr;
-    if (fiber == nullptr || fiber->homeCarrier == here) return;
-    if (!Suspension::allowed()) throw BlockingOperationException("thisFiber::goHome");
-    FiberAccess::goHome(*here);
+    Suspension::goHome("thisFiber::goHome");
 }
 
 }  // namespace weft::thisFiber

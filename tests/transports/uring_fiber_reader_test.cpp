@@ -312,6 +312,51 @@ TEST_F(UringFiberReader, AResetThatCameWhileNothingWasReadIsReported) {
     });
 }
 
+// The loop has ended without having known the socket: its ring is not there any more.
+TEST_F(UringFiberReader, AStreamThatNeverWaitedOutlivesItsLoop) {
+    const DescriptorGuard guard;
+    UringHost host;
+    std::unique_ptr<TcpPair> pair;
+    inFiber(host, [&] { pair = std::make_unique<TcpPair>(); });
+    host.stop();
+    inFiber(host, [&] {
+        ErrorCode error;
+        std::array<char, 1> byte;
+        pair->server.shutdownOutput(error);
+        EXPECT_FALSE(error) << error.message();
+        pair->server.tryWrite({"x"}, error);
+        EXPECT_EQ(error, fromErrno(EPIPE));
+        pair->server.write(std::string_view("x"), error);
+        EXPECT_EQ(error, fromErrno(EPIPE));
+        pair->server.tryRead(byte, error);
+        pair.reset();
+    });
+}
+
+// Its last completion is in the ring, and what has come since is in the socket.
+TEST_F(UringFiberReader, ATryReadsBehindAReceiveThatHasEnded) {
+    ScriptedUringCalls calls;
+    UringHost host({}, calls);
+    inFiber(host, [&] {
+        TcpPair pair;
+        calls.complete(IORING_OP_RECV, -ENOBUFS, 2);
+        ErrorCode error;
+        std::array<char, 8> bytes;
+        pair.client.setDeadline(Clock::steady().now() - 1s);
+        auto reader = host.carrier().spawn([&] {
+            while (!thisFiber::cancelRequested()) thisFiber::yield();
+            EXPECT_EQ(pair.server.tryWrite({"here"}, error), 4u);
+            EXPECT_EQ(pair.client.read(bytes, error), 4u) << error.message();
+        });
+        reader.cancel();
+        reader.join();
+        EXPECT_EQ(pair.client.tryRead(bytes, error), 0u);
+        EXPECT_EQ(error, fromErrno(EAGAIN));
+        EXPECT_EQ(pair.server.tryWrite({"there"}, error), 5u);
+        EXPECT_EQ(pair.client.tryRead(bytes, error), 5u);
+    });
+}
+
 TEST_F(UringFiberReader, AReceiveThatIsToBeDoneAgainIsStartedAgain) {
     ScriptedUringCalls calls;
     UringHost host({}, calls);

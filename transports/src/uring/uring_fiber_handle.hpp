@@ -1,5 +1,5 @@
-// UringFiberHandle: a descriptor that fibers use. Each call is one operation in the frame of its fiber, which does not
-// return before the kernel has completed it.
+// UringFiberHandle: a descriptor that fibers use. Each call but a read is one operation in the frame of its fiber, which does
+// not return before the kernel has completed it.
 #pragma once
 
 #include <sys/types.h>

@@ -53,11 +53,7 @@ const UringOperation::Kind UringFiberReader::hangUpKind = {
 
 std::size_t UringFiberReader::read(std::span<char> into, Deadline deadline, ErrorCode& error) {
     std::size_t count = 0;
-    error = awaitInput(into.size(), deadline, [&]() -> ssize_t {
-        const ssize_t result = calls().recv(fd(), into.data(), into.size());
-        if (result > 0) count = static_cast<std::size_t>(result);
-        return result;
-    });
+    error = awaitInput(into.size(), deadline, [&] { return receiveDirectly(into, count); });
     return count > 0 || error ? count : copyInto(into);
 }
 
@@ -76,20 +72,36 @@ ErrorCode UringFiberReader::awaitInput(std::size_t most, Deadline deadline, Dire
     const detail::IoWaiter::Claim claim(waiter_);
     if (!claim) return detail::IoWaiter::alreadyInUse();
     for (;;) {
-        if (!arrived_.empty()) return {};
-        if (ended_) return takeEnd();
-        if (!isOpen()) return operationAborted();
-        if (lost_ == ENOMEM) return loss();  // what came after it is not the next byte
-        if (!input_.inFlight() && (!isRegistered() || !Suspension::allowed())) {
-            const ssize_t result = direct();
-            if (!detail::wouldBlock(result)) return result > 0 ? ErrorCode() : inputEnded(result);
+        if (hasInput() || !mayReceive()) {
+            if (const auto now = readNow(direct)) return *now;
         }
-        if (!Suspension::allowed() && input_.inFlight() && takeReported()) continue;
-        if (ErrorCode error = startReceive(most)) return error;
-        const ErrorCode error = waiter_.wait("TcpStream::read", deadline);
-        // What had come by then is not to be missed.
-        if (error && !(isOpen() && (hasInput() || takeReported()))) return error;
+        const ErrorCode error = awaitReceive(most, deadline);
+        if (!error) continue;
+        const auto now = readNow(direct);  // what has come by now is not to be missed
+        return now ? *now : error;
     }
+}
+
+// As awaitInput() without a wait; nothing: there is nothing to read.
+template <class Direct>
+std::optional<ErrorCode> UringFiberReader::readNow(Direct direct) {
+    const bool inSocket = !hasInput() && receiveIsOver();
+    if (!arrived_.empty()) return ErrorCode();
+    if (ended_) return takeEnd();
+    if (!isOpen()) return operationAborted();
+    if (lost_ == ENOMEM) return loss();  // what came after it is not the next byte
+    const ssize_t result = inSocket ? direct() : -EAGAIN;
+    if (detail::wouldBlock(result)) return std::nullopt;
+    return result > 0 ? ErrorCode() : inputEnded(result);
+}
+
+bool UringFiberReader::mayReceive() const noexcept {
+    return isOpen() && lost_ != ENOMEM && isRegistered() && Suspension::allowed();
+}
+
+ErrorCode UringFiberReader::awaitReceive(std::size_t most, Deadline deadline) {
+    const ErrorCode error = startReceive(most);
+    return error ? error : waiter_.wait("TcpStream::read", deadline);
 }
 
 ErrorCode UringFiberReader::startReceive(std::size_t most) noexcept {
@@ -116,12 +128,19 @@ std::size_t UringFiberReader::copyInto(std::span<char> into) noexcept {
     return filled;
 }
 
+ssize_t UringFiberReader::receiveDirectly(std::span<char> into, std::size_t& count) noexcept {
+    const ssize_t result = calls().recv(fd(), into.data(), into.size());
+    count = result > 0 ? static_cast<std::size_t>(result) : 0;
+    return result;
+}
+
 ssize_t UringFiberReader::receiveDirectly(std::size_t most, Buffer& into) noexcept {
     into = Buffer::tryAllocate(most);
     if (!into) return -ENOMEM;
-    const ssize_t count = calls().recv(fd(), into.writeData(), most);
-    count > 0 ? into.produced(static_cast<std::size_t>(count)) : void(into = Buffer());
-    return count;
+    std::size_t count = 0;
+    const ssize_t result = receiveDirectly(std::span(into.writeData(), most), count);
+    count > 0 ? into.produced(count) : void(into = Buffer());
+    return result;
 }
 
 std::size_t UringFiberReader::tryRead(std::span<char> into, ErrorCode& error) noexcept {
@@ -129,27 +148,22 @@ std::size_t UringFiberReader::tryRead(std::span<char> into, ErrorCode& error) no
     const detail::IoWaiter::Claim claim(waiter_);
     if (!claim) error = detail::IoWaiter::alreadyInUse();
     if (error) return 0;
-    if (!hasInput() && input_.inFlight()) takeReported();
-    if (!arrived_.empty()) return copyInto(into);
-    if (ended_) {
-        error = takeEnd();
-        return 0;
-    }
-    const ssize_t count = input_.inFlight() ? -EAGAIN : calls().recv(fd(), into.data(), into.size());
-    if (count > 0) return static_cast<std::size_t>(count);
-    error = detail::wouldBlock(count) ? fromErrno(EAGAIN) : inputEnded(count);
-    return 0;
+    std::size_t count = 0;
+    error = readNow([&] { return receiveDirectly(into, count); }).value_or(fromErrno(EAGAIN));
+    return count > 0 || error ? count : copyInto(into);
 }
 
 // ---- the receive ----
 
-// What the kernel has done for it and the handler has not dispatched yet. A system call only if there may be something.
-bool UringFiberReader::takeReported() noexcept {
+// Takes what the kernel has done for it and the handler has not dispatched yet. True: it will do no more, so that what else has
+// come is in the socket. A system call only if there may be something.
+bool UringFiberReader::receiveIsOver() noexcept {
+    if (!input_.inFlight()) return true;
     look();
     int result = 0;
-    unsigned flags = 0;
-    while (takeCompletion(input_, result, flags)) onReceived(result, flags);
-    return hasInput();
+    unsigned flags = IORING_CQE_F_MORE;
+    while ((flags & IORING_CQE_F_MORE) && takeCompletion(input_, result, flags)) onReceived(result, flags);
+    return !(flags & IORING_CQE_F_MORE);
 }
 
 void UringFiberReader::onReceived(int result, unsigned flags) noexcept {
@@ -176,6 +190,7 @@ void UringFiberReader::onPiece(Buffer&& piece, unsigned flags) noexcept {
 bool UringFiberReader::isUnwanted(const Buffer& piece, unsigned flags) noexcept {
     const bool isLast = !(flags & IORING_CQE_F_SOCK_NONEMPTY);
     const bool filled = piece.readableBytes() == buffers().bytes();
+    if (input_.cancelling()) return true;
     wantsLarge_ = large_ ? piece.readableBytes() > UringIoHandler::smallBytes : mayGetLarge_ && filled && !isLast;
     return wantsLarge_ != large_ || arrived_.size() + 1 >= (large_ ? mostKeptLarge : mostKept) || (isLast && hungUp_);
 }

@@ -2,6 +2,7 @@
 // brings before a fiber asks for it is kept here.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include <weft/pipeline/buffer.hpp>
@@ -48,8 +49,12 @@ class UringFiberReader : public UringFiberHandle {
     template <class Direct>
     ErrorCode awaitInput(std::size_t most, Deadline deadline, Direct direct);
     bool hasInput() const noexcept { return !arrived_.empty() || ended_; }
+    template <class Direct>
+    std::optional<ErrorCode> readNow(Direct direct);
+    bool mayReceive() const noexcept;
+    ErrorCode awaitReceive(std::size_t most, Deadline deadline);
     ErrorCode startReceive(std::size_t most) noexcept;
-    bool takeReported() noexcept;
+    bool receiveIsOver() noexcept;
     void onReceived(int result, unsigned flags) noexcept;
     void onHangUp(int events) noexcept;
     void onPiece(Buffer&& piece, unsigned flags) noexcept;
@@ -60,6 +65,7 @@ class UringFiberReader : public UringFiberHandle {
     ErrorCode inputEnded(ssize_t result) noexcept;
     ErrorCode noteError(ssize_t result) noexcept;
     ErrorCode loss() const noexcept { return fromErrno(lost_); }
+    ssize_t receiveDirectly(std::span<char> into, std::size_t& count) noexcept;
     ssize_t receiveDirectly(std::size_t most, Buffer& into) noexcept;
 
     detail::IoWaiter waiter_;

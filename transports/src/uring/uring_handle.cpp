@@ -53,7 +53,7 @@ bool UringHandle::takeCompletion(UringOperation& operation, int& result, unsigne
 }
 
 int UringHandle::reportedError(const UringOperation& operation) const noexcept {
-    return handler_->ring().reportedError(operation);
+    return operation.inFlight() ? handler_->ring().reportedError(operation) : 0;
 }
 
 void UringHandle::look() noexcept {

@@ -80,7 +80,7 @@ void UringRing::start(UringOperation& operation) noexcept {
 }
 
 void UringRing::cancel(UringOperation& operation) noexcept {
-    WEFT_DEBUG_ASSERT(onItsThread(), "an operation of io_uring was cancelled on another carrier");
+    WEFT_ASSERT(!operation.inFlight() || onItsThread(), "an operation of io_uring was cancelled on another carrier");
     if (!operation.inFlight() || operation.cancelling()) return;
     operation.state_ |= UringOperation::askedToEnd;
     if (!operation.has(UringOperation::submitted)) {
@@ -161,14 +161,13 @@ bool UringRing::takeCompletion(UringOperation& operation, int& result, unsigned&
         flags = std::exchange(itsFlags, itsFlags & ~static_cast<std::uint32_t>(IORING_CQE_F_BUFFER));
         return true;
     };
-    // The last one, which waits here for the answer to the cancellation, is the oldest that has not been told.
-    if (operation.has(UringOperation::over)) {
-        return operation.result_ != -ECANCELED && take(operation.result_, operation.flags_);
-    }
+    // The last one may wait here for the answer to the cancellation.
+    if (operation.has(UringOperation::over)) return take(operation.result_, operation.flags_);
     io_uring_cqe* completion = nullptr;
     unsigned head = 0;
     io_uring_for_each_cqe(&ring_, head, completion) {
-        if (completion->user_data != reinterpret_cast<std::uint64_t>(&operation) || completion->res == -ECANCELED) continue;
+        if (completion->user_data != reinterpret_cast<std::uint64_t>(&operation)) continue;
+        if (completion->res == -ECANCELED && (completion->flags & IORING_CQE_F_MORE)) continue;  // taken before
         return take(completion->res, completion->flags);
     }
     return false;
@@ -179,7 +178,8 @@ int UringRing::reportedError(const UringOperation& operation) const noexcept {
     io_uring_cqe* completion = nullptr;
     unsigned head = 0;
     io_uring_for_each_cqe(&ring_, head, completion) {
-        if (completion->user_data == reinterpret_cast<std::uint64_t>(&operation) && completion->res < 0) return completion->res;
+        const bool itsOwn = completion->user_data == reinterpret_cast<std::uint64_t>(&operation);
+        if (itsOwn && completion->res < 0 && completion->res != -ECANCELED) return completion->res;
     }
     return 0;
 }

@@ -40,10 +40,10 @@ class UringRing {
     // is none. Call look() before, for those that the kernel has not reported.
     bool takeResult(const UringOperation& operation, int& result) noexcept;
 
-    // As takeResult(), for errors too, and with the flags of the completion.
+    // As takeResult(), for errors too, and with the flags of the completion. One without IORING_CQE_F_MORE is the last, and is
+    // found again by each call.
     bool takeCompletion(UringOperation& operation, int& result, unsigned& flags) noexcept;
-
-    // The error of a completion that the operation has not been told of yet, or 0. It stays where it is.
+    // The error of a completion that the operation, which is in flight, has not been told of yet, or 0. It stays where it is.
     int reportedError(const UringOperation& operation) const noexcept;
 
     // Submits and waits for a completion. A kernel that refuses the call (no memory, too many completions) is asked

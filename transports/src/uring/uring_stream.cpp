@@ -127,7 +127,7 @@ void UringStream::onInput(int result, unsigned flags) {
         handler().noteRanOut(buffers());  // the bytes wait in the socket
         set(outOfBuffers);
         requeue();
-    } else if (!isToBeDoneAgain(result)) {
+    } else if (!isToBeDoneAgain(result) && !has(inputEnded)) {
         noteInputEnd(-result);
     }
     afterInput();

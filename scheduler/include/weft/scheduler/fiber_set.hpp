@@ -13,7 +13,8 @@ struct Fiber;
 }
 
 // Intrusive: its members live on their fibers' stacks. Context: the carrier of its fibers, outside of any of them or in
-// one of them. Never blocks, allocates or throws. Lifetime: longer than its members.
+// one of them; a member that runs elsewhere comes home to join and to leave. Never allocates or throws, and at home never blocks.
+// Lifetime: longer than its members.
 class FiberSet {
   public:
     // Makes the running fiber one of the set until this object's end; that of a set that has been cancelled is

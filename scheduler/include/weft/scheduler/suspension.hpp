@@ -16,10 +16,15 @@ class Carrier;
 // Context: a fiber outside dispatch, or a plain thread that is no carrier. One at a time per fiber.
 class Suspension {
   public:
-    // Throws BlockingOperationException naming `call` where nothing may block. Never blocks or allocates.
+    // Throws BlockingOperationException naming `call` where nothing may block. Never allocates. At home it does not block; a
+    // fiber that is away goes home, so call goHome() before you take a lock that you hold while you construct one.
     explicit Suspension(const char* call);
     // False where the constructor would throw. Any thread.
     static bool allowed() noexcept;
+    // Whether the running fiber runs on another carrier than its home. Any thread.
+    static bool isAway() noexcept;
+    // thisFiber::goHome(), which throws BlockingOperationException naming `call`.
+    static void goHome(const char* call);
 
     // Ends a wait that was never parked.
     ~Suspension();

@@ -27,6 +27,7 @@ class BasicWaitList {
     template <class Mutex, class Until, class Ready>
     ErrorCode waitUntil(Mutex& mutex, Until deadline, const char* call, Ready ready) {
         std::unique_lock lock(mutex);
+        comeHome(lock, call, ready);
         while (!ready()) {
             Wait wait(call);
             Node node{wait.key()};
@@ -44,6 +45,7 @@ class BasicWaitList {
     template <class Mutex, class Ready>
     void waitUninterruptibly(Mutex& mutex, const char* call, Ready ready) {
         std::unique_lock lock(mutex);
+        comeHome(lock, call, ready);
         while (!ready()) {
             Wait wait(call);
             Node node{wait.key()};
@@ -105,6 +107,19 @@ class BasicWaitList {
     }
 
   private:
+    // A fiber that is to wait and runs away from its home goes there first, without the mutex: then the wait is prepared under it
+    // without a switch.
+    template <class Lock, class Ready>
+    static void comeHome(Lock& lock, const char* call, Ready& ready) {
+        if constexpr (requires { Wait::isAway(); }) {
+            if (!Wait::isAway() || ready()) [[likely]]
+                return;
+            lock.unlock();
+            Wait::goHome(call);
+            lock.lock();
+        }
+    }
+
     using Key = decltype(std::declval<Wait&>().key());
     struct Node {
         explicit Node(Key key) noexcept : key(key) {}

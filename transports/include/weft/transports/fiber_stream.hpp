@@ -34,7 +34,7 @@ class FiberStream {
     virtual Buffer readSome(std::size_t most, Deadline deadline, ErrorCode& error) = 0;
     // At least one byte of `parts` (1 to 1024), in order; 0 only with an error.
     virtual std::size_t writeSome(std::span<const iovec> parts, Deadline deadline, ErrorCode& error) = 0;
-    // One system call each, which neither waits nor yields: EAGAIN where readSome() or writeSome() would wait.
+    // One system call each at most, which neither waits nor yields: EAGAIN where readSome() or writeSome() would wait.
     virtual std::size_t tryReadSome(std::span<char> into, ErrorCode& error) noexcept = 0;
     virtual std::size_t tryWriteSome(std::span<const iovec> parts, ErrorCode& error) noexcept = 0;
     virtual ErrorCode shutdownOutput() = 0;

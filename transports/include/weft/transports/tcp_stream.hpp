@@ -65,7 +65,7 @@ class TcpStream {
     void writeParts(std::span<const std::string_view> parts);
     std::size_t writeParts(std::span<const std::string_view> parts, ErrorCode& error);
 
-    // One system call each, which neither waits nor lets another fiber run: EAGAIN where read() or write() would wait.
+    // One system call each at most, which neither waits nor lets another fiber run: EAGAIN where read() or write() would wait.
     // They return how many bytes were read or taken; 0 without an error, from tryRead(): the peer has ended its side
     // (or `into` is empty). tryWrite() takes up to 64 parts that are not empty.
     std::size_t tryRead(std::span<char> into, ErrorCode& error);

@@ -125,7 +125,6 @@ class BasicCarrierCore {
         if (!turnRequested_.load(std::memory_order_relaxed)) return false;  // one that is missed is seen by [K3]
         return turnRequested_.exchange(false, std::memory_order_acquire);  // [K1] what was written before the request
     }
-    // After the commit of a wait on another carrier than this home: whether the home may have ended its waits already.
     // After the queue has been closed: whether somebody is still on the way out.
     bool hasVisitors() const noexcept { return visitors_.load(std::memory_order_acquire) != 0; }  // [V1]
 
