@@ -1,6 +1,7 @@
 #include <weft/scheduler/fiber_set.hpp>
 
 #include <weft/scheduler/assert.hpp>
+#include <weft/scheduler/detail/current_home.hpp>
 #include <weft/scheduler/suspension.hpp>
 
 #include "fiber_access.hpp"
@@ -9,10 +10,15 @@ namespace weft {
 
 namespace {
 
-// A set belongs to the carrier of its fibers.
-detail::Fiber& atHome(detail::Fiber& fiber) noexcept {
-    WEFT_ASSERT(!Suspension::isAway() || Suspension::allowed(), "a fiber joins or leaves a set away from home where nothing may suspend");
+[[gnu::cold, gnu::noinline]] void goHome() {
+    WEFT_ASSERT(Suspension::allowed(), "a fiber joins or leaves a set away from home where nothing may suspend");
     Suspension::goHome("FiberSet");
+}
+
+// A set belongs to the carrier of its fibers.
+inline detail::Fiber& atHome(detail::Fiber& fiber) noexcept {
+    if (detail::currentHome() != fiber.homeCarrier) [[unlikely]]
+        goHome();
     return fiber;
 }
 
