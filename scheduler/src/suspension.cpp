@@ -72,7 +72,7 @@ Suspension::Suspension(const char* call) {
     } else {
         if (!allowedOn(*carrier)) throw BlockingOperationException(call);
         detail::Fiber& fiber = *carrier->currentFiber_;
-        // Who wakes it, cancels it or times it out finds it at home.
+        // Wakes, cancellations and timers expect a waiting fiber on its home carrier.
         if (fiber.homeCarrier != carrier) [[unlikely]]
             FiberAccess::goHome(*carrier);
         task_ = &fiber;

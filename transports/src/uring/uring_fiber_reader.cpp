@@ -241,8 +241,8 @@ ErrorCode UringFiberReader::noteError(ssize_t result) noexcept {
     return fromErrno(static_cast<int>(-result));
 }
 
-// EPIPE says nothing about the input: it is the answer to a write after the own end of output, and Linux gives it for a
-// reset that follows the peer's end, behind which nothing is missing.
+// EPIPE does not concern the input: a write fails with it after this side has ended its output, and after a reset that follows
+// the peer's end, when no input is missing.
 void UringFiberReader::noteResult(int result) noexcept {
     if (result >= 0 || isToBeDoneAgain(result) || lost_ != 0) return;
     if (result != -EPIPE && detail::concernsConnection(-result)) lost_ = -result;

@@ -25,8 +25,8 @@ inline Carrier* currentHome() noexcept {
 Carrier* currentHome() noexcept;
 #endif
 
-// For whoever has found that currentHome() is not `home`: brings the running fiber there if that is its home, and true. False
-// where it is another's, where nothing may suspend, and outside of fibers. Out of the way of those who are at home.
+// Call it after currentHome() was found to differ from `home`. If `home` is the running fiber's home, switches the fiber to it
+// and returns true. Returns false for a fiber of another home, where nothing may suspend, and outside of fibers.
 [[gnu::cold]] bool comeHome(const Carrier& home) noexcept;
 
 }  // namespace weft::detail
