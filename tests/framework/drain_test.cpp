@@ -173,7 +173,9 @@ struct StuckLoop {
     StuckLoop() {
         EXPECT_EQ(echoed(stuck, "1"), "1");
         EXPECT_EQ(echoed(other, "2"), "2");
+        Stuck::stuck = false;
         stuck.send("stick");
+        EXPECT_TRUE(eventually([] { return Stuck::stuck.load(); }));  // else a drain may come before the bytes
     }
     Server bind() {
         ServerBootstrap bootstrap(group);
