@@ -7,6 +7,7 @@
 #include <weft/scheduler/log.hpp>
 
 #include "current_carrier.hpp"
+#include "carrier_helper.hpp"
 #include "describe_error.hpp"
 #include "fiber_access.hpp"
 #include "fork_mark.hpp"
@@ -33,10 +34,13 @@ Carrier::Carrier(CarrierGroup& group, unsigned index)
       index_(index),
       name_(group.options().name + std::to_string(index)),
       signalStack_(std::make_unique<std::byte[]>(StackOverflowReporter::signalStackSize)),
+      core_(group.options().workStealing ? detail::Lanes::both : detail::Lanes::homeOnly),
       shuffled_(group.options().shuffleSeed.has_value()),
       shuffle_(group.options().shuffleSeed.value_or(0) + index),
       stacks_(group.stacks(), group.options().stackSize, group.options().cachedStacks),
       timers_(Clock::steady().now()) {}
+
+Carrier::~Carrier() = default;
 
 Carrier::WakeFd::WakeFd() : fd(makeWakeFd()) {}
 
@@ -89,11 +93,15 @@ void Carrier::submit(detail::Fiber& fiber) {
     prepare(fiber);
     if (isCurrent() && !core_.stopping()) {
         enlistHere(fiber);
-        return core_.queue().push(fiber);
+        return makeRunnable(fiber);
     }
     if (!group_.forked()) {
         const Visit visit(core_);
-        if (core_.submitNew(fiber, live_)) return wakeIfParked();
+        if (mayBeStolen(fiber)) {
+            if (core_.submitNewStealable(fiber, live_)) return wakeOrCallHelp();
+        } else if (core_.submitNew(fiber, live_)) {
+            return wakeIfParked();
+        }
     }
     if (fiber.scope != nullptr) fiber.scope->remove(fiber);
     const Stack stack = fiber.stack;
@@ -109,14 +117,28 @@ void Carrier::enqueue(Task& task) noexcept {
     const Visit visit(core_);
     if (fiber.isPoller) {
         core_.submitPoller(fiber);
-    } else if (!core_.submit(task)) {
-        WEFT_ASSERT(false, "a fiber was woken after its carrier had ended");
+        return wakeIfParked();
     }
-    wakeIfParked();
+    const bool stealable = mayBeStolen(fiber);
+    if (!(stealable ? core_.submitStealable(task) : core_.submit(task)))
+        WEFT_ASSERT(false, "a fiber was woken after its carrier had ended");
+    stealable ? wakeOrCallHelp() : wakeIfParked();
 }
 
 void Carrier::wakeIfParked() noexcept {
-    switch (core_.wake()) {
+    endSleep(core_.wake());
+}
+
+// After stealable work has been submitted from outside: its carrier takes it, or it is busy, and others may.
+void Carrier::wakeOrCallHelp() noexcept {
+    const detail::SleepKind sleep = core_.wake();
+    if (sleep == detail::SleepKind::none) return callHelp();
+    endSleep(sleep);
+}
+
+// The right to end a sleep of that kind has been taken.
+void Carrier::endSleep(detail::SleepKind sleep) noexcept {
+    switch (sleep) {
         case detail::SleepKind::none:
             break;
         case detail::SleepKind::futex:

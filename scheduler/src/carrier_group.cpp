@@ -6,6 +6,7 @@
 #include <weft/scheduler/detail/outstanding.hpp>
 #include <weft/scheduler/log.hpp>
 
+#include "carrier_helper.hpp"
 #include "fiber_access.hpp"
 #include "fork_mark.hpp"
 
@@ -15,7 +16,15 @@ CarrierGroup::CarrierGroup(const CarrierOptions& options)
     : options_(resolve(options)), forkGeneration_(detail::watchForks()), stacks_(StackPool::create(options_.stackGuard)) {
     carriers_.reserve(options_.carriers);
     for (unsigned i = 0; i < options_.carriers; ++i) carriers_.push_back(std::make_unique<Carrier>(*this, i));
+    if (options_.workStealing) formCrews();
     startCarriers();
+}
+
+void CarrierGroup::formCrews() {
+    std::vector<Carrier*> all;
+    for (const auto& carrier : carriers_) all.push_back(carrier.get());
+    crews_.push_back(std::make_unique<detail::StealCrew>(
+        std::move(all), detail::StealRules{.depth = options_.stealDepth, .age = options_.stealAge}));
 }
 
 namespace {
@@ -88,6 +97,7 @@ void CarrierGroup::countOutstanding() const noexcept {
 // In a forked child: the threads do not exist, so nothing can be joined, and nothing that they use be freed.
 void CarrierGroup::abandon() noexcept {
     for (auto& carrier : carriers_) static_cast<void>(carrier.release());
+    for (auto& crew : crews_) static_cast<void>(crew.release());
     static_cast<void>(stacks_.release());
     log(LogLevel::warning, {"carrier group '", options_.name,
                             "' has no threads in this forked process and is left as it is; after fork(), call exec() or "

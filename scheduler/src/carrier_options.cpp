@@ -54,17 +54,12 @@ long long number(const std::string& option, const std::optional<T>& given, const
 constexpr auto count = [](microseconds time) { return time.count(); };
 constexpr auto same = [](auto value) { return value; };
 
-void refuseWorkStealing(const CarrierOptions& options) {
-    std::string source = "workStealing";
-    bool wanted = options.workStealing.value_or(false);
-    if (!options.workStealing) {
-        if (const auto text = environment("WEFT_WORK_STEALING")) {
-            source = "WEFT_WORK_STEALING";
-            if (*text != "true" && *text != "false") refuse(source, *text, "true, false");
-            wanted = *text == "true";
-        }
-    }
-    if (wanted) refuse(source, "true", "false (work stealing is not yet supported)");
+bool wantsWorkStealing(const CarrierOptions& options) {
+    if (options.workStealing) return *options.workStealing;
+    const auto text = environment("WEFT_WORK_STEALING");
+    if (!text) return false;
+    if (*text != "true" && *text != "false") refuse("WEFT_WORK_STEALING", *text, "true, false");
+    return *text == "true";
 }
 
 void refuseStealScope(const CarrierOptions& options) {
@@ -92,7 +87,6 @@ std::string checkedName(const std::string& name) {
 }  // namespace
 
 ResolvedCarrierOptions resolve(const CarrierOptions& options) {
-    refuseWorkStealing(options);
     refuseStealScope(options);
     refuseTopology(options);
     ResolvedCarrierOptions resolved;
@@ -103,6 +97,11 @@ ResolvedCarrierOptions resolve(const CarrierOptions& options) {
         microseconds(number("yieldBudget (us)", options.yieldBudget, "WEFT_YIELD_US", {1, 1'000'000}, 50, count));
     resolved.idleSpin =
         microseconds(number("idleSpin (us)", options.idleSpin, "WEFT_IDLE_SPIN_US", {0, 1'000'000}, 0, count));
+    resolved.workStealing = wantsWorkStealing(options) && resolved.carriers > 1;
+    resolved.stealDepth =
+        static_cast<std::size_t>(number("stealDepth", options.stealDepth, "WEFT_STEAL_DEPTH", {1, 1'000'000}, 8, same));
+    resolved.stealAge =
+        microseconds(number("stealAge (us)", options.stealAge, "WEFT_STEAL_AGE_US", {0, 1'000'000}, 100, count));
     resolved.stackSize = static_cast<std::size_t>(
         checked("stackSize (bytes)", static_cast<long long>(options.stackSize),
                 {static_cast<long long>(StackPool::minimumSize), static_cast<long long>(StackPool::maximumSize)}));

@@ -27,13 +27,19 @@ bool Carrier::trySleepInPoller(const EventLoop* loop) noexcept {
                                 " went to sleep again without unpark(): call it right after the "
                                 "blocking call, or others keep waking a carrier that is busy"});
     }
-    // The handler is asked by the second look only, which is the one that counts.
+    // The handler and the others' queues are looked at by the second look only, which is the one that counts.
     bool announced = false;
-    const auto moreWork = [loop, &announced] {
-        if (loop == nullptr) return false;
-        return loop->hasRemoteWork() || (std::exchange(announced, true) && loop->io_->hasWork());
+    bool forOthers = false;
+    const auto moreWork = [&] {
+        if (loop != nullptr && loop->hasRemoteWork()) return true;
+        if (!std::exchange(announced, true)) return false;
+        if (loop != nullptr && loop->io_->hasWork()) return true;
+        return forOthers = mayNotSleep(loop == nullptr || !loop->io_->dispatchesAsleep());
     };
-    if (!trySleep(detail::SleepKind::poller, moreWork)) return false;
+    if (!trySleep(detail::SleepKind::poller, moreWork)) {
+        if (!forOthers) getsBusy();
+        return false;
+    }
     counters_.parks.add();
     advertisedDeadline_ = parkDeadline();
     while (stacks_.trim() && core_.asleepIn(detail::SleepKind::poller)) {
@@ -71,9 +77,14 @@ bool PollGuard::enter() noexcept {
     return carrier_.trySleepInPoller(loop_);
 }
 
-void PollGuard::leave() noexcept {
-    carrier_.leaveSleep();
-    carrier_.diagnoseOversleep();
+void PollGuard::leave(bool toWork) noexcept {
+    carrier_.leaveSleepInPoller(toWork);
+}
+
+void Carrier::leaveSleepInPoller(bool toWork) noexcept {
+    leaveSleep();
+    if (toWork) getsBusy();
+    diagnoseOversleep();
 }
 
 // A poller that ignored parkDeadline() has delayed every timer of this carrier.

@@ -47,6 +47,7 @@ inline Task* Carrier::nextTask() noexcept {
 
 inline void Carrier::run(Task& task) noexcept {
     auto& fiber = static_cast<detail::Fiber&>(task);
+    getsBusy();
     fiber.running = this;
     currentFiber_ = &fiber;
     counters_.run.add();
@@ -130,6 +131,8 @@ void Carrier::commitWait(detail::Fiber& fiber) noexcept {
 void Carrier::makeRunnable(detail::Fiber& fiber) noexcept {
     if (fiber.isPoller) [[unlikely]] {
         core_.setReadyPoller(fiber);
+    } else if (mayBeStolen(fiber)) {
+        publish(fiber);
     } else {
         core_.queue().push(fiber);
     }
@@ -156,10 +159,12 @@ void Carrier::switchOut(detail::Fiber& fiber, detail::SwitchReason reason) noexc
 }
 
 void FiberAccess::goHome(Carrier& carrier) noexcept {
+    carrier.currentFiber_->resumesAnywhere = false;
     carrier.switchOut(*carrier.currentFiber_, detail::SwitchReason::goingHome);
 }
 
 void FiberAccess::yield(Carrier& carrier) noexcept {
+    carrier.currentFiber_->resumesAnywhere = true;
     carrier.switchOut(*carrier.currentFiber_, detail::SwitchReason::yielded);
 }
 

@@ -98,7 +98,7 @@ ErrorCode JoinHandleBase::wait(Deadline deadline) {
     WEFT_ASSERT(fiber_ != nullptr, "join on an empty handle");
     if (fiber_->state.isComplete()) return {};
     if (fiber_->homeCarrier->group().forked()) throw forkedError("JoinHandle::join");
-    Suspension waiting("JoinHandle::join");
+    Suspension waiting("JoinHandle::join", Resumes::anywhere);
     fiber_->joiner = waiting.key();
     if (!fiber_->state.setJoinWaiter()) return {};
     const WakeReason why = waiting.park(deadline);

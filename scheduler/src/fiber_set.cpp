@@ -24,32 +24,48 @@ inline detail::Fiber& atHome(detail::Fiber& fiber) noexcept {
 
 }  // namespace
 
-FiberSet::Member::Member(FiberSet& set) noexcept
-    : set_(set),
-      fiber_(atHome(*FiberAccess::currentFiber(*Carrier::current()))),
-      since_(FiberAccess::drainBegan(*fiber_.homeCarrier)),
-      next_(set.first_) {
+FiberSet::Member::Member(FiberSet& set) noexcept {
+    begin(set);
+}
+
+void FiberSet::Member::join(FiberSet& set, detail::Fiber& fiber) noexcept {
+    set_ = &set;
+    fiber_ = &fiber;
+    next_ = set.first_;
     if (next_) next_->previous_ = this;
     set.first_ = this;
     if (set.cancelled_) [[unlikely]]
-        detail::cancelFiber(fiber_);
+        detail::cancelFiber(fiber);
 }
 
-FiberSet::Member::~Member() {
-    atHome(fiber_);
-    (previous_ ? previous_->next_ : set_.first_) = next_;
+void FiberSet::Member::begin(FiberSet& set) noexcept {
+    if (set_ == nullptr) [[unlikely]]
+        join(set, atHome(*FiberAccess::currentFiber(*Carrier::current())));
+    const Carrier* const here = fiber_->running != nullptr ? fiber_->running : fiber_->homeCarrier;  // null: forked
+    const TimePoint now = FiberAccess::drainBegan(*here);
+    since_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+}
+
+void FiberSet::Member::leave() noexcept {
+    atHome(*fiber_);
+    (previous_ ? previous_->next_ : set_->first_) = next_;
     if (next_) next_->previous_ = previous_;
 }
 
 void FiberSet::cancel() noexcept {
     cancelled_ = true;
-    for (Member* member = first_; member != nullptr; member = member->next_) detail::cancelFiber(member->fiber_);
+    for (Member* member = first_; member != nullptr; member = member->next_) detail::cancelFiber(*member->fiber_);
 }
 
 std::string_view FiberSet::nameOf(const Member& member, NameBytes& bytes) noexcept {
-    const detail::FiberName name(member.fiber_);
+    const detail::FiberName name(*member.fiber_);
     const std::string_view text = name;
     return {bytes, text.copy(bytes, sizeof bytes)};
+}
+
+TimePoint FiberSet::sinceOf(const Member& member) noexcept {
+    const auto since = member.since_.load(std::memory_order_relaxed);
+    return since == 0 ? Clock::steady().now() : TimePoint(Duration(since));
 }
 
 }  // namespace weft

@@ -31,15 +31,15 @@ bool PinnedPoller::canParkPoller() const noexcept {
 
 void PinnedPoller::unpark() noexcept {
     assertOwnBody(carrier_);
-    carrier_.leaveSleep();
-    carrier_.diagnoseOversleep();
+    carrier_.leaveSleepInPoller(true);
 }
 
-bool PinnedPoller::maybeYield(bool) {
+bool PinnedPoller::maybeYield(bool hadIoWork) {
     assertOwnBody(carrier_);
     if (carrier_.nonSuspendingDepth_ != 0) throw BlockingOperationException("PinnedPoller::maybeYield");
     carrier_.fireTimers();
-    if (!carrier_.core_.hasWork()) return false;
+    if (hadIoWork) carrier_.getsBusy();
+    if (!carrier_.core_.hasWork() && (hadIoWork || !carrier_.pull())) return false;
     FiberAccess::yield(carrier_);
     return true;
 }

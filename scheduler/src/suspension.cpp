@@ -65,7 +65,7 @@ struct WaitTimer final : TimerEntry {
 
 }  // namespace
 
-Suspension::Suspension(const char* call) {
+Suspension::Suspension(const char* call, Resumes where) : anywhere_(where == Resumes::anywhere) {
     Carrier* carrier = Carrier::current();
     if (carrier == nullptr) {
         task_ = &threadTask().task;
@@ -128,6 +128,7 @@ WakeReason Suspension::park(Deadline deadline) noexcept {
     auto& fiber = static_cast<detail::Fiber&>(*task_);
     const bool refused = refuse(*carrier);
     if (refused || !fiber.park.isClaimed()) {
+        fiber.resumesAnywhere = anywhere_ && deadline == never;  // a timer is disarmed where it was armed
         WaitTimer timer(key(WakeReason::timeout));
         if (deadline != never && !refused) carrier->timers_.arm(timer, deadline);
         switchOut(*carrier);
@@ -143,6 +144,7 @@ WakeReason Suspension::parkUninterruptibly() noexcept {
 
     auto& fiber = static_cast<detail::Fiber&>(*task_);
     if (!fiber.park.isClaimed()) {
+        fiber.resumesAnywhere = anywhere_;
         fiber.interrupts.beginUninterruptible();  // before the commit: see InterruptMask
         switchOut(*carrier);
         fiber.interrupts.endUninterruptible();

@@ -97,6 +97,15 @@ TEST(ContextSpawn, ANeighboursFibersAndThoseOfTheCarrierGoOn) {
     channel.host.inDispatch([] {});
 }
 
+TEST(ContextSpawn, AFiberIsOneOfItsChannelsFromTheSpawnOn) {
+    SpawningChannel channel;
+    channel.host.inDispatch([&] {
+        channel.spawn([](ChannelHandlerContext&) {});
+        EXPECT_FALSE(channel->fibers().empty());
+    });
+    while (channel.fibers() != 0) std::this_thread::yield();
+}
+
 TEST(ContextSpawn, AFiberThatHearsOfTheEndOtherwiseHearsThatFirst) {
     struct Tells final : ChannelInboundHandler {
         explicit Tells(Promise<void>& promise) : promise_(promise) {}

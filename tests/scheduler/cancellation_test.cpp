@@ -251,6 +251,52 @@ TEST(FiberSet, CancelsItsMembersAndThoseThatJoinLaterAndNobodyElse) {
     EXPECT_EQ(outsider.join(), ErrorCode());
 }
 
+TEST(FiberSet, AFiberSpawnedAsAMemberIsOneBeforeItRuns) {
+    CarrierGroup group(test::oneCarrier());
+    FiberSet set;
+    group
+        .spawn([&] {
+            Carrier& carrier = *Carrier::current();
+            const TimePoint before = Clock::steady().now();
+            carrier.spawnMember(set, [] { thisFiber::sleepFor(hours(1)); }, {.name = "member"});
+            int members = 0;
+            set.forEach([&](std::string_view name, TimePoint since) {
+                ++members;
+                EXPECT_EQ(name, "member");
+                EXPECT_GE(since, before);  // it has not begun: now
+                EXPECT_LE(since, Clock::steady().now());
+            });
+            EXPECT_EQ(members, 1);
+            set.cancel();
+            carrier.spawnMember(set, [] { EXPECT_EQ(outcome([] { thisFiber::sleepFor(hours(1)); }), operationAborted()); });
+            while (!set.empty()) thisFiber::yield();
+        })
+        .join();
+}
+
+TEST(FiberSet, AFiberSpawnedFromElsewhereIsAMemberWhenItBegins) {
+    CarrierGroup group(test::oneCarrier());
+    FiberSet set;
+    Promise<bool> member;
+    group.carrier(0).spawnMember(set, [&] { member.setValue(!set.empty()); });
+    EXPECT_TRUE(member.future().get());
+    group.spawn([&] { EXPECT_TRUE(set.empty()); }).join();
+}
+
+TEST(FiberSet, AMemberWhoseSpawnIsRefusedHasLeft) {
+    FiberSet set;
+    CarrierGroup group(test::oneCarrier());
+    auto fiber = group.spawn([&] {
+        Carrier& carrier = *Carrier::current();
+        while (!carrier.stopRequested()) thisFiber::yield();
+        thisFiber::yield();  // the request has been acted on
+        EXPECT_THROW(carrier.spawnMember(set, [] {}), SystemError);
+        EXPECT_TRUE(set.empty());
+    });
+    group.beginShutdown();
+    fiber.join();
+}
+
 TEST(FiberSet, TellsTheNamesOfItsMembersAndSinceWhen) {
     CarrierGroup group(test::oneCarrier());
     FiberSet set;

@@ -68,9 +68,6 @@ TEST(CarrierOptions, ABadOptionIsNamedWithItsValueAndWhatIsAccepted) {
 }
 
 TEST(CarrierOptions, WhatIsNotYetSupportedIsRefusedAndSaysSo) {
-    CarrierOptions stealing;
-    stealing.workStealing = true;
-    EXPECT_NE(refusal(stealing).find("not yet supported"), std::string::npos);
     CarrierOptions topology;
     topology.topology = "linux";
     EXPECT_NE(refusal(topology).find("not yet supported"), std::string::npos);
@@ -98,6 +95,29 @@ TEST(CarrierOptions, TheDefaultsMayBeSpelledOut) {
 TEST(CarrierOptions, WorkStealingIsTrueOrFalse) {
     const Variable stealing("WEFT_WORK_STEALING", "yes");
     EXPECT_NE(refusal({}).find("true, false"), std::string::npos);
+    const Variable on("WEFT_WORK_STEALING", "true");
+    CarrierOptions options;
+    options.carriers = 2;
+    EXPECT_TRUE(resolve(options).workStealing);
+    options.workStealing = false;
+    EXPECT_FALSE(resolve(options).workStealing);
+    options.workStealing = true;
+    options.carriers = 1;
+    EXPECT_FALSE(resolve(options).workStealing) << "nobody to steal from";
+}
+
+TEST(CarrierOptions, WhatIsWorthStealingHasBounds) {
+    EXPECT_EQ(resolve({}).stealDepth, 8u);
+    EXPECT_EQ(resolve({}).stealAge, microseconds(100));
+    const Variable depth("WEFT_STEAL_DEPTH", "3");
+    const Variable age("WEFT_STEAL_AGE_US", "0");
+    EXPECT_EQ(resolve({}).stealDepth, 3u);
+    EXPECT_EQ(resolve({}).stealAge, microseconds(0));
+    CarrierOptions options;
+    options.stealDepth = 0;
+    EXPECT_EQ(refusal(options), "stealDepth is '0'; accepted: a whole number from 1 to 1000000");
+    const Variable old("WEFT_STEAL_AGE_US", "1000001");
+    EXPECT_EQ(refusal({}), "WEFT_STEAL_AGE_US is '1000001'; accepted: a whole number from 0 to 1000000");
 }
 
 TEST(CarrierGroup, ARefusedConfigurationLeavesNoThreadBehind) {

@@ -77,9 +77,24 @@ TEST(ParkState, OneWakerIsResponsibleAndTheCarrierLearnsOfIt) {
     state.advertise(SleepKind::poller);
     EXPECT_EQ(state.wake(), SleepKind::poller);
     EXPECT_EQ(state.wake(), SleepKind::none);
-    EXPECT_TRUE(state.leave());
+    EXPECT_TRUE(state.leave().byWaker);
     state.advertise(SleepKind::futex);
-    EXPECT_FALSE(state.leave());
+    EXPECT_FALSE(state.leave().byWaker);
+}
+
+TEST(ParkState, WhoIsCalledLearnsByWhomAndIsWokenOnce) {
+    ParkState state;
+    EXPECT_EQ(state.call(3), SleepKind::none);
+    state.advertise(SleepKind::futex);
+    EXPECT_EQ(state.call(1023), SleepKind::futex);
+    EXPECT_EQ(state.current(), SleepKind::none);
+    EXPECT_EQ(state.call(4), SleepKind::none);
+    EXPECT_EQ(state.wake(), SleepKind::none);
+    const ParkState::Ended ended = state.leave();
+    EXPECT_TRUE(ended.byWaker);
+    ASSERT_TRUE(ended.call);
+    EXPECT_EQ(ended.call.victim(), 1023u);
+    EXPECT_FALSE(state.leave().call);
 }
 
 struct Node {

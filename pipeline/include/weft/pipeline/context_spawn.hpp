@@ -11,7 +11,6 @@
 #include <weft/pipeline/channel_handler_context.hpp>
 #include <weft/pipeline/detail/channel_pin.hpp>
 #include <weft/scheduler/carrier.hpp>
-#include <weft/scheduler/fiber_set.hpp>
 
 namespace weft {
 
@@ -27,9 +26,9 @@ void ChannelHandlerContext::spawn(F&& fn, SpawnOptions options) {
     Carrier* carrier = loop().carrier();
     if (!carrier)
         throw std::logic_error("ChannelHandlerContext::spawn(): an embedded loop has no carrier to run fibers");
-    carrier->spawnDetached(
+    carrier->spawnMember(
+        channel_.fibers(),
         [pin = detail::ChannelPin(channel_), self = this, body = std::decay_t<F>(std::forward<F>(fn))]() mutable {
-            const FiberSet::Member member(pin.channel().fibers());
             try {
                 body();
             } catch (...) {

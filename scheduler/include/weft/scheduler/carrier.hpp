@@ -14,11 +14,13 @@
 #include <weft/scheduler/carrier_stats.hpp>
 #include <weft/scheduler/deadline.hpp>
 #include <weft/scheduler/detail/carrier_core.hpp>
+#include <weft/scheduler/detail/current_home.hpp>
 #include <weft/scheduler/detail/fiber.hpp>
 #include <weft/scheduler/detail/live_list.hpp>
 #include <weft/scheduler/detail/poller_slot.hpp>
 #include <weft/scheduler/detail/slice_clock.hpp>
 #include <weft/scheduler/errors.hpp>
+#include <weft/scheduler/fiber_set.hpp>
 #include <weft/scheduler/future.hpp>
 #include <weft/scheduler/join_handle.hpp>
 #include <weft/scheduler/local_store.hpp>
@@ -33,6 +35,8 @@ class CarrierGroup;
 class EventLoop;
 
 namespace detail {
+class CarrierHelper;
+class StealCrew;
 template <class Host>
 class CarrierTurn;
 }
@@ -55,6 +59,16 @@ class Carrier final : public TaskScheduler {
         submit(makeFrame(std::forward<F>(fn), options, false));
     }
 
+    // As spawnDetached(), for a member of `set` until fn() has returned: from this call on when it is made on this carrier
+    // or by a fiber of it, which comes home for it if it may suspend; else from when the fiber begins.
+    template <class F>
+    void spawnMember(FiberSet& set, F&& fn, SpawnOptions options = {}) {
+        const bool here = detail::currentHome() == this || detail::comeHome(*this);
+        auto& frame = makeFrame(detail::MemberFunction<std::decay_t<F>>(set, std::forward<F>(fn)), options, false);
+        if (here) frame.function().join(frame);
+        submit(frame);
+    }
+
     // Hosts a poller on this carrier: body(poller) runs in a fiber of its own that has a turn after every drain of the
     // run queue. The future completes when the body has returned, no wakeup call is in flight and the slot is free;
     // with the error that the body threw, if it did. Throws std::logic_error when the slot is taken; else as spawn().
@@ -69,8 +83,9 @@ class Carrier final : public TaskScheduler {
         return locals_.get<T>();
     }
 
-    // When the earliest timer of this carrier is due, or `never`. Context: this carrier.
-    Deadline parkDeadline() const noexcept { return timers_.nextExpiry(); }
+    // When a sleep of this carrier must end: when its earliest timer is due or, with work stealing, when it is to look at
+    // others again; or `never`. Context: this carrier.
+    Deadline parkDeadline() const noexcept;
     TimerWheel& timers() noexcept { return timers_; }  // context: this carrier
     // How many fibers wait for their turn, without those that other threads have just submitted. Context: this carrier.
     std::size_t runnableFibers() const noexcept { return core_.queue().depth(); }
@@ -96,6 +111,7 @@ class Carrier final : public TaskScheduler {
     void wakeIfParked() noexcept;
 
     Carrier(CarrierGroup& group, unsigned index);
+    ~Carrier();
     Carrier(const Carrier&) = delete;
     Carrier& operator=(const Carrier&) = delete;
 
@@ -109,7 +125,9 @@ class Carrier final : public TaskScheduler {
     friend class TaskScope;
     friend struct FiberAccess;
 
+    friend class detail::CarrierHelper;
     friend class detail::CarrierTurn<Carrier>;
+    friend class detail::StealCrew;
 
     using Core = detail::BasicCarrierCore<detail::NativeAtomics, Task>;
     using Live = detail::BasicLiveList<detail::NativeAtomics, detail::Fiber, Task>;
@@ -149,7 +167,7 @@ class Carrier final : public TaskScheduler {
     void abort(detail::Fiber& fiber) noexcept;
     void requestStragglers() noexcept;
     void answerTurnRequest() noexcept;
-    void beforeEnd() noexcept { locals_.clear(); }
+    void beforeEnd() noexcept;
     static void pause() noexcept { std::this_thread::yield(); }
 
     // What CarrierTurn takes its turns with (carrier_run.cpp).
@@ -180,11 +198,30 @@ class Carrier final : public TaskScheduler {
     Stack takeStack(std::size_t size);
     static void giveStack(const Stack& stack) noexcept;
     void startPoller(detail::Fiber& fiber);
+    void wakeOrCallHelp() noexcept;
+    void endSleep(detail::SleepKind sleep) noexcept;
+
+    // Helping others (carrier_steal.cpp): nothing of it happens without a helper.
+    void joinCrew(detail::StealCrew& crew, unsigned member);
+    bool mayBeStolen(const detail::Fiber& fiber) const noexcept;
+    void publish(detail::Fiber& fiber) noexcept;
+    void published() noexcept;
+    void callHelp() noexcept;
+    bool pull() noexcept;
+    bool mayNotSleep(bool callable = true) noexcept;
+    void leavesSleep() noexcept;
+    void answer(detail::CalledBy call) noexcept;
+    void getsBusy() noexcept {
+        if (helper_ != nullptr) [[unlikely]]
+            stopWatchingOthers();
+    }
+    void stopWatchingOthers() noexcept;
 
     // Sleeping (carrier_park.cpp).
     template <class MoreWork>
     bool trySleep(detail::SleepKind kind, MoreWork moreWork) noexcept;
     bool trySleepInPoller(const EventLoop* loop) noexcept;
+    void leaveSleepInPoller(bool toWork) noexcept;
     bool leaveSleep() noexcept;
     void beforeSleep() noexcept;
     void blockInFutex() noexcept;
@@ -194,6 +231,7 @@ class Carrier final : public TaskScheduler {
     CarrierGroup& group_;
     const unsigned index_;
     const std::string name_;
+    std::unique_ptr<detail::CarrierHelper> helper_;  // with work stealing; before the threads run
     // Owns a descriptor; declared before what may throw.
     struct WakeFd {
         WakeFd();

@@ -69,6 +69,7 @@ class CarrierGroup {
   private:
     friend class Carrier;
 
+    void formCrews();
     void startCarriers();
     void carrierEnded() noexcept;
     bool awaitCarriers(Deadline deadline);
@@ -81,6 +82,7 @@ class CarrierGroup {
     const ResolvedCarrierOptions options_;
     const std::uint32_t forkGeneration_;
     StackPool::Owner stacks_;
+    std::vector<std::unique_ptr<detail::StealCrew>> crews_;  // those who help each other
     std::vector<std::unique_ptr<Carrier>> carriers_;
     std::atomic<unsigned> next_{0};
     std::mutex lock_;  // guards running_

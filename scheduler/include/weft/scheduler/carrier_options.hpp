@@ -22,8 +22,14 @@ struct CarrierOptions {
         yieldBudget;  // 1 us to 1 s; WEFT_YIELD_US; default 50 us: one drain of fibers
     std::optional<std::chrono::microseconds>
         idleSpin;                          // 0 to 1 s; WEFT_IDLE_SPIN_US; default 0: loops poll before they sleep
-    std::optional<bool> workStealing;      // WEFT_WORK_STEALING=true|false; default false; true is not yet supported
+    std::optional<bool> workStealing;      // WEFT_WORK_STEALING=true|false; default false: carriers run their own fibers
+                                           // only; see SpawnOptions::stealable
     std::optional<StealScope> stealScope;  // WEFT_STEAL_SCOPE=global|cluster; default global; cluster is not yet supported
+    // With workStealing, a carrier's fibers are worth another carrier's way when so many wait (1 to 1,000,000;
+    // WEFT_STEAL_DEPTH; default 8)...
+    std::optional<std::size_t> stealDepth;
+    // ... or when the carrier has been in one slice for so long (0 to 1 s; WEFT_STEAL_AGE_US; default 100 us).
+    std::optional<std::chrono::microseconds> stealAge;
     std::optional<std::string> topology;   // WEFT_TOPOLOGY=none|linux; default none; linux is not yet supported
     std::size_t stackSize = 256 * 1024;    // 16 KiB to 64 MiB of virtual memory per fiber, above a guard
     std::size_t cachedStacks = 1024;       // hot stacks kept per carrier, 1 to 1,000,000
@@ -38,6 +44,9 @@ struct ResolvedCarrierOptions {
     unsigned carriers;
     std::chrono::microseconds yieldBudget;
     std::chrono::microseconds idleSpin;
+    bool workStealing;  // never with one carrier
+    std::size_t stealDepth;
+    std::chrono::microseconds stealAge;
     std::size_t stackSize;
     std::size_t cachedStacks;
     StackGuard stackGuard;

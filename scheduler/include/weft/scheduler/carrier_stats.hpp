@@ -19,6 +19,9 @@ struct CarrierStats {
     std::uint64_t ioEvents = 0;     // I/O events that they brought
     std::uint64_t queueDepth = 0;   // runnable fibers waiting, when last looked
     std::uint64_t timersFired = 0;
+    std::uint64_t steals = 0;  // times that it took work of another carrier
+    std::uint64_t stolen = 0;  // the fibers that these brought
+    std::uint64_t calls = 0;   // sleeps that ended because another carrier had more than it could do
 };
 
 namespace detail {
@@ -37,7 +40,7 @@ class OwnedCounter {
 };
 
 struct CarrierCounters {
-    OwnedCounter spawned, finished, run, parks, wakesFutex, wakesPoller, ioCycles, ioEvents, queueDepth, timersFired;
+    OwnedCounter spawned, finished, run, parks, wakesFutex, wakesPoller, ioCycles, ioEvents, queueDepth, timersFired, steals, stolen, calls;
 
     // `enlisted`: the fibers that other threads have spawned.
     CarrierStats snapshot(std::uint64_t enlisted) const noexcept {
@@ -53,6 +56,9 @@ struct CarrierCounters {
         stats.ioEvents = ioEvents.get();
         stats.queueDepth = queueDepth.get();
         stats.timersFired = timersFired.get();
+        stats.steals = steals.get();
+        stats.stolen = stolen.get();
+        stats.calls = calls.get();
         return stats;
     }
 };

@@ -34,7 +34,9 @@ class PollGuard {
     PollGuard& operator=(const PollGuard&) = delete;
 
     [[nodiscard]] bool enter() noexcept;
-    void leave() noexcept;
+    // `toWork`: the caller may have events to dispatch now. False, when it knows that it has none, lets a carrier that looks
+    // after others with a deadline keep that part.
+    void leave(bool toWork = true) noexcept;
 
   private:
     Carrier& carrier_;
@@ -64,6 +66,10 @@ struct IoHandler {
     // change and this reads: they publish it by a seq_cst operation and then call Carrier::wakeIfParked(), and the load
     // here is seq_cst. Ordering: edges [K1] and [K3] of docs/protocol.md. Never blocks or allocates.
     virtual bool hasWork() const noexcept { return false; }
+
+    // True when poll() may dispatch between PollGuard::enter() and leave(), as a reactor does that cannot be told apart from
+    // its handlers: such a carrier is not called out of its sleep to help others. Never blocks or allocates.
+    virtual bool dispatchesAsleep() const noexcept { return false; }
 
     // A descriptor that is readable while the kernel has events for poll(), so that this handler can be nested under an
     // outer poller, which watches it level-triggered and asks hasWork() before it blocks (docs/pollers.md); -1 when

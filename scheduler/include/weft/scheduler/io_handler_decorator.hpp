@@ -27,6 +27,7 @@ class IoHandlerDecorator : public IoHandler {
     }
     void wakeup() noexcept override { wrapped_->wakeup(); }
     bool hasWork() const noexcept override { return wrapped_->hasWork(); }
+    bool dispatchesAsleep() const noexcept override { return wrapped_->dispatchesAsleep(); }
     int pollFd() const noexcept override { return wrapped_->pollFd(); }
     void closeChannels() override { wrapped_->closeChannels(); }
     void prepareToClose() override { wrapped_->prepareToClose(); }

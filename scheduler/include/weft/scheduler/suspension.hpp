@@ -8,6 +8,12 @@ namespace weft {
 
 class Carrier;
 
+// Where a fiber may go on after a wait without a deadline, if others may steal it at any time (Stealable::any).
+enum class Resumes : unsigned char {
+    atHome,
+    anywhere,  // nothing that belongs to its carrier is touched between the wake and the caller's own code
+};
+
 // Lives on the waiter's stack:
 //     Suspension wait("TcpStream::read");       // registers; still running; the text must stay valid
 //     object.waiter = wait.key();               // hand keys to whoever may end the wait
@@ -18,7 +24,7 @@ class Suspension {
   public:
     // Throws BlockingOperationException naming `call` where nothing may block. Never allocates. At home it does not block; a
     // fiber that is away goes home, so call goHome() before you take a lock that you hold while you construct one.
-    explicit Suspension(const char* call);
+    explicit Suspension(const char* call, Resumes where = Resumes::atHome);
     // False where the constructor would throw. Any thread.
     static bool allowed() noexcept;
     // Whether the running fiber runs on another carrier than its home. Any thread.
@@ -54,6 +60,7 @@ class Suspension {
     Task* task_;
     detail::ParkToken::Epoch epoch_;
     bool parked_ = false;
+    const bool anywhere_;
 };
 
 }  // namespace weft

@@ -34,6 +34,7 @@ class AsioIoHandler final : public IoHandlerDecorator {
     PollResult poll(PollGuard* guard, Deadline deadline, Budget budget) override;
     void wakeup() noexcept override;
     bool hasWork() const noexcept override;
+    bool dispatchesAsleep() const noexcept override { return service_ != nullptr; }
     // -1: the carrier sleeps in Asio, which gives its descriptor to nobody.
     int pollFd() const noexcept override { return -1; }
     void prepareToClose() override;

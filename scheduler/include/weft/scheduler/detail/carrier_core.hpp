@@ -9,22 +9,23 @@
 #include <utility>
 
 #include <weft/scheduler/detail/atomics.hpp>
+#include <weft/scheduler/detail/carrier_queue.hpp>
 #include <weft/scheduler/detail/park_state.hpp>
-#include <weft/scheduler/detail/run_queue.hpp>
 
 namespace weft::detail {
 
 // What the carrier finds when it leaves a sleep.
 enum class SleepEnd : std::uint8_t { notAsleep, byItself, futexWoken, pollerWoken };
 
-// QueueOf: BasicRunQueue, or BasicStealableQueue for carriers that help each other.
 template <class P, class Node, std::uint32_t capacity = 256,
-          template <class, class, std::uint32_t> class QueueOf = BasicRunQueue>
+          template <class, class, std::uint32_t> class QueueOf = BasicCarrierQueue>
 class BasicCarrierCore {
   public:
     using Queue = QueueOf<P, Node, capacity>;
 
-    BasicCarrierCore() noexcept {
+    // `queue`: what the queue's constructor takes.
+    template <class... Args>
+    explicit BasicCarrierCore(Args&&... queue) : queue_(std::forward<Args>(queue)...) {
         if constexpr (std::is_standard_layout_v<BasicCarrierCore>) {  // NativeAtomics; offsetof() is for no others
             static_assert(offsetof(BasicCarrierCore, visitors_) / cacheLine >
                               offsetof(BasicCarrierCore, readyPoller_) / cacheLine,
@@ -57,6 +58,11 @@ class BasicCarrierCore {
     [[nodiscard]] bool submitNew(Task& task, Live& live) noexcept {
         return !stopRequested() && live.enlist(task) && queue_.submit(task);  // [L1] in this order
     }
+    // As submitNew(), of a task that another carrier may begin.
+    template <class Live, class Task>
+    [[nodiscard]] bool submitNewStealable(Task& task, Live& live) noexcept {
+        return !stopRequested() && live.enlist(task) && queue_.submitStealable(task);  // [L1] in this order
+    }
     // Any thread, then wake(): a task of this home has ended on the calling thread, which must not touch it any more.
     template <class Live, class Task>
     void endedElsewhere(Task& task, Live& live) noexcept {
@@ -65,6 +71,7 @@ class BasicCarrierCore {
     }
     // As submitNew(), for a task that the carrier already counts, so that it cannot end without it.
     [[nodiscard]] bool submit(Node& task) noexcept { return queue_.submit(task); }
+    [[nodiscard]] bool submitStealable(Node& task) noexcept { return queue_.submitStealable(task); }
     // The poller's own slot in the run order: full means runnable.
     void submitPoller(Node& poller) noexcept { readyPoller_.store(&poller, std::memory_order_seq_cst); }  // [K1]
     void requestStop() noexcept { stopRequested_.store(true, std::memory_order_seq_cst); }                // [K1]
@@ -73,6 +80,8 @@ class BasicCarrierCore {
     void requestTurn() noexcept { turnRequested_.store(true, std::memory_order_seq_cst); }  // [K1]
     // After one of these: the kind of sleep that the caller must now end, or none.
     [[nodiscard]] SleepKind wake() noexcept { return park_.wake(); }
+    // As wake(), of a carrier that is to help `victim`. [D5]
+    [[nodiscard]] SleepKind call(std::uint32_t victim) noexcept { return park_.call(victim); }
 
     // The rest is the carrier's own.
     Queue& queue() noexcept { return queue_; }
@@ -108,10 +117,16 @@ class BasicCarrierCore {
     SleepEnd leaveSleep() noexcept {
         const SleepKind kind = std::exchange(sleep_, SleepKind::none);
         if (kind == SleepKind::none) return SleepEnd::notAsleep;
-        if (!park_.leave()) return SleepEnd::byItself;
+        const auto ended = park_.leave();
+        call_ = ended.call;
+        if (!ended.byWaker) return SleepEnd::byItself;
         return kind == SleepKind::poller ? SleepEnd::pollerWoken : SleepEnd::futexWoken;
     }
-    // Between trySleep() and leaveSleep(), and no waker has come yet.
+    // After leaveSleep(), once: who called for help by this wake.
+    CalledBy takeCall() noexcept { return std::exchange(call_, CalledBy()); }
+    // Between trySleep() and leaveSleep().
+    bool sleepAnnounced() const noexcept { return sleep_ != SleepKind::none; }
+    // ... and no waker has come yet.
     bool asleepIn(SleepKind kind) const noexcept { return sleep_ == kind && park_.current() == kind; }
 
     // Once: true when the stop request is new.
@@ -139,6 +154,7 @@ class BasicCarrierCore {
 
     alignas(cacheLine) Queue queue_;
     SleepKind sleep_ = SleepKind::none;  // between trySleep() and leaveSleep()
+    CalledBy call_;
     bool stopping_ = false;              // the stop request has been acted on
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <utility>
 
 #include <weft/scheduler/detail/carrier_core.hpp>
 
@@ -13,6 +14,7 @@ namespace weft::detail {
 //   core(), live(), poller(): its CarrierCore, its LiveList, its PollerSlot (or PollerGate)
 //   fireTimers(), noteDepth(n), beginDrain(), nextTask(), prefetchNext(), run(task), drainIsOver()
 //   beforeSleep(), blockInFutex(), countWake(SleepEnd)
+//   published(), pull(), mayNotSleep(), leavesSleep(), answer(CalledBy): its StealPolicy's, or nothing
 //   left(task): off the live list, having ended elsewhere
 //   abort(task): ends the wait that the task is parked in; answerTurnRequest(); beforeEnd(); pause()
 template <class Host>
@@ -49,17 +51,19 @@ class CarrierTurn {
 
     // Back to running, whatever trySleep() said. Harmless when awake; true when it was not.
     bool leaveSleep() noexcept {
+        if (!core_.sleepAnnounced()) return false;
+        host_.leavesSleep();
         const SleepEnd end = core_.leaveSleep();
-        if (end == SleepEnd::notAsleep) return false;
         if (end == SleepEnd::pollerWoken) host_.poller().countWake();
         host_.countWake(end);
+        host_.answer(core_.takeCall());
         return true;
     }
 
   private:
     // Runs tasks until none is runnable or the host's budget is used up; at least one if any is (W8).
     unsigned drain() noexcept {
-        core_.queue().takeSubmitted();
+        if (core_.queue().takeSubmitted()) host_.published();
         settle();  // after it: what has been taken is on the list before it runs [L1]
         host_.noteDepth(core_.queue().depth());
         auto* task = host_.nextTask();
@@ -90,8 +94,11 @@ class CarrierTurn {
     }
 
     void sleep() noexcept {
+        if (host_.pull()) return;
         host_.beforeSleep();
-        if (core_.trySleep(SleepKind::futex, [] { return false; })) host_.blockInFutex();
+        bool announced = false;  // the first look only saves the announcement
+        const auto mayNotSleep = [this, &announced] { return std::exchange(announced, true) && host_.mayNotSleep(); };
+        if (core_.trySleep(SleepKind::futex, mayNotSleep)) host_.blockInFutex();
         leaveSleep();
     }
 

@@ -54,6 +54,8 @@ struct Fiber : FiberContext, Task {
     SwitchReason switchReason = SwitchReason::yielded;
     Stealable stealable;
     bool isPoller = false;
+    bool resumesAnywhere = true;      // another carrier may give it its next slice, as far as it knows
+    std::uint16_t keptHome = 0;       // NonMigratingScopes that are alive
     InterruptMask interrupts;         // CancellationShields that are alive; an uninterruptible wait
     Fiber* previousLive = nullptr;    // the home carrier's list of its fibers (LiveList)
     Fiber* nextLive = nullptr;
@@ -141,6 +143,8 @@ struct FiberFrame final : ResultFiber<std::invoke_result_t<F&>> {
         this->destroy = [](Fiber& self) noexcept { static_cast<FiberFrame&>(self).~FiberFrame(); };
         this->dropResult = [](Fiber& self) noexcept { static_cast<FiberFrame&>(self).drop(); };
     }
+
+    F& function() noexcept { return *function_; }  // until it has run
 
   private:
     static void runFrame(Fiber& self) noexcept {

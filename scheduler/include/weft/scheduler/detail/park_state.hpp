@@ -10,43 +10,74 @@ namespace weft::detail {
 
 enum class SleepKind : std::uint32_t { none = 0, futex = 1, poller = 2 };
 
-// Writers: the carrier (advertise, leave), any waker (wake). Values: SleepKind; later also SEARCHING + victim.
+// Whose call for help a carrier was woken by: the index of the carrier that has more than it can do, or nobody's.
+class CalledBy {
+  public:
+    constexpr CalledBy() noexcept = default;
+    constexpr explicit CalledBy(std::uint32_t victim) noexcept : victim_(victim) {}
+    constexpr explicit operator bool() const noexcept { return victim_ != nobody; }
+    constexpr std::uint32_t victim() const noexcept { return victim_; }
+
+  private:
+    static constexpr std::uint32_t nobody = ~std::uint32_t{0};
+    std::uint32_t victim_ = nobody;
+};
+
+// Writers: the carrier (advertise, leave), any waker (wake, call). Values: a SleepKind while it sleeps; awake, 0, or
+// `called` and the victim above it.
 template <class P>
 class BasicParkState {
   public:
+    // How a sleep has ended.
+    struct Ended {
+        bool byWaker;
+        CalledBy call;  // only of one that a waker has ended
+    };
+
     // Says that the carrier is about to sleep. The carrier must look for work again before it does. [K2]
     void advertise(SleepKind kind) noexcept {
         word_.exchange(static_cast<std::uint32_t>(kind), std::memory_order_seq_cst);
     }
 
-    // Back to running, whoever was first; true when a waker was. An exchange, so that no wake is overlooked. [K4]
-    bool leave() noexcept {
-        return word_.exchange(static_cast<std::uint32_t>(SleepKind::none), std::memory_order_seq_cst) ==
-               static_cast<std::uint32_t>(SleepKind::none);
+    // Back to running, whoever was first. An exchange, so that no wake and no call is overlooked. [K4]
+    Ended leave() noexcept {
+        const std::uint32_t seen = word_.exchange(static_cast<std::uint32_t>(SleepKind::none), std::memory_order_seq_cst);
+        if (isSleep(seen)) return {false, {}};
+        return {true, seen == 0 ? CalledBy() : CalledBy(seen >> kindBits)};
     }
 
     // After the work has been published with a seq_cst RMW [K1]: takes the right to wake a sleeping carrier. The caller
     // wakes it in the returned way, once; `none` means that it is awake or that somebody else wakes it.
-    [[nodiscard]] SleepKind wake() noexcept {
+    [[nodiscard]] SleepKind wake() noexcept { return wakeAs(static_cast<std::uint32_t>(SleepKind::none)); }
+    // As wake(), and tells the carrier to help `victim`: what the carrier finds by leave() is the caller's search. [D5]
+    [[nodiscard]] SleepKind call(std::uint32_t victim) noexcept { return wakeAs(called | victim << kindBits); }
+
+    SleepKind current() const noexcept {
+        const std::uint32_t seen = word_.load(std::memory_order_seq_cst);  // [K3]
+        return isSleep(seen) ? static_cast<SleepKind>(seen) : SleepKind::none;
+    }
+
+    // The word itself, for a futex wait while it holds SleepKind::futex.
+    auto& word() noexcept { return word_; }
+
+  private:
+    static constexpr std::uint32_t called = 3;
+    static constexpr unsigned kindBits = 2;
+
+    static bool isSleep(std::uint32_t word) noexcept {
+        return word == static_cast<std::uint32_t>(SleepKind::futex) || word == static_cast<std::uint32_t>(SleepKind::poller);
+    }
+    SleepKind wakeAs(std::uint32_t next) noexcept {
         std::uint32_t seen = word_.load(std::memory_order_seq_cst);  // [K1]
-        while (seen != static_cast<std::uint32_t>(SleepKind::none)) {
+        while (isSleep(seen)) {
             // It acquires, too: the sleep may be that of a later poller, whose callback the winner calls. [K2]
-            if (word_.compare_exchange_weak(seen, static_cast<std::uint32_t>(SleepKind::none),
-                                            std::memory_order_seq_cst, std::memory_order_seq_cst)) {
+            if (word_.compare_exchange_weak(seen, next, std::memory_order_seq_cst, std::memory_order_seq_cst)) {
                 return static_cast<SleepKind>(seen);
             }
         }
         return SleepKind::none;
     }
 
-    SleepKind current() const noexcept {
-        return static_cast<SleepKind>(word_.load(std::memory_order_seq_cst));
-    }  // [K3]
-
-    // The word itself, for a futex wait while it holds SleepKind::futex.
-    auto& word() noexcept { return word_; }
-
-  private:
     typename P::template Atomic<std::uint32_t> word_{0};
 };
 

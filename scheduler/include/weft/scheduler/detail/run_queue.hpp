@@ -1,5 +1,5 @@
-// RunQueue: a carrier's queue of runnable tasks (W4): an in-tray for submitters, a ring that the owner runs from (and
-// that thieves will claim from by its head), and a batch list for what the ring cannot hold. FIFO. docs/adr/0002.
+// RunQueue: runnable tasks that only their carrier takes (W4): an in-tray for submitters, a ring that the owner runs from,
+// and a batch list for what the ring cannot hold. FIFO. The home lane of CarrierQueue. docs/adr/0002.
 #pragma once
 
 #include <array>
@@ -63,6 +63,10 @@ class BasicRunQueue {
     // Owner: how many tasks wait, without those still in the in-tray.
     std::size_t depth() const noexcept { return tail_ - head_ + batchSize_; }
 
+    // Owner: how many have been pushed and popped so far, modulo 2^32.
+    std::uint32_t pushed() const noexcept { return tail_ + static_cast<std::uint32_t>(batchSize_); }
+    std::uint32_t popped() const noexcept { return head_; }
+
     [[nodiscard]] bool closeIfEmpty() noexcept { return empty() && inTray_.closeIfEmpty(); }
 
   private:
@@ -82,8 +86,7 @@ class BasicRunQueue {
     }
 
     alignas(cacheLine) BasicInTray<P, Node> inTray_;  // any thread
-    // Owner only until thieves come; then head_ becomes the atomic that they claim by. The ring is full as long as
-    // there is a batch.
+    // Owner. The ring is full as long as there is a batch.
     alignas(cacheLine) std::uint32_t head_ = 0;
     std::uint32_t tail_ = 0;
     Node* batchFirst_ = nullptr;

@@ -1,0 +1,119 @@
+// How carriers help each other. docs/protocol.md section 16.
+#include <weft/scheduler/carrier.hpp>
+
+#include <weft/scheduler/carrier_group.hpp>
+#include <weft/scheduler/non_migrating_scope.hpp>
+#include <weft/scheduler/suspension.hpp>
+
+#include "carrier_helper.hpp"
+#include "fiber_access.hpp"
+
+namespace weft {
+
+namespace detail {
+
+StealCrew::StealCrew(std::vector<Carrier*> carriers, const StealRules& rules)
+    : carriers_(std::move(carriers)), cluster_(*this, static_cast<unsigned>(carriers_.size()), rules) {
+    for (unsigned member = 0; member < carriers_.size(); ++member) carriers_[member]->joinCrew(*this, member);
+}
+
+bool StealCrew::call(unsigned member, unsigned victim) noexcept {
+    Carrier& called = *carriers_[member];
+    const Carrier::Visit visit(called.core_);
+    const SleepKind sleep = called.core_.call(victim);
+    called.endSleep(sleep);
+    return sleep != SleepKind::none;
+}
+
+CarrierHelper::CarrierHelper(Carrier& carrier, StealCrew& crew, unsigned member)
+    : carrier_(carrier),
+      crew_(crew),
+      member_(member),
+      random_(carrier.index() + 1),
+      policy_(*this, crew.cluster(), member) {}
+
+bool CarrierHelper::rob(unsigned victim) noexcept {
+    Carrier& robbed = crew_.carrier(victim);
+    if (carrier_.core_.stopping()) return false;
+    auto& queue = carrier_.core_.queue();
+    const std::size_t before = queue.spoils();
+    const Theft theft = queue.stealFrom(robbed.core_.queue());
+    if (theft == Theft::nothing) return false;
+    if (theft == Theft::handedBack) robbed.wakeIfParked();
+    carrier_.counters_.steals.add();
+    carrier_.counters_.stolen.add(queue.spoils() - before);
+    return true;
+}
+
+}  // namespace detail
+
+void Carrier::joinCrew(detail::StealCrew& crew, unsigned member) {
+    helper_ = std::make_unique<detail::CarrierHelper>(*this, crew, member);
+}
+
+// A fiber that has begun has its home's thread-locals in its frames: only Stealable::any takes it on.
+bool Carrier::mayBeStolen(const detail::Fiber& fiber) const noexcept {
+    if (helper_ == nullptr || fiber.keptHome != 0 || !fiber.resumesAnywhere) return false;
+    return fiber.stealable == Stealable::any || (fiber.stealable == Stealable::fresh && fiber.running == nullptr);
+}
+
+// On the carrier's own thread.
+void Carrier::publish(detail::Fiber& fiber) noexcept {
+    core_.queue().pushStealable(fiber);
+    published();
+}
+
+void Carrier::published() noexcept {
+    helper_->policy().published();
+}
+
+void Carrier::callHelp() noexcept {
+    helper_->callHelp();
+}
+
+bool Carrier::pull() noexcept {
+    return helper_ != nullptr && !core_.stopping() && helper_->policy().pull();
+}
+
+bool Carrier::mayNotSleep(bool callable) noexcept {
+    return helper_ != nullptr && !core_.stopping() && helper_->policy().mayNotSleep(callable);
+}
+
+void Carrier::leavesSleep() noexcept {
+    if (helper_ != nullptr) helper_->policy().leavesSleep();
+}
+
+void Carrier::answer(detail::CalledBy call) noexcept {
+    if (!call) return;
+    counters_.calls.add();
+    helper_->policy().answer(call);
+}
+
+void Carrier::stopWatchingOthers() noexcept {
+    helper_->policy().getsBusy();
+}
+
+// Others may rely on what this carrier looks after.
+void Carrier::beforeEnd() noexcept {
+    getsBusy();
+    locals_.clear();
+}
+
+Deadline Carrier::parkDeadline() const noexcept {
+    const Deadline timer = timers_.nextExpiry();
+    return helper_ == nullptr ? timer : std::min(timer, helper_->policy().due());
+}
+
+NonMigratingScope::NonMigratingScope() : fiber_(nullptr) {
+    Suspension::goHome("NonMigratingScope");
+    Carrier* const carrier = Carrier::current();
+    if (carrier == nullptr) return;
+    const_cast<detail::Fiber*&>(fiber_) = FiberAccess::currentFiber(*carrier);
+    if (fiber_ != nullptr) ++fiber_->keptHome;
+}
+
+NonMigratingScope::~NonMigratingScope() {
+    if (fiber_ != nullptr) --fiber_->keptHome;
+}
+
+}  // namespace weft

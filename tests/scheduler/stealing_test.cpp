@@ -1,0 +1,297 @@
+// Carriers that help each other, as their users see it: who runs what, where it goes on, and that nothing waits while a
+// carrier sleeps. The policy's interleavings are in tests/model, the queue's in stealable_queue_test.cpp.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <weft/scheduler/carrier_group.hpp>
+#include <weft/scheduler/future.hpp>
+#include <weft/scheduler/non_migrating_scope.hpp>
+#include <weft/scheduler/task_scope.hpp>
+#include <weft/scheduler/this_fiber.hpp>
+
+namespace weft {
+namespace {
+
+using std::chrono::microseconds;
+
+CarrierOptions stealing(unsigned carriers, microseconds age = microseconds(100)) {
+    CarrierOptions options;
+    options.carriers = carriers;
+    options.workStealing = true;
+    options.stealAge = age;
+    return options;
+}
+
+// Keeps a carrier in one slice until it is released, or goes.
+class Spinner {
+  public:
+    explicit Spinner(Carrier& carrier)
+        : fiber_(carrier.spawn(
+              [this] {
+                  spins_ = true;
+                  while (!released_) std::this_thread::yield();
+              },
+              {.name = "spinner", .stealable = Stealable::never})) {
+        while (!spins_) std::this_thread::yield();
+    }
+    ~Spinner() { release(); }
+    void release() {
+        released_ = true;
+        if (fiber_.valid()) fiber_.join();
+    }
+
+  private:
+    std::atomic<bool> spins_{false};
+    std::atomic<bool> released_{false};
+    JoinHandle<void> fiber_;
+};
+
+// Where a fiber is, and where it belongs.
+struct Place {
+    Carrier* running;
+    Carrier* home;
+    friend bool operator==(const Place&, const Place&) = default;
+};
+Place here() {
+    return {thisFiber::runningCarrier(), thisFiber::carrier()};
+}
+
+void awaitSleep(Carrier& carrier) {
+    while (carrier.stats().parks == 0) std::this_thread::yield();
+}
+
+TEST(WorkStealing, ACarrierWithoutWorkTakesWhatWaitsBehindALongSlice) {
+    CarrierGroup group(stealing(2));
+    Spinner busy(group.carrier(0));
+    Spinner helper(group.carrier(1));
+    auto task = group.carrier(0).spawn(here);
+    helper.release();
+    EXPECT_EQ(task.join(), (Place{&group.carrier(1), &group.carrier(0)}));
+    EXPECT_GE(group.carrier(1).stats().steals, 1u);
+    EXPECT_GE(group.carrier(1).stats().stolen, 1u);
+}
+
+TEST(WorkStealing, ASleepingCarrierIsCalledToHelp) {
+    CarrierGroup group(stealing(2));
+    Spinner busy(group.carrier(0));
+    awaitSleep(group.carrier(1));
+    auto task = group.carrier(0).spawn(here);
+    EXPECT_EQ(task.join(), (Place{&group.carrier(1), &group.carrier(0)}));
+    EXPECT_GE(group.carrier(1).stats().calls, 1u);
+}
+
+TEST(WorkStealing, ACarrierWhosePollerIsParkedIsCalledToHelp) {
+    CarrierGroup group(stealing(2));
+    Promise<void> go;
+    Future<void> end = group.carrier(1).registerPinnedPoller([] {}, [gate = go.future()](PinnedPoller&) { gate.await(); });
+    Spinner busy(group.carrier(0));
+    awaitSleep(group.carrier(1));
+    EXPECT_EQ(group.carrier(0).spawn(here).join(), (Place{&group.carrier(1), &group.carrier(0)}));
+    go.setValue();
+    end.get();
+}
+
+// All of it is there before the others sleep, and nobody submits anything after that.
+TEST(WorkStealing, NothingWaitsBehindALongSliceWhileOthersSleep) {
+    CarrierGroup group(stealing(3));
+    std::atomic<int> left{200};
+    auto busy = group.carrier(0).spawn(
+        [&] {
+            for (int i = left; i-- > 0;) group.carrier(0).spawnDetached([&left] { --left; });
+            while (left != 0) std::this_thread::yield();
+        },
+        {.stealable = Stealable::never});
+    busy.join();
+    EXPECT_EQ(left, 0);
+    EXPECT_EQ(group.carrier(0).stats().steals, 0u);
+}
+
+TEST(WorkStealing, WhatOthersSubmitToABusyCarrierIsWithinReach) {
+    CarrierGroup group(stealing(2, microseconds(0)));
+    Spinner busy(group.carrier(0));
+    for (int round = 0; round < 100; ++round) {
+        std::vector<JoinHandle<Place>> tasks;
+        for (int i = 0; i < 5; ++i) tasks.push_back(group.carrier(0).spawn(here));
+        for (auto& task : tasks) EXPECT_EQ(task.join().running, &group.carrier(1));
+    }
+}
+
+TEST(WorkStealing, AFiberOfAStolenFibersHomeStartsThere) {
+    CarrierGroup group(stealing(2));
+    Spinner busy(group.carrier(0));
+    Carrier* home = nullptr;
+    auto task = group.carrier(0).spawn([&] {
+        EXPECT_EQ(thisFiber::runningCarrier(), &group.carrier(1));
+        return thisFiber::carrier()->spawn([&] { home = thisFiber::carrier(); });
+    });
+    task.join().join();
+    EXPECT_EQ(home, &group.carrier(0));
+}
+
+TEST(WorkStealing, AStolenFiberGoesOnAtHomeAfterItsFirstWait) {
+    CarrierGroup group(stealing(2));
+    Spinner busy(group.carrier(0));
+    std::atomic<bool> stolen{false};
+    auto task = group.carrier(0).spawn([&] {
+        stolen = thisFiber::runningCarrier() == &group.carrier(1);
+        thisFiber::yield();
+        return here();
+    });
+    while (!stolen) std::this_thread::yield();
+    busy.release();
+    EXPECT_EQ(task.join(), (Place{&group.carrier(0), &group.carrier(0)}));
+}
+
+TEST(WorkStealing, WhatMayNotBeStolenWaitsForItsCarrier) {
+    CarrierGroup group(stealing(2, microseconds(0)));
+    Spinner busy(group.carrier(0));
+    auto kept = group.carrier(0).spawn(here, {.stealable = Stealable::never});
+    auto taken = group.carrier(0).spawn(here);
+    EXPECT_EQ(taken.join().running, &group.carrier(1));
+    busy.release();
+    EXPECT_EQ(kept.join().running, &group.carrier(0));
+}
+
+TEST(WorkStealing, NobodyStealsWhenItIsOff) {
+    CarrierOptions options;
+    options.carriers = 2;
+    CarrierGroup group(options);
+    Spinner busy(group.carrier(0));
+    auto task = group.carrier(0).spawn(here);
+    for (int i = 0; i < 100; ++i) EXPECT_EQ(group.carrier(1).spawn(here).join().running, &group.carrier(1));
+    busy.release();
+    EXPECT_EQ(task.join().running, &group.carrier(0));
+    EXPECT_EQ(group.carrier(1).stats().steals, 0u);
+}
+
+// ---- pollers ----
+
+TEST(WorkStealing, APollerWithoutEventsLooksAtOthers) {
+    CarrierGroup group(stealing(2));
+    std::atomic<bool> end{false};
+    Future<void> ended = group.carrier(1).registerPinnedPoller([] {}, [&end](PinnedPoller& poller) {
+        while (!end) poller.maybeYield(false);
+    });
+    Spinner busy(group.carrier(0));
+    EXPECT_EQ(group.carrier(0).spawn(here).join(), (Place{&group.carrier(1), &group.carrier(0)}));
+    EXPECT_EQ(group.carrier(1).stats().calls, 0u);
+    end = true;
+    ended.get();
+}
+
+TEST(WorkStealing, APollerWithEventsDoesNot) {
+    CarrierGroup group(stealing(2, microseconds(0)));
+    std::atomic<int> turns{0};
+    std::atomic<bool> end{false};
+    Future<void> ended = group.carrier(1).registerPinnedPoller([] {}, [&](PinnedPoller& poller) {
+        for (; !end; ++turns) poller.maybeYield(true);
+    });
+    Spinner busy(group.carrier(0));
+    auto task = group.carrier(0).spawn(here);
+    for (const int seen = turns; turns < seen + 10'000;) std::this_thread::yield();
+    EXPECT_FALSE(task.done());
+    busy.release();
+    EXPECT_EQ(task.join().running, &group.carrier(0));
+    end = true;
+    ended.get();
+}
+
+// ---- Stealable::any ----
+
+TEST(WorkStealing, AFiberThatMayAlwaysBeStolenIsTakenWhenItYields) {
+    CarrierGroup group(stealing(2, microseconds(0)));
+    std::set<Carrier*> ran;
+    std::atomic<bool> both{false};
+    auto fiber = group.carrier(0).spawn(
+        [&] {
+            while (ran.size() < 2) {
+                ran.insert(thisFiber::runningCarrier());
+                thisFiber::yield();
+            }
+            both = true;
+        },
+        {.stealable = Stealable::any});
+    auto busy = group.carrier(0).spawn(
+        [&] {
+            while (!both) {
+                thisFiber::yield();
+                for (int i = 0; i < 1000 && !both; ++i) std::this_thread::yield();
+            }
+        },
+        {.stealable = Stealable::never});
+    fiber.join();
+    busy.join();
+    EXPECT_EQ(ran.size(), 2u);
+}
+
+TEST(WorkStealing, AScopeKeepsItAtHome) {
+    CarrierGroup group(stealing(2, microseconds(0)));
+    std::atomic<bool> waits{false};
+    auto fiber = group.carrier(0).spawn(
+        [&] {
+            const NonMigratingScope scope;
+            waits = true;
+            thisFiber::yield();
+            return here();
+        },
+        {.stealable = Stealable::any});
+    while (!waits) std::this_thread::yield();
+    EXPECT_EQ(fiber.join().running, &group.carrier(0));
+}
+
+TEST(WorkStealing, AScopeBringsAGuestHome) {
+    CarrierGroup group(stealing(2));
+    Spinner busy(group.carrier(0));
+    std::atomic<bool> stolen{false};
+    auto fiber = group.carrier(0).spawn([&] {
+        stolen = thisFiber::runningCarrier() == &group.carrier(1);
+        const NonMigratingScope scope;
+        return here();
+    });
+    while (!stolen) std::this_thread::yield();
+    busy.release();
+    EXPECT_EQ(fiber.join().running, &group.carrier(0));
+}
+
+// ---- ends ----
+
+TEST(WorkStealing, TheChildrenOfAScopeMayEndAnywhere) {
+    CarrierGroup group(stealing(3, microseconds(0)));
+    std::atomic<int> sum{0};
+    group.carrier(0)
+        .spawn([&] {
+            for (int round = 0; round < 50; ++round) {
+                TaskScope scope;
+                for (int i = 0; i < 20; ++i) scope.spawn([&sum] { ++sum; });
+                scope.join();
+            }
+        })
+        .join();
+    EXPECT_EQ(sum, 1000);
+}
+
+TEST(WorkStealing, AShutdownReachesWhatHasBeenStolen) {
+    for (int round = 0; round < 20; ++round) {
+        std::atomic<int> ended{0};
+        {
+            CarrierGroup group(stealing(3, microseconds(0)));
+            for (int i = 0; i < 60; ++i) {
+                group.carrier(0).spawnDetached([&ended] {
+                    ErrorCode error;
+                    thisFiber::sleepFor(std::chrono::hours(1), error);
+                    ++ended;
+                });
+            }
+        }
+        EXPECT_EQ(ended, 60);
+    }
+}
+
+}  // namespace
+}  // namespace weft
