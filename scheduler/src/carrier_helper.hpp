@@ -51,7 +51,7 @@ class CarrierHelper {
     StealCrew& crew_;
     const unsigned member_;
     std::minstd_rand random_;
-    BasicStealPolicy<NativeAtomics, StealCrew, CarrierHelper> policy_;
+    BasicStealPolicy<StealCrew::Cluster, CarrierHelper> policy_;
 };
 
 }  // namespace weft::detail

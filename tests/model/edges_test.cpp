@@ -58,6 +58,10 @@ const Edge edges[] = {
     {"H2", "stealing_model_test.cpp", nullptr},
     {"H3", "stealing_model_test.cpp", nullptr},
     {"H4", "stealing_model_test.cpp", nullptr, {"closesBlindly"}},
+    {"D4", "steal_policy_model_test.cpp", nullptr, {"looksOnce", "looksFirst", "publishesQuietly", "movesQuietly", "submitsQuietly"}},
+    {"D5", "steal_policy_model_test.cpp", nullptr, {"forgetsCalls"}},  // its orders are K4's
+    {"D6", "steal_policy_model_test.cpp", nullptr},                    // by hand, KeepsSearches and NobodyIdle
+    {"D7", "steal_policy_model_test.cpp", nullptr, {"keepsWatching"}},
     {"B1", "biased_count_model_test.cpp", nullptr},
     {"B2", "biased_count_model_test.cpp", nullptr},
     {"B3", "biased_count_model_test.cpp", nullptr, {"weightless", "anybodyOwns", "resignsLate"}},

@@ -128,7 +128,7 @@ void Memory::noteRead(unsigned thread, unsigned location, std::size_t index, std
     const bool staleAgain = !lastReadWasNewest_ && view.lastRead[location] == store.time;
     view.repeats[location] = lastReadWasNewest_ ? 0 : staleAgain ? std::min(view.repeats[location] + 1, 254) : 1;
     view.lastRead[location] = store.time;
-    view.watched |= 1u << location;
+    view.watched |= std::uint64_t{1} << location;
     view.current.seen[location] = std::max(view.current.seen[location], store.time);
     if (sequential(order)) sequential_.seen[location] = std::max(sequential_.seen[location], store.time);
     claimView(view, store.view, order);

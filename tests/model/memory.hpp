@@ -15,7 +15,7 @@ namespace weft::model {
 using Value = std::uint64_t;
 using Time = std::uint16_t;  // of a store: its place in its location's modification order. Of a thread: its steps
 
-inline constexpr unsigned maxLocations = 24;
+inline constexpr unsigned maxLocations = 40;
 inline constexpr unsigned maxThreads = 8;
 
 // What a thread must have seen, and (the clocks) what happens before it: one cache line.
@@ -119,7 +119,7 @@ class Memory {
         View released;   // as of its last release fence: what its relaxed stores carry
         std::array<Time, maxLocations> lastRead{};
         std::array<std::uint8_t, maxLocations> repeats{};
-        std::uint32_t watched = 0;  // locations read since startWatching()
+        std::uint64_t watched = 0;  // locations read since startWatching()
         Time acquireFenceAt = 0;    // its last acquire fence
     };
     struct Learned {

@@ -9,6 +9,7 @@
 #include <weft/scheduler/detail/park_token.hpp>
 #include <weft/scheduler/detail/poller_gate.hpp>
 
+#include "helps_nobody.hpp"
 #include "protocol_test.hpp"
 
 namespace weft::model {
@@ -77,7 +78,7 @@ struct ShippedParts {
 };
 
 template <class Parts = ShippedParts, Defect defect = Defect::none>
-class ModelCarrier final : public CarrierBase {
+class ModelCarrier final : public CarrierBase, public HelpsNobody {
   public:
     using Core = typename Parts::Core;
     using Visit = typename ShippedParts::Core::Visit;

@@ -6,6 +6,7 @@
 #include <weft/scheduler/detail/carrier_turn.hpp>
 #include <weft/scheduler/detail/poller_gate.hpp>
 
+#include "helps_nobody.hpp"
 #include "protocol_test.hpp"
 
 namespace weft::model {
@@ -69,7 +70,7 @@ struct Duty {
 };
 
 template <class CoreType, Defect defect>
-class Carrier {
+class Carrier : public HelpsNobody {
   public:
     using Core = CoreType;
 

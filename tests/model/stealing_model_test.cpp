@@ -44,6 +44,11 @@ constexpr Survivor survivors[] = {
     {"stealable_queue keepHalf load#2 *", "a read before a write: see the next test"},
     {"stealable_queue claimFrom load#2 *", "a read before a write: see the next test"},
     {"stealable_queue claimFrom compare_exchange.success *", "a read before a write: see the next test"},
+    {"stealable_queue hasSpoils *", "what a thief sees before it sleeps: see steal_policy_model_test"},
+    {"stealable_queue publish exchange seq_cst->release", "as hasSpoils"},
+    {"stealable_queue publish exchange seq_cst->acq_rel", "as hasSpoils"},
+    {"stealable_queue putBacklog compare_exchange.success seq_cst->release", "as hasSpoils"},
+    {"stealable_queue putBacklog compare_exchange.success seq_cst->acq_rel", "as hasSpoils"},
 };
 
 TEST(StealingModel, EveryOrderIsNeeded) {

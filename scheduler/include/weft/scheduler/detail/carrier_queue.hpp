@@ -58,6 +58,9 @@ class BasicCarrierQueue {
         return popOldest();
     }
 
+    // Whether a pop() since the last call has moved tasks of the stealable lane: as takeSubmitted().
+    bool takeRefilled() noexcept { return stealable_ != nullptr && stealable_->takeRefilled(); }
+
     // The task of the home lane that the pop() after `ahead` others of it would return, if it is in its ring; else null.
     const Node* peek(std::uint32_t ahead) const noexcept { return home_.peek(ahead); }
     // In debug runs: brings the `nth` of the next few tasks of the home lane to its front.

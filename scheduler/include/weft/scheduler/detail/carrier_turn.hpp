@@ -66,7 +66,7 @@ class CarrierTurn {
         if (core_.queue().takeSubmitted()) host_.published();
         settle();  // after it: what has been taken is on the list before it runs [L1]
         host_.noteDepth(core_.queue().depth());
-        auto* task = host_.nextTask();
+        auto* task = next();
         if (task == nullptr) return 0;
         host_.beginDrain();
         unsigned ran = 0;
@@ -74,8 +74,15 @@ class CarrierTurn {
             host_.prefetchNext();
             host_.run(*task);
             ++ran;
-        } while (!host_.drainIsOver() && (task = host_.nextTask()) != nullptr);
+        } while (!host_.drainIsOver() && (task = next()) != nullptr);
         return ran;
+    }
+
+    auto* next() noexcept {
+        auto* task = host_.nextTask();
+        if (core_.queue().takeRefilled()) [[unlikely]]
+            host_.published();
+        return task;
     }
 
     void settle() noexcept {

@@ -30,7 +30,7 @@ class BasicIdleSet {
         return false;
     }
 
-    // Calls accepts(member) for those who are in it, round from the one behind `from`, until it returns true; then true.
+    // After any(): calls accepts(member) for those who are in it, round from the one behind `from`, until it returns true; then true.
     template <class Accepts>
     bool offer(unsigned from, Accepts accepts) const noexcept {
         const unsigned first = from / wordBits;
@@ -55,7 +55,8 @@ class BasicIdleSet {
 
     template <class Accepts>
     bool offerSome(unsigned index, std::uint64_t mask, Accepts& accepts) const noexcept {
-        std::uint64_t idle = words_[index].bits.load(std::memory_order_seq_cst) & mask;  // [D4]
+        // relaxed: not older than what any() has seen, and who has come since then has looked.
+        std::uint64_t idle = words_[index].bits.load(std::memory_order_relaxed) & mask;
         for (; idle != 0; idle &= idle - 1) {
             if (accepts(index * wordBits + static_cast<unsigned>(std::countr_zero(idle)))) return true;
         }

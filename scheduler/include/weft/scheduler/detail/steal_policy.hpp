@@ -44,21 +44,25 @@ class BasicStealCluster {
         search(victim);
     }
 
-    // Hands out a search for `victim`, unless there are enough; who is on one looks at everybody after it. [D6]
+    // Hands out a search for `victim`, unless there are enough; who has one looks at everybody after it. When nobody takes
+    // it, all are awake, and look before they sleep [D4]; then it is for who was refused one meanwhile. [D6]
     void search(unsigned victim) noexcept {
         while (takeSearch()) {
             const bool accepted =
                 idle_.offer(victim, [&](unsigned member) { return member != victim && crew.call(member, victim); });
-            if (accepted) return;
-            endSearch();
-            if (!idle_.any()) return;  // who goes to sleep from now on sees what was published until now [D4]
-            const unsigned other = needy(members);
-            if (other == members) return;
-            victim = other;
+            if (accepted || !endSearch()) return;
+            victim = needy(members);
+            if (victim == members) return;
         }
     }
-    // The holder of a search, before it looks at everybody. [D6]
-    void endSearch() noexcept { searching_.fetch_sub(1, std::memory_order_seq_cst); }
+    // The holder of a search, before it looks at everybody. True when somebody was refused one since the last end. [D6]
+    bool endSearch() noexcept {
+        std::uint32_t seen = searching_.load(std::memory_order_relaxed);  // the compare-exchange decides
+        while (!searching_.compare_exchange_weak(seen, (seen - 1) & ~refused, std::memory_order_acq_rel,  // [D6]
+                                                 std::memory_order_relaxed)) {
+        }
+        return (seen & refused) != 0;
+    }
 
     // Some member with work for thieves, other than `self`; `members` when there is none.
     unsigned needy(unsigned self) const noexcept {
@@ -77,7 +81,8 @@ class BasicStealCluster {
     bool watched() const noexcept { return sentinel_.load(std::memory_order_seq_cst) != nobody; }
     bool becomeSentinel(unsigned member) noexcept {
         std::uint32_t none = nobody;
-        return sentinel_.compare_exchange_strong(none, member, std::memory_order_seq_cst, std::memory_order_seq_cst);
+        return sentinel_.compare_exchange_strong(none, member, std::memory_order_relaxed,  // it looks once more [D4]
+                                                 std::memory_order_seq_cst);               // [D7]
     }
     void resignSentinel() noexcept { sentinel_.store(nobody, std::memory_order_seq_cst); }  // [D7]
 
@@ -88,28 +93,32 @@ class BasicStealCluster {
   private:
     static constexpr std::uint32_t nobody = ~std::uint32_t{0};
 
+    static constexpr std::uint32_t refused = std::uint32_t{1} << 31;
+
+    // False: there are enough, and one of them knows by the mark that it is not to be the last.
     bool takeSearch() noexcept {
-        std::uint32_t count = searching_.load(std::memory_order_seq_cst);  // [D6]
-        while (count < rules.searchers) {
-            if (searching_.compare_exchange_weak(count, count + 1, std::memory_order_seq_cst, std::memory_order_seq_cst))
-                return true;
+        std::uint32_t seen = searching_.load(std::memory_order_relaxed);  // the compare-exchange decides
+        for (;;) {
+            const bool free = (seen & ~refused) < rules.searchers;
+            const std::uint32_t next = free ? seen + 1 : seen | refused;
+            if (searching_.compare_exchange_weak(seen, next, std::memory_order_acq_rel,  // [D6]
+                                                 std::memory_order_relaxed)) {
+                return free;
+            }
         }
-        return false;
     }
 
     BasicIdleSet<P> idle_;
-    alignas(cacheLine) typename P::template Atomic<std::uint32_t> searching_{0};
+    alignas(cacheLine) typename P::template Atomic<std::uint32_t> searching_{0};  // how many, and whether one was refused
     alignas(cacheLine) typename P::template Atomic<std::uint32_t> sentinel_{nobody};
 };
 
-// One carrier's part. Host, besides the crew's functions for others, has of itself
+// One carrier's part. Host: the carrier, which has
 //   rob(victim): takes some of the victim's work into its own queue; false when there was none; now(); random()
 // Context: the carrier's thread.
-template <class P, class Crew, class Host>
+template <class Cluster, class Host>
 class BasicStealPolicy {
   public:
-    using Cluster = BasicStealCluster<P, Crew>;
-
     // Throws std::bad_alloc.
     BasicStealPolicy(Host& host, Cluster& cluster, unsigned self)
         : host_(host), cluster_(cluster), self_(self), seen_(std::make_unique<Seen[]>(cluster.members)) {}
@@ -149,10 +158,11 @@ class BasicStealPolicy {
     void answer(CalledBy call) noexcept {
         if (!call) return;
         const bool helped = takeFrom(call.victim());
-        cluster_.endSearch();
+        static_cast<void>(cluster_.endSearch());  // it looks at everybody anyway
         if (helped) return passOn(call.victim());
         Look look = lookAround();
-        while (look.worth != nobody && !help(look.worth)) look = lookAround();  // another thief was there first
+        for (unsigned tries = cluster_.members; tries > 0 && look.worth != nobody && !help(look.worth); --tries)
+            look = lookAround();  // another thief was there first
         if (look.worth == nobody && look.due != never) static_cast<void>(watches(look.due));
     }
     // The carrier is about to do something else than to go to sleep again.
@@ -177,7 +187,7 @@ class BasicStealPolicy {
         Deadline due = never;  // the earliest of those that have something which is not worth it yet
     };
 
-    Crew& crew() noexcept { return cluster_.crew; }
+    auto& crew() noexcept { return cluster_.crew; }
 
     // Of two members by chance, other than this one, that with more for thieves.
     unsigned better() noexcept {
@@ -228,13 +238,11 @@ class BasicStealPolicy {
         if (needy != cluster_.members) cluster_.published(needy);
     }
 
-    // Somebody sleeps with a deadline for it; false when that is this carrier, which has to take the deadline along first.
+    // Somebody sleeps with a deadline for it; false when that is this carrier, which has to take an earlier one along first.
     bool watches(Deadline due) noexcept {
-        if (watching_) return due_ <= due || (due_ = due, false);
-        if (!cluster_.becomeSentinel(self_)) return true;
+        if (!watching_ && !cluster_.becomeSentinel(self_)) return true;
         watching_ = true;
-        due_ = due;
-        return false;
+        return std::exchange(due_, due) <= due;
     }
     void stopWatching() noexcept {
         watching_ = false;

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include <weft/scheduler/detail/in_tray.hpp>
 
@@ -104,6 +105,9 @@ class BasicStealableQueue {
         }
     }
 
+    // Whether a pop() since the last call has moved tasks, which nobody could see meanwhile: the first half of [D4].
+    bool takeRefilled() noexcept { return std::exchange(refilled_, false); }
+
     // Nothing queued and, by seq_cst loads [K3], nothing handed back or submitted.
     bool empty() const noexcept {
         return head_.load(std::memory_order_relaxed) == tail_.load(std::memory_order_relaxed) &&
@@ -194,7 +198,7 @@ class BasicStealableQueue {
     }
     void putBacklog(Node* list) noexcept {
         Node* none = nullptr;
-        while (!backlog_.compare_exchange_strong(none, list, std::memory_order_release,  // [H3]
+        while (!backlog_.compare_exchange_strong(none, list, std::memory_order_seq_cst,  // [H3] [D4]
                                                  std::memory_order_relaxed)) {
             // A thief has handed something back meanwhile, most likely the older.
             if (Node* older = takeBacklog()) list = joined(older, list);
@@ -212,6 +216,7 @@ class BasicStealableQueue {
         Node* list = takeBacklog();
         if (list == nullptr) return false;
         accept(list, stamp);
+        refilled_ = true;
         return true;
     }
     static Node* joined(Node* first, Node* second) noexcept {
@@ -226,6 +231,7 @@ class BasicStealableQueue {
     typename P::template Atomic<Node*> backlog_{nullptr};              // owner, thieves
     alignas(cacheLine) typename P::template Atomic<Index> tail_{0};    // owner
     bool overflowed_ = false;                                          // owner: the in-tray has tasks of its own
+    bool refilled_ = false;                                            // owner
     std::array<std::uint32_t, capacity> stamps_;                       // owner: what was told at the push
     std::array<typename P::template Atomic<Node*>, capacity> ring_{};  // owner
 };

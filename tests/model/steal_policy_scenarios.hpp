@@ -1,0 +1,333 @@
+// What the steal policy (docs/protocol.md section 16) is explored with, for the shipped cluster and for twins of it: carriers
+// in long slices, who have work that others could do, and carriers that sleep. All of it gets done.
+#pragma once
+
+#include <weft/scheduler/detail/carrier_core.hpp>
+#include <weft/scheduler/detail/carrier_turn.hpp>
+#include <weft/scheduler/detail/steal_policy.hpp>
+
+#include "protocol_test.hpp"
+
+namespace weft::model::helping {
+
+using weft::detail::CalledBy;
+using weft::detail::Lanes;
+using weft::detail::SleepEnd;
+using weft::detail::SleepKind;
+using weft::detail::StealRules;
+using weft::detail::Theft;
+
+// What a carrier can do wrong.
+enum class Defect {
+    none,
+    looksOnce,        // not at the others again, once its sleep is announced
+    looksFirst,       // ... or before it is announced
+    publishesQuietly, // says nothing of what it has put within reach
+    movesQuietly,     // ... of what it has moved there from its in-tray or its backlog
+    submitsQuietly,   // a submitter who finds the carrier awake calls nobody
+    forgetsCalls,     // wakes up and does not go where it was called to
+    keepsWatching,    // is busy, and the one that the others rely on
+    handsBackQuietly, // does not wake whom it has handed work back to
+};
+
+struct Task {
+    Link<Task> next;
+    Plain<int> data{0};
+    int runs = 0;
+    int awaits = -1;  // another task, which must have run before this one ends
+    int number = 0;
+};
+
+template <template <class, class> class ClusterOf, Defect defect>
+class Carrier;
+
+// Who helps whom, and what there is to do.
+template <template <class, class> class ClusterOf, Defect defect>
+class Crew {
+  public:
+    using Member = Carrier<ClusterOf, defect>;
+    using Cluster = ClusterOf<Atomics, Crew>;
+
+    Crew(unsigned members, int tasks, const StealRules& rules) : cluster(*this, members, rules), total_(tasks) {
+        for (int i = 0; i < tasks; ++i) this->tasks[static_cast<std::size_t>(i)].number = i;
+    }
+
+    // What the policy asks.
+    bool hasSpoils(unsigned member) const { return members[member]->core().queue().hasSpoils(); }
+    std::size_t spoils(unsigned member) const { return members[member]->core().queue().spoils(); }
+    std::uint64_t slices(unsigned member) const { return members[member]->slices; }
+    bool call(unsigned member, unsigned victim) {
+        const SleepKind sleep = members[member]->core().call(victim);
+        members[member]->endSleep(sleep);
+        return sleep != SleepKind::none;
+    }
+
+    void run(Task& task) {
+        assertThat(task.data == 1, "a task runs once, with what its submitter wrote");
+        task.data = 2;
+        ++task.runs;
+        if (task.awaits >= 0) await([&] { return (done.load(std::memory_order_relaxed) >> task.awaits & 1u) != 0; });
+        const unsigned all = (1u << total_) - 1;
+        if ((done.fetch_or(1u << task.number, std::memory_order_relaxed) | 1u << task.number) != all) return;
+        for (Member* member : members) {
+            if (member != nullptr) member->requestStop();
+        }
+    }
+    void awaitAll() {
+        await([this] { return done.load(std::memory_order_relaxed) == (1u << total_) - 1; });
+    }
+    Task& prepared(int task) {
+        tasks[static_cast<std::size_t>(task)].data = 1;
+        return tasks[static_cast<std::size_t>(task)];
+    }
+    void checkAllRan() const {
+        for (int i = 0; i < total_; ++i) assertThat(tasks[static_cast<std::size_t>(i)].runs == 1, "each task has run once");
+    }
+
+    Cluster cluster;
+    Atomic<unsigned> done{0};
+    std::array<Member*, 3> members{};
+    std::array<Task, 3> tasks;
+
+  private:
+    const int total_;
+};
+
+// A carrier of shipped parts, without a live list.
+template <template <class, class> class ClusterOf, Defect defect>
+class Carrier {
+  public:
+    using Core = detail::BasicCarrierCore<Atomics, Task, 1>;
+    using CrewType = Crew<ClusterOf, defect>;
+
+    Carrier(CrewType& crew, unsigned self)
+        : core_(Lanes::both), crew_(crew), self_(self), policy_(*this, crew.cluster, self) {
+        crew.members[self] = this;
+    }
+
+    // --- any thread
+    void submit(Task& task) {
+        assertThat(core_.submit(task), "it is open");
+        endSleep(core_.wake());
+    }
+    void submitStealable(Task& task) {
+        assertThat(core_.submitStealable(task), "it is open");
+        const SleepKind sleep = core_.wake();
+        if (sleep != SleepKind::none) return endSleep(sleep);
+        if (defect != Defect::submitsQuietly) crew_.cluster.published(self_);
+    }
+    void requestStop() {
+        core_.requestStop();
+        endSleep(core_.wake());
+    }
+    void endSleep(SleepKind sleep) {
+        if (sleep == SleepKind::futex) futexWake(core_.sleepWord());
+    }
+
+    // --- its own thread
+    void pushOwn(Task& task) {
+        core_.queue().pushStealable(task);
+        if (defect != Defect::publishesQuietly) policy_.published();
+    }
+    void help() {
+        detail::CarrierTurn<Carrier> turn(*this);
+        while (!core_.stopRequested()) turn.turn();
+    }
+
+    // --- what CarrierTurn asks for
+    struct NobodyLives {
+        template <class Release>
+        void settle(Release) {}
+    };
+    struct NoPoller {
+        void countWake() {}
+    };
+    Core& core() { return core_; }
+    NobodyLives live() { return {}; }
+    NoPoller poller() { return {}; }
+    void fireTimers() {}
+    void noteDepth(std::size_t) {}
+    void beginDrain() {}
+    bool drainIsOver() { return false; }
+    void prefetchNext() {}
+    Task* nextTask() { return core_.queue().pop(); }
+    void run(Task& task) {
+        if (defect != Defect::keepsWatching) policy_.getsBusy();
+        ++slices;
+        crew_.run(task);
+    }
+    void left(Task&) {}
+    void published() {
+        if (defect != Defect::movesQuietly) policy_.published();
+    }
+    bool pull() { return policy_.pull(); }
+    bool mayNotSleep() {
+        if (defect == Defect::looksFirst && policy_.mayNotSleep(false)) return true;
+        if (defect != Defect::looksOnce && defect != Defect::looksFirst) return policy_.mayNotSleep(true);
+        crew_.cluster.addIdle(self_);
+        return false;
+    }
+    void leavesSleep() { policy_.leavesSleep(); }
+    void answer(CalledBy call) {
+        if (defect != Defect::forgetsCalls) policy_.answer(call);
+    }
+    void beforeSleep() {}
+    void blockInFutex() {
+        if (policy_.due() != never) {  // it comes before anything else does
+            clock_ = policy_.due();
+            return;
+        }
+        while (core_.asleepIn(SleepKind::futex)) futexWait(core_.sleepWord(), 1);
+    }
+    void countWake(SleepEnd) {}
+
+    // --- what the policy asks for
+    bool rob(unsigned victim) {
+        Carrier& robbed = *crew_.members[victim];
+        const Theft theft = core_.queue().stealFrom(robbed.core_.queue());
+        if (theft == Theft::handedBack && defect != Defect::handsBackQuietly) robbed.endSleep(robbed.core_.wake());
+        return theft != Theft::nothing;
+    }
+    TimePoint now() const { return clock_; }
+    unsigned random() { return 0; }
+
+    std::uint64_t slices = 0;
+
+  private:
+    Core core_;
+    CrewType& crew_;
+    const unsigned self_;
+    TimePoint clock_{std::chrono::seconds(1)};
+    detail::BasicStealPolicy<typename CrewType::Cluster, Carrier> policy_;
+};
+
+template <template <class, class> class ClusterOf, Defect defect>
+struct Scenarios {
+    using CrewType = Crew<ClusterOf, defect>;
+    using CarrierType = Carrier<ClusterOf, defect>;
+
+    struct State {
+        State(unsigned members, int tasks, const StealRules& rules) : crew(members, tasks, rules) {
+            for (unsigned i = 0; i < members; ++i) carriers[i].emplace(crew, i);
+        }
+        CarrierType& operator[](unsigned carrier) { return *carriers[carrier]; }
+        CrewType crew;
+        std::array<std::optional<CarrierType>, 3> carriers;
+    };
+
+    // One has a task and sits in a long slice; the other one sleeps, or is about to.
+    static void oneInNeed(ModelRun& run) {
+        State& state = make(run, 2, 1, atOnce);
+        inNeed(run, state, 0, "victim", {0});
+        helper(run, state, 1, "helper");
+    }
+    // ... and what there is to do is worth the way after a while only.
+    static void tooYoung(ModelRun& run) {
+        State& state = make(run, 2, 1, later);
+        inNeed(run, state, 0, "victim", {0});
+        helper(run, state, 1, "helper");
+    }
+    // What one helper took waits for what it left.
+    static void moreThanOneCanDo(ModelRun& run) {
+        State& state = make(run, 3, 2, atOnce);
+        state.crew.tasks[0].awaits = 1;
+        inNeed(run, state, 0, "victim", {0, 1});
+        helper(run, state, 1, "helper1");
+        helper(run, state, 2, "helper2");
+    }
+    // Two have a task each, and only one may be on its way.
+    static void twoInNeed(ModelRun& run) {
+        State& state = make(run, 3, 2, atOnce);
+        inNeed(run, state, 0, "victim1", {0});
+        inNeed(run, state, 1, "victim2", {1});
+        helper(run, state, 2, "helper");
+    }
+    // The one that looks after the victim gets work of its own, which lasts until the victim's is done.
+    static void theWatcherGetsBusy(ModelRun& run) {
+        State& state = make(run, 3, 2, later);
+        state.crew.tasks[1].awaits = 0;
+        inNeed(run, state, 0, "victim", {0});
+        helper(run, state, 1, "helper1");
+        helper(run, state, 2, "helper2");
+        run.thread("producer", [&state] { state[1].submit(state.crew.prepared(1)); });
+    }
+    // What is watched is done by the victim itself, which then has something new.
+    static void theWatcherGivesUp(ModelRun& run) {
+        State& state = make(run, 2, 2, later);
+        run.thread("victim", [&state] {
+            state[0].pushOwn(state.crew.prepared(0));
+            if (Task* task = state[0].core().queue().pop()) state[0].run(*task);
+            state[0].pushOwn(state.crew.prepared(1));
+            state.crew.awaitAll();
+        });
+        helper(run, state, 1, "helper");
+    }
+    // The work of one in a long slice comes from outside.
+    static void submitted(ModelRun& run) {
+        State& state = make(run, 2, 1, atOnce);
+        inNeed(run, state, 0, "victim", {});
+        helper(run, state, 1, "helper");
+        run.thread("producer", [&state] { state[0].submitStealable(state.crew.prepared(0)); });
+    }
+    // It comes from outside to one that takes it, and begins a long slice with the first of it.
+    static void movedByTheOwner(ModelRun& run) {
+        State& state = make(run, 2, 2, atOnce);
+        state.crew.tasks[0].awaits = 1;
+        state.crew.tasks[1].awaits = -1;
+        helper(run, state, 0, "owner");
+        helper(run, state, 1, "helper");
+        run.thread("producer", [&state] {
+            state[0].submitStealable(state.crew.prepared(0));
+            state[0].submitStealable(state.crew.prepared(1));
+        });
+    }
+    // ... too much of it for its ring, so that the rest is moved on the way.
+    static void movedByAPop(ModelRun& run) {
+        State& state = make(run, 2, 3, atOnce);
+        state.crew.tasks[1].awaits = 2;
+        helper(run, state, 0, "owner");
+        helper(run, state, 1, "helper");
+        run.thread("producer", [&state] {
+            for (const int task : {0, 1, 2}) state[0].submitStealable(state.crew.prepared(task));
+        });
+    }
+
+  private:
+    static constexpr StealRules atOnce{.depth = 8, .age = Duration::zero()};
+    static constexpr StealRules later{.depth = 8, .age = std::chrono::microseconds(100)};
+
+    static State& make(ModelRun& run, unsigned members, int tasks, const StealRules& rules) {
+        State& state = run.make<State>(members, tasks, rules);
+        run.name({"idle", "searching", "sentinel", "done",  //
+                  "park0", "stop0", "turn0", "poller0", "visitors0", "tray0", "head0", "backlog0", "tail0", "ring0", "home0",
+                  "park1", "stop1", "turn1", "poller1", "visitors1", "tray1", "head1", "backlog1", "tail1", "ring1", "home1",
+                  "park2", "stop2", "turn2", "poller2", "visitors2", "tray2", "head2", "backlog2", "tail2", "ring2", "home2"});
+        run.finally([&state] { state.crew.checkAllRan(); });
+        return state;
+    }
+    static void inNeed(ModelRun& run, State& state, unsigned carrier, const char* name, std::vector<int> tasks) {
+        run.thread(name, [&state, carrier, tasks] {
+            for (const int task : tasks) state[carrier].pushOwn(state.crew.prepared(task));
+            state.crew.awaitAll();
+        });
+    }
+    static void helper(ModelRun& run, State& state, unsigned carrier, const char* name) {
+        run.thread(name, [&state, carrier] { state[carrier].help(); });
+    }
+};
+
+template <template <class, class> class ClusterOf = detail::BasicStealCluster, Defect defect = Defect::none>
+std::vector<Case> cases() {
+    using Built = Scenarios<ClusterOf, defect>;
+    return {makeCase("one in need", Built::oneInNeed),
+            makeCase("submitted", Built::submitted),
+            makeCase("too young", Built::tooYoung),
+            makeCase("the watcher gives up", Built::theWatcherGivesUp),
+            makeCase("moved by the owner", Built::movedByTheOwner),
+            makeCase("moved by a pop", Built::movedByAPop),
+            makeCase("two in need", Built::twoInNeed),
+            makeCase("more than one can do", Built::moreThanOneCanDo),
+            makeCase("the watcher gets busy", Built::theWatcherGetsBusy)};
+}
+
+}  // namespace weft::model::helping
