@@ -16,7 +16,8 @@ constexpr Counter counters[] = {
     {"parks", &weft::CarrierStats::parks},           {"wakesFutex", &weft::CarrierStats::wakesFutex},
     {"wakesPoller", &weft::CarrierStats::wakesPoller}, {"ioCycles", &weft::CarrierStats::ioCycles},
     {"ioEvents", &weft::CarrierStats::ioEvents},     {"queueDepth", &weft::CarrierStats::queueDepth},
-    {"timersFired", &weft::CarrierStats::timersFired},
+    {"timersFired", &weft::CarrierStats::timersFired}, {"steals", &weft::CarrierStats::steals},
+    {"stolen", &weft::CarrierStats::stolen},         {"calls", &weft::CarrierStats::calls},
 };
 
 std::string carrierJson(const weft::CarrierStats& stats) {

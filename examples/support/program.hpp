@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <exception>
 #include <iostream>
 #include <map>
@@ -93,6 +94,7 @@ struct ServerFlags {
     ServerFlags(CLI::App& app, const weft::SocketAddress& otherwise) : listen(otherwise) {
         addAddress(app, "--listen", listen, "where to listen; port 0 takes a free one; default " + otherwise.toString());
         addCarriers(app, group);
+        addHelp(app, group);
         addParsed(app, "--transport", group.transport, "auto, epoll or io_uring; default WEFT_TRANSPORT, else auto",
                   [](const std::string& text) { return weft::Transport::parse(text, "--transport"); })
             ->type_name("NAME");
@@ -102,6 +104,25 @@ struct ServerFlags {
     static void addCarriers(CLI::App& app, weft::CarrierOptions& options) {
         app.add_option("--carriers", options.carriers, "threads that run fibers; default WEFT_CARRIERS, else all CPUs")
             ->check(CLI::Range(1u, 1024u))
+            ->type_name("N");
+    }
+    // Where carriers run, what they do before they sleep, and whether they help each other.
+    static void addHelp(CLI::App& app, weft::CarrierOptions& options) {
+        static const std::map<std::string, weft::StealScope> scopes{{"global", weft::StealScope::global},
+                                                                    {"cluster", weft::StealScope::cluster}};
+        app.add_flag_callback("--work-stealing", [&options] { options.workStealing = true; },
+                              "carriers without work run fibers of busy ones; default WEFT_WORK_STEALING, else not");
+        app.add_option_function<std::string>("--steal-scope", [&options](const std::string& name) { options.stealScope = scopes.at(name); },
+                                             "global, or cluster: those that share a cache; default WEFT_STEAL_SCOPE, else global")
+            ->check(CLI::IsMember(scopes))
+            ->type_name("NAME");
+        app.add_option("--topology", options.topology,
+                       "none, linux or linux+N: bind carriers to CPUs, leaving out N; default WEFT_TOPOLOGY, else none")
+            ->type_name("NAME");
+        app.add_option_function<unsigned>(
+               "--idle-spin-us", [&options](unsigned us) { options.idleSpin = std::chrono::microseconds(us); },
+               "how long a loop polls before it sleeps; default WEFT_IDLE_SPIN_US, else 0")
+            ->check(CLI::Range(0u, 1'000'000u))
             ->type_name("N");
     }
 };

@@ -7,18 +7,18 @@
 #include <fstream>
 #include <sstream>
 
-#include <sched.h>
 #include <unistd.h>
+
+#include "cpus.hpp"
 
 namespace weft {
 
 namespace {
 
-unsigned cpusOfMask() noexcept {
-    cpu_set_t mask;
-    CPU_ZERO(&mask);
-    if (::sched_getaffinity(0, sizeof mask, &mask) == 0) return static_cast<unsigned>(std::max(1, CPU_COUNT(&mask)));
-    return static_cast<unsigned>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));  // more than 1,024 CPUs
+unsigned cpusOfMask() {
+    const std::size_t allowed = detail::allowedCpus().size();
+    if (allowed != 0) return static_cast<unsigned>(allowed);
+    return static_cast<unsigned>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
 }
 
 // CPUs' worth of time that one cgroup folder allows; infinity when it sets no quota.
@@ -32,8 +32,10 @@ double quotaOf(const std::string& folder) {
     return INFINITY;
 }
 
+}  // namespace
+
 // The tightest quota between this process's cgroup and the root of its hierarchy.
-double cgroupQuota() {
+double detail::cgroupQuota() {
     double least = INFINITY;
     std::ifstream groups("/proc/self/cgroup");
     for (std::string line; std::getline(groups, line);) {
@@ -51,12 +53,11 @@ double cgroupQuota() {
     return least;
 }
 
-}  // namespace
-
 unsigned availableCpus() noexcept {
-    const unsigned mask = cpusOfMask();
+    unsigned mask = 1;
     try {
-        const double quota = cgroupQuota();
+        mask = cpusOfMask();
+        const double quota = detail::cgroupQuota();
         if (quota < mask) return static_cast<unsigned>(std::max(1.0, std::ceil(quota)));
     } catch (...) {
         // No memory to read files with: the mask is still right as an upper bound.

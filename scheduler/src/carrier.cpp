@@ -29,10 +29,22 @@ int makeWakeFd() {
 
 }  // namespace
 
+namespace {
+
+// weft12/l0/p3: the third CPU, in the first cluster.
+std::string nameOf(const CarrierGroup& group, unsigned index) {
+    std::string name = group.options().name + std::to_string(index);
+    const CarrierPlace& place = group.place(index);
+    if (place.cpu) name += "/l" + std::to_string(place.cluster) + "/p" + std::to_string(*place.cpu);
+    return name;
+}
+
+}  // namespace
+
 Carrier::Carrier(CarrierGroup& group, unsigned index)
     : group_(group),
       index_(index),
-      name_(group.options().name + std::to_string(index)),
+      name_(nameOf(group, index)),
       signalStack_(std::make_unique<std::byte[]>(StackOverflowReporter::signalStackSize)),
       core_(group.options().workStealing ? detail::Lanes::both : detail::Lanes::homeOnly),
       shuffled_(group.options().shuffleSeed.has_value()),

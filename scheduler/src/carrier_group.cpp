@@ -1,6 +1,7 @@
 #include <weft/scheduler/carrier_group.hpp>
 
 #include <cstdlib>
+#include <map>
 #include <string>
 
 #include <weft/scheduler/detail/outstanding.hpp>
@@ -13,18 +14,42 @@
 namespace weft {
 
 CarrierGroup::CarrierGroup(const CarrierOptions& options)
-    : options_(resolve(options)), forkGeneration_(detail::watchForks()), stacks_(StackPool::create(options_.stackGuard)) {
+    : options_(resolve(options)), places_(placesFor(options_)), forkGeneration_(detail::watchForks()), stacks_(StackPool::create(options_.stackGuard)) {
     carriers_.reserve(options_.carriers);
     for (unsigned i = 0; i < options_.carriers; ++i) carriers_.push_back(std::make_unique<Carrier>(*this, i));
     if (options_.workStealing) formCrews();
     startCarriers();
 }
 
+std::vector<CarrierPlace> CarrierGroup::placesFor(const ResolvedCarrierOptions& options) {
+    if (options.topology == nullptr) return std::vector<CarrierPlace>(options.carriers);
+    std::vector<CarrierPlace> places = options.topology->place(options.carriers);
+    if (places.size() != options.carriers) {
+        throw ConfigurationError("the topology gave " + std::to_string(places.size()) + " places for " +
+                                 std::to_string(options.carriers) + " carriers; accepted: one for each");
+    }
+    return places;
+}
+
+// Those who may help each other. One that is alone in its cluster has nobody.
 void CarrierGroup::formCrews() {
-    std::vector<Carrier*> all;
-    for (const auto& carrier : carriers_) all.push_back(carrier.get());
-    crews_.push_back(std::make_unique<detail::StealCrew>(
-        std::move(all), detail::StealRules{.depth = options_.stealDepth, .age = options_.stealAge}));
+    std::map<unsigned, std::vector<Carrier*>> members;
+    for (const auto& carrier : carriers_) {
+        const bool byCluster = options_.stealScope == StealScope::cluster;
+        members[byCluster ? places_[carrier->index()].cluster : 0].push_back(carrier.get());
+    }
+    for (auto& [cluster, carriers] : members) {
+        if (carriers.size() == 1) continue;
+        crews_.push_back(std::make_unique<detail::StealCrew>(
+            std::move(carriers), detail::StealRules{.depth = options_.stealDepth, .age = options_.stealAge}));
+    }
+}
+
+// Once for the group: the reason is the same for all of them.
+void CarrierGroup::reportUnbound(const Carrier& carrier, int error) noexcept {
+    if (unboundReported_.exchange(true, std::memory_order_relaxed)) return;
+    log(LogLevel::warning, {"carrier ", carrier.name(), " cannot be bound to its CPU (", fromErrno(error).message(),
+                            "): it floats; so do others of its group that cannot"});
 }
 
 namespace {

@@ -62,20 +62,33 @@ bool wantsWorkStealing(const CarrierOptions& options) {
     return *text == "true";
 }
 
-void refuseStealScope(const CarrierOptions& options) {
-    // `global` is the default, and says nothing while there is no stealing.
+StealScope stealScopeOf(const CarrierOptions& options, bool stealing, bool placed) {
     const bool given = options.stealScope.has_value();
+    const std::string source = given ? "stealScope" : "WEFT_STEAL_SCOPE";
     const std::string value = given ? (*options.stealScope == StealScope::global ? "global" : "cluster")
                                     : environment("WEFT_STEAL_SCOPE").value_or("global");
-    if (value == "global") return;
-    const char* accepted = value == "cluster" ? "global ('cluster' is not yet supported)" : "global, cluster";
-    refuse(given ? "stealScope" : "WEFT_STEAL_SCOPE", value, accepted);
+    if (value == "global") return StealScope::global;
+    if (value != "cluster") refuse(source, value, "global, cluster");
+    if (!stealing) refuse(source, value, "global ('cluster' needs workStealing)");
+    if (!placed) refuse(source, value, "global ('cluster' needs a topology, which tells the clusters: set topology to linux)");
+    return StealScope::cluster;
 }
 
-void refuseTopology(const CarrierOptions& options) {
+std::shared_ptr<const Topology> topologyOf(const CarrierOptions& options) {
+    if (options.places != nullptr) {
+        if (options.topology) refuse("topology", *options.topology, "nothing beside places");
+        return options.places;
+    }
     const std::string source = options.topology ? "topology" : "WEFT_TOPOLOGY";
     const auto value = options.topology ? options.topology : environment("WEFT_TOPOLOGY");
-    if (value && *value != "none") refuse(source, *value, "none ('linux' is not yet supported)");
+    if (!value || *value == "none") return nullptr;
+    if (*value == "linux") return std::make_shared<const LinuxTopology>();
+    if (value->starts_with("linux+")) {
+        LinuxTopology::Options linux;
+        linux.skip = static_cast<unsigned>(parsed(source + " (N of linux+N)", value->substr(6), {0, 1'000'000}));
+        return std::make_shared<const LinuxTopology>(std::move(linux));
+    }
+    refuse(source, *value, "none, linux, linux+N");
 }
 
 std::string checkedName(const std::string& name) {
@@ -87,8 +100,6 @@ std::string checkedName(const std::string& name) {
 }  // namespace
 
 ResolvedCarrierOptions resolve(const CarrierOptions& options) {
-    refuseStealScope(options);
-    refuseTopology(options);
     ResolvedCarrierOptions resolved;
     resolved.name = checkedName(options.name);
     resolved.carriers =
@@ -98,6 +109,8 @@ ResolvedCarrierOptions resolve(const CarrierOptions& options) {
     resolved.idleSpin =
         microseconds(number("idleSpin (us)", options.idleSpin, "WEFT_IDLE_SPIN_US", {0, 1'000'000}, 0, count));
     resolved.workStealing = wantsWorkStealing(options) && resolved.carriers > 1;
+    resolved.topology = topologyOf(options);
+    resolved.stealScope = stealScopeOf(options, wantsWorkStealing(options), resolved.topology != nullptr);
     resolved.stealDepth =
         static_cast<std::size_t>(number("stealDepth", options.stealDepth, "WEFT_STEAL_DEPTH", {1, 1'000'000}, 8, same));
     resolved.stealAge =

@@ -5,12 +5,31 @@
 #include <weft/scheduler/detail/signals_blocked.hpp>
 #include <weft/scheduler/log.hpp>
 
+#include "cpus.hpp"
 #include "current_carrier.hpp"
 #include "stack_overflow.hpp"
+
+#include <algorithm>
+#include <cerrno>
 
 #include <pthread.h>
 
 namespace weft {
+
+namespace {
+
+// Linux keeps 15 characters: the cluster is left out first, then the CPU is cut.
+void nameThread(std::string name) noexcept {
+    constexpr std::size_t kept = 15;
+    if (name.size() > kept) {
+        const auto cluster = name.find("/l");
+        if (cluster != std::string::npos) name.erase(cluster, name.find('/', cluster + 1) - cluster);
+        name.resize(std::min(name.size(), kept));
+    }
+    ::pthread_setname_np(::pthread_self(), name.c_str());
+}
+
+}  // namespace
 
 void Carrier::start() {
     const detail::SignalsBlocked blocked;
@@ -27,7 +46,8 @@ void Carrier::join() noexcept {
 }
 
 void Carrier::threadMain() noexcept {
-    ::pthread_setname_np(::pthread_self(), name_.c_str());
+    nameThread(name_);
+    if (const auto cpu = group_.place(index_).cpu; cpu && !detail::bindToCpu(*cpu)) group_.reportUnbound(*this, errno);
     detail::setCurrentCarrier(this);
     detail::setCurrentHome(this);
     detail::adoptThreadContext(threadContext_);

@@ -59,7 +59,11 @@ TEST(Examples, WrongValuesEndWithStatusTwoAndNameTheirFlag) {
                                                    {"--listen", "nowhere"},
                                                    {"--listen", "127.0.0.1:65536"},
                                                    {"--listen", "127.0.0.1"},
-                                                   {"--transport", "pigeon"}}) {
+                                                   {"--transport", "pigeon"},
+                                                   {"--topology", "flat"},
+                                                   {"--topology", "linux+x"},
+                                                   {"--steal-scope", "town"},
+                                                   {"--idle-spin-us", "1000001"}}) {
             Program program(name, flags.size() == 1 ? flags : flagsOf(name, flags));
             expectComplaint(program, 2, flags.front());
         }

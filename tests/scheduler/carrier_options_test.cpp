@@ -67,15 +67,38 @@ TEST(CarrierOptions, ABadOptionIsNamedWithItsValueAndWhatIsAccepted) {
     EXPECT_NE(refusal(name).find("1 to 8 characters"), std::string::npos);
 }
 
-TEST(CarrierOptions, WhatIsNotYetSupportedIsRefusedAndSaysSo) {
-    CarrierOptions topology;
-    topology.topology = "linux";
-    EXPECT_NE(refusal(topology).find("not yet supported"), std::string::npos);
+TEST(CarrierOptions, AStealScopeOfClustersNeedsStealingAndClusters) {
     const Variable scope("WEFT_STEAL_SCOPE", "cluster");
-    EXPECT_EQ(refusal({}), "WEFT_STEAL_SCOPE is 'cluster'; accepted: global ('cluster' is not yet supported)");
+    EXPECT_EQ(refusal({}), "WEFT_STEAL_SCOPE is 'cluster'; accepted: global ('cluster' needs workStealing)");
+    CarrierOptions options;
+    options.workStealing = true;
+    EXPECT_EQ(refusal(options), "WEFT_STEAL_SCOPE is 'cluster'; accepted: global ('cluster' needs a topology, which tells the "
+                                "clusters: set topology to linux)");
+    options.topology = "linux";
+    EXPECT_EQ(resolve(options).stealScope, StealScope::cluster);
+    options.stealScope = StealScope::global;
+    EXPECT_EQ(resolve(options).stealScope, StealScope::global);
+    const Variable town("WEFT_STEAL_SCOPE", "town");
+    options.stealScope.reset();
+    EXPECT_EQ(refusal(options), "WEFT_STEAL_SCOPE is 'town'; accepted: global, cluster");
+}
+
+TEST(CarrierOptions, ATopologyHasAName) {
+    CarrierOptions options;
+    EXPECT_EQ(resolve(options).topology, nullptr);
     const Variable from("WEFT_TOPOLOGY", "linux");
-    const Variable global("WEFT_STEAL_SCOPE", "global");
-    EXPECT_EQ(refusal({}), "WEFT_TOPOLOGY is 'linux'; accepted: none ('linux' is not yet supported)");
+    EXPECT_NE(resolve(options).topology, nullptr);
+    options.topology = "none";
+    EXPECT_EQ(resolve(options).topology, nullptr);
+    options.topology = "flat";
+    EXPECT_EQ(refusal(options), "topology is 'flat'; accepted: none, linux, linux+N");
+    options.topology = "linux+";
+    EXPECT_EQ(refusal(options), "topology (N of linux+N) is ''; accepted: a whole number from 0 to 1000000");
+    options.topology = "linux";
+    options.places = std::make_shared<LinuxTopology>();
+    EXPECT_EQ(refusal(options), "topology is 'linux'; accepted: nothing beside places");
+    options.topology.reset();
+    EXPECT_EQ(resolve(options).topology, options.places);
 }
 
 TEST(CarrierOptions, TheDefaultsMayBeSpelledOut) {

@@ -61,6 +61,8 @@ class CarrierGroup {
     bool forked() const noexcept;
 
     const ResolvedCarrierOptions& options() const noexcept { return options_; }
+    // Where a carrier runs, and whom it shares a cache with. Throws std::out_of_range.
+    const CarrierPlace& place(std::size_t index) const { return places_.at(index); }
     StackPool& stacks() noexcept { return *stacks_; }
 
     // Ids for fibers: unique in the process.
@@ -69,7 +71,9 @@ class CarrierGroup {
   private:
     friend class Carrier;
 
+    static std::vector<CarrierPlace> placesFor(const ResolvedCarrierOptions& options);
     void formCrews();
+    void reportUnbound(const Carrier& carrier, int error) noexcept;
     void startCarriers();
     void carrierEnded() noexcept;
     bool awaitCarriers(Deadline deadline);
@@ -80,6 +84,8 @@ class CarrierGroup {
     void countOutstanding() const noexcept;
 
     const ResolvedCarrierOptions options_;
+    const std::vector<CarrierPlace> places_;
+    std::atomic<bool> unboundReported_{false};
     const std::uint32_t forkGeneration_;
     StackPool::Owner stacks_;
     std::vector<std::unique_ptr<detail::StealCrew>> crews_;  // those who help each other

@@ -4,10 +4,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include <weft/scheduler/stack_pool.hpp>
+#include <weft/scheduler/topology.hpp>
 
 namespace weft {
 
@@ -24,13 +26,17 @@ struct CarrierOptions {
         idleSpin;                          // 0 to 1 s; WEFT_IDLE_SPIN_US; default 0: loops poll before they sleep
     std::optional<bool> workStealing;      // WEFT_WORK_STEALING=true|false; default false: carriers run their own fibers
                                            // only; see SpawnOptions::stealable
-    std::optional<StealScope> stealScope;  // WEFT_STEAL_SCOPE=global|cluster; default global; cluster is not yet supported
+    std::optional<StealScope> stealScope;  // WEFT_STEAL_SCOPE=global|cluster; default global; cluster: only carriers that share a
+                                           // cache help each other, which takes workStealing and a topology
     // With workStealing, a carrier's fibers are worth another carrier's way when so many wait (1 to 1,000,000;
     // WEFT_STEAL_DEPTH; default 8)...
     std::optional<std::size_t> stealDepth;
     // ... or when the carrier has been in one slice for so long (0 to 1 s; WEFT_STEAL_AGE_US; default 100 us).
     std::optional<std::chrono::microseconds> stealAge;
-    std::optional<std::string> topology;   // WEFT_TOPOLOGY=none|linux; default none; linux is not yet supported
+    // WEFT_TOPOLOGY=none|linux|linux+N; default none: carriers float. linux: each is bound to a CPU of its own, chosen by
+    // LinuxTopology, with N places left out. Threads that a bound carrier's fibers start inherit its CPU.
+    std::optional<std::string> topology;
+    std::shared_ptr<const Topology> places;  // in place of it: the program's own
     std::size_t stackSize = 256 * 1024;    // 16 KiB to 64 MiB of virtual memory per fiber, above a guard
     std::size_t cachedStacks = 1024;       // hot stacks kept per carrier, 1 to 1,000,000
     StackGuard stackGuard = StackGuard::automatic;
@@ -47,6 +53,8 @@ struct ResolvedCarrierOptions {
     bool workStealing;  // never with one carrier
     std::size_t stealDepth;
     std::chrono::microseconds stealAge;
+    StealScope stealScope;
+    std::shared_ptr<const Topology> topology;  // null: carriers float
     std::size_t stackSize;
     std::size_t cachedStacks;
     StackGuard stackGuard;

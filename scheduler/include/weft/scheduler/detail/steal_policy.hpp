@@ -81,8 +81,7 @@ class BasicStealCluster {
     bool watched() const noexcept { return sentinel_.load(std::memory_order_seq_cst) != nobody; }
     bool becomeSentinel(unsigned member) noexcept {
         std::uint32_t none = nobody;
-        return sentinel_.compare_exchange_strong(none, member, std::memory_order_relaxed,  // it looks once more [D4]
-                                                 std::memory_order_seq_cst);               // [D7]
+        return sentinel_.compare_exchange_strong(none, member, std::memory_order_seq_cst, std::memory_order_seq_cst);  // [D7]
     }
     void resignSentinel() noexcept { sentinel_.store(nobody, std::memory_order_seq_cst); }  // [D7]
 
