@@ -102,7 +102,7 @@ void LoopSet::startLoop(Carrier& carrier, std::unique_ptr<IoHandler> handler, co
 }
 
 EventLoop& LoopSet::next() noexcept {
-    Carrier* here = Carrier::current();
+    Carrier* here = Carrier::home();
     if (here != nullptr && &here->group() == &carriers_) return *loops_[here->index()];
     return *loops_[next_.fetch_add(1, std::memory_order_relaxed) % loops_.size()];  // any order will do
 }

@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <string>
 
+#include <weft/scheduler/carrier.hpp>
+#include <weft/scheduler/detail/two_choices.hpp>
 #include <weft/transports/socket_io_handler.hpp>
 #include <weft/transports/tcp_socket.hpp>
 
@@ -73,8 +75,9 @@ ChannelRef makeListener(const BindingPointer& binding, std::size_t index) {
     ChildLoopChooser chooser;
     if (!binding->workers.empty()) {
         // Not through the server: its listeners hold this chooser for as long as they exist, closed ones too.
-        chooser = [workers = binding->workers, next = std::size_t{0}]() mutable -> EventLoop& {
-            return *workers[next++ % workers.size()];
+        chooser = [workers = binding->workers, turn = std::uint32_t{0}]() mutable -> EventLoop& {
+            const auto load = [&](std::size_t worker) { return workers[worker]->carrier()->queuedFibers(); };
+            return *workers[detail::betterOfTwo(turn++, workers.size(), load)];
         };
     }
     ChannelRef listener = Channel::create(loop);

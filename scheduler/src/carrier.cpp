@@ -64,6 +64,11 @@ Carrier* Carrier::current() noexcept {
     return detail::currentCarrier();
 }
 
+Carrier* Carrier::home() noexcept {
+    Carrier* const here = current();
+    return here != nullptr && here->currentFiber_ != nullptr ? here->currentFiber_->homeCarrier : here;
+}
+
 void Carrier::writeWakeFd() noexcept {
     const std::uint64_t one = 1;
     // EAGAIN (the counter is full) still leaves the descriptor readable; there is no other failure.

@@ -5,6 +5,7 @@
 #include <string>
 
 #include <weft/scheduler/detail/outstanding.hpp>
+#include <weft/scheduler/detail/two_choices.hpp>
 #include <weft/scheduler/log.hpp>
 
 #include "carrier_helper.hpp"
@@ -153,9 +154,10 @@ CarrierGroup& CarrierGroup::instance() {
 }
 
 Carrier& CarrierGroup::next() noexcept {
-    Carrier* here = Carrier::current();
+    Carrier* here = Carrier::home();
     if (here != nullptr && &here->group() == this) return *here;
-    return *carriers_[next_.fetch_add(1, std::memory_order_relaxed) % carriers_.size()];  // any order will do
+    const unsigned turn = next_.fetch_add(1, std::memory_order_relaxed);  // any order will do
+    return *carriers_[detail::betterOfTwo(turn, carriers_.size(), [this](std::size_t i) { return carriers_[i]->queuedFibers(); })];
 }
 
 void CarrierGroup::beginShutdown() noexcept {

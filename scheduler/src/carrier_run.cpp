@@ -163,8 +163,8 @@ void FiberAccess::goHome(Carrier& carrier) noexcept {
     carrier.switchOut(*carrier.currentFiber_, detail::SwitchReason::goingHome);
 }
 
-void FiberAccess::yield(Carrier& carrier) noexcept {
-    carrier.currentFiber_->resumesAnywhere = true;
+void FiberAccess::yield(Carrier& carrier, Resumes where) noexcept {
+    carrier.currentFiber_->resumesAnywhere = where == Resumes::anywhere;
     carrier.switchOut(*carrier.currentFiber_, detail::SwitchReason::yielded);
 }
 

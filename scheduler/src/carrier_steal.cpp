@@ -52,8 +52,8 @@ void Carrier::joinCrew(detail::StealCrew& crew, unsigned member) {
 }
 
 // A fiber that has begun has its home's thread-locals in its frames: only Stealable::any takes it on.
-bool Carrier::mayBeStolen(const detail::Fiber& fiber) const noexcept {
-    if (helper_ == nullptr || fiber.keptHome != 0 || !fiber.resumesAnywhere) return false;
+bool Carrier::othersMayRun(const detail::Fiber& fiber) noexcept {
+    if (fiber.keptHome != 0 || !fiber.resumesAnywhere) return false;
     return fiber.stealable == Stealable::any || (fiber.stealable == Stealable::fresh && fiber.running == nullptr);
 }
 
@@ -99,16 +99,21 @@ void Carrier::beforeEnd() noexcept {
     locals_.clear();
 }
 
-Deadline Carrier::parkDeadline() const noexcept {
-    const Deadline timer = timers_.nextExpiry();
-    return helper_ == nullptr ? timer : std::min(timer, helper_->policy().due());
+Deadline Carrier::sooner(Deadline timer) const noexcept {
+    return std::min(timer, helper_->policy().due());
 }
 
-NonMigratingScope::NonMigratingScope() : fiber_(nullptr) {
+namespace {
+
+detail::Fiber* fiberAtHome() {
     Suspension::goHome("NonMigratingScope");
     Carrier* const carrier = Carrier::current();
-    if (carrier == nullptr) return;
-    const_cast<detail::Fiber*&>(fiber_) = FiberAccess::currentFiber(*carrier);
+    return carrier != nullptr ? FiberAccess::currentFiber(*carrier) : nullptr;
+}
+
+}  // namespace
+
+NonMigratingScope::NonMigratingScope() : fiber_(fiberAtHome()) {
     if (fiber_ != nullptr) ++fiber_->keptHome;
 }
 

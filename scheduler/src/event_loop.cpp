@@ -172,6 +172,7 @@ void EventLoop::turn(PinnedPoller& poller) {
         carrier_->counters_.ioCycles.add();
         carrier_->counters_.ioEvents.add(polled.events);
         carrier_->fireTimers();
+        if (carrier_->helper_ != nullptr && (!tasks_.empty() || hasRemoteWork())) carrier_->getsBusy();
         tasks = runSomeTasks(options_.taskBudget);
     }
     if (gentleEnd_) [[unlikely]]

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <weft/scheduler/carrier.hpp>
+#include <weft/scheduler/suspension.hpp>
 
 namespace weft {
 
@@ -13,7 +14,7 @@ struct FiberAccess {
     static detail::Fiber* currentFiber(Carrier& carrier) noexcept { return carrier.currentFiber_; }
     // The stop request has been acted on: waits are refused; context: the carrier.
     static bool stopping(const Carrier& carrier) noexcept { return carrier.core_.stopping(); }
-    static void yield(Carrier& carrier) noexcept;
+    static void yield(Carrier& carrier, Resumes where) noexcept;
     // Of the fiber that `carrier` runs, whose home it is not.
     static void goHome(Carrier& carrier) noexcept;
     // When the carrier's present drain began; context: the carrier.

@@ -40,7 +40,7 @@ bool PinnedPoller::maybeYield(bool hadIoWork) {
     carrier_.fireTimers();
     if (hadIoWork) carrier_.getsBusy();
     if (!carrier_.core_.hasWork() && (hadIoWork || !carrier_.pull())) return false;
-    FiberAccess::yield(carrier_);
+    FiberAccess::yield(carrier_, Resumes::atHome);
     return true;
 }
 

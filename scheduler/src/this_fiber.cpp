@@ -28,12 +28,13 @@ void yield() {
     Carrier* carrier = Carrier::current();
     if (carrier == nullptr) return std::this_thread::yield();
     if (!Suspension::allowed()) throw BlockingOperationException("thisFiber::yield");
-    FiberAccess::yield(*carrier);
+    FiberAccess::yield(*carrier, Resumes::anywhere);
 }
 
+// Often inside a call that uses what belongs to the carrier.
 void yieldIfDue() noexcept {
     Carrier* carrier = Carrier::current();
-    if (carrier != nullptr && FiberAccess::yieldIsDue(*carrier)) FiberAccess::yield(*carrier);
+    if (carrier != nullptr && FiberAccess::yieldIsDue(*carrier)) FiberAccess::yield(*carrier, Resumes::atHome);
 }
 
 void sleepUntil(Deadline deadline, ErrorCode& error) {

@@ -54,6 +54,32 @@ TEST_F(FibersAway, SocketsBringThemHome) {
         .join();
 }
 
+// On the right thread, but its waits go on elsewhere.
+TEST_F(FibersAway, TheSocketsOfTheCarrierThatRunsThemAreNotTheirs) {
+    std::optional<TcpListener> others;
+    other().spawn([&] { others.emplace(TcpListener::listen(anyPort)); }).join();
+    home().spawn([&] {
+              moveTo(other());
+              EXPECT_THROW(others->accept(patience()), std::logic_error);
+              EXPECT_TRUE(other().isCurrent());
+          })
+        .join();
+    other().spawn([&] { others.reset(); }).join();
+}
+
+TEST_F(FibersAway, WhatTheySpawnIsTheirHomes) {
+    home().spawn([&] {
+              moveTo(other());
+              EXPECT_EQ(Carrier::home(), &home());
+              EXPECT_EQ(spawn([] { return thisFiber::carrier(); }).join(), &home());
+              moveTo(other());
+              EXPECT_EQ(&group.carriers().next(), &home());
+              EXPECT_EQ(group.next().carrier(), &home());
+          })
+        .join();
+    EXPECT_EQ(Carrier::home(), nullptr);
+}
+
 TEST_F(FibersAway, TheClientBringsThemHome) {
     ServerBootstrap bootstrap(group);
     bootstrap.childHandler([](Channel& channel) {

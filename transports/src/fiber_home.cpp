@@ -39,7 +39,7 @@ SocketIoHandler* requireSockets(Carrier& carrier, const char* call, ErrorCode& e
 }
 
 void requireHome(Carrier& home, const char* call) {
-    if (currentHome() == &home || Carrier::current() == &home || comeHome(home)) return;
+    if (currentHome() == &home || comeHome(home)) return;
     refuse(call,
            " on a socket of carrier '" + home.name() +
                "' from another thread: sockets belong to the carrier they were made on; call it from a fiber there");

@@ -18,7 +18,7 @@ ContextGroup::~ContextGroup() {
 }
 
 Context& ContextGroup::next() noexcept {
-    if (EventLoop* const here = Carrier::current() ? EventLoop::of(*Carrier::current()) : nullptr) {
+    if (EventLoop* const here = Carrier::home() ? EventLoop::of(*Carrier::home()) : nullptr) {
         for (const auto& context : contexts_) {
             if (&context->loop() == here) return *context;
         }

@@ -108,7 +108,7 @@ int EpollIoHandler::waitForEvents(PollGuard* guard, Deadline deadline) noexcept 
     const bool nothingToWaitFor = closing_ && closable();
     if (!guard || !batch_.empty() || nothingToWaitFor || !guard->enter()) return epollLook();
     const int count = epollWait(deadline);
-    guard->leave();
+    guard->leave(count > 0);
     return count;
 }
 

@@ -148,8 +148,9 @@ void UringIoHandler::ask(PollGuard* guard, Deadline deadline) noexcept {
     Duration atMost = timeUntil(deadline);
     if (small_->hasGrown() || large_->hasGrown()) atMost = std::min<Duration>(atMost, UringBuffers::idleTime);
     ring_->wait(atMost);
-    guard->leave();
-    if (!ring_->hasCompletions()) noteIdle(atMost);
+    const bool found = ring_->hasCompletions();
+    guard->leave(found);
+    if (!found) noteIdle(atMost);
 }
 
 void UringIoHandler::noteIdle(Duration length) noexcept {

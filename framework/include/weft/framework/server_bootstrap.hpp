@@ -16,7 +16,7 @@ namespace weft {
 enum class AcceptMode : unsigned char {
     automatic,  // perLoop when one group of several loops both accepts and serves, else single
     perLoop,    // SO_REUSEPORT: a listener on every loop; its connections stay on that loop, the kernel spreads them
-    single,     // one listener; its connections go to the worker loops in turn
+    single,     // one listener; its connections go to the worker loops in turn, or past one that has more fibers waiting
 };
 
 // Context: one thread at a time; may bind any number of times, each bind taking a copy of what was said before.

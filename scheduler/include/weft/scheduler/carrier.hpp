@@ -85,10 +85,16 @@ class Carrier final : public TaskScheduler {
 
     // When a sleep of this carrier must end: when its earliest timer is due or, with work stealing, when it is to look at
     // others again; or `never`. Context: this carrier.
-    Deadline parkDeadline() const noexcept;
+    Deadline parkDeadline() const noexcept {
+        const Deadline timer = timers_.nextExpiry();
+        return helper_ == nullptr ? timer : sooner(timer);
+    }
     TimerWheel& timers() noexcept { return timers_; }  // context: this carrier
     // How many fibers wait for their turn, without those that other threads have just submitted. Context: this carrier.
     std::size_t runnableFibers() const noexcept { return core_.queue().depth(); }
+
+    // How many fibers waited when the carrier last looked. Any thread, a figure.
+    std::size_t queuedFibers() const noexcept { return counters_.queueDepth.get(); }
 
     unsigned index() const noexcept { return index_; }
     const std::string& name() const noexcept { return name_; }
@@ -98,6 +104,8 @@ class Carrier final : public TaskScheduler {
 
     // The carrier that the calling thread is, or null. Never inlined: safe across suspensions.
     static Carrier* current() noexcept;
+    // The home of the running fiber, wherever it runs; outside of fibers current().
+    static Carrier* home() noexcept;
     bool isCurrent() const noexcept { return current() == this; }
 
     // One eventfd for the carrier's whole life: hosted pollers watch it edge-triggered and never read it.
@@ -203,7 +211,11 @@ class Carrier final : public TaskScheduler {
 
     // Helping others (carrier_steal.cpp): nothing of it happens without a helper.
     void joinCrew(detail::StealCrew& crew, unsigned member);
-    bool mayBeStolen(const detail::Fiber& fiber) const noexcept;
+    Deadline sooner(Deadline timer) const noexcept;
+    bool mayBeStolen(const detail::Fiber& fiber) const noexcept {
+        return helper_ != nullptr && othersMayRun(fiber);
+    }
+    static bool othersMayRun(const detail::Fiber& fiber) noexcept;
     void publish(detail::Fiber& fiber) noexcept;
     void published() noexcept;
     void callHelp() noexcept;

@@ -40,7 +40,8 @@ class CarrierGroup {
 
     std::size_t size() const noexcept { return carriers_.size(); }
     Carrier& carrier(std::size_t index) { return *carriers_.at(index); }  // throws std::out_of_range
-    // The calling thread's carrier if it is one of this group, else round robin. Any thread.
+    // The calling fiber's home carrier, or the calling thread's, if it is one of this group. Else the one whose turn it is,
+    // or another one, by chance, that has fewer fibers waiting. Any thread.
     Carrier& next() noexcept;
 
     // Starts a fiber on next(): see Carrier::spawn.
@@ -97,10 +98,10 @@ class CarrierGroup {
     std::mutex joining_;  // held by the thread that joins the carriers' threads
 };
 
-// Starts a fiber on the calling thread's carrier, or on the default group's next one.
+// Starts a fiber on the calling fiber's home carrier; outside of carriers, on the default group's next one.
 template <class F>
 auto spawn(F&& fn, SpawnOptions options = {}) {
-    Carrier* here = Carrier::current();
+    Carrier* here = Carrier::home();
     return (here ? *here : CarrierGroup::instance().next()).spawn(std::forward<F>(fn), options);
 }
 

@@ -6,12 +6,12 @@
 
 namespace weft {
 
-// Whether another carrier may run a slice of the fiber once work stealing is on. Every value is accepted and nothing is
-// stolen while it is off.
+// Whether another carrier may run a slice of the fiber, where work stealing is on (CarrierOptions::workStealing): until the
+// fiber waits, yields, uses a socket or enters a channel, before which it comes home.
 enum class Stealable : unsigned char {
     never,
-    fresh,  // before its first run only: none of the thread-local hazards
-    any,
+    fresh,  // the first slice only: none of the thread-local hazards
+    any,    // also those behind thisFiber::yield() and JoinHandle::join(): thread_local addresses and errno are stale there
 };
 
 struct SpawnOptions {

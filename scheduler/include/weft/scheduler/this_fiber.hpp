@@ -18,7 +18,8 @@ namespace thisFiber {
 bool isFiber() noexcept;
 
 // Lets the other runnable fibers and the poller have their turn. Throws BlockingOperationException inside dispatch and
-// in a carrier's own code outside any fiber. On a plain thread: yields to the operating system.
+// in a carrier's own code outside any fiber. On a plain thread: yields to the operating system. With Stealable::any the
+// fiber may go on on another thread.
 void yield();
 // Yields if this fiber and those before it have used up the budget of this drain (CarrierOptions::yieldBudget); reads
 // a cycle counter otherwise. For loops that may find their next piece of work ready for ever, such as reads of a busy
