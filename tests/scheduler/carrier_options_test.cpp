@@ -69,6 +69,7 @@ TEST(CarrierOptions, ABadOptionIsNamedWithItsValueAndWhatIsAccepted) {
 
 TEST(CarrierOptions, AStealScopeOfClustersNeedsStealingAndClusters) {
     const Variable scope("WEFT_STEAL_SCOPE", "cluster");
+    const Variable off("WEFT_WORK_STEALING", "false");
     EXPECT_EQ(refusal({}), "WEFT_STEAL_SCOPE is 'cluster'; accepted: global ('cluster' needs workStealing)");
     CarrierOptions options;
     options.workStealing = true;
@@ -130,6 +131,8 @@ TEST(CarrierOptions, WorkStealingIsTrueOrFalse) {
 }
 
 TEST(CarrierOptions, WhatIsWorthStealingHasBounds) {
+    const Variable noDepth("WEFT_STEAL_DEPTH", "");
+    const Variable noAge("WEFT_STEAL_AGE_US", "");
     EXPECT_EQ(resolve({}).stealDepth, 8u);
     EXPECT_EQ(resolve({}).stealAge, microseconds(100));
     const Variable depth("WEFT_STEAL_DEPTH", "3");

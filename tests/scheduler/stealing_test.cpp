@@ -232,17 +232,23 @@ TEST(WorkStealing, AFiberThatMayAlwaysBeStolenIsTakenWhenItYields) {
 
 TEST(WorkStealing, AScopeKeepsItAtHome) {
     CarrierGroup group(stealing(2, microseconds(0)));
-    std::atomic<bool> waits{false};
-    auto fiber = group.carrier(0).spawn(
-        [&] {
+    Carrier& carrier = group.carrier(0);
+    auto fiber = carrier.spawn(
+        [&carrier] {
             const NonMigratingScope scope;
-            waits = true;
+            // Runs when this one has yielded, for as long as it takes the other carrier to find what came after that.
+            carrier.spawnDetached(
+                [&carrier] {
+                    std::atomic<bool> found{false};
+                    carrier.spawnDetached([&found] { found = true; });
+                    while (!found) std::this_thread::yield();
+                },
+                {.stealable = Stealable::never});
             thisFiber::yield();
             return here();
         },
         {.stealable = Stealable::any});
-    while (!waits) std::this_thread::yield();
-    EXPECT_EQ(fiber.join().running, &group.carrier(0));
+    EXPECT_EQ(fiber.join(), (Place{&carrier, &carrier}));
 }
 
 TEST(WorkStealing, AScopeBringsAGuestHome) {
