@@ -110,6 +110,8 @@ void Carrier::submit(detail::Fiber& fiber) {
     prepare(fiber);
     if (isCurrent() && !core_.stopping()) {
         enlistHere(fiber);
+        if (helper_ == nullptr) [[likely]]
+            return core_.queue().push(fiber);
         return makeRunnable(fiber);
     }
     if (!group_.forked()) {

@@ -37,12 +37,12 @@ inline void Carrier::prefetchNext() const noexcept {
     if (const Task* first = core_.queue().peek(0)) static_cast<const detail::Fiber*>(first)->prefetchFrames();
 }
 
-inline Task* Carrier::nextTask() noexcept {
+inline Task* Carrier::nextTask(bool& moved) noexcept {
     // No draw for an empty queue: how often a carrier looks depends on time.
     if (shuffled_ && core_.queue().depth() > 0) [[unlikely]] {
         core_.queue().promote(static_cast<std::uint32_t>(shuffle_()));
     }
-    return core_.queue().pop();
+    return core_.queue().pop(moved);
 }
 
 inline void Carrier::run(Task& task) noexcept {

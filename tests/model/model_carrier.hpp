@@ -196,9 +196,9 @@ class ModelCarrier final : public CarrierBase, public HelpsNobody {
     void beginDrain() {}
     bool drainIsOver() { return false; }
     void prefetchNext() {}
-    ModelFiber* nextTask() {
+    ModelFiber* nextTask(bool& moved) {
         if (defect == Defect::takesLate) core_.queue().takeSubmitted();
-        return core_.queue().pop();
+        return core_.queue().pop(moved);
     }
     void run(ModelFiber& fiber) {
         assertThat(fiber.closure != 0, "what its spawner wrote");

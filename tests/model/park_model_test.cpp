@@ -116,7 +116,7 @@ class Carrier : public HelpsNobody {
     void beginDrain() {}
     bool drainIsOver() { return false; }
     void prefetchNext() {}
-    Work* nextTask() { return core_.queue().pop(); }
+    Work* nextTask(bool& moved) { return core_.queue().pop(moved); }
     void run(Work& work) {
         if (&work == &poller_) return runPoller();
         assertThat(work.payload == 1, "each piece of work is done once, with what its submitter wrote");

@@ -150,7 +150,7 @@ class Carrier {
     void beginDrain() {}
     bool drainIsOver() { return false; }
     void prefetchNext() {}
-    Task* nextTask() { return core_.queue().pop(); }
+    Task* nextTask(bool& moved) { return core_.queue().pop(moved); }
     void run(Task& task) {
         if (defect != Defect::keepsWatching) policy_.getsBusy();
         ++slices;
@@ -256,7 +256,8 @@ struct Scenarios {
         State& state = make(run, 2, 2, later);
         run.thread("victim", [&state] {
             state[0].pushOwn(state.crew.prepared(0));
-            if (Task* task = state[0].core().queue().pop()) state[0].run(*task);
+            bool moved = false;
+            if (Task* task = state[0].core().queue().pop(moved)) state[0].run(*task);
             state[0].pushOwn(state.crew.prepared(1));
             state.crew.awaitAll();
         });

@@ -64,7 +64,8 @@ class Carrier final : public TaskScheduler {
     template <class F>
     void spawnMember(FiberSet& set, F&& fn, SpawnOptions options = {}) {
         const bool here = detail::currentHome() == this || detail::comeHome(*this);
-        auto& frame = makeFrame(detail::MemberFunction<std::decay_t<F>>(set, std::forward<F>(fn)), options, false);
+        using Function = detail::MemberFunction<std::decay_t<F>>;
+        auto& frame = makeFrame<Function>(detail::MemberParts<F>{set, std::forward<F>(fn)}, options, false);
         if (here) frame.function().join(frame);
         submit(frame);
     }
@@ -143,13 +144,18 @@ class Carrier final : public TaskScheduler {
 
     template <class F>
     auto& makeFrame(F&& fn, const SpawnOptions& options, bool joinable) {
-        using Frame = detail::FiberFrame<std::decay_t<F>>;
+        return makeFrame<std::decay_t<F>, F>(std::forward<F>(fn), options, joinable);
+    }
+    // The closure is a Function made of `parts`.
+    template <class Function, class Parts>
+    auto& makeFrame(Parts&& parts, const SpawnOptions& options, bool joinable) {
+        using Frame = detail::FiberFrame<Function>;
         static_assert(sizeof(Frame) <= 4096, "the closure is too large for a fiber's stack: move it to the heap");
         static_assert(alignof(Frame) <= 1024, "the closure's alignment is too large for a fiber's stack: move it to the heap");
         const Stack stack = takeStack(options.stackSize);
         void* place = detail::placeOnStack(stack, sizeof(Frame), alignof(Frame));
         try {
-            return *::new (place) Frame(*this, stack, options, joinable, std::forward<F>(fn));
+            return *::new (place) Frame(*this, stack, options, joinable, std::forward<Parts>(parts));
         } catch (...) {
             giveStack(stack);
             throw;
@@ -187,7 +193,7 @@ class Carrier final : public TaskScheduler {
     void noteDepth(std::size_t depth) noexcept { counters_.queueDepth.set(depth); }
     void beginDrain() noexcept;
     bool drainIsOver() noexcept { return drainClock_.passed(); }
-    Task* nextTask() noexcept;
+    Task* nextTask(bool& moved) noexcept;
     void prefetchNext() const noexcept;
     void run(Task& task) noexcept;
     void left(detail::Fiber& fiber) noexcept;

@@ -74,15 +74,19 @@ class FiberSet {
 
 namespace detail {
 
+// What a MemberFunction is made of, in place.
+template <class G>
+struct MemberParts {
+    FiberSet& set;
+    G&& function;
+};
+
 // The function of a fiber that is a member of a set until it has returned.
 template <class F>
 class MemberFunction {
   public:
-    MemberFunction(FiberSet& set, F&& function) : set_(set), function_(std::move(function)) {}
-    // Of one that has not joined.
-    MemberFunction(MemberFunction&& other) noexcept(std::is_nothrow_move_constructible_v<F>)
-        : set_(other.set_), function_(std::move(other.function_)) {}
-    MemberFunction& operator=(MemberFunction&&) = delete;
+    template <class G>
+    explicit MemberFunction(MemberParts<G>&& parts) : set_(parts.set), function_(std::forward<G>(parts.function)) {}
 
     void join(Fiber& fiber) noexcept { member_.join(set_, fiber); }
     void operator()() {

@@ -51,15 +51,15 @@ class BasicCarrierQueue {
         return stealable_ != nullptr && stealable_->takeSubmitted(home_.pushed());
     }
 
-    // The oldest task, or null. Does not look into the in-trays.
-    Node* pop() noexcept {
+    // The oldest task, or null. Does not look into the in-trays. `moved` becomes true when tasks of the stealable lane were
+    // moved for it: as takeSubmitted().
+    Node* pop(bool& moved) noexcept {
         if (stealable_ == nullptr) [[likely]]
             return home_.pop();
-        return popOldest();
+        Node* node = popOldest();
+        if (stealable_->takeRefilled()) moved = true;
+        return node;
     }
-
-    // Whether a pop() since the last call has moved tasks of the stealable lane: as takeSubmitted().
-    bool takeRefilled() noexcept { return stealable_ != nullptr && stealable_->takeRefilled(); }
 
     // The task of the home lane that the pop() after `ahead` others of it would return, if it is in its ring; else null.
     const Node* peek(std::uint32_t ahead) const noexcept { return home_.peek(ahead); }

@@ -12,7 +12,7 @@ namespace weft::detail {
 // A view of its host, which is a carrier (or what the model explorer takes for one). Context: the carrier's thread.
 // The host has
 //   core(), live(), poller(): its CarrierCore, its LiveList, its PollerSlot (or PollerGate)
-//   fireTimers(), noteDepth(n), beginDrain(), nextTask(), prefetchNext(), run(task), drainIsOver()
+//   fireTimers(), noteDepth(n), beginDrain(), nextTask(moved), prefetchNext(), run(task), drainIsOver()
 //   beforeSleep(), blockInFutex(), countWake(SleepEnd)
 //   published(), pull(), mayNotSleep(), leavesSleep(), answer(CalledBy): its StealPolicy's, or nothing
 //   left(task): off the live list, having ended elsewhere
@@ -79,8 +79,9 @@ class CarrierTurn {
     }
 
     auto* next() noexcept {
-        auto* task = host_.nextTask();
-        if (core_.queue().takeRefilled()) [[unlikely]]
+        bool moved = false;
+        auto* task = host_.nextTask(moved);
+        if (moved) [[unlikely]]
             host_.published();
         return task;
     }
