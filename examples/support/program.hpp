@@ -118,6 +118,11 @@ struct ServerFlags {
             ->type_name("NAME");
         app.add_option("--topology", options.topology,
                        "none, linux or linux+N: bind carriers to CPUs, leaving out N; default WEFT_TOPOLOGY, else none")
+            ->check([](const std::string& name) {
+                const bool numbered = name.starts_with("linux+") && name.size() > 6 &&
+                                      name.find_first_not_of("0123456789", 6) == std::string::npos;
+                return numbered || name == "none" || name == "linux" ? "" : name + " is not none, linux or linux+N";
+            })
             ->type_name("NAME");
         app.add_option_function<unsigned>(
                "--idle-spin-us", [&options](unsigned us) { options.idleSpin = std::chrono::microseconds(us); },

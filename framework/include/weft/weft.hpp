@@ -7,6 +7,7 @@
 #include <weft/scheduler/event_loop.hpp>
 #include <weft/scheduler/future.hpp>
 #include <weft/scheduler/log.hpp>
+#include <weft/scheduler/non_migrating_scope.hpp>
 #include <weft/scheduler/task_scope.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
