@@ -338,9 +338,9 @@ TEST(ParkModel, NoWorkIsLostAtRandom) {
 constexpr Survivor survivors[] = {
     {"carrier_core stopRequested load *", "a flag: nothing is published with it, and a stale look is repeated"},
     {"park_state leave exchange *", "one RMW decides who ended the sleep; the work itself is ordered by Q1, K3 and K5"},
-    {"park_state wake compare_exchange.success seq_cst->acquire", "the work is published by K1, not by the wake"},
-    {"park_state wake compare_exchange.success seq_cst->acq_rel", "the load [K1] is what must not miss a sleep"},
-    {"park_state wake compare_exchange.failure *", "feeds the next attempt; the load [K1] has excluded a missed sleep"},
+    {"park_state wakeAs compare_exchange.success seq_cst->acquire", "the work is published by K1, not by the wake"},
+    {"park_state wakeAs compare_exchange.success seq_cst->acq_rel", "the load [K1] is what must not miss a sleep"},
+    {"park_state wakeAs compare_exchange.failure *", "feeds the next attempt; the load [K1] has excluded a missed sleep"},
     {"park_state current load *", "a hint: the futex compares the word itself"},
     {"in_tray closeIfEmpty compare_exchange.success *", "as in run_queue_model_test"},
 };

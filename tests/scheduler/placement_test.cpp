@@ -34,9 +34,9 @@ TEST(Placement, FibersWithoutAHomeGoPastALongQueue) {
     CarrierOptions options;
     options.carriers = 2;
     options.yieldBudget = std::chrono::microseconds(1);  // a look at the queue behind each slice
-    CarrierGroup group(options);
     std::atomic<bool> release{false};
     std::atomic<int> waiting{0};
+    CarrierGroup group(options);  // ends before what its fibers use
     group.carrier(0)
         .spawn([&] {
             for (int i = 0; i < 100; ++i) {

@@ -161,6 +161,7 @@ TEST(WorkStealing, WhatMayNotBeStolenWaitsForItsCarrier) {
 TEST(WorkStealing, NobodyStealsWhenItIsOff) {
     CarrierOptions options;
     options.carriers = 2;
+    options.workStealing = false;
     CarrierGroup group(options);
     Spinner busy(group.carrier(0));
     auto task = group.carrier(0).spawn(here);
