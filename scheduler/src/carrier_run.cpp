@@ -48,7 +48,7 @@ inline Task* Carrier::nextTask(bool& moved) noexcept {
 inline void Carrier::run(Task& task) noexcept {
     auto& fiber = static_cast<detail::Fiber&>(task);
     getsBusy();
-    fiber.running = this;
+    fiber.running.store(this, std::memory_order_relaxed);
     currentFiber_ = &fiber;
     counters_.run.add();
     const bool guest = isAway(fiber);
@@ -196,9 +196,10 @@ void fiberMain(FiberContext& self) noexcept {
 }  // namespace detail
 
 void FiberAccess::leave(detail::Fiber& fiber) noexcept {
-    if (fiber.running == nullptr) [[unlikely]]
+    Carrier* const running = fiber.running.load(std::memory_order_relaxed);
+    if (running == nullptr) [[unlikely]]
         detail::endOfForkedFiber();
-    Carrier& carrier = *fiber.running;
+    Carrier& carrier = *running;
     fiber.switchReason = detail::SwitchReason::ended;
     detail::leaveContext(fiber, carrier.threadContext_, *carrier.threadExceptions_);
 }

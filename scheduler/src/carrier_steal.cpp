@@ -54,7 +54,7 @@ void Carrier::joinCrew(detail::StealCrew& crew, unsigned member) {
 // A fiber that has begun has its home's thread-locals in its frames: only Stealable::any takes it on.
 bool Carrier::othersMayRun(const detail::Fiber& fiber) noexcept {
     if (fiber.keptHome != 0 || !fiber.resumesAnywhere) return false;
-    return fiber.stealable == Stealable::any || (fiber.stealable == Stealable::fresh && fiber.running == nullptr);
+    return fiber.stealable == Stealable::any || (fiber.stealable == Stealable::fresh && fiber.running.load(std::memory_order_relaxed) == nullptr);
 }
 
 // On the carrier's own thread.

@@ -83,12 +83,13 @@ void Carrier::answerTurnRequest() noexcept {
     if (!stragglersWanted_.exchange(false, std::memory_order_relaxed)) return;
     live_.forEach([this](detail::Fiber& fiber) {
         const bool waits = fiber.park.parkedEpoch() != 0;
+        const bool begun = fiber.running.load(std::memory_order_relaxed) != nullptr;
         const char* call = fiber.lastCall.load(std::memory_order_relaxed);
         log(LogLevel::warning, {fiber.isPoller ? "poller '" : "fiber '", detail::FiberName(fiber), "' of carrier ", name_,
-                                fiber.running == nullptr ? " has not begun"
+                                !begun ? " has not begun"
                                 : waits                  ? " is in an uninterruptible wait: "
                                                          : " ignores the shutdown; its last wait: ",
-                                fiber.running == nullptr ? "" : call != nullptr ? call : "none"});
+                                !begun ? "" : call != nullptr ? call : "none"});
     });
 }
 

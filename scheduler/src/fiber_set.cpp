@@ -41,8 +41,8 @@ void FiberSet::Member::join(FiberSet& set, detail::Fiber& fiber) noexcept {
 void FiberSet::Member::begin(FiberSet& set) noexcept {
     if (set_ == nullptr) [[unlikely]]
         join(set, atHome(*FiberAccess::currentFiber(*Carrier::current())));
-    const Carrier* const here = fiber_->running != nullptr ? fiber_->running : fiber_->homeCarrier;  // null: forked
-    const TimePoint now = FiberAccess::drainBegan(*here);
+    const Carrier* const running = fiber_->running.load(std::memory_order_relaxed);  // null: forked
+    const TimePoint now = FiberAccess::drainBegan(running != nullptr ? *running : *fiber_->homeCarrier);
     since_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
 }
 

@@ -24,7 +24,7 @@ void inChild() noexcept {
     generation.fetch_add(1, std::memory_order_relaxed);  // no other thread exists
     Carrier* carrier = currentCarrier();
     if (carrier == nullptr) return;
-    if (Fiber* fiber = FiberAccess::currentFiber(*carrier)) fiber->running = nullptr;  // see FiberAccess::leave()
+    if (Fiber* fiber = FiberAccess::currentFiber(*carrier)) fiber->running.store(nullptr, std::memory_order_relaxed);  // see FiberAccess::leave()
     setCurrentHome(nullptr);
     setCurrentCarrier(nullptr);
 }

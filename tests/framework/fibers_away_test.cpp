@@ -1,4 +1,4 @@
-// Fibers that run on another carrier than their own, as they will when carriers steal: whatever belongs to their carrier
+// Fibers that run on another carrier than their own, as they do when carriers steal: whatever belongs to their carrier
 // brings them home before it is touched.
 #include <optional>
 #include <string>

@@ -1,4 +1,4 @@
-// Fibers that go on on another thread, as they will when carriers steal: what the language runtime keeps per thread
+// Fibers that go on on another thread, as they do when carriers steal: what the language runtime keeps per thread
 // must come along or be looked up anew. Here a test moves them; product code keeps a fiber on its carrier.
 #include <gtest/gtest.h>
 

@@ -44,7 +44,9 @@ struct Fiber : FiberContext, Task {
     void prefetchFrames() const noexcept { fetchLines(saved, 8); }
 
     Carrier* const homeCarrier;
-    Carrier* running = nullptr;  // the carrier that runs it, or ran it last; null: it has not begun, or it goes on in a forked process
+    // The carrier that runs it, or ran it last; null: it has not begun, or it goes on in a forked process. relaxed: read by the
+    // thread that runs it, by whoever has taken its wake, and by its home for a line in the log.
+    std::atomic<Carrier*> running{nullptr};
     Stack stack;
     std::uint64_t id;
     void (*run)(Fiber&) noexcept = nullptr;      // calls the closure, keeps the result, destroys the closure
