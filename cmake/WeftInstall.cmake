@@ -1,10 +1,10 @@
-# What `cmake --install` puts out: each room's library and headers, and what finds them again: find_package(weft) and
-# pkg-config. Everything may be moved afterwards: no file names the prefix that it was installed to.
+# What `cmake --install` installs: each room's library and headers, and the files for find_package(weft) and pkg-config.
+# The installed tree may be moved: no file contains the installation prefix.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(WEFT_CONFIG_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
 
-# A set of targets for each room, so that an application of some rooms needs the libraries under those only.
+# One export set per room, so that an application that uses some rooms needs only their dependencies.
 function(weft_install_targets room)
   install(TARGETS ${ARGN} EXPORT weft-${room}
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
@@ -17,7 +17,7 @@ function(weft_install_room room)
   install(EXPORT weft-${room} NAMESPACE weft:: DESTINATION ${WEFT_CONFIG_DIR})
 endfunction()
 
-# Once all rooms are there.
+# Call once, after all rooms are defined.
 function(weft_install_package)
   if(IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR} OR IS_ABSOLUTE ${CMAKE_INSTALL_INCLUDEDIR})
     message(FATAL_ERROR "CMAKE_INSTALL_LIBDIR (${CMAKE_INSTALL_LIBDIR}) and CMAKE_INSTALL_INCLUDEDIR "
@@ -32,7 +32,7 @@ function(weft_install_package)
   set(WEFT_PC_LIBS "-L\${libdir} -lweft_framework -lweft_transports -lweft_pipeline -lweft_scheduler")
   if(BUILD_SHARED_LIBS)
     set(WEFT_PC_PRIVATE .private)
-  else()  # a static library brings what it needs with it, so that --static is not asked for
+  else()  # list the libraries that a static build needs, so that pkg-config works without --static
     set(WEFT_PC_PRIVATE "")
     string(APPEND WEFT_PC_LIBS " -lboost_context -pthread")
   endif()
@@ -46,7 +46,7 @@ function(weft_install_package)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/weft-asio.pc.in ${PROJECT_BINARY_DIR}/weft-asio.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/weft.pc ${PROJECT_BINARY_DIR}/weft-asio.pc
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-  # The conformance kit for pollers (docs/pollers.md): headers that need GoogleTest, for test programs.
+  # The conformance kit for pollers (docs/guide/pollers.md): headers for test programs; they need GoogleTest.
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/tests/kit/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.hpp)
   install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/weft)
 endfunction()

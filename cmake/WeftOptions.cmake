@@ -28,19 +28,20 @@ endif()
 
 find_program(WEFT_CCACHE ccache)
 if(WEFT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # ccache's own conditions for caching what includes a precompiled header.
+  # ccache caches sources with a precompiled header only under these settings.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${WEFT_CCACHE})
 endif()
 
 add_library(weft_flags INTERFACE)
 target_compile_options(weft_flags INTERFACE -Wall -Wextra -Wpedantic -Wnon-virtual-dtor -Woverloaded-virtual
   $<IF:$<CXX_COMPILER_ID:Clang>,-Wshadow,-Wshadow=local>
-  # A frame pointer in every function is a tenth of a request's instructions; profilers unwind releases by DWARF.
+  # A frame pointer in every function costs a tenth of a request's instructions. Profilers unwind releases by DWARF.
   $<$<NOT:$<CONFIG:Release>>:-fno-omit-frame-pointer> -fstack-clash-protection
-  # Calls into the C library (a request makes a dozen) go straight through the table of addresses.
+  # Calls into the C library (a request makes a dozen) go directly through the global offset table.
   $<$<CONFIG:Release>:-fno-plt>
-  # g++ 12 at -O3 sees overlaps and overflows in the standard library's own inlined code (GCC bugs 105651, 105329), and
-  # reads of what is not initialised in an optional that is empty; with sanitizers, too, as its manual says.
+  # g++ 12 at -O3 warns wrongly of overlaps and overflows in inlined code of the standard library (GCC bugs 105651,
+  # 105329) and of uninitialised reads from an empty optional. With sanitizers it also warns wrongly, as its manual
+  # states.
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict -Wno-stringop-overflow -Wno-maybe-uninitialized>
   $<$<BOOL:${WEFT_WERROR}>:-Werror>)
 if(WEFT_SANITIZE)

@@ -1,5 +1,5 @@
-// A chat of Asio's objects, written as blocking code: one fiber reads the lines of a member, another writes them. All
-// fibers share one carrier, so nothing needs a lock.
+// A chat with Asio's objects, written as blocking code: one fiber reads the lines of a member, another writes to it.
+// All fibers share one carrier, so no lock is needed.
 #include "support/program.hpp"
 
 #include <chrono>
@@ -29,10 +29,10 @@ using boost::system::error_code;
 using weft::asio_io::FiberExecutor;
 using weft::asio_io::use_fiber;
 
-constexpr std::size_t longestLine = 1024;   // bytes, with its end
-constexpr std::size_t mostWaiting = 64;     // lines for a member who does not read; further ones are dropped
+constexpr std::size_t longestLine = 1024;   // bytes, including its line end
+constexpr std::size_t mostWaiting = 64;     // lines queued for a member that does not read; further ones are dropped
 constexpr std::chrono::seconds stalledFor(5);
-constexpr std::chrono::milliseconds pause(500);  // after an accept that failed
+constexpr std::chrono::milliseconds pause(500);  // after a failed accept
 
 class Member;
 
@@ -41,7 +41,7 @@ class Room {
     void tell(const std::string& line, const Member* author = nullptr);
     void join(Member& member) { members_.insert(&member); }
     void leave(Member& member) { members_.erase(&member); }
-    // Says goodbye; the members' fibers end.
+    // Sends a goodbye and ends the members' fibers.
     void close();
     bool closing() const noexcept { return closing_; }
 
@@ -56,18 +56,18 @@ class Member {
         : room_(room), socket_(std::move(socket)), outbox_(socket_.get_executor(), mostWaiting),
           name_("guest" + std::to_string(number)) {}
 
-    // Until the connection or the chat ends. Context: a fiber.
+    // Returns when the connection or the chat ends. Context: a fiber.
     void run() {
         weft::TaskScope scope;
         scope.spawn([this] { write(); });
         room_.join(*this);
         hear("* you are " + name_);
-        room_.tell("* " + name_ + " has come", this);
+        room_.tell("* " + name_ + " has joined", this);
         if (!room_.closing()) read();
         room_.leave(*this);
-        if (!room_.closing()) room_.tell("* " + name_ + " has gone");
+        if (!room_.closing()) room_.tell("* " + name_ + " has left");
         outbox_.close();
-        scope.join();  // until what was said has been written
+        scope.join();  // until the queued lines have been written
     }
     void hear(const std::string& line) { outbox_.try_send(error_code(), line + "\n"); }
     void end() {
@@ -78,13 +78,13 @@ class Member {
   private:
     void read() {
         std::string buffered;
-        bool tooLong = false;  // the rest of a line that was refused is skipped
+        bool tooLong = false;  // skips the rest of a line that was too long
         while (true) {
             error_code error;
             const std::size_t size =
                 asio::async_read_until(socket_, asio::dynamic_buffer(buffered, longestLine), '\n', use_fiber[error]);
             if (error == asio::error::not_found) {
-                if (!std::exchange(tooLong, true)) hear("* lines have up to " + std::to_string(longestLine) + " bytes");
+                if (!std::exchange(tooLong, true)) hear("* a line has at most " + std::to_string(longestLine) + " bytes");
                 buffered.clear();
                 continue;
             }
@@ -122,14 +122,14 @@ void Room::close() {
     for (Member* const member : members_) member->end();
 }
 
-// A fiber for each member.
+// Starts a fiber for each member.
 void accept(tcp::acceptor& acceptor, const FiberExecutor& fibers, Room& room) {
     for (unsigned number = 1;; ++number) {
         error_code error;
         tcp::socket socket = acceptor.async_accept(use_fiber[error]);
         if (!acceptor.is_open()) return;
         if (error) {
-            weft::thisFiber::sleepFor(pause);  // out of descriptors, say
+            weft::thisFiber::sleepFor(pause);  // for example out of descriptors
             continue;
         }
         asio::post(fibers, [&room, number, socket = std::move(socket)]() mutable {
@@ -167,8 +167,8 @@ int run(const CLI::App& app, const weft::SocketAddress& address) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("A chat: each line goes to all others. Asio's sockets, written as blocking code.", "asio_chat");
+    CLI::App app("A chat server that sends each line to all other members. Uses Asio's sockets in blocking style, from fibers.", "asio_chat");
     weft::SocketAddress listen("127.0.0.1", 7009);
-    examples::addAddress(app, "--listen", listen, "where to listen; port 0 takes a free one; default 127.0.0.1:7009");
+    examples::addAddress(app, "--listen", listen, "address to listen on; port 0 picks a free port; default 127.0.0.1:7009");
     return examples::runProgram(app, argc, argv, [&] { return run(app, listen); });
 }

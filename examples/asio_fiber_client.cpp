@@ -1,5 +1,5 @@
-// A library written for Asio inside a Weft server: the fiber of a request drives Boost.Beast's HTTP client, on the
-// request's own carrier. It reads like blocking code, and the carrier serves others meanwhile.
+// A library written for Asio inside a Weft server: the fiber of a request runs Boost.Beast's HTTP client on the
+// request's own carrier. The code reads as if it blocked, but the carrier serves other requests meanwhile.
 #include "support/program.hpp"
 
 #include <chrono>
@@ -25,9 +25,9 @@ using weft::asio_io::use_fiber;
 using weft::http::Response;
 using weft::http::Status;
 
-constexpr std::chrono::seconds patience(5);  // with the backend
+constexpr std::chrono::seconds timeout(5);  // for the backend
 
-// What the handlers of all connections share; read only.
+// Shared by the handlers of all connections; read-only.
 struct Backend {
     weft::asio_io::ContextGroup& contexts;
     tcp::endpoint address;
@@ -35,9 +35,9 @@ struct Backend {
 
 // Context: a fiber of one of the contexts' carriers.
 Response fetch(const Backend& backend, const std::string& target) {
-    const auto wait = use_fiber.within(patience);
+    const auto wait = use_fiber.within(timeout);
     try {
-        tcp::socket socket(backend.contexts.next());  // this carrier's
+        tcp::socket socket(backend.contexts.next());  // the context of this carrier
         socket.async_connect(backend.address, wait);
         http::request<http::empty_body> request(http::verb::get, target, 11);
         request.set(http::field::host, backend.address.address().to_string());
@@ -65,7 +65,7 @@ class Fetch final : public weft::SimpleInboundHandler<weft::http::FullRequest> {
     }
 
   protected:
-    // The close of the channel cancels this fiber, and with it Asio's operation.
+    // Closing the channel cancels this fiber, and with it Asio's operation.
     void channelRead0(weft::ChannelHandlerContext& ctx, weft::http::FullRequest request) override {
         ctx.spawn([backend = backend_, target = std::string(request.target()),
                    responder = request.responder()]() mutable { responder.send(fetch(*backend, target)); });
@@ -80,7 +80,8 @@ struct Flags {
     std::optional<weft::SocketAddress> backend;
 
     explicit Flags(CLI::App& app) : server(app, weft::SocketAddress("127.0.0.1", 8080)) {
-        examples::addAddress(app, "--backend", backend, "the HTTP server that is asked for each request")->required();
+        examples::addAddress(app, "--backend", backend, "address of the HTTP server that answers the requests")
+            ->required();
     }
 };
 
@@ -104,7 +105,7 @@ int run(const CLI::App& app, const Flags& flags) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("Answers each request with what a backend answers, asked by Boost.Beast.", "asio_fiber_client");
+    CLI::App app("Forwards each request to a backend with Boost.Beast, and returns its response.", "asio_fiber_client");
     const Flags flags(app);
     return examples::runProgram(app, argc, argv, [&] { return run(app, flags); });
 }

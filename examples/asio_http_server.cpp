@@ -1,5 +1,5 @@
-// An HTTP server of Boost.Beast on carriers: a Context for each of them, and no other thread. A connection's socket,
-// timer and handlers stay on one carrier.
+// A Boost.Beast HTTP server on carriers: one Context per carrier and no other thread. A connection's socket, timer and
+// handlers stay on one carrier.
 #include "support/program.hpp"
 
 #include <chrono>
@@ -36,12 +36,12 @@ using Request = http::request<http::string_body>;
 
 constexpr std::chrono::seconds idleTime(60);
 constexpr std::chrono::seconds drainTime(5);
-constexpr std::chrono::milliseconds pause(500);  // after an accept that failed
+constexpr std::chrono::milliseconds pause(500);  // after a failed accept
 constexpr std::string_view hello = "Hello, World!";
 
 class Session;
 
-// What the connections of one carrier share. Context: that carrier.
+// Shared by the connections of one carrier. Context: that carrier.
 class Place {
   public:
     explicit Place(Executor executor) : executor_(executor) {}
@@ -53,7 +53,7 @@ class Place {
         completeIfDrained();
     }
     bool draining() const noexcept { return draining_; }
-    // Ends each connection, after the answer that it is writing.
+    // Ends each connection after the response that it is writing.
     void drain();
     weft::Future<void> drained() const { return drained_.future(); }
     std::string_view date() noexcept { return date_.at(std::time(nullptr)); }
@@ -100,7 +100,7 @@ http::message_generator answer(const Request& request, Place& place) {
     return http::message_generator(std::move(bodiless));
 }
 
-// One connection: reads a request, writes its answer, and again.
+// One connection: reads a request, writes the response, and repeats.
 class Session final : public std::enable_shared_from_this<Session> {
   public:
     Session(Socket socket, Place& place) : stream_(std::move(socket)), place_(place) { place_.join(*this); }
@@ -113,10 +113,10 @@ class Session final : public std::enable_shared_from_this<Session> {
         stream_.expires_after(idleTime);
         http::async_read(stream_, buffer_, request_, [self = shared_from_this()](error_code error, std::size_t) {
             self->waits_ = false;
-            if (!error) self->write();  // else the connection ends with its last owner
+            if (!error) self->write();  // otherwise the connection ends with its last owner
         });
     }
-    // A request that has arrived is still answered.
+    // Still answers a request that has already arrived.
     void drain() {
         error_code ignored;
         if (waits_) stream_.socket().shutdown(tcp::socket::shutdown_receive, ignored);
@@ -148,7 +148,7 @@ void Place::drain() {
     completeIfDrained();
 }
 
-// Accepts on the first carrier, in a fiber, and gives each connection to the next carrier.
+// Accepts on the first carrier, in a fiber, and passes each connection to the next carrier.
 class Listener {
   public:
     Listener(weft::asio_io::Context& context, const weft::SocketAddress& address) : acceptor_(context) {
@@ -163,7 +163,7 @@ class Listener {
         const tcp::endpoint endpoint = acceptor_.local_endpoint();
         return weft::SocketAddress(endpoint.address().to_string(), endpoint.port());
     }
-    // Until close(). Context: a fiber of the first carrier.
+    // Runs until close(). Context: a fiber of the first carrier.
     void acceptFor(const std::vector<std::unique_ptr<Place>>& places) {
         for (std::size_t next = 0;; next = (next + 1) % places.size()) {
             Place& place = *places[next];
@@ -171,7 +171,7 @@ class Listener {
             Socket socket = acceptor_.async_accept(place.executor(), weft::asio_io::use_fiber[error]);
             if (!acceptor_.is_open()) return;
             if (error) {
-                weft::thisFiber::sleepFor(pause);  // out of descriptors, say
+                weft::thisFiber::sleepFor(pause);  // for example out of descriptors
                 continue;
             }
             asio::post(place.executor(), [&place, socket = std::move(socket)]() mutable {
@@ -179,7 +179,7 @@ class Listener {
             });
         }
     }
-    // Any thread.
+    // Context: any thread.
     void close() {
         asio::post(acceptor_.get_executor(), [this] { acceptor_.close(); });
     }
@@ -188,7 +188,7 @@ class Listener {
     asio::basic_socket_acceptor<tcp, Executor> acceptor_;
 };
 
-// Waits until the connections have ended, for drainTime at most.
+// Waits until the connections have ended, at most for drainTime.
 void drain(const std::vector<std::unique_ptr<Place>>& places) {
     for (const auto& place : places) asio::post(place->executor(), [&place] { place->drain(); });
     const weft::Deadline end = weft::deadlineAfter(drainTime);
@@ -203,7 +203,7 @@ int run(const CLI::App& app, const examples::ServerFlags& flags) {
     weft::asio_io::ContextGroup contexts(group);
     for (std::size_t i = 0; i < contexts.size(); ++i)
         places.push_back(std::make_unique<Place>(contexts.context(i).get_executor()));
-    weft::ShutdownSignals signals;  // from before the announcement on
+    weft::ShutdownSignals signals;  // before the program announces that it is ready
     std::optional<Listener> listener;
     try {
         listener.emplace(contexts.context(0), flags.listen);

@@ -1,5 +1,5 @@
-// A chat: lines of text to everybody, over all carriers. One group of channels, whichever loops they live on; a member
-// who does not read loses lines and, in the end, its connection, but never holds the others up.
+// A chat across all carriers: each line goes to all members, through one channel group. A member that does not read
+// loses lines and is finally disconnected, but never delays the others.
 #include "support/program.hpp"
 
 #include <algorithm>
@@ -23,10 +23,10 @@ constexpr std::size_t longestLine = 1024;  // bytes
 constexpr std::size_t longestNick = 20;    // characters
 constexpr std::chrono::seconds stalledFor(30);
 
-// Who is there. Used by the handlers of all loops.
+// The members of the chat. Used by the handlers of all loops.
 class Room {
   public:
-    // Everybody but those who have too much to read already, and but `author`. The message is not kept for them.
+    // Sends to everyone except `author` and members that already have too many bytes queued. The latter miss the line.
     void tell(const std::string& line, const weft::Channel* author = nullptr) {
         members_.writeAndFlush(line + "\n",
                                [author](weft::Channel& member) { return &member != author && member.isWritable(); });
@@ -35,7 +35,7 @@ class Room {
         members_.add(channel);
         rename(channel, nick);
     }
-    // False: somebody else has it.
+    // Returns false when another member has that name.
     bool rename(weft::Channel& channel, const std::string& nick) {
         std::lock_guard held(lock_);
         if (!nicks_.emplace(nick, channel.id()).second) return false;
@@ -75,12 +75,12 @@ class Member final : public weft::SimpleInboundHandler<std::string> {
         nick_ = "guest" + std::to_string(ctx.channel().id());
         room_->join(ctx.channel(), nick_);
         say(ctx, "* you are " + nick_ + "; /nick NAME, /who, /quit");
-        room_->tell("* " + nick_ + " has come", &ctx.channel());
+        room_->tell("* " + nick_ + " has joined", &ctx.channel());
         ctx.fireChannelActive();
     }
     void channelInactive(weft::ChannelHandlerContext& ctx) override {
         room_->leave(ctx.channel());
-        room_->tell("* " + nick_ + " has gone", &ctx.channel());
+        room_->tell("* " + nick_ + " has left", &ctx.channel());
         ctx.fireChannelInactive();
     }
     void userEventTriggered(weft::ChannelHandlerContext& ctx, weft::Message&& event) override {
@@ -89,7 +89,7 @@ class Member final : public weft::SimpleInboundHandler<std::string> {
     }
     void exceptionCaught(weft::ChannelHandlerContext& ctx, std::exception_ptr cause) override {
         if (!isTooLong(cause)) return static_cast<void>(ctx.close());
-        say(ctx, "* lines have up to " + std::to_string(longestLine) + " bytes");
+        say(ctx, "* a line has at most " + std::to_string(longestLine) + " bytes");
     }
 
   protected:
@@ -97,7 +97,7 @@ class Member final : public weft::SimpleInboundHandler<std::string> {
         if (line.starts_with("/nick ")) return rename(ctx, line.substr(6));
         if (line == "/who") return say(ctx, "* here:" + room_->list());
         if (line == "/quit") return sayGoodbye(ctx, "* goodbye");
-        if (line.starts_with('/')) return say(ctx, "* there are /nick NAME, /who and /quit");
+        if (line.starts_with('/')) return say(ctx, "* the commands are /nick NAME, /who and /quit");
         if (!line.empty()) room_->tell(nick_ + ": " + line, &ctx.channel());
     }
 
@@ -118,7 +118,8 @@ class Member final : public weft::SimpleInboundHandler<std::string> {
         ctx.writeAndFlush(std::move(line) + "\n", std::move(last));
     }
     void rename(weft::ChannelHandlerContext& ctx, const std::string& nick) {
-        if (!isNick(nick)) return say(ctx, "* a nick has 1 to 20 letters, digits, '-' and '_', and is no guest's");
+        if (!isNick(nick))
+            return say(ctx, "* a nick has 1 to 20 letters, digits, '-' or '_', and does not begin with guest");
         if (!room_->rename(ctx.channel(), nick)) return say(ctx, "* " + nick + " is taken");
         room_->tell("* " + nick_ + " is now " + nick);
         nick_ = nick;
@@ -146,7 +147,7 @@ int run(const CLI::App& app, const examples::ServerFlags& flags) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("A chat of lines: connect with nc, or telnet.", "chat");
+    CLI::App app("A line-based chat server. Connect with nc or telnet.", "chat");
     const examples::ServerFlags flags(app, weft::SocketAddress("127.0.0.1", 7008));
     return examples::runProgram(app, argc, argv, [&] { return run(app, flags); });
 }

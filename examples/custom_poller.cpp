@@ -1,5 +1,5 @@
-// Two pollers of one's own, hosted by carriers: one spins on a mailbox in memory, one blocks in the kernel. Both follow the
-// protocol of PinnedPoller, so fibers on the same carriers run between their looks, and nobody needs another thread.
+// Two custom pollers hosted by carriers: one spins on a mailbox in memory, one blocks in the kernel. Both follow the
+// protocol of PinnedPoller, so that fibers on the same carriers run between their polls without another thread.
 #include "support/program.hpp"
 
 #include <atomic>
@@ -21,7 +21,7 @@ constexpr std::size_t letters = 3;
 
 void say(const std::string& text) { std::cout << text + "\n" << std::flush; }
 
-// The device that a spinning poller is for: it cannot wake anybody, one has to look.
+// A device for a spinning poller: it cannot notify anyone, so it must be polled.
 class Mailbox {
   public:
     void put(int letter) {
@@ -34,8 +34,8 @@ class Mailbox {
     std::atomic<int> letter_{0};
 };
 
-// The device that a blocking poller is for: the kernel tells when it has something. The carrier's own wake-ups ring, too:
-// whoever answers looks what there is.
+// A device for a blocking poller: the kernel reports when it has something. The carrier's wake-ups use the same
+// descriptor, so a wake-up only means that there may be a letter.
 class Doorbell {
   public:
     Doorbell() : fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
@@ -74,7 +74,7 @@ class Doorbell {
     std::atomic<int> letters_{0};
 };
 
-// A poller does not handle what it finds: a fiber does, which may block.
+// The poller passes each letter to a fiber, which may block.
 weft::JoinHandle<void> deliver(weft::Carrier& carrier, int letter) {
     return carrier.spawn([letter] {
         weft::thisFiber::sleepFor(std::chrono::milliseconds(1));
@@ -82,14 +82,14 @@ weft::JoinHandle<void> deliver(weft::Carrier& carrier, int letter) {
     });
 }
 
-// At its end a poller may park like any fiber; its carrier goes on without it.
+// After its loop a poller may park like any fiber; its carrier continues without it.
 void joinAll(std::vector<weft::JoinHandle<void>>& fibers) {
     for (auto& fiber : fibers) fiber.join();
 }
 
-// Never sleeps: looks, lets fibers run, looks again. The price is a CPU, the gain is that a letter waits for no wake-up.
+// Never sleeps: polls, lets fibers run, polls again. This occupies a CPU, but a letter never waits for a wake-up.
 void spin(weft::PinnedPoller& poller, Mailbox& mailbox) {
-    say("the spinning poller looks at its mailbox without pause");
+    say("the spinning poller checks its mailbox without pause");
     std::vector<weft::JoinHandle<void>> fibers;
     while (fibers.size() < letters && !poller.stopRequested()) {
         const int letter = mailbox.take();
@@ -99,7 +99,7 @@ void spin(weft::PinnedPoller& poller, Mailbox& mailbox) {
     joinAll(fibers);
 }
 
-// Sleeps in the kernel when its carrier has nothing to run, and no longer than until the carrier's next timer.
+// Sleeps in the kernel when its carrier has nothing to run, at most until the carrier's next timer.
 void block(weft::PinnedPoller& poller, Doorbell& bell) {
     say("the blocking poller sleeps in the kernel until its doorbell rings");
     std::vector<weft::JoinHandle<void>> fibers;

@@ -1,5 +1,5 @@
-// The same server as plain blocking code: a fiber per connection that reads, writes, and reads again. Each carrier has a
-// listener of its own, and a connection stays on the carrier that accepted it.
+// The echo server as blocking code: one fiber per connection reads and writes in turn. Each carrier has its own
+// listener, and a connection stays on the carrier that accepted it.
 #include "support/program.hpp"
 
 #include <chrono>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr auto drainTime = weft::EventLoopGroup::defaultDrainTime;
 
-// The listener and the connections of one carrier. Touched by fibers of that carrier only, so without a lock.
+// The listener and the connections of one carrier. Only fibers of that carrier use it, so it needs no lock.
 class EchoPost {
   public:
     void listen(const weft::SocketAddress& address, bool shared) {
@@ -29,12 +29,13 @@ class EchoPost {
             if (!error) {
                 weft::spawn([this, stream = std::move(stream)]() mutable { serve(std::move(stream)); }).detach();
             } else if (listener_.isOpen()) {
-                weft::thisFiber::sleepFor(std::chrono::milliseconds(500), error);  // no descriptors left, most likely
+                weft::thisFiber::sleepFor(std::chrono::milliseconds(500), error);  // most likely out of descriptors
             }
         }
     }
 
-    // Closes the listener and every connection that waits for its peer; the others end after the write they are in.
+    // Closes the listener and every connection that waits for its peer; the other connections end after their current
+    // write.
     void stop() {
         stopping_ = true;
         listener_.close();
@@ -80,9 +81,9 @@ class EchoPost {
 
 using Posts = std::vector<std::unique_ptr<EchoPost>>;
 
-// Listens on every carrier; the first one settles the port.
+// Listens on every carrier; the first one determines the port.
 void open(Posts& posts, weft::CarrierGroup& carriers, weft::SocketAddress address) {
-    // A shared port could be another program's, too: ask for it alone first.
+    // A shared port might also belong to another program, so bind it exclusively first.
     if (address.port() != 0) carriers.carrier(0).spawn([&] { weft::TcpListener::listen(address).close(); }).join();
     for (std::size_t i = 0; i < carriers.size(); ++i) {
         posts.push_back(std::make_unique<EchoPost>());
@@ -112,7 +113,7 @@ int run(const CLI::App& app, const examples::ServerFlags& flags) {
     stop(posts, carriers);
     const weft::Deadline deadline = weft::deadlineAfter(drainTime);
     for (const auto& post : posts) post->empty().awaitUntil(deadline);
-    while (!group.shutdown(drainTime)) {  // ends the waits of the fibers that are left
+    while (!group.shutdown(drainTime)) {  // ends the waits of the remaining fibers
     }
     return examples::success;
 }

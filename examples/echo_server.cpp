@@ -1,5 +1,5 @@
-// An echo server as a pipeline: one handler, called by the event loop for each event of a connection. It reads no faster
-// than the peer takes what it sends.
+// An echo server as a pipeline: one handler, which the event loop calls for each event of a connection. It reads only
+// as fast as the peer accepts the echo.
 #include "support/program.hpp"
 
 #include <exception>
@@ -14,7 +14,7 @@ class Echo final : public weft::ChannelInboundHandler {
     void channelWritabilityChanged(weft::ChannelHandlerContext& ctx) override {
         ctx.channel().setOption(weft::ChannelOption::AUTO_READ, ctx.channel().isWritable());
     }
-    // A drain: close behind the last byte that is on its way out. An empty write completes in its turn.
+    // On a drain, closes after the last byte has been written: an empty write completes after all earlier ones.
     void userEventTriggered(weft::ChannelHandlerContext& ctx, weft::Message&& event) override {
         if (!event.is<weft::DrainStarted>()) return ctx.fireUserEventTriggered(std::move(event));
         weft::ChannelPromise last = ctx.newPromise();

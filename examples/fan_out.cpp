@@ -1,5 +1,5 @@
-// Structured concurrency: the fiber of a request asks two backends at the same time, and no fiber outlives its request.
-// When one backend fails, the call to the other one is cancelled; when the client resets its connection, both are.
+// Structured concurrency: the fiber of a request calls two backends at the same time, and no fiber outlives its
+// request. When one backend fails, the call to the other is cancelled; when the client resets its connection, both are.
 #include "support/program.hpp"
 
 #include <memory>
@@ -13,7 +13,7 @@ using weft::http::Responder;
 using weft::http::Response;
 using weft::http::Status;
 
-// What the handlers of all connections share; read only.
+// Shared by the handlers of all connections; read-only.
 struct Backends {
     weft::SocketAddress left;
     weft::SocketAddress right;
@@ -25,17 +25,17 @@ struct Flags {
     std::optional<weft::SocketAddress> right;
 
     explicit Flags(CLI::App& app) : server(app, weft::SocketAddress("127.0.0.1", 8080)) {
-        examples::addAddress(app, "--left", left, "the first backend")->required();
-        examples::addAddress(app, "--right", right, "the second backend")->required();
+        examples::addAddress(app, "--left", left, "address of the first backend")->required();
+        examples::addAddress(app, "--right", right, "address of the second backend")->required();
     }
 };
 
 std::string ask(const weft::SocketAddress& backend, const std::string& target) {
-    const weft::Buffer body = weft::http::get(backend, target);  // ClientError unless the status is 2xx
+    const weft::Buffer body = weft::http::get(backend, target);  // throws ClientError unless the status is 2xx
     return std::string(body.view());
 }
 
-// Both answers as one JSON object. Takes as long as the slower backend.
+// Returns both responses as one JSON object. Takes as long as the slower backend.
 Response fetchBoth(const Backends& backends, const std::string& target) {
     try {
         const auto [left, right] =
@@ -57,7 +57,7 @@ class FanOut final : public weft::SimpleInboundHandler<weft::http::FullRequest> 
     }
 
   protected:
-    // The close of the channel cancels this fiber; joinAll() hands that on to its children and awaits them.
+    // Closing the channel cancels this fiber; joinAll() then cancels its children and awaits them.
     void channelRead0(weft::ChannelHandlerContext& ctx, weft::http::FullRequest request) override {
         ctx.spawn([backends = backends_, target = std::string(request.target()),
                    responder = request.responder()]() mutable { responder.send(fetchBoth(*backends, target)); });
@@ -83,7 +83,7 @@ int run(const CLI::App& app, const Flags& flags) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("Answers each request with what two backends say to it, asked at the same time.", "fan_out");
+    CLI::App app("Queries two backends concurrently for each request, and returns both responses.", "fan_out");
     const Flags flags(app);
     return examples::runProgram(app, argc, argv, [&] { return run(app, flags); });
 }

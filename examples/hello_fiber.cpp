@@ -1,6 +1,6 @@
-// The first step: fibers, without any network. They block one another's view of nothing: a sleep parks the fiber, and its
-// carrier runs the next one.
-#include "support/program.hpp"
+// The first step: fibers, without a network. A sleeping fiber does not block the others: it parks, and its carrier runs
+// the next one.
+#include <weft/weft.hpp>
 
 #include <chrono>
 #include <iostream>
@@ -9,30 +9,19 @@
 
 using namespace std::chrono_literals;
 
-namespace {
-
-// Runs in a fiber: blocks as if it had a thread to itself.
-std::string greet(std::string name, std::chrono::milliseconds pause) {
-    weft::thisFiber::sleepFor(pause);
+// Runs in a fiber and blocks as if it had a thread of its own.
+std::string greet(const std::string& name) {
+    weft::thisFiber::sleepFor(10ms);
     return "hello from " + name + ", a fiber on carrier " + weft::thisFiber::carrier()->name();
 }
 
-int run(const weft::CarrierOptions& options) {
+int main() {
+    weft::CarrierOptions options;
+    options.carriers = 2;  // threads that run fibers
     weft::CarrierGroup group(options);
     std::vector<weft::JoinHandle<std::string>> fibers;
     for (const char* name : {"ada", "grace", "edsger"}) {
-        fibers.push_back(group.spawn([name] { return greet(name, 10ms); }));
+        fibers.push_back(group.spawn([name] { return greet(name); }));
     }
     for (auto& fiber : fibers) std::cout << fiber.join() << std::endl;  // a plain thread may wait for a fiber, too
-    return examples::success;
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
-    CLI::App app("Starts three fibers that sleep and then say hello.", "hello_fiber");
-    weft::CarrierOptions options;
-    options.carriers = 2;
-    examples::ServerFlags::addCarriers(app, options);
-    return examples::runProgram(app, argc, argv, [&] { return run(options); });
 }

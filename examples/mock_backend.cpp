@@ -1,5 +1,5 @@
-// A backend for http_server and reverse_proxy: answers after a think time, which a fiber sleeps through, and on request
-// fails now and then.
+// A backend for http_server and reverse_proxy. It answers after a think time, during which a fiber sleeps, and can fail
+// a share of the requests.
 #include "support/program.hpp"
 
 #include <chrono>
@@ -26,7 +26,7 @@ constexpr std::string_view fruits = R"({"fruits":[{"name":"apple","color":"red",
 
 struct Behaviour {
     std::chrono::milliseconds thinkTime{0};
-    double failRate = 0;  // share of the requests whose connection is closed instead of an answer
+    double failRate = 0;  // share of requests whose connection is closed without a response
 };
 
 bool happens(double probability) {
@@ -91,12 +91,12 @@ int main(int argc, char** argv) {
     CLI::App app("Serves GET /fruits (JSON) and GET /health.", "mock_backend");
     const examples::ServerFlags flags(app, weft::SocketAddress("127.0.0.1", 9000));
     unsigned thinkMs = 0;
-    app.add_option("--think-ms", thinkMs, "milliseconds before each answer, 0 to 60000; default 0")
+    app.add_option("--think-ms", thinkMs, "delay before each response in milliseconds, 0 to 60000; default 0")
         ->check(CLI::Range(0u, 60'000u))
         ->type_name("N");
     double failRate = 0;
     app.add_option("--fail-rate", failRate,
-                   "share of requests that it fails by closing the connection, 0 to 1; default 0")
+                   "fraction of requests that fail because it closes the connection, 0 to 1; default 0")
         ->check(CLI::Range(0.0, 1.0))
         ->type_name("P");
     return examples::runProgram(app, argc, argv, [&] {

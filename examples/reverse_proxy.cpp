@@ -1,5 +1,5 @@
-// A reverse proxy: a fiber for each request asks the upstream and hands bodies on in both directions while they come.
-// No side is read faster than the other one takes it.
+// A reverse proxy: one fiber per request calls the upstream and streams bodies in both directions. It reads from each
+// side only as fast as the other side accepts bytes.
 #include "support/program.hpp"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ using weft::http::Response;
 using weft::http::Status;
 using weft::http::StreamedRequest;
 
-// ---- what may pass a proxy (RFC 9110, 7.6) ----
+// ---- headers that may pass a proxy (RFC 9110, section 7.6) ----
 
 bool same(std::string_view left, std::string_view right) {
     return std::equal(left.begin(), left.end(), right.begin(), right.end(),
@@ -41,7 +41,7 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(from, text.find_last_not_of(" \t") - from + 1);
 }
 
-// Whether the list of a Connection header names this header.
+// Whether the list in a Connection header contains this header.
 bool names(std::string_view list, std::string_view header) {
     while (!list.empty()) {
         const std::size_t end = std::min(list.find(','), list.size());
@@ -51,8 +51,8 @@ bool names(std::string_view list, std::string_view header) {
     return false;
 }
 
-// Headers that are about one connection; Content-Length and Expect, which both sides settle for themselves; those that
-// Connection names.
+// True for headers that concern one connection, for headers that Connection lists, and for Content-Length and Expect,
+// which each side sets itself.
 template <class Head>
 bool staysHere(const Head& head, std::string_view name) {
     constexpr std::string_view own[] = {"Connection",          "Keep-Alive", "Proxy-Connection",  "Proxy-Authenticate",
@@ -77,7 +77,8 @@ void copyHeaders(const Head& from, HeaderList& to, bool withHost = true) {
     to.add("Via", from.version() == weft::http::Version::http10 ? "1.0 weft" : "1.1 weft");
 }
 
-// An upstream is asked for a path; the host of an absolute target goes before the Host header (RFC 9112, 3.2.2).
+// The upstream gets a path as its target; the host of an absolute target takes precedence over the Host header (RFC
+// 9112, section 3.2.2).
 ClientRequest requestFor(const StreamedRequest& request) {
     const auto& head = request.head();
     ClientRequest out;
@@ -100,12 +101,12 @@ ClientRequest requestFor(const StreamedRequest& request) {
     return out;
 }
 
-// The length that the upstream announced, also where no body follows (HEAD).
+// The length that the upstream announced, even if no body follows (HEAD).
 std::optional<std::uint64_t> lengthOf(const ClientResponse& response) {
     if (response.head().bodyKind == weft::http::BodyKind::length) return response.head().contentLength;
     const auto text = response.header("Content-Length");
     if (!text || response.head().hasBody()) return std::nullopt;
-    return std::stoull(std::string(*text));  // the client has looked at it: digits, and not too many
+    return std::stoull(std::string(*text));  // the client has validated it: digits, and not too many
 }
 
 Response headFor(const ClientResponse& response) {
@@ -121,38 +122,35 @@ Response headFor(const ClientResponse& response) {
 
 struct Upstream {
     weft::SocketAddress address;
-    std::chrono::milliseconds timeout;  // of each wait for it
+    std::chrono::milliseconds timeout;  // for each wait for the upstream
     weft::http::Client client;
 };
 
-// The running request, shared by the fiber that answers and the one that sends the body.
+// The current request, shared by the fiber that answers and the one that uploads the body.
 struct Forward {
-    Forward(ClientExchange&& its, std::chrono::milliseconds itsTimeout)
-        : exchange(std::move(its)), timeout(itsTimeout) {}
+    explicit Forward(ClientExchange&& its) : exchange(std::move(its)) {}
 
-    void allowTime() { exchange.setDeadline(weft::deadlineAfter(timeout)); }
-
-    // The body of a request, as fast as the upstream takes it.
+    // Sends the body of the request as fast as the upstream accepts it.
     void upload(BodyReader body) {
         weft::ErrorCode error;
         while (auto piece = next(body, error)) {
-            allowTime();
             exchange.send(std::move(*piece), error);
-            if (error) return;  // the answer says why, if there is one
+            if (error) return;  // the response, if there is one, tells why
         }
-        if (error) return exchange.cancel();  // the client broke off: nobody may take the half for the whole
+        if (error) return exchange.cancel();  // the client broke off: the upstream must not see a complete body
         exchange.end(body.trailers(), error);
     }
 
-    // Time in which the client has not sent the rest of its body does not count against the upstream.
+    // Time during which the client still owes part of its body does not count against the upstream.
     const ClientResponse& response() {
         for (;;) {
             const unsigned before = pieces;
-            allowTime();
-            weft::ErrorCode error;
-            const ClientResponse& head = exchange.response(error);
-            const bool late = before == pieces && !clientsTurn;
-            if (error != weft::timedOut() || late) return error ? exchange.response() : head;
+            try {
+                return exchange.response();
+            } catch (const ClientError& error) {
+                const bool late = before == pieces && !clientsTurn;
+                if (error.code() != weft::timedOut() || late) throw;
+            }
         }
     }
 
@@ -164,19 +162,13 @@ struct Forward {
         return piece;
     }
 
-    // Once the head is out, a failure can only be told by a cut.
+    // Once the head has been sent, a failure can only be signalled by closing the connection early.
     void download(BodyWriter out) {
-        for (;;) {
-            allowTime();
-            auto piece = exchange.read();
-            if (!piece) break;
-            out.send(std::move(*piece));
-        }
+        while (auto piece = exchange.read()) out.send(std::move(*piece));
         out.end(exchange.trailers());
     }
 
     ClientExchange exchange;
-    const std::chrono::milliseconds timeout;
     unsigned pieces = 0;  // of the request's body
     bool clientsTurn = false;
 };
@@ -192,7 +184,7 @@ class Proxy final : public weft::SimpleInboundHandler<StreamedRequest> {
   public:
     explicit Proxy(std::shared_ptr<const Upstream> upstream) : upstream_(std::move(upstream)) {}
 
-    // The client has gone: what is under way for it ends, too.
+    // The client is gone: cancels its requests to the upstream.
     void channelInactive(weft::ChannelHandlerContext& ctx) override {
         for (Forward* forward : running_) forward->exchange.cancel();
         ctx.fireChannelInactive();
@@ -203,7 +195,7 @@ class Proxy final : public weft::SimpleInboundHandler<StreamedRequest> {
     void channelRead0(weft::ChannelHandlerContext& ctx, StreamedRequest request) override {
         Responder responder = request.responder();
         if (request.method() == Method::connect) {
-            return responder.send(weft::http::error(Status::notImplemented, "this proxy opens no tunnels"));
+            return responder.send(weft::http::error(Status::notImplemented, "this proxy does not support CONNECT"));
         }
         ctx.spawn([this, &ctx, request = std::move(request), responder = std::move(responder)]() mutable {
             serve(ctx, request, responder);
@@ -211,7 +203,7 @@ class Proxy final : public weft::SimpleInboundHandler<StreamedRequest> {
     }
 
   private:
-    // From the list of a connection for as long as this lives.
+    // Keeps a request in the connection's list for as long as this object lives.
     class Running {
       public:
         Running(std::set<Forward*>& all, Forward& one) : all_(all), one_(one) { all_.insert(&one_); }
@@ -229,10 +221,10 @@ class Proxy final : public weft::SimpleInboundHandler<StreamedRequest> {
             forward(ctx, request, responder);
         } catch (const ClientError& error) {
             if (!responder.answered()) return responder.send(failure(error));
-            weft::log(weft::LogLevel::debug, {"reverse_proxy: the answer was cut: ", error.what()});
-        } catch (const std::invalid_argument& error) {  // a request that cannot be sent as it is
+            weft::log(weft::LogLevel::debug, {"reverse_proxy: the response was cut short: ", error.what()});
+        } catch (const std::invalid_argument& error) {  // a request that cannot be forwarded
             if (!responder.answered()) responder.send(weft::http::error(Status::badRequest, error.what()));
-        } catch (const weft::SystemError& error) {  // the client has gone
+        } catch (const weft::SystemError& error) {  // the client is gone
             weft::log(weft::LogLevel::debug, {"reverse_proxy: ", error.what()});
         }
     }
@@ -241,7 +233,7 @@ class Proxy final : public weft::SimpleInboundHandler<StreamedRequest> {
         weft::http::RequestOptions options;
         options.timeout = upstream_->timeout;
         const auto forward = std::make_shared<Forward>(
-            upstream_->client.begin(upstream_->address, requestFor(request), options), upstream_->timeout);
+            upstream_->client.begin(upstream_->address, requestFor(request), options));
         if (ctx.channel().closed()) return;
         const Running running(running_, *forward);
         if (request.hasBody()) {
@@ -272,13 +264,13 @@ int run(const CLI::App& app, const examples::ServerFlags& flags, const weft::Soc
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("Hands HTTP requests on to an upstream, and its answers back.", "reverse_proxy");
+    CLI::App app("Forwards HTTP requests to an upstream server, and its responses back.", "reverse_proxy");
     const examples::ServerFlags flags(app, weft::SocketAddress("127.0.0.1", 8081));
     weft::SocketAddress upstream;
-    examples::addAddress(app, "--upstream", upstream, "whom to ask")->required();
+    examples::addAddress(app, "--upstream", upstream, "address of the upstream server")->required();
     unsigned timeoutMs = 30'000;
     app.add_option("--timeout-ms", timeoutMs,
-                   "milliseconds that one wait for the upstream may last, 1 to 3600000; default 30000")
+                   "longest wait for the upstream server in milliseconds, 1 to 3600000; default 30000")
         ->check(CLI::Range(1u, 3'600'000u))
         ->type_name("N");
     return examples::runProgram(app, argc, argv,

@@ -1,9 +1,9 @@
-"""What there is to measure: scenario -> question, path, depths, floor (what all are compared with) and implementations.
+"""The table of scenarios: scenario -> question, path, depths, floor (the base of all ratios) and implementations.
 
 An implementation runs `program` (default <scenario>_<name>) of the build's perf/ directory with `args` and
 `--listen ADDR:PORT`; a rival from elsewhere gives `command` instead, with {host} and {port} where they belong.
-Programs that are not built are skipped with a note. A program <scenario>_<name> that no entry mentions is measured
-too, with the defaults, so a new file in perf/scenarios/<scenario>/ needs an entry here only if it takes flags.
+perf/run skips programs that are not built, with a note. It also measures a program <scenario>_<name> that no entry
+mentions, with the defaults, so a new file in perf/scenarios/<scenario>/ needs an entry here only if it takes flags.
 
 Of a scenario:
 connections    how many at a time, if not 64; several: each in turn
@@ -13,17 +13,18 @@ think_ms       the server calls a backend, which thinks for so long; its address
 Of an implementation:
 package  the Debian package without which it is not built (scripts/setup --rivals)
 warmup   ms before a sample, at least: for a server that compiles itself as it runs
+environment  variables of the server
 announces  False: does not print where it listens; is given a port by {port} in `args`
 slow_args, slow_environment  more `args`, and variables, for a program that an instrument slows down
 canned   answers everything with 200, so the order of pipelined answers cannot be checked
 targets  what the count thresholds of perf/counts aim for (perf/thresholds/ keeps them)
 """
 
-# A poll of Weft, and a drain of its fibers, end after 50 us, which under callgrind is in the middle of their batch, sooner
-# or later with the machine's load: without that end the batches are full, as they are for all others then.
+# A poll of Weft, and a run of its fibers, end after 50 us. Under callgrind that is in the middle of a batch, at a point that
+# depends on the machine's load. Without this limit the batches are full, as those of all other servers are under callgrind.
 SLOW_WEFT = {'slow_args': ['--poll-us', '1000000'], 'slow_environment': {'WEFT_YIELD_US': '1000000'}}
 
-# Valgrind lets no thread run while another one is in io_uring_enter.
+# Valgrind runs no other thread while one is in io_uring_enter.
 SLOW_URING = {**SLOW_WEFT, 'slow_args': SLOW_WEFT['slow_args'] + ['--poll-ring', '1']}
 
 SCENARIOS = {
@@ -72,6 +73,41 @@ SCENARIOS = {
                 'program': 'fiber_per_request_weft', 'args': ['--transport', 'io_uring'], **SLOW_URING,
                 'targets': {'syscalls_per_request': 0.2, 'allocations_per_request': 0, 'futex_calls_per_request': 0},
             },
+        },
+    },
+    'carrier_settings': {
+        'question': 'What do the settings of a carrier cost a server that runs a fiber for each request?',
+        'path': '/fiber',
+        'depths': [1],
+        'floor': 'default',
+        'implementations': {
+            name: {'program': 'fiber_per_request_weft', 'args': ['--transport', transport], 'environment': environment}
+            for name, transport, environment in (
+                ('default', 'epoll', {}),
+                ('drain_10us', 'epoll', {'WEFT_YIELD_US': '10'}),
+                ('drain_200us', 'epoll', {'WEFT_YIELD_US': '200'}),
+                ('spin_20us', 'epoll', {'WEFT_IDLE_SPIN_US': '20'}),
+                ('spin_100us', 'epoll', {'WEFT_IDLE_SPIN_US': '100'}),
+                ('recorder', 'epoll', {'WEFT_TRACE_EVENTS': '65536'}),
+                ('uring', 'io_uring', {}),
+                ('uring_spin_20us', 'io_uring', {'WEFT_IDLE_SPIN_US': '20'}),
+                ('uring_spin_100us', 'io_uring', {'WEFT_IDLE_SPIN_US': '100'}),
+            )
+        },
+    },
+    'work_stealing': {
+        'question': 'What does work stealing do to a server of two carriers whose requests take 100 us of CPU time?',
+        'path': '/fiber',
+        'depths': [1],
+        'floor': 'off',
+        'implementations': {
+            name: {'program': 'fiber_per_request_weft', 'args': ['--transport', 'epoll', '--carriers', '2', '--work-us', '100'],
+                   'environment': environment}
+            for name, environment in (
+                ('off', {}),
+                ('on', {'WEFT_WORK_STEALING': 'true'}),
+                ('on_pinned', {'WEFT_WORK_STEALING': 'true', 'WEFT_TOPOLOGY': 'linux'}),
+            )
         },
     },
     'backend_call': {

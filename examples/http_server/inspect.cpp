@@ -25,7 +25,7 @@ void appendQuoted(std::string& out, std::string_view bytes) {
     out += '"';
 }
 
-// As it stands behind the target of the request line ("HTTP/1.1"); the parser keeps only how it serves it.
+// The text after the target of the request line ("HTTP/1.1"). The parser stores only the version that it serves.
 std::string_view versionText(const weft::http::Request& request) {
     const std::string_view target = request.target();
     return {target.data() + target.size() + 1, std::string_view("HTTP/1.1").size()};
@@ -56,7 +56,8 @@ std::string describeRequest(const weft::http::FullRequest& request) {
 
 void Inspect::channelRead0(weft::ChannelHandlerContext& ctx, weft::http::FullRequest request) {
     auto response = weft::http::ok(describeRequest(request), "application/json");
-    // A 200 to CONNECT opens a tunnel: the description comes through it, and its end is the connection's.
+    // A 200 to CONNECT opens a tunnel. The description is sent through it, and the end of the connection ends the
+    // tunnel.
     response.keepAlive = request.method() != weft::http::Method::connect;
     ctx.writeAndFlush(std::move(response));
 }

@@ -1,4 +1,4 @@
-// The HTTP server: handlers that answer at once, fibers that block, and a backend behind both. Its flags, and the
+// The HTTP server: handlers that answer at once, fibers that block, and a backend. This file has the flags and the
 // pipeline of a connection; the application itself is in routes.cpp.
 #include "support/program.hpp"
 
@@ -16,10 +16,16 @@ struct Flags {
     examples::ServerFlags server;
     std::optional<weft::SocketAddress> backend;
     bool inspect = false;
+    std::optional<std::string> traceFile;
 
     explicit Flags(CLI::App& app) : server(app, weft::SocketAddress("127.0.0.1", 8080)) {
-        examples::addAddress(app, "--backend", backend, "whom /fruits asks; without it /fruits answers 502");
-        app.add_flag("--inspect", inspect, "answer every request with what was understood of it, as JSON in base64");
+        examples::addAddress(app, "--backend", backend, "address of the backend that /fruits queries; without it /fruits answers 502");
+        app.add_option("--trace-events", server.group.traceEvents,
+                       "events that each carrier keeps for /trace; default WEFT_TRACE_EVENTS, else 0")
+            ->check(CLI::Range(std::size_t{0}, weft::mostTraceEvents))
+            ->type_name("N");
+        app.add_option("--trace-file", traceFile, "file that SIGUSR1 writes the trace to; needs --trace-events")->type_name("PATH");
+        app.add_flag("--inspect", inspect, "answer every request with its parsed form, as JSON with base64 values");
     }
 };
 
@@ -31,24 +37,29 @@ weft::http::ServerCodecOptions codecOptions() {
 
 int run(const CLI::App& app, const Flags& flags) {
     weft::EventLoopGroup group(flags.server.group);
-    const auto site = std::make_shared<const examples::Site>(examples::Site{group.carriers(), flags.backend});
+    if (flags.traceFile && group.carriers().options().traceEvents == 0)
+        throw weft::ConfigurationError("--trace-file needs --trace-events (or WEFT_TRACE_EVENTS) of 1 or more");
+    const auto routes = examples::makeRoutes(
+        std::make_shared<const examples::Site>(examples::Site{group.carriers(), flags.backend}));
     weft::ServerBootstrap server(group);
-    server.childHandler([site, inspect = flags.inspect](weft::Channel& channel) {
+    server.childHandler([routes, inspect = flags.inspect](weft::Channel& channel) {
         auto& pipeline = channel.pipeline();
         pipeline.addLast<weft::http::ServerCodec>(codecOptions()).addLast<weft::http::ObjectAggregator>(maxBodyBytes);
         if (inspect) {
             pipeline.addLast<examples::Inspect>();
         } else {
-            pipeline.addLast<examples::Routes>(site);
+            pipeline.addLast<weft::http::Router>(routes).addLast<examples::CloseOnError>();
         }
     });
+    std::optional<weft::TraceOnSignal> trace;
+    if (flags.traceFile) trace.emplace(group.carriers(), *flags.traceFile);
     return examples::serve(app, flags.server, group, server);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("Serves /plaintext, /fiber, /sleep?ms=N, /fruits, /echo and /stats.", "http_server");
+    CLI::App app("Serves /plaintext, /fiber, /sleep?ms=N, /fruits, /echo, /stats and /trace.", "http_server");
     const Flags flags(app);
     return examples::runProgram(app, argc, argv, [&] { return run(app, flags); });
 }

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <chrono>
+#include <sstream>
 #include <string>
 #include <utility>
 
@@ -10,7 +11,8 @@
 namespace examples {
 
 using weft::Buffer;
-using weft::http::Method;
+using Context = weft::ChannelHandlerContext;
+using weft::http::FullRequest;
 using weft::http::Response;
 using weft::http::Status;
 
@@ -18,11 +20,6 @@ namespace {
 
 constexpr std::string_view hello = "Hello, World!";
 constexpr unsigned longestSleepMs = 60'000;
-
-// Answers the request that is being delivered.
-void answer(weft::ChannelHandlerContext& ctx, Response&& response) {
-    ctx.writeAndFlush(std::move(response));
-}
 
 std::optional<std::chrono::milliseconds> sleepTime(std::optional<std::string_view> text) {
     unsigned value = 0;
@@ -40,59 +37,20 @@ Response fetchFruits(const weft::SocketAddress& backend) {
     }
 }
 
-Response methodNotAllowed(std::string_view allowed) {
-    Response refusal = weft::http::error(Status::methodNotAllowed);
-    refusal.headers.add("Allow", allowed);
-    return refusal;
+// The answer to the request that is being delivered.
+void plaintext(Context& ctx, FullRequest) {
+    ctx.writeAndFlush(weft::http::ok(Buffer::wrapStatic(hello)));
 }
 
-}  // namespace
-
-struct Routes::Route {
-    std::string_view path;
-    Method method;
-    void (Routes::*call)(Context&, Request&);
-
-    // What serves GET serves HEAD: the codec leaves the body out.
-    bool allows(Method asked) const noexcept { return asked == method || (asked == Method::head && method == Method::get); }
-    std::string_view allowed() const noexcept { return method == Method::get ? "GET, HEAD" : nameOf(method); }
-};
-
-const Routes::Route Routes::table[] = {
-    {"/plaintext", Method::get, &Routes::plaintext}, {"/fiber", Method::get, &Routes::fiber},
-    {"/sleep", Method::get, &Routes::sleep},         {"/fruits", Method::get, &Routes::fruits},
-    {"/echo", Method::post, &Routes::echo},          {"/stats", Method::get, &Routes::stats},
-};
-
-void Routes::channelRead0(Context& ctx, Request request) {
-    if (!isKnown(request.method())) return answer(ctx, weft::http::error(Status::notImplemented));
-    const std::string_view path = request.path();
-    for (const Route& route : table) {
-        if (route.path != path) continue;
-        if (!route.allows(request.method())) return answer(ctx, methodNotAllowed(route.allowed()));
-        return (this->*route.call)(ctx, request);
-    }
-    answer(ctx, weft::http::error(Status::notFound));
-}
-
-// A peer that resets its connection is no news.
-void Routes::exceptionCaught(Context& ctx, std::exception_ptr cause) {
-    weft::log(weft::LogLevel::debug, "http_server: " + weft::describe(cause));
-    ctx.close();
-}
-
-void Routes::plaintext(Context& ctx, Request&) {
-    answer(ctx, weft::http::ok(Buffer::wrapStatic(hello)));
-}
-
-void Routes::fiber(Context& ctx, Request& request) {
+void fiber(Context& ctx, FullRequest request) {
     ctx.spawn([responder = request.responder()]() mutable { responder.send(weft::http::ok(Buffer::wrapStatic(hello))); });
 }
 
-void Routes::sleep(Context& ctx, Request& request) {
+void sleep(Context& ctx, FullRequest request) {
     const auto time = sleepTime(request.query("ms"));
     if (!time) {
-        return answer(ctx, weft::http::error(Status::badRequest, "ms must be a whole number from 0 to 60000"));
+        ctx.writeAndFlush(weft::http::error(Status::badRequest, "ms must be a whole number from 0 to 60000"));
+        return;
     }
     ctx.spawn([time = *time, responder = request.responder()]() mutable {
         weft::ErrorCode cut;
@@ -102,20 +60,46 @@ void Routes::sleep(Context& ctx, Request& request) {
     });
 }
 
-void Routes::fruits(Context& ctx, Request& request) {
-    if (!site_->backend) {
-        return answer(ctx, weft::http::error(Status::badGateway, "no backend: start http_server with --backend"));
-    }
-    ctx.spawn([site = site_, responder = request.responder()]() mutable { responder.send(fetchFruits(*site->backend)); });
-}
-
-void Routes::echo(Context& ctx, Request& request) {
+void echo(Context& ctx, FullRequest request) {
     const auto type = request.header("Content-Type").value_or("application/octet-stream");
-    answer(ctx, weft::http::ok(request.takeBody(), type));
+    ctx.writeAndFlush(weft::http::ok(request.takeBody(), type));
 }
 
-void Routes::stats(Context& ctx, Request&) {
-    answer(ctx, weft::http::ok(statsJson(site_->carriers), "application/json"));
+void fruits(const std::shared_ptr<const Site>& site, Context& ctx, const FullRequest& request) {
+    if (!site->backend) {
+        ctx.writeAndFlush(weft::http::error(Status::badGateway, "no backend: start http_server with --backend"));
+        return;
+    }
+    ctx.spawn([site, responder = request.responder()]() mutable { responder.send(fetchFruits(*site->backend)); });
+}
+
+// Keeps its carrier busy while it formats the events, about 100 bytes each.
+void trace(const Site& site, Context& ctx) {
+    std::ostringstream text;
+    weft::writeTrace(site.carriers, text);
+    ctx.writeAndFlush(weft::http::ok(std::move(text).str(), "application/json"));
+}
+
+}  // namespace
+
+std::shared_ptr<const weft::http::RouteTable> makeRoutes(const std::shared_ptr<const Site>& site) {
+    auto routes = std::make_shared<weft::http::RouteTable>();
+    routes->get("/plaintext", plaintext)
+        .get("/fiber", fiber)
+        .get("/sleep", sleep)
+        .post("/echo", echo)
+        .get("/fruits", [site](Context& ctx, FullRequest request) { fruits(site, ctx, request); })
+        .get("/stats",
+             [site](Context& ctx, FullRequest) {
+                 ctx.writeAndFlush(weft::http::ok(statsJson(site->carriers), "application/json"));
+             })
+        .get("/trace", [site](Context& ctx, FullRequest) { trace(*site, ctx); });
+    return routes;
+}
+
+void CloseOnError::exceptionCaught(Context& ctx, std::exception_ptr cause) {
+    weft::log(weft::LogLevel::debug, "http_server: " + weft::describe(cause));
+    ctx.close();
 }
 
 }  // namespace examples

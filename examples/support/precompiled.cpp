@@ -1,1 +1,1 @@
-// What compiles the precompiled header of examples/CMakeLists.txt.
+// Compiles the precompiled header of examples/CMakeLists.txt.

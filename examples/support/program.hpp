@@ -1,4 +1,4 @@
-// What every example program does alike: flags, errors in one line, exit statuses, the line that says where it listens.
+// Shared by all example programs: flags, one-line errors, exit statuses, and the line that announces the address.
 #pragma once
 
 #include <algorithm>
@@ -28,10 +28,10 @@ inline int complain(const std::string& program, const std::string& what, ExitSta
     return status;
 }
 
-struct ExplainTransport {};  // thrown by the flag
+struct ExplainTransport {};  // thrown by the flag --explain-transport
 
-// Calls body() after the flags have been read. --help ends with 0, wrong flags and configuration with 2, any other
-// failure with 1; each with one line on stderr.
+// Calls body() after reading the flags. Exits with 0 after --help, 2 for wrong flags or configuration, and 1 for any
+// other failure, each with one line on stderr.
 template <class Body>
 int runProgram(CLI::App& app, int argc, char** argv, Body body) {
     weft::initializeLogging(weft::LogLevel::warning);
@@ -55,7 +55,7 @@ int runProgram(CLI::App& app, int argc, char** argv, Body body) {
     }
 }
 
-// Adds a flag whose value `parse` turns into `into`; what it throws becomes the complaint.
+// Adds a flag whose value `parse` converts into `into`; the text of its exception becomes the error message.
 template <class T, class Parse>
 CLI::Option* addParsed(CLI::App& app, const std::string& name, T& into, const std::string& help, Parse parse) {
     const auto take = [&into, name, parse](const std::string& text) {
@@ -92,32 +92,32 @@ struct ServerFlags {
     weft::EventLoopGroupOptions group;
 
     ServerFlags(CLI::App& app, const weft::SocketAddress& otherwise) : listen(otherwise) {
-        addAddress(app, "--listen", listen, "where to listen; port 0 takes a free one; default " + otherwise.toString());
+        addAddress(app, "--listen", listen, "address to listen on; port 0 picks a free port; default " + otherwise.toString());
         addCarriers(app, group);
         addHelp(app, group);
         addParsed(app, "--transport", group.transport, "auto, epoll or io_uring; default WEFT_TRANSPORT, else auto",
                   [](const std::string& text) { return weft::Transport::parse(text, "--transport"); })
             ->type_name("NAME");
         addLogLevel(app);
-        app.add_flag_callback("--explain-transport", [] { throw ExplainTransport(); }, "say what auto stands for here, and why");
+        app.add_flag_callback("--explain-transport", [] { throw ExplainTransport(); }, "print which transport auto selects here, and why");
     }
     static void addCarriers(CLI::App& app, weft::CarrierOptions& options) {
-        app.add_option("--carriers", options.carriers, "threads that run fibers; default WEFT_CARRIERS, else all CPUs")
+        app.add_option("--carriers", options.carriers, "number of threads that run fibers; default WEFT_CARRIERS, else the number of CPUs")
             ->check(CLI::Range(1u, 1024u))
             ->type_name("N");
     }
-    // Where carriers run, what they do before they sleep, and whether they help each other.
+    // Flags for CPU placement, for idling before a sleep, and for work stealing.
     static void addHelp(CLI::App& app, weft::CarrierOptions& options) {
         static const std::map<std::string, weft::StealScope> scopes{{"global", weft::StealScope::global},
                                                                     {"cluster", weft::StealScope::cluster}};
         app.add_flag_callback("--work-stealing", [&options] { options.workStealing = true; },
-                              "carriers without work run fibers of busy ones; default WEFT_WORK_STEALING, else not");
+                              "idle carriers run fibers of busy ones; default WEFT_WORK_STEALING, else off");
         app.add_option_function<std::string>("--steal-scope", [&options](const std::string& name) { options.stealScope = scopes.at(name); },
-                                             "global, or cluster: those that share a cache; default WEFT_STEAL_SCOPE, else global")
+                                             "which carriers steal from each other: global (all), or cluster (those that share a cache); default WEFT_STEAL_SCOPE, else cluster with a topology")
             ->check(CLI::IsMember(scopes))
             ->type_name("NAME");
         app.add_option("--topology", options.topology,
-                       "none, linux or linux+N: bind carriers to CPUs, leaving out N; default WEFT_TOPOLOGY, else none")
+                       "none, linux or linux+N: bind carriers to CPUs, skipping the first N; default WEFT_TOPOLOGY, else none")
             ->check([](const std::string& name) {
                 const bool numbered = name.starts_with("linux+") && name.size() > 6 &&
                                       name.find_first_not_of("0123456789", 6) == std::string::npos;
@@ -126,7 +126,7 @@ struct ServerFlags {
             ->type_name("NAME");
         app.add_option_function<unsigned>(
                "--idle-spin-us", [&options](unsigned us) { options.idleSpin = std::chrono::microseconds(us); },
-               "how long a loop polls before it sleeps; default WEFT_IDLE_SPIN_US, else 0")
+               "microseconds that a loop polls before it sleeps; default WEFT_IDLE_SPIN_US, else 0")
             ->check(CLI::Range(0u, 1'000'000u))
             ->type_name("N");
     }
@@ -136,7 +136,7 @@ inline void announce(const weft::SocketAddress& address) {
     std::cout << "listening on " << address.toString() << std::endl;
 }
 
-// What to do when listening has failed with `code`.
+// Advice to append when listening has failed with `code`.
 inline const char* adviceOn(const weft::ErrorCode& code) {
     if (code.value() == EMFILE) return "; raise the limit of open files (ulimit -n)";
     if (code.value() == EADDRINUSE || code.value() == EADDRNOTAVAIL || code.value() == EACCES)
@@ -150,9 +150,9 @@ inline int cannotListen(const CLI::App& app, const weft::SocketAddress& address,
                     failure);
 }
 
-// Binds, says so, and serves until SIGINT or SIGTERM.
+// Binds, announces the address, and serves until SIGINT or SIGTERM.
 inline int serve(const CLI::App& app, const ServerFlags& flags, weft::EventLoopGroup& group, weft::ServerBootstrap& bootstrap) {
-    const weft::ShutdownSignals signals;  // from before the announcement on: whoever reads it may stop us at once
+    const weft::ShutdownSignals signals;  // before the announcement: a reader of it may stop us at once
     weft::Server server;
     try {
         server = bootstrap.bind(flags.listen).sync().channel();

@@ -8,7 +8,7 @@ std::string_view connectAdvice(const ErrorCode& error) noexcept {
     if (error.category() != boost::system::system_category()) return "check the name, or give a numeric address";
     switch (error.value()) {
         case ECONNREFUSED:
-            return "is the server running, and the port right?";
+            return "check that the server is running and the port is right";
         case ETIMEDOUT:
             return "check the address and the firewalls on the way, or allow more time";
         case EHOSTUNREACH:

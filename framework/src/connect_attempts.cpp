@@ -13,7 +13,7 @@ namespace weft::detail {
 
 namespace {
 
-// B-3: whatever throws, the descriptor has an owner.
+// B-3: the descriptor has an owner at all times, whatever throws.
 ChannelRef makeConnection(const PipelineSetup& setup, EventLoop& loop, int family) {
     SocketIoHandler* sockets = SocketIoHandler::of(loop);
     if (!sockets) throw std::logic_error("Bootstrap::connect() on an event loop without sockets");
@@ -31,7 +31,7 @@ ChannelFuture failed(std::exception_ptr cause) {
     return promise.future();
 }
 
-// Errors that may have gone when one tries again.
+// True for errors that may be gone at a retry.
 bool mayPass(const ErrorCode& error) noexcept {
     if (error.category() != boost::system::system_category()) return false;
     switch (error.value()) {
@@ -105,7 +105,7 @@ bool ConnectAttempts::resolved(Future<Resolver::Addresses> addresses) noexcept {
     }
 }
 
-// Without memory for the text, the lack of memory is the error.
+// If there is no memory for the text, bad_alloc becomes the error.
 void ConnectAttempts::abort() noexcept {
     if (promise_.done()) return;
     try {
@@ -115,15 +115,16 @@ void ConnectAttempts::abort() noexcept {
     }
 }
 
-// A local address decides for its family.
+// A local address restricts the remote addresses to its family.
 void ConnectAttempts::begin(Resolver::Addresses addresses) {
     const int family = plan_.local.family();
     if (!plan_.local.empty()) {
         std::erase_if(addresses, [family](const SocketAddress& remote) { return remote.family() != family; });
     }
     if (addresses.empty()) {
-        const std::string why = "connect to " + remote_ + ": it has no address of the kind of localAddress(" +
-                                plan_.local.toString() + "); leave localAddress() out, or give one of its kind";
+        const std::string why = "connect to " + remote_ + ": it has no address of the family of localAddress(" +
+                                plan_.local.toString() +
+                                "); omit localAddress(), or give one of the family of the remote address";
         promise_.tryFailure(std::make_exception_ptr(SystemError(fromErrno(EAFNOSUPPORT), why)));
         return;
     }
@@ -150,8 +151,8 @@ void ConnectAttempts::attempted(const SocketAddress& remote, const ChannelFuture
     }
 }
 
-// False: it was no refusal of the world but a mistake (a pipeline filler that throws), which another address will not
-// mend.
+// Returns false when the failure was not a system error but a mistake (such as a pipeline filler that throws), which
+// another address cannot fix.
 bool ConnectAttempts::noteFailure(const SocketAddress& remote, const ChannelFuture& attempt) {
     try {
         std::rethrow_exception(attempt.cause());

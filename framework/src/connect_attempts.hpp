@@ -1,6 +1,5 @@
-// ConnectAttempts: one Bootstrap::connect() that may take several attempts: the addresses of a name in turn, then, if
-// the bootstrap says so, the same again after a pause. Each attempt has a channel of its own; the first that connects
-// counts.
+// ConnectAttempts: one Bootstrap::connect() that may take several attempts: the addresses of a name in turn and, with
+// retry(), the same again after a pause. Each attempt has its own channel; the first that connects is the result.
 #pragma once
 
 #include <memory>
@@ -14,31 +13,32 @@
 
 namespace weft::detail {
 
-// What a bootstrap says of its connections.
+// The bootstrap's settings for its connections.
 struct ConnectPlan {
     PipelineSetup setup;
-    SocketAddress local;  // empty: the kernel's choice
+    SocketAddress local;  // empty: the kernel chooses
     unsigned rounds = 1;
     Duration pause{};  // between rounds
 };
 
-// Makes a channel on the loop and connects it. The future's channel() is null when there was not even a socket.
+// Makes a channel on the loop and connects it. The future's channel() is null when no socket could be created.
 ChannelFuture connectOnce(const ConnectPlan& plan, EventLoop& loop, const SocketAddress& remote);
 
-// Context: the loop, but where said. It lives as long as somebody has something to tell it: a resolver, a channel that
-// connects, a timer. When the last of them goes without a word (the loop has ended), the promise fails.
+// Context: the loop, unless stated otherwise. Kept alive by whatever will call it: a resolver, a connecting channel, or
+// a timer. When the last of them is gone without a call (the loop has ended), the promise fails.
 class ConnectAttempts final : public std::enable_shared_from_this<ConnectAttempts> {
   public:
-    // `remote`: what error texts call the other side.
+    // `remote` is the name of the other side in error texts.
     static std::shared_ptr<ConnectAttempts> create(EventLoop& loop, ConnectPlan plan, std::string remote);
     ~ConnectAttempts();
 
     ChannelFuture future() const noexcept { return promise_.future(); }  // any thread
-    // Begins, with addresses or with the failure to get any. Any thread, while the loop exists; once.
+    // Starts with the given addresses. Context: any thread, once, while the loop exists.
     void start(Resolver::Addresses addresses) noexcept;
-    // False: the loop takes no task (it has ended, or there is no memory); the caller must abort().
+    // Starts with the resolver's result. Returns false when the loop accepts no task (it has ended, or there is no
+    // memory); the caller must then call abort().
     [[nodiscard]] bool resolved(Future<Resolver::Addresses> addresses) noexcept;
-    // Any thread, while the loop exists.
+    // Fails the promise unless it is already done. Context: any thread, while the loop exists.
     void abort() noexcept;
 
   private:
@@ -59,9 +59,9 @@ class ConnectAttempts final : public std::enable_shared_from_this<ConnectAttempt
     Resolver::Addresses addresses_;
     std::size_t next_ = 0;
     unsigned round_ = 0;
-    bool mayHelp_ = false;  // to try again: an error of this round may pass
+    bool mayHelp_ = false;  // a retry may help: an error of this round may be temporary
     ErrorCode error_;       // the latest
-    std::string story_;     // of this round, address by address
+    std::string story_;     // the errors of this round, by address
     ChannelFuture current_;
     ScheduledTask pause_;
 };

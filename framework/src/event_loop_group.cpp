@@ -14,7 +14,7 @@ namespace weft {
 
 namespace {
 
-// Option, then variable, then automatic (architecture D8). An empty variable counts as unset.
+// The option, else the variable, else automatic (DEC-8). An empty variable counts as unset.
 Transport::Kind resolved(std::optional<Transport::Kind> transport) {
     if (transport) return *transport;
     const char* value = std::getenv("WEFT_TRANSPORT");
@@ -26,13 +26,13 @@ std::unique_ptr<IoHandler> wrap(const IoHandlerWrapper& wrapper, std::unique_ptr
     std::unique_ptr<IoHandler> handler = wrapper(std::move(builtIn));
     if (!handler) {
         throw std::invalid_argument(
-            "EventLoopGroupOptions::ioHandler returned null; it must return a handler that wraps "
-            "the one that it is given, or that one itself");
+            "EventLoopGroupOptions::ioHandler returned null; it must return the handler that it "
+            "is given, or a handler that wraps it");
     }
     if (!SocketIoHandler::in(*handler)) {
         throw std::invalid_argument(
             "EventLoopGroupOptions::ioHandler returned a handler without sockets; derive it from "
-            "IoHandlerDecorator and give that the handler that the function is given");
+            "IoHandlerDecorator, and construct that with the handler that the function is given");
     }
     return handler;
 }
@@ -44,7 +44,7 @@ detail::IoHandlerMaker makerOf(const IoHandlerWrapper& wrapper) {
     };
 }
 
-// In a forked process the threads of the loops do not exist, so they cannot end, and nothing that they use may be freed.
+// In a forked process the loops' threads do not exist, so the loops cannot end, and nothing that they use may be freed.
 void abandon(std::shared_ptr<detail::LoopSet>&& loops) {
     static auto* const abandoned = new std::vector<std::shared_ptr<detail::LoopSet>>;
     abandoned->push_back(std::move(loops));
@@ -53,7 +53,7 @@ void abandon(std::shared_ptr<detail::LoopSet>&& loops) {
 }  // namespace
 
 EventLoopGroup::EventLoopGroup(const EventLoopGroupOptions& options) {
-    const Transport::Kind transport = resolved(options.transport);  // before any thread
+    const Transport::Kind transport = resolved(options.transport);  // before any thread starts
     own_ = std::make_unique<CarrierGroup>(static_cast<const CarrierOptions&>(options));
     carriers_ = own_.get();
     loops_ = detail::LoopSet::join(*carriers_, transport, makerOf(options.ioHandler), options.loop);
@@ -93,7 +93,7 @@ std::size_t EventLoopGroup::drain(Duration timeout) {
     return detail::drainServers(loops_->servers(), deadlineAfter(timeout), timeout);
 }
 
-// The loops outlive the carriers' fibers, which may hold channels; they are freed with the group.
+// The loops outlive the carriers' fibers, which may hold channels. The group's destructor frees the loops.
 bool EventLoopGroup::shutdown(Duration timeout) {
     if (carriers_->forked()) return carriers_->shutdown(timeout);
     const Deadline deadline = deadlineAfter(timeout);
@@ -104,7 +104,7 @@ bool EventLoopGroup::shutdown(Duration timeout) {
 
 bool EventLoopGroup::stopLoops(Deadline deadline) {
     leave();
-    return !last_ || loops_->stop(deadline);  // not the last: another group goes on with them
+    return !last_ || loops_->stop(deadline);  // not the last share: another group keeps the loops running
 }
 
 void EventLoopGroup::leave() noexcept {
@@ -122,7 +122,7 @@ Future<void> EventLoopGroup::shutdownGracefully(Duration quiet, Duration timeout
         atOnce.setValue();
         gracefulEnd_ = atOnce.future();
     } else {
-        // On a carrier's thread, which the group joins before it goes.
+        // Runs on a carrier's thread, which the group joins before it is destroyed.
         gracefulEnd_ = loops_->shutdownGracefully(quiet, timeout, [carriers = own_.get()] {
             if (carriers != nullptr) carriers->beginShutdown();
         });

@@ -49,7 +49,7 @@ void LookupTable::add(Caller&& caller) {
         if (fresh) name->second.place = queue_.end();
         if (fresh) name->second.place = queue_.insert(queue_.end(), host);
         queued = true;
-        WEFT_ASSERT(name->second.stage != Stage::known, "LookupTable::add() of a name whose answer is known");
+        WEFT_ASSERT(name->second.stage != Stage::known, "LookupTable::add() called for a name whose answer is known");
         name->second.callers.push_back(std::prev(callers_.end()));
     } catch (...) {
         const auto left = names_.find(host);
@@ -87,7 +87,7 @@ LookupTable::Callers LookupTable::finish(const std::string& host, const Answer& 
     name->second.callers.clear();
     try {
         keep(name, answer, now);
-    } catch (const std::bad_alloc&) {  // it is looked up again
+    } catch (const std::bad_alloc&) {  // it will be looked up again
         names_.erase(name);
     }
     return told;
@@ -105,7 +105,7 @@ void LookupTable::keep(Names::iterator name, const Answer& answer, TimePoint now
     ++known_;
 }
 
-// Looks at all answers; each that is added to a full table has taken a lookup before.
+// Scans all answers, which is cheap compared to the lookup that precedes each insertion into a full table.
 void LookupTable::makeRoom(TimePoint now) noexcept {
     Names::iterator first = names_.end();
     for (auto name = names_.begin(); name != names_.end();) {

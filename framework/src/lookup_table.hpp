@@ -1,5 +1,5 @@
-// LookupTable: what a ThreadPoolResolver knows: who waits for which name, which names wait for a thread, and which
-// answers are still good. It knows neither threads nor locks, and takes the time as an argument.
+// LookupTable: the state of a ThreadPoolResolver: which callers wait for which name, which names wait for a thread, and
+// which answers are cached. It knows neither threads nor locks, and takes the time as an argument.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace weft::detail {
 
-// Context: its owner's lock. Members that may throw bad_alloc leave the table as it was.
+// Context: under its owner's lock. Members that may throw bad_alloc give the strong guarantee.
 class LookupTable {
   public:
     using Addresses = Resolver::Addresses;
@@ -26,42 +26,43 @@ class LookupTable {
         TimePoint deadline;
         std::string host;  // the table's key
     };
-    using Callers = std::list<Caller>;  // oldest first, so that the deadlines are in order, too
+    using Callers = std::list<Caller>;  // oldest first, so in order of their deadlines too
 
     // An answer: addresses, or a failure.
     struct Answer {
         Addresses addresses;
         std::exception_ptr failure;
-        Duration good{};  // how long it may be used again
+        Duration good{};  // how long it may be cached
 
-        // Tells a caller. Never throws: without memory for the addresses that is the error.
+        // Completes the caller's promise. Never throws; if there is no memory for the addresses, bad_alloc is the
+        // error.
         void tell(Caller& caller) const noexcept;
     };
 
     explicit LookupTable(const ResolverOptions& options) noexcept : options_(options) {}
 
     bool full() const noexcept { return callers_.size() >= options_.maxWaiting; }
-    // The answer that is good at `now`; null: there is none. Lifetime: until the next call.
+    // The cached answer that is valid at `now`, or null. Lifetime: until the next call.
     const Answer* find(const std::string& host, TimePoint now) noexcept;
-    // Waits for the name, and queues it when no other caller has.
+    // Adds a caller that waits for the name; queues the name if it is the first.
     void add(Caller&& caller);
-    // Takes the caller that was added last back out.
+    // Removes and returns the caller that was added last.
     Callers takeNewest() noexcept;
 
     bool hasQueued() const noexcept { return !queue_.empty(); }
-    // The next name to look up; its callers go on waiting.
+    // The next name to look up; its callers keep waiting.
     std::optional<std::string> takeQueued() noexcept;
-    // The name has been looked up: keeps the answer if it may be used again, returns its callers.
+    // Called after a lookup. Caches the answer if allowed, and returns the callers of the name.
     Callers finish(const std::string& host, const Answer& answer, TimePoint now) noexcept;
 
-    // When the next caller's time ends; never: there is no caller, or no limit.
+    // The earliest deadline of a caller; `never` if there is no caller or no limit.
     Deadline nextDeadline() const noexcept { return callers_.empty() ? never : callers_.front().deadline; }
     bool hasCallers() const noexcept { return !callers_.empty(); }
-    // The callers whose time has ended. A name that nobody waits for any more is not looked up.
+    // Removes and returns the callers whose deadline has passed. Queued names without callers are dropped.
     Callers takeLate(TimePoint now) noexcept;
     Callers takeAll() noexcept;
 
-    void clear() noexcept;  // the answers
+    void clear() noexcept;  // drops the cached answers
 
   private:
     enum class Stage : std::uint8_t { queued, running, known };
@@ -70,7 +71,7 @@ class LookupTable {
         std::list<std::string>::iterator place;  // in queue_, when queued
         std::deque<Callers::iterator> callers;   // while queued or running; oldest first
         Answer answer;                           // when known
-        TimePoint until{};                       // ... good until then
+        TimePoint until{};                       // ... valid until then
     };
     using Names = std::unordered_map<std::string, Name>;
 

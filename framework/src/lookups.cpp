@@ -18,7 +18,7 @@ void Lookups::answer(const std::shared_ptr<ConnectAttempts>& attempts, Future<Re
         std::lock_guard held(lock_);
         refused = waiting_.erase(attempts) != 0 && !attempts->resolved(std::move(addresses));
     }
-    if (refused) attempts->abort();  // outside of the lock: its listeners may connect again
+    if (refused) attempts->abort();  // outside the lock: its listeners may connect again
 }
 
 void Lookups::forget(const std::shared_ptr<ConnectAttempts>& attempts) noexcept {

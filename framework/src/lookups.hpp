@@ -1,5 +1,5 @@
-// Lookups: the names that are being resolved for connections of one LoopSet. A resolver answers on a thread of its own,
-// maybe when the loops have gone: what it says goes through here, where nothing waits any more by then.
+// Lookups: pending name resolutions for connections of one LoopSet. A resolver completes on its own thread, perhaps
+// after the loops are destroyed. Its answers go through this object, which then drops them.
 #pragma once
 
 #include <memory>
@@ -15,17 +15,17 @@ class ConnectAttempts;
 // Context: any thread.
 class Lookups {
   public:
-    // False: the loops are ending.
+    // Returns false when the loops are ending.
     bool add(std::shared_ptr<ConnectAttempts> attempts);
-    // Hands the answer to the attempts' loop, unless close() came first.
+    // Passes the answer to the attempts' loop, unless close() was called first.
     void answer(const std::shared_ptr<ConnectAttempts>& attempts, Future<Resolver::Addresses> addresses) noexcept;
-    // No answer will come.
+    // No answer will come for these attempts.
     void forget(const std::shared_ptr<ConnectAttempts>& attempts) noexcept;
-    // Fails the attempts that still wait, and all to come. To be called before the loops go.
+    // Fails the waiting attempts and all later ones. Must be called before the loops are destroyed.
     void close() noexcept;
 
   private:
-    std::mutex lock_;  // guards what follows, and keeps the loops alive while an answer is handed over
+    std::mutex lock_;  // guards the members below, and keeps the loops alive while an answer is passed on
     std::set<std::shared_ptr<ConnectAttempts>> waiting_;
     bool closed_ = false;
 };

@@ -16,19 +16,19 @@ std::map<CarrierGroup*, std::weak_ptr<LoopSet>>& registry() {
     return sets;
 }
 
-// Completes when the loop runs tasks, so when its poller is open; fails when the loop has ended instead.
+// Completes when the loop runs tasks, hence when its poller is open; fails if the loop has ended instead.
 Future<void> firstTaskOf(EventLoop& loop) {
     Promise<void> promise;
     Future<void> running = promise.future();
     try {
         loop.execute([promise = std::move(promise)]() mutable { promise.setValue(); });
     } catch (const SystemError&) {
-        // It has ended already; the promise went with the task.
+        // The loop has already ended, and the promise went with the task.
     }
     return running;
 }
 
-// What the thrower said, without the text of the code that SystemError puts behind it.
+// The thrower's text, without the text of the code that SystemError appends.
 std::string saidBy(const SystemError& refused) {
     std::string text = refused.what();
     const std::string ofCode = ": " + refused.code().what();
@@ -52,12 +52,20 @@ std::shared_ptr<LoopSet> LoopSet::join(CarrierGroup& carriers, Transport::Kind t
     std::lock_guard held(registryLock);
     std::erase_if(registry(), [](const auto& entry) { return entry.second.expired(); });
     std::shared_ptr<LoopSet> set = registry()[&carriers].lock();
-    if (!set || set->users_.load(std::memory_order_acquire) == 0) {
-        set = make(carriers, transport, makeIoHandler, options);
-        registry()[&carriers] = set;
-    }
-    set->users_.fetch_add(1, std::memory_order_relaxed);  // under the lock that every joiner takes
+    if (set && set->tryShare()) return set;
+    set = make(carriers, transport, makeIoHandler, options);
+    registry()[&carriers] = set;
     return set;
+}
+
+// False once the last user has left, who stops the loops. One RMW, because that user may leave at any time. relaxed: the
+// registry's lock publishes the set.
+bool LoopSet::tryShare() noexcept {
+    unsigned users = users_.load(std::memory_order_relaxed);
+    while (users != 0) {
+        if (users_.compare_exchange_weak(users, users + 1, std::memory_order_relaxed)) return true;
+    }
+    return false;
 }
 
 std::shared_ptr<LoopSet> LoopSet::make(CarrierGroup& carriers, Transport::Kind transport,
@@ -92,7 +100,7 @@ LoopSet::~LoopSet() {
 void LoopSet::startLoop(Carrier& carrier, std::unique_ptr<IoHandler> handler, const EventLoop::Options& options) {
     loops_.push_back(std::make_unique<EventLoop>(carrier, std::move(handler), options));
     EventLoop& loop = *loops_.back();
-    ended_.reserve(ended_.size() + 1);  // a loop that runs must be awaited before it is destroyed
+    ended_.reserve(ended_.size() + 1);  // a running loop must be awaited before it is destroyed
     ended_.push_back(loop.start());
     const Future<void> running = firstTaskOf(loop);
     running.await();
@@ -128,7 +136,7 @@ void LoopSet::nameStragglers() const noexcept {
 
 namespace {
 
-// Held for each loop that has not ended.
+// Each loop that has not ended holds a reference.
 struct RunningLoops {
     explicit RunningLoops(UniqueFunction<void()> whenNone) : whenEnded(std::move(whenNone)) {}
     ~RunningLoops() {
@@ -143,7 +151,7 @@ struct RunningLoops {
 
 Future<void> LoopSet::shutdownGracefully(Duration quiet, Duration timeout, UniqueFunction<void()> whenEnded) {
     const auto running = std::make_shared<RunningLoops>(std::move(whenEnded));
-    lookups_->close();  // as the loops close their channels, and for the same reason: nobody would answer later
+    lookups_->close();  // the loops close their channels now; a later answer would find none
     for (std::size_t i = 0; i < ended_.size(); ++i) {
         ended_[i].addListener([running](const Future<void>&) {});
         loops_[i]->shutdownGracefully(quiet, timeout);

@@ -1,4 +1,4 @@
-// LoopSet: the event loops of one carrier group, shared by the EventLoopGroups on it, and the servers that use them.
+// LoopSet: the event loops of one carrier group, shared by its EventLoopGroups, and the servers on these loops.
 #pragma once
 
 #include <atomic>
@@ -18,13 +18,13 @@ namespace weft::detail {
 
 class ServerState;
 
-// Makes a handler for one loop; never null. The transport is never `automatic`.
+// Makes a handler for one loop. Never returns null; `transport` is never `automatic`.
 using IoHandlerMaker = std::function<std::unique_ptr<IoHandler>(Transport::Kind transport)>;
 
 class LoopSet {
   public:
-    // The set of this carrier group: the one that exists, or a new one with every poller open. `automatic` is epoll for
-    // all loops of a new one when one of them cannot be opened on io_uring.
+    // Returns the carrier group's existing set, or makes one with every poller open. With `automatic`, all loops of a
+    // new set use epoll if one of them cannot be opened on io_uring.
     static std::shared_ptr<LoopSet> join(CarrierGroup& carriers, Transport::Kind transport,
                                          const IoHandlerMaker& makeIoHandler, const EventLoop::Options& options);
 
@@ -39,32 +39,33 @@ class LoopSet {
     EventLoop& loop(std::size_t index) { return *loops_.at(index); }
     EventLoop& next() noexcept;
 
-    // Gives up one user's share; true when it was the last, who then calls stop().
-    bool leave() noexcept { return users_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
-    // Ends the loops; false when `deadline` came first: those that have not ended are named in the log. May be
-    // repeated.
+    // Releases one user's share. Returns true for the last share; its owner then calls stop().
+    bool leave() noexcept { return users_.fetch_sub(1, std::memory_order_acq_rel) == 1; }  // [C5]
+    // Ends the loops. Returns false if `deadline` came first; the log then names the loops that have not ended. May be
+    // called again.
     bool stop(Deadline deadline);
-    // EventLoop::shutdownGracefully() of each; when all have ended, calls whenEnded() and completes.
+    // Calls EventLoop::shutdownGracefully() on each loop; when all have ended, calls whenEnded() and completes.
     Future<void> shutdownGracefully(Duration quiet, Duration timeout, UniqueFunction<void()> whenEnded);
 
-    // Names that are being resolved for connections of these loops.
+    // Name resolutions for connections of these loops.
     const std::shared_ptr<Lookups>& lookups() const noexcept { return lookups_; }
 
     void addServer(const std::shared_ptr<ServerState>& server);
     std::vector<std::shared_ptr<ServerState>> servers();
 
   private:
+    bool tryShare() noexcept;
     static std::shared_ptr<LoopSet> make(CarrierGroup& carriers, Transport::Kind transport,
                                          const IoHandlerMaker& makeIoHandler, const EventLoop::Options& options);
     void startLoop(Carrier& carrier, std::unique_ptr<IoHandler> handler, const EventLoop::Options& options);
     void nameStragglers() const noexcept;
 
     CarrierGroup& carriers_;
-    const Transport::Kind transport_;  // of the handlers that were made; another one may have been put in their place
+    const Transport::Kind transport_;  // of the handlers that were made; a wrapper may have replaced them
     std::vector<std::unique_ptr<EventLoop>> loops_;
-    std::vector<Future<void>> ended_;                                       // of each loop that was started
-    const std::shared_ptr<Lookups> lookups_ = std::make_shared<Lookups>();  // shared with resolvers, who may outlive it
-    std::atomic<unsigned> users_{0};
+    std::vector<Future<void>> ended_;                                       // one per started loop
+    const std::shared_ptr<Lookups> lookups_ = std::make_shared<Lookups>();  // resolvers may outlive this set
+    std::atomic<unsigned> users_{1};  // the maker's share first; final at 0
     std::atomic<unsigned> next_{0};
     std::mutex lock_;  // guards servers_
     std::vector<std::weak_ptr<ServerState>> servers_;

@@ -1,4 +1,4 @@
-// The system's resolver, and which texts can be hosts.
+// The system's resolver, and the syntax of hosts.
 #include <weft/framework/resolver.hpp>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace weft {
 
 namespace {
 
-// Boost gives the base class no virtual destructor on purpose: categories are never deleted.
+// Boost's base class has no virtual destructor on purpose: categories are never deleted.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
 class ResolverCategory final : public boost::system::error_category {
@@ -57,7 +57,7 @@ bool mayStandInName(char c) noexcept {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || isDigit(c) || c == '-' || c == '_' || c == '.';
 }
 
-// Such texts are addresses to inet_aton(), which getaddrinfo() tries first.
+// inet_aton(), which getaddrinfo() tries first, parses such texts as addresses.
 bool endsInNumber(std::string_view host) noexcept {
     if (host.ends_with('.')) host.remove_suffix(1);
     const std::string_view last = host.substr(host.rfind('.') + 1);  // npos + 1 is 0
@@ -78,7 +78,7 @@ ThreadPoolResolver::Lookup ThreadPoolResolver::systemLookup() {
     return askSystem;
 }
 
-// Never destroyed: its threads may outlive main().
+// Never destroyed, because its threads may outlive main().
 Resolver& Resolver::system() {
     static ThreadPoolResolver& resolver = *new ThreadPoolResolver;
     return resolver;
@@ -93,12 +93,12 @@ void requireHostName(std::string_view host) {
     if (spelled && !endsInNumber(host)) return;
     const char* accepted = spelled ? "a name does not end in a number, and an IPv4 address is four decimal numbers"
                                    : "give a numeric address, or a name of letters, digits, '-', '_' and '.' (the port "
-                                     "is given apart)";
-    throw std::invalid_argument("'" + printable(host, longest) + "' is no host: " + accepted);
+                                     "is given separately)";
+    throw std::invalid_argument("'" + printable(host, longest) + "' is not a host name: " + accepted);
 }
 
 bool isNumericHost(std::string_view host) noexcept {
-    if (host.find('%') != std::string_view::npos) return true;  // only a zone has one
+    if (host.find('%') != std::string_view::npos) return true;  // only an address with a zone contains '%'
     if (host.size() >= 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
     char text[INET6_ADDRSTRLEN + 1] = {};
     if (host.size() >= sizeof text || host.find('\0') != std::string_view::npos) return false;

@@ -23,13 +23,13 @@ namespace {
 
 void onSignal(int signal) noexcept;
 
-// One of the two signals, and what it did before.
+// One of the two signals, and its former action.
 struct HeldSignal {
     int number;
     bool held = false;
     struct sigaction former = {};
 
-    // A signal that is ignored stays ignored: a shell protects what it runs in the background like that.
+    // A signal that is ignored stays ignored; a shell protects its background jobs that way.
     void take() noexcept {
         ::sigaction(number, nullptr, &former);
         held = former.sa_handler != SIG_IGN;
@@ -44,9 +44,9 @@ struct HeldSignal {
     }
 };
 
-// The signals of this process that ShutdownSignals holds. One for the process, as the handler is.
+// The signals that ShutdownSignals holds. One per process, like the handler.
 struct Installation {
-    std::mutex lock;  // guards what follows
+    std::mutex lock;  // guards the members below
     unsigned users = 0;
     bool installed = false;
     HeldSignal interrupt{SIGINT};
@@ -56,7 +56,8 @@ struct Installation {
 };
 Installation installation;
 
-// Read by the handler: written before it is installed, never closed (a late handler may still write).
+// Read by the handler. Written before the handler is installed, and never closed, because a late handler may still
+// write. relaxed: the installation of the handler, and the lock of `installation`, order the only store before the loads.
 std::atomic<int> eventFd{-1};
 std::atomic<int> lastSignal{0};
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler uses them");
@@ -69,7 +70,7 @@ void onSignal(int signal) noexcept {
     errno = error;
 }
 
-// What came for objects that are gone must not end a wait of this one.
+// Signals for earlier objects must not end a wait of this one.
 void forgetEarlierSignals(int fd) noexcept {
     std::uint64_t count = 0;
     [[maybe_unused]] const auto taken = ::read(fd, &count, sizeof count);
@@ -93,7 +94,7 @@ void uninstall() noexcept {
     installation.terminate.giveBack();
 }
 
-// A parent may have left them blocked; this thread is here to take them.
+// A parent may have left both blocked, but this thread must receive them.
 void unblock() noexcept {
     sigset_t both;
     sigemptyset(&both);
@@ -102,7 +103,7 @@ void unblock() noexcept {
     ::pthread_sigmask(SIG_UNBLOCK, &both, nullptr);
 }
 
-// In poll(), not in read(): the thread sanitizer runs a handler during the former, and after the latter.
+// Waits in poll(), not in read(): the thread sanitizer runs a handler during poll(), but after read().
 void awaitEvent() noexcept {
     pollfd event{eventFd.load(std::memory_order_relaxed), POLLIN, 0};
     std::uint64_t count = 0;
@@ -123,8 +124,8 @@ ShutdownSignals::ShutdownSignals() {
     }
     if (!deaf) return;
     log(LogLevel::warning,
-        "SIGINT and SIGTERM are ignored by the parent's choice and stay ignored: no signal will end this process in "
-        "order");
+        "SIGINT and SIGTERM were ignored when this process started and stay ignored: no signal will shut it down "
+        "gracefully");
 }
 
 ShutdownSignals::~ShutdownSignals() {
@@ -146,7 +147,7 @@ int runUntilSignal(EventLoopGroup& group, Duration drainTime, Duration shutdownT
     log(LogLevel::info, std::string(signal == SIGINT ? "SIGINT" : "SIGTERM") + ": draining");
     group.drain(drainTime);
     if (group.shutdown(shutdownTime)) return 0;
-    log(LogLevel::error, "the process ends with status 1: what is named above has not returned");
+    log(LogLevel::error, "the process ends with status 1: the handlers, tasks and fibers listed above have not ended");
     std::_Exit(runFailed);
 }
 

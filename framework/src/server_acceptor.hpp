@@ -1,4 +1,4 @@
-// ServerAcceptor: the last handler of a listener's pipeline, which makes connections of what the transport accepts.
+// ServerAcceptor: the last handler of a listener's pipeline. It turns accepted sockets into connections of the server.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ class ServerAcceptor final : public SimpleInboundHandler<ChannelRef> {
   public:
     explicit ServerAcceptor(std::shared_ptr<ServerState> server) noexcept : server_(std::move(server)) {}
 
-    // E-7: the listener goes on; its transport has paused it when descriptors are short.
+    // E-7: the listener continues; its transport has paused it if descriptors are short.
     void exceptionCaught(ChannelHandlerContext&, std::exception_ptr cause) override {
         log(LogLevel::warning, "accepting on " + server_->localAddress.toString() + ": " + describe(cause));
     }

@@ -1,5 +1,5 @@
-// A bind is a chain, for each listener: socket, channel, registration, bind; the first one's port goes to the others.
-// Each step continues from the one before by a listener of its future, so that nothing blocks.
+// For each listener a bind creates a socket and a channel, registers it and binds it. The first listener's port is used
+// for the others. Each step runs in a listener of the previous step's future, so that nothing blocks.
 #include <weft/framework/server_bootstrap.hpp>
 
 #include <cerrno>
@@ -27,14 +27,14 @@ using detail::ServerState;
 constexpr int rivalTries = 100;
 constexpr std::chrono::milliseconds rivalPause{1};
 
-// One bind() on its way.
+// A bind() in progress.
 struct Binding {
     std::shared_ptr<ServerState> server;
     PipelineSetup listener;
-    SocketAddress address;            // from the second listener on with the port of the first
+    SocketAddress address;            // after the first listener, includes its port
     std::vector<EventLoop*> loops;    // one listener on each
-    std::vector<EventLoop*> workers;  // connections go to them in turn; empty: they stay with their listener
-    bool sharesPort = false;          // with other processes, as the program says
+    std::vector<EventLoop*> workers;  // connections go to these; empty: they stay on their listener's loop
+    bool sharesPort = false;          // with other processes, as the program requested
     Promise<Server> outcome;
 
     void fail(std::exception_ptr cause) {
@@ -51,11 +51,11 @@ using BindingPointer = std::shared_ptr<Binding>;
 
 SocketIoHandler& socketsOf(EventLoop& loop) {
     SocketIoHandler* sockets = SocketIoHandler::of(loop);
-    if (!sockets) throw std::logic_error("the event loop has no sockets: make its group with a socket transport");
+    if (!sockets) throw std::logic_error("the event loop has no sockets: create its group with a socket transport");
     return *sockets;
 }
 
-// B-1: the acceptor comes by a task, behind what the user's handler adds.
+// B-1: a task adds the acceptor, after all handlers that the user's handler adds.
 void fillListener(const BindingPointer& binding, Channel& listener) {
     binding->listener.fill(listener);
     listener.loop().execute([listener = ChannelRef(listener), server = binding->server] {
@@ -67,14 +67,14 @@ void sharePort(Channel& listener) {
     if (ErrorCode error = listener.setOption(ChannelOption::REUSE_PORT, true)) throw SystemError(error, "SO_REUSEPORT");
 }
 
-// B-3: whatever throws, the descriptor has an owner.
+// B-3: the descriptor has an owner at all times, whatever throws.
 ChannelRef makeListener(const BindingPointer& binding, std::size_t index) {
     EventLoop& loop = *binding->loops[index];
     SocketIoHandler& sockets = socketsOf(loop);
     Fd fd = openTcpSocket(binding->address.family(), sockets.systemCalls());
     ChildLoopChooser chooser;
     if (!binding->workers.empty()) {
-        // Not through the server: its listeners hold this chooser for as long as they exist, closed ones too.
+        // Must not hold the server: listeners keep this chooser for as long as they exist, even when closed.
         chooser = [workers = binding->workers, turn = std::uint32_t{0}]() mutable -> EventLoop& {
             const auto load = [&](std::size_t worker) { return workers[worker]->carrier()->queuedFibers(); };
             return *workers[detail::betterOfTwo(turn++, workers.size(), load)];
@@ -90,9 +90,9 @@ ChannelRef makeListener(const BindingPointer& binding, std::size_t index) {
 
 void bindListener(const BindingPointer& binding, std::size_t index);
 
-// A listener with SO_REUSEPORT would share the port silently with those of any other process of the same user. So the
-// first one binds and listens without it, which the kernel allows to one socket of a port only, and from then on it
-// lets those of the other loops join it: no other server's first listener can.
+// With SO_REUSEPORT a listener would silently share the port with any other process of the same user. So the first
+// listener binds and listens without it, which the kernel allows for only one socket per port. It then sets the option,
+// so that the other loops' listeners can join; no other server's first listener can.
 void firstListens(const BindingPointer& binding) {
     Channel& first = *binding->server->listeners[0];
     binding->address = first.localAddress();
@@ -111,13 +111,13 @@ void listening(const BindingPointer& binding, std::size_t index) {
     binding->outcome.setValue(Server(binding->server));
 }
 
-// A rival's listen() that is about to fail looks like a listener to the kernel for as long as it takes, and a bind beside
-// it fails. The port belongs to the first listener by then, so those of the other loops need only try again.
+// While a rival's listen() is failing, the kernel counts it as a listener and refuses binds to the port. By then the
+// port belongs to our first listener, so the other loops' listeners only need to retry.
 bool metRival(std::size_t index, const ChannelFuture& done) {
     return index > 0 && errorCodeOf(done.cause()) == fromErrno(EADDRINUSE);
 }
 
-// The result of one attempt to bind. An attempt that its loop drops at its end fails like any other.
+// The promise of one attempt to bind. An attempt that an ending loop drops fails like any other.
 ChannelPromise attempt(const BindingPointer& binding, std::size_t index, const ChannelRef& listener, int triesLeft) {
     ChannelPromise bound = listener->newPromise();
     bound.addListener([binding, index, listener, triesLeft](const ChannelFuture& done) {
@@ -148,7 +148,7 @@ void bindListener(const BindingPointer& binding, std::size_t index) {
             return;
         }
         try {
-            // B-1: behind the task that adds the acceptor, or the first connection could come before it.
+            // B-1: after the task that adds the acceptor; otherwise a connection could arrive before it.
             listener->loop().execute([binding, listener, bound] { listener->bind(binding->address, bound); });
         } catch (...) {
             bound.tryFailure(std::current_exception());
@@ -162,7 +162,7 @@ AcceptMode ServerBootstrap::resolvedMode() const {
     const bool oneGroup = acceptors_->loopSet() == workers_->loopSet();
     if (acceptMode_ == AcceptMode::perLoop && !oneGroup) {
         throw std::logic_error(
-            "AcceptMode::perLoop keeps a connection on its listener's loop: it needs one group for both");
+            "AcceptMode::perLoop keeps a connection on its listener's loop: use one group for both");
     }
     if (acceptMode_ != AcceptMode::automatic) return acceptMode_;
     return oneGroup && workers_->size() > 1 ? AcceptMode::perLoop : AcceptMode::single;
@@ -183,7 +183,7 @@ BindFuture ServerBootstrap::bind(const SocketAddress& local) {
     for (std::size_t i = 0; i < count; ++i)
         binding->loops.push_back(&(count > 1 ? acceptors_->loop(i) : acceptors_->next()));
     const BindFuture future(binding->outcome.future());
-    acceptors_->loopSet()->addServer(binding->server);  // before the first step: a drain ends a bind that is under way
+    acceptors_->loopSet()->addServer(binding->server);  // before the first step: a drain fails a bind in progress
     if (acceptors_->loopSet() != workers_->loopSet()) workers_->loopSet()->addServer(binding->server);
     bindListener(binding, 0);
     return future;

@@ -1,4 +1,4 @@
-// Every step asks all loops first and then waits for all of them, each time with a limit.
+// Every step first posts to all loops and then waits for all of them, always with a limit.
 #include "server_drain.hpp"
 
 #include <algorithm>
@@ -15,19 +15,19 @@ namespace weft::detail {
 
 namespace {
 
-constexpr Duration closingTime = std::chrono::seconds(1);        // for all that comes after the timeout
-constexpr Duration answerTime = std::chrono::milliseconds(250);  // of it: for the answers of fibers that unwind
-constexpr Duration betweenLooks = std::chrono::milliseconds(2);  // at fibers that have been cancelled
-constexpr std::size_t mostNamed = 16;                            // connections in the log, of each server
+constexpr Duration closingTime = std::chrono::seconds(1);        // for all steps after the timeout
+constexpr Duration answerTime = std::chrono::milliseconds(250);  // part of it: for answers of fibers that unwind
+constexpr Duration betweenLooks = std::chrono::milliseconds(2);  // between checks of cancelled fibers
+constexpr std::size_t mostNamed = 16;                            // connections listed in the log, per server
 
 // The connections of one server on one loop.
 struct LoopDrain {
     ServerState& server;
     std::size_t loop;
     Future<void> emptied;
-    std::optional<Future<std::vector<LateConnection>>> cancelled = {};  // asked for when the time was up
+    std::optional<Future<std::vector<LateConnection>>> cancelled = {};  // requested after the timeout
     std::vector<LateConnection> late = {};
-    std::size_t stuck = 0;  // connections of a loop that does not answer
+    std::size_t stuck = 0;  // connections of a loop that does not respond
 
     bool hasFibers() const {
         return std::any_of(late.begin(), late.end(), [](const LateConnection& one) { return !one.fibers.empty(); });
@@ -36,7 +36,7 @@ struct LoopDrain {
 
 using Drains = std::vector<LoopDrain>;
 
-// A loop that has ended has closed its connections.
+// A loop that has ended has already closed its connections.
 void cancelFibers(Drains& drains, Deadline end) {
     for (LoopDrain& drain : drains) drain.cancelled = drain.server.cancelAll(drain.loop);
     for (LoopDrain& drain : drains) {
@@ -48,7 +48,7 @@ void cancelFibers(Drains& drains, Deadline end) {
     }
 }
 
-// Fibers that unwind may answer, or leave their answer to the codec.
+// Fibers that unwind may answer, or leave the answer to the codec.
 void awaitAnswers(const Drains& drains, Deadline end) {
     for (const LoopDrain& drain : drains) {
         if (drain.hasFibers()) drain.emptied.awaitUntil(end);
@@ -62,8 +62,8 @@ void closeConnections(const Drains& drains, Deadline end) {
     }
 }
 
-// Which of the connections have fibers that go on although they have been cancelled; those of a loop that does not
-// answer, as they were last seen.
+// The connections whose fibers continue although they were cancelled. For a loop that does not respond, the last known
+// state.
 std::vector<LateConnection> unfinished(const LoopDrain& drain, Deadline end) {
     std::vector<LateConnection> left = drain.late;
     std::erase_if(left, [](const LateConnection& one) { return one.fibers.empty(); });
@@ -138,7 +138,7 @@ std::size_t reportLate(const ServerState& server, const Drains& drains, Duration
     return closed + stuck;
 }
 
-// What is left when the time is up: cancelled, closed, reported. Returns how many there were.
+// Cancels, closes and reports the connections left after the timeout. Returns their number.
 std::size_t endLate(Drains& drains, Duration timeout) {
     const TimePoint now = Clock::steady().now();
     const Deadline end = deadlineAfter(now, closingTime);
@@ -147,12 +147,12 @@ std::size_t endLate(Drains& drains, Duration timeout) {
     closeConnections(drains, end);
 
     std::size_t late = 0;
-    const ServerState* reported = nullptr;  // the drains of one server follow each other
+    const ServerState* reported = nullptr;  // the drains of one server are adjacent
     for (const LoopDrain& drain : drains) {
         if (std::exchange(reported, &drain.server) != &drain.server) late += reportLate(drain.server, drains, timeout);
     }
     for (const LoopDrain& drain : drains) {
-        Report(drain.server).name(unfinished(drain, end), ", goes on although it has been cancelled");
+        Report(drain.server).name(unfinished(drain, end), ", still runs after it was cancelled");
     }
     return late;
 }
@@ -165,7 +165,8 @@ std::size_t drainServers(const std::vector<std::shared_ptr<ServerState>>& server
     for (const auto& server : servers) listeners.push_back(server->startDrain());
     for (const auto& closed : listeners) closed.awaitUntil(deadline);
 
-    // Behind the listeners' close: connections that came before it are registered by tasks that are ahead of this one.
+    // Requested after the listeners have closed: earlier connections are registered by tasks that are queued before
+    // these.
     Drains drains;
     for (const auto& server : servers) {
         for (std::size_t loop = 0; loop < server->loops(); ++loop)

@@ -1,4 +1,4 @@
-// drainServers(): how servers end, loop by loop, in bounded time.
+// drainServers(): ends servers, loop by loop, in bounded time.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,11 @@ namespace weft::detail {
 
 class ServerState;
 
-// Drains these servers at the same time: closes their listeners, tells every connection, waits until all are closed; at
-// `deadline` closes the rest and gives that another second. A loop whose handler does not return is not waited for any
-// longer: its connections count as late. Returns how many were late, and logs them server by server; `timeout` is for
-// the log. Blocks; throws BlockingOperationException where nothing may block.
+// Drains these servers at the same time: closes their listeners, fires DrainStarted on every connection and waits until
+// all are closed. At `deadline` it closes the rest, and allows another second for that. It stops waiting for a loop
+// whose handler does not return; that loop's connections count as late. Returns the number of late connections, and
+// logs them per server; `timeout` is used in the log only. Blocks; throws BlockingOperationException where nothing may
+// block.
 std::size_t drainServers(const std::vector<std::shared_ptr<ServerState>>& servers, Deadline deadline, Duration timeout);
 
 }  // namespace weft::detail

@@ -1,8 +1,9 @@
-// Every list of connections belongs to one loop; other threads ask that loop. A loop that has ended has closed its
-// channels already, so asking it for nothing is no loss.
+// Each list of connections belongs to one loop; other threads post tasks to that loop. A loop that has ended has
+// already closed its channels, so a task that it refuses is no loss.
 #include "server_state.hpp"
 
 #include <weft/framework/server.hpp>
+#include <weft/pipeline/channel_events.hpp>
 #include <weft/scheduler/carrier.hpp>
 
 #include <string_view>
@@ -11,7 +12,7 @@ namespace weft::detail {
 
 namespace {
 
-// Runs `task` on the loop; when the loop has ended, nothing runs and promises in the task count as abandoned.
+// Runs `task` on the loop. If the loop has ended, nothing runs, and promises in the task count as abandoned.
 template <class Task>
 void executeIfRunning(EventLoop& loop, Task task) noexcept {
     try {
@@ -20,7 +21,7 @@ void executeIfRunning(EventLoop& loop, Task task) noexcept {
     }
 }
 
-// Held for each listener that is still open; what a loop drops at its end counts as closed.
+// Each open listener holds a reference; a listener that an ending loop drops counts as closed.
 struct OpenListeners {
     ~OpenListeners() { allClosed.setValue(); }
     Promise<void> allClosed;
@@ -38,7 +39,7 @@ bool ServerState::mayBind() const {
     return bind_ == Bind::underWay;
 }
 
-// One that comes too late is kept for abandon() to close.
+// A listener that is added too late is kept for abandon() to close.
 bool ServerState::addListener(ChannelRef listener) {
     std::lock_guard held(lock_);
     listeners.push_back(std::move(listener));
@@ -56,32 +57,32 @@ SocketAddress ServerState::address() const {
     return bind_ == Bind::done ? localAddress : requested_;
 }
 
-// B-1: handlers, options, registration. The initializer runs on the child's own loop.
+// B-1: handlers, then options, then registration. The initializer runs on the child's own loop.
 void ServerState::adopt(ChannelRef child) {
     child->pipeline().addLast([self = shared_from_this()](Channel& channel) {
         self->admit(channel);
         self->child_.fill(channel);
     });
     child_.applyOptions(*child);
-    child->registerWithLoop();  // a failure closes the channel by itself
+    child->registerWithLoop();  // a failure closes the channel
 }
 
 void ServerState::admit(Channel& child) {
     Children& children = *children_[child.loop().carrier()->index()];
     const auto place = children.open.insert(children.open.end(), ChannelRef(child));
-    children.live.fetch_add(1, std::memory_order_relaxed);  // a figure
-    // Weak: a child that is never closed (it was deregistered, and its loop has ended) must not keep the server that
-    // holds it.
+    children.live.fetch_add(1, std::memory_order_relaxed);  // relaxed: approximate
+    // Weak, because a child that is never closed (deregistered, on a loop that has ended) must not keep alive the
+    // server that holds it.
     child.closeFuture().addListener([weak = weak_from_this(), &children, place](const ChannelFuture&) {
         if (const auto self = weak.lock()) remove(children, place);
     });
     if (!children.draining) return;
-    child.loop().execute([channel = ChannelRef(child)] { tellOfDrain(*channel); });  // when its handlers are in place
+    child.loop().execute([channel = ChannelRef(child)] { tellOfDrain(*channel); });  // once its handlers are in place
 }
 
 void ServerState::remove(Children& children, std::list<ChannelRef>::iterator child) noexcept {
     children.open.erase(child);
-    children.live.fetch_sub(1, std::memory_order_relaxed);  // a figure
+    children.live.fetch_sub(1, std::memory_order_relaxed);  // relaxed: approximate
     if (!children.open.empty()) return;
     for (auto& promise : std::exchange(children.whenEmpty, {})) promise.setValue();
 }
@@ -93,7 +94,7 @@ std::size_t ServerState::liveChildren() const noexcept {
 }
 
 std::size_t ServerState::liveChildren(std::size_t loop) const noexcept {
-    return children_[loop]->live.load(std::memory_order_relaxed);  // a figure
+    return children_[loop]->live.load(std::memory_order_relaxed);  // relaxed: approximate
 }
 
 std::vector<ChannelRef> ServerState::listenersNow() const {
@@ -106,7 +107,7 @@ Future<void> ServerState::closeListeners() {
     for (auto& listener : listenersNow()) {
         executeIfRunning(listener->loop(), [listener, open] {
             listener->closeFuture().addListener([open](const ChannelFuture&) {});
-            // Who has connected already is served: the close would reset him.
+            // Clients that have already connected are served; closing the listener would reset them.
             if (listener->open() && listener->sink() != nullptr) listener->sink()->acceptWaiting();
             listener->close();
         });
@@ -114,12 +115,12 @@ Future<void> ServerState::closeListeners() {
     return open->allClosed.future();
 }
 
-// A connection that its listener's loop is still handing over hears of the drain when it arrives: nobody is missed, and
-// nobody waits for a loop that does not answer.
+// A connection that is still on the way from the listener's loop is notified when it arrives. So none is missed, and
+// nothing waits for a loop that does not respond.
 Future<void> ServerState::startDrain() {
     const bool noServer = drainBind();
     Future<void> listenersClosed = closeListeners();
-    if (noServer) listenersClosed = bindFailed_.future();  // which comes after
+    if (noServer) listenersClosed = bindFailed_.future();  // completes later
     for (auto& children : children_) {
         executeIfRunning(children->loop, [self = shared_from_this(), &children = *children] {
             children.draining = true;
@@ -129,7 +130,7 @@ Future<void> ServerState::startDrain() {
     return listenersClosed;
 }
 
-// True when there is no server, and there will be none.
+// Returns true when there is no server and never will be.
 bool ServerState::drainBind() {
     std::lock_guard held(lock_);
     if (bind_ == Bind::underWay) bind_ = Bind::drained;
@@ -150,7 +151,7 @@ Future<void> ServerState::emptied(std::size_t loop) {
     return future;
 }
 
-// An event may close its channel, which changes the list.
+// Iterates over a copy, because the event may close its channel, which changes the list.
 void ServerState::fireDrainStarted(Children& children) noexcept {
     const std::vector<ChannelRef> now(children.open.begin(), children.open.end());
     for (const auto& child : now) tellOfDrain(*child);
@@ -216,10 +217,10 @@ void ServerState::abandon() noexcept {
     closed.addListener([self = shared_from_this()](const Future<void>&) { self->bindFailed_.setValue(); });
 }
 
-// True when a drain has begun.
+// Returns true when a drain has begun.
 bool ServerState::failBind() {
     std::lock_guard held(lock_);
-    listeners.clear();  // one that was never registered still holds what refers to this server
+    listeners.clear();  // an unregistered listener still holds references to this server
     return std::exchange(bind_, Bind::failed) == Bind::drained;
 }
 

@@ -1,4 +1,4 @@
-// ServerState: what the handles of a Server share: its listeners and, loop by loop, its live connections.
+// ServerState: the state shared by the handles of a Server: its listeners and, per loop, its live connections.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@
 
 namespace weft::detail {
 
-// A connection that a drain's time was too short for.
+// A connection that was still open when a drain timed out.
 struct LateConnection {
     struct Fiber {
         std::string name;
@@ -26,51 +26,52 @@ struct LateConnection {
     };
     ChannelRef channel;
     SocketAddress peer;
-    std::vector<Fiber> fibers;  // that its handlers spawned
+    std::vector<Fiber> fibers;  // spawned by its handlers
 };
 
-// Kept alive by its handles, its acceptors and what they have under way; holds its open connections.
+// Kept alive by its handles, its acceptors and operations in progress. Holds its open connections.
 class ServerState : public std::enable_shared_from_this<ServerState> {
   public:
     ServerState(LoopSet& workers, PipelineSetup child, const SocketAddress& requested);
 
-    // ---- building; by the steps of bind(), until it has ended; constant from then on ----
+    // ---- building; written by the steps of bind(), constant once it has ended ----
     std::vector<ChannelRef> listeners;
     SocketAddress localAddress;
-    // False once a drain has begun: then nothing more is to be made, and what there is has been closed.
+    // Returns false once a drain has begun: then make nothing more; what exists has been closed.
     bool mayBind() const;
     bool addListener(ChannelRef listener);
-    // The bind has made everything. False when a drain came first: then it has failed.
+    // Called when the bind has made everything. Returns false when a drain came first; then the bind has failed.
     bool finishBind();
-    // The bind has failed: closes what there is of it. Connections that a drain has been told of are left to it.
+    // Called when the bind has failed; closes what it made. Connections that a drain has already notified are left to
+    // the drain.
     void abandon() noexcept;
-    // The server's address; while it is being bound, the one that was asked for. Any thread.
+    // The server's address; during the bind, the requested one. Context: any thread.
     SocketAddress address() const;
 
     // ---- children ----
-    // Sets up a connection that is made but not registered, and registers it. Context: the listener's loop.
+    // Sets up a new, unregistered connection and registers it. Context: the listener's loop.
     void adopt(ChannelRef child);
     std::size_t liveChildren() const noexcept;
 
-    // ---- the end; any thread; none blocks ----
+    // ---- shutdown; context: any thread; never block ----
     // Completes when every listener is closed.
     Future<void> closeListeners();
-    // closeListeners(), and tells every connection, also those that are still on their way to their loop. A bind that
-    // is under way fails; the future then completes when it has.
+    // closeListeners(), and notifies every connection, including those still on the way to their loop. A bind in
+    // progress fails; the future then completes after that.
     Future<void> startDrain();
     std::size_t loops() const noexcept { return children_.size(); }
-    // Of one loop: completes when it has no connection of this server; cancels the fibers of its connections and says
-    // which these are; closes its connections.
+    // For one loop. emptied() completes when the loop has no connection of this server. cancelAll() cancels the fibers
+    // of its connections and returns those connections. closeAll() closes its connections.
     Future<void> emptied(std::size_t loop);
     Future<std::vector<LateConnection>> cancelAll(std::size_t loop);
     void closeAll(std::size_t loop) noexcept;
-    // Those of these connections of one loop that have fibers still.
+    // Those of the given connections on this loop that still have fibers.
     Future<std::vector<LateConnection>> unfinished(std::size_t loop, std::vector<LateConnection> of);
-    // A figure.
+    // An approximate number.
     std::size_t liveChildren(std::size_t loop) const noexcept;
 
   private:
-    // Whose the listeners are: the bind's, until it has ended; then, if it has made a server, everybody's.
+    // Until the bind has ended, the listeners belong to it; after a successful bind, to every handle of the server.
     enum class Bind : unsigned char { underWay, drained, done, failed };
 
     // The connections of one loop. Context: that loop, except live.
@@ -78,9 +79,9 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
         explicit Children(EventLoop& itsLoop) : loop(itsLoop) {}
         EventLoop& loop;
         std::list<ChannelRef> open;
-        std::atomic<std::size_t> live{0};      // open.size(), for other threads; a figure
-        std::vector<Promise<void>> whenEmpty;  // of drains
-        bool draining = false;                 // who comes now is told at once
+        std::atomic<std::size_t> live{0};      // open.size() for other threads; approximate
+        std::vector<Promise<void>> whenEmpty;  // promises of emptied()
+        bool draining = false;                 // new connections are notified at once
     };
 
     std::vector<ChannelRef> listenersNow() const;
@@ -95,9 +96,9 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
     const PipelineSetup child_;
     const SocketAddress requested_;
     std::vector<std::unique_ptr<Children>> children_;  // by the index of the worker loop's carrier
-    mutable std::mutex lock_;                          // guards bind_ and, until it is done, listeners
+    mutable std::mutex lock_;                          // guards bind_ and, until the bind is done, listeners
     Bind bind_ = Bind::underWay;
-    Promise<void> bindFailed_;  // and its listeners are closed
+    Promise<void> bindFailed_;  // completes after the listeners of a failed bind are closed
 };
 
 }  // namespace weft::detail

@@ -1,4 +1,4 @@
-// The threads: workers call the lookup; a timekeeper, there while anybody waits, ends the waits that are over.
+// The threads: workers call the lookup; while any caller waits, a timekeeper fails those whose deadline has passed.
 #include <weft/framework/thread_pool_resolver.hpp>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ void requireTime(const char* name, Duration value) {
     refuse(name, std::to_string(value.count()) + " ns", "0 to 24 h is accepted");
 }
 
-// Without memory for its text, the lack of memory is the error.
+// If there is no memory for the text, bad_alloc becomes the error.
 std::exception_ptr failure(const ErrorCode& error, const std::string& host, const char* remedy) noexcept {
     try {
         throw SystemError(error, "cannot resolve '" + host + "'; " + remedy);
@@ -101,12 +101,12 @@ class ThreadPoolResolver::State : public std::enable_shared_from_this<State> {
 
     const ResolverOptions options_;
     const Lookup lookup_;
-    std::mutex lock_;  // guards what follows
+    std::mutex lock_;  // guards the members below
     LookupTable table_;
     unsigned workers_ = 0;
-    unsigned busy_ = 0;              // of the workers: inside a lookup
-    bool keeping_ = false;           // the timekeeper is there and will look at the callers again
-    std::condition_variable ended_;  // wakes the timekeeper: nobody waits any more
+    unsigned busy_ = 0;              // workers inside a lookup
+    bool keeping_ = false;           // the timekeeper is running and will check the callers again
+    std::condition_variable ended_;  // wakes the timekeeper when no caller waits any more
 };
 
 Future<Resolver::Addresses> ThreadPoolResolver::State::resolve(std::string_view host, std::uint16_t port) {
@@ -126,20 +126,21 @@ Future<Resolver::Addresses> ThreadPoolResolver::State::resolve(std::string_view 
         } else {
             known = Answer{{},
                            failure(fromErrno(EAGAIN), caller.host,
-                                   "too many calls wait for names: try again, or connect to addresses"),
+                                   "too many lookups are waiting: try again later, or connect to numeric addresses"),
                            {}};
         }
     }
-    // Listeners run outside of the lock.
+    // Listeners run outside the lock.
     if (known) known->tell(caller);
     for (Caller& each : refused) {
-        each.promise.setError(
-            failure(fromErrno(EAGAIN), each.host, "its helper thread cannot start: raise the limit of threads"));
+        each.promise.setError(failure(fromErrno(EAGAIN), each.host,
+                                      "the thread for the lookup cannot start: raise the limit of threads"));
     }
     return future;
 }
 
-// A worker for each queued name up to the limit, and the timekeeper. False: there is none to do the work.
+// Starts a worker if a queued name needs one and the limit allows, and the timekeeper. Returns false when no worker
+// exists.
 bool ThreadPoolResolver::State::startThreads() noexcept {
     if (options_.timeout != Duration::zero() && !keeping_) {
         keeping_ = startThread([self = shared_from_this()] { self->keepTime(); });
@@ -151,7 +152,7 @@ bool ThreadPoolResolver::State::startThreads() noexcept {
     return workers_ > 0;
 }
 
-// Detached: it may be inside a lookup when the process ends.
+// Detached, because it may be inside a lookup when the process ends.
 template <class Body>
 bool ThreadPoolResolver::State::startThread(Body body) noexcept {
     try {
@@ -168,7 +169,7 @@ void ThreadPoolResolver::State::work() {
     std::unique_lock held(lock_);
     while (const std::optional<std::string> host = table_.takeQueued()) {
         ++busy_;
-        startThreads();  // for the next name in the queue
+        startThreads();  // for the next queued name
         held.unlock();
         const Answer answer = lookUp(*host);
         held.lock();
@@ -178,7 +179,7 @@ void ThreadPoolResolver::State::work() {
         for (Caller& caller : callers) answer.tell(caller);
         callers.clear();
         held.lock();
-        --busy_;  // not before its listeners have returned: the next name need not wait for them
+        --busy_;  // only after the listeners, so that the next name need not wait for them
     }
     --workers_;
 }

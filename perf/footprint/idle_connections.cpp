@@ -1,6 +1,6 @@
 // What does an idle keep-alive connection cost? A server of one carrier with the full HTTP pipeline; client processes
-// open N connections, each makes one request and is silent from then on. Prints resident memory and what of it was
-// allocated, by size of block, before the first connection, with all of them idle, and when they have gone.
+// open N connections, each makes one request and is silent from then on. Prints resident memory, and allocated memory
+// by size of block: before the first connection, with all of them idle, and after they have closed.
 //   idle_connections [--connections 10000] [--clients 2] [--blocks 12]
 #include <algorithm>
 #include <array>
@@ -20,7 +20,7 @@
 
 namespace {
 
-// Live blocks by what malloc has set aside for them, in steps of 16 bytes; the last one counts all larger ones.
+// Live blocks by the size that malloc reserves for them, in steps of 16 bytes; the last counter is for all larger ones.
 constexpr std::size_t step = 16;
 constexpr std::size_t sizes = 5'000;
 std::array<std::atomic<std::int64_t>, sizes> liveBlocks;
@@ -76,7 +76,7 @@ struct Wanted {
     long blocks;
 };
 
-// Two pipes of a client process: the port goes to it, then the order to end; a byte comes back when it is connected.
+// Two pipes of a client process: it receives the port, then the order to end; it sends a byte once it is connected.
 struct Client {
     pid_t process;
     int orders;
@@ -123,7 +123,7 @@ int connectedAndServed(std::uint16_t port) {
     if (::write(news, &connected, 1) != 1) std::_Exit(1);
     char end = 0;
     if (::read(orders, &end, 1) != 0) std::_Exit(1);
-    std::_Exit(0);  // and with it all connections
+    std::_Exit(0);  // closes all connections
 }
 
 Client start(long connections) {
@@ -149,7 +149,7 @@ std::size_t statusKiB(const std::string& key) {
     return 0;
 }
 
-// Memory of the kernel's for TCP, in pages, of the whole machine.
+// The kernel's memory for TCP, of the whole machine, in pages.
 std::size_t kernelTcpPages() {
     std::ifstream sockets("/proc/net/sockstat");
     for (std::string word; sockets >> word;) {
@@ -208,7 +208,7 @@ void awaitLive(const Server& server, std::size_t connections) {
 }
 
 void run(const Wanted& wanted) {
-    std::vector<Client> clients;  // forked before there is a thread
+    std::vector<Client> clients;  // forked before the first thread starts
     for (long i = 0; i < wanted.clients; ++i) {
         clients.push_back(
             start(wanted.connections / wanted.clients + (i < wanted.connections % wanted.clients ? 1 : 0)));
@@ -241,10 +241,10 @@ void run(const Wanted& wanted) {
     const Snapshot after;
 
     const auto each = [&](double amount) { return perConnection(amount, wanted.connections); };
-    std::printf("%ld idle connections: resident %zu KiB before, %zu KiB with them, %zu KiB behind them\n",
+    std::printf("%ld idle connections: resident %zu KiB before, %zu KiB with them, %zu KiB after them\n",
                 wanted.connections, before.residentKiB, idle.residentKiB, after.residentKiB);
     std::printf(
-        "each: resident %.2f KiB, allocated %.2f KiB; left behind: allocated %.1f bytes; kernel (both ends) %.2f KiB\n",
+        "each: resident %.2f KiB, allocated %.2f KiB; left afterwards: allocated %.1f bytes; kernel (both ends) %.2f KiB\n",
         each(static_cast<double>(idle.residentKiB - before.residentKiB)),
         each(static_cast<double>(idle.allBytes() - before.allBytes())) / 1024,
         each(static_cast<double>(after.allBytes() - before.allBytes())),

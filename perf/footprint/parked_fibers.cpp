@@ -1,5 +1,5 @@
 // What does a parked fiber cost? Spawns N fibers that wait for one promise, prints resident memory, mappings and times,
-// then wakes them all and counts that each has ended.
+// then wakes them all and checks that each has ended.
 //   parked_fibers [--fibers 1000000] [--stack 262144] [--carriers 1]
 #include <charconv>
 #include <chrono>
@@ -97,7 +97,7 @@ void run(const Options& wanted) {
     const auto parked = [&] {
         std::size_t run = 0;
         for (std::size_t i = 0; i < wanted.carriers; ++i) run += group.carrier(i).stats().run;
-        return run >= wanted.fibers;  // each has run once, up to its wait
+        return run >= wanted.fibers;  // each has run once, as far as its wait
     };
     while (!parked()) std::this_thread::yield();
     report("parked", wanted.fibers, since(begin), baseKiB);

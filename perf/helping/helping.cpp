@@ -1,12 +1,16 @@
-// What work stealing does to the time that a task takes, on carriers of one process, with it and without it in turns. Tasks
-// come at their due times (open loop), each with its own amount of CPU time; a task's time counts from when it was due.
-//   helping [--rounds N] [--duration-ms N] [--topology none|linux]
+// Question: how does work stealing change the time that a task takes? Carriers of one process run with it and without
+// it in turns. Tasks come at their due times (open loop), each with its own amount of CPU time; a task's time counts
+// from its due time.
+//   helping [--rounds N] [--duration-ms N] [--topology none|linux] [--noise off|on] [--load NAME]
+//   helping --trace FILE.json [--load NAME]   one run with stealing, and the last 20,000 events of each carrier
 // Loads, as shares of one carrier's time:
-//   skewed      95 % of one carrier, all of it there; the other one has nothing
+//   skewed      95 % of one carrier, all of it submitted there; the other one has nothing
 //   balanced    50 % of each carrier
+//   busy        70 % of each carrier
 //   saturated   90 % of each carrier
-//   hogged      20 % of one carrier, which every 20 ms also has a slice of 10 ms
-//   ping-pong   two fibers on each carrier that hand a turn to each other; its time is one exchange
+//   hogged      20 % of one carrier, which also runs a slice of 10 ms every 20 ms
+//   ping-pong   two fibers on each carrier that wake each other in turn; its time is one exchange
+// With noise, a thread bound to each CPU uses 1 ms of it every 10 ms, as a system's own work does.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -14,19 +18,23 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include <sched.h>
 #include <sys/resource.h>
 #include <time.h>
 
 #include <weft/scheduler/carrier_group.hpp>
+#include <weft/scheduler/flight_recorder.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
 #include "load/latency_histogram.hpp"
+#include "support/burn.hpp"
 
 namespace weft::perf {
 
@@ -40,6 +48,9 @@ struct Flags {
     unsigned rounds = 5;
     milliseconds duration{1000};
     std::string topology = "none";
+    bool noise = false;
+    std::string load;   // empty: all
+    std::string trace;  // empty: none
 };
 
 struct Result {
@@ -62,15 +73,7 @@ double cpuSeconds() {
     return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-// CPU time of its own, so that a task that was interrupted does its work all the same.
-void burn(nanoseconds time) {
-    timespec began, at;
-    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &began);
-    do ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &at);
-    while ((at.tv_sec - began.tv_sec) * 1'000'000'000LL + (at.tv_nsec - began.tv_nsec) < time.count());
-}
-
-// What tasks took; written wherever they end.
+// Times of tasks; written on whichever carrier they end.
 class Times {
   public:
     explicit Times(std::size_t most) : values_(most) {}
@@ -88,18 +91,50 @@ class Times {
     std::atomic<std::size_t> count_{0};
 };
 
-struct Arrivals {
-    double perSecond;
-    nanoseconds work;
-    bool everywhere;  // each carrier has its share, else all is the first one's
-    nanoseconds hogs{0};  // a slice of that length on the first one, each 20 ms
-};
-
 void sleepUntil(std::int64_t due) {
     const timespec time{due / 1'000'000'000, due % 1'000'000'000};
     while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nullptr) != 0) {
     }
 }
+
+// Simulates other work on the CPUs of this process, for the lifetime of the object.
+class Noise {
+  public:
+    explicit Noise(bool on) {
+        if (!on) return;
+        cpu_set_t allowed;
+        ::sched_getaffinity(0, sizeof allowed, &allowed);
+        for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+            if (CPU_ISSET(cpu, &allowed)) threads_.emplace_back([this, cpu] { disturb(cpu); });
+        }
+    }
+    ~Noise() {
+        over_ = true;
+        for (std::thread& thread : threads_) thread.join();
+    }
+
+  private:
+    void disturb(int cpu) {
+        cpu_set_t its;
+        CPU_ZERO(&its);
+        CPU_SET(cpu, &its);
+        ::sched_setaffinity(0, sizeof its, &its);
+        for (std::int64_t next = now() + cpu * 3'000'000; !over_; next += 10'000'000) {
+            sleepUntil(next);
+            burn(milliseconds(1));
+        }
+    }
+
+    std::vector<std::thread> threads_;
+    std::atomic<bool> over_{false};
+};
+
+struct Arrivals {
+    double perSecond;
+    nanoseconds work;
+    bool everywhere;  // each carrier has its share; else the first one has all
+    nanoseconds hogs{0};  // length of the slice on the first carrier every 20 ms
+};
 
 // Poisson arrivals from a thread of their own.
 void openLoop(CarrierGroup& group, const Arrivals& arrivals, milliseconds duration, unsigned seed, LatencyHistogram& into) {
@@ -163,6 +198,7 @@ Load arriving(const char* name, const Arrivals& arrivals) {
 const std::vector<Load> loads = {
     arriving("skewed", {.perSecond = 4750, .work = microseconds(200), .everywhere = false}),
     arriving("balanced", {.perSecond = 5000, .work = microseconds(200), .everywhere = true}),
+    arriving("busy", {.perSecond = 7000, .work = microseconds(200), .everywhere = true}),
     arriving("saturated", {.perSecond = 9000, .work = microseconds(200), .everywhere = true}),
     arriving("hogged", {.perSecond = 4000, .work = microseconds(50), .everywhere = false, .hogs = milliseconds(10)}),
     {"ping-pong", [](CarrierGroup& group, milliseconds duration, unsigned, LatencyHistogram& into) {
@@ -176,6 +212,7 @@ void runOnce(const Load& load, bool stealing, const Flags& flags, unsigned seed,
     options.workStealing = stealing;
     options.topology = flags.topology;
     CarrierGroup group(options);
+    const Noise noise(flags.noise);
     const double before = cpuSeconds();
     load.run(group, flags.duration, seed, into.times);
     into.cpuSeconds += cpuSeconds() - before;
@@ -193,7 +230,7 @@ void print(const char* load, bool stealing, const Result& result) {
 }
 
 [[noreturn]] void refuse(const char* what) {
-    std::fprintf(stderr, "helping: %s; accepted: --rounds N, --duration-ms N, --topology none|linux\n", what);
+    std::fprintf(stderr, "helping: %s; accepted: --rounds N, --duration-ms N, --topology none|linux, --noise off|on, --load NAME, --trace FILE\n", what);
     std::exit(2);
 }
 
@@ -207,16 +244,44 @@ Flags parsed(int argc, char** argv) {
             flags.duration = milliseconds(std::max(1, std::atoi(argv[i + 1])));
         } else if (std::strcmp(argv[i], "--topology") == 0) {
             flags.topology = argv[i + 1];
+        } else if (std::strcmp(argv[i], "--noise") == 0) {
+            flags.noise = std::strcmp(argv[i + 1], "on") == 0;
+            if (!flags.noise && std::strcmp(argv[i + 1], "off") != 0) refuse(argv[i + 1]);
+        } else if (std::strcmp(argv[i], "--load") == 0) {
+            flags.load = argv[i + 1];
+        } else if (std::strcmp(argv[i], "--trace") == 0) {
+            flags.trace = argv[i + 1];
         } else {
             refuse(argv[i]);
         }
     }
+    const auto known = [&](const Load& load) { return load.name == flags.load; };
+    if (!flags.load.empty() && std::none_of(loads.begin(), loads.end(), known)) refuse(flags.load.c_str());
     return flags;
 }
 
+void trace(const Load& load, const Flags& flags) {
+    CarrierOptions options;
+    options.carriers = 2;
+    options.workStealing = true;
+    options.topology = flags.topology;
+    options.traceEvents = 20'000;
+    CarrierGroup group(options);
+    LatencyHistogram times;
+    load.run(group, flags.duration, 1, times);
+    std::ofstream file(flags.trace);
+    writeTrace(group, file);
+    if (!file.flush()) throw std::runtime_error("cannot write " + flags.trace);
+}
+
 void run(const Flags& flags) {
+    if (!flags.trace.empty()) {
+        const auto wanted = [&](const Load& load) { return flags.load.empty() || load.name == flags.load; };
+        return trace(*std::find_if(loads.begin(), loads.end(), wanted), flags);
+    }
     std::printf("| load      | stealing | n | p50 us | p99 us | p99.9 us | CPU s | stolen | calls |\n|---|---|---|---|---|---|---|---|---|\n");
     for (const Load& load : loads) {
+        if (!flags.load.empty() && load.name != flags.load) continue;
         Result results[2];
         for (unsigned round = 0; round < flags.rounds; ++round) {
             for (const bool stealing : {false, true}) runOnce(load, stealing, flags, round, results[stealing]);

@@ -1,10 +1,10 @@
-// LD_PRELOAD library that counts what a program asks of the heap, and the bytes that it copies: questions answered: how
-// many allocations per request, and does the payload move in user space? A copy is a memcpy, memmove or mempcpy of 512
-// bytes or more, so what a compiler inlines and what moves as bookkeeping is not in it.
-// Prints one line {"malloc": .., "calloc": .., "realloc": .., "aligned": .., "free": .., "copied": .., "total": ..} to
-// stderr, where "total" is of allocations, or
-// appends it to the file named by ALLOC_COUNT_FILE, at exit and at each SIGUSR1 (so a steady state can be taken out
-// of the middle of a run). glibc only: it forwards to the __libc_ entry points, so nothing has to be looked up.
+// LD_PRELOAD library that counts a program's heap calls and copied bytes. It answers two questions: how many
+// allocations does a request take, and is the payload copied in user space? A copy is a memcpy, memmove or mempcpy of
+// 512 bytes or more, so copies that the compiler inlines and small bookkeeping moves are not counted. Prints one line
+// {"malloc": .., "calloc": .., "realloc": .., "aligned": .., "free": .., "copied": .., "total": ..} to stderr, or
+// appends it to the file named by ALLOC_COUNT_FILE, at exit and at each SIGUSR1, so that a steady state can be cut out
+// of a run. "total" is the number of allocations. glibc only: it forwards to the __libc_ entry points, which need no
+// symbol lookup.
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -20,31 +20,31 @@ extern void* __libc_realloc(void*, size_t);
 extern void* __libc_memalign(size_t, size_t);
 extern void __libc_free(void*);
 
-enum { kMalloc, kCalloc, kRealloc, kAligned, kFree, kCopied, kKinds };
-enum { kLeastCopy = 512 };
-static const char* const kNames[kKinds] = {"malloc", "calloc", "realloc", "aligned", "free", "copied"};
-static atomic_ulong counts[kKinds];
+enum { mallocCalls, callocCalls, reallocCalls, alignedCalls, freeCalls, copiedBytes, kinds };
+enum { leastCopy = 512 };
+static const char* const names[kinds] = {"malloc", "calloc", "realloc", "aligned", "free", "copied"};
+static atomic_ulong counts[kinds];
 static int output = 2;
 
 static void count(int kind) { atomic_fetch_add_explicit(&counts[kind], 1, memory_order_relaxed); }
 
 void* malloc(size_t size) {
-    count(kMalloc);
+    count(mallocCalls);
     return __libc_malloc(size);
 }
 
 void* calloc(size_t items, size_t size) {
-    count(kCalloc);
+    count(callocCalls);
     return __libc_calloc(items, size);
 }
 
 void* realloc(void* block, size_t size) {
-    count(kRealloc);
+    count(reallocCalls);
     return __libc_realloc(block, size);
 }
 
 void* memalign(size_t alignment, size_t size) {
-    count(kAligned);
+    count(alignedCalls);
     return __libc_memalign(alignment, size);
 }
 
@@ -61,18 +61,18 @@ int posix_memalign(void** result, size_t alignment, size_t size) {
 }
 
 void free(void* block) {
-    if (block) count(kFree);
+    if (block) count(freeCalls);
     __libc_free(block);
 }
 
-// With the processor's own string instruction: nothing to look up, and nothing here may call memcpy again.
+// Uses the processor's string instruction: it needs no symbol lookup, and must not call memcpy again.
 static void copyUp(void* to, const void* from, size_t size) {
-    if (size >= kLeastCopy) atomic_fetch_add_explicit(&counts[kCopied], size, memory_order_relaxed);
+    if (size >= leastCopy) atomic_fetch_add_explicit(&counts[copiedBytes], size, memory_order_relaxed);
     __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
 }
 
 static void copyDown(void* to, const void* from, size_t size) {
-    if (size >= kLeastCopy) atomic_fetch_add_explicit(&counts[kCopied], size, memory_order_relaxed);
+    if (size >= leastCopy) atomic_fetch_add_explicit(&counts[copiedBytes], size, memory_order_relaxed);
     char* lastTo = (char*)to + size - 1;
     const char* lastFrom = (const char*)from + size - 1;
     __asm__ volatile("std; rep movsb; cld" : "+D"(lastTo), "+S"(lastFrom), "+c"(size) : : "memory");
@@ -114,10 +114,10 @@ static void report(void) {
     char line[512];
     char* at = putText(line, "{");
     unsigned long total = 0;
-    for (int kind = 0; kind < kKinds; ++kind) {
+    for (int kind = 0; kind < kinds; ++kind) {
         const unsigned long value = atomic_load_explicit(&counts[kind], memory_order_relaxed);
-        if (kind < kFree) total += value;
-        at = putText(putField(at, kNames[kind], value), ", ");
+        if (kind < freeCalls) total += value;
+        at = putText(putField(at, names[kind], value), ", ");
     }
     at = putText(putField(at, "total", total), "}\n");
     if (write(output, line, (size_t)(at - line)) < 0) return;

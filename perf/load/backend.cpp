@@ -1,6 +1,6 @@
 // The backend of the rig: answers every HTTP request with 200 and --body after --think-us microseconds, on one thread.
-// Each request has a time of its own to be answered at; with one think time for all these times come in order, so a
-// queue is the timer and the backend stays far lighter than any server that calls it.
+// Each request has its own due time. All requests have one think time, so due times are in order and a queue serves as
+// the timer: the backend stays far lighter than any server that calls it.
 
 #include <sys/epoll.h>
 #include <sys/prctl.h>
@@ -15,11 +15,11 @@
 namespace weft::perf {
 namespace {
 
-constexpr std::size_t kMaxHead = 16 * 1024;
+constexpr std::size_t maxHead = 16 * 1024;
 
 struct Connection {
-    int fd;               // -1: the peer has gone, and what is due to it is dropped
-    std::string partial;  // the head of a request whose end has not come
+    int fd;               // -1: the peer has closed, and its answers are dropped
+    std::string partial;  // an incomplete request head
     unsigned due = 0;     // answers
 };
 
@@ -90,14 +90,14 @@ class Backend {
             due_.push_back({at, &connection});
         }
         connection.partial.erase(0, taken);
-        if (connection.partial.size() > kMaxHead) close(connection);
+        if (connection.partial.size() > maxHead) close(connection);
     }
 
     void answer(Connection& connection) {
         --connection.due;
         if (connection.fd < 0) return releaseIfDone(connection);
         const ssize_t sent = ::send(connection.fd, answer_.data(), answer_.size(), MSG_NOSIGNAL);
-        if (sent != static_cast<ssize_t>(answer_.size())) close(connection);  // a peer that does not read, or has gone
+        if (sent != static_cast<ssize_t>(answer_.size())) close(connection);  // the peer does not read or has closed
     }
 
     void close(Connection& connection) {

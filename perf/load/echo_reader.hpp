@@ -6,7 +6,7 @@
 
 namespace weft::perf {
 
-/// Such that no piece of a message passes for another one: a byte's value depends on its place.
+// A byte's value depends on its position, so no part of a message can be mistaken for another part.
 inline std::string echoMessage(std::size_t bytes) {
     std::string message(bytes, '\0');
     for (std::size_t i = 0; i < bytes; ++i) message[i] = static_cast<char>(i * 31 + i / 256);
@@ -15,7 +15,7 @@ inline std::string echoMessage(std::size_t bytes) {
 
 class EchoReader {
   public:
-    /// `message` outlives the reader.
+    // `message` must outlive the reader.
     EchoReader(std::string_view message, bool compare) : message_(message), compare_(compare) {}
 
     ResponseReader::Batch consume(const char* data, std::size_t size) {
@@ -37,7 +37,7 @@ class EchoReader {
   private:
     std::string_view message_;
     bool compare_;
-    std::size_t at_ = 0;  // within the message that is coming
+    std::size_t at_ = 0;  // within the message being received
 };
 
 }  // namespace weft::perf

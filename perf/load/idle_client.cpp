@@ -1,6 +1,7 @@
 // Holds idle keep-alive connections open: each makes one request, reads the answer and is silent from then on.
-// Takes orders on standard input, a line each: how many connections to hold in all. Says "holding N" when the last of
-// them has been answered and the server has closed none; ends, and with it all connections, when the input ends.
+// Reads from standard input, one number a line, how many connections to hold in all. Prints "holding N" once each of
+// them has had its answer and the server has closed none. At the end of the input it exits, which closes all
+// connections.
 
 #include <sys/resource.h>
 
@@ -13,12 +14,12 @@
 namespace weft::perf {
 namespace {
 
-constexpr long kOtherDescriptors = 16;  // standard streams, and some room
+constexpr long otherDescriptors = 16;  // standard streams, and some room
 
 void allowDescriptors(long count) {
     rlimit limit{};
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0) die("getrlimit", errno);
-    const auto wanted = static_cast<rlim_t>(count + kOtherDescriptors);
+    const auto wanted = static_cast<rlim_t>(count + otherDescriptors);
     if (wanted > limit.rlim_max)
         die(std::to_string(count) + " connections need " + std::to_string(wanted) +
             " descriptors, but this process may have " + std::to_string(limit.rlim_max) +
@@ -38,7 +39,7 @@ class Holder {
         char byte;
         for (const int fd : held_)
             if (::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN)
-                die("the server has closed an idle connection, or said more than its answer");
+                die("the server has closed an idle connection, or sent more than its answer");
     }
 
   private:

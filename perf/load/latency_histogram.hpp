@@ -24,7 +24,7 @@ class LatencyHistogram {
     std::uint64_t total() const { return total_; }
     double maxMicroseconds() const { return static_cast<double>(max_) / 1000.0; }
 
-    /// The latency that a `share` (0..1) of the recorded values does not exceed; 0 when nothing was recorded.
+    // The quantile `share` (0..1) of the recorded values; 0 when nothing was recorded.
     double microseconds(double share) const {
         const auto rank = static_cast<std::uint64_t>(std::ceil(share * static_cast<double>(total_)));
         std::uint64_t seen = 0;
@@ -35,7 +35,7 @@ class LatencyHistogram {
         return 0;
     }
 
-    /// visit(largest value of the bucket, count) for each bucket with anything in it, from the least value on.
+    // Calls visit(largest value of the bucket, count) for each bucket that is not empty, in ascending order.
     template <class Visit>
     void forEach(Visit visit) const {
         for (std::size_t i = 0; i < counts_.size(); ++i)
@@ -43,25 +43,25 @@ class LatencyHistogram {
     }
 
   private:
-    static constexpr unsigned kSubBits = 6;
-    static constexpr std::uint64_t kSub = std::uint64_t{1} << kSubBits;
-    static constexpr unsigned kMagnitudes = 64 - kSubBits;
+    static constexpr unsigned subBucketBits = 6;
+    static constexpr std::uint64_t subBuckets = std::uint64_t{1} << subBucketBits;
+    static constexpr unsigned magnitudes = 64 - subBucketBits;
 
-    // Values below kSub have a bucket each; above, the leading kSubBits + 1 bits choose it.
+    // Values below subBuckets have a bucket each; above, the leading subBucketBits + 1 bits choose it.
     static std::size_t indexOf(std::uint64_t value) {
-        if (value < kSub) return value;
-        const auto shift = static_cast<unsigned>(std::bit_width(value)) - kSubBits - 1;
-        return (std::size_t{shift} << kSubBits) + (value >> shift);
+        if (value < subBuckets) return value;
+        const auto shift = static_cast<unsigned>(std::bit_width(value)) - subBucketBits - 1;
+        return (std::size_t{shift} << subBucketBits) + (value >> shift);
     }
 
     static std::uint64_t upperBound(std::size_t index) {
-        if (index < kSub) return index;
-        const std::size_t shift = (index >> kSubBits) - 1;
-        const std::uint64_t lead = index - (shift << kSubBits);
+        if (index < subBuckets) return index;
+        const std::size_t shift = (index >> subBucketBits) - 1;
+        const std::uint64_t lead = index - (shift << subBucketBits);
         return ((lead + 1) << shift) - 1;
     }
 
-    std::array<std::uint64_t, (kMagnitudes + 1) * kSub> counts_{};
+    std::array<std::uint64_t, (magnitudes + 1) * subBuckets> counts_{};
     std::uint64_t total_ = 0;
     std::uint64_t max_ = 0;
 };

@@ -1,6 +1,6 @@
 // The load generator of the rig: one thread, one epoll, precomputed requests, far lighter than any server it drives.
 // Closed loop (default): each connection keeps `depth` requests in flight as one block and sends the next block when
-// the last answer of the block has come. Open loop (--rate R): a block falls due every depth/R s whatever the server
+// the last answer of the block has arrived. Open loop (--rate R): a block falls due every depth/R s whatever the server
 // does, and latency counts from the due time, so a slow server cannot hide behind requests that were never sent.
 // A request is an HTTP GET, or with --echo a message that the server sends back.
 // Prints one JSON object; exit 1 when there were errors.
@@ -62,7 +62,7 @@ class OpenLoop final : public Load {
     using Load::Load;
 
   private:
-    static constexpr std::int64_t kGrace = 2'000'000'000;    // for the last requests of the window to be answered
+    static constexpr std::int64_t grace = 2'000'000'000;    // for the last requests of the window to be answered
 
     const char* mode() const override { return "open"; }
 
@@ -71,7 +71,7 @@ class OpenLoop final : public Load {
         for (auto& connection : connections_) free_.push_back(connection.get());
     }
 
-    /// When block `index` of the schedule is to be sent.
+    // When block `index` of the schedule is to be sent.
     std::int64_t due(std::uint64_t index) const {
         const double seconds = static_cast<double>(index) * options_.depth / static_cast<double>(options_.rate);
         return firstDue_ + static_cast<std::int64_t>(seconds * 1e9);
@@ -100,13 +100,13 @@ class OpenLoop final : public Load {
         while (!over_ && due(next_) <= std::min(time_, windowEnd() - 1))
             if (!sendNext()) break;
         if (!over_ && time_ >= windowEnd()) endWindow();
-        if (over_ && pending_ > 0 && time_ >= windowEnd() + kGrace) giveUpUnanswered();
+        if (over_ && pending_ > 0 && time_ >= windowEnd() + grace) giveUpUnanswered();
         finished_ = over_ && pending_ == 0;
     }
 
     bool sendNext() {
         if (free_.empty()) {
-            blocked_ = true;    // from here on lateness is the server's, not the generator's
+            blocked_ = true;    // from now on the server causes the lateness, not the generator
             return false;
         }
         LoadConnection& connection = *free_.front();
@@ -119,7 +119,7 @@ class OpenLoop final : public Load {
         return true;
     }
 
-    // Requests that fell due while every connection was busy, and were never sent, still count, as late as they are.
+    // Requests that fell due while every connection was busy and were never sent count with their lateness so far.
     void endWindow() {
         for (; due(next_) < windowEnd(); ++next_) {
             unanswered_ += options_.depth;
@@ -185,7 +185,7 @@ LoadOptions readOptions(Flags& flags) {
     options.serverPids = pidList(flags, "--server-pid");
     options.backendPids = pidList(flags, "--backend-pid");
     options.histogram = flags.text("--histogram", "");
-    flags.number("--threads", 1, 1, 1);    // one thread is the design; the flag is there to say so in scripts
+    flags.number("--threads", 1, 1, 1);    // one thread is the design; the flag lets scripts state it
     flags.finish();
     if (options.echoBytes && !path.empty()) flags.fail("--echo and --path exclude each other: an echo knows no paths");
     if (options.rate && options.requests) flags.fail("--rate and --requests exclude each other");

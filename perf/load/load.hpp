@@ -15,18 +15,18 @@ namespace weft::perf {
 struct LoadOptions {
     sockaddr_in server{};
     std::string path;
-    std::size_t echoBytes = 0;     // > 0: no HTTP, but messages of this size that come back as they were
+    std::size_t echoBytes = 0;     // > 0: no HTTP, but messages of this size that the server echoes
     unsigned connections = 64;
     unsigned depth = 1;
     std::int64_t warmup = 0;       // ns
     std::int64_t duration = 0;     // ns
-    std::uint64_t requests = 0;    // send exactly so many, without a window; 0: go by time
+    std::uint64_t requests = 0;    // send exactly this many, without a window; 0: run for `duration`
     std::int64_t rate = 0;         // requests per second; 0: closed loop
-    std::int64_t spin = 0;         // ns; open loop: shorter waits are spun, since a sleep would end too late
+    std::int64_t spin = 0;         // ns; open loop: busy-waits shorter waits, since a sleep would end too late
     Expectation expected;
     std::vector<pid_t> serverPids;
     std::vector<pid_t> backendPids;
-    std::string histogram;    // a file for the latencies of the window; empty: none
+    std::string histogram;    // file for the latencies of the window; empty: none
 };
 
 class Load {
@@ -43,7 +43,7 @@ class Load {
     }
     virtual ~Load() = default;
 
-    /// False: there were errors, or nothing was answered.
+    // Returns false when there were errors or no answer.
     bool run() {
         start();
         while (!finished_) step();
@@ -56,7 +56,7 @@ class Load {
   protected:
     virtual void start() = 0;
     virtual void onResponses(LoadConnection& connection, unsigned count) = 0;
-    virtual void onTurn() = 0;                    // after each batch of events; time_ is fresh
+    virtual void onTurn() = 0;                    // after each batch of events; time_ is up to date
     virtual std::int64_t waitLimit() const { return 50'000'000; }
     virtual const char* mode() const = 0;
     virtual void reportMore() const {}
@@ -121,7 +121,7 @@ class Load {
         if (batch.failure) {
             if (!complained_) complain(batch.failure);
             ++errors_;
-            finished_ = true;    // a figure from fewer connections than asked for is no figure
+            finished_ = true;    // fewer connections than requested: the figure would be invalid
             return;
         }
         if (batch.responses > 0) onResponses(connection, batch.responses);
@@ -152,7 +152,7 @@ class Load {
         std::printf("}\n");
     }
 
-    /// A line "NANOSECONDS COUNT" for each bucket with anything in it: the largest latency that it stands for.
+    // Writes a line "NANOSECONDS COUNT" for each bucket that is not empty; NANOSECONDS is its largest latency.
     void writeHistogram() const {
         std::FILE* const file = std::fopen(options_.histogram.c_str(), "w");
         if (!file) die("--histogram " + options_.histogram, errno);

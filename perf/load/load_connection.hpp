@@ -1,5 +1,5 @@
-// One keep-alive connection of the load generator: writes requests, reads answers, remembers since when the
-// requests in flight count. Owned by Load; knows no schedule and no statistics.
+// One keep-alive connection of the load generator: writes requests, reads answers, and keeps the start time of the
+// requests in flight. Owned by Load; knows no schedule and no statistics.
 #pragma once
 
 #include <sys/epoll.h>
@@ -24,8 +24,8 @@ class LoadConnection {
 
     unsigned outstanding() const { return outstanding_; }
 
-    /// Sends `requests` pipelined requests whose text is `block`, which outlives the connection; nothing may be in
-    /// flight. A broken connection shows at the next receive().
+    // Sends `requests` pipelined requests whose text is `block`. `block` must outlive the connection, and no request
+    // may be in flight. The next receive() reports a broken connection.
     void send(std::string_view block, unsigned requests) {
         if (!unsent_.empty()) die("a server answered requests before it can have read them");
         outstanding_ += requests;
@@ -33,13 +33,13 @@ class LoadConnection {
         if (!unsent_.empty()) watch(EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
     }
 
-    /// Writes what an earlier send() could not.
+    // Writes the rest of an earlier send().
     void resumeSend() {
         unsent_.remove_prefix(write(unsent_));
         if (unsent_.empty()) watch(EPOLL_CTL_MOD, EPOLLIN);
     }
 
-    /// One read. `failure` is set when the connection is of no further use (it is closed then).
+    // Reads once. `failure` is set when the connection is unusable; it has been closed then.
     ResponseReader::Batch receive(char* buffer, std::size_t size) {
         const ssize_t got = ::recv(fd_, buffer, size, 0);
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) return {};
@@ -53,7 +53,7 @@ class LoadConnection {
         return batch;
     }
 
-    std::int64_t blockStart = 0;    // of the requests in flight: when they were sent (open loop: due)
+    std::int64_t blockStart = 0;    // when the requests in flight were sent (open loop: due)
 
   private:
     std::size_t write(std::string_view text) {
@@ -76,7 +76,7 @@ class LoadConnection {
     int epollFd_;
     int fd_;
     unsigned outstanding_ = 0;
-    std::string_view unsent_;    // of the block that was sent last
+    std::string_view unsent_;    // rest of the last block
     Reader reader_;
 };
 

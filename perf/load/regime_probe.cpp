@@ -1,6 +1,6 @@
 // Question: which speed regime is this machine in right now? Two threads pinned to two CPUs bounce one cache line;
 // on the small shared machines this rig is made for, a round trip costs about 100 ns or about 500 ns, and every other
-// figure moves with it. perf/run asks before and after each sample and compares only samples of one regime.
+// figure moves with it. perf/run probes before and after each sample and compares only samples of one regime.
 // Prints {"ns_per_round_trip": median over batches, "best_ns": ..., "batches": ...}.
 
 #include <pthread.h>
@@ -17,7 +17,7 @@ namespace weft::perf {
 namespace {
 
 // Short against a scheduling slice: a preempted batch is an outlier and leaves the median alone.
-constexpr int kRoundsPerBatch = 200;
+constexpr int roundsPerBatch = 200;
 
 struct alignas(128) Ball {
     std::atomic<int> turn{0};    // 0: the server's side may strike; 1: the returner's; 2: over
@@ -39,7 +39,7 @@ std::vector<int> allowedCpus() {
     return cpus;
 }
 
-/// Waits for `turn` to leave `current`; the value it took.
+// Waits until `turn` differs from `current`; returns its new value.
 int awaitChange(const Ball& ball, int current) {
     int seen;
     while ((seen = ball.turn.load(std::memory_order_acquire)) == current) __builtin_ia32_pause();
@@ -57,14 +57,14 @@ std::vector<double> play(int cpuA, int cpuB, std::int64_t duration) {
         ball.turn.store(1, std::memory_order_release);
         awaitChange(ball, 1);
     };
-    for (int i = 0; i < kRoundsPerBatch; ++i) round();    // until both threads are in place
+    for (int i = 0; i < roundsPerBatch; ++i) round();    // until both threads run
     std::vector<double> batches;
     const std::int64_t end = now() + duration;
     std::int64_t start = now();
     while (start < end || batches.empty()) {
-        for (int i = 0; i < kRoundsPerBatch; ++i) round();
+        for (int i = 0; i < roundsPerBatch; ++i) round();
         const std::int64_t stop = now();
-        batches.push_back(static_cast<double>(stop - start) / kRoundsPerBatch);
+        batches.push_back(static_cast<double>(stop - start) / roundsPerBatch);
         start = stop;
     }
     ball.turn.store(2, std::memory_order_release);

@@ -1,6 +1,6 @@
-// Splits a connection's byte stream into HTTP/1.1 responses and judges each. Knows nothing of sockets and time.
+// Splits a connection's byte stream into HTTP/1.1 responses and checks each. Knows nothing of sockets and time.
 // One reader per connection; all readers of a client share one KnownResponse. A response that is byte for byte the
-// last right one needs no parsing (its own length is in its bytes), which is what keeps the client lighter than the
+// last correct one needs no parsing (its own length is in its bytes), which is what keeps the client lighter than the
 // servers; a changed Date or a wrong answer falls through to the parser.
 #pragma once
 
@@ -20,7 +20,7 @@ struct Expectation {
 };
 
 struct KnownResponse {
-    std::string bytes;    // the last whole response that was right; empty until there is one
+    std::string bytes;    // the last complete, correct response; empty until there is one
 };
 
 class ResponseReader {
@@ -28,7 +28,7 @@ class ResponseReader {
     struct Batch {
         unsigned responses = 0;
         unsigned wrong = 0;              // of those: not 200, or not the expected body
-        const char* failure = nullptr;   // the stream cannot be followed any further
+        const char* failure = nullptr;   // set when the stream cannot be parsed any further
     };
 
     ResponseReader(const Expectation& expected, KnownResponse& known) : expected_(&expected), known_(&known) {}
@@ -50,8 +50,8 @@ class ResponseReader {
     }
 
   private:
-    static constexpr std::size_t kMaxHead = 16 * 1024;
-    static constexpr std::size_t kMaxKept = 32 * 1024;    // larger responses are skipped, not kept
+    static constexpr std::size_t maxHead = 16 * 1024;
+    static constexpr std::size_t maxKept = 32 * 1024;    // larger responses are skipped, not kept
 
     struct Head {
         std::size_t size = 0;
@@ -59,7 +59,7 @@ class ResponseReader {
         int status = 0;
     };
 
-    /// Takes one response (or a part of a skipped body) from the front. False: more bytes are needed.
+    // Takes one response, or a part of a skipped body, from the front. Returns false when it needs more bytes.
     bool takeOne(std::string_view& rest, Batch& batch) {
         if (skip_ > 0) return takeSkipped(rest, batch);
         const std::string& known = known_->bytes;
@@ -70,14 +70,14 @@ class ResponseReader {
         }
         const std::size_t end = rest.find("\r\n\r\n");
         if (end == std::string_view::npos) {
-            if (rest.size() > kMaxHead) batch.failure = "response head larger than 16 KiB";
+            if (rest.size() > maxHead) batch.failure = "response head larger than 16 KiB";
             return false;
         }
         Head head;
         head.size = end + 4;
         if (!parseHead(rest.substr(0, end + 2), head, batch)) return false;
         const std::size_t whole = head.size + head.bodySize;
-        if (whole > kMaxKept) {
+        if (whole > maxKept) {
             skip_ = whole;
             skippedIsWrong_ = head.status != 200 || expected_->checkBody;
             return takeSkipped(rest, batch);
@@ -102,7 +102,7 @@ class ResponseReader {
         return true;
     }
 
-    /// `text` is the status line and the header lines, each with its CRLF.
+    // `text` is the status line and the header lines, each with its CRLF.
     static bool parseHead(std::string_view text, Head& head, Batch& batch) {
         if (!text.starts_with("HTTP/1.") || text.size() < 14 || !parseNumber(text.substr(9, 3), head.status)) {
             batch.failure = "not an HTTP/1.x status line";
@@ -132,7 +132,7 @@ class ResponseReader {
 
     const Expectation* expected_;
     KnownResponse* known_;
-    std::string partial_;    // the head of a response whose end has not arrived
+    std::string partial_;    // an incomplete response head
     std::size_t skip_ = 0;   // bytes left of a response too large to keep
     bool skippedIsWrong_ = false;
 };

@@ -1,5 +1,5 @@
-// What the measured server has consumed so far: CPU time of all its threads and their context switches. The client
-// reads it at both ends of its window, so the server is charged for exactly the requests that are counted.
+// CPU time and context switches of all threads of the measured server so far. The client reads them at both ends of its
+// window, so the server is charged for exactly the requests that are counted.
 // CPU time is the process CPU clock (nanoseconds, ended threads and io_uring workers included); /proc/PID/stat gives
 // the same sum in 10 ms ticks and is kept for its user/system split.
 #pragma once
@@ -51,12 +51,12 @@ class ServerMeter {
         clockid_t clock;
         if (clock_getcpuclockid(pid, &clock) == 0) usage.cpuSeconds += static_cast<double>(readClock(clock)) * 1e-9;
         const std::string stat = slurp("/proc/" + std::to_string(pid) + "/stat");
-        const std::size_t name = stat.rfind(')');    // the name itself may hold blanks
+        const std::size_t name = stat.rfind(')');    // the name may contain blanks
         unsigned long user = 0;
         unsigned long system = 0;
         if (name == std::string::npos) return;
-        constexpr const char* kFields = " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu";    // from field 3 on
-        if (std::sscanf(stat.c_str() + name + 1, kFields, &user, &system) != 2) return;
+        constexpr const char* fields = " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu";    // from field 3 on
+        if (std::sscanf(stat.c_str() + name + 1, fields, &user, &system) != 2) return;
         static const double tick = 1.0 / static_cast<double>(sysconf(_SC_CLK_TCK));
         usage.userSeconds += static_cast<double>(user) * tick;
         usage.systemSeconds += static_cast<double>(system) * tick;

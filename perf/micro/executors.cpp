@@ -1,6 +1,6 @@
-// What does a post to the own carrier and its run cost, by Asio's executor and by those of a Context? A function posts
-// the next one, so the queue holds one at a time. The floor is asio::post() to an executor with nothing but a queue of
-// recycled blocks: no other thread, no work, no budget, no exceptions.
+// What does it cost to post a function to the own carrier and run it, with Asio's executor and with those of a Context?
+// Each function posts the next one, so the queue holds one at a time. The floor is asio::post() to an executor with
+// nothing but a queue of recycled blocks: no other thread, no work, no budget, no exceptions.
 #include <benchmark/benchmark.h>
 
 #include <new>

@@ -1,6 +1,6 @@
 // What does a burst of timers or of posted tasks cost, and how long does it keep the loop from polling? 20,000 fibers
-// that sleep to points within 10 ms, all of them due when the carrier comes back from a task of 12 ms, armed in the order
-// of their deadlines or at random; 500,000 tasks that another thread posts meanwhile.
+// sleep to deadlines within 10 ms, all of them due when the carrier returns from a task of 12 ms, armed in the order of
+// their deadlines or at random. In the other benchmark another thread posts 500,000 tasks during such a task.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 using namespace weft;
 
-// Polls nothing, never sleeps, and notes the longest time between two polls.
+// Polls nothing, never sleeps, and records the longest time between two polls.
 class PollTimer final : public IoHandler {
   public:
     void open(Carrier&) override {}
@@ -51,7 +51,7 @@ struct Bench {
         loop->stop();
         ended.await();
     }
-    // Runs `block` in the loop; from its end on polls are timed.
+    // Runs `block` in the loop; times the polls after it.
     template <class Block>
     void afterBlocking(Block block) {
         loop->execute([this, block] {
@@ -107,8 +107,8 @@ void sleepers(benchmark::State& state, bool shuffled) {
 BENCHMARK_CAPTURE(sleepers, ordered, false)->UseManualTime()->Iterations(5)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(sleepers, shuffled, true)->UseManualTime()->Iterations(5)->Unit(benchmark::kMillisecond);
 
-// The same fibers without timers, woken one after the other in the order in which they were spawned or at random: what the
-// order alone costs, which is that of their stacks and control blocks in memory.
+// The same fibers without timers, woken one after the other in the order in which they were spawned, or at random. The
+// difference is the cost of the order of their stacks and control blocks in memory.
 void wakes(benchmark::State& state, bool shuffled) {
     Bench bench;
     for (auto _ : state) {

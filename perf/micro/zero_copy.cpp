@@ -1,7 +1,7 @@
-// Does a zero-copy send pay? One thread sends messages of a size over a TCP connection of loopback, one after the other, by
-// io_uring: copied (IORING_OP_SEND), not copied (IORING_OP_SEND_ZC), and not copied from memory that the kernel has
-// pinned before. A thread beside it throws them away without copying them (MSG_TRUNC). The time is the CPU time of the
-// whole process: the kernel may do the work of a send in the receiver's calls.
+// Does a zero-copy send pay? One thread sends messages of one size over a loopback TCP connection, one after the other,
+// with io_uring: copied (IORING_OP_SEND), not copied (IORING_OP_SEND_ZC), and not copied from memory that the kernel
+// has pinned before. Another thread discards them without copying (MSG_TRUNC). The time is the CPU time of the whole
+// process, since the kernel may do the work of a send in the receiver's calls.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>
@@ -68,7 +68,7 @@ class Ring {
     ~Ring() { io_uring_queue_exit(&ring_); }
     io_uring& native() { return ring_; }
 
-    // Until the operation is done, and the kernel has let go of its memory.
+    // Returns once the operation is done and the kernel has released its memory.
     int run(io_uring_sqe* entry) {
         entry->user_data = 1;
         int result = 0;

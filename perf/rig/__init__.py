@@ -1,1 +1,1 @@
-"""The parts that perf/run and perf/counts share."""
+"""The modules of the scripts in perf/."""

@@ -1,5 +1,5 @@
-"""Is this server worth measuring? Right answers before fast ones: status, body, keep-alive, a request in pieces,
-pipelining, and the order of pipelined answers."""
+"""Checks a server's answers before it is measured: status, body, keep-alive, a request in pieces, pipelining, and the
+order of pipelined answers."""
 
 import random
 import select
@@ -13,7 +13,7 @@ PIPELINED = 16
 
 
 def checkProgram(implementation, cpus=None, backend=None):
-    """Starts the server, checks its answers, and that it ends well on SIGTERM. With a backend its body is the answer."""
+    """Starts the server, and checks its answers and its exit on SIGTERM. With a backend, the backend's body is the answer."""
     with Server(implementation, cpus, backend=backend) as server:
         if implementation.path is None:
             checkEcho(server)
@@ -25,7 +25,7 @@ def checkProgram(implementation, cpus=None, backend=None):
 
 
 def check(server, path, canned, body=BODY):
-    """Raises Failure with what was asked and what came. `canned` servers cannot be asked for anything but 200."""
+    """Raises Failure with the request and the answer. `canned` servers know no answer but 200."""
     with Conversation(server) as peer:
         peer.send(request(path))
         peer.expect(200, body, 'a single request')
@@ -53,8 +53,8 @@ def check(server, path, canned, body=BODY):
 
 
 def checkEcho(server):
-    """A byte, a large message, and one larger than all buffers on its way: of that nothing is read until the server
-    takes no more."""
+    """Echoes a byte, a large message, and a message larger than all buffers on the way. Reads nothing of a message until
+    it is sent or the server accepts no more of it."""
     for size in (1, 1 << 20, 32 << 20):
         message = random.randbytes(size)
         with Conversation(server) as peer:

@@ -1,4 +1,4 @@
-"""The table of perf/scenarios.py, joined with what a build directory really holds."""
+"""The table of perf/scenarios.py, joined with the programs that a build directory has."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ PERF = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 @dataclass(frozen=True)
 class Shape:
-    """What is the same for all that is compared with each other."""
+    """The parameters that all compared implementations share."""
     depth: int
     connections: int
     think_ms: int = None        # of the backend; None: there is none
@@ -28,7 +28,7 @@ class Shape:
         return text
 
     def clientFlags(self):
-        """What the load generator has to know of it."""
+        """The flags of the load generator for this shape."""
         flags = {'connections': self.connections, 'depth': self.depth}
         return flags if self.message_bytes is None else {**flags, 'echo': self.message_bytes}
 
@@ -47,12 +47,17 @@ class Implementation:
     path: str                   # None: the server echoes
     depths: list
     canned: bool = False
-    announces: bool = True      # prints "listening on ADDR:PORT"; a foreign server is given a free port instead
+    announces: bool = True      # prints "listening on ADDR:PORT"; otherwise it is given a free port
     warmup: int = 0             # ms, at least this long before a sample
-    # Under an instrument that slows the program down: more of `command`, and variables.
+    environment: dict = field(default_factory=dict)
+    # Further arguments and variables under strace or valgrind, which slow the program down.
     slowArgs: list = field(default_factory=list)
     slowEnvironment: dict = field(default_factory=dict)
     targets: dict = field(default_factory=dict)
+
+    def commandLine(self):
+        """Its command, preceded by its variables, in the syntax of a shell."""
+        return [*(f'{name}={value}' for name, value in self.environment.items()), *self.command]
 
 
 def findBuild(given):
@@ -97,7 +102,7 @@ def implementations(scenarioName, build, wanted=None):
         chosen.append(Implementation(name, command, entry.get('path', table.get('path')),
                                      entry.get('depths', table['depths']), entry.get('canned', False),
                                      entry.get('announces', 'command' not in entry), entry.get('warmup', 0),
-                                     entry.get('slow_args', []), entry.get('slow_environment', {}),
+                                     entry.get('environment', {}), entry.get('slow_args', []), entry.get('slow_environment', {}),
                                      entry.get('targets', {})))
     if wanted and missing:
         raise Failure(f'not built in {build}: {", ".join(missing)}')

@@ -1,4 +1,4 @@
-"""What perf/plot draws: bars of a summary's ratios, bars of memory, and latencies by share of the requests."""
+"""The pictures of perf/plot: bars of a summary's ratios, bars of memory, and latencies by share of the requests."""
 
 from .drawing import Linear, Logarithmic, Picture
 from .report import shapeOf, short
@@ -10,13 +10,13 @@ BAR, GAP, NAMES, VALUES = 16, 6, 110, 190      # pixels: of a bar, between two, 
 
 
 def ratioBars(results):
-    """A panel for each shape: req/cpu-s as a ratio to what all are compared with, the paired samples as a whisker."""
+    """A panel for each shape: req/cpu-s as a ratio to the floor, the range of the pairs as a whisker."""
     picture = begin(results, 'requests per second of server CPU, as a ratio; whisker: paired samples, least to most')
-    rows = [row for row in results['summary'] if not row['load'] and row['ratio'] is not None]
+    rows = [row for row in results['summary'] if not row.get('load') and 'ratio' in row]
     for shape in dict.fromkeys(map(shapeOf, rows)):
         panel, regime = mostSampled([row for row in rows if shapeOf(row) == shape])
         bars(picture, f'{shape}, regime {regime}', [
-            (row['implementation'], row['ratio'], (row['ratio_least'], row['ratio_most']), isBase(row),
+            (row['implementation'], row['ratio'], pairs(row), isBase(row),
              f'{row["ratio"]:.2f}   {short(row["per_cpu_second"])}/cpu-s, n {row["n"]}') for row in panel])
     return picture if rows else None
 
@@ -58,7 +58,7 @@ def begin(results, what):
 
 
 def mostSampled(rows, weight=lambda row: row['n']):
-    """The rows of the regime with most samples, and the regime: no panel compares two."""
+    """The rows of the regime with most samples, and that regime: a panel shows one."""
     weights = {}
     for row in rows:
         weights[row['regime']] = weights.get(row['regime'], 0) + weight(row)
@@ -66,8 +66,12 @@ def mostSampled(rows, weight=lambda row: row['n']):
     return [row for row in rows if row['regime'] == regime], regime
 
 
+def pairs(row):
+    return row.get('ratio_least', row['ratio']), row.get('ratio_most', row['ratio'])
+
+
 def isBase(row):
-    return row['ratio'] == row['ratio_least'] == row['ratio_most'] == 1.0
+    return row['ratio'] == row.get('ratio_least') == row.get('ratio_most') == 1.0
 
 
 def isOurs(name):
@@ -75,7 +79,7 @@ def isOurs(name):
 
 
 def bars(picture, title, entries):
-    """`entries`: name, value, (least, most), whether it is the base of the others, text behind the bar."""
+    """`entries`: name, value, (least, most), whether it is the base of the others, text after the bar."""
     top = picture.grow(26 + len(entries) * (BAR + GAP) + 10)
     picture.text(12, top + 16, title, weight='bold')
     most = max(max(value, ends[1]) for _, value, ends, _, _ in entries) or 1
@@ -115,7 +119,7 @@ def quantiles(histogram):
     """(1 / share of slower requests, microseconds) at each bucket, as far as 1 request in 10,000 is slower."""
     points, seen, whole = [], 0, total(histogram)
     for nanoseconds, count in histogram['ns_count']:
-        slower = (whole - seen) / whole    # before this bucket: so many took at least so long
+        slower = (whole - seen) / whole    # share of requests in this bucket or a slower one
         if slower < 1e-4:
             break
         points.append((1 / slower, max(nanoseconds, 1) / 1000))
@@ -140,7 +144,7 @@ def curves(picture, left, top, y, titles, group, names):
 
 
 def thinned(points, pixels=2.5):
-    """Without those that nobody could tell from the one before."""
+    """Without the points that are too close to the one before to be seen."""
     kept = points[:1]
     for point in points[1:]:
         if max(abs(point[0] - kept[-1][0]), abs(point[1] - kept[-1][1])) >= pixels:

@@ -1,4 +1,4 @@
-"""The counts per request of one server. Each function runs it under one instrument; none looks at a clock."""
+"""The counts per request of one server. Each function runs it under one instrument; none reads a clock."""
 
 import json
 import os
@@ -22,7 +22,7 @@ COUNTS = {
 }
 SHORT, LONG = 4_096, 24_576       # lengths of run under strace and callgrind: multiples of 64 connections * depth 16
 NATIVE = 200_000                  # length of run at full speed
-LARGE = 1024                      # bytes of an echo's message: so many times fewer of them when it has more
+LARGE = 1024                      # bytes of an echo's message: a message n times as large is sent n times less often
 
 
 def measure(build, implementation, shape, kinds):
@@ -99,7 +99,7 @@ class Counting:
         raise Failure(f'{self.implementation.name}: callgrind wrote no totals. {complaint}')
 
     def heap(self):
-        """malloc, calloc, realloc and aligned allocations ("total"; operator new comes by malloc), and the bytes of the
+        """malloc, calloc, realloc and aligned allocations ("total"; operator new calls malloc), and the bytes of the
         larger copies ("copied"), per request."""
         library = os.path.join(self.build, 'alloc_count.so')
         if not os.path.exists(library):
@@ -108,7 +108,7 @@ class Counting:
             environment = {'LD_PRELOAD': library, 'ALLOC_COUNT_FILE': output.name}
             with Server(self.implementation, self.serverCpus, environment=environment) as server:
                 reports = []
-                for requests in (self.long, self.short, self.long):    # the first warms pools and buffers up
+                for requests in (self.long, self.short, self.long):    # the first one warms up pools and buffers
                     self.drive(server, requests)
                     reports.append(self.heapSoFar(server, output, len(reports) + 1))
         first, second, third = reports

@@ -1,4 +1,4 @@
-"""Small pictures as SVG text: rectangles, lines, texts, and the scales that put values in their place."""
+"""Small pictures as SVG text: rectangles, lines, texts, and the scales that map values to pixels."""
 
 import math
 from xml.sax.saxutils import escape

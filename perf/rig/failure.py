@@ -1,4 +1,4 @@
-"""The one exception of the rig: a problem to be told to the user in one line, without a traceback."""
+"""The one exception of the rig: a problem that is reported in one line, without a traceback."""
 
 
 class Failure(Exception):

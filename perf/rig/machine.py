@@ -1,4 +1,4 @@
-"""The machine: its speed regime at a moment, and the versions a figure is worth nothing without."""
+"""The machine: its present speed regime, and the versions that belong to every figure."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import subprocess
 from .failure import Failure
 
 THRESHOLD_NS = 250      # between the two regimes seen: about 100 ns and about 500 ns per cache-line round trip
-# What the rivals come from; those that are not installed are left out.
+# The packages of the rivals; those that are not installed are left out.
 PACKAGES = ('libboost1.81-dev', 'libuv1', 'nginx-light', 'golang-go', 'libnetty-java', 'default-jdk-headless')
 
 

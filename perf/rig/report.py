@@ -1,4 +1,4 @@
-"""Samples to a summary, and the summary to a table. Medians with min..max and n; ratios only inside one regime."""
+"""Makes a summary of samples, and a table of a summary: medians with min..max and n, ratios within one regime only."""
 
 from dataclasses import asdict
 from statistics import median
@@ -10,7 +10,7 @@ FIELDS = ('per_cpu_second', 'rps', 'p50_us', 'p90_us', 'p99_us', 'p999_us', 'swi
 
 
 def shapeOf(entry):
-    """The shape of a sample or of a row of a summary; files from before there were several shapes name the depth only."""
+    """The shape of a sample or of a row of a summary; old files have the depth only."""
     return Shape(entry['depth'], entry.get('connections', 64), entry.get('think_ms'), entry.get('message_bytes'))
 
 
@@ -43,8 +43,8 @@ def summarise(samples, floor):
 
 
 def histograms(samples):
-    """The latencies of the kept open-loop samples, taken out of them: one entry per row of the summary, with pairs of
-    nanoseconds and how many requests took at most so long (and longer than the pair before)."""
+    """Moves the latencies out of the kept open-loop samples: one entry per row of the summary, with pairs of nanoseconds
+    and the number of requests that took at most this long, and longer than the pair before."""
     merged = {}
     for sample in samples:
         counts = sample.get('client', {}).pop('histogram', None)
@@ -57,7 +57,7 @@ def histograms(samples):
 
 
 def pairedRatios(group, base):
-    """This implementation over the floor of the same round: neighbours in time."""
+    """Ratios to the floor's sample of the same round, which is close in time."""
     floorOfRound = {sample['round']: sample['per_cpu_second'] for sample in base}
     return [sample['per_cpu_second'] / floorOfRound[sample['round']]
             for sample in group if sample['round'] in floorOfRound]
@@ -92,7 +92,7 @@ def cells(row):
 
 
 def ownColumns(shape):
-    """Of scenarios with a backend, or with messages: heading and cell."""
+    """Heading and cell of the columns that only scenarios with a backend, or with messages, have."""
     if shape.think_ms is not None:
         yield 'backend busy', lambda row: f'{row["backend_busy"] * 100:.0f} %'
     if shape.message_bytes is not None:

@@ -55,7 +55,7 @@ class Server:
             with open(self.output.name, 'w') as output:
                 self.process = subprocess.Popen([*wrapper, *command], stdin=subprocess.DEVNULL, stdout=output,
                                                 stderr=self.errors, preexec_fn=pin(cpus),
-                                                env={**os.environ, **(environment or {})})
+                                                env={**os.environ, **implementation.environment, **(environment or {})})
         except OSError as error:
             raise Failure(f'{self.name}: cannot start {command[0]}: {error.strerror}') from error
         try:
@@ -120,7 +120,7 @@ class Server:
         return 'It said: ' + ' | '.join(lines[-3:]) if lines else 'It said nothing.'
 
     def stop(self):
-        """Asks the server to end and returns its exit status (of the wrapper, if there is one)."""
+        """Sends SIGTERM to the server and returns its exit status (of the wrapper, if there is one)."""
         if self.process.poll() is not None:
             raise Failure(f'{self.name}: ended by itself with status {self.process.returncode}. {self.complaint()}')
         self.stopped = True
@@ -142,7 +142,7 @@ class Server:
 
 
 class Backend(Server):
-    """The running backend of perf/load, which answers with a body that no server can know unless it asks."""
+    """The running backend of perf/load, whose body a server can only know by calling it."""
 
     def __init__(self, build, thinkMs, cpus=None):
         self.body = secrets.token_hex(6) + '!'    # 13 bytes, as "Hello, World!"
@@ -151,7 +151,7 @@ class Backend(Server):
 
 
 class Program:
-    """What Server needs to know of a program that is no implementation of a scenario."""
+    """The fields that Server needs, for a program that is no implementation of a scenario."""
 
     announces = True
 
@@ -183,7 +183,7 @@ def runClient(server, command, cpus, seconds):
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=seconds,
                               preexec_fn=pin(cpus))
     except subprocess.TimeoutExpired:
-        raise Failure(f'{server.name}: the client got no end of it within {seconds} s ({" ".join(command)})') from None
+        raise Failure(f'{server.name}: the client did not finish within {seconds} s ({" ".join(command)})') from None
     if not done.stdout.strip():
         raise Failure(f'{server.name}: {done.stderr.strip() or "the client printed nothing"}')
     report = json.loads(done.stdout)

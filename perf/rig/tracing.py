@@ -1,5 +1,5 @@
-"""What a request touches: all memory accesses of a server, cut where it receives and sends, since the kernel uses the
-cache there: what is touched before and after is counted twice."""
+"""The memory that a request touches: all accesses of a server, divided at its receives and sends. The kernel uses the cache
+there, so a line that is touched before and after counts twice."""
 
 import collections
 import os
@@ -16,13 +16,13 @@ from .servers import Server, drive
 LINE, PAGE = 64, 4_096              # bytes
 ROUNDS = 16                         # requests of each connection
 WARM = 6                            # rounds that are left out at the beginning
-# The C library's, and ours, which make the system call by themselves.
+# Functions of the C library, and Weft's own, which make the system call themselves.
 OF_LIBC = re.compile(r'(recv|recvfrom|recvmsg|read|readv|send|sendto|sendmsg|write|writev)@')
 OURS = re.compile(r'weft::.*KernelSystemCalls::(recv|send)v?\(')
 
 
 class Untraceable(Failure):
-    """This server cannot be looked at in this way."""
+    """This server cannot be traced."""
 
 
 @dataclass(frozen=True)
@@ -79,14 +79,14 @@ def offsets(path, flags, functions):
 
 @dataclass
 class Stretch:
-    """Between two of these calls."""
+    """The accesses between two of these calls."""
     code: set
     data: set
     instructions: int = 0
 
 
 class Trace:
-    """Reads what valgrind writes to a pipe, on a thread of its own, so that the server is never held up for long."""
+    """Reads what valgrind writes to a pipe, on a thread of its own, so that the server never waits long."""
 
     def __init__(self, path):
         self.cuts = frozenset()
@@ -95,7 +95,7 @@ class Trace:
         self.reader.start()
 
     def cutAt(self, addresses):
-        """From now on; what came before, the start of the program, is forgotten."""
+        """Divides from now on; drops everything before, which is the start of the program."""
         self.cuts = frozenset(addresses)
 
     def stretches(self):
@@ -105,7 +105,7 @@ class Trace:
     def read(self, path):
         stretch = None
         with open(path, 'rb') as lines:
-            while not self.cuts and lines.read(1 << 20):    # at full speed: it starts as fast as valgrind lets it
+            while not self.cuts and lines.read(1 << 20):    # at full speed, so that the program starts as fast as valgrind allows
                 pass
             for line in lines:
                 if line[:1] not in b'I ':

@@ -1,4 +1,4 @@
-// What the echo servers over Asio share: the connection, so that only the context and the buffer differ.
+// The connection that the echo servers over Asio share: only the context and the buffer size differ.
 #pragma once
 
 #include <array>
@@ -11,10 +11,10 @@
 
 namespace weft::perf {
 
-inline constexpr std::size_t kSmallPiece = 4 * 1024;  // bytes; what such a server reads at most at once
+inline constexpr std::size_t smallPiece = 4 * 1024;  // bytes; the largest read of these servers
 
-/// An echo by callbacks: a read of at most `most` bytes, then a write of the same from the same buffer.
-template <std::size_t most = kSmallPiece>
+// An echo by callbacks: a read of at most `most` bytes, then a write of these bytes from the same buffer.
+template <std::size_t most = smallPiece>
 class EchoConnection : public std::enable_shared_from_this<EchoConnection<most>> {
   public:
     explicit EchoConnection(tcp::socket socket) : socket_(std::move(socket)) {}

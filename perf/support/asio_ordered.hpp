@@ -1,5 +1,5 @@
-// A connection over Asio whose answers are made elsewhere and at any time, but leave in the order of the requests,
-// those that are ready together in one write: what a server that hands its requests off has to do.
+// A connection over Asio for servers that hand requests off: answers are produced elsewhere in any order, and leave in
+// the order of the requests. Answers that are ready together leave in one write.
 #pragma once
 
 #include <boost/asio/post.hpp>
@@ -16,11 +16,11 @@
 
 namespace weft::perf {
 
-inline constexpr std::size_t kMaxRequest = 16 * 1024;
-inline constexpr std::size_t kMaxInFlight = 4096;  // unanswered requests of a connection before it stops reading
+inline constexpr std::size_t maxRequest = 16 * 1024;
+inline constexpr std::size_t maxInFlight = 4096;  // unanswered requests of a connection before it stops reading
 
-/// `Service` has: Answer, a text; bool knows(head of a request); void submit(bool known, Reply), which has the reply
-/// called once, on its executor, with an answer that is not empty.
+// `Service` has: Answer, a string type; bool knows(head of a request); void submit(bool known, Reply), which calls the
+// reply once, on the reply's executor, with an answer that is not empty.
 template <class Service>
 class OrderedConnection : public std::enable_shared_from_this<OrderedConnection<Service>> {
   public:
@@ -77,7 +77,7 @@ class OrderedConnection : public std::enable_shared_from_this<OrderedConnection<
         }
         if (output_.empty() || writing_ || flushPosted_) return;
         if (answers_.empty()) return write();
-        flushPosted_ = true;  // others are on their way: let those already queued join this write
+        flushPosted_ = true;  // more answers are pending: let those already queued join this write
         asio::post(socket_.get_executor(), [self = this->shared_from_this()] {
             self->flushPosted_ = false;
             if (!self->writing_ && !self->output_.empty()) self->write();
@@ -98,7 +98,7 @@ class OrderedConnection : public std::enable_shared_from_this<OrderedConnection<
     }
 
     void readMore() {
-        if (!reading_ && socket_.is_open() && answers_.size() < kMaxInFlight) read();
+        if (!reading_ && socket_.is_open() && answers_.size() < maxInFlight) read();
     }
 
     void close() {
@@ -108,18 +108,18 @@ class OrderedConnection : public std::enable_shared_from_this<OrderedConnection<
 
     tcp::socket socket_;
     Service& service_;
-    char input_[kMaxRequest];
+    char input_[maxRequest];
     std::size_t filled_ = 0;
-    std::deque<Answer> answers_;   // in request order; empty until it has been made
+    std::deque<Answer> answers_;   // in request order; an element is empty until it is ready
     std::size_t firstTicket_ = 0;  // the ticket of answers_.front()
-    std::string output_;           // answered, not yet handed to the kernel
+    std::string output_;           // answers not yet passed to the kernel
     std::string inWrite_;
     bool reading_ = false;
     bool writing_ = false;
     bool flushPosted_ = false;
 };
 
-/// A Service that runs `Handler` (knows(head); handle(known) -> Answer, which may block) on a pool of worker threads.
+// A Service that runs `Handler` (knows(head); handle(known) -> Answer, which may block) on a pool of worker threads.
 template <class Handler>
 class WorkerPool {
   public:
@@ -127,7 +127,7 @@ class WorkerPool {
 
     WorkerPool(std::size_t workers, Handler handler) : pool_(workers), handler_(std::move(handler)) {}
     ~WorkerPool() {
-        pool_.stop();  // what no worker has begun is dropped
+        pool_.stop();  // drops requests that no worker has begun
         pool_.join();
     }
 
@@ -148,7 +148,7 @@ class WorkerPool {
     Handler handler_;
 };
 
-/// Serves on the calling thread with all requests going to `service`, until a signal.
+// Serves on the calling thread until a signal; all requests go to `service`.
 template <class Service>
 void serveOrdered(asio::io_context& context, const sockaddr_in& address, Service& service) {
     serveAsio(context, address, [&service](tcp::socket socket) {

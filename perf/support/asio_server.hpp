@@ -1,4 +1,4 @@
-// What the servers over Asio share but for their connections: one I/O thread that accepts until SIGTERM or SIGINT.
+// The accept loop that the servers over Asio share: one I/O thread that accepts until SIGTERM or SIGINT.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -28,8 +28,8 @@ void acceptNext(tcp::acceptor& acceptor, Start& start) {
     });
 }
 
-/// Listens, announces it and runs `context` on the calling thread until a signal. `start` takes each connection's
-/// socket.
+// Listens, prints the listening line and runs `context` on the calling thread until a signal. Calls `start` with each
+// accepted socket.
 template <class Context, class Start>
 void serveAsio(Context& context, const sockaddr_in& address, Start start) {
     asio::signal_set quit(context, SIGTERM, SIGINT);
@@ -39,7 +39,7 @@ void serveAsio(Context& context, const sockaddr_in& address, Start start) {
     context.run();
 }
 
-/// main() of a server that knows no flag but --listen, and whose connections begin with read().
+// main() of a server whose only flag is --listen, and whose connections begin with read().
 template <class Connection, class Context = asio::io_context>
 int serveAsio(int argc, char** argv) {
     Flags flags(argc, argv, "--listen ADDR:PORT");

@@ -1,5 +1,5 @@
-// The call to the backend as the rivals that are written by hand make it: a keep-alive request, and its answer found by
-// its empty line and Content-Length.
+// The call to the backend of the rivals written by hand: a keep-alive request, and an answer delimited by its empty
+// line and Content-Length.
 #pragma once
 
 #include <charconv>
@@ -12,27 +12,27 @@
 
 namespace weft::perf {
 
-inline constexpr std::string_view kBackendRequest = "GET / HTTP/1.1\r\nHost: backend\r\n\r\n";
-inline constexpr std::string_view kBadGatewayResponse = "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n";
+inline constexpr std::string_view backendRequest = "GET / HTTP/1.1\r\nHost: backend\r\n\r\n";
+inline constexpr std::string_view badGatewayResponse = "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n";
 
 inline bool isBackendPath(std::string_view head) {
     return head.starts_with("GET /backend ");
 }
 
-/// The body of the one answer that `received` is; nothing as long as it is not whole.
+// The body of the answer in `received`; nullopt while the answer is incomplete.
 inline std::optional<std::string_view> backendBody(std::string_view received) {
-    constexpr std::string_view kLength = "\r\nContent-Length: ";
+    constexpr std::string_view lengthField = "\r\nContent-Length: ";
     const std::size_t end = received.find("\r\n\r\n");
-    const std::size_t length = received.find(kLength);
+    const std::size_t length = received.find(lengthField);
     if (end == std::string_view::npos || length >= end) return std::nullopt;
     std::size_t size = 0;
-    std::from_chars(received.data() + length + kLength.size(), received.data() + end, size);
+    std::from_chars(received.data() + length + lengthField.size(), received.data() + end, size);
     const std::string_view body = received.substr(end + 4);
     if (body.size() < size) return std::nullopt;
     return body.substr(0, size);
 }
 
-/// A 200 with the backend's body, of 130 bytes when that has 13.
+// A 200 with the backend's body; 130 bytes in all when the body has 13.
 inline std::string answerWithBody(std::string_view body) {
     std::string text =
         "HTTP/1.1 200 OK\r\n"

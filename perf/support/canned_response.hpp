@@ -8,7 +8,7 @@
 
 namespace weft::perf {
 
-inline constexpr std::string_view kCannedResponse =
+inline constexpr std::string_view cannedResponse =
     "HTTP/1.1 200 OK\r\n"
     "Server: floor\r\n"
     "Content-Type: text/plain\r\n"
@@ -16,27 +16,27 @@ inline constexpr std::string_view kCannedResponse =
     "Content-Length: 13\r\n"
     "\r\n"
     "Hello, World!";
-static_assert(kCannedResponse.size() == 130);
+static_assert(cannedResponse.size() == 130);
 
-/// Many of it in a row, for a floor that answers a batch with one write.
+// Many responses in a row, for a floor that answers a batch with one write.
 class CannedBlock {
   public:
     CannedBlock() {
-        for (std::size_t i = 0; i < kResponses; ++i) block_.append(kCannedResponse);
+        for (std::size_t i = 0; i < responses; ++i) block_.append(cannedResponse);
     }
-    /// The next bytes of a connection that is owed `bytes` more, perhaps not all of them.
+    // The next bytes to send to a connection that is owed `bytes`; perhaps not all of them.
     std::string_view owed(std::size_t bytes) const {
-        constexpr std::size_t kSize = kCannedResponse.size();
-        const std::size_t phase = (kSize - bytes % kSize) % kSize;    // sent bytes of the first answer
+        constexpr std::size_t size = cannedResponse.size();
+        const std::size_t phase = (size - bytes % size) % size;    // bytes of the first answer that were sent before
         return std::string_view(block_).substr(phase, std::min(bytes, block_.size() - phase));
     }
 
   private:
-    static constexpr std::size_t kResponses = 512;
+    static constexpr std::size_t responses = 512;
     std::string block_;
 };
 
-inline constexpr std::string_view kNotFoundResponse =
+inline constexpr std::string_view notFoundResponse =
     "HTTP/1.1 404 Not Found\r\n"
     "Server: floor\r\n"
     "Content-Length: 0\r\n"

@@ -1,11 +1,11 @@
-// What the echo servers share: how much they read at a time, so that all make the same pieces.
+// The read size that the echo servers share, so that all make the same pieces.
 #pragma once
 
 #include <cstddef>
 
 namespace weft::perf {
 
-inline constexpr std::size_t kEchoPiece =
-    64 * 1024;  // bytes; what libuv suggests, and the most that Weft reads at once
+inline constexpr std::size_t echoPiece =
+    64 * 1024;  // bytes; libuv's suggestion, and Weft's largest read
 
 }  // namespace weft::perf

@@ -1,5 +1,6 @@
 // IPv4 endpoints of the benchmark programs: "ADDR:PORT" to a sockaddr, a listening or connected socket, and the
-// `listening on ADDR:PORT` line that perf/run waits for. Failures print one line and exit 1: a benchmark has no plan B.
+// `listening on ADDR:PORT` line that perf/run waits for. Failures print one line and exit 1: a benchmark has no
+// fallback.
 #pragma once
 
 #include <arpa/inet.h>
@@ -57,13 +58,13 @@ inline void setNoDelay(int fd) {
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-/// The first line of every server of the rig; perf/run reads the port from it.
+// The first line of every server of the rig; perf/run reads the port from it.
 inline void announce(const std::string& endpoint) {
     std::printf("listening on %s\n", endpoint.c_str());
     std::fflush(stdout);
 }
 
-/// A non-blocking listening socket, announced on stdout. Port 0 means any free port.
+// A non-blocking listening socket; prints the listening line. Port 0 means any free port.
 inline int listenAndAnnounce(const sockaddr_in& address) {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) die("socket", errno);
@@ -79,7 +80,7 @@ inline int listenAndAnnounce(const sockaddr_in& address) {
     return fd;
 }
 
-/// A connected, blocking socket without Nagle's delay.
+// A connected, blocking socket without Nagle's delay.
 inline int connectBlocking(const sockaddr_in& address) {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) die("socket", errno);
@@ -89,7 +90,7 @@ inline int connectBlocking(const sockaddr_in& address) {
     return fd;
 }
 
-/// The same, non-blocking.
+// A connected, non-blocking socket without Nagle's delay.
 inline int connectTo(const sockaddr_in& address) {
     const int fd = connectBlocking(address);
     const int on = 1;

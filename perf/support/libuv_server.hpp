@@ -1,6 +1,5 @@
-// What the servers over libuv share but for what they do with bytes: the default loop on one thread until SIGTERM or
-// SIGINT. A `Connection` has a member uv_tcp_t tcp and void start(), called once it is accepted; it is deleted by
-// close().
+// The accept loop that the servers over libuv share: the default loop on one thread until SIGTERM or SIGINT. A
+// `Connection` has a member uv_tcp_t tcp and void start(), which is called once it is accepted; close() deletes it.
 #pragma once
 
 #include <uv.h>
@@ -43,7 +42,7 @@ inline void check(const char* what, int result) {
     if (result < 0) die(std::string(what) + ": " + uv_strerror(result));
 }
 
-/// main() of a server that knows no flag but --listen.
+// main() of a server whose only flag is --listen.
 template <class Connection>
 int serveLibuv(int argc, char** argv) {
     Flags flags(argc, argv, "--listen ADDR:PORT");

@@ -14,7 +14,7 @@
 
 namespace weft::perf {
 
-/// main() of a server that knows the flags of all Weft servers. `start` takes each connection's socket, in the loop.
+// main() of a server with the flags of all Weft servers. Calls `start` in the loop with each accepted socket.
 template <class Start>
 int serveContextGroup(int argc, char** argv, Start start) {
     Flags flags(argc, argv, "--listen ADDR:PORT [--poll-us MICROSECONDS]");

@@ -1,4 +1,4 @@
-// The call to the backend as a fiber of Weft makes it: with the framework's HTTP client, which keeps connections.
+// The call to the backend from a fiber of Weft, through the framework's HTTP client, which keeps connections.
 #pragma once
 
 #include <weft/framework/http/client.hpp>
@@ -7,7 +7,7 @@
 
 namespace weft::perf {
 
-inline constexpr std::string_view kBackendPath = "/backend";
+inline constexpr std::string_view backendPath = "/backend";
 
 inline http::ClientOptions backendOptions() {
     http::ClientOptions options;
@@ -20,11 +20,11 @@ struct Backend {
     http::Client client{backendOptions()};
 };
 
-// Answers with what the backend answered.
+// Answers with the backend's answer.
 struct BackendAnswer {
-    const Backend* backend;  // outlives the server
+    const Backend* backend;  // must outlive the server
     http::Response operator()(const http::FullRequest& request) const {
-        if (request.path() != kBackendPath) return http::error(http::Status::notFound);
+        if (request.path() != backendPath) return http::error(http::Status::notFound);
         try {
             return http::ok(backend->client.request(backend->origin, {http::Method::get, "/"}).takeBody());
         } catch (const http::ClientError& error) {

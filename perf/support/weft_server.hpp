@@ -33,7 +33,7 @@ struct InlineHandler final : SimpleInboundHandler<http::FullRequest> {
     std::string_view path;
 };
 
-// What a fiber answers with: a copyable Response(const FullRequest&).
+// What a fiber calls for its answer: a copyable Response(const FullRequest&).
 struct PlainAnswer {
     std::string_view path;
     http::Response operator()(const http::FullRequest& request) const { return answerTo(request, path); }
@@ -51,8 +51,8 @@ struct FiberHandler final : SimpleInboundHandler<http::FullRequest> {
     Answer answer;
 };
 
-// Answers from a fiber of another group of threads: the split that Weft replaces. The requests go to its carriers in
-// turn, the answers come back by the loop's queue.
+// Answers from a fiber of another group of carriers: the split that Weft replaces. Requests go to those carriers in
+// turn; answers come back through the loop's queue.
 template <class Answer>
 struct SplitHandler final : SimpleInboundHandler<http::FullRequest> {
     SplitHandler(CarrierGroup& itsWorkers, const Answer& itsAnswer) : workers(itsWorkers), answer(itsAnswer) {}
@@ -64,50 +64,57 @@ struct SplitHandler final : SimpleInboundHandler<http::FullRequest> {
     Answer answer;
 };
 
-// What every Weft server of the rig is told.
+// The flags of every Weft server of the rig.
 struct ServerFlags {
+    static constexpr std::string_view usage =
+        "[--listen ADDR:PORT] [--transport epoll] [--poll-us MICROSECONDS] [--carriers 1]";
+
     explicit ServerFlags(Flags& flags) : listen(flags.text("--listen", "127.0.0.1:0")) {
         transport = flags.text("--transport", "epoll");
         pollsRing = flags.number("--poll-ring", 0, 0, 1) != 0;
         loop.ioBudget =
             std::chrono::microseconds(flags.number("--poll-us", inMicroseconds(loop.ioBudget), 1, 1'000'000));
+        carriers = static_cast<unsigned>(flags.number("--carriers", 1, 1, 1024));
     }
     static long inMicroseconds(Duration time) {
         return static_cast<long>(std::chrono::duration_cast<std::chrono::microseconds>(time).count());
     }
     std::string listen;
     std::string transport;
-    bool pollsRing = false;    // under an instrument: see PolledUringCalls
+    bool pollsRing = false;    // under valgrind: see PolledUringCalls
     EventLoop::Options loop;
+    unsigned carriers = 1;
 
-    EventLoopGroupOptions group(std::string name = "weft", unsigned carriers = 1) const {
+    EventLoopGroupOptions group() const { return group("weft", carriers); }
+    EventLoopGroupOptions group(std::string name, unsigned itsCarriers) const {
         EventLoopGroupOptions options;
         options.name = std::move(name);
-        options.carriers = carriers;
+        options.carriers = itsCarriers;
         options.transport = Transport::parse(transport);
         options.loop = loop;
         if (pollsRing) {
-            options.transport = Transport::Kind::epoll;    // which polledRing() replaces
+            options.transport = Transport::Kind::epoll;    // polledRing() replaces it
             options.ioHandler = polledRing;
         }
         return options;
     }
     static std::unique_ptr<IoHandler> polledRing(std::unique_ptr<SocketIoHandler>) {
-        static PolledUringCalls calls;    // the servers that are counted have one carrier
+        static PolledUringCalls calls;    // servers under valgrind have one carrier
         return std::make_unique<UringIoHandler>(UringOptions(), calls, SystemCalls::kernel());
     }
 
-    // Carriers that others hand work to. A fiber that another thread spawns takes its stack from the group's pool; with
-    // a cache of one it goes back there as it is, instead of into a cache that overflows and empties each stack first.
-    EventLoopGroupOptions workers(unsigned carriers) const {
-        EventLoopGroupOptions options = group("work", carriers);
+    // For carriers that other threads hand work to. A fiber that another thread spawns takes its stack from the group's
+    // pool. With a cache of one stack it goes back there as it is; a larger cache overflows and empties each stack
+    // first.
+    EventLoopGroupOptions workers(unsigned itsCarriers) const {
+        EventLoopGroupOptions options = group("work", itsCarriers);
         options.cachedStacks = 1;
         return options;
     }
 };
 
-// Binds a server on `group` whose connections have the codec, and behind it what `addHandlers` (of a ChannelPipeline&)
-// adds; announces it.
+// Binds a server on `group` and prints the listening line. Its connections have the codec, then the handlers that
+// `addHandlers` adds to their ChannelPipeline&.
 template <class AddHandlers>
 Server bindHttp(EventLoopGroup& group, const std::string& listen, AddHandlers addHandlers) {
     ServerBootstrap bootstrap(group);
@@ -121,7 +128,7 @@ Server bindHttp(EventLoopGroup& group, const std::string& listen, AddHandlers ad
     return server;
 }
 
-// Runs main() of a server: what is wrong with its flags, and what the machine refuses, is told in a line.
+// Runs main() of a server; reports wrong flags and failed system calls in one line.
 template <class Body>
 int runServer(const Flags& flags, Body body) {
     try {
@@ -133,11 +140,10 @@ int runServer(const Flags& flags, Body body) {
     }
 }
 
-// main() of a server that knows no other flags. `ioHandler` may decorate the loop's own.
+// Serves until a signal; all flags must have been read. `ioHandler` may decorate the loop's own.
 template <class AddHandlers>
-int serve(int argc, char** argv, AddHandlers addHandlers, decltype(EventLoopGroupOptions::ioHandler) ioHandler = {}) {
-    Flags flags(argc, argv, "[--listen ADDR:PORT] [--transport epoll] [--poll-us MICROSECONDS]");
-    const ServerFlags wanted(flags);
+int serve(const Flags& flags, const ServerFlags& wanted, AddHandlers addHandlers,
+          decltype(EventLoopGroupOptions::ioHandler) ioHandler = {}) {
     flags.finish();
     return runServer(flags, [&] {
         EventLoopGroupOptions options = wanted.group();
@@ -148,7 +154,15 @@ int serve(int argc, char** argv, AddHandlers addHandlers, decltype(EventLoopGrou
     });
 }
 
-// Serves until a signal from `group`, whose handlers hand requests to `workers`: these end when nothing more can come.
+// main() of a server that has no other flags.
+template <class AddHandlers>
+int serve(int argc, char** argv, AddHandlers addHandlers, decltype(EventLoopGroupOptions::ioHandler) ioHandler = {}) {
+    Flags flags(argc, argv, ServerFlags::usage);
+    const ServerFlags wanted(flags);
+    return serve(flags, wanted, addHandlers, std::move(ioHandler));
+}
+
+// Serves from `group` until a signal; its handlers hand requests to `workers`, which end after the last request.
 template <class Workers>
 int runSplitUntilSignal(EventLoopGroup& group, Workers& workers, ShutdownSignals& signals) {
     signals.wait();

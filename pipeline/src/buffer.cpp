@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <stdexcept>
+#include <string>
 
 #include <weft/pipeline/detail/copied_bytes.hpp>
 #include <weft/scheduler/assert.hpp>
@@ -57,7 +59,7 @@ void Buffer::ensureWritable(std::size_t n) {
     const std::size_t readable = readableBytes();
     if (unique()) {
         if (writableBytes() >= n) return;
-        // A sole owner owns the whole block, also what former owners used behind its own end.
+        // The only owner may use the whole block, including what former owners used after its own end.
         if (block_->capacity - readable >= n && readable <= block_->capacity / 2) {
             if (readable > 0) std::memmove(block_->data(), read_, readable);
             detail::countCopied(readable);
@@ -73,6 +75,11 @@ void Buffer::ensureWritable(std::size_t n) {
     larger.write_ += readable;
     detail::countCopied(readable);
     swap(larger);
+}
+
+[[gnu::cold]] void Buffer::throwTooFewBytes(std::size_t offset, std::size_t size) const {
+    throw std::out_of_range("a Buffer of " + std::to_string(readableBytes()) + " readable bytes has no integer of " +
+                            std::to_string(size) + " bytes at offset " + std::to_string(offset));
 }
 
 }  // namespace weft

@@ -6,6 +6,7 @@
 #include <new>
 
 #include <weft/scheduler/assert.hpp>
+#include <weft/scheduler/detail/in_tray.hpp>
 
 #include "leak_registry.hpp"
 #include "sanitizer.hpp"
@@ -14,38 +15,25 @@ namespace weft {
 
 namespace detail {
 
-// Where foreign threads return a pool's blocks. It outlives the pool: the last of the pool's lent blocks deletes it.
+// Other threads return a pool's blocks here. It outlives the pool: the last block of the pool in use deletes it.
 class BufferHome {
   public:
-    // Any thread. False when the pool is gone: the block is the caller's to delete, and leave() must follow.
-    bool giveBack(BufferBlock* block) noexcept {
-        BufferBlock* top = returned_.load(std::memory_order_relaxed);  // a hint; the CAS decides
-        do {
-            if (top == closedMark()) return false;
-            block->next = top;
-            // release: the pool reads the block's fields after takeAll().
-        } while (!returned_.compare_exchange_weak(top, block, std::memory_order_release, std::memory_order_relaxed));
-        return true;
-    }
-    // The pool's thread.
-    BufferBlock* takeAll() noexcept {
-        if (returned_.load(std::memory_order_relaxed) == nullptr) return nullptr;  // a later one is taken next time
-        return returned_.exchange(nullptr, std::memory_order_acquire);
-    }
-    BufferBlock* close() noexcept { return returned_.exchange(closedMark(), std::memory_order_acq_rel); }
+    // Any thread. False when the pool is gone: the caller must delete the block and then call settle(-1).
+    bool giveBack(BufferBlock* block) noexcept { return returned_.push(*block); }
+    // The blocks that were given back since the last call, or null. Context: the pool's thread.
+    BufferBlock* takeAll() noexcept { return returned_.takeNewestFirst(); }
+    BufferBlock* close() noexcept { return returned_.closeNewestFirst(); }
 
-    // After close(): `blocks` of the pool are still out there (pool's call, once), or one of them is gone (-1). Whoever
-    // brings the count to 0 deletes; it cannot get there before the pool has said its number, for it starts at 0 and
-    // every block subtracts 1.
+    // After close(): the pool adds, once, the number of its blocks still in use; each of them subtracts 1 when it is
+    // deleted. The call that makes the count 0 deletes this object. Blocks alone cannot: the count starts at 0, so
+    // they only make it negative before the pool's call. [C5]
     void settle(std::int64_t blocks) noexcept {
-        if (remaining_.fetch_add(blocks, std::memory_order_acq_rel) + blocks == 0) delete this;
+        if (remaining_.fetch_add(blocks, std::memory_order_acq_rel) + blocks == 0) delete this;  // [C5]
     }
 
   private:
-    BufferBlock* closedMark() noexcept { return reinterpret_cast<BufferBlock*>(this); }  // an address no block has
-
-    std::atomic<BufferBlock*> returned_{nullptr};
-    std::atomic<std::int64_t> remaining_{0};
+    BasicInTray<NativeAtomics, BufferBlock> returned_;  // linked by BufferBlock::next
+    std::atomic<std::int64_t> remaining_{0};            // writers: any thread, by settle()
 };
 
 }  // namespace detail
@@ -65,7 +53,7 @@ struct ThreadPool {
     }
 };
 
-// Of a class; 0 behind the last one.
+// Idle blocks per class; 0 after the last class.
 constexpr std::array<std::ptrdiff_t, BufferPool::classes.size() + 1> maxIdle = [] {
     std::array<std::ptrdiff_t, BufferPool::classes.size() + 1> most{};
     for (std::size_t i = 0; i < BufferPool::classes.size(); ++i) {
@@ -74,10 +62,10 @@ constexpr std::array<std::ptrdiff_t, BufferPool::classes.size() + 1> maxIdle = [
     return most;
 }();
 
-// All pools, and what those that are gone, or threads past their end, have counted.
+// All pools, and the counts of destroyed pools and of threads without a pool.
 std::mutex registryLock;
-BufferPool* registered = nullptr;            // under registryLock
-std::atomic<std::int64_t> liveElsewhere{0};  // a statistic: relaxed
+BufferPool* registered = nullptr;            // guarded by registryLock
+std::atomic<std::int64_t> liveOutsidePools{0};  // a statistic: relaxed
 
 BufferBlock* blockOf(std::size_t capacity, std::uint32_t sizeClass, detail::BufferHome* home) {
     if (capacity > PTRDIFF_MAX - sizeof(BufferBlock)) throw std::bad_alloc();  // the sum below must not wrap
@@ -95,7 +83,7 @@ void deleteBlock(BufferBlock* block) noexcept {
     ::operator delete(block, std::align_val_t(alignof(BufferBlock)));
 }
 
-// The classes are powers of two, but not one shift apart: by the highest bit of capacity - 1.
+// Maps the highest bit of capacity - 1 to a class: the classes are powers of two, but not consecutive ones.
 constexpr std::array<std::uint8_t, 64> classByBit = [] {
     std::array<std::uint8_t, 64> table{};
     for (std::size_t bit = 0; bit < table.size(); ++bit) {
@@ -104,7 +92,7 @@ constexpr std::array<std::uint8_t, 64> classByBit = [] {
     return table;
 }();
 
-// noClass when none is large enough, and for 0.
+// noClass when no class is large enough, and for 0.
 inline std::uint32_t classFor(std::size_t capacity) noexcept {
     return classByBit[63u - static_cast<unsigned>(std::countl_zero((capacity - 1) | 1))];
 }
@@ -136,7 +124,7 @@ BufferPool::~BufferPool() {
     std::lock_guard held(registryLock);
     (previousPool_ ? previousPool_->nextPool_ : registered) = nextPool_;
     if (nextPool_) nextPool_->previousPool_ = previousPool_;
-    liveElsewhere.fetch_add(static_cast<std::int64_t>(allocated() - released()), std::memory_order_relaxed);
+    liveOutsidePools.fetch_add(static_cast<std::int64_t>(allocated() - released()), std::memory_order_relaxed);
 }
 
 inline detail::BufferBlock* BufferPool::takeIdle(std::size_t minCapacity) {
@@ -147,7 +135,7 @@ inline detail::BufferBlock* BufferPool::takeIdle(std::size_t minCapacity) {
     list.first = block->next;
     ++list.room;
     detail::unpoison(block->data(), block->capacity);
-    block->owners.store(1, std::memory_order_relaxed);  // nobody else knows the block
+    block->owners.store(1, std::memory_order_relaxed);  // relaxed: no other thread has the block
     countAllocation();
     return block;
 }
@@ -156,7 +144,7 @@ detail::BufferBlock* BufferPool::take(std::size_t minCapacity) {
     return takeIdle(minCapacity);
 }
 
-// The list is empty: what other threads have returned, else a new block.
+// The list is empty: uses a block that another thread has returned, otherwise a new one.
 [[gnu::cold, gnu::noinline]] detail::BufferBlock* BufferPool::takeNew(std::size_t minCapacity) {
     if (minCapacity == 0) return take(1);
     const std::uint32_t index = classFor(minCapacity);
@@ -171,7 +159,7 @@ detail::BufferBlock* BufferPool::take(std::size_t minCapacity) {
     return block;
 }
 
-// Not inlined: the address of a thread-local must not be kept over a fiber switch.
+// Not inlined: the address of a thread-local must not be kept across a fiber switch.
 [[gnu::noinline]] detail::BufferBlock* detail::BufferBlock::take(std::size_t minCapacity) {
     BufferPool* const pool = threadPool;
     if (!pool) [[unlikely]]
@@ -179,11 +167,11 @@ detail::BufferBlock* BufferPool::take(std::size_t minCapacity) {
     return pool->takeIdle(minCapacity);
 }
 
-// The thread has taken nothing yet, or is past its end, and has no pool.
+// The thread has no pool: it has not allocated yet, or has destroyed its pool at its end.
 [[gnu::cold, gnu::noinline]] detail::BufferBlock* BufferPool::takeFirst(std::size_t minCapacity) {
     if (BufferPool* pool = current()) return pool->take(minCapacity);
     BufferBlock* block = blockOf(minCapacity, noClass, nullptr);
-    liveElsewhere.fetch_add(1, std::memory_order_relaxed);
+    liveOutsidePools.fetch_add(1, std::memory_order_relaxed);
     return block;
 }
 
@@ -229,7 +217,7 @@ std::size_t BufferPool::idleBlocks() const noexcept {
     return static_cast<std::size_t>(idle);
 }
 
-// Not inlined: the address of a thread-local must not be kept over a fiber switch.
+// Not inlined: the address of a thread-local must not be kept across a fiber switch.
 [[gnu::noinline]] BufferPool* BufferPool::current() {
     if (threadPool || threadPoolEnded) return threadPool;
     static thread_local ThreadPool holder;
@@ -239,7 +227,7 @@ std::size_t BufferPool::idleBlocks() const noexcept {
 
 std::int64_t BufferPool::liveBlocks() noexcept {
     std::lock_guard held(registryLock);
-    std::int64_t live = liveElsewhere.load(std::memory_order_relaxed);
+    std::int64_t live = liveOutsidePools.load(std::memory_order_relaxed);
     for (BufferPool* pool = registered; pool; pool = pool->nextPool_) {
         live += static_cast<std::int64_t>(pool->allocated() - pool->released());
     }
@@ -257,13 +245,13 @@ std::int64_t BufferPool::liveBlocks() noexcept {
     pool->putBack(block);
 }
 
-// A block that is not of the calling thread's pool, which is null when it has none. That pool counts all the same
-// (single writers, no contention); the sum over all pools is what matters.
+// Releases a block of another pool, or of none. `pool` is the calling thread's, or null; it counts the release, so that
+// each counter has a single writer. Only the sum over all pools is exact.
 [[gnu::noinline]] void BufferPool::giveAway(BufferPool* pool, detail::BufferBlock* block) noexcept {
     if (pool) {
         pool->countRelease();
     } else {
-        liveElsewhere.fetch_sub(1, std::memory_order_relaxed);
+        liveOutsidePools.fetch_sub(1, std::memory_order_relaxed);
     }
     detail::BufferHome* const home = block->home;
     if (!home) return deleteBlock(block);

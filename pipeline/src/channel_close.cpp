@@ -1,4 +1,4 @@
-// Closing a channel, in the order of C-2.
+// Closing a channel, in the order of rule C-2: the socket, the close future, the promise, pending writes, events.
 #include <weft/pipeline/channel.hpp>
 
 #include <weft/pipeline/channel_errors.hpp>
@@ -16,23 +16,24 @@ std::exception_ptr Channel::closedException() const {
     return std::make_exception_ptr(ClosedChannelException(closeCause_));
 }
 
-// What has been flushed before the close and waits for the flush point goes out first, as it would have without marks.
+// First writes what was flushed before the close and waits for the flush point (C-5).
 void Channel::headClose(ChannelPromise promise) {
     if (!closed()) {
-        closedHere_ = !loop_.stopping();  // an end of the loop may cross any write, too
+        closedHere_ = !loop_.stopping();  // a write may race with the end of the loop, too
         if (active()) flushNow();
     }
     beginClose(std::move(promise), nullptr);
 }
 
-// The same for an error of this side: later writes fail with its cause.
+// The same after an error on this side: later writes fail with `cause` as the cause.
 void Channel::closeBecauseOf(std::exception_ptr cause) noexcept {
     PipelineEntry entry(*this);
     if (!closed() && active()) flushNow();
     if (!closed()) beginClose({}, std::move(cause));
 }
 
-// C-1, C-2 (a) and (b).
+// The first close wins, and later ones complete with it (C-1). C-2 (a) and (b): writes fail from here on, then the sink
+// closes.
 void Channel::beginClose(ChannelPromise promise, std::exception_ptr cause) {
     if (closed()) {
         if (promise.isVoid()) return;
@@ -51,22 +52,22 @@ void Channel::beginClose(ChannelPromise promise, std::exception_ptr cause) {
     sink_->close(std::move(internal));
 }
 
-// C-2 (c) to (f).
+// C-2 (c) to (f): the close future, the promise, pending writes, then events from a task.
 void Channel::socketClosed(const ChannelPromise& promise) {
     PipelineEntry entry(*this);
     closeState_.trySuccess();
     promise.trySuccess();
-    // C-3: called from inside a flush, the flush's own loop must end first.
+    // Inside a flush, the loop of that flush must end first (C-3).
     if (!flushing_ && !consuming_) failPendingWrites();
     try {
-        loop_.execute([self = ChannelRef(*this)] { self->tearDown(); });  // S-5
+        loop_.execute([self = ChannelRef(*this)] { self->tearDown(); });  // not nested in the caller's event (S-5)
     } catch (...) {
         tearDownWithoutTask();
     }
 }
 
-// The loop takes no more tasks, or has no memory for one. While it still turns, one of the sink's events may be on the
-// stack: the flush point comes after it. When the loop has ended, nothing of the sink can be.
+// The loop accepts no more tasks, or there is no memory for one. While the loop dispatches, one of the sink's events
+// may be on the stack, so this waits for the flush point. Once the loop has ended, there can be none.
 void Channel::tearDownWithoutTask() noexcept {
     const ChannelRef self(*this);
     if (!loop_.dispatching()) return tearDown();
@@ -75,7 +76,7 @@ void Channel::tearDownWithoutTask() noexcept {
     loop_.requestFlushPoint(*this);
 }
 
-// Where flushNow() finds nothing to flush, as it always does for a closed channel.
+// Called by flushNow() when there is nothing to flush, which is always so for a closed channel.
 void Channel::tearDownAtFlushPoint() noexcept {
     if (!std::exchange(tearDownDue_, false)) return;
     tearDown();
@@ -89,15 +90,15 @@ void Channel::failPendingWrites() {
 void Channel::tearDown() {
     PipelineEntry entry(*this);
     failPendingWrites();
-    onReadComplete();  // every read is followed by its readComplete
+    onReadComplete();  // every channelRead is followed by a channelReadComplete
     if (activeFired_) pipeline_.fireChannelInactive();
     if (registered()) {
         unnote(Life::isRegistered);
         pipeline_.fireChannelUnregistered();
     }
-    fibers_.cancel();  // behind channelInactive: who waits for this connection hears first what became of it
+    fibers_.cancel();  // after channelInactive: its handlers can first tell waiting fibers why the connection ended
     pipeline_.removeAll();
-    letGoOfSelf();  // the caller's task holds another
+    letGoOfSelf();  // the caller holds another reference
 }
 
 // ---- half-close ----
@@ -108,7 +109,7 @@ ChannelFuture Channel::shutdownOutput() {
     return promise.future();
 }
 
-// HC-3.
+// Ends the output; reading continues (HC-3).
 void Channel::shutdownOutput(ChannelPromise promise) {
     if (!mayRunHere()) return runInLoop([this, promise] { shutdownOutput(promise); });
     outputEndedHere_ = !loop_.stopping();

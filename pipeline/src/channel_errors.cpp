@@ -20,7 +20,7 @@ std::string describe(const std::exception_ptr& cause) {
     } catch (const std::exception& error) {
         return error.what();
     } catch (...) {
-        return "an exception that is no std::exception";
+        return "an exception that is not a std::exception";
     }
 }
 

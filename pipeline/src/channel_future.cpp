@@ -36,12 +36,12 @@ bool ChannelPromise::tryFailure(ErrorCode error) const {
 }
 
 void ChannelPromise::setSuccess() const {
-    if (!trySuccess()) throw std::logic_error("ChannelPromise::setSuccess(): the promise is complete already");
+    if (!trySuccess()) throw std::logic_error("ChannelPromise::setSuccess(): the promise is already complete");
 }
 
 void ChannelPromise::setFailure(std::exception_ptr cause) const {
     if (!tryFailure(std::move(cause))) {
-        throw std::logic_error("ChannelPromise::setFailure(): the promise is complete already");
+        throw std::logic_error("ChannelPromise::setFailure(): the promise is already complete");
     }
 }
 

@@ -11,7 +11,7 @@ namespace weft {
 
 namespace {
 
-// What the listeners of all futures of a group share: the last one completes the promise.
+// Shared by the listeners of all futures of a group; the last one completes the promise.
 struct Countdown {
     explicit Countdown(std::size_t count) : left(count) {}
     std::mutex lock;
@@ -27,7 +27,7 @@ struct Countdown {
     }
 };
 
-// One more than there are futures, so that it cannot end while listeners are still being added.
+// Counts one more than there are futures, so that it cannot complete while listeners are still being added.
 Future<void> whenAll(const std::vector<ChannelFuture>& futures) {
     const auto countdown = std::make_shared<Countdown>(futures.size() + 1);
     Future<void> all = countdown->all.future();
@@ -66,17 +66,17 @@ const ChannelGroupFuture& ChannelGroupFuture::sync() const {
     await();
     const std::vector<ChannelFuture> failed = failures();
     if (failed.empty()) return *this;
-    throw ChannelGroupException("failed at " + std::to_string(failed.size()) + " of " + std::to_string(size()) +
-                                " channels; the first: " + describe(failed.front().cause()));
+    throw ChannelGroupException("failed for " + std::to_string(failed.size()) + " of " + std::to_string(size()) +
+                                " channels; the first failure: " + describe(failed.front().cause()));
 }
 
 // ---- ChannelGroup ----
 
-// Shared with the close listeners of its channels, who may come when the group has gone.
+// Shared with the close listeners of its channels, which may run after the group has been destroyed.
 struct ChannelGroup::Members {
     explicit Members(bool stays) : stayClosed(stays) {}
 
-    // A reference that is the last one runs destructors of the application: not under the lock.
+    // Releasing the last reference runs destructors of the application, so the lock is released first.
     bool remove(std::uint64_t id) {
         std::unique_lock held(lock);
         const auto gone = byId.extract(id);
@@ -85,9 +85,9 @@ struct ChannelGroup::Members {
     }
 
     const bool stayClosed;
-    std::mutex lock;  // guards what follows
+    std::mutex lock;  // guards the members below
     std::map<std::uint64_t, ChannelRef> byId;
-    bool closed = false;  // for ever
+    bool closed = false;  // once set, stays set with stayClosed
 };
 
 ChannelGroup::ChannelGroup(bool stayClosed) : members_(std::make_shared<Members>(stayClosed)) {}

@@ -6,8 +6,8 @@
 
 namespace weft {
 
-// The defaults forward. Contexts of handlers that do not override a method are skipped, so these run only when an
-// override calls its base.
+// The defaults forward. The pipeline skips handlers that do not override a method, so these run only when an override
+// calls its base.
 void ChannelHandler::exceptionCaught(ChannelHandlerContext& ctx, std::exception_ptr cause) {
     ctx.fireExceptionCaught(std::move(cause));
 }

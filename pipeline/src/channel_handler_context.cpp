@@ -42,6 +42,8 @@ void ChannelHandlerContext::becomeRemoved() noexcept {
     if (watchesReads_) countReadWatcher(false);
     state_ = HandlerState::removed;
     mask_ = 0;
+    if (hasTimers_) [[unlikely]]
+        cancelTimers();
 }
 
 void ChannelHandlerContext::watchReadCycles(bool on) noexcept {
@@ -56,7 +58,7 @@ void ChannelHandlerContext::countReadWatcher(bool on) noexcept {
     on ? ++watchers : --watchers;
 }
 
-// E-1: what a handler throws from an inbound callback comes to its own exceptionCaught().
+// An exception from an inbound callback goes to the same handler's exceptionCaught() (E-1).
 template <class Call>
 void ChannelHandlerContext::invokeInbound(Call call) noexcept {
     try {
@@ -90,12 +92,12 @@ inline void ChannelHandlerContext::invokeWrite(Message&& message, ChannelPromise
     channel_.pipeline_.onWriteThrew(*this, std::current_exception());
 }
 
-// E-3.
+// An exception from flush() goes to the same handler's exceptionCaught() (E-3).
 void ChannelHandlerContext::invokeFlush() noexcept {
     invokeInbound([](ChannelHandler& handler, ChannelHandlerContext& self) { handler.flush(self); });
 }
 
-// A handler that is not in `added`, or that does not override exceptionCaught(), passes the exception on.
+// Skips handlers that are not in state `added` or do not override exceptionCaught().
 void ChannelHandlerContext::invokeExceptionCaught(std::exception_ptr cause) noexcept {
     ChannelHandlerContext* context = this;
     while (!(context->mask_ & Event::exception)) context = context->next_;
@@ -156,7 +158,7 @@ void ChannelHandlerContext::fireExceptionCaught(std::exception_ptr cause) {
     next_->invokeExceptionCaught(std::move(cause));
 }
 
-// ---- outbound, but for what opens and closes: context_operations.cpp ----
+// ---- outbound; bind, connect and close are in context_operations.cpp ----
 
 void ChannelHandlerContext::read() {
     if (!entered()) [[unlikely]]
@@ -184,25 +186,25 @@ inline ChannelHandlerContext& ChannelHandlerContext::nextWriter() const noexcept
     return nextOutbound(Event::write | Event::flush);
 }
 
-// P-5: one search; the flush happens on that same context, also when the write failed.
+// Searches once for the next handler of writes or flushes, and flushes the same one, also when its write failed (P-5).
 void ChannelHandlerContext::writeAndFlush(Message&& message, ChannelPromise promise) {
     Delivery::passedOn(message);
     if (!promise.isVoid() || !entered()) [[unlikely]]
-        return writeAndFlushElse(std::move(message), std::move(promise));
+        return writeAndFlushSlow(std::move(message), std::move(promise));
     ChannelHandlerContext& next = nextWriter();
-    if (channel_.pipeline_.isHead(next)) return writeAndFlushElse(std::move(message), std::move(promise));
+    if (channel_.pipeline_.isHead(next)) return writeAndFlushSlow(std::move(message), std::move(promise));
     next.invokeWrite(std::move(message), ChannelPromise());
     next.flushBehindWrite();
 }
 
-// With a promise, from outside, or straight to the head.
-[[gnu::noinline]] void ChannelHandlerContext::writeAndFlushElse(Message&& message, ChannelPromise&& promise) {
+// With a promise, from outside an entry, or directly to the head.
+[[gnu::noinline]] void ChannelHandlerContext::writeAndFlushSlow(Message&& message, ChannelPromise&& promise) {
     if (refused(promise)) return;
     if (!entered()) return enterWrite(std::move(message), std::move(promise), true);
     ChannelHandlerContext& next = nextWriter();
     if (promise.isVoid() && channel_.pipeline_.isHead(next) && message.is<Buffer>()) {
         Buffer& bytes = message.get<Buffer>();
-        const std::size_t taken = channel_.headWriteStraight(bytes.view(), bytes);
+        const std::size_t taken = channel_.headWriteDirect(bytes.view(), bytes);
         if (taken > 0 && taken == bytes.readableBytes()) return;
         bytes.consumed(taken);
     }
@@ -210,7 +212,7 @@ void ChannelHandlerContext::writeAndFlush(Message&& message, ChannelPromise prom
     next.flushBehindWrite();
 }
 
-// Unless the handler has removed itself while it wrote.
+// Flushes the same handler, unless it removed itself during the write; then the next one.
 inline void ChannelHandlerContext::flushBehindWrite() noexcept {
     if (state_ == HandlerState::added) [[likely]] {
         invokeFlush();
@@ -219,8 +221,13 @@ inline void ChannelHandlerContext::flushBehindWrite() noexcept {
     }
 }
 
-std::size_t ChannelHandlerContext::tryWriteStraight(std::string_view bytes, const Buffer& storage) noexcept {
-    return channel_.pipeline_.isHead(nextWriter()) ? channel_.headWriteStraight(bytes, storage) : 0;
+ChannelFuture ChannelHandlerContext::writeAndClose(Message&& message) {
+    writeAndFlush(std::move(message), newPromise().addListener(closeChannel));
+    return channel_.closeFuture();
+}
+
+std::size_t ChannelHandlerContext::tryWriteDirect(std::string_view bytes, const Buffer& storage) noexcept {
+    return channel_.pipeline_.isHead(nextWriter()) ? channel_.headWriteDirect(bytes, storage) : 0;
 }
 
 [[gnu::noinline]] void ChannelHandlerContext::enterWrite(Message&& message, ChannelPromise&& promise, bool flush) {
@@ -233,7 +240,7 @@ std::size_t ChannelHandlerContext::tryWriteStraight(std::string_view bytes, cons
     }
 }
 
-// TH-5: a write without a flush need not wake the loop.
+// A write without a flush does not wake the loop (TH-5).
 void ChannelHandlerContext::postWrite(Message&& message, ChannelPromise promise, bool flush) {
     message.keep();
     auto posted = std::make_unique<detail::PostedWrite>(*this, std::move(message), std::move(promise), flush);
@@ -245,7 +252,7 @@ void ChannelHandlerContext::postWrite(Message&& message, ChannelPromise promise,
             channel_.loop().executeLazily(std::move(task));
         }
     } catch (const SystemError&) {
-        // Refused: the task has been destroyed, and with it the message; the promise has failed (TH-4).
+        // Refused: the task and its message have been destroyed, and the promise has failed (TH-4).
     }
 }
 

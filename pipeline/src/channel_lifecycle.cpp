@@ -1,4 +1,4 @@
-// A channel's life from creation to registration, and its references.
+// A channel's creation and registration, and its reference counts.
 #include <weft/pipeline/channel.hpp>
 
 #include <stdexcept>
@@ -20,7 +20,7 @@ namespace {
 
 std::uint64_t nextId() noexcept {
     static std::atomic<std::uint64_t> next{1};
-    return next.fetch_add(1, std::memory_order_relaxed);  // a name, orders nothing
+    return next.fetch_add(1, std::memory_order_relaxed);  // relaxed: the id orders no other data
 }
 
 }  // namespace
@@ -35,11 +35,11 @@ void detail::releaseChannel(Channel& channel) noexcept {
 }
 
 ChannelRef Channel::create(EventLoop& loop) {
-    if constexpr (leakDetectionBuilt) leakDetection();  // a variable with a bad value is refused here
+    if constexpr (leakDetectionBuilt) leakDetection();  // throws when the environment variable has a bad value
     return ChannelRef::adopt(new Channel(loop));
 }
 
-// Nobody's home is a loop: the counts of an embedded loop's channel have no owner.
+// currentHome() never equals a loop, so on an embedded loop no thread owns the counts.
 const void* Channel::home() const noexcept {
     if (const Carrier* carrier = loop_.carrier()) return carrier;
     return &loop_;
@@ -82,16 +82,16 @@ ChannelFuture Channel::registerWithLoop() {
 
 void Channel::registerWithLoop(ChannelPromise promise) {
     WEFT_ASSERT(sink_ != nullptr, "Channel::registerWithLoop() before attach()");
-    note(Life::wasRegistered);  // hands the channel over to the loop
+    note(Life::wasRegistered);  // from here on the loop owns the channel
     try {
         runInLoop([this, promise] { registerNow(promise); });
     } catch (...) {
-        // The loop has ended: nobody else can touch the channel, so this thread may close it.
+        // The loop has ended: no other thread can use the channel, so this one may close it.
         failRegistration(promise, std::current_exception());
     }
 }
 
-// S-1.
+// The order of a registration (S-1).
 void Channel::registerNow(const ChannelPromise& promise) {
     PipelineEntry entry(*this);
     if (closed()) {
@@ -99,7 +99,7 @@ void Channel::registerNow(const ChannelPromise& promise) {
         return;
     }
     if (registered()) {
-        promise.tryFailure(std::make_exception_ptr(std::logic_error("the channel is registered already")));
+        promise.tryFailure(std::make_exception_ptr(std::logic_error("the channel is already registered")));
         return;
     }
     try {
@@ -117,7 +117,7 @@ void Channel::registerNow(const ChannelPromise& promise) {
         becomeActive();
     } else {
         if (!outbound_.empty()) loop_.requestFlushPoint(*this);
-        readIfAutoRead();  // S-2
+        readIfAutoRead();  // a second registration reads again (S-2)
     }
 }
 
@@ -129,16 +129,16 @@ void Channel::failRegistration(const ChannelPromise& promise, std::exception_ptr
     promise.tryFailure(std::move(cause));
 }
 
-// S-2: at most once per channel.
+// Fires channelActive at most once per channel (S-2).
 void Channel::becomeActive() {
     note(Life::isActive);
     if (activeFired_ || closed()) return;
     activeFired_ = true;
     pipeline_.fireChannelActive();
-    if (readPending_ && !wantsRead_) setWantRead(true);  // a read() from before
+    if (readPending_ && !wantsRead_) setWantRead(true);  // an earlier read()
 }
 
-// S-6: never inside the call.
+// Deregisters in a task, never inside the call (S-6).
 void Channel::headDeregister(ChannelPromise promise) {
     loop_.execute([self = ChannelRef(*this), promise = std::move(promise)]() mutable {
         self->deregisterNow(std::move(promise));
@@ -161,14 +161,14 @@ void Channel::deregisterNow(ChannelPromise promise) {
 
 void Channel::unregister() {
     wantsRead_ = false;
-    sinkFull_ = false;  // what the sink had begun to send is cancelled with it
+    sinkFull_ = false;  // deregistering also cancels what the sink had begun to send
     loop_.withdrawFlushPoint(*this);
     unnote(Life::isRegistered);
     pipeline_.fireChannelUnregistered();
     if (!closed()) letGoOfSelf();
 }
 
-// The loop's own reference, and its part of the count with it.
+// Releases the reference that the loop holds, and ends the bias of the count.
 void Channel::letGoOfSelf() noexcept {
     if (references_.biased() && references_.unbias()) delete this;
 }
@@ -176,7 +176,8 @@ void Channel::letGoOfSelf() noexcept {
 // ---- removed handlers ----
 
 void Channel::freeRemovedHandlers() noexcept {
-    // While the loop counts pins by itself, nobody can tell which is the last; when there is one, all must see it.
+    // While the loop counts its own pins separately, other threads cannot tell which pin is the last. So the bias ends
+    // while there are any.
     if (!pins_.none() && !(pins_.biased() && pins_.unbias())) return;
     pipeline_.freeRemoved();
     if (!pins_.biased()) pins_.bias(home());
@@ -187,8 +188,8 @@ void Channel::freeRemovedHandlers() noexcept {
     }
 }
 
-// So that what a fiber asks for is done in the order in which it asked: what it posted from elsewhere could be overtaken by
-// what it then does at home.
+// Keeps a fiber's operations in order: one that it posted as a guest elsewhere could be overtaken by the next one, made
+// at home.
 [[gnu::cold, gnu::noinline]] bool Channel::comesHome() const noexcept {
     return loop_.carrier() != nullptr && detail::comeHome(*loop_.carrier());
 }
@@ -199,11 +200,11 @@ void Channel::unpin() noexcept {
         if (depth_ == 0 && pipeline_.hasRemoved()) freeRemovedHandlers();
         return;
     }
-    // Off the loop the list may not be looked at; the loop's next pipeline entry frees what is there, so ask for one.
+    // Only the loop may access the list of removed handlers. Its next pipeline entry frees them, so post one.
     try {
         loop_.executeLazily([self = ChannelRef(*this)] { PipelineEntry entry(*self); });
     } catch (...) {
-        // The loop has ended; the channel's destructor frees them.
+        // The loop has ended: the channel's destructor frees them.
     }
 }
 

@@ -13,12 +13,12 @@ namespace weft {
 
 using detail::PipelineEntry;
 
-// Not in the header: there the compiler takes it for the likely one, and asks before each call whether it is.
-std::size_t ChannelSink::writeStraight(std::string_view, const Buffer&) {
+// Not in the header: the compiler would speculate on this version, and test for it before each call.
+std::size_t ChannelSink::tryWriteDirect(std::string_view, const Buffer&) {
     return 0;
 }
 
-// S-3: the promise completes first; active comes from a task.
+// Completes the promise first; channelActive comes from a task (S-3).
 void Channel::headBind(const SocketAddress& local, ChannelPromise promise) {
     if (closed() || !sink_) {
         promise.tryFailure(closedException());
@@ -42,15 +42,15 @@ void Channel::headBind(const SocketAddress& local, ChannelPromise promise) {
     sink_->bind(local, std::move(internal));
 }
 
-// S-3, S-4.
+// Completes the promise, then fires channelActive (S-3); a failure, a timeout and a cancelled connect close (S-4).
 void Channel::headConnect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise) {
     if (closed() || !sink_) {
         promise.tryFailure(closedException());
         return;
     }
     if (connecting_ || active()) {
-        throw std::logic_error(connecting_ ? "a connection attempt is pending already"
-                                           : "the channel is connected already");
+        throw std::logic_error(connecting_ ? "a connection attempt is already pending"
+                                           : "the channel is already connected");
     }
     connecting_ = true;
     if (!promise.isVoid()) {
@@ -66,7 +66,7 @@ void Channel::headConnect(const SocketAddress& remote, const SocketAddress* loca
     } catch (...) {
         connecting_ = false;
         stopConnectTimer();
-        throw;  // fails the promise (E-2)
+        throw;  // so that the promise fails (E-2)
     }
 }
 
@@ -85,7 +85,7 @@ void Channel::connected(const ChannelFuture& attempt, const ChannelPromise& prom
     }
     note(Life::isActive);
     const bool wanted = promise.trySuccess();
-    becomeActive();  // also when the user cancelled in the race
+    becomeActive();  // also when the user has cancelled meanwhile
     if (!wanted && !closed()) beginClose({}, nullptr);
 }
 
@@ -101,7 +101,7 @@ void Channel::startConnectTimer(const ChannelPromise& promise, const SocketAddre
         config_.connectTimeout);
 }
 
-// The task holds a reference to the channel: letting go of it here ends the cycle.
+// The task holds a reference to the channel, so dropping the task breaks the cycle.
 void Channel::stopConnectTimer() noexcept {
     connectTimer_.cancel();
     connectTimer_ = {};
@@ -118,14 +118,14 @@ void Channel::changeConfigNow(ConfigChange& change) {
     const bool readBefore = config_.autoRead;
     change(config_);
     if (config_.maxMessagesPerRead == 0) config_.maxMessagesPerRead = 1;
-    lowMark_.store(config_.writeBufferWaterMark.low(), std::memory_order_relaxed);    // hints for other threads
-    highMark_.store(config_.writeBufferWaterMark.high(), std::memory_order_relaxed);  // hints for other threads
+    lowMark_.store(config_.writeBufferWaterMark.low(), std::memory_order_relaxed);    // a hint for other threads
+    highMark_.store(config_.writeBufferWaterMark.high(), std::memory_order_relaxed);  // a hint for other threads
     if (!registered()) return;
-    if (config_.autoRead && !readBefore) read();
+    if (config_.autoRead && !readBefore) read();  // AUTO_READ on again reads
     if (!config_.autoRead && readBefore) stopReading();
 }
 
-// From another thread the descriptor may be closed by now, and its number be another connection's.
+// On other threads: the loop may have closed the descriptor, and its number may belong to another connection.
 bool Channel::mayUseSocketHere() const noexcept {
     return !is(Life::wasRegistered) || mayRunHere();
 }
@@ -153,7 +153,7 @@ ErrorCode Channel::setSocketOptionNow(const char* name, SocketOption option, int
 int Channel::socketOption(const char* name, SocketOption option) const {
     if (!mayUseSocketHere()) {
         throw std::logic_error("Channel::option(" + std::string(name) + ") of channel " + std::to_string(id_) +
-                               " outside its event loop; ask in the loop: channel.loop().execute(...)");
+                               " was called outside its event loop; call it in a task: channel.loop().execute(...)");
     }
     int value = 0;
     const ErrorCode error = sink_ ? sink_->getOption(option, value) : operationAborted();

@@ -35,7 +35,7 @@ ChannelPipeline::ChannelPipeline(Channel& channel)
 ChannelPipeline::~ChannelPipeline() {
     freeRemoved();
     for (const PendingCallback& callback : pending_) {
-        if (!callback.added) delete callback.context;  // added and removed before a registration that never came
+        if (!callback.added) delete callback.context;  // added and removed, but the channel was never registered
     }
     for (Context* context = head_.next_; context != &tail_;) {
         Context* next = context->next_;
@@ -46,12 +46,13 @@ ChannelPipeline::~ChannelPipeline() {
 
 // ---- adding ----
 
-// Before registration one thread builds the channel; from then on the loop owns the list.
+// Before registration one thread builds the channel; after that the loop owns the list.
 bool ChannelPipeline::editsHere() const noexcept {
     return !channel_.is(Channel::Life::wasRegistered) || channel_.mayRunHere();
 }
 
-// Throws where the caller can see it when it edits here; as a task, a mistake is logged. The pin keeps bases alive.
+// Errors are thrown to the caller when the edit runs here, and logged when it runs as a task. The pin keeps the
+// contexts that the edit refers to alive.
 template <class Edit>
 void ChannelPipeline::editInLoop(Edit edit) {
     if (editsHere()) return edit();
@@ -79,11 +80,11 @@ void ChannelPipeline::insertNow(Context& base, bool after, OwnedContext owned) {
     callAdded(context);
 }
 
-// H-1: names are unique; those without one get "Type#n".
+// Names are unique; a handler without a name gets "Type#n" (H-1).
 void ChannelPipeline::giveName(Context& context) const {
     if (!context.name_.empty()) {
         if (contextNamed(context.name_) || context.name_ == "head" || context.name_ == "tail") {
-            throw std::invalid_argument("the pipeline has a handler named \"" + context.name_ + "\" already");
+            throw std::invalid_argument("the pipeline already has a handler named \"" + context.name_ + "\"");
         }
         return;
     }
@@ -92,7 +93,7 @@ void ChannelPipeline::giveName(Context& context) const {
             context.ordinal_ = std::max(context.ordinal_, other->ordinal_ + 1);
         }
     }
-    // Nobody is kept from giving such a name by hand.
+    // A handler may have been given such a name explicitly.
     const auto taken = [this](const std::string& name) {
         for (Context* other = head_.next_; other != &tail_; other = other->next_) {
             if (other->name_ == name) return true;
@@ -110,14 +111,15 @@ void ChannelPipeline::link(Context& context, Context& previous, Context& next) n
     context.linked_ = true;
 }
 
-// The context keeps its own neighbours: it may still forward. (H-6)
+// The context keeps its own neighbours, because it may still forward. (H-6)
 void ChannelPipeline::unlink(Context& context) noexcept {
     context.previous_->next_ = context.next_;
     context.next_->previous_ = context.previous_;
     context.linked_ = false;
 }
 
-// H-3, H-4, H-5.
+// Calls handlerAdded() before any other callback (H-3), but not before the registration (H-4). A handler that throws
+// from it is removed (H-5).
 void ChannelPipeline::callAdded(Context& context) noexcept {
     if (!started_) {
         context.state_ = HandlerState::addPending;
@@ -198,8 +200,8 @@ void ChannelPipeline::replaceBy(std::string_view old, OwnedContext context) {
     });
 }
 
-// H-7: the old context's neighbours become the new one, so that bytes which the old handler still holds flow through
-// it.
+// Makes the new context both neighbours of the old one, so that bytes which the old handler still holds go through the
+// new one (H-7).
 void ChannelPipeline::replaceNow(Context& old, OwnedContext owned) {
     owned.context->name_ = std::move(owned.name);
     giveName(*owned.context);
@@ -217,7 +219,7 @@ void ChannelPipeline::replaceNow(Context& old, OwnedContext owned) {
     }
 }
 
-// Somebody may be running in the handler, further down this stack or in a fiber that it spawned.
+// Keeps the context: the handler may be running further down this stack or in a fiber that it spawned.
 void ChannelPipeline::bury(Context& context) noexcept {
     context.nextRemoved_ = removed_;
     removed_ = &context;
@@ -234,7 +236,7 @@ void ChannelPipeline::freeRemoved() noexcept {
 
 // ---- life ----
 
-// H-4: in the order of the calls; handlers that these callbacks add get theirs at once.
+// In the order of the edits; handlers that these callbacks add are called at once (H-4).
 void ChannelPipeline::runPendingCallbacks() noexcept {
     if (started_) return;
     started_ = true;
@@ -242,7 +244,7 @@ void ChannelPipeline::runPendingCallbacks() noexcept {
     std::vector<PendingCallback> pending = std::move(pending_);
     for (const PendingCallback& callback : pending) {
         if (callback.added) {
-            // Removed again before its turn (by another handler's callback, say): neither callback runs.
+            // Skips a handler that has been removed meanwhile, for example by another handler's callback.
             if (callback.context->state_ == HandlerState::addPending) callAdded(*callback.context);
         } else {
             callRemoved(*callback.context);
@@ -251,7 +253,7 @@ void ChannelPipeline::runPendingCallbacks() noexcept {
     reportUnusableTypes();
 }
 
-// H-8: tail to head.
+// From tail to head (H-8).
 void ChannelPipeline::removeAll() noexcept {
     PipelineEntry entry(channel_);
     while (!empty()) {

@@ -8,7 +8,7 @@
 
 namespace weft {
 
-// Runs the operation now when called in the loop, otherwise as a task that keeps the channel alive (TH-2). Throws what
+// Runs the operation at once on the loop, and otherwise in a task that keeps the channel alive (TH-2). Throws what
 // EventLoop::execute() throws.
 template <class F>
 void Channel::runInLoop(F&& operation) {
@@ -18,7 +18,7 @@ void Channel::runInLoop(F&& operation) {
 
 namespace detail {
 
-// Completes `promise` as `done` has been.
+// Completes `promise` with the outcome of `done`.
 inline void forward(const ChannelFuture& done, const ChannelPromise& promise) {
     if (done.success()) {
         promise.trySuccess();

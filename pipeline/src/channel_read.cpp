@@ -14,14 +14,14 @@ namespace weft {
 using detail::OutermostEntry;
 using detail::PipelineEntry;
 
-// While the sink reads, the channel is open and its input has not ended.
+// wantsRead_ implies that the channel is open and its input has not ended.
 inline void Channel::permitRead() noexcept {
     if (!wantsRead_) [[unlikely]]
         return startReading();
     readPending_ = true;
 }
 
-// a read() is the permission for one cycle; the sink is told only when the answer changes.
+// A read() permits one cycle. The sink is called only when wantRead() changes.
 void Channel::headRead() {
     permitRead();
 }
@@ -37,13 +37,13 @@ void Channel::setWantRead(bool on) noexcept {
     sink_->wantRead(on);
 }
 
-// AUTO_READ off takes back what has been permitted.
+// AUTO_READ off withdraws the permission to read.
 void Channel::stopReading() noexcept {
     readPending_ = false;
     if (wantsRead_) setWantRead(false);
 }
 
-//
+// With AUTO_READ, reads after channelActive and after each channelReadComplete.
 void Channel::readIfAutoRead() {
     if (config_.autoRead && !closed()) pipeline_.read();
 }
@@ -51,14 +51,14 @@ void Channel::readIfAutoRead() {
 inline void Channel::completeCycle() noexcept {
     cycleMessages_ = 0;
     if (config_.autoRead && !pipeline_.readsWatched()) {
-        permitRead();  // all that the events would come to
+        permitRead();  // the events would do no more than this
     } else {
         tellOfCycle();
     }
 }
 
 [[gnu::noinline]] void Channel::tellOfCycle() noexcept {
-    // As ChannelPipeline::fireChannelReadComplete(), which may be called from anywhere.
+    // As ChannelPipeline::fireChannelReadComplete(), but that may be called on any thread.
     pipeline_.head_.fireChannelReadComplete();
     readIfAutoRead();
     if (!readPending_ && wantsRead_ && !closed()) setWantRead(false);
@@ -70,7 +70,7 @@ inline void Channel::learnReadSize(std::size_t bytes) noexcept {
     smallReads_ = 0;
 }
 
-// grow at once when a read filled its buffer, shrink after two small ones.
+// Grows at once when a read filled its buffer, shrinks after two small reads in a row.
 [[gnu::cold]] void Channel::changeReadSize(std::size_t bytes) noexcept {
     if (bytes >= readBytes_) {
         readBytes_ = std::min(readBytes_ * 4, sink_->maxReadBytes());
@@ -84,7 +84,7 @@ inline void Channel::learnReadSize(std::size_t bytes) noexcept {
 
 inline void Channel::countMessage() noexcept {
     ++cycleMessages_;
-    readPending_ = false;  // used up; a read() from here on is for the next cycle
+    readPending_ = false;  // used by this cycle; a read() from here on is for the next one
 }
 
 inline void Channel::deliver(Buffer&& bytes) noexcept {
@@ -127,7 +127,7 @@ void Channel::onReadComplete() noexcept {
     completeCycle();
 }
 
-// HC-1, HC-2.
+// The peer's end of output closes the channel (HC-1) or, with ALLOW_HALF_CLOSURE, is a user event (HC-2).
 void Channel::onEof() noexcept {
     if (closed()) return;
     PipelineEntry entry(*this);
@@ -148,7 +148,7 @@ void Channel::onEof() noexcept {
     if (!closed()) beginClose({}, nullptr);
 }
 
-// E-6, E-7.
+// A read error closes the channel (E-6); an accept error does not close the listener (E-7).
 void Channel::onError(ErrorCode error) noexcept {
     if (closed()) return;
     PipelineEntry entry(*this);

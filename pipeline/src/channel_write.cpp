@@ -18,12 +18,13 @@ namespace {
 // Bit 0 of unwritable_; bits 1 to 31 are the application's.
 constexpr std::uint32_t tooManyBytes = 1;
 
-// Nobody hears of a void promise's failure: then the log does.
+// Fails the promise, or logs the failure when the promise is void.
 void refuseUnsupported(const Channel& channel, const Message& message, const ChannelPromise& promise,
                        const std::string& lastWriter) {
-    const std::string what = "a " + std::string(message.typeName()) + " reached the head of the pipeline of " +
-                             detail::channelName(channel) + "; " + lastWriter +
-                             " passed it on last; this transport writes Buffers only";
+    const std::string what =
+        "a " + std::string(message.typeName()) + " reached the head of the pipeline of " +
+        detail::channelName(channel) + "; " + lastWriter +
+        " was the last to pass it on; this transport writes only Buffers, so add a handler that encodes it";
     if (promise.isVoid()) {
         detail::logUnsupportedWrite(what);
     } else {
@@ -33,7 +34,7 @@ void refuseUnsupported(const Channel& channel, const Message& message, const Cha
 
 }  // namespace
 
-// C-4: a closed channel releases the message and fails the promise.
+// A closed channel releases the message and fails the promise (C-4).
 void Channel::headWrite(Message&& message, ChannelPromise&& promise) {
     if (!is(0, Life::isClosed | Life::outputEnded)) [[unlikely]] {
         refuseLate(std::move(message), promise);
@@ -46,13 +47,13 @@ void Channel::headWrite(Message&& message, ChannelPromise&& promise) {
     }
 }
 
-// A warning when this side ended the channel and wrote nevertheless. The end of a peer may cross any write, and so may a
-// close by which this side follows the peer's end of output.
+// Fails the promise; logs the loss when it is void. Level warning when this side ended the channel and then wrote;
+// debug when the peer ended it, or this side closed it after the peer's end of output: both may race with any write.
 [[gnu::cold, gnu::noinline]] void Channel::refuseLate(Message&& message, const ChannelPromise& promise) {
     const Message released = std::move(message);
     const bool isClosed = closed();
     if (promise.isVoid()) {
-        const bool ours = (isClosed ? closedHere_ : outputEndedHere_) && !inputShutdown_;  // its loop may be gone
+        const bool ours = (isClosed ? closedHere_ : outputEndedHere_) && !inputShutdown_;  // not loop_: it may be gone
         detail::logLateWrite(ours ? LogLevel::warning : LogLevel::debug, *this, pipeline_.lastWriter(), released,
                              isClosed ? "the channel was closed" : "the channel's output was shut down");
     } else {
@@ -60,21 +61,27 @@ void Channel::headWrite(Message&& message, ChannelPromise&& promise) {
     }
 }
 
-// What a write and a flush at the flush point come to when nothing waits: the queue has no part in it, and nobody's
-// code runs. What has not been taken is for an ordinary write and flush.
-std::size_t Channel::headWriteStraight(std::string_view bytes, const Buffer& storage) noexcept {
+ChannelFuture Channel::writeAndClose(Message&& message) {
+    writeAndFlush(std::move(message), newPromise().addListener(closeChannel));
+    return closeFuture();
+}
+
+// A write and a flush at the flush point while nothing is pending: bypasses the queue and calls no handler or listener.
+// The caller gives what has not been taken to an ordinary write and flush.
+std::size_t Channel::headWriteDirect(std::string_view bytes, const Buffer& storage) noexcept {
     if (outbound_.pendingBytes() != 0 || !loop_.inFlushPoint() || sinkFull_ || flushing_ ||
         !is(Life::isRegistered | Life::isActive, Life::outputEnded | Life::isClosed)) {
         return 0;
     }
-    if (bytes.size() - 1 >= config_.writeBufferWaterMark.high()) return 0;  // W-3; or no bytes
-    const std::size_t taken = sink_->writeStraight(bytes, storage);
+    if (bytes.size() - 1 >= config_.writeBufferWaterMark.high()) return 0;  // above the high mark (W-3), or empty
+    const std::size_t taken = sink_->tryWriteDirect(bytes, storage);
     sendsLater_ ? outbound_.passingBy(taken) : outbound_.passedBy(taken);
     return taken;
 }
 
-// W-7: marks; the kernel write comes at the loop's flush point, or now when much has gathered: by its overhead the
-// pending writes reach the high mark before their bytes reach the cap, and who writes may wait for room.
+// Marks (W-7). The kernel write follows at the loop's flush point, or at once when much has gathered. isWritable() is
+// checked, too: with their overhead, small writes reach the high mark before their bytes reach the cap, and the writer
+// may be waiting for room.
 void Channel::headFlush() {
     if (closed()) return;
     outbound_.addFlush();
@@ -93,12 +100,12 @@ void Channel::onFlushPoint() noexcept {
     flushNow();
 }
 
-// W-5: not re-entrant; a full socket only marks.
+// Not re-entrant; with a full socket a flush only marks (W-5).
 void Channel::flushNow() noexcept {
     if (flushing_ || sinkFull_ || closed() || outbound_.empty()) return tearDownAtFlushPoint();
     PipelineEntry entry(*this);
     if (!active()) {
-        outbound_.failFlushed(std::make_exception_ptr(NotYetConnectedException()));  // W-6
+        outbound_.failFlushed(std::make_exception_ptr(NotYetConnectedException()));  // not the unflushed ones (W-6)
         updateWritability();
         return;
     }
@@ -110,7 +117,8 @@ void Channel::flushNow() noexcept {
     afterSinkFlush(given);
 }
 
-// What listeners flushed meanwhile is another turn's; what the sink was given and did not take, it will ask for.
+// Bytes that listeners flushed meanwhile wait for the next flush point. For bytes that it was given and did not take,
+// the sink calls onWritable().
 void Channel::afterSinkFlush(std::uint64_t given) noexcept {
     if (closed()) return;  // the tear-down task fails the rest
     updateWritability();
@@ -119,10 +127,10 @@ void Channel::afterSinkFlush(std::uint64_t given) noexcept {
     if (!sinkFull_) loop_.requestFlushPoint(*this);
 }
 
-// A sink that completes later may report what it has sent while it closes: those writes have not failed.
+// A sink that completes later may report bytes that it sent while it closes: those writes have succeeded.
 void Channel::onWritten(std::size_t bytes) noexcept {
     if (closed() && detail::isDone(closeState_.status())) return;
-    // Only bytes that were sent past the buffer: no promise and no event depends on them.
+    // All these bytes were sent past the buffer: no promise and no event depends on them.
     if (outbound_.pendingWrites() == 0 && !sinkFull_ && unwritable_.load(std::memory_order_relaxed) == 0)
         return outbound_.consumePassing(bytes);
     PipelineEntry entry(*this);
@@ -131,7 +139,7 @@ void Channel::onWritten(std::size_t bytes) noexcept {
     if (outer) consuming_ = false;
     if (closed()) return;  // by a listener: the tear-down task fails the rest
     updateWritability();
-    // A sink that completes later has reported all that it was given.
+    // A sink that completes later has now reported all that it was given.
     if (!flushing_ && sinkFull_ && outbound_.writtenPosition() >= givenPosition_) {
         sinkFull_ = false;
         if (!outbound_.empty() && !closed()) loop_.requestFlushPoint(*this);
@@ -144,7 +152,7 @@ void Channel::onWritable() noexcept {
     flushNow();
 }
 
-// E-8.
+// Closes the channel, or only its output with AUTO_CLOSE off (E-8).
 void Channel::onWriteError(ErrorCode error) noexcept {
     if (closed()) return;
     PipelineEntry entry(*this);
@@ -159,7 +167,7 @@ void Channel::onWriteError(ErrorCode error) noexcept {
 // ---- writability (W-3, W-4) ----
 
 std::size_t Channel::pendingBytes() const noexcept {
-    return outbound_.pendingBytes() + submitted_.load(std::memory_order_relaxed);  // a hint off the loop
+    return outbound_.pendingBytes() + submitted_.load(std::memory_order_relaxed);  // relaxed: a hint off the loop
 }
 
 std::size_t Channel::bytesBeforeUnwritable() const noexcept {
@@ -174,7 +182,7 @@ std::size_t Channel::bytesBeforeWritable() const noexcept {
     return !isWritable() && pending >= low ? pending - low + 1 : 0;
 }
 
-// On the loop, after every change of the pending bytes: an addition from another thread is always followed by one.
+// Called on the loop after every change of the pending bytes. A task of another thread's write calls it, too.
 void Channel::updateWritability() noexcept {
     const std::size_t pending = pendingBytes();
     const bool full = unwritable_.load(std::memory_order_relaxed) & tooManyBytes;
@@ -182,7 +190,8 @@ void Channel::updateWritability() noexcept {
     if (full && pending < config_.writeBufferWaterMark.low()) changeWritability(0, tooManyBytes);
 }
 
-// Fires in the call when on the loop, otherwise as a task; never for a closed channel. The bits carry no other data.
+// Fires channelWritabilityChanged at once on the loop, otherwise in a task; never for a closed channel. relaxed: the
+// bits order no other data.
 void Channel::changeWritability(std::uint32_t set, std::uint32_t clear) noexcept {
     std::uint32_t before = unwritable_.load(std::memory_order_relaxed);
     while (!unwritable_.compare_exchange_weak(before, (before & ~clear) | set, std::memory_order_relaxed)) {
@@ -194,19 +203,19 @@ void Channel::changeWritability(std::uint32_t set, std::uint32_t clear) noexcept
             if (!closed()) pipeline_.fireChannelWritabilityChanged();
         });
     } catch (...) {
-        // The loop has ended: nobody listens any more.
+        // The loop has ended: there are no handlers left to call.
     }
 }
 
 void Channel::setUserDefinedWritability(unsigned index, bool writable) {
     if (index < 1 || index > 31) {
-        throw std::out_of_range("user-defined writability " + std::to_string(index) + ": expected 1 to 31");
+        throw std::out_of_range("user-defined writability index is " + std::to_string(index) + "; accepted: 1 to 31");
     }
     const std::uint32_t bit = 1u << index;
     changeWritability(writable ? 0 : bit, writable ? bit : 0);
 }
 
-// TH-4.
+// A write from another thread counts as pending from its submission on (TH-4).
 void Channel::addSubmitted(std::size_t bytes) noexcept {
     submitted_.fetch_add(bytes, std::memory_order_relaxed);
     const bool full = unwritable_.load(std::memory_order_relaxed) & tooManyBytes;

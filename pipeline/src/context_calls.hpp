@@ -1,4 +1,4 @@
-// Calls from one context to the next that more than one source file makes.
+// Calls from one context to the next that several source files make.
 #pragma once
 
 #include <exception>
@@ -16,7 +16,7 @@ namespace weft {
 
 namespace detail {
 
-// TH-2: an operation from outside the loop becomes a task. When the loop has ended it is refused with the promise.
+// Posts an operation from outside the loop as a task (TH-2). Fails the promise when the loop has ended.
 template <class F>
 [[gnu::cold, gnu::noinline]] void post(Channel& channel, const ChannelPromise& promise, F operation) {
     try {
@@ -39,7 +39,7 @@ inline void ChannelHandlerContext::passRead(Message&& message) noexcept {
     }
 }
 
-// E-2: what a handler throws from an outbound operation fails the promise.
+// An exception that a handler throws from an outbound operation fails the promise (E-2).
 template <class Call>
 void ChannelHandlerContext::invokeOutbound(const ChannelPromise& promise, Call call) noexcept {
     try {
@@ -54,8 +54,8 @@ inline bool ChannelHandlerContext::entered() const noexcept {
     return detail::currentChannel() == &channel_;
 }
 
-// Whoever calls from inside the channel's pipeline is in an entry already, and only looks that up. Anybody else comes
-// here first, and then the same call is made again.
+// A call from inside the channel's pipeline is in an entry already, which costs one check. All other calls come here
+// first; this opens an entry, or posts a task, and repeats the call.
 template <class F>
 [[gnu::noinline]] void ChannelHandlerContext::enter(const ChannelPromise& promise, F call) {
     if (!channel_.mayRunHere()) return detail::post(channel_, promise, std::move(call));

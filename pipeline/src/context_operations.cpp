@@ -1,4 +1,5 @@
-// The operations of a context that open, bind, connect and close: each has a promise (W-8, E-2).
+// The operations of a context that bind, connect and close. Each has a promise, which must be usable (W-8), and which
+// an exception fails (E-2).
 #include <weft/pipeline/channel_handler_context.hpp>
 
 #include <stdexcept>
@@ -11,12 +12,12 @@ namespace weft {
 
 using detail::Event;
 
-// W-8: true when the operation must be dropped silently, for its promise has been cancelled.
+// True when the operation must be dropped silently because its promise has been cancelled (W-8).
 [[gnu::cold]] bool ChannelHandlerContext::promiseRefused(const ChannelPromise& promise) const {
     if (promise.isCloseFuture()) throw std::invalid_argument("the close future may not be used as a promise");
     if (!promise.belongsTo(channel_)) throw std::invalid_argument("the promise belongs to another channel");
     if (promise.cancelled()) return true;
-    if (promise.done()) throw std::invalid_argument("the promise is complete already");
+    if (promise.done()) throw std::invalid_argument("the promise is already complete");
     return false;
 }
 
@@ -65,7 +66,7 @@ void ChannelHandlerContext::connect(const SocketAddress& remote, const SocketAdd
     });
 }
 
-// P-6: a stream has no disconnect of its own; the head makes it a close, after the handlers have seen it.
+// Passes the handlers as disconnect; the head makes it a close, because a stream has no disconnect (P-6).
 void ChannelHandlerContext::disconnect(ChannelPromise promise) {
     if (refused(promise)) return;
     if (!entered()) return enter(promise, [this, promise] { disconnect(promise); });

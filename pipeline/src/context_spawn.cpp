@@ -13,7 +13,7 @@ namespace weft::detail {
 
 namespace {
 
-// What calls report whose connection has ended, or that were told to end.
+// The errors of calls on a connection that has ended, and of cancelled calls.
 bool isEndOfConnection(const std::exception_ptr& error) noexcept {
     const ErrorCode code = errorCodeOf(error);
     for (const int end : {EPIPE, ECONNRESET, ECONNABORTED, ENOTCONN}) {
@@ -35,7 +35,7 @@ void logSpawnedFiber(const ChannelHandlerContext& spawner, const std::exception_
     try {
         log(level,
             {"fiber '", thisFiber::name(), "' of handler ", spawner.name(), " of ", channelName(channel),
-             expected ? " was ended by the end of its connection: " : " ended with an exception: ", describe(error)});
+             expected ? " ended because its connection ended: " : " ended with an exception: ", describe(error)});
     } catch (...) {
         log(level, "a fiber of a channel's handler ended with an exception");
     }

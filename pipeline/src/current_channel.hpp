@@ -1,5 +1,5 @@
-// The channel whose pipeline this thread is in: what PipelineEntry sets, so that a handler's calls on its own context
-// need neither a check nor a bracket of their own.
+// The channel whose pipeline this thread is in. PipelineEntry sets it, so that a handler's calls on its own context
+// need neither a check of the thread nor an entry of their own.
 #pragma once
 
 namespace weft {
@@ -13,7 +13,7 @@ extern thread_local constinit weft::Channel* weftCurrentChannel [[gnu::tls_model
 
 namespace weft::detail {
 
-// As detail::currentHome(): the compiler must not keep a thread-local's address over a fiber switch.
+// As detail::currentHome(): the compiler must not keep a thread-local's address across a fiber switch.
 #if defined(__x86_64__)
 inline Channel* currentChannel() noexcept {
     Channel* channel;

@@ -24,10 +24,10 @@ namespace weft::detail {
 
 namespace {
 
-// The innermost of this thread. Nothing suspends inside one, so the thread cannot change under it.
+// The innermost delivery on this thread. No fiber suspends inside one, so it cannot continue on another thread.
 constinit thread_local Delivery* innermost = nullptr;
 
-constexpr const char* outOfMemory = "out of memory while messages were watched for leaks";
+constexpr const char* outOfMemory = "out of memory while tracking messages for leaks";
 
 std::string typeOf(const ChannelHandler& handler) {
     const char* mangled = typeid(handler).name();
@@ -41,7 +41,7 @@ HandlerPlace placeOf(const ChannelHandlerContext& context) {
     return {"'" + context.name() + "' (" + typeOf(context.handler()) + ")", context.channel().id()};
 }
 
-// Every connection of a server has the same fault: once is enough.
+// All connections of a server have the same fault, so it is reported once.
 bool isNews(const ChannelHandler& handler, std::string_view messageType, bool outbound) {
     static std::mutex lock;
     static auto& told = *new std::set<std::pair<std::type_index, std::pair<std::string, bool>>>;
@@ -55,7 +55,7 @@ bool isNews(const ChannelHandler& handler, std::string_view messageType, bool ou
                                      const ChannelPromise* promise) noexcept
     : receiver_(receiver), promise_(promise), given_(&message) {
     if (message.empty() || leakLevel() == LeakDetection::off) return;
-    const bool isEnd = receiver.typeTag_ == nullptr;  // head and tail say themselves what they do not pass on
+    const bool isEnd = receiver.typeTag_ == nullptr;  // the head and the tail log themselves what they drop
     if (!isEnd) {
         watch(message);
     } else if (LeakRegistry::watching()) {
@@ -76,14 +76,14 @@ void Delivery::watch(const Message& message) noexcept {
     outer_ = std::exchange(innermost, this);
 }
 
-// The transport, or the application behind the tail, has it now.
+// The message has left the handlers, for the transport or for the tail.
 void Delivery::leavesHandlers(const Message& message) const noexcept {
     LeakRegistry& registry = LeakRegistry::instance();
     if (promise_ && !promise_->isVoid()) registry.promiseTaken(promise_->state_.get());
     if (message.is<Buffer>()) registry.bufferEnded(storageOf(message.get<Buffer>()));
 }
 
-// A block that is shared by several Buffers is where it was seen last.
+// A block that several Buffers share counts where it was seen last.
 void Delivery::note(const Message& message) const {
     LeakRegistry& registry = LeakRegistry::instance();
     const HandlerPlace place = placeOf(receiver_);
@@ -96,7 +96,7 @@ void Delivery::note(const Message& message) const {
 [[gnu::noinline]] Delivery::~Delivery() {
     if (!watched_) return;
     innermost = outer_;
-    const bool leftInPlace = place_ == given_;  // its caller releases it now
+    const bool leftInPlace = place_ == given_;  // the caller releases it next
     if (leftInPlace && fate_ == Fate::open) fate_ = Fate::dropped;
     const bool answered = promise_ && !promise_->isVoid() && promise_->done();
     if (fate_ == Fate::dropped && !answered) reportDrop();
@@ -124,11 +124,11 @@ void Delivery::reportDrop() const noexcept {
         const bool waits = outbound && !promise_->isVoid();
         log(LogLevel::warning,
             {"handler ", place.handler, " of channel ", std::to_string(place.channel), " dropped an ",
-             outbound ? "outbound " : "inbound ", type_, size, " without looking at it",
-             waits ? "; its promise is pending, and whoever waits for that write waits for ever" : "",
-             outbound ? ": pass on what it does not want, ctx.write(std::move(message), std::move(promise))"
-                      : ": pass on what it does not want, ctx.fireChannelRead(std::move(message))",
-             ", or say message.reset() where it is meant to end (told once for these types)"});
+             outbound ? "outbound " : "inbound ", type_, size, " without reading it",
+             waits ? "; its promise stays pending, so code that waits for the write waits forever" : "",
+             outbound ? ": to pass it on, call ctx.write(std::move(message), std::move(promise))"
+                      : ": to pass it on, call ctx.fireChannelRead(std::move(message))",
+             "; to drop it on purpose, call message.reset() (reported once per handler and message type)"});
     } catch (...) {
         log(LogLevel::warning, outOfMemory);
     }
@@ -156,7 +156,7 @@ void Delivery::reportDrop() const noexcept {
         if (delivery->place_ == &from) {
             delivery->place_ = &to;
         } else if (delivery->place_ == &to) {
-            delivery->settle();  // another thread has taken it away from there
+            delivery->settle();  // another thread has moved the message away from there
         }
     }
     if (LeakRegistry::watching()) LeakRegistry::instance().messageMoved(&from, &to);
@@ -177,7 +177,7 @@ void Delivery::reportDrop() const noexcept {
 
 namespace weft::detail {
 
-// For code that was built with leak detection and linked to a library that was not.
+// For code built with leak detection that is linked with a library built without it.
 void messageUsed(const Message&) noexcept {}
 void messageMoved(const Message&, const Message&) noexcept {}
 void messageEnded(const Message&) noexcept {}

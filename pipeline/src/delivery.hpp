@@ -1,5 +1,5 @@
-// Delivery: one message in the hands of one handler, from the call of channelRead() or write() until it returns.
-// Follows the message and finds out whether the handler let it die unseen. Nothing in builds without leak detection.
+// Delivery: one call of a handler's channelRead() or write() with a message. Tracks the message and detects whether the
+// handler lets it die unseen. Does nothing in builds without leak detection.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,8 @@ namespace detail {
 
 #if WEFT_LEAK_DETECTION
 
-// Context: inside a pipeline entry, so nothing suspends between construction and destruction. Nested as the calls are.
+// Context: inside a pipeline entry, so nothing suspends between construction and destruction. Deliveries nest with the
+// calls.
 class Delivery {
   public:
     // `promise` is null for channelRead().
@@ -26,9 +27,9 @@ class Delivery {
     Delivery(const Delivery&) = delete;
     Delivery& operator=(const Delivery&) = delete;
 
-    // Whoever has the message hands it to somebody else.
+    // The handler that holds the message passes it on.
     static void passedOn(const Message& message) noexcept;
-    // What a throwing handler drops is told by its exception.
+    // The handler threw: its exception reports the loss of the message.
     static void handlerThrew(const ChannelHandlerContext& handler) noexcept;
 
   private:
@@ -47,7 +48,7 @@ class Delivery {
     ChannelHandlerContext& receiver_;
     const ChannelPromise* const promise_;
     const Message* const given_;
-    const Message* place_ = nullptr;  // where the message is now; null: it has ended, or is in other hands
+    const Message* place_ = nullptr;  // where the message is now; null: it has ended or been passed on
     Fate fate_ = Fate::open;
     bool watched_ = false;
     std::string_view type_;

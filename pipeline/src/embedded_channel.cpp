@@ -7,7 +7,7 @@
 
 namespace weft {
 
-// Takes whole messages into the outbound queue; every operation succeeds at once.
+// Moves whole messages to the outbound queue; every operation succeeds at once.
 class EmbeddedChannel::Sink final : public ChannelSink {
   public:
     explicit Sink(std::deque<Message>& outbound) : outbound_(outbound) {}
@@ -54,7 +54,7 @@ EmbeddedChannel::EmbeddedChannel(Unregistered) : channel_(Channel::create(loop_)
 EmbeddedChannel::~EmbeddedChannel() {
     channel_->close({});
     loop_.runTasks();
-    channel_->pipeline().observer_ = nullptr;  // somebody else may still hold the channel
+    channel_->pipeline().observer_ = nullptr;  // another reference may keep the channel alive
 }
 
 void EmbeddedChannel::registerChannel() {
@@ -124,7 +124,9 @@ void EmbeddedChannel::record(std::exception_ptr error) {
     if (!error_) {
         error_ = std::move(error);
     } else {
-        log(LogLevel::warning, "more than one error reached the end of an embedded channel: " + describe(error));
+        log(LogLevel::warning,
+            "a further exception reached the tail of an embedded channel, which keeps only the first: " +
+                describe(error));
     }
 }
 

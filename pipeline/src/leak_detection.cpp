@@ -13,13 +13,13 @@ namespace {
 
 constexpr const char* variable = "WEFT_LEAK_DETECTION";
 
-// Switches and a statistic: nothing hangs on their order.
-std::atomic<LeakDetection> level{LeakDetection::off};
+// Switches and a statistic; relaxed: they order no other data.
+std::atomic<LeakDetection> detection{LeakDetection::off};
 std::atomic<bool> chosen{false};  // by setLeakDetection()
 std::atomic<std::uint64_t> dropped{0};
 
 void apply(LeakDetection wanted) noexcept {
-    level.store(wanted, std::memory_order_relaxed);
+    detection.store(wanted, std::memory_order_relaxed);
     detail::LeakRegistry::watch(wanted == LeakDetection::paranoid);
 }
 
@@ -32,7 +32,7 @@ LeakDetection fromEnvironment() {
     throw std::invalid_argument(std::string(variable) + " is '" + value + "': expected off, simple or paranoid");
 }
 
-// The variable is read once, and not any more when the program has said what it wants.
+// Reads the environment variable once; not called any more after setLeakDetection().
 void readEnvironmentOnce() {
     [[maybe_unused]] static const bool read = (apply(fromEnvironment()), true);
 }
@@ -40,7 +40,7 @@ void readEnvironmentOnce() {
 }  // namespace
 
 LeakDetection detail::leakLevel() noexcept {
-    return level.load(std::memory_order_relaxed);
+    return detection.load(std::memory_order_relaxed);
 }
 
 void detail::countDropped() noexcept {

@@ -1,11 +1,11 @@
-// What is watched at present, and how often a handler has dropped a message.
+// The current level of leak detection, and the count of messages that handlers dropped.
 #pragma once
 
 #include <weft/pipeline/leak_detection.hpp>
 
 namespace weft::detail {
 
-// As leakDetection(), for those who may not throw: off as long as nobody has asked that one.
+// As leakDetection(), but never throws: off until leakDetection() or setLeakDetection() has been called.
 LeakDetection leakLevel() noexcept;
 void countDropped() noexcept;
 

@@ -76,10 +76,10 @@ void LeakRegistry::promiseEnded(const PromiseState* promise) noexcept {
     }
     if (!known || isDone(promise->status())) return;
     const HandlerPlace& place = known.mapped().place;
-    log(LogLevel::warning, {"the promise of a write was dropped while it was pending: its listeners are never called; "
-                            "it was last given to handler ",
+    log(LogLevel::warning, {"the promise of a write was destroyed while it was pending, so its listeners are never "
+                            "called; it was last passed to handler ",
                             place.handler, " of channel ", std::to_string(place.channel),
-                            ": hand it on with the last message that the write becomes, or complete it"});
+                            ": pass it on with the last message that the write is encoded into, or complete it"});
 }
 
 std::vector<HeldByHandler> LeakRegistry::held() const {
@@ -108,7 +108,7 @@ std::vector<HeldByHandler> LeakRegistry::heldIf(const std::uint64_t* channel) co
         place.bufferBytes += sighting.bytes;
     }
     for (const auto& [promise, sighting] : promises_) {
-        // It is alive: its destructor asks for the lock first.
+        // The promise is alive: its destructor takes the lock first.
         if (wanted(sighting) && !isDone(static_cast<const PromiseState*>(promise)->status()))
             ++at(sighting.place).promises;
     }
@@ -128,12 +128,12 @@ void LeakRegistry::channelEnded(std::uint64_t channel) noexcept {
         for (const HeldByHandler& held : left) {
             const bool suspect = held.messages > 0 || held.promises > 0;
             log(suspect ? LogLevel::warning : LogLevel::info,
-                {"a channel is closed and its handlers are gone, but there are still ", describeHeld(held),
+                {"a channel was closed and its handlers were removed, but these remain: ", describeHeld(held),
                  suspect ? ": release messages and complete promises in handlerRemoved() or in the handler's destructor"
                          : ""});
         }
     } catch (...) {
-        log(LogLevel::warning, "out of memory while a closed channel was searched for leaks");
+        log(LogLevel::warning, "out of memory while checking a closed channel for leaks");
     }
 }
 

@@ -1,5 +1,5 @@
-// LeakRegistry: the last handler of what is alive, for LeakDetection::paranoid. Knows addresses; looks into nothing but
-// the promises.
+// LeakRegistry: the last handler of each live message, buffer and promise, for LeakDetection::paranoid. It keeps
+// addresses and dereferences only those of promises.
 #pragma once
 
 #include <atomic>
@@ -24,11 +24,11 @@ struct HandlerPlace {
 
 std::string describeHeld(const HeldByHandler& held);
 
-// Context: any thread. Never destroyed: blocks come back while the process ends.
+// Context: any thread. Never destroyed, because blocks are still released while the process exits.
 class LeakRegistry {
   public:
     static LeakRegistry& instance();
-    static bool watching() noexcept { return watching_.load(std::memory_order_relaxed); }  // a switch, orders nothing
+    static bool watching() noexcept { return watching_.load(std::memory_order_relaxed); }  // a switch: orders no data
     static void watch(bool on) noexcept { watching_.store(on, std::memory_order_relaxed); }
 
     void bufferGiven(const void* block, std::size_t bytes, const HandlerPlace& place);
@@ -38,11 +38,11 @@ class LeakRegistry {
     void messageEnded(const void* message) noexcept;
     void promiseGiven(const PromiseState* promise, const HandlerPlace& place);
     void promiseTaken(const PromiseState* promise) noexcept;  // by the transport, which completes it
-    // Logs when it is known and pending.
+    // Logs a promise that is registered and still pending.
     void promiseEnded(const PromiseState* promise) noexcept;
 
     std::vector<HeldByHandler> held() const;
-    // Logs what its handlers left behind.
+    // Logs what the handlers of the channel left behind.
     void channelEnded(std::uint64_t channel) noexcept;
 
   private:
@@ -52,7 +52,7 @@ class LeakRegistry {
     };
     using Sightings = std::unordered_map<const void*, Sighting>;
 
-    std::vector<HeldByHandler> heldIf(const std::uint64_t* channel) const;  // null: of all
+    std::vector<HeldByHandler> heldIf(const std::uint64_t* channel) const;  // null: all channels
 
     static inline std::atomic<bool> watching_{false};
     mutable std::mutex lock_;

@@ -28,7 +28,7 @@ void LimitedLog::write(LogLevel level, std::initializer_list<std::string_view> p
     try {
         std::string line;
         for (const std::string_view part : parts) line += part;
-        log(level, {line, " (", std::to_string(left), " lines like this one were left out)"});
+        log(level, {line, " (", std::to_string(left), " similar lines were suppressed)"});
     } catch (...) {
         log(level, parts);
     }

@@ -22,13 +22,14 @@ std::string channelName(const Channel& channel) {
 
 void logLateWrite(LogLevel level, const Channel& channel, const std::string& writer, const Message& message,
                   std::string_view how) noexcept {
-    static LimitedLog faults, ordinaryEnds;  // the peers' ends must not take the place of warnings
+    static LimitedLog faults, ordinaryEnds;  // separate limits, so that ends by peers do not suppress warnings
     LimitedLog& limited = level == LogLevel::debug ? ordinaryEnds : faults;
     try {
         const std::string bytes = std::to_string(message.estimatedBytes());
-        limited.write(level, {"a ", message.typeName(), " of ", bytes, " bytes was written to ", channelName(channel),
-                              " by ", writer, " after ", how, ": it was dropped; write it before, or give the write a ",
-                              "promise and look at its outcome"});
+        limited.write(level,
+                      {"a ", message.typeName(), " of ", bytes, " bytes was written to ", channelName(channel), " by ",
+                       writer, " after ", how, ": it was dropped; write it earlier, or give the write a ",
+                       "promise and check its outcome"});
     } catch (...) {
         limited.write(level, {outOfMemory});
     }
@@ -40,8 +41,8 @@ void logThrownWrite(const ChannelHandlerContext& thrower, const std::exception_p
         limited.write(
             LogLevel::warning,
             {"write() of handler ", thrower.name(), " of ", channelName(thrower.channel()), " threw ", describe(cause),
-             ", and no exceptionCaught() from it to the tail took that: its message is lost, ",
-             "so the channel is closed; to decide otherwise take the exception in exceptionCaught(), or give ",
+             ", and no exceptionCaught() from there to the tail handled that: its message is lost, ",
+             "so the channel is closed; to keep it open, handle the exception in exceptionCaught(), or give ",
              "the write a promise"});
     } catch (...) {
         limited.write(LogLevel::warning, {outOfMemory});
@@ -60,7 +61,7 @@ void logUnrunWrite(const Channel& channel, const Message& message) noexcept {
 
 void logUnsupportedWrite(std::string_view what) noexcept {
     static LimitedLog limited;
-    limited.write(LogLevel::warning, {what, ": it was dropped"});
+    limited.write(LogLevel::warning, {what, "; the message was dropped"});
 }
 
 }  // namespace weft::detail

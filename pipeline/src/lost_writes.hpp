@@ -1,4 +1,4 @@
-// What is logged of writes that are lost although nobody holds a promise for them: nothing is dropped without a line.
+// Logs the loss of writes with the void promise, which cannot report it. Only the rate limit leaves out lines.
 #pragma once
 
 #include <exception>
@@ -15,19 +15,19 @@ class Message;
 
 namespace detail {
 
-// "channel 7 (peer 127.0.0.1:80)"; without a peer when the channel has none, or has lost it. Context: the loop.
+// "channel 7 (peer 127.0.0.1:80)", without the peer when its address is not known (any more). Context: the loop.
 std::string channelName(const Channel& channel);
 
-// The name of the handler that passed on last what `taker` is given to write; empty: no handler behind it handles
-// writes. Context: the loop; `taker` is in its pipeline.
+// The name of the handler from which `taker` gets its writes; empty when no handler after it handles writes. Context:
+// the loop; `taker` is in its pipeline.
 std::string lastWriterTo(const ChannelHandlerContext& taker);
 
-// All are limited in rate and never throw; on the loop, but for the third.
-// `how` says what had ended before the write: "the channel was closed".
+// All are limited in rate and never throw. Context: the loop, except logUnrunWrite().
+// `how` names what had ended before the write: "the channel was closed".
 void logLateWrite(LogLevel level, const Channel& channel, const std::string& writer, const Message& message,
                   std::string_view how) noexcept;
 void logThrownWrite(const ChannelHandlerContext& thrower, const std::exception_ptr& cause) noexcept;
-// A write of another thread that its loop did not live to run. Any thread.
+// A write of another thread was dropped because the loop ended first. Context: any thread.
 void logUnrunWrite(const Channel& channel, const Message& message) noexcept;
 void logUnsupportedWrite(std::string_view what) noexcept;
 

@@ -45,8 +45,8 @@ std::size_t OutboundBuffer::heldBytes() const noexcept {
     return held;
 }
 
-// Copies small writes behind the last piece. The bytes behind a piece's end are nobody's, so this is safe also while
-// the kernel reads the piece. The second small write in a row opens a block with room for more.
+// Appends a copy of a small write to the last piece. No one uses the bytes after a piece's end, so this is safe even
+// while the kernel reads the piece. The second small write in a row opens a block with room for more.
 bool OutboundBuffer::join(const Buffer& bytes) {
     if (bytes.readableBytes() > joinLimit) return false;
     Buffer& last = pieces_.back();
@@ -67,7 +67,7 @@ void OutboundBuffer::addFlush() {
     flushedWrites_ = writes_.size();
 }
 
-// W-2: takes the cancelled ones among the unflushed writes out, and makes the others uncancellable.
+// Removes cancelled writes from the unflushed ones, and makes the others uncancellable (W-2).
 void OutboundBuffer::dropCancelled() {
     cancellable_ = 0;
     std::size_t kept = flushedWrites_;
@@ -105,7 +105,7 @@ void OutboundBuffer::removeBytes(std::uint64_t from, std::uint64_t length) {
         }
         const std::size_t skip = static_cast<std::size_t>(from - start);
         const std::size_t cut = static_cast<std::size_t>(std::min(length, size - skip));
-        // Cut, not copied: the bytes before stay where they are, for a transport may be sending them at this moment.
+        // Slices, does not copy: the bytes before must stay in place, because a transport may be sending them now.
         Buffer back = piece.slice(skip + cut, static_cast<std::size_t>(size) - skip - cut);
         piece = skip > 0 ? piece.slice(0, skip) : std::move(back);
         if (!back.empty()) pieces_.insertAt(++i, std::move(back));
@@ -152,7 +152,7 @@ std::size_t OutboundBuffer::stopPassing(std::size_t most) noexcept {
     return bytes;
 }
 
-// Re-entrant: a listener may add, flush, fail; each step starts from the state as it is.
+// Re-entrant: a listener may add, flush and fail writes, so each step reads the state again.
 void OutboundBuffer::completeWritten() {
     while (flushedWrites_ > 0 && writes_.front().end <= written_) {
         if (const Write& front = writes_.front(); front.promise.isVoid()) {
@@ -171,7 +171,7 @@ void OutboundBuffer::failFlushed(const std::exception_ptr& cause) {
     written_ += bytes;
     bytes -= stopPassing(passing_);
     if (bytesOnly_) releasePieces(bytes);
-    // The writes that were flushed when this began; what listeners add and flush is not among them.
+    // Only the writes that were flushed when this began, not those that listeners add and flush.
     for (std::size_t left = flushedWrites_; left > 0 && flushedWrites_ > 0; --left) {
         if (!bytesOnly_) messages_.drop();
         Write write = popWrite();

@@ -1,5 +1,5 @@
-// PipelineEntry: the bracket around everything that runs handlers or listeners of a channel, on its loop: nothing may
-// suspend inside, and removed handlers die only after the outermost one.
+// PipelineEntry: a scope around all code that calls handlers or listeners of a channel, on its loop. No fiber may
+// suspend inside, and removed handlers are destroyed only after the outermost entry.
 #pragma once
 
 #include <weft/pipeline/channel.hpp>
@@ -8,14 +8,14 @@
 
 namespace weft::detail {
 
-// Inside an entry of the same channel it does nothing: the code runs in the outer one's scope, and no fiber can come
-// between.
+// Directly inside an entry of the same channel it does nothing: the outer entry covers the code, and no fiber can run
+// in between.
 class PipelineEntry {
   public:
     explicit PipelineEntry(Channel& channel) noexcept : channel_(channel), outer_(currentChannel()) {
         if (outer_ == &channel) return;
         setCurrentChannel(&channel);
-        // Dispatch is a non-suspending scope already.
+        // The loop's dispatch already is a non-suspending scope.
         if (channel.depth_++ == 0 && !channel.loop_.dispatching()) [[unlikely]]
             forbidSuspending(channel);
     }
@@ -42,7 +42,8 @@ class PipelineEntry {
     Channel* const outer_;
 };
 
-// The same for what the loop's dispatch calls while this thread is in no pipeline: nothing to remember or to forbid.
+// The same for calls from the loop's dispatch while this thread is in no pipeline: there is no outer entry to restore,
+// and suspending is forbidden already.
 class OutermostEntry {
   public:
     static bool possible(const Channel& channel) noexcept { return !currentChannel() && channel.loop_.dispatching(); }

@@ -1,4 +1,4 @@
-// Events from the head of the pipeline, and what becomes of them at its tail.
+// Events from the head of the pipeline, and their handling at its tail.
 #include <weft/pipeline/channel_pipeline.hpp>
 
 #include <cerrno>
@@ -16,7 +16,7 @@ namespace weft {
 
 namespace {
 
-// The end of a connection by its peer is no fault of this side.
+// The peer ended the connection, which is no fault of this side.
 bool isPeersEnd(const std::exception_ptr& cause) noexcept {
     const ErrorCode error = errorCodeOf(cause);
     return error == fromErrno(ECONNRESET) || error == fromErrno(EPIPE);
@@ -27,7 +27,7 @@ void logUnhandled(const Channel& channel, const std::exception_ptr& cause) noexc
     try {
         limited.write(isPeersEnd(cause) ? LogLevel::debug : LogLevel::warning,
                       {"exceptionCaught() reached the tail of the pipeline of ", detail::channelName(channel),
-                       "; its last handler did not take it: ", describe(cause)});
+                       "; no handler handled it: ", describe(cause)});
     } catch (...) {
         limited.write(LogLevel::warning, {"exceptionCaught() reached the tail of a pipeline"});
     }
@@ -70,14 +70,15 @@ void ChannelPipeline::fireChannelReadComplete() {
 thread_local constinit std::uintptr_t detail::watchedDelivery = 0;
 thread_local constinit const detail::TailRelease* detail::TailRelease::current_ = nullptr;
 
-// ---- P-4: the tail releases what nobody wanted, and says so ----
+// ---- the tail releases what no handler took, and logs it (P-4) ----
 
 void ChannelPipeline::onUnhandledMessage(Message&& message) noexcept {
     if (observer_) return observer_->unhandledMessage(std::move(message));
     const detail::TailRelease release(lastReader());
     const Message held = std::move(message);
-    log(LogLevel::debug, {"a ", held.typeName(), " reached the tail of a pipeline unread and was released; ",
-                          release.lastReader(), " passed it on last; check the handlers behind it and their order"});
+    log(LogLevel::debug,
+        {"a ", held.typeName(), " reached the tail of a pipeline unhandled and was released; ", release.lastReader(),
+         " was the last to pass it on; check the handlers after it and their order"});
 }
 
 void ChannelPipeline::onUnhandledEvent(Message&& event) noexcept {
@@ -90,8 +91,8 @@ void ChannelPipeline::onUnhandledException(std::exception_ptr cause) noexcept {
     logUnhandled(channel_, cause);
 }
 
-// E-3 for a write without a promise: its handler's exceptionCaught() hears of it. What nobody takes closes the channel,
-// for its peer would wait for a message that never comes.
+// A write with the void promise threw (E-3): calls exceptionCaught() of its handler. An exception that no handler takes
+// closes the channel, because the peer would wait for a message that never comes.
 void ChannelPipeline::onWriteThrew(Context& thrower, std::exception_ptr cause) noexcept {
     Context* const outer = std::exchange(losing_, &thrower);
     thrower.invokeExceptionCaught(std::move(cause));
@@ -99,7 +100,7 @@ void ChannelPipeline::onWriteThrew(Context& thrower, std::exception_ptr cause) n
 }
 
 void ChannelPipeline::loseChannel(std::exception_ptr cause) noexcept {
-    const Context& thrower = *std::exchange(losing_, nullptr);  // what the close brings about is not its doing
+    const Context& thrower = *std::exchange(losing_, nullptr);  // the close's own exceptions are not the thrower's
     if (observer_) {
         observer_->unhandledException(cause);
     } else {
@@ -128,7 +129,7 @@ void HeadHandler::connect(ChannelHandlerContext&, const SocketAddress& remote, c
     channel_.headConnect(remote, local, std::move(promise));
 }
 void HeadHandler::disconnect(ChannelHandlerContext&, ChannelPromise promise) {
-    channel_.headClose(std::move(promise));  // P-6
+    channel_.headClose(std::move(promise));  // a stream has no disconnect (P-6)
 }
 void HeadHandler::close(ChannelHandlerContext&, ChannelPromise promise) {
     channel_.headClose(std::move(promise));

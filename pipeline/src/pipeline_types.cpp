@@ -1,5 +1,5 @@
-// Messages that nobody can use: found from what handler types declare when a channel is registered, and told with names
-// when one of them comes to an end of the pipeline.
+// Messages that no handler can use: detected from the declarations of handler types when a channel is registered, and
+// named when such a message reaches an end of the pipeline.
 #include <weft/pipeline/channel_pipeline.hpp>
 
 #include <array>
@@ -26,7 +26,7 @@ bool contains(const DeclaredTypes& types, const MessageType* type) {
     return false;
 }
 
-// What may arrive at a place in the pipeline, and who gives it.
+// The message types that may arrive at a place in the pipeline, and the handlers that fire them.
 class Supply {
   public:
     bool known() const noexcept { return known_; }
@@ -53,7 +53,7 @@ class Supply {
     std::string describe() const {
         std::string text;
         for (std::size_t i = 0; i < size_; ++i) {
-            if (given_[i].type == &detail::messageTypeOf<ChannelRef>) continue;  // only listeners see those
+            if (given_[i].type == &detail::messageTypeOf<ChannelRef>) continue;  // only listeners get these
             if (!text.empty()) text += ", ";
             text += std::string(given_[i].type->name) + " from " +
                     (given_[i].giver ? given_[i].giver->name() : std::string("the transport"));
@@ -80,7 +80,7 @@ std::string namesOf(const DeclaredTypes& types) {
     return text;
 }
 
-// Every connection of a server has the same fault: once is enough.
+// All connections of a server have the same fault, so it is reported once.
 bool isNews(const void* expecting, const void* giving) {
     static std::mutex lock;
     static std::set<std::pair<const void*, const void*>> told;
@@ -91,7 +91,7 @@ bool isNews(const void* expecting, const void* giving) {
 }  // namespace
 
 void ChannelPipeline::reportUnusableTypes() const {
-    if (!channel_.outbound_.bytesOnly()) return;  // a transport of whole messages may give anything
+    if (!channel_.outbound_.bytesOnly()) return;  // a transport of whole messages may deliver any type
     Supply supply;
     supply.add(&detail::messageTypeOf<Buffer>, nullptr);
     supply.add(&detail::messageTypeOf<ChannelRef>, nullptr);  // of a listener
@@ -101,9 +101,10 @@ void ChannelPipeline::reportUnusableTypes() const {
         if (typeKnown && types.in.declared && !supply.hasAnyOf(types.in)) {
             const auto* giver = static_cast<const Context*>(supply.lastGiver());
             if (isNews(context->typeTag_, giver ? giver->typeTag_ : nullptr)) {
-                log(LogLevel::warning, {"handler ", context->name(), " waits for ", namesOf(types.in),
-                                        ", which no handler before it gives: what arrives there is ", supply.describe(),
-                                        "; add the handler that makes it, or change their order"});
+                log(LogLevel::warning,
+                    {"handler ", context->name(), " accepts ", namesOf(types.in),
+                     ", which no handler before it produces; messages that can reach it: ", supply.describe(),
+                     "; add a handler that produces it, or change the order of the handlers"});
             }
         }
         if (!typeKnown || (!types.out.declared && (context->fullMask_ & Event::read))) return;
@@ -113,8 +114,8 @@ void ChannelPipeline::reportUnusableTypes() const {
     }
 }
 
-// Contexts between an end and the nearest handler of such events are passed by: it is the one that passed the message
-// on, or the one in front of it.
+// Contexts between an end and the nearest handler of such events are skipped, so that handler passed the message on
+// last.
 std::string ChannelPipeline::lastReader() const {
     const Context* context = tail_.previous_;
     while (context != &head_ && !(context->mask_ & Event::read)) context = context->previous_;

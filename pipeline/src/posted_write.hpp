@@ -1,4 +1,5 @@
-// PostedWrite: a write from outside the loop, on its way to it. Its bytes count as pending from submission on. (TH-4)
+// PostedWrite: a write from another thread that is posted to the loop. Its bytes count as pending from its submission
+// on (TH-4).
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,7 @@ namespace weft::detail {
 
 class PostedWrite {
   public:
-    static constexpr std::size_t taskOverhead = 32;  // bytes that a task counts beyond its message (TH-4)
+    static constexpr std::size_t taskOverhead = 32;  // bytes that a task counts besides its message (TH-4)
 
     PostedWrite(ChannelHandlerContext& context, Message&& message, ChannelPromise promise, bool flush)
         : channel_(ChannelRef(context.channel())),
@@ -27,7 +28,7 @@ class PostedWrite {
           flush_(flush) {
         channel_->addSubmitted(bytes_);
     }
-    // Never run: the loop has ended. The message is released with this.
+    // If the loop ended before run(), fails the promise. The message is released with this object.
     ~PostedWrite() {
         if (ran_) return;
         channel_->subtractSubmitted(bytes_);
@@ -46,7 +47,7 @@ class PostedWrite {
         } catch (...) {
             promise_.tryFailure(std::current_exception());
         }
-        channel_->updateWritability();  // a handler may have kept the message: nothing else would look
+        channel_->updateWritability();  // needed when a handler kept the message: then nothing else calls it
     }
 
     static void* operator new(std::size_t size) { return ThreadCache::allocate(size); }

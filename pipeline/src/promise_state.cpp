@@ -16,7 +16,7 @@ namespace weft::detail {
 
 namespace {
 
-// Notifications on this thread's stack. Nothing suspends inside one, so the thread cannot change under it.
+// Notifications on this thread's stack. No fiber suspends inside one, so it cannot continue on another thread.
 constinit thread_local unsigned nestedNotifications = 0;
 
 void logThrowingListener() noexcept {
@@ -72,7 +72,7 @@ void PromiseState::release() noexcept {
 std::exception_ptr PromiseState::cause() const {
     switch (status()) {
         case PromiseStatus::failure:
-            return cause_;  // not written again
+            return cause_;  // final: not written again
         case PromiseStatus::cancelled:
             return std::make_exception_ptr(SystemError(operationAborted(), "the operation was cancelled"));
         default:
@@ -102,7 +102,7 @@ bool PromiseState::trySuccess(Channel& channel) {
 bool PromiseState::finish(PromiseStatus outcome, std::exception_ptr cause, Channel* made) {
     const auto mayEnd = [this, outcome](PromiseStatus now) {
         if (outcome == PromiseStatus::cancelled) [[unlikely]]
-            return now != PromiseStatus::uncancellable && !embedded_;  // C-7: the transport's alone
+            return now != PromiseStatus::uncancellable && !embedded_;  // never the close future (C-7)
         return true;
     };
     const auto publish = [&] {
@@ -132,7 +132,7 @@ void PromiseState::notify() noexcept {
 }
 
 void PromiseState::notifyLater() noexcept {
-    if (!loop_) return runListeners();  // too deep, and no loop to hand it to
+    if (!loop_) return runListeners();  // nested too deeply, but there is no loop to post to
     retain();
     try {
         loop_->execute([self = PromiseStateRef::adopt(this)] { self->runListeners(); });
@@ -143,7 +143,7 @@ void PromiseState::notifyLater() noexcept {
 
 void PromiseState::runListeners() noexcept {
     Completion::Listeners listeners;
-    if (!completion_.beginTelling(listeners)) return;  // whoever is at it tells ours too, in order
+    if (!completion_.beginTelling(listeners)) return;  // the running call does it
     retain();
     const ChannelFuture future(PromiseStateRef::adopt(this));  // a listener may drop the promise
     const NonSuspendingScope scope = loop_ ? NonSuspendingScope(loop_->carrier()) : NonSuspendingScope();
@@ -155,7 +155,7 @@ void PromiseState::runListeners() noexcept {
 }
 
 ErrorCode PromiseState::waitUntil(Deadline deadline, const char* call) {
-    // Nobody but this thread could complete it: an embedded loop runs only when its owner drives it.
+    // Waiting would never end: only this thread drives the embedded loop that completes the operation.
     if (!isDone(status()) && loop_ && !loop_->carrier() && loop_->inEventLoop()) throw BlockingOperationException(call);
     return completion_.wait(deadline, call);
 }

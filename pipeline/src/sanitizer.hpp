@@ -1,4 +1,4 @@
-// What the pools tell the address sanitizer, so that pooled memory is watched like freed memory.
+// Lets the pools mark idle blocks for the address sanitizer, which then treats them as freed memory.
 #pragma once
 
 #include <cstddef>

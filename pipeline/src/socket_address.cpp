@@ -18,7 +18,7 @@ namespace {
     throw std::invalid_argument("\"" + detail::printable(text) + "\" is not an address: " + why);
 }
 
-// inet_pton() reads to the first NUL, and would take what lies before it for the whole.
+// inet_pton() reads only to the first NUL, and would accept an address that is followed by one and anything else.
 template <std::size_t N>
 bool toText(std::string_view from, char (&text)[N]) noexcept {
     if (from.size() >= N || from.find('\0') != std::string_view::npos) return false;
@@ -39,7 +39,8 @@ std::uint16_t parsePort(std::string_view text, std::string_view port) {
     return static_cast<std::uint16_t>(value);
 }
 
-// Not inet_ntop(), which formats by printf(): a client names its server with each request. Returns the end.
+// Faster than inet_ntop(), which uses printf(): a client formats its server's address with each request. Returns the
+// end of the text.
 char* putDotted(const in_addr& address, char* text) noexcept {
     std::uint8_t bytes[4];
     std::memcpy(bytes, &address, sizeof bytes);
@@ -55,7 +56,7 @@ std::string_view withoutBrackets(std::string_view host) {
     return host;
 }
 
-// Null, or what is wrong.
+// Returns null, or a description of the error.
 const char* readZone(std::string_view zone, sockaddr_in6& address) noexcept {
     if (!IN6_IS_ADDR_LINKLOCAL(&address.sin6_addr) && !IN6_IS_ADDR_MC_LINKLOCAL(&address.sin6_addr)) {
         return "only a link-local address (fe80::/10, ff02::/16) has a zone";
@@ -71,7 +72,7 @@ const char* readZone(std::string_view zone, sockaddr_in6& address) noexcept {
     return nullptr;
 }
 
-// The same; `host` has no brackets.
+// Likewise; `host` has no brackets.
 const char* read(std::string_view host, SocketAddress& address) noexcept {
     const std::size_t percent = host.find('%');
     char text[INET6_ADDRSTRLEN + 1];

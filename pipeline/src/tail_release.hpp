@@ -1,5 +1,5 @@
-// TailRelease: what a value that dies can know of the end that it meets: inside the delivery that is watched on this
-// thread, or at the tail of a pipeline, where no handler has taken it.
+// TailRelease: tells the destructor of a value that the tail of a pipeline is releasing the value, because no handler
+// took it. Inside a watched delivery, watchedDelivery tells it that a handler dropped the value.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace weft::detail {
 
-// While one is alive, the tail of a pipeline releases a message on this thread.
+// Exists while the tail of a pipeline releases a message on this thread.
 class TailRelease {
   public:
     explicit TailRelease(std::string&& lastReader) noexcept : lastReader_(std::move(lastReader)), outer_(current_) {
@@ -20,7 +20,7 @@ class TailRelease {
     TailRelease(const TailRelease&) = delete;
     TailRelease& operator=(const TailRelease&) = delete;
 
-    // The one of this thread, or null.
+    // The innermost one of this thread, or null.
     static const TailRelease* current() noexcept { return current_; }
     // The name of the handler that passed the message on last.
     const std::string& lastReader() const noexcept { return lastReader_; }

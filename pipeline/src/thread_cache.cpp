@@ -17,10 +17,10 @@ struct FreeBlock {
     FreeBlock* next;
 };
 
-// Without room, and so without blocks, before the thread's first release and past the thread's end.
+// Has no room, and so no blocks, before the thread's first release and after the thread's end.
 struct Lists {
     std::array<FreeBlock*, classCount> first{};
-    std::array<int, classCount> room{};  // how many more blocks each takes
+    std::array<int, classCount> room{};  // how many more blocks each may take
     bool open = false;
     bool ended = false;
 };
@@ -52,7 +52,7 @@ constexpr std::size_t classOf(std::size_t size) noexcept {
 
 }  // namespace
 
-// Not inlined: the address of a thread-local must not be kept over a fiber switch.
+// Not inlined: the address of a thread-local must not be kept across a fiber switch.
 [[gnu::noinline]] void* ThreadCache::take(std::size_t size) {
     static_assert(largest == step * classCount);
     if (addressSanitizer) return ::operator new(size);
@@ -73,7 +73,7 @@ constexpr std::size_t classOf(std::size_t size) noexcept {
     lists.first[index] = ::new (block) FreeBlock{lists.first[index]};
 }
 
-// There is no room: the thread has released nothing yet, or enough, or is past its end.
+// There is no room: this is the thread's first release, the list is full, or the thread has ended.
 [[gnu::cold, gnu::noinline]] void ThreadCache::putWithoutRoom(void* block, std::size_t size) noexcept {
     ++lists.room[classOf(size)];
     openLists() ? put(block, size) : ::operator delete(block);

@@ -1,5 +1,5 @@
-// How many CPUs this process may use: the affinity mask, cut by a cgroup quota (v2 or v1), so that a container with two
-// CPUs' worth of time on a large host does not get a carrier per host CPU (W12).
+// availableCpus(): the size of the affinity mask, limited by a cgroup CPU quota (v2 or v1), so that a container with a
+// quota of two CPUs on a large host does not get a carrier per host CPU (SCH-12).
 #include <weft/scheduler/carrier_options.hpp>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ unsigned cpusOfMask() {
     return static_cast<unsigned>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
 }
 
-// CPUs' worth of time that one cgroup folder allows; infinity when it sets no quota.
+// The CPU quota of one cgroup directory, as a number of CPUs; infinity if it sets none.
 double quotaOf(const std::string& folder) {
     double quota = 0;
     double period = 0;
@@ -34,7 +34,7 @@ double quotaOf(const std::string& folder) {
 
 }  // namespace
 
-// The tightest quota between this process's cgroup and the root of its hierarchy.
+// The smallest quota from this process's cgroup up to the root of its hierarchy.
 double detail::cgroupQuota() {
     double least = INFINITY;
     std::ifstream groups("/proc/self/cgroup");
@@ -60,7 +60,7 @@ unsigned availableCpus() noexcept {
         const double quota = detail::cgroupQuota();
         if (quota < mask) return static_cast<unsigned>(std::max(1.0, std::ceil(quota)));
     } catch (...) {
-        // No memory to read files with: the mask is still right as an upper bound.
+        // Out of memory while reading files: the mask is still a correct upper bound.
     }
     return mask;
 }

@@ -12,6 +12,7 @@
 #include "fiber_access.hpp"
 #include "fork_mark.hpp"
 #include "futex.hpp"
+#include "probes.hpp"
 #include "stack_overflow.hpp"
 
 #include <sys/eventfd.h>
@@ -31,12 +32,16 @@ int makeWakeFd() {
 
 namespace {
 
-// weft12/l0/p3: the third CPU, in the first cluster.
+// For example "weft12/l0/p3": carrier 12, cluster 0, CPU 3.
 std::string nameOf(const CarrierGroup& group, unsigned index) {
     std::string name = group.options().name + std::to_string(index);
     const CarrierPlace& place = group.place(index);
     if (place.cpu) name += "/l" + std::to_string(place.cluster) + "/p" + std::to_string(*place.cpu);
     return name;
+}
+
+std::unique_ptr<detail::TraceRing> makeTraceRing(std::size_t events) {
+    return events == 0 ? nullptr : std::make_unique<detail::TraceRing>(events);
 }
 
 }  // namespace
@@ -47,6 +52,7 @@ Carrier::Carrier(CarrierGroup& group, unsigned index)
       name_(nameOf(group, index)),
       signalStack_(std::make_unique<std::byte[]>(StackOverflowReporter::signalStackSize)),
       core_(group.options().workStealing ? detail::Lanes::both : detail::Lanes::homeOnly),
+      trace_(makeTraceRing(group.options().traceEvents)),
       shuffled_(group.options().shuffleSeed.has_value()),
       shuffle_(group.options().shuffleSeed.value_or(0) + index),
       stacks_(group.stacks(), group.options().stackSize, group.options().cachedStacks),
@@ -71,14 +77,14 @@ Carrier* Carrier::home() noexcept {
 
 void Carrier::writeWakeFd() noexcept {
     const std::uint64_t one = 1;
-    // EAGAIN (the counter is full) still leaves the descriptor readable; there is no other failure.
+    // After EAGAIN (the counter is full) the descriptor is readable, too; there is no other failure.
     [[maybe_unused]] const auto written = ::write(wakeFd_.fd, &one, sizeof one);
 }
 
 namespace {
 
 void prepare(detail::Fiber& fiber) noexcept {
-    // The control block is the top of the stack: the frames begin below it.
+    // The control block is at the top of the stack; the frames begin below it.
     fiber.tsanFiber = fiber.stack.tsanFiber;
     detail::makeContext(fiber, fiber.stack.bottom(), &fiber, &detail::fiberMain);
 }
@@ -86,36 +92,57 @@ void prepare(detail::Fiber& fiber) noexcept {
 }  // namespace
 
 // Context: this carrier.
+inline std::uint64_t Carrier::takeFiberId() noexcept {
+    constexpr std::uint64_t block = 1024;  // taken at once, so that a local spawn needs no RMW
+    if (nextFiberId_ == lastFiberId_) [[unlikely]] {
+        nextFiberId_ = CarrierGroup::takeFiberIds(block);
+        lastFiberId_ = nextFiberId_ + block;
+    }
+    return nextFiberId_++;
+}
+
+// Context: this carrier.
 void Carrier::enlistHere(detail::Fiber& fiber) noexcept {
     live_.add(fiber);
     counters_.spawned.add();
 }
 
-// The claimed slot keeps the carrier from ending, so the list is open.
+// The claimed poller slot keeps the carrier from ending, so enlist() cannot fail.
 void Carrier::startPoller(detail::Fiber& fiber) {
     fiber.isPoller = true;
     prepare(fiber);
     if (isCurrent()) {
+        fiber.id = takeFiberId();
         enlistHere(fiber);
         return makeRunnable(fiber);
     }
-    const Visit visit(core_);
+    fiber.id = CarrierGroup::takeFiberIds(1);
+    const SubmitGuard guard(core_);
     const bool enlisted = live_.enlist(fiber);
     WEFT_ASSERT(enlisted, "a carrier ended while a poller was being registered");
     core_.submitPoller(fiber);
     wakeIfParked();
 }
 
+inline void Carrier::traceSubmit(const detail::Fiber& fiber) noexcept {
+    WEFT_PROBE2(fiber_submit, index_, fiber.id);
+    if (traces()) [[unlikely]]
+        traceFromOutside(detail::TraceKind::submit, fiber.id, index_, fiber.isPoller);
+}
+
 void Carrier::submit(detail::Fiber& fiber) {
     prepare(fiber);
-    if (isCurrent() && !core_.stopping()) {
+    const bool here = isCurrent();
+    fiber.id = here ? takeFiberId() : CarrierGroup::takeFiberIds(1);
+    traceSubmit(fiber);
+    if (here && !core_.stopping()) {
         enlistHere(fiber);
         if (helper_ == nullptr) [[likely]]
             return core_.queue().push(fiber);
         return makeRunnable(fiber);
     }
     if (!group_.forked()) {
-        const Visit visit(core_);
+        const SubmitGuard guard(core_);
         if (mayBeStolen(fiber)) {
             if (core_.submitNewStealable(fiber, live_)) return wakeOrCallHelp();
         } else if (core_.submitNew(fiber, live_)) {
@@ -132,8 +159,12 @@ void Carrier::submit(detail::Fiber& fiber) {
 
 void Carrier::enqueue(Task& task) noexcept {
     auto& fiber = static_cast<detail::Fiber&>(task);
-    if (isCurrent()) return makeRunnable(fiber);
-    const Visit visit(core_);
+    if (isCurrent()) {
+        traceSubmit(fiber);
+        return makeRunnable(fiber);
+    }
+    const SubmitGuard guard(core_);
+    traceSubmit(fiber);
     if (fiber.isPoller) {
         core_.submitPoller(fiber);
         return wakeIfParked();
@@ -148,15 +179,19 @@ void Carrier::wakeIfParked() noexcept {
     endSleep(core_.wake());
 }
 
-// After stealable work has been submitted from outside: its carrier takes it, or it is busy, and others may.
+// After stealable work has been submitted from outside: wakes this carrier if it sleeps, otherwise calls an idle one.
 void Carrier::wakeOrCallHelp() noexcept {
     const detail::SleepKind sleep = core_.wake();
     if (sleep == detail::SleepKind::none) return callHelp();
     endSleep(sleep);
 }
 
-// The right to end a sleep of that kind has been taken.
-void Carrier::endSleep(detail::SleepKind sleep) noexcept {
+// Ends a sleep of this kind. The caller has taken the right to do so (ParkState::wake() or call()).
+void Carrier::endSleep(detail::SleepKind sleep, bool call) noexcept {
+    if (sleep == detail::SleepKind::none) return;
+    WEFT_PROBE3(wake, index_, static_cast<int>(sleep), static_cast<int>(call));
+    if (traces()) [[unlikely]]
+        traceFromOutside(detail::TraceKind::wake, static_cast<std::uint64_t>(call), index_, static_cast<std::uint64_t>(sleep));
     switch (sleep) {
         case detail::SleepKind::none:
             break;
@@ -176,7 +211,7 @@ Stack Carrier::takeStack(std::size_t size) {
 
 void Carrier::giveStack(const Stack& stack) noexcept {
     detail::unpoisonStack(stack.bottom(), stack.size);
-    // The carrier that it was taken on may be gone; its pool is not.
+    // The carrier that took the stack may have been destroyed; its pool has not.
     Carrier* here = current();
     if (here != nullptr && &here->group_.stacks() == stack.pool) {
         here->stacks_.give(stack);
@@ -193,7 +228,7 @@ Future<void> Carrier::registerPinnedPoller(PinnedPoller::Wakeup wakeup, PinnedPo
             break;
         case detail::PollerSlot::Gate::Claimed::taken:
             throw std::logic_error("carrier " + name_ +
-                                   " hosts a poller already; end it first, or use another carrier");
+                                   " already hosts a poller; end it first, or use another carrier");
         case detail::PollerSlot::Gate::Claimed::closed:
             throw SystemError(operationAborted(),
                               "registerPinnedPoller on carrier " + name_ + ", which is shutting down");
@@ -207,7 +242,7 @@ Future<void> Carrier::registerPinnedPoller(PinnedPoller::Wakeup wakeup, PinnedPo
                     body(poller);
                 } catch (...) {
                     poller_.setError(std::current_exception());
-                    log(LogLevel::error, {"the poller of carrier ", name_, " ended with: ",
+                    log(LogLevel::error, {"the poller of carrier ", name_, " ended with an exception: ",
                                           detail::describe(std::current_exception())});
                 }
             },
@@ -215,9 +250,9 @@ Future<void> Carrier::registerPinnedPoller(PinnedPoller::Wakeup wakeup, PinnedPo
         startPoller(frame);
         return termination;
     } catch (...) {
-        const Visit visit(core_);
+        const SubmitGuard guard(core_);
         poller_.unclaim();
-        core_.requestTurn();  // an ending carrier may have found the slot taken
+        core_.requestTurn();  // an ending carrier may be waiting for the slot
         wakeIfParked();
         throw;
     }
@@ -226,16 +261,6 @@ Future<void> Carrier::registerPinnedPoller(PinnedPoller::Wakeup wakeup, PinnedPo
 void Carrier::enlist(detail::Fiber& fiber, detail::ScopeChildren& scope) noexcept {
     fiber.scope = &scope;
     if (scope.add(fiber)) fiber.state.requestCancel();
-}
-
-std::uint64_t FiberAccess::takeId(Carrier& home) noexcept {
-    constexpr std::uint64_t block = 1024;  // taken at once, so that a local spawn needs no RMW
-    if (!home.isCurrent()) return CarrierGroup::takeFiberIds(1);
-    if (home.nextFiberId_ == home.lastFiberId_) {
-        home.nextFiberId_ = CarrierGroup::takeFiberIds(block);
-        home.lastFiberId_ = home.nextFiberId_ + block;
-    }
-    return home.nextFiberId_++;
 }
 
 }  // namespace weft

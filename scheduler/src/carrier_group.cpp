@@ -26,13 +26,26 @@ std::vector<CarrierPlace> CarrierGroup::placesFor(const ResolvedCarrierOptions& 
     if (options.topology == nullptr) return std::vector<CarrierPlace>(options.carriers);
     std::vector<CarrierPlace> places = options.topology->place(options.carriers);
     if (places.size() != options.carriers) {
-        throw ConfigurationError("the topology gave " + std::to_string(places.size()) + " places for " +
-                                 std::to_string(options.carriers) + " carriers; accepted: one for each");
+        throw ConfigurationError("the topology returned " + std::to_string(places.size()) + " places for " +
+                                 std::to_string(options.carriers) + " carriers; accepted: one place per carrier");
     }
     return places;
 }
 
-// Those who may help each other. One that is alone in its cluster has nobody.
+namespace {
+
+// Before each sleep a carrier checks every other carrier of its steal cluster; for the cost see
+// docs/explanation/work-stealing.md.
+constexpr std::size_t largestCrew = 32;
+
+void reportLargeCrew(std::size_t carriers) noexcept {
+    log(LogLevel::warning, {std::to_string(carriers), " carriers are in one steal cluster; the recommended maximum is ", std::to_string(largestCrew),
+                            ": set topology to linux and stealScope to cluster, or use several groups"});
+}
+
+}  // namespace
+
+// Forms the crews of carriers that steal from each other. A carrier that is alone in its cluster gets none.
 void CarrierGroup::formCrews() {
     std::map<unsigned, std::vector<Carrier*>> members;
     for (const auto& carrier : carriers_) {
@@ -41,16 +54,17 @@ void CarrierGroup::formCrews() {
     }
     for (auto& [cluster, carriers] : members) {
         if (carriers.size() == 1) continue;
+        if (carriers.size() > largestCrew) reportLargeCrew(carriers.size());
         crews_.push_back(std::make_unique<detail::StealCrew>(
             std::move(carriers), detail::StealRules{.depth = options_.stealDepth, .age = options_.stealAge}));
     }
 }
 
-// Once for the group: the reason is the same for all of them.
+// Logs once per group, because all carriers fail for the same reason.
 void CarrierGroup::reportUnbound(const Carrier& carrier, int error) noexcept {
     if (unboundReported_.exchange(true, std::memory_order_relaxed)) return;
     log(LogLevel::warning, {"carrier ", carrier.name(), " cannot be bound to its CPU (", fromErrno(error).message(),
-                            "): it floats; so do others of its group that cannot"});
+                            "): it floats, as does every other carrier of its group that cannot be bound"});
 }
 
 namespace {
@@ -59,13 +73,13 @@ namespace {
     try {
         throw;
     } catch (const std::system_error& error) {
-        throw SystemError(fromErrno(error.code().value()), "the thread of carrier " + carrier);
+        throw SystemError(fromErrno(error.code().value()), "starting the thread of carrier " + carrier);
     }
 }
 
 }  // namespace
 
-// Threads start only now that every carrier can be seen by every other (W1).
+// Starts the threads after all carriers have been constructed, because each may use every other (SCH-1).
 void CarrierGroup::startCarriers() {
     for (auto& carrier : carriers_) {
         {
@@ -75,7 +89,7 @@ void CarrierGroup::startCarriers() {
         try {
             carrier->start();
         } catch (...) {
-            carrierEnded();  // this one never began
+            carrierEnded();  // this one never started
             beginShutdown();
             joinCarriers();
             rethrowStartError(carrier->name());
@@ -100,17 +114,17 @@ CarrierGroup::~CarrierGroup() {
     if (isOwnCarrier()) {
         log(LogLevel::error,
             {"carrier group '", options_.name, "' is destroyed on its own carrier ", Carrier::current()->name(), " (",
-             currentFiberName(), "), whose thread the destructor would have to join. If this is exit() in a fiber: let main() "
-             "return instead, or call _exit()"});
+             currentFiberName(), "), whose thread the destructor would have to join. If a fiber called exit(): let main() return "
+             "instead, or call _exit()"});
         std::abort();
     }
     while (!shutdown(std::chrono::seconds(5))) {
     }
     countOutstanding();
-    carriers_.clear();  // before the stacks that their caches hold
+    carriers_.clear();  // before the pool of the stacks that their caches hold
 }
 
-// Over the whole group: a fiber may end on another carrier than it began on.
+// Adds the fibers of this group that have not ended to the process-wide count.
 void CarrierGroup::countOutstanding() const noexcept {
     std::int64_t fibers = 0;
     for (const auto& carrier : carriers_) {
@@ -120,13 +134,13 @@ void CarrierGroup::countOutstanding() const noexcept {
     if (fibers != 0) detail::outstanding.fibers.fetch_add(fibers, std::memory_order_relaxed);
 }
 
-// In a forked child: the threads do not exist, so nothing can be joined, and nothing that they use be freed.
+// In a forked child: the threads do not exist, so they cannot be joined, and the memory that they use cannot be freed.
 void CarrierGroup::abandon() noexcept {
     for (auto& carrier : carriers_) static_cast<void>(carrier.release());
     for (auto& crew : crews_) static_cast<void>(crew.release());
     static_cast<void>(stacks_.release());
     log(LogLevel::warning, {"carrier group '", options_.name,
-                            "' has no threads in this forked process and is left as it is; after fork(), call exec() or "
+                            "' has no threads in this forked process and is not destroyed; after fork(), call exec() or "
                             "_exit()"});
 }
 
@@ -156,12 +170,12 @@ CarrierGroup& CarrierGroup::instance() {
 Carrier& CarrierGroup::next() noexcept {
     Carrier* here = Carrier::home();
     if (here != nullptr && &here->group() == this) return *here;
-    const unsigned turn = next_.fetch_add(1, std::memory_order_relaxed);  // any order will do
+    const unsigned turn = next_.fetch_add(1, std::memory_order_relaxed);  // orders nothing
     return *carriers_[detail::betterOfTwo(turn, carriers_.size(), [this](std::size_t i) { return carriers_[i]->queuedFibers(); })];
 }
 
 void CarrierGroup::beginShutdown() noexcept {
-    if (forked()) return;  // a carrier's wake-up descriptor is shared with the parent
+    if (forked()) return;  // the parent process shares the carriers' wake-up descriptors
     for (auto& carrier : carriers_) carrier->requestStop();
 }
 
@@ -169,7 +183,7 @@ bool CarrierGroup::shutdown(Duration timeout) {
     if (isOwnCarrier()) throw BlockingOperationException("CarrierGroup::shutdown");
     if (forked()) {
         log(LogLevel::warning, {"shutdown of carrier group '", options_.name,
-                                "' in a forked process, which has no carriers: nothing is done"});
+                                "' in a forked process, which has no carriers: the call has no effect"});
         return true;
     }
     const Deadline deadline = deadlineAfter(timeout);
@@ -196,7 +210,7 @@ void CarrierGroup::carrierEnded() noexcept {
     ended_.notify_all();
 }
 
-// Their threads have nothing left to do, so nobody waits for long.
+// The threads are about to end, so the wait is short.
 void CarrierGroup::joinCarriers() noexcept {
     const std::lock_guard held(joining_);
     for (auto& carrier : carriers_) carrier->join();
@@ -208,7 +222,7 @@ void CarrierGroup::nameStragglers() noexcept {
 
 std::uint64_t CarrierGroup::takeFiberIds(std::uint64_t count) noexcept {
     static std::atomic<std::uint64_t> next{1};
-    return next.fetch_add(count, std::memory_order_relaxed);  // unique, in no order
+    return next.fetch_add(count, std::memory_order_relaxed);  // only uniqueness matters
 }
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// CarrierHelper and StealCrew: how a carrier, and the carriers that it helps, appear to the steal policy.
+// CarrierHelper and StealCrew: the adapters between the steal policy and the carriers.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,16 @@
 
 namespace weft::detail {
 
-// The carriers of a cluster, which a group keeps until all their threads have ended. Filled before the first one starts.
+// The carriers of a steal cluster. The group creates it before the first thread starts and destroys it after all have
+// ended.
 class StealCrew {
   public:
     using Cluster = BasicStealCluster<NativeAtomics, StealCrew>;
 
-    // Throws std::bad_alloc. `carriers` stay where they are.
+    // Throws std::bad_alloc. The carriers must stay at their addresses while their threads run.
     StealCrew(std::vector<Carrier*> carriers, const StealRules& rules);
 
-    // What the policy asks; any thread, for each carrier by its number in the cluster.
+    // Called by the policy. Any thread. Carriers are identified by their number in the cluster.
     bool hasSpoils(unsigned member) const noexcept { return carriers_[member]->core_.queue().hasSpoils(); }
     std::size_t spoils(unsigned member) const noexcept { return carriers_[member]->core_.queue().spoils(); }
     std::uint64_t slices(unsigned member) const noexcept { return carriers_[member]->counters_.run.get(); }
@@ -32,18 +33,24 @@ class StealCrew {
     Cluster cluster_;
 };
 
-// A carrier's part.
+// The host of one carrier's steal policy.
 class CarrierHelper {
   public:
     CarrierHelper(Carrier& carrier, StealCrew& crew, unsigned member);
 
-    // What the policy asks. Context: the carrier.
+    // Called by the policy. Context: the carrier.
     bool rob(unsigned victim) noexcept;
     TimePoint now() const noexcept { return Clock::steady().now(); }
     unsigned random() noexcept { return static_cast<unsigned>(random_()); }
 
     auto& policy() noexcept { return policy_; }
-    // Any thread that keeps the carrier from ending: what it had published may not be taken soon.
+    void answer(CalledBy call) noexcept {
+        directed_ = true;
+        policy_.answer(call);
+        directed_ = false;
+    }
+    // Calls an idle carrier, because this one is busy and may not run its work soon. Any thread that keeps the carrier
+    // from ending.
     void callHelp() noexcept { crew_.cluster().published(member_); }
 
   private:
@@ -51,6 +58,7 @@ class CarrierHelper {
     StealCrew& crew_;
     const unsigned member_;
     std::minstd_rand random_;
+    bool directed_ = false;  // it answers a call; for the recorder
     BasicStealPolicy<StealCrew::Cluster, CarrierHelper> policy_;
 };
 

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include <weft/scheduler/errors.hpp>
+#include <weft/scheduler/flight_recorder.hpp>
 
 namespace weft {
 
@@ -27,7 +28,7 @@ long long checked(const std::string& what, long long value, Range range) {
     return value;
 }
 
-// The value of an environment variable; an empty one counts as unset.
+// The value of an environment variable; an empty value counts as unset.
 std::optional<std::string> environment(const char* variable) {
     const char* value = std::getenv(variable);
     if (value == nullptr || *value == '\0') return std::nullopt;
@@ -42,7 +43,7 @@ long long parsed(const std::string& variable, const std::string& text, Range ran
     return value;
 }
 
-// Option, then variable, then default.
+// The value of the option, else of the variable, else the default.
 template <class T, class Convert>
 long long number(const std::string& option, const std::optional<T>& given, const char* variable, Range range,
                  long long otherwise, Convert convert) {
@@ -66,17 +67,17 @@ StealScope stealScopeOf(const CarrierOptions& options, bool stealing, bool place
     const bool given = options.stealScope.has_value();
     const std::string source = given ? "stealScope" : "WEFT_STEAL_SCOPE";
     const std::string value = given ? (*options.stealScope == StealScope::global ? "global" : "cluster")
-                                    : environment("WEFT_STEAL_SCOPE").value_or("global");
+                                    : environment("WEFT_STEAL_SCOPE").value_or(stealing && placed ? "cluster" : "global");
     if (value == "global") return StealScope::global;
     if (value != "cluster") refuse(source, value, "global, cluster");
     if (!stealing) refuse(source, value, "global ('cluster' needs workStealing)");
-    if (!placed) refuse(source, value, "global ('cluster' needs a topology, which tells the clusters: set topology to linux)");
+    if (!placed) refuse(source, value, "global ('cluster' needs a topology, which defines the clusters: set topology to linux)");
     return StealScope::cluster;
 }
 
 std::shared_ptr<const Topology> topologyOf(const CarrierOptions& options) {
     if (options.places != nullptr) {
-        if (options.topology) refuse("topology", *options.topology, "nothing beside places");
+        if (options.topology) refuse("topology", *options.topology, "no topology when places is set");
         return options.places;
     }
     const std::string source = options.topology ? "topology" : "WEFT_TOPOLOGY";
@@ -92,7 +93,7 @@ std::shared_ptr<const Topology> topologyOf(const CarrierOptions& options) {
 }
 
 std::string checkedName(const std::string& name) {
-    // <name><index> must fit the 15 characters that Linux keeps of a thread's name.
+    // Linux truncates thread names to 15 characters: <name><index> must fit.
     if (name.empty() || name.size() > 8) refuse("name", name, "1 to 8 characters");
     return name;
 }
@@ -112,9 +113,11 @@ ResolvedCarrierOptions resolve(const CarrierOptions& options) {
     resolved.topology = topologyOf(options);
     resolved.stealScope = stealScopeOf(options, wantsWorkStealing(options), resolved.topology != nullptr);
     resolved.stealDepth =
-        static_cast<std::size_t>(number("stealDepth", options.stealDepth, "WEFT_STEAL_DEPTH", {1, 1'000'000}, 8, same));
+        static_cast<std::size_t>(number("stealDepth", options.stealDepth, "WEFT_STEAL_DEPTH", {1, 1'000'000}, 4, same));
     resolved.stealAge =
         microseconds(number("stealAge (us)", options.stealAge, "WEFT_STEAL_AGE_US", {0, 1'000'000}, 100, count));
+    resolved.traceEvents = static_cast<std::size_t>(number("traceEvents", options.traceEvents, "WEFT_TRACE_EVENTS",
+                                                           {0, static_cast<long long>(mostTraceEvents)}, 0, same));
     resolved.stackSize = static_cast<std::size_t>(
         checked("stackSize (bytes)", static_cast<long long>(options.stackSize),
                 {static_cast<long long>(StackPool::minimumSize), static_cast<long long>(StackPool::maximumSize)}));

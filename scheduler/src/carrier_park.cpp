@@ -1,4 +1,4 @@
-// How a carrier goes to sleep, in its futex or in its poller, and how it comes back. docs/protocol.md section 1.
+// Carrier: sleep in the futex or in the poller, and the end of a sleep. docs/explanation/protocol.md section 1.
 #include <weft/scheduler/carrier.hpp>
 
 #include <weft/scheduler/detail/carrier_turn.hpp>
@@ -6,14 +6,15 @@
 #include <weft/scheduler/log.hpp>
 
 #include "futex.hpp"
+#include "probes.hpp"
 
 namespace weft {
 
 namespace {
-constexpr Duration lateness = std::chrono::milliseconds(100);  // a busy host delays a wake-up by tens of ms
+constexpr Duration lateness = std::chrono::milliseconds(100);  // a busy host may delay a wake-up by tens of ms
 }
 
-// True: asleep as far as others know, and no work after that; the caller may block.
+// True: the sleep is announced and there is still no work, so the caller may block.
 template <class MoreWork>
 bool Carrier::trySleep(detail::SleepKind kind, MoreWork moreWork) noexcept {
     if (core_.trySleep(kind, moreWork)) return true;
@@ -24,10 +25,11 @@ bool Carrier::trySleep(detail::SleepKind kind, MoreWork moreWork) noexcept {
 bool Carrier::trySleepInPoller(const EventLoop* loop) noexcept {
     if (leaveSleep() && !std::exchange(unparkForgotten_, true)) {
         log(LogLevel::warning, {"the poller of carrier ", name_,
-                                " went to sleep again without unpark(): call it right after the "
-                                "blocking call, or others keep waking a carrier that is busy"});
+                                " went to sleep again without unpark(): call unpark() right after the "
+                                "blocking call, or other threads keep waking the busy carrier"});
     }
-    // The handler and the others' queues are looked at by the second look only, which is the one that counts.
+    // The handler and the other carriers' queues are checked only after the announcement, because only that check
+    // decides.
     bool announced = false;
     bool forOthers = false;
     const auto moreWork = [&] {
@@ -40,45 +42,48 @@ bool Carrier::trySleepInPoller(const EventLoop* loop) noexcept {
         if (!forOthers) getsBusy();
         return false;
     }
-    counters_.parks.add();
+    notePark(detail::SleepKind::poller);
     advertisedDeadline_ = parkDeadline();
     while (stacks_.trim() && core_.asleepIn(detail::SleepKind::poller)) {
     }
     return true;
 }
 
-// Harmless when awake; true when it was not.
+// Ends an announced sleep; has no effect otherwise. True if a sleep was announced.
 bool Carrier::leaveSleep() noexcept {
     return detail::CarrierTurn<Carrier>(*this).leaveSleep();
 }
 
 void Carrier::countWake(detail::SleepEnd end) noexcept {
+    parkEnd_ = end;
+    WEFT_PROBE2(unpark, index_, static_cast<int>(end));
     if (end == detail::SleepEnd::pollerWoken) counters_.wakesPoller.add();
     if (end == detail::SleepEnd::futexWoken) counters_.wakesFutex.add();
 }
 
-// Memory goes back a little at a time: work that comes meanwhile is not kept waiting.
+void Carrier::notePark(detail::SleepKind kind) noexcept {
+    counters_.parks.add();
+    WEFT_PROBE2(park, index_, static_cast<int>(kind));
+    if (!traces()) [[likely]]
+        return;
+    parkKind_ = kind;
+    parkBegan_ = Clock::steady().now();
+}
+
+// Returns the memory of a few stacks at a time, so that new work does not wait for it.
 void Carrier::beforeSleep() noexcept {
     while (stacks_.trim() && !core_.hasWork()) {
     }
 }
 
-// Until a waker or the next timer.
+// Blocks until a waker ends the sleep or parkDeadline() passes.
 void Carrier::blockInFutex() noexcept {
-    counters_.parks.add();
+    notePark(detail::SleepKind::futex);
     const Deadline deadline = parkDeadline();
     const auto parked = static_cast<std::uint32_t>(detail::SleepKind::futex);
     while (core_.asleepIn(detail::SleepKind::futex) && (deadline == never || Clock::steady().now() < deadline)) {
         detail::futexWait(core_.sleepWord(), parked, deadline);
     }
-}
-
-bool PollGuard::enter() noexcept {
-    return carrier_.trySleepInPoller(loop_);
-}
-
-void PollGuard::leave(bool toWork) noexcept {
-    carrier_.leaveSleepInPoller(toWork);
 }
 
 void Carrier::leaveSleepInPoller(bool toWork) noexcept {
@@ -87,9 +92,9 @@ void Carrier::leaveSleepInPoller(bool toWork) noexcept {
     diagnoseOversleep();
 }
 
-// A poller that ignored parkDeadline() has delayed every timer of this carrier.
+// Logs a warning if the poller slept past parkDeadline() and thereby delayed timers.
 void Carrier::diagnoseOversleep() noexcept {
-    if (advertisedDeadline_ == never || timers_.unfinished()) return;  // its own budget may leave timers late
+    if (advertisedDeadline_ == never || timers_.unfinished()) return;  // the carrier's own budget may delay timers
     const TimePoint now = Clock::steady().now();
     if (now <= deadlineAfter(std::exchange(advertisedDeadline_, never), lateness)) return;
     const Deadline deadline = timers_.earliest();  // parkDeadline() may be early

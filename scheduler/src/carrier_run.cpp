@@ -1,20 +1,20 @@
-// How a carrier runs its fibers and gives its poller its turn.
+// Carrier: running fibers, the poller and timers.
 #include <weft/scheduler/carrier.hpp>
 
 #include <weft/scheduler/carrier_group.hpp>
 #include <weft/scheduler/detail/carrier_turn.hpp>
-#include <weft/scheduler/non_suspending_scope.hpp>
 
 #include "current_carrier.hpp"
 #include "fiber_access.hpp"
 #include "fork_mark.hpp"
+#include "probes.hpp"
 #include "stack_overflow.hpp"
 
 namespace weft {
 
 namespace {
 
-// Of one call of fireTimers(). A step takes a time of its own, so that the clock is read after a few.
+// The limit of one fireTimers() call, which checks the clock after every timerSteps steps.
 constexpr Duration timerBudget = std::chrono::microseconds(50);
 constexpr std::size_t timerSteps = 32;
 
@@ -24,29 +24,36 @@ void Carrier::runUntilEnd() noexcept {
     detail::CarrierTurn<Carrier>(*this).runUntilEnd();
 }
 
-inline void Carrier::beginDrain() noexcept {
+inline void Carrier::beginFiberRun() noexcept {
     const TimePoint now = Clock::steady().now();
     timers_.catchUp(now);
-    drainClock_.begin(now, group_.options().yieldBudget);
+    fiberRunClock_.begin(now, group_.options().yieldBudget);
+    if (traces()) [[unlikely]]
+        fiberRunBegan_ = now;
 }
 
-// Where many fibers wait, each comes back to cold lines. Those of the next two are fetched while this one runs: first
-// the control block, which says where the stack is, then the frames that the fiber returns to.
+inline void Carrier::endFiberRun(unsigned ran) noexcept {
+    WEFT_PROBE2(fibers_run, index_, ran);
+    if (traces()) [[unlikely]]
+        trace(detail::TraceKind::runFibers, fiberRunBegan_, ran, counters_.queueDepth.get(), core_.queue().depth());
+}
+
+// If many fibers wait, the memory of each is no longer in the cache when it runs. While one fiber runs, this prefetches
+// the control block of the second next fiber, which has the address of its frames, and the frames of the next fiber.
 inline void Carrier::prefetchNext() const noexcept {
     if (const Task* second = core_.queue().peek(1)) static_cast<const detail::Fiber*>(second)->prefetch();
     if (const Task* first = core_.queue().peek(0)) static_cast<const detail::Fiber*>(first)->prefetchFrames();
 }
 
 inline Task* Carrier::nextTask(bool& moved) noexcept {
-    // No draw for an empty queue: how often a carrier looks depends on time.
+    // Draw no random number for an empty queue: the number of such calls depends on timing, and the order must not.
     if (shuffled_ && core_.queue().depth() > 0) [[unlikely]] {
         core_.queue().promote(static_cast<std::uint32_t>(shuffle_()));
     }
     return core_.queue().pop(moved);
 }
 
-inline void Carrier::run(Task& task) noexcept {
-    auto& fiber = static_cast<detail::Fiber&>(task);
+[[gnu::always_inline]] inline detail::SwitchReason Carrier::runUntraced(detail::Fiber& fiber) noexcept {
     getsBusy();
     fiber.running.store(this, std::memory_order_relaxed);
     currentFiber_ = &fiber;
@@ -54,14 +61,33 @@ inline void Carrier::run(Task& task) noexcept {
     const bool guest = isAway(fiber);
     if (guest) [[unlikely]]
         detail::setCurrentHome(nullptr);
+    WEFT_PROBE2(fiber_run, index_, fiber.id);
     detail::switchContext(threadContext_, fiber, *threadExceptions_);
     if (guest) [[unlikely]]
         detail::setCurrentHome(this);
     currentFiber_ = nullptr;
-    afterSwitch(fiber);
+    const detail::SwitchReason left = fiber.switchReason;
+    WEFT_PROBE2(fiber_left, index_, static_cast<int>(left));
+    afterSwitch(fiber);  // may free the fiber
+    return left;
 }
 
-// The fiber's context has been saved: do what it asked for.
+inline void Carrier::run(Task& task) noexcept {
+    auto& fiber = static_cast<detail::Fiber&>(task);
+    if (traces()) [[unlikely]]
+        return runTraced(fiber);
+    runUntraced(fiber);
+}
+
+[[gnu::noinline]] void Carrier::runTraced(detail::Fiber& fiber) noexcept {
+    const std::uint64_t id = fiber.id;  // runUntraced() may free the fiber
+    const unsigned home = fiber.homeCarrier->index_;
+    const TimePoint began = Clock::steady().now();
+    const detail::SwitchReason left = runUntraced(fiber);
+    trace(detail::TraceKind::run, began, id, home, static_cast<unsigned>(left));
+}
+
+// The fiber's context has been saved: acts on the reason for its switch.
 void Carrier::afterSwitch(detail::Fiber& fiber) noexcept {
     switch (fiber.switchReason) {
         case detail::SwitchReason::yielded:
@@ -95,28 +121,28 @@ inline void Carrier::end(detail::Fiber& fiber) noexcept {
     detail::completeFiber(fiber);
     detail::releaseFiber(fiber);
     if (wasPoller) {
-        leaveSleep();  // a body that threw while parked
+        leaveSleep();  // if the body threw while parked
         poller_.release();
     }
 }
 
-// A guest has ended: its home, which has it on its list and so cannot have ended, takes it off and lets go of it.
+// A guest has ended. Its home removes it from the live list and releases it; until then the home cannot end.
 void Carrier::endAway(detail::Fiber& fiber) noexcept {
     Carrier& home = *fiber.homeCarrier;
     detail::completeFiber(fiber);
-    const Visit visit(home.core_);
-    home.core_.endedElsewhere(fiber, home.live_);
+    const SubmitGuard guard(home.core_);
+    home.core_.endedRemotely(fiber, home.live_);
     home.wakeIfParked();
 }
 
-// The home's side of endAway().
+// The home's part of endAway().
 void Carrier::left(detail::Fiber& fiber) noexcept {
     counters_.finished.add();
     detail::releaseFiber(fiber);
 }
 
-// A cancellation that came before the commit is delivered after it [X1]. A fiber waits at home only, so that it ends on this
-// thread, and not while it is looked at.
+// Commits the wait, then delivers a cancellation that was requested before the commit [X1]. A fiber waits only at home
+// and therefore ends on this thread, so it cannot be freed between the two.
 void Carrier::commitWait(detail::Fiber& fiber) noexcept {
     WEFT_DEBUG_ASSERT(!isAway(fiber), "a fiber waits away from its home");
     const auto epoch = fiber.parkEpoch;
@@ -127,7 +153,7 @@ void Carrier::commitWait(detail::Fiber& fiber) noexcept {
     }
 }
 
-// On the carrier's own thread, which is awake: nobody needs to be told.
+// Context: the carrier's own thread, which is awake, so no wake-up is needed.
 void Carrier::makeRunnable(detail::Fiber& fiber) noexcept {
     if (fiber.isPoller) [[unlikely]] {
         core_.setReadyPoller(fiber);
@@ -141,16 +167,27 @@ void Carrier::makeRunnable(detail::Fiber& fiber) noexcept {
 void Carrier::fireTimers() noexcept {
     if (timers_.empty()) return;
     const TimePoint now = Clock::steady().now();
-    counters_.timersFired.add(timers_.expire(now, timerSteps));
+    std::size_t fired = timers_.expire(now, timerSteps);
     if (timers_.unfinished()) [[unlikely]]
-        fireManyTimers(now);
+        fired += fireManyTimers(now);
+    counters_.timersFired.add(fired);
+    if (fired > 0) noteTimers(now, fired);
 }
 
-// What the budget leaves over comes with the next call: parkDeadline() has passed until then, so nobody sleeps.
-[[gnu::noinline]] void Carrier::fireManyTimers(TimePoint now) noexcept {
+// Timers beyond the budget fire in the next call. Until then parkDeadline() is in the past, so the carrier does not
+// sleep.
+[[gnu::noinline]] std::size_t Carrier::fireManyTimers(TimePoint now) noexcept {
     timerClock_.begin(now, timerBudget);
-    do counters_.timersFired.add(timers_.expire(now, timerSteps));
+    std::size_t fired = 0;
+    do fired += timers_.expire(now, timerSteps);
     while (timers_.unfinished() && !timerClock_.passed());
+    return fired;
+}
+
+void Carrier::noteTimers(TimePoint now, std::size_t fired) noexcept {
+    WEFT_PROBE2(timers, index_, fired);
+    if (traces()) [[unlikely]]
+        trace(detail::TraceKind::timers, now, fired);
 }
 
 void Carrier::switchOut(detail::Fiber& fiber, detail::SwitchReason reason) noexcept {
@@ -168,28 +205,13 @@ void FiberAccess::yield(Carrier& carrier, Resumes where) noexcept {
     carrier.switchOut(*carrier.currentFiber_, detail::SwitchReason::yielded);
 }
 
-NonSuspendingScope::NonSuspendingScope() noexcept : NonSuspendingScope(Carrier::current()) {}
-
-NonSuspendingScope::NonSuspendingScope(Carrier* carrier) noexcept : carrier_(carrier) {
-    if (carrier_) ++carrier_->nonSuspendingDepth_;
-}
-
-NonSuspendingScope::~NonSuspendingScope() {
-    if (carrier_) --carrier_->nonSuspendingDepth_;
-}
-
-bool NonSuspendingScope::active() noexcept {
-    Carrier* carrier = Carrier::current();
-    return carrier != nullptr && carrier->nonSuspendingDepth_ != 0;
-}
-
 namespace detail {
 
-// The first frame of a fiber above the trampoline.
+// The first function of a fiber, called by the trampoline.
 void fiberMain(FiberContext& self) noexcept {
     auto& fiber = static_cast<Fiber&>(self);
     fiber.run(fiber);
-    // The fiber may have come to another carrier meanwhile: leave to the one that runs it now.
+    // The fiber may have moved to another carrier meanwhile: switch to the one that runs it now.
     FiberAccess::leave(fiber);
 }
 

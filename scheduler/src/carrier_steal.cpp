@@ -1,4 +1,4 @@
-// How carriers help each other. docs/protocol.md section 16.
+// Carrier: work stealing. docs/explanation/protocol.md section 16.
 #include <weft/scheduler/carrier.hpp>
 
 #include <weft/scheduler/carrier_group.hpp>
@@ -7,6 +7,7 @@
 
 #include "carrier_helper.hpp"
 #include "fiber_access.hpp"
+#include "probes.hpp"
 
 namespace weft {
 
@@ -19,9 +20,9 @@ StealCrew::StealCrew(std::vector<Carrier*> carriers, const StealRules& rules)
 
 bool StealCrew::call(unsigned member, unsigned victim) noexcept {
     Carrier& called = *carriers_[member];
-    const Carrier::Visit visit(called.core_);
+    const Carrier::SubmitGuard visit(called.core_);
     const SleepKind sleep = called.core_.call(victim);
-    called.endSleep(sleep);
+    called.endSleep(sleep, true);
     return sleep != SleepKind::none;
 }
 
@@ -36,12 +37,17 @@ bool CarrierHelper::rob(unsigned victim) noexcept {
     Carrier& robbed = crew_.carrier(victim);
     if (carrier_.core_.stopping()) return false;
     auto& queue = carrier_.core_.queue();
+    const TimePoint began = carrier_.traces() ? Clock::steady().now() : TimePoint();
     const std::size_t before = queue.spoils();
     const Theft theft = queue.stealFrom(robbed.core_.queue());
     if (theft == Theft::nothing) return false;
     if (theft == Theft::handedBack) robbed.wakeIfParked();
+    const std::size_t count = queue.spoils() - before;
     carrier_.counters_.steals.add();
-    carrier_.counters_.stolen.add(queue.spoils() - before);
+    carrier_.counters_.stolen.add(count);
+    WEFT_PROBE3(steal, carrier_.index(), robbed.index(), count);
+    if (carrier_.traces()) [[unlikely]]
+        carrier_.trace(TraceKind::steal, began, count << 32 | robbed.core_.queue().spoils(), robbed.index(), directed_);
     return true;
 }
 
@@ -51,13 +57,14 @@ void Carrier::joinCrew(detail::StealCrew& crew, unsigned member) {
     helper_ = std::make_unique<detail::CarrierHelper>(*this, crew, member);
 }
 
-// A fiber that has begun has its home's thread-locals in its frames: only Stealable::any takes it on.
+// The frames of a fiber that has begun may hold thread_local addresses of its home: only Stealable::any permits moving
+// it.
 bool Carrier::othersMayRun(const detail::Fiber& fiber) noexcept {
     if (fiber.keptHome != 0 || !fiber.resumesAnywhere) return false;
     return fiber.stealable == Stealable::any || (fiber.stealable == Stealable::fresh && fiber.running.load(std::memory_order_relaxed) == nullptr);
 }
 
-// On the carrier's own thread.
+// Context: the carrier's own thread.
 void Carrier::publish(detail::Fiber& fiber) noexcept {
     core_.queue().pushStealable(fiber);
     published();
@@ -76,7 +83,10 @@ bool Carrier::pull() noexcept {
 }
 
 bool Carrier::mayNotSleep(bool callable) noexcept {
-    return helper_ != nullptr && !core_.stopping() && helper_->policy().mayNotSleep(callable);
+    if (helper_ == nullptr) return false;
+    if (!core_.stopping()) return helper_->policy().mayNotSleep(callable);
+    helper_->policy().getsBusy();  // it no longer steals: as the sentinel it could never sleep after its deadline
+    return false;
 }
 
 void Carrier::leavesSleep() noexcept {
@@ -84,16 +94,18 @@ void Carrier::leavesSleep() noexcept {
 }
 
 void Carrier::answer(detail::CalledBy call) noexcept {
+    if (traces()) [[unlikely]]
+        tracePark(call);
     if (!call) return;
     counters_.calls.add();
-    helper_->policy().answer(call);
+    helper_->answer(call);
 }
 
 void Carrier::stopWatchingOthers() noexcept {
     helper_->policy().getsBusy();
 }
 
-// Others may rely on what this carrier looks after.
+// Resigns as the sentinel first, because other carriers may rely on it.
 void Carrier::beforeEnd() noexcept {
     getsBusy();
     locals_.clear();

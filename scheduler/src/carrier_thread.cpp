@@ -1,4 +1,4 @@
-// A carrier's life: its thread, its loop, its end.
+// Carrier: its thread, from start to end.
 #include <weft/scheduler/carrier.hpp>
 
 #include <weft/scheduler/carrier_group.hpp>
@@ -18,7 +18,7 @@ namespace weft {
 
 namespace {
 
-// Linux keeps 15 characters: the cluster is left out first, then the CPU is cut.
+// Linux truncates thread names to 15 characters. A longer name loses its cluster, then its end.
 void nameThread(std::string name) noexcept {
     constexpr std::size_t kept = 15;
     if (name.size() > kept) {
@@ -62,23 +62,23 @@ void Carrier::threadMain() noexcept {
     group_.carrierEnded();
 }
 
-// For each fiber, once, when the carrier begins to stop: ends its wait with WakeReason::shutdown, unless that is
-// uninterruptible. Suspension::park ends later waits at once.
+// Called once for each fiber, when the carrier begins to stop: ends its wait with WakeReason::shutdown, unless the wait
+// is uninterruptible. Suspension::park() ends later waits at once.
 void Carrier::abort(detail::Fiber& fiber) noexcept {
     const auto epoch = fiber.interrupts.abortableWait(fiber.park);
     if (epoch != 0) WakeKey(fiber, epoch, WakeReason::shutdown).wake();
 }
 
-// Any thread: the carrier itself names its fibers, when it next has a turn.
+// Asks the carrier to log its fibers in its next turn. Any thread.
 void Carrier::requestStragglers() noexcept {
     if (ended_.load(std::memory_order_acquire)) return;
-    log(LogLevel::warning, {"carrier ", name_, " has not ended yet; a fiber that never suspends cannot be named"});
+    log(LogLevel::warning, {"carrier ", name_, " has not ended yet; a fiber that never suspends cannot be listed"});
     stragglersWanted_.store(true, std::memory_order_relaxed);  // the request publishes it
     core_.requestTurn();
     wakeIfParked();
 }
 
-// Names what has not ended, if that is what the request was for.
+// Logs the fibers that have not ended, if that was requested.
 void Carrier::answerTurnRequest() noexcept {
     if (!stragglersWanted_.exchange(false, std::memory_order_relaxed)) return;
     live_.forEach([this](detail::Fiber& fiber) {
@@ -86,7 +86,7 @@ void Carrier::answerTurnRequest() noexcept {
         const bool begun = fiber.running.load(std::memory_order_relaxed) != nullptr;
         const char* call = fiber.lastCall.load(std::memory_order_relaxed);
         log(LogLevel::warning, {fiber.isPoller ? "poller '" : "fiber '", detail::FiberName(fiber), "' of carrier ", name_,
-                                !begun ? " has not begun"
+                                !begun ? " has not started"
                                 : waits                  ? " is in an uninterruptible wait: "
                                                          : " ignores the shutdown; its last wait: ",
                                 !begun ? "" : call != nullptr ? call : "none"});

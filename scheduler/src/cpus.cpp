@@ -11,7 +11,7 @@ namespace weft::detail {
 
 namespace {
 
-// A mask for `cpus` CPUs; a fixed cpu_set_t ends at 1,024.
+// A mask for `cpus` CPUs; a fixed cpu_set_t holds only 1,024.
 class CpuMask {
   public:
     explicit CpuMask(unsigned cpus) : cpus_(cpus), set_(CPU_ALLOC(cpus)) {

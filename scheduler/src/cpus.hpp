@@ -1,4 +1,4 @@
-// The CPUs that a thread may use, however many the machine has.
+// The CPUs that a thread may use; supports more than 1,024 CPUs.
 #pragma once
 
 #include <optional>
@@ -7,13 +7,13 @@
 
 namespace weft::detail {
 
-// Of the calling thread, ascending; empty when the kernel does not say.
+// The calling thread's affinity mask, ascending; empty if the kernel does not report it.
 std::vector<unsigned> allowedCpus();
-// Binds the calling thread to one CPU. False: errno says why not.
+// Binds the calling thread to one CPU. On failure returns false and sets errno.
 bool bindToCpu(unsigned cpu) noexcept;
-// "0-3,8" as the kernel writes it, ascending; nothing for anything else.
+// Parses a list in the kernel's format, such as "0-3,8"; ascending. nullopt for any other text.
 std::optional<std::vector<unsigned>> parseCpuList(std::string_view text);
-// CPUs' worth of time that the cgroups of this process allow; infinity when they set no quota.
+// The CPU quota of this process's cgroups, as a number of CPUs; infinity if they set none.
 double cgroupQuota();
 
 }  // namespace weft::detail

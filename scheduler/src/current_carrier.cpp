@@ -7,7 +7,7 @@ thread_local constinit weft::Carrier* weftCurrentHome = nullptr;
 namespace weft::detail {
 
 namespace {
-// initial-exec: read in the stack overflow handler, where no allocation of thread-local storage may happen.
+// initial-exec: the stack overflow handler reads it, and must not allocate thread-local storage.
 [[gnu::tls_model("initial-exec")]] thread_local Carrier* current = nullptr;
 }  // namespace
 

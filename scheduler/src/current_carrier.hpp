@@ -7,10 +7,10 @@ class Carrier;
 
 namespace weft::detail {
 
-// Never inlined: a fiber that changed threads must not see a cached address of the thread-local variable.
+// Never inlined, so that a fiber that has moved to another thread does not use a cached address of the variable.
 Carrier* currentCarrier() noexcept;
 void setCurrentCarrier(Carrier* carrier) noexcept;
-// What currentHome() says on this thread (detail/current_home.hpp).
+// Sets the result of currentHome() on this thread (detail/current_home.hpp).
 void setCurrentHome(Carrier* carrier) noexcept;
 
 }  // namespace weft::detail

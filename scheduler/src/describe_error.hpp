@@ -1,4 +1,4 @@
-// The text of an exception, for log lines; whether it is the mark of a wait that was ended.
+// The text of an exception, for the log, and a test for operation_aborted.
 #pragma once
 
 #include <exception>
@@ -15,7 +15,7 @@ inline std::string_view describe(const std::exception_ptr& error) noexcept {
     } catch (const std::exception& exception) {
         return exception.what();
     } catch (...) {
-        return "an exception that is no std::exception";
+        return "an exception that is not a std::exception";
     }
 }
 

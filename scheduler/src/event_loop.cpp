@@ -12,6 +12,7 @@
 #include "current_carrier.hpp"
 #include "describe_error.hpp"
 #include "fiber_access.hpp"
+#include "probes.hpp"
 #include "scheduled_entry.hpp"
 
 namespace weft {
@@ -47,13 +48,13 @@ EventLoop::Options resolved(const EventLoop::Options& options, const Carrier& ca
 }
 
 void logHandlerError(const char* call) noexcept {
-    log(LogLevel::error, {"the I/O handler of an event loop that ends threw from ", call, ": ",
+    log(LogLevel::error, {"the I/O handler of an ending event loop threw from ", call, ": ",
                           detail::describe(std::current_exception())});
 }
 
 }  // namespace
 
-// While one lives, the loop's dispatch runs on this thread: nothing may suspend.
+// While an object is alive, the loop dispatches on this thread, and nothing may suspend.
 class EventLoop::Dispatch {
   public:
     explicit Dispatch(EventLoop& loop) noexcept
@@ -75,9 +76,10 @@ class EventLoop::Dispatch {
     bool nested_;
 };
 
-// An end by shutdownGracefully(). The timer only ends a sleep: the turn looks at the time.
-struct EventLoop::GentleEnd {
-    GentleEnd(Duration itsQuiet, TimePoint now, Duration timeout)
+// The state of a shutdownGracefully(). The timer only ends a sleep of the loop; continueGracefulShutdown() checks the
+// time.
+struct EventLoop::GracefulShutdown {
+    GracefulShutdown(Duration itsQuiet, TimePoint now, Duration timeout)
         : quiet(itsQuiet), latest(deadlineAfter(now, timeout)), lastTask(now) {}
 
     Deadline end() const noexcept { return std::min(deadlineAfter(lastTask, quiet), latest); }
@@ -94,7 +96,7 @@ EventLoop::EventLoop(Carrier& carrier, std::unique_ptr<IoHandler> io, Options op
       clock_(Clock::steady()),
       options_(resolved(options, carrier)),
       io_(std::move(io)) {
-    if (io_ == nullptr) throw std::invalid_argument("EventLoop: a hosted loop needs an IoHandler");
+    if (io_ == nullptr) throw std::invalid_argument("EventLoop: a hosted loop needs an IoHandler, but was given null");
 }
 
 EventLoop::EventLoop(Clock& clock)
@@ -106,7 +108,8 @@ EventLoop::EventLoop(Clock& clock)
 
 EventLoop::EventLoop(Carrier& carrier, std::unique_ptr<IoHandler> io) : EventLoop(carrier, std::move(io), Options()) {}
 
-// What one loop has left in a carrier's locals must not look like this turn's to the next.
+// A distinct start for each loop: a number that one loop has stored in a carrier's locals must not match the next
+// loop's.
 std::uint64_t EventLoop::firstFlushPoint() noexcept {
     static std::atomic<std::uint64_t> loops{0};
     return loops.fetch_add(1, std::memory_order_relaxed) << 40;
@@ -114,23 +117,23 @@ std::uint64_t EventLoop::firstFlushPoint() noexcept {
 
 EventLoop::~EventLoop() {
     WEFT_ASSERT(!termination_.valid() || termination_.done(),
-                "an EventLoop is destroyed while it runs: stop() it and wait for the future of start() first");
+                "an EventLoop is destroyed while it runs: call stop() and wait for the future of start() first");
     refuseTasks();
     abandonTasks();
 }
 
 Future<void> EventLoop::start() {
-    if (termination_.valid()) throw std::logic_error("EventLoop::start: the loop has been started before; make a new one");
+    if (termination_.valid()) throw std::logic_error("EventLoop::start: the loop has already been started; create a new one");
     termination_ = carrier_->registerPinnedPoller([this] { io_->wakeup(); },
                                                   [this](PinnedPoller& poller) { run(poller); }, "event-loop");
     return termination_;
 }
 
 void EventLoop::stop() noexcept {
-    if (inbox_->closed()) return;  // it has ended, and its carrier may be gone
+    if (inbox_->closed()) return;  // it has ended, and its carrier may have been destroyed
     if (carrier_ == nullptr || carrier_->isCurrent()) return inbox_->requestStop();
-    Carrier& carrier = *carrier_;  // the loop may be gone after the request
-    const Carrier::Visit visit(carrier.core_);
+    Carrier& carrier = *carrier_;  // the loop may be destroyed after the request
+    const Carrier::SubmitGuard visit(carrier.core_);
     inbox_->requestStop();
     carrier.wakeIfParked();
 }
@@ -144,7 +147,8 @@ void EventLoop::run(PinnedPoller& poller) {
         carrier_->eventLoop_ = nullptr;
         refuseTasks();
         abandonTasks();
-        // Not thrown, which would be logged: the future of start() has the error, and the caller may try another handler.
+        // Not rethrown, because the carrier would log it: the future of start() reports it, and the caller may try
+        // another handler.
         return carrier_->poller_.setError(std::current_exception());
     }
     try {
@@ -157,16 +161,18 @@ void EventLoop::run(PinnedPoller& poller) {
     end(poller);
 }
 
-// One turn: flush point, I/O, due timers, tasks; then the carrier's fibers have theirs. It sleeps in poll() only if
-// nothing is left to do, which the guard makes sure of once more.
+// One turn: flush point, I/O, due timers, tasks; then the carrier runs its fibers. poll() may sleep only if there is
+// nothing left to do, which the guard checks once more.
 void EventLoop::turn(PinnedPoller& poller) {
     PollResult polled;
     std::size_t tasks = 0;
+    const TimePoint began = carrier_->traces() ? Clock::steady().now() : TimePoint();
+    bool sleeps = false;
     {
         const Dispatch dispatch(*this);
         runFlushPoint();
         PollGuard guard(*carrier_, this);
-        const bool sleeps = maySleep();
+        sleeps = maySleep();
         polled = io_->poll(sleeps ? &guard : nullptr, sleeps ? carrier_->parkDeadline() : never,
                            {options_.ioBudget, options_.ioEvents, options_.ioFibers});
         carrier_->counters_.ioCycles.add();
@@ -175,8 +181,11 @@ void EventLoop::turn(PinnedPoller& poller) {
         if (carrier_->helper_ != nullptr && (!tasks_.empty() || hasRemoteWork())) carrier_->getsBusy();
         tasks = runSomeTasks(options_.taskBudget);
     }
-    if (gentleEnd_) [[unlikely]]
-        continueGentleEnd(tasks > 0);
+    WEFT_PROBE3(poll, carrier_->index(), polled.events, tasks);
+    if (carrier_->traces()) [[unlikely]]
+        carrier_->trace(detail::TraceKind::poll, began, polled.events, tasks, sleeps);
+    if (gracefulShutdown_) [[unlikely]]
+        continueGracefulShutdown(tasks > 0);
     moreToPoll_ = polled.more || carrier_->timers_.unfinished();
     noteIdleness(polled.events > 0 || polled.more || tasks > 0);
     if (poller.maybeYield(polled.events > 0 || tasks > 0)) noteIdleness(true);
@@ -193,29 +202,29 @@ void EventLoop::checkGracefulTimes(Duration quiet, Duration timeout) {
 
 void EventLoop::shutdownGracefully(Duration quiet, Duration timeout) {
     checkGracefulTimes(quiet, timeout);
-    WEFT_ASSERT(carrier_ != nullptr, "shutdownGracefully() of an embedded loop, which nobody runs");
+    WEFT_ASSERT(carrier_ != nullptr, "shutdownGracefully() of an embedded loop, which has no carrier");
     try {
-        execute([this, quiet, timeout] { beginGentleEnd(quiet, timeout); });
+        execute([this, quiet, timeout] { beginGracefulShutdown(quiet, timeout); });
     } catch (const SystemError&) {
-        // It has ended already.
+        // The loop has ended already.
     }
 }
 
-void EventLoop::beginGentleEnd(Duration quiet, Duration timeout) {
-    if (gentleEnd_) return;
-    gentleEnd_ = std::make_unique<GentleEnd>(quiet, clock_.now(), timeout);
+void EventLoop::beginGracefulShutdown(Duration quiet, Duration timeout) {
+    if (gracefulShutdown_) return;
+    gracefulShutdown_ = std::make_unique<GracefulShutdown>(quiet, clock_.now(), timeout);
     io_->closeChannels();
 }
 
-void EventLoop::continueGentleEnd(bool ranTasks) noexcept {
-    GentleEnd& gently = *gentleEnd_;
+void EventLoop::continueGracefulShutdown(bool ranTasks) noexcept {
+    GracefulShutdown& shutdown = *gracefulShutdown_;
     const TimePoint now = clock_.now();
-    if (ranTasks) gently.lastTask = now;
+    if (ranTasks) shutdown.lastTask = now;
     cancelScheduled();
-    timers().disarm(gently.timer);
-    const Deadline end = gently.end();
+    timers().disarm(shutdown.timer);
+    const Deadline end = shutdown.end();
     if (now >= end) return stop();
-    if (end != never) timers().arm(gently.timer, end);
+    if (end != never) timers().arm(shutdown.timer, end);
 }
 
 bool EventLoop::maySleep() const noexcept {
@@ -223,7 +232,7 @@ bool EventLoop::maySleep() const noexcept {
     return tasks_.empty() && firstListener_ == nullptr && !moreToPoll_ && !spinning();
 }
 
-// With an idleSpin the loop polls without blocking for that long after the last work.
+// Restarts the idleSpin interval, in which the loop polls without blocking, after each work.
 void EventLoop::noteIdleness(bool worked) noexcept {
     if (*options_.idleSpin > Duration::zero() && worked) spinUntil_ = deadlineAfter(clock_.now(), *options_.idleSpin);
 }
@@ -232,10 +241,10 @@ bool EventLoop::spinning() const noexcept {
     return *options_.idleSpin > Duration::zero() && clock_.now() < spinUntil_;
 }
 
-constexpr unsigned lastTurns = 100;  // with tasks, of a loop that refuses those of others already
+constexpr unsigned lastTurns = 100;  // turns with tasks after which an ending loop refuses its own tasks, too
 
-// Lets the handler close its channels, refuses further tasks, and runs those that were accepted. Tasks that others keep
-// posting delay none of it.
+// Lets the handler close its channels, refuses further tasks, and runs the accepted ones. Other threads cannot delay it
+// by posting tasks continuously.
 void EventLoop::closeHandler(PinnedPoller& poller) {
     inbox_->noteStop();
     {
@@ -246,13 +255,13 @@ void EventLoop::closeHandler(PinnedPoller& poller) {
     while (!io_->closable());
     tasks_.adopt(inbox_->closeNewestFirst());
     for (unsigned turns = 0; !io_->closable() || !tasks_.empty() || firstListener_ != nullptr;) {
-        if (!tasks_.empty() && ++turns == lastTurns) closed_ = true;  // tasks that make tasks must come to an end
+        if (!tasks_.empty() && ++turns == lastTurns) closed_ = true;  // ends a chain of tasks that queue tasks
         turn(poller);
     }
 }
 
-// An exception of the handler, from whatever call of it, has ended the loop: its channels are closed as in any other
-// end, as far as it can still do that.
+// An exception of the handler has ended the loop. Asks the handler to close its channels, unless that has been done
+// already.
 void EventLoop::endByError(PinnedPoller& poller) noexcept {
     if (!inbox_->stopNoted()) {
         inbox_->noteStop();
@@ -266,7 +275,7 @@ void EventLoop::endByError(PinnedPoller& poller) noexcept {
     end(poller);
 }
 
-// The last part of every end: nothing new is accepted, and what has been accepted runs.
+// The last part of every end: refuses new tasks, runs the accepted ones, closes the handler.
 void EventLoop::end(PinnedPoller& poller) noexcept {
     refuseTasks();
     while (!tasks_.empty() || firstListener_ != nullptr) {
@@ -290,7 +299,7 @@ void EventLoop::end(PinnedPoller& poller) noexcept {
 void EventLoop::refuseTasks() noexcept {
     closed_ = true;
     cancelScheduled();
-    if (gentleEnd_ && gentleEnd_->timer.armed()) timers().disarm(gentleEnd_->timer);
+    if (gracefulShutdown_ && gracefulShutdown_->timer.armed()) timers().disarm(gracefulShutdown_->timer);
     tasks_.adopt(inbox_->closeNewestFirst());
 }
 
@@ -320,9 +329,9 @@ void EventLoop::withdrawFlushPoint(FlushPointListener& listener) noexcept {
     listener.awaitsFlushPoint_ = false;
 }
 
-// Two rounds: what one codec passes on in the first, another passes on in the second; a channel that is flushed in
-// either writes at once. Who asks after that waits for the next flush point, or a chain of askers could hold the loop
-// here for ever.
+// Two rounds: output that one codec passes on in the first round, another codec may gather and pass on in the second; a
+// channel that is flushed in either round writes at once. Requests made in the second round wait for the next flush
+// point; otherwise a chain of requests could keep the loop here forever.
 void EventLoop::runFlushPoint() noexcept {
     if (firstListener_ != nullptr || flushing_ != nullptr) {
         inFlushPoint_ = true;
@@ -334,7 +343,7 @@ void EventLoop::runFlushPoint() noexcept {
 }
 
 void EventLoop::runFlushRound() noexcept {
-    if (flushing_ == nullptr) {  // otherwise from inside a flush point: the rest of its round comes first
+    if (flushing_ == nullptr) {  // not null: a nested call, which completes the current round first
         flushing_ = std::exchange(firstListener_, nullptr);
         lastListener_ = &firstListener_;
     }

@@ -1,6 +1,5 @@
 #include <weft/scheduler/detail/fiber.hpp>
 
-#include <algorithm>
 #include <charconv>
 #include <string_view>
 
@@ -18,12 +17,16 @@
 
 namespace weft::detail {
 
-Fiber::Fiber(Carrier& home, Stack itsStack, const SpawnOptions& options, bool joinable) noexcept
-    : Task(home), homeCarrier(&home), stack(itsStack), id(FiberAccess::takeId(home)), stealable(options.stealable) {
-    const std::size_t length = std::min(options.name.size(), nameLimit - 1);
-    std::copy_n(options.name.data(), length, nameBytes);
-    nameBytes[length] = '\0';
+Fiber::Fiber(Carrier& home, const Stack& itsStack, const SpawnOptions& options, bool joinable) noexcept
+    : Task(home), homeCarrier(&home), stack(itsStack), stealable(options.stealable) {
+    nameBytes[0] = '\0';
+    if (!options.name.empty()) [[unlikely]]
+        keepName(options.name);
     state.initialize(joinable);
+}
+
+[[gnu::noinline]] void Fiber::keepName(std::string_view name) noexcept {
+    nameBytes[name.copy(nameBytes, nameLimit - 1)] = '\0';
 }
 
 FiberName::FiberName(const Fiber& fiber) noexcept {
@@ -45,7 +48,7 @@ void completeFiber(Fiber& fiber) noexcept {
             break;
         case CompletionDuty::wakeJoiner:
             fiber.joiner.wake();
-            fiber.joinerTold.store(true, std::memory_order_release);  // [J4] the joiner's key is not touched any more
+            fiber.joinerTold.store(true, std::memory_order_release);  // [J4] the key is not used any more
             break;
         case CompletionDuty::none:
             break;
@@ -72,7 +75,7 @@ void cancelFiber(Fiber& fiber) noexcept {
 
 namespace {
 
-// Of a fiber that completes; who drops a handle elsewhere cannot tell any more.
+// For a fiber that completes here. A thread that destroys a handle elsewhere cannot tell, and gets false.
 bool carrierShutsDown() noexcept {
     const Carrier* const here = Carrier::current();
     return here != nullptr && FiberAccess::stopping(*here);
@@ -80,11 +83,11 @@ bool carrierShutsDown() noexcept {
 
 }  // namespace
 
-// Who was asked to end, and ended by that, is no error.
+// A fiber that ends with operation_aborted after it was cancelled or its carrier shut down is not an error.
 void reportUnobserved(const Fiber& fiber, std::exception_ptr error) noexcept {
     const bool asked = (fiber.state.isCancelRequested() || carrierShutsDown()) && isAbort(error);
     log(asked ? LogLevel::debug : LogLevel::error,
-        {"fiber '", FiberName(fiber), "' ended with an exception that nobody joined: ", describe(error)});
+        {"fiber '", FiberName(fiber), "' ended with an exception that no join() received: ", describe(error)});
 }
 
 void JoinHandleBase::detach() noexcept {
@@ -95,7 +98,7 @@ void JoinHandleBase::detach() noexcept {
 }
 
 ErrorCode JoinHandleBase::wait(Deadline deadline) {
-    WEFT_ASSERT(fiber_ != nullptr, "join on an empty handle");
+    WEFT_ASSERT(fiber_ != nullptr, "join() called on an empty handle");
     if (fiber_->state.isComplete()) return {};
     if (fiber_->homeCarrier->group().forked()) throw forkedError("JoinHandle::join");
     Suspension waiting("JoinHandle::join", Resumes::anywhere);
@@ -104,7 +107,7 @@ ErrorCode JoinHandleBase::wait(Deadline deadline) {
     const WakeReason why = waiting.park(deadline);
     if (why == WakeReason::resource) return {};
     if (fiber_->state.unsetJoinWaiter()) return why == WakeReason::timeout ? timedOut() : operationAborted();
-    // It ended all the same. The completer may still be about to use the key, which names a wait that is over.
+    // The fiber has ended after all. The completer may still be about to use the key, so wait until it has.
     while (!fiber_->joinerTold.load(std::memory_order_acquire)) std::this_thread::yield();  // [J4]
     return {};
 }

@@ -1,4 +1,4 @@
-// What the fiber's life needs of its carrier, and nothing more.
+// FiberAccess: access to the parts of a carrier that the fibers' implementation needs.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,23 @@
 namespace weft {
 
 struct FiberAccess {
-    static std::uint64_t takeId(Carrier& home) noexcept;
     static void giveStack(const Stack& stack) noexcept { Carrier::giveStack(stack); }
     static detail::Fiber* currentFiber(Carrier& carrier) noexcept { return carrier.currentFiber_; }
-    // The stop request has been acted on: waits are refused; context: the carrier.
+    // The calling fiber; null on a plain thread. Context: any thread.
+    static detail::Fiber* currentFiber() noexcept {
+        Carrier* const carrier = Carrier::current();
+        return carrier ? carrier->currentFiber_ : nullptr;
+    }
+    // True once the carrier acts on its stop request and refuses waits. Context: the carrier.
     static bool stopping(const Carrier& carrier) noexcept { return carrier.core_.stopping(); }
     static void yield(Carrier& carrier, Resumes where) noexcept;
-    // Of the fiber that `carrier` runs, whose home it is not.
+    // Moves the fiber that `carrier` runs, whose home is another carrier, to its home.
     static void goHome(Carrier& carrier) noexcept;
-    // When the carrier's present drain began; context: the carrier.
-    static TimePoint drainBegan(const Carrier& carrier) noexcept { return carrier.drainClock_.began(); }
+    // When the carrier's current run of fibers began. Context: the carrier.
+    static TimePoint fiberRunBegan(const Carrier& carrier) noexcept { return carrier.fiberRunClock_.began(); }
     static bool yieldIsDue(Carrier& carrier) noexcept {
         const detail::Fiber* fiber = carrier.currentFiber_;
-        return fiber != nullptr && !fiber->isPoller && carrier.nonSuspendingDepth_ == 0 && carrier.drainClock_.passed();
+        return fiber != nullptr && !fiber->isPoller && carrier.nonSuspendingDepth_ == 0 && carrier.fiberRunClock_.passed();
     }
     [[noreturn]] static void leave(detail::Fiber& fiber) noexcept;
 };

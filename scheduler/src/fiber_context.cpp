@@ -14,11 +14,11 @@ namespace fcontext = boost::context::detail;
 
 namespace {
 
-// Only pointers travel through the jump: a structure on the switching stack would be gone when the stack's owner dies.
+// Passes only a pointer through the jump: an object on the switching stack would be destroyed with that stack.
 [[gnu::always_inline]] inline void jump(FiberContext& from, FiberContext& to) noexcept {
     to.resumedFrom = &from;
     const fcontext::transfer_t back = fcontext::jump_fcontext(to.saved, &to);
-    // Somebody resumed `from`: whoever it was has just been saved.
+    // `from` has been resumed: save the context that switched to it.
     from.resumedFrom->saved = back.fctx;
 }
 
@@ -33,11 +33,11 @@ void trampoline(fcontext::transfer_t arrival) noexcept {
     self.resumedFrom->saved = arrival.fctx;
     finishAsanSwitch(nullptr, self.resumedFrom);
     tsanTakeOver(&self);
-    // makeContext() left the entry in `asanFakeStack`, which has no other use before the first switch.
+    // makeContext() stored the entry in `asanFakeStack`, which is unused before the first switch.
     auto entry = reinterpret_cast<FiberEntry>(self.asanFakeStack);
     self.asanFakeStack = nullptr;
     entry(self);
-    std::abort();  // an entry leaves by leaveContext()
+    std::abort();  // an entry must end by leaveContext()
 }
 
 }  // namespace
@@ -69,15 +69,8 @@ void leaveContext(FiberContext& from, FiberContext& to, ExceptionGlobals& thread
 }
 
 [[gnu::noinline]] ExceptionGlobals& threadExceptionGlobals() noexcept {
-    asm volatile("" ::: "memory");  // <cxxabi.h> declares the call const; it is not, once a fiber changes threads
+    asm volatile("" ::: "memory");  // <cxxabi.h> declares the call const, which is wrong once a fiber changes threads
     return *reinterpret_cast<ExceptionGlobals*>(abi::__cxa_get_globals());
-}
-
-[[gnu::noinline]] bool unwinding() noexcept {
-    static constinit thread_local const ExceptionGlobals* globals = nullptr;
-    if (globals == nullptr) [[unlikely]]
-        globals = &threadExceptionGlobals();
-    return globals->uncaughtExceptions > 0;
 }
 
 void adoptThreadContext(FiberContext& context) noexcept {

@@ -11,11 +11,12 @@ namespace weft {
 namespace {
 
 [[gnu::cold, gnu::noinline]] void goHome() {
-    WEFT_ASSERT(Suspension::allowed(), "a fiber joins or leaves a set away from home where nothing may suspend");
+    WEFT_ASSERT(Suspension::allowed(),
+                "a fiber joins or leaves a FiberSet away from its home carrier where nothing may suspend");
     Suspension::goHome("FiberSet");
 }
 
-// A set belongs to the carrier of its fibers.
+// Moves the running fiber home if necessary: only the home carrier may use the set.
 inline detail::Fiber& atHome(detail::Fiber& fiber) noexcept {
     if (detail::currentHome() != fiber.homeCarrier) [[unlikely]]
         goHome();
@@ -42,7 +43,7 @@ void FiberSet::Member::begin(FiberSet& set) noexcept {
     if (set_ == nullptr) [[unlikely]]
         join(set, atHome(*FiberAccess::currentFiber(*Carrier::current())));
     const Carrier* const running = fiber_->running.load(std::memory_order_relaxed);  // null: forked
-    const TimePoint now = FiberAccess::drainBegan(running != nullptr ? *running : *fiber_->homeCarrier);
+    const TimePoint now = FiberAccess::fiberRunBegan(running != nullptr ? *running : *fiber_->homeCarrier);
     since_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
 }
 

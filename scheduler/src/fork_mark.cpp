@@ -18,8 +18,8 @@ namespace {
 
 std::atomic<std::uint32_t> generation{0};
 
-// The forking thread is the only one of the child. If it was a carrier, that carrier's poller and fibers belong to the
-// parent, which shares their descriptors: none of them may run here.
+// The forking thread is the child's only thread. If it was a carrier, it stops being one: the carrier's poller and
+// fibers belong to the parent, which shares their descriptors, so none of them may run here.
 void inChild() noexcept {
     generation.fetch_add(1, std::memory_order_relaxed);  // no other thread exists
     Carrier* carrier = currentCarrier();
@@ -32,7 +32,7 @@ void inChild() noexcept {
 }  // namespace
 
 std::uint32_t forkGeneration() noexcept {
-    return generation.load(std::memory_order_relaxed);  // changes only before a process has a second thread
+    return generation.load(std::memory_order_relaxed);  // changes only while a process has one thread
 }
 
 std::uint32_t watchForks() {
@@ -47,8 +47,8 @@ SystemError forkedError(const std::string& call) {
 }
 
 void endOfForkedFiber() noexcept {
-    log(LogLevel::error, "a fiber's function has returned in a forked process, which has no carrier to go on with: end such "
-                         "a process by exec(), exit() or _exit()");
+    log(LogLevel::error, "a fiber's function has returned in a forked process, which has no carrier to continue on: end such "
+                         "a process with exec(), exit() or _exit()");
     std::abort();
 }
 

@@ -1,4 +1,4 @@
-// What a process that was forked from one with carriers must know: fork() copies the calling thread only, so it has none.
+// Detection of fork(). It copies only the calling thread, so a process forked from one with carriers has none.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 
 namespace weft::detail {
 
-// How often this process and those that it was forked from have been forked since carriers exist. One load; any thread.
+// Number of forks, since the first watchForks(), between the original process and this one. One load; any thread.
 std::uint32_t forkGeneration() noexcept;
-// From now on forks are counted, and a fiber that calls fork() goes on in the child as a plain thread. Returns
-// forkGeneration(). Throws SystemError when the C library has no memory for its handler.
+// Starts counting forks. From then on, a fiber that calls fork() continues in the child as a plain thread. Returns
+// forkGeneration(). Throws SystemError if the C library has no memory for its handler.
 std::uint32_t watchForks();
-// What a call throws that only a carrier's thread could serve.
+// The exception for a call that would need a carrier's thread.
 SystemError forkedError(const std::string& call);
-// A fiber's function has returned in a forked child: there is no carrier to return to. Says so and aborts.
+// Called when a fiber's function has returned in a forked child, which has no carrier to switch to. Logs it and aborts.
 [[noreturn]] void endOfForkedFiber() noexcept;
 
 }  // namespace weft::detail

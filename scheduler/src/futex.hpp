@@ -1,4 +1,4 @@
-// The futex calls that a carrier or a plain thread sleeps in. Private to the scheduler.
+// The futex calls with which a carrier or a plain thread sleeps. Private to the scheduler.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@ namespace weft::detail {
 
 // Blocks while `word` holds `value`, until woken or the deadline (CLOCK_MONOTONIC). May return spuriously.
 void futexWait(std::atomic<std::uint32_t>& word, std::uint32_t value, Deadline deadline) noexcept;
-// Wakes one waiter. The word may be gone by then: only its address is used.
+// Wakes one waiter. The word may have been destroyed already: only its address is used.
 void futexWake(std::atomic<std::uint32_t>& word) noexcept;
 
 }  // namespace weft::detail

@@ -32,13 +32,13 @@ std::optional<unsigned> numberIn(const std::string& path) {
     return list.size() == 1 ? std::optional(list.front()) : std::nullopt;
 }
 
-// What decides about a CPU's turn.
+// The properties that determine a CPU's place in the order.
 struct Cpu {
     unsigned number;
-    unsigned core;          // the lowest number of the hardware threads of its core
-    unsigned thread = 0;    // which of those that are allowed it is
-    bool slow = false;      // of a hybrid machine
-    std::vector<unsigned> sharers;  // of its last-level cache; empty: none from level 3 on
+    unsigned core;          // the lowest CPU number of its physical core
+    unsigned thread = 0;    // its index among the allowed CPUs of its core
+    bool slow = false;      // a slow core of a hybrid machine
+    std::vector<unsigned> sharers;  // CPUs that share its last-level cache; empty: no cache from level 3 on
     unsigned cluster = 0;
 };
 
@@ -55,7 +55,7 @@ class Machine {
         std::sort(cpus_.begin(), cpus_.end(), [](const Cpu& a, const Cpu& b) { return turn(a) < turn(b); });
         numberClusters();
     }
-    const std::vector<Cpu>& cpus() const noexcept { return cpus_; }  // in their turns
+    const std::vector<Cpu>& cpus() const noexcept { return cpus_; }  // in the order of placement
     unsigned clusters() const noexcept { return clusters_; }
 
   private:
@@ -113,7 +113,7 @@ std::vector<CarrierPlace> LinuxTopology::place(unsigned carriers) const {
     std::vector<CarrierPlace> places(carriers);
     const std::vector<unsigned> allowed = options_.allowedCpus ? *options_.allowedCpus : detail::allowedCpus();
     if (allowed.empty()) {
-        log(LogLevel::warning, {"topology: the kernel does not say which CPUs this process may use; carriers float, in one cluster"});
+        log(LogLevel::warning, {"topology: the kernel does not report which CPUs this process may use; carriers float, in one cluster"});
         return places;
     }
     const double quota = options_.quota ? *options_.quota : detail::cgroupQuota();

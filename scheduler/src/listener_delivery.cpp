@@ -12,13 +12,13 @@ namespace weft::detail {
 
 namespace {
 
-// Deliveries that wait for the outermost one of their thread.
+// A delivery that the outermost one of its thread will make.
 struct Postponed {
     FutureListeners listeners;
     Postponed* next = nullptr;
 };
 
-// What this thread delivers. No listener suspends, so a delivery ends on the thread and the stack that it began on.
+// The deliveries of this thread. No listener suspends, so a delivery ends on the thread and stack on which it began.
 struct Delivery {
     unsigned depth = 0;
     Postponed* first = nullptr;
@@ -47,7 +47,7 @@ void deliver(Delivery& here, FutureListeners& listeners) noexcept {
     --here.depth;
 }
 
-// False: there is no memory.
+// False: out of memory.
 bool postpone(Delivery& here, FutureListeners& listeners) noexcept {
     auto* postponed = new (std::nothrow) Postponed;
     if (postponed == nullptr) return false;

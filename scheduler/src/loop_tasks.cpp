@@ -1,4 +1,4 @@
-// The tasks of an event loop: how they come to it, and how it runs them. A closure becomes an intrusive task, too.
+// EventLoop: queueing and running tasks. A closure is wrapped in an intrusive task.
 #include <weft/scheduler/event_loop.hpp>
 
 #include <weft/scheduler/carrier.hpp>
@@ -11,7 +11,7 @@ namespace weft {
 namespace {
 
 constexpr unsigned mostKeptClosures = 256;  // 80 bytes each
-constexpr std::size_t stepsPerLook = 64;    // a step costs a cache miss at most, a look at the clock as much
+constexpr std::size_t stepsPerLook = 64;    // between reads of the clock, which cost as much as a step (a cache miss)
 
 [[noreturn]] void refuse() {
     throw SystemError(operationAborted(), "EventLoop::execute on a loop that has ended");
@@ -19,7 +19,8 @@ constexpr std::size_t stepsPerLook = 64;    // a step costs a cache miss at most
 
 }  // namespace
 
-// Made by any thread; the loop keeps some that have run, so that tasks that it makes itself need no allocation.
+// Any thread creates closures. The loop keeps some of them after they have run and reuses them for its own tasks, which
+// then need no allocation.
 class EventLoop::Closure final : public LoopTask {
   public:
     Closure(EventLoop& loop, Task&& task) noexcept : task_(std::move(task)), loop_(loop) {}
@@ -82,18 +83,18 @@ bool EventLoop::enqueueHere(LoopTask& task) noexcept {
     return true;
 }
 
-// The carrier of a loop that has ended may be gone, and is not touched.
+// Does not use the carrier of a loop that has ended, because it may have been destroyed.
 bool EventLoop::post(LoopTask& task) noexcept {
     if (carrier_ == nullptr || inbox_->closed()) return inbox_->post(task);
     Carrier& carrier = *carrier_;  // the task may end this loop before the wake below
-    const Carrier::Visit visit(carrier.core_);
+    const Carrier::SubmitGuard visit(carrier.core_);
     if (!inbox_->post(task)) return false;
     carrier.wakeIfParked();
     return true;
 }
 
-// Runs tasks until none is left or the budget has passed. At least one, unless what has come is not to be seen yet or
-// too much of it has come at once to be put in order within the budget.
+// Runs tasks until none is left or the budget has passed. Runs at least one, unless none is visible yet or too many
+// tasks have arrived at once to be put in order within the budget.
 [[gnu::noinline]] std::size_t EventLoop::runTasksFor(Duration budget) noexcept {
     taskClock_.begin(clock_.now(), budget);
     takeOverTasks();
@@ -122,7 +123,7 @@ bool EventLoop::succeeds(Task& task) noexcept {
     }
 }
 
-// The loop runs no more: what it has not run is its owners' again.
+// The loop will not run again: returns the tasks that it has not run to their owners.
 void EventLoop::abandonTasks() noexcept {
     do {
         tasks_.settle(~std::size_t{0});

@@ -55,7 +55,7 @@ bool PinnedPoller::stopRequested() const noexcept {
 namespace detail {
 
 void PollerSlot::release() noexcept {
-    // A waker that ended a sleep may still be inside the callback: it is short, so wait for it here.
+    // A waker that ended a sleep may still be inside the callback, which is short: wait for it.
     while (!gate_.settled()) std::this_thread::yield();
     Promise<void> termination = std::move(*termination_);
     std::exception_ptr error = std::move(error_);

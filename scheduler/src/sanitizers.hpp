@@ -1,5 +1,5 @@
-// What AddressSanitizer and ThreadSanitizer must be told of a context switch, and valgrind of a stack; nothing where
-// there is none of them. All inlined: a call of its own would begin on one fiber's shadow stack and end on another's.
+// Annotations of context switches for AddressSanitizer and ThreadSanitizer, and of stacks for valgrind; no-ops without
+// them. All are inlined, because a function call would begin on one fiber's shadow stack and end on another's.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +40,7 @@ namespace weft::detail {
 [[gnu::always_inline]] inline void startAsanSwitch(void** fakeStack, const FiberContext& to) noexcept {
     __sanitizer_start_switch_fiber(fakeStack, to.stackBottom, to.stackSize);
 }
-// A thread's own context learns its bounds the first time it is left.
+// The first switch away from a thread's own context records the bounds of its stack.
 [[gnu::always_inline]] inline void finishAsanSwitch(void* fakeStack, FiberContext* cameFrom) noexcept {
     const void* bottom = nullptr;
     std::size_t size = 0;
@@ -60,8 +60,8 @@ inline void asanUnpoison(void*, std::size_t) noexcept {}
 #endif
 
 #ifdef WEFT_TSAN
-// With WEFT_TSAN_NO_SYNC=1 in the environment a switch to a fiber orders nothing, as if each fiber were a thread: what
-// fibers share only because they take turns on one carrier is then reported (docs/testing.md).
+// With WEFT_TSAN_NO_SYNC=1 in the environment, a switch to a fiber orders nothing, as if each fiber were a thread.
+// ThreadSanitizer then reports data that is safe only because its fibers share a carrier (docs/explanation/testing.md).
 inline bool tsanNoSync() noexcept {
     static const bool wanted = [] {
         const char* text = std::getenv("WEFT_TSAN_NO_SYNC");
@@ -70,10 +70,11 @@ inline bool tsanNoSync() noexcept {
     return wanted;
 }
 [[gnu::always_inline]] inline void switchTsanFiber(const FiberContext& to) noexcept {
-    const bool toFiber = to.stackBottom != nullptr;  // a thread's own context does not know its stack
+    const bool toFiber = to.stackBottom != nullptr;  // null for a thread's own context
     __tsan_switch_to_fiber(to.tsanFiber, toFiber && tsanNoSync() ? __tsan_switch_to_fiber_no_sync : 0);
 }
-// What stays ordered then, on whichever carrier a fiber runs: its spawn before its start, and a stack's users.
+// The orders that remain then, on any carrier: a fiber's spawn before its start, and one user of a stack before the
+// next.
 inline void tsanHandOver(const void* what) noexcept {
     if (tsanNoSync()) __tsan_release(const_cast<void*>(what));
 }
@@ -102,7 +103,8 @@ inline void* newTsanFiber() noexcept {
 inline void deleteTsanFiber(void*) noexcept {}
 #endif
 
-// Valgrind: which stack is in use, by its address. Some instructions without effect when valgrind does not run us.
+// Registers stacks with valgrind, which recognises them by address. No effect when the program does not run in
+// valgrind.
 #ifdef WEFT_VALGRIND
 inline unsigned registerValgrindStack(const void* low, const void* top) noexcept {
     return VALGRIND_STACK_REGISTER(low, top);

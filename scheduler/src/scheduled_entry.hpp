@@ -1,4 +1,4 @@
-// ScheduledEntry: a task that waits in its loop's timer wheel. Private to the event loop.
+// ScheduledEntry: a timed task of an event loop. Private to the event loop.
 #pragma once
 
 #include <memory>
@@ -10,9 +10,9 @@
 
 namespace weft::detail {
 
-// Shared by its handles and, while it is armed or queued, by the loop. A handle may outlive the loop: it touches the
-// loop only on the loop's own thread and while the entry waits there, and else leaves word in the inbox. It is a task
-// of the loop itself, on its way to the wheel and when it is due, so that neither needs memory.
+// Its handles and, while it is armed or queued, the loop share it. A handle may outlive the loop: it uses the loop only
+// on the loop's own thread and while the entry waits there; otherwise it posts a Cancellation to the inbox. The entry
+// itself is the loop task that arms it and the one that runs it, so that neither needs an allocation.
 struct ScheduledEntry final : TimerEntry, LoopTask {
     ScheduledEntry(EventLoop& itsLoop, EventLoop::Task itsTask, Duration itsPeriod, bool atFixedRate)
         : TimerEntry(&ScheduledEntry::fired),
@@ -26,10 +26,10 @@ struct ScheduledEntry final : TimerEntry, LoopTask {
 
     static void fired(TimerEntry& entry) noexcept;
     void run() noexcept override;
-    // It will not run any more. Context: the loop, or whoever destroys it.
+    // The task will not run any more. Context: the loop, or the thread that destroys it.
     void abandon() noexcept override;
 
-    // The word that a cancellation on another thread leaves.
+    // The loop task that a cancellation on another thread posts.
     struct Cancellation final : LoopTask {
         explicit Cancellation(ScheduledEntry& itsEntry) noexcept : entry(itsEntry) {}
         void run() noexcept override;
@@ -52,7 +52,7 @@ struct ScheduledEntry final : TimerEntry, LoopTask {
     ScheduledEntry* previousArmed = nullptr;  // the loop's list of armed entries
     ScheduledEntry* nextArmed = nullptr;
     std::shared_ptr<ScheduledEntry> self;  // while armed or queued
-    Cancellation cancellation;             // happens once
+    Cancellation cancellation;             // queued at most once
 };
 
 }  // namespace weft::detail

@@ -1,4 +1,4 @@
-// Timed tasks of an event loop: arming, firing, repeating, cancelling.
+// EventLoop: timed tasks.
 #include <weft/scheduler/scheduled_task.hpp>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ ScheduledTask EventLoop::scheduleTask(Task task, Duration delay, Duration period
 
 void EventLoop::armScheduled(const std::shared_ptr<ScheduledEntry>& entry) noexcept {
     if (closed_) return entry->abandon();
-    if (!entry->state.isWaiting()) return entry->task.reset();  // cancelled on the way here
+    if (!entry->state.isWaiting()) return entry->task.reset();  // cancelled while it was queued
     entry->self = entry;
     entry->listed = true;
     entry->nextArmed = firstArmed_;
@@ -69,7 +69,7 @@ void EventLoop::cancelScheduled() noexcept {
     }
 }
 
-// The timer is due: the task runs as a loop task, in the order of deadlines (L-2).
+// The timer is due: queues the task in the loop, in the order of deadlines (L-2).
 void ScheduledEntry::fired(TimerEntry& timer) noexcept {
     auto& entry = static_cast<ScheduledEntry&>(timer);
     entry.self = entry.loop->disarmScheduled(entry);
@@ -92,7 +92,7 @@ void EventLoop::runScheduled(const std::shared_ptr<ScheduledEntry>& entry) noexc
     if (!entry->state.beginRun()) return entry->task.reset();  // cancelled while it was queued
     const bool again = succeeds(entry->task) && entry->period != Duration::zero();
     if (!again) entry->state.end();
-    if (!again || !entry->state.endRun()) return entry->task.reset();  // or cancelled meanwhile
+    if (!again || !entry->state.endRun()) return entry->task.reset();  // ended, or cancelled during the run
     entry->due = deadlineAfter(entry->fixedRate ? entry->due : clock_.now(), entry->period);
     armScheduled(entry);
 }
@@ -104,8 +104,8 @@ bool ScheduledTask::cancel() noexcept {
     return duty != detail::CancelDuty::none;
 }
 
-// Unlinks a cancelled entry from the wheel and lets go of its task, which may hold on to a good deal: at once in the
-// loop, else by a task of the loop. A loop that has ended has done it.
+// Unlinks a cancelled entry from the wheel and destroys its task's function, which may own much memory: at once on the
+// loop's thread, otherwise by a task of the loop. A loop that has ended has done so already.
 void EventLoop::forget(const std::shared_ptr<ScheduledEntry>& entry) noexcept {
     ScheduledEntry::Cancellation& cancellation = entry->cancellation;
     cancellation.self = entry;

@@ -6,7 +6,7 @@ namespace weft::detail {
 
 namespace {
 constexpr Duration shortestMeasure = std::chrono::milliseconds(1);
-constexpr Duration longestMeasure = std::chrono::seconds(1);  // then measured anew: a guest may move to another host
+constexpr Duration longestMeasure = std::chrono::seconds(1);  // then measure again: a virtual machine may have moved
 }  // namespace
 
 std::uint64_t SliceClock::cyclesIn(Duration time) const noexcept {
@@ -17,7 +17,7 @@ std::uint64_t SliceClock::cyclesIn(Duration time) const noexcept {
 void SliceClock::calibrate(TimePoint now, std::uint64_t cycles) noexcept {
     const Duration since = now - knownAt_;
     if (since < shortestMeasure || (cyclesPerNanosecond_ > 0 && since < longestMeasure)) return;
-    // The first pair, or one from before a long sleep, in which some counters stand still.
+    // Skip the first call, and a counter that has not advanced.
     if (knownCycles_ != 0 && cycles > knownCycles_) {
         cyclesPerNanosecond_ = static_cast<double>(cycles - knownCycles_) / static_cast<double>(since.count());
     }

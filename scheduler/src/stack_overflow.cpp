@@ -21,7 +21,7 @@ namespace {
 
 struct sigaction previousAction;
 
-// A line put together without allocation: all that a signal handler may do.
+// A line of text built without allocation, for use in a signal handler.
 class Line {
   public:
     Line& text(std::string_view text) noexcept {
@@ -49,7 +49,7 @@ void report(const detail::Fiber& fiber, const void* address) noexcept {
     if (address != nullptr) {
         line.text("' at 0x").number(reinterpret_cast<std::uintptr_t>(address), 16);
     } else {
-        line.text("' (it has no guard page: found at its end)");
+        line.text("' (without a guard page: detected when the fiber ended)");
     }
     line.text(", stack size ")
         .number(fiber.stack.size, 10)
@@ -58,14 +58,13 @@ void report(const detail::Fiber& fiber, const void* address) noexcept {
 }
 
 void onSegmentationFault(int signal, siginfo_t* info, void*) noexcept {
-    Carrier* carrier = Carrier::current();
-    const detail::Fiber* fiber = carrier ? FiberAccess::currentFiber(*carrier) : nullptr;
+    const detail::Fiber* fiber = FiberAccess::currentFiber();
     if (fiber != nullptr && fiber->stack.guardContains(info->si_addr)) report(*fiber, info->si_addr);
-    const bool sent = info->si_code <= 0;  // by kill(), raise() or the like
+    const bool sent = info->si_code <= 0;  // by kill(), raise() or similar
     if (sent && previousAction.sa_handler == SIG_IGN) return;
-    ::sigaction(signal, &previousAction, nullptr);  // the instruction runs again and dies by the previous disposition
-    // A signal that was sent has no instruction that could run again. It is sent once more, as it was, and delivered when
-    // this handler returns.
+    ::sigaction(signal, &previousAction, nullptr);  // the instruction faults again, with the previous disposition
+    // A signal that was sent has no faulting instruction. Send it again unchanged; it is delivered when this handler
+    // returns.
     if (sent) ::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), ::gettid(), signal, info);
 }
 

@@ -1,4 +1,4 @@
-// StackOverflowReporter: says which fiber overflowed its stack before the process dies of it.
+// StackOverflowReporter: reports which fiber has overflowed its stack before the process dies of it.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +9,17 @@ namespace detail {
 
 struct Fiber;
 
-// For a stack without a guard page: the end of a process whose memory can no longer be trusted.
+// For a stack without a guard page: reports the overflow and aborts, because other memory has been overwritten.
 [[noreturn]] void reportOverflowAndAbort(const Fiber& fiber) noexcept;
 
 }  // namespace detail
 
-// Lives on a carrier's thread for as long as fibers run there: gives the thread a signal stack, and the process, once,
-// a SIGSEGV handler that names the fiber whose guard page was touched and then hands on to the previous disposition, so
-// that a core dump is as it would have been. Does nothing under AddressSanitizer, which has a handler of its own.
+// Lives on a carrier's thread while fibers run there. Gives the thread a signal stack and installs, once per process, a
+// SIGSEGV handler. The handler reports the fiber whose guard page was touched, then restores the previous disposition,
+// so that a core dump is not affected. Does nothing under AddressSanitizer, which has a handler of its own.
 class StackOverflowReporter {
   public:
-    // `signalStack` has signalStackSize bytes and lives longer.
+    // `signalStack` has signalStackSize bytes and outlives this object.
     explicit StackOverflowReporter(std::byte* signalStack) noexcept;
     ~StackOverflowReporter();
     StackOverflowReporter(const StackOverflowReporter&) = delete;

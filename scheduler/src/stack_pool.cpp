@@ -62,7 +62,8 @@ StackGuard chooseGuard(StackGuard wanted) {
     return StackGuard::mprotect;
 }
 
-// The lowest word of an unguarded stack; above what a guard would take, so that sizes agree.
+// The lowest usable word of an unguarded stack. The guard area below exists, too, so that all stacks have the same
+// layout.
 std::uint64_t* canaryOf(const Stack& stack) noexcept {
     return reinterpret_cast<std::uint64_t*>(stack.bottom());
 }
@@ -114,7 +115,7 @@ Stack StackPool::take(std::size_t size) {
         if (&free == &sizeClass.warm && free.size() >= warmLimit(index)) surplus_.fetch_sub(1, std::memory_order_relaxed);
     }
     detail::tsanTakeOver(stack.low);
-    live_.fetch_add(1, std::memory_order_relaxed);  // a figure orders nothing
+    live_.fetch_add(1, std::memory_order_relaxed);  // a statistic orders nothing
     detail::outstanding.stacks.fetch_add(1, std::memory_order_relaxed);
     return stack;
 }
@@ -130,12 +131,12 @@ Stack StackPool::cut(SizeClass& sizeClass, std::size_t size) {
     return stack;
 }
 
-// What is left of the former slab stays unused: less than one stack, and never touched.
+// The rest of the previous slab, less than one stack, stays unused and untouched.
 void StackPool::mapSlab(SizeClass& sizeClass, std::size_t stackAndGuard) {
     const std::size_t bytes = std::max(slabSize, stackAndGuard);
     const std::size_t made = sizeClass.made + bytes / stackAndGuard;
     slabs_.reserve(slabs_.size() + 1);
-    for (auto* free : {&sizeClass.warm, &sizeClass.cold}) free->reserve(made);  // giving back must not allocate
+    for (auto* free : {&sizeClass.warm, &sizeClass.cold}) free->reserve(made);  // so that giving back never allocates
     std::byte* start = mapMemory(bytes);
     slabs_.push_back({start, bytes});
     sizeClass.next = start;
@@ -143,14 +144,14 @@ void StackPool::mapSlab(SizeClass& sizeClass, std::size_t stackAndGuard) {
     sizeClass.made = made;
 }
 
-// How the memory at `low` came to be protected.
+// Protects the guard at `low` and returns how it is protected.
 StackGuard StackPool::protect(std::byte* low) noexcept {
     if (guard_ == StackGuard::madvise && ::madvise(low, guardSize, madvGuardInstall) == 0) return StackGuard::madvise;
     if (guard_ == StackGuard::mprotect && 2 * protectedByMapping_ < mappingLimit_ &&
         ::mprotect(low, guardSize, PROT_NONE) == 0) {
         if (2 * ++protectedByMapping_ >= mappingLimit_) {
             log(LogLevel::warning,
-                "further fiber stacks have no guard: half of vm.max_map_count is used by guards");
+                "further fiber stacks have no guard: guards use half of vm.max_map_count");
         }
         return StackGuard::mprotect;
     }
@@ -201,13 +202,14 @@ void StackPool::disown() noexcept {
     if (last) delete this;
 }
 
-// All but the top page, where the next fiber's control block goes, and a canary's.
+// Returns all memory except the top page, where the next fiber's control block will lie, and the page of a canary.
 void StackPool::cool(const Stack& stack) noexcept {
     const std::size_t kept = stack.guard == StackGuard::canary ? pageSize : 0;
     ::madvise(stack.bottom() + kept, stack.size - kept - pageSize, MADV_DONTNEED);
 }
 
-// The oldest surplus of one size; those that are being cooled belong to nobody else meanwhile.
+// Takes the oldest surplus warm stacks of one size out of the pool, so that no other thread uses them while they are
+// cooled.
 std::size_t StackPool::takeWarm(std::array<Stack, coolingBatch>& batch) noexcept {
     std::lock_guard held(lock_);
     for (std::size_t index = 0; index < classes_.size(); ++index) {
@@ -224,7 +226,7 @@ std::size_t StackPool::takeWarm(std::array<Stack, coolingBatch>& batch) noexcept
 }
 
 bool StackPool::coolDown() noexcept {
-    if (surplus_.load(std::memory_order_relaxed) == 0) return false;  // a stale look is repeated by the next idle carrier
+    if (surplus_.load(std::memory_order_relaxed) == 0) return false;  // may be stale: the next idle carrier tries again
     std::array<Stack, coolingBatch> batch;
     const std::size_t count = takeWarm(batch);
     for (std::size_t i = 0; i < count; ++i) cool(batch[i]);

@@ -13,7 +13,7 @@ namespace weft {
 
 namespace {
 
-// A plain thread as a task: its scheduler wakes it by futex. One per thread, so a key never outlives its task unseen.
+// A plain thread as a task, woken by a futex. One per thread, so that it outlives the keys of the thread's waits.
 class ThreadTask final : public TaskScheduler {
   public:
     ThreadTask() : task(*this) {}
@@ -29,7 +29,7 @@ class ThreadTask final : public TaskScheduler {
             if (deadline != never && Clock::steady().now() >= deadline) return false;
             detail::futexWait(runnable_, 0, deadline);
         }
-        runnable_.store(0, std::memory_order_relaxed);  // nobody else writes until the next wait is prepared
+        runnable_.store(0, std::memory_order_relaxed);  // no other thread writes until the next wait begins
         return true;
     }
 
@@ -50,7 +50,7 @@ WakeReason parkThread(Task& task, detail::ParkToken::Epoch epoch, Deadline deadl
     if (!task.park.commit(epoch)) return static_cast<WakeReason>(task.park.finish());
     if (!thread.block(deadline)) {
         const auto timeout = static_cast<std::uint8_t>(WakeReason::timeout);
-        // Lost: somebody else has won and calls enqueue(); take that wake, so that it does not reach the next wait.
+        // Lost: another waker has won and calls enqueue(). Consume that wake, so that it does not end the next wait.
         if (task.park.claim(epoch, timeout) == detail::Claim::lost) thread.block(never);
     }
     return static_cast<WakeReason>(task.park.finish());
@@ -72,7 +72,7 @@ Suspension::Suspension(const char* call, Resumes where) : anywhere_(where == Res
     } else {
         if (!allowedOn(*carrier)) throw BlockingOperationException(call);
         detail::Fiber& fiber = *carrier->currentFiber_;
-        // Wakes, cancellations and timers expect a waiting fiber on its home carrier.
+        // Wakes, cancellations and timers require that a fiber waits on its home carrier.
         if (fiber.homeCarrier != carrier) [[unlikely]]
             FiberAccess::goHome(*carrier);
         task_ = &fiber;
@@ -81,7 +81,7 @@ Suspension::Suspension(const char* call, Resumes where) : anywhere_(where == Res
     epoch_ = task_->park.prepare();
 }
 
-// A carrier's own code, outside any fiber, would stop the thread that has to bring the wake.
+// A carrier's own code, outside any fiber, would block the thread that has to deliver the wake.
 inline bool Suspension::allowedOn(const Carrier& carrier) noexcept {
     return carrier.currentFiber_ != nullptr && carrier.nonSuspendingDepth_ == 0;
 }
@@ -107,8 +107,8 @@ Suspension::~Suspension() {
     if (!task_->park.abort(epoch_)) task_->park.finish();
 }
 
-// True when nothing may wait here any more. The fiber is switched out all the same: one that goes on trying must not
-// keep the others from running.
+// True if the fiber has been cancelled or the carrier is stopping; the wait has then been claimed. park() switches the
+// fiber out in any case, so that a fiber that waits again and again does not keep the others from running.
 bool Suspension::refuse(const Carrier& carrier) const noexcept {
     if (carrier.core_.stopping()) {
         key(WakeReason::shutdown).wake();
@@ -128,7 +128,7 @@ WakeReason Suspension::park(Deadline deadline) noexcept {
     auto& fiber = static_cast<detail::Fiber&>(*task_);
     const bool refused = refuse(*carrier);
     if (refused || !fiber.park.isClaimed()) {
-        fiber.resumesAnywhere = anywhere_ && deadline == never;  // a timer is disarmed where it was armed
+        fiber.resumesAnywhere = anywhere_ && deadline == never;  // a timer must be disarmed where it was armed
         WaitTimer timer(key(WakeReason::timeout));
         if (deadline != never && !refused) carrier->timers_.arm(timer, deadline);
         switchOut(*carrier);

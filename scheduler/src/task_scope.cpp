@@ -18,11 +18,11 @@ TaskScope::TaskScope(OnError onError) : onError_(onError), exceptions_(std::unca
 TaskScope::~TaskScope() {
     if (running() != 0) {
         cancel();
-        WEFT_ASSERT(Suspension::allowed(), "a TaskScope with running children ends where nothing may block");
+        WEFT_ASSERT(Suspension::allowed(), "a TaskScope with running children is destroyed where nothing may block");
         children_.waitUninterruptibly("~TaskScope");
     }
     if (!error_) return;
-    // An exception that ends the scope is usually this one, or what has caused it.
+    // The exception that unwinds the scope is usually this error or its cause.
     const bool unwinding = std::uncaught_exceptions() > exceptions_;
     log(unwinding ? LogLevel::debug : LogLevel::error,
         {"a TaskScope ended without join(); one of its children failed: ", detail::describe(error_)});

@@ -2,7 +2,6 @@
 
 #include <thread>
 
-#include <weft/scheduler/cancellation_shield.hpp>
 #include <weft/scheduler/carrier.hpp>
 #include <weft/scheduler/detail/current_home.hpp>
 #include <weft/scheduler/suspension.hpp>
@@ -11,17 +10,8 @@
 
 namespace weft::thisFiber {
 
-namespace {
-
-detail::Fiber* currentFiber() noexcept {
-    Carrier* carrier = Carrier::current();
-    return carrier ? FiberAccess::currentFiber(*carrier) : nullptr;
-}
-
-}  // namespace
-
 bool isFiber() noexcept {
-    return currentFiber() != nullptr;
+    return FiberAccess::currentFiber() != nullptr;
 }
 
 void yield() {
@@ -31,7 +21,7 @@ void yield() {
     FiberAccess::yield(*carrier, Resumes::anywhere);
 }
 
-// Often inside a call that uses what belongs to the carrier.
+// Resumes at home, because the caller is often inside a call that uses state of the carrier.
 void yieldIfDue() noexcept {
     Carrier* carrier = Carrier::current();
     if (carrier != nullptr && FiberAccess::yieldIsDue(*carrier)) FiberAccess::yield(*carrier, Resumes::atHome);
@@ -56,27 +46,27 @@ void sleepFor(Duration time) {
 }
 
 bool cancelRequested() noexcept {
-    detail::Fiber* fiber = currentFiber();
+    detail::Fiber* fiber = FiberAccess::currentFiber();
     return fiber != nullptr && fiber->state.isCancelRequested();
 }
 
 std::uint64_t id() noexcept {
-    detail::Fiber* fiber = currentFiber();
+    detail::Fiber* fiber = FiberAccess::currentFiber();
     return fiber ? fiber->id : 0;
 }
 
 std::string name() {
-    detail::Fiber* fiber = currentFiber();
+    detail::Fiber* fiber = FiberAccess::currentFiber();
     return fiber ? std::string(detail::FiberName(*fiber)) : std::string();
 }
 
 Carrier* carrier() noexcept {
-    detail::Fiber* fiber = currentFiber();
+    detail::Fiber* fiber = FiberAccess::currentFiber();
     return fiber ? fiber->homeCarrier : nullptr;
 }
 
 Carrier* runningCarrier() noexcept {
-    return currentFiber() ? Carrier::current() : nullptr;
+    return FiberAccess::currentFiber() ? Carrier::current() : nullptr;
 }
 
 void goHome() {
@@ -91,14 +81,6 @@ bool detail::comeHome(const Carrier& home) noexcept {
     if (thisFiber::carrier() != &home || !Suspension::allowed()) return false;
     thisFiber::goHome();
     return true;
-}
-
-CancellationShield::CancellationShield() noexcept : fiber_(thisFiber::currentFiber()) {
-    if (fiber_) fiber_->interrupts.shield();
-}
-
-CancellationShield::~CancellationShield() {
-    if (fiber_) fiber_->interrupts.unshield();
 }
 
 }  // namespace weft

@@ -1,6 +1,6 @@
-// The wheel is a radix sort that is spread over time: a slot whose time comes is emptied into slots of lower levels, in
-// order, until a slot holds a single timer or, on the lowest level, a single deadline. So timers fire in the order of
-// their deadlines, nothing is ever compared, and the work can stop after any step.
+// The wheel is a radix sort spread over time. When a slot becomes due, its timers move to slots of lower levels, in
+// order, until a slot holds a single timer or, on the lowest level, a single deadline. Timers therefore fire in the
+// order of their deadlines without comparisons, and the work can stop after any step.
 #include <weft/scheduler/timer_wheel.hpp>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ void TimerWheel::disarm(TimerEntry& entry) noexcept {
     if (--armed_ == 0) settle();
 }
 
-// Nothing is armed, so nothing is left to do.
+// The last timer has been disarmed: resets the wheel.
 void TimerWheel::settle() noexcept {
     elapsed_ = horizon_;
     quietBefore_ = noKey;
@@ -59,13 +59,14 @@ TimerWheel::Place TimerWheel::placeOf(std::uint64_t key, unsigned level) noexcep
     return {level, static_cast<unsigned>(position) & ((1u << bitsOf(level)) - 1), position << shift};
 }
 
-// Where the key first differs from the present time.
+// The level of the highest bit in which the key differs from the current time.
 unsigned TimerWheel::levelOf(std::uint64_t key) const noexcept {
     const unsigned highest = static_cast<unsigned>(std::bit_width((elapsed_ ^ key) | 1)) - 1;
     return highest < lowestBits ? 0 : (highest - lowestBits) / slotBits + 1;
 }
 
-// The timers of its deadline may still be in that slot, and it must come after them.
+// True if the key belongs to the slot that is being emptied. Timers with the same deadline may still be in that slot,
+// and a new timer must fire after them.
 bool TimerWheel::isBeingEmptied(std::uint64_t key) const noexcept {
     return emptying_ != 0 && key >> shiftOf(emptying_) == elapsed_ >> shiftOf(emptying_);
 }
@@ -87,8 +88,8 @@ void TimerWheel::unlink(TimerEntry& entry) noexcept {
     if (occupied_[entry.level] == 0) occupiedLevels_ &= ~(1u << entry.level);
 }
 
-// At the end. Equal deadlines keep their order: they share every slot on their way down, and a slot is emptied in
-// order.
+// Appends at the end. Timers with equal deadlines keep their order: they share every slot on the way down, and slots
+// are emptied in order.
 void TimerWheel::append(Slot& slot, TimerEntry& entry) noexcept {
     entry.previous = slot.last;
     entry.next = nullptr;
@@ -101,7 +102,8 @@ void TimerWheel::remove(Slot& slot, TimerEntry& entry) noexcept {
     (entry.next ? entry.next->previous : slot.last) = entry.previous;
 }
 
-// The lowest level that is not empty has the earliest slot: everything in it is due before any higher level's slot.
+// The earliest non-empty slot. It is in the lowest non-empty level, because every timer there is due before those of
+// higher levels.
 bool TimerWheel::firstPlace(Place& place) const noexcept {
     if (occupiedLevels_ == 0) return false;
     const auto level = static_cast<unsigned>(std::countr_zero(occupiedLevels_));
@@ -114,7 +116,7 @@ bool TimerWheel::firstPlace(Place& place) const noexcept {
 
 // ---- when ----
 
-// When keys before `bound` are due.
+// The time at which keys below `bound` are due.
 TimePoint TimerWheel::timeOf(std::uint64_t bound) const noexcept {
     const std::uint64_t after = (bound & ~(tickLength - 1)) - tickLength;
     const auto most = static_cast<std::uint64_t>(Duration::max().count());
@@ -140,7 +142,7 @@ Deadline TimerWheel::earliestOf(const Slot& slot, Deadline at) noexcept {
 
 // ---- expiry ----
 
-// What a former call has left comes first, up to its horizon; then what is due up to `bound`.
+// First finishes the previous call, up to its horizon; then fires the timers that are due before `bound`.
 std::size_t TimerWheel::expireBefore(std::uint64_t bound, std::size_t steps) noexcept {
     std::size_t fired = 0;
     for (bool begun = false; unfinished_ || !begun;) {
@@ -161,7 +163,7 @@ std::size_t TimerWheel::expireBefore(std::uint64_t bound, std::size_t steps) noe
     return fired;
 }
 
-// False: out of steps, as below.
+// Fires the timers that were armed late. False: out of steps, here and below.
 bool TimerWheel::fireLate(std::size_t& steps, std::size_t& fired) noexcept {
     const Slot& list = late_[lateList_ ^ 1u];
     for (; list.first != nullptr; --steps, ++fired) {
@@ -171,7 +173,7 @@ bool TimerWheel::fireLate(std::size_t& steps, std::size_t& fired) noexcept {
     return true;
 }
 
-// Fires everything up to the horizon.
+// Fires all timers up to the horizon.
 bool TimerWheel::advance(std::size_t& steps, std::size_t& fired) noexcept {
     for (Place place; emptySlot(steps) && firstPlace(place) && place.begin <= horizon_;) {
         if (steps == 0) return false;
@@ -191,7 +193,7 @@ bool TimerWheel::advance(std::size_t& steps, std::size_t& fired) noexcept {
     return true;
 }
 
-// Goes on with the slot that is being emptied, if one is.
+// Continues to empty the current slot, if there is one.
 bool TimerWheel::emptySlot(std::size_t& steps) noexcept {
     if (emptying_ == 0) return true;
     const Slot& slot = wheel_[emptying_][placeOf(elapsed_, emptying_).slot];

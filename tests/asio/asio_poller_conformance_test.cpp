@@ -1,5 +1,5 @@
-// An event loop that serves a Context keeps the poller's protocol: the whole conformance kit, with events that come
-// through Asio, by either executor, and with those of a channel beside it.
+// An event loop that serves a Context follows the poller's protocol: the whole conformance kit, with events that arrive
+// through Asio by either executor, and with those of a channel of the same loop.
 #include <weft/testing/poller_conformance.hpp>
 
 #include "asio/asio_pollers.hpp"

@@ -1,5 +1,5 @@
-// Event loops that serve a Context, as adapters of the conformance kit: the events come through Asio or through a
-// channel of the wrapped handler.
+// Event loops that serve a Context, as adapters of the conformance kit: events arrive through Asio or through a channel
+// of the wrapped handler.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@
 
 namespace weft::test {
 
-// Counts what the event loop asks.
+// Counts the event loop's calls.
 class CountingDecorator final : public IoHandlerDecorator {
   public:
     using IoHandlerDecorator::IoHandlerDecorator;
@@ -59,7 +59,7 @@ class ServedLoop {
     void post(std::function<void()> task) {
         try {
             loop_->execute(std::move(task));
-        } catch (const SystemError&) {  // it has ended meanwhile
+        } catch (const SystemError&) {  // the loop has ended meanwhile
         }
     }
     std::uint64_t looks() const { return handler_->polls; }
@@ -69,7 +69,7 @@ class ServedLoop {
     asio_io::Context& context() { return *context_; }
 
   private:
-    // A handler that throws ends run(), and the next one goes on.
+    // A handler that throws ends run(); then run() is called again.
     void runToTheEnd() {
         for (bool again = true; again;) {
             try {
@@ -83,13 +83,13 @@ class ServedLoop {
     }
 
     std::unique_ptr<EventLoop> loop_;
-    CountingDecorator* handler_ = nullptr;  // the loop's
+    CountingDecorator* handler_ = nullptr;  // owned by the loop
     std::optional<asio_io::Context> context_;
     std::optional<boost::asio::executor_work_guard<asio_io::Context::executor_type>> work_;
     std::thread runner_;
 };
 
-// An event is a byte on a descriptor that Asio reads, by the Context's executor or by that of a plain io_context.
+// An event is a byte on a descriptor that Asio reads, with the Context's executor or that of a plain io_context.
 template <class Executor>
 class AsioPoller : public ServedLoop {
   public:
@@ -124,7 +124,7 @@ class AsioPoller : public ServedLoop {
         for (; count > 0; --count) {
             try {
                 events_.dispatchOne();
-            } catch (...) {  // the other bytes are events, too
+            } catch (...) {  // the other bytes are events too
                 error = std::current_exception();
             }
         }
@@ -166,7 +166,7 @@ class ChannelUnderAsio : public ServedLoop {
             for (std::size_t left = message.get<Buffer>().view().size(); left > 0; --left) {
                 try {
                     owner_.events_.dispatchOne();
-                } catch (...) {  // the other bytes are events, too
+                } catch (...) {  // the other bytes are events too
                     error = std::current_exception();
                 }
             }

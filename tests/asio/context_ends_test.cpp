@@ -1,5 +1,5 @@
-// How a Context ends, and how calls of run() end: destroyed while handlers are on their way, cancelled, stopped,
-// restarted, with its loop, in a fork.
+// The end of a Context and of calls of run(): destruction with handlers still queued, cancellation, stop and restart,
+// the end of the loop, fork.
 #include <weft/asio_io/context.hpp>
 
 #include <array>
@@ -46,7 +46,7 @@ asio::io_context& plain(Context& context) {
     return context;
 }
 
-TEST(AsioContextEnds, InAFiberOfItsCarrierWithFunctionsInTheQueue) {
+TEST(AsioContextEnds, DestroyedInAFiberOfItsCarrierItDestroysQueuedFunctions) {
     EventLoopGroup group(withAsio());
     const auto witness = std::make_shared<int>(0);
     group.carriers()
@@ -59,8 +59,8 @@ TEST(AsioContextEnds, InAFiberOfItsCarrierWithFunctionsInTheQueue) {
     EXPECT_EQ(witness.use_count(), 1);
 }
 
-// A chain of posts never ends by itself; whatever is on its way is destroyed.
-TEST(AsioContextEnds, AGroupOfContextsWhoseHandlersPostToEachOther) {
+// A chain of posts never ends by itself; the destructor destroys whatever is queued.
+TEST(AsioContextEnds, ContextsWhoseHandlersPostToEachOtherCanBeDestroyed) {
     for (int round = 0; round < 20; ++round) {
         EventLoopGroup group(withAsio(2));
         const auto witness = std::make_shared<int>(0);
@@ -88,7 +88,7 @@ struct PostsWhenDestroyed {
     Context* context;
 };
 
-TEST(AsioContextEnds, WhatDestructorsOfItsFunctionsSubmitIsDestroyed) {
+TEST(AsioContextEnds, FunctionsSubmittedByDestructorsOfFunctionsAreDestroyed) {
     Context context;
     asio::post(context, PostsWhenDestroyed(context));
     asio::post(plain(context), PostsWhenDestroyed(context));
@@ -152,7 +152,7 @@ TEST(AsioContextEnds, StopAndRestartMayBeMixedBetweenItAndItsIoContext) {
     EXPECT_EQ(context.run(), 1u);
 }
 
-TEST(AsioContextEnds, RunAndPollReturnBesideALoopThatIsBusyWithOthersTasks) {
+TEST(AsioContextEnds, RunAndPollReturnWhileTheLoopIsBusyWithOtherTasks) {
     std::atomic<bool> over{false};
     std::function<void()> busy;
     EventLoopGroup group(withAsio());
@@ -181,10 +181,10 @@ TEST(AsioContextEnds, TheSecondExceptionOfAHandlerIsLogged) {
     });
     EXPECT_THROW(context.run(), std::runtime_error);
     EXPECT_TRUE(ended);
-    EXPECT_EQ(log.count("threw twice", "another"), 1) << log.text();
+    EXPECT_EQ(log.count("threw before an earlier exception was delivered", "another"), 1) << log.text();
 }
 
-TEST(AsioContextEnds, WithItsLoopRunEndsAndLaterOnesAreRefused) {
+TEST(AsioContextEnds, TheEndOfItsLoopEndsRunAndLaterCallsAreRefused) {
     auto group = std::make_unique<EventLoopGroup>(withAsio());
     EventLoop& loop = group->loop(0);
     const auto loops = group->loopSet();
@@ -218,7 +218,7 @@ TEST(AsioContextEnds, AStoppedGroupWithFunctionsWaitingSleeps) {
     while (!ran) std::this_thread::yield();
 }
 
-// The forked child's end.
+// Exits the forked child with a status that tells whether run() was refused.
 [[noreturn]] void exitByWhetherRunIsRefused(Context& context) {
     bool refused = false;
     try {
@@ -243,7 +243,7 @@ TEST(AsioContextEnds, AForkedChildNeitherWaitsNorRuns) {
     EXPECT_EQ(context.run(), 1u);
 }
 
-// As a program with an io_context does it: Asio makes its descriptors anew in the child.
+// As a program with an io_context does: Asio creates its descriptors anew in the child.
 TEST(AsioContextEnds, AForkThatIsAnnouncedLeavesTheParentWorking) {
     Context context;
     asio::steady_timer timer(context, std::chrono::milliseconds(1));
@@ -261,7 +261,7 @@ TEST(AsioContextEnds, AForkThatIsAnnouncedLeavesTheParentWorking) {
     EXPECT_EQ(called, 1);
 }
 
-TEST(AsioContextEnds, AFunctionWhoseMoveThrowsIsFreedAndTheExceptionIsRuns) {
+TEST(AsioContextEnds, AFunctionWhoseMoveThrowsIsFreedAndRunThrowsTheException) {
     struct ThrowsLater {
         explicit ThrowsLater(std::shared_ptr<int> its) : kept(std::move(its)) {}
         ThrowsLater(ThrowsLater&& other) : kept(other.kept), moves(other.moves + 1) {

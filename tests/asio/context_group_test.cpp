@@ -1,4 +1,4 @@
-// ContextGroup: contexts of a server's carriers, beside its channels and fibers.
+// ContextGroup: contexts of a server's carriers, together with its channels and fibers.
 #include <weft/asio_io/context_group.hpp>
 
 #include <array>
@@ -74,7 +74,7 @@ TEST(ContextGroupTest, RunIsRefused) {
     EXPECT_THROW(contexts.context(0).run(), std::logic_error);
 }
 
-TEST(ContextGroupTest, AGroupWithoutTheHandlerIsRefusedAndTheMessageSaysWhatToDo) {
+TEST(ContextGroupTest, AGroupWithoutTheDecoratorIsRefusedWithTheRemedy) {
     EventLoopGroupOptions plain = withAsio(1);
     plain.ioHandler = {};
     EventLoopGroup group(plain);
@@ -114,7 +114,7 @@ TEST(ContextGroupTest, StopHoldsItsHandlersUntilRestart) {
     EXPECT_EQ(ran, 2);
 }
 
-// One carrier, one thread: an echo of Weft's channels and one of Asio's sockets.
+// One carrier, one thread: one echo over Weft's channels and one over Asio's sockets.
 TEST(ContextGroupTest, ChannelsAndSocketsOfAsioShareACarrier) {
     std::array<char, 5> bytes;
     Promise<void> answered;
@@ -135,10 +135,10 @@ TEST(ContextGroupTest, ChannelsAndSocketsOfAsioShareACarrier) {
     test::BlockingPeer asioPeer(SocketAddress("127.0.0.1", acceptor.local_endpoint().port()));
     for (int i = 0; i < 10; ++i) EXPECT_EQ(test::echoed(channelPeer, "hello"), "hello");
     EXPECT_EQ(test::echoed(asioPeer, "howdy"), "howdy");
-    answer.get();  // nothing of the sockets is used any more
+    answer.get();  // no part of the sockets is used any more
 }
 
-// Counts how often the loop asks it. Its carrier's.
+// Counts the loop's polls. Belongs to one carrier.
 class CountsPolls final : public IoHandlerDecorator {
   public:
     using IoHandlerDecorator::IoHandlerDecorator;
@@ -149,8 +149,8 @@ class CountsPolls final : public IoHandlerDecorator {
     static inline unsigned polls = 0;
 };
 
-// Each look at an idle io_context is a system call.
-TEST(ContextGroupTest, WhileFibersRunAnIdleContextIsAskedOncePerBudgetAndNotOncePerSwitch) {
+// Each poll of an idle io_context is a system call.
+TEST(ContextGroupTest, WhileFibersRunAnIdleContextIsPolledOncePerBudgetAndNotOncePerSwitch) {
     EventLoopGroupOptions options = withAsio(1);
     options.yieldBudget = std::chrono::seconds(1);
     options.ioHandler = [](std::unique_ptr<SocketIoHandler> builtIn) {

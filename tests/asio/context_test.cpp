@@ -1,4 +1,4 @@
-// Context in the place of io_context: what run() and its like do, and what they return.
+// Context as a replacement for io_context: behaviour and results of run() and its variants.
 #include <weft/asio_io/context.hpp>
 
 #include <atomic>
@@ -19,8 +19,8 @@
 #include <gtest/gtest.h>
 
 #include <weft/scheduler/carrier.hpp>
-#include <weft/scheduler/deadline.hpp>
 #include <weft/scheduler/errors.hpp>
+#include <weft/scheduler/manual_clock.hpp>
 
 #include "support/log_capture.hpp"
 
@@ -228,7 +228,7 @@ TEST(AsioContext, AFiberOfItsOwnCarrierMayRunIt) {
     EXPECT_EQ(context.loop().carrier()->spawn([&] { return context.run(); }).join(), 1u);
 }
 
-TEST(AsioContext, RunOfTheIoContextSaysThatItIsTheWrongOne) {
+TEST(AsioContext, RunOfTheIoContextThrowsAndNamesTheRightCall) {
     Context context;
     auto guard = asio::make_work_guard(plain(context));
     EXPECT_THROW(plain(context).run(), std::logic_error);
@@ -238,8 +238,8 @@ TEST(AsioContext, RunOfTheIoContextSaysThatItIsTheWrongOne) {
     EXPECT_EQ(context.run(), 1u) << "nothing is broken by it";
 }
 
-// What the reactor queues to end the loop's sleep is still in Asio's queue then, behind what the thread has posted.
-TEST(AsioContext, PollOneOfTheIoContextOnItsCarrierTakesWhatEndsTheSleep) {
+// The reactor's operation that ends the loop's sleep is then still in Asio's queue, after what the thread has posted.
+TEST(AsioContext, PollOneOfTheIoContextOnItsCarrierMayTakeTheOperationThatEndsTheSleep) {
     std::size_t taken = 0;
     while (taken == 0) {
         Context context;
@@ -280,10 +280,10 @@ TEST(AsioContext, OneLogLineSaysThatSeveralThreadsRunIt) {
     auto guard = std::make_unique<asio::executor_work_guard<Context::executor_type>>(context.get_executor());
     std::vector<std::thread> runners;
     for (int i = 0; i < 4; ++i) runners.emplace_back([&] { context.run(); });
-    EXPECT_TRUE(log.await("is run by several threads"));
+    EXPECT_TRUE(log.await("several threads run an asio_io::Context"));
     guard.reset();
     for (auto& runner : runners) runner.join();
-    EXPECT_EQ(log.count("is run by several threads"), 1);
+    EXPECT_EQ(log.count("several threads run an asio_io::Context"), 1);
 }
 
 TEST(AsioContext, ASecondContextOnALoopIsRefused) {
@@ -292,7 +292,7 @@ TEST(AsioContext, ASecondContextOnALoopIsRefused) {
         Context second(context.loop());
         FAIL();
     } catch (const std::logic_error& refused) {
-        EXPECT_NE(std::string(refused.what()).find("has one already"), std::string::npos);
+        EXPECT_NE(std::string(refused.what()).find("already has a Context"), std::string::npos);
     }
 }
 

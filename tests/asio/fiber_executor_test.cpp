@@ -101,7 +101,7 @@ TEST(FiberExecutorTest, ALargeFunctionIsBoxed) {
     EXPECT_EQ(seen, 'x');
 }
 
-// Of functions that do not block; for those that do there is FiberStrand.
+// For functions that do not block; functions that block need FiberStrand.
 TEST(FiberExecutorTest, AStrandOfAsioKeepsItsFunctionsInOrderAndApart) {
     Context context;
     const auto strand = asio::make_strand(FiberExecutor(context));

@@ -1,4 +1,4 @@
-// FiberStrand: exclusion that a wait does not end.
+// FiberStrand: mutual exclusion that holds while a function waits.
 #include <weft/asio_io/fiber_strand.hpp>
 
 #include <chrono>
@@ -143,7 +143,7 @@ TEST(FiberStrandTest, AnExceptionIsThrownByRunAndTheNextFunctionRuns) {
     EXPECT_TRUE(ran);
 }
 
-// The I/O object's own executor is the strand, which the waiting function keeps.
+// The I/O object's own executor is the strand, which the waiting function holds.
 template <class Timer>
 void waitInside(const FiberStrand& strand, Context& context) {
     Timer timer(strand, 1ms);
@@ -221,7 +221,7 @@ TEST(FiberStrandTest, AContextThatEndsCancelsTheFunctionAndDestroysThoseThatWait
     EXPECT_EQ(life.use_count(), 1);
 }
 
-// A function whose destruction submits another one.
+// Its destructor submits another function.
 struct Submits {
     explicit Submits(const FiberStrand& its) : strand(std::make_unique<FiberStrand>(its)) {}
     Submits(Submits&&) = default;

@@ -1,5 +1,5 @@
-// LoopExecutor is an executor as Asio wants it: its properties, where and in which order functions run, and what is
-// built on it: strands, coroutines, type-erased executors.
+// LoopExecutor satisfies Asio's executor requirements: its properties, where and in which order functions run, and what
+// is built on it: strands, coroutines, type-erased executors.
 #include <weft/asio_io/context.hpp>
 
 #include <algorithm>
@@ -99,7 +99,7 @@ TEST(LoopExecutorTest, PostsRunInOrderAndDispatchRunsInsideTheDispatchOnly) {
     EXPECT_EQ(order, (std::vector<int>{1, 2, 3, 4, 5}));
 }
 
-TEST(LoopExecutorTest, AFiberIsNoPlaceForAHandler) {
+TEST(LoopExecutorTest, DispatchInAFiberQueuesTheHandler) {
     Context context;
     auto guard = asio::make_work_guard(context.get_executor());
     std::thread runner([&] { context.run(); });
@@ -131,7 +131,7 @@ TEST(LoopExecutorTest, DispatchInsideDispatchIsBoundedInDepth) {
     EXPECT_EQ(deepest, 17u) << "16 in the one that the loop has called";
 }
 
-TEST(LoopExecutorTest, AThrowInsideADispatchedFunctionIsRunsAndNotTheCallers) {
+TEST(LoopExecutorTest, RunThrowsTheExceptionOfADispatchedFunctionAndTheCallerDoesNot) {
     Context context;
     bool wentOn = false;
     asio::post(context, [&] {

@@ -1,5 +1,5 @@
-// Operations that are ready together, and those that are ready when they are started: which handlers run, when, and for
-// which caller of run().
+// Operations that become ready together, and operations that are ready when started: which handlers run, when, and in
+// which call of run().
 #include <weft/asio_io/context.hpp>
 #include <weft/asio_io/use_fiber.hpp>
 
@@ -36,7 +36,7 @@ using namespace std::chrono_literals;
 
 constexpr int count = 10;
 
-// A socket of the context, and its peer.
+// A socket of the context and its peer.
 struct Pair {
     explicit Pair(asio::io_context& context) : socket(context), peer(context) {
         asio::local::connect_pair(socket, peer);
@@ -45,7 +45,7 @@ struct Pair {
     char byte = 0;
 };
 
-// `count` reads that wait, and a byte for each.
+// `count` pending reads, and one byte for each.
 template <class TheContext>
 class Reads {
   public:
@@ -68,7 +68,7 @@ void postFromAnotherThread(asio::io_context& context, int& ran) {
     std::thread([&] { asio::post(context, [&ran] { ++ran; }); }).join();
 }
 
-TEST(ReadyOperations, AreCountedAsByAnIoContext) {
+TEST(ReadyOperations, RunCountsThemAsAnIoContextDoes) {
     asio::io_context plain;
     Context context;
     const auto nothing = [](int, auto) {};
@@ -113,7 +113,7 @@ TEST(ReadyOperations, RunOneCallsOneOfThem) {
     EXPECT_EQ(context.run_one(), 0u);
 }
 
-TEST(ReadyOperations, TheExceptionOfOneIsRunsAndTheOthersWaitForTheNextRun) {
+TEST(ReadyOperations, RunThrowsTheExceptionOfOneAndTheOthersWaitForTheNextRun) {
     Context context;
     int ran = 0;
     int posted = 0;
@@ -128,7 +128,7 @@ TEST(ReadyOperations, TheExceptionOfOneIsRunsAndTheOthersWaitForTheNextRun) {
     EXPECT_EQ(context.run(), std::size_t{count - 3 + 1});
 }
 
-// What run() returns; `aborted`: of the closed sockets' reads.
+// Returns the result of run(); `aborted` counts the aborted reads of the closed sockets.
 template <class TheContext>
 std::size_t closeTheOthers(TheContext& context, int& aborted) {
     std::vector<std::unique_ptr<Pair>> opened;
@@ -159,7 +159,7 @@ TEST(ReadyOperations, AHandlerMayCloseTheSocketsOfTheOthersAndOpenNewOnes) {
     EXPECT_EQ(aborted, count - 1);
 }
 
-// Posts itself until nothing is missing.
+// Posts itself again while `missing` is not zero.
 template <class Executor>
 struct Again {
     void operator()() const {
@@ -212,7 +212,7 @@ TEST(ReadyOperations, ThoseThatHaveNotRunAreDestroyedWithTheContext) {
     EXPECT_EQ(held.use_count(), 1);
 }
 
-// ---- ready when they are started ----
+// ---- ready when started ----
 
 // Runs `fn` in a fiber of the context's carrier while the context runs.
 template <class F>
@@ -232,7 +232,7 @@ TEST(ReadyWhenStarted, AFiberWithSuchOperationsLetsTheOthersRun) {
     Pair pair(context);
     constexpr int reads = 500;
     asio::write(pair.peer, asio::buffer(std::string(reads, 'x')));
-    int done = 0, seen = 0;  // reads, and how many of them the other fiber has run after
+    int done = 0, seen = 0;  // reads, and how many of them the other fiber has seen
     runFiber(context, [&] {
         auto other = Carrier::current()->spawn([&] {
             for (int last = -1; done < reads; thisFiber::yield()) {
@@ -242,7 +242,7 @@ TEST(ReadyWhenStarted, AFiberWithSuchOperationsLetsTheOthersRun) {
         for (; done < reads; ++done) pair.socket.async_read_some(asio::buffer(&pair.byte, 1), use_fiber);
         other.join();
     });
-    EXPECT_GE(seen, reads / 10);  // every second one when fibers are taken in a random order
+    EXPECT_GE(seen, reads / 10);  // about half of them when fibers run in a random order
 }
 
 TEST(ReadyWhenStarted, TheyCountAsHandlersAndAStepMayFollowAStep) {
@@ -299,7 +299,7 @@ TEST(ReadyWhenStarted, TheirHandlersRunByTheExecutorsThatAreBoundToThem) {
     });
 }
 
-TEST(ReadyWhenStarted, WhatAStepThrowsIsRunsAndTheOperationCountsAsAborted) {
+TEST(ReadyWhenStarted, RunThrowsTheExceptionOfAStepAndTheOperationCountsAsAborted) {
     Context context;
     Pair pair(context);
     asio::write(pair.peer, asio::buffer("x", 1));
@@ -319,7 +319,7 @@ TEST(ReadyWhenStarted, WhatAStepThrowsIsRunsAndTheOperationCountsAsAborted) {
     fiber.join();
 }
 
-TEST(ReadyWhenStarted, WhatADispatchedFunctionThrowsMeanwhileIsRuns) {
+TEST(ReadyWhenStarted, RunThrowsTheExceptionOfAFunctionDispatchedMeanwhile) {
     Context context;
     asio::io_context& plain = context;
     const auto start = [&] {
@@ -334,7 +334,7 @@ TEST(ReadyWhenStarted, WhatADispatchedFunctionThrowsMeanwhileIsRuns) {
     };
     JoinHandle<void> fiber;
     auto guard = asio::make_work_guard(context);
-    asio::post(context, [&] { fiber = Carrier::current()->spawn(start); });  // somebody is in run() then
+    asio::post(context, [&] { fiber = Carrier::current()->spawn(start); });  // then a thread is in run()
     EXPECT_THROW(context.run(), std::runtime_error);
     guard.reset();
     context.run();

@@ -1,5 +1,5 @@
-// Posts and releases of other threads against every gap between "nothing to do" and a sleep inside Asio, or the end of
-// run(): none is lost. WEFT_ASIO_ROUNDS sets the rounds of each (scripts/prove: 1,000,000).
+// Posts and releases of other threads hit every gap between "nothing to do" and a sleep inside Asio, or the end of
+// run(): none is lost. WEFT_ASIO_ROUNDS sets the rounds of each test (scripts/prove: 1,000,000).
 #include <weft/asio_io/context.hpp>
 
 #include <atomic>
@@ -36,7 +36,7 @@ asio::io_context& plain(Context& context) {
     return context;
 }
 
-// Posts `rounds()` functions, each when the last one has run and a random moment after that.
+// Posts `rounds()` functions, each a random time after the previous one has run.
 template <class Executor>
 void postOneByOne(const Executor& executor, unsigned seed) {
     test::Jitter jitter(seed);
@@ -44,7 +44,7 @@ void postOneByOne(const Executor& executor, unsigned seed) {
     for (unsigned i = 1; i <= rounds(); ++i) {
         asio::post(executor, [&] { ++ran; });
         while (ran.load() != i) std::this_thread::yield();
-        for (unsigned pauses = i % 8 == 0 ? 16 : 1; pauses > 0; --pauses) jitter.pause();  // some until it sleeps
+        for (unsigned pauses = i % 8 == 0 ? 16 : 1; pauses > 0; --pauses) jitter.pause();  // sometimes until it sleeps
     }
 }
 

@@ -1,5 +1,5 @@
-// What Asio builds on a context: TLS streams, name resolution, signals. No thread is hidden behind them, and their
-// handlers run on the carrier.
+// What Asio builds on a context: TLS streams, name resolution, signals. They start no hidden thread, and their handlers
+// run on the carrier.
 #include <weft/asio_io/context.hpp>
 
 #include <atomic>
@@ -33,13 +33,13 @@ namespace ssl = boost::asio::ssl;
 using asio::ip::tcp;
 using namespace std::chrono_literals;
 
-// Runs it until it is out of work; false after a time that only a lost event takes.
+// Runs it until it is out of work; false after a time that only a lost event reaches.
 bool finishes(Context& context) {
     context.run_for(60s);
     return context.stopped();
 }
 
-// Anonymous Diffie-Hellman: no certificate to make or to keep.
+// Anonymous Diffie-Hellman: needs no certificate.
 ssl::context anonymous() {
     ssl::context tls(ssl::context::tlsv12);
     if (SSL_CTX_set_cipher_list(tls.native_handle(), "ADH-AES256-GCM-SHA384:@SECLEVEL=0") != 1) ADD_FAILURE();
@@ -106,10 +106,10 @@ TEST(AsioServices, AFiberWaitsForAResolver) {
     EXPECT_EQ(found, 1u);
 }
 
-// The event that the signals add to is the process's and stays: it is here before the first test counts descriptors.
+// The descriptor for signals stays open for the process's life; created here, no test counts it as a leak.
 [[maybe_unused]] const bool signalsWereTaken = (ShutdownSignals(), true);
 
-// Gives SIGTERM its effect back at the end of a test.
+// Restores the disposition of SIGTERM at the end of a test.
 class SigtermKept {
   public:
     SigtermKept() { ::sigaction(SIGTERM, nullptr, &former_); }
@@ -127,7 +127,7 @@ class SigtermKept {
     struct sigaction former_ = {};
 };
 
-TEST(AsioServices, ShutdownSignalsMadeBehindASignalSetHasTheSignalAndGivesItBack) {
+TEST(AsioServices, ShutdownSignalsCreatedAfterASignalSetTakesTheSignalAndReturnsIt) {
     const SigtermKept kept;
     Context context;
     asio::signal_set signals(context, SIGTERM);
@@ -145,8 +145,8 @@ TEST(AsioServices, ShutdownSignalsMadeBehindASignalSetHasTheSignalAndGivesItBack
     EXPECT_EQ(heard, 1);
 }
 
-// Asio's rule: with its last signal_set gone, a signal has its default effect, whatever it had before.
-TEST(AsioServices, ASignalSetMadeBehindShutdownSignalsHasTheSignalAndLeavesTheDefault) {
+// Asio's rule: once its last signal_set is gone, a signal has its default effect, whatever it had before.
+TEST(AsioServices, ASignalSetCreatedAfterShutdownSignalsTakesTheSignalAndLeavesTheDefault) {
     const SigtermKept kept;
     Context context;
     {
@@ -166,7 +166,7 @@ TEST(AsioServices, ASignalSetMadeBehindShutdownSignalsHasTheSignalAndLeavesTheDe
     EXPECT_TRUE(kept.isKept());
 }
 
-// ---- run_until with clocks of every kind ----
+// ---- run_until() with various clocks ----
 
 // Stands still until it is set.
 struct SetClock {
@@ -183,7 +183,7 @@ TEST(AsioServices, RunUntilSeesAClockThatIsSetForward) {
     Context context;
     const auto work = asio::make_work_guard(context);
     SetClock::time = 0;
-    asio::post(context, [] { SetClock::time = 3'600'000; });  // while it is awaited
+    asio::post(context, [] { SetClock::time = 3'600'000; });  // while run_until() waits
     EXPECT_EQ(context.run_until(SetClock::time_point(1h)), 1u);
     EXPECT_FALSE(context.stopped());
 }
@@ -193,7 +193,7 @@ class RunUntil : public testing::Test {};
 using Clocks = testing::Types<std::chrono::steady_clock, std::chrono::system_clock>;
 TYPED_TEST_SUITE(RunUntil, Clocks);
 
-TYPED_TEST(RunUntil, TheFarthestTimesAreTimes) {
+TYPED_TEST(RunUntil, AcceptsTheExtremeTimesOfTheClock) {
     using Hours = std::chrono::time_point<TypeParam, std::chrono::hours>;
     Context context;
     const auto ranUntil = [&](auto time) {

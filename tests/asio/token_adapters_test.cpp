@@ -1,5 +1,5 @@
-// use_fiber under the adapters of Asio's tokens, and with the operations that are not a socket's or a timer's; the kinds
-// of cancellation.
+// use_fiber inside the adapters of Asio's completion tokens, and with operations other than those of sockets and
+// timers; the kinds of cancellation.
 #include <weft/asio_io/context.hpp>
 #include <weft/asio_io/use_fiber.hpp>
 
@@ -42,14 +42,14 @@ namespace asio = boost::asio;
 using asio::local::stream_protocol;
 using namespace std::chrono_literals;
 
-// Runs `fn` in a fiber of the context, and the context until it has ended.
+// Runs `fn` in a fiber of the context, and the context until the fiber has ended.
 template <class F>
 void runFiber(Context& context, F fn) {
     asio::post(FiberExecutor(context), std::move(fn));
     context.run();
 }
 
-// Counts what is taken and given back.
+// Counts allocations and deallocations.
 template <class T>
 struct CountingAllocator {
     using value_type = T;
@@ -92,7 +92,7 @@ TEST(TokenAdapters, ABoundAllocatorHasItsMemoryBack) {
     EXPECT_EQ(held, 0);
 }
 
-// The operation is then cancelled by the owner of the slot.
+// The owner of the slot then cancels the operation.
 TEST(TokenAdapters, ABoundCancellationSlotCancels) {
     Context context;
     asio::cancellation_signal signal;
@@ -156,8 +156,8 @@ struct Outcome {
     bool operator==(const Outcome&) const = default;
 };
 
-// Starts an operation, lets it wait, cancels it by `type`, and stops when its completion would have been called: all of
-// these are in the queue of the io_context, in this order.
+// Starts an operation, lets it wait, cancels it with `type`, and stops the context after the turn in which its
+// completion would have been called.
 template <class TheContext, class Start>
 std::optional<Outcome> cancelled(TheContext& toRun, asio::cancellation_type type, Start start) {
     asio::io_context& context = toRun;
@@ -166,7 +166,7 @@ std::optional<Outcome> cancelled(TheContext& toRun, asio::cancellation_type type
     start(asio::bind_cancellation_slot(signal.slot(), [&](ErrorCode error, std::size_t bytes = 0) {
         outcome = Outcome{error, bytes};
     }));
-    asio::steady_timer waited(context, 30ms);  // then the reactor has been asked, on a busy machine, too
+    asio::steady_timer waited(context, 30ms);  // long enough for the reactor to run, even on a busy machine
     waited.async_wait([&](auto) {
         signal.emit(type);
         asio::post(context, [&] { asio::post(context, [&] { context.stop(); }); });
@@ -190,7 +190,7 @@ std::optional<Outcome> cancelledRead(TheContext& context, asio::cancellation_typ
                      [&](auto handler) { socket.async_read_some(asio::buffer(&byte, 1), std::move(handler)); });
 }
 
-// Has read a part.
+// The read has a part of its bytes.
 template <class TheContext>
 std::optional<Outcome> cancelledReadOfMany(TheContext& context, asio::cancellation_type type) {
     stream_protocol::socket socket(context), peer(context);
@@ -203,7 +203,7 @@ std::optional<Outcome> cancelledReadOfMany(TheContext& context, asio::cancellati
 
 class KindsOfCancellation : public testing::TestWithParam<asio::cancellation_type> {};
 
-TEST_P(KindsOfCancellation, DoWhatTheyDoOnAnIoContext) {
+TEST_P(KindsOfCancellation, BehaveAsOnAnIoContext) {
     const auto onBoth = [](auto operation) {
         asio::io_context plain;
         Context context;

@@ -1,8 +1,11 @@
-// use_fiber: operations that block a fiber: results, errors, cancellation, deadlines, ends.
+// use_fiber: asynchronous operations that block a fiber: results, errors, cancellation, deadlines, the end of a
+// context.
 #include <weft/asio_io/use_fiber.hpp>
 
 #include <array>
+#include <atomic>
 #include <chrono>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -35,7 +38,19 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using namespace std::chrono_literals;
 
-// A carrier whose Context runs.
+// Spawns a fiber, and returns once it waits: its child cannot run before it does, whatever order fibers run in.
+template <class F>
+auto spawnWaiting(Carrier& carrier, F fn) {
+    auto waits = std::make_shared<std::promise<void>>();
+    auto fiber = carrier.spawn([waits, fn = std::move(fn)]() mutable {
+        Carrier::current()->spawn([waits] { waits->set_value(); }).detach();
+        return fn();
+    });
+    waits->get_future().wait();
+    return fiber;
+}
+
+// A carrier whose Context is running.
 struct Carrying {
     Carrying() : group(options()), contexts(group) {}
     static EventLoopGroupOptions options() {
@@ -50,12 +65,9 @@ struct Carrying {
     auto inFiber(F fn) {
         return group.carriers().carrier(0).spawn(std::move(fn)).join();
     }
-    // Spawns a fiber, and waits until it waits.
     template <class F>
     auto waiting(F fn) {
-        auto fiber = group.carriers().carrier(0).spawn(std::move(fn));
-        inFiber([] { thisFiber::yield(); });
-        return fiber;
+        return spawnWaiting(group.carriers().carrier(0), std::move(fn));
     }
 
     EventLoopGroup group;
@@ -162,7 +174,7 @@ TEST(UseFiber, BlocksAPlainThreadToo) {
     runner.join();
 }
 
-TEST(UseFiber, ADeadlineCancelsTheOperationAndIsToldAsOne) {
+TEST(UseFiber, ADeadlineCancelsTheOperationAndTheErrorIsTimedOut) {
     Carrying carrying;
     carrying.inFiber([&] {
         asio::steady_timer timer(carrying.context(), 1h);
@@ -207,7 +219,7 @@ TEST(UseFiber, TheEndOfTheGroupCancelsWhatFibersWaitFor) {
     carrying.reset();
 }
 
-TEST(UseFiber, TheEndOfTheLoopsOfBorrowedCarriersDoes) {
+TEST(UseFiber, TheEndOfTheLoopsOfBorrowedCarriersCancelsWhatFibersWaitFor) {
     CarrierOptions options;
     options.name = "test";
     options.carriers = 1;
@@ -215,11 +227,10 @@ TEST(UseFiber, TheEndOfTheLoopsOfBorrowedCarriersDoes) {
     auto group = std::make_unique<EventLoopGroup>(carriers, std::nullopt, EventLoop::Options(), AsioIoHandler::wrap);
     ContextGroup contexts(*group);
     ErrorCode error;
-    auto fiber = carriers.carrier(0).spawn([&] {
+    auto fiber = spawnWaiting(carriers.carrier(0), [&] {
         asio::steady_timer timer(contexts.context(0), 1h);
         timer.async_wait(use_fiber[error]);
     });
-    carriers.carrier(0).spawn([] { thisFiber::yield(); }).join();
     group.reset();
     fiber.join();
     EXPECT_EQ(error, operationAborted());
@@ -233,9 +244,8 @@ TEST(UseFiber, AContextThatIsDestroyedEndsTheWaitsForIt) {
     options.name = "other";
     options.carriers = 1;
     CarrierGroup others(options);
-    auto fiber = others.carrier(0).spawn([&] { timer->async_wait(use_fiber[error]); });
-    others.carrier(0).spawn([] { thisFiber::yield(); }).join();
-    // The timer of a context that ends must go first; its handler is aborted by that.
+    auto fiber = spawnWaiting(others.carrier(0), [&] { timer->async_wait(use_fiber[error]); });
+    // The timer must be destroyed before its context; that aborts its handler.
     timer.reset();
     context->poll();
     context.reset();
@@ -243,7 +253,33 @@ TEST(UseFiber, AContextThatIsDestroyedEndsTheWaitsForIt) {
     EXPECT_EQ(error, operationAborted());
 }
 
-// Asio's state of the thread is in the fiber's frame meanwhile.
+// Its fiber resumes after the whole context has been destroyed.
+TEST(UseFiber, AWaitThatEndsAfterItsContextIsGoneTouchesNothingOfIt) {
+    ErrorCode error;
+    auto context = std::make_unique<Context>();
+    auto timer = std::make_unique<asio::steady_timer>(*context, 1h);
+    CarrierOptions options;
+    options.name = "other";
+    options.carriers = 1;
+    CarrierGroup others(options);
+    std::atomic<bool> held{false};
+    std::atomic<bool> gone{false};
+    auto fiber = spawnWaiting(others.carrier(0), [&] { timer->async_wait(use_fiber[error]); });
+    auto holder = others.carrier(0).spawn([&] {
+        held = true;
+        while (!gone) std::this_thread::yield();
+    });
+    while (!held) std::this_thread::yield();
+    timer.reset();
+    context->poll();
+    context.reset();
+    gone = true;
+    holder.join();
+    fiber.join();
+    EXPECT_EQ(error, operationAborted());
+}
+
+// Asio's thread-local state is in the fiber's stack frame meanwhile.
 TEST(UseFiber, AnOperationThatWaitsWhileItIsStartedIsRefused) {
     Context context;
     bool refused = false;

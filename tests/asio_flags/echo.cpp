@@ -1,4 +1,4 @@
-// A connection by callbacks, coroutines and fibers: uses each header of the room. Status 0 when every byte came back.
+// A connection with callbacks, coroutines and fibers: uses each header of the room. Status 0 if every byte came back.
 #ifdef BOOST_ASIO_SEPARATE_COMPILATION
 #include <boost/asio/impl/src.hpp>
 #endif

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Asio's and Beast's own examples on carriers: each is started, spoken to by a client, and stopped.
+"""Asio's and Beast's own examples on carriers: each test starts one, talks to it as a client, and stops it.
 
-  programs_test.py DIRECTORY [unittest's arguments]     the directory holds the programs
+  programs_test.py DIRECTORY [unittest's arguments]     DIRECTORY contains the programs
 """
 
 import base64
@@ -32,7 +32,7 @@ def freePort():
 
 
 def received(connection, size):
-    """Exactly `size` bytes, or those before the end."""
+    """Receives exactly `size` bytes, or fewer when the connection ends."""
     got = b''
     while len(got) < size:
         piece = connection.recv(size - len(got))
@@ -53,7 +53,7 @@ def line(connection):
 
 
 class Listener:
-    """A server for the programs that are clients."""
+    """A server for those programs that are clients."""
 
     def __init__(self, case):
         self.socket = socket.create_server((HOST, 0))
@@ -99,7 +99,7 @@ class Programs(unittest.TestCase):
                 time.sleep(0.01)
 
     def stop(self, started, number=signal.SIGTERM):
-        """By a signal that it handles: run() returns, and main()."""
+        """Sends a signal that the program handles: run() returns, then main()."""
         started.send_signal(number)
         self.finish(started)
 
@@ -148,7 +148,7 @@ class Programs(unittest.TestCase):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
             port = freePort()
             started = self.start('asio_udp_echo_server', port)
-            client.settimeout(0.1)  # until it is bound, datagrams are lost
+            client.settimeout(0.1)  # datagrams are lost until the server is bound
             client.connect((HOST, port))
             end = time.monotonic() + PATIENCE
             while True:
@@ -172,7 +172,7 @@ class Programs(unittest.TestCase):
         plain.sendall(b'   9and there')
         self.assertEqual(client.stdout.readline(), 'hello from the client\n')
         self.assertEqual(client.stdout.readline(), 'and there\n')
-        self.finish(client)  # the end of its input is the end of the program
+        self.finish(client)  # the program ends at the end of its input
 
     def testCoroutineChat(self):
         ports = [freePort(), freePort()]
@@ -233,7 +233,7 @@ class Programs(unittest.TestCase):
         self.assertIn('Round trip time', self.roundTrip('asio_timeouts_token_client'))
 
     def testServices(self):
-        started = self.start('asio_services', HOST)  # nobody serves "daytime" here, or somebody does
+        started = self.start('asio_services', HOST)  # works with or without a "daytime" server here
         self.finish(started)
         self.assertIn('connect_handler', (self.place / 'log.txt').read_text())
 
@@ -283,7 +283,7 @@ class Programs(unittest.TestCase):
         self.httpServer('beast_http_server', HOST, port, self.place, 2, port=port)
 
     def testBeastHttpServerOfCoroutines(self):
-        # On any io_context it crashes when a client leaves in order: its handler rethrows an exception that is null.
+        # It crashes on any io_context when a client leaves in order, because its handler rethrows a null exception.
         page = self.page(100_000)
         port = freePort()
         started = self.start('beast_http_server_awaitable', HOST, port, self.place, 2)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Exchanges the type of context in an Asio program, and nothing else.
+"""Replaces the type of the context in an Asio program, and changes nothing else.
 
   retarget.py [--values] OUT.cpp SOURCE...
 
-Copies the folder of the sources beside OUT.cpp, with weft::asio_io::Context in place of boost::asio::io_context, and makes
-OUT.cpp include the sources. With --values, references to an io_context stay what they are: functions that take one are
+Copies the folder of the sources beside OUT.cpp with weft::asio_io::Context in place of boost::asio::io_context, and
+makes OUT.cpp include the sources. --values leaves references to an io_context unchanged: functions that take one are
 then called with a Context.
 """
 import argparse
@@ -12,7 +12,7 @@ import pathlib
 import re
 import sys
 
-# With its namespace; or without, where a variable is declared.
+# With its namespace, or without it where a variable is declared.
 TYPE = re.compile(r'\b(?:boost::asio|asio|net)::io_context\b|(?<![\w:])io_context(?=\s+\w+\s*[;({])')
 VALUE = re.compile(rf'(?:{TYPE.pattern})(?!\s*&)')
 

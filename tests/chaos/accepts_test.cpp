@@ -1,5 +1,5 @@
-// Fibers that accept while descriptors run out, by the kernel's limit and by errors of accept4(): no connection waits in the
-// backlog for longer than the shortage lasts while a fiber sleeps in accept().
+// Fibers accept while descriptors run out, by the kernel's limit and by errors of accept4(): while a fiber sleeps in
+// accept(), no connection waits in the backlog longer than the shortage lasts.
 #include <algorithm>
 #include <array>
 #include <thread>
@@ -25,7 +25,7 @@ constexpr unsigned mostClients = 4;
 constexpr unsigned mostAcceptors = 6;
 constexpr std::array shortages{EMFILE, ENFILE, ENOBUFS, ENOMEM};
 
-// While it lives no descriptor can be opened by anybody in this process.
+// During its lifetime no code in this process can open a descriptor.
 class NoDescriptors {
   public:
     NoDescriptors() {
@@ -41,11 +41,11 @@ class NoDescriptors {
     rlimit before_{};
 };
 
-// A listener with several fibers in accept(), of which one comes back after an error; and a few connections that meet a
-// shortage.
+// A listener with several fibers in accept(), one of which accepts again after an error; and a few connections made
+// during a shortage.
 class Shift {
   public:
-    Shift(HostedLoop& host, CountingSystemCalls& calls, Dice& dice) : host_(host), calls_(calls), dice_(dice) {}
+    Shift(SocketLoops& host, CountingSystemCalls& calls, Dice& dice) : host_(host), calls_(calls), dice_(dice) {}
 
     void run() {
         host_.inFiber([this] { begin(); });
@@ -67,7 +67,7 @@ class Shift {
         for (unsigned i = 0; i < count; ++i) {
             acceptors_.push_back(host_.carrier().spawn([this, stays = i == keeper] { accept(stays); }));
         }
-        for (unsigned i = dice_.below(20); i > 0; --i) thisFiber::yield();  // most of the time all are in accept() by then
+        for (unsigned i = dice_.below(20); i > 0; --i) thisFiber::yield();  // usually all are in accept() by then
     }
     void end() {
         listener_.close();
@@ -95,7 +95,7 @@ class Shift {
         return std::find(shortages.begin(), shortages.end(), error.value()) != shortages.end();
     }
 
-    // The connections come during it; or, since nothing waits for that, a little after.
+    // The connections arrive during the shortage, or a little later, because nothing waits for them.
     void shortage(const std::vector<Fd>& sockets) {
         if (dice_.oneIn(2)) {
             const NoDescriptors none;
@@ -122,7 +122,7 @@ class Shift {
         if (peer.input() != std::string(1, byte)) wrong("a connection is not served: " + std::to_string(peer.end()));
     }
 
-    HostedLoop& host_;
+    SocketLoops& host_;
     CountingSystemCalls& calls_;
     Dice& dice_;
     TcpListener listener_;
@@ -131,10 +131,10 @@ class Shift {
     std::vector<JoinHandle<void>> servers_;
 };
 
-TEST(SocketChaos, NoConnectionWaitsBesideAFiberThatAccepts) {
+TEST(SocketChaos, NoConnectionWaitsWhileAFiberIsInAccept) {
     ChaosRun run("shortages");
     CountingSystemCalls calls;
-    HostedLoop host(1, calls);
+    SocketLoops host(1, calls);
     Watchdog watchdog(host.group());
     for (Dice dice(0); run.goesOn(); run.count(), watchdog.advance()) Shift(host, calls, dice).run();
 }

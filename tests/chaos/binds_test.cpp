@@ -1,4 +1,4 @@
-// Servers in several threads and in several processes bind to one port at the same time: in each round exactly one has it.
+// Servers in several threads and processes bind to one port at the same time: in each round exactly one gets it.
 #include <array>
 #include <cstring>
 #include <memory>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::array modes{AcceptMode::perLoop, AcceptMode::single};
 
-// What a contender is told and says, in one message each.
+// Requests to a contender and its replies, one message each.
 enum class Order : unsigned char { bind, giveUp };
 struct Message {
     Order order;
@@ -36,7 +36,7 @@ Outcome bindOnce(Contender& contender, std::uint16_t port) {
     return contender.error() == fromErrno(EADDRINUSE) ? Outcome::refused : Outcome::failed;
 }
 
-// The process of a contender: obeys what comes on its standard input, a socket, until that ends.
+// The process of a contender: obeys the messages on its standard input, a socket, until that ends.
 int contend(int, char** argv) {
     Contender contender(modes.at(static_cast<std::size_t>(std::atoi(argv[0]))));
     Message message{};
@@ -127,7 +127,7 @@ class Round {
     std::vector<std::unique_ptr<Contender>> contenders_;
 };
 
-TEST(SocketChaos, APortHasOneServerWhoeverBindsAtTheSameTime) {
+TEST(SocketChaos, SimultaneousBindsGiveAPortExactlyOneServer) {
     ChaosRun run("rounds");
     Round round;
     for (Dice dice(0); run.goesOn();) {

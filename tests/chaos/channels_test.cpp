@@ -1,5 +1,5 @@
-// Channels whose peers end in every way, with and without half-closure: a handler that hears of no error has every byte and an
-// orderly end, and a connection whose peer has gone ends without a write.
+// Channels whose peers end in every way, with and without half-closure: a handler that receives no error has received
+// every byte and an orderly end, and a connection whose peer has gone ends without a write.
 #include <array>
 #include <atomic>
 #include <memory>
@@ -24,11 +24,11 @@ constexpr std::size_t most = 300'000;
 
 const std::string bytes = pattern(most);
 
-// What the handler does when its peer has ended its output and half-closure is allowed. (One that ends its own output, too,
-// has to close: after two orderly ends nothing more comes of the connection.)
+// The handler's reaction to the peer's end of output when half-closure is allowed. (A handler that also ends its own
+// output has to close: after two orderly ends the connection reports nothing more.)
 enum class Reply : unsigned char { waits, closes, writesAndCloses, endsOutput, count_ };
 
-// One connection: what its peer does, said before it does it, and what the handler has seen.
+// One connection: the peer's acts, set before it performs them, and what the handler has seen.
 struct Scene {
     explicit Scene(Dice& dice)
         : halfClosure(dice.oneIn(2)),
@@ -61,7 +61,7 @@ struct Scene {
     Promise<void> ended;
 };
 
-// Checks as it goes; the first connection of a scene's peer is the scene's.
+// Checks each event of the scene's connection.
 class Witness final : public ChannelInboundHandler {
   public:
     explicit Witness(std::shared_ptr<Scene> scene) : scene_(std::move(scene)) {}
@@ -114,7 +114,7 @@ class Witness final : public ChannelInboundHandler {
     const std::shared_ptr<Scene> scene_;
 };
 
-// A server for one peer at a time: its next connection is that of next_.
+// A server for one peer at a time: its next connection belongs to the scene next_.
 class Stage {
   public:
     explicit Stage(EventLoopGroup& group) {
@@ -135,7 +135,7 @@ class Stage {
             next_ = scene;
         }
         perform(*scene, dice);
-        if (!ended.awaitUntil(patience() + std::chrono::seconds(40))) {
+        if (!ended.awaitUntil(testDeadline() + std::chrono::seconds(40))) {
             wrong("a channel lives on although its peer has gone\n" + scene->text());
         }
     }
@@ -156,7 +156,7 @@ class Stage {
         scene.resets = true;
         peer.reset();
     }
-    // When its peer has ended its output, and has been sent what there is.
+    // Whether the channel closes by itself once its peer has ended its output and has received everything.
     static bool closesByItself(const Scene& scene) {
         return !scene.halfClosure || scene.reply != Reply::waits;
     }

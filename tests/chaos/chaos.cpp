@@ -32,7 +32,7 @@ double secondsOfATest() {
     return all / testing::UnitTest::GetInstance()->test_to_run_count();
 }
 
-// Chaos makes warnings and errors by the thousand; WEFT_CHAOS_LOG=1 prints them.
+// Chaos causes thousands of warnings and errors; WEFT_CHAOS_LOG=1 prints them.
 void quiet(LogLevel level, std::string_view line) noexcept {
     static const bool wanted = std::getenv("WEFT_CHAOS_LOG") != nullptr;
     if (wanted && level >= LogLevel::warning) std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());

@@ -1,4 +1,4 @@
-// What the chaos programs share: the seed, the CPU time that a test may use, dice, and what is said when something is wrong.
+// Shared by the chaos programs: the seed, the CPU time that a test may use, dice, and the report of a failure.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +14,14 @@ namespace weft::test {
 // --seed of the command line, or a new one; printed once.
 std::uint64_t chaosSeed();
 
-// Fails the test with `what` and the seed, and makes every loop of the test end (ChaosRun::goesOn). Any thread.
+// Fails the test with `what` and the seed, and ends every loop of the test (ChaosRun::goesOn). Any thread.
 void wrong(const std::string& what);
 bool anythingWrong() noexcept;
 
 // Random numbers for one thread or fiber at a time.
 class Dice {
   public:
-    // The same for the same seed of the run and `stream`: a number that names who throws them.
+    // Yields the same numbers for the same seed of the run and the same `stream`, which identifies the user.
     explicit Dice(std::uint64_t stream) : engine_(chaosSeed() * 0x9E3779B97F4A7C15u + stream) {}
 
     unsigned below(unsigned end) { return static_cast<unsigned>(engine_() % end); }
@@ -41,8 +41,8 @@ class Dice {
     std::mt19937_64 engine_;
 };
 
-// One test's share of the CPU time of the process (--seconds or --cpu-minutes, over all tests that run). Counts what the
-// test has done, and prints it at its end.
+// One test's share of the process's CPU time (--seconds or --cpu-minutes, divided among the tests that run). Counts
+// what the test has done, and prints it at the end.
 class ChaosRun {
   public:
     explicit ChaosRun(std::string what);  // what is counted: "exchanges"

@@ -25,7 +25,7 @@ using http::StreamedRequest;
 
 std::atomic<int> liveFibers{0};
 
-// What the fibers of `held` requests wait for; null: they need not. Any thread.
+// The fibers of `held` requests wait for promise_, unless it is empty. Any thread.
 class Release {
   public:
     void hold() {
@@ -62,11 +62,11 @@ struct CountedFiber {
     CountedFiber& operator=(const CountedFiber&) = delete;
 };
 
-// What is known of a request when it has gone.
+// The state of a request after its handler has returned.
 struct Asked {
     HttpExchange exchange;
     http::BodyReader body;
-    bool reads = false;  // `body` is the request's
+    bool reads = false;  // `body` belongs to the request
 };
 
 Response headOf(const HttpExchange& exchange) {
@@ -89,7 +89,7 @@ Response streamedHeadOf(const HttpExchange& exchange) {
     return head;
 }
 
-// Fails the run when what the promise is for succeeds.
+// A promise that fails the run if it succeeds.
 ChannelPromise mustFail(ChannelHandlerContext& ctx, const char* what) {
     ChannelPromise promise = ctx.newPromise();
     promise.addListener([what](const ChannelFuture& done) {
@@ -103,7 +103,7 @@ void wait(const HttpExchange& exchange) {
     for (unsigned i = 0; i < exchange.delay; ++i) thisFiber::yield();
 }
 
-// All of the upload; throws when the rest of it does not come.
+// Reads the whole upload; throws when the rest of it does not arrive.
 void readUpload(Asked& asked) {
     if (!asked.reads) return;
     std::string all;
@@ -179,7 +179,7 @@ void writePieces(ChannelHandlerContext& ctx, const HttpExchange& exchange) {
     Dice dice(exchange.id);
     for (std::string_view rest = body; !rest.empty();) {
         const std::string_view piece = rest.substr(0, 1 + dice.size(20'000));
-        // Behind the grant of a CONNECT a Buffer is the tunnel's.
+        // After a granted CONNECT, a Buffer belongs to the tunnel.
         if (exchange.method != "CONNECT" && dice.oneIn(2)) ctx.write(Message(Buffer::copyOf(piece)));
         else ctx.write(Message(Content{Buffer::copyOf(piece)}));
         rest.remove_prefix(piece.size());
@@ -187,7 +187,7 @@ void writePieces(ChannelHandlerContext& ctx, const HttpExchange& exchange) {
     ctx.writeAndFlush(Message(LastContent{}));
 }
 
-// Throws for each response that bids it.
+// Throws for each response whose exchange tells it to.
 struct ThrowingWriter final : ChannelOutboundHandler {
     void write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) override {
         if (message.is<Response>() && message.get<Response>().headers.find("X-Throw").data() != nullptr) {
@@ -197,7 +197,7 @@ struct ThrowingWriter final : ChannelOutboundHandler {
     }
 };
 
-// What comes behind a granted CONNECT.
+// Handles the bytes after a granted CONNECT.
 struct Tunnel final : SimpleInboundHandler<Buffer> {
     void channelRead0(ChannelHandlerContext& ctx, Buffer bytes) override {
         ctx.writeAndFlush(Message(std::move(bytes)));
@@ -224,7 +224,7 @@ class Answerer final : public SimpleInboundHandler<Request> {
             case How::dropped: return;
             case How::throwsInRead: throw std::runtime_error("a handler throws in channelRead()");
             case How::throwsInWrite: return writeThrowing(ctx, asked.exchange);
-            case How::otherCarrier: return answerElsewhere(ctx, request.responder(), std::move(asked));
+            case How::otherCarrier: return answerFromOtherCarrier(ctx, request.responder(), std::move(asked));
             default: return spawn(ctx, request.responder(), std::move(asked));
         }
     }
@@ -249,7 +249,7 @@ class Answerer final : public SimpleInboundHandler<Request> {
     static void spawn(ChannelHandlerContext& ctx, Responder responder, Asked&& asked) {
         ctx.spawn([responder = std::move(responder), asked = std::move(asked)]() mutable { inFiber(responder, asked); });
     }
-    void answerElsewhere(ChannelHandlerContext& ctx, Responder responder, Asked&& asked) {
+    void answerFromOtherCarrier(ChannelHandlerContext& ctx, Responder responder, Asked&& asked) {
         Carrier& other = carriers_.carrier((ctx.loop().carrier()->index() + 1) % carriers_.size());
         other.spawnDetached([responder = std::move(responder), asked = std::move(asked)]() mutable {
             inFiber(responder, asked);

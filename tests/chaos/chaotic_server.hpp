@@ -1,4 +1,4 @@
-// ChaoticServer: a Weft server that answers each request in the way that its target names (How).
+// ChaoticServer: a Weft server that answers each request as its target demands (How).
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace weft::test {
 
 class ChaoticServer {
   public:
-    // Its handlers get whole requests, or requests whose body is on its way; and what the end of a client's output means.
+    // Whether its handlers get whole requests or streamed ones; and how it treats the end of a client's output.
     struct Kind {
         bool streamed;
         http::InputEnd inputEnd;
@@ -25,9 +25,10 @@ class ChaoticServer {
 
     const SocketAddress& address(std::size_t kind) const { return servers_[kind].localAddress(); }
     CarrierGroup& carriers() { return group_.carriers(); }
-    // Whether requests that are `held` wait.
+    // Switches whether `held` requests wait.
     static void hold(bool on);
-    // Says what is left when a connection, or a fiber of one, does not end although all clients have.
+    // Fails, and reports what is left, when a connection or one of its fibers does not end after all clients have
+    // ended.
     void awaitIdle();
 
   private:

@@ -1,5 +1,6 @@
-// http::Client with a pool of connections against servers that send what nobody asked for: each request gets its own answer,
-// or fails where the server gave none; none is ever answered with another one's bytes, and none is sent twice that may not.
+// http::Client with a pool of connections against servers that send unsolicited bytes: each request gets its own
+// answer, or fails where the server gave none. No request gets another one's bytes, and none is sent twice that must
+// not be.
 #include <array>
 #include <atomic>
 #include <string>
@@ -27,7 +28,7 @@ constexpr unsigned connectionsEach = 4;
 
 std::atomic<unsigned> lastId{0};
 
-// A request, what the server does about it, and what has to come of it.
+// A request, the server's reaction to it, and the required result.
 struct Trial {
     Trial(unsigned itsId, Dice& dice);
 
@@ -54,7 +55,7 @@ std::string interims(std::size_t size) {
     return patternOf("HTTP/1.1 103 Early Hints\r\nX-Id: interim\r\n\r\n", size / 43 * 43);
 }
 
-// What comes unasked: an answer, many, a part of one, a body, interim answers, or any byte.
+// Unsolicited bytes: an answer, many, a part of one, a body, interim answers, or any byte.
 std::string unaskedBytes(Dice& dice) {
     const std::string foreign = "HTTP/1.1 200 OK\r\nX-Id: foreign\r\nContent-Length: 7\r\n\r\nforeign";
     switch (dice.below(5)) {
@@ -114,7 +115,7 @@ void Trial::frame(Dice& dice) {
 
 void Trial::addUnasked(Dice& dice) {
     if (plan.end != End::stay) return;
-    plan.strikes = dice.oneIn(2) || body.size() > 4'000;  // with a long answer, the last bytes could come apart
+    plan.strikes = dice.oneIn(2) || body.size() > 4'000;  // the last bytes of a long answer could arrive separately
     if (!plan.strikes || dice.oneIn(2)) plan.unasked = unaskedBytes(dice);
     if (plan.strikes) plan.end = dice.pick(std::array{End::stay, End::finish, End::reset});
 }
@@ -182,7 +183,7 @@ class PoolChaos {
             client_.request(server_.address(), std::move(request), optionsOf(trial), error);
         if (!error) check(trial, response, response.body());
     }
-    // The same in pieces, both ways.
+    // The same in pieces, in both directions.
     void exchange(const Trial& trial, Dice& dice, ErrorCode& error) {
         try {
             ClientRequest head(trial.method, "/" + std::to_string(trial.id));
@@ -221,7 +222,7 @@ class PoolChaos {
 
     ChaosRun run_{"requests"};
     HostileServer server_{carriers * connectionsEach * 2};
-    EventLoopGroup group_{groupOptions(carriers)};  // ends before the server, with its connections
+    EventLoopGroup group_{groupOptions(carriers)};  // destroyed before the server, with its connections
     const Client client_;
     Watchdog watchdog_;
 };

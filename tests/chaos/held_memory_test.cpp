@@ -1,5 +1,5 @@
-// What a connection may make the server hold: uploads in chunks of a few bytes that nobody reads, and requests without end
-// from clients that take no answers, or that wait for an answer that does not come.
+// The memory that a connection can make the server hold: uploads in chunks of a few bytes that no handler reads, and
+// endless requests from clients that read no answers or wait for an answer that does not come.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -28,13 +28,14 @@ namespace weft::test {
 namespace {
 
 constexpr std::size_t connections = 8;
-// Of a connection: a read cycle that has begun (1 MiB), the marks of both directions, and what all of it is wrapped in. What
-// keeps a block for each small piece takes three times as much, or more.
+// Per connection: a read cycle in progress (1 MiB), the water marks of both directions, and overhead. An implementation
+// that keeps a block for each small piece takes three times as much, or more.
 constexpr std::size_t bound = 2 << 20;
 constexpr std::size_t longest = 2 << 20;  // bytes that a client tries to send
 constexpr Duration stuck = std::chrono::milliseconds(50);
 
-// Of this process. Without a sanitizer its resident memory, which does not shrink: the first of several rounds counts.
+// Memory of this process. Without a sanitizer it is the resident memory, which does not shrink: only the first round
+// counts.
 std::size_t heldBytes() {
 #ifdef WEFT_SANITIZED
     return __sanitizer_get_current_allocated_bytes();
@@ -61,13 +62,13 @@ std::string textOf(Attack attack, Dice& dice) {
     return exchange.request();
 }
 
-// Clients that send the same as fast as they can, and receive nothing.
+// Clients that send the same text as fast as they can, and receive nothing.
 class Gluttons {
   public:
     Gluttons(const SocketAddress& server, const std::string& text) : sent_(connections, 0), text_(text) {
         for (std::size_t i = 0; i < connections; ++i) peers_.push_back(std::make_unique<RawPeer>(server));
     }
-    // Until the server takes no more. Returns the most memory that this has cost.
+    // Sends until the server accepts no more. Returns the peak of the additional memory.
     std::size_t feed() {
         const std::size_t before = heldBytes();
         std::size_t peak = before;
@@ -83,7 +84,7 @@ class Gluttons {
     }
 
   private:
-    // Until the server has made room, or at most as long as a peak of its memory may be overlooked.
+    // Waits until the server has made room, for at most a millisecond, so that no peak of its memory is missed.
     void awaitRoom() {
         std::array<pollfd, connections> sockets;
         for (std::size_t i = 0; i < connections; ++i) {

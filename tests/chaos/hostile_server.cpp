@@ -14,13 +14,13 @@ namespace weft::test {
 
 namespace {
 
-// Until the client has ended.
+// Receives until the client has ended.
 void drain(int peer) {
     for (char room[4096]; ::recv(peer, room, sizeof room, 0) > 0;) {
     }
 }
 
-// The value of a header, exactly spelt; "" when there is none.
+// The value of a header with exactly this spelling; "" when there is none.
 std::string headerOf(const std::string& head, const std::string& name) {
     const std::size_t at = head.find("\r\n" + name + ": ");
     if (at == std::string::npos) return "";
@@ -52,7 +52,7 @@ void HostileServer::forget(unsigned id) {
     std::lock_guard held(lock_);
     const auto found = cases_.find(id);
     if (found->second.plan.end != End::silence) return void(cases_.erase(found));
-    found->second.plan = {};  // its client has not waited: it may still arrive
+    found->second.plan = {};  // its client has not waited: the request may still arrive
     found->second.plan.end = End::silence;
 }
 

@@ -1,5 +1,5 @@
-// HostileServer: a blocking server that does to each request of an http::Client what the client's plan for it says: bytes
-// that are right, bytes that nobody asked for, and an end. It checks what the client sends.
+// HostileServer: a blocking server that follows the client's plan for each request of an http::Client: correct bytes,
+// unsolicited bytes, and an end. It checks the client's requests.
 #pragma once
 
 #include <condition_variable>
@@ -23,24 +23,24 @@ class HostileServer {
     struct Plan {
         std::string answer;
         std::string unasked;     // sent with the answer's last byte, or at the strike
-        bool strikes = false;    // waits for strike(), then sends `unasked` and ends
-        End end = End::stay;     // after it; silence: no byte, until the client ends
-        std::string uploaded;    // what the request's body must be
-        bool mayRepeat = true;   // the request may come a second time
+        bool strikes = false;    // waits for strike(), then sends `unasked` and performs `end`
+        End end = End::stay;     // the connection's end; silence: no byte, until the client ends
+        std::string uploaded;    // the required body of the request
+        bool mayRepeat = true;   // the request may arrive a second time
     };
 
     explicit HostileServer(unsigned connections);
-    // Ends when every client has ended its connections.
+    // Returns when every client has ended its connections.
     ~HostileServer();
     HostileServer(const HostileServer&) = delete;
     HostileServer& operator=(const HostileServer&) = delete;
 
     const SocketAddress& address() const { return address_; }
-    // What happens to the request for "/id". Before it is sent.
+    // Sets the plan for the request to "/id". Call it before the request is sent.
     void plan(unsigned id, Plan plan);
     void forget(unsigned id);
-    // Bids the connection that has answered `id` to do the rest of its plan. Returns once the client's kernel has it:
-    // blocks the calling thread, fibers and all.
+    // Makes the connection that has answered `id` perform the rest of its plan. Returns once the client's kernel has
+    // it: blocks the calling thread, and with it all its fibers.
     void strike(unsigned id);
 
   private:

@@ -21,7 +21,7 @@ bool isValue(std::string_view text) {
     return std::none_of(text.begin(), text.end(), forbidden);
 }
 
-// All of `text` is one number, without signs or anything else; else npos.
+// The number that all of `text` spells, without signs or anything else; else npos.
 std::size_t numberOf(std::string_view text, int base) {
     std::size_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
@@ -29,7 +29,7 @@ std::size_t numberOf(std::string_view text, int base) {
     return good ? number : std::string_view::npos;
 }
 
-// The next line of `input` from `at` on, which moves behind its CRLF; false when it is not all there.
+// Reads the next line of `input` at `at` and moves `at` past its CRLF; false when the line is incomplete.
 bool nextLine(std::string_view input, std::size_t& at, std::string_view& line) {
     const std::size_t end = input.find("\r\n", at);
     if (end == std::string_view::npos) return false;

@@ -1,5 +1,5 @@
-// AnswerReader: takes answers off the bytes of a connection, by the letter of RFC 9112 and by nothing of Weft: what could be
-// read in two ways, or is framed otherwise than its status and its request allow, is a fault.
+// AnswerReader: reads answers from the bytes of a connection, strictly by RFC 9112 and without any code of Weft.
+// Ambiguous bytes, and a framing that the status and the request do not allow, are faults.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct HttpAnswer {
     unsigned interims = 0;     // 1xx answers before it
     bool untilClose = false;   // only the end of the connection ends its body
 
-    // The value of the only header of this name; "" when there is none.
+    // The value of the only header with this name; "" when there is none.
     std::string header(std::string_view name) const;
 };
 
@@ -25,8 +25,9 @@ class AnswerReader {
   public:
     enum class Result : unsigned char { more, whole, fault };
 
-    // Takes the next answer, to a request with `method`, off the front of `input`. `ended`: nothing more will come.
-    // `more` leaves the input as it is; with `ended` the answer is cut, and partial() is what there was of it.
+    // Removes the next answer, to a request with `method`, from the front of `input`. `ended`: no more bytes will
+    // arrive. `more` leaves the input unchanged; with `ended` the answer is truncated, and partial() holds its received
+    // part.
     Result take(std::string& input, std::string_view method, bool ended);
 
     HttpAnswer& answer() noexcept { return answer_; }

@@ -12,7 +12,7 @@ namespace {
 constexpr std::array methods{"GET", "GET", "GET", "POST", "PUT", "HEAD", "OPTIONS", "DELETE", "BREW"};
 constexpr std::array statuses{200u, 200u, 200u, 201u, 204u, 205u, 304u, 404u, 418u, 500u, 599u};
 
-// What fails, and what the client must be ready for.
+// Answers that end the connection, and answers that are streamed.
 const std::set<How> cutsOff{How::throwsInWrite, How::cut, How::shortOfPromise, How::never};
 const std::set<How> streams{How::writer, How::pieces, How::cut, How::shortOfPromise};
 

@@ -1,5 +1,5 @@
-// HttpExchange: one random request, and what its answer must be. The request's target says all of it, so the server knows
-// what to do, and the client what it is owed, and only the exchange's id ties them together.
+// HttpExchange: one random request and its required answer. The request's target encodes everything, so the server
+// knows what to do and the client what to expect; only the exchange's id connects the two.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ enum class How : unsigned char {
     cut,             // a BodyWriter is dropped: the connection ends
     shortOfPromise,  // less than Content-Length promised: the connection ends
     never,           // a fiber that waits for its cancellation
-    held,            // a fiber that does nothing until the server is told: ChaoticServer::hold()
+    held,            // a fiber that waits until ChaoticServer::hold(false)
     count_,
 };
 
@@ -45,30 +45,30 @@ struct HttpExchange {
     unsigned status = 200;
     unsigned size = 0;        // bytes of the answer's body
     unsigned upload = 0;      // bytes of the request's body
-    unsigned chunk = 0;       // the upload is chunked, so many bytes in each; 0: it has a length
+    unsigned chunk = 0;       // of the upload, which is then chunked; 0: it has a Content-Length
     bool hasLength = false;   // of a streamed answer
     bool closes = false;      // the request says Connection: close
     unsigned delay = 0;       // turns, or with more than 8 a sleep of that many times 10 us
 
-    // Neither `never` nor `held`. `mayBeCut`: also what ends the connection before its time.
+    // Never `never` or `held`. `mayBeCut`: includes answers that end the connection early.
     static HttpExchange random(unsigned id, Dice& dice, bool mayBeCut);
-    // A CONNECT, which a status of 2xx grants.
+    // A CONNECT; a 2xx status grants it.
     static HttpExchange connect(unsigned id, Dice& dice);
-    // Of what request() says in its target.
+    // The exchange that request() has encoded in its target.
     static HttpExchange of(std::string_view target, std::string_view method, unsigned minor);
 
     std::string target() const;
     std::string request() const;
     std::string uploaded() const;   // the request's body
-    std::string body() const;       // the answer's: it looks like other answers
+    std::string body() const;       // of the answer; it looks like other answers
 
-    // The answer ends the connection; what comes behind the request is not answered.
+    // The answer ends the connection; requests after it are not answered.
     bool endsConnection() const;
-    // A granted CONNECT: what comes behind the request is echoed.
+    // A granted CONNECT: the server echoes the bytes after the request.
     bool opensTunnel() const;
-    // Only part of an answer is owed, or none.
+    // The answer may be truncated or missing.
     bool mayBeCut() const;
-    // What is wrong with this answer; "": nothing.
+    // Describes what is wrong with this answer; "": nothing.
     std::string judge(const HttpAnswer& answer) const;
 
   private:
@@ -76,7 +76,7 @@ struct HttpExchange {
     std::string judgeOwn(const HttpAnswer& answer) const;
 };
 
-// `unit` again and again, `size` bytes.
+// `unit` repeated up to `size` bytes.
 std::string patternOf(std::string_view unit, std::size_t size);
 // `bytes` as a chunked body, with `each` bytes in a chunk.
 std::string chunked(std::string_view bytes, std::size_t each);

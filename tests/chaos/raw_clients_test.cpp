@@ -1,5 +1,6 @@
-// Raw clients of every kind against a server that answers in every way: each answer is for the request that was sent, in
-// order and framed by the letter, or the connection ends; nothing hangs, and nothing is left when the clients have gone.
+// Raw clients of every kind against a server that answers in every way: each answer belongs to the request that was
+// sent, in order and correctly framed, or the connection ends; nothing hangs, and nothing is left once the clients have
+// gone.
 #include <algorithm>
 #include <string>
 #include <thread>
@@ -22,7 +23,7 @@ constexpr int connectionsARound = 25;
 
 std::atomic<unsigned> lastId{0};
 
-// One connection: what is sent on it, and what has to come back.
+// One connection: the requests sent on it and the required answers.
 class Conversation {
   public:
     Conversation(const ChaoticServer& server, Dice& dice)
@@ -45,7 +46,7 @@ class Conversation {
     std::size_t answered() const { return answered_; }
 
   private:
-    // Takes all of its answers, then ends in order.
+    // Receives all answers, then ends in order.
     template <class Then>
     void converse(Then then) {
         peer_.sendChopped(requests_, dice_);
@@ -56,7 +57,7 @@ class Conversation {
         peer_.endOutput();
         expectNothingMore();
     }
-    // Ends its output as soon as it has sent everything; the answers come all the same, where the server says so.
+    // Ends its output right after sending everything; the answers still arrive if the server's InputEnd option allows it.
     void endOutputEarly() {
         peer_.sendChopped(requests_, dice_);
         peer_.endOutput();
@@ -64,7 +65,7 @@ class Conversation {
         if (ChaoticServer::kinds[kind_].inputEnd == http::InputEnd::answer) expectOwed();
         expectNothingMore();
     }
-    // Goes away in the middle of a request, by a close, a half-close or a reset.
+    // Leaves in the middle of a request, by a close, a half-close or a reset.
     void leave() {
         peer_.sendChopped(std::string_view(requests_).substr(0, dice_.below(static_cast<unsigned>(requests_.size()))), dice_);
         if (dice_.oneIn(3)) return peer_.reset();
@@ -74,7 +75,7 @@ class Conversation {
         expectRefusal();
         expectNothingMore();
     }
-    // The last but one request is a CONNECT: the bytes of the last one come back, or it is answered.
+    // The last request but one is a CONNECT: the bytes of the last one are echoed, or it is answered.
     void askForTunnel() {
         exchanges_ = {HttpExchange::random(++lastId, dice_, false), HttpExchange::connect(++lastId, dice_),
                       HttpExchange::random(++lastId, dice_, false)};
@@ -89,7 +90,7 @@ class Conversation {
             peer_.input().clear();
         });
     }
-    // Leaves a fiber behind that would wait for ever.
+    // Leaves a fiber behind that would wait for ever if it were not cancelled.
     void abandon() {
         exchanges_.resize(std::min<std::size_t>(exchanges_.size(), 4));
         exchanges_.push_back(HttpExchange::random(++lastId, dice_, false));
@@ -103,7 +104,7 @@ class Conversation {
         const bool noticesEnd = ChaoticServer::kinds[kind_].inputEnd == http::InputEnd::cancel;
         noticesEnd && dice_.oneIn(2) ? peer_.close() : peer_.reset();
     }
-    // A byte in a head that no head may have: what came before is answered, then it is refused.
+    // Puts a forbidden byte into a head: the requests before it are answered, then the server refuses it.
     void sendNonsense() {
         const std::size_t bad = dice_.below(static_cast<unsigned>(exchanges_.size()));
         std::size_t at = 0;
@@ -130,14 +131,14 @@ class Conversation {
         if (result == AnswerReader::Result::fault) fail("not an answer: " + reader_.fault());
         return false;
     }
-    // `more`: the connection has ended before.
+    // `more`: the connection has ended before the answer was complete.
     AnswerReader::Result next(std::string_view method) {
         AnswerReader::Result result = reader_.take(peer_.input(), method, hasEnded());
         while (result == AnswerReader::Result::more && peer_.receive()) result = reader_.take(peer_.input(), method, false);
         return result == AnswerReader::Result::more ? reader_.take(peer_.input(), method, hasEnded()) : result;
     }
     bool hasEnded() const { return peer_.end() == 0; }
-    // The refusal of a request that was cut: kept for expectRefusal().
+    // The refusal of a truncated request: kept for expectRefusal().
     bool isRefusal(const HttpExchange& exchange) {
         const HttpAnswer& answer = reader_.answer();
         refused_ = answer.header("X-Id").empty() && answer.status == 400 && exchange.status != 400;
@@ -151,7 +152,7 @@ class Conversation {
         if (!verdict.empty()) fail(verdict);
         return verdict.empty();
     }
-    // One that came whole although the server did not end it.
+    // An answer that is complete although the server did not end it.
     bool judgeCut(const HttpExchange& exchange) {
         const bool bodiless = exchange.method == "HEAD" || !http::mayHaveContent(static_cast<http::Status>(exchange.status));
         if (exchange.how == How::never || (!bodiless && exchange.size > 1 && reader_.answer().header("X-Id") != ""))
@@ -159,13 +160,13 @@ class Conversation {
         ended_ = exchange.closes || exchange.minor == 0;
         return true;
     }
-    // All of them, or the connection ends where it may.
+    // All answers, unless the connection was allowed to end early.
     void expectOwed() {
         if (answered_ == exchanges_.size() || ended_ || anythingWrong()) return;
         if (std::any_of(exchanges_.begin(), exchanges_.end(), [](const HttpExchange& one) { return one.mayBeCut(); })) return;
         fail("no answer to " + exchanges_[answered_].method + " " + exchanges_[answered_].target());
     }
-    // What is not a whole request is refused by a 400, or not answered.
+    // An incomplete request is refused with 400, or not answered.
     void expectRefusal() {
         if (ended_ || refused_ || anythingWrong()) return;
         if (next("GET") == AnswerReader::Result::whole && reader_.answer().status != 400) {
@@ -174,7 +175,7 @@ class Conversation {
     }
     void expectNothingMore() {
         peer_.receiveToEnd();
-        const bool cut = answered_ < exchanges_.size();  // of the answer after the last whole one, nobody may say how much
+        const bool cut = answered_ < exchanges_.size();  // the answer after the last whole one may be cut anywhere
         if (!cut && !peer_.input().empty()) fail("more than was asked for: " + peer_.input().substr(0, 300));
     }
     void fail(const std::string& what) {
@@ -191,8 +192,8 @@ class Conversation {
     std::string requests_;
     AnswerReader reader_;
     std::size_t answered_ = 0;
-    bool ended_ = false;    // the last answer taken was the connection's last
-    bool refused_ = false;  // ... was the refusal of what is no whole request
+    bool ended_ = false;    // the last answer received was the connection's last
+    bool refused_ = false;  // ... was the refusal of an incomplete request
 };
 
 TEST(HttpChaos, EachAnswerIsForTheRequestThatWasSentOrTheConnectionEnds) {

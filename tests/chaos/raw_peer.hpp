@@ -1,5 +1,5 @@
-// RawPeer: a client socket in the hands of a test thread: it sends in pieces of any size, always takes what comes, and ends
-// in every way that TCP has. Nothing that its peer does fails it; only silence for `patience()` is wrong.
+// RawPeer: a client socket driven by a test thread: it sends in pieces of any size, always receives what arrives, and
+// ends in every way that TCP has. Nothing that its peer does is a failure, except silence for `testDeadline()`.
 #pragma once
 
 #include <cerrno>
@@ -19,7 +19,7 @@ namespace weft::test {
 class RawPeer {
   public:
     static constexpr int stillAlive = -1;
-    static constexpr int patience = 60'000;  // milliseconds
+    static constexpr int timeout = 60'000;  // milliseconds
 
     explicit RawPeer(const SocketAddress& address) : fd_(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0)) {
         if (::connect(fd_.get(), address.data(), address.size()) != 0) end_ = errno;
@@ -27,12 +27,13 @@ class RawPeer {
     // Takes over a connection.
     explicit RawPeer(Fd fd) noexcept : fd_(std::move(fd)) {}
 
-    // What has been received and not been taken.
+    // Bytes received but not yet removed.
     std::string& input() noexcept { return input_; }
-    // 0 after an orderly end of the input, the number of the error that has ended it, or stillAlive.
+    // 0 after an orderly end of the input, the errno that ended it, or stillAlive.
     int end() const noexcept { return end_; }
 
-    // Sends all of `bytes`, `most` at a time, and receives meanwhile. False when the connection does not take them.
+    // Sends all of `bytes`, at most `most` at a time, and receives meanwhile. False when the connection does not accept
+    // them.
     bool send(std::string_view bytes, std::size_t most = ~std::size_t{0}) {
         while (!bytes.empty()) {
             const ssize_t count =
@@ -79,7 +80,7 @@ class RawPeer {
     bool await(short events) {
         if (end_ != stillAlive) events = static_cast<short>(events & ~POLLIN);
         pollfd one{fd_.get(), events, 0};
-        const int ready = ::poll(&one, 1, patience);
+        const int ready = ::poll(&one, 1, timeout);
         if (ready == 0) wrong("a connection hangs: nothing to receive, and no room to send, for a minute");
         return ready > 0;
     }

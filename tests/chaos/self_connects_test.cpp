@@ -1,5 +1,5 @@
-// Connects to ports of the ephemeral range where nobody listens, from fibers and by channels, which the kernel often answers
-// by connecting the socket to itself: each is refused, and leaves the port free for the server that it waits for.
+// Connects from fibers and by channels to unused ports of the ephemeral range. The kernel often connects such a socket
+// to itself: each such connect is refused, and leaves the port free for a later server.
 #include <cstdio>
 #include <fstream>
 #include <string>
@@ -30,12 +30,12 @@ SocketAddress anyEphemeral(Dice& dice) {
     return SocketAddress::loopbackV4(static_cast<std::uint16_t>(dice.between(range.first, range.second)));
 }
 
-// Ports in use, by whoever it is, say nothing.
+// A port in use, by any process, proves nothing.
 bool concernsPort(ErrorCode error) {
     return error == fromErrno(EADDRINUSE) || error == fromErrno(EADDRNOTAVAIL);
 }
 
-// In any state, TIME_WAIT as well. Other processes may use the port, too: for them, the two ends of a connection differ.
+// In any state, including TIME_WAIT. If other processes use the port, the two ends of their connections differ.
 bool isConnectedToItself(const SocketAddress& port) {
     char ends[32];
     std::snprintf(ends, sizeof ends, "0100007F:%04X 0100007F:%04X", port.port(), port.port());
@@ -80,7 +80,7 @@ class Callers {
         if (ChannelRef channel = connected.channel()) channel->closeFuture().await();
     }
     static bool becomesFree(const SocketAddress& port) {
-        for (const Deadline end = patience(); !canBeListenedOn(port) && isConnectedToItself(port);) {
+        for (const Deadline end = testDeadline(); !canBeListenedOn(port) && isConnectedToItself(port);) {
             if (std::chrono::steady_clock::now() > end) return false;
             thisFiber::sleepFor(1ms);
         }
@@ -90,11 +90,11 @@ class Callers {
     ChaosRun run_{"connects"};
     CountingSystemCalls calls_;
     EventLoopGroup group_{groupOptions(1)};
-    HostedLoop host_{1, calls_};
+    SocketLoops host_{1, calls_};
     Watchdog watchdog_{host_.group()};
 };
 
-TEST(SocketChaos, NobodyIsConnectedToItself) {
+TEST(SocketChaos, NoSocketConnectsToItself) {
     Callers().run();
 }
 

@@ -1,5 +1,5 @@
-// Fiber streams whose two ends read and write at the same time and end in every way. Each end says, before it acts, what it
-// does; so the other one knows whether the end that it reads is an orderly one.
+// Fiber streams whose two ends read and write at the same time and end in every way. Each end announces its acts
+// beforehand, so the other one knows whether the end that it reads is orderly.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -15,7 +15,7 @@
 #include "chaos/chaos.hpp"
 #include "support/pattern.hpp"
 #include "support/watchdog.hpp"
-#include "transports/hosted_loop.hpp"
+#include "transports/socket_loops.hpp"
 #include "transports/tcp_pair.hpp"
 
 namespace weft::test {
@@ -27,15 +27,15 @@ constexpr std::size_t most = 400'000;  // bytes that an end sends: more than the
 
 const std::string bytes = pattern(most);
 
-// The kernel says EPIPE when the peer's end came before its reset.
+// The kernel reports EPIPE when the peer's end arrived before its reset.
 bool isReset(ErrorCode error) {
     return error == fromErrno(ECONNRESET) || error == fromErrno(EPIPE);
 }
 
-// How an end ends, when it has sent what it has to send.
+// How an end finishes after it has sent everything.
 enum class Ending : unsigned char {
     orderly,        // ends its output, reads to the end, closes
-    rude,           // closes, whatever is not read
+    rude,           // closes, even with unread bytes
     reset,          // resets
     endThenReset,   // ends its output, then resets
     count_,
@@ -50,9 +50,9 @@ struct Story {
 
     const Ending ending;
     const std::size_t size;  // bytes to send
-    const bool hasty;        // its waits end early, again and again
+    const bool hasty;        // its waits time out, again and again
     const unsigned seed;
-    // Said before it is done.
+    // Set before the act.
     std::atomic<std::size_t> written{0};  // final once endsOutput is true
     std::atomic<bool> endsOutput{false};
     std::atomic<bool> mayReset{false};
@@ -111,7 +111,7 @@ class StreamEnd {
         if (own_.ending != Ending::orderly) own_.mayReset = true;
         if (own_.ending != Ending::reset) own_.endsOutput = true;
         if (own_.ending == Ending::orderly || own_.ending == Ending::endThenReset) {
-            ErrorCode ignored;  // the peer may have reset by now
+            ErrorCode ignored;  // the peer may have reset the connection by now
             stream_.shutdownOutput(ignored);
         }
         if (own_.ending == Ending::orderly) return;
@@ -132,7 +132,7 @@ class StreamEnd {
         expect(!writeError_ || (isReset(writeError_) && peer_.mayReset), "a write fails although the peer has not reset");
         expect(!readError_ || !writeError_ || readError_ == writeError_, "one reset, two errors");
     }
-    // A reset is the same error for ever.
+    // A reset gives the same error for ever.
     void repeat() {
         if (own_.closes || !readError_) return;
         char byte = 0;
@@ -172,7 +172,7 @@ void link(TcpListener& listener, Carrier& other, Dice& dice) {
 
 TEST(SocketChaos, AResetIsOneErrorAndNeverAnOrderlyEnd) {
     ChaosRun run("connections");
-    HostedLoop host(carriers);
+    SocketLoops host(carriers);
     Watchdog watchdog(host.group());
     std::vector<JoinHandle<void>> fibers;
     for (unsigned i = 0; i < carriers * linksEach; ++i) {

@@ -1,4 +1,4 @@
-// Sub-roles: what a chaos program does when it has started itself: `http_chaos ROLE ARGUMENT...`.
+// Sub-roles: the functions of a chaos program that it has started itself: `http_chaos ROLE ARGUMENT...`.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@ inline std::map<std::string, SubRole>& subRoles() {
     static std::map<std::string, SubRole> all;
     return all;
 }
-// Null: there is no such role.
+// Null when there is no such role.
 inline SubRole subRole(const std::string& name) {
     const auto found = subRoles().find(name);
     return found == subRoles().end() ? nullptr : found->second;

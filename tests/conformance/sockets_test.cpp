@@ -1,4 +1,4 @@
-// The conformance kit for sockets over the transports that there are, and io_uring with as little as it can have.
+// The conformance kit for sockets over all available transports, and over io_uring with minimal resources.
 #include <weft/testing/channel_rules.hpp>
 #include <weft/testing/sockets_conformance.hpp>
 

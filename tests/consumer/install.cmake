@@ -1,5 +1,5 @@
-# Installs BUILD to PREFIX, which is emptied first, and looks at what is there: nothing but the library, and no file that
-# names the place where it was built, or where it was installed.
+# Installs BUILD to PREFIX, which is emptied first, and checks the result: only the library, and no file that names the
+# build directory or the prefix.
 file(REMOVE_RECURSE ${PREFIX})
 execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${PREFIX} COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
 
@@ -12,7 +12,7 @@ foreach(file IN LISTS files)
   if(NOT file MATCHES "/libweft_")
     file(READ ${PREFIX}/${file} text)
     foreach(place IN ITEMS ${BUILD} ${SOURCE} ${PREFIX})
-      # As a path of its own: sources in /weft are not what include/weft names.
+      # As a whole path: with sources in /weft, include/weft is no match.
       string(REGEX REPLACE "([][+.*()^$?|\\])" "\\\\\\1" quoted "${place}")
       if("${text}" MATCHES "(^|[^-A-Za-z0-9_.}/])${quoted}(/|[^-A-Za-z0-9_.]|$)")
         list(APPEND wrong "${file} names ${place}")

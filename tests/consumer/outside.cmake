@@ -1,5 +1,5 @@
-# Configures, builds and runs a project outside: -DDIRECTORY= its sources, -DBUILD= (emptied first), -DPREFIX= where weft
-# is, -DPROGRAM= what it builds, -DCOMPILER=, -DGENERATOR=, and -DOPTION= one flag more.
+# Configures, builds and runs an outside project: -DDIRECTORY= its sources, -DBUILD= (emptied first), -DPREFIX= the
+# installed weft, -DPROGRAM= its program, -DCOMPILER=, -DGENERATOR=, and -DOPTION= one more flag.
 file(REMOVE_RECURSE ${BUILD})
 execute_process(COMMAND ${CMAKE_COMMAND} -S ${DIRECTORY} -B ${BUILD} -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER}
   -DCMAKE_PREFIX_PATH=${PREFIX} ${OPTION} COMMAND_ERROR_IS_FATAL ANY)

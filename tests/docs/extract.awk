@@ -1,10 +1,10 @@
-# Writes each ```cpp block of a Markdown document to a file of its own in `directory`, with #line directives, so that the
-# compiler speaks of the document's lines. Prints "program NAME" or "snippet NAME" for each; status 1 for a bad mark.
+# Writes each ```cpp block of a Markdown document to its own file in `directory`, with #line directives, so that the
+# compiler reports the document's lines. Prints "program NAME" or "snippet NAME" for each; status 1 for a bad mark.
 #   awk -v directory=DIR -f extract.awk DOCUMENT
-# A block that includes nothing gets <weft/weft.hpp>. Comments that no reader sees say more of the block behind them:
+# A block without an #include gets <weft/weft.hpp>. Invisible comments describe the block that follows them:
 #   <!-- sketch -->         is not compiled
 #   <!-- program NAME -->   is a whole program (a block with main() must have a name)
-#   <!-- before             up to -->: C++ text that goes before the block; with `after` behind it
+#   <!-- before             up to -->: C++ text that precedes the block; with `after`, text that follows it
 function fail(why) {
     print FILENAME ":" FNR ": " why > "/dev/stderr"
     failed = 1

@@ -1,4 +1,4 @@
-// The programs of README.md and the guides, as they stand there: the servers start, serve, and end at a signal.
+// Runs the programs of README.md and the guides unchanged: the servers start, serve, and end at a signal.
 #include <cstdio>
 #include <string>
 
@@ -54,7 +54,7 @@ TEST(Documents, TheHttpServerOfFromNettyAsksAndReportsABackendThatIsGone) {
     EXPECT_EQ(program.complaints(), "");
 }
 
-// Runs a program that ends by itself; what it prints.
+// Runs a program that ends by itself; returns its output.
 std::string outputOf(const char* program) {
     const std::string path = std::string(WEFT_EXAMPLES_DIR) + "/" + program;
     FILE* const output = ::popen(path.c_str(), "r");
@@ -64,6 +64,91 @@ std::string outputOf(const char* program) {
     for (int c = std::fgetc(output); c != EOF; c = std::fgetc(output)) text += static_cast<char>(c);
     EXPECT_EQ(::pclose(output), 0) << path;
     return text;
+}
+
+TEST(Documents, TheProgramsOfTheGuidesPrintWhatTheySay) {
+    EXPECT_EQ(outputOf("docs/fibers_join"), "25\n");
+    EXPECT_EQ(outputOf("docs/fibers_cancel"), "cancelled\n");
+    EXPECT_EQ(outputOf("docs/fibers_scope"), "left and right, 2\n");
+    EXPECT_EQ(outputOf("docs/fibers_thread"), "42\n");
+    EXPECT_EQ(outputOf("docs/codecs_sum"), "0 0 0 1 0 0 0 3 \n");
+    EXPECT_EQ(outputOf("docs/testing_handlers"), "passed\n");
+    EXPECT_EQ(outputOf("docs/testing_server"), "later, 0 connections were late\n");
+}
+
+TEST(Documents, TheServersOfGettingStartedSayHello) {
+    for (const char* const name : {"docs/getting_started_hello", "docs/getting_started_fiber"}) {
+        Program program(name, {"127.0.0.1:0"});
+        HttpClient client(program.listening());
+        const HttpAnswer answer = client.get("/");
+        EXPECT_EQ(answer.status, 200) << name;
+        EXPECT_EQ(answer.body.rfind("hello", 0), 0u) << answer.body;
+        EXPECT_EQ(program.stop(), 0) << name;
+        EXPECT_EQ(program.complaints(), "") << name;
+    }
+}
+
+TEST(Documents, ThePipelineOfTheGuideGreetsAnswersInCapitalsAndDrains) {
+    Program program("docs/pipelines_upper", {"127.0.0.1:0"});
+    BlockingPeer peer(program.listening());
+    EXPECT_EQ(peer.receiveExactly(6), "hello\n");
+    peer.send("abc");
+    EXPECT_EQ(peer.receiveExactly(3), "ABC");
+    EXPECT_EQ(program.stop(), 0);
+    EXPECT_EQ(peer.receive(), "");
+    EXPECT_EQ(program.complaints(), "");
+}
+
+TEST(Documents, TheRoutesOfTheGuideAnswerInOrderAndForgottenRequestsGet500) {
+    Program program("docs/http_server_routes", {"127.0.0.1:0"});
+    HttpClient client(program.listening());
+    client.send("GET /later HTTP/1.1\r\nHost: test\r\n\r\nGET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    const HttpAnswer later = client.receive();
+    EXPECT_EQ(later.body, "later\n");
+    EXPECT_EQ(later.header("Server"), "guide");
+    EXPECT_EQ(client.receive().body, "now\n");
+    EXPECT_EQ(client.get("/users/a%20b").body, "user a b\n");
+    EXPECT_EQ(client.get("/unknown").status, 404);
+    EXPECT_EQ(client.get("/forgotten").status, 500);
+    EXPECT_EQ(program.stop(), 0);
+    EXPECT_NE(program.errors().find("Router"), std::string::npos) << program.errors();
+}
+
+TEST(Documents, TheStreamingServerOfTheGuideCountsABody) {
+    Program program("docs/http_server_streams", {"127.0.0.1:0"});
+    BlockingPeer peer(program.listening());
+    peer.send("POST / HTTP/1.0\r\nHost: test\r\nContent-Length: 5\r\n\r\nhello");
+    std::string answer;
+    EXPECT_EQ(peer.receiveToEnd(answer), 0);
+    EXPECT_NE(answer.find("\r\n\r\n5 bytes\n"), std::string::npos) << answer;
+    EXPECT_EQ(program.stop(), 0);
+    EXPECT_EQ(program.complaints(), "");
+}
+
+TEST(Documents, TheClientOfTheGuidePrintsAnAnswerOrWhyThereIsNone) {
+    Program server("docs/getting_started_hello", {"127.0.0.1:0"});
+    const std::string url = "http://" + server.listening().toString() + "/";
+    Program client("docs/http_client_get", {url});
+    EXPECT_EQ(client.exitStatus(), 0);
+    EXPECT_EQ(client.output(), "200 hello\n");
+    EXPECT_EQ(server.stop(), 0);
+    Program late("docs/http_client_get", {url});
+    EXPECT_EQ(late.exitStatus(), 1);
+    EXPECT_NE(late.errors().find("refused"), std::string::npos) << late.errors();
+}
+
+TEST(Documents, TheClientThatReconnectsHearsTheNextServerToo) {
+    Program first("docs/pipelines_upper", {"127.0.0.1:0"});
+    const std::string address = first.listening().toString();
+    Program client("docs/http_client_reconnect", {address});
+    EXPECT_EQ(client.outputLine(), "hello");
+    EXPECT_EQ(first.stop(), 0);
+    Program second("docs/pipelines_upper", {address});
+    EXPECT_EQ(second.listening().toString(), address);
+    EXPECT_EQ(client.outputLine(), "hello");
+    EXPECT_EQ(client.stop(), 0);
+    EXPECT_EQ(client.complaints(), "");
+    EXPECT_EQ(second.stop(), 0);
 }
 
 TEST(Documents, TheProgramsOfFromAsioPrintWhatTheySay) {

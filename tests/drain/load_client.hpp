@@ -1,5 +1,5 @@
-// LoadClient: requests one by one, pipelined or one to a connection, until its server has gone; and what became of
-// each.
+// LoadClient: sends requests one by one, pipelined or one per connection, until its server has gone; checks the answer
+// to each.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@
 
 namespace weft::test {
 
-// What all clients of a round share.
+// Shared by all clients of a round.
 struct Round {
     SocketAddress server;
     std::atomic<std::size_t> answers{0};
@@ -28,12 +28,12 @@ struct Round {
 
 struct LoadShape {
     const char* name;
-    std::size_t pipelined;          // requests to one send
-    std::size_t perConnection;      // 0: as many as the server takes
+    std::size_t pipelined;          // requests per send
+    std::size_t perConnection;      // 0: as many as the server accepts
     bool silentAfterFirst = false;  // then waits for the server's end
 };
 
-// Runs on a thread of its own; what it finds wrong is said in `wrong`.
+// Runs on a thread of its own; reports failures in `wrong`.
 class LoadClient {
   public:
     LoadClient(Round& round, const LoadShape& shape) : round_(round), shape_(shape) {}
@@ -52,8 +52,8 @@ class LoadClient {
   private:
     bool connect() {
         fd_ = ::socket(round_.server.family(), SOCK_STREAM | SOCK_CLOEXEC, 0);
-        const timeval patience{30, 0};
-        ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+        const timeval timeout{30, 0};
+        ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
         buffered_.clear();
         closing_ = false;
         if (::connect(fd_, round_.server.data(), round_.server.size()) == 0) return true;
@@ -74,7 +74,7 @@ class LoadClient {
         std::string requests;
         for (std::size_t i = 0; i < shape_.pipelined; ++i) requests += request(number_ + i);
         const ssize_t sent = ::send(fd_, requests.data(), requests.size(), MSG_NOSIGNAL);
-        const bool mustAnswer = !round_.signalled;  // the server's kernel has had it before the signal
+        const bool mustAnswer = !round_.signalled;  // the server's kernel had it before the signal
         if (sent != static_cast<ssize_t>(requests.size())) {
             if (!late) complain("send: " + std::string(std::strerror(errno)));
             return end();
@@ -93,7 +93,7 @@ class LoadClient {
         return std::string("GET ") + targets[number % 3] + " HTTP/1.1\r\nHost: x\r\n\r\n";
     }
     bool readAnswer(bool late) {
-        if (closing_) return false;  // the answer before it said that it is the last
+        if (closing_) return false;  // the previous answer announced that it is the last
         std::size_t head = 0;
         while ((head = buffered_.find("\r\n\r\n")) == std::string::npos) {
             if (!receive(late)) return whole();
@@ -120,7 +120,7 @@ class LoadClient {
         if (body != bodies[number_ % 3]) complain("the body is '" + std::string(body) + "'");
         closing_ = head.find("\r\nConnection: close") != std::string_view::npos;
     }
-    // At the end of a connection: nothing of an answer may be there.
+    // At the end of a connection there must be no partial answer.
     bool whole() {
         if (!buffered_.empty()) complain("an answer ends after " + std::to_string(buffered_.size()) + " bytes");
         return false;
@@ -136,7 +136,7 @@ class LoadClient {
         while (receive(false)) complain("bytes that nobody asked for");
         end();
     }
-    // The server ends connections only when it has been told to.
+    // The server ends connections only after the signal.
     bool end() {
         if (!round_.signalled && !closing_) complain("the connection ended before the signal");
         wentAway_ = shape_.perConnection == 0;
@@ -148,7 +148,7 @@ class LoadClient {
     const LoadShape& shape_;
     int fd_ = -1;
     std::string buffered_;
-    std::size_t number_ = 0;  // of requests, which decides the target
+    std::size_t number_ = 0;  // of requests; decides the target
     bool closing_ = false;
     bool wentAway_ = false;
 };

@@ -1,5 +1,5 @@
-// SIGTERM under load, again and again: no answer is lost and no connection ends with a reset. CI has time for ten
-// times; WEFT_SIGTERMS=100 takes more.
+// SIGTERM under load, repeatedly: no answer is lost and no connection ends with a reset. Ten rounds by default;
+// WEFT_SIGTERMS=100 runs more.
 #include <gtest/gtest.h>
 
 #include <charconv>

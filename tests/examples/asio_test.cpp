@@ -115,14 +115,14 @@ class Talker {
     BlockingPeer peer_;
 };
 
-TEST(AsioChatExample, EverybodyElseHearsALineAndTheGoodbye) {
+TEST(AsioChatExample, AllOtherMembersReceiveALineAndTheGoodbye) {
     Program program = started("asio_chat");
     const SocketAddress address = program.listening();
     Talker ada(address);
     EXPECT_EQ(ada.line(), "* you are guest1");
     Talker grace(address);
     EXPECT_EQ(grace.line(), "* you are guest2");
-    EXPECT_EQ(ada.line(), "* guest2 has come");
+    EXPECT_EQ(ada.line(), "* guest2 has joined");
     ada.say("hello\r");
     ada.say("");
     EXPECT_EQ(grace.line(), "guest1: hello");
@@ -131,13 +131,13 @@ TEST(AsioChatExample, EverybodyElseHearsALineAndTheGoodbye) {
         Talker late(address);
         EXPECT_EQ(late.line(), "* you are guest3");
         late.say(std::string(5000, 'x'));
-        EXPECT_EQ(late.line(), "* lines have up to 1024 bytes");
+        EXPECT_EQ(late.line(), "* a line has at most 1024 bytes");
         late.say("short");
-        EXPECT_EQ(grace.line(), "* guest3 has come");
+        EXPECT_EQ(grace.line(), "* guest3 has joined");
         EXPECT_EQ(grace.line(), "guest3: short");
     }
-    EXPECT_EQ(grace.line(), "* guest3 has gone");
-    for (const char* heard : {"* guest3 has come", "guest3: short", "* guest3 has gone"}) EXPECT_EQ(ada.line(), heard);
+    EXPECT_EQ(grace.line(), "* guest3 has left");
+    for (const char* heard : {"* guest3 has joined", "guest3: short", "* guest3 has left"}) EXPECT_EQ(ada.line(), heard);
     program.signal(SIGTERM);
     for (Talker* each : {&ada, &grace}) {
         EXPECT_EQ(each->line(), "* the chat is closing");

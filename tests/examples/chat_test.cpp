@@ -1,4 +1,4 @@
-// The chat, as a process: lines to everybody, over several carriers.
+// The chat program as a process: it sends lines to all members, over several carriers.
 #include <string>
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ class Talker {
         buffered_.erase(0, end + 1);
         return text;
     }
-    // Skips lines up to one that has this in it; false when the stream ends before.
+    // Skips lines up to one that contains `text`; false when the stream ends first.
     bool hears(const std::string& text) {
         for (std::string next = line(); !next.empty(); next = line()) {
             if (next.find(text) != std::string::npos) return true;
@@ -46,7 +46,7 @@ Program chat() {
     return Program("chat", {"--listen", "127.0.0.1:0", "--carriers", "2"});
 }
 
-TEST(ChatExample, EverybodyHearsWhatOneSays) {
+TEST(ChatExample, AllMembersReceiveALine) {
     Program program = chat();
     const SocketAddress address = program.listening();
     Talker ada(address);
@@ -68,11 +68,11 @@ TEST(ChatExample, EverybodyHearsWhatOneSays) {
     ada.say("/nick no good");
     EXPECT_TRUE(ada.hears("* a nick has"));
     ada.say("/dance");
-    EXPECT_TRUE(ada.hears("* there are /nick"));
+    EXPECT_TRUE(ada.hears("* the commands are /nick"));
     grace.say("/quit");
     EXPECT_TRUE(grace.hears("* goodbye"));
     EXPECT_EQ(grace.line(), "");
-    EXPECT_TRUE(ada.hears("* grace has gone"));
+    EXPECT_TRUE(ada.hears("* grace has left"));
     ada.say("/nick grace");
     EXPECT_TRUE(ada.hears("* ada is now grace"));
     EXPECT_EQ(program.stop(), 0);
@@ -86,7 +86,7 @@ TEST(ChatExample, ALineThatIsTooLongIsRefusedAndTheNextIsHeard) {
     Talker grace(address);
     ada.say("/nick ada");
     ada.say(std::string(2000, 'x'));
-    EXPECT_TRUE(ada.hears("* lines have up to 1024 bytes"));
+    EXPECT_TRUE(ada.hears("* a line has at most 1024 bytes"));
     ada.say("short");
     EXPECT_TRUE(grace.hears("ada: short"));
     EXPECT_EQ(program.stop(), 0);
@@ -101,10 +101,10 @@ TEST(ChatExample, ASlowMemberDoesNotHoldTheOthersUp) {
     ada.say("/nick ada");
     EXPECT_TRUE(grace.hears(" is now ada"));
     const std::string text(1000, 'x');
-    constexpr int together = 20;  // few enough for one who reads
+    constexpr int together = 20;  // few enough for a member who reads
     std::string lines;
     for (int i = 0; i < together; ++i) lines += text + "\n";
-    for (int i = 0; i < 500; ++i) {  // 10 MB: more than is kept for one who does not read
+    for (int i = 0; i < 500; ++i) {  // 10 MB: more than the server keeps for a member who does not read
         ada.peer().send(lines);
         for (int j = 0; j < together; ++j) ASSERT_EQ(grace.line(), "ada: " + text) << i;
     }
@@ -112,7 +112,7 @@ TEST(ChatExample, ASlowMemberDoesNotHoldTheOthersUp) {
     EXPECT_EQ(program.stop(SIGTERM), 0);
 }
 
-TEST(ChatExample, ASignalSaysGoodbye) {
+TEST(ChatExample, ASignalSendsGoodbyeToAllMembers) {
     Program program = chat();
     Talker ada(program.listening());
     program.signal(SIGTERM);

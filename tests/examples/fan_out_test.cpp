@@ -1,4 +1,4 @@
-// The program that asks two backends for each request, between a plain client and backends that answer when the test
+// The program that queries two backends for each request, between a plain client and backends that answer when the test
 // lets them.
 #include <cerrno>
 #include <string>
@@ -19,16 +19,16 @@
 namespace weft::test {
 namespace {
 
-void setPatience(int fd) {
-    const timeval patience{20, 0};
-    ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+void setReceiveTimeout(int fd) {
+    const timeval timeout{20, 0};
+    ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
 }
 
 // One connection of a backend.
 class Call {
   public:
     explicit Call(int fd) : fd_(fd) {
-        setPatience(fd_);
+        setReceiveTimeout(fd_);
         char byte = 0;
         while (!request_.ends_with("\r\n\r\n") && ::recv(fd_, &byte, 1, 0) == 1) request_ += byte;
     }
@@ -57,7 +57,7 @@ class Call {
 class Backend {
   public:
     Backend() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), address_(SocketAddress::loopbackV4(0)) {
-        setPatience(listener_);
+        setReceiveTimeout(listener_);
         socklen_t size = address_.size();
         if (::bind(listener_, address_.data(), size) != 0 || ::listen(listener_, 16) != 0 ||
             ::getsockname(listener_, address_.data(), &size) != 0) {

@@ -1,4 +1,4 @@
-// What the world does to a server process (docs/faults.md): kills, stops, shortages, and system calls that fail.
+// External faults of a server process (docs/reference/faults.md): kills, stops, shortages, and failing system calls.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -40,15 +40,15 @@ void expectService(HttpClient& client, const char* why) {
     }
 }
 
-// The last connections may still be in a backlog, or on their way out.
+// The last connections may still be in a backlog or closing.
 void expectDescriptors(const Program& server, std::size_t count, HttpClient& client) {
-    const auto patience = std::chrono::steady_clock::now() + std::chrono::milliseconds(patienceMs);
-    while (server.descriptors() != count && std::chrono::steady_clock::now() < patience)
+    const auto timeout = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeoutMs);
+    while (server.descriptors() != count && std::chrono::steady_clock::now() < timeout)
         expectService(client, "connections come or go");
     EXPECT_EQ(server.descriptors(), count);
 }
 
-// A command that makes the named system calls of the program it starts fail.
+// A launcher that makes the named system calls of the program fail.
 std::vector<std::string> failing(const std::string& what) {
     return {"strace", "-D", "-f", "-qq", "-o", "/dev/null", "-e", "inject=" + what};
 }
@@ -105,7 +105,7 @@ TEST(Faults, ConnectionsThatFailBeforeTheyAreAcceptedCostNobodyElse) {
     }
 }
 
-TEST(Faults, AShortageThatPassesDelaysAConnectionAndIsToldOnce) {
+TEST(Faults, AShortageThatPassesDelaysAConnectionAndIsLoggedOnce) {
     NEEDS_STRACE();
     for (const char* error : {"EMFILE", "ENFILE", "ENOMEM", "ENOBUFS"}) {
         Program server = httpServerOn("epoll", failing("accept4:error=" + std::string(error) + ":when=1"));
@@ -142,7 +142,7 @@ TEST(Faults, AStartThatFailsEndsWithStatusOneAndALineThatSaysWhatIsMissing) {
                  {"socket:error=EMFILE", "cannot listen on 127.0.0.1:0: Too many open files; raise the limit of"},
                  {"bind:error=EADDRNOTAVAIL", "cannot listen on 127.0.0.1:0: Cannot assign requested address"},
                  {"listen:error=EADDRINUSE", "cannot listen on 127.0.0.1:0: Address already in use; choose another"},
-                 {"clone,clone3:error=EAGAIN", "the thread of carrier weft0: Resource temporarily unavailable"}};
+                 {"clone,clone3:error=EAGAIN", "starting the thread of carrier weft0: Resource temporarily unavailable"}};
     for (const auto& [fault, said] : cases) {
         Program server = httpServerOn("epoll", failing(fault));
         EXPECT_EQ(server.exitStatus(), 1) << fault;
@@ -156,8 +156,8 @@ TEST(Faults, AStartThatFailsEndsWithStatusOneAndALineThatSaysWhatIsMissing) {
     }
 }
 
-// Interrupted, short of memory, too many completions: it is asked again.
-TEST(Faults, EntersOfIoUringThatAreRefusedDisturbNobody) {
+// Interrupted, out of memory, too many completions: the call is retried.
+TEST(Faults, RefusedCallsOfIoUringEnterDisturbNoConnection) {
     NEEDS_STRACE();
     if (!uringIsPermitted()) GTEST_SKIP() << "io_uring is not permitted here";
     for (const char* error : {"EINTR", "EAGAIN", "EBUSY", "ENOMEM"}) {
@@ -190,12 +190,12 @@ TEST(Faults, ARingThatIsRefusedEndsAStartOnIoUringWithStatusOneAndTheReason) {
     }
 }
 
-// Every mapping of a start fails once, the libraries' (then the loader ends it with status 127) and the stacks' too: it
-// does without, or ends and says why. Not the first, which the loader itself does not survive.
+// Each mapping of a start fails once, including those of libraries (then the loader exits with status 127) and of
+// stacks: the server does without it, or ends with a reason. Skips the first, which the loader does not survive.
 TEST(Faults, AStartWithoutMemoryServesOrEndsWithAReason) {
     NEEDS_STRACE();
     int served = 0;
-    for (int mapping = 2; served < 10; ++mapping) {  // past the last one, nothing fails any more
+    for (int mapping = 2; served < 10; ++mapping) {  // past the last one, no mapping fails
         ASSERT_LT(mapping, 1000) << "there is always one more";
         Program server = httpServer(failing("mmap:error=ENOMEM:when=" + std::to_string(mapping)));
         const std::string announcement = server.outputLine();
@@ -215,7 +215,7 @@ TEST(Faults, AStartWithoutMemoryServesOrEndsWithAReason) {
 
 // ---- shortages ----
 
-// While one lives, this process and its children may have as many descriptors as the machine allows.
+// During its lifetime, this process and its children may have as many descriptors as the machine allows.
 class AllDescriptors {
   public:
     AllDescriptors() {
@@ -341,7 +341,7 @@ TEST(Faults, ARequestInSingleBytesIsAnswered) {
     EXPECT_EQ(server.stop(), 0);
 }
 
-TEST(Faults, PeersThatResetOrVanishAtAnyByteCostNobodyElseAndLeaveNothing) {
+TEST(Faults, PeersThatResetOrVanishAtAnyByteDoNotAffectOthersAndLeaveNothing) {
     Program server = httpServer();
     const SocketAddress address = server.listening();
     HttpClient untouched(address);

@@ -15,7 +15,7 @@ struct HttpAnswer {
     std::string head;
     std::string body;
 
-    // The value of a header, exactly spelt; "" when there is none.
+    // The value of a header with exactly this spelling; "" when there is none.
     std::string header(const std::string& name) const {
         const std::size_t at = head.find("\r\n" + name + ": ");
         if (at == std::string::npos) return "";

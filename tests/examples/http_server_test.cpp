@@ -1,10 +1,15 @@
 // The example HTTP server, as a process, over real sockets.
 #include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "examples/http_client.hpp"
 #include "examples/program.hpp"
@@ -31,7 +36,7 @@ TEST(HttpServerExample, AnswersFromHandlersAndFibers) {
         EXPECT_EQ(answer.header("Date").size(), 29u) << path;
     }
     EXPECT_EQ(client.request("HEAD", "/plaintext").header("Content-Length"), "13");
-    EXPECT_EQ(client.get("/fiber").status, 200);  // no body was left over
+    EXPECT_EQ(client.get("/fiber").status, 200);  // no bytes of a body were left over
     EXPECT_EQ(server.stop(), 0);
     EXPECT_EQ(server.complaints(), "");
 }
@@ -74,10 +79,10 @@ TEST(HttpServerExample, RefusesUnknownPathsAndWrongMethods) {
     EXPECT_EQ(client.get("/").status, 404);
     const HttpAnswer post = client.request("POST", "/plaintext", "Content-Length: 0\r\n");
     EXPECT_EQ(post.status, 405);
-    EXPECT_EQ(post.header("Allow"), "GET, HEAD");
+    EXPECT_EQ(post.header("Allow"), "GET, HEAD, OPTIONS");
     const HttpAnswer get = client.get("/echo");
     EXPECT_EQ(get.status, 405);
-    EXPECT_EQ(get.header("Allow"), "POST");
+    EXPECT_EQ(get.header("Allow"), "POST, OPTIONS");
     EXPECT_EQ(client.request("BREW", "/plaintext").status, 501);
     EXPECT_EQ(server.stop(), 0);
 }
@@ -171,7 +176,8 @@ TEST(HttpServerExample, TwoCarriersAreThreeThreads) {
     EXPECT_EQ(server.stop(), 0);
 }
 
-// The one interval that these tests wait for: nothing may happen in it. The last request may still settle in the first.
+// The only interval that these tests wait for: nothing may happen in it. The last request may still settle in the
+// first.
 TEST(HttpServerExample, AnIdleServerDoesNothing) {
     Program server = httpServer();
     HttpClient client(server.listening());
@@ -187,7 +193,7 @@ TEST(HttpServerExample, AnIdleServerDoesNothing) {
     EXPECT_EQ(server.stop(), 0);
 }
 
-TEST(HttpServerExample, ASignalLetsAnswersInWorkOut) {
+TEST(HttpServerExample, ASignalLetsRequestsInProgressBeAnswered) {
     for (const int signal : {SIGTERM, SIGINT}) {
         Program server = httpServer();
         const SocketAddress address = server.listening();
@@ -195,7 +201,7 @@ TEST(HttpServerExample, ASignalLetsAnswersInWorkOut) {
         EXPECT_EQ(idle.get("/plaintext").status, 200);
         HttpClient busy(address);
         busy.send("GET /plaintext HTTP/1.1\r\nHost: x\r\n\r\nGET /sleep?ms=300 HTTP/1.1\r\nHost: x\r\n\r\n");
-        EXPECT_EQ(busy.receive().status, 200);  // so the other one of the same segment is in work, too
+        EXPECT_EQ(busy.receive().status, 200);  // so the other request of the same segment is in progress too
         server.signal(signal);
         EXPECT_TRUE(idle.ended());
         const HttpAnswer answer = busy.receive();
@@ -243,7 +249,7 @@ TEST(HttpServerExample, InspectTellsWhatWasParsed) {
     client.send("GET * HTTP/1.1\r\nHost: x\r\n\r\n");
     EXPECT_EQ(client.receive().status, 400);
     EXPECT_TRUE(client.ended());
-    BlockingPeer tunnel(address);  // a 200 to CONNECT has no length: what follows, up to the end, is the answer
+    BlockingPeer tunnel(address);  // a 200 to CONNECT has no length: it lasts up to the end
     tunnel.send("CONNECT b:1 HTTP/1.1\r\nHost: b:1\r\n\r\n");
     std::string all;
     for (std::string more = tunnel.receive(); !more.empty(); more = tunnel.receive()) all += more;
@@ -257,6 +263,40 @@ TEST(HttpServerExample, InspectTellsWhatWasParsed) {
     EXPECT_NE(old.receive().body.find("\"version\":\"SFRUUC8xLjA=\",\"headers\":[],\"body\":\"\""), std::string::npos);
     EXPECT_TRUE(old.ended());
     EXPECT_EQ(server.stop(), 0);
+}
+
+// Whether Python's parser accepts the file.
+bool isJson(const std::string& path) {
+    return std::system(("python3 -m json.tool " + path + " > /dev/null").c_str()) == 0;
+}
+
+TEST(HttpServerExample, WritesATraceOnRequestAndOnASignal) {
+    const std::string path = (std::filesystem::temp_directory_path() / ("weft-" + std::to_string(::getpid()) + ".json")).string();
+    Program server = httpServer({"--trace-events", "1024", "--trace-file", path, "--log-level", "info"});
+    HttpClient client(server.listening());
+    EXPECT_EQ(client.get("/fiber").status, 200);
+    const HttpAnswer answer = client.get("/trace");
+    EXPECT_EQ(answer.header("Content-Type"), "application/json");
+    for (const char* part : {"\"submit\"", "\"run\"", "\"poll\"", "\"park\"", "\"left\":\"end\"", "weft0"}) {
+        EXPECT_NE(answer.body.find(part), std::string::npos) << part;
+    }
+    std::ofstream(path + ".answer") << answer.body;
+    EXPECT_TRUE(isJson(path + ".answer"));
+    server.signal(SIGUSR1);
+    for (std::string line; line.find("trace written to " + path) == std::string::npos;) {
+        line = server.errorLine();
+        ASSERT_FALSE(line.empty()) << "the server has ended";
+    }
+    EXPECT_TRUE(isJson(path));
+    std::filesystem::remove(path);
+    std::filesystem::remove(path + ".answer");
+    EXPECT_EQ(server.stop(), 0);
+}
+
+TEST(HttpServerExample, ATraceFileNeedsARecorder) {
+    Program server = httpServer({"--trace-file", "trace.json"});
+    EXPECT_EQ(server.exitStatus(), 2);
+    EXPECT_NE(server.errors().find("--trace-file needs --trace-events"), std::string::npos);
 }
 
 }  // namespace

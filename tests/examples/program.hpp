@@ -1,4 +1,4 @@
-// Program: an example program as a child process: started with flags, listened to, stopped by a signal.
+// Program: an example program as a child process: started with flags, its output read, stopped by a signal.
 #pragma once
 
 #include <cerrno>
@@ -26,12 +26,12 @@
 
 namespace weft::test {
 
-// The whole patience of one wait in milliseconds: only a program that hangs gets there.
-inline constexpr int patienceMs = 30'000;
+// The time limit of one wait in milliseconds: only a program that hangs reaches it.
+inline constexpr int timeoutMs = 30'000;
 
 class Program {
   public:
-    // Started through `launcher`, a command that becomes the program it is given (prlimit --nofile=40).
+    // Starts it through `launcher`, a command that execs the given program (prlimit --nofile=40).
     explicit Program(const std::string& name, std::vector<std::string> flags = {},
                      std::vector<std::string> launcher = {})
         : name_(name) {
@@ -48,7 +48,7 @@ class Program {
         if (child_ == 0) {
             ::dup2(output[1], STDOUT_FILENO);
             ::dup2(errors[1], STDERR_FILENO);
-            ::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);  // tests count its descriptors: it gets none of ours
+            ::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);  // tests count its descriptors: it inherits none of ours
             ::execvp(arguments.front(), arguments.data());
             ::_exit(127);
         }
@@ -86,7 +86,7 @@ class Program {
     }
 
     void signal(int number) const { ::kill(child_, number); }
-    // Stops it, and returns when none of its threads runs any more.
+    // Stops it, and returns once none of its threads runs any more.
     void freeze() const {
         signal(SIGSTOP);
         int status = 0;
@@ -95,7 +95,7 @@ class Program {
         }
     }
     void thaw() const { signal(SIGCONT); }
-    // Waits for its end: the exit status, or 128 + the signal that ended it. Ends when both pipes do.
+    // Waits for its end: the exit status, or 128 + the signal that ended it. Returns once both pipes have ended.
     int exitStatus() {
         outputText_ = rest(output_);
         errorsText_ = rest(errors_);
@@ -107,10 +107,10 @@ class Program {
         signal(number);
         return exitStatus();
     }
-    // After exitStatus().
+    // Call after exitStatus().
     const std::string& output() const { return outputText_; }
     const std::string& errors() const { return errorsText_; }
-    // The same without the lines that say how late a loaded machine has let a timer be.
+    // The same without the lines about timers that a loaded machine has delayed.
     std::string complaints() const {
         std::istringstream lines(errorsText_);
         std::string rest;
@@ -125,7 +125,7 @@ class Program {
         const std::filesystem::directory_iterator all("/proc/" + std::to_string(child_) + "/fd");
         return static_cast<std::size_t>(std::distance(begin(all), end(all)));
     }
-    // Per thread: what it has used and how often it slept, as the kernel counts. Equal at two times: nothing ran.
+    // Per thread: the CPU time and the number of sleeps, as counted by the kernel. Equal at two times: nothing ran.
     std::string activity() const {
         std::string all;
         for (const std::filesystem::path& task : tasks()) {
@@ -151,13 +151,13 @@ class Program {
         std::vector<std::filesystem::path> all;
         for (const auto& [id, path] : byId) all.push_back(path);
 #ifdef WEFT_SANITIZED_THREAD
-        all.erase(all.begin() + 1);  // the sanitizer's own thread, which it starts before main()
+        all.erase(all.begin() + 1);  // the sanitizer's own thread, started before main()
 #endif
         return all;
     }
     bool readSome(int fd, std::string& into, std::size_t most) {
         pollfd wanted{fd, POLLIN, 0};
-        if (::poll(&wanted, 1, patienceMs) == 0) throw std::runtime_error(name_ + ": no output, and no end");
+        if (::poll(&wanted, 1, timeoutMs) == 0) throw std::runtime_error(name_ + ": no output, and no end");
         std::string bytes(most, '\0');
         const ssize_t count = ::read(fd, bytes.data(), most);
         if (count > 0) into.append(bytes, 0, static_cast<std::size_t>(count));

@@ -1,4 +1,4 @@
-// The other example programs, and what all of them have in common: flags, errors, their end.
+// The other example programs, and what all have in common: flags, errors, shutdown.
 #include <string>
 #include <vector>
 
@@ -10,13 +10,13 @@
 namespace weft::test {
 namespace {
 
-const std::vector<std::string> all{"hello_fiber", "echo_server",   "echo_fiber", "mock_backend",
-                                   "http_server", "custom_poller", "chat",       "reverse_proxy",
-                                   "fan_out",     "asio_chat",     "asio_http_server", "asio_fiber_client"};
+const std::vector<std::string> withFlags{"echo_server",   "echo_fiber", "mock_backend",  "http_server",
+                                         "custom_poller", "chat",       "reverse_proxy", "fan_out",
+                                         "asio_chat",     "asio_http_server", "asio_fiber_client"};
 const std::vector<std::string> servers{"echo_server", "echo_fiber", "mock_backend",     "http_server",      "chat",
                                        "reverse_proxy", "fan_out",  "asio_http_server", "asio_fiber_client"};
 
-// With what it cannot do without.
+// Adds the flags that the program requires.
 std::vector<std::string> flagsOf(const std::string& name, std::vector<std::string> flags) {
     if (name == "reverse_proxy") flags.insert(flags.end(), {"--upstream", "127.0.0.1:1"});
     if (name == "asio_fiber_client") flags.insert(flags.end(), {"--backend", "127.0.0.1:1"});
@@ -32,7 +32,7 @@ void expectComplaint(Program& program, int status, const std::string& about) {
 }
 
 TEST(Examples, HelpSucceeds) {
-    for (const auto& name : all) {
+    for (const auto& name : withFlags) {
         Program program(name, {"--help"});
         EXPECT_EQ(program.exitStatus(), 0) << name;
         EXPECT_NE(program.output().find("--help"), std::string::npos) << name;
@@ -41,7 +41,7 @@ TEST(Examples, HelpSucceeds) {
 }
 
 TEST(Examples, UnknownFlagsEndWithStatusTwoAndOneLine) {
-    for (const auto& name : all) {
+    for (const auto& name : withFlags) {
         Program program(name, flagsOf(name, {"--bogus"}));
         expectComplaint(program, 2, "--bogus");
     }

@@ -1,4 +1,4 @@
-// The reverse proxy, as a process, between plain clients and upstreams that are scripted byte by byte.
+// The reverse proxy as a process, between plain clients and upstreams scripted byte by byte.
 #include <string>
 #include <thread>
 #include <utility>
@@ -32,7 +32,7 @@ std::string all(BlockingPeer& peer) {
     return bytes;
 }
 
-TEST(ReverseProxyExample, HandsRequestsAndAnswersOnWithoutWhatIsOneConnections) {
+TEST(ReverseProxyExample, ForwardsRequestsAndAnswersWithoutHopByHopHeaders) {
     ScriptedBackend upstream({{answer("apples",
                                       "Content-Type: text/fruit\r\nConnection: X-Here\r\nX-Here: 1\r\n"
                                       "Keep-Alive: timeout=5\r\nVia: 1.1 other\r\n"),
@@ -55,7 +55,7 @@ TEST(ReverseProxyExample, HandsRequestsAndAnswersOnWithoutWhatIsOneConnections) 
     EXPECT_EQ(proxy.complaints(), "");
 }
 
-TEST(ReverseProxyExample, AsksForThePathOfAnAbsoluteTargetAndNamesItsHost) {
+TEST(ReverseProxyExample, RequestsThePathOfAnAbsoluteTargetWithItsHost) {
     ScriptedBackend upstream({{answer("1")}, {answer("2"), Then::close}});
     Program proxy = proxyTo(upstream.address());
     HttpClient client(proxy.listening());
@@ -93,7 +93,7 @@ TEST(ReverseProxyExample, TheBodyOfAnUpstreams205DoesNotReachTheClient) {
     Program proxy = proxyTo(upstream.address());
     BlockingPeer client(proxy.listening());
     std::string text;
-    for (const char* path : {"/1", "/2"}) {  // one after the other: the upstream serves one connection at a time
+    for (const char* path : {"/1", "/2"}) {  // in turn: the upstream serves one connection at a time
         client.send("GET " + std::string(path) + " HTTP/1.1\r\nHost: test\r\n\r\n");
         std::string received;
         while (received.find("\r\n\r\n") == std::string::npos) {
@@ -120,7 +120,7 @@ TEST(ReverseProxyExample, StreamsLargeBodiesBothWays) {
     EXPECT_EQ(client.request("POST", "/echo", "Transfer-Encoding: chunked\r\n", "2\r\nab\r\n1\r\nc\r\n0\r\n\r\n").body,
               "abc");
     EXPECT_EQ(client.request("POST", "/echo", "Content-Length: 0\r\n").body, "");
-    // The upstream refuses at once; the proxy passes that on and does not wait for the rest.
+    // The upstream refuses at once; the proxy forwards that and does not wait for the rest.
     HttpClient refused(address);
     refused.send("POST /echo HTTP/1.1\r\nHost: test\r\nContent-Length: 1048577\r\n\r\n" + std::string(100, 'x'));
     EXPECT_EQ(refused.receive().status, 413);
@@ -166,7 +166,7 @@ TEST(ReverseProxyExample, AFailingUpstreamIs502WithItsReasonAndALateOne504) {
         EXPECT_EQ(refused.status, 502);
         EXPECT_NE(refused.body.find("http://" + down.toString() + "/x: cannot connect"), std::string::npos)
             << refused.body;
-        EXPECT_EQ(client.get("/y").status, 502);  // the connection goes on
+        EXPECT_EQ(client.get("/y").status, 502);  // the connection stays open
         EXPECT_EQ(proxy.stop(), 0);
         EXPECT_EQ(proxy.complaints(), "");
     }
@@ -175,18 +175,18 @@ TEST(ReverseProxyExample, AFailingUpstreamIs502WithItsReasonAndALateOne504) {
     HttpClient client(proxy.listening());
     const HttpAnswer early = client.get("/");
     EXPECT_EQ(early.status, 502);
-    EXPECT_NE(early.body.find("ended before the response did"), std::string::npos) << early.body;
+    EXPECT_NE(early.body.find("ended before the response was complete"), std::string::npos) << early.body;
     const HttpAnswer nonsense = client.get("/");
     EXPECT_EQ(nonsense.status, 502);
     EXPECT_NE(nonsense.body.find("does not begin with HTTP/"), std::string::npos) << nonsense.body;
     const HttpAnswer late = client.get("/");
     EXPECT_EQ(late.status, 504);
-    EXPECT_NE(late.body.find("no complete answer in time"), std::string::npos) << late.body;
+    EXPECT_NE(late.body.find("no complete response in time"), std::string::npos) << late.body;
     EXPECT_EQ(proxy.stop(), 0);
     EXPECT_EQ(proxy.complaints(), "");
 }
 
-TEST(ReverseProxyExample, AnAnswerThatBreaksOffIsCut) {
+TEST(ReverseProxyExample, ATruncatedAnswerReachesTheClientTruncated) {
     ScriptedBackend upstream({{"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", Then::close}});
     Program proxy = proxyTo(upstream.address());
     BlockingPeer client(proxy.listening());
@@ -207,7 +207,7 @@ TEST(ReverseProxyExample, TunnelsAreRefused) {
     EXPECT_TRUE(upstream.requests().empty());
 }
 
-TEST(ReverseProxyExample, AClientThatVanishesTakesItsRequestWithIt) {
+TEST(ReverseProxyExample, AClientThatVanishesCancelsItsRequest) {
     ScriptedBackend upstream({{"", Then::hang}, {"", Then::hang}, {answer("next"), Then::close}});
     Program proxy = proxyTo(upstream.address());
     const SocketAddress address = proxy.listening();
@@ -215,7 +215,7 @@ TEST(ReverseProxyExample, AClientThatVanishesTakesItsRequestWithIt) {
     gone.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
     while (upstream.requests().empty()) std::this_thread::yield();
     gone.reset();
-    // The upstream serves one connection at a time: that it reads the next request says that the first one was closed.
+    // The upstream serves one connection at a time: reading the next request proves that the first one was closed.
     BlockingPeer polite(address);
     polite.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
     while (upstream.requests().size() < 2) std::this_thread::yield();
@@ -226,13 +226,13 @@ TEST(ReverseProxyExample, AClientThatVanishesTakesItsRequestWithIt) {
     EXPECT_EQ(proxy.complaints(), "");
 }
 
-TEST(ReverseProxyExample, ASignalLetsAnswersInWorkOut) {
+TEST(ReverseProxyExample, ASignalLetsRequestsInProgressBeAnswered) {
     Program slow("http_server", {"--listen", "127.0.0.1:0", "--carriers", "1"});
     Program proxy = proxyTo(slow.listening());
     const SocketAddress address = proxy.listening();
     HttpClient busy(address);
     busy.send("GET /plaintext HTTP/1.1\r\nHost: x\r\n\r\nGET /sleep?ms=200 HTTP/1.1\r\nHost: x\r\n\r\n");
-    EXPECT_EQ(busy.receive().status, 200);  // so the other one of the same segment is in work, too
+    EXPECT_EQ(busy.receive().status, 200);  // so the other request of the same segment is in progress too
     proxy.signal(SIGTERM);
     const HttpAnswer answer = busy.receive();
     EXPECT_EQ(answer.body, "slept 200 ms\n");

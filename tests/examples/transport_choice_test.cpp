@@ -1,4 +1,4 @@
-// Which transport a program takes where io_uring is forbidden, and what it says of that.
+// Which transport a program uses where io_uring is forbidden, and what it logs about that.
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -59,7 +59,7 @@ TEST_F(TransportChoice, UnderASeccompFilterIoUringFailsWithTheReason) {
     EXPECT_EQ(server.output(), "");
 }
 
-TEST_F(TransportChoice, IsExplained) {
+TEST_F(TransportChoice, TheFlagExplainTransportPrintsTheReasons) {
     Program permitted = httpServer({"--explain-transport"});
     EXPECT_EQ(permitted.exitStatus(), 0);
     EXPECT_EQ(permitted.output(), Transport::explain() + "\n");

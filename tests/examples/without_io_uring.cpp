@@ -1,4 +1,4 @@
-// without_io_uring PROGRAM [ARGUMENT ...]: runs it under a seccomp filter that forbids io_uring, as containers have one.
+// without_io_uring PROGRAM [ARGUMENT ...]: runs it under a seccomp filter that forbids io_uring, as in containers.
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>

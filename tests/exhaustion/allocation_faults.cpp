@@ -8,7 +8,7 @@ namespace weft::exhaustion {
 
 namespace {
 
-std::atomic<std::int64_t> untilFailure{0};  // 0: none is wanted
+std::atomic<std::int64_t> untilFailure{0};  // 0: no failure is requested
 std::atomic<bool> failed{false};
 std::atomic<std::size_t> live{0};
 std::atomic<std::uint64_t> all{0};  // so far

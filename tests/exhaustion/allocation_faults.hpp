@@ -1,4 +1,4 @@
-// The n-th allocation fails: this program's operator new throws when it is told to. And it counts.
+// Makes the n-th allocation fail: this program's operator new throws on request. It also counts allocations.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace weft::exhaustion {
 
-// While one lives, the allocation with this number (1: the next one), counted over all threads, throws std::bad_alloc;
-// later ones succeed.
+// During its lifetime, the allocation with this number (1: the next one), counted over all threads, throws
+// std::bad_alloc; later ones succeed.
 class FailingAllocation {
   public:
     explicit FailingAllocation(std::uint64_t number) noexcept;
@@ -15,11 +15,11 @@ class FailingAllocation {
     FailingAllocation(const FailingAllocation&) = delete;
     FailingAllocation& operator=(const FailingAllocation&) = delete;
 
-    // Whether there were that many.
+    // Whether there were that many allocations.
     bool hasFailed() const noexcept;
 };
 
-// The allocations of all threads since it was made.
+// The number of allocations of all threads since its construction.
 class CountedAllocations {
   public:
     CountedAllocations() noexcept;
@@ -29,7 +29,7 @@ class CountedAllocations {
     const std::uint64_t before_;
 };
 
-// Blocks that operator new has given and operator delete has not taken back.
+// Blocks that operator new has returned and operator delete has not freed.
 std::size_t liveAllocations() noexcept;
 
 }  // namespace weft::exhaustion

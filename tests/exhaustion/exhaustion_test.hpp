@@ -22,13 +22,13 @@ namespace weft::exhaustion {
 
 class ExhaustionTest : public test::LeakGuard {
   protected:
-    static constexpr std::chrono::seconds patience{20};  // only a block that is left over takes it
+    static constexpr std::chrono::seconds timeout{20};  // only a leaked block reaches it
 
-    // What another thread lets go of after the answer that it gave is gone a little later: also of the run before, so
-    // the blocks that may live only become fewer. The report of a failure has blocks of its own.
+    // Another thread may free blocks a little after it has answered, even those of the previous run. So the permitted
+    // number of live blocks only shrinks. The report of a failure allocates blocks of its own.
     static void awaitLive(std::size_t& most) {
         if (HasFailure()) return;
-        const auto end = std::chrono::steady_clock::now() + patience;
+        const auto end = std::chrono::steady_clock::now() + timeout;
         while (liveAllocations() > most && std::chrono::steady_clock::now() < end) std::this_thread::yield();
         const std::size_t live = liveAllocations();
         EXPECT_LE(live, most) << "blocks are left over";
@@ -39,7 +39,7 @@ class ExhaustionTest : public test::LeakGuard {
     }
     void TearDown() override { setLogSink(nullptr); }
 
-    // Runs the scenario with allocation 1, 2, ... failing until there are no more. Fails when there were fewer than
+    // Runs the scenario with allocation 1, 2, ... failing until there are no more. Fails when there are fewer than
     // `least`: a sweep over no allocation proves nothing.
     void sweep(std::uint64_t least, const std::function<void()>& scenario) {
         ASSERT_GE(least, 1u);
@@ -48,7 +48,7 @@ class ExhaustionTest : public test::LeakGuard {
 
   private:
     std::uint64_t allocationsOf(const std::function<void()>& scenario) {
-        scenario();  // what is made once and kept is there now
+        scenario();  // allocates what is created once and kept
         std::size_t most = 0;
         for (std::uint64_t number = 1;; ++number) {
             SCOPED_TRACE("allocation " + std::to_string(number));

@@ -1,4 +1,4 @@
-// What allocates nothing, on no thread: posts of tasks that bring their own memory, and stacks that are given back.
+// Operations that allocate nothing on any thread: posts of tasks that bring their own memory, and returns of stacks.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -10,7 +10,7 @@
 #include <weft/scheduler/stack_pool.hpp>
 
 #include "exhaustion/exhaustion_test.hpp"
-#include "support/hosted_loop.hpp"
+#include "support/loop_without_io.hpp"
 
 namespace weft::exhaustion {
 namespace {
@@ -23,7 +23,7 @@ struct CountingTask final : LoopTask {
     std::atomic<int> ran{0};
 };
 
-// From the calling thread, which is not the loop's, each after the one before it has run: the loop sleeps in between.
+// Posts from the calling thread, outside the loop, each after the previous task has run: the loop sleeps in between.
 void postInTurn(EventLoop& loop, CountingTask& task, int posts) {
     for (const int before = task.ran; posts > 0; --posts) {
         const int ran = task.ran;
@@ -33,7 +33,7 @@ void postInTurn(EventLoop& loop, CountingTask& task, int posts) {
     }
 }
 
-// All at once: the loop takes them in batches.
+// Posts all at once: the loop runs them in batches.
 template <std::size_t count>
 void postTogether(EventLoop& loop, std::array<CountingTask, count>& tasks) {
     const int before = tasks.back().ran;
@@ -41,9 +41,9 @@ void postTogether(EventLoop& loop, std::array<CountingTask, count>& tasks) {
     while (tasks.back().ran.load(std::memory_order_acquire) == before) std::this_thread::yield();
 }
 
-TEST_F(NoAllocation, AThousandPostsOfLoopTasksFromAnotherThread) {
+TEST_F(NoAllocation, PostingAThousandLoopTasksFromAnotherThread) {
     constexpr int posts = 1000;
-    test::HostedLoop host;
+    test::LoopWithoutIo host;
     CountingTask task;
     std::array<CountingTask, posts> tasks;
     postInTurn(host.loop, task, 10);
@@ -62,7 +62,7 @@ TEST_F(NoAllocation, AThousandPostsOfLoopTasksFromAnotherThread) {
     EXPECT_GT(counted.soFar(), 0u) << "closures in such a number do, so the counter counts";
 }
 
-// More than a slab has, of two sizes, so that the lists of free stacks have had to grow.
+// Takes more stacks than a slab has, in two sizes, so that the lists of free stacks have had to grow.
 std::vector<Stack> takeMany(StackPool& pool) {
     std::vector<Stack> taken;
     taken.reserve(2000);
@@ -75,7 +75,7 @@ std::vector<Stack> takeMany(StackPool& pool) {
 
 using Give = void (StackPool::*)(Stack) noexcept;
 
-TEST_F(NoAllocation, StacksThatAreGivenBack) {
+TEST_F(NoAllocation, ReturningStacksToThePool) {
     for (const Give give : {&StackPool::give, &StackPool::giveCold, &StackPool::giveFromOutside}) {
         const StackPool::Owner pool = StackPool::create(StackGuard::canary);
         const std::vector<Stack> taken = takeMany(*pool);
@@ -87,7 +87,7 @@ TEST_F(NoAllocation, StacksThatAreGivenBack) {
     }
 }
 
-TEST_F(NoAllocation, StacksThatPassByACache) {
+TEST_F(NoAllocation, ReturningStacksThroughACache) {
     const StackPool::Owner pool = StackPool::create(StackGuard::canary);
     const std::vector<Stack> taken = takeMany(*pool);
     StackCache cache(*pool, StackPool::minimumSize, 16);

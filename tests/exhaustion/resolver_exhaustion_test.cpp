@@ -1,5 +1,5 @@
-// Every allocation of a lookup fails once, on the caller's thread and on the resolver's: the call throws or its future
-// completes, and no thread of the resolver ends the process or leaves a block behind.
+// Each allocation of a lookup fails once, on the caller's thread and on the resolver's: the call throws or its future
+// completes, and no thread of the resolver ends the process or leaks a block.
 #include <weft/framework/thread_pool_resolver.hpp>
 
 #include <string>
@@ -24,7 +24,7 @@ class ResolverExhaustion : public ExhaustionTest {
         return {SocketAddress::loopbackV4(0), SocketAddress("::1", 0)};
     }
 
-    // Each future completes: with the addresses, with what the lookup said, or with the lack of memory.
+    // Each future completes: with the addresses, with the lookup's error, or with an out-of-memory error.
     static void expectAnswer(const Future<Addresses>& answer, const std::string& host) {
         answer.await();
         if (answer.error() == nullptr) {
@@ -43,7 +43,7 @@ class ResolverExhaustion : public ExhaustionTest {
         }
     }
 
-    // Calls that wait together, then one that uses their answer, if there is one.
+    // Makes calls that wait together, then one that uses their cached answer, if there is one.
     static void ask(const std::string& host, const ResolverOptions& options) {
         ThreadPoolResolver resolver(options, lookUp);
         std::vector<Future<Addresses>> answers;
@@ -59,11 +59,11 @@ TEST_F(ResolverExhaustion, ALookupAnswersOrFails) {
     sweep(20, [] { ask(longName, {.threads = 1}); });
 }
 
-TEST_F(ResolverExhaustion, AFailureWhoseTextCannotBeAllocatedIsAFailureStill) {
+TEST_F(ResolverExhaustion, AFailureWhoseTextCannotBeAllocatedIsStillReported) {
     sweep(20, [] { ask(noName, {.threads = 1}); });
 }
 
-TEST_F(ResolverExhaustion, WithoutTheTimekeeperItIsTheSame) {
+TEST_F(ResolverExhaustion, WithoutTimeoutsALookupAnswersOrFails) {
     sweep(15, [] { ask(longName, {.threads = 2, .timeout = Duration::zero()}); });
 }
 

@@ -1,5 +1,5 @@
-// Every allocation of a scenario fails once. The scenario may throw what its calls promise; nothing may crash, hang or
-// be left over, and what was not refused works.
+// Each allocation of a scenario fails once. The scenario may throw the documented exceptions; nothing may crash, hang
+// or leak, and whatever was not refused works.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -10,7 +10,7 @@
 #include <weft/scheduler/this_fiber.hpp>
 
 #include "exhaustion/exhaustion_test.hpp"
-#include "support/hosted_loop.hpp"
+#include "support/loop_without_io.hpp"
 
 namespace weft::exhaustion {
 namespace {
@@ -29,7 +29,7 @@ TEST_F(SchedulerExhaustion, AGroupThatCannotBeMadeLeavesNothingBehind) {
     });
 }
 
-// A group of its own each time: one that has run fibers has their stacks, and spawns without an allocation.
+// Needs a new group each time: one that has run fibers keeps their stacks and spawns without an allocation.
 TEST_F(SchedulerExhaustion, SpawnAndJoinFailCleanlyOrWork) {
     sweep(50, [&] {
         CarrierGroup group(test::oneCarrier());
@@ -59,8 +59,8 @@ TEST_F(SchedulerExhaustion, AnEventLoopThatCannotBeMadeOrStartedLeavesTheSlotFre
     scenario();
 }
 
-// A refused registration asks the carrier for one more turn. That request must not keep the carrier awake for ever.
-TEST_F(SchedulerExhaustion, APollerThatCannotBeRegisteredLeavesACarrierThatSleeps) {
+// A refused registration requests one more turn from the carrier. The request must not keep the carrier awake for ever.
+TEST_F(SchedulerExhaustion, APollerThatCannotBeRegisteredDoesNotKeepTheCarrierAwake) {
     CarrierGroup group(test::oneCarrier());
     Carrier& carrier = group.carrier(0);
     const auto hostsAPollerThatSleeps = [&] {
@@ -82,14 +82,14 @@ TEST_F(SchedulerExhaustion, APollerThatCannotBeRegisteredLeavesACarrierThatSleep
     EXPECT_TRUE(hostsAPollerThatSleeps()) << "the carrier finds work that nobody does";
 }
 
-// A loop keeps the nodes of closures that it has run, up to a limit. Afterwards it keeps no more.
-void fillKeptNodes(test::HostedLoop& host) {
+// A loop keeps the nodes of closures that it has run, up to a limit; this reaches the limit.
+void fillKeptNodes(test::LoopWithoutIo& host) {
     for (int i = 0; i < 1000; ++i) host.loop.execute([] {});
     host.inDispatch([] {});
 }
 
 TEST_F(SchedulerExhaustion, ATaskIsRefusedOrRuns) {
-    test::HostedLoop host;
+    test::LoopWithoutIo host;
     fillKeptNodes(host);
     sweep(2, [&] {
         Promise<void> done;
@@ -101,7 +101,7 @@ TEST_F(SchedulerExhaustion, ATaskIsRefusedOrRuns) {
 }
 
 TEST_F(SchedulerExhaustion, ATimedTaskIsRefusedOrFires) {
-    test::HostedLoop host;
+    test::LoopWithoutIo host;
     fillKeptNodes(host);
     sweep(2, [&] {
         Promise<void> done;
@@ -111,7 +111,7 @@ TEST_F(SchedulerExhaustion, ATimedTaskIsRefusedOrFires) {
         ran.await();
     });
     sweep(2, [&] {
-        // Without memory to tell the loop, a cancelled task is let go of when it would have been due.
+        // Without memory to notify the loop, a cancelled task is released when it would have been due.
         ScheduledTask task = host.loop.schedule([] {}, milliseconds(1));
         task.cancel();
         host.inFiber([] {});
@@ -136,7 +136,7 @@ TEST_F(SchedulerExhaustion, APromiseCompletesItsWaitersAndListeners) {
         EXPECT_EQ(waiting.join(), 5);
         EXPECT_EQ(listened, refusal ? 0 : 1);
     });
-    // A promise that is given up completes its future whatever happens.
+    // An abandoned promise always completes its future.
     sweep(2, [&] {
         std::optional<Promise<int>> promise(std::in_place);
         const Future<int> future = promise->future();
@@ -156,7 +156,7 @@ TEST_F(SchedulerExhaustion, AFiberThatThrowsIsJoinedOrReported) {
     });
 }
 
-TEST_F(SchedulerExhaustion, AShutdownEndsWhatIsThere) {
+TEST_F(SchedulerExhaustion, AShutdownCompletesWithoutMemory) {
     sweep(50, [] {
         CarrierGroup group(test::oneCarrier());
         auto asleep = group.spawn([] {

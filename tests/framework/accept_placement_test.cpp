@@ -1,4 +1,4 @@
-// Where AcceptMode::single puts connections when its workers are not equally busy.
+// Where AcceptMode::single places connections when its workers are not equally busy.
 #include <atomic>
 #include <thread>
 
@@ -15,7 +15,7 @@ TEST(AcceptPlacementTest, ConnectionsGoPastAWorkerWithALongQueue) {
     EventLoopGroup boss(groupOptions(1));
     EventLoopGroupOptions options = groupOptions(2);
     options.workStealing = false;
-    options.yieldBudget = std::chrono::microseconds(1);  // a look at the queue behind each slice
+    options.yieldBudget = std::chrono::microseconds(1);  // the carrier checks the queue after each slice
     EventLoopGroup workers(options);
     ServerBootstrap bootstrap(boss, workers);
     bootstrap.childHandler([](Channel& channel) { channel.pipeline().addLast<Echo>(); });
@@ -34,7 +34,7 @@ TEST(AcceptPlacementTest, ConnectionsGoPastAWorkerWithALongQueue) {
     ASSERT_EQ(busy.queuedFibers(), 100u);
     for (int i = 0; i < 8; ++i) {
         BlockingPeer peer(server.localAddress());
-        EXPECT_EQ(echoed(peer, "hello"), "hello");  // the busy one's loop has no turn
+        EXPECT_EQ(echoed(peer, "hello"), "hello");  // the busy worker's loop gets no turn
     }
     release = true;
 }

@@ -1,4 +1,4 @@
-// What the framework's tests share: groups of few carriers, an echo handler, waiting with a limit.
+// Shared by the framework's tests: groups of few carriers, an echo handler, waiting with a limit.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@
 #include <weft/weft.hpp>
 
 #include "transports/blocking_peer.hpp"
-#include "transports/hosted_loop.hpp"
+#include "transports/socket_loops.hpp"
 
 namespace weft::test {
 
@@ -43,10 +43,10 @@ inline std::string echoed(BlockingPeer& peer, std::string_view bytes) {
     return peer.receiveExactly(bytes.size());
 }
 
-// Looks again and again, with a limit; for states of other threads that tell nobody when they change.
+// Polls the condition up to a time limit; for states of other threads that send no notification.
 template <class Condition>
 bool eventually(Condition condition) {
-    for (const Deadline end = patience(); !condition();) {
+    for (const Deadline end = testDeadline(); !condition();) {
         if (std::chrono::steady_clock::now() > end) return false;
         std::this_thread::yield();
     }

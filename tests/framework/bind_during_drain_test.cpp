@@ -1,10 +1,12 @@
-// A drain also ends the binds that are under way: none of them has a server behind the drain's back.
+// A drain also ends binds in progress: none of them leaves a server that the drain has missed.
 #include <weft/framework/server_bootstrap.hpp>
 
 #include <optional>
 #include <semaphore>
 #include <string>
 #include <thread>
+
+#include <weft/pipeline/channel_events.hpp>
 
 #include "framework/bench.hpp"
 #include "framework/reserved_port.hpp"
@@ -19,7 +21,7 @@ class ObedientEcho final : public Echo {
     }
 };
 
-// A bind with a listener per loop that stops between its first and its second listener until it may go on.
+// A bind with a listener per loop that stops between its first and its second listener until the test releases it.
 struct HaltedBind {
     explicit HaltedBind(EventLoopGroup& group, const SocketAddress& address) : loop(group.loop(1)) {
         Promise<void> ended;
@@ -56,7 +58,7 @@ TEST(BindDuringDrainTest, ABindThatIsUnderWayFailsAndLeavesThePort) {
     const ReservedPort port;
     EventLoopGroup group(groupOptions(2));
     HaltedBind halted(group, port.address());
-    ASSERT_TRUE(eventually([&] { return port.isServed(); }));  // its first listener
+    ASSERT_TRUE(eventually([&] { return port.isServed(); }));  // by its first listener
     group.drain(0s);
     halted.mayGoOn.release();
     EXPECT_EQ(outcomeOf(*halted.bound), operationAborted());
@@ -82,7 +84,7 @@ TEST(BindDuringDrainTest, ADrainWaitsForABindThatIsUnderWay) {
         EXPECT_TRUE(halted.bound->done());
         EXPECT_FALSE(port.isServed());
     });
-    EXPECT_EQ(peer.receive(), "");  // the drain has begun: the connection has been told of it
+    EXPECT_EQ(peer.receive(), "");  // the drain has begun and closed this connection
     halted.mayGoOn.release();
     drainer.join();
     EXPECT_EQ(outcomeOf(*halted.bound), operationAborted());

@@ -1,4 +1,4 @@
-// Client connections by name: resolution, the next address, retries, the local address.
+// Client connections by name: resolution, fallback to the next address, retries, the local address.
 #include <weft/framework/bootstrap.hpp>
 
 #include <map>
@@ -18,7 +18,7 @@ namespace {
 
 using Addresses = Resolver::Addresses;
 
-// Answers when the test says so.
+// Answers when the test tells it to.
 class HeldResolver final : public Resolver {
   public:
     Future<Addresses> resolve(std::string_view host, std::uint16_t) override {
@@ -40,7 +40,7 @@ class HeldResolver final : public Resolver {
     Promise<Addresses> promise_;
 };
 
-// A port that refuses until it is told to listen: nobody else can take it meanwhile.
+// A port that refuses connections until listen(): no other process can take it meanwhile.
 class QuietPort {
   public:
     QuietPort() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), address_(anyPort) {
@@ -57,7 +57,7 @@ class QuietPort {
     SocketAddress address_;
 };
 
-// Counts channels that have been closed: attempts that have failed.
+// Counts closed channels, that is, failed attempts.
 Bootstrap& counting(Bootstrap& bootstrap, std::atomic<int>& closed) {
     return bootstrap.handler([&closed](Channel& channel) {
         channel.closeFuture().addListener([&closed](const ChannelFuture&) { ++closed; });
@@ -79,7 +79,7 @@ TEST(BootstrapNameTest, B2_ANameIsResolvedByTheSystemAndConnected) {
     DescriptorGuard descriptors;
     EventLoopGroup group(groupOptions(1));
     Server server = serveEcho(group);
-    // Maybe ::1 first, where nobody listens: then 127.0.0.1 is the next.
+    // ::1, where nothing listens, may come first; then 127.0.0.1 is tried next.
     const ChannelFuture connected = Bootstrap(group).connect("localhost", server.localAddress().port());
     connected.sync();
     ASSERT_TRUE(connected.channel());
@@ -118,7 +118,7 @@ TEST(BootstrapNameTest, AFailureNamesTheHostEachAddressAndWhatToDo) {
     EXPECT_EQ(connected.error(), fromErrno(ECONNREFUSED));
     const std::string text = textOf(connected);
     for (const std::string& part : {std::string("connect to backend.test:80"), first.address().toString(),
-                                    second.address().toString(), std::string("is the server running")}) {
+                                    second.address().toString(), std::string("check that the server is running")}) {
         EXPECT_TRUE(contains(text, part)) << part << " in " << text;
     }
     EXPECT_FALSE(connected.channel());
@@ -132,7 +132,7 @@ TEST(BootstrapNameTest, ANameThatCannotBeResolvedFailsWithIt) {
     connected.await();
     EXPECT_EQ(connected.error(), fromErrno(EAGAIN));
     EXPECT_TRUE(contains(textOf(connected), "no such host")) << textOf(connected);
-    // No label of a name may be as long: the system says so without asking anybody.
+    // No label of a name may be this long, so the system refuses it without a query.
     const std::string impossible(70, 'x');
     const Future<Addresses> unknown = Resolver::system().resolve(impossible, 1);
     unknown.await();
@@ -141,7 +141,7 @@ TEST(BootstrapNameTest, ANameThatCannotBeResolvedFailsWithIt) {
     EXPECT_TRUE(contains(describe(unknown.error()), "numeric address"));
 }
 
-TEST(BootstrapNameTest, WhatCanBeNoHostIsRefusedAtOnce) {
+TEST(BootstrapNameTest, TextThatCannotBeAHostIsRefusedAtOnce) {
     EventLoopGroup group(groupOptions(1));
     for (const std::string host : {"127.0.0.1:80", "http://x", "a b", "[::1", "::zz", ""}) {
         try {
@@ -154,7 +154,7 @@ TEST(BootstrapNameTest, WhatCanBeNoHostIsRefusedAtOnce) {
     EXPECT_THROW(Bootstrap(group).connect(std::string(254, 'x'), 80), std::invalid_argument);
 }
 
-// A filter of host names sees something else than what inet_pton() or getaddrinfo() would connect to.
+// A filter of host names would see another host than inet_pton() or getaddrinfo() connects to.
 TEST(BootstrapNameTest, ATextThatOnlyLooksLikeAnotherHostIsRefused) {
     using namespace std::string_literals;
     EventLoopGroup group(groupOptions(1));
@@ -175,7 +175,7 @@ TEST(BootstrapNameTest, ATextThatOnlyLooksLikeAnotherHostIsRefused) {
     EXPECT_EQ(resolver.asked(), "");
 }
 
-TEST(BootstrapNameTest, NamesWithDigitsAreNames) {
+TEST(BootstrapNameTest, NamesWithDigitsAreResolvedAsNames) {
     for (const char* host : {"a1", "1a", "1.a", "127.0.0.1.example.com", "0x7g", "x.0y", "db-1", "a."}) {
         EXPECT_NO_THROW(detail::requireHostName(host)) << host;
     }
@@ -188,7 +188,7 @@ TEST(BootstrapNameTest, AResolverThatThrowsLeavesNothingBehind) {
     Broken resolver;
     EventLoopGroup group(groupOptions(1));
     EXPECT_THROW(Bootstrap(group).resolver(resolver).connect("backend.test", 80), std::bad_alloc);
-    EXPECT_TRUE(group.shutdown(patience() - Clock::steady().now()));
+    EXPECT_TRUE(group.shutdown(testDeadline() - Clock::steady().now()));
 }
 
 TEST(BootstrapNameTest, NumericHostsNeverReachTheResolver) {
@@ -271,7 +271,7 @@ TEST(BootstrapRetryTest, ARefusedConnectIsTriedAgainUntilSomebodyListens) {
     connected.channel()->close().sync();
 }
 
-TEST(BootstrapRetryTest, ItGivesUpAfterTheLastTimeAndSaysHowManyThereWere) {
+TEST(BootstrapRetryTest, ItGivesUpAfterTheLastAttemptAndReportsTheirNumber) {
     EventLoopGroup group(groupOptions(1));
     const QuietPort port;
     const ChannelFuture connected = Bootstrap(group).retry(2, 1ms).connect(port.address());
@@ -312,9 +312,9 @@ TEST(BootstrapRetryTest, AMistakeOfTheProgramIsNotTriedAgain) {
     EXPECT_EQ(calls, 1);
 }
 
-TEST(BootstrapLocalAddressTest, TheConnectionComesFromThere) {
+TEST(BootstrapLocalAddressTest, TheConnectionUsesTheLocalAddress) {
     DescriptorGuard descriptors;
-    Promise<SocketAddress> seen;  // before the group, whose loop uses it to the end also of a test that fails
+    Promise<SocketAddress> seen;  // before the group: its loop uses it until the end, even when the test fails
     EventLoopGroup group(groupOptions(1));
     struct Tell final : ChannelInboundHandler {
         explicit Tell(Promise<SocketAddress>& seen) : seen_(seen) {}
@@ -330,7 +330,7 @@ TEST(BootstrapLocalAddressTest, TheConnectionComesFromThere) {
     connected.channel()->close().sync();
 }
 
-TEST(BootstrapLocalAddressTest, OneOfAnotherKindThanAllAddressesIsNamed) {
+TEST(BootstrapLocalAddressTest, ALocalAddressOfAnotherFamilyIsRefusedAndNamed) {
     EventLoopGroup group(groupOptions(1));
     HeldResolver resolver;
     Bootstrap bootstrap(group);

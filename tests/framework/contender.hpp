@@ -1,4 +1,4 @@
-// Contender: a server that contends for a port with others, which may be in other processes.
+// Contender: a server that competes for a port with others, possibly in other processes.
 #pragma once
 
 #include <weft/framework/server_bootstrap.hpp>
@@ -7,7 +7,7 @@
 
 namespace weft::test {
 
-// A group of its own, a bind per round.
+// Has a group of its own; binds once per round.
 class Contender {
   public:
     explicit Contender(AcceptMode mode) : group_(groupOptions(2)), mode_(mode) {}
@@ -24,7 +24,7 @@ class Contender {
         }
     }
     bool owns() const { return server_.valid(); }
-    // Whether the last bind had the port, which is given up.
+    // Gives the port up. Returns whether the last bind had it.
     bool giveUp() {
         if (!owns()) return false;
         server_.close().get();

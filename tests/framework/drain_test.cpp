@@ -11,16 +11,18 @@
 
 #include <unistd.h>
 
+#include <weft/pipeline/channel_events.hpp>
+
 #include "framework/bench.hpp"
 #include "support/log_capture.hpp"
 
 namespace weft::test {
 namespace {
 
-// Makes the descriptor that stays, before a test can be blamed for it.
+// Creates the descriptor that stays open for the process's life, so that no test counts it as a leak.
 [[maybe_unused]] const bool signalsWereTaken = (ShutdownSignals(), true);
 
-// "/wait" is answered when the test says so, everything else at once.
+// "/wait" is answered when the test allows it, everything else at once.
 struct Gate {
     Promise<void> asked;
     Promise<void> open;
@@ -60,10 +62,10 @@ std::string receiveAll(BlockingPeer& peer) {
 
 constexpr std::string_view waitRequest = "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n";
 
-TEST(DrainTest, IdleConnectionsAreClosedAndThoseInWorkAreAnsweredFirst) {
+TEST(DrainTest, IdleConnectionsAreClosedAndRequestsInProgressAreAnsweredFirst) {
     DescriptorGuard descriptors;
     EventLoopGroup group(
-        groupOptions(1));  // one loop: when the idle connection has heard of the drain, the other one has
+        groupOptions(1));  // one loop: once the idle connection has received the drain, the other one has too
     Gate gate;
     Server server = serveHttp(group, gate);
     BlockingPeer idle(server.localAddress());
@@ -85,7 +87,7 @@ TEST(DrainTest, IdleConnectionsAreClosedAndThoseInWorkAreAnsweredFirst) {
 TEST(DrainTest, ConnectionsThatDoNotEndInTimeAreClosedAndCounted) {
     DescriptorGuard descriptors;
     EventLoopGroup group(groupOptions(2));
-    Server server = serveEcho(group);  // its handler knows of no drain
+    Server server = serveEcho(group);  // its handler ignores drains
     BlockingPeer first(server.localAddress());
     BlockingPeer second(server.localAddress());
     EXPECT_EQ(echoed(first, "1"), "1");
@@ -112,7 +114,7 @@ TEST(DrainTest, AGroupDrainsAllItsServers) {
     EXPECT_EQ(workers.drain(20s), 0u);
 }
 
-// More than one round of accepts takes; the close would reset those that wait for the next one.
+// More connections than one round of accepts takes; the close would reset those that wait for the next round.
 TEST(DrainTest, ConnectionsThatTheKernelHasMadeAreServedAfterTheListenersClose) {
     EventLoopGroup group(groupOptions(1));
     Server server = serveEcho(group);
@@ -131,7 +133,7 @@ TEST(DrainTest, ConnectionsThatTheKernelHasMadeAreServedAfterTheListenersClose) 
     for (auto& peer : peers) EXPECT_EQ(peer->receive(), "x");
 }
 
-TEST(DrainTest, AServerThatNobodyHoldsIsDrainedToo) {
+TEST(DrainTest, AServerWithoutAHandleIsDrainedToo) {
     EventLoopGroup group(groupOptions(1));
     const SocketAddress address = serveEcho(group).localAddress();
     BlockingPeer peer(address);
@@ -140,7 +142,7 @@ TEST(DrainTest, AServerThatNobodyHoldsIsDrainedToo) {
     EXPECT_EQ(peer.receive(), "");
 }
 
-// An echo that obeys a drain. "stick" keeps its loop in the handler until the test says so.
+// An echo that obeys a drain. "stick" blocks its loop inside the handler until the test releases it.
 class Stuck final : public ChannelInboundHandler {
   public:
     static inline std::atomic<bool> stuck{false};
@@ -161,7 +163,7 @@ class Stuck final : public ChannelInboundHandler {
     std::atomic<bool>& release_;
 };
 
-// Two connections on two loops; the listener and the first connection share one.
+// Two connections on two loops; the listener and the first connection share a loop.
 struct StuckLoop {
     EventLoopGroup group{groupOptions(2)};
     std::atomic<bool> release{false};
@@ -175,7 +177,7 @@ struct StuckLoop {
         EXPECT_EQ(echoed(other, "2"), "2");
         Stuck::stuck = false;
         stuck.send("stick");
-        EXPECT_TRUE(eventually([] { return Stuck::stuck.load(); }));  // else a drain may come before the bytes
+        EXPECT_TRUE(eventually([] { return Stuck::stuck.load(); }));  // else the drain may run before the bytes arrive
     }
     Server bind() {
         ServerBootstrap bootstrap(group);
@@ -188,23 +190,23 @@ struct StuckLoop {
 
 TEST(DrainTest, AHandlerThatDoesNotReturnIsLeftBehindAndCounted) {
     StuckLoop bench;
-    // The handler returns only after the drain has, so drain() has not waited for it.
+    // The handler returns only after drain() has, so drain() has not waited for it.
     EXPECT_EQ(bench.group.drain(100ms), 1u);
     EXPECT_EQ(bench.other.receive(), "");
     bench.release = true;
-    EXPECT_EQ(bench.stuck.receive(), "stick");  // the drain's tasks come behind the handler
+    EXPECT_EQ(bench.stuck.receive(), "stick");  // the drain's tasks run after the handler
     EXPECT_EQ(bench.stuck.receive(), "");
 }
 
-TEST(DrainTest, ALoopThatDoesNotAnswerDelaysNobodyOnOtherLoops) {
+TEST(DrainTest, AnUnresponsiveLoopDoesNotDelayOtherLoops) {
     StuckLoop bench;
     std::thread drainer([&] { EXPECT_EQ(bench.server.drain(60s), 0u); });
-    EXPECT_EQ(bench.other.receive(), "");  // it has been told, although the listener's loop does not answer
+    EXPECT_EQ(bench.other.receive(), "");  // the drain reaches it although the listener's loop does not respond
     bench.release = true;
     drainer.join();
 }
 
-TEST(DrainTest, AConnectionThatArrivesBehindTheDrainIsToldToo) {
+TEST(DrainTest, AConnectionThatArrivesAfterTheDrainIsDrainedToo) {
     EventLoopGroup acceptors(groupOptions(1));
     EventLoopGroup workers(groupOptions(1));
     ServerBootstrap bootstrap(acceptors, workers);
@@ -223,12 +225,12 @@ TEST(DrainTest, AConnectionThatArrivesBehindTheDrainIsToldToo) {
     std::vector<std::unique_ptr<BlockingPeer>> peers;
     for (int i = 0; i < 50; ++i) peers.push_back(std::make_unique<BlockingPeer>(server.localAddress()));
     EXPECT_TRUE(eventually([&] { return server.liveChildren() > 0; }));
-    EXPECT_EQ(server.drain(20s), 0u);  // some of them are on their way from loop to loop
+    EXPECT_EQ(server.drain(20s), 0u);  // some connections are being handed from loop to loop
     EXPECT_EQ(server.liveChildren(), 0u);
     EXPECT_GT(told, 0u);
 }
 
-// Each request is worked on by a fiber "worker".
+// A fiber named "worker" handles each request.
 using Work = std::function<void(http::Responder&)>;
 
 struct Works final : SimpleInboundHandler<http::FullRequest> {
@@ -245,7 +247,7 @@ struct Works final : SimpleInboundHandler<http::FullRequest> {
     Promise<void>& begun_;
 };
 
-// One connection whose request is being worked on.
+// One connection whose request is being handled.
 struct WorkingServer {
     explicit WorkingServer(Work itsWork) : work(std::move(itsWork)) {
         peer.send(waitRequest);
@@ -273,12 +275,12 @@ TEST(DrainTest, TheFibersOfLateConnectionsAreCancelledAndNamed) {
         responder.send(http::ok("never"));
     });
     EXPECT_EQ(bench.server.drain(1ms), 1u);
-    const std::string answer = receiveAll(bench.peer);  // of the codec, for the Responder that was dropped
+    const std::string answer = receiveAll(bench.peer);  // sent by the codec for the dropped Responder
     EXPECT_NE(answer.find(" 500 "), std::string::npos) << answer;
     EXPECT_NE(answer.find("Connection: close"), std::string::npos) << answer;
     EXPECT_EQ(bench.log.count("1 connection(s)", "were closed"), 1) << bench.log.text();
     EXPECT_EQ(bench.log.count("channel ", "127.0.0.1:", "fiber 'worker' for ", " ms"), 1) << bench.log.text();
-    EXPECT_EQ(bench.log.count("goes on"), 0) << bench.log.text();
+    EXPECT_EQ(bench.log.count("still runs"), 0) << bench.log.text();
 }
 
 TEST(DrainTest, AFiberMayAnswerWhenItIsCancelled) {
@@ -299,11 +301,11 @@ TEST(DrainTest, AFiberThatSwallowsItsCancellationIsNamedAtTheEnd) {
     });
     EXPECT_EQ(bench.server.drain(1ms), 1u);
     EXPECT_EQ(receiveAll(bench.peer), "");  // closed all the same
-    EXPECT_EQ(bench.log.count("fiber 'worker'", "goes on although it has been cancelled"), 1) << bench.log.text();
+    EXPECT_EQ(bench.log.count("fiber 'worker'", "still runs after it was cancelled"), 1) << bench.log.text();
     release = true;
 }
 
-TEST(DrainTest, AConnectionWithoutAFiberIsNamedToo) {
+TEST(DrainTest, AConnectionThatHasNoFiberIsLoggedToo) {
     LogCapture log;
     EventLoopGroup group(groupOptions(1));
     Server server = serveEcho(group);
@@ -319,7 +321,7 @@ TEST(RunUntilSignalTest, DrainsAnswersAndReturnsZero) {
         EventLoopGroup group(groupOptions(2));
         Gate gate;
         Server server = serveHttp(group, gate);
-        const ShutdownSignals signals;  // from here on the signal is kept
+        const ShutdownSignals signals;  // from here on a signal is kept
         BlockingPeer peer(server.localAddress());
         peer.send(waitRequest);
         gate.asked.future().get();
@@ -334,7 +336,7 @@ TEST(RunUntilSignalTest, DrainsAnswersAndReturnsZero) {
     }
 }
 
-// In a process of its own each: it ends.
+// Each runs in its own process, because it ends the process.
 void signalAndRun(Duration drainTime, Duration shutdownTime, std::function<void(Server&)> meanwhile, bool stuck) {
     std::atomic<bool> release{false};
     Gate gate;

@@ -84,7 +84,7 @@ TEST(EventLoopGroupTest, TheLoopsGetTheirOptions) {
 
     CarrierGroup carriers(groupOptions(1));
     EXPECT_EQ(refusal([&] { EventLoopGroup group(carriers, {}, {.ioEvents = 0}); }), expected);
-    EventLoopGroup group(carriers, {}, {.ioEvents = 1});  // nothing of the other was left behind
+    EventLoopGroup group(carriers, {}, {.ioEvents = 1});  // the refused group has left nothing behind
     EXPECT_EQ(group.loop(0).options().ioEvents, 1u);
 }
 
@@ -97,7 +97,7 @@ TEST(EventLoopGroupTest, TheNumberOfCarriersIsOneOfTheGroupsOwnOptions) {
     EXPECT_EQ(group.carriers().carrier(2).name(), "own2");
 }
 
-TEST(EventLoopGroupTest, TheCarriersIdleSpinIsTheLoopsUnlessThatHasItsOwn) {
+TEST(EventLoopGroupTest, ALoopUsesItsCarriersIdleSpinUnlessItHasItsOwn) {
     EventLoopGroupOptions options = groupOptions(1);
     options.idleSpin = std::chrono::microseconds(7);
     EXPECT_EQ(EventLoopGroup(options).loop(0).options().idleSpin, std::chrono::microseconds(7));
@@ -181,7 +181,7 @@ TEST(EventLoopGroupTest, ShutdownClosesConnectionsAndMayBeRepeated) {
     EXPECT_TRUE(group.shutdown(20s));
     EXPECT_EQ(peer.receive(), "");
     EXPECT_TRUE(group.shutdown(20s));
-    EXPECT_EQ(server.drain(20s), 0u);  // nothing left to drain, nobody to wait for
+    EXPECT_EQ(server.drain(20s), 0u);  // nothing left to drain or to wait for
 }
 
 TEST(EventLoopGroupTest, ShutdownSaysWhenAFiberOutlastsItsTime) {
@@ -199,11 +199,11 @@ TEST(EventLoopGroupTest, ShutdownSaysWhenAFiberOutlastsItsTime) {
     EXPECT_TRUE(group.shutdown(20s));
 }
 
-// ---- shutdownGracefully(), L-3: nothing here waits for a time to pass but where it must ----
+// ---- shutdownGracefully(), L-3: these tests wait for time to pass only where they must ----
 
 constexpr Duration aLongTime = 1h;
 
-TEST(EventLoopGroupTest, L3_AQuietTimeOfZeroEndsTheLoopsBehindWhatIsQueued) {
+TEST(EventLoopGroupTest, L3_AQuietTimeOfZeroEndsTheLoopsAfterTheQueuedTasks) {
     EventLoopGroup group(groupOptions(2));
     Server server = serveEcho(group);
     BlockingPeer peer(server.localAddress());
@@ -214,7 +214,7 @@ TEST(EventLoopGroupTest, L3_AQuietTimeOfZeroEndsTheLoopsBehindWhatIsQueued) {
     for (std::size_t i = 0; i < group.size(); ++i) {
         try {
             group.loop(i).execute([&] { ++ran; });
-        } catch (const SystemError&) {  // it has ended already
+        } catch (const SystemError&) {  // the loop has already ended
         }
     }
     ended.get();
@@ -240,7 +240,7 @@ TEST(EventLoopGroupTest, L3_WhileItIsNotQuietChannelsAreClosedNewOnesRefusedAndT
     late.childHandler([](Channel&) {});
     EXPECT_THROW(late.bind(anyPort).sync(), SystemError);
     EXPECT_FALSE(ended.done());
-    EXPECT_TRUE(group.shutdown(20s));  // who does not want to wait any longer
+    EXPECT_TRUE(group.shutdown(20s));  // a caller that does not want to wait any longer
     ended.get();
 }
 

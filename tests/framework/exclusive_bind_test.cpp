@@ -1,4 +1,4 @@
-// A port belongs to one server, also when several bind at the same time; the listeners of that server share it.
+// A port belongs to one server, even when several bind at the same time; the listeners of that server share it.
 #include <weft/framework/server_bootstrap.hpp>
 
 #include <array>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr int rounds = 300;
 
-// How many of the rounds ended with exactly one server, and with another error than EADDRINUSE for the others.
+// Expects that every round ends with exactly one server, and with EADDRINUSE for all others.
 void contend(std::vector<AcceptMode> modes) {
     const ReservedPort port;
     const SocketAddress address = port.address();
@@ -65,8 +65,8 @@ TEST(ExclusiveBindTest, OfFourServersOfEveryKindExactlyOneHasThePort) {
     contend({AcceptMode::perLoop, AcceptMode::single, AcceptMode::perLoop, AcceptMode::single});
 }
 
-// A listener that shares its port finds it free as long as all others share it, too, however late it comes.
-TEST(ExclusiveBindTest, ABindThatIsHeldUpDoesNotShareThePortOfOneThatWasFaster) {
+// A listener that shares its port finds it free while all others share it too, however late it binds.
+TEST(ExclusiveBindTest, ADelayedBindDoesNotShareThePortOfAFasterOne) {
     const ReservedPort port;
     EventLoopGroup slow(groupOptions(2));
     std::counting_semaphore<> mayGoOn{0};
@@ -93,8 +93,8 @@ struct RefusesBinds final : ChannelHandler {
     int left;
 };
 
-// The first listener has the port by then: nobody can keep it from the others.
-TEST(ExclusiveBindTest, AListenerBesideTheFirstTriesAgain) {
+// The first listener has the port by then, so no other server can keep the rest from it.
+TEST(ExclusiveBindTest, AListenerAfterTheFirstRetriesItsBind) {
     EventLoopGroup group(groupOptions(3));
     ServerBootstrap bootstrap(group);
     std::atomic<int> made{0};
@@ -105,7 +105,7 @@ TEST(ExclusiveBindTest, AListenerBesideTheFirstTriesAgain) {
     EXPECT_EQ(bootstrap.bind(anyPort).sync().channel().listeners().size(), 3u);
 }
 
-TEST(ExclusiveBindTest, AListenerBesideTheFirstDoesNotTryForEver) {
+TEST(ExclusiveBindTest, AListenerAfterTheFirstDoesNotRetryForEver) {
     EventLoopGroup group(groupOptions(2));
     ServerBootstrap bootstrap(group);
     std::atomic<int> made{0};
@@ -119,7 +119,7 @@ TEST(ExclusiveBindTest, AListenerBesideTheFirstDoesNotTryForEver) {
     EXPECT_EQ(errorCodeOf(bound.cause()), fromErrno(EADDRINUSE));
 }
 
-// The kernel still spreads connections over listeners of which the first one began without SO_REUSEPORT.
+// The kernel balances connections over the listeners although the first one was bound without SO_REUSEPORT.
 TEST(ExclusiveBindTest, TheListenersOfAServerShareItsConnections) {
     for (const bool chosenByTheKernel : {true, false}) {
         const ReservedPort port;
@@ -152,7 +152,7 @@ TEST(ExclusiveBindTest, AServerThatSharesItsPortIsNotJoinedByOneThatDoesNot) {
     EXPECT_EQ(other.error(), fromErrno(EADDRINUSE));
 }
 
-// The option is for the sharing of a port with others; listeners of one server share theirs anyway.
+// The option shares a port with other servers; the listeners of one server share theirs anyway.
 TEST(ExclusiveBindTest, AListenerPerLoopWorksWithReusePortSwitchedOff) {
     EventLoopGroup group(groupOptions(3));
     ServerBootstrap bootstrap(group);

@@ -1,4 +1,4 @@
-// An event loop group in a forked process: its loops are not there, so their end is not awaited.
+// An event loop group in a forked process: its loops do not exist there, so nothing waits for their end.
 #include <weft/framework/event_loop_group.hpp>
 
 #include <chrono>
@@ -27,8 +27,8 @@ int statusOf(int status, Child child) {
     return ::waitpid(forked, &result, 0) == forked && WIFEXITED(result) ? WEXITSTATUS(result) : -1;
 }
 
-// The leak sanitizer does not see what threads hold that the forked process lacks: there the buffers of a ring, which are
-// there from its start.
+// In a forked process, the leak sanitizer does not see memory that only the missing threads reference, such as the
+// buffers of a ring, which exist from the ring's start.
 EventLoopGroupOptions twoLoops() {
     EventLoopGroupOptions options = groupOptions(2);
 #if defined(WEFT_SANITIZED_ADDRESS)

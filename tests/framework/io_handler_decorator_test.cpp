@@ -1,4 +1,4 @@
-// EventLoopGroupOptions::ioHandler: what an application puts around the handler of every loop.
+// EventLoopGroupOptions::ioHandler: an application wraps the I/O handler of every loop.
 #include <weft/framework/event_loop_group.hpp>
 
 #include <atomic>
@@ -60,7 +60,7 @@ EventLoopGroupOptions wrapping(unsigned carriers, std::function<Handler(BuiltIn)
     return options;
 }
 
-TEST(IoHandlerDecoratorTest, SeesEveryPollOfEveryLoopAndItsChannelsWork) {
+TEST(IoHandlerDecoratorTest, SeesEveryPollOfEveryLoopAndTheEventsOfItsChannels) {
     DescriptorGuard descriptors;
     Counts counts;
     {
@@ -72,7 +72,7 @@ TEST(IoHandlerDecoratorTest, SeesEveryPollOfEveryLoopAndItsChannelsWork) {
             BlockingPeer peer(server.localAddress());
             EXPECT_EQ(echoed(peer, "hello"), "hello");
         }
-        EXPECT_GE(counts.events, 16u);  // an accept and a read for each
+        EXPECT_GE(counts.events, 16u);  // one accept and one read each
         EXPECT_GE(counts.polls, 2);
         EXPECT_GE(counts.wakeups, 0);
     }
@@ -85,15 +85,15 @@ TEST(IoHandlerDecoratorTest, FibersFindTheSocketsOfTheHandlerInside) {
     Counts counts;
     EventLoopGroup group(wrapping(1, [&](BuiltIn builtIn) -> Handler {
         auto once = std::make_unique<Counting>(std::move(builtIn), counts);
-        return std::make_unique<Counting>(std::move(once), counts);  // and of the one inside that
+        return std::make_unique<Counting>(std::move(once), counts);  // a decorator around a decorator
     }));
     EXPECT_NE(SocketIoHandler::of(group.loop(0)), nullptr);
     group.carriers()
         .carrier(0)
         .spawn([] {
             TcpListener listener = TcpListener::listen(anyPort);
-            TcpStream client = TcpStream::connect(listener.localAddress(), patience());
-            TcpStream server = listener.accept(patience());
+            TcpStream client = TcpStream::connect(listener.localAddress(), testDeadline());
+            TcpStream server = listener.accept(testDeadline());
             server.write(std::string_view("hello"));
             EXPECT_EQ(client.read(64).view(), "hello");
         })
@@ -157,7 +157,7 @@ TEST(IoHandlerDecoratorTest, NullIsRefusedAndTheOptionIsNamed) {
     EXPECT_NE(text.find("null"), std::string::npos) << text;
 }
 
-// Has neither sockets nor anything inside that has.
+// Has no sockets, and wraps nothing that has.
 class Bare final : public IoHandler {
   public:
     void open(Carrier&) override {}
@@ -173,8 +173,8 @@ TEST(IoHandlerDecoratorTest, AHandlerWithoutSocketsIsRefusedAndToldHowToShowThem
     EXPECT_NE(text.find("IoHandlerDecorator"), std::string::npos) << text;
 }
 
-// Or the loop would sleep beside work that no event tells of.
-TEST(IoHandlerDecoratorTest, TheLoopsQuestionForWorkIsPassedOn) {
+// Otherwise the loop would sleep although there is work that no event reports.
+TEST(IoHandlerDecoratorTest, HasWorkIsForwarded) {
     class HasWork final : public IoHandler {
       public:
         void open(Carrier&) override {}
@@ -203,7 +203,7 @@ TEST(IoHandlerDecoratorTest, ADecoratorThatThrowsFromOpenFailsTheGroupWithTheCar
     EXPECT_NE(text.find("on purpose"), std::string::npos) << text;
 }
 
-TEST(IoHandlerDecoratorTest, ItWrapsSomething) {
+TEST(IoHandlerDecoratorTest, RefusesToWrapNull) {
     EXPECT_THROW(RefusesToOpen(nullptr), std::invalid_argument);
 }
 

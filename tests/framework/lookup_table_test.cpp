@@ -1,4 +1,4 @@
-// What a ThreadPoolResolver remembers, in made-up time: who waits, what is looked up next, which answers are good.
+// The cache and queue of ThreadPoolResolver, with a test clock: waiting callers, lookup order, expiry of answers.
 #include "lookup_table.hpp"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ std::vector<std::string> hostsOf(const LookupTable::Callers& callers) {
     return hosts;
 }
 
-// Looks the name up.
+// Completes a lookup of the name with this answer.
 void know(LookupTable& table, const std::string& host, const Answer& answer, TimePoint now) {
     add(table, host);
     while (const auto next = table.takeQueued()) {
@@ -55,13 +55,13 @@ TEST(LookupTable, NamesAreLookedUpInTheOrderOfTheirFirstCallers) {
     EXPECT_FALSE(table.hasCallers());
 }
 
-TEST(LookupTable, AnAnswerIsGoodForItsTimeAndNotLonger) {
+TEST(LookupTable, AnAnswerExpiresAfterItsTime) {
     LookupTable table({});
     know(table, "a", good(10s), start);
     EXPECT_NE(table.find("a", start), nullptr);
     EXPECT_NE(table.find("a", start + 10s - 1ns), nullptr);
     EXPECT_EQ(table.find("a", start + 10s), nullptr);
-    EXPECT_EQ(table.find("a", start), nullptr);  // it has been forgotten
+    EXPECT_EQ(table.find("a", start), nullptr);  // forgotten
     EXPECT_EQ(table.find("b", start), nullptr);
     know(table, "for ever", good(Duration::max()), start);
     EXPECT_NE(table.find("for ever", never - 1ns), nullptr);
@@ -107,7 +107,7 @@ TEST(LookupTable, LateCallersLeaveOldestFirstAndANameThatNobodyWaitsForIsNotLook
     EXPECT_EQ(table.takeQueued(), std::nullopt);
     EXPECT_EQ(hostsOf(table.takeLate(start + 3s)), (Hosts{"a"}));
     EXPECT_TRUE(table.finish("a", good(1s), start + 4s).empty());
-    EXPECT_NE(table.find("a", start + 4s), nullptr);  // the answer is kept all the same
+    EXPECT_NE(table.find("a", start + 4s), nullptr);  // the answer is kept nevertheless
     EXPECT_EQ(table.nextDeadline(), never);
 }
 

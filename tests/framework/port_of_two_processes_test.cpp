@@ -1,4 +1,4 @@
-// A port belongs to one process, also when several bind at the same time.
+// A port belongs to one process, even when several bind at the same time.
 #include <weft/framework/server_bootstrap.hpp>
 
 #include <atomic>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr int rounds = 200;
 
-// Where the processes meet: shared by those that are forked while it lives.
+// A barrier in memory shared by the processes that are forked during its lifetime.
 class MeetingPoint {
   public:
     explicit MeetingPoint(int processes) : processes_(processes) {
@@ -49,7 +49,7 @@ class MeetingPoint {
 
 enum class Outcome : char { dead = 0, owns = 'o', refused = 'r', failed = 'f' };
 
-// A server in a process of its own, which is forked when this one has no threads.
+// A server in a process of its own; forked while this process has no other threads.
 class ContenderProcess {
   public:
     ContenderProcess(AcceptMode mode, const SocketAddress& address, MeetingPoint& start) {
@@ -73,7 +73,7 @@ class ContenderProcess {
     ContenderProcess(const ContenderProcess&) = delete;
     ContenderProcess& operator=(const ContenderProcess&) = delete;
 
-    // A round: tells it to bind, hears what came of it, has it give the port up.
+    // One round: orders the bind, receives its outcome, makes the process give the port up.
     void bind() { say('b'); }
     Outcome outcome() { return static_cast<Outcome>(hear()); }
     bool givesUp() {

@@ -1,4 +1,4 @@
-// ReservedPort: a loopback port that no other process is given while it lives, and that a server may bind to.
+// ReservedPort: a loopback port that the kernel gives to no other process meanwhile, and that a server may bind to.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 namespace weft::test {
 
-// Bound with SO_REUSEADDR and not listening: other sockets with that option may bind to the same address.
+// Bound with SO_REUSEADDR but not listening: other sockets with that option may bind to the same address.
 class ReservedPort {
   public:
     ReservedPort() : fd_(openTcpSocket(AF_INET)) {
@@ -19,7 +19,7 @@ class ReservedPort {
     }
     SocketAddress address() const { return detail::localAddressOf(SystemCalls::kernel(), fd_.get()); }
 
-    // True when somebody listens on it.
+    // True when a socket listens on it.
     bool isServed() const {
         const Fd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
         const SocketAddress remote = address();

@@ -59,7 +59,7 @@ TEST(ServerBootstrapTest, B1_OneAcceptorSpreadsConnectionsOverTheWorkersInTurn) 
     EXPECT_EQ(homes.count(&workers.loop(1)), 3u);
 }
 
-// Nothing closes such a child: its loop does not know it any more, and nobody closes the server.
+// Nothing closes such a child: its loop no longer knows it, and the server is never closed.
 TEST(ServerBootstrapTest, ADeregisteredChildOfAServerThatIsNeverClosedIsReleasedWithTheServer) {
     struct Leaves final : ChannelInboundHandler {
         explicit Leaves(std::shared_ptr<Promise<void>> itsLeft) : left(std::move(itsLeft)) {}
@@ -76,7 +76,7 @@ TEST(ServerBootstrapTest, ADeregisteredChildOfAServerThatIsNeverClosedIsReleased
         bootstrap.childHandler([left](Channel& channel) { channel.pipeline().addLast<Leaves>(left); });
         const Server server = bootstrap.bind(anyPort).sync().channel();
         const BlockingPeer peer(server.localAddress());
-        ASSERT_TRUE(deregistered.awaitUntil(patience()));
+        ASSERT_TRUE(deregistered.awaitUntil(testDeadline()));
     }
 }
 
@@ -118,7 +118,7 @@ struct Watch final : ChannelInboundHandler {
     std::atomic<int> accepted{0};
 };
 
-// B-1: handlers first, then options, then registration; the acceptor behind what the user's handler adds.
+// B-1: handlers first, then options, then registration; the acceptor goes after the handlers that the user adds.
 TEST(ServerBootstrapTest, B1_HandlersAndOptionsAreInPlaceBeforeAChildIsRegistered) {
     EventLoopGroup group(groupOptions(1));
     const auto watch = std::make_shared<Watch>();
@@ -149,7 +149,7 @@ TEST(ServerBootstrapTest, B1_TheAcceptorIsInPlaceBeforeTheListenerIsBound) {
         Promise<std::vector<std::string>>& seen_;
     };
     Promise<std::vector<std::string>> seen;
-    std::binary_semaphore mayRegister{0};  // or what follows the registration is the later for being asked for late
+    std::binary_semaphore mayRegister{0};  // holds the registration back until bind() has returned
     EventLoopGroup group(groupOptions(1));
     ServerBootstrap bootstrap(group);
     bootstrap.handler([&](Channel& listener) { listener.pipeline().addLast<SeesBind>(seen); });

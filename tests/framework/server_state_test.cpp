@@ -1,4 +1,4 @@
-// ServerState, without a server: what a drain waits for while the bind is under way.
+// ServerState without a server: what a drain waits for while a bind is in progress.
 #include "server_state.hpp"
 
 #include <memory>
@@ -24,21 +24,21 @@ TEST(ServerState, ADrainsFutureCompletesOnceTheBindUnderWayHasFailed) {
     EXPECT_FALSE(server->finishBind());
     EXPECT_FALSE(ended.done()) << "what the bind has made is still there";
     server->abandon();
-    EXPECT_TRUE(ended.awaitUntil(patience()));
+    EXPECT_TRUE(ended.awaitUntil(testDeadline()));
 }
 
 TEST(ServerState, ADrainAfterTheBindHasFailedWaitsForNothing) {
     EventLoopGroup group(groupOptions(1));
     const auto server = newServer(group);
     server->abandon();
-    EXPECT_TRUE(server->startDrain().awaitUntil(patience()));
+    EXPECT_TRUE(server->startDrain().awaitUntil(testDeadline()));
 }
 
 TEST(ServerState, ADrainAfterTheBindWaitsForTheListenersOnly) {
     EventLoopGroup group(groupOptions(1));
     const auto server = newServer(group);
     ASSERT_TRUE(server->finishBind());
-    EXPECT_TRUE(server->startDrain().awaitUntil(patience()));
+    EXPECT_TRUE(server->startDrain().awaitUntil(testDeadline()));
 }
 
 }  // namespace

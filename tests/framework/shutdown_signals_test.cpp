@@ -1,4 +1,4 @@
-// ShutdownSignals: which signals end the wait, and what becomes of those that the process ignored before.
+// ShutdownSignals: which signals end the wait, and how it treats signals that the process already ignores.
 #include <weft/framework/run_until_signal.hpp>
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 namespace weft::test {
 namespace {
 
-// Makes the descriptor that stays, before a test can be blamed for it.
+// Creates the descriptor that stays open for the process's life, so that no test counts it as a leak.
 [[maybe_unused]] const bool signalsWereTaken = (ShutdownSignals(), true);
 
 bool isIgnored(int signal) {
@@ -47,7 +47,7 @@ bool sleeps(pid_t thread) {
     return name != std::string::npos && text.substr(name).starts_with(") S");
 }
 
-// What wait() returns when `signal` is sent to a thread that sleeps in it; what it returns at once otherwise.
+// Sends `signal` once this thread sleeps in wait(), unless wait() returns at once; returns the result of wait().
 int waitFor(ShutdownSignals& signals, int signal) {
     std::atomic<bool> returned{false};
     std::atomic<bool> waits{false};
@@ -70,7 +70,7 @@ TEST(ShutdownSignalsTest, ASignalThatCameBeforeTheWaitIsKept) {
     EXPECT_EQ(signals.wait(), SIGTERM);
 }
 
-TEST(ShutdownSignalsTest, ASignalOfAnEarlierLifeIsForgotten) {
+TEST(ShutdownSignalsTest, ASignalOfAnEarlierObjectIsForgotten) {
     {
         ShutdownSignals earlier;
         std::raise(SIGTERM);
@@ -90,14 +90,14 @@ TEST(ShutdownSignalsTest, ASecondSignalBeforeTheEndOfALifeIsForgottenByTheNext) 
     EXPECT_EQ(waitFor(signals, SIGINT), SIGINT);
 }
 
-TEST(ShutdownSignalsTest, AnInnerObjectDoesNotForgetWhatCameForTheOuterOne) {
+TEST(ShutdownSignalsTest, AnInnerObjectDoesNotDiscardSignalsForTheOuterOne) {
     ShutdownSignals outer;
     std::raise(SIGTERM);
     ShutdownSignals inner;
     EXPECT_EQ(inner.wait(), SIGTERM);
 }
 
-// As a shell ignores SIGINT for what it starts in the background.
+// As a shell ignores SIGINT for programs that it starts in the background.
 TEST(ShutdownSignalsTest, ASignalThatWasIgnoredStaysIgnored) {
     const Ignored interrupt(SIGINT);
     {
@@ -111,7 +111,7 @@ TEST(ShutdownSignalsTest, ASignalThatWasIgnoredStaysIgnored) {
     EXPECT_FALSE(isIgnored(SIGTERM));
 }
 
-TEST(ShutdownSignalsTest, AProcessThatIgnoresBothIsTold) {
+TEST(ShutdownSignalsTest, IgnoringBothSignalsIsLogged) {
     const Ignored interrupt(SIGINT);
     const Ignored terminate(SIGTERM);
     LogCapture log;

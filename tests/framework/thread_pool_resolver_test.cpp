@@ -1,4 +1,4 @@
-// Names that are looked up by a few threads: what one dead name delays, what is asked again, how waits end.
+// Lookups by a few threads: how little an unresponsive name delays, what is cached, how waits end.
 #include <weft/framework/thread_pool_resolver.hpp>
 
 #include <condition_variable>
@@ -29,7 +29,7 @@ ErrorCode errorOf(const Future<Addresses>& future) {
     return {};
 }
 
-// A name service whose answers a test holds back. Shared with lookups, which may outlive the resolver.
+// A name service whose answers a test can hold back. Shared with lookups, which may outlive the resolver.
 class NameService {
   public:
     Addresses lookUp(const std::string& host) {
@@ -150,7 +150,7 @@ TEST_F(ThreadPoolResolverTest, AnAnswerIsUsedAgainUntilItIsForgotten) {
     EXPECT_EQ(names().timesAsked(), 4u);
 }
 
-TEST_F(ThreadPoolResolverTest, ThatANameDoesNotExistIsKeptAndOtherFailuresAreNot) {
+TEST_F(ThreadPoolResolverTest, NonexistentNamesAreCachedAndOtherFailuresAreNot) {
     ThreadPoolResolver resolver({}, lookup());
     for (int i = 0; i < 2; ++i) {
         EXPECT_EQ(errorOf(resolver.resolve("none.test", 1)), ErrorCode(EAI_NONAME, resolverCategory()));
@@ -175,15 +175,15 @@ TEST_F(ThreadPoolResolverTest, WhatALookupThrowsReachesTheCallersAndTheThreadGoe
     EXPECT_EQ(resolver.resolve("good.test", 1).get().size(), 2u);
 }
 
-TEST_F(ThreadPoolResolverTest, ACallIsLateAfterItsTimeAndTheAnswerIsKeptAllTheSame) {
+TEST_F(ThreadPoolResolverTest, ACallTimesOutAndTheAnswerIsStillCached) {
     ResolverOptions options = threads(1);
     options.timeout = 1ms;
     ThreadPoolResolver resolver(options, lookup());
     names().hold("dead.test");
-    // A call that is late before its thread has begun takes the name out of the queue.
+    // A call that times out before its thread has started removes the name from the queue.
     while (names().timesAsked() == 0) resolver.resolve("dead.test", 1).await();
     const auto running = resolver.resolve("dead.test", 1);
-    const auto queued = resolver.resolve("queued.test", 1);  // its only thread is inside the other lookup
+    const auto queued = resolver.resolve("queued.test", 1);  // its only thread is in the other lookup
     const auto again = resolver.resolve("dead.test", 1);
     for (const auto& future : {running, queued, again}) {
         EXPECT_EQ(errorOf(future), timedOut());
@@ -212,7 +212,7 @@ TEST_F(ThreadPoolResolverTest, OneCallMoreThanMayWaitFailsAtOnce) {
     EXPECT_EQ(second.get().size(), 2u);
 }
 
-TEST_F(ThreadPoolResolverTest, ItsEndFailsWhatWaitsAndDoesNotWaitForALookup) {
+TEST_F(ThreadPoolResolverTest, TheDestructorFailsPendingCallsWithoutWaitingForALookup) {
     Future<Addresses> running;
     Future<Addresses> queued;
     {
@@ -289,8 +289,8 @@ TEST_F(ThreadPoolResolverTest, NamesTheOptionThatIsOutOfRange) {
     EXPECT_THROW(ThreadPoolResolver({}, nullptr), std::invalid_argument);
 }
 
-// Handlers run on the program's own threads; what a thread does to itself is its own.
-TEST_F(ThreadPoolResolverTest, ItsThreadsTakeNoSignalOfTheProcess) {
+// Handlers run on the program's own threads; a signal that a thread causes itself is delivered to that thread.
+TEST_F(ThreadPoolResolverTest, ItsThreadsBlockTheSignalsOfTheProcess) {
     sigset_t blocked;
     sigemptyset(&blocked);
     ThreadPoolResolver resolver({}, [&](const std::string&) {

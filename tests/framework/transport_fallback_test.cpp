@@ -1,4 +1,4 @@
-// The transport `auto` when the probe has succeeded and a ring of one loop cannot be opened all the same.
+// The transport `auto` when the probe has succeeded but the ring of one loop cannot be opened.
 #include <cerrno>
 #include <chrono>
 #include <memory>
@@ -72,7 +72,7 @@ TEST_F(TransportFallback, IoUringThatWasAskedForFailsInstead) {
     EXPECT_THROW(EventLoopGroup{options}, SystemError);
 }
 
-TEST_F(TransportFallback, CarriersThatEndAreNoReasonForAnother) {
+TEST_F(TransportFallback, CarriersThatEndCauseNoFallback) {
     const LogCapture log;
     CarrierGroup carriers(groupOptions(2));
     EXPECT_TRUE(carriers.shutdown(std::chrono::seconds(20)));
@@ -85,7 +85,7 @@ TEST_F(TransportFallback, CarriersThatEndAreNoReasonForAnother) {
     EXPECT_EQ(log.count("epoll"), 0) << log.text();
 }
 
-TEST_F(TransportFallback, WhatTheApplicationThrowsIsNoReasonForAnother) {
+TEST_F(TransportFallback, AnExceptionOfTheApplicationCausesNoFallback) {
     const DescriptorGuard descriptors;
     EventLoopGroupOptions options = groupOptions(2);
     options.transport = Transport::Kind::automatic;

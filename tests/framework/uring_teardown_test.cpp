@@ -1,4 +1,4 @@
-// L-6: a group on io_uring leaves nothing behind, whatever its connections were doing: no ring, no descriptor, no buffer.
+// L-6: a group on io_uring leaves no ring, descriptor or buffer behind, whatever its connections were doing.
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -25,13 +25,13 @@ constexpr int rounds = 1'000;
 int openRings() {
     int rings = 0;
     for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
-        std::error_code gone;  // the descriptor of this very look
+        std::error_code gone;  // the descriptor of this iteration itself
         rings += std::filesystem::read_symlink(entry.path(), gone) == "anon_inode:[io_uring]";
     }
     return rings;
 }
 
-// Its backlog is full and it accepts no connection, so that a connect to it stays under way.
+// Its backlog is full and it accepts nothing, so that a connect to it stays in progress.
 class FullListener {
   public:
     FullListener() : fd_(openTcpSocket(AF_INET)) {
@@ -56,7 +56,7 @@ class UringTeardown : public testing::Test {
     void SetUp() override {
         if (!UringSupport::ofThisProcess().available()) GTEST_SKIP() << "io_uring is not permitted here";
     }
-    // Makes and ends a group in each round, with whatever `act` has begun.
+    // Creates and ends a group in each round, with whatever `act` has started.
     static void endGroups(int groups, const Act& act) {
         const std::size_t blocks = BufferPool::liveBlocks();
         for (int i = 0; i < groups; ++i) {
@@ -121,7 +121,7 @@ TEST_F(UringTeardown, WithFibersThatRead) {
             stream.read(bytes, error);
             EXPECT_TRUE(error || !stream.isOpen());
         });
-        EXPECT_TRUE(reads.awaitUntil(patience()));
+        EXPECT_TRUE(reads.awaitUntil(testDeadline()));
     });
 }
 

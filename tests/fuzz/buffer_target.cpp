@@ -1,4 +1,4 @@
-// Operations on a handful of buffers, chosen by the input, against strings that do the same.
+// Performs operations chosen by the input on a handful of buffers, and compares them with strings.
 #include <array>
 #include <string>
 #include <string_view>
@@ -35,7 +35,7 @@ class Bench {
         program_.remove_prefix(1);
         return byte;
     }
-    // A number of at most `most`, small ones preferred.
+    // A number of at most `most`, preferably a small one.
     std::size_t number(std::size_t most) {
         const std::size_t byte = next();
         const std::size_t value = byte < 192 ? byte : (byte - 191) * 97;
@@ -72,7 +72,7 @@ class Bench {
                 require(buffer.writableBytes() >= size, "ensureWritable() gives less than asked for");
                 break;
             }
-            case 3: {  // into the writable tail, which belongs to this owner alone
+            case 3: {  // into the writable tail, which belongs only to this owner
                 const std::string bytes = text(number(buffer.writableBytes()));
                 if (bytes.empty()) break;
                 bytes.copy(buffer.writeData(), bytes.size());

@@ -1,4 +1,4 @@
-// What the targets over whole connections share: quiet logs, outputs without their dates.
+// Shared by the targets over whole connections: quiet logs, output without dates.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ inline void quietLog() {
     static_cast<void>(once);
 }
 
-// The one thing in an answer that may differ between two runs.
+// Removes the only part of an answer that may differ between two runs.
 inline std::string withoutDates(std::string text) {
     constexpr std::string_view name = "\r\nDate: ";
     for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at)) {

@@ -1,11 +1,11 @@
-// One chunked body: the same however it is cut, and (as far as it has no extensions) what a naive decoder makes of it.
+// One chunked body: the outcome does not depend on the cuts and, without extensions, equals that of a naive decoder.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include <weft/pipeline/http/body_decoder.hpp>
+#include <weft/pipeline/http/detail/body_decoder.hpp>
 
 #include "fuzz/cuts.hpp"
 #include "fuzz/targets.hpp"
@@ -14,6 +14,9 @@ namespace weft::fuzz {
 namespace {
 
 using namespace http;
+using http::detail::BodyDecoder;
+using http::detail::BodyEvent;
+using http::detail::BodyStep;
 
 struct Decoded {
     std::string data;
@@ -52,7 +55,7 @@ Decoded decode(std::string_view bytes, Cut cut) {
     return result;
 }
 
-// Chunks without extensions, no trailers; nothing when it is anything else or not complete.
+// Decodes chunks without extensions or trailers; nothing for anything else, or for an incomplete body.
 std::optional<std::string> naive(std::string_view bytes) {
     std::string data;
     for (;;) {

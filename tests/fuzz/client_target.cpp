@@ -1,5 +1,5 @@
-// A whole client connection with three pipelined requests: what its server sends decides what the application hears,
-// never how it is cut.
+// A whole client connection with three pipelined requests: what the application receives depends on the server's bytes
+// and not on how they are cut.
 #include <string>
 #include <string_view>
 
@@ -17,7 +17,7 @@ namespace {
 
 using namespace http;
 
-// Where a piece of a body ends is no news.
+// Ignores where one piece of a body ends and the next begins.
 struct Application final : ChannelInboundHandler {
     explicit Application(std::string& itsLog) : log(itsLog) {}
     void channelRead(ChannelHandlerContext&, Message&& message) override {

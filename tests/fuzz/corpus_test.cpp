@@ -1,4 +1,4 @@
-// Replays the corpora: what the fuzzers have found interesting, or wrong, passes every target's checks.
+// Replays the corpora: the inputs that the fuzzers found interesting or failing pass every target's checks.
 #include <filesystem>
 #include <fstream>
 #include <iterator>

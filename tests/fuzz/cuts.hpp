@@ -1,5 +1,4 @@
-// Ways to cut an input into pieces: chosen by the input itself, so that the same bytes are always delivered the same
-// way.
+// Ways to cut an input into pieces; the input itself chooses, so that the same bytes are always delivered the same way.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +11,7 @@ namespace weft::fuzz {
 
 enum class Cut { whole, bytes, some };
 
-// Calls take(piece) for every piece; each lies in memory of exactly its size, so that a read beyond it is found.
+// Calls take(piece) for every piece, each in memory of exactly its size, so that a sanitizer finds a read past the end.
 template <class Take>
 void deliver(std::string_view bytes, Cut cut, Take take) {
     std::uint64_t state = 0x9e3779b97f4a7c15ULL + bytes.size();

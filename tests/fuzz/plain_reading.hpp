@@ -1,5 +1,5 @@
-// A second opinion on accepted heads, as simple as can be: whatever the parsers accept must also be this. Written
-// without a look at their code, so that both are wrong in the same way only by bad luck.
+// A second, deliberately simple reader of accepted heads: it must agree with the parsers on everything that they
+// accept. It was written without reading their code, so a common mistake is unlikely.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ inline std::string lowered(std::string_view text) {
     return result;
 }
 
-// The header lines of `lines` (from index 1 on, without the empty one) against the table that the parser made of them.
+// Compares the header lines of `lines` (from index 1 on, without the empty one) with the parser's table of them.
 // Returns how many are named Content-Length, Transfer-Encoding and Host.
 struct Named {
     int lengths = 0;

@@ -1,9 +1,9 @@
-// Requests as a server reads them, heads and bodies, one behind the other: the same however they are cut, and nothing
-// that a plain reading does not see in the same way.
+// Requests as a server reads them, heads and bodies, one after the other: the outcome does not depend on the cuts, and
+// a plain reader agrees with it.
 #include <string>
 #include <string_view>
 
-#include <weft/pipeline/http/body_decoder.hpp>
+#include <weft/pipeline/http/detail/body_decoder.hpp>
 
 #include "fuzz/cuts.hpp"
 #include "fuzz/plain_reading.hpp"
@@ -14,6 +14,10 @@ namespace weft::fuzz {
 namespace {
 
 using namespace http;
+using http::detail::BodyDecoder;
+using http::detail::BodyEvent;
+using http::detail::BodyStep;
+using http::detail::Verdict;
 
 // Small, so that short inputs reach them.
 constexpr Limits limits{.requestLineBytes = 200,

@@ -1,5 +1,5 @@
-// A whole server connection: what its client sends decides what it is asked and what it answers, never how it is cut;
-// and nothing behind a refusal is served.
+// A whole server connection: requests and answers depend on the client's bytes and not on how they are cut, and nothing
+// after a refusal is served.
 #include <string>
 #include <string_view>
 
@@ -18,7 +18,7 @@ namespace {
 
 using namespace http;
 
-// Its answers depend on what is asked: some are streamed, some end the connection, some switch the protocol.
+// Its answers depend on the request: some are streamed, some end the connection, some switch the protocol.
 struct Application final : SimpleInboundHandler<FullRequest> {
     explicit Application(std::string& itsLog) : log(itsLog) {}
     void channelRead0(ChannelHandlerContext& ctx, FullRequest request) override {
@@ -61,7 +61,7 @@ Outcome serve(std::string_view bytes, Cut cut) {
     channel.runPendingTasks();
     outcome.answered = withoutDates(channel.readOutboundText());
     while (Message raw = channel.readInbound()) {
-        if (raw.is<Buffer>()) outcome.answered.append(raw.get<Buffer>().view());  // of another protocol
+        if (raw.is<Buffer>()) outcome.answered.append(raw.get<Buffer>().view());  // bytes of another protocol
     }
     return outcome;
 }

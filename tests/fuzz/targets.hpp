@@ -1,5 +1,5 @@
-// The fuzz targets: functions that take any bytes and abort when something is wrong with what the code made of them.
-// Each is linked into a fuzzer of its own (libfuzzer.cpp) and, all of them, into the replay of their corpora.
+// The fuzz targets: functions that accept any bytes and abort when the code under test handles them wrongly. Each is
+// linked into a fuzzer of its own (libfuzzer.cpp), and all of them into the replay of their corpora.
 #pragma once
 
 #include <cstdio>
@@ -17,7 +17,7 @@ void serverTarget(std::string_view bytes);       // what a client sends to a who
 void clientTarget(std::string_view bytes);       // three bytes for the requests' methods, then what a server sends
 
 struct Target {
-    const char* name;  // of the corpus' folder
+    const char* name;  // of the corpus's folder
     void (*run)(std::string_view);
 };
 inline constexpr Target targets[] = {

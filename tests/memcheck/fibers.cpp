@@ -1,6 +1,5 @@
 // A small program for valgrind: fibers that use their stacks deeply, throw, sleep, wait for one another and end, so
-// that the next ones get used stacks. With --defect one of them reads a byte that is freed already: valgrind must say
-// so.
+// that later fibers get used stacks. With --defect one of them reads a freed byte, which valgrind must report.
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -15,7 +14,7 @@
 
 namespace {
 
-// Fills `depth` frames of 512 bytes, gives up the carrier at the bottom, and counts what it finds on its way back.
+// Fills `depth` frames of 512 bytes, yields at the bottom, and counts the intact bytes on its way back.
 unsigned descend(unsigned depth) {
     char frame[512];
     std::memset(frame, static_cast<int>(depth & 0x7f), sizeof frame);

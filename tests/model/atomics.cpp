@@ -46,7 +46,7 @@ void AccessLog::write(const char* what) {
     initialised_ = true;
 }
 
-// Destruction is a write, and the last one.
+// Destruction counts as a write, and as the last access.
 void AccessLog::end() {
     write("an object under destruction");
     dead_ = true;

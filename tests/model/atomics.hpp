@@ -1,5 +1,5 @@
-// Atomics: the policy that the shipped protocol headers take in place of detail::NativeAtomics, and Plain, data that is
-// not atomic and whose races are reported. Context: a scenario and its threads.
+// Atomics: the policy that replaces detail::NativeAtomics in the shipped protocol headers; and Plain: data that is not
+// atomic, whose races are reported. Context: a scenario and its threads.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ T decode(Value bits) noexcept {
 
 std::string describeValue(Value bits);
 
-// std::atomic's interface, without defaulted orders; every operation knows where it stands.
+// The interface of std::atomic, without defaulted orders. Every operation knows its source location.
 template <class T>
 class Atomic {
     using Where = std::source_location;
@@ -152,8 +152,8 @@ inline void fence(std::memory_order order, std::source_location where = std::sou
     if (run.tracing()) run.note("fence", maxLocations, nameOf(order), {}, where);
 }
 
-// Who has touched something that is not atomic, and when: finds a pair of accesses of which neither happens before the
-// other, one of them a write.
+// Records which threads accessed something that is not atomic, and when. Detects two accesses that are not ordered by
+// happens-before and of which one is a write.
 class AccessLog {
   public:
     explicit AccessLog(bool initialised) noexcept : initialised_(initialised) { writtenBy(Execution::current()); }
@@ -202,9 +202,9 @@ class Plain {
     T value_{};
 };
 
-// A plain link of an intrusive list: `Node* next` as the protocol headers want it, which also hand out references to
-// it. So that a write through such a reference is not missed, every access counts as a write: no two threads may even
-// read it at once, which the protocols do not.
+// A plain link of an intrusive list: `Node* next`, as the protocol headers need it. They also hand out references to
+// it. To catch writes through such a reference, every access counts as a write: two threads must not even read it
+// concurrently, which the protocols never do.
 template <class T>
 class Link {
   public:

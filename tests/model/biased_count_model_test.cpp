@@ -1,5 +1,5 @@
-// The biased count (docs/protocol.md section 12): one thread counts by itself while others count together. What is
-// counted ends once, after every use; no thread but the owner touches the owner's part.
+// The biased count (docs/explanation/protocol.md section 12): one thread counts in its own part, the others share one.
+// The counted object ends once, after every use; only the owner touches the owner's part.
 #include "biased_count_scenarios.hpp"
 
 namespace weft::model {
@@ -9,13 +9,13 @@ using namespace biased;
 
 constexpr const char* protocol = "biased count";
 
-TEST(BiasedCountModel, TheLastOneEndsItInTheSearchOfFourPreemptions) {
+TEST(BiasedCountModel, TheLastReferenceEndsTheObjectInTheSearchOfFourPreemptions) {
     exploreAll(protocol, cases(), {.preemptions = 4, .seconds = 200, .mustEnd = true});
 }
-TEST(BiasedCountModel, TheLastOneEndsItInEveryInterleaving) {
+TEST(BiasedCountModel, TheLastReferenceEndsTheObjectInEveryInterleaving) {
     exploreAll(protocol, cases(), {.search = Search::full, .seconds = 200, .mustEnd = true});
 }
-TEST(BiasedCountModel, TheLastOneEndsItAtRandom) {
+TEST(BiasedCountModel, TheLastReferenceEndsTheObjectAtRandom) {
     exploreAll(protocol, cases(), {.search = Search::random, .executions = 20'000});
     exploreAll(protocol, cases(), {.search = Search::pct, .executions = 20'000});
 }

@@ -1,5 +1,6 @@
-// What the biased count (docs/protocol.md section 12) is explored with, for the shipped one and for twins of it: the
-// references of a channel and its pins, driven as channel_lifecycle.cpp does. The owner is the channel's loop.
+// The scenarios that explore the biased count (docs/explanation/protocol.md section 12), for the shipped one and for
+// its twins: the references of a channel and its pins, used as channel_lifecycle.cpp uses them. The owner is the
+// channel's loop.
 #pragma once
 
 #include <weft/scheduler/detail/biased_count.hpp>
@@ -12,11 +13,11 @@ namespace weft::model::biased {
 
 using Shipped = detail::BasicBiasedCount<Atomics>;
 
-// The threads' names; one who is no loop has none.
+// The threads' identities; a thread that is no loop has none.
 inline const void* const owner = reinterpret_cast<const void*>(1);
 inline const void* const other = nullptr;
 
-// Something that is handed to another thread.
+// Hands something over to another thread.
 class Box {
   public:
     void put() { full_.store(1, std::memory_order_release); }
@@ -28,7 +29,7 @@ class Box {
     Atomic<int> full_{0};
 };
 
-// A channel; whoever lets go of it last ends it.
+// A channel; its last release ends it.
 template <class Count>
 class Object {
   public:
@@ -54,7 +55,7 @@ class Object {
     std::array<Plain<int>, 3> uses_;
 };
 
-// A channel's pins, and one handler that has been removed.
+// A channel's pins, and one removed handler.
 template <class Count>
 class Pipeline {
   public:
@@ -69,7 +70,7 @@ class Pipeline {
     void unpinHere() {
         if (pins.release(owner) && removed) freeRemoved();
     }
-    void unpinElsewhere() {
+    void unpinRemotely() {
         if (pins.release(other)) posted.put();
     }
     // Channel::freeRemovedHandlers()
@@ -90,7 +91,7 @@ class Pipeline {
 
 template <class Count>
 struct Scenarios {
-    // The loop ends its part while another lets go.
+    // The loop ends its part while another thread releases its reference.
     static void closes(ModelRun& run) {
         auto& object = make(run, 2);
         run.thread("owner", [&object] {
@@ -121,8 +122,8 @@ struct Scenarios {
             });
         }
     }
-    // Another takes a reference by the one that it has.
-    static void retainsElsewhere(ModelRun& run) {
+    // Another thread takes a second reference from the one that it holds.
+    static void retainsRemotely(ModelRun& run) {
         auto& object = make(run, 2);
         run.thread("owner", [&object] {
             object.count.bias(owner);
@@ -136,7 +137,7 @@ struct Scenarios {
             object.letGo(other);
         });
     }
-    // What the loop has taken another lets go of.
+    // The loop takes a reference and another thread releases it.
     static void givesAway(ModelRun& run) {
         auto& object = make(run, 1);
         auto& box = run.make<Box>();
@@ -154,7 +155,7 @@ struct Scenarios {
             object.letGo(other);
         });
     }
-    // The same, and the loop has one itself when its part ends: the shared part without the loop's is none.
+    // As before, but the loop still holds a reference when its part ends: the shared part alone would be zero.
     static void holdsOn(ModelRun& run) {
         auto& object = make(run, 1);
         auto& box = run.make<Box>();
@@ -172,7 +173,7 @@ struct Scenarios {
             object.letGo(other);
         });
     }
-    // The other way round: the loop's part is less than nothing.
+    // The reverse: the loop releases a reference that another thread took, so the loop's part is negative.
     static void takesOver(ModelRun& run) {
         auto& object = make(run, 2);
         auto& box = run.make<Box>();
@@ -191,7 +192,7 @@ struct Scenarios {
             object.letGo(other);
         });
     }
-    // One gets from the loop what the other gives to it.
+    // One thread gets a reference from the loop, another one gives the loop a reference.
     static void exchanges(ModelRun& run) {
         auto& object = make(run, 2);
         auto& given = run.make<Box>();
@@ -218,7 +219,7 @@ struct Scenarios {
             object.letGo(other);
         });
     }
-    // The builder's reference, and that of the task in which the channel comes to its loop.
+    // The builder's reference, and that of the task that brings the channel to its loop.
     static void registers(ModelRun& run) {
         auto& object = make(run, 1);
         auto& box = run.make<Box>();
@@ -236,7 +237,7 @@ struct Scenarios {
             object.unbias();
         });
     }
-    // Deregistered, and registered again.
+    // The channel is deregistered and registered again.
     static void again(ModelRun& run) {
         auto& object = make(run, 2);
         run.thread("owner", [&object] {
@@ -254,7 +255,7 @@ struct Scenarios {
             object.letGo(other);
         });
     }
-    // A handler is removed while the loop and another thread run in it; the last of them sees to its end.
+    // A handler is removed while the loop and another thread run in it; the last of them causes it to be freed.
     static void pins(ModelRun& run) {
         using Pipeline = biased::Pipeline<Count>;
         auto& handler = run.make<typename Pipeline::Handler>();
@@ -278,10 +279,10 @@ struct Scenarios {
         run.thread("other", [&pipeline, &box] {
             box.take();
             pipeline.use();
-            pipeline.unpinElsewhere();
+            pipeline.unpinRemotely();
         });
     }
-    // The handler is removed after the last pin may have gone.
+    // The handler is removed when the last pin may already be gone.
     static void unpins(ModelRun& run) {
         using Pipeline = biased::Pipeline<Count>;
         auto& handler = run.make<typename Pipeline::Handler>();
@@ -301,7 +302,7 @@ struct Scenarios {
         run.thread("other", [&pipeline, &box] {
             box.take();
             pipeline.use();
-            pipeline.unpinElsewhere();
+            pipeline.unpinRemotely();
         });
     }
 
@@ -320,7 +321,7 @@ std::vector<Case> cases() {
     using Built = Scenarios<Count>;
     return {makeCase("closes", Built::closes),
             makeCase("two others", Built::twoOthers),
-            makeCase("retains elsewhere", Built::retainsElsewhere),
+            makeCase("retains elsewhere", Built::retainsRemotely),
             makeCase("gives away", Built::givesAway),
             makeCase("holds on", Built::holdsOn),
             makeCase("takes over", Built::takesOver),

@@ -1,4 +1,4 @@
-// Biased counts with one defect each, which the scenarios of the biased count must find.
+// Biased counts with one defect each; the scenarios of the biased count must detect it.
 #include "biased_count_scenarios.hpp"
 
 namespace weft::model {
@@ -8,18 +8,18 @@ using namespace biased;
 
 enum class Defect {
     none,
-    weightless,     // nothing keeps the shared part from 0 while there is an owner
+    weightless,     // no weight keeps the shared part above 0 while there is an owner
     inTwoSteps,     // takes the weight away, then adds the owner's part
-    dropsItsPart,   // takes the weight away only
+    dropsItsPart,   // takes only the weight away
     keepsItsPart,   // adds the owner's part, and again the next time
-    resignsLate,    // the owner takes its name away after it has ended its part
-    neverTheLast,   // the end of the owner's part does not say that none are left
+    resignsLate,    // the owner clears its name after it has ended its part
+    neverTheLast,   // the end of the owner's part never reports that it was the last
     anybodyOwns,    // any thread counts in the owner's part
-    sharedOnly,     // asks the shared part alone whether any are left
-    countsByStore,  // a load and a store in place of the read-modify-write
+    sharedOnly,     // checks only the shared part for remaining references
+    countsByStore,  // a load and a store instead of the read-modify-write
 };
 
-// The count, written again so that one thing can be wrong with it.
+// A copy of the count in which one thing can be wrong.
 template <Defect defect>
 class TwinCount {
   public:
@@ -92,10 +92,10 @@ void expectKilledIn(const char* name, const char* where) {
 TEST(BiasedCountModel, TheTwinWithoutADefectPasses) {
     exploreAll("biased count (twin)", cases<TwinCount<Defect::none>>(), {});
 }
-TEST(BiasedCountModel, WithoutAWeightOthersSeeTheEndTooEarly) {
+TEST(BiasedCountModel, WithoutAWeightTheSharedPartReachesZeroTooEarly) {
     expectKilledIn<Defect::weightless>("weightless", "gives away");
 }
-TEST(BiasedCountModel, AnEndInTwoStepsShowsASumThatIsNone) {
+TEST(BiasedCountModel, EndingTheOwnersPartInTwoStepsExposesAFalseSum) {
     expectKilledIn<Defect::inTwoSteps>("in two steps", "holds on");
 }
 TEST(BiasedCountModel, AnOwnerWhoDropsItsPartEndsItTooEarly) {
@@ -104,16 +104,16 @@ TEST(BiasedCountModel, AnOwnerWhoDropsItsPartEndsItTooEarly) {
 TEST(BiasedCountModel, AnOwnerWhoKeepsItsPartCountsItTwice) {
     expectKilledIn<Defect::keepsItsPart>("keeps its part", "again");
 }
-TEST(BiasedCountModel, AnOwnerWhoResignsLateTouchesWhatHasEnded) {
+TEST(BiasedCountModel, AnOwnerThatResignsLateTouchesAnEndedObject) {
     expectKilledIn<Defect::resignsLate>("resigns late", "closes");
 }
 TEST(BiasedCountModel, AnOwnerWhoIsNeverTheLastForgetsIt) {
     expectKilledIn<Defect::neverTheLast>("never the last", "closes");
 }
-TEST(BiasedCountModel, TheOwnersPartIsForTheOwnerOnly) {
+TEST(BiasedCountModel, OnlyTheOwnerMayCountInItsPart) {
     expectKilledIn<Defect::anybodyOwns>("anybody owns", "closes");
 }
-TEST(BiasedCountModel, WhoAsksTheSharedPartOnlyFreesAHandlerThatRuns) {
+TEST(BiasedCountModel, CheckingOnlyTheSharedPartFreesARunningHandler) {
     expectKilledIn<Defect::sharedOnly>("shared only", "unpins");
 }
 TEST(BiasedCountModel, ACountByStoreEndsItTwiceOrNever) {

@@ -1,5 +1,6 @@
-// What model threads block in: futex, event, mutex, and waiting for a change. None of them orders memory, unless it
-// says so: what the kernel's locks order beyond C++ is not to be relied on. Context: model threads.
+// What model threads block on: futex, event, mutex, and a change of memory. None of them orders memory unless its
+// comment says so: the protocols must not rely on the order that the kernel's locks add beyond C++. Context: model
+// threads.
 #pragma once
 
 #include <limits>
@@ -10,8 +11,8 @@ namespace weft::model {
 
 enum class Timeout : bool { never, possible };
 
-// Sleeps while the word holds `value`, atomically with the look at it, until futexWake(). False: it timed out, which it
-// may do at any time.
+// Sleeps until futexWake() if the word holds `value`; the check and the sleep are atomic. Returns false if it timed
+// out, which may happen at any time.
 inline bool futexWait(const Atomic<std::uint32_t>& word, std::uint32_t value, Timeout timeout = Timeout::never,
                       std::source_location where = std::source_location::current()) {
     Execution& run = Execution::current();
@@ -27,7 +28,7 @@ inline bool futexWait(const Atomic<std::uint32_t>& word, std::uint32_t value, Ti
     return woken;
 }
 
-// The word may be gone by then: only its address is used.
+// The word may no longer exist: only its address is used.
 inline void futexWake(const Atomic<std::uint32_t>& word, unsigned limit = 1,
                       std::source_location where = std::source_location::current()) {
     Execution& run = Execution::current();
@@ -38,8 +39,8 @@ inline void futexWake(const Atomic<std::uint32_t>& word, unsigned limit = 1,
     run.wakeFutexWaiters(word.location(), limit);
 }
 
-// An eventfd that is watched edge-triggered and never read: a signal before the wait ends the wait at once; signals
-// that nobody has waited for yet are one.
+// An eventfd that is watched edge-triggered and never read. A signal before the wait ends the wait at once; several
+// signals before a wait count as one.
 class Event {
   public:
     explicit Event(const char* name) : name_(name), resource_(Execution::current().addResource(name)) {}
@@ -52,7 +53,7 @@ class Event {
         if (run.tracing()) run.note("signal", maxLocations, "", name_, where);
         run.resourceSet(resource_) = true;
     }
-    // False: it timed out, which it may do at any time.
+    // Returns false if it timed out, which may happen at any time.
     bool wait(Timeout timeout = Timeout::never, std::source_location where = std::source_location::current()) {
         Execution& run = Execution::current();
         const bool came = run.block(Wait::event, resource_, timeout == Timeout::possible);
@@ -66,8 +67,7 @@ class Event {
     unsigned resource_;
 };
 
-// Orders memory, as a mutex does. One that is destroyed must be done with: nobody holds it, everybody who has held it
-// happens before.
+// Orders memory, as a mutex does. At its destruction no thread may hold it, and every unlock must happen before.
 class Mutex {
   public:
     Mutex() : Mutex("lock") {}
@@ -97,8 +97,8 @@ class Mutex {
     AccessLog uses_;
 };
 
-// A loop that spins until `predicate` holds. The predicate may only load. Between two looks the thread sleeps until a
-// location that it has read holds something newer than what it read, so that every execution ends and none is lost.
+// A loop that spins until `predicate` holds. The predicate may only load. Between two checks the thread sleeps until a
+// location that it has read holds a newer value, so every execution ends and none is missed.
 template <class Predicate>
 void await(Predicate predicate) {
     Execution& run = Execution::current();
@@ -110,7 +110,7 @@ void await(Predicate predicate) {
     }
 }
 
-// For a loop that await() cannot express: lets every other thread that can run take a step first.
+// For a loop that await() cannot express: lets every other runnable thread take a step first.
 inline void yield() {
     Execution::current().yield();
 }

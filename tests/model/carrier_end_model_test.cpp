@@ -1,12 +1,12 @@
-// The end of a carrier (docs/protocol.md sections 7 and 13), decided by the shipped CarrierTurn: its last fiber comes from
-// a waker that is still on its way out when the carrier has run it, ended, and is destroyed by its owner; spawns and
-// pollers that race with the stop; requests for a turn; fibers that run and end on another carrier.
+// The end of a carrier (docs/explanation/protocol.md sections 7 and 13), decided by the shipped CarrierTurn. The waker
+// of its last fiber may still be returning when the carrier has run that fiber and ended and its owner destroys it.
+// Also: spawns and pollers that race with the stop, turn requests, and fibers that run and end on another carrier.
 #include "model_carrier.hpp"
 
 namespace weft::model {
 namespace {
 
-// Parks until its waker comes, which a stop does not spare it.
+// Parks until its waker comes; a stop does not end that wait.
 struct AwaitedFiber final : ModelFiber {
     void run(CarrierBase& where) override {
         if (++runs == 1) {
@@ -17,7 +17,7 @@ struct AwaitedFiber final : ModelFiber {
         (void)token.finish();
         where.end(*this);
     }
-    // The waker's side: after this the carrier may end.
+    // Called by the waker. After this the carrier may end.
     void wake(CarrierBase& home) {
         await([this] { return epoch.load(std::memory_order_acquire) != 0; });
         if (token.claim(epoch.load(std::memory_order_relaxed), wokenBranch) == Claim::enqueue) home.enqueue(*this);
@@ -50,7 +50,7 @@ Scenario wakers(int count) {
     };
 }
 
-// Spawns that race with the stop: each runs or is refused.
+// Spawns race with the stop: each runs or is refused.
 template <class Carrier>
 void spawns(ModelRun& run) {
     struct State {
@@ -71,7 +71,7 @@ void spawns(ModelRun& run) {
     });
 }
 
-// A fiber that has been submitted and not run is on the list: the carrier that stops knows of it before its first turn.
+// A submitted fiber that has not run is on the list: a carrier that stops knows of it before its first turn.
 template <class Carrier>
 void submittedBeforeTheStop(ModelRun& run) {
     struct State {
@@ -89,7 +89,7 @@ void submittedBeforeTheStop(ModelRun& run) {
     run.finally([&state] { assertThat(state.fiber.runs == 1, "it has run"); });
 }
 
-// Requests for a turn while nobody stops the carrier: it answers and goes back to sleep. It ends when it has slept.
+// Turn requests while no thread stops the carrier: it handles each and goes back to sleep. The stop follows a sleep.
 template <class Carrier>
 void turnRequests(ModelRun& run) {
     run.name({"slept", WEFT_MODEL_CARRIER_ATOMICS});
@@ -102,13 +102,13 @@ void turnRequests(ModelRun& run) {
         slept.store(true, std::memory_order_relaxed);
     });
     run.thread("stopper", [&carrier, &slept] {
-        // The one that ends the sleep: a carrier that never sleeps never needs it.
+        // The request that ends the sleep: a carrier that never sleeps never needs it.
         await([&carrier, &slept] { return carrier.isAsleep() || slept.load(std::memory_order_relaxed); });
         carrier.requestStop();
     });
 }
 
-// A poller that cannot be started while the carrier stops: the slot that was taken in between does not keep it.
+// A poller that cannot be started while the carrier stops: the slot taken meanwhile does not keep the carrier.
 template <class Carrier>
 void refusedPoller(ModelRun& run) {
     run.name({WEFT_MODEL_CARRIER_ATOMICS});
@@ -118,7 +118,7 @@ void refusedPoller(ModelRun& run) {
     run.thread("carrier", [&carrier] { carrier.run(); });
 }
 
-// A poller that another thread registers, and that ends in its first slice.
+// A poller that another thread registers and that ends in its first slice.
 template <class Carrier>
 void poller(ModelRun& run) {
     struct State {
@@ -134,7 +134,7 @@ void poller(ModelRun& run) {
     run.finally([&state] { assertThat(state.poller.runs == state.accepted, "a poller that was accepted has run"); });
 }
 
-// A report that is asked for is given, whenever that is, before the end.
+// A requested report is made before the end, whenever it was requested.
 template <class Carrier>
 void report(ModelRun& run) {
     struct State {
@@ -153,13 +153,13 @@ void report(ModelRun& run) {
     run.finally([&state] { assertThat(state.carrier.reports() == 1, "the report was given"); });
 }
 
-// What the defects of the shipped parts are; each shadows one function.
+// Defects of the shipped parts; each shadows one function.
 struct Broken {
     struct KeepsTheTurn : ShippedParts::Core {
         // Only a carrier that stops takes it.
         bool takeTurnRequest() { return stopRequested() && ShippedParts::Core::takeTurnRequest(); }
     };
-    // The list is brought up to date once a turn, before the poller is taken.
+    // The list is updated once a turn, before the poller is taken.
     static inline bool tookPoller = false;
     struct TakesThePollerLate : ShippedParts::Core {
         ModelFiber* takeReadyPoller() {
@@ -178,8 +178,8 @@ struct Broken {
         using Core = TakesThePollerLate;
         using Live = SettlesOnce;
     };
-    struct NoVisitors : ShippedParts::Core {
-        bool hasVisitors() const { return false; }
+    struct NoSubmitters : ShippedParts::Core {
+        bool hasSubmitters() const { return false; }
     };
     struct ForgetsFibers : ShippedParts::Live {
         bool empty() const { return true; }
@@ -221,15 +221,15 @@ TEST(CarrierEndModel, NoThreadTouchesADeadCarrierAtRandom) {
     exploreAll(protocol, cases(), {.search = Search::pct, .executions = 20'000});
 }
 
-// --- twins: of the orders, only those of the end; park_model_test has the sleep's
+// --- twins: of the orders, only those of the end; park_model_test has those of the sleep
 
-constexpr std::string_view visitOrders[] = {
-    "carrier_core ~Visit fetch_sub release->relaxed",
-    "carrier_core hasVisitors load acquire->relaxed",
+constexpr std::string_view guardOrders[] = {
+    "carrier_core ~SubmitGuard fetch_sub release->relaxed",
+    "carrier_core hasSubmitters load acquire->relaxed",
 };
 
-TEST(CarrierEndModel, TheOrdersOfTheVisitAreNeeded) {
-    for (const std::string_view order : visitOrders) expectKilledTogether(only("one waker", cases()), {order});
+TEST(CarrierEndModel, TheOrdersOfTheSubmitGuardAreNeeded) {
+    for (const std::string_view order : guardOrders) expectKilledTogether(only("one waker", cases()), {order});
 }
 
 template <class Carrier>
@@ -239,14 +239,14 @@ void expectKilledIn(const char* name, const char* where) {
 template <Defect defect>
 using Defective = ModelCarrier<ShippedParts, defect>;
 
-TEST(CarrierEndModel, AWakerThatDoesNotCountItselfInTouchesADeadCarrier) {
-    expectKilledIn<Defective<Defect::noVisit>>("no visit", "one waker");
+TEST(CarrierEndModel, AWakerWithoutASubmitGuardTouchesADeadCarrier) {
+    expectKilledIn<Defective<Defect::noSubmitGuard>>("no submit guard", "one waker");
 }
-TEST(CarrierEndModel, AWakerThatCountsItselfInLateTouchesADeadCarrier) {
+TEST(CarrierEndModel, AWakerThatTakesItsSubmitGuardLateTouchesADeadCarrier) {
     expectKilledIn<Defective<Defect::countsInLate>>("counts itself in after publishing", "one waker");
 }
 TEST(CarrierEndModel, ACarrierThatDoesNotWaitIsTouchedAfterItsEnd) {
-    expectKilledIn<ModelCarrier<CoreParts<Broken::NoVisitors>>>("does not wait for visitors", "one waker");
+    expectKilledIn<ModelCarrier<CoreParts<Broken::NoSubmitters>>>("does not wait for submitters", "one waker");
 }
 TEST(CarrierEndModel, ATurnRequestThatIsLeftKeepsTheCarrierAwake) {
     expectKilledIn<ModelCarrier<CoreParts<Broken::KeepsTheTurn>>>("takes no turn request before the stop", "turn requests");
@@ -260,7 +260,7 @@ TEST(CarrierEndModel, ACarrierThatEndsWithAnOpenListLosesASpawn) {
 TEST(CarrierEndModel, ASpawnThatIsListedLateOutlivesItsCarrier) {
     expectKilledIn<Defective<Defect::enlistsLate>>("enlists late", "spawns");
 }
-TEST(CarrierEndModel, WhatIsTakenAfterTheListWasSettledRunsUnlisted) {
+TEST(CarrierEndModel, FibersTakenAfterTheListWasSettledRunUnlisted) {
     expectKilledIn<Defective<Defect::takesLate>>("takes what was submitted late", "spawns");
 }
 TEST(CarrierEndModel, APollerThatIsTakenAfterTheListWasSettledRunsUnlisted) {

@@ -1,6 +1,6 @@
-// ChildList (docs/protocol.md section 14): children that end on other threads, a parent that waits for them and then
-// ends the scope, and somebody who cancels them. The scope is not touched after its end, each child is cancelled once
-// and freed once, and the parent finds what its children wrote.
+// ChildList (docs/explanation/protocol.md section 14): children end on other threads, their parent waits for them and
+// then ends the scope, and another thread cancels them. Nothing touches the scope after its end, each child is
+// cancelled once and freed once, and the parent sees what its children wrote.
 #include <weft/scheduler/detail/child_list.hpp>
 #include <weft/scheduler/detail/task_state.hpp>
 #include <weft/scheduler/wait_list.hpp>
@@ -14,10 +14,10 @@ namespace {
 enum class Defect {
     none,
     wakesOutside,    // the last child claims the parent's wait after it has released the lock
-    findsItBlindly,  // the parent looks at the size without the lock
+    findsItBlindly,  // the parent checks the size without the lock
     cancelsBlindly,  // the canceller takes no references
-    addsBlindly,     // a child of a cancelled scope is not told
-    forgetsToWake,   // the last child leaves quietly
+    addsBlindly,     // a child added to a cancelled scope is not cancelled
+    forgetsToWake,   // the last child does not wake the parent
     interruptible,   // the parent's wait may end before the last child has left
 };
 
@@ -26,7 +26,7 @@ struct Child {
     Link<Child> nextSibling;
     Link<Child> nextCancelled;
     detail::BasicTaskState<Atomics> state;
-    int* freed = nullptr;  // the spectator's
+    int* freed = nullptr;  // for the checks only
     int cancelled = 0;
 
     void release() {
@@ -39,7 +39,7 @@ struct Child {
 using Waiters = BasicWaitList<ThreadWait>;
 using Shipped = detail::BasicChildList<Atomics, Child, Waiters>;
 
-// The shipped list with one thing wrong: in what it asks of its waiters ...
+// The shipped list with one defect: in how it uses its waiters,
 template <Defect defect>
 class TwinWaiters : public Waiters {
   public:
@@ -51,7 +51,7 @@ class TwinWaiters : public Waiters {
         Waiters::Woken woken = {};
         TwinWaiters* late = nullptr;  // claims only now, without the lock
     };
-    // Context: the last child, with the lock.
+    // Context: the last child, with the lock held.
     Woken claimAll() {
         lastHasLeft_ = true;
         if (defect == Defect::forgetsToWake) return {};
@@ -69,7 +69,7 @@ class TwinWaiters : public Waiters {
     Plain<bool> lastHasLeft_{false};
 };
 
-// ... or in what its callers get.
+// or in what its callers get.
 template <Defect defect>
 class TwinList : public detail::BasicChildList<Atomics, Child, TwinWaiters<defect>> {
     using List = detail::BasicChildList<Atomics, Child, TwinWaiters<defect>>;
@@ -86,7 +86,7 @@ class TwinList : public detail::BasicChildList<Atomics, Child, TwinWaiters<defec
     }
 };
 
-// A scope, its parent and two children with what they write.
+// A scope, its parent, and two children with what they write.
 template <class List>
 struct Family {
     struct Scope {
@@ -129,21 +129,21 @@ template <class List>
 struct Scenarios {
     using FamilyType = Family<List>;
 
-    // The parent waits for two children, first with a timeout if `impatient`; then the scope is gone.
-    static Scenario awaits(bool impatient) {
+    // The parent waits for two children, first with a timeout if `timesOut`; then it ends the scope.
+    static Scenario awaits(bool timesOut) {
         return [=](ModelRun& run) {
             FamilyType& family = make(run);
             addChild(run, family, 0);
             addChild(run, family, 1);
-            run.thread("parent", [&family, impatient] {
+            run.thread("parent", [&family, timesOut] {
                 ThreadWait::use(family.parent);
-                if (impatient) (void)family.scope->list.wait(Timeout::possible, "join");
+                if (timesOut) (void)family.scope->list.wait(Timeout::possible, "join");
                 family.leave({0, 1});
             });
             run.finally([&family] { assertThat(family.freed == 2, "each child is freed once"); });
         };
     }
-    // ... which it cancels before.
+    // The parent cancels them before.
     static void cancels(ModelRun& run) {
         FamilyType& family = make(run);
         addChild(run, family, 0);
@@ -208,7 +208,7 @@ struct Scenarios {
 template <class List = Shipped>
 std::vector<Case> cases() {
     using Built = Scenarios<List>;
-    return {makeCase("awaits", Built::awaits(false)), makeCase("awaits, impatient", Built::awaits(true)),
+    return {makeCase("awaits", Built::awaits(false)), makeCase("awaits with a timeout", Built::awaits(true)),
             makeCase("cancels", Built::cancels), makeCase("spawns a sibling", Built::spawnsASibling),
             makeCase("fails", Built::fails)};
 }
@@ -228,8 +228,8 @@ TEST(ChildListModel, NoChildOutlivesItsScopeAtRandom) {
 
 // --- twins
 
-// The lock orders the list; what is atomic is the children's counts of references.
-TEST(ChildListModel, AReferenceThatIsGivenBackWithoutAnOrderFreesAChildTooEarly) {
+// The lock orders the list; only the children's reference counts are atomic.
+TEST(ChildListModel, ARelaxedReleaseOfAReferenceFreesAChildTooEarly) {
     expectKilledTogether(only("cancels", cases()), {"task_state release fetch_sub acq_rel->relaxed"});
 }
 
@@ -242,15 +242,15 @@ TEST(ChildListModel, TheTwinWithoutADefectPasses) {
     exploreAll("child list (twin)", cases<TwinList<Defect::none>>(), {.executions = 50'000});
 }
 TEST(ChildListModel, AChildThatClaimsAfterTheUnlockTouchesAScopeThatIsGone) {
-    expectKilledIn<Defect::wakesOutside>("wakes outside", "awaits, impatient");
+    expectKilledIn<Defect::wakesOutside>("wakes outside", "awaits with a timeout");
 }
-TEST(ChildListModel, AParentThatLooksWithoutTheLockLeavesTooEarly) {
+TEST(ChildListModel, AParentThatChecksTheSizeWithoutTheLockLeavesTooEarly) {
     expectKilledIn<Defect::findsItBlindly>("finds it blindly", "awaits");
 }
 TEST(ChildListModel, ACancellerWithoutReferencesTouchesAFreedChild) {
     expectKilledIn<Defect::cancelsBlindly>("cancels blindly", "cancels");
 }
-TEST(ChildListModel, AChildOfACancelledScopeThatIsNotToldRunsForEver) {
+TEST(ChildListModel, AChildAddedToACancelledScopeMustBeCancelledToo) {
     expectKilledIn<Defect::addsBlindly>("adds blindly", "spawns a sibling");
 }
 TEST(ChildListModel, ALastChildThatLeavesQuietlyLeavesItsParentAsleep) {

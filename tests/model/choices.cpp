@@ -67,7 +67,7 @@ bool Choices::advance() {
         drawPriorities();
         return true;
     }
-    stack_.resize(std::min(stack_.size(), position_));  // an execution cut short has not used all of its prefix
+    stack_.resize(std::min(stack_.size(), position_));  // an execution that was cut short has not used its whole prefix
     while (!stack_.empty() && stack_.back().taken + 1 >= stack_.back().count) stack_.pop_back();
     if (stack_.empty()) return false;
     ++stack_.back().taken;
@@ -84,7 +84,7 @@ unsigned Choices::record(unsigned taken, unsigned count) {
 unsigned Choices::choose(unsigned count) {
     if (position_ < stack_.size()) return std::min<unsigned>(stack_[position_++].taken, count - 1);
     if (search_ == Search::depthFirst || search_ == Search::replay) return record(0, count);
-    // Half of the loads read the newest store: an execution in which all is stale rarely gets anywhere.
+    // Half of the loads read the newest store: an execution with only stale reads rarely makes progress.
     return record(random_.below(2) == 0 ? 0 : random_.below(count), count);
 }
 
@@ -127,7 +127,7 @@ void Choices::drawPriorities() {
 std::string Choices::token() const {
     std::string text;
     for (std::size_t i = 0; i < std::min(position_, stack_.size()); ++i) text += digits[stack_[i].taken];
-    text.erase(text.find_last_not_of('0') + 1);  // the first alternative is what a missing digit means
+    text.erase(text.find_last_not_of('0') + 1);  // a missing digit means the first alternative
     return text;
 }
 

@@ -1,4 +1,4 @@
-// Choices: every decision that an execution leaves open (who runs, which store a load reads, where a store goes), as
+// Choices: every open decision of an execution (which thread runs, which store a load reads, where a store goes), as
 // one stack of small numbers. The explorer owns it; it knows nothing of threads or memory. The numbers replay an
 // execution.
 #pragma once
@@ -14,15 +14,15 @@ namespace weft::model {
 
 enum class Search : std::uint8_t {
     depthFirst,  // every execution with at most `preemptions` preemptions
-    full,        // every execution, but of those that differ only in the order of independent steps only one
-    random,      // uniform by seed
+    full,        // every execution, but only one of those that differ only in the order of independent steps
+    random,      // uniform, by seed
     pct,         // random priorities with a few change points (probabilistic concurrency testing)
     replay,      // one given execution
 };
 
 const char* nameOf(Search search) noexcept;
 
-// A small generator: the same numbers on every machine.
+// A small generator with the same numbers on every machine.
 class Random {
   public:
     explicit Random(std::uint64_t seed = 1) noexcept : state_(seed * 0x9e3779b97f4a7c15u + 1) {}
@@ -40,15 +40,15 @@ class Choices {
     void beginPct(std::uint64_t seed, unsigned depth);
     void beginReplay(std::string_view token);
 
-    // The next execution; false when every one has been seen.
+    // Starts the next execution; returns false when every one has been explored.
     [[nodiscard]] bool advance();
 
-    // One of `count` alternatives; the first is the one that a sequential machine would take.
+    // Picks one of `count` alternatives; the first is the one that a sequential machine would take.
     unsigned pick(unsigned count) { return count == 1 ? 0 : choose(count); }
-    // One of the runnable threads; only the first `allowed` of them are searched depth-first.
+    // Picks one of the runnable threads; only the first `allowed` of them are searched depth-first.
     unsigned pickThread(std::span<const std::uint8_t> threads, unsigned allowed);
 
-    // The choices taken so far, as text that beginReplay() understands.
+    // The choices taken so far, as text that beginReplay() accepts.
     std::string token() const;
     Search search() const noexcept { return search_; }
 
@@ -66,7 +66,7 @@ class Choices {
 
     Search search_ = Search::depthFirst;
     std::vector<Choice> stack_;
-    std::size_t position_ = 0;  // the next choice; in front of it the stack prescribes
+    std::size_t position_ = 0;  // the next choice; the stack prescribes those before it
     bool first_ = true;
     Random random_;
 

@@ -1,4 +1,4 @@
-// One location: coherence, read-modify-writes, and the release sequences that hang on them.
+// One location: coherence, read-modify-writes, and the release sequences that depend on them.
 #include "litmus.hpp"
 
 namespace weft::model::litmus {
@@ -55,7 +55,7 @@ TEST(Litmus, NoUpdateIsLost) {
     EXPECT_EQ(outcomes(tested), (std::set<Outcome>{{0, 1, 2}, {1, 0, 2}}));
 }
 
-TEST(Litmus, AStrongCompareExchangeFailsOnlyForAReasonAWeakOneAlsoWithout) {
+TEST(Litmus, OnlyAWeakCompareExchangeFailsSpuriously) {
     const auto strong = scenario({[](Shape& s) {
                                      int expected = 0;
                                      s.a = s.x.compare_exchange_strong(expected, 1, relaxed, relaxed);

@@ -1,6 +1,6 @@
-// Completion (docs/protocol.md section 10): a promise that ends while others wait for it, listen to it and let go of
-// it. A listener is called once, after the value can be seen; nobody sleeps through the end; what waiters and the one
-// who ends it share is freed once and then left alone.
+// Completion (docs/explanation/protocol.md section 10): a promise completes while other threads wait for it, listen to
+// it and release it. A listener is called once, after the value is visible; no thread sleeps through the completion;
+// the shared state is freed once and not touched afterwards.
 #include "completion_scenarios.hpp"
 
 namespace weft::model {
@@ -10,15 +10,15 @@ using namespace completion;
 
 constexpr const char* protocol = "completion";
 
-TEST(CompletionModel, NobodyMissesTheEndInTheSearchOfThreePreemptions) {
+TEST(CompletionModel, NoWaiterMissesTheCompletionInTheSearchOfThreePreemptions) {
     exploreAll(protocol, cases(), {.preemptions = 3, .executions = 200'000});
 }
-TEST(CompletionModel, NobodyMissesTheEndInTheFullSearch) {
+TEST(CompletionModel, NoWaiterMissesTheCompletionInTheFullSearch) {
     exploreAll(protocol, cases(),
                {.search = Search::full, .executions = 100'000, .seconds = 200, .mustEnd = true,
                 .unless = {"ordered", "in the loop", "listens", "two end it", "awaits", "awaits, timeout"}});
 }
-TEST(CompletionModel, NobodyMissesTheEndAtRandom) {
+TEST(CompletionModel, NoWaiterMissesTheCompletionAtRandom) {
     exploreAll(protocol, cases(), {.search = Search::random, .executions = 20'000});
     exploreAll(protocol, cases(), {.search = Search::pct, .executions = 20'000});
 }

@@ -1,5 +1,6 @@
-// What completion (docs/protocol.md section 10) is explored with, for the shipped core and for twins of it: a promise
-// that ends while others wait for it, listen to it and let go of it. Driven as future.hpp and promise_state.cpp do.
+// The scenarios that explore completion (docs/explanation/protocol.md section 10), for the shipped core and for its
+// twins: a promise completes while other threads wait for it, listen to it and release it. Driven as future.hpp and
+// promise_state.cpp do.
 #pragma once
 
 #include <weft/scheduler/detail/completion.hpp>
@@ -18,12 +19,12 @@ using weft::detail::EndDuty;
 
 enum class Status : std::uint8_t { pending, uncancellable, done, cancelled };
 
-// What a listener does, and the spectator's notes of it.
+// A listener's call, and records of it for the checks.
 struct Call {
     Plain<int>* value = nullptr;
-    Plain<int>* inside = nullptr;  // written while it runs: two at once race
+    Plain<int>* inside = nullptr;  // written while it runs: two calls at once race
     int* order = nullptr;          // how many have been called
-    int called = 0;                // as which of them
+    int called = 0;                // the position of this call among them
     std::function<void()> letGo;   // of the reference that the listener holds, if it does
 
     void run() {
@@ -87,7 +88,7 @@ class Shared {
         listener.reset();
     }
 
-    // PromiseState::finish(); `notify` sees to it that somebody calls tell().
+    // PromiseState::finish(); `notify` makes a thread call tell().
     template <class Notify>
     bool finish(Status outcome, int what, Notify notify) {
         const EndDuty duty = completion.end(
@@ -127,7 +128,7 @@ template <class Completion, class Count>
 struct Scenarios {
     using State = Shared<Completion, Count>;
 
-    // The promise and its two futures are handed out; whoever is the last frees what they share.
+    // The promise and its two futures belong to three threads; the last release frees what they share.
     static Scenario awaits(Timeout first) {
         return [=](ModelRun& run) {
             State& state = make(run, 3);
@@ -147,7 +148,8 @@ struct Scenarios {
             });
         };
     }
-    // Both sides belong to the one who waits, or looks first: when he knows of the end, he may let them go.
+    // Both sides belong to the thread that waits, or checks first: once it knows of the completion, it may release
+    // them.
     static Scenario borrowed(bool looksFirst) {
         return [=](ModelRun& run) {
             State& state = make(run, 1);
@@ -161,7 +163,7 @@ struct Scenarios {
             });
         };
     }
-    // One who looks without a lock.
+    // A thread checks the status without a lock.
     static void looks(ModelRun& run) {
         State& state = make(run, 2);
         run.thread("completer", [&state] {
@@ -174,7 +176,7 @@ struct Scenarios {
             state.letGo();
         });
     }
-    // Two want to end it, and one waits: the value is the winner's.
+    // Two threads try to complete it and one waits: the value is the winner's.
     static void twoEnd(ModelRun& run) {
         struct Notes {
             bool wins[2] = {};
@@ -199,7 +201,7 @@ struct Scenarios {
             assertThat(notes.seen == (notes.wins[0] ? 1 : 2), "the winner's value");
         });
     }
-    // Listeners from two threads: each called once.
+    // Listeners from two threads: each is called once.
     static void listens(ModelRun& run) {
         State& state = make(run, 3);
         auto& calls = makeCalls<3>(run, state);
@@ -217,7 +219,7 @@ struct Scenarios {
             state.letGo();
         });
     }
-    // The same in one order and one at a time, told by whoever is there.
+    // The same in one order and one at a time; any thread may notify.
     static void ordered(ModelRun& run) {
         State& state = make(run, 3);
         auto& calls = makeCalls<3>(run, state, true);
@@ -237,7 +239,8 @@ struct Scenarios {
         });
         run.finally([&calls] { assertThat(calls[0].called < calls[1].called, "in the order in which they came"); });
     }
-    // Told by the loop only; the others post. What the loop appends to a promise that has ended, it is told at once.
+    // Only the loop notifies; the other threads post. A listener that the loop adds to a completed promise is called at
+    // once.
     static void inTheLoop(ModelRun& run) {
         struct Node {
             Link<Node> next;
@@ -270,7 +273,7 @@ struct Scenarios {
             state.letGo();
         });
     }
-    // The point of no return against a cancellation: one of them has its way, and then it succeeds.
+    // The point of no return races with a cancellation: one of them wins, and the winner then succeeds.
     static void cancels(ModelRun& run) {
         struct Answers {
             bool mayGoOn = false;

@@ -1,4 +1,4 @@
-// Completions and counts with one defect each, which the scenarios of completion must find.
+// Completions and counts with one defect each; the scenarios of completion must detect it.
 #include "completion_scenarios.hpp"
 
 namespace weft::model {
@@ -9,18 +9,18 @@ using namespace completion;
 enum class Defect {
     none,
     publishesLate,   // the status before the value
-    endsBlindly,     // does not ask whether it has ended already
-    listensBlindly,  // looks before it takes the lock only
+    endsBlindly,     // does not check whether it has already completed
+    listensBlindly,  // checks only before it takes the lock
     waitsBlindly,    // as well
     wakesOutside,    // wakes the waiters after it has released the lock
     takesOutside,    // takes the listeners after it has released the lock
-    tellsTogether,   // does not ask whether another thread tells
-    stopsBlindly,    // looks for more listeners, then says that it has ended telling
-    countsByStore,   // a load and a store in place of the read-modify-write
-    countsRelaxed,   // the last reference goes without an order
+    tellsTogether,   // does not check whether another thread is notifying
+    stopsBlindly,    // checks for more listeners, then marks the notification as finished
+    countsByStore,   // a load and a store instead of the read-modify-write
+    countsRelaxed,   // the last reference is released without an order
 };
 
-// The completion, written again so that one thing can be wrong with it.
+// A copy of the completion in which one thing can be wrong.
 template <Defect defect>
 class TwinCompletion {
   public:
@@ -126,7 +126,7 @@ enum class WaitDefect {
     readsAfterResume,  // the link of a node whose waiter runs again
 };
 
-// The wait list, written again so that one thing can be wrong with it.
+// A copy of the wait list in which one thing can be wrong.
 template <WaitDefect defect>
 class TwinWaitList {
     struct Node {
@@ -232,25 +232,25 @@ TEST(CompletionModel, TheTwinWithoutADefectPasses) {
 TEST(CompletionModel, AStatusBeforeItsValueIsSeenTooEarly) {
     expectKilledIn<Defect::publishesLate>("publishes late", "looks");
 }
-TEST(CompletionModel, WhoEndsBlindlyEndsItTwice) {
+TEST(CompletionModel, CompletingWithoutACheckCompletesTwice) {
     expectKilledIn<Defect::endsBlindly>("ends blindly", "two end it");
 }
-TEST(CompletionModel, AListenerThatLooksBeforeTheLockIsForgotten) {
+TEST(CompletionModel, AListenerThatChecksOnlyBeforeTheLockIsForgotten) {
     expectKilledIn<Defect::listensBlindly>("listens blindly", "listens");
 }
-TEST(CompletionModel, AWaiterThatLooksBeforeTheLockSleepsForEver) {
+TEST(CompletionModel, AWaiterThatChecksOnlyBeforeTheLockSleepsForEver) {
     expectKilledIn<Defect::waitsBlindly>("waits blindly", "awaits");
 }
-TEST(CompletionModel, AWaiterIsWokenOutsideTheLockAfterItsEnd) {
+TEST(CompletionModel, AWaiterWokenOutsideTheLockIsWokenAfterItsEnd) {
     expectKilledIn<Defect::wakesOutside>("wakes outside", "awaits, timeout");
 }
-TEST(CompletionModel, WhatIsTakenOutsideTheLockIsGone) {
+TEST(CompletionModel, ListenersTakenOutsideTheLockAreGone) {
     expectKilledIn<Defect::takesOutside>("takes outside", "borrowed");
 }
-TEST(CompletionModel, ListenersThatAreToldTogetherLoseTheirOrder) {
+TEST(CompletionModel, ListenersNotifiedByTwoThreadsLoseTheirOrder) {
     expectKilledIn<Defect::tellsTogether>("tells together", "ordered");
 }
-TEST(CompletionModel, WhoStopsTellingBlindlyForgetsAListener) {
+TEST(CompletionModel, StoppingTheNotificationWithoutACheckForgetsAListener) {
     expectKilledIn<Defect::stopsBlindly>("stops blindly", "ordered");
 }
 TEST(CompletionModel, ACountByStoreFreesTwiceOrNever) {

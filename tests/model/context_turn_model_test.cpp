@@ -1,5 +1,5 @@
-// A Context's turn and its sleep inside Asio (docs/protocol.md section 15): run() returns when the users' work is done
-// and not before, nothing is slept through, and no handler runs while the carrier counts as asleep.
+// A Context's turn and its sleep inside Asio (docs/explanation/protocol.md section 15): run() returns when the users'
+// work is done and not before, the loop sleeps through nothing, and no handler runs while the carrier counts as asleep.
 #include "context_turn_scenarios.hpp"
 
 namespace weft::model {
@@ -36,13 +36,13 @@ TEST(ContextTurnModel, ALoopThatReleasesItsWorkWhileItHoldsFunctionsReturnsEarly
 TEST(ContextTurnModel, ALoopThatDoesNotLookAtAsiosFlagNeverReturns) {
     expectKilled("looks nowhere", contextCases<Defect::looksNowhere>());
 }
-TEST(ContextTurnModel, AWakeUpThatHasArrivedMakesRoomForTheNext) {
+TEST(ContextTurnModel, OnceAWakeUpHasArrivedTheNextOneMayBeSent) {
     expectKilled("wakes once", only("execute twice", contextCases<Defect::wakesOnce>()));
 }
 TEST(ContextTurnModel, AReactorThatCallsBeforeItLeavesTheGuardRunsHandlersAsleep) {
     expectKilled("calls before it leaves", only("event", contextCases<Defect::callsBeforeItLeaves>()));
 }
-TEST(ContextTurnModel, AReactorThatLetsAsioSleepAfterCallsForgetsWhatTheyHaveLeftForTheLoop) {
+TEST(ContextTurnModel, AReactorThatLetsAsioSleepAfterCallsSleepsThroughTheLoopsWork) {
     expectKilled("sleeps on after calls", only("event", contextCases<Defect::sleepsOnAfterCalls>()));
 }
 TEST(ContextTurnModel, AReactorThatKeepsTheGuardRunsHandlersAsleep) {

@@ -1,5 +1,5 @@
-// What happens around a Context's turn (docs/protocol.md section 15): by the users' threads, the kernel, and the loop
-// itself.
+// Events around a Context's turn (docs/explanation/protocol.md section 15), caused by the users' threads, the kernel,
+// and the loop itself.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ class ContextScenarios {
     using Built = ContextLoop<defect>;
 
   public:
-    // The last work is released by another thread.
+    // Another thread releases the last work.
     static void release(ModelRun& run) {
         auto& loop = make(run, 0);
         loop.asio().workStarted();
@@ -68,7 +68,7 @@ class ContextScenarios {
             loop.asio().workFinished();
         });
     }
-    // One that submits another in the loop, which Asio does not count.
+    // A function submits another one in the loop, which Asio does not count.
     static void executeInside(ModelRun& run) {
         auto& loop = make(run, 2);
         auto& functions = run.make<std::array<Posted, 2>>();
@@ -79,7 +79,7 @@ class ContextScenarios {
             loop.asio().workFinished();
         });
     }
-    // A task of the loop, which has nothing to do with Asio, ends the work.
+    // A task of the loop, unrelated to Asio, ends the work.
     static void foreignTask(ModelRun& run) {
         auto& loop = make(run, 0);
         auto& task = run.make<Posted>();
@@ -88,7 +88,7 @@ class ContextScenarios {
         loop.asio().workStarted();
         run.thread("poster", [&] { loop.post(task); });
     }
-    // The wake-up of a post may be on its way when that of the work comes.
+    // The wake-up of a post may be in progress when that of the work arrives.
     static void publish(ModelRun& run) {
         auto& loop = make(run, 1);
         auto& function = run.make<Posted>();
@@ -101,7 +101,7 @@ class ContextScenarios {
         });
         run.thread("publisher", [&loop] { loop.publish(); });
     }
-    // Asio looks for events again before there is something to call.
+    // Asio checks for events again before there is something to call.
     static void edge(ModelRun& run) {
         auto& loop = make(run, 1);
         auto& function = run.make<Posted>();
@@ -113,7 +113,7 @@ class ContextScenarios {
             loop.asio().workFinished();
         });
     }
-    // The handler of an event makes work for the loop's next turn.
+    // The handler of an event creates work for the loop's next turn.
     static void event(ModelRun& run) {
         auto& loop = make(run, 1);
         auto& task = run.make<Posted>();
@@ -148,7 +148,7 @@ class ContextScenarios {
   private:
     static Built& make(ModelRun& run, std::size_t functions) {
         auto& loop = run.make<Built>(functions);
-        run.name({"work", "park", "stopRequested", "turnRequested", "readyPoller", "visitors", "carrierTray", "inbox",
+        run.name({"work", "park", "stopRequested", "turnRequested", "readyPoller", "submitters", "carrierTray", "inbox",
                   "loopStop", "wakePost", "published"});
         run.thread("loop", [&loop] { loop.run(); });
         run.finally([&loop] { loop.checkAllRan(); });

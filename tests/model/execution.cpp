@@ -16,7 +16,7 @@ namespace context = boost::context::detail;
 constexpr std::size_t stackSize = 128 * 1024;
 constexpr std::size_t arenaSize = 64 * 1024;
 
-// A scenario that is too large for the tables: there is nothing to explore.
+// The scenario is too large for the tables and cannot be explored.
 [[noreturn]] void refuse(const char* what) {
     std::fprintf(stderr, "model: %s\n", what);
     std::abort();
@@ -65,7 +65,7 @@ End Execution::run(const Scenario& scenario, const ExecutionRules& rules) {
     phase_ = over_ ? phase_ : Phase::running;
     loop();
     phase_ = Phase::idle;
-    self_ = 0;  // what destructors do sees all that has been done
+    self_ = 0;  // destructors see everything that was done
     for (unsigned i = 1; i < threadCount_; ++i) memory_.join(0, i);
     destroyOwned();
     return verdict();
@@ -104,7 +104,7 @@ unsigned Execution::addThread(const char* name, std::function<void()> body) {
     return threadCount_++;
 }
 
-// Thread 0: builds the scenario, waits for its threads, looks at what they have left.
+// Thread 0: builds the scenario, waits for its threads, checks the final state.
 void Execution::mainBody(const Scenario& scenario) {
     {
         ModelRun run(*this);
@@ -120,7 +120,7 @@ void Execution::mainBody(const Scenario& scenario) {
     over_ = true;
 }
 
-// Runs each thread up to its first step, which it announces; what it does before is its own business.
+// Runs each thread up to its first step, which it announces; code before that step is not scheduled.
 void Execution::startThreads() {
     phase_ = Phase::starting;
     for (unsigned i = 1; i < threadCount_ && !over_; ++i) resume(i);
@@ -158,7 +158,7 @@ void Execution::abandonThread() {
 
 void Execution::fail(FailureKind kind, std::string message) {
     record(kind, std::move(message));
-    if (!memory_.hasOpenPromises()) over_ = true;  // else it counts only if the promises are kept
+    if (!memory_.hasOpenPromises()) over_ = true;  // otherwise it counts only if the promises are kept
     abandonThread();
 }
 
@@ -168,7 +168,7 @@ void Execution::record(FailureKind kind, std::string message) {
     message_ = std::move(message);
 }
 
-// --- what a scenario owns
+// --- the objects of a scenario
 
 unsigned Execution::addLocation(Value initial) {
     if (locationCount_ == maxLocations) refuse("too many atomics");

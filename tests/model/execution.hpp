@@ -1,6 +1,6 @@
-// Execution: one run of a scenario. It owns the model threads (stacks that it switches by hand, so that one choice
-// decides who takes the next step), the memory, and what the threads block in. The explorer runs it again and again;
-// atomics.hpp and blocking.hpp are its only other callers.
+// Execution: one run of a scenario. It owns the model threads (with stacks that it switches itself, so that one choice
+// decides which thread takes the next step), the memory, and what the threads block on. The explorer runs it again and
+// again; its only other callers are atomics.hpp and blocking.hpp.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ const char* nameOf(FailureKind kind) noexcept;
 
 enum class End : std::uint8_t { complete, failed, redundant, unredeemed };
 
-// What the next step of a thread touches: steps that touch different things may be executed in either order.
+// What the next step of a thread touches. Steps that touch different things may be executed in either order.
 struct Footprint {
     static constexpr std::uint8_t everything = 255;
     static constexpr std::uint8_t nothing = 254;
@@ -47,7 +47,7 @@ struct ExecutionRules {
     unsigned steps = 2000;       // more of them are reported as a livelock
 };
 
-// Why a thread cannot go on by itself.
+// What a thread waits for.
 enum class Wait : std::uint8_t { none, futex, event, mutex, change, threads };
 
 class Execution {
@@ -65,7 +65,7 @@ class Execution {
     End run(const Scenario& scenario, const ExecutionRules& rules);
     void trace(bool on) { tracing_ = on; }
 
-    // What the last run left.
+    // The result of the last run.
     FailureKind failure() const noexcept { return failure_; }
     const std::string& message() const noexcept { return message_; }
     std::string traceText() const;
@@ -101,7 +101,7 @@ class Execution {
     unsigned addResource(const char* name);
     bool& resourceSet(unsigned resource) noexcept { return resources_[resource].set; }
     View& resourceView(unsigned resource) noexcept { return resources_[resource].view; }
-    // Blocks the calling thread. True: what it waited for has come; false: it gave up (a timed wait).
+    // Blocks the calling thread. Returns true if what it waited for has come, false if a timed wait gave up.
     bool block(Wait wait, unsigned resource, bool timed);
     void wakeFutexWaiters(unsigned location, unsigned limit);
     void yield();

@@ -1,4 +1,4 @@
-// Execution, the part that decides who takes the next step, and what it means to wait.
+// Execution, the part that decides which thread takes the next step, and implements waiting.
 #include "execution.hpp"
 
 namespace weft::model {
@@ -36,7 +36,7 @@ bool Execution::isEnabled(const Thread& thread) const noexcept {
     return false;
 }
 
-// The thread that ran last comes first: to go on with it is no preemption.
+// The thread that ran last comes first: continuing it is no preemption.
 unsigned Execution::listRunnable(std::array<std::uint8_t, maxThreads>& list, bool yielded) const noexcept {
     unsigned count = 0;
     const auto consider = [&](unsigned i) {
@@ -75,7 +75,7 @@ unsigned Execution::withoutSleeping(std::array<std::uint8_t, maxThreads>& list, 
     return awake;
 }
 
-// The alternatives in front of the taken one have been explored: they sleep until a step comes that is not independent.
+// The alternatives before the taken one have been explored: they sleep until a step comes that is not independent.
 void Execution::updateSleeping(const std::array<std::uint8_t, maxThreads>& list, unsigned taken) noexcept {
     unsigned candidates = sleeping_;
     for (unsigned i = 0; i < taken; ++i) candidates |= 1u << list[i];

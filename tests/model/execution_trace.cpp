@@ -1,4 +1,4 @@
-// Execution, the part that tells the reader of a failure what has happened.
+// Execution, the part that describes a failure to the reader.
 #include <algorithm>
 
 #include "execution.hpp"
@@ -59,7 +59,7 @@ void Execution::note(const char* operation, unsigned location, const char* order
 std::string Execution::traceText() const {
     std::string text;
     for (std::size_t i = 0; i < trace_.size(); ++i) {
-        if (trace_.size() > 2 * mostTraced && i == mostTraced) {  // a livelock: its beginning and its end
+        if (trace_.size() > 2 * mostTraced && i == mostTraced) {  // a livelock: print its beginning and its end
             text += "...\n";
             i = trace_.size() - mostTraced;
         }

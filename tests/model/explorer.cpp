@@ -62,7 +62,7 @@ Result Explorer::explore(const Options& options, const Scenario& scenario) {
     return result;
 }
 
-// Before loads are speculated: which values are ever stored where.
+// Before loads are speculated: learns which values are ever stored where.
 void Explorer::learn(Options options, const Scenario& scenario) {
     Result unused;
     options.memory.speculateLoads = false;
@@ -90,7 +90,7 @@ void Explorer::runAll(const Options& options, const Scenario& scenario, Result& 
     }
 }
 
-// False when the execution failed.
+// Returns false if the execution failed.
 bool Explorer::countEnd(End end, Result& result) {
     if (end == End::redundant || end == End::unredeemed) {
         ++result.discarded;
@@ -107,7 +107,7 @@ bool Explorer::countEnd(End end, Result& result) {
     return true;
 }
 
-// Runs the failed execution again, this time with a trace.
+// Runs the failed execution again, with a trace.
 Failure Explorer::describe(const Options& options, const Scenario& scenario) {
     Failure failure;
     const std::string digits = choices_.token();

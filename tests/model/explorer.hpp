@@ -1,5 +1,5 @@
-// Explorer: runs a scenario in every interleaving that its options ask for, and says what it has found. The public face
-// of the model checker; README.md shows how to write a scenario.
+// Explorer: runs a scenario in every interleaving that its options ask for, and reports what it finds. The public
+// interface of the model checker; README.md shows how to write a scenario.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +17,22 @@
 
 namespace weft::model {
 
-// What a scenario is built with. Context: the scenario function, which runs once per execution.
+// Builds a scenario. Context: the scenario function, which runs once per execution.
 class ModelRun {
   public:
     explicit ModelRun(Execution& execution) noexcept : execution_(&execution) {}
 
-    // An object that lives until the end of the execution, or until destroy(). The arena is the same memory each time.
+    // Creates an object that lives until the end of the execution, or until destroy(). Each execution uses the same
+    // memory.
     template <class T, class... Args>
     T& make(Args&&... args) {
         T* object = new (execution_->allocate(sizeof(T), alignof(T))) T(std::forward<Args>(args)...);
         execution_->atEnd(object, [](void* owned) { static_cast<T*>(owned)->~T(); });
         return *object;
     }
-    // A thread; its name must outlive the execution (a literal).
+    // Adds a thread. Its name must outlive the execution (a literal).
     void thread(const char* name, std::function<void()> body) { execution_->addThread(name, std::move(body)); }
-    // Runs after all threads have ended, and sees all that they have done.
+    // Runs after all threads have ended, and sees everything that they have done.
     void finally(std::function<void()> body) { execution_->setFinally(std::move(body)); }
     // Names for the trace, in the order of construction of the atomics.
     void name(std::initializer_list<const char*> names) { execution_->nameLocations(names); }
@@ -40,15 +41,15 @@ class ModelRun {
     Execution* execution_;
 };
 
-// Ends the life of an object that make() has made; later uses of the atomics and the plain data in it are reported, and
-// so are those before that do not happen before this. Context: any model thread.
+// Ends the life of an object that make() created. Reports later uses of its atomics and plain data, and earlier ones
+// that do not happen before this call. Context: any model thread.
 template <class T>
 void destroy(T& object) {
     Execution::current().forget(&object);
     object.~T();
 }
 
-// What this execution came to, as up to eight numbers below 256: Result::outcomes collects the different ones.
+// The outcome of this execution, as up to eight numbers below 256. Result::outcomes collects the distinct ones.
 inline void observe(std::initializer_list<int> values) {
     Execution::current().observe(values);
 }
@@ -93,13 +94,13 @@ std::ostream& operator<<(std::ostream& out, const Result& result);
 // Stops at the first failure. WEFT_MODEL_SEED, WEFT_MODEL_EXECUTIONS and WEFT_MODEL_SECONDS override the options;
 // WEFT_MODEL_REPLAY=<name>@<digits> replays that execution of the scenario of that name.
 Result explore(const Options& options, const Scenario& scenario);
-// Runs one execution again, exactly; the result carries its trace even if it passes.
+// Replays one execution exactly; the result carries its trace even if it passes.
 Result replay(const Options& options, const Scenario& scenario, std::string_view token);
 
-// One line, as docs/testing.md shows it.
+// One line, as docs/explanation/testing.md shows it.
 void report(const std::string& protocol, const Options& options, const Result& result, const std::string& remark = {});
 
-// Explorer: one scenario, explored as often as one likes (twins.cpp weakens a site each time).
+// Explorer: explores one scenario any number of times (twins.cpp weakens a different site each time).
 class Explorer {
   public:
     Explorer() : execution_(choices_) {}

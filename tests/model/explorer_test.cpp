@@ -1,4 +1,4 @@
-// The explorer itself: its searches, what it reports and how, and what threads can block in.
+// The explorer itself: its searches, its reports, and what threads can block on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -103,10 +103,10 @@ TEST(Explorer, TheBudgetEndsASearchThatIsNotComplete) {
     EXPECT_FALSE(result.complete);
 }
 
-TEST(Explorer, ASearchThatProvesTooLittleIsNotTakenForAProof) {
+TEST(Explorer, ASearchThatExploresTooLittleFails) {
     Result result;
     EXPECT_EQ(shortfall({}, result), "nothing was explored");
-    result.complete = true;  // of nothing
+    result.complete = true;  // although nothing was explored
     EXPECT_EQ(shortfall({}, result), "nothing was explored");
     result.executions = 7;
     EXPECT_EQ(shortfall({.mustEnd = true}, result), "") << "a search that ended has seen all there is";
@@ -162,7 +162,7 @@ TEST(Explorer, ATraceShowsThreadOperationNameValueOrderAndSource) {
 
 // --- what it reports
 
-TEST(Explorer, ADeadlockSaysWhoWaitsForWhat) {
+TEST(Explorer, ADeadlockReportSaysWhatEachThreadWaitsFor) {
     const Result result = run([](ModelRun& run) {
         auto& event = run.make<Event>("bell");
         auto& word = run.make<Atomic<std::uint32_t>>(7u);
@@ -295,7 +295,7 @@ TEST(Explorer, ATimedWaitEndsByItself) {
     EXPECT_EQ(result.outcomes.size(), 4u);
 }
 
-TEST(Explorer, SignalsThatNobodyHasWaitedForAreOne) {
+TEST(Explorer, SignalsBeforeAWaitCountAsOne) {
     const auto waiting = [](int times) {
         return [=](ModelRun& run) {
             auto& event = run.make<Event>("bell");
@@ -353,7 +353,7 @@ TEST(Twins, EachOrderOfEachSiteIsWeakened) {
     EXPECT_THAT(twins.back().edges, ElementsAre("E3"));
 }
 
-TEST(Twins, ComplaintsAreAboutUnlistedSurvivorsAndUntrueLists) {
+TEST(Twins, ComplaintsNameUnlistedSurvivorsAndWrongEntries) {
     Twin twins[2];
     twins[0].name = "a load acquire->relaxed";
     twins[0].killedBy = FailureKind::race;
@@ -366,7 +366,7 @@ TEST(Twins, ComplaintsAreAboutUnlistedSurvivorsAndUntrueLists) {
 
 // --- speed
 
-TEST(Explorer, SaysHowFastItIs) {
+TEST(Explorer, ReportsItsSpeed) {
     Options chosen = options(Search::random);
     chosen.executions = 100'000;
     const Result result = explore(chosen, [](ModelRun& run) {

@@ -1,13 +1,14 @@
-// The end of a group (docs/protocol.md sections 7 and 13), as one scenario: threads that spawn, a parked fiber that is
-// being woken, fibers that run away from home, and the owner who asks the carriers to stop, waits for them and destroys
-// them. Every spawn that was accepted runs, a parked fiber ends once, by its wake or by the shutdown, every home outlives
-// its fibers, and no thread touches a carrier after its end. The shipped parts of a carrier (model_carrier.hpp).
+// The end of a group (docs/explanation/protocol.md sections 7 and 13), as one scenario: threads that spawn, a parked
+// fiber that is being woken, fibers that run away from home, and the owner, who asks the carriers to stop, waits for
+// them and destroys them. Every accepted spawn runs, a parked fiber ends once, by its wake or by the shutdown, every
+// home outlives its fibers, and no thread touches a carrier after its end. The carriers have the shipped parts
+// (model_carrier.hpp).
 #include "model_carrier.hpp"
 
 namespace weft::model {
 namespace {
 
-// Two carriers have no room for the gates' atomics, and host no poller.
+// The gates of two carriers would exceed the atomics that the explorer supports; these carriers host no poller.
 struct NoGate {
     bool closeIfFree() { return true; }
     void countWake() {}
@@ -36,7 +37,7 @@ struct HelpingFiber final : ModelFiber {
     bool accepted = false;
 };
 
-// One carrier with a fiber that waits; `wakes`: somebody wakes it, else only the shutdown can.
+// One carrier with a fiber that waits; `wakes`: another thread wakes it, otherwise only the shutdown can.
 template <class Carrier, bool early = false>
 Scenario oneCarrier(bool wakes, int spawns) {
     return [=](ModelRun& run) {
@@ -64,7 +65,7 @@ Scenario oneCarrier(bool wakes, int spawns) {
         run.thread("owner", [&state, &carrier] {
             carrier.requestStop();
             await([&] { return early || carrier.hasEnded(); });
-            // Whoever may still be refused is the owner's to wait for; whoever wakes is not.
+            // The owner must wait for a thread that may still be refused, but not for one that wakes.
             await([&] { return state.spawnerLeft.load(std::memory_order_acquire); });
             destroy(carrier);
         });
@@ -104,8 +105,8 @@ void twoCarriers(ModelRun& run) {
     });
 }
 
-// A fiber that has been submitted to one carrier and begins, and perhaps ends, on another. Only its home is stopped: the
-// home waits for it, whether it parks away from home or ends there.
+// A fiber is submitted to one carrier and begins, and perhaps ends, on another. Only its home is stopped: the home
+// waits for it, whether it parks away from home or ends there.
 template <class Carrier, class Fiber>
 void awayFromHome(ModelRun& run) {
     struct State {
@@ -144,7 +145,7 @@ struct EndsAway final : ModelFiber {
     int runs = 0;
 };
 
-// Begins on the thief and goes home to park. Only the stop of its home ends that: then it runs and ends there.
+// Begins on the thief and goes home to park. Only the stop of its home ends that wait; then it runs and ends there.
 struct GoesHomeAndParks final : ModelFiber {
     GoesHomeAndParks() { ModelFiber::token = &token; }
     void run(CarrierBase& where) override {
@@ -184,9 +185,9 @@ TEST(GroupShutdownModel, NoFiberIsLostAtRandom) {
 
 // --- twins: of the orders, only those of the end; park_model_test has the sleep's, park_token_model_test the wait's
 
-TEST(GroupShutdownModel, TheOrdersOfTheVisitAreNeeded) {
+TEST(GroupShutdownModel, TheOrdersOfTheSubmitGuardAreNeeded) {
     for (const std::string_view order :
-         {"carrier_core ~Visit fetch_sub release->relaxed", "carrier_core hasVisitors load acquire->relaxed"}) {
+         {"carrier_core ~SubmitGuard fetch_sub release->relaxed", "carrier_core hasSubmitters load acquire->relaxed"}) {
         expectKilledTogether(only("woken", cases()), {order});
     }
 }
@@ -204,10 +205,10 @@ struct IgnoresArrivals : ShippedParts::Live {
     template <class Release>
     void settle(Release) {}
 };
-// A departure that nothing tells the home of.
+// The home is not notified of a departure.
 struct DepartsInSilence : ShippedParts::Core {
     template <class Live>
-    void endedElsewhere(ModelFiber& fiber, Live& live) {
+    void endedRemotely(ModelFiber& fiber, Live& live) {
         live.depart(fiber);
     }
 };
@@ -220,8 +221,8 @@ struct WithCore : ShippedParts {
     using Core = C;
 };
 
-TEST(GroupShutdownModel, AWakerThatDoesNotCountItselfInTouchesADeadCarrier) {
-    expectKilledIn<Defect::noVisit>("no visit", "woken");
+TEST(GroupShutdownModel, AWakerWithoutASubmitGuardTouchesADeadCarrier) {
+    expectKilledIn<Defect::noSubmitGuard>("no submit guard", "woken");
 }
 TEST(GroupShutdownModel, AParkedFiberThatTheStopLeavesAloneNeverEnds) {
     expectKilledIn<Defect::noAbort>("no abort", "not woken");
@@ -233,13 +234,13 @@ TEST(GroupShutdownModel, AFiberThatIsAbortedWithoutAClaimIsQueuedTwice) {
 TEST(GroupShutdownModel, ACarrierThatEndsBeforeItsFibersIsWokenAfterItsEnd) {
     expectKilled("forgets its fibers", only("woken", cases<WithLive<ForgetsFibers>>()));
 }
-TEST(GroupShutdownModel, AHomeThatDoesNotLookAtItsArrivalsForgetsWhatIsAway) {
+TEST(GroupShutdownModel, AHomeThatIgnoresItsArrivalsForgetsFibersThatAreAway) {
     expectKilled("ignores arrivals", only("goes home and parks", cases<WithLive<IgnoresArrivals>>()));
 }
 TEST(GroupShutdownModel, AGuestThatParksWhereItRunsIsNeverEnded) {
     expectKilledIn<Defect::guestParks>("guest parks where it runs", "goes home and parks");
 }
-TEST(GroupShutdownModel, AnEndElsewhereThatTheHomeIsNotToldOfKeepsItForEver) {
+TEST(GroupShutdownModel, AFiberThatEndsElsewhereWithoutNotifyingItsHomeKeepsItForEver) {
     expectKilled("departs in silence", only("ends away", cases<WithCore<DepartsInSilence>>()));
 }
 TEST(GroupShutdownModel, AStopThatWakesNobodyIsSleptThrough) {

@@ -1,4 +1,4 @@
-// HelpsNobody: what CarrierTurn asks of a host that does not steal, as Carrier answers without a helper.
+// HelpsNobody: answers CarrierTurn for a host that does not steal, as Carrier does without a helper.
 #pragma once
 
 #include <weft/scheduler/detail/park_state.hpp>

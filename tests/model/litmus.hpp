@@ -1,4 +1,5 @@
-// What the litmus tests share: a shape is a few threads on three atomics; its outcomes are what the threads have read.
+// Shared by the litmus tests: a shape is a few threads on a few atomics; its outcomes are the values that the threads
+// read.
 #pragma once
 
 #include <set>
@@ -16,7 +17,7 @@ using enum std::memory_order;
 
 inline constexpr unsigned anyNumber = 1000;  // of preemptions
 
-// Four variables, four registers, and what a thread of a litmus test does with them.
+// Four variables, four registers, and the operations of the threads of a litmus test.
 struct Shape {
     Atomic<int> x{0};
     Atomic<int> y{0};
@@ -29,7 +30,7 @@ struct Shape {
 };
 using Body = std::function<void(Shape&)>;
 
-// Outcomes are a, b, c, d, as many as asked for; `end` runs after the threads and may set them.
+// The outcomes are a, b, c, d, as many as requested; `end` runs after the threads and may set them.
 inline Scenario scenario(std::vector<Body> bodies, unsigned registers, Body end = {}) {
     return [=](ModelRun& run) {
         static constexpr const char* names[] = {"A", "B", "C", "D"};
@@ -57,7 +58,7 @@ inline Options options(Search search = Search::depthFirst) {
     return chosen;
 }
 
-// Explores twice, with every interleaving and without those that are redundant: the outcomes must be the same.
+// Explores twice, with every interleaving and without redundant ones: the outcomes must be the same.
 inline std::set<Outcome> outcomes(const Scenario& tested) {
     const Result all = explore(options(), tested);
     const Result reduced = explore(options(Search::full), tested);

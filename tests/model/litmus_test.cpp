@@ -1,5 +1,4 @@
-// The memory model itself: for each classic shape, the outcomes that the explorer finds are exactly those that C++20
-// allows.
+// The memory model itself: for each classic shape, the explorer finds exactly the outcomes that C++20 allows.
 #include "litmus.hpp"
 
 namespace weft::model::litmus {
@@ -100,7 +99,7 @@ TEST(Litmus, MessagePassingByAFenceAndAnOrderedAccess) {
     EXPECT_EQ(outcomes(releaseThenFence), allBut(2, {1, 0}));
 }
 
-// --- write to read causality: A's store is seen by B, which tells C
+// --- write to read causality: B sees A's store and notifies C
 
 TEST(Litmus, CausalityIsTransitiveThroughReleaseAndAcquire) {
     const auto causality = [](std::memory_order write, std::memory_order read) {
@@ -156,7 +155,7 @@ TEST(Litmus, IndependentReadsAgreeUnderSeqCstFences) {
     EXPECT_EQ(outcomes(fenced(acquire)), allOf(4));
 }
 
-// --- two times two writes: in the end both first stores are there
+// --- two times two writes: both first stores remain in the end
 
 Scenario twoPlusTwoWrites(std::memory_order order) {
     return scenario({[=](Shape& s) { s.x.store(1, order), s.y.store(2, order); },
@@ -237,9 +236,9 @@ TEST(Litmus, ValuesDoNotComeOutOfThinAir) {
     EXPECT_EQ(outcomesWithSpeculation(conditional), (std::set<Outcome>{{0, 0}}));
 }
 
-// C++20 lets the order of the seq_cst operations contradict happens-before where the two are joined by operations that
-// are not seq_cst (the shape is called Z6.U). Here that order is the order of execution: this outcome is not found. It
-// can be seen on POWER only.
+// C++20 lets the order of the seq_cst operations contradict happens-before where operations that are not seq_cst join
+// the two (the shape is called Z6.U). Here that order is the order of execution, so this outcome is not found. It is
+// visible on POWER only.
 TEST(Litmus, KnownGapSeqCstOperationsAreOrderedAsTheyAreExecuted) {
     const auto tested = scenario({[](Shape& s) { s.x.store(1, seq_cst), s.y.store(1, release); },
                                   [](Shape& s) { s.a = s.y.fetch_add(1, seq_cst), s.b = s.y.load(relaxed); },

@@ -1,5 +1,6 @@
-// An event loop's inbox and stop request (docs/protocol.md section 8), in a loop that sleeps as EventLoop does: a post
-// runs or is refused, whoever has a task may destroy it, and no post, stop or work of the handler is slept through.
+// An event loop's inbox and stop request (docs/explanation/protocol.md section 8), in a loop that sleeps as EventLoop
+// does. A post runs or is refused, the party that holds a task may destroy it, and the loop sleeps through no post, no
+// stop and no work of the handler.
 #include <weft/scheduler/detail/carrier_core.hpp>
 #include <weft/scheduler/detail/loop_inbox.hpp>
 #include <weft/scheduler/detail/task_fifo.hpp>
@@ -15,7 +16,7 @@ struct Work {
     Link<Work> next;
 };
 
-// An intrusive task, as LoopTask is. Whoever has it destroys it: the loop when it runs, its owner when it was refused.
+// An intrusive task, as LoopTask is. Its holder destroys it: the loop when it runs, its owner when it was refused.
 struct Posted {
     Link<Posted> next;
     Plain<int> payload{0};
@@ -43,7 +44,7 @@ class Loop {
         inbox_.requestStop();
         wakeIfParked();
     }
-    // What only the handler's hasWork() tells of.
+    // Only the handler's hasWork() reports this work.
     void handToHandler(Work& work) {
         if (handlersWork_.push(work)) ++accepted_;
         wakeIfParked();
@@ -72,7 +73,7 @@ class Loop {
         if (tasks_.settled()) tasks_.adopt(inbox_.takeNewestFirst());
         runTasks();
     }
-    // A step a time, as a loop does whose budget is short.
+    // One step at a time, as a loop does whose budget is short.
     void runTasks() {
         tasks_.settle(1);
         if (defect == Defect::readsTheNextLate) {
@@ -111,7 +112,7 @@ class Loop {
 };
 
 void nameAtomics(ModelRun& run) {
-    run.name({"inbox", "stop", "park", "carrierStop", "turnRequested", "readyPoller", "visitors", "carrierTray",
+    run.name({"inbox", "stop", "park", "carrierStop", "turnRequested", "readyPoller", "submitters", "carrierTray",
               "handlersWork"});
 }
 
@@ -131,7 +132,7 @@ Scenario postsAndStop(int posters) {
     };
 }
 
-// Nothing but the handler's work ends the loop's sleep.
+// Only the handler's work ends the loop's sleep.
 template <Defect defect>
 Scenario handlersOwnWork() {
     return [](ModelRun& run) {
@@ -174,14 +175,14 @@ constexpr Survivor survivors[] = {
 TEST(LoopInboxModel, EveryOrderIsNeeded) {
     expectOrdersNeeded(protocol, cases(), survivors, {.files = {"loop_inbox", "in_tray"}});
 }
-TEST(LoopInboxModel, ALoopThatLooksOnceSleepsThroughItsStop) {
+TEST(LoopInboxModel, ALoopThatChecksOnceSleepsThroughItsStop) {
     expectKilled("looks once", cases<Defect::looksOnce>());
 }
-TEST(LoopInboxModel, ALoopThatClosesBlindlyForgetsAPost) {
+TEST(LoopInboxModel, ALoopThatClosesWithoutACheckForgetsAPost) {
     expectKilled("closes blindly", cases<Defect::closesBlindly>());
 }
 
-TEST(LoopInboxModel, ALoopThatAsksItsHandlerBeforeItHasAnnouncedItsSleepSleepsThroughTheHandlersWork) {
+TEST(LoopInboxModel, ALoopThatChecksItsHandlerOnlyBeforeAnnouncingItsSleepMissesTheHandlersWork) {
     expectKilled("asks the handler early", cases<Defect::asksTheHandlerEarly>());
 }
 TEST(LoopInboxModel, ALoopThatReadsTheNextTaskFromOneThatHasRunIsFound) {

@@ -6,7 +6,7 @@ namespace weft::model {
 
 namespace {
 
-constexpr Time spacing = 32;          // between stores that follow one another: room for some in between
+constexpr Time spacing = 32;          // between consecutive stores: room for some in between
 constexpr unsigned mostOptions = 32;  // of one choice; a replay token has one digit per choice
 
 enum Outcome : std::uint16_t { fails = 0, succeeds = 1 };  // of a compare-exchange, with the index of what it reads
@@ -90,7 +90,7 @@ void Memory::insistOnNewer(unsigned thread) noexcept {
     }
 }
 
-// Coherence, and for a seq_cst access the order of all seq_cst operations: what they have seen or stored there.
+// Coherence; and for a seq_cst access, what earlier seq_cst operations have read or stored there.
 Time Memory::readBound(const ThreadView& view, unsigned location, std::memory_order order) const noexcept {
     const Time seen = view.current.seen[location];
     return sequential(order) ? std::max(seen, sequential_.seen[location]) : seen;
@@ -160,7 +160,7 @@ Store& Memory::insertAfter(unsigned location, std::size_t index) {
     return store;
 }
 
-// What every store does, whatever its place.
+// Common to every store, whatever its place.
 void Memory::publish(unsigned thread, unsigned location, Store& store, Value value, std::memory_order order) noexcept {
     ThreadView& view = threads_[thread];
     view.current.seen[location] = std::max(view.current.seen[location], store.time);
@@ -197,7 +197,7 @@ void Memory::store(unsigned thread, unsigned location, Value value, std::memory_
     write(thread, location, options_[taken], value, order);
 }
 
-// An RMW reads what stands right before its own store: the newest, or an older one that has room behind it.
+// An RMW reads the store right before its own: the newest, or an older one that has room after it.
 Value Memory::beginUpdate(unsigned thread, unsigned location, std::memory_order order) {
     const Location& place = locations_[location];
     const Time bound = readBound(threads_[thread], location, order);
@@ -206,7 +206,7 @@ Value Memory::beginUpdate(unsigned thread, unsigned location, std::memory_order 
         if (place.stores[i - 1].promised || !hasRoomAfter(place, i - 1)) continue;
         if (count < mostOptions) options_[count++] = static_cast<std::uint16_t>(i - 1);
     }
-    if (count == 0) {  // it has read a promise that stands behind all there is: no such execution
+    if (count == 0) {  // it has read a promise that follows all stores: no such execution exists
         ++openPromises_;
         options_[count++] = static_cast<std::uint16_t>(place.stores.size() - 1);
     }
@@ -218,7 +218,7 @@ void Memory::endUpdate(unsigned thread, unsigned location, Value value, std::mem
     writeUpdate(thread, location, updateAfter_, value, order);
 }
 
-// Continues the release sequence of what it reads: an acquire load of its store joins that view too.
+// Continues the release sequence of the store it reads: an acquire load of its own store joins that view too.
 void Memory::writeUpdate(unsigned thread, unsigned location, std::size_t after, Value value, std::memory_order order) {
     noteRead(thread, location, after, order);
     const View sequence = locations_[location].stores[after].view;
@@ -272,8 +272,8 @@ void Memory::fence(unsigned thread, std::memory_order order) {
         view.acquireFenceAt = view.current.clock[thread];
     }
     if (sequential(order)) {
-        // In the order of all seq_cst operations: later ones see what this thread has seen, and the reverse. It is no
-        // synchronization: the clocks stay out of it.
+        // In the order of all seq_cst operations, later ones see what this thread has seen, and the reverse. This does
+        // not synchronize, so the clocks are left out.
         view.current.joinSeen(sequential_);
         sequential_.joinSeen(view.current);
     }

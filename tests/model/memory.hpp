@@ -1,6 +1,6 @@
 // Memory: the C++20 memory model as a machine. Each location has the history of its stores in modification order; each
-// thread has a view, the oldest store of each location that it may still read. Owned by Execution; it knows no threads'
-// code, only their numbers, and asks Choices wherever the standard leaves a choice. README.md says what is left out.
+// thread has a view, the oldest store of each location that it may still read. Owned by Execution; it knows only the
+// threads' numbers, and uses Choices wherever the standard leaves a choice. README.md lists what is left out.
 #pragma once
 
 #include <array>
@@ -15,10 +15,10 @@ namespace weft::model {
 using Value = std::uint64_t;
 using Time = std::uint16_t;  // of a store: its place in its location's modification order. Of a thread: its steps
 
-inline constexpr unsigned maxLocations = 40;
+inline constexpr unsigned maxLocations = 56;
 inline constexpr unsigned maxThreads = 8;
 
-// What a thread must have seen, and (the clocks) what happens before it: one cache line.
+// What a thread must have seen, and (the clocks) what happens before it: two cache lines.
 struct alignas(64) View {
     std::array<Time, maxLocations> seen{};
     std::array<Time, maxThreads> clock{};
@@ -38,15 +38,15 @@ struct Store {
     std::uint8_t writer = 0;
     bool attached = false;   // an RMW's: nothing may come between it and its predecessor
     bool promised = false;   // speculated by `writer`, the reader; not stored yet
-    bool byAcquire = false;  // ... and read by an acquire load
-    Time loadedAt = 0;       // ... at this step of the reader
+    bool byAcquire = false;  // promised, and read by an acquire load
+    Time loadedAt = 0;       // promised, and loaded at this step of the reader
     View view;               // what an acquire load of this store joins
 };
 
 struct MemoryRules {
     unsigned spuriousFailures = 1;  // of weak compare-exchanges, in one execution
-    unsigned staleRepeats = 2;      // a thread reads the same overwritten store that often in a row, then a newer one
-    bool insertStores = false;      // a store may go in front of stores that have been executed already
+    unsigned staleRepeats = 2;      // how often in a row a thread may read the same overwritten store
+    bool insertStores = false;      // a store may go before stores that have been executed already
     bool speculateLoads = false;    // a load may read a store that is executed later
 };
 
@@ -68,7 +68,7 @@ class Memory {
 
     void begin(const MemoryRules& rules);
     unsigned addLocation(unsigned thread, Value initial);
-    // `child` begins after all that `parent` has done; `parent` goes on after all that `child` has done.
+    // `child` begins after all that `parent` has done; `parent` continues after all that `child` has done.
     void fork(unsigned parent, unsigned child);
     void join(unsigned parent, unsigned child);
 
@@ -85,10 +85,10 @@ class Memory {
     const Store& newest(unsigned location) const noexcept;
     bool readTheNewest() const noexcept { return lastReadWasNewest_; }  // the last read, for the trace
 
-    // A thread that spins: what it has read since startWatching().
+    // For a thread that spins: records what it reads from now on.
     void startWatching(unsigned thread) noexcept { threads_[thread].watched = 0; }
     bool watchedHasChanged(unsigned thread) const noexcept;
-    // The next loads of what it has read must find something newer, if there is anything newer.
+    // The next loads of what it has read must return something newer, if it exists.
     void insistOnNewer(unsigned thread) noexcept;
 
     // Happens-before, for data that is not atomic.
@@ -96,15 +96,15 @@ class Memory {
     bool happenedBefore(unsigned earlier, Time at, unsigned thread) const noexcept {
         return threads_[thread].current.clock[earlier] >= at;
     }
-    // Every access to the location happens before what `thread` does now.
+    // Whether every access to the location happens before what `thread` does now.
     bool quietFor(unsigned location, unsigned thread) const noexcept;
-    // A lock: hands what the last owner has done to the next.
+    // A lock: passes the last owner's view to the next owner.
     void release(unsigned thread, View& lock) noexcept;
     void acquire(unsigned thread, const View& lock) noexcept;
 
-    // Speculated loads whose store has not come.
+    // Whether there are speculated loads whose store has not come.
     bool hasOpenPromises() const noexcept { return openPromises_ != 0; }
-    // What values are ever stored where: learned in executions without speculation.
+    // Which values are ever stored where, learned in executions without speculation.
     void forgetLearned() noexcept { learned_.clear(); }
     void learn(bool on) noexcept { learning_ = on; }
 
@@ -115,8 +115,8 @@ class Memory {
     };
     struct ThreadView {
         View current;    // what it has seen and what happens before it
-        View claimable;  // ... and what its relaxed loads have read: an acquire fence claims it
-        View released;   // as of its last release fence: what its relaxed stores carry
+        View claimable;  // also what its relaxed loads have read: an acquire fence takes it over
+        View released;   // as of its last release fence: its relaxed stores carry it
         std::array<Time, maxLocations> lastRead{};
         std::array<std::uint8_t, maxLocations> repeats{};
         std::uint64_t watched = 0;  // locations read since startWatching()

@@ -1,5 +1,5 @@
-// AsioScheduler: Asio's scheduler and reactor for the explorer: the count of work, the queue under a lock, and a reactor
-// that is interrupted only when it is not known to be awake, and finds the kernel's events.
+// AsioScheduler: Asio's scheduler and reactor for the explorer: the work count, the queue under a lock, and a reactor
+// that finds the kernel's events and is interrupted only when it is not known to be awake.
 #pragma once
 
 #include <deque>
@@ -12,7 +12,7 @@
 
 namespace weft::model {
 
-// boost::asio::detail::scheduler of Asio 1.26, as one thread runs it, with its reactor.
+// boost::asio::detail::scheduler of Asio 1.26 with its reactor, run by one thread.
 class AsioScheduler {
   public:
     using Handler = std::function<void()>;
@@ -33,9 +33,9 @@ class AsioScheduler {
         stopped_ = true;
         interrupt();
     }
-    // An event of the kernel for which no operation waits.
+    // A kernel event for which no operation waits.
     void edge() { interrupter_.signal(); }
-    // One for an operation, which is work until its handler has run. At most once.
+    // A kernel event for an operation, which is work until its handler has run. At most once.
     void event(Handler handler) {
         {
             const std::lock_guard held(kernel_);
@@ -104,7 +104,7 @@ class AsioScheduler {
     }
 
   private:
-    // With the lock held.
+    // Context: with the lock held.
     void interrupt() {
         if (!std::exchange(awake_, true)) interrupter_.signal();
     }
@@ -120,12 +120,12 @@ class AsioScheduler {
     Atomic<long> work_{0};
     Mutex lock_{"asio"};
     Event interrupter_{"interrupter"};
-    std::deque<Handler> queue_;  // these four under the lock
+    std::deque<Handler> queue_;  // the lock guards these four
     bool stopped_ = false;
     bool awake_ = true;
     bool taskRan_ = false;
     Mutex kernel_{"kernel"};
-    Handler found_;  // under that lock
+    Handler found_;  // guarded by the same lock
 };
 
 }  // namespace weft::model

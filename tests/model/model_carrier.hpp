@@ -1,6 +1,6 @@
-// ModelCarrier: a carrier as the explorer runs it. Its parts are the shipped ones: CarrierCore, LiveList, PollerGate, and
-// CarrierTurn, which takes the turns and decides about the end; what other threads call is what carrier.cpp and
-// carrier_run.cpp do. A twin replaces one part by a type that derives from it and does one thing wrong.
+// ModelCarrier: a carrier for the explorer. Its parts are the shipped ones: CarrierCore, LiveList, PollerGate, and
+// CarrierTurn, which takes the turns and decides about the end. The functions that other threads call do what
+// carrier.cpp and carrier_run.cpp do. A twin replaces one part by a derived type with one defect.
 #pragma once
 
 #include <weft/scheduler/detail/carrier_core.hpp>
@@ -22,14 +22,14 @@ using Epoch = ParkToken::Epoch;
 
 class CarrierBase;
 
-// A fiber: what it does in each of its slices is up to the test.
+// A fiber; the test defines what it does in each of its slices.
 struct ModelFiber {
     virtual void run(CarrierBase& where) = 0;
 
     Link<ModelFiber> next, nextLive, previousLive;
     Plain<int> closure{0};  // written by the spawner
     CarrierBase* home = nullptr;
-    ParkToken* token = nullptr;  // of one that parks
+    ParkToken* token = nullptr;  // of a fiber that parks
     bool isPoller = false;
     bool hasLeft = false;        // the home has taken it off its list after an end elsewhere
 
@@ -37,13 +37,14 @@ struct ModelFiber {
     ~ModelFiber() = default;
 };
 
-// What a fiber sees of whichever carrier runs it.
+// A fiber's view of the carrier that runs it.
 class CarrierBase {
   public:
     virtual void end(ModelFiber& fiber) = 0;
-    // Suspension's first step, away from home: the fiber's slice must end, and the next one is at home. False: it is there.
+    // The first step of Suspension, away from home: the slice must end and the next one is at home. False: already at
+    // home.
     virtual bool goHome(ModelFiber& fiber) = 0;
-    // True: parked; the fiber's slice must end. False: it goes on.
+    // Returns true if parked: the fiber's slice must end. Returns false if the fiber goes on.
     virtual bool park(ModelFiber& fiber, Epoch epoch) = 0;
     virtual bool spawn(ModelFiber& fiber) = 0;
     virtual void enqueue(ModelFiber& fiber) = 0;
@@ -56,18 +57,18 @@ class CarrierBase {
 constexpr std::uint8_t wokenBranch = 1;
 constexpr std::uint8_t shutdownBranch = 2;
 
-// What can be wrong with the functions that other threads, or fibers, call.
+// Defects of the functions that other threads, or fibers, call.
 enum class Defect {
     none,
-    noVisit,            // a waker does not count itself in
-    countsInLate,       // ... or only after it has published
-    stopsSilently,      // a stop wakes nobody
+    noSubmitGuard,            // a waker takes no SubmitGuard
+    countsInLate,       // a waker takes it only after it has published
+    stopsSilently,      // a stop wakes no carrier
     enlistsLate,        // a spawn is submitted before it is on the list
     noAbort,            // a stop leaves parked fibers alone
-    abortsBlindly,      // ... or makes them runnable without a claim
+    abortsBlindly,      // a stop makes parked fibers runnable without a claim
     parksBlindly,       // a fiber parks although its carrier has begun to stop
     guestParks,         // a fiber parks where it runs, and not at home
-    takesLate,          // a carrier takes what was submitted after it has brought its list up to date
+    takesLate,          // a carrier takes submitted fibers after it has updated its list
     answersNothing,     // a request for a report is taken and forgotten
 };
 
@@ -81,14 +82,14 @@ template <class Parts = ShippedParts, Defect defect = Defect::none>
 class ModelCarrier final : public CarrierBase, public HelpsNobody {
   public:
     using Core = typename Parts::Core;
-    using Visit = typename ShippedParts::Core::Visit;
+    using SubmitGuard = typename ShippedParts::Core::SubmitGuard;
 
     // --- any thread
-    // Carrier::submit(): false when it is refused, and then the fiber is still the caller's.
+    // Carrier::submit(): returns false when it refuses; then the fiber still belongs to the caller.
     bool spawn(ModelFiber& fiber) override {
         fiber.closure = 1;
         fiber.home = this;
-        const Visit visit(core_);
+        const SubmitGuard guard(core_);
         if (defect == Defect::enlistsLate) {
             if (core_.stopRequested() || !core_.submit(fiber)) return false;
             assertThat(live_.enlist(fiber), "the list of a carrier with a fiber is open");
@@ -98,26 +99,26 @@ class ModelCarrier final : public CarrierBase, public HelpsNobody {
         wakeIfParked();
         return true;
     }
-    // As spawn(), but a thief takes it at once: it begins on another carrier.
+    // As spawn(), but a thief takes the fiber at once: it begins on another carrier.
     bool spawnStolen(ModelFiber& fiber, ModelCarrier& thief) {
         fiber.closure = 1;
         fiber.home = this;
-        const Visit visit(core_);
+        const SubmitGuard guard(core_);
         if (core_.stopRequested() || !live_.enlist(fiber)) return false;
-        const Visit there(thief.core_);
+        const SubmitGuard guardThere(thief.core_);
         assertThat(thief.core_.submit(fiber), "the thief has not ended");
         thief.wakeIfParked();
         return true;
     }
     // Carrier::enqueue()
     void enqueue(ModelFiber& fiber) override {
-        if (defect == Defect::noVisit) return publish(fiber);
+        if (defect == Defect::noSubmitGuard) return publish(fiber);
         if (defect == Defect::countsInLate) {
             assertThat(core_.submit(fiber), "a wake never meets a closed tray");
-            const Visit visit(core_);
+            const SubmitGuard guard(core_);
             return wakeIfParked();
         }
-        const Visit visit(core_);
+        const SubmitGuard guard(core_);
         publish(fiber);
     }
     void requestStop() {
@@ -130,22 +131,22 @@ class ModelCarrier final : public CarrierBase, public HelpsNobody {
         core_.requestTurn();
         wakeIfParked();
     }
-    // Carrier::registerPinnedPoller() when there is no memory for the poller; false when there is no slot.
+    // Carrier::registerPinnedPoller() without memory for the poller; returns false when there is no slot.
     bool registerPollerInVain() {
         if (gate_.claim() != ShippedParts::Gate::Claimed::yes) return false;
-        const Visit visit(core_);
+        const SubmitGuard guard(core_);
         gate_.unclaim();
         core_.requestTurn();
         wakeIfParked();
         return true;
     }
-    // ... and when there is; false when there is no slot.
+    // Carrier::registerPinnedPoller() with memory; returns false when there is no slot.
     bool registerPoller(ModelFiber& poller) {
         if (gate_.claim() != ShippedParts::Gate::Claimed::yes) return false;
         poller.closure = 1;
         poller.home = this;
         poller.isPoller = true;
-        const Visit visit(core_);
+        const SubmitGuard guard(core_);
         assertThat(live_.enlist(poller), "a carrier with a claimed slot has not ended");
         core_.submitPoller(poller);
         wakeIfParked();
@@ -153,8 +154,8 @@ class ModelCarrier final : public CarrierBase, public HelpsNobody {
     }
     // Carrier::endAway(): a fiber of this home has ended on the calling carrier.
     void takeBack(ModelFiber& fiber) override {
-        const Visit visit(core_);
-        core_.endedElsewhere(fiber, live_);
+        const SubmitGuard guard(core_);
+        core_.endedRemotely(fiber, live_);
         wakeIfParked();
     }
     bool hasEnded() const { return ended_.load(std::memory_order_acquire); }  // thread::join()
@@ -187,14 +188,15 @@ class ModelCarrier final : public CarrierBase, public HelpsNobody {
         return true;
     }
 
-    // --- what CarrierTurn asks for
+    // --- what CarrierTurn needs
     Core& core() { return core_; }
     auto& live() { return live_; }
     auto& poller() { return gate_; }
     void fireTimers() {}
     void noteDepth(std::size_t) {}
-    void beginDrain() {}
-    bool drainIsOver() { return false; }
+    void beginFiberRun() {}
+    void endFiberRun(unsigned) {}
+    bool fiberRunIsOver() { return false; }
     void prefetchNext() {}
     ModelFiber* nextTask(bool& moved) {
         if (defect == Defect::takesLate) core_.queue().takeSubmitted();
@@ -228,7 +230,7 @@ class ModelCarrier final : public CarrierBase, public HelpsNobody {
     }
     void beforeEnd() {}
     void pause() {
-        await([this] { return !core_.hasVisitors(); });
+        await([this] { return !core_.hasSubmitters(); });
     }
 
     // For the end of an execution.
@@ -248,14 +250,14 @@ class ModelCarrier final : public CarrierBase, public HelpsNobody {
     typename Parts::Live live_;
     typename Parts::Gate gate_;
     Atomic<bool> ended_{false};
-    bool reportWanted_ = false;  // the spectator's
+    bool reportWanted_ = false;  // for the checks only
     int reports_ = 0;
     int sleeps_ = 0;
 };
 
 // The names of its atomics, in the order of construction.
 #define WEFT_MODEL_CARRIER_ATOMICS \
-    "park", "stopRequested", "turnRequested", "readyPoller", "visitors", "tray", "arrivals", "departures", "enlisted", "gate", \
+    "park", "stopRequested", "turnRequested", "readyPoller", "submitters", "tray", "arrivals", "departures", "enlisted", "gate", \
         "delivered", "ended"
 
 // Runs to its end in one slice.
@@ -267,7 +269,7 @@ struct ShortFiber final : ModelFiber {
     int runs = 0;
 };
 
-// What a fiber waits for: its key lies here, under a lock, as long as it waits.
+// A resource that a fiber waits for. The waiting fiber's key is stored here, under a lock.
 struct Resource {
     Mutex lock{"resource"};
     Plain<Epoch> waiter{0};
@@ -312,8 +314,8 @@ struct WaitingFiber final : ModelFiber {
     }
 };
 
-// Ends the wait of the fiber, or spares it one. Nothing but the visit keeps the carrier from ending meanwhile: the key
-// has been withdrawn, the lock is free.
+// Ends the fiber's wait, or makes it unnecessary. Only the SubmitGuard keeps the carrier from ending meanwhile: the key
+// has been withdrawn and the lock is free.
 inline void release(Resource& resource, WaitingFiber& fiber, CarrierBase& home) {
     Epoch epoch = 0;
     {

@@ -1,5 +1,5 @@
 // ContextLoop: an event loop that serves a Context, for the explorer: the shipped ContextTurn, ReactorTurn and WakePost
-// on the shipped CarrierCore and LoopInbox, over a model of Asio. ContextDefect: what is wrong with it in a twin.
+// on the shipped CarrierCore and LoopInbox, over a model of Asio. ContextDefect: the defects of its twins.
 #pragma once
 
 #include <deque>
@@ -30,14 +30,14 @@ struct Posted {
 enum class ContextDefect {
     none,
     keepsItsWork,         // sleeps with the loop's own unit of work
-    forgetsHeld,          // releases it while a function of its own waits, which Asio has not counted
-    looksNowhere,         // at Asio's flag, neither before nor after the sleep, nor in the next turn
-    wakesOnce,            // a wake-up that has arrived counts as still on its way
-    dispatchesAsleep,     // Asio calls what is ready before the guard is left
+    forgetsHeld,          // releases it while one of its own functions waits, which Asio has not counted
+    looksNowhere,         // does not check Asio's flag before or after the sleep, nor in the next turn
+    wakesOnce,            // a wake-up that has arrived still counts as in progress
+    dispatchesAsleep,     // Asio calls ready handlers before the guard is left
     givesUpByAWake,       // which another thread may have claimed and not posted
-    sleepsOnWithoutGuard,  // woken for nothing, Asio goes back to sleep, and the carrier counts as awake
+    sleepsOnWithoutGuard,  // after a wake-up for nothing, Asio sleeps again while the carrier counts as awake
     callsBeforeItLeaves,   // the reactor calls the handler of an event before the guard is left
-    sleepsOnAfterCalls     // Asio sleeps again although handlers have run, which may have made work for the loop
+    sleepsOnAfterCalls     // Asio sleeps again although handlers have run, which may have created work for the loop
 };
 
 template <ContextDefect defect>
@@ -58,7 +58,7 @@ class ContextLoop {
         assertThat(inbox_.post(task), "the inbox is open");
         if (core_.wake() == SleepKind::poller) wake();
     }
-    // IoHandler::wakeup(), by somebody who has published work that hasWork() tells of.
+    // IoHandler::wakeup(), called by a thread that has published work for hasWork().
     void publish() {
         published_.store(true, std::memory_order_seq_cst);
         wake();
@@ -71,7 +71,7 @@ class ContextLoop {
         function.payload = 1;
         held_.push_back(&function);
     }
-    // By a handler: the loop runs it in its next turn. Not in the inbox, so no sleep is refused for it.
+    // Called by a handler: the loop runs it in its next turn. It is not in the inbox, so it prevents no sleep.
     void later(Posted& task) {
         task.payload = 1;
         tasks_.adopt(&task);

@@ -1,7 +1,8 @@
-// Carrier sleep and wake (docs/protocol.md sections 1 and 5): the shipped CarrierTurn takes the turns of a carrier
-// whose parts are the shipped CarrierCore, ParkState, RunQueue and PollerGate. No work is lost, each sleep that a waker
-// ends is ended by one wake, and no wakeup callback is touched once its poller has gone. The carrier's list of fibers
-// is a stub without atomics: its edges would hide those of the in-tray, and carrier_end_model_test.cpp has it.
+// Carrier sleep and wake (docs/explanation/protocol.md sections 1 and 5): the shipped CarrierTurn takes the turns of a
+// carrier whose parts are the shipped CarrierCore, ParkState, RunQueue and PollerGate. No work is lost, each sleep that
+// a waker ends is ended by one wake, and nothing touches a wakeup callback once its poller is gone. The carrier's list
+// of fibers is a stub without atomics, because its edges would hide those of the in-tray; carrier_end_model_test.cpp
+// has the list.
 #include <weft/scheduler/detail/carrier_core.hpp>
 #include <weft/scheduler/detail/carrier_turn.hpp>
 #include <weft/scheduler/detail/poller_gate.hpp>
@@ -24,15 +25,15 @@ using ShippedCore = detail::BasicCarrierCore<Atomics, Work, 2>;
 
 enum class Defect {
     none,
-    noSecondLook,    // sleeps right after advertising
-    leavesByStore,   // a load and a store in place of the exchange
-    wakesByStore,    // a load and a store in place of the compare-exchange
-    wakesFirst,      // looks at the state before the work is published
-    publishesLater,  // the poller's slot is filled after the look
-    sleepsOnAndOn,   // goes to sleep again without having left the sleep before
+    noSecondLook,    // sleeps right after it has advertised its sleep
+    leavesByStore,   // a load and a store instead of the exchange
+    wakesByStore,    // a load and a store instead of the compare-exchange
+    wakesFirst,      // checks the state before the work is published
+    publishesLater,  // fills the poller's slot after the check
+    sleepsOnAndOn,   // sleeps again without having left the former sleep
 };
 
-// The shipped core, with one thing wrong.
+// The shipped core with one defect.
 template <Defect defect>
 class TwinCore : public ShippedCore {
   public:
@@ -59,7 +60,7 @@ class TwinCore : public ShippedCore {
     SleepKind current() { return static_cast<SleepKind>(sleepWord().load(std::memory_order_seq_cst)); }
 };
 
-// What a carrier is to do until it stops.
+// The carrier's task until it stops.
 struct Duty {
     SleepKind sleepsIn = SleepKind::futex;  // its poller hosts it there, if it has one
     int wanted = 0;                         // pieces of work
@@ -107,14 +108,15 @@ class Carrier : public HelpsNobody {
     }
     void checkWakes() const { assertThat(sent_ == counted_, "one wake for each sleep that a waker ended"); }
 
-    // --- what CarrierTurn asks for
+    // --- what CarrierTurn needs
     Core& core() { return core_; }
     auto& live() { return live_; }
     auto& poller() { return gate_; }
     void fireTimers() {}
     void noteDepth(std::size_t) {}
-    void beginDrain() {}
-    bool drainIsOver() { return false; }
+    void beginFiberRun() {}
+    void endFiberRun(unsigned) {}
+    bool fiberRunIsOver() { return false; }
     void prefetchNext() {}
     Work* nextTask(bool& moved) { return core_.queue().pop(moved); }
     void run(Work& work) {
@@ -172,7 +174,7 @@ class Carrier : public HelpsNobody {
     }
     // Carrier::trySleepInPoller(), the blocking call and PinnedPoller::unpark()
     void sleepInPoller() {
-        if (defect != Defect::sleepsOnAndOn) leaveSleep();  // a forgotten one
+        if (defect != Defect::sleepsOnAndOn) leaveSleep();  // a sleep that was not left
         if (core_.trySleep(SleepKind::poller, [] { return false; })) {
             wakeFd_.wait();
             if (duty_.forgetful) return;
@@ -218,7 +220,7 @@ class Carrier : public HelpsNobody {
     int counted_ = 0;
 };
 
-// The scenarios, of a carrier with a given core.
+// The scenarios, for a carrier with a given core.
 template <class Core, Defect defect>
 struct Scenarios {
     using CarrierType = Carrier<Core, defect>;
@@ -233,14 +235,14 @@ struct Scenarios {
             }
         };
     }
-    // One that makes the poller runnable, which waits for something else, and one that asks for the end.
+    // One thread makes the poller runnable, which waits for something else; another one requests the stop.
     static void pollerAndStop(ModelRun& run) {
         auto& carrier = make(run, {.wanted = 1, .untilStop = true});
         auto& poller = run.make<Work>();
         run.thread("waker", [&carrier, &poller] { carrier.enqueuePoller(poller); });
         run.thread("stopper", [&carrier] { carrier.requestStop(); });
     }
-    // One that submits, and one that asks for the end; the carrier sleeps in its poller, which ends then.
+    // One thread submits, another one requests the stop; the carrier sleeps in its poller, which then ends.
     static void workAndStop(ModelRun& run) {
         auto& carrier = make(run, {.sleepsIn = SleepKind::poller, .wanted = 1, .untilStop = true});
         auto& work = run.make<Work>();
@@ -253,7 +255,7 @@ struct Scenarios {
             run.thread("reporter", [&carrier] { carrier.requestReport(); });
         };
     }
-    // One submitter, twice: a wake that comes late must not break the next sleep, nor the callback of the next poller.
+    // One thread submits twice: a late wake must not break the next sleep, nor the callback of the next poller.
     static Scenario twice(const Duty& duty) {
         return [=](ModelRun& run) {
             auto& carrier = make(run, duty);
@@ -265,7 +267,7 @@ struct Scenarios {
   private:
     static CarrierType& make(ModelRun& run, const Duty& duty) {
         auto& carrier = run.make<CarrierType>(duty);
-        run.name({"park", "stopRequested", "turnRequested", "readyPoller", "visitors", "tray", "gate", "delivered",
+        run.name({"park", "stopRequested", "turnRequested", "readyPoller", "submitters", "tray", "gate", "delivered",
                   "reportWanted"});
         run.thread("carrier", [&carrier] { carrier.run(); });
         run.finally([&carrier] { carrier.checkWakes(); });
@@ -273,7 +275,7 @@ struct Scenarios {
     }
 };
 
-// Two threads that want to host a poller, and a carrier that ends as soon as nobody does.
+// Two threads try to host a poller, and a carrier ends as soon as the slot is free.
 void claimTheGate(ModelRun& run) {
     struct Slot {
         detail::BasicPollerGate<Atomics> gate;
@@ -358,19 +360,19 @@ std::vector<Case> broken() {
 TEST(ParkModel, TheTwinWithoutADefectPasses) {
     exploreAll("carrier sleep (twin)", broken<Defect::none>(), {.preemptions = 2});
 }
-TEST(ParkModel, ACarrierThatDoesNotLookAgainLosesWork) {
+TEST(ParkModel, ACarrierThatDoesNotCheckAgainLosesWork) {
     expectKilled("no second look", broken<Defect::noSecondLook>());
 }
-TEST(ParkModel, ACarrierThatLeavesByAStoreOverlooksAWake) {
+TEST(ParkModel, ACarrierThatLeavesItsSleepByAStoreMissesAWake) {
     expectKilled("leaves by store", broken<Defect::leavesByStore>());
 }
-TEST(ParkModel, AForgottenSleepIsLeftBeforeTheNextOrItsWakeIsNotCounted) {
+TEST(ParkModel, SleepingAgainWithoutLeavingTheFormerSleepMiscountsItsWake) {
     expectKilled("sleeps on and on", only("forgetful poller", broken<Defect::sleepsOnAndOn>()));
 }
-TEST(ParkModel, WakersThatDoNotCompareWakeTwice) {
+TEST(ParkModel, WakersWithoutACompareExchangeWakeTwice) {
     expectKilled("wakes by store", broken<Defect::wakesByStore>());
 }
-TEST(ParkModel, ASubmitterThatLooksBeforeItPublishesLosesItsWork) {
+TEST(ParkModel, ASubmitterThatChecksTheStateBeforeItPublishesLosesItsWork) {
     expectKilled("wakes first", broken<Defect::wakesFirst>());
     expectKilled("publishes the poller later", broken<Defect::publishesLater>());
 }

@@ -1,6 +1,6 @@
-// ParkToken (docs/protocol.md sections 2 and 6): one task, its scheduler, and those who race to end its wait. Exactly
-// one of them wins and exactly one makes the task runnable, after its context has been saved; the task sees what the
-// winner has written; a claim that comes late does not touch the next wait.
+// ParkToken (docs/explanation/protocol.md sections 2 and 6): one task, its scheduler, and the parties that race to end
+// its wait. Exactly one of them wins and exactly one makes the task runnable, after its context has been saved. The
+// task sees what the winner has written; a late claim does not touch the next wait.
 #include <weft/scheduler/detail/in_tray.hpp>
 #include <weft/scheduler/detail/interrupt_mask.hpp>
 #include <weft/scheduler/detail/task_state.hpp>
@@ -14,7 +14,7 @@ namespace {
 using weft::detail::Claim;
 
 constexpr Branch shutdownBranch = 3;
-constexpr Branch cancelledBranch = 4;  // by somebody who holds no key
+constexpr Branch cancelledBranch = 4;  // by a thread that holds no key
 
 struct Node {
     Link<Node> next;
@@ -23,18 +23,18 @@ struct Node {
 enum class Defect {
     none,
     commitsFirst,    // the context is saved after the commit
-    commitByStore,   // in place of the compare-exchange
-    claimByStore,    // a load and a store in place of the compare-exchange
+    commitByStore,   // instead of the compare-exchange
+    claimByStore,    // a load and a store instead of the compare-exchange
     sameEpoch,       // each wait has the same number
-    commitsBlindly,  // nobody looks for a cancellation behind the commit
-    cancelsBlindly,  // the canceller ends what the shield is for
+    commitsBlindly,  // does not check for a cancellation after the commit
+    cancelsBlindly,  // the canceller ends a wait that the shield protects
     looksEarly,      // the canceller reads the mask before the park word
     masksLate,       // an uninterruptible wait is marked after the commit
     abortsBlindly,   // the shutdown ends an uninterruptible wait
-    refusesBlindly,  // an uninterruptible wait that begins late is refused as any other
+    refusesBlindly,  // an uninterruptible wait that begins late is refused like any other
 };
 
-// The token, with one thing that can be wrong. Its word is the shipped one's: [epoch | branch | phase].
+// The token with one possible defect. Its word has the shipped layout: [epoch | branch | phase].
 template <Defect defect>
 class TwinToken {
   public:
@@ -81,14 +81,14 @@ class TwinToken {
     Atomic<std::uint64_t> word_{0};
 };
 
-// A fiber and its carrier, one thread, and the wakers' side of it.
+// A fiber and its carrier, which are one thread, and the wakers' side of the fiber.
 template <class Token, Defect defect>
 class Fiber {
   public:
     Token token;
 
     // --- the fiber, then its carrier
-    // Parks in wait `epoch`, runs again when somebody has made it runnable; says which branch has won.
+    // Parks in wait `epoch`, and runs again when a waker has made it runnable; returns the branch that won.
     Branch park(Epoch epoch, bool stopping = false) {
         if (cancellationDue()) (void)wake(epoch, cancelledBranch);  // Suspension::refuse()
         return wait(epoch, stopping);
@@ -123,7 +123,7 @@ class Fiber {
         state_.requestCancel();
         if (const Epoch epoch = cancellableWait(); epoch != 0) (void)wake(epoch, cancelledBranch);
     }
-    // Carrier::abortParkedFibers(); the home of a fiber that runs elsewhere calls it on another thread.
+    // Carrier::abortParkedFibers(). The home of a fiber that runs elsewhere calls it on another thread.
     void abortParked() {
         if (const Epoch epoch = abortableWait(); epoch != 0) (void)wake(epoch, shutdownBranch);
     }
@@ -149,7 +149,7 @@ class Fiber {
         assertThat(winner < 5 && (winner >= shutdownBranch || results_[winner] == winner + 1), "the winner's result");
         return winner;
     }
-    // Detail of Fiber: cancellationDue()
+    // cancellationDue() of Fiber
     bool cancellationDue() const { return state_.isCancelRequested() && !mask_.holdsOffCancellation(); }
     Epoch cancellableWait() const {
         if constexpr (std::is_same_v<Token, ParkToken>) {
@@ -195,7 +195,7 @@ struct Scenarios {
         run.thread("carrier", [&fiber, epoch] { fiber.park(epoch); });
         run.finally([&fiber] { assertThat(fiber.won() == 1, "one winner"); });
     }
-    // A second wait begins while the losers of the first are still under way.
+    // A second wait begins while the losers of the first are still running.
     static void twoWaits(ModelRun& run) {
         struct State {
             FiberType fiber;
@@ -225,7 +225,7 @@ struct Scenarios {
         addWakers(run, fiber, epoch, 2);
         run.thread("carrier", [&fiber, epoch] { fiber.park(epoch, true); });
     }
-    // Nobody else would end the wait.
+    // Only the cancellation ends the wait.
     static void cancelled(ModelRun& run) {
         run.name({"token", "queue", "state", "shields"});
         auto& fiber = run.make<FiberType>();
@@ -234,7 +234,7 @@ struct Scenarios {
         run.thread("carrier",
                    [&fiber, epoch] { assertThat(fiber.park(epoch) == cancelledBranch, "the cancellation"); });
     }
-    // The first wait may be ended by either, the second one only by the cancellation.
+    // Either may end the first wait, only the cancellation the second one.
     static void cancelledLater(ModelRun& run) {
         run.name({"token", "queue", "state", "shields"});
         auto& fiber = run.make<FiberType>();
@@ -270,27 +270,27 @@ struct Scenarios {
             assertThat(fiber.park(next) == cancelledBranch, "the cancellation has waited");
         });
     }
-    // Neither a cancellation nor the shutdown, from this thread or another, ends the first wait; the second one ends by
-    // what came meanwhile.
-    static Scenario uninterruptible(bool abortedElsewhere) {
+    // Neither a cancellation nor the shutdown, from this thread or another, ends the first wait. The one that came
+    // meanwhile ends the second wait.
+    static Scenario uninterruptible(bool abortedRemotely) {
         return [=](ModelRun& run) {
             run.name({"token", "queue", "state", "mask", "key"});
             auto& fiber = run.make<FiberType>();
             auto& key = run.make<Atomic<Epoch>>(0);
             run.thread("canceller", [&fiber] { fiber.cancel(); });
-            if (abortedElsewhere) run.thread("home", [&fiber] { fiber.abortParked(); });
+            if (abortedRemotely) run.thread("home", [&fiber] { fiber.abortParked(); });
             run.thread("resource", [&fiber, &key] {
                 Epoch epoch = 0;
                 await([&] { return (epoch = key.load(std::memory_order_acquire)) != 0; });
                 assertThat(fiber.wake(epoch, 0) != Claim::lost, "nobody else ends an uninterruptible wait");
             });
-            run.thread("carrier", [&fiber, &key, abortedElsewhere] {
+            run.thread("carrier", [&fiber, &key, abortedRemotely] {
                 const Epoch epoch = fiber.token.prepare();
                 key.store(epoch, std::memory_order_release);
-                assertThat(fiber.parkUninterruptibly(epoch, !abortedElsewhere) == 0, "the resource");
+                assertThat(fiber.parkUninterruptibly(epoch, !abortedRemotely) == 0, "the resource");
                 const Epoch next = fiber.token.prepare();
                 const Branch second = fiber.park(next);
-                assertThat(second == cancelledBranch || (abortedElsewhere && second == shutdownBranch),
+                assertThat(second == cancelledBranch || (abortedRemotely && second == shutdownBranch),
                            "what came meanwhile has waited");
             });
         };
@@ -306,7 +306,7 @@ struct Scenarios {
     }
 };
 
-// The fiber finds what it wants and does not park after all.
+// The fiber finds that it need not wait and does not park.
 void aborting(ModelRun& run) {
     struct State {
         ParkToken token;
@@ -334,7 +334,7 @@ void aborting(ModelRun& run) {
     run.finally([&state] { assertThat(state.won == (state.aborted ? 0 : 1), "one winner, or the abort"); });
 }
 
-// A plain thread that waits twice with a timeout: a wake belongs to the wait that it was for.
+// A plain thread that waits twice with a timeout: a wake ends only the wait that it was meant for.
 void threadParks(ModelRun& run) {
     struct State {
         ThreadTask task;
@@ -447,10 +447,10 @@ TEST(ParkTokenModel, TheOrdersOfACancellationAreNeeded) {
         expectKilledTogether(cancellationCases(), {order});
     }
 }
-TEST(ParkTokenModel, ACommitThatDoesNotLookForACancellationLosesOne) {
+TEST(ParkTokenModel, ACommitThatDoesNotCheckForACancellationLosesIt) {
     expectKilled("commits without a look", cancellationCases<Defect::commitsBlindly>());
 }
-TEST(ParkTokenModel, ACancellerThatDoesNotLookForAShieldEndsWhatItIsFor) {
+TEST(ParkTokenModel, ACancellerThatIgnoresTheShieldEndsAShieldedWait) {
     expectKilled("cancels without a look", cancellationCases<Defect::cancelsBlindly>());
     expectKilled("cancels without a look", uninterruptibleCases<Defect::cancelsBlindly>());
 }
@@ -468,7 +468,7 @@ TEST(ParkTokenModel, AShutdownThatDoesNotReadTheMaskEndsAnUninterruptibleWait) {
 TEST(ParkTokenModel, AnUninterruptibleWaitThatIsRefusedIsInterrupted) {
     expectKilled("refuses uninterruptible waits", uninterruptibleCases<Defect::refusesBlindly>());
 }
-TEST(ParkTokenModel, AnEpochThatComesAgainLetsALateWakerIn) {
+TEST(ParkTokenModel, AReusedEpochLetsALateWakerEndTheNextWait) {
     expectKilled("epochs repeat", broken<Defect::sameEpoch>());
 }
 

@@ -1,4 +1,4 @@
-// What the tests of the protocols share: explore all cases of a protocol in one mode, hunt its twins.
+// Shared by the tests of the protocols: explores all cases of a protocol in one mode, and hunts its twins.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ inline Case makeCase(std::string name, Scenario scenario) {
     return made;
 }
 
-// One of them: where a twin is to be killed, or what is searched in another mode.
+// One case: where a twin is to be killed, or what is searched in another mode.
 inline std::vector<Case> only(std::string_view name, std::vector<Case> all) {
     std::erase_if(all, [&](const Case& tested) { return tested.options.name != name; });
     EXPECT_EQ(all.size(), 1u) << name;
@@ -38,13 +38,13 @@ struct Budget {
     unsigned preemptions = 2;
     std::uint64_t executions = 1'000'000;
     double seconds = 20;
-    std::uint64_t least = 10'000;  // interleavings of a search that does not end; fewer than `executions` of those at random
-    bool mustEnd = false;          // the search of each case has an end within the budget: "every" and "any" are true
-    std::vector<std::string_view> unless = {};  // ... but for these cases, which have more interleavings
+    std::uint64_t least = 10'000;  // minimum for a search that does not end; `executions` if that is less
+    bool mustEnd = false;          // each case's search ends within the budget: names with "every" and "any" are true
+    std::vector<std::string_view> unless = {};  // except these cases, which have more interleavings
 };
 
-// Why this search proves less than it should; empty when it proves what the budget asks for. A search that ended has seen
-// all there is; one that did not must have seen `least`, however slow the machine.
+// Why this search proves less than it should; empty when it proves what the budget asks for. A search that ended has
+// explored everything; one that did not must have explored `least`, however slow the machine.
 inline std::string shortfall(const Budget& budget, const Result& result) {
     if (result.executions == 0) return "nothing was explored";
     if (result.complete) return {};
@@ -62,7 +62,7 @@ inline void exploreAll(const char* protocol, const std::vector<Case>& cases, con
         options.preemptions = budget.preemptions;
         options.executions = budget.executions;
         options.seconds = budget.seconds;
-        // Too many alternatives for an exhaustive search, no burden for a random one.
+        // Too many alternatives for an exhaustive search, but not for a random one.
         options.memory.insertStores = budget.search == Search::random || budget.search == Search::pct;
         const Result result = explore(options, tested.scenario);
         EXPECT_TRUE(result.passed()) << tested.options.name << ": " << result;
@@ -75,7 +75,7 @@ inline void exploreAll(const char* protocol, const std::vector<Case>& cases, con
     }
 }
 
-// Every order of every atomic operation of the cases, weakened: what survives has a reason, what has one survives.
+// Weakens every order of every atomic operation of the cases. Each survivor has a reason, and each reason a survivor.
 inline void expectOrdersNeeded(const char* protocol, const std::vector<Case>& cases,
                                std::span<const Survivor> survivors, const Hunt& hunt = {}) {
     const std::vector<Twin> twins = weakenings(cases, hunt);

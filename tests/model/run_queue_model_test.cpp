@@ -1,6 +1,6 @@
-// In-tray and run queue (docs/protocol.md section 4), shrunk to a ring of two: nothing is lost, nothing comes twice,
-// each producer's tasks keep their order, and nothing gets behind a close. The stealable queue promises the same as
-// long as nobody steals; stealing_model_test.cpp has the thieves.
+// In-tray and run queue (docs/explanation/protocol.md section 4), with a ring of two: no task is lost or comes twice,
+// each producer's tasks keep their order, and no task is accepted after a close. The stealable queue promises the same
+// without thieves; stealing_model_test.cpp has the thieves.
 #include <weft/scheduler/detail/run_queue.hpp>
 #include <weft/scheduler/detail/stealable_queue.hpp>
 
@@ -18,7 +18,7 @@ using ShippedTray = detail::BasicInTray<Atomics, Task>;
 using ShippedQueue = detail::BasicRunQueue<Atomics, Task, 2>;
 using StealableQueue = detail::BasicStealableQueue<Atomics, Task, 2>;
 
-// What the owner has got, in order.
+// The tasks that the owner has got, in order.
 struct Got {
     int last[3] = {};
     int count = 0;
@@ -48,7 +48,7 @@ struct Producer {
     }
 };
 
-// Two producers and an owner who takes what is there, until all of it has come.
+// Two producers, and an owner that takes tasks until all have come.
 template <class Queue>
 void producersAndOwner(ModelRun& run) {
     struct State {
@@ -105,7 +105,7 @@ void requeuingOwner(ModelRun& run) {
     });
 }
 
-// Producers against a close: a task either comes out or is refused.
+// Producers race with a close: a task either comes out or is refused.
 template <class Tray>
 void closing(ModelRun& run) {
     struct State {
@@ -181,7 +181,7 @@ TEST(RunQueueModel, EveryOrderIsNeeded) {
 
 enum class Defect { none, popsOneByOne, takesByStore, pushesByStore, closesByStore };
 
-// The tray, written again so that one thing can be wrong with it.
+// A copy of the tray in which one thing can be wrong.
 template <Defect defect>
 class TwinTray {
   public:
@@ -221,7 +221,7 @@ class TwinTray {
     }
 
   private:
-    // One compare-exchange each: another taker could do the same, and the order is the wrong one.
+    // One compare-exchange each: another taker could interfere, and the order is wrong.
     Task* popAll() {
         Task* oldest = nullptr;
         Task** end = &oldest;

@@ -1,5 +1,5 @@
-// Timed tasks (docs/protocol.md section 9): a loop that runs a task against those who cancel it. It never begins after
-// a cancellation that had an effect, and exactly one side lets go of it.
+// Timed tasks (docs/explanation/protocol.md section 9): a loop runs a task while other threads cancel it. The task
+// never begins after a successful cancellation, and exactly one side releases it.
 #include <weft/scheduler/detail/scheduled_state.hpp>
 
 #include "protocol_test.hpp"
@@ -12,13 +12,12 @@ using weft::detail::CancelDuty;
 // The entry, and what the loop and ScheduledTask::cancel() do with it.
 struct Entry {
     detail::BasicScheduledState<Atomics> state;
-    Plain<int> cancelledBy{0};  // written before a cancellation, read by the side that finds it
     int runs = 0;
     int forgets = 0;
     int leaves = 0;
     bool ended = false;
 
-    // EventLoop::runScheduled(); false when it will not be repeated.
+    // EventLoop::runScheduled(); returns false when it will not be repeated.
     bool runOnce(bool periodic) {
         if (!state.beginRun()) return false;
         ++runs;
@@ -69,8 +68,8 @@ Scenario cancels(bool periodic, int cancellers) {
     };
 }
 
-// What the one who cancels has written before is seen by the loop that finds the cancellation, and the reverse: a
-// canceller that comes too late sees what the run has done.
+// The loop that finds a cancellation sees what the canceller has written before; a canceller that comes too late sees
+// what the run has done.
 void tellsEachOther(ModelRun& run) {
     struct State {
         detail::BasicScheduledState<Atomics> state;
@@ -102,7 +101,7 @@ std::vector<Case> cases() {
 
 constexpr const char* protocol = "timed task";
 
-TEST(ScheduledStateModel, OneSideLetsGoInTheFullSearch) {
+TEST(ScheduledStateModel, ExactlyOneSideReleasesTheTaskInTheFullSearch) {
     exploreAll(protocol, cases(),
                {.search = Search::full, .seconds = 200, .mustEnd = true,
                 .unless = {"periodic, two cancel"}});

@@ -41,7 +41,7 @@ bool endsStatement(const std::string& line) {
     return code.find(';') != code.npos || code.find('{') != code.npos;
 }
 
-// Above it is another function, or a block that has ended.
+// Whether another function, or a block that has ended, is above this line.
 bool endsBlock(const std::string& line) {
     const bool blank = line.find_first_not_of(" \t\r") == line.npos;
     return blank || line.substr(0, line.find("//")).find('}') != line.npos;

@@ -1,6 +1,6 @@
-// Sites: the places in the source where atomic operations stand, with the orders that they give. The explorer can note
-// the sites that a scenario visits, and can weaken the orders of some of them while it runs. A site's edge ids, `[K2]`,
-// are read from the source text.
+// Sites: the places in the source with atomic operations, and the orders that they specify. The explorer can record the
+// sites that a scenario visits, and can weaken the orders of some of them while it runs. It reads a site's edge ids,
+// `[K2]`, from the source text.
 #pragma once
 
 #include <atomic>
@@ -40,9 +40,9 @@ struct Site {
     Orders orders;
 
     bool isAt(const std::source_location& other) const noexcept;
-    std::string function() const;            // its last name: "takeAll"
+    std::string function() const;            // its unqualified name: "takeAll"
     std::string file() const;                // "in_tray"
-    std::vector<std::string> edges() const;  // ids in the comments of the expression, else above it
+    std::vector<std::string> edges() const;  // ids in the comments of the expression, otherwise above it
 };
 
 // One site with one order replaced by a weaker one.
@@ -54,13 +54,13 @@ struct Weakening {
 
 class Sites {
   public:
-    // The orders that the operation is to have.
+    // Returns the orders that the operation must use.
     Orders visit(const std::source_location& where, Operation operation, Orders orders) {
         return active_ ? visitActive(where, operation, orders) : orders;
     }
 
     void collect(bool on);
-    // From now on; an empty list: as the source says.
+    // Takes effect from now on; an empty list restores the orders of the source.
     void weaken(std::vector<Weakening> weakenings);
     const std::vector<Site>& collected() const noexcept { return collected_; }
 

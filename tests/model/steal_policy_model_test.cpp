@@ -1,5 +1,5 @@
-// When carriers help each other (docs/protocol.md section 16): no work that a thief could take waits behind a long slice while
-// a carrier sleeps without a deadline.
+// When carriers steal from each other (docs/explanation/protocol.md section 16): no work that a thief could take waits
+// behind a long slice while a carrier sleeps without a deadline.
 #include "steal_policy_scenarios.hpp"
 
 namespace weft::model {
@@ -32,21 +32,16 @@ TEST(StealPolicyModel, CarriersWithOneDefectAreNoticed) {
     expectNoticed<Defect::keepsWatching>("a busy carrier is still relied on");
 }
 
-// Clusters with one thing wrong.
+// Clusters with one defect.
 template <class P, class Crew>
 struct KeepsSearches : detail::BasicStealCluster<P, Crew> {
     using detail::BasicStealCluster<P, Crew>::BasicStealCluster;
     bool endSearch() noexcept { return false; }
 };
 template <class P, class Crew>
-struct NeverNeedy : detail::BasicStealCluster<P, Crew> {
-    using detail::BasicStealCluster<P, Crew>::BasicStealCluster;
-    unsigned needy(unsigned) const noexcept { return this->members; }
-};
-template <class P, class Crew>
 struct AlwaysSentinel : detail::BasicStealCluster<P, Crew> {
     using detail::BasicStealCluster<P, Crew>::BasicStealCluster;
-    bool becomeSentinel(unsigned) noexcept { return false; }  // takes it for somebody else's part
+    bool becomeSentinel(unsigned) noexcept { return false; }  // as if another carrier had to do it
 };
 template <class P, class Crew>
 struct NeverResigns : detail::BasicStealCluster<P, Crew> {
@@ -58,13 +53,28 @@ struct NobodyIdle : detail::BasicStealCluster<P, Crew> {
     using detail::BasicStealCluster<P, Crew>::BasicStealCluster;
     bool anyIdle() const noexcept { return false; }  // nothing is passed on
 };
+template <class P, class Crew>
+struct ForgetsItself : detail::BasicStealCluster<P, Crew> {
+    using Base = detail::BasicStealCluster<P, Crew>;
+    using Base::Base;
+    void callSuccessor(unsigned member) noexcept {
+        const unsigned other = Base::anyIdle() ? Base::needy(member) : Base::members;
+        if (other != Base::members) Base::search(other);
+    }
+};
+template <class P, class Crew>
+struct HasNoSuccessor : detail::BasicStealCluster<P, Crew> {
+    using detail::BasicStealCluster<P, Crew>::BasicStealCluster;
+    void callSuccessor(unsigned) noexcept {}
+};
 
 TEST(StealPolicyModel, ClustersWithOneDefectAreNoticed) {
     expectKilled("a search that has ended is still counted", cases<KeepsSearches>());
-    expectKilled("who resigns looks for nobody", cases<NeverNeedy>());
     expectKilled("nobody looks again at what is too young", cases<AlwaysSentinel>());
     expectKilled("a busy sentinel is still counted on", cases<NeverResigns>());
     expectKilled("nothing is passed on", cases<NobodyIdle>());
+    expectKilled("a sentinel that gets busy calls no successor", cases<HasNoSuccessor>());
+    expectKilled("a sentinel that gets busy forgets its own work", cases<ForgetsItself>());
 }
 
 constexpr Survivor survivors[] = {
@@ -79,8 +89,8 @@ TEST(StealPolicyModel, EveryOrderIsNeeded) {
                        {.random = 5'000, .pct = 5'000, .depthFirst = 10'000, .files = {"steal_policy", "idle_set"}});
 }
 
-// Orders of the queue that only a thief's look needs.
-TEST(StealPolicyModel, WhatAThiefSeesIsOrderedByThePublication) {
+// Orders of the queue that only a thief's check needs.
+TEST(StealPolicyModel, PublicationOrdersWhatAThiefReads) {
     const auto expectKilledIn = [](const char* where, std::string_view order) {
         const Hunt hunt{.random = 20'000, .pct = 20'000, .depthFirst = 20'000, .files = {"stealable_queue"}};
         expectKilledTogether(only(where, cases()), {order}, hunt);

@@ -1,5 +1,6 @@
-// What the steal policy (docs/protocol.md section 16) is explored with, for the shipped cluster and for twins of it: carriers
-// in long slices, who have work that others could do, and carriers that sleep. All of it gets done.
+// The scenarios that explore the steal policy (docs/explanation/protocol.md section 16), for the shipped cluster and
+// for its twins: carriers in long slices with work that others could do, and carriers that sleep. All of the work must
+// be done.
 #pragma once
 
 #include <weft/scheduler/detail/carrier_core.hpp>
@@ -17,17 +18,17 @@ using weft::detail::SleepKind;
 using weft::detail::StealRules;
 using weft::detail::Theft;
 
-// What a carrier can do wrong.
+// The defects of a carrier.
 enum class Defect {
     none,
-    looksOnce,        // not at the others again, once its sleep is announced
-    looksFirst,       // ... or before it is announced
-    publishesQuietly, // says nothing of what it has put within reach
-    movesQuietly,     // ... of what it has moved there from its in-tray or its backlog
-    submitsQuietly,   // a submitter who finds the carrier awake calls nobody
-    forgetsCalls,     // wakes up and does not go where it was called to
-    keepsWatching,    // is busy, and the one that the others rely on
-    handsBackQuietly, // does not wake whom it has handed work back to
+    looksOnce,        // does not search the others again once its sleep is announced
+    looksFirst,       // searches them before its sleep is announced, and not after
+    publishesQuietly, // does not publish work that others could now take
+    movesQuietly,     // does not publish work that it has moved from its in-tray or its backlog
+    submitsQuietly,   // a submitter that finds the carrier awake calls no carrier
+    forgetsCalls,     // wakes up and does not go to the victim it was called for
+    keepsWatching,    // is busy, and still the sentinel on which the others rely
+    handsBackQuietly, // does not wake the victim that it has handed work back to
 };
 
 struct Task {
@@ -41,7 +42,7 @@ struct Task {
 template <template <class, class> class ClusterOf, Defect defect>
 class Carrier;
 
-// Who helps whom, and what there is to do.
+// Who steals from whom, and the work to do.
 template <template <class, class> class ClusterOf, Defect defect>
 class Crew {
   public:
@@ -52,7 +53,7 @@ class Crew {
         for (int i = 0; i < tasks; ++i) this->tasks[static_cast<std::size_t>(i)].number = i;
     }
 
-    // What the policy asks.
+    // What the policy needs.
     bool hasSpoils(unsigned member) const { return members[member]->core().queue().hasSpoils(); }
     std::size_t spoils(unsigned member) const { return members[member]->core().queue().spoils(); }
     std::uint64_t slices(unsigned member) const { return members[member]->slices; }
@@ -134,12 +135,14 @@ class Carrier {
         while (!core_.stopRequested()) turn.turn();
     }
 
-    // --- what CarrierTurn asks for
+    // --- what CarrierTurn needs
     struct NobodyLives {
         template <class Release>
         void settle(Release) {}
+        bool empty() const { return true; }
     };
     struct NoPoller {
+        bool closeIfFree() { return true; }
         void countWake() {}
     };
     Core& core() { return core_; }
@@ -147,8 +150,9 @@ class Carrier {
     NoPoller poller() { return {}; }
     void fireTimers() {}
     void noteDepth(std::size_t) {}
-    void beginDrain() {}
-    bool drainIsOver() { return false; }
+    void beginFiberRun() {}
+    void endFiberRun(unsigned) {}
+    bool fiberRunIsOver() { return false; }
     void prefetchNext() {}
     Task* nextTask(bool& moved) { return core_.queue().pop(moved); }
     void run(Task& task) {
@@ -173,7 +177,7 @@ class Carrier {
     }
     void beforeSleep() {}
     void blockInFutex() {
-        if (policy_.due() != never) {  // it comes before anything else does
+        if (policy_.due() != never) {  // runs before anything else
             clock_ = policy_.due();
             return;
         }
@@ -181,7 +185,7 @@ class Carrier {
     }
     void countWake(SleepEnd) {}
 
-    // --- what the policy asks for
+    // --- what the policy needs
     bool rob(unsigned victim) {
         Carrier& robbed = *crew_.members[victim];
         const Theft theft = core_.queue().stealFrom(robbed.core_.queue());
@@ -215,19 +219,19 @@ struct Scenarios {
         std::array<std::optional<CarrierType>, 3> carriers;
     };
 
-    // One has a task and sits in a long slice; the other one sleeps, or is about to.
+    // One carrier has a task and is in a long slice; the other one sleeps, or is about to.
     static void oneInNeed(ModelRun& run) {
         State& state = make(run, 2, 1, atOnce);
         inNeed(run, state, 0, "victim", {0});
         helper(run, state, 1, "helper");
     }
-    // ... and what there is to do is worth the way after a while only.
+    // As before, but the task is worth stealing only after a while.
     static void tooYoung(ModelRun& run) {
         State& state = make(run, 2, 1, later);
         inNeed(run, state, 0, "victim", {0});
         helper(run, state, 1, "helper");
     }
-    // What one helper took waits for what it left.
+    // The task that one helper took waits for one that it left.
     static void moreThanOneCanDo(ModelRun& run) {
         State& state = make(run, 3, 2, atOnce);
         state.crew.tasks[0].awaits = 1;
@@ -235,14 +239,14 @@ struct Scenarios {
         helper(run, state, 1, "helper1");
         helper(run, state, 2, "helper2");
     }
-    // Two have a task each, and only one may be on its way.
+    // Two carriers have a task each, and only one search may be in flight.
     static void twoInNeed(ModelRun& run) {
         State& state = make(run, 3, 2, atOnce);
         inNeed(run, state, 0, "victim1", {0});
         inNeed(run, state, 1, "victim2", {1});
         helper(run, state, 2, "helper");
     }
-    // The one that looks after the victim gets work of its own, which lasts until the victim's is done.
+    // The sentinel that watches the victim gets its own work, which lasts until the victim's is done.
     static void theWatcherGetsBusy(ModelRun& run) {
         State& state = make(run, 3, 2, later);
         state.crew.tasks[1].awaits = 0;
@@ -251,7 +255,21 @@ struct Scenarios {
         helper(run, state, 2, "helper2");
         run.thread("producer", [&state] { state[1].submit(state.crew.prepared(1)); });
     }
-    // What is watched is done by the victim itself, which then has something new.
+    // Some of its own work waits behind the rest, while the former victim is idle.
+    static void theWatcherIsInNeed(ModelRun& run) {
+        State& state = make(run, 2, 3, later);
+        state.crew.tasks[1].awaits = 2;
+        run.thread("victim", [&state] {
+            state[0].pushOwn(state.crew.prepared(0));
+            state[0].help();
+        });
+        helper(run, state, 1, "watcher");
+        run.thread("producer", [&state] {
+            state[1].submitStealable(state.crew.prepared(1));
+            state[1].submitStealable(state.crew.prepared(2));
+        });
+    }
+    // The victim itself runs the watched task, and then has a new one.
     static void theWatcherGivesUp(ModelRun& run) {
         State& state = make(run, 2, 2, later);
         run.thread("victim", [&state] {
@@ -263,14 +281,14 @@ struct Scenarios {
         });
         helper(run, state, 1, "helper");
     }
-    // The work of one in a long slice comes from outside.
+    // The work of a carrier in a long slice comes from outside.
     static void submitted(ModelRun& run) {
         State& state = make(run, 2, 1, atOnce);
         inNeed(run, state, 0, "victim", {});
         helper(run, state, 1, "helper");
         run.thread("producer", [&state] { state[0].submitStealable(state.crew.prepared(0)); });
     }
-    // It comes from outside to one that takes it, and begins a long slice with the first of it.
+    // Work comes from outside to a carrier that takes it and begins a long slice with the first task.
     static void movedByTheOwner(ModelRun& run) {
         State& state = make(run, 2, 2, atOnce);
         state.crew.tasks[0].awaits = 1;
@@ -282,7 +300,7 @@ struct Scenarios {
             state[0].submitStealable(state.crew.prepared(1));
         });
     }
-    // ... too much of it for its ring, so that the rest is moved on the way.
+    // As before, with more work than the ring holds, so that a pop moves the rest.
     static void movedByAPop(ModelRun& run) {
         State& state = make(run, 2, 3, atOnce);
         state.crew.tasks[1].awaits = 2;
@@ -299,10 +317,10 @@ struct Scenarios {
 
     static State& make(ModelRun& run, unsigned members, int tasks, const StealRules& rules) {
         State& state = run.make<State>(members, tasks, rules);
-        run.name({"idle", "searching", "sentinel", "done",  //
-                  "park0", "stop0", "turn0", "poller0", "visitors0", "tray0", "head0", "backlog0", "tail0", "ring0", "home0",
-                  "park1", "stop1", "turn1", "poller1", "visitors1", "tray1", "head1", "backlog1", "tail1", "ring1", "home1",
-                  "park2", "stop2", "turn2", "poller2", "visitors2", "tray2", "head2", "backlog2", "tail2", "ring2", "home2"});
+        run.name({"idle", "searching", "sentinel", "relied", "done",  //
+                  "park0", "stop0", "turn0", "poller0", "submitters0", "tray0", "head0", "backlog0", "tail0", "ring0", "home0",
+                  "park1", "stop1", "turn1", "poller1", "submitters1", "tray1", "head1", "backlog1", "tail1", "ring1", "home1",
+                  "park2", "stop2", "turn2", "poller2", "submitters2", "tray2", "head2", "backlog2", "tail2", "ring2", "home2"});
         run.finally([&state] { state.crew.checkAllRan(); });
         return state;
     }
@@ -324,6 +342,7 @@ std::vector<Case> cases() {
             makeCase("submitted", Built::submitted),
             makeCase("too young", Built::tooYoung),
             makeCase("the watcher gives up", Built::theWatcherGivesUp),
+            makeCase("the watcher is in need", Built::theWatcherIsInNeed),
             makeCase("moved by the owner", Built::movedByTheOwner),
             makeCase("moved by a pop", Built::movedByAPop),
             makeCase("two in need", Built::twoInNeed),

@@ -1,6 +1,7 @@
-// Stealing (docs/protocol.md section 11), with rings of two: an owner, those who submit to it, and thieves who take
-// from its ring, its backlog and its in-tray. Each task runs once, with what its submitter wrote; all that waits can be
-// helped; what a thief hands back wakes a sleeping owner and is not lost to a closed queue.
+// Stealing (docs/explanation/protocol.md section 11), with rings of two: an owner, threads that submit to it, and
+// thieves that take from its ring, its backlog and its in-tray. Each task runs once and sees what its submitter wrote;
+// thieves can take all waiting tasks; a task that a thief hands back wakes a sleeping owner and is not lost to a closed
+// queue.
 #include "stealing_scenarios.hpp"
 
 namespace weft::model {
@@ -8,7 +9,7 @@ namespace {
 
 using namespace stealing;
 
-// What is read before it is written: only speculated loads show an order of a load before a later store.
+// A value read before it is written: only speculated loads reveal an order of a load before a later store.
 std::vector<Case> speculativeCases() {
     using Built = Scenarios<Shipped>;
     using Refill = Built::Refill;

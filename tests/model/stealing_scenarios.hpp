@@ -1,5 +1,6 @@
-// What stealing (docs/protocol.md section 11) is explored with, for the shipped queue and for twins of it: rings of
-// two, an owner, those who submit to it, and thieves who take from its ring, its backlog and its in-tray.
+// The scenarios that explore stealing (docs/explanation/protocol.md section 11), for the shipped queue and for its
+// twins: rings of two, an owner, threads that submit to it, and thieves that take from its ring, its backlog and its
+// in-tray.
 #pragma once
 
 #include <weft/scheduler/detail/carrier_core.hpp>
@@ -21,7 +22,7 @@ struct Task {
 template <class P, class Node, std::uint32_t capacity>
 using Shipped = detail::BasicStealableQueue<P, Node, capacity>;
 
-// What all threads of a scenario share: the victim, two thieves' queues, and how many tasks have run.
+// Shared by all threads of a scenario: the victim, two thieves' queues, and the number of tasks that have run.
 template <template <class, class, std::uint32_t> class QueueOf>
 struct Crowd {
     using Core = detail::BasicCarrierCore<Atomics, Task, 2, QueueOf>;
@@ -33,7 +34,7 @@ struct Crowd {
     Queue thieves[2];
     Atomic<int> done{0};
     std::array<Task, 6> tasks;
-    const int total;  // tasks that run until all ends
+    const int total;  // tasks to run before all threads end
     int accepted = 0;
 
     bool allDone() const { return done.load(std::memory_order_relaxed) == total; }
@@ -68,7 +69,7 @@ struct Crowd {
             runAll(victim);
         }
     }
-    // --- a thief: waits until there is something, and takes some of it
+    // --- a thief: waits until there is something to take, and takes some of it
     void steal(int thief) {
         await([this] { return victim.hasSpoils() || allDone(); });
         (void)thieves[thief].stealFrom(victim);
@@ -103,7 +104,7 @@ struct Scenarios {
         run.thread("thief2", [&state] { state.steal(1); });
         run.finally([&state] { state.checkAllRan(); });
     }
-    // One task, which the owner and two thieves want.
+    // One task, which the owner and two thieves try to take.
     static void theLastTask(ModelRun& run) {
         State& state = make(run, 1);
         run.thread("owner", [&state] {
@@ -118,7 +119,7 @@ struct Scenarios {
         }
         run.finally([&state] { state.checkAllRan(); });
     }
-    // The owner's ring goes round while two thieves claim from it.
+    // The owner's ring wraps around while two thieves claim from it.
     static void wraps(ModelRun& run) {
         State& state = make(run, 4);
         run.thread("owner", [&state] {
@@ -132,11 +133,11 @@ struct Scenarios {
         }
         run.finally([&state] { state.checkAllRan(); });
     }
-    // The owner sits in a long task: it has a ring, a backlog and an in-tray, and all of it gets done.
+    // The owner is in a long task: it has a ring, a backlog and an in-tray, and the thieves must run all of it.
     static void longTask(ModelRun& run) {
         State& state = make(run, 6);
         run.thread("owner", [&state] {
-            for (const int task : {0, 1, 2, 3}) state.pushOwn(task);  // two of them are too many
+            for (const int task : {0, 1, 2, 3}) state.pushOwn(task);  // two more than fit
             (void)state.runOne(state.victim);
             state.victim.takeSubmitted();
             state.pushOwn(4);
@@ -150,7 +151,7 @@ struct Scenarios {
         }
         run.finally([&state] { state.checkAllRan(); });
     }
-    // The owner closes its queue as soon as it is empty: what was accepted runs, wherever it is by then.
+    // The owner closes its queue as soon as it is empty: accepted tasks run, wherever they are by then.
     static void closing(ModelRun& run) {
         State& state = make(run, 4);
         run.thread("producer", [&state] { state.submit(0), state.submit(1), state.submit(2); });
@@ -170,7 +171,7 @@ struct Scenarios {
             assertThat(state.victim.empty(), "a closed queue is empty");
         });
     }
-    // The owner sleeps in a futex; a thief who has the in-tray in hand wakes it when it hands some back.
+    // The owner sleeps in a futex; a thief that holds the in-tray wakes it when it hands some tasks back.
     static void sleeps(ModelRun& run) {
         struct Sleeper {
             typename State::Core core;
@@ -195,7 +196,7 @@ struct Scenarios {
         };
         auto& state = run.make<Sleeper>();
         run.name(
-            {"park", "stop", "turn", "readyPoller", "visitors", "tray", "head", "backlog", "tail", "ring0", "ring1"});
+            {"park", "stop", "turn", "readyPoller", "submitters", "tray", "head", "backlog", "tail", "ring0", "ring1"});
         run.thread("producer", [&state] {
             for (Task& task : state.tasks) {
                 task.data = 1;
@@ -219,7 +220,7 @@ struct Scenarios {
         run.finally([&state] { assertThat(state.ran == 3, "all has run"); });
     }
 
-    // A thief's queue is robbed of what it has just stolen, from a ring or from an in-tray.
+    // Another thief steals from a thief's queue what it has just stolen, from a ring or from an in-tray.
     static Scenario robbed(bool fromRing) {
         return [=](ModelRun& run) {
             State& state = make(run, 1);
@@ -239,7 +240,7 @@ struct Scenarios {
         };
     }
 
-    // A ring of one: when a thief has claimed its task, the owner puts the next one there, in one of four ways.
+    // A ring of one: after a thief has claimed its task, the owner puts the next one there, in one of four ways.
     enum class Refill { push, accept, steal, stealList };
     static Scenario reuses(Refill how) {
         return [=](ModelRun& run) {

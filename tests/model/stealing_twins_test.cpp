@@ -1,4 +1,4 @@
-// Queues with one defect each, which the scenarios of stealing must find.
+// Queues with one defect each; the scenarios of stealing must detect it.
 #include "stealing_scenarios.hpp"
 
 namespace weft::model {
@@ -8,22 +8,22 @@ using namespace stealing;
 
 enum class Defect {
     none,
-    claimsByStore,     // a thief looks at the head and stores it
+    claimsByStore,     // a thief loads the head and stores it
     popsByStore,       // the owner does
     readsLate,         // a thief reads the slots after its claim
     narrowHead,        // the head has two bits
     publishesEarly,    // the tail before the slot
-    overwrites,        // the owner does not look whether there is room
-    handsBackByStore,  // over what somebody else has put there
-    takesByStore,      // a look at the backlog and a store
-    sleepsOnBacklog,   // the owner's look before it sleeps leaves the backlog out
+    overwrites,        // the owner does not check whether there is room
+    handsBackByStore,  // overwrites what another thread has put there
+    takesByStore,      // loads the backlog, then stores it
+    sleepsOnBacklog,   // the owner's check before it sleeps omits the backlog
     closesBlindly,     // leaves the backlog open
     takesTheMark,      // a thief takes the in-tray as the owner does
-    keepsPrivate,      // the owner's overflow is its own
-    hidesHandBack,     // says nothing of it: nobody wakes the owner
+    keepsPrivate,      // thieves cannot reach the owner's overflow
+    hidesHandBack,     // does not report it, so no thread wakes the owner
 };
 
-// The queue, written again so that one thing can be wrong with it.
+// A copy of the queue in which one thing can be wrong.
 template <Defect defect, std::uint32_t capacity>
 class TwinQueue {
   public:
@@ -240,10 +240,10 @@ TEST(StealingModel, AClaimByStoreRunsATaskTwice) {
 TEST(StealingModel, SlotsThatAreReadAfterTheClaimAreOverwritten) {
     expectKilledIn<Defect::readsLate>("reads late", "the ring wraps");
 }
-TEST(StealingModel, AHeadThatComesAgainLetsALateThiefIn) {
+TEST(StealingModel, AReusedHeadValueLetsALateThiefClaim) {
     expectKilledIn<Defect::narrowHead>("two bits of head", "the ring wraps");
 }
-TEST(StealingModel, ATailBeforeItsSlotShowsAThiefNothing) {
+TEST(StealingModel, ATailPublishedBeforeItsSlotGivesAThiefNothing) {
     expectKilledIn<Defect::publishesEarly>("publishes early", "the last task");
 }
 TEST(StealingModel, AFullRingMustNotBeOverwritten) {
@@ -253,14 +253,14 @@ TEST(StealingModel, ABacklogThatIsChangedByStoresLosesTasks) {
     expectKilledIn<Defect::handsBackByStore>("hands back by store", "closing");
     expectKilledIn<Defect::takesByStore>("takes the backlog by store", "the ring wraps");
 }
-TEST(StealingModel, AnOwnerIsWokenForItsBacklogAndLooksAtIt) {
+TEST(StealingModel, AnOwnerMustCheckItsBacklogBeforeSleepingAndBeWokenForIt) {
     expectKilledIn<Defect::sleepsOnBacklog>("sleeps on its backlog", "a sleeping owner");
     expectKilledIn<Defect::hidesHandBack>("hides what it handed back", "a sleeping owner");
 }
 TEST(StealingModel, AClosedQueueTakesNothingBack) {
     expectKilledIn<Defect::closesBlindly>("closes blindly", "closing");
 }
-TEST(StealingModel, AThiefWhoTakesTheMarkOpensAClosedTray) {
+TEST(StealingModel, AThiefThatTakesTheMarkReopensAClosedTray) {
     expectKilledIn<Defect::takesTheMark>("takes the mark", "closing");
 }
 TEST(StealingModel, ATaskOutOfReachWaitsForItsOwner) {

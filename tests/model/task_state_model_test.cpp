@@ -1,6 +1,6 @@
-// TaskState (docs/protocol.md section 3): a task completes while its handle's owner joins it, gives up, or detaches,
-// and while others hold references. The result is dropped once, the task is freed once and after all uses, and a joiner
-// that has given up is left alone.
+// TaskState (docs/explanation/protocol.md section 3): a task completes while its handle's owner joins it, gives up, or
+// detaches, and while others hold references. The result is dropped once, the task is freed once and after all uses,
+// and a joiner that has given up is not touched.
 #include <weft/scheduler/detail/task_state.hpp>
 
 #include "protocol_test.hpp"
@@ -19,9 +19,9 @@ struct Key {
 
 enum class Defect {
     none,
-    forgetsTheKey,  // the joiner does not wait until the completer has done with its key
-    slotAfterFlag,  // the waiter slot is written after the flag says that it is there
-    dropsBlindly,   // the handle drops the result whatever the state says
+    forgetsTheKey,  // the joiner does not wait until the completer no longer uses its key
+    slotAfterFlag,  // the waiter slot is written after the flag that announces it
+    dropsBlindly,   // the handle drops the result whatever the state is
 };
 
 struct Totals {
@@ -108,7 +108,7 @@ template <Defect defect>
 struct Scenarios {
     using TaskType = JoinedTask<defect>;
 
-    // Joins, with or without a timeout, then lets the handle go and ends: its own task is no more.
+    // Joins, with or without a timeout, then releases the handle and ends: its own task no longer exists.
     static Scenario joins(Timeout limit) {
         return [=](ModelRun& run) {
             TaskType& task = begin(run);
@@ -131,7 +131,7 @@ struct Scenarios {
             destroy(self);
         });
     }
-    // Detaches at once, while a third one cancels and lets go of a reference of its own.
+    // Detaches at once, while a third thread cancels and releases its own reference.
     static void detaches(ModelRun& run) {
         TaskType& task = begin(run);
         task.state.addReference();
@@ -141,7 +141,7 @@ struct Scenarios {
             task.release();
         });
     }
-    // Joins, while a third one cancels: the task sees it or not, the canceller's reference keeps it alive.
+    // Joins, while a third thread cancels: the task sees it or not; the canceller's reference keeps the task alive.
     static void joinsWhileCancelled(ModelRun& run) {
         TaskType& task = begin(run);
         auto& self = run.make<ThreadTask>();
@@ -212,13 +212,13 @@ TEST(TaskStateModel, EveryOrderIsNeeded) {
     expectOrdersNeeded(protocol, cases(), survivors, {.files = {"task_state", "task_state_model_test"}});
 }
 
-TEST(TaskStateModel, AJoinerThatForgetsItsKeyIsTouchedAfterItsEnd) {
+TEST(TaskStateModel, AJoinerThatDoesNotWaitForTheUseOfItsKeyIsTouchedAfterItsEnd) {
     expectKilled("does not wait for joinerTold", cases<Defect::forgetsTheKey>());
 }
 TEST(TaskStateModel, ASlotWrittenAfterItsFlagIsReadTooEarly) {
     expectKilled("writes the slot after the flag", cases<Defect::slotAfterFlag>());
 }
-TEST(TaskStateModel, AHandleThatDropsBlindlyDropsTwice) {
+TEST(TaskStateModel, AHandleThatDropsWithoutACheckDropsTwice) {
     expectKilled("drops whatever the state says", cases<Defect::dropsBlindly>());
 }
 

@@ -10,7 +10,7 @@ namespace weft::model {
 
 class ThreadWait {
   public:
-    // As WakeKey. Its data shows who reads it after the wait is over.
+    // As WakeKey. Its data detects a read of the key after the wait has ended.
     struct Key {
         Plain<ThreadTask*> task;
         Plain<Epoch> epoch;
@@ -19,7 +19,7 @@ class ThreadWait {
         void enqueue() const { task.get()->enqueue(); }
     };
 
-    // Every thread that waits says first what it waits on.
+    // Every waiting thread first declares which task it waits on.
     static void use(ThreadTask& task) { tasks()[Execution::current().self()] = &task; }
 
     explicit ThreadWait(const char*) : task_(*tasks()[Execution::current().self()]), epoch_(task_.prepare()) {}

@@ -9,7 +9,7 @@ namespace weft::model {
 
 namespace {
 
-// All sites of all cases. Random runs find the rare ones that a depth-first search comes to late.
+// All sites of all cases. Random runs find the rare ones that a depth-first search reaches late.
 std::vector<Site> visitedSites(Explorer& explorer, std::span<const Case> cases) {
     std::vector<Site> sites;
     for (const Case& tested : cases) {

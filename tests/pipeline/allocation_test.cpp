@@ -1,4 +1,4 @@
-// What the hot path allocates in steady state: nothing. Counts the program's own operator new.
+// The hot path allocates nothing in steady state. The tests count calls of the program's own operator new.
 #include <atomic>
 #include <cstdlib>
 #include <new>
@@ -55,7 +55,7 @@ struct LargeMessage {
     char bytes[300] = {};
 };
 
-// A stand-in for a codec: a small object downwards, a large one on top of it.
+// Stands in for a codec: passes a small object down the pipeline and a large one up.
 struct Wraps final : ChannelInboundHandler {
     void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
         Message large = Message::of<LargeMessage>();

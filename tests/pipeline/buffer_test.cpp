@@ -142,7 +142,7 @@ TEST(BufferPool, ABlockThatAnotherThreadDropsComesHome) {
     Buffer buffer = Buffer::allocate(16 * 1024);
     const char* address = buffer.readData();
     std::thread([moved = std::move(buffer)]() mutable { moved = Buffer(); }).join();
-    // The free list is used up first; then the returned block is found.
+    // The pool uses up the free list first; then it takes the returned block.
     std::vector<Buffer> taken;
     bool found = false;
     const std::size_t idle = BufferPool::current()->idleBlocks();

@@ -105,7 +105,7 @@ TEST(PipelineErrors, E3_AThrowInFlushOrReadComesToTheThrowersExceptionCaught) {
     EXPECT_EQ(events, (Events{"flush", "read"}));
 }
 
-// A write without a promise has nothing to fail: what its handler throws is an event, as a throw in flush is.
+// A write without a promise has nothing to fail, so a throw in it is fired as an exception, as a throw in flush is.
 struct ThrowsWrite final : ChannelDuplexHandler {
     explicit ThrowsWrite(Events* handled = nullptr) : handled_(handled) {}
     void write(ChannelHandlerContext&, Message&&, ChannelPromise) override { throw std::runtime_error("bad write"); }

@@ -13,7 +13,7 @@
 #include <weft/pipeline/embedded_channel.hpp>
 #include <weft/scheduler/non_suspending_scope.hpp>
 
-#include "support/hosted_loop.hpp"
+#include "support/loop_without_io.hpp"
 
 namespace weft {
 namespace {
@@ -57,7 +57,7 @@ TEST(ChannelPromise, F1_APendingPromiseCanBeCancelledAndAnUncancellableOneCannot
     EXPECT_TRUE(firm.trySuccess());
 }
 
-TEST(ChannelPromise, TheVoidPromiseTellsNobodyAndSaysTrue) {
+TEST(ChannelPromise, TheVoidPromiseHasNoFutureAndAcceptsEveryResult) {
     const ChannelPromise promise;
     EXPECT_TRUE(promise.isVoid());
     EXPECT_TRUE(promise.trySuccess());
@@ -119,7 +119,7 @@ TEST(ChannelFuture, F2_NotificationsNestedDeeperThanEightBecomeTasks) {
 }
 
 TEST(ChannelFuture, F2_AListenerOfAnotherThreadsCompletionRunsInTheLoop) {
-    test::HostedLoop host;
+    test::LoopWithoutIo host;
     ChannelRef channel = Channel::create(host.loop);
     const ChannelPromise promise = channel->newPromise();
     std::atomic<bool> inLoop{false};
@@ -156,7 +156,7 @@ TEST(ChannelFuture, F3_AwaitOnTheEmbeddedLoopsOwnThreadThrowsUnlessDone) {
 }
 
 TEST(ChannelFuture, F3_AwaitInDispatchThrowsUnlessDone) {
-    test::HostedLoop host;
+    test::LoopWithoutIo host;
     ChannelRef channel = Channel::create(host.loop);
     const ChannelPromise promise = channel->newPromise();
     std::string outcome;
@@ -181,7 +181,7 @@ TEST(ChannelFuture, F3_SyncRethrowsTheFailure) {
 }
 
 TEST(ChannelFuture, F4_AwaitParksAnOrdinaryFiberAndItsCarrierGoesOn) {
-    test::HostedLoop host;
+    test::LoopWithoutIo host;
     ChannelRef channel = Channel::create(host.loop);
     const ChannelPromise promise = channel->newPromise();
     std::string order;
@@ -199,7 +199,7 @@ TEST(ChannelFuture, F4_AwaitParksAnOrdinaryFiberAndItsCarrierGoesOn) {
 }
 
 TEST(ChannelFuture, F4_AwaitBlocksAForeignThread) {
-    test::HostedLoop host;
+    test::LoopWithoutIo host;
     ChannelRef channel = Channel::create(host.loop);
     const ChannelPromise promise = channel->newPromise();
     host.loop.schedule([promise] { promise.trySuccess(); }, std::chrono::milliseconds(2));
@@ -208,7 +208,7 @@ TEST(ChannelFuture, F4_AwaitBlocksAForeignThread) {
 }
 
 TEST(ChannelFuture, F4_AwaitInAPipelineEntryOfAFiberThrows) {
-    test::HostedLoop host;
+    test::LoopWithoutIo host;
     ChannelRef channel = Channel::create(host.loop);
     const ChannelPromise promise = channel->newPromise();
     bool scoped = false;
@@ -231,7 +231,7 @@ TEST(ChannelFuture, F4_AwaitInAPipelineEntryOfAFiberThrows) {
 }
 
 TEST(ChannelFuture, AwaitUntilGivesUpAtItsDeadline) {
-    test::HostedLoop host;
+    test::LoopWithoutIo host;
     ChannelRef channel = Channel::create(host.loop);
     EXPECT_FALSE(channel->newPromise().future().awaitFor(std::chrono::milliseconds(1)));
 }

@@ -135,7 +135,7 @@ TEST(ChannelGroup, TheFutureTellsWhereItFailed) {
         future.sync();
         ADD_FAILURE() << "no exception";
     } catch (const ChannelGroupException& error) {
-        EXPECT_NE(std::string(error.what()).find("failed at 1 of 2 channels"), std::string::npos) << error.what();
+        EXPECT_NE(std::string(error.what()).find("failed for 1 of 2 channels"), std::string::npos) << error.what();
     }
 }
 
@@ -159,7 +159,7 @@ TEST(ChannelGroup, ClosesAllOrThoseThatMatch) {
     EXPECT_TRUE(group.empty());
 }
 
-TEST(ChannelGroup, OneThatStaysClosedClosesWhoComesLate) {
+TEST(ChannelGroup, AGroupThatStaysClosedClosesLateMembers) {
     EmbeddedChannel early;
     EmbeddedChannel late;
     ChannelGroup group(true);

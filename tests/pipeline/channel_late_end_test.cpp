@@ -1,5 +1,5 @@
-// A channel that is closed when its loop takes no more tasks: its tear-down must not run inside an event of its sink,
-// which it would destroy there.
+// A channel that closes after its loop has stopped accepting tasks. Its tear-down must not run inside an event of its
+// sink, because it would destroy the sink there.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -10,7 +10,7 @@
 
 #include "recorder.hpp"
 #include "scripted_sink.hpp"
-#include "support/hosted_loop.hpp"
+#include "support/loop_without_io.hpp"
 
 namespace weft {
 namespace {
@@ -20,7 +20,7 @@ using test::Recorder;
 using test::ScriptedSink;
 using test::SinkScript;
 
-// Delivers one read to a channel in the last turn of its loop, when that has refused a task.
+// Delivers one read to a channel in the last turn of its loop, after the loop has refused a task.
 class LateReader final : public IoHandler {
   public:
     void open(Carrier&) override {}
@@ -59,7 +59,7 @@ bool has(const Events& events, const std::string& what) {
     return std::find(events.begin(), events.end(), what) != events.end();
 }
 
-// Runs in every turn until the loop refuses it.
+// Submits itself as a task in every turn until the loop refuses it.
 void repeatUntilRefused(EventLoop& loop, LateReader& io) {
     loop.execute([&loop, &io] {
         try {

@@ -135,7 +135,7 @@ TEST(Pipeline, H4_ThePendingCallbacksRunInTheOrderOfTheCalls) {
     Events events;
     EmbeddedChannel channel(
         [&](Channel& inner) {
-            // An initializer runs while the pending callbacks do: what it adds is called at once.
+            // An initializer runs together with the pending callbacks: handlerAdded() of what it adds runs at once.
             inner.pipeline().addLast(std::make_unique<Recorder>("inner", events));
         },
         std::make_unique<Recorder>("outer", events));
@@ -184,7 +184,7 @@ TEST(Pipeline, H6_AHandlerMayRemoveItselfInItsOwnCallbackAndStillForward) {
     struct Once final : ChannelInboundHandler {
         void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
             ctx.pipeline().remove(*this);
-            text += "!";  // the handler is alive until its callback returns
+            text += "!";  // the handler stays alive until its callback returns
             ctx.fireChannelRead(std::move(message));
         }
         std::string text = std::string(100, 'x');
@@ -206,7 +206,7 @@ TEST(Pipeline, H6_ARemovedHandlerDiesWhenNothingRunsInItAnyMore) {
     EXPECT_EQ(events, (Events{"h:added", "h:removed", "h:destroyed"}));
 }
 
-// A decoder in the middle of an upgrade: it holds bytes that belong to its successor.
+// A decoder in the middle of a protocol upgrade: it holds bytes that belong to its successor.
 struct OldDecoder final : ChannelInboundHandler {
     void handlerRemoved(ChannelHandlerContext& ctx) override { ctx.fireChannelRead(Message(std::string("leftover"))); }
 };

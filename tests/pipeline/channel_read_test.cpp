@@ -154,7 +154,7 @@ TEST(ChannelRead, ACloseInsideACycleStillGivesItsReadComplete) {
     channel.pipeline().addLast<OnRead>([](ChannelHandlerContext& ctx) { ctx.close(); });
     channel.start();
     events.clear();
-    channel->onRead(Buffer::copyOf("a"));  // a sink that finds the channel closed says no more
+    channel->onRead(Buffer::copyOf("a"));  // a sink that finds the channel closed makes no further calls
     channel.run();
     EXPECT_EQ(events, (Events{"h:read", "h:close", "h:readComplete", "h:inactive", "h:unregistered", "h:removed"}));
 }

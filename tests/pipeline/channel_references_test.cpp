@@ -1,5 +1,5 @@
-// References and pins of a channel that its loop counts by itself and other threads count together: whoever lets go of
-// the last one ends what it kept, wherever that one came from.
+// References to a channel and pins of its handlers. The loop counts its own, and all other threads share a second
+// count. Releasing the last one, of either count and on any thread, destroys the object.
 #include <memory>
 #include <optional>
 #include <thread>
@@ -13,12 +13,12 @@
 #include <weft/pipeline/detail/channel_pin.hpp>
 
 #include "scripted_sink.hpp"
-#include "support/hosted_loop.hpp"
+#include "support/loop_without_io.hpp"
 
 namespace weft {
 namespace {
 
-using test::HostedLoop;
+using test::LoopWithoutIo;
 using test::ScriptedChannel;
 using test::ScriptedSink;
 using test::SinkScript;
@@ -29,27 +29,27 @@ struct Canary final : ChannelInboundHandler {
     int& freed_;
 };
 
-// A registered channel whose only reference beside the loop's own is `channel`.
+// A registered channel; `channel` is its only reference besides the loop's own.
 struct Fixture {
     std::shared_ptr<SinkScript> sink = std::make_shared<SinkScript>();
     ChannelRef channel;
 
-    explicit Fixture(HostedLoop& host) : channel(Channel::create(host.loop)) {
+    explicit Fixture(LoopWithoutIo& host) : channel(Channel::create(host.loop)) {
         channel->attach(std::make_unique<ScriptedSink>(*channel, sink));
         channel->setActive(true);
         channel->registerWithLoop().sync();
-        host.inDispatch([] {});  // the registration's task has let go
+        host.inDispatch([] {});  // the task of the registration has released its reference
     }
     std::size_t ended() const { return sink->count("destroyed"); }
 };
 
-void close(HostedLoop& host, Channel& channel) {
+void close(LoopWithoutIo& host, Channel& channel) {
     channel.close().sync();
-    host.inDispatch([] {});  // the tear-down task was queued before
+    host.inDispatch([] {});  // runs after the tear-down task, which is already queued
 }
 
-TEST(ChannelReferences, AnotherThreadLetsGoOfWhatTheLoopHasTaken) {
-    HostedLoop host;
+TEST(ChannelReferences, AnotherThreadReleasesReferencesTakenByTheLoop) {
+    LoopWithoutIo host;
     Fixture made(host);
     ChannelRef first, second;
     host.inDispatch([&] { second = first = made.channel; });
@@ -61,8 +61,8 @@ TEST(ChannelReferences, AnotherThreadLetsGoOfWhatTheLoopHasTaken) {
     EXPECT_EQ(made.ended(), 1u);
 }
 
-TEST(ChannelReferences, TheLoopLetsGoOfWhatAnotherThreadHasTaken) {
-    HostedLoop host;
+TEST(ChannelReferences, TheLoopReleasesReferencesTakenByAnotherThread) {
+    LoopWithoutIo host;
     Fixture made(host);
     ChannelRef first = made.channel, second = made.channel, third = made.channel;
     host.inDispatch([&] { first = second = {}; });
@@ -73,8 +73,8 @@ TEST(ChannelReferences, TheLoopLetsGoOfWhatAnotherThreadHasTaken) {
     EXPECT_EQ(made.ended(), 1u);
 }
 
-TEST(ChannelReferences, TheLoopLetsGoOfTheLastOneBehindTheClose) {
-    HostedLoop host;
+TEST(ChannelReferences, TheLoopReleasesTheLastReferenceAfterTheClose) {
+    LoopWithoutIo host;
     Fixture made(host);
     ChannelRef last = made.channel;
     close(host, *made.channel);
@@ -86,8 +86,8 @@ TEST(ChannelReferences, TheLoopLetsGoOfTheLastOneBehindTheClose) {
     });
 }
 
-TEST(ChannelReferences, TheLoopKeepsAChannelThatNobodyElseHolds) {
-    HostedLoop host;
+TEST(ChannelReferences, TheLoopKeepsAChannelWithoutOtherReferences) {
+    LoopWithoutIo host;
     Fixture made(host);
     Channel* const channel = made.channel.get();
     made.channel = {};
@@ -100,7 +100,7 @@ TEST(ChannelReferences, TheLoopKeepsAChannelThatNobodyElseHolds) {
 }
 
 TEST(ChannelReferences, ADeregisteredChannelEndsWithItsLastOne) {
-    HostedLoop host;
+    LoopWithoutIo host;
     Fixture made(host);
     for (int round = 0; round < 2; ++round) {
         ChannelRef fromTheLoop;
@@ -117,7 +117,7 @@ TEST(ChannelReferences, ADeregisteredChannelEndsWithItsLastOne) {
 }
 
 TEST(ChannelReferences, TheyMayOutliveTheLoop) {
-    std::optional<HostedLoop> host(std::in_place);
+    std::optional<LoopWithoutIo> host(std::in_place);
     Fixture made(*host);
     ChannelRef fromTheLoop;
     host->inDispatch([&] { fromTheLoop = made.channel; });
@@ -129,7 +129,7 @@ TEST(ChannelReferences, TheyMayOutliveTheLoop) {
     EXPECT_EQ(made.ended(), 1u);
 }
 
-TEST(ChannelReferences, ThoseOfAnEmbeddedChannelAreForAnyThread) {
+TEST(ChannelReferences, ReferencesToAnEmbeddedChannelMayBeReleasedOnAnyThread) {
     std::optional<ScriptedChannel> embedded(std::in_place);
     embedded->start();
     const std::shared_ptr<SinkScript> sink = embedded->sink;
@@ -141,8 +141,8 @@ TEST(ChannelReferences, ThoseOfAnEmbeddedChannelAreForAnyThread) {
     EXPECT_EQ(sink->count("destroyed"), 1u);
 }
 
-TEST(ChannelPins, ARemovedHandlerStaysForTheLastOneOfAnotherThread) {
-    HostedLoop host;
+TEST(ChannelPins, ARemovedHandlerLivesUntilAnotherThreadReleasesTheLastPin) {
+    LoopWithoutIo host;
     Fixture made(host);
     int freed = 0;
     for (int round = 1; round <= 2; ++round) {
@@ -162,8 +162,8 @@ TEST(ChannelPins, ARemovedHandlerStaysForTheLastOneOfAnotherThread) {
     close(host, *made.channel);
 }
 
-TEST(ChannelPins, ARemovedHandlerGoesWithTheLastOneOfTheLoop) {
-    HostedLoop host;
+TEST(ChannelPins, ARemovedHandlerIsDestroyedWhenTheLoopReleasesTheLastPin) {
+    LoopWithoutIo host;
     Fixture made(host);
     int freed = 0;
     std::optional<detail::ChannelPin> here, elsewhere;
@@ -182,8 +182,8 @@ TEST(ChannelPins, ARemovedHandlerGoesWithTheLastOneOfTheLoop) {
     close(host, *made.channel);
 }
 
-TEST(ChannelPins, ThoseThatHaveGoneKeepNoHandler) {
-    HostedLoop host;
+TEST(ChannelPins, ReleasedPinsKeepNoHandler) {
+    LoopWithoutIo host;
     Fixture made(host);
     int freed = 0;
     std::optional<detail::ChannelPin> here, elsewhere;
@@ -201,7 +201,7 @@ TEST(ChannelPins, ThoseThatHaveGoneKeepNoHandler) {
     close(host, *made.channel);
 }
 
-TEST(ChannelPins, OfAnEmbeddedChannelAreForAnyThread) {
+TEST(ChannelPins, PinsOfAnEmbeddedChannelMayBeReleasedOnAnyThread) {
     ScriptedChannel embedded;
     embedded.start();
     int freed = 0;

@@ -40,6 +40,41 @@ TEST(ChannelWrite, W1_AWriteOfNoBytesCompletesAtItsFlush) {
     EXPECT_TRUE(promise.future().success());
 }
 
+TEST(ChannelWrite, WriteFutureFlushesAndReportsTheWrite) {
+    ScriptedChannel channel;
+    channel.start();
+    const ChannelFuture written = channel->writeFuture(Buffer::copyOf("data"));
+    channel.run();
+    EXPECT_TRUE(written.success());
+    EXPECT_EQ(channel.sink->written, "data");
+}
+
+TEST(ChannelWrite, C5_WriteAndCloseClosesOnceTheBytesAreInTheKernel) {
+    ScriptedChannel channel;
+    channel.start();
+    channel.sink->room = 2;
+    const ChannelFuture closed = channel->writeAndClose(Buffer::copyOf("data"));
+    channel.run();
+    EXPECT_FALSE(channel->closed()) << "half of it waits for the socket";
+    channel.sink->room = 100;
+    channel->onWritable();
+    channel.run();
+    EXPECT_EQ(channel.sink->written, "data");
+    EXPECT_TRUE(closed.success());
+    EXPECT_TRUE(channel->closed());
+}
+
+TEST(ChannelWrite, C5_WriteAndCloseClosesAfterAFailureToo) {
+    ScriptedChannel channel;
+    channel.start();
+    channel->shutdownOutput();
+    channel.run();
+    const ChannelFuture closed = channel->writeAndClose(Buffer::copyOf("data"));
+    channel.run();
+    EXPECT_TRUE(closed.success());
+    EXPECT_EQ(channel.sink->written, "");
+}
+
 TEST(ChannelWrite, W3_AboveHighIsUnwritableAndBelowLowIsWritableAgain) {
     Events events;
     ScriptedChannel channel;
@@ -201,11 +236,11 @@ TEST(ChannelWrite, W7_ManyFlushesOfATurnAreOneKernelWriteAtTheFlushPoint) {
     EXPECT_LE(channel.sink->mostPieces, 2u);
 }
 
-// Writes and flushes at the flush point, as codecs do that gather what a turn has said.
+// Writes and flushes at the flush point, as a codec does that batches the output of a turn.
 struct WritesAtFlushPoint final : FlushPointListener {
     WritesAtFlushPoint(ScriptedChannel& itsChannel, std::string itsText, ChannelPromise itsPromise = {})
         : channel(itsChannel), text(std::move(itsText)), promise(std::move(itsPromise)) {
-        channel.sink->takesStraight = true;
+        channel.sink->takesDirectWrites = true;
         channel.loop.requestFlushPoint(*this);
     }
     void onFlushPoint() noexcept override { channel->writeAndFlush(Buffer::copyOf(text), promise); }
@@ -221,7 +256,7 @@ TEST(ChannelWrite, W7_AtTheFlushPointBytesForWhichNothingWaitsDoNotPassTheQueue)
     const WritesAtFlushPoint writes(channel, "answer");
     channel.run();
     EXPECT_EQ(channel.sink->written, "answer");
-    EXPECT_EQ(channel.sink->count("straight"), 1u);
+    EXPECT_EQ(channel.sink->count("direct"), 1u);
     EXPECT_EQ(channel.sink->count("flush"), 0u);
     EXPECT_EQ(channel->pendingBytes(), 0u);
     EXPECT_EQ(channel->writtenBytes(), 6u);
@@ -241,7 +276,7 @@ TEST(ChannelWrite, W7_WhatTheSinkDoesNotTakeStraightWaitsInTheQueue) {
     channel.sink->room = 100;
     channel->onWritable();
     EXPECT_EQ(channel.sink->written, "answer next");
-    EXPECT_EQ(channel.sink->count("straight"), 1u);
+    EXPECT_EQ(channel.sink->count("direct"), 1u);
     EXPECT_EQ(channel->pendingBytes(), 0u);
     EXPECT_EQ(channel->writtenBytes(), 11u);
 }
@@ -253,7 +288,7 @@ TEST(ChannelWrite, W7_BytesGoBehindThoseThatWaitAndAPromiseIsKept) {
     const WritesAtFlushPoint writes(channel, "then", channel->newPromise());
     channel.run();
     EXPECT_EQ(channel.sink->written, "first, then");
-    EXPECT_EQ(channel.sink->count("straight"), 0u);
+    EXPECT_EQ(channel.sink->count("direct"), 0u);
     EXPECT_TRUE(writes.promise.future().success());
     const WritesAtFlushPoint withPromise(channel, "!", channel->newPromise());
     channel.run();
@@ -290,7 +325,7 @@ TEST(ChannelWrite, W7_FlushImmediatelyWritesAtOnce) {
     EXPECT_EQ(channel.sink->written, "now");
 }
 
-TEST(ChannelWrite, W7_ACloseBeforeTheFlushPointPutsOutWhatWasFlushedButNotWhatWasOnlyWritten) {
+TEST(ChannelWrite, W7_ACloseBeforeTheFlushPointSendsFlushedWritesButNotUnflushedOnes) {
     ScriptedChannel channel;
     channel.start();
     channel->writeAndFlush(Buffer::copyOf("kept"));

@@ -1,4 +1,4 @@
-// What becomes of the fibers that a channel's handlers spawned when the channel is closed.
+// What happens to fibers that a channel's handlers spawned when the channel closes.
 #include <weft/pipeline/context_spawn.hpp>
 
 #include <functional>
@@ -24,7 +24,7 @@ using test::HostedChannel;
 
 using Body = std::function<void(ChannelHandlerContext&)>;
 
-// Spawns what it is sent.
+// Spawns each function that it receives.
 struct Spawns final : ChannelInboundHandler {
     void userEventTriggered(ChannelHandlerContext& ctx, Message&& event) override {
         ctx.spawn([&ctx, body = event.take<Body>()] { body(ctx); }, {.name = "spawned"});
@@ -65,7 +65,7 @@ TEST(ContextSpawn, AFiberThatBeginsBehindTheCloseIsCancelledToo) {
     SpawningChannel channel;
     Promise<ErrorCode> end;
     const Future<ErrorCode> ended = end.future();
-    channel.host.inFiber([&] {  // on the channel's carrier: the fiber comes behind this one
+    channel.host.inFiber([&] {  // on the channel's carrier: the spawned fiber starts after this one
         channel.spawn([&end](ChannelHandlerContext&) { end.setValue(sleepForever()); });
         channel->close();
     });
@@ -106,7 +106,7 @@ TEST(ContextSpawn, AFiberIsOneOfItsChannelsFromTheSpawnOn) {
     while (channel.fibers() != 0) std::this_thread::yield();
 }
 
-TEST(ContextSpawn, AFiberThatHearsOfTheEndOtherwiseHearsThatFirst) {
+TEST(ContextSpawn, AFiberWokenInChannelInactiveGetsThatErrorFirst) {
     struct Tells final : ChannelInboundHandler {
         explicit Tells(Promise<void>& promise) : promise_(promise) {}
         void channelInactive(ChannelHandlerContext& ctx) override {
@@ -152,7 +152,7 @@ TEST(ContextSpawn, AShieldLetsAFiberFinishBehindTheClose) {
     EXPECT_EQ(ended.get(), operationAborted());
 }
 
-// ---- what is logged of their ends ----
+// ---- what is logged when they end ----
 
 TEST(ContextSpawn, AFiberThatTheCloseOfItsChannelEndedIsNoErrorAndNamesHandlerChannelAndPeer) {
     const test::LogCapture log;

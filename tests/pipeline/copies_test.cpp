@@ -1,4 +1,4 @@
-// What the way from the kernel to the kernel copies: an echo nothing, an answer that goes out as it stands nothing.
+// How many bytes are copied between two system calls: none for an echo, none for an answer that is sent unchanged.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -29,7 +29,7 @@ struct Answers final : SimpleInboundHandler<http::FullRequest> {
     std::string_view body;
 };
 
-// As a transport does it: the kernel writes into a buffer of the size that the channel has predicted.
+// As a transport reads: the kernel writes into a buffer of the size that the channel predicted.
 Buffer received(Channel& channel, std::string_view bytes) {
     Buffer buffer = Buffer::allocate(std::max(channel.readBufferSize(), bytes.size()));
     bytes.copy(buffer.writeData(), bytes.size());
@@ -37,7 +37,7 @@ Buffer received(Channel& channel, std::string_view bytes) {
     return buffer;
 }
 
-// What 100 times of receiving these bytes, each in a turn of its own, copies.
+// Bytes copied by receiving `bytes` 100 times, each time in its own turn.
 std::uint64_t copiedBy(test::ScriptedChannel& channel, std::string_view bytes) {
     const std::uint64_t before = detail::copiedBytes();
     for (int i = 0; i < 100; ++i) {
@@ -50,9 +50,9 @@ std::uint64_t copiedBy(test::ScriptedChannel& channel, std::string_view bytes) {
 
 constexpr std::string_view request = "GET /plaintext HTTP/1.1\r\nHost: x\r\n\r\n";
 
-std::uint64_t copiedByAnswers(std::string_view body, bool straight) {
+std::uint64_t copiedByAnswers(std::string_view body, bool direct) {
     test::ScriptedChannel channel;
-    channel.sink->takesStraight = straight;
+    channel.sink->takesDirectWrites = direct;
     channel.pipeline().addLast<http::ServerCodec>().addLast<http::ObjectAggregator>().addLast<Answers>(body);
     channel.start();
     const std::uint64_t copied = copiedBy(channel, request);
@@ -85,17 +85,16 @@ TEST_F(Copies, AnEchoCopiesNothing) {
     }
 }
 
-// The body of an answer that is as short as a header line is put behind the head, which is cheaper than a piece of its
-// own.
+// A body as short as a header line is copied to the end of the head, which is cheaper than a piece of its own.
 TEST_F(Copies, APlainTextAnswerCopiesItsShortBodyAndNothingElse) {
-    for (const bool straight : {false, true}) {
-        EXPECT_LE(copiedByAnswers("Hello, World!", straight), 100 * std::string_view("Hello, World!").size());
+    for (const bool direct : {false, true}) {
+        EXPECT_LE(copiedByAnswers("Hello, World!", direct), 100 * std::string_view("Hello, World!").size());
     }
 }
 
 TEST_F(Copies, AnAnswerWithALargeBodyCopiesNothing) {
     static const std::string large(20'000, 'l');
-    for (const bool straight : {false, true}) EXPECT_EQ(copiedByAnswers(large, straight), 0u);
+    for (const bool direct : {false, true}) EXPECT_EQ(copiedByAnswers(large, direct), 0u);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Section 2.17 of the rules.
+// EmbeddedChannel: section 2.17 of the rules.
 #include <weft/pipeline/embedded_channel.hpp>
 
 #include <stdexcept>

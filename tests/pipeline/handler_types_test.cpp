@@ -1,4 +1,4 @@
-// Handlers that wait for messages which nobody gives, and messages that nobody takes.
+// Handlers that expect messages no handler before them sends, and messages that no handler accepts.
 #include <weft/pipeline/handler_types.hpp>
 
 #include <memory>
@@ -27,9 +27,9 @@ namespace {
 
 using test::ScriptedChannel;
 
-constexpr const char* waits = "which no handler before it gives";
+constexpr const char* waits = "which no handler before it produces";
 
-// The number makes a type of its own for each test: a pair of types is told once per process.
+// `n` makes distinct types for each test, because each pair of types is reported once per process.
 template <int>
 struct Letter {};
 template <int n>
@@ -45,7 +45,7 @@ struct MakesLetter final : SimpleInboundHandler<std::string> {
     using InboundOut = Messages<Letter<n>>;
     void channelRead0(ChannelHandlerContext& ctx, std::string) override { ctx.fireChannelRead(Message(Letter<n>{})); }
 };
-// Says nothing of what it gives.
+// Does not declare what it passes on.
 struct Anything final : ChannelInboundHandler {
     void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
         ctx.fireChannelRead(std::move(message));
@@ -74,8 +74,8 @@ TEST(HandlerTypes, AHandlerThatWaitsForWhatNobodyGivesIsReportedAtAssemblyWithBo
     test.channel.pipeline().addLast<LineBasedFrameDecoder>(100);
     test.add<TakesText<1>>();
     EXPECT_EQ(test.warnings(), 1);
-    EXPECT_EQ(test.log.count("handler TakesText#0 waits for std::", "string",
-                             "what arrives there is weft::Buffer from LineBasedFrameDecoder#0"),
+    EXPECT_EQ(test.log.count("handler TakesText#0 accepts std::", "string",
+                             "messages that can reach it: weft::Buffer from LineBasedFrameDecoder#0"),
               1)
         << test.log.text();
 }
@@ -84,7 +84,7 @@ TEST(HandlerTypes, WithNothingBeforeItTheTransportIsNamed) {
     Pipeline test;
     test.add<TakesText<2>>();
     EXPECT_EQ(test.warnings(), 1);
-    EXPECT_EQ(test.log.count("what arrives there is weft::Buffer from the transport"), 1) << test.log.text();
+    EXPECT_EQ(test.log.count("messages that can reach it: weft::Buffer from the transport"), 1) << test.log.text();
 }
 
 TEST(HandlerTypes, APipelineThatFitsIsNotReported) {
@@ -95,7 +95,7 @@ TEST(HandlerTypes, APipelineThatFitsIsNotReported) {
     EXPECT_EQ(test.warnings(), 0) << test.log.text();
 }
 
-TEST(HandlerTypes, WhatAHandlerTakesDoesNotArriveBehindItUnlessItGivesIt) {
+TEST(HandlerTypes, ConsumedMessagesDoNotReachLaterHandlersUnlessPassedOn) {
     Pipeline test;
     test.add<StringDecoder, MakesLetter<4>, TakesText<4>>();
     EXPECT_EQ(test.warnings(), 1) << test.log.text();
@@ -108,7 +108,7 @@ TEST(HandlerTypes, TheOrderOfTheHandlersCounts) {
     EXPECT_EQ(test.warnings(), 1);
 }
 
-TEST(HandlerTypes, BehindAHandlerThatSaysNothingNothingIsKnown) {
+TEST(HandlerTypes, AfterAHandlerThatDeclaresNothingNothingIsReported) {
     Pipeline test;
     test.add<Anything, TakesLetter<6>>();
     EXPECT_EQ(test.warnings(), 0);
@@ -167,7 +167,7 @@ TEST(HandlerTypes, ListenersGiveChannels) {
     EXPECT_EQ(test.warnings(), 0);
 }
 
-// The fault of nearly everybody's first HTTP server.
+// The most common mistake in a first HTTP server.
 TEST(HandlerTypes, AnHttpHandlerWithoutItsAggregatorIsReported) {
     struct Application final : SimpleInboundHandler<http::FullRequest> {
         void channelRead0(ChannelHandlerContext&, http::FullRequest) override {}
@@ -190,24 +190,25 @@ TEST(HandlerTypes, AnHttpHandlerWithoutItsAggregatorIsReported) {
     Pipeline test;
     test.add<http::ServerCodec, Application>();
     EXPECT_EQ(test.warnings(), 1);
-    EXPECT_EQ(test.log.count("Application#0 waits for weft::http::FullRequest", "Request from ServerCodec#0"), 1)
+    EXPECT_EQ(test.log.count("Application#0 accepts weft::http::FullRequest", "Request from ServerCodec#0"), 1)
         << test.log.text();
 }
 
-// ---- where it cannot be known before ----
+// ---- mismatches that only a message reveals ----
 
 TEST(HandlerTypes, P4_AMessageThatReachesTheTailNamesItsTypeAndWhoPassedItOn) {
     Pipeline test;
     test.add<Anything, TakesLetter<13>, Sees>();
     test.channel.start();
     test.channel.deliver({"text"});
-    EXPECT_EQ(test.log.count("a weft::Buffer reached the tail of a pipeline unread", "TakesLetter#0 passed it on last"),
+    EXPECT_EQ(test.log.count("a weft::Buffer reached the tail of a pipeline unhandled",
+                             "TakesLetter#0 was the last to pass it on"),
               1)
         << test.log.text();
     Pipeline empty;
     empty.channel.start();
     empty.channel.deliver({"text"});
-    EXPECT_EQ(empty.log.count("reached the tail", "the transport passed it on last"), 1) << empty.log.text();
+    EXPECT_EQ(empty.log.count("reached the tail", "the transport was the last to pass it on"), 1) << empty.log.text();
 }
 
 TEST(HandlerTypes, AMessageThatTheTransportCannotWriteNamesItsTypeAndWhoPassedItOn) {
@@ -215,12 +216,14 @@ TEST(HandlerTypes, AMessageThatTheTransportCannotWriteNamesItsTypeAndWhoPassedIt
     test.channel.pipeline().addLast<StringEncoder>();
     test.channel.start();
     test.channel->writeAndFlush(Message(7));
-    EXPECT_EQ(test.log.count("a int reached the head", "StringEncoder#0 passed it on last", "writes Buffers only"), 1)
+    EXPECT_EQ(
+        test.log.count("a int reached the head", "StringEncoder#0 was the last to pass it on", "writes only Buffers"),
+        1)
         << test.log.text();
     ChannelPromise promise = test.channel->newPromise();
     test.channel.pipeline().remove<StringEncoder>();
     test.channel->writeAndFlush(Message(std::string("text")), promise);
-    EXPECT_NE(describe(promise.future().cause()).find("the application passed it on last"), std::string::npos);
+    EXPECT_NE(describe(promise.future().cause()).find("the application was the last to pass it on"), std::string::npos);
 }
 
 }  // namespace

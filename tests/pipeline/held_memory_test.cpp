@@ -1,5 +1,5 @@
-// What queues hold is bounded by what they count, also when each piece is one byte of a large block: small pieces of
-// large blocks are copied, or nothing is read while they wait. One test for every place that queues Buffers.
+// Queues bound the memory that they hold, even when each piece is one byte of a large block: they copy small pieces of
+// large blocks, or stop reading while pieces wait. One test for every place that queues Buffers.
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -30,14 +30,14 @@ using test::ScriptedChannel;
 constexpr std::size_t blockBytes = 64 * 1024;
 constexpr int pieces = 1000;
 
-// `length` bytes of a block of 64 KiB, whose rest nobody holds.
+// `length` bytes of a block of 64 KiB that has no other owner.
 Buffer piece(std::size_t length = 1, std::size_t offset = 0) {
     Buffer block = Buffer::allocate(blockBytes);
     block.append(std::string(offset + length, 'x'));
     return block.slice(offset, length);
 }
 
-// How many more blocks live than when it was made.
+// The number of live blocks above the number at construction.
 class LiveBlocks {
   public:
     std::int64_t count() const { return BufferPool::liveBlocks() - before_; }
@@ -96,7 +96,7 @@ TEST(HeldMemory, LargeWritesAreNotCopied) {
 
 // ---- decoders ----
 
-// Wants a message of 2,000 bytes, which is not complete in this test.
+// Expects a message of 2,000 bytes, which never becomes complete in this test.
 struct WantsMore final : ByteToMessageDecoder {
     void decode(ChannelHandlerContext&, Buffer& in, DecoderOutput& out) override {
         if (in.readableBytes() == 2000) out.add(Message(takeFrame(in, 2000)));
@@ -120,7 +120,7 @@ TEST(HeldMemory, D6_ASliceAtTheFrontOfALargeBlockDoesNotKeepIt) {
     EXPECT_TRUE(block.unique()) << "the decoder has a copy of its one byte";
 }
 
-// Feeds itself while it decodes, as a handler does that fires what it has decrypted.
+// Feeds itself while it decodes, as a handler does that fires decrypted bytes.
 struct ReadsInside final : ByteToMessageDecoder {
     explicit ReadsInside(const LiveBlocks& itsLive) : live(itsLive) {}
     void decode(ChannelHandlerContext& ctx, Buffer& in, DecoderOutput&) override {
@@ -188,7 +188,7 @@ TEST(HeldMemory, AnAggregatedResponseOfOneByteDoesNotKeepALargeBlock) {
 
 // ---- handlers that queue messages ----
 
-// Of a source that brings many blocks in a cycle, with one byte of use each: more than a transport does with AUTO_READ off.
+// The source delivers many blocks in a cycle, each with one byte in use: more than a transport does without AUTO_READ.
 TEST(HeldMemory, AMessageThatWaitsForItsReaderStopsTheSource) {
     constexpr int cycle = 16;
     const LiveBlocks live;

@@ -1,4 +1,4 @@
-// HostedChannel: a registered, active channel on a hosted loop, over a scripted sink; for tests with threads and
+// HostedChannel: a registered, active channel on a hosted loop, over a scripted sink. For tests with threads and
 // fibers.
 #pragma once
 
@@ -8,12 +8,12 @@
 #include <weft/pipeline/channel.hpp>
 
 #include "scripted_sink.hpp"
-#include "support/hosted_loop.hpp"
+#include "support/loop_without_io.hpp"
 
 namespace weft::test {
 
 struct HostedChannel {
-    HostedLoop host;
+    LoopWithoutIo host;
     std::shared_ptr<SinkScript> sink = std::make_shared<SinkScript>();
     ChannelRef channel = Channel::create(host.loop);
 
@@ -27,7 +27,7 @@ struct HostedChannel {
     HostedChannel() : HostedChannel([](Channel&) {}) {}
     ~HostedChannel() {
         channel->close().sync();
-        host.inDispatch([] {});  // the tear-down task was queued before
+        host.inDispatch([] {});  // runs after the tear-down task, which is already queued
     }
     Channel* operator->() { return channel.get(); }
 };

@@ -1,4 +1,4 @@
-// Who dropped a message without looking at it, and who keeps what.
+// Leak detection: which handler dropped a message without looking at it, and which handler still holds one.
 #include <weft/pipeline/leak_detection.hpp>
 
 #include <cstdint>
@@ -35,10 +35,10 @@ namespace {
 using test::LogCapture;
 using test::ScriptedChannel;
 
-constexpr const char* dropped = "without looking at it";
-constexpr const char* remedy = "or say message.reset() where it is meant to end";
+constexpr const char* dropped = "without reading it";
+constexpr const char* remedy = "to drop it on purpose, call message.reset()";
 
-// The number makes a type of its own for each test: a pair of types is told once per process.
+// `n` makes distinct types for each test, because each pair of types is reported once per process.
 template <int>
 struct Letter {
     std::string text;
@@ -127,7 +127,7 @@ TEST_F(LeakDetectionTest, AnOutboundMessageThatDiesWithItsPromiseIsNamedWithTheW
     channel.channel().write(Message(Letter<4>{"lost"}), promise);
     EXPECT_EQ(drops(), 1u);
     EXPECT_EQ(log.count("handler 'gate' (", "Writes<4>)", channelOf(channel), "dropped an outbound", "Letter<4>",
-                        dropped, "its promise is pending, and whoever waits for that write waits for ever",
+                        dropped, "its promise stays pending, so code that waits for the write waits forever",
                         "ctx.write(std::move(message), std::move(promise))"),
               1)
         << log.text();
@@ -142,12 +142,12 @@ TEST_F(LeakDetectionTest, AnAnswerThroughThePromiseIsNoDropAndWithoutAPromiseNob
     EXPECT_EQ(drops(), 0u);
     channel.channel().write(Message(Letter<5>{"void"}));
     EXPECT_EQ(log.count(dropped), 1) << log.text();
-    EXPECT_EQ(log.count("waits for ever"), 0) << log.text();
+    EXPECT_EQ(log.count("waits forever"), 0) << log.text();
 }
 
 // ---- not dropped ----
 
-TEST_F(LeakDetectionTest, WhatIsLookedAtTakenPassedOnKeptOrEndedOnPurposeIsNotReported) {
+TEST_F(LeakDetectionTest, MessagesReadTakenPassedOnKeptOrResetAreNotReported) {
     std::deque<Message> kept;
     const Reads<6>::Action actions[] = {
         [](ChannelHandlerContext&, Message&& message) { EXPECT_EQ(message.get<Letter<6>>().text, "text"); },
@@ -173,7 +173,7 @@ TEST_F(LeakDetectionTest, WhatIsLookedAtTakenPassedOnKeptOrEndedOnPurposeIsNotRe
     EXPECT_EQ(drops(), 0u) << log.text();
 }
 
-TEST_F(LeakDetectionTest, AHandlerThatThrowsIsHeardOfThroughItsException) {
+TEST_F(LeakDetectionTest, AHandlerThatThrowsIsReportedByItsExceptionOnly) {
     EmbeddedChannel channel;
     channel.pipeline().addLast<Reads<7>>([](ChannelHandlerContext&, Message&&) { throw std::runtime_error("no"); });
     EXPECT_THROW(channel.writeInbound(Letter<7>{"text"}), std::runtime_error);
@@ -195,11 +195,11 @@ TEST_F(LeakDetectionTest, CodecsAndStockHandlersDropNothingUnseen) {
         channel.finishAndReleaseAll();
     }
     EXPECT_EQ(drops(), 0u) << log.text();
-    EXPECT_EQ(log.count("its handlers are gone"), 0) << log.text();
+    EXPECT_EQ(log.count("its handlers were removed"), 0) << log.text();
     for (const HeldByHandler& held : heldByHandlers()) EXPECT_NE(held.channel, id) << describeHeld();
 }
 
-TEST_F(LeakDetectionTest, SwitchedOffNothingIsWatched) {
+TEST_F(LeakDetectionTest, NothingIsTrackedWhenSwitchedOff) {
     setLeakDetection(LeakDetection::off);
     EmbeddedChannel channel;
     channel.pipeline().addLast<Reads<8>>([](ChannelHandlerContext&, Message&&) {});
@@ -283,12 +283,12 @@ TEST_F(LeakDetectionTest, AMessageThatOutlivesTheHandlersOfItsChannelIsNamedAtTh
         channel.pipeline().addLast<Keeps<11>>(named("queue"), messages);
         channel.start();
         channel.deliver({"one"});
-        EXPECT_EQ(log.count("its handlers are gone"), 0);
+        EXPECT_EQ(log.count("its handlers were removed"), 0);
     }
     EXPECT_EQ(
-        log.count("a channel is closed and its handlers are gone, but there are still 1 message, 1 buffer of 256 bytes",
-                  "last seen in handler 'queue' (", channelId,
-                  "release messages and complete promises in handlerRemoved()"),
+        log.count(
+            "a channel was closed and its handlers were removed, but these remain: 1 message, 1 buffer of 256 bytes",
+            "last seen in handler 'queue' (", channelId, "release messages and complete promises in handlerRemoved()"),
         1)
         << log.text();
 }
@@ -306,7 +306,7 @@ TEST_F(LeakDetectionTest, WhatDiesWithTheHandlerIsNotReportedAtTheClose) {
         channel.deliver({"one", "two"});
         EXPECT_EQ(heldIn(channel->id())->messages, 2u);
     }
-    EXPECT_EQ(log.count("its handlers are gone"), 0) << log.text();
+    EXPECT_EQ(log.count("its handlers were removed"), 0) << log.text();
 }
 
 TEST_F(LeakDetectionTest, ABufferThatTheApplicationTookAndKeepsIsNoWarning) {
@@ -319,7 +319,7 @@ TEST_F(LeakDetectionTest, ABufferThatTheApplicationTookAndKeepsIsNoWarning) {
         channel.start();
         channel.deliver({"one"});
     }
-    EXPECT_EQ(log.count("there are still 1 buffer of 256 bytes"), 1) << log.text();
+    EXPECT_EQ(log.count("these remain: 1 buffer of 256 bytes"), 1) << log.text();
     EXPECT_EQ(log.count("release messages"), 0) << log.text();
 }
 
@@ -332,10 +332,10 @@ TEST_F(LeakDetectionTest, APendingPromiseIsNamedWhenItIsDroppedAndWhileSomebodyW
     channel.channel().write(Message(Letter<13>{"a"}), channel.channel().newPromise());
     ASSERT_TRUE(heldIn(channel.channel().id()));
     EXPECT_EQ(heldIn(channel.channel().id())->promises, 1u) << describeHeld();
-    EXPECT_EQ(log.count("dropped while it was pending"), 0);
+    EXPECT_EQ(log.count("destroyed while it was pending"), 0);
     kept = {};
-    EXPECT_EQ(log.count("the promise of a write was dropped while it was pending", "last given to handler 'encoder' (",
-                        channelOf(channel)),
+    EXPECT_EQ(log.count("the promise of a write was destroyed while it was pending",
+                        "last passed to handler 'encoder' (", channelOf(channel)),
               1)
         << log.text();
     EXPECT_FALSE(heldIn(channel.channel().id()));

@@ -90,7 +90,7 @@ TEST(Message, ALentValueStaysWhereItIs) {
     EXPECT_EQ(life.use_count(), 2);
 }
 
-TEST(Message, WhoMovesALentMessageOwnsTheValue) {
+TEST(Message, MovingALentMessageTransfersTheValue) {
     auto life = std::make_shared<int>(1);
     Message kept;
     {

@@ -53,7 +53,7 @@ TEST(OutboundBuffer, W1_PromisesCompleteInOrderWhenTheirBytesAreWritten) {
     EXPECT_TRUE(buffer.empty());
 }
 
-TEST(OutboundBuffer, W1_WhatASinkSendsPastItIsPendingAndBeforeAllOthers) {
+TEST(OutboundBuffer, W1_BytesSentPastItArePendingAndBeforeAllOthers) {
     OutboundBuffer buffer;
     std::string log;
     buffer.passingBy(10);
@@ -75,7 +75,7 @@ TEST(OutboundBuffer, W1_WhatASinkSendsPastItIsPendingAndBeforeAllOthers) {
     EXPECT_EQ(buffer.pendingBytes(), 0u);
 }
 
-TEST(OutboundBuffer, W6_WhatASinkSendsPastItFailsWithTheOthers) {
+TEST(OutboundBuffer, W6_BytesSentPastItFailWithTheOthers) {
     OutboundBuffer buffer;
     std::string log;
     buffer.passingBy(10);

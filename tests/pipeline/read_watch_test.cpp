@@ -1,4 +1,4 @@
-// Which handlers hear of read cycles: ChannelHandlerContext::watchReadCycles().
+// ChannelHandlerContext::watchReadCycles(): which handlers are called for read cycles.
 #include <weft/pipeline/channel.hpp>
 
 #include <functional>
@@ -17,7 +17,7 @@ namespace {
 using test::Events;
 using test::ScriptedChannel;
 
-// Writes down the read cycles that it hears of; passes everything on.
+// Records the read-cycle events that it receives and passes everything on.
 struct Cycles final : ChannelDuplexHandler {
     Cycles(std::string name, Events& events) : name_(std::move(name)), events_(events) {}
     void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
@@ -47,7 +47,7 @@ struct TakesMessages final : ChannelInboundHandler {
     void channelRead(ChannelHandlerContext&, Message&& message) override { message.reset(); }
 };
 
-// A started channel with the handlers "a" and "b" of cycles, and a handler behind them that takes the messages.
+// A started channel with the Cycles handlers "a" and "b", followed by a handler that consumes the messages.
 struct ReadWatch : testing::Test {
     Events events;
     ScriptedChannel channel;
@@ -103,7 +103,7 @@ TEST_F(ReadWatch, R2_AReadThatWasWithheldIsMadeUpForAtTheEndOfACycleWithoutWatch
     EXPECT_TRUE(channel.sink->wantsRead);
 }
 
-TEST_F(ReadWatch, AnotherWatcherMakesAllCalled) {
+TEST_F(ReadWatch, OneWatcherMakesAllHandlersCalled) {
     start();
     watch("a", false);
     EXPECT_EQ(cycle(), all);
@@ -113,7 +113,7 @@ TEST_F(ReadWatch, AnotherWatcherMakesAllCalled) {
     EXPECT_EQ(cycle(), all);
 }
 
-TEST_F(ReadWatch, SayingTheSameAgainChangesNothing) {
+TEST_F(ReadWatch, RepeatedCallsChangeNothing) {
     start();
     for (int i = 0; i < 3; ++i) watch("a", false);
     EXPECT_EQ(cycle(), all) << "b watches";
@@ -124,7 +124,7 @@ TEST_F(ReadWatch, SayingTheSameAgainChangesNothing) {
     EXPECT_EQ(cycle(), none);
 }
 
-TEST_F(ReadWatch, OnInTheMiddleOfACycleIsHeardFromItsEnd) {
+TEST_F(ReadWatch, WatchingFromTheMiddleOfACycleReceivesItsEnd) {
     start();
     watch("a", false);
     watch("b", false);
@@ -132,13 +132,13 @@ TEST_F(ReadWatch, OnInTheMiddleOfACycleIsHeardFromItsEnd) {
     EXPECT_EQ(cycle(), all);
 }
 
-TEST_F(ReadWatch, OffInTheMiddleOfACycleIsSoFromItsEnd) {
+TEST_F(ReadWatch, UnwatchingInTheMiddleOfACycleSkipsItsEnd) {
     start();
     a.onRead = b.onRead = [](ChannelHandlerContext& ctx) { ctx.watchReadCycles(false); };
     EXPECT_EQ(cycle(), none);
 }
 
-TEST_F(ReadWatch, AnEndThatIsUnderwayIsToldToAllAndReadsOn) {
+TEST_F(ReadWatch, UnwatchingInsideTheEndOfACycleStillCallsAllAndReadsOn) {
     start();
     a.onEnd = b.onEnd = [](ChannelHandlerContext& ctx) { ctx.watchReadCycles(false); };
     EXPECT_EQ(cycle(), all);
@@ -159,7 +159,7 @@ TEST_F(ReadWatch, R3_WithoutAutoReadAllAreCalled) {
     EXPECT_TRUE(channel.sink->wantsRead);
 }
 
-TEST_F(ReadWatch, R3_AutoReadSwitchedOffInACycleTellsItsEnd) {
+TEST_F(ReadWatch, R3_AutoReadSwitchedOffInACycleCallsAllAtItsEnd) {
     start();
     watch("a", false);
     watch("b", false);
@@ -168,7 +168,7 @@ TEST_F(ReadWatch, R3_AutoReadSwitchedOffInACycleTellsItsEnd) {
     EXPECT_FALSE(channel.sink->wantsRead);
 }
 
-TEST_F(ReadWatch, WhatSomebodyCallsReachesAll) {
+TEST_F(ReadWatch, ExplicitCallsReachAllHandlers) {
     start();
     watch("a", false);
     watch("b", false);
@@ -177,7 +177,7 @@ TEST_F(ReadWatch, WhatSomebodyCallsReachesAll) {
     EXPECT_EQ(events, (Events{"b:read", "a:read", "a:end", "b:end", "b:read", "a:read"}));
 }
 
-TEST_F(ReadWatch, AHandlerMaySayItWhenItIsAddedBeforeRegistration) {
+TEST_F(ReadWatch, AHandlerMayUnwatchInHandlerAddedBeforeRegistration) {
     struct Quiet final : ChannelDuplexHandler {
         void handlerAdded(ChannelHandlerContext& ctx) override { ctx.watchReadCycles(false); }
         void channelReadComplete(ChannelHandlerContext& ctx) override {
@@ -216,7 +216,7 @@ TEST_F(ReadWatch, ARemovedWatcherCountsNoMore) {
     EXPECT_EQ(cycle(), (Events{"c:end", "c:read"})) << "one that did not watch left nothing behind";
 }
 
-TEST_F(ReadWatch, AWatcherThatIsAddedInACycleHearsItsEnd) {
+TEST_F(ReadWatch, AWatcherAddedInACycleReceivesItsEnd) {
     start();
     watch("a", false);
     watch("b", false);
@@ -226,14 +226,14 @@ TEST_F(ReadWatch, AWatcherThatIsAddedInACycleHearsItsEnd) {
     EXPECT_EQ(cycle(), (Events{"a:end", "b:end", "c:end", "c:read", "b:read", "a:read"}));
 }
 
-TEST_F(ReadWatch, AReplacedWatcherGivesItsPlaceToOneThatIsQuiet) {
+TEST_F(ReadWatch, AWatcherReplacedByANonWatcherCountsNoMore) {
     start();
     watch("a", false);
     channel.pipeline().replace<TakesMessages>("b");
     EXPECT_EQ(cycle(), none);
 }
 
-TEST_F(ReadWatch, WhatARemovedContextSaysIsNotCounted) {
+TEST_F(ReadWatch, CallsOfARemovedContextAreNotCounted) {
     start();
     watch("a", false);
     b.onRead = [](ChannelHandlerContext& ctx) {
@@ -246,7 +246,7 @@ TEST_F(ReadWatch, WhatARemovedContextSaysIsNotCounted) {
     EXPECT_EQ(cycle(), (Events{"a:end", "c:end", "c:read", "a:read"}));
 }
 
-TEST_F(ReadWatch, HC2_HalfClosureReadsNoMoreWhoeverWatches) {
+TEST_F(ReadWatch, HC2_HalfClosureReadsNoMoreWithOrWithoutWatchers) {
     channel->setOption(ChannelOption::ALLOW_HALF_CLOSURE, true);
     start();
     watch("a", false);
@@ -272,7 +272,7 @@ TEST_F(ReadWatch, ACloseInsideACycleReadsNoMore) {
     EXPECT_EQ(channel.sink->count("wantRead 1"), told);
 }
 
-TEST(ReadWatchEmbedded, AnEmbeddedChannelPassesOverThemToo) {
+TEST(ReadWatchEmbedded, AnEmbeddedChannelSkipsNonWatchersToo) {
     Events events;
     EmbeddedChannel channel(std::make_unique<Cycles>("a", events));
     events.clear();

@@ -1,4 +1,4 @@
-// Recorder: a handler that writes down every event and operation it sees as "name:event", and passes it on.
+// Recorder: a handler that records every event and operation as "name:event" and passes it on.
 #pragma once
 
 #include <string>

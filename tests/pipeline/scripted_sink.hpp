@@ -1,4 +1,4 @@
-// ScriptedSink: a byte transport that does what the test says and remembers what the channel asked of it.
+// ScriptedSink: a byte transport that the test controls; it records the channel's calls.
 #pragma once
 
 #include <algorithm>
@@ -13,23 +13,24 @@
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_sink.hpp>
 #include <weft/scheduler/event_loop.hpp>
+#include <weft/scheduler/manual_clock.hpp>
 
 namespace weft::test {
 
-// What outlives the sink.
+// State that outlives the sink.
 struct SinkScript {
     std::vector<std::string> calls;  // "registered", "bind", "wantRead 1", "flush", "close", ...
-    std::string written;             // the bytes the kernel took
-    std::size_t room = std::numeric_limits<std::size_t>::max();  // bytes the kernel still takes
+    std::string written;             // bytes that the kernel has accepted
+    std::size_t room = std::numeric_limits<std::size_t>::max();  // bytes that the kernel still accepts
     std::size_t mostPieces = 0;                                  // in one gather
     bool wantsRead = false;
     bool listens = false;             // a listener: bind() makes it active
     int linger = -1;                  // SO_LINGER in seconds; 0: a close is a reset
-    bool closesLater = false;         // keep the close promise
-    bool connectsLater = false;       // keep the connect promise
+    bool closesLater = false;         // keeps the close promise instead of completing it
+    bool connectsLater = false;       // keeps the connect promise instead of completing it
     bool writesOncePerFlush = false;  // like a sink that makes one system call and is not full
-    bool takesStraight = false;       // takes bytes past the outbound buffer
-    bool reportsLater = false;        // take bytes but do not report them: the test calls onWritten
+    bool takesDirectWrites = false;       // accepts bytes past the outbound buffer
+    bool reportsLater = false;        // accepts bytes but does not report them: the test calls onWritten
     int optionsSet = 0;
     ErrorCode registerError;
     ErrorCode optionError;
@@ -86,15 +87,15 @@ class ScriptedSink final : public ChannelSink {
             if (script_->writesOncePerFlush) return;
         }
     }
-    std::size_t writeStraight(std::string_view bytes, const Buffer&) override {
-        if (!script_->takesStraight) return 0;
-        script_->calls.push_back("straight");
+    std::size_t tryWriteDirect(std::string_view bytes, const Buffer&) override {
+        if (!script_->takesDirectWrites) return 0;
+        script_->calls.push_back("direct");
         const std::size_t taken = std::min(bytes.size(), script_->room);
         script_->written.append(bytes.substr(0, taken));
         if (script_->room != std::numeric_limits<std::size_t>::max()) script_->room -= taken;
         return taken;
     }
-    bool writesStraight() const noexcept override { return script_->takesStraight; }
+    bool supportsDirectWrite() const noexcept override { return script_->takesDirectWrites; }
     void shutdownOutput(ChannelPromise promise) override {
         script_->calls.push_back("shutdownOutput");
         promise.trySuccess();
@@ -128,7 +129,7 @@ class ScriptedSink final : public ChannelSink {
     std::shared_ptr<SinkScript> script_;
 };
 
-// A channel over a ScriptedSink on an embedded loop; not registered yet.
+// A channel over a ScriptedSink on an embedded loop, not yet registered.
 struct ScriptedChannel {
     ManualClock clock;
     EventLoop loop{clock};
@@ -143,7 +144,7 @@ struct ScriptedChannel {
         channel->close({});
         if (sink->closing) sink->closing.trySuccess();
         loop.runTasks();
-        sink->closing = sink->connecting = {};  // they hold the channel, which holds the sink
+        sink->closing = sink->connecting = {};  // the promises hold the channel, which holds the sink
     }
     Channel* operator->() { return channel.get(); }
     ChannelPipeline& pipeline() { return channel->pipeline(); }
@@ -152,7 +153,7 @@ struct ScriptedChannel {
         loop.runTasks();
     }
     void run() { loop.runTasks(); }
-    // What a transport does with one batch.
+    // Delivers one batch, as a transport does.
     void deliver(std::initializer_list<const char*> texts) {
         for (const char* text : texts) channel->onRead(Buffer::copyOf(text));
         channel->onReadComplete();

@@ -75,7 +75,7 @@ TEST(SocketAddress, ALinkLocalAddressHasAZone) {
     EXPECT_EQ(SocketAddress("fe80::1", 1).host(), "fe80::1");
 }
 
-TEST(SocketAddress, AZoneThatIsNoneIsRefusedWithWhatIsAccepted) {
+TEST(SocketAddress, AnInvalidZoneIsRefusedWithTheAcceptedForms) {
     for (const char* text :
          {"[fe80::1%]:1", "[fe80::1%0]:1", "[fe80::1%nowhere0]:1", "[fe80::1%4294967296]:1",
           "[fe80::1%aVeryLongNameOfAnInterface]:1", "[::1%lo]:1", "127.0.0.1%lo:1", "[%lo]:1", "[fe80::1%lo%lo]:1"}) {
@@ -93,7 +93,7 @@ TEST(SocketAddress, AZoneThatIsNoneIsRefusedWithWhatIsAccepted) {
     EXPECT_NE(refusal("::1%lo").find("only a link-local address"), std::string::npos);
 }
 
-// A host filter sees the whole text, inet_pton() only what lies before the NUL.
+// A host filter sees the whole text, but inet_pton() only what precedes the NUL.
 TEST(SocketAddress, AnEmbeddedNulIsRefusedAndShown) {
     using namespace std::string_literals;
     for (const std::string& host :

@@ -1,4 +1,4 @@
-// ThreadCache: what it keeps, what it gives back to the heap, and the end of its thread.
+// ThreadCache: which blocks it keeps, which it returns to the heap, and the end of its thread.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -13,7 +13,7 @@
 namespace weft::detail {
 namespace {
 
-// On a thread of its own, whose cache is empty.
+// Runs `body` on a new thread, whose cache is empty.
 template <class Body>
 void onFreshThread(Body body) {
     std::thread(body).join();
@@ -55,7 +55,7 @@ TEST(ThreadCache, EverySizeIsServedAlignedAndWritable) {
     }
 }
 
-// Built before the thread's cache, so it ends after it.
+// Constructed before the thread's cache, so it is destroyed after it.
 struct Late {
     void* block = nullptr;
     ~Late() {

@@ -14,14 +14,14 @@
 #include "hosted_channel.hpp"
 #include "recorder.hpp"
 #include "scripted_sink.hpp"
-#include "support/hosted_loop.hpp"
 #include "support/log_capture.hpp"
+#include "support/loop_without_io.hpp"
 
 namespace weft {
 namespace {
 
 using test::HostedChannel;
-using test::HostedLoop;
+using test::LoopWithoutIo;
 using test::ScriptedSink;
 using test::SinkScript;
 
@@ -39,7 +39,7 @@ struct ChecksItsLoop final : ChannelDuplexHandler {
         ++calls_;
         if (inside_ || !ctx.loop().inEventLoop() || !NonSuspendingScope::active()) ++wrong_;
         inside_ = true;
-        for (int i = 0; i < 200; ++i) std::atomic_signal_fence(std::memory_order_seq_cst);  // an intruder's chance
+        for (int i = 0; i < 200; ++i) std::atomic_signal_fence(std::memory_order_seq_cst);  // time for an intruder
         inside_ = false;
     }
     std::atomic<int>& calls_;
@@ -112,7 +112,7 @@ TEST(Threading, TH2_AHandlerAddedFromAnotherThreadIsAddedByTheLoop) {
     channel.host.inDispatch([&] { EXPECT_TRUE(channel->pipeline().empty()); });
 }
 
-// A descriptor that another thread names may be closed by then, and be somebody else's.
+// By then, a descriptor named by another thread may be closed and reused for another file.
 TEST(Threading, TH2_ASocketOptionSetFromAnotherThreadIsSetByTheLoop) {
     const test::LogCapture log;
     HostedChannel channel;
@@ -142,7 +142,7 @@ TEST(Threading, TH2_ASocketOptionSetFromAnotherThreadIsSetByTheLoop) {
 TEST(Threading, TH2_ASocketOptionSetAfterTheEndOfItsLoopIsRefused) {
     ChannelRef channel;
     const auto script = std::make_shared<SinkScript>();
-    HostedLoop host;
+    LoopWithoutIo host;
     channel = Channel::create(host.loop);
     channel->attach(std::make_unique<ScriptedSink>(*channel, script));
     EXPECT_FALSE(channel->setOption(ChannelOption::NO_DELAY, true)) << "the builder, before registration";
@@ -157,7 +157,7 @@ TEST(Threading, TH2_ASocketOptionSetAfterTheEndOfItsLoopIsRefused) {
 }
 
 TEST(Threading, TH3_EventLoopFailsBeforeRegistration) {
-    HostedLoop host;
+    LoopWithoutIo host;
     ChannelRef channel = Channel::create(host.loop);
     EXPECT_THROW(channel->eventLoop(), std::logic_error);
     HostedChannel registered;
@@ -166,7 +166,7 @@ TEST(Threading, TH3_EventLoopFailsBeforeRegistration) {
 
 TEST(Threading, TH4_AForeignWriteCountsAsPendingAtSubmission) {
     HostedChannel channel;
-    // The loop is kept busy by a task, so the write cannot have run when the writer looks.
+    // A task keeps the loop busy, so the write cannot have run when the writer checks.
     std::atomic<bool> busy{false};
     std::atomic<bool> goOn{false};
     channel.host.loop.execute([&] {
@@ -209,7 +209,7 @@ TEST(Threading, TH5_AForeignWriteWithoutAFlushRunsWithTheNextTurnBeforeLaterTask
 TEST(Threading, TH4_ARefusedSubmissionReleasesTheMessageAndFailsThePromise) {
     ChannelRef channel;
     auto life = std::make_shared<int>(1);
-    auto host = std::make_unique<HostedLoop>();
+    auto host = std::make_unique<LoopWithoutIo>();
     channel = Channel::create(host->loop);
     host->loop.stop();
     host->ended.await();
@@ -223,7 +223,7 @@ TEST(Threading, TH4_ARefusedSubmissionReleasesTheMessageAndFailsThePromise) {
 
 struct Answers final : ChannelInboundHandler {
     void userEventTriggered(ChannelHandlerContext& ctx, Message&& event) override {
-        // A fiber on this connection's carrier: it may block, and this context outlives it.
+        // A fiber on this connection's carrier: it may block, and the context outlives it.
         ctx.spawn([&ctx, future = event.take<ChannelFuture>()] {
             const CancellationShield shield;
             future.await();
@@ -254,7 +254,7 @@ TEST(Threading, TheContextOfASpawnedFiberOutlivesTheCloseOfTheChannel) {
         channel.host.inDispatch([] {});
         channel->close().sync();
         channel.host.inDispatch([&] { EXPECT_TRUE(channel->pipeline().empty()); });
-        awaited.trySuccess();  // the fiber now writes through its removed context: refused, not a crash
+        awaited.trySuccess();  // the fiber then writes through its removed context: refused, not a crash
         channel.host.inFiber([&] { ended = true; });
         EXPECT_EQ(channel.sink->written, "");
     }

@@ -1,7 +1,7 @@
-// says: a handler is made in its place in the pipeline
+// says: a handler is constructed in place in the pipeline
 #include <weft/pipeline/pipeline.hpp>
 
-// A handler may be made of its own kind: that is no call for addLast(H*).
+// A handler may be constructed from another one of its type: that is no call for addLast(H*).
 struct Echo final : weft::ChannelInboundHandler {
     Echo() = default;
     explicit Echo(Echo*) {}

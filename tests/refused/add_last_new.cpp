@@ -1,4 +1,4 @@
-// says: pipeline.addLast<H>(args...), or pipeline.addLast(std::make_unique<H>(args...))
+// says: pipeline.addLast<H>(args...) or pipeline.addLast(std::make_unique<H>(args...))
 #include <weft/pipeline/pipeline.hpp>
 
 struct Echo final : weft::ChannelInboundHandler {

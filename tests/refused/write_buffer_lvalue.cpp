@@ -1,4 +1,4 @@
-// says: write() takes its message by move and returns no future. ctx.write(std::move(message))
+// says: write() takes its message by move and returns no future: call ctx.write(std::move(message))
 #include <weft/pipeline/pipeline.hpp>
 
 void answer(weft::ChannelHandlerContext& ctx, weft::Channel& channel, weft::Buffer bytes) {

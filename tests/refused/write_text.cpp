@@ -1,4 +1,4 @@
-// says: Of a text: ctx.write(Buffer::copyOf(text))
+// says: To write text, call ctx.write(Buffer::copyOf(text))
 #include <weft/pipeline/pipeline.hpp>
 
 void answer(weft::ChannelHandlerContext& ctx) {

@@ -1,4 +1,4 @@
-// Cancellation of fibers: which calls it ends, what keeps it off, and what it leaves alone.
+// Cancellation of fibers: which calls it ends, what defers it, and what it leaves alone.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 #include <weft/scheduler/log.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
-#include "support/hosted_loop.hpp"
+#include "support/loop_without_io.hpp"
 
 namespace weft {
 namespace {
@@ -23,7 +23,7 @@ namespace {
 using std::chrono::hours;
 using std::chrono::milliseconds;
 
-// What the call ended with.
+// Returns the error that ended the call.
 ErrorCode outcome(const std::function<void()>& call) {
     try {
         call();
@@ -33,7 +33,7 @@ ErrorCode outcome(const std::function<void()>& call) {
     return ErrorCode();
 }
 
-// The ways to wait in this room, each for something that never comes.
+// The ways to wait in the scheduler, each for something that never happens.
 struct Waits {
     Promise<void> never;
     JoinHandle<void> endless;
@@ -74,7 +74,7 @@ TEST(Cancellation, BeforeTheWaitEndsItAtOnce) {
         group
             .spawn([&] {
                 auto fiber = group.spawn([&] { return outcome(wait); });
-                fiber.cancel();  // it has not run yet: one carrier
+                fiber.cancel();  // it has not run yet: there is one carrier
                 EXPECT_EQ(fiber.join(), operationAborted()) << name;
             })
             .join();
@@ -83,9 +83,9 @@ TEST(Cancellation, BeforeTheWaitEndsItAtOnce) {
     waits.endless.join();
 }
 
-TEST(Cancellation, GoesOnUntilTheFiberEndsAndKeepsNobodyElseFromRunning) {
+TEST(Cancellation, StaysInForceUntilTheFiberEndsAndDoesNotStarveOthers) {
     CarrierGroup group(test::oneCarrier());
-    bool otherRan = false;  // the carrier's thread only
+    bool otherRan = false;  // used only by the carrier's thread
     auto stubborn = group.spawn([&] {
         int refused = 0;
         do {
@@ -100,7 +100,7 @@ TEST(Cancellation, GoesOnUntilTheFiberEndsAndKeepsNobodyElseFromRunning) {
     EXPECT_GE(stubborn.join(), 1);
 }
 
-TEST(Cancellation, LeavesAResultThatIsThereAlready) {
+TEST(Cancellation, DoesNotDiscardAResultThatIsReady) {
     CarrierGroup group(test::oneCarrier());
     Promise<int> promise;
     promise.setValue(7);
@@ -136,7 +136,7 @@ TEST(Cancellation, CanBeSeenByTheFiber) {
     busy.join();
 }
 
-TEST(CancellationShield, KeepsItOffUntilTheOutermostOneEnds) {
+TEST(CancellationShield, DefersCancellationUntilTheOutermostShieldEnds) {
     CarrierGroup group(test::oneCarrier());
     Promise<void> cancelled;
     Promise<void> open;
@@ -182,7 +182,7 @@ TEST(CancellationShield, LetsADestructorWaitWhileACancelledFiberUnwinds) {
     EXPECT_TRUE(clean);
 }
 
-TEST(CancellationShield, DoesNotKeepOffTheShutdown) {
+TEST(CancellationShield, DoesNotDeferAShutdown) {
     CarrierGroup group(test::oneCarrier());
     std::atomic<bool> asleep{false};
     auto fiber = group.spawn([&] {
@@ -197,7 +197,7 @@ TEST(CancellationShield, DoesNotKeepOffTheShutdown) {
 
 std::atomic<int> errors{0};
 
-TEST(Cancellation, WhoEndsByItIsNoErrorInTheLogAndWhoEndsOtherwiseIs) {
+TEST(Cancellation, IsNotLoggedAsAnErrorUnlikeOtherExceptions) {
     errors = 0;
     setLogSink([](LogLevel level, std::string_view) noexcept { errors += level == LogLevel::error; });
     {
@@ -229,7 +229,7 @@ TEST(Cancellation, WhoEndsByItIsNoErrorInTheLogAndWhoEndsOtherwiseIs) {
     EXPECT_EQ(errors, 1);
 }
 
-TEST(FiberSet, CancelsItsMembersAndThoseThatJoinLaterAndNobodyElse) {
+TEST(FiberSet, CancelsItsMembersAndThoseThatJoinLaterOnly) {
     CarrierGroup group(test::oneCarrier());
     FiberSet set;
     const auto member = [&set] {
@@ -263,7 +263,7 @@ TEST(FiberSet, AFiberSpawnedAsAMemberIsOneBeforeItRuns) {
             set.forEach([&](std::string_view name, TimePoint since) {
                 ++members;
                 EXPECT_EQ(name, "member");
-                EXPECT_GE(since, before);  // it has not begun: now
+                EXPECT_GE(since, before);  // a member that has not begun reports the current time
                 EXPECT_LE(since, Clock::steady().now());
             });
             EXPECT_EQ(members, 1);
@@ -283,13 +283,13 @@ TEST(FiberSet, AFiberSpawnedFromElsewhereIsAMemberWhenItBegins) {
     group.spawn([&] { EXPECT_TRUE(set.empty()); }).join();
 }
 
-TEST(FiberSet, AMemberWhoseSpawnIsRefusedHasLeft) {
+TEST(FiberSet, AFiberWhoseSpawnIsRefusedIsNoMember) {
     FiberSet set;
     CarrierGroup group(test::oneCarrier());
     auto fiber = group.spawn([&] {
         Carrier& carrier = *Carrier::current();
         while (!carrier.stopRequested()) thisFiber::yield();
-        thisFiber::yield();  // the request has been acted on
+        thisFiber::yield();  // the carrier has acted on the request
         EXPECT_THROW(carrier.spawnMember(set, [] {}), SystemError);
         EXPECT_TRUE(set.empty());
     });
@@ -297,7 +297,7 @@ TEST(FiberSet, AMemberWhoseSpawnIsRefusedHasLeft) {
     fiber.join();
 }
 
-TEST(FiberSet, TellsTheNamesOfItsMembersAndSinceWhen) {
+TEST(FiberSet, ReportsTheNamesAndStartTimesOfItsMembers) {
     CarrierGroup group(test::oneCarrier());
     FiberSet set;
     Promise<void> open;

@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::microseconds;
 
-// An environment variable for the length of a test.
+// Sets an environment variable for the duration of a test.
 class Variable {
   public:
     Variable(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
@@ -73,15 +73,25 @@ TEST(CarrierOptions, AStealScopeOfClustersNeedsStealingAndClusters) {
     EXPECT_EQ(refusal({}), "WEFT_STEAL_SCOPE is 'cluster'; accepted: global ('cluster' needs workStealing)");
     CarrierOptions options;
     options.workStealing = true;
-    EXPECT_EQ(refusal(options), "WEFT_STEAL_SCOPE is 'cluster'; accepted: global ('cluster' needs a topology, which tells the "
+    EXPECT_EQ(refusal(options), "WEFT_STEAL_SCOPE is 'cluster'; accepted: global ('cluster' needs a topology, which defines the "
                                 "clusters: set topology to linux)");
     options.topology = "linux";
     EXPECT_EQ(resolve(options).stealScope, StealScope::cluster);
     options.stealScope = StealScope::global;
     EXPECT_EQ(resolve(options).stealScope, StealScope::global);
-    const Variable town("WEFT_STEAL_SCOPE", "town");
     options.stealScope.reset();
+    const Variable town("WEFT_STEAL_SCOPE", "town");
     EXPECT_EQ(refusal(options), "WEFT_STEAL_SCOPE is 'town'; accepted: global, cluster");
+}
+
+TEST(CarrierOptions, StealingStaysWithinClustersWhereTheyAreKnown) {
+    CarrierOptions options;
+    options.workStealing = true;
+    EXPECT_EQ(resolve(options).stealScope, StealScope::global);
+    options.topology = "linux";
+    EXPECT_EQ(resolve(options).stealScope, StealScope::cluster);
+    options.workStealing = false;
+    EXPECT_EQ(resolve(options).stealScope, StealScope::global);
 }
 
 TEST(CarrierOptions, ATopologyHasAName) {
@@ -97,7 +107,7 @@ TEST(CarrierOptions, ATopologyHasAName) {
     EXPECT_EQ(refusal(options), "topology (N of linux+N) is ''; accepted: a whole number from 0 to 1000000");
     options.topology = "linux";
     options.places = std::make_shared<LinuxTopology>();
-    EXPECT_EQ(refusal(options), "topology is 'linux'; accepted: nothing beside places");
+    EXPECT_EQ(refusal(options), "topology is 'linux'; accepted: no topology when places is set");
     options.topology.reset();
     EXPECT_EQ(resolve(options).topology, options.places);
 }
@@ -130,10 +140,10 @@ TEST(CarrierOptions, WorkStealingIsTrueOrFalse) {
     EXPECT_FALSE(resolve(options).workStealing) << "nobody to steal from";
 }
 
-TEST(CarrierOptions, WhatIsWorthStealingHasBounds) {
+TEST(CarrierOptions, TheStealThresholdsHaveBounds) {
     const Variable noDepth("WEFT_STEAL_DEPTH", "");
     const Variable noAge("WEFT_STEAL_AGE_US", "");
-    EXPECT_EQ(resolve({}).stealDepth, 8u);
+    EXPECT_EQ(resolve({}).stealDepth, 4u);
     EXPECT_EQ(resolve({}).stealAge, microseconds(100));
     const Variable depth("WEFT_STEAL_DEPTH", "3");
     const Variable age("WEFT_STEAL_AGE_US", "0");
@@ -185,7 +195,7 @@ TEST(CarrierGroup, ASignalOfTheProcessNeverRunsItsHandlerOnACarrier) {
     sigset_t before;
     sigemptyset(&only);
     sigaddset(&only, SIGUSR1);
-    ::pthread_sigmask(SIG_BLOCK, &only, &before);  // no thread but a carrier could take it now
+    ::pthread_sigmask(SIG_BLOCK, &only, &before);  // from now on only a carrier could take the signal
     group.spawn([] { ::kill(::getpid(), SIGUSR1); }).join();
     EXPECT_EQ(handledOn, 0);
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -1,6 +1,5 @@
-// Whoever ends a completion, or the last child of a list, or changes what a WaitList waits for, makes the waiters
-// runnable after it has let go of the lock: they want that lock next. The waiter here parks by running what wakes it,
-// so that one thread is enough.
+// Completion, ChildList and WaitList make their waiters runnable only after they have released their lock, because the
+// waiters take that lock next. The waiter here runs the wake while it parks, so one thread is enough.
 #include <weft/scheduler/detail/child_list.hpp>
 #include <weft/scheduler/detail/completion.hpp>
 #include <weft/scheduler/wait_list.hpp>
@@ -14,7 +13,7 @@
 namespace weft {
 namespace {
 
-// Says whether some mutex of this test is held.
+// Tells whether any mutex of this test is locked.
 class WatchedMutex {
   public:
     void lock() noexcept { ++held; }
@@ -102,7 +101,7 @@ TEST(WaitList, AChangeIsMadeUnderTheLockAndItsWaitersAreWokenAfterIt) {
         [&] { waiters.changeAndWakeAll(mutex, change); });
 }
 
-TEST(WaitList, AChangeThatThrowsWakesNobodyAndLeavesTheMutexFree) {
+TEST(WaitList, AChangeThatThrowsWakesNoWaiterAndReleasesTheMutex) {
     WatchedMutex mutex;
     Waiters waiters;
     ScriptedWait::enqueued = 0;

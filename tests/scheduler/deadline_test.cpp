@@ -1,4 +1,4 @@
-// Times are added to time points without overflow: the longest times mean "for ever", not "at once".
+// Adding a duration to a time point does not overflow: the longest durations mean "for ever", not "at once".
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -6,9 +6,10 @@
 #include <thread>
 
 #include <weft/scheduler/deadline.hpp>
+#include <weft/scheduler/manual_clock.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
-#include "support/hosted_loop.hpp"
+#include "support/loop_without_io.hpp"
 
 namespace weft {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 using std::chrono::hours;
 using std::chrono::years;
 
-TEST(DeadlineAfter, IsTheSumWhereItFitsAndTheNearestTimePointWhereItDoesNot) {
+TEST(DeadlineAfter, IsTheSumOrTheNearestTimePointIfTheSumOverflows) {
     const TimePoint now{hours(1)};
     EXPECT_EQ(deadlineAfter(now, hours(2)), TimePoint(hours(3)));
     EXPECT_EQ(deadlineAfter(now, -hours(2)), TimePoint(-hours(1)));
@@ -43,7 +44,8 @@ TEST(DeadlineAfter, TimesInOtherUnitsAreConvertedWithoutOverflow) {
     EXPECT_EQ(saturated(std::chrono::duration<std::int64_t, std::pico>(5'000)), Duration(5));
 }
 
-// Runs it, but not for ever: the task of a wrong loop throws in the end, and a task that throws is not repeated.
+// Runs the task a bounded number of times: with a defective loop the task throws in the end, and a task that throws is
+// not repeated.
 int runsOfAPeriodOf(Duration period, bool fixedRate) {
     ManualClock clock;
     EventLoop loop(clock);
@@ -79,7 +81,7 @@ TEST(LongTimes, ATaskThatIsScheduledInThreeHundredYearsDoesNotRunToday) {
     EXPECT_FALSE(ran);
 }
 
-struct LongTimesOnALoop : testing::Test, test::HostedLoop {};
+struct LongTimesOnALoop : testing::Test, test::LoopWithoutIo {};
 
 TEST_F(LongTimesOnALoop, AFutureIsAwaitedForAsLongAsThereIsTime) {
     const auto outlasts = [this](auto time) {
@@ -90,7 +92,7 @@ TEST_F(LongTimesOnALoop, AFutureIsAwaitedForAsLongAsThereIsTime) {
             came = true;
             return done;
         });
-        inFiber([] { thisFiber::yield(); });  // the waiter has had its turn
+        inFiber([] { thisFiber::yield(); });  // the waiter has run
         EXPECT_FALSE(came);
         promise.setValue();
         return waiter.join();
@@ -128,7 +130,7 @@ TEST(LongTimes, ALoopThatSpinsForEverDoesNotSleepAgain) {
         loop.execute([&] { done.setValue(); });
         ran.await();
     };
-    run();  // the first work; from now on it spins
+    run();  // runs the first work; from now on the loop spins
     run();
     const int sleeps = io.sleeps;
     for (int i = 0; i < 100; ++i) run();

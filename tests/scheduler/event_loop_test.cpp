@@ -1,4 +1,4 @@
-// EventLoop: tasks, timers, its end; hosted by a carrier and embedded.
+// EventLoop: its tasks, its timers and its end, hosted by a carrier and embedded.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,25 +13,26 @@
 
 #include <weft/scheduler/event_loop.hpp>
 #include <weft/scheduler/log.hpp>
+#include <weft/scheduler/manual_clock.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
-#include "support/hosted_loop.hpp"
 #include "support/log_capture.hpp"
+#include "support/loop_without_io.hpp"
 
 namespace weft {
 namespace {
 
-struct EventLoopTest : testing::Test, test::HostedLoop {};
+struct EventLoopTest : testing::Test, test::LoopWithoutIo {};
 
 TEST_F(EventLoopTest, L1_TasksOfAThreadRunInItsOrderWhetherTheLoopSleepsOrNot) {
     struct Shared {
         std::binary_semaphore mayGoOn{0};
         std::vector<int> order;
     };
-    const auto shared = std::make_shared<Shared>();  // of tasks that a wrong loop runs later, too
+    const auto shared = std::make_shared<Shared>();  // owned by the tasks, which a defective loop may run later
     loop.execute([shared] { shared->mayGoOn.acquire(); });
     const auto note = [&](int i) { loop.execute([shared, i] { shared->order.push_back(i); }); };
-    for (int i = 0; i < 2500; ++i) note(i);  // the loop finds them together
+    for (int i = 0; i < 2500; ++i) note(i);  // the loop finds all of them at once
     shared->mayGoOn.release();
     for (int i = 2500; i < 5000; ++i) note(i);
     inDispatch([] {});
@@ -57,7 +58,7 @@ TEST_F(EventLoopTest, L1_AWakeUpIsSentOncePerSleepAtMost) {
     EXPECT_EQ(io().wakeups, carrier.stats().wakesPoller) << "every one of them ended a sleep, and no sleep had two";
 }
 
-// L-1's budget: a task that posts itself for ever does not keep fibers and timers from running.
+// L-1, the budget for tasks: a task that posts itself for ever does not starve fibers and timers.
 TEST_F(EventLoopTest, L1_TasksWithoutEndLetFibersAndTimersRun) {
     std::atomic<bool> stop{false};
     std::function<void()> again = [&] {
@@ -66,7 +67,7 @@ TEST_F(EventLoopTest, L1_TasksWithoutEndLetFibersAndTimersRun) {
     inDispatch([&] { again(); });
     inFiber([] { thisFiber::sleepFor(std::chrono::milliseconds(1)); });
     stop = true;
-    inDispatch([] {});  // behind the last of them
+    inDispatch([] {});  // runs after the last of them
 }
 
 TEST_F(EventLoopTest, E5_ATaskThatThrowsDoesNotEndTheLoop) {
@@ -120,7 +121,7 @@ TEST(EmbeddedLoop, L2_TimersRunInOrderOfDeadlineAndEqualOnesInOrderOfSubmission)
     EXPECT_EQ(order, (std::vector<std::string>{"1 first", "1 second", "4 first", "4 second", "4 third", "9"}));
 }
 
-TEST_F(EventLoopTest, L2_ACancelledTimerDoesNotRunWhoeverCancels) {
+TEST_F(EventLoopTest, L2_ACancelledTimerDoesNotRunWhicheverThreadCancelsIt) {
     std::atomic<int> ran{0};
     auto task = loop.schedule([&] { ran.fetch_add(1); }, std::chrono::hours(1));
     EXPECT_FALSE(task.done());

@@ -1,5 +1,5 @@
-// W8: fibers, loop tasks and the poller each have a budget; none starves the others. Nothing here asserts a time: the
-// order of events tells.
+// SCH-8: fibers, loop tasks and the poller each have a budget; none starves the others. The tests check the order of
+// events, not times.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -9,24 +9,24 @@
 #include <weft/scheduler/detail/slice_clock.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
-#include "support/hosted_loop.hpp"
+#include "support/loop_without_io.hpp"
 
 namespace weft {
 namespace {
 
 using std::chrono::milliseconds;
 
-// Holds the carrier, without a suspension.
+// Occupies the carrier without suspending.
 void spinFor(Duration time) {
     const auto end = std::chrono::steady_clock::now() + time;
     while (std::chrono::steady_clock::now() < end) {
     }
 }
 
-struct FairnessTest : testing::Test, test::HostedLoop {};
+struct FairnessTest : testing::Test, test::LoopWithoutIo {};
 
-// Every fiber overdraws the budget by itself, so the loop has a turn between any two of them.
-TEST_F(FairnessTest, W8_ATaskPostedByALongFiberRunsBeforeTheNextLongFiber) {
+// Each fiber exceeds the budget alone, so the loop gets a turn between any two of them.
+TEST_F(FairnessTest, SCH8_ATaskPostedByALongFiberRunsBeforeTheNextLongFiber) {
     std::vector<std::string> order;
     std::vector<JoinHandle<void>> fibers;
     inDispatch([&] {
@@ -44,8 +44,8 @@ TEST_F(FairnessTest, W8_ATaskPostedByALongFiberRunsBeforeTheNextLongFiber) {
                                                "fiber d", "task of d"}));
 }
 
-// However short all fibers before were: each long one is noticed.
-TEST_F(FairnessTest, W8_LongFibersAfterManyShortOnesAreNoticedOneByOne) {
+// The carrier notices each long fiber, however short the fibers before it were.
+TEST_F(FairnessTest, SCH8_LongFibersAfterManyShortOnesAreNoticedOneByOne) {
     for (int i = 0; i < 100; ++i) inFiber([this] {
         for (int j = 0; j < 200; ++j) carrier.spawnDetached([] {});
         thisFiber::yield();
@@ -63,11 +63,11 @@ TEST_F(FairnessTest, W8_LongFibersAfterManyShortOnesAreNoticedOneByOne) {
         }
     });
     for (auto& fiber : fibers) fiber.join();
-    inDispatch([] {});  // behind the last task
+    inDispatch([] {});  // runs after the last task
     EXPECT_EQ(worst, 1);
 }
 
-TEST_F(FairnessTest, W8_AFiberThatYieldsForEverLetsSleepersAndTasksRun) {
+TEST_F(FairnessTest, SCH8_AFiberThatYieldsForEverLetsSleepersAndTasksRun) {
     std::atomic<bool> stop{false};
     auto busy = carrier.spawn([&] {
         while (!stop) thisFiber::yield();
@@ -78,7 +78,7 @@ TEST_F(FairnessTest, W8_AFiberThatYieldsForEverLetsSleepersAndTasksRun) {
     busy.join();
 }
 
-TEST_F(FairnessTest, W8_LongTasksLetAFiberRunBetweenThem) {
+TEST_F(FairnessTest, SCH8_LongTasksLetAFiberRunBetweenThem) {
     std::vector<std::string> order;
     inDispatch([&] {
         for (int i = 0; i < 3; ++i) {

@@ -1,4 +1,5 @@
-// Fibers on hard ground: exceptions over switches, stacks and their guards, stragglers, blocking where nothing may.
+// Fibers in difficult conditions: exceptions across switches, stacks and their guards, fibers that ignore the shutdown,
+// and blocking where it is forbidden.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -153,7 +154,7 @@ TEST(Fiber, OneThatIgnoresTheShutdownIsNamedAndTheShutdownCanBeRepeated) {
     setLogSink(nullptr);
 }
 
-TEST(Fiber, AnExceptionThatNobodyJoinsIsLoggedWithTheFibersName) {
+TEST(Fiber, AnUnjoinedExceptionIsLoggedWithTheFibersName) {
     named = 0;
     setLogSink([](LogLevel level, std::string_view text) noexcept {
         if (level == LogLevel::error && text.find("'loose'") != std::string_view::npos &&
@@ -171,7 +172,7 @@ TEST(Fiber, AnExceptionThatNobodyJoinsIsLoggedWithTheFibersName) {
     EXPECT_EQ(named, 2);
 }
 
-// The guards that this kernel offers.
+// The stack guards that this kernel supports.
 std::vector<StackGuard> guards() {
     std::vector<StackGuard> offered = {StackGuard::automatic, StackGuard::mprotect, StackGuard::canary};
     try {
@@ -183,11 +184,11 @@ std::vector<StackGuard> guards() {
     return offered;
 }
 
-TEST(Stacks, EveryOneIsGivenBackWhateverTheGuard) {
+TEST(Stacks, EachIsReturnedForEveryGuardKind) {
     for (const StackGuard guard : guards()) {
         CarrierOptions options = oneCarrier();
         options.stackGuard = guard;
-        options.cachedStacks = 4;  // so that some go through the pool, cold
+        options.cachedStacks = 4;  // few, so that some stacks go through the pool and are cold
         CarrierGroup group(options);
         for (int round = 0; round < 3; ++round) {
             std::vector<JoinHandle<int>> handles;
@@ -200,7 +201,7 @@ TEST(Stacks, EveryOneIsGivenBackWhateverTheGuard) {
             for (int i = 0; i < 300; ++i) EXPECT_EQ(handles[static_cast<std::size_t>(i)].join(), i);
         }
         ASSERT_TRUE(group.shutdown(std::chrono::seconds(60)));
-        EXPECT_LE(group.stacks().live(), 2 * options.cachedStacks);  // what the carrier's cache keeps
+        EXPECT_LE(group.stacks().live(), 2 * options.cachedStacks);  // the size of the carrier's cache
     }
 }
 
@@ -218,7 +219,7 @@ TEST(Stacks, AFiberMayAskForAnotherSize) {
 }
 
 #ifndef WEFT_SANITIZED
-// Recursion that no optimiser turns into a loop.
+// A recursion that no optimiser turns into a loop.
 int sink(int depth) {
     volatile char frame[512];
     frame[0] = static_cast<char>(depth);
@@ -240,7 +241,7 @@ TEST(StacksDeathTest, AnOverflowNamesTheFiberForBothGuardKinds) {
     }
 }
 
-// Reaches over the last word of a stack of 16 KiB, and not as far as the neighbour.
+// Writes past the last word of a stack of 16 KiB, but not as far as the adjacent stack.
 int overfill() {
     volatile char wide[17 * 1024];
     for (std::size_t i = 0; i < sizeof wide; ++i) wide[i] = static_cast<char>(i);
@@ -256,7 +257,7 @@ TEST(StacksDeathTest, WithoutAGuardPageTheOverflowIsFoundAtTheFibersEnd) {
             CarrierGroup group(options);
             group.spawn(overfill, {.name = "bottomless", .stackSize = StackPool::minimumSize}).join();
         },
-        "stack overflow in fiber 'bottomless' \\(it has no guard page: found at its end\\)");
+        "stack overflow in fiber 'bottomless' \\(without a guard page: detected when the fiber ended\\)");
 }
 #endif
 

@@ -1,4 +1,5 @@
-// The flush point of an event loop: who is called, in which order, and what may be asked for and withdrawn meanwhile.
+// The flush point of an event loop: which listeners it calls, in which order, and which requests and withdrawals it
+// allows meanwhile.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include <weft/scheduler/event_loop.hpp>
+#include <weft/scheduler/manual_clock.hpp>
 
 namespace weft {
 namespace {
@@ -25,7 +27,7 @@ struct FlushPoint : testing::Test {
 
         FlushPoint& owner;
         const int name;
-        std::function<void()> next;  // what it does when it is called; once
+        std::function<void()> next;  // runs when the listener is called; once
     };
 
     ManualClock clock;
@@ -36,7 +38,7 @@ struct FlushPoint : testing::Test {
     Listener three{*this, 3};
 };
 
-TEST_F(FlushPoint, CallsEachAskerOnceInTheOrderOfAsking) {
+TEST_F(FlushPoint, CallsEachListenerOnceInTheOrderOfTheRequests) {
     two.ask();
     one.ask();
     two.ask();
@@ -46,8 +48,8 @@ TEST_F(FlushPoint, CallsEachAskerOnceInTheOrderOfAsking) {
     EXPECT_THAT(called, ElementsAre(2, 1)) << "asked for nothing more";
 }
 
-// The loop may sleep between a flush point and what comes behind it.
-TEST_F(FlushPoint, WhatIsSaidInsideHasTheNumberOfBeforeAndNotOfBehind) {
+// The count grows after the listeners, because the loop may sleep between a flush point and the work after it.
+TEST_F(FlushPoint, IsCountedAfterItsListenersHaveRun) {
     std::uint64_t inside = 0;
     one.next = [&] { inside = loop.flushPoints(); };
     one.ask();
@@ -57,7 +59,7 @@ TEST_F(FlushPoint, WhatIsSaidInsideHasTheNumberOfBeforeAndNotOfBehind) {
     EXPECT_EQ(loop.flushPoints(), before + 1);
 }
 
-TEST_F(FlushPoint, WhoAsksInTheFirstRoundIsCalledInTheSecondAndWhoAsksInThatOneWaits) {
+TEST_F(FlushPoint, ARequestInTheFirstRoundRunsInTheSecondAndOneInTheSecondWaits) {
     one.ask();
     one.next = [&] {
         EXPECT_TRUE(loop.inFlushPoint());
@@ -75,7 +77,7 @@ TEST_F(FlushPoint, AWithdrawnListenerIsNotCalledWhereverItStands) {
     for (Listener* withdrawn : {&one, &two, &three}) {
         for (Listener* listener : {&one, &two, &three}) listener->ask();
         loop.withdrawFlushPoint(*withdrawn);
-        loop.withdrawFlushPoint(*withdrawn);  // no harm
+        loop.withdrawFlushPoint(*withdrawn);  // has no effect
     }
     loop.withdrawFlushPoint(one);
     loop.withdrawFlushPoint(two);

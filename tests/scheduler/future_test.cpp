@@ -75,7 +75,7 @@ TEST(Future, AnAwaitGivesUpAtItsDeadlineAndMayBeRepeated) {
     EXPECT_TRUE(future.awaitFor(std::chrono::microseconds(1)));
 }
 
-// The promise is the waiter's: it goes while the setter may still be inside setValue().
+// The waiter owns the promise and may destroy it while the setter is still inside setValue().
 TEST(Future, AWaiterMayDestroyThePromiseThatHasJustBeenSet) {
     CarrierOptions options;
     options.carriers = 2;
@@ -152,7 +152,7 @@ TEST(Future, AChainOfLateListenersIsDeliveredOnABoundedStack) {
     EXPECT_LE(loop.deepest, 9);
 }
 
-// Each listener owns the next promise, which it abandons by its end.
+// Each listener owns the next promise and abandons it when the listener is destroyed.
 TEST(Future, AChainOfAbandonedPromisesIsDeliveredOnABoundedStack) {
     Promise<void> first;
     Future<void> last = first.future();
@@ -166,7 +166,7 @@ TEST(Future, AChainOfAbandonedPromisesIsDeliveredOnABoundedStack) {
     EXPECT_THROW(last.get(), SystemError);
 }
 
-// In the eighth nested listener, several futures are completed one after the other.
+// In the eighth nested listener, several futures complete one after the other.
 TEST(Future, PostponedListenersAreCalledInTheOrderOfTheCompletions) {
     std::vector<Promise<void>> levels(8);
     std::vector<Promise<void>> leaves(3);

@@ -1,4 +1,4 @@
-// IoHandler::hasWork(): what only the handler knows of keeps its loop from sleeping.
+// IoHandler::hasWork(): work that only the handler knows of keeps its loop from sleeping.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -7,13 +7,13 @@
 
 #include <weft/scheduler/event_loop.hpp>
 
-#include "support/hosted_loop.hpp"
+#include "support/loop_without_io.hpp"
 
 namespace weft {
 namespace {
 
-// Work comes from another thread while the handler is about to sleep: after its own look, before the loop's second one.
-// Nobody wakes the carrier for it, so that only hasWork() can tell.
+// Another thread hands work to the handler just before it sleeps: after the handler's own check and before the loop's
+// second one. No thread wakes the carrier for it, so only hasWork() can report it.
 class WorkAtTheEdge final : public IoHandler {
   public:
     void open(Carrier&) override {}
@@ -29,7 +29,7 @@ class WorkAtTheEdge final : public IoHandler {
             ++refused;
             return result;
         }
-        guard->leave();  // it does not really sleep: what matters is what it was told
+        guard->leave();  // it does not really sleep: only the answer matters
         std::this_thread::yield();
         static_cast<void>(deadline);
         return result;

@@ -1,4 +1,4 @@
-// Who may outlive whom: handles their group, timed tasks their loop, and a waker the work that it brings.
+// Lifetimes: a handle may outlive its group, a timed task its loop, and a waker's call the work that it submitted.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -7,17 +7,18 @@
 #include <thread>
 
 #include <weft/scheduler/detail/outstanding.hpp>
+#include <weft/scheduler/manual_clock.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
-#include "support/hosted_loop.hpp"
 #include "support/log_capture.hpp"
+#include "support/loop_without_io.hpp"
 
 namespace weft {
 namespace {
 
 using std::chrono::hours;
 
-TEST(Lifetime, D8a_AJoinHandleMayOutliveItsGroup) {
+TEST(Lifetime, DEC8a_AJoinHandleMayOutliveItsGroup) {
     JoinHandle<std::string> kept;
     JoinHandle<void> dropped;
     {
@@ -44,7 +45,7 @@ TEST(Lifetime, ASleeperThatTheShutdownEndsIsNoErrorAndAnotherExceptionIs) {
     EXPECT_EQ(log.countAt(LogLevel::error, ""), 1) << log.text();
 }
 
-// What the guard of every test counts.
+// The leak guard of every test counts the stacks.
 TEST(Lifetime, AKeptJoinHandleKeepsItsFibersStackAndNothingElseDoes) {
     const auto stacks = [] { return detail::outstanding.stacks.load(); };
     const std::int64_t before = stacks();
@@ -63,7 +64,7 @@ TEST(Lifetime, AKeptJoinHandleKeepsItsFibersStackAndNothingElseDoes) {
     EXPECT_EQ(stacks(), before);
 }
 
-// The promise is what lets the fiber, its group and all go, while the thread that completed it is still on its way out.
+// The promise releases the fiber, its group and everything else while the thread that completed it is still returning.
 TEST(Lifetime, V1_TheCarrierStaysUntilTheThreadThatWokeItIsGone) {
     for (int i = 0; i < 300; ++i) {
         Promise<void> promise;
@@ -76,7 +77,7 @@ TEST(Lifetime, V1_TheCarrierStaysUntilTheThreadThatWokeItIsGone) {
     }
 }
 
-TEST(Lifetime, V1_AThreadThatPostsTheTaskThatEndsTheLoopMayStillBeAtIt) {
+TEST(Lifetime, V1_TheThreadThatPostsTheTaskThatEndsTheLoopMayReturnLast) {
     for (int i = 0; i < 300; ++i) {
         auto group = std::make_unique<CarrierGroup>(test::oneCarrier());
         auto loop = std::make_unique<EventLoop>(group->carrier(0), std::make_unique<test::IdleIoHandler>());
@@ -96,14 +97,14 @@ TEST(Lifetime, AScheduledTaskMayBeCancelledAfterItsLoopIsGone) {
     ScheduledTask armed;
     ScheduledTask neverArmed;
     {
-        std::optional<test::HostedLoop> host(std::in_place);
+        std::optional<test::LoopWithoutIo> host(std::in_place);
         armed = host->loop.schedule([held] {}, hours(1));
         host->inDispatch([] {});
     }
     {
         ManualClock clock;
         EventLoop embedded(clock);
-        // Posted from elsewhere, and nobody drives the loop any more.
+        // Posted by another thread; no thread drives the loop any more.
         std::thread([&] { neverArmed = embedded.schedule([held] {}, hours(1)); }).join();
     }
     EXPECT_EQ(held.use_count(), 1);
@@ -116,7 +117,7 @@ TEST(Lifetime, AScheduledTaskMayBeCancelledAfterItsLoopIsGone) {
 TEST(Lifetime, AScheduledTaskCancelledWhileItsLoopEndsIsLetGoOfOnce) {
     for (int i = 0; i < 300; ++i) {
         auto held = std::make_shared<int>(1);
-        std::optional<test::HostedLoop> host(std::in_place);
+        std::optional<test::LoopWithoutIo> host(std::in_place);
         ScheduledTask task = host->loop.schedule([held] {}, hours(1));
         std::thread canceller([&] { task.cancel(); });
         host.reset();

@@ -1,5 +1,5 @@
-// An event loop has one end, however it comes: what was accepted runs, later tasks are refused and stay their owners',
-// timed tasks are let go of, the handler is closed on the carrier, and nobody finds the loop any more.
+// An event loop ends in the same way whatever the cause: accepted tasks run, later ones are refused and stay their
+// owners', timed tasks are released, the handler is closed on the carrier, and nothing refers to the loop any more.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -12,13 +12,13 @@
 
 #include <weft/scheduler/event_loop.hpp>
 
-#include "support/hosted_loop.hpp"
 #include "support/log_capture.hpp"
+#include "support/loop_without_io.hpp"
 
 namespace weft {
 namespace {
 
-// What it does, and where, for all to see; throws where it is told to.
+// Records what it does and on which thread; throws where the test says.
 class FailingIoHandler final : public IoHandler {
   public:
     enum class Call : unsigned char { none, open, poll, prepareToClose, close };
@@ -74,7 +74,7 @@ class FailingIoHandler final : public IoHandler {
 
 using Call = FailingIoHandler::Call;
 
-// One that counts what becomes of it.
+// A task that counts its runs and its abandonments.
 struct CountedTask final : LoopTask {
     void run() noexcept override { ++runs; }
     void abandon() noexcept override { ++abandoned; }
@@ -98,9 +98,9 @@ std::string textOf(const Future<void>& ended) {
     return "";
 }
 
-TEST_P(LoopEndBy, IsTheSameForEveryWayThere) {
+TEST_P(LoopEndBy, IsTheSameHoweverTheLoopEnds) {
     const auto seen = std::make_shared<FailingIoHandler::Seen>();
-    const auto held = std::make_shared<int>();  // by tasks and timers
+    const auto held = std::make_shared<int>();  // held by tasks and timers
     CountedTask accepted, refused;
     std::atomic<bool> closureRan{false};
     {
@@ -116,7 +116,7 @@ TEST_P(LoopEndBy, IsTheSameForEveryWayThere) {
         };
         loop.execute([&, queueTasks] {
             if (GetParam() == Call::poll) {
-                seen->beforeThrow = queueTasks;  // no turn will come for these
+                seen->beforeThrow = queueTasks;  // no later turn will run these
                 seen->throwNow = true;
             } else {
                 queueTasks();
@@ -188,7 +188,7 @@ TEST_F(LoopEnd, ALoopThatIsNeverStartedAbandonsItsTasks) {
     EXPECT_EQ(held.use_count(), 1);
 }
 
-// A task that makes tasks for ever must come to an end, whatever ended the loop.
+// A task that submits tasks for ever must end, whatever ended the loop.
 TEST_F(LoopEnd, TasksThatMakeTasksEndWithALoopWhoseHandlerThrew) {
     const auto seen = std::make_shared<FailingIoHandler::Seen>();
     CarrierGroup group(test::oneCarrier());
@@ -207,7 +207,7 @@ TEST_F(LoopEnd, TasksThatMakeTasksEndWithALoopWhoseHandlerThrew) {
     EXPECT_TRUE(again.refused);
 }
 
-// Posts race with the end: each is either run or its owner's, and none is both or lost.
+// Posts race with the end: each runs or is refused, never both or neither.
 TEST_F(LoopEnd, EveryPostThatRacesWithItRunsOrIsRefused) {
     for (int round = 0; round < 200; ++round) {
         const auto seen = std::make_shared<FailingIoHandler::Seen>();
@@ -248,12 +248,12 @@ TEST_F(LoopEnd, ALoopThatHasEndedMayOutliveItsGroup) {
 }
 
 TEST_F(LoopEnd, ALoopIsStartedOnce) {
-    test::HostedLoop hosted;
+    test::LoopWithoutIo hosted;
     EXPECT_THROW(hosted.loop.start(), std::logic_error);
 }
 
 using LoopEndDeathTest = LoopEnd;
-TEST_F(LoopEndDeathTest, ALoopThatIsDestroyedWhileItRunsSaysSo) {
+TEST_F(LoopEndDeathTest, DestroyingARunningLoopIsReported) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     EXPECT_DEATH(
         {
@@ -262,7 +262,7 @@ TEST_F(LoopEndDeathTest, ALoopThatIsDestroyedWhileItRunsSaysSo) {
             auto ended = loop->start();
             loop.reset();
         },
-        "an EventLoop is destroyed while it runs: stop\\(\\) it and wait for the future of start\\(\\) first");
+        "an EventLoop is destroyed while it runs: call stop\\(\\) and wait for the future of start\\(\\) first");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Tasks that bring their own memory: in one order with closures, run once, free again when they run. And bursts: half a
-// million posts, twenty thousand timers do not keep the loop from polling.
+// Intrusive tasks: they run in one order with closures, once, and may be reused when they run. And bursts: neither half
+// a million posts nor twenty thousand timers keep the loop from polling.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -10,10 +10,11 @@
 #include <vector>
 
 #include <weft/scheduler/event_loop.hpp>
+#include <weft/scheduler/manual_clock.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
-#include "support/hosted_loop.hpp"
 #include "support/log_capture.hpp"
+#include "support/loop_without_io.hpp"
 
 namespace weft {
 namespace {
@@ -26,7 +27,7 @@ struct NumberTask final : LoopTask {
     int number;
 };
 
-struct LoopTasks : testing::Test, test::HostedLoop {};
+struct LoopTasks : testing::Test, test::LoopWithoutIo {};
 
 TEST_F(LoopTasks, RunInOneOrderWithClosuresOfTheSameCaller) {
     std::vector<int> ran;
@@ -46,7 +47,7 @@ TEST_F(LoopTasks, RunInOneOrderWithClosuresOfTheSameCaller) {
     };
     queueAHundred();             // from another thread
     inDispatch(queueAHundred);   // from the loop itself
-    inFiber(queueAHundred);      // from its carrier
+    inFiber(queueAHundred);      // from a fiber of its carrier
     inDispatch([] {});
     ASSERT_EQ(ran.size(), 300u);
     EXPECT_TRUE(std::is_sorted(ran.begin(), ran.end()));
@@ -92,7 +93,7 @@ TEST_F(LoopTasks, MayDestroyThemselves) {
     }
 }
 
-TEST(EmbeddedLoop, RunsLoopTasksAndAbandonsThoseThatNobodyDrives) {
+TEST(EmbeddedLoop, RunsLoopTasksAndAbandonsThoseLeftInItAtItsEnd) {
     std::vector<int> ran;
     struct Abandoned final : LoopTask {
         void run() noexcept override {}
@@ -115,7 +116,7 @@ TEST(EmbeddedLoop, RunsLoopTasksAndAbandonsThoseThatNobodyDrives) {
     EXPECT_TRUE(ran.empty());
 }
 
-// Counts how much happens between two polls.
+// Counts the tasks between two polls.
 class CountingPolls final : public IoHandler {
   public:
     void open(Carrier&) override {}
@@ -156,8 +157,8 @@ struct Bursts : testing::Test {
     }
 };
 
-// Each takes as long as nearly half the budget, so a hundred of them are many budgets, however fast the machine is.
-TEST_F(Bursts, TimersThatAreDueTogetherLeaveThePollerItsTurns) {
+// Each takes nearly half the budget, so a hundred of them take many budgets on any machine.
+TEST_F(Bursts, ManyTimersDueAtOnceDoNotStarveThePoller) {
     struct SlowTimer final : TimerEntry {
         SlowTimer() : TimerEntry(&SlowTimer::fired) {}
         static void fired(TimerEntry& entry) noexcept {
@@ -189,7 +190,7 @@ TEST_F(Bursts, TimersThatAreDueTogetherLeaveThePollerItsTurns) {
     EXPECT_LT(polls->most, 500) << "timers that fired between two polls";
 }
 
-TEST_F(Bursts, PostsThatComeTogetherAreAllRunInOrderAndLeaveThePollerItsTurns) {
+TEST_F(Bursts, ABurstOfPostsRunsInOrderAndDoesNotStarveThePoller) {
     constexpr int count = 300'000;
     std::atomic<bool> posted{false};
     std::vector<int> ran;

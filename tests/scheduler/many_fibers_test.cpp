@@ -1,4 +1,4 @@
-// Many fibers at once, and what happens when there is no room for one more.
+// Many fibers at once, and the failure of a spawn without memory for one more.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -24,7 +24,7 @@ CarrierOptions oneCarrier() {
 }
 
 #ifdef WEFT_SANITIZED
-constexpr std::size_t many = 5'000;  // the thread sanitizer has room for some 8,000 contexts
+constexpr std::size_t many = 5'000;  // the thread sanitizer supports some 8,000 contexts
 #else
 constexpr std::size_t many = 100'000;
 #endif
@@ -61,7 +61,7 @@ TEST(ManyFibers, AHundredThousandWaitAtOnceAndAllAreWoken) {
 }
 
 #ifndef WEFT_SANITIZED
-// In a process of its own, because the limit on address space stays.
+// Runs in its own process, because the limit on address space stays in force.
 void spawnUntilThereIsNoMemory() {
     CarrierGroup group(oneCarrier());
     group.spawn([] {}).join();
@@ -83,7 +83,7 @@ void spawnUntilThereIsNoMemory() {
     const std::size_t spawned = fibers.size();
     for (auto& fiber : fibers) fiber.join();
     fibers.clear();
-    group.spawn([] {}, {.stackSize = StackPool::maximumSize}).join();  // what was given back serves again
+    group.spawn([] {}, {.stackSize = StackPool::maximumSize}).join();  // uses returned memory again
     std::_Exit(refused && spawned > 5 ? 0 : 1);
 }
 

@@ -1,5 +1,6 @@
-// Fibers that go on on another thread, as they do when carriers steal: what the language runtime keeps per thread
-// must come along or be looked up anew. Here a test moves them; product code keeps a fiber on its carrier.
+// Fibers that continue on another thread, as they do when carriers steal. State that the language runtime keeps per
+// thread must move with them or be looked up again. Here the test moves them; the library keeps a fiber on its carrier
+// unless it is stolen.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -32,7 +33,7 @@ CarrierOptions carriers(unsigned count) {
     return options;
 }
 
-// Between the carriers of a group, in an order that the seed decides; ends on the fiber's own.
+// Moves the fiber between the carriers of a group, in an order that depends on the seed; ends on its home.
 class Wanderer {
   public:
     Wanderer(CarrierGroup& group, unsigned seed) : group_(group), random_(seed) {}
@@ -62,13 +63,13 @@ TEST(Migration, AFiberFindsItsNewCarrierAndKeepsItsHome) {
             thisFiber::goHome();
             EXPECT_EQ(::gettid(), first);
             EXPECT_EQ(Carrier::current(), &group.carrier(0));
-            thisFiber::goHome();  // does nothing there
+            thisFiber::goHome();  // has no effect there
             EXPECT_EQ(::gettid(), first);
         })
         .join();
 }
 
-// Whatever a fiber may wait for, it waits at home; a yield leaves it there, too.
+// A fiber performs every wait at home, and a yield leaves it there too.
 TEST(Migration, AFiberComesHomeBeforeItWaitsOrYields) {
     CarrierGroup group(carriers(2));
     Carrier& home = group.carrier(0);
@@ -97,7 +98,7 @@ TEST(Migration, AFiberComesHomeBeforeItWaitsOrYields) {
         .join();
 }
 
-TEST(Migration, WhereNothingMaySuspendAFiberDoesNotGoHome) {
+TEST(Migration, AFiberDoesNotGoHomeInsideANonSuspendingScope) {
     CarrierGroup group(carriers(2));
     group.carrier(0)
         .spawn([&] {
@@ -109,10 +110,10 @@ TEST(Migration, WhereNothingMaySuspendAFiberDoesNotGoHome) {
             }
             thisFiber::goHome();
             const NonSuspendingScope scope;
-            thisFiber::goHome();  // it is there
+            thisFiber::goHome();  // it is already there
         })
         .join();
-    thisFiber::goHome();  // on a plain thread: nothing
+    thisFiber::goHome();  // on a plain thread: no effect
 }
 
 TEST(Migration, AFiberThatEndsAwayFromHomeIsTakenOffItsHomesList) {
@@ -130,7 +131,7 @@ TEST(Migration, AFiberThatEndsAwayFromHomeIsTakenOffItsHomesList) {
     EXPECT_GE(group.carrier(0).stats().finished, 300u);
 }
 
-// The stop may come before, while or after it goes home to park; nothing else ends its wait.
+// The stop may come before the fiber goes home to park, meanwhile, or afterwards; nothing else ends its wait.
 TEST(Migration, AFiberThatIsAwayWhenTheShutdownBeginsIsEndedByIt) {
     for (int i = 0; i < 100; ++i) {
         CarrierGroup group(carriers(2));
@@ -172,7 +173,7 @@ TEST(Migration, AFiberIsCancelledOnItsWayHome) {
     never.setValue();
 }
 
-// A caught exception belongs to the fiber: `throw;` finds it on whichever thread the handler goes on.
+// A caught exception belongs to the fiber: `throw;` finds it on whichever thread the handler continues.
 TEST(Migration, ACatchBlockGoesOnOnAnotherThreadWhileOthersThrow) {
     CarrierGroup group(carriers(2));
     const auto body = [&group](unsigned seed) {
@@ -216,7 +217,7 @@ TEST(Migration, AnUnwindingDestructorGoesOnOnAnotherThread) {
             wanderer.step();
             uncaught = std::uncaught_exceptions();
             try {
-                throw 2;  // a second one, while the first is on its way
+                throw 2;  // a second exception while the first one propagates
             } catch (int) {
                 wanderer.step();
             }
@@ -266,7 +267,7 @@ TEST(Migration, AnExceptionThatIsThrownOnOneThreadIsJoinedFromAnother) {
     EXPECT_EQ(joiner.join(), "thrown away from home");
 }
 
-TEST(Migration, ErrnoIsThatOfTheThreadThatTheFiberHasComeTo) {
+TEST(Migration, ErrnoIsThatOfTheThreadThatRunsTheFiber) {
     CarrierGroup group(carriers(2));
     group.carrier(0)
         .spawn([&] {
@@ -284,7 +285,7 @@ TEST(Migration, ErrnoIsThatOfTheThreadThatTheFiberHasComeTo) {
         .join();
 }
 
-// Wakes and joins across carriers while the fibers wander: every one arrives, on its own carrier.
+// Fibers wake and join each other across carriers while they wander; each wait ends, on the fiber's own carrier.
 TEST(Migration, WanderingFibersAreWokenAndJoinedWhereverTheyAre) {
     CarrierGroup group(carriers(3));
     std::vector<JoinHandle<unsigned>> fibers;

@@ -1,4 +1,4 @@
-// moveTo(): what a thief will do to a fiber, for tests of what fibers do away from their home. Needs scheduler/src.
+// moveTo(): moves a fiber as a thief does, for tests of what fibers do away from their home. Needs scheduler/src.
 #pragma once
 
 #include <weft/scheduler/carrier.hpp>
@@ -8,23 +8,23 @@
 
 namespace weft::test {
 
-// Sends the wake of a task to another carrier than its home.
+// Redirects the wake of a task to a carrier other than its home.
 struct Redirection final : TaskScheduler {
     explicit Redirection(Carrier& to) : carrier(to) {}
     void enqueue(Task& task) noexcept override {
-        Carrier& target = carrier;  // once it is enqueued, the task may end this object
+        Carrier& target = carrier;  // a copy, because the task may destroy this object once it is enqueued
         target.enqueue(task);
     }
     Carrier& carrier;
 };
 
-// Lets the running fiber go on on another carrier, by way of its own.
+// Makes the running fiber continue on another carrier; it passes through its own.
 inline void moveTo(Carrier& target) {
     Task& self = *FiberAccess::currentFiber(*Carrier::current());
     TaskScheduler* const home = self.home;
     Redirection redirection(target);
     self.home = &redirection;
-    while (Carrier::current() != &target) {  // again when the wake comes before the fiber is off its stack
+    while (Carrier::current() != &target) {  // repeated if the wake comes before the fiber has left its stack
         Suspension wait("moveTo");
         target.spawnDetached([key = wait.key()] { key.wake(); });
         wait.park();

@@ -1,5 +1,5 @@
-// Code that a carrier runs outside any fiber: a blocking call there throws, whatever it waits for. It would stop the
-// thread that has to bring the wake.
+// Code that a carrier runs outside any fiber. Every blocking call there throws, because it would stop the thread that
+// has to deliver the wake.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -12,7 +12,7 @@
 #include <weft/scheduler/this_fiber.hpp>
 #include <weft/scheduler/timer_wheel.hpp>
 
-#include "support/hosted_loop.hpp"
+#include "support/loop_without_io.hpp"
 
 namespace weft {
 namespace {
@@ -20,7 +20,7 @@ namespace {
 using std::chrono::hours;
 using std::chrono::seconds;
 
-// Makes every blocking call of this room; how many of them have thrown BlockingOperationException.
+// Makes every blocking call of the scheduler; returns how many threw BlockingOperationException.
 int refusedCalls(const Future<void>& pending) {
     const std::function<void()> calls[] = {
         [] { thisFiber::yield(); },
@@ -56,7 +56,7 @@ struct Blocks {
     Future<void> pending;
 };
 
-TEST(OutsideFibers, TheDestructorOfAResultThatNobodyJoinedMayNotBlock) {
+TEST(OutsideFibers, TheDestructorOfAnUnjoinedResultMayNotBlock) {
     std::atomic<int> refused{-1};
     Promise<void> never;
     CarrierGroup group(test::oneCarrier());

@@ -1,4 +1,4 @@
-// Where work goes that may begin anywhere.
+// The placement of work that may begin on any carrier.
 #include <atomic>
 #include <set>
 #include <thread>
@@ -20,7 +20,7 @@ TEST(TwoChoices, EqualLoadsAreServedInTurn) {
     EXPECT_EQ(detail::betterOfTwo(~0u, 1, [](std::size_t) { return 3; }), 0u);
 }
 
-TEST(TwoChoices, TheOtherOneIsNeverTheSameAndMayBeAnyOther) {
+TEST(TwoChoices, TheSecondCandidateIsAnyPlaceButTheFirst) {
     std::set<std::size_t> chosen;
     for (std::uint32_t turn = 0; turn < 7000; turn += 7) {
         const std::size_t other = detail::betterOfTwo(turn, 7, [](std::size_t place) { return place == 0 ? 1 : 0; });
@@ -33,10 +33,10 @@ TEST(TwoChoices, TheOtherOneIsNeverTheSameAndMayBeAnyOther) {
 TEST(Placement, FibersWithoutAHomeGoPastALongQueue) {
     CarrierOptions options;
     options.carriers = 2;
-    options.yieldBudget = std::chrono::microseconds(1);  // a look at the queue behind each slice
+    options.yieldBudget = std::chrono::microseconds(1);  // checks the queue after each slice
     std::atomic<bool> release{false};
     std::atomic<int> waiting{0};
-    CarrierGroup group(options);  // ends before what its fibers use
+    CarrierGroup group(options);  // destroyed before what its fibers use
     group.carrier(0)
         .spawn([&] {
             for (int i = 0; i < 100; ++i) {

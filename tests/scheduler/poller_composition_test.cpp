@@ -1,5 +1,5 @@
-// Pollers compose: one with a pollable descriptor may be nested under another one. The whole conformance kit runs over
-// the composition; its races are thousands of events and wake-ups against the outer poller's sleep.
+// Pollers compose: one with a pollable descriptor may be nested under another. The whole conformance kit runs on the
+// composition, with thousands of events and wake-ups racing with the outer poller's sleep.
 #include <weft/testing/poller_conformance.hpp>
 #include "support/sample_pollers.hpp"
 

@@ -1,16 +1,16 @@
-// The conformance kit: pollers that keep the protocol pass it, and each broken twin is found out.
+// The conformance kit accepts pollers that keep the protocol and detects each broken twin.
 #include <weft/testing/poller_conformance.hpp>
 
 #include <gmock/gmock.h>
 
 #include "scheduler/poller_twins.hpp"
-#include "support/hosted_loop.hpp"
+#include "support/loop_without_io.hpp"
 #include "support/sample_pollers.hpp"
 
 namespace weft::test {
 namespace {
 
-// The event loop, with an I/O handler that has no I/O: its events are tasks.
+// The event loop with an I/O handler that has no I/O: its events are tasks.
 class LoopWithoutIo {
   public:
     Future<void> start(Carrier& carrier) {
@@ -45,22 +45,22 @@ INSTANTIATE_TYPED_TEST_SUITE_P(EventLoop, SleepingPollerConformance, ::testing::
 INSTANTIATE_TYPED_TEST_SUITE_P(EventLoop, TaskConformance, ::testing::Types<LoopWithoutIo>);
 INSTANTIATE_TYPED_TEST_SUITE_P(Spinning, PollerConformance, ::testing::Types<SpinningPoller>);
 
-// What the twins are run with: the patience only bounds how long each takes, since what it waits for will never happen.
-PollerSettings impatient(int milliseconds = 200) {
+// Settings for the twins. The timeout only bounds how long each takes, because what it waits for never happens.
+PollerSettings shortTimeout(int milliseconds = 200) {
     PollerSettings settings;
-    settings.patience = std::chrono::milliseconds(milliseconds);
+    settings.timeout = std::chrono::milliseconds(milliseconds);
     return settings;
 }
-// For checks that must get past a first step before they meet the mistake.
-PollerSettings lessImpatient() {
-    return impatient(600);
+// For checks that must complete a first step before they reach the defect.
+PollerSettings longerTimeout() {
+    return shortTimeout(600);
 }
 
-// A check that races with the going to sleep catches a twin in most runs and not in each.
+// A check that races with going to sleep detects a twin in most runs, not in each.
 template <class Check>
 Verdict firstComplaint(Check check) {
-    Verdict verdict = check(impatient());
-    for (int i = 0; i < 100 && verdict.empty(); ++i) verdict = check(impatient());
+    Verdict verdict = check(shortTimeout());
+    for (int i = 0; i < 100 && verdict.empty(); ++i) verdict = check(shortTimeout());
     return verdict;
 }
 
@@ -84,59 +84,59 @@ TEST_F(PollerTwin, ThatBlocksWithoutParkingIsFound) {
 }
 
 TEST_F(PollerTwin, ThatBlocksAgainstTheAnswerOfTryParkPollerIsFound) {
-    EXPECT_THAT(runnableFibersKeepItAwake<TwinPoller<Defect::blocksAgainstTheAnswer>>(impatient()),
+    EXPECT_THAT(runnableFibersKeepItAwake<TwinPoller<Defect::blocksAgainstTheAnswer>>(shortTimeout()),
                 "it blocked although fibers were runnable");
 }
 
 TEST_F(PollerTwin, ThatRemembersTheAnswerOfCanParkPollerIsFound) {
-    EXPECT_THAT(aPollerDescheduledInItsGapLosesNothing<TwinPoller<Defect::remembersItsAnswer>>(lessImpatient()),
+    EXPECT_THAT(aPollerDescheduledInItsGapLosesNothing<TwinPoller<Defect::remembersItsAnswer>>(longerTimeout()),
                 "it blocked on an answer of canParkPoller() from before it was descheduled");
 }
 
 TEST_F(PollerTwin, ThatIgnoresParkDeadlineIsFound) {
-    EXPECT_THAT(deadlinesAreHonoured<TwinPoller<Defect::ignoresTheDeadline>>(impatient()),
+    EXPECT_THAT(deadlinesAreHonoured<TwinPoller<Defect::ignoresTheDeadline>>(shortTimeout()),
                 "it slept past parkDeadline()");
 }
 
 TEST_F(PollerTwin, ThatNeverYieldsIsFound) {
-    EXPECT_THAT(busyIoLeavesFibersTheirTurns<TwinPoller<Defect::neverYields>>(lessImpatient()),
+    EXPECT_THAT(busyIoDoesNotStarveFibers<TwinPoller<Defect::neverYields>>(longerTimeout()),
                 "a fiber did not run while the poller was busy");
     EXPECT_THAT(firstComplaint(everySpawnIsSeen<TwinPoller<Defect::neverYields>>),
                 ::testing::StartsWith("a fiber that another thread spawned did not run"));
 }
 
 TEST_F(PollerTwin, ThatYieldsAsLongAsThereAreFibersIsFound) {
-    EXPECT_THAT(busyFibersLeaveThePollerItsTurns<TwinPoller<Defect::yieldsWithoutEnd>>(impatient()),
+    EXPECT_THAT(busyFibersDoNotStarveThePoller<TwinPoller<Defect::yieldsWithoutEnd>>(shortTimeout()),
                 "an I/O event was not reported while fibers were busy");
 }
 
 TEST_F(PollerTwin, ThatDispatchesWithoutEndIsFound) {
-    EXPECT_THAT(busyIoLeavesFibersTheirTurns<TwinPoller<Defect::dispatchesWithoutEnd>>(lessImpatient()),
+    EXPECT_THAT(busyIoDoesNotStarveFibers<TwinPoller<Defect::dispatchesWithoutEnd>>(longerTimeout()),
                 "a fiber did not run while the poller was busy");
 }
 
 TEST_F(PollerTwin, ThatForgetsUnparkIsFound) {
-    EXPECT_THAT(aDispatchingPollerIsNotWoken<TwinPoller<Defect::forgetsUnpark>>(lessImpatient()),
+    EXPECT_THAT(aDispatchingPollerIsNotWoken<TwinPoller<Defect::forgetsUnpark>>(longerTimeout()),
                 "its wakeup was called while it dispatched: no unpark() before that");
 }
 
 TEST_F(PollerTwin, ThatCountsOnlyOnEventsDuringItsWaitIsFound) {
-    EXPECT_THAT(eventsThatArriveWhileFibersRunAreSeen<TwinPoller<Defect::forgetsEarlierEvents>>(impatient()),
+    EXPECT_THAT(eventsThatArriveWhileFibersRunAreSeen<TwinPoller<Defect::forgetsEarlierEvents>>(shortTimeout()),
                 ::testing::StartsWith("an I/O event that arrived while fibers ran was not reported"));
 }
 
 TEST_F(PollerTwin, ThatSpinsInsteadOfSleepingIsFound) {
-    EXPECT_THAT(anIdlePollerSleeps<TwinPoller<Defect::spins>>(impatient()),
+    EXPECT_THAT(anIdlePollerSleeps<TwinPoller<Defect::spins>>(shortTimeout()),
                 "it does not sleep although there is nothing to do");
 }
 
 TEST_F(PollerTwin, ThatIgnoresTheShutdownOfItsCarrierIsFound) {
-    EXPECT_THAT(theShutdownOfItsCarrierEndsIt<TwinPoller<Defect::ignoresTheShutdown>>(lessImpatient()),
+    EXPECT_THAT(theShutdownOfItsCarrierEndsIt<TwinPoller<Defect::ignoresTheShutdown>>(longerTimeout()),
                 "the shutdown of its carrier does not end it");
 }
 
 TEST_F(PollerTwin, ThatEndsSilentlyWhenAnEventThrowsIsFound) {
-    EXPECT_THAT(aThrowingEventHurtsNobody<TwinPoller<Defect::endsSilently>>(lessImpatient()),
+    EXPECT_THAT(anEventThatThrowsLeavesTheCarrierUsable<TwinPoller<Defect::endsSilently>>(longerTimeout()),
                 "its body threw, but its future has no error");
 }
 

@@ -1,10 +1,5 @@
-// Hosted pollers: the slot, the protocol, the end, and how mistakes are diagnosed. A name with a B proves a behaviour
-// of the ancestor's test list; these are proved elsewhere:
-//   B1, B12, B13, B14   tests/transports/behaviour_composition_test.cpp
-//   B3                  FairnessTest.W8_AFiberThatYieldsForEverLetsSleepersAndTasksRun, and the conformance kit
-//   B10                 FairnessTest.W8_ATaskPostedByALongFiberRunsBeforeTheNextLongFiber
-// Of B28 and B30 only the half that makes sense without work stealing is here: the carrier of a descheduled poller
-// runs, sleeps and is woken as one without a poller. B23 to B27, B29 and the other halves come with work stealing.
+// Hosted pollers: the slot, the protocol, the end, and the diagnosis of mistakes. A name with BEH tests a behaviour
+// that the ancestor's tests require; docs/reference/rules.md lists them with their tests.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -17,7 +12,7 @@
 #include <weft/scheduler/log.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
-#include "support/hosted_loop.hpp"
+#include "support/loop_without_io.hpp"
 #include <weft/testing/leak_guard.hpp>
 #include "support/log_capture.hpp"
 #include <weft/testing/poller_bench.hpp>
@@ -32,14 +27,14 @@ struct PinnedPollerTest : test::LeakGuard {
     CarrierGroup group{test::oneCarrier()};
     Carrier& carrier = group.carrier(0);
 
-    // Until the carrier sleeps in its poller with nothing to do.
+    // Waits until the carrier sleeps in its poller with nothing to do.
     void awaitAsleep() {
         const auto parks = carrier.spawn([this] { return carrier.stats().parks; }).join();
         while (carrier.stats().parks == parks) std::this_thread::yield();
     }
 };
 
-TEST_F(PinnedPollerTest, B18_ASecondRegistrationIsRefusedAndTheSlotIsFreeAfterTheEnd) {
+TEST_F(PinnedPollerTest, BEH18_ASecondRegistrationIsRefusedAndTheSlotIsFreeAfterTheEnd) {
     ConditionPoller first;
     auto ended = first.start(carrier);
     ConditionPoller second;
@@ -56,7 +51,7 @@ TEST_F(PinnedPollerTest, B18_ASecondRegistrationIsRefusedAndTheSlotIsFreeAfterTh
     endedAgain.get();
 }
 
-TEST_F(PinnedPollerTest, B15_ThePollerSlotIsFreeAfterTheLoopHasEnded) {
+TEST_F(PinnedPollerTest, BEH15_ThePollerSlotIsFreeAfterTheLoopHasEnded) {
     for (int i = 0; i < 3; ++i) {
         EventLoop loop(carrier, std::make_unique<test::IdleIoHandler>());
         auto ended = loop.start();
@@ -72,7 +67,7 @@ TEST_F(PinnedPollerTest, B15_ThePollerSlotIsFreeAfterTheLoopHasEnded) {
     carrier.registerPinnedPoller([] {}, [](PinnedPoller&) {}).get();
 }
 
-TEST_F(PinnedPollerTest, B16_TheFutureCompletesWhenTheBodyHasReturnedAndNotBefore) {
+TEST_F(PinnedPollerTest, BEH16_TheFutureCompletesWhenTheBodyHasReturnedAndNotBefore) {
     Promise<void> leave;
     std::atomic<bool> returned{false};
     std::atomic<bool> completedEarly{false};
@@ -94,7 +89,7 @@ TEST_F(PinnedPollerTest, B16_TheFutureCompletesWhenTheBodyHasReturnedAndNotBefor
     EXPECT_FALSE(completedEarly);
 }
 
-TEST_F(PinnedPollerTest, B17_TheFutureCarriesTheErrorOfTheBodyAndTheSlotIsFree) {
+TEST_F(PinnedPollerTest, BEH17_TheFutureCarriesTheErrorOfTheBodyAndTheSlotIsFree) {
     const test::LogCapture log;
     auto ended = carrier.registerPinnedPoller([] {}, [](PinnedPoller&) { throw std::runtime_error("unravelled"); });
     EXPECT_THROW(ended.get(), std::runtime_error);
@@ -123,8 +118,8 @@ TEST_F(PinnedPollerTest, ABodyThatThrowsWhileParkedLeavesARunningCarrier) {
     }
 }
 
-// Each spawn that finds the carrier asleep in its poller costs exactly one call of the wakeup, and no futex wake (W5).
-// The poller "blocks" until it is called, as a system call would: canParkPoller() sees the work before its wakeup.
+// Each spawn that finds the carrier asleep in its poller costs one call of the wakeup and no futex wake (SCH-5). The
+// poller "blocks" until its wakeup is called, as a system call would: canParkPoller() sees the work first.
 TEST_F(PinnedPollerTest, EverySpawnReachesACarrierThatSleepsInItsPoller) {
     constexpr int rounds = 500;
     std::atomic<int> asleep{0};
@@ -132,7 +127,7 @@ TEST_F(PinnedPollerTest, EverySpawnReachesACarrierThatSleepsInItsPoller) {
     std::atomic<std::uint64_t> futexWakes{0};
     auto ended = carrier.registerPinnedPoller([&] { wakeups.fetch_add(1); },
                                               [&](PinnedPoller& poller) {
-                                                  futexWakes = carrier.stats().wakesFutex;  // before it was there
+                                                  futexWakes = carrier.stats().wakesFutex;  // before there was a poller
                                                   for (int i = 1; i <= rounds; ++i) {
                                                       while (!poller.tryParkPoller()) poller.maybeYield(false);
                                                       asleep = i;
@@ -160,7 +155,7 @@ TEST_F(PinnedPollerTest, FibersSleepingOnTheCarrierAreWokenThroughParkDeadline) 
     EXPECT_EQ(carrier.stats().timersFired, 1u);
 }
 
-TEST_F(PinnedPollerTest, B2_ATaskKnowsItsLoopAndAFiberOfTheCarrierIsInItToo) {
+TEST_F(PinnedPollerTest, BEH2_ATaskKnowsItsLoopAndAFiberOfTheCarrierIsInItToo) {
     EventLoop loop(carrier, std::make_unique<test::IdleIoHandler>());
     auto ended = loop.start();
     Promise<EventLoop*> seen;
@@ -174,8 +169,8 @@ TEST_F(PinnedPollerTest, B2_ATaskKnowsItsLoopAndAFiberOfTheCarrierIsInItToo) {
     ended.get();
 }
 
-// A fiber that works with its own carrier and loop, however busily, sends no wake-up.
-TEST_F(PinnedPollerTest, B4_WorkOfACarriersOwnFibersNeedsNoWakeUp) {
+// However busily a fiber uses its own carrier and loop, it sends no wake-up.
+TEST_F(PinnedPollerTest, BEH4_WorkOfACarriersOwnFibersNeedsNoWakeUp) {
     EventLoop loop(carrier, std::make_unique<test::IdleIoHandler>());
     auto ended = loop.start();
     const auto& io = static_cast<test::IdleIoHandler&>(*loop.io());
@@ -189,7 +184,7 @@ TEST_F(PinnedPollerTest, B4_WorkOfACarriersOwnFibersNeedsNoWakeUp) {
                 loop.execute([&] { carrier.spawnDetached([&] { ran.setValue(); }); });
                 done.await();
                 thisFiber::sleepFor(
-                    std::chrono::microseconds(20));  // the poller goes to sleep, and comes back by itself
+                    std::chrono::microseconds(20));  // the poller goes to sleep and returns by itself
             }
             EXPECT_EQ(wakeups(), before);
         })
@@ -198,7 +193,7 @@ TEST_F(PinnedPollerTest, B4_WorkOfACarriersOwnFibersNeedsNoWakeUp) {
     ended.get();
 }
 
-TEST_F(PinnedPollerTest, B8_AFiberMayEndItsOwnLoopAndGoOn) {
+TEST_F(PinnedPollerTest, BEH8_AFiberMayEndItsOwnLoopAndGoOn) {
     EventLoop loop(carrier, std::make_unique<test::IdleIoHandler>());
     auto ended = loop.start();
     const int result = carrier
@@ -212,8 +207,8 @@ TEST_F(PinnedPollerTest, B8_AFiberMayEndItsOwnLoopAndGoOn) {
     EXPECT_EQ(result, 8);
 }
 
-// A poller's body is a fiber: while it waits for something, the other fibers and their timers go on.
-TEST_F(PinnedPollerTest, B9_WhileThePollerIsBlockedFibersRun) {
+// A poller's body is a fiber: while it waits, the other fibers and their timers run.
+TEST_F(PinnedPollerTest, BEH9_WhileThePollerIsBlockedFibersRun) {
     Promise<void> latch;
     std::atomic<bool> blocked{false};
     auto ended = carrier.registerPinnedPoller([] {},
@@ -229,11 +224,11 @@ TEST_F(PinnedPollerTest, B9_WhileThePollerIsBlockedFibersRun) {
                   })
                   .join(),
               9);
-    carrier.spawn([&] { latch.setValue(); }).join();  // one of its own fibers ends its wait
+    carrier.spawn([&] { latch.setValue(); }).join();  // a fiber of the same carrier ends the wait
     ended.get();
 }
 
-TEST_F(PinnedPollerTest, B11_AThreadThatAFiberStartsBelongsToNoCarrier) {
+TEST_F(PinnedPollerTest, BEH11_AThreadThatAFiberStartsBelongsToNoCarrier) {
     ConditionPoller poller;
     auto ended = poller.start(carrier);
     carrier
@@ -251,9 +246,9 @@ TEST_F(PinnedPollerTest, B11_AThreadThatAFiberStartsBelongsToNoCarrier) {
     ended.get();
 }
 
-// B28 and B30 without their stealing: the carrier sleeps in its futex, and nobody calls the wakeup of a poller that is
-// not there to be woken (W5).
-TEST_F(PinnedPollerTest, B28_B30_TheCarrierOfADescheduledPollerSleepsAndIsWokenWithoutIt) {
+// Without work stealing: the carrier sleeps in its futex, and no waker calls the wakeup of a descheduled poller
+// (SCH-5).
+TEST_F(PinnedPollerTest, BEH28_BEH30_TheCarrierOfADescheduledPollerSleepsAndIsWokenWithoutIt) {
     Promise<void> latch;
     std::atomic<int> wakeups{0};
     std::atomic<bool> descheduled{false};
@@ -275,9 +270,9 @@ TEST_F(PinnedPollerTest, B28_B30_TheCarrierOfADescheduledPollerSleepsAndIsWokenW
     ended.get();
 }
 
-// Behaviour 31: between tryParkPoller() and the blocking call the poller parks on something else; the carrier takes
-// PARKED back, work submitted meanwhile runs, and canParkPoller() says no afterwards.
-TEST_F(PinnedPollerTest, B31_APollerDescheduledBetweenTryParkAndTheBlockingCallLosesNothing) {
+// Behaviour 31: the poller parks on something else between tryParkPoller() and the blocking call. The carrier reverts
+// PARKED, runs work submitted meanwhile, and canParkPoller() returns false afterwards.
+TEST_F(PinnedPollerTest, BEH31_APollerDescheduledBetweenTryParkAndTheBlockingCallLosesNothing) {
     Promise<void> latch;
     std::atomic<bool> parked{false};
     std::atomic<bool> couldPark{true};
@@ -295,12 +290,12 @@ TEST_F(PinnedPollerTest, B31_APollerDescheduledBetweenTryParkAndTheBlockingCallL
     latch.setValue();
     ended.get();
     EXPECT_FALSE(couldPark);
-    EXPECT_GT(carrier.stats().wakesFutex, 0u);  // it slept in the futex meanwhile, as a carrier without a poller does
+    EXPECT_GT(carrier.stats().wakesFutex, 0u);  // meanwhile it slept in the futex, as a carrier without a poller does
     EXPECT_LE(wakeups, 1) << "one spawn may have come before the poller was descheduled";
 }
 
-// The answer may turn to no at any time, so it is asked last: work that arrives between the two calls counts.
-TEST_F(PinnedPollerTest, CanParkPollerSaysNoOnceWorkHasArrived) {
+// The answer may become false at any time, so the poller asks last: work that arrives between the two calls counts.
+TEST_F(PinnedPollerTest, CanParkPollerReturnsFalseOnceWorkHasArrived) {
     std::atomic<bool> parked{false};
     std::atomic<bool> spawned{false};
     std::atomic<int> wakeups{0};
@@ -334,7 +329,7 @@ TEST_F(PinnedPollerTest, ReRegistrationManyTimesAgainstASpawningThreadLosesNoWak
     });
     int registrations = 0;
     while (!done) {
-        auto poller = std::make_unique<ConditionPoller>();  // freed as soon as the future says so (W10)
+        auto poller = std::make_unique<ConditionPoller>();  // freed as soon as the future has completed (SCH-10)
         auto ended = poller->start(carrier);
         poller->stop();
         ended.get();
@@ -370,7 +365,7 @@ TEST_F(PinnedPollerTest, APollerThatSleepsPastParkDeadlineIsReported) {
     EXPECT_EQ(log.count("the poller of carrier", carrier.name(), "past parkDeadline()"), 1) << log.text();
 }
 
-// Nobody was late: the carrier itself fired the timers while its poller was away.
+// No fiber was late: the carrier itself fired the timers while its poller was descheduled.
 TEST_F(PinnedPollerTest, APollerThatWasDescheduledPastParkDeadlineIsNotReported) {
     const test::LogCapture log;
     auto ended = carrier.registerPinnedPoller([] {},
@@ -383,8 +378,8 @@ TEST_F(PinnedPollerTest, APollerThatWasDescheduledPastParkDeadlineIsNotReported)
     EXPECT_EQ(log.count("parkDeadline()"), 0) << log.text();
 }
 
-// A wake without work, then no unpark(): the next sleep notices, and every call of the wakeup still counts (or the slot
-// would never be free).
+// A wake without work, then no unpark(). The next sleep reports it, and every call of the wakeup still counts
+// (otherwise the slot would never be free).
 TEST_F(PinnedPollerTest, AForgottenUnparkIsReportedOnceAndDoesNoHarm) {
     const test::LogCapture log;
     std::atomic<int> parked{0};
@@ -409,7 +404,7 @@ TEST_F(PinnedPollerTest, AForgottenUnparkIsReportedOnceAndDoesNoHarm) {
 
 TEST_F(PinnedPollerTest, ABodyThatIgnoresTheShutdownIsNamed) {
     const test::LogCapture log;
-    std::atomic<bool> begun{false};  // who has not begun is not named
+    std::atomic<bool> begun{false};  // a fiber that has not begun is not named
     std::atomic<bool> stop{false};
     auto ended = carrier.registerPinnedPoller([] {},
                                               [&](PinnedPoller& poller) {
@@ -425,8 +420,8 @@ TEST_F(PinnedPollerTest, ABodyThatIgnoresTheShutdownIsNamed) {
     EXPECT_TRUE(group.shutdown(std::chrono::seconds(60)));
 }
 
-// A body that blocks its thread in a call of its own, without parking, holds up its whole carrier. All that can be said
-// from outside is that the carrier does not end.
+// A body that blocks its thread in its own call, without parking, stops its whole carrier. From outside only one thing
+// is known: the carrier does not end.
 TEST_F(PinnedPollerTest, ABodyThatBlocksItsThreadIsReportedByTheShutdown) {
     const test::LogCapture log;
     std::mutex lock;
@@ -443,10 +438,10 @@ TEST_F(PinnedPollerTest, ABodyThatBlocksItsThreadIsReportedByTheShutdown) {
     auto fiber = [&] {
         std::unique_lock held(lock);
         changed.wait(held, [&] { return blocking; });
-        return carrier.spawn([] {});  // behind the blocked body
+        return carrier.spawn([] {});  // runs after the blocked body
     }();
     EXPECT_FALSE(group.shutdown(std::chrono::milliseconds(1)));
-    EXPECT_EQ(log.count("carrier", carrier.name(), "has not ended yet", "never suspends cannot be named"), 1)
+    EXPECT_EQ(log.count("carrier", carrier.name(), "has not ended yet", "never suspends cannot be listed"), 1)
         << log.text();
     {
         std::lock_guard held(lock);

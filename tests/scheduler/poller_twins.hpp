@@ -1,5 +1,5 @@
-// Broken twins of a poller: each has one mistake that a user may make, and the conformance kit must find it. Whatever
-// the mistake, stop() ends the twin.
+// Broken twins of a poller: each has one mistake that a user may make, and the conformance kit must detect it. stop()
+// ends the twin whatever the mistake.
 #pragma once
 
 #include <atomic>
@@ -14,18 +14,18 @@ namespace weft::test {
 enum class Defect : std::uint8_t {
     none,
     ignoresItsWakeup,        // the callback does nothing
-    wakeupIsNotSticky,       // a wake-up between canParkPoller() and the wait is forgotten
+    wakeupIsNotSticky,       // a wake-up between canParkPoller() and the wait is lost
     blocksWithoutParking,    // never calls tryParkPoller()
-    blocksAgainstTheAnswer,  // calls it, and blocks when it says no
-    remembersItsAnswer,      // asks canParkPoller() early, and is descheduled before it blocks
+    blocksAgainstTheAnswer,  // calls it, and blocks when it returns false
+    remembersItsAnswer,      // calls canParkPoller() early, and is descheduled before it blocks
     ignoresTheDeadline,      // waits without a time limit
-    neverYields,             // leaves out maybeYield()
-    yieldsWithoutEnd,        // looks at its I/O only when no fiber is runnable any more
+    neverYields,             // omits maybeYield()
+    yieldsWithoutEnd,        // polls its I/O only when no fiber is runnable any more
     dispatchesWithoutEnd,    // takes events until there are none
     forgetsUnpark,           // dispatches while the carrier counts as asleep
-    forgetsEarlierEvents,    // counts only on events that end its wait
-    spins,                   // never blocks, but claims to
-    ignoresTheShutdown,      // does not ask stopRequested()
+    forgetsEarlierEvents,    // relies only on events that end its wait
+    spins,                   // never blocks, but declares that it does
+    ignoresTheShutdown,      // does not check stopRequested()
     endsSilently,            // returns when an event throws
 };
 
@@ -70,7 +70,7 @@ class TwinPoller {
             }
             bool yielded = poller.maybeYield(events > 0);
             while (defect == Defect::yieldsWithoutEnd && !stop_ && poller.maybeYield(false)) yielded = true;
-            // Who tries to sleep after each turn finds out that there is work from tryParkPoller().
+            // A poller that tries to sleep after each turn learns of work from tryParkPoller().
             idle = (!yielded || defect == Defect::blocksAgainstTheAnswer) && events == 0;
         }
     }

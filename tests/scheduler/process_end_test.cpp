@@ -1,5 +1,5 @@
-// What ends a process, or copies it, while carriers run: shutdown() from several threads, exit() in a fiber, fork(), and a
-// SIGSEGV that another process sends.
+// What ends or copies a process while carriers run: shutdown() from several threads, exit() in a fiber, fork(), and a
+// SIGSEGV sent by another process.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -43,16 +43,16 @@ TEST(ConcurrentShutdown, SeveralThreadsMayShutOneGroupDownAtOnce) {
     }
 }
 
-TEST(ConcurrentShutdown, OneThatGivesUpLeavesTheOthersWaiting) {
+TEST(ConcurrentShutdown, AShutdownThatTimesOutLeavesTheOthersWaiting) {
     CarrierGroup group(carriers(2));
     std::atomic<bool> release{false};
     auto busy = group.spawn([&] {
         while (!release) thisFiber::yield();
     });
-    std::thread patient([&] { EXPECT_TRUE(group.shutdown(std::chrono::minutes(1))); });
+    std::thread longWait([&] { EXPECT_TRUE(group.shutdown(std::chrono::minutes(1))); });
     EXPECT_FALSE(group.shutdown(std::chrono::milliseconds(1)));
     release = true;
-    patient.join();
+    longWait.join();
     EXPECT_TRUE(group.shutdown(std::chrono::minutes(1)));
     busy.join();
 }
@@ -68,16 +68,16 @@ TEST_F(ProcessEndDeathTest, ExitInAFiberOfTheDefaultGroupEndsTheProcessWithItsSt
                 "exit\\(\\) was called in fiber 'leaver' of carrier weft[0-9]+");
 }
 
-TEST_F(ProcessEndDeathTest, ExitInAFiberOfAStaticGroupSaysWhyItCannotEnd) {
+TEST_F(ProcessEndDeathTest, ExitInAFiberOfAStaticGroupReportsWhyItCannotEnd) {
     EXPECT_EXIT(
         {
             static CarrierGroup group(carriers(1));
             group.spawn([] { std::exit(7); }, {.name = "leaver"}).join();
         },
-        testing::KilledBySignal(SIGABRT), "destroyed on its own carrier weft0 \\(fiber 'leaver'\\).*exit\\(\\) in a fiber");
+        testing::KilledBySignal(SIGABRT), "destroyed on its own carrier weft0 \\(fiber 'leaver'\\).*a fiber called exit\\(\\)");
 }
 
-// Runs `child` in a forked process and ends this one with its status.
+// Runs `child` in a forked process and exits with its status.
 template <class Child>
 [[noreturn]] void forkAnd(Child child) {
     const pid_t forked = ::fork();
@@ -121,7 +121,7 @@ TEST_F(ProcessEndDeathTest, AForkedChildIsToldThatItCannotJoinSpawnOrHostAPoller
                 refused([&] { (void)group.spawn([] {}); });
                 refused([&] { (void)group.carrier(0).registerPinnedPoller([] {}, [](PinnedPoller&) {}); });
                 if (!group.shutdown(std::chrono::hours(1))) ::_exit(92);
-                ::_exit(ended.join());  // its result had come before the fork
+                ::_exit(ended.join());  // its result was ready before the fork
             });
         },
         testing::ExitedWithCode(5), "in a forked process, which has no carriers");
@@ -178,7 +178,7 @@ TEST_F(ProcessEndDeathTest, ASegmentationFaultThatIsSentReachesTheFormerHandlerA
             CarrierGroup group(carriers(1));
             group.spawn([] {}).join();
             ::sigqueue(::getpid(), SIGSEGV, sigval{.sival_int = 42});
-            for (;;) ::pause();  // any thread may take it
+            for (;;) ::pause();  // any thread may take the signal
         },
         testing::ExitedWithCode(6), "");
 }
@@ -192,7 +192,7 @@ TEST_F(ProcessEndDeathTest, ASegmentationFaultThatIsSentIsIgnoredIfItWasSoBefore
             ::raise(SIGSEGV);
             struct sigaction now {};
             ::sigaction(SIGSEGV, nullptr, &now);
-            ::_exit(now.sa_handler == SIG_IGN ? 1 : 0);  // the report of overflows is still in place
+            ::_exit(now.sa_handler == SIG_IGN ? 1 : 0);  // the overflow report is still installed
         },
         testing::ExitedWithCode(0), "");
 }

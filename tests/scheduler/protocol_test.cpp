@@ -55,7 +55,7 @@ TEST(TaskState, TheCompleterWakesAWaiterThatWasThereFirst) {
     EXPECT_TRUE(state.release());
 }
 
-TEST(TaskState, AWaiterThatComesLateIsToldSo) {
+TEST(TaskState, ALateWaiterLearnsThatTheTaskHasCompleted) {
     TaskState state;
     state.initialize(true);
     EXPECT_EQ(state.markComplete(), CompletionDuty::none);
@@ -82,7 +82,7 @@ TEST(ParkState, OneWakerIsResponsibleAndTheCarrierLearnsOfIt) {
     EXPECT_FALSE(state.leave().byWaker);
 }
 
-TEST(ParkState, WhoIsCalledLearnsByWhomAndIsWokenOnce) {
+TEST(ParkState, ACalledCarrierLearnsItsVictimAndIsWokenOnce) {
     ParkState state;
     EXPECT_EQ(state.call(3), SleepKind::none);
     state.advertise(SleepKind::futex);
@@ -142,7 +142,7 @@ TEST(RunQueue, IsFifoOverRingBatchAndInTray) {
     EXPECT_TRUE(queue.closeIfEmpty());
 }
 
-TEST(RunQueue, StaysFifoWhileTasksComeAndGoAndSaysWhoIsNext) {
+TEST(RunQueue, StaysFifoWhileTasksComeAndGoAndPeeksTheNextOnes) {
     BasicRunQueue<NativeAtomics, Node, 4> queue;
     std::vector<Node> nodes(200);
     int pushed = 0;
@@ -160,7 +160,7 @@ TEST(RunQueue, StaysFifoWhileTasksComeAndGoAndSaysWhoIsNext) {
         EXPECT_EQ(queue.peek(0), second);
         EXPECT_EQ(node->value, popped++);
     };
-    for (int burst : {1, 4, 5, 9, 30, 2, 1}) {  // within the ring, and over its end
+    for (int burst : {1, 4, 5, 9, 30, 2, 1}) {  // within the ring, and past its end
         for (int i = 0; i < burst; ++i) push();
         for (int i = 0; i < burst / 2; ++i) pop();
         for (int i = 0; i < burst; ++i) push();

@@ -1,25 +1,5 @@
-// Bugs that others have shipped: the ancestor's (by commit or issue, `R...`) and Netty's (`Netty...`). Each has a test
-// here, or one elsewhere that would fail with it:
-//
-//   d007f44, 0240395       tasks and I/O waited for a whole batch of fibers:
-//                          FairnessTest.W8_ATaskPostedByALongFiberRunsBeforeTheNextLongFiber,
-//                          PollerConformance.BusyFibersLeaveThePollerItsTurns
-//   98c93b7                a stop or a submit raced with going to sleep: Netty15922_... below, LoopInboxModel,
-//                          PollerConformance.TheShutdownOfItsCarrierEndsIt, TaskConformance.EveryTaskIsSeen
-//   f916c25, 2f1fd8d,      a carrier's own fibers wrote its eventfd: PinnedPollerTest.B4_..., B11_...,
-//   35f9dcf, 409a16e       TcpStream.SameCarrierWorkNeedsNoWakeUpOfThePoller
-//   netty fix, #112        a wake-up counted as an I/O event: BehaviourComposition.R112_AWakeUpIsNoIoEvent (transports)
-//   f74423d                left PARKED by load and store: ParkModel.ACarrierThatLeavesByAStoreOverlooksAWake
-//   60e7efd                descheduled between tryPark and the system call: PinnedPollerTest.B31_...,
-//                          GapConformance.APollerDescheduledInItsGapLosesNothing
-//   b8a84bf                an exception between tryPark and unpark: PinnedPollerTest.ABodyThatThrowsWhileParked...
-//   netty#9561             no StoreLoad order before epoll_wait: ParkModel.EveryOrderIsNeeded,
-//                          LoopInboxModel.EveryOrderIsNeeded
-//   101539c, 3559f74       tests of internal state were flaky on one CPU: ours are of outcomes
-//
-// With work stealing come: 1c5b4bc, 9b1ff74, 2c2d923, and of 35f9dcf that a failed tryPark consumes SEARCHING (that it
-// consumes a wake-up is checked at the end of every PollerBench). With topology: 20c610c, 80e826f, the affinity half of
-// b8a84bf. With events: a1c12b7. With the io_uring transport: liburing#778, liburing#1062, the overflow of its CQ.
+// Bugs that other projects shipped: the ancestor's (`R` and a commit or change) and Netty's (`Netty` and an issue).
+// docs/reference/rules.md describes each and names the tests in other files that cover the rest.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,7 +17,7 @@
 #include <weft/scheduler/carrier_group.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
-#include "support/hosted_loop.hpp"
+#include "support/loop_without_io.hpp"
 #include <weft/testing/leak_guard.hpp>
 #include "support/sample_pollers.hpp"
 #include "support/thread_count.hpp"
@@ -55,10 +35,10 @@ struct Regression : test::LeakGuard {
     }
 };
 
-struct LoopRegression : test::LeakGuard, test::HostedLoop {};
+struct LoopRegression : test::LeakGuard, test::LoopWithoutIo {};
 
-// Who runs a continuation inside the call that makes it runnable recurses, and jumps the queue.
-TEST_F(LoopRegression, R54ae202_WhatBecomesRunnableIsQueuedAndNeverRunInsideTheCall) {
+// Code that runs a continuation inside the call that makes it runnable recurses and bypasses the queue.
+TEST_F(LoopRegression, R54ae202_AFiberThatBecomesRunnableIsQueuedAndNeverRunInsideTheCall) {
     carrier
         .spawn([this] {
             bool ran = false;
@@ -80,7 +60,7 @@ TEST_F(LoopRegression, R54ae202_WhatBecomesRunnableIsQueuedAndNeverRunInsideTheC
             bool task = false;
             loop.execute([&] { task = true; });
             EXPECT_FALSE(task);
-            while (!task) thisFiber::yield();  // it is on this fiber's stack
+            while (!task) thisFiber::yield();  // the task is on this fiber's stack
         })
         .join();
     int depth = 0;
@@ -101,8 +81,8 @@ TEST_F(LoopRegression, R54ae202_WhatBecomesRunnableIsQueuedAndNeverRunInsideTheC
 }
 
 // A loop that runs on the carrier's own stack deadlocks with a lock that one of the carrier's fibers holds. A poller is
-// a fiber: it waits, the fiber runs, and releases.
-TEST_F(Regression, R2fe64a3_APollerMayWaitForWhatOneOfItsFibersHolds) {
+// a fiber: it waits, and the holder runs and releases the lock.
+TEST_F(Regression, R2fe64a3_APollerMayWaitForALockThatOneOfItsFibersHolds) {
     CarrierGroup group(carriers(1));
     Carrier& carrier = group.carrier(0);
     std::atomic<bool> holds{false};
@@ -139,7 +119,7 @@ class OpenedOn final : public IoHandler {
     test::IdleIoHandler idle_;
 };
 
-// All sub-pollers were made on the first loop's carrier.
+// All sub-pollers were created on the first loop's carrier.
 TEST_F(Regression, R15441d4_EachLoopOpensAndPollsItsHandlerOnItsOwnCarrier) {
     CarrierGroup group(carriers(3));
     std::vector<std::unique_ptr<EventLoop>> loops;
@@ -159,7 +139,7 @@ TEST_F(Regression, R15441d4_EachLoopOpensAndPollsItsHandlerOnItsOwnCarrier) {
     for (auto& end : ended) end.get();
 }
 
-// Schedulers were leaked, or refused work, once their loop was closed.
+// Schedulers leaked, or refused work, once their loop was closed.
 TEST_F(Regression, Rebd531a_33_34_ACarrierTakesWorkAndPollersAfterTheEndOfEachPoller) {
     CarrierGroup group(carriers(1));
     Carrier& carrier = group.carrier(0);
@@ -173,8 +153,8 @@ TEST_F(Regression, Rebd531a_33_34_ACarrierTakesWorkAndPollersAfterTheEndOfEachPo
     }
 }
 
-// A second pool was made by whoever asked while the first was being made, and its threads were orphaned.
-TEST(InstanceRegression, Rf093ab9_AllWhoAskAtOnceGetTheOneDefaultGroup) {
+// A thread that asked for the pool while another one created it created a second pool and orphaned its threads.
+TEST(InstanceRegression, Rf093ab9_ConcurrentFirstCallersGetTheSameDefaultGroup) {
     test::LeakGuard::keeps();  // the default group
     const std::size_t before = test::threadCount();
     std::mutex lock;
@@ -183,7 +163,7 @@ TEST(InstanceRegression, Rf093ab9_AllWhoAskAtOnceGetTheOneDefaultGroup) {
     for (int i = 0; i < 8; ++i) {
         threads.emplace_back([&] {
             CarrierGroup& group = CarrierGroup::instance();
-            // Its carriers ask again, from inside.
+            // Its carriers ask for the group too.
             CarrierGroup* inside = group.spawn([] { return &CarrierGroup::instance(); }).join();
             std::lock_guard held(lock);
             groups.insert({&group, inside});
@@ -194,7 +174,7 @@ TEST(InstanceRegression, Rf093ab9_AllWhoAskAtOnceGetTheOneDefaultGroup) {
     EXPECT_LE(test::threadCount(), before + CarrierGroup::instance().size() + 8) << "8: joined, but still in /proc";
 }
 
-// A factory that was to choose an idle carrier always chose the first, and was not thread-safe.
+// A factory that was meant to choose an idle carrier always chose the first one, and was not thread-safe.
 TEST_F(Regression, R8975541_SpawnsFromOutsideAreSpreadOverAllCarriers) {
     constexpr unsigned count = 4;
     CarrierGroup group(carriers(count));
@@ -206,16 +186,16 @@ TEST_F(Regression, R8975541_SpawnsFromOutsideAreSpreadOverAllCarriers) {
         });
     }
     for (auto& thread : threads) thread.join();
-    for (const auto& here : ran) EXPECT_GT(here, 50);  // in turn, but for queues that are longer just then
+    for (const auto& here : ran) EXPECT_GT(here, 50);  // round-robin, except for queues that are longer at the moment
 }
 
-// Spawns of a busy carrier's own fibers were scattered over the others.
+// Spawns by the fibers of a busy carrier were spread over the others.
 TEST_F(Regression, R77f5dfd_125_AFibersOwnSpawnsStayOnItsCarrierHoweverBusy) {
     CarrierGroup group(carriers(3));
     group.carrier(1)
         .spawn([&] {
             std::vector<JoinHandle<unsigned>> fibers;
-            for (int i = 0; i < 300; ++i) {  // behind a queue that grows
+            for (int i = 0; i < 300; ++i) {  // the queue grows meanwhile
                 fibers.push_back(i % 2 == 0 ? weft::spawn([] { return thisFiber::carrier()->index(); })
                                             : group.spawn([] { return thisFiber::carrier()->index(); }));
             }
@@ -224,8 +204,8 @@ TEST_F(Regression, R77f5dfd_125_AFibersOwnSpawnsStayOnItsCarrierHoweverBusy) {
         .join();
 }
 
-// Lets a test in between the loop's last look for work and its advertising of sleep, and then only asks whether it
-// might have slept.
+// Runs the test's code between the loop's last check for work and its announcement of the sleep; then only asks whether
+// it might sleep.
 class AtTheEdgeOfSleep final : public IoHandler {
   public:
     explicit AtTheEdgeOfSleep(std::function<void()> atTheEdge) : atTheEdge_(std::move(atTheEdge)) {}
@@ -247,15 +227,15 @@ class AtTheEdgeOfSleep final : public IoHandler {
     std::function<void()> atTheEdge_;
 };
 
-// The loop slept on a submit or a stop that came just before: it had looked already, and was not asleep yet, so nobody
-// woke it. EventLoopTest.Netty15922_... is the same as a race.
-TEST_F(Regression, Netty15922_WhatComesBetweenTheLastLookAndTheSleepKeepsTheLoopAwake) {
+// The loop slept through a submit or a stop that came just before the sleep: the loop had checked already but did not
+// count as asleep, so no thread woke it. EventLoopTest.Netty15922_... tests the same as a race.
+TEST_F(Regression, Netty15922_WorkBetweenTheLastCheckAndTheSleepKeepsTheLoopAwake) {
     CarrierGroup group(carriers(1));
     for (const bool stops : {false, true}) {
         EventLoop* target = nullptr;
         std::atomic<bool> ran{false};
         auto handler = std::make_unique<AtTheEdgeOfSleep>([&] {
-            std::thread([&] {  // another thread, while the loop stands here
+            std::thread([&] {  // another thread, while the loop is here
                 stops ? target->stop() : target->execute([&] { ran = true; });
             })
                 .join();
@@ -273,7 +253,7 @@ TEST_F(Regression, Netty15922_WhatComesBetweenTheLastLookAndTheSleepKeepsTheLoop
     }
 }
 
-// A task posted while "woken" was still set sent no wake-up, and nobody looked again before epoll_wait.
+// A task posted while "woken" was still set sent no wake-up, and the loop did not check again before epoll_wait.
 TEST_F(LoopRegression, Netty5258_ATaskPostedWhileTheLoopIsAwakeRunsBeforeItSleeps) {
     for (int i = 0; i < 200; ++i) {
         std::atomic<bool> dispatching{false};
@@ -294,7 +274,7 @@ TEST_F(LoopRegression, Netty5258_ATaskPostedWhileTheLoopIsAwakeRunsBeforeItSleep
 }
 
 // 9362, 9476, 9612: the eventfd was written after the loop had closed it. Here the end waits for a wake-up that is
-// still being delivered, and the eventfd is the carrier's, for its whole life.
+// still being delivered, and the eventfd belongs to the carrier for its whole life.
 TEST_F(Regression, Netty9362_9476_9612_TheEndOfAPollerWaitsForAWakeUpThatIsStillUnderWay) {
     CarrierGroup group(carriers(1));
     Carrier& carrier = group.carrier(0);
@@ -332,14 +312,14 @@ TEST_F(Regression, Netty9362_9476_9612_TheEndOfAPollerWaitsForAWakeUpThatIsStill
     }
 }
 
-// The loop slept while its state said "awake", so nobody woke it and its queue ran full. A wake-up that brings no work
-// must leave nothing behind that hides the next sleep; and the queue has no end that it could reach.
+// The loop slept while its state was "awake", so no thread woke it and its queue filled up. A wake-up without work must
+// not hide the next sleep. Here the queue has no capacity limit.
 TEST_F(LoopRegression, Netty10796_ALoopThatWasWokenForNothingIsWokenAgain) {
     for (int i = 0; i < 200; ++i) {
         const auto parks = carrier.spawn([this] { return carrier.stats().parks; }).join();
         while (carrier.stats().parks == parks) std::this_thread::yield();
         carrier.wakeIfParked();
-        while (carrier.stats().parks == parks + 1) std::this_thread::yield();  // it sleeps anew
+        while (carrier.stats().parks == parks + 1) std::this_thread::yield();  // it sleeps again
         Promise<void> ran;
         auto done = ran.future();
         loop.execute([&] { ran.setValue(); });

@@ -1,5 +1,5 @@
-// What fiber stacks cost and how they are guarded: memory that idle stacks keep, the size of the guard, the place of the
-// closure.
+// The cost of fiber stacks and their guards: memory that idle stacks keep, the size of the guard, and the location of
+// the closure.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -44,7 +44,7 @@ bool isResident(std::uintptr_t address) {
 [[maybe_unused, gnu::noinline]] std::uintptr_t touchTheStack() {
     volatile char frame[touched];
     for (std::size_t i = 0; i < touched; i += page) frame[i] = 1;
-    std::uintptr_t lowest = 0;  // by way of a register: clang refuses to return the address of a local variable
+    std::uintptr_t lowest = 0;  // through a register: clang refuses to return the address of a local variable
     asm volatile("" : "=r"(lowest) : "0"(&frame[0]));
     return lowest;
 }
@@ -96,7 +96,7 @@ TEST(StackMemory, ThreadsThatAreNoCarriersReturnTheMemoryAtOnce) {
     EXPECT_EQ(kept.front().join(), 1);
 }
 
-// As a function with a frame of 40 KiB does that is compiled without -fstack-clash-protection.
+// As a function with a frame of 40 KiB does if it is compiled without -fstack-clash-protection.
 void stepOverAPage(StackGuard guard, std::size_t stackSize) {
     CarrierOptions options = oneCarrier();
     options.stackGuard = guard;
@@ -120,7 +120,7 @@ TEST(StackGuardDeathTest, ALargeFrameDoesNotStepOverTheGuard) {
 }
 #endif
 
-TEST(Stacks, TheWholeSizeIsTheFibersWhateverTheGuard) {
+TEST(Stacks, AFiberGetsItsWholeStackSizeForEveryGuardKind) {
     CarrierGroup group(oneCarrier());
     const auto room = [&](std::size_t size) {
         return group
@@ -157,7 +157,7 @@ TEST(LiveFibers, AreCountedBeforeTheyFirstRun) {
     std::atomic<bool> release{false};
     auto busy = carrier.spawn([&] {
         entered = true;
-        while (!release) std::this_thread::yield();  // keeps the whole carrier
+        while (!release) std::this_thread::yield();  // occupies the whole carrier
     });
     while (!entered) std::this_thread::yield();
     std::vector<JoinHandle<void>> waiting;
@@ -176,7 +176,7 @@ TEST(LiveFibers, AreCountedBeforeTheyFirstRun) {
     EXPECT_EQ(carrier.stats().live, 0u);
 }
 
-// Submitted while its carrier was busy, it begins only after the stop: its first wait must end at once.
+// A fiber submitted while its carrier was busy begins only after the stop; its first wait must end at once.
 TEST(LiveFibers, OneThatBeginsAfterTheStopIsEndedToo) {
     for (int round = 0; round < 100; ++round) {
         CarrierGroup group(oneCarrier());

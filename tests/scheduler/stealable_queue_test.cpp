@@ -1,4 +1,4 @@
-// The stealable queue alone, step by step; tests/model explores it, tests/stress gives it to threads.
+// The stealable queue alone, step by step. tests/model explores its interleavings; tests/stress runs it on threads.
 #include <weft/scheduler/detail/stealable_queue.hpp>
 
 #include <vector>
@@ -47,13 +47,13 @@ TEST(StealableQueue, KeepsTheOrderHoweverMuchIsPushed) {
     EXPECT_EQ(queue.depth(), 0u);
 }
 
-TEST(StealableQueue, WhatIsSubmittedGoesBehindWhatIsQueued) {
+TEST(StealableQueue, SubmittedTasksComeAfterQueuedOnes) {
     Queue queue;
     Jobs jobs(20);
     for (int i = 0; i < 3; ++i) queue.push(jobs[i]);
     for (int i = 3; i < 10; ++i) ASSERT_TRUE(queue.submit(jobs[i]));
     queue.takeSubmitted();
-    for (int i = 10; i < 20; ++i) queue.push(jobs[i]);  // behind the backlog
+    for (int i = 10; i < 20; ++i) queue.push(jobs[i]);  // after the backlog
     EXPECT_EQ(drained(queue), from(0, 20));
 }
 
@@ -88,7 +88,7 @@ TEST(StealableQueue, AThiefTakesTheOlderHalfOfARing) {
     EXPECT_EQ(thief.stealFrom(victim), Theft::nothing);
 }
 
-TEST(StealableQueue, AThiefTakesHalfOfAnInTrayAndHandsTheRestBackInFrontOfLaterOnes) {
+TEST(StealableQueue, AThiefTakesHalfOfAnInTrayAndHandsTheRestBackAheadOfLaterOnes) {
     Queue victim;
     Queue thief;
     Jobs jobs(12);
@@ -110,12 +110,12 @@ TEST(StealableQueue, AThiefTakesNoMoreThanItsRingHolds) {
     EXPECT_EQ(drained(victim), from(4, 100));
 }
 
-TEST(StealableQueue, TheBacklogIsWithinReach) {
+TEST(StealableQueue, AThiefCanTakeTheBacklog) {
     Queue victim;
     Queue thief;
     Jobs jobs(9);
     for (int i = 0; i < 9; ++i) ASSERT_TRUE(victim.submit(jobs[i]));
-    victim.takeSubmitted();  // four into the ring, the rest is the backlog
+    victim.takeSubmitted();  // four go into the ring, the rest are the backlog
     EXPECT_EQ(thief.stealFrom(victim), Theft::taken);
     EXPECT_EQ(drained(thief), from(0, 2));
     EXPECT_EQ(thief.stealFrom(victim), Theft::taken);

@@ -1,5 +1,5 @@
-// Carriers that help each other, as their users see it: who runs what, where it goes on, and that nothing waits while a
-// carrier sleeps. The policy's interleavings are in tests/model, the queue's in stealable_queue_test.cpp.
+// Work stealing as its users see it: which carrier runs a fiber, where the fiber continues, and that no work waits
+// while a carrier sleeps. tests/model explores the policy's interleavings, stealable_queue_test.cpp tests the queue.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -28,7 +28,7 @@ CarrierOptions stealing(unsigned carriers, microseconds age = microseconds(100))
     return options;
 }
 
-// Keeps a carrier in one slice until it is released, or goes.
+// Occupies a carrier in one slice until it is released or destroyed.
 class Spinner {
   public:
     explicit Spinner(Carrier& carrier)
@@ -52,7 +52,7 @@ class Spinner {
     JoinHandle<void> fiber_;
 };
 
-// Where a fiber is, and where it belongs.
+// The carrier that runs a fiber, and its home.
 struct Place {
     Carrier* running;
     Carrier* home;
@@ -66,7 +66,7 @@ void awaitSleep(Carrier& carrier) {
     while (carrier.stats().parks == 0) std::this_thread::yield();
 }
 
-TEST(WorkStealing, ACarrierWithoutWorkTakesWhatWaitsBehindALongSlice) {
+TEST(WorkStealing, AnIdleCarrierTakesWorkThatWaitsBehindALongSlice) {
     CarrierGroup group(stealing(2));
     Spinner busy(group.carrier(0));
     Spinner helper(group.carrier(1));
@@ -97,7 +97,7 @@ TEST(WorkStealing, ACarrierWhosePollerIsParkedIsCalledToHelp) {
     end.get();
 }
 
-// All of it is there before the others sleep, and nobody submits anything after that.
+// All of it is queued before the others sleep, and no thread submits anything after that.
 TEST(WorkStealing, NothingWaitsBehindALongSliceWhileOthersSleep) {
     CarrierGroup group(stealing(3));
     std::atomic<int> left{200};
@@ -112,7 +112,7 @@ TEST(WorkStealing, NothingWaitsBehindALongSliceWhileOthersSleep) {
     EXPECT_EQ(group.carrier(0).stats().steals, 0u);
 }
 
-TEST(WorkStealing, WhatOthersSubmitToABusyCarrierIsWithinReach) {
+TEST(WorkStealing, WorkSubmittedToABusyCarrierCanBeStolen) {
     CarrierGroup group(stealing(2, microseconds(0)));
     Spinner busy(group.carrier(0));
     for (int round = 0; round < 100; ++round) {
@@ -148,7 +148,7 @@ TEST(WorkStealing, AStolenFiberGoesOnAtHomeAfterItsFirstWait) {
     EXPECT_EQ(task.join(), (Place{&group.carrier(0), &group.carrier(0)}));
 }
 
-TEST(WorkStealing, WhatMayNotBeStolenWaitsForItsCarrier) {
+TEST(WorkStealing, AFiberThatMayNotBeStolenWaitsForItsCarrier) {
     CarrierGroup group(stealing(2, microseconds(0)));
     Spinner busy(group.carrier(0));
     auto kept = group.carrier(0).spawn(here, {.stealable = Stealable::never});
@@ -158,7 +158,7 @@ TEST(WorkStealing, WhatMayNotBeStolenWaitsForItsCarrier) {
     EXPECT_EQ(kept.join().running, &group.carrier(0));
 }
 
-TEST(WorkStealing, NobodyStealsWhenItIsOff) {
+TEST(WorkStealing, NoCarrierStealsWhenStealingIsOff) {
     CarrierOptions options;
     options.carriers = 2;
     options.workStealing = false;
@@ -173,7 +173,7 @@ TEST(WorkStealing, NobodyStealsWhenItIsOff) {
 
 // ---- pollers ----
 
-TEST(WorkStealing, APollerWithoutEventsLooksAtOthers) {
+TEST(WorkStealing, ACarrierWhosePollerHasNoEventsSteals) {
     CarrierGroup group(stealing(2));
     std::atomic<bool> end{false};
     Future<void> ended = group.carrier(1).registerPinnedPoller([] {}, [&end](PinnedPoller& poller) {
@@ -186,7 +186,7 @@ TEST(WorkStealing, APollerWithoutEventsLooksAtOthers) {
     ended.get();
 }
 
-TEST(WorkStealing, APollerWithEventsDoesNot) {
+TEST(WorkStealing, ACarrierWhosePollerHasEventsDoesNotSteal) {
     CarrierGroup group(stealing(2, microseconds(0)));
     std::atomic<int> turns{0};
     std::atomic<bool> end{false};
@@ -231,13 +231,13 @@ TEST(WorkStealing, AFiberThatMayAlwaysBeStolenIsTakenWhenItYields) {
     EXPECT_EQ(ran.size(), 2u);
 }
 
-TEST(WorkStealing, AScopeKeepsItAtHome) {
+TEST(WorkStealing, ANonMigratingScopeKeepsAFiberAtHome) {
     CarrierGroup group(stealing(2, microseconds(0)));
     Carrier& carrier = group.carrier(0);
     auto fiber = carrier.spawn(
         [&carrier] {
             const NonMigratingScope scope;
-            // Runs when this one has yielded, for as long as it takes the other carrier to find what came after that.
+            // Runs after this fiber has yielded, until the other carrier has stolen a fiber that was spawned later.
             carrier.spawnDetached(
                 [&carrier] {
                     std::atomic<bool> found{false};
@@ -252,7 +252,7 @@ TEST(WorkStealing, AScopeKeepsItAtHome) {
     EXPECT_EQ(fiber.join(), (Place{&carrier, &carrier}));
 }
 
-TEST(WorkStealing, AScopeBringsAGuestHome) {
+TEST(WorkStealing, ANonMigratingScopeBringsAGuestHome) {
     CarrierGroup group(stealing(2));
     Spinner busy(group.carrier(0));
     std::atomic<bool> stolen{false};
@@ -283,7 +283,7 @@ TEST(WorkStealing, TheChildrenOfAScopeMayEndAnywhere) {
     EXPECT_EQ(sum, 1000);
 }
 
-TEST(WorkStealing, AShutdownReachesWhatHasBeenStolen) {
+TEST(WorkStealing, AShutdownEndsStolenFibers) {
     for (int round = 0; round < 20; ++round) {
         std::atomic<int> ended{0};
         {

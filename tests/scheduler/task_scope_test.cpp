@@ -1,4 +1,4 @@
-// TaskScope and joinAll: no child outlives its scope, whatever ends the parent; whose error is thrown.
+// TaskScope and joinAll: no child outlives its scope, whatever ends the parent; and which error is thrown.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -15,8 +15,8 @@
 #include <weft/scheduler/task_scope.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
-#include "support/hosted_loop.hpp"
 #include "support/log_capture.hpp"
+#include "support/loop_without_io.hpp"
 
 namespace weft {
 namespace {
@@ -31,11 +31,11 @@ CarrierOptions twoCarriers() {
     return options;
 }
 
-// A variable of the parent that its children use: it says when they do so after its end.
+// A variable of the parent that its children use. It detects a use after its end.
 class Local {
   public:
     ~Local() { *alive_ = false; }
-    // A blocking call, then, whatever has ended it, a use of the parent's variable.
+    // Makes a blocking call and then, whatever has ended it, uses the parent's variable.
     void useAfterASleep() {
         const auto alive = alive_;
         ErrorCode error;
@@ -74,7 +74,7 @@ TEST(TaskScope, JoinsItsChildrenAndHandsOutTheirResults) {
             EXPECT_TRUE(right.done());
             EXPECT_EQ(*right.get(), 2);
             nothing.get();
-            scope.spawn([&] { left = 3; });  // again
+            scope.spawn([&] { left = 3; });  // a second spawn
             scope.join();
             EXPECT_EQ(left, 3);
         })
@@ -107,8 +107,8 @@ TEST(TaskScope, OfAPlainThreadJoinsToo) {
     EXPECT_EQ(sum, 3);
 }
 
-// The obvious fan-out: what the children write to is the parent's. It begins with a child on each carrier, is ended by
-// `interrupt(parent)` in its join, and must await them.
+// The usual fan-out: the children write to the parent's variables. The parent begins one child on each carrier,
+// `interrupt(parent)` interrupts its join, and it must await the children.
 void expectChildrenAwaited(Carrier& home, const std::vector<Carrier*>& childCarriers,
                            const std::function<void(JoinHandle<void>&)>& interrupt) {
     std::atomic<bool> begun{false};
@@ -140,7 +140,7 @@ TEST(TaskScope, AtAShutdownTheParentAwaitsItsChildren) {
     }
 }
 
-// Here the carriers of the children go on.
+// Here the children's carriers continue.
 TEST(TaskScope, AParentWhoseGroupShutsDownCancelsChildrenOfAnotherGroup) {
     CarrierGroup children(test::oneCarrier());
     CarrierGroup parents(test::oneCarrier());
@@ -157,7 +157,7 @@ TEST(TaskScope, AnInterruptedJoinIsThrownAfterTheEndOfTheChildren) {
         EXPECT_EQ(scope.running(), 0u) << "the parent may go on to destroy what its children use";
         return error;
     });
-    group.spawn([&] { parent.cancel(); }).join();  // the parent is in its join, or will find the request there
+    group.spawn([&] { parent.cancel(); }).join();  // the parent is in its join, or will find the request when it joins
     EXPECT_EQ(parent.join(), "aborted");
 }
 
@@ -196,7 +196,7 @@ TEST(TaskScope, TheFirstErrorCancelsTheOthersAndIsThrownOnce) {
     EXPECT_EQ(log.count("fiber 'late' failed after another child of its TaskScope: the second"), 1) << log.text();
 }
 
-TEST(TaskScope, KeepsTheOthersIfAskedTo) {
+TEST(TaskScope, WithKeepOthersAnErrorLeavesTheOtherChildrenRunning) {
     CarrierGroup group(test::oneCarrier());
     group
         .spawn([] {
@@ -338,7 +338,7 @@ TEST(TaskScope, IsRefusedWhereNothingMayBlock) {
         .join();
 }
 
-TEST(TaskScope, AnErrorThatNobodyJoinsIsLogged) {
+TEST(TaskScope, AnUnjoinedErrorIsLogged) {
     CarrierGroup group(test::oneCarrier());
     const test::LogCapture log;
     group
@@ -351,7 +351,7 @@ TEST(TaskScope, AnErrorThatNobodyJoinsIsLogged) {
     EXPECT_EQ(log.count("a TaskScope ended without join(); one of its children failed: unseen"), 1) << log.text();
 }
 
-TEST(TaskScope, ACancelledChildThatGoesOnIsNamedByTheShutdownAndSoIsItsParent) {
+TEST(TaskScope, TheShutdownNamesACancelledChildThatRunsOnAndItsParent) {
     const test::LogCapture log;
     CarrierGroup group(test::oneCarrier());
     std::atomic<bool> stop{false};
@@ -404,7 +404,7 @@ TEST(TaskScope, ScopesNest) {
     EXPECT_EQ(ended, 16);
 }
 
-// Spawns, ends, cancellations and joins at once, from both carriers.
+// Both carriers spawn, end, cancel and join at the same time.
 TEST(TaskScope, ManyChildrenEndWhileTheyAreCancelled) {
     CarrierGroup group(twoCarriers());
     group

@@ -16,7 +16,7 @@ using std::chrono::nanoseconds;
 
 const TimePoint start = TimePoint(hours(1));
 
-// Remembers the order in which timers fired.
+// Records the order in which timers fired.
 struct Recorder {
     struct Timer final : TimerEntry {
         Timer(Recorder& itsRecorder, int itsId) : TimerEntry(&Timer::fired), recorder(&itsRecorder), id(itsId) {}
@@ -49,7 +49,7 @@ TEST(TimerWheel, NothingFiresBeforeItsTimeAndNextExpiryNeverComesLate) {
     EXPECT_TRUE(wheel.empty());
 }
 
-TEST(TimerWheel, AfterALongIdleTimeTheNextExpiryIsAheadIfTheWheelIsToldTheTime) {
+TEST(TimerWheel, AfterALongIdleTimeCatchUpKeepsTheNextExpiryInTheFuture) {
     Recorder recorder;
     TimerWheel wheel(start);
     const TimePoint now = start + milliseconds(20'000);
@@ -62,7 +62,7 @@ TEST(TimerWheel, AfterALongIdleTimeTheNextExpiryIsAheadIfTheWheelIsToldTheTime) 
     EXPECT_GE(wheel.nextExpiry(), now);
     EXPECT_EQ(wheel.earliest(), now + milliseconds(3));
     recorder.arm(wheel, now + milliseconds(1));
-    wheel.catchUp(now + milliseconds(2));  // not empty: no timer may be passed by
+    wheel.catchUp(now + milliseconds(2));  // not empty: no timer may be skipped
     EXPECT_EQ(wheel.earliest(), now + milliseconds(1));
     EXPECT_EQ(wheel.expire(now + milliseconds(4)), 2u);
     EXPECT_EQ(wheel.earliest(), never);
@@ -103,7 +103,7 @@ TEST(TimerWheel, ADisarmedTimerDoesNotFireWhereverItWaits) {
     }
 }
 
-TEST(TimerWheel, ADeadlineInThePastFiresAtTheNextLook) {
+TEST(TimerWheel, ADeadlineInThePastFiresAtTheNextExpire) {
     Recorder recorder;
     TimerWheel wheel(start);
     wheel.expire(start + hours(1));
@@ -121,8 +121,8 @@ TEST(TimerWheel, AClockThatStepsBackCountsAsStandingStill) {
     EXPECT_EQ(wheel.expire(start + hours(1) + milliseconds(2)), 1u);
 }
 
-// A reference model: every timer fires in the first look at or after its deadline (plus less than a tick), in order.
-// Notices when timers fire out of order.
+// A reference model: every timer fires in the first expire() at or after its deadline (plus less than a tick), in
+// order. Detects timers that fire out of order.
 struct OrderedTimer final : TimerEntry {
     OrderedTimer() : TimerEntry(&OrderedTimer::fired) {}
     static void fired(TimerEntry& entry) noexcept {
@@ -133,7 +133,7 @@ struct OrderedTimer final : TimerEntry {
     static inline bool inOrder = true;
 };
 
-// Were arming or firing linear in the size of a slot, this would take minutes.
+// If arming or firing were linear in the size of a slot, this would take minutes.
 TEST(TimerWheel, AHundredThousandTimersOfOneSlotAreArmedAndFiredInOrder) {
     for (const Duration spread : {Duration(milliseconds(15'000)), TimerWheel::tick / 2}) {
         OrderedTimer::latest = {};
@@ -178,7 +178,7 @@ TEST(TimerWheel, ATimerThatAFireDisarmsDoesNotFireAndOneThatItArmsWaitsForTheNex
 
 // ---- an expiry in portions ----
 
-// How many steps it takes to fire them all.
+// How many steps it takes to fire all of them.
 std::size_t stepsFor(const std::vector<Deadline>& deadlines, TimePoint now) {
     TimerWheel wheel(start);
     std::vector<OrderedTimer> timers(deadlines.size());
@@ -210,7 +210,7 @@ TEST(TimerWheel, TimersInAnyOrderCostAsManyStepsAsThoseInOrderAndAFewEach) {
     }
 }
 
-// Equal deadlines, timers that come and go between the portions, and portions of every size.
+// Equal deadlines, timers that are armed and disarmed between the portions, and portions of every size.
 TEST(TimerWheel, AnExpiryInPortionsFiresTheSameTimersInTheSameOrder) {
     const unsigned seed = std::random_device{}();
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -218,7 +218,7 @@ TEST(TimerWheel, AnExpiryInPortionsFiresTheSameTimersInTheSameOrder) {
     TimerWheel wheel(start);
     TimePoint now = start;
     Recorder recorder;
-    struct DisarmAll {  // also when an assertion ends the test: a wheel must not die with timers
+    struct DisarmAll {  // also when an assertion ends the test: a wheel must not be destroyed with timers
         TimerWheel& wheel;
         Recorder& recorder;
         ~DisarmAll() {
@@ -247,13 +247,13 @@ TEST(TimerWheel, AnExpiryInPortionsFiresTheSameTimersInTheSameOrder) {
             if (random() % 2 == 0) armOne();
             if (random() % 4 == 0) wheel.disarm(*recorder.timers[random() % recorder.timers.size()]);
         }
-        wheel.expire(now);  // what was armed late meanwhile
+        wheel.expire(now);  // timers that were armed late meanwhile
         for (std::size_t i = before; i < recorder.fired.size(); ++i) {
             const auto id = static_cast<std::size_t>(recorder.fired[i]);
             ASSERT_LE(recorder.timers[id]->deadline(), now) << "fired early";
             if (i == before) continue;
             const auto last = static_cast<std::size_t>(recorder.fired[i - 1]);
-            if (armedAt[id] == now || armedAt[last] == now) continue;  // late ones have their own order
+            if (armedAt[id] == now || armedAt[last] == now) continue;  // late timers have their own order
             const Deadline at = recorder.timers[id]->deadline(), atLast = recorder.timers[last]->deadline();
             ASSERT_TRUE(atLast < at || (atLast == at && last < id)) << "out of order";
         }

@@ -1,4 +1,4 @@
-// LinuxTopology on machines that the tests do not run on, from topologies/, and on this one.
+// LinuxTopology on recorded machines from topologies/, and on the machine that runs the tests.
 #include <weft/scheduler/topology.hpp>
 
 #include <cmath>
@@ -33,7 +33,7 @@ std::vector<unsigned> upTo(unsigned end) {
     return cpus;
 }
 
-// A sysfs tree made of a fixture, whose lines are "path: content"; "cpu[0-3]/..." stands for four files.
+// A sysfs tree built from a fixture with lines "path: content"; "cpu[0-3]/..." stands for four files.
 class Machine {
   public:
     explicit Machine(const std::string& fixture) : root_(fs::temp_directory_path() / ("weft_sysfs_" + std::to_string(::getpid()))) {
@@ -85,7 +85,7 @@ std::vector<unsigned> clustersOf(const std::vector<CarrierPlace>& places) {
     return clusters;
 }
 
-TEST(CpuList, IsReadAsTheKernelWritesItAndNothingElseIs) {
+TEST(CpuList, AcceptsTheKernelsFormatAndNothingElse) {
     EXPECT_THAT(*parseCpuList("0-3,8,10-11\n"), ElementsAre(0, 1, 2, 3, 8, 10, 11));
     EXPECT_THAT(*parseCpuList("1200"), ElementsAre(1200));
     EXPECT_TRUE(parseCpuList("\n")->empty());
@@ -140,7 +140,7 @@ TEST(LinuxTopologyTest, PlacesMayBeSkippedForAnotherProcess) {
     EXPECT_THAT(cpusOf(machine.with(upTo(4), 5).place(2)), ElementsAre(1, 2));
 }
 
-TEST(LinuxTopologyTest, CarriersBeyondTheCpusFloatAndAreNamedOnce) {
+TEST(LinuxTopologyTest, CarriersBeyondTheCpusFloatAndAreReportedOnce) {
     const test::LogCapture log;
     const Machine machine("server_two_sockets");
     const auto places = machine.with({0, 1}).place(5);
@@ -149,7 +149,7 @@ TEST(LinuxTopologyTest, CarriersBeyondTheCpusFloatAndAreNamedOnce) {
     EXPECT_EQ(log.countAt(LogLevel::warning, "5 carriers on 2 CPUs: the last 3 float"), 1) << log.text();
 }
 
-TEST(LinuxTopologyTest, UnderAQuotaCarriersFloatAndAreToldWhy) {
+TEST(LinuxTopologyTest, UnderAQuotaCarriersFloatAndTheReasonIsLogged) {
     const test::LogCapture log;
     const Machine machine("desktop_two_ccds");
     const auto places = machine.with(upTo(32), 0, 2.5).place(3);
@@ -209,7 +209,7 @@ TEST(Topology, ALongNameLosesItsClusterFirst) {
               "longname0/p" + std::to_string(cpu));
 }
 
-TEST(Topology, ACarrierThatCannotBeBoundFloatsAndTheGroupSaysSoOnce) {
+TEST(Topology, ACarrierThatCannotBeBoundFloatsAndTheGroupReportsItOnce) {
     const test::LogCapture log;
     {
         CarrierGroup group(placed({{1u << 19, 0}, {1u << 19, 0}}));
@@ -225,7 +225,7 @@ TEST(Topology, AWrongNumberOfPlacesIsRefused) {
         CarrierGroup group(options);
         ADD_FAILURE() << "accepted";
     } catch (const ConfigurationError& error) {
-        EXPECT_STREQ(error.what(), "the topology gave 2 places for 3 carriers; accepted: one for each");
+        EXPECT_STREQ(error.what(), "the topology returned 2 places for 3 carriers; accepted: one place per carrier");
     }
 }
 
@@ -251,6 +251,18 @@ TEST(Topology, CarriersOfOtherClustersDoNotHelp) {
     done = true;
     busy.join();
     EXPECT_EQ(group.carrier(2).stats().steals + group.carrier(3).stats().steals, 0u);
+}
+
+TEST(Topology, AStealClusterOfMoreCarriersThanAdvisedIsReported) {
+    CarrierOptions options;
+    options.workStealing = true;
+    options.carriers = 32;
+    const test::LogCapture log;
+    { const CarrierGroup group(options); }
+    EXPECT_EQ(log.count("steal cluster"), 0);
+    options.carriers = 33;
+    { const CarrierGroup group(options); }
+    EXPECT_EQ(log.count("33 carriers are in one steal cluster; the recommended maximum is 32: set topology to linux"), 1);
 }
 
 }  // namespace

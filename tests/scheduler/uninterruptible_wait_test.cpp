@@ -1,4 +1,4 @@
-// Suspension::parkUninterruptibly(): which wakes end it, and what a cancellation or a shutdown that comes meanwhile does.
+// Suspension::parkUninterruptibly(): which wakes end it, and the effect of a cancellation or a shutdown meanwhile.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -12,8 +12,8 @@
 #include <weft/scheduler/suspension.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
-#include "support/hosted_loop.hpp"
 #include "support/log_capture.hpp"
+#include "support/loop_without_io.hpp"
 
 namespace weft {
 namespace {
@@ -22,7 +22,7 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// A wait whose key is handed to another thread.
+// A wait whose key is passed to another thread.
 class Resource {
   public:
     WakeReason waitUninterruptibly(WakeReason branch = WakeReason::resource) {
@@ -31,7 +31,7 @@ class Resource {
         published_.store(true, std::memory_order_release);
         return wait.parkUninterruptibly();
     }
-    // True when this call ended the wait.
+    // Returns true if this call ended the wait.
     bool wake() {
         while (!published_.load(std::memory_order_acquire)) thisFiber::yield();
         return key_.wake();
@@ -136,7 +136,7 @@ TEST(UninterruptibleWait, AShutdownWaitsForItAndTheLogNamesTheCall) {
     EXPECT_EQ(waiter.join(), operationAborted());
 }
 
-// It begins after the carrier has been asked to end.
+// The wait begins after the carrier's stop was requested.
 TEST(UninterruptibleWait, DuringAShutdownWaitsAllTheSame) {
     CarrierGroup group(test::oneCarrier());
     Resource resource;
@@ -190,7 +190,7 @@ TEST(UninterruptibleWait, AWakeBeforeTheParkIsNotLost) {
     EXPECT_EQ(group.spawn(waits).join(), WakeReason::resource);
 }
 
-// Cancellations and a shutdown race with the wake; every wait ends by its own key.
+// Cancellations and a shutdown race with the wake; every wait is ended by its own key.
 TEST(UninterruptibleWait, NoRaceOfCancellationsAndTheShutdownEndsIt) {
     for (int round = 0; round < 50; ++round) {
         CarrierOptions options;

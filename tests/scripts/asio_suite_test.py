@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tests/asio_suite: what it edits, where it fetches from, and what counts as a failure."""
+"""tests/asio_suite: its edits, its sources, and its notion of a failure."""
 
 import importlib.machinery
 import importlib.util

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""No source or header of the core rooms includes Asio: reads what the compiler has noted of each object.
+"""No source or header of the core rooms includes Asio: checks the dependencies that the compiler recorded.
 
     layers_test.py BUILD_DIRECTORY"""
 
@@ -13,7 +13,7 @@ ROOMS = ('scheduler', 'pipeline', 'transports', 'framework')
 
 
 def included():
-    """Object file -> the files that it was made of."""
+    """Object file -> the files that it depends on."""
     notes = subprocess.run(['ninja', '-C', BUILD, '-t', 'deps'], check=True, capture_output=True, text=True).stdout
     files = {}
     for line in notes.splitlines():

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""tests/mutants: what counts as a kill, and that every rule of docs/netty.md has a planted defect or a reason why not."""
+"""Tests of tests/mutants: what counts as a kill; every rule of docs/reference/netty.md has a planted defect, or a
+reason why it has none."""
 
 import importlib.machinery
 import importlib.util
@@ -9,7 +10,7 @@ import sys
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-README = os.path.join(ROOT, 'tests', 'mutants', 'README.md')
+MUTANTS = os.path.join(ROOT, 'tests', 'mutants')
 
 
 def runner():
@@ -64,8 +65,9 @@ class Verdicts(unittest.TestCase):
 
 class Rules(unittest.TestCase):
     def setUp(self):
-        self.rules = set(re.findall(r'^\| ([A-Z]+-\d+|2\.17) \| ', read('docs', 'netty.md'), re.M))
-        text = read('tests', 'mutants', 'README.md')
+        self.rules = set(re.findall(r'^\| ([A-Z]+-\d+|2\.17) \| ', read('docs', 'reference', 'netty.md'), re.M))
+        pages = sorted(name for name in os.listdir(MUTANTS) if name.endswith('.md'))
+        text = '\n'.join(read('tests', 'mutants', name) for name in pages)
         headings = re.findall(r'^### ([^:\n]+): ', text, re.M)
         self.planted = {rule.strip() for heading in headings for rule in heading.split(',')}
         self.reasons = dict(re.findall(r'^\* ([A-Z]+-\d+|2\.17): (.+)$', text, re.M))

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""perf/run must fail when an implementation failed, and only then: a sample that the machine spoilt is no failure."""
+"""perf/run fails if and only if an implementation failed: a sample that the machine disturbed is no failure. It writes
+a compact summary; with --keep-samples it also writes the samples, to separate files."""
 
 import importlib.machinery
 import importlib.util
+import json
 import os
+import tempfile
 import types
 import unittest
 
@@ -20,7 +23,7 @@ def perfRun():
 class Samples(unittest.TestCase):
     def setUp(self):
         self.run_ = perfRun()
-        self.options = types.SimpleNamespace(warmup_ms=1, duration_ms=1, serverCpus=[0], clientCpus=[0], threshold_ns=100)
+        self.options = types.SimpleNamespace(warmup_ms=1, duration_ms=1, serverCpus=[0], clientCpus=[0], threshold_ns=100, keep_samples=False)
         self.implementation = types.SimpleNamespace(warmup=0, path='/none', name='weft')
         self.run_.machine.probe = lambda build: 50
 
@@ -44,10 +47,59 @@ class Samples(unittest.TestCase):
             def __init__(self, *_, **__): pass
             def __enter__(self): return self
             def __exit__(self, *_): return False
-        sample = self.take(Runs, openLoop=(50, {}))  # the maximum of this regime was not measured
+        sample = self.take(Runs, openLoop=(50, {}))  # this regime's maximum was not measured
         self.assertFalse(sample['kept'])
         self.assertIn('is not known', sample['why'])
         self.run_.requireNoFailure([sample])
+
+
+class Results(unittest.TestCase):
+    def setUp(self):
+        self.run_ = perfRun()
+        self.run_.machine.versions = lambda build: {'commit': 'abc'}
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.options = types.SimpleNamespace(scenario='plaintext', aa=None, results=directory.name, keep_samples=False,
+                                             topology='pinned', serverCpus=[0], clientCpus=[1], threshold_ns=250)
+
+    def sample(self, **more):
+        client = {'histogram': [[1000, 2]]} if more.get('load') else {}
+        return {'implementation': 'weft', 'depth': 1, 'connections': 64, 'think_ms': None, 'message_bytes': None, 'load': None,
+                'round': 0, 'kept': True, 'regime': 'fast', 'client': client,
+                **dict.fromkeys(self.run_.report.FIELDS, 123456.789), **more}
+
+    def save(self, samples):
+        weft = self.run_.catalog.Implementation('weft', ['/tmp/b/plaintext_weft', '--transport', 'epoll'], '/', [1],
+                                                environment={'WEFT_TRACE_EVENTS': '1'})
+        rows = self.run_.report.summarise(samples, 'weft')
+        return self.run_.save(self.options, '/tmp/b', [('weft', weft)], samples, rows)
+
+    def test_only_a_summary_is_written(self):
+        path, = self.save([self.sample(), self.sample(load=50)])
+        with open(path) as file:
+            text = file.read()
+        content = json.loads(text)
+        self.assertNotIn('samples', content)
+        self.assertEqual(content['implementations'], {'weft': 'WEFT_TRACE_EVENTS=1 plaintext_weft --transport epoll'})
+        self.assertEqual([row['rps'] for row in content['summary']], [123460, 123460])
+        self.assertEqual(sum('"regime"' in line for line in text.splitlines()), 2)  # one row per line
+
+    def test_samples_and_histograms_are_kept_on_demand_in_files_of_their_own(self):
+        self.options.keep_samples = True
+        written = self.save([self.sample(), self.sample(load=50)])
+        self.assertEqual([os.path.splitext(path)[1] for path in written], ['.json', '.samples', '.histograms'])
+        with open(written[1]) as file:
+            self.assertEqual([json.loads(line)['rps'] for line in file], [123456.789, 123456.789])
+        with open(written[2]) as file:
+            self.assertEqual([json.loads(line)['ns_count'] for line in file], [[[1000, 2]]])
+
+    def test_a_figure_is_rounded_once(self):
+        # Stored as 1.065, it would be shown as 1.06 or 1.07 by chance.
+        self.assertEqual(self.run_.results.rounded([1.0650165, 2.0, 0.123456, 3]), [1.06502, 2, 0.12346, 3])
+
+    def test_a_command_has_no_path_of_this_machine(self):
+        self.assertEqual(self.run_.results.commandLine(['/a/b/weft', '--results=/tmp/r', '--build', 'build/perf', '{backend}']),
+                         'weft --results=r --build build/perf {backend}')
 
 
 if __name__ == '__main__':

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Each preset that CMakePresets.json offers is built by .ci/run or scripts/prove; those for users take warnings as warnings."""
+""".ci/run or scripts/prove builds each preset of CMakePresets.json; in presets for users warnings are not errors."""
 
 import json
 import os

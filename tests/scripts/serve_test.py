@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scripts/serve, with the programs of the directory that it is given instead of a build: what it prints, and when."""
+"""Tests the output of scripts/serve and its order, with the programs of a given directory instead of a build."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ class Serve(unittest.TestCase):
             os.makedirs(os.path.join(self.root, directory))
         shutil.copy(os.path.join(ROOT, 'scripts', 'serve'), os.path.join(self.root, 'scripts'))
         os.symlink(PROGRAMS, os.path.join(self.root, 'build', 'release', 'examples'))
-        for name in ('scripts/setup', 'bin/cmake'):  # nothing to install, nothing to build
+        for name in ('scripts/setup', 'bin/cmake'):  # stubs: nothing is installed or built
             path = os.path.join(self.root, name)
             with open(path, 'w', encoding='utf-8') as file:
                 file.write('#!/bin/sh\n')

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scripts/skips on reports as ctest and GoogleTest write them."""
+"""Tests scripts/skips on reports in the formats of ctest and GoogleTest."""
 
 import os
 import subprocess

@@ -1,8 +1,8 @@
-"""The client processes of the soak: one keeps its connections busy, the connections of the others idle.
+"""The client processes of the soak: one keeps its connections busy, the others keep theirs idle.
 
-Each is a function that runs in a process of its own and talks with the driver over a pipe. It sends ('ready',) when its
-connections stand, and after the driver's order to end ('done', tally); or ('wrong', text) as soon as the server does
-something wrong, which is its end.
+Each is a function that runs in its own process and talks to the driver over a pipe. It sends ('ready',) once its
+connections are established, and ('done', tally) after the driver has told it to end. If the server does something
+wrong, it sends ('wrong', text) and ends at once.
 """
 
 import collections
@@ -12,11 +12,11 @@ import time
 
 from exchange import PATIENCE, PLAINTEXT, Client, Wrong
 
-TICK = 0.005  # seconds between two looks at what is due
+TICK = 0.005  # seconds between two checks for due requests
 
 
 def told(run):
-    """`run` as a process: tells the driver what is wrong."""
+    """Wraps `run` as a process that reports failures to the driver."""
     def main(pipe, *arguments):
         try:
             pipe.send(('done', run(pipe, *arguments)))
@@ -26,7 +26,7 @@ def told(run):
 
 
 class Crowd:
-    """Connections, and the poll over them and over the driver's pipe."""
+    """Connections, and the poll over them and the driver's pipe."""
 
     def __init__(self, address, pipe):
         self.address, self.pipe = address, pipe
@@ -45,14 +45,14 @@ class Crowd:
         client.close()
 
     def wait(self, seconds=None):
-        """The clients with something to receive, and whether the driver has given its order."""
+        """The clients with input, and whether the driver has sent its order."""
         ready = [fd for fd, _ in self.poll.poll(seconds)]
         return [self.clients[fd] for fd in ready if fd in self.clients], self.pipe.fileno() in ready
 
 
 @told
 def idle(pipe, address, count):
-    """Each connection makes a request, is silent until the order, and must answer once more then."""
+    """Each connection makes one request, is silent until the order, and must then answer once more."""
     crowd = Crowd(address, pipe)
     for _ in range(count):
         crowd.connect().ask(PLAINTEXT)
@@ -61,7 +61,7 @@ def idle(pipe, address, count):
     while not ordered:
         readable, ordered = crowd.wait()
         for client in readable:
-            client.receive()  # an end, or what nobody asked for: wrong
+            client.receive()  # the end of the connection or unsolicited bytes: raises Wrong
     for client in crowd.clients.values():
         client.ask(PLAINTEXT)
     return {'idle connections that answered at the end': count}
@@ -69,7 +69,7 @@ def idle(pipe, address, count):
 
 @told
 def busy(pipe, address, count, rate, exchanges, answered):
-    """`rate` exchanges a second, over connections that take turns. `answered` is shared with the driver."""
+    """`rate` exchanges a second, on connections that take turns. `answered` is shared with the driver."""
     return Load(Crowd(address, pipe), count, rate, exchanges, answered).run()
 
 
@@ -79,7 +79,7 @@ class Load:
         self.exchanges = random.Random(1).sample(exchanges, len(exchanges))
         self.next = 0
         self.free = collections.deque(crowd.connect() for _ in range(count))
-        self.asking = {}  # in the order in which they began
+        self.asking = {}  # in order of their start
         self.tally = collections.Counter()
         self.longest = 0.0
 
@@ -101,7 +101,7 @@ class Load:
             client.begin(self.exchanges[self.next])
             self.next = (self.next + 1) % len(self.exchanges)
             due += 1 / self.rate
-        return max(due, now - TICK)  # what could not be asked in time is not made up for
+        return max(due, now - TICK)  # missed requests are not made up for
 
     def takeAnswers(self):
         readable, ordered = self.crowd.wait(TICK)

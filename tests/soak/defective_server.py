@@ -1,5 +1,5 @@
-"""A stand-in for http_server and mock_backend (by the name it is started under), with the defect that WEFT_SOAK_DEFECT
-names: what the soak must notice. Without one it answers as they do."""
+"""A stand-in for http_server or mock_backend, depending on the name it is started under. As http_server it has the
+defect that WEFT_SOAK_DEFECT names, which the soak must notice. Without a defect it answers as they do."""
 
 import asyncio
 import os
@@ -24,12 +24,12 @@ def answerTo(method, target, body):
 
 class Connection(asyncio.Protocol):
     connections = allAnswers = 0
-    askedOnce = {}  # connection -> allAnswers then
+    askedOnce = {}  # connection -> allAnswers at that time
 
     def connection_made(self, transport):
         Connection.connections += 1
         self.transport, self.bytes, self.answers = transport, b'', 0
-        self.late = Connection.connections > 11  # after the warming up
+        self.late = Connection.connections > 11  # after the warm-up
         if self.late and DEFECT == 'keeps descriptors':
             kept.append(os.open('/dev/null', os.O_RDONLY))
         if self.late and DEFECT == 'starts threads' and not kept:
@@ -54,7 +54,7 @@ class Connection(asyncio.Protocol):
             Connection.askedOnce.pop(self, None)
         if DEFECT == 'ends idle connections':
             for connection, then in list(Connection.askedOnce.items()):
-                if Connection.allAnswers - then > 100:  # a busy one would have been asked again
+                if Connection.allAnswers - then > 100:  # a busy one would have had another request
                     connection.transport.close()
 
     def answer(self, method, target, body, last):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the soak is there to notice, it notices: a stand-in server with one defect at a time, and rows of samples."""
+"""The soak detects the defects it exists for: a stand-in server with one defect at a time, and rows of samples."""
 
 import concurrent.futures
 import os
@@ -14,17 +14,17 @@ sys.path.insert(0, HERE)
 
 from process import Sample, grown                                    # noqa: E402
 
-# Long enough for a defect to show on a loaded machine, where the first sign of it ends the run.
+# Long enough for a defect to show on a loaded machine; the run ends at its first sign.
 LONG = ('--minutes', '1', '--active', '2', '--idle', '30', '--rate', '400')
 SHORT = ('--minutes', '0.01', '--active', '2', '--idle', '30', '--rate', '400')
 AT_THE_END = ('', 'keeps descriptors', 'starts threads', 'ends badly')
-DEFECTS = {  # and what must be said of each; the slowest first
+DEFECTS = {  # and the message that each must cause; the slowest first
     'answers nothing': 'no answer after 2 s|timed out',
     'keeps descriptors': 'descriptors are open after all clients have gone',
     'answers with another status': 'answered with 503 instead of',
     'answers with another body': 'the body is',
     'answers twice': 'than was asked for|nobody asked for|the body is',
-    'ends busy connections': 'the server ended the connection|ECONNRESET',  # with a request unread it is a reset
+    'ends busy connections': 'the server ended the connection|ECONNRESET',  # a reset if a request is unread
     'ends idle connections': 'an idle connection: the server ended the connection',
     'starts threads': 'threads after',
     'ends badly': 'http_server ended with status 3 and said: something was lost',
@@ -38,16 +38,16 @@ REFUSED = {
 
 
 def standIn(path):
-    """Started by this very interpreter: to look for one takes longer than the rest."""
+    """Its first line names this very interpreter: searching for one takes longer than the rest."""
     with open(os.path.join(HERE, 'defective_server.py')) as source, open(path, 'w') as program:
         program.write(f'#!{sys.executable}\n' + source.read())
     os.chmod(path, 0o755)
 
 
 def soak(*flags, defect=''):
-    patience = {'WEFT_SOAK_PATIENCE': '2'} if defect in WAITED_FOR else {}
+    timeout = {'WEFT_SOAK_TIMEOUT': '2'} if defect in WAITED_FOR else {}
     return subprocess.run([sys.executable, os.path.join(HERE, 'run'), *flags], capture_output=True, text=True,
-                          env={**os.environ, 'WEFT_SOAK_DEFECT': defect, **patience})
+                          env={**os.environ, 'WEFT_SOAK_DEFECT': defect, **timeout})
 
 
 class Soak(unittest.TestCase):
@@ -78,14 +78,14 @@ class Soak(unittest.TestCase):
 
 
 def samples(kib):
-    """A run of half an hour; `kib` says how much memory there is at a share of it."""
+    """A run of half an hour; `kib` gives the memory at a fraction of it."""
     return [Sample(10.0 * i, round(kib(i / 180)), 3, 100, 60) for i in range(181)]
 
 
 class Memory(unittest.TestCase):
     def testIsFlat(self):
         for kib in (lambda share: 50_000,
-                    lambda share: 50_000 + 600 * (share * 1000 % 7 / 7),              # trembles
+                    lambda share: 50_000 + 600 * (share * 1000 % 7 / 7),              # fluctuates
                     lambda share: 50_000 + 20_000 * min(1, 4 * share),                # warms up
                     lambda share: 50_000 + 400 * share,
                     lambda share: 50_000 - 9_000 * share):

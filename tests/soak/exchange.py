@@ -1,4 +1,4 @@
-"""What the soak asks a server for, and what it must answer; and one connection that asks and checks."""
+"""The soak's requests and their required answers; and one connection that sends requests and checks the answers."""
 
 import errno
 import json
@@ -7,16 +7,16 @@ import socket
 import time
 from dataclasses import dataclass
 
-PATIENCE = int(os.environ.get('WEFT_SOAK_PATIENCE', 60))  # seconds that an answer may take; one that takes longer is lost
+PATIENCE = int(os.environ.get('WEFT_SOAK_TIMEOUT', 60))  # seconds that an answer may take; a later one counts as lost
 
 
 class Wrong(Exception):
-    """What the server did wrong, in one line."""
+    """A fault of the server, in one line."""
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """A request, or several in one piece, and the answers to it in their order."""
+    """One request, or several sent together, and their answers in order."""
     name: str
     request: bytes
     answers: tuple  # of (status, check of the body)
@@ -49,7 +49,7 @@ def echo(size):
 
 
 def mixture(fruits):
-    """One round of requests; every route of the server by a share of its own. `fruits` is what the backend serves."""
+    """One round of requests, with each route of the server in proportion. `fruits` is the backend's content."""
     fiber = Exchange('fiber', asks('/fiber'), (HELLO,))
     sleep = Exchange('sleep', asks('/sleep?ms=1'), ((200, equals(b'slept 1 ms\n')),))
     return (24 * [PLAINTEXT] + 24 * [fiber] + 20 * [sleep] + 8 * [echo(100)] + 4 * [echo(20_000)]
@@ -62,7 +62,7 @@ def mixture(fruits):
 
 
 class Client:
-    """A connection with at most one exchange under way."""
+    """A connection with at most one exchange in progress."""
 
     def __init__(self, address):
         try:
@@ -84,7 +84,7 @@ class Client:
             raise Wrong(f'{exchange.name}: the kernel takes {sent} bytes of {len(exchange.request)}, with nothing under way')
 
     def receive(self):
-        """Takes what has come; true when that ends the exchange."""
+        """Receives what has arrived; true when that completes the exchange."""
         name = self.exchange.name if self.exchange else 'an idle connection'
         try:
             piece = self.socket.recv(1 << 16)
@@ -126,7 +126,7 @@ class Client:
             raise Wrong(f'{self.exchange.name}: the body is {body[:80]!r}, {len(body)} bytes')
 
     def ask(self, exchange):
-        """The whole of an exchange, waited for."""
+        """Performs a whole exchange and waits for it."""
         self.begin(exchange)
         while not self.receive():
             pass

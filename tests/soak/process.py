@@ -1,11 +1,11 @@
-"""What the kernel says of the server's process, and whether that stays as it is."""
+"""The kernel's figures for the server's process, and whether they stay constant."""
 
 import os
 import re
 from dataclasses import dataclass
 
-GROWTH = 0.01  # of the memory: what a line through the last two thirds of a flat run grows by at most
-LEAST_MINUTES = 15  # a shorter run shows warming up, and is not judged
+GROWTH = 0.01  # of the memory: most growth of the line through the last two thirds of a flat run
+LEAST_MINUTES = 15  # shorter runs show the warm-up and are not judged
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ def look(pid, seconds=0.0):
 
 
 def growth(points):
-    """What the line that fits (x, y) best grows by from the first x to the last."""
+    """The growth of the line that best fits (x, y), from the first x to the last."""
     middle = sum(x for x, _ in points) / len(points)
     spread = sum((x - middle) ** 2 for x, _ in points)
     slope = sum((x - middle) * y for x, y in points) / spread
@@ -38,12 +38,12 @@ def growth(points):
 
 
 def judged(samples):
-    """What part of a run counts: without its first third."""
+    """The part of a run that counts: without its first third."""
     return [sample for sample in samples if sample.seconds * 3 >= samples[-1].seconds]
 
 
 def grown(samples):
-    """Why the memory is not flat, or None."""
+    """The message that the memory is not flat, or None."""
     part = judged(samples)
     kib, most = growth([(sample.seconds, sample.kib) for sample in part]), GROWTH * part[0].kib
     if kib <= most:

@@ -1,5 +1,5 @@
-// Groups that end while others spawn, wake and register: what was accepted runs, what was refused says so, and nothing
-// is left over.
+// Groups that end while other threads spawn, wake and register: accepted work runs, refused work is reported, and
+// nothing is left over.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -18,7 +18,7 @@ namespace {
 
 class LifecycleStress : public test::LeakGuard {};
 
-// A shutdown that gives up wakes the carriers once more, to have them name their fibers, and so might hide a lost wake-up.
+// A shutdown that times out wakes the carriers again, to name their fibers, and could so hide a lost wake-up.
 constexpr std::chrono::hours untilTheWatchdog{24};
 
 TEST_F(LifecycleStress, AShutdownThatRacesWithSpawnsRunsWhatItAccepted) {
@@ -96,7 +96,8 @@ TEST_F(LifecycleStress, AShutdownEndsEveryWaitHoweverItRacesWithIt) {
     }
 }
 
-// A poller that ends and comes back while others wake it: no wake-up is lost, no callback outlives its poller (W10).
+// A poller ends and is registered again while others wake it: no wake-up is lost, no callback outlives its poller
+// (SCH-10).
 TEST_F(LifecycleStress, LoopsComeAndGoOnACarrierThatIsSpawnedOn) {
     CarrierGroup group(carriers(1));
     Watchdog watchdog(group);

@@ -1,5 +1,6 @@
-// Channels that are let go of on their loop, on another carrier and by a thread of nobody's, while the loop registers
-// and closes them: each ends once, behind the last of its holders; its handler behind the last who is in it.
+// References to channels are released on the loop, on another carrier and by a plain thread, while the loop registers
+// and closes the channels. Each channel ends once, after its last reference; its handler ends after the last call
+// inside it.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -22,7 +23,7 @@
 namespace weft::stress {
 namespace {
 
-// What outlives the channel of a round. relaxed counts: the channel's own have to order them.
+// Outlives the channel of a round. The counts are relaxed: the channel's own operations must order them.
 struct Life {
     std::atomic<int> holders{0};
     std::atomic<int> visitors{0};
@@ -30,10 +31,10 @@ struct Life {
     std::atomic<int> ended{0};
     std::atomic<bool> early{false};
     Promise<void> over;
-    int uses = 0;  // by the loop's thread; read at the end
+    int uses = 0;  // used by the loop's thread; read at the end
 };
 
-// A reference that says that it is there.
+// A reference that counts itself.
 class Holder {
   public:
     Holder(ChannelRef channel, Life& life) : channel_(std::move(channel)), life_(&life) { enter(); }
@@ -52,7 +53,7 @@ class Holder {
     Life* life_;
 };
 
-// One that is in the handler, though it may have been removed.
+// A call inside the handler, which may already have been removed.
 class Visitor {
   public:
     Visitor(Channel& channel, Life& life) : pin_(channel), life_(&life) {
@@ -69,7 +70,7 @@ class Visitor {
     Life* life_;
 };
 
-// Has visitors on its own carrier and another, and is removed while they are there.
+// Has visitors on its own carrier and on another one, and is removed while they are inside.
 class Host final : public ChannelInboundHandler {
   public:
     Host(Life& life, Carrier& elsewhere) : life_(life), elsewhere_(elsewhere) {}
@@ -83,7 +84,7 @@ class Host final : public ChannelInboundHandler {
             elsewhere_.spawnDetached([visitor = Visitor(ctx.channel(), life_), &loop = ctx.loop()]() mutable {
                 thisFiber::yield();
                 { const Visitor last = std::move(visitor); }
-                loop.execute([] {});  // who leaves last asks a loop that may sleep, and does not wake it
+                loop.execute([] {});  // the last visitor asks a loop that may sleep, and does not wake it
             });
         }
         ctx.spawn([this, &ctx, holder = Holder(ChannelRef(ctx.channel()), life_)] {
@@ -101,7 +102,7 @@ class Host final : public ChannelInboundHandler {
     Carrier& elsewhere_;
 };
 
-// Its script is let go of by the channel's destructor, and says so.
+// The channel's destructor releases its script, which reports that.
 ChannelRef makeChannel(EventLoop& loop, Life& life, Carrier& elsewhere) {
     ChannelRef channel = Channel::create(loop);
     const std::shared_ptr<test::SinkScript> script(new test::SinkScript, [&life](test::SinkScript* ended) {
@@ -116,8 +117,8 @@ ChannelRef makeChannel(EventLoop& loop, Life& life, Carrier& elsewhere) {
     return channel;
 }
 
-// Holds, copies and hands to the loop what the loop counts too.
-void holdElsewhere(Holder holder, EventLoop& loop, Noise& noise) {
+// Holds, copies and passes to the loop references that the loop counts too.
+void holdRemotely(Holder holder, EventLoop& loop, Noise& noise) {
     for (int i = 0; i < 3; ++i) {
         const Holder another = holder;
         noise();
@@ -127,7 +128,7 @@ void holdElsewhere(Holder holder, EventLoop& loop, Noise& noise) {
 
 class ReferenceStress : public test::LeakGuard {};
 
-TEST_F(ReferenceStress, AChannelEndsOnceBehindTheLastOfItsHolders) {
+TEST_F(ReferenceStress, AChannelEndsOnceAfterTheLastOfItsHolders) {
     CarrierGroup group(carriers(2));
     EventLoop loop(group.carrier(0), std::make_unique<EpollIoHandler>());
     const Future<void> ended = loop.start();
@@ -135,7 +136,7 @@ TEST_F(ReferenceStress, AChannelEndsOnceBehindTheLastOfItsHolders) {
         Watchdog watchdog(group);
         const std::uint32_t first = seed();
         Noise noise(first);
-        Noise noiseElsewhere(first + 1);
+        Noise remoteNoise(first + 1);
         const std::uint64_t total = rounds(0.1);
         for (std::uint64_t i = 0; i < total; ++i) {
             Life life;
@@ -143,15 +144,15 @@ TEST_F(ReferenceStress, AChannelEndsOnceBehindTheLastOfItsHolders) {
             auto away = std::make_unique<Holder>(makeChannel(loop, life, group.carrier(1)), life);
             Channel& channel = **away;
             channel.registerWithLoop();
-            auto fiber = group.carrier(1).spawn([holder = *away, &loop, &noiseElsewhere]() mutable {
-                holdElsewhere(std::move(holder), loop, noiseElsewhere);
+            auto fiber = group.carrier(1).spawn([holder = *away, &loop, &remoteNoise]() mutable {
+                holdRemotely(std::move(holder), loop, remoteNoise);
             });
             noise();
             if (noise.next() % 4 == 0) {
                 channel.deregister().await();
                 channel.registerWithLoop();
             }
-            holdElsewhere(*away, loop, noise);
+            holdRemotely(*away, loop, noise);
             channel.close();
             noise();
             away.reset();

@@ -1,5 +1,5 @@
-// Going to sleep against work that arrives: the carrier's futex, a poller's eventfd, an event loop's inbox. Every round
-// needs its answer before the next one begins, so the carrier goes to sleep in each, and one lost wake-up stops the test.
+// Going to sleep races with arriving work: the carrier's futex, a poller's eventfd, an event loop's inbox. Each round
+// needs its answer before the next one begins, so the carrier sleeps in each, and one lost wake-up stops the test.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -35,7 +35,7 @@ struct HostedCarrier {
 
 class SleepStress : public test::LeakGuard {};
 
-// Gives the carrier the time to go to sleep (or it sleeps already): not every round may find it awake.
+// Gives the carrier time to go to sleep, so that not every round finds it awake.
 void letItSleep(Carrier& carrier) {
     const std::uint64_t parks = carrier.stats().parks;
     for (int i = 0; i < 200 && carrier.stats().parks == parks; ++i) std::this_thread::yield();
@@ -102,7 +102,7 @@ TEST_F(SleepStress, ATaskReachesALoopThatGoesToSleep) {
     EXPECT_GT(host.group.carrier(0).stats().wakesPoller, 0u);
 }
 
-// Two carriers that each sleep until the other one's fiber answers.
+// Two carriers; each sleeps until the other one's fiber answers.
 TEST_F(SleepStress, CarriersWakeEachOther) {
     HostedCarrier host(2);
     Watchdog watchdog(host.group);
@@ -119,7 +119,7 @@ TEST_F(SleepStress, CarriersWakeEachOther) {
     EXPECT_EQ(answered, total);
 }
 
-// Netty #15922: a stop that races with going to sleep. The loop ends each time, and every task ran or was refused.
+// Netty #15922: a stop races with going to sleep. The loop ends each time, and every task ran or was refused.
 TEST_F(SleepStress, AStopThatRacesWithSleepAndTasksEndsTheLoop) {
     CarrierGroup group(carriers(1));
     Watchdog watchdog(group);

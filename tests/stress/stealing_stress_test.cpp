@@ -1,5 +1,5 @@
 // The stealable queue on real threads: producers, an owner and thieves, with a ring of four. No job is lost, none runs
-// twice, and whoever has a job has what its submitter wrote.
+// twice, and the thread that gets a job sees what its submitter wrote.
 #include <weft/scheduler/detail/stealable_queue.hpp>
 
 #include <array>

@@ -1,4 +1,5 @@
-// What the stress tests share: how many rounds, a little noise, and a watchdog that tells a lost wake-up from a slow one.
+// Shared by the stress tests: the number of rounds, random delays, and a watchdog that distinguishes a lost wake-up
+// from a slow one.
 #pragma once
 
 #include <atomic>
@@ -14,12 +15,12 @@
 
 namespace weft::stress {
 
-// --rounds of the command line, or what CI has time for. `share`: this test's part of it.
+// --rounds of the command line, or a default that fits CI. `share`: this test's fraction of it.
 std::uint64_t rounds(double share = 1.0);
-// --seed of the command line, or a new one, printed.
+// --seed of the command line, or a new one, which is printed.
 std::uint32_t seed();
 
-// A few hundred nanoseconds of work at most, so that two threads meet at ever different points.
+// At most a few hundred nanoseconds of work, so that two threads meet at varying points.
 class Noise {
   public:
     explicit Noise(std::uint32_t itsSeed) noexcept : state_(itsSeed | 1) {}

@@ -1,4 +1,5 @@
-// One wait, several who may end it: wakers on other threads, its deadline, the shutdown. Exactly one of them wins.
+// One wait that several parties try to end: wakers on other threads, its deadline, the shutdown. Exactly one of them
+// wins.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -18,7 +19,7 @@ namespace {
 
 class WaitStress : public test::LeakGuard {};
 
-// A place where a waiter leaves its key for three wakers, who all try.
+// A place where a waiter leaves its key for three wakers, all of which try it.
 struct Meeting {
     std::mutex lock;
     WakeKey key;
@@ -72,8 +73,8 @@ TEST_F(WaitStress, OfThreeWakersAndADeadlineExactlyOneEndsTheWait) {
     EXPECT_GT(woken, 0u);
 }
 
-// Two waits of a fiber: the first may be ended by its waker, its deadline or the cancellation, the second one only by
-// the cancellation, which comes from a thread that knows of neither.
+// Two waits of a fiber. Its waker, its deadline or the cancellation may end the first; only the cancellation, from a
+// thread that knows of neither wait, may end the second.
 TEST_F(WaitStress, ACancellationIsNeverLost) {
     CarrierGroup group(carriers(2));
     Watchdog watchdog(group);
@@ -140,7 +141,7 @@ TEST_F(WaitStress, JoinsWithDeadlinesRaceWithTheEnd) {
             for (std::uint64_t i = 0; i < total; ++i) {
                 auto child = group.carrier(1).spawn([i] { return i; });
                 noise();
-                // Too late or too early, by a few microseconds.
+                // A few microseconds too late or too early.
                 child.waitUntil(Clock::steady().now() + Duration(noise.next() % 20'000));
                 joined += child.join() == i;
                 watchdog.advance();
@@ -167,7 +168,7 @@ TEST_F(WaitStress, TimersAreCancelledFromElsewhereWhileTheyFire) {
             noise();
             const bool cancel = task.cancel();
             cancelled += cancel;
-            // Behind every run that could still begin.
+            // After every run that could still begin.
             loop.schedule([&] { passed.setValue(); }, std::chrono::microseconds(170));
             behind.await();
             ASSERT_EQ(ran + (cancel ? 1 : 0), 1) << "it ran, or it was cancelled, and not both";

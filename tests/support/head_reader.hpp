@@ -1,22 +1,23 @@
-// A request head parser with the head that it fills in, and sections of its own or of another reader: a connection.
+// A request head parser with the head that it fills in, and with sections of its own or of another reader, as on a
+// connection.
 #pragma once
 
 #include <memory>
 #include <string_view>
 
-#include <weft/pipeline/http/header_sections.hpp>
-#include <weft/pipeline/http/request_head_parser.hpp>
+#include <weft/pipeline/http/detail/header_sections.hpp>
+#include <weft/pipeline/http/detail/request_head_parser.hpp>
 
 namespace weft::http::test {
 
 class HeadReader {
   public:
     explicit HeadReader(const Limits& limits = {}, HeadReader* carrier = nullptr)
-        : sections_(carrier != nullptr ? carrier->sections_ : std::make_shared<HeaderSections>()), parser_(limits) {
+        : sections_(carrier != nullptr ? carrier->sections_ : std::make_shared<detail::HeaderSections>()), parser_(limits) {
         parser_.share(*sections_);
     }
 
-    Verdict parse(std::string_view message) { return parser_.parse(message, *head_); }
+    detail::Verdict parse(std::string_view message) { return parser_.parse(message, *head_); }
     const RequestHead& head() const noexcept { return *head_; }
     Refusal refusal() const noexcept { return parser_.refusal(); }
     void reset() {
@@ -25,8 +26,8 @@ class HeadReader {
     }
 
   private:
-    std::shared_ptr<HeaderSections> sections_;
-    RequestHeadParser parser_;
+    std::shared_ptr<detail::HeaderSections> sections_;
+    detail::RequestHeadParser parser_;
     std::unique_ptr<RequestHead> head_ = std::make_unique<RequestHead>();
 };
 

@@ -1,4 +1,4 @@
-// Linked into every test program: each of its tests is guarded, whatever its fixture.
+// Linked into every test program: guards each of its tests, whatever its fixture.
 #include <weft/testing/leak_guard.hpp>
 
 namespace weft::test {

@@ -1,4 +1,4 @@
-// Linked into every test program that uses the pipeline: buffers come back by the end of each test.
+// Linked into every test program that uses the pipeline: each test must return all buffers by its end.
 #include <weft/pipeline/buffer_pool.hpp>
 
 #include <weft/testing/leak_guard.hpp>

@@ -1,4 +1,4 @@
-// Linked into every test program that uses the scheduler: what it hands out comes back by the end of each test.
+// Linked into every test program that uses the scheduler: each test must return all scheduler resources by its end.
 #include <weft/scheduler/detail/outstanding.hpp>
 
 #include <weft/testing/leak_guard.hpp>

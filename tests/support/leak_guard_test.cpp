@@ -20,7 +20,7 @@ namespace {
 
 std::int64_t liveBuffers = 0;
 
-// A fixture made and destroyed by hand, so that what it reports can be looked at.
+// A fixture that the test constructs and destroys itself, to inspect its report.
 struct Guarded : LeakGuard {
     void TestBody() override {}
 };
@@ -89,7 +89,7 @@ TEST(LeakGuard, ReportsAWatchedCounterThatChanged) {
 
 struct GuardedSuite : LeakGuard {
     ~GuardedSuite() override { thread.join(); }
-    std::thread thread{[] {}};  // made after the first look and joined before the second
+    std::thread thread{[] {}};  // created after the first scan and joined before the second
 };
 
 TEST_F(GuardedSuite, AcceptsATestThatTidiesUpAfterItself) {
@@ -97,9 +97,9 @@ TEST_F(GuardedSuite, AcceptsATestThatTidiesUpAfterItself) {
     ::close(::dup(STDOUT_FILENO));
 }
 
-constexpr const char* untidiness = "WEFT_TEST_LEAVES";  // "open": a descriptor; "kept": the same, excused
+constexpr const char* untidiness = "WEFT_TEST_LEAVES";  // "open": leaves a descriptor open; "kept": the same, excused
 
-// No fixture of ours: only the program's guard can see what it does.
+// Has no fixture: only the guard of the whole program can notice it.
 TEST(Untidy, LeavesWhatItIsAskedFor) {
     const char* wanted = std::getenv(untidiness);
     if (wanted == nullptr) return;

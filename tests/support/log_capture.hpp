@@ -1,4 +1,5 @@
-// LogCapture: keeps what the scheduler logs while it lives, instead of printing it. One at a time.
+// LogCapture: collects what the scheduler logs during its lifetime instead of printing it. Only one may exist at a
+// time.
 #pragma once
 
 #include <chrono>
@@ -28,7 +29,7 @@ class LogCapture {
     LogCapture(const LogCapture&) = delete;
     LogCapture& operator=(const LogCapture&) = delete;
 
-    // How many lines have all of these parts.
+    // The number of lines that contain all of these parts.
     template <class... Parts>
     int count(const Parts&... parts) const {
         std::lock_guard held(lock_);
@@ -36,7 +37,7 @@ class LogCapture {
         for (const Line& line : lines_) found += (... && (line.text.find(parts) != std::string::npos));
         return found;
     }
-    // The same, of one level.
+    // The same for one level.
     template <class... Parts>
     int countAt(LogLevel level, const Parts&... parts) const {
         std::lock_guard held(lock_);
@@ -46,7 +47,7 @@ class LogCapture {
         }
         return found;
     }
-    // Waits until there is one; false after a time that only a missing line takes.
+    // Waits until there is one. Returns false after a time that passes only if the line is missing.
     template <class... Parts>
     bool await(const Parts&... parts) const {
         const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);

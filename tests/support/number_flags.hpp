@@ -1,4 +1,4 @@
-// readFlags(): the numbers that a long-running test program takes on its command line, besides GoogleTest's flags.
+// readFlags(): numeric command-line flags of a long-running test program, in addition to GoogleTest's own.
 #pragma once
 
 #include <cstdio>
@@ -11,7 +11,7 @@ namespace weft::test {
 
 struct NumberFlag {
     const char* name;  // "--seed"
-    double* value;     // stays as it is when the flag is not given
+    double* value;     // unchanged when the flag is not given
 };
 
 inline double numberOfFlag(const char* program, const char* flag, const char* text) {
@@ -33,7 +33,7 @@ inline double numberOfFlag(const char* program, const char* flag, const char* te
     std::exit(2);
 }
 
-// Call after InitGoogleTest(), which takes its own. Ends the process with status 2 for anything else.
+// Call after InitGoogleTest(), which removes its own flags. Any other argument ends the process with status 2.
 inline void readFlags(int argc, char** argv, std::initializer_list<NumberFlag> flags) {
     for (int i = 1; i < argc; i += 2) {
         const NumberFlag* found = nullptr;

@@ -1,4 +1,4 @@
-// pattern(): bytes in which a shift or a gap shows.
+// pattern(): bytes that reveal a shift or a gap.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // Pollers as a user may write them, each with the adapter of the conformance kit built in: one that sleeps on a
-// condition variable, one that spins, one on epoll and the carrier's wakeFd(), and one with a second epoll instance
-// nested in it. docs/pollers.md quotes them.
+// condition variable, one that spins, one on epoll and the carrier's wakeFd(), and one with a nested second epoll
+// instance. docs/guide/pollers.md refers to them.
 #pragma once
 
 #include <atomic>
@@ -21,20 +21,20 @@
 
 namespace weft::test {
 
-// Events that wait for the poller's next look.
+// Events that wait for the poller's next poll.
 class EventQueue {
   public:
     void push(PollerEvent event) {
         std::lock_guard held(lock_);
         events_.push_back(std::move(event));
     }
-    // Calls at most a slice of them, so that events without end leave fibers their turns; how many.
+    // Calls at most a slice of them, so that endless events do not starve fibers. Returns how many.
     unsigned dispatch() {
         unsigned called = 0;
         while (called < slice && dispatchOne()) ++called;
         return called;
     }
-    // False: there was none.
+    // Returns false if there was none.
     bool dispatchOne() {
         PollerEvent event;
         if (!pop(event)) return false;
@@ -61,8 +61,8 @@ class EventQueue {
     std::deque<PollerEvent> events_;
 };
 
-// What the sample pollers have in common: the loop of the protocol. A derived class has open(carrier), wakeup(), ring()
-// (an event has come), block(deadline), and look(), which dispatches without blocking and says how many events.
+// The loop of the protocol, which the sample pollers share. A derived class has open(carrier), wakeup(), ring() (an
+// event has arrived), block(deadline), and look(), which dispatches without blocking and returns the number of events.
 template <class Derived>
 class SamplePoller {
   public:
@@ -143,7 +143,7 @@ class ConditionPoller final : public SamplePoller<ConditionPoller> {
     bool rung_ = false;
 };
 
-// Never sleeps: it looks, lets fibers run, looks again. Its carrier is never parked, so nobody calls its wakeup.
+// Never sleeps: it polls, lets fibers run, and polls again. Its carrier is never parked, so no waker calls its wakeup.
 class SpinningPoller final : public SamplePoller<SpinningPoller> {
   public:
     static constexpr bool sleeps = false;
@@ -188,7 +188,7 @@ class EpollSet {
         event.data.fd = fd;
         if (::epoll_ctl(fd_, EPOLL_CTL_ADD, fd, &event) != 0) throw SystemError(fromErrno(errno), "epoll_ctl");
     }
-    // How many are ready; at most until `deadline`.
+    // Returns how many are ready; waits until `deadline` at most.
     int wait(Deadline deadline) {
         if (deadline == never) return wait(nullptr);
         const auto left = std::max<Duration>(deadline - std::chrono::steady_clock::now(), {});
@@ -210,8 +210,8 @@ class EpollSet {
     const int fd_;
 };
 
-// Sleeps in epoll_wait. The carrier's wakeFd() is watched edge-triggered and never read: every write is an edge, also
-// one before the wait.
+// Sleeps in epoll_wait. The carrier's wakeFd() is watched edge-triggered and never read: every write is an edge,
+// including one before the wait.
 class EpollPoller final : public SamplePoller<EpollPoller> {
   public:
     void open(Carrier& carrier) {
@@ -233,8 +233,8 @@ class EpollPoller final : public SamplePoller<EpollPoller> {
     EventFd bell_;
 };
 
-// Composition. An inner poller that knows nothing of carriers: an epoll instance with an edge-triggered source, and
-// a poll that looks without blocking. Its own descriptor is what an outer poller watches.
+// Composition. An inner poller that knows nothing of carriers: an epoll instance with an edge-triggered source, and a
+// poll that never blocks. An outer poller watches its descriptor.
 class InnerPoller {
   public:
     InnerPoller() { epoll_.add(bell_.get(), EPOLLIN | EPOLLET); }
@@ -248,11 +248,12 @@ class InnerPoller {
     EventFd bell_;
 };
 
-// Where the outer poller finds the carrier's wake-up: in its own set, or nested in the inner one.
+// Where the outer poller watches the carrier's wake-up: in its own set, or in the nested inner one.
 enum class WakeUp : std::uint8_t { outside, nested };
 
-// The outer poller blocks in its own epoll set, which holds the inner poller's descriptor level-triggered: it stays
-// readable until the inner poll has taken every event, however the two races end. It polls the inner one only then.
+// The outer poller blocks in its own epoll set, which contains the inner poller's descriptor, level-triggered. The
+// descriptor stays readable until the inner poll has taken every event, however the two races end. Only then is the
+// inner poller polled.
 template <WakeUp wakeUp>
 class OuterPoller final : public SamplePoller<OuterPoller<wakeUp>> {
   public:
@@ -270,7 +271,7 @@ class OuterPoller final : public SamplePoller<OuterPoller<wakeUp>> {
     void block(Deadline deadline) { ready_ = epoll_.wait(deadline) > 0; }
     unsigned look() {
         if (std::exchange(ready_, false) || epoll_.look() > 0) more_ = inner_.poll() > 0;
-        // The inner poller hands out what it took in slices: `more` without another edge.
+        // The inner poller hands out its events in slices: `more_` asks for the next one without another edge.
         if (!more_) return 0;
         const unsigned events = this->queue.dispatch();
         more_ = events > 0;
@@ -281,7 +282,7 @@ class OuterPoller final : public SamplePoller<OuterPoller<wakeUp>> {
     Carrier* carrier_ = nullptr;
     EpollSet epoll_;
     InnerPoller inner_;
-    bool ready_ = false;  // block() has seen the inner descriptor, or the wake-up, readable
+    bool ready_ = false;  // block() found the inner descriptor or the wake-up readable
     bool more_ = false;   // the inner poller may have events that it has not handed out
 };
 

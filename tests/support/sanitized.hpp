@@ -1,4 +1,4 @@
-// Whether this program runs under a sanitizer, whichever the compiler: WEFT_SANITIZED, and by which.
+// WEFT_SANITIZED: defined if this program runs under a sanitizer, with any compiler; and macros that say which one.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__)

@@ -1,4 +1,4 @@
-// How many threads the process has.
+// The number of threads of the process.
 #pragma once
 
 #include <cstddef>

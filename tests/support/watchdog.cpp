@@ -8,9 +8,9 @@ namespace weft::test {
 
 namespace {
 
-// A minute in short looks: a process that was stopped for a while has lost one of them, and not its patience.
+// A minute in short intervals: a process that was stopped for a while loses one of them, not the whole timeout.
 constexpr std::chrono::seconds look{1};
-constexpr int patience = 60;
+constexpr int timeout = 60;
 
 }  // namespace
 
@@ -31,7 +31,7 @@ void Watchdog::watch() {
         const std::uint64_t now = progress_.load(std::memory_order_relaxed);
         idleLooks = now == seen ? idleLooks + 1 : 0;
         seen = now;
-        if (idleLooks == patience) {
+        if (idleLooks == timeout) {
             report();
             std::abort();
         }

@@ -1,4 +1,4 @@
-// Watchdog: tells a lost wake-up from a slow machine, for tests that run for long.
+// Watchdog: distinguishes a lost wake-up from a slow machine, for long-running tests.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,8 @@
 
 namespace weft::test {
 
-// Ends the process when nothing has advanced for a minute, after saying what every carrier was at. Advance it each round.
+// Ends the process when nothing has advanced for a minute, and prints the state of every carrier. Advance it each
+// round.
 class Watchdog {
   public:
     explicit Watchdog(CarrierGroup& group) : group_(group), thread_([this] { watch(); }) {}

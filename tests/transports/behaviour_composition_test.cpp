@@ -1,5 +1,5 @@
-// Handlers, fibers and sockets put together on one carrier: behaviours B1, B12 to B14 of the ancestor's test list, and
-// what a wake-up must not count as.
+// Handlers, fibers and sockets together on one carrier: the behaviours BEH-1 and BEH-12 to BEH-14, taken from the
+// ancestor's tests; and a wake-up is not counted as an I/O event.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -18,8 +18,8 @@
 #include <weft/testing/leak_guard.hpp>
 #include "transports/blocking_peer.hpp"
 #include "transports/composition_handlers.hpp"
-#include "transports/hosted_loop.hpp"
 #include "transports/loopback_server.hpp"
+#include "transports/socket_loops.hpp"
 
 namespace weft::test {
 namespace {
@@ -43,30 +43,30 @@ class AnswersFromAFiber final : public ChannelInboundHandler {
     std::atomic<int>& blocked_;
 };
 
-TEST_F(BehaviourComposition, B1_AFiberThatAHandlerSpawnedBlocksAndThenAnswers) {
+TEST_F(BehaviourComposition, BEH1_AFiberThatAHandlerSpawnedBlocksAndThenAnswers) {
     Promise<void> latch;
     std::atomic<int> blocked{0};
-    HostedLoop host;
+    SocketLoops host;
     Server server(host, [&](Channel& child) { child.pipeline().addLast<AnswersFromAFiber>(latch.future(), blocked); });
     BlockingPeer first(server.address);
     BlockingPeer second(server.address);
     first.send("GET");
     second.send("GET");
-    while (blocked < 2) std::this_thread::yield();  // the loop goes on while the first fiber waits
+    while (blocked < 2) std::this_thread::yield();  // the loop runs on while the first fiber waits
     latch.setValue();
     EXPECT_EQ(first.receiveExactly(6), "HELLO!");
     EXPECT_EQ(second.receiveExactly(6), "HELLO!");
 }
 
-TEST_F(BehaviourComposition, B12_AFiberThatReadsParksAndResumesWithTheData) {
-    HostedLoop host;
+TEST_F(BehaviourComposition, BEH12_AFiberThatReadsParksAndResumesWithTheData) {
+    SocketLoops host;
     std::atomic<bool> reading{false};
     Promise<SocketAddress> listening;
     auto address = listening.future();
     auto fiber = host.carrier().spawn([&] {
         auto listener = TcpListener::listen(SocketAddress::loopbackV4(0));
         listening.setValue(listener.localAddress());
-        TcpStream stream = listener.accept(patience());
+        TcpStream stream = listener.accept(testDeadline());
         std::string all(6, '?');
         reading = true;
         stream.readExactly(all);
@@ -74,25 +74,25 @@ TEST_F(BehaviourComposition, B12_AFiberThatReadsParksAndResumesWithTheData) {
     });
     BlockingPeer peer(address.get());
     while (!reading) std::this_thread::yield();
-    // Only the one that asks is runnable, once the other has parked: it may have used up its slice before.
+    // Once the reader has parked, only the querying fiber is runnable; the reader may have yielded before that.
     while (host.inFiber([&] { return host.carrier().stats().queueDepth; }) != 1u) std::this_thread::yield();
     peer.send("HEL");
     peer.send("LO!");
     EXPECT_EQ(fiber.join(), "HELLO!");
 }
 
-// The ancestor lets reads outlive their event loop. Here the sockets of a loop end with it, so a read that is blocked
-// ends with operation_aborted (TcpStream.TheEndOfTheLoopWakesParkedReadersAndAcceptors); what it had got by then is its
-// own, and its fiber goes on with whatever needs no socket.
-TEST_F(BehaviourComposition, B13_B14_AReadThatOutlivesItsLoopIsAbortedInOrderAndItsFiberGoesOn) {
-    HostedLoop host;
+// The ancestor lets reads outlive their event loop. Here the sockets of a loop end with it, so a blocked read fails
+// with operation_aborted (TcpStream.TheEndOfTheLoopWakesParkedReadersAndAcceptors). The fiber keeps the bytes that it
+// has received and can go on with work that needs no socket.
+TEST_F(BehaviourComposition, BEH13_BEH14_AReadThatOutlivesItsLoopIsAbortedInOrderAndItsFiberGoesOn) {
+    SocketLoops host;
     Promise<SocketAddress> listening;
     auto address = listening.future();
     std::atomic<std::size_t> got{0};
     auto fiber = host.carrier().spawn([&] {
         auto listener = TcpListener::listen(SocketAddress::loopbackV4(0));
         listening.setValue(listener.localAddress());
-        TcpStream stream = listener.accept(patience());
+        TcpStream stream = listener.accept(testDeadline());
         std::string all;
         ErrorCode error;
         std::array<char, 1> byte;
@@ -107,7 +107,7 @@ TEST_F(BehaviourComposition, B13_B14_AReadThatOutlivesItsLoopIsAbortedInOrderAnd
         return all;
     });
     BlockingPeer peer(address.get());
-    for (const char letter : std::string("0123456789abcdef").substr(0, 8)) {  // dribbled
+    for (const char letter : std::string("0123456789abcdef").substr(0, 8)) {  // in single bytes
         const std::size_t before = got;
         peer.send(std::string(1, letter));
         while (got == before) std::this_thread::yield();
@@ -116,9 +116,9 @@ TEST_F(BehaviourComposition, B13_B14_AReadThatOutlivesItsLoopIsAbortedInOrderAnd
     EXPECT_EQ(fiber.join(), "01234567");
 }
 
-// The netty fix and #112: an eventfd that was counted as I/O made an idle poller look busy.
+// The netty fix and #112: an eventfd counted as I/O made an idle poller look busy.
 TEST_F(BehaviourComposition, R112_AWakeUpIsNoIoEvent) {
-    HostedLoop host;
+    SocketLoops host;
     const auto before = host.carrier().stats();
     for (int i = 0; i < 500; ++i) host.inLoop([] {});
     for (int i = 0; i < 500; ++i) host.inFiber([] {});
@@ -135,9 +135,9 @@ struct SpawnsAFiber final : ChannelInboundHandler {
     std::atomic<unsigned>& count;
 };
 
-// Few enough that their stacks are in the cache when they run; and a fiber that is runnable already is not counted.
+// Few enough that their stacks are in the cache when they run; fibers that were runnable before are not counted.
 TEST_F(BehaviourComposition, APollEndsWhenItHasMadeEnoughFibersRunnable) {
-    HostedLoop host;
+    SocketLoops host;
     std::vector<SocketPair> pairs(10);
     std::vector<ChannelRef> channels;
     std::vector<unsigned> events;
@@ -159,7 +159,7 @@ TEST_F(BehaviourComposition, APollEndsWhenItHasMadeEnoughFibersRunnable) {
             events.push_back(result.events);
         } while (result.more);
         EXPECT_EQ(ran, 0u);
-        for (const SocketPair& pair : pairs) pair.send("y");  // no limit, though fibers wait
+        for (const SocketPair& pair : pairs) pair.send("y");  // no limit, although fibers wait
         const std::size_t none = std::numeric_limits<std::size_t>::max();
         EXPECT_EQ(host.poller().poll(nullptr, never, {std::chrono::hours(1), 256, none}).events, 10u);
     });

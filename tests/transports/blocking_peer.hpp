@@ -1,4 +1,4 @@
-// BlockingPeer: a plain blocking client socket, for talking to a server under test from the test's own thread.
+// BlockingPeer: a plain blocking client socket, to talk to a server under test from the test's own thread.
 #pragma once
 
 #include <cerrno>
@@ -18,8 +18,8 @@ class BlockingPeer {
   public:
     explicit BlockingPeer(const SocketAddress& address)
         : fd_(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-        const timeval patience{20, 0};
-        ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+        const timeval timeout{20, 0};
+        ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
         EXPECT_EQ(::connect(fd_, address.data(), address.size()), 0) << errno;
     }
     ~BlockingPeer() { close(); }
@@ -47,7 +47,7 @@ class BlockingPeer {
         }
         return all;
     }
-    // Adds everything up to the end of the stream to `bytes`; returns 0 after an orderly end, else the error's number.
+    // Appends everything up to the end of the stream to `bytes`; returns 0 after an orderly end, else the errno.
     int receiveToEnd(std::string& bytes) {
         char room[4096];
         for (;;) {

@@ -1,5 +1,5 @@
-// I/O handlers that stand between an event loop and a transport's handler: one that counts, and one that nests it under
-// an epoll set of its own. And an event loop with a channel whose bytes are the events of the conformance kit.
+// I/O handlers between an event loop and a transport's handler: one counts calls, one nests the inner handler under an
+// epoll set of its own. Also an event loop with a channel whose bytes are the conformance kit's events.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@
 
 namespace weft::test {
 
-// Passes everything on, and counts.
+// Forwards and counts.
 template <class Inner>
 class BasicCountingIoHandler : public SocketIoHandler {
   public:
@@ -58,8 +58,8 @@ class BasicCountingIoHandler : public SocketIoHandler {
 };
 using CountingIoHandler = BasicCountingIoHandler<EpollIoHandler>;
 
-// Blocks in an epoll set of its own that holds nothing but the inner handler's pollFd(), and polls the inner one only
-// when that is readable or when the inner handler has work of its own. The twin does not ask it.
+// Blocks in its own epoll set, which holds only the inner handler's pollFd(). Polls the inner handler only when that is
+// readable or, with `asksForWork`, when the inner handler has work of its own.
 template <bool asksForWork, class Inner = EpollIoHandler>
 class BasicNestingIoHandler final : public BasicCountingIoHandler<Inner> {
   public:
@@ -103,7 +103,7 @@ struct SocketPair {
     Fd theirs;
 };
 
-// The adapter of the conformance kit: an event is a byte on a connection, and its handler the connection's.
+// The adapter of the conformance kit: an event is a byte on a connection, and the connection's handler dispatches it.
 template <class Handler>
 class ChannelPoller {
   public:
@@ -120,7 +120,8 @@ class ChannelPoller {
         events_.push(std::move(event));
         sockets_.send("!");
     }
-    // Bytes wait in the socket and their edge is long past when reading is switched on again: only the handler knows.
+    // When reading is switched on again, the edge of the bytes in the socket is long past: only the handler knows of
+    // them.
     void makeWork(PollerEvent event) {
         events_.push(std::move(event));
         channel_->setOption(ChannelOption::AUTO_READ, false);
@@ -131,7 +132,7 @@ class ChannelPoller {
     void post(std::function<void()> task) {
         try {
             loop_->execute(std::move(task));
-        } catch (const SystemError&) {  // it has ended meanwhile
+        } catch (const SystemError&) {  // the loop has ended meanwhile
         }
     }
     std::uint64_t looks() const { return handler_->polls; }
@@ -146,7 +147,7 @@ class ChannelPoller {
             for (std::size_t left = message.get<Buffer>().view().size(); left > 0; --left) {
                 try {
                     owner_.events_.dispatchOne();
-                } catch (...) {  // the other bytes are events, too
+                } catch (...) {  // the other bytes are events too
                     error = std::current_exception();
                 }
             }
@@ -168,7 +169,7 @@ class ChannelPoller {
     SocketPair sockets_;
     EventQueue events_;
     std::unique_ptr<EventLoop> loop_;
-    Handler* handler_ = nullptr;  // the loop's
+    Handler* handler_ = nullptr;  // owned by the loop
     ChannelRef channel_;
 };
 

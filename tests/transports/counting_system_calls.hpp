@@ -1,4 +1,4 @@
-// CountingSystemCalls: the kernel, with counters and with refusals that a test may ask for.
+// CountingSystemCalls: the real kernel, with counters and with failures that a test can request.
 #pragma once
 
 #include <atomic>
@@ -14,8 +14,8 @@ class CountingSystemCalls final : public SystemCalls {
     std::atomic<bool> withoutPwait2{false};
     std::atomic<int> acceptError{0};            // errno for every accept4, 0: none
     std::atomic<bool> interruptedWaits{false};  // every other wait ends with EINTR
-    std::atomic<bool> endlessInput{false};      // every recv finds as many bytes as it asks for
-    std::atomic<bool> connectsToItself{false};  // a connect comes from the port that it goes to, where that is free
+    std::atomic<bool> endlessInput{false};      // every recv finds as many bytes as it has room for
+    std::atomic<bool> connectsToItself{false};  // a connect uses the port that it goes to, where that is free
 
     int socket(int family, int type, int protocol) noexcept override { return kernel_.socket(family, type, protocol); }
     int bind(int fd, const sockaddr* address, socklen_t size) noexcept override {

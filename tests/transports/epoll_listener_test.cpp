@@ -1,4 +1,4 @@
-// The epoll listener and connector sinks in single steps, against a scripted kernel (rules E-7, S-4).
+// The epoll listener and connector sinks step by step, against a scripted kernel (rules E-7, S-4).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ TEST(EpollListener, AcceptsUntilTheKernelHasNoMore) {
     EXPECT_EQ(&children[0]->loop(), &bench.loop);
 }
 
-TEST(EpollListener, AChildThatNobodyRegistersClosesItsDescriptor) {
+TEST(EpollListener, AnUnregisteredChildClosesItsDescriptor) {
     Log log;
     ScriptedBench bench;
     ChannelRef listener = bench.listener(fd, log);
@@ -48,7 +48,7 @@ TEST(EpollListener, SixteenConnectionsEndACycleAndTheNextPollGoesOn) {
     EXPECT_EQ(std::count(log.begin(), log.end(), "complete"), 2);
 }
 
-TEST(EpollListener, E7ConnectionsThatWereLostAreSkipped) {
+TEST(EpollListener, E7_ConnectionsThatWereLostAreSkipped) {
     Log log;
     ScriptedBench bench;
     bench.listener(fd, log);
@@ -57,7 +57,7 @@ TEST(EpollListener, E7ConnectionsThatWereLostAreSkipped) {
     EXPECT_THAT(log, ElementsAre("active", "child", "child", "complete"));
 }
 
-TEST(EpollListener, E7OutOfDescriptorsIsOneErrorAndAPauseOfHalfASecond) {
+TEST(EpollListener, E7_OutOfDescriptorsIsOneErrorAndAPauseOfHalfASecond) {
     Log log;
     ScriptedBench bench;
     ChannelRef listener = bench.listener(fd, log);
@@ -68,18 +68,18 @@ TEST(EpollListener, E7OutOfDescriptorsIsOneErrorAndAPauseOfHalfASecond) {
 
     const int accepts = bench.calls.count("accept4");
     bench.clock.advance(400ms);
-    bench.turn({{fd, EPOLLIN}});  // further connections come in meanwhile
+    bench.turn({{fd, EPOLLIN}});  // further connections arrive meanwhile
     EXPECT_EQ(bench.calls.count("accept4"), accepts) << "accepting during the pause";
 
     bench.calls.nextAccept({601});
     bench.clock.advance(101ms);
     bench.turn();
-    bench.turn();  // the timer asked for a dispatch; no edge was needed
+    bench.turn();  // the timer requested a dispatch; no edge was needed
     EXPECT_EQ(log.back(), "complete");
     EXPECT_EQ(std::count(log.begin(), log.end(), "child"), 2);
 }
 
-TEST(EpollListener, E7AListenerThatClosesDuringThePauseStaysClosed) {
+TEST(EpollListener, E7_AListenerThatClosesDuringThePauseStaysClosed) {
     Log log;
     ScriptedBench bench;
     ChannelRef listener = bench.listener(fd, log);
@@ -114,7 +114,7 @@ TEST(EpollListener, AHangUpBeforeItListensIsNoConnection) {
     channel->registerWithLoop();
     bench.loop.runTasks();
     channel->read();
-    bench.turn({{fd, EPOLLOUT | EPOLLHUP}});  // what Linux says of a socket that does not listen yet
+    bench.turn({{fd, EPOLLOUT | EPOLLHUP}});  // what Linux reports for a socket that does not listen yet
     EXPECT_EQ(bench.calls.count("accept4"), 0);
     EXPECT_FALSE(channel->closed());
 }
@@ -123,7 +123,7 @@ TEST(EpollConnector, ConnectsAtTheOutputEdgeAndIsAStreamFromThenOn) {
     Log log;
     ScriptedBench bench;
     ChannelRef channel = bench.connector(fd, log);
-    bench.turn({{fd, EPOLLOUT | EPOLLHUP}});  // unconnected: means nothing
+    bench.turn({{fd, EPOLLOUT | EPOLLHUP}});  // not connected: no meaning
     ChannelFuture connected = channel->connect(SocketAddress::loopbackV4(9));
     bench.loop.runTasks();
     EXPECT_FALSE(connected.done());
@@ -134,7 +134,7 @@ TEST(EpollConnector, ConnectsAtTheOutputEdgeAndIsAStreamFromThenOn) {
     EXPECT_THAT(log, ElementsAre("active", "read hello", "complete"));
 }
 
-TEST(EpollConnector, S4ARefusedConnectNamesTheAddress) {
+TEST(EpollConnector, S4_ARefusedConnectNamesTheAddress) {
     Log log;
     ScriptedBench bench;
     ChannelRef channel = bench.connector(fd, log);

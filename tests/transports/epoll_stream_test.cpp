@@ -1,4 +1,4 @@
-// The epoll stream sink in single steps, against a scripted kernel (rules R-*, E-6, E-8, W-5, HC-5).
+// The epoll stream sink step by step, against a scripted kernel (rules R-*, E-6, E-8, W-5, HC-5).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ constexpr int fd = 500;
 constexpr int otherFd = 501;
 constexpr int lastFd = 502;
 
-TEST(EpollStream, R4AShortReadEndsTheCycleWithoutASecondRead) {
+TEST(EpollStream, R4_AShortReadEndsTheCycleWithoutASecondRead) {
     Log log;
     ScriptedBench bench;
     bench.stream(fd, log);
@@ -23,7 +23,7 @@ TEST(EpollStream, R4AShortReadEndsTheCycleWithoutASecondRead) {
     EXPECT_EQ(bench.calls.recvs(fd), 1);
 }
 
-TEST(EpollStream, R4AFullBufferIsFollowedByAnotherRead) {
+TEST(EpollStream, R4_AFullBufferIsFollowedByAnotherRead) {
     Log log;
     ScriptedBench bench;
     bench.stream(fd, log);
@@ -34,8 +34,8 @@ TEST(EpollStream, R4AFullBufferIsFollowedByAnotherRead) {
     EXPECT_EQ(log[3], "complete");
 }
 
-// recv() stops in front of it, and there is no edge for what is behind.
-TEST(EpollStream, R4AShortReadBeforeAnUrgentByteIsFollowedByAnother) {
+// recv() stops before the urgent byte, and the kernel reports no edge for the bytes after it.
+TEST(EpollStream, R4_AShortReadBeforeAnUrgentByteIsFollowedByAnother) {
     Log log;
     ScriptedBench bench;
     bench.stream(fd, log);
@@ -44,7 +44,7 @@ TEST(EpollStream, R4AShortReadBeforeAnUrgentByteIsFollowedByAnother) {
     EXPECT_THAT(log, ElementsAre("active", "read before", "read behind", "complete"));
 }
 
-TEST(EpollStream, AnEdgeWithNothingToReadSaysNothingAndTheNextOneReads) {
+TEST(EpollStream, AnEdgeWithNothingToReadFiresNoEventAndTheNextOneReads) {
     Log log;
     ScriptedBench bench;
     bench.stream(fd, log);
@@ -55,7 +55,7 @@ TEST(EpollStream, AnEdgeWithNothingToReadSaysNothingAndTheNextOneReads) {
     EXPECT_THAT(log, ElementsAre("active", "read now", "complete"));
 }
 
-TEST(EpollStream, E6AResetAfterSomeBytesIsReadCompleteThenErrorThenInactive) {
+TEST(EpollStream, E6_AResetAfterSomeBytesIsReadCompleteThenErrorThenInactive) {
     Log log;
     ScriptedBench bench;
     bench.stream(fd, log);
@@ -65,7 +65,7 @@ TEST(EpollStream, E6AResetAfterSomeBytesIsReadCompleteThenErrorThenInactive) {
     EXPECT_TRUE(bench.calls.closed(fd));
 }
 
-TEST(EpollStream, HC5BytesBeforeThePeersEndAreReadInTheSameCycle) {
+TEST(EpollStream, HC5_BytesBeforeThePeersEndAreReadInTheSameCycle) {
     Log log;
     ScriptedBench bench;
     bench.stream(fd, log);
@@ -75,7 +75,7 @@ TEST(EpollStream, HC5BytesBeforeThePeersEndAreReadInTheSameCycle) {
     EXPECT_TRUE(bench.calls.closed(fd));
 }
 
-TEST(EpollStream, R1SixteenReadsEndACycleAndTheNextPollGoesOnWithoutAnEdge) {
+TEST(EpollStream, R1_SixteenReadsEndACycleAndTheNextPollGoesOnWithoutAnEdge) {
     Log log;
     ScriptedBench bench;
     bench.stream(fd, log);
@@ -87,7 +87,7 @@ TEST(EpollStream, R1SixteenReadsEndACycleAndTheNextPollGoesOnWithoutAnEdge) {
     EXPECT_EQ(bench.calls.recvs(fd), 21);  // the last one found nothing
 }
 
-TEST(EpollStream, R1MaxMessagesPerReadEndACycle) {
+TEST(EpollStream, R1_MaxMessagesPerReadEndACycle) {
     Log log;
     ScriptedBench bench;
     ChannelRef channel = bench.stream(fd, log);
@@ -98,7 +98,7 @@ TEST(EpollStream, R1MaxMessagesPerReadEndACycle) {
     EXPECT_EQ(log.back(), "complete");
 }
 
-TEST(EpollStream, R3AutoReadOffInsideAReadStopsTheCycleAndOnAgainContinuesWithoutAnEdge) {
+TEST(EpollStream, R3_AutoReadOffInsideAReadStopsTheCycleAndOnAgainContinuesWithoutAnEdge) {
     Log log;
     ScriptedBench bench;
     ChannelRef channel = bench.stream(fd, log);
@@ -117,7 +117,7 @@ TEST(EpollStream, R3AutoReadOffInsideAReadStopsTheCycleAndOnAgainContinuesWithou
     EXPECT_EQ(log[log.size() - 2], "read kept");
 }
 
-TEST(EpollStream, R3AnEdgeBeforeTheFirstReadIsRemembered) {
+TEST(EpollStream, R3_AnEdgeBeforeTheFirstReadIsRemembered) {
     Log log;
     ScriptedBench bench;
     ChannelRef channel = bench.stream(fd, log, false);
@@ -148,7 +148,7 @@ TEST(EpollStream, APartialWriteIsContinuedAtTheOutputEdge) {
     EXPECT_TRUE(promise.future().success());
 }
 
-TEST(EpollStream, W5AFullSocketIsNotTriedAgainBeforeTheOutputEdge) {
+TEST(EpollStream, W5_AFullSocketIsNotTriedAgainBeforeTheOutputEdge) {
     Log log;
     ScriptedBench bench;
     ChannelRef channel = bench.stream(fd, log);
@@ -163,7 +163,7 @@ TEST(EpollStream, W5AFullSocketIsNotTriedAgainBeforeTheOutputEdge) {
     EXPECT_EQ(bench.calls.sent(fd), "first second");
 }
 
-// Writes at the flush point, when nothing waits: past the outbound buffer.
+// Writes at the flush point while nothing is queued: bypasses the outbound buffer.
 struct LateWriter final : FlushPointListener {
     LateWriter(ScriptedBench& bench, Channel& itsChannel) : channel(itsChannel) {
         bench.loop.requestFlushPoint(*this);
@@ -173,7 +173,7 @@ struct LateWriter final : FlushPointListener {
     Channel& channel;
 };
 
-TEST(EpollStream, W7BytesThatGoStraightAreOneSend) {
+TEST(EpollStream, W7_BytesThatBypassTheQueueAreOneSend) {
     Log log;
     ScriptedBench bench;
     ChannelRef channel = bench.stream(fd, log);
@@ -183,7 +183,7 @@ TEST(EpollStream, W7BytesThatGoStraightAreOneSend) {
     EXPECT_EQ(channel->pendingBytes(), 0u);
 }
 
-TEST(EpollStream, W7AFullSocketKeepsTheRestOfWhatWentStraightForTheOutputEdge) {
+TEST(EpollStream, W7_AFullSocketKeepsTheRestOfADirectWriteForTheOutputEdge) {
     Log log;
     ScriptedBench bench;
     ChannelRef channel = bench.stream(fd, log);
@@ -197,7 +197,7 @@ TEST(EpollStream, W7AFullSocketKeepsTheRestOfWhatWentStraightForTheOutputEdge) {
     EXPECT_EQ(bench.calls.sent(fd), "01234567890123456789");
 }
 
-TEST(EpollStream, W7AFullSocketAtOnceIsAskedOnce) {
+TEST(EpollStream, W7_ASocketThatIsAlreadyFullIsTriedOnce) {
     Log log;
     ScriptedBench bench;
     ChannelRef channel = bench.stream(fd, log);
@@ -208,7 +208,7 @@ TEST(EpollStream, W7AFullSocketAtOnceIsAskedOnce) {
     EXPECT_EQ(bench.calls.sent(fd), "0123456789");
 }
 
-TEST(EpollStream, E8AnErrorOfBytesThatWentStraightClosesButNotFromInsideTheFlushPoint) {
+TEST(EpollStream, E8_AnErrorOfADirectWriteClosesButNotFromInsideTheFlushPoint) {
     Log log;
     ScriptedBench bench;
     ChannelRef channel = bench.stream(fd, log);
@@ -221,7 +221,7 @@ TEST(EpollStream, E8AnErrorOfBytesThatWentStraightClosesButNotFromInsideTheFlush
     EXPECT_EQ(log.back(), "inactive");
 }
 
-TEST(EpollStream, W5SixteenWritesEndAFlushAndTheNextPollGoesOn) {
+TEST(EpollStream, W5_SixteenWritesEndAFlushAndTheNextPollGoesOn) {
     Log log;
     ScriptedBench bench;
     ChannelRef channel = bench.stream(fd, log);
@@ -234,7 +234,7 @@ TEST(EpollStream, W5SixteenWritesEndAFlushAndTheNextPollGoesOn) {
     EXPECT_EQ(bench.calls.sends(fd), 21);
 }
 
-TEST(EpollStream, E8AWriteErrorFailsTheWriteAndClosesButNotFromInsideTheFlush) {
+TEST(EpollStream, E8_AWriteErrorFailsTheWriteAndClosesButNotFromInsideTheFlush) {
     Log log;
     ScriptedBench bench;
     ChannelRef channel = bench.stream(fd, log);
@@ -250,20 +250,20 @@ TEST(EpollStream, E8AWriteErrorFailsTheWriteAndClosesButNotFromInsideTheFlush) {
     EXPECT_EQ(log.back(), "inactive");
 }
 
-TEST(EpollStream, AWriteErrorDoesNotHideWhatThePeerSaidBefore) {
+TEST(EpollStream, AWriteErrorDoesNotHideBytesThatThePeerSentBefore) {
     Log log;
     ScriptedBench bench;
     ChannelRef channel = bench.stream(fd, log);
     bench.calls.nextSend(fd, {-ECONNRESET});
     channel->writeAndFlush(Buffer::copyOf("lost"));
     bench.loop.runTasks();
-    bench.calls.nextRecv(fd, {data("go away"), endOfInput()});  // the failed write took the error off the socket
+    bench.calls.nextRecv(fd, {data("go away"), endOfInput()});  // the failed write consumed the socket's error
     bench.turn({{fd, EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP}});
     EXPECT_THAT(log,
                 ElementsAre("active", "read go away", "complete", "error " + std::to_string(ECONNRESET), "inactive"));
 }
 
-TEST(EpollStream, HC5OutputIsServedBeforeInput) {
+TEST(EpollStream, HC5_OutputIsServedBeforeInput) {
     Log log;
     ScriptedBench bench;
     ChannelRef channel = bench.stream(fd, log);
@@ -302,14 +302,14 @@ TEST(EpollStream, AChannelThatClosesItselfWhileReadingReadsNoMore) {
     EXPECT_EQ(log.back(), "inactive");
 }
 
-TEST(EpollStream, AStaleEventOfAClosedDescriptorReachesNobody) {
+TEST(EpollStream, AStaleEventOfAClosedDescriptorIsDropped) {
     Log log;
     Log nextLog;
     ScriptedBench bench;
     ChannelRef channel = bench.stream(fd, log);
     channel->close();
     bench.loop.runTasks();
-    bench.stream(otherFd, nextLog);  // takes the slot of the closed one
+    bench.stream(otherFd, nextLog);  // reuses the slot of the closed one
     log.clear();
     EXPECT_EQ(bench.turn({{fd, EPOLLIN | EPOLLHUP}}).events, 0u);
     EXPECT_EQ(bench.calls.recvs(otherFd), 0);
@@ -346,7 +346,7 @@ TEST(EpollStream, DeregisterLeavesThePollerAndKeepsTheDescriptorOpen) {
     EXPECT_TRUE(bench.calls.closed(fd));
 }
 
-TEST(EpollStream, S1ARefusedRegistrationClosesTheDescriptor) {
+TEST(EpollStream, S1_ARefusedRegistrationClosesTheDescriptor) {
     Log log;
     ScriptedBench bench;
     bench.calls.nextEpollCtl(-ENOSPC);
@@ -404,7 +404,7 @@ TEST(EpollIoHandler, AHandleThatIsQueuedAndReportedIsDispatchedOnce) {
     EXPECT_EQ(std::count(log.begin(), log.end(), "complete"), 1) << "one readComplete per batch";
 }
 
-TEST(EpollIoHandler, WhatTheBudgetLeftReachesOnlyThoseWhoAreStillThere) {
+TEST(EpollIoHandler, EventsLeftByTheBudgetReachOnlyHandlesThatStillExist) {
     Log log;
     Log closedLog;
     Log lastLog;
@@ -431,7 +431,7 @@ TEST(EpollIoHandler, AHandleThatIsLeftByTheBudgetAndThenQueuedIsDispatchedOnce) 
     ScriptedBench bench;
     bench.stream(fd, log);
     ChannelRef other = bench.stream(otherFd, otherLog, false);
-    bench.turn({{otherFd, EPOLLIN}});  // an edge that is kept, for reading is off
+    bench.turn({{otherFd, EPOLLIN}});  // the edge is kept, because reading is off
     bench.calls.nextRecv(fd, {data("x")});
     bench.calls.nextRecv(otherFd, {data("y")});
     EXPECT_TRUE(bench.turn({{fd, EPOLLIN}, {otherFd, EPOLLIN}}, 1).more);

@@ -1,4 +1,4 @@
-// What the world does to the transport (docs/faults.md): signals, failing system calls, peers that stall.
+// External faults of the transport (docs/reference/faults.md): signals, failing system calls, peers that stall.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,9 +17,9 @@
 
 #include "transports/blocking_peer.hpp"
 #include "transports/counting_system_calls.hpp"
-#include "transports/hosted_loop.hpp"
 #include "transports/loopback_server.hpp"
 #include "transports/scripted_bench.hpp"
+#include "transports/socket_loops.hpp"
 
 namespace weft::test {
 namespace {
@@ -31,7 +31,7 @@ constexpr int otherFd = 501;
 
 // ---- EINTR ----
 
-// While one lives, SIGUSR1 interrupts calls and is counted.
+// During its lifetime, SIGUSR1 interrupts calls and is counted.
 class CountedSignals {
   public:
     CountedSignals() {
@@ -49,7 +49,7 @@ class CountedSignals {
     struct sigaction before_ {};
 };
 
-// Calls `blocking` on a thread of its own, interrupts it a hundred times, and lets `end` end it.
+// Calls `blocking` on a new thread, interrupts it a hundred times, and then lets `end` end it.
 ssize_t interruptedResult(const std::function<ssize_t()>& blocking, const std::function<void()>& end) {
     const CountedSignals signals;
     std::atomic<bool> begun{false};
@@ -61,7 +61,7 @@ ssize_t interruptedResult(const std::function<ssize_t()>& blocking, const std::f
         ended = true;
     });
     while (!begun) std::this_thread::yield();
-    // Again and again: the thread sanitizer keeps one that comes before the call until the call has ended.
+    // Repeatedly: the thread sanitizer delays a signal that arrives before the call until the call has ended.
     while (CountedSignals::count < 100 && !ended) {
         ::pthread_kill(caller.native_handle(), SIGUSR1);
         std::this_thread::yield();
@@ -108,7 +108,7 @@ TEST(Faults, AStormOfSignalsDoesNotEndASend) {
 
 TEST(Faults, AStormOfSignalsDoesNotEndAnAccept) {
     const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    ASSERT_EQ(::listen(listener, 1), 0);  // on a port of the kernel's choice
+    ASSERT_EQ(::listen(listener, 1), 0);  // on a port chosen by the kernel
     const SocketAddress address =
         SocketAddress::loopbackV4(detail::localAddressOf(SystemCalls::kernel(), listener).port());
     std::unique_ptr<BlockingPeer> peer;
@@ -125,7 +125,7 @@ TEST(Faults, InterruptedWaitsLoseNothing) {
         CountingSystemCalls calls;
         calls.interruptedWaits = true;
         calls.withoutPwait2 = old;
-        HostedLoop host(1, calls);
+        SocketLoops host(1, calls);
         Server server(host, echo);
         BlockingPeer peer(server.address);
         for (int i = 0; i < 200; ++i) {
@@ -136,7 +136,7 @@ TEST(Faults, InterruptedWaitsLoseNothing) {
     }
 }
 
-TEST(Faults, AnInterruptedLookReportsNothingAndTheNextOneEverything) {
+TEST(Faults, AnInterruptedPollReportsNothingAndTheNextOneReportsEverything) {
     Log log;
     ScriptedBench bench;
     bench.stream(fd, log);
@@ -147,7 +147,7 @@ TEST(Faults, AnInterruptedLookReportsNothingAndTheNextOneEverything) {
     EXPECT_THAT(log, ElementsAre("active", "read kept", "complete"));
 }
 
-// ---- a start that fails ----
+// ---- failing starts ----
 
 std::string refusalToOpen(ScriptedSystemCalls& calls) {
     EpollIoHandler poller(calls);
@@ -193,7 +193,7 @@ TEST(Faults, InputInSingleBytesBetweenEmptyEdgesArrivesWhole) {
                                  "complete"));
 }
 
-// "EAGAIN, then 3 bytes, then a reset", in both directions, while a neighbour goes on.
+// "EAGAIN, then 3 bytes, then a reset" in both directions, while a neighbour goes on.
 TEST(Faults, AResetInTheMiddleOfAWriteFailsItOnceAndLeavesTheNeighbourAlone) {
     Log log;
     Log otherLog;
@@ -219,8 +219,8 @@ TEST(Faults, AResetInTheMiddleOfAWriteFailsItOnceAndLeavesTheNeighbourAlone) {
     EXPECT_FALSE(other->closed());
 }
 
-// A peer that stalls holds its bytes, not the loop: nothing is tried again before the kernel says so.
-TEST(Faults, AStalledPeerCostsNoFurtherCall) {
+// A peer that stalls holds up only its own bytes: the loop does not retry before the kernel reports an edge.
+TEST(Faults, AStalledPeerCausesNoFurtherSystemCalls) {
     Log log;
     ScriptedBench bench;
     ChannelRef channel = bench.stream(fd, log);
@@ -235,10 +235,10 @@ TEST(Faults, AStalledPeerCostsNoFurtherCall) {
     EXPECT_TRUE(channel->isWritable());
 }
 
-// ---- the end of a descriptor that is in use ----
+// ---- closing a descriptor in use ----
 
 TEST(Faults, ACloseFromAnotherThreadEndsAConnectionThatWaits) {
-    HostedLoop host;
+    SocketLoops host;
     ChannelRef child;
     Promise<void> told;
     Future<void> inactive = told.future();
@@ -255,10 +255,10 @@ TEST(Faults, ACloseFromAnotherThreadEndsAConnectionThatWaits) {
         arrived.setValue();
     });
     BlockingPeer peer(server.address);
-    ASSERT_TRUE(accepted.awaitUntil(patience()));
+    ASSERT_TRUE(accepted.awaitUntil(testDeadline()));
     child->close();
     EXPECT_EQ(peer.receive(), "");
-    EXPECT_TRUE(inactive.awaitUntil(patience()));
+    EXPECT_TRUE(inactive.awaitUntil(testDeadline()));
     child = nullptr;
 }
 

@@ -23,7 +23,7 @@
 #include <weft/transports/socket_io_handler.hpp>
 #include <weft/transports/tcp_listener.hpp>
 
-#include "transports/hosted_loop.hpp"
+#include "transports/socket_loops.hpp"
 #include "transports/tcp_pair.hpp"
 
 namespace weft::test {
@@ -62,12 +62,12 @@ struct Pipe {
 
 TEST(FdWatch, AFiberWaitsUntilTheDescriptorIsReadable) {
     const DescriptorGuard guard;
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([&] {
         const auto watch = FdWatch::of(event());
         bool woken = false;
         auto waiter = host.carrier().spawn([&] {
-            const ErrorCode error = watch->waitReadable(patience());
+            const ErrorCode error = watch->waitReadable(testDeadline());
             woken = true;
             return error;
         });
@@ -82,7 +82,7 @@ TEST(FdWatch, AFiberWaitsUntilTheDescriptorIsReadable) {
 }
 
 TEST(FdWatch, AReadyDescriptorNeedsNoWait) {
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([&] {
         const auto watch = FdWatch::of(event(1));
         EXPECT_EQ(watch->waitReadable(std::chrono::steady_clock::now() - 1s), ok);
@@ -97,8 +97,8 @@ TEST(FdWatch, AReadyDescriptorNeedsNoWait) {
     });
 }
 
-TEST(FdWatch, ACancelledFiberIsToldSo) {
-    HostedLoop host;
+TEST(FdWatch, ACancelledWaitReportsTheCancellation) {
+    SocketLoops host;
     host.inFiber([&] {
         const auto watch = FdWatch::of(event());
         auto waiter = host.carrier().spawn([&] { return watch->waitReadable(); });
@@ -106,13 +106,13 @@ TEST(FdWatch, ACancelledFiberIsToldSo) {
         waiter.cancel();
         EXPECT_EQ(waiter.join(), operationAborted());
         signal(watch->fd());
-        EXPECT_EQ(watch->waitReadable(patience()), ok) << "the watch is as good as before";
+        EXPECT_EQ(watch->waitReadable(testDeadline()), ok) << "the watch is as good as before";
     });
 }
 
 TEST(FdWatch, ACloseEndsEveryWait) {
     const DescriptorGuard guard;
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([&] {
         Pipe pipe;
         while (::write(pipe.in.get(), std::string(4096, 'x').data(), 4096) > 0) {
@@ -136,7 +136,7 @@ TEST(FdWatch, ACloseEndsEveryWait) {
 
 TEST(FdWatch, AReleaseEndsEveryWaitAndLeavesTheDescriptorOpen) {
     const DescriptorGuard guard;
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([&] {
         auto watch = FdWatch::of(event());
         auto waiter = host.carrier().spawn([&] { return watch->waitReadable(); });
@@ -146,19 +146,19 @@ TEST(FdWatch, AReleaseEndsEveryWaitAndLeavesTheDescriptorOpen) {
         EXPECT_EQ(watch->waitReadable(), operationAborted());
         signal(released.get());
         const auto again = FdWatch::of(std::move(released));
-        EXPECT_EQ(again->waitReadable(patience()), ok);
+        EXPECT_EQ(again->waitReadable(testDeadline()), ok);
     });
 }
 
 TEST(FdWatch, EveryWaiterIsToldAndThoseWhoFindNothingWaitAgain) {
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([&] {
         const auto watch = FdWatch::of(event());
         int taken = 0;
         std::vector<JoinHandle<ErrorCode>> waiters;
         for (int i = 0; i < 5; ++i) {
             waiters.push_back(host.carrier().spawn([&] {
-                while (ErrorCode(watch->waitReadable(patience())) == ok) {
+                while (ErrorCode(watch->waitReadable(testDeadline())) == ok) {
                     if (!take(watch->fd())) continue;
                     ++taken;
                     return ok;
@@ -177,7 +177,7 @@ TEST(FdWatch, EveryWaiterIsToldAndThoseWhoFindNothingWaitAgain) {
 }
 
 TEST(FdWatch, BothDirectionsAreWaitedForAtOnce) {
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([&] {
         int ends[2];
         ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
@@ -186,8 +186,8 @@ TEST(FdWatch, BothDirectionsAreWaitedForAtOnce) {
         const std::string bytes(4096, 'x');
         while (::send(watch->fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL) > 0) {
         }
-        auto reader = host.carrier().spawn([&] { return watch->waitReadable(patience()); });
-        auto writer = host.carrier().spawn([&] { return watch->waitWritable(patience()); });
+        auto reader = host.carrier().spawn([&] { return watch->waitReadable(testDeadline()); });
+        auto writer = host.carrier().spawn([&] { return watch->waitWritable(testDeadline()); });
         letOthersPark();
         ASSERT_EQ(::send(other.get(), "x", 1, MSG_NOSIGNAL), 1);
         EXPECT_EQ(reader.join(), ok);
@@ -200,11 +200,11 @@ TEST(FdWatch, BothDirectionsAreWaitedForAtOnce) {
 }
 
 TEST(FdWatch, TheEndOfTheOtherSideIsReady) {
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([&] {
         Pipe ended;
         const auto reading = FdWatch::of(std::move(ended.out));
-        auto reader = host.carrier().spawn([&] { return reading->waitReadable(patience()); });
+        auto reader = host.carrier().spawn([&] { return reading->waitReadable(testDeadline()); });
         letOthersPark();
         ended.in.close();
         EXPECT_EQ(reader.join(), ok);
@@ -213,7 +213,7 @@ TEST(FdWatch, TheEndOfTheOtherSideIsReady) {
         while (::write(full.in.get(), std::string(4096, 'x').data(), 4096) > 0) {
         }
         const auto writing = FdWatch::of(std::move(full.in));
-        auto writer = host.carrier().spawn([&] { return writing->waitWritable(patience()); });
+        auto writer = host.carrier().spawn([&] { return writing->waitWritable(testDeadline()); });
         letOthersPark();
         full.out.close();
         EXPECT_EQ(writer.join(), ok);
@@ -222,7 +222,7 @@ TEST(FdWatch, TheEndOfTheOtherSideIsReady) {
 
 TEST(FdWatch, APidfdIsReadableWhenItsProcessHasEnded) {
     const DescriptorGuard guard;
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([] {
         Pipe hold;
         const pid_t child = ::fork();
@@ -236,8 +236,8 @@ TEST(FdWatch, APidfdIsReadableWhenItsProcessHasEnded) {
         ASSERT_GT(child, 0);
         const auto watch = FdWatch::of(Fd(static_cast<int>(::syscall(SYS_pidfd_open, child, 0))));
         EXPECT_EQ(watch->waitReadable(std::chrono::steady_clock::now() + 1ms), timedOut());
-        hold.in.close();  // lets it end
-        EXPECT_EQ(watch->waitReadable(patience()), ok);
+        hold.in.close();  // lets the process end
+        EXPECT_EQ(watch->waitReadable(testDeadline()), ok);
         int status = 0;
         EXPECT_EQ(::waitpid(child, &status, WNOHANG), child);
         EXPECT_EQ(WEXITSTATUS(status), 7);
@@ -245,20 +245,20 @@ TEST(FdWatch, APidfdIsReadableWhenItsProcessHasEnded) {
 }
 
 TEST(FdWatch, ATimerIsReadyAtEachExpiry) {
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([] {
         const auto watch = FdWatch::of(Fd(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)));
         const itimerspec everyMillisecond{{0, 1'000'000}, {0, 1'000'000}};
         ASSERT_EQ(::timerfd_settime(watch->fd(), 0, &everyMillisecond, nullptr), 0);
         for (int i = 0; i < 5; ++i) {
-            EXPECT_EQ(watch->waitReadable(patience()), ok);
+            EXPECT_EQ(watch->waitReadable(testDeadline()), ok);
             EXPECT_TRUE(take(watch->fd()));
         }
     });
 }
 
 TEST(FdWatch, NoEdgeIsLostHoweverMuchIsRead) {
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([&] {
         Pipe pipe;
         const auto reading = FdWatch::of(std::move(pipe.out));
@@ -271,13 +271,13 @@ TEST(FdWatch, NoEdgeIsLostHoweverMuchIsRead) {
                 if (count > 0)
                     sent += static_cast<std::size_t>(count);
                 else
-                    EXPECT_EQ(writing->waitWritable(patience()), ok);
+                    EXPECT_EQ(writing->waitWritable(testDeadline()), ok);
             }
             writing->close();
         });
         std::size_t received = 0;
         for (std::size_t size = 1;; size = size % 3000 + 7) {
-            ASSERT_EQ(reading->waitReadable(patience()), ok);
+            ASSERT_EQ(reading->waitReadable(testDeadline()), ok);
             std::array<char, 3100> bytes;
             const ssize_t count = ::read(reading->fd(), bytes.data(), size);
             ASSERT_GE(count, 0);
@@ -291,7 +291,7 @@ TEST(FdWatch, NoEdgeIsLostHoweverMuchIsRead) {
 
 TEST(FdWatch, WhatTheKernelRefusesIsTheFirstWaitsError) {
     const DescriptorGuard guard;
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([] {
         const auto regular = FdWatch::of(Fd(::memfd_create("regular file", MFD_CLOEXEC)));
         EXPECT_EQ(regular->waitReadable(), fromErrno(EPERM));
@@ -304,34 +304,34 @@ TEST(FdWatch, WhatTheKernelRefusesIsTheFirstWaitsError) {
 
 TEST(FdWatch, ADescriptorIsWatchedOnceAndItsDuplicatesToo) {
     const DescriptorGuard guard;
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([] {
         const auto first = FdWatch::of(event());
         EXPECT_EQ(first->waitReadable(std::chrono::steady_clock::now()), timedOut());
         const auto second = FdWatch::of(Fd(first->fd()));
         EXPECT_EQ(second->waitReadable(), fromErrno(EEXIST));
-        EXPECT_GE(second->release().release(), 0);  // it is the first one's to close
+        EXPECT_GE(second->release().release(), 0);  // the first watch closes it
         const auto duplicate = FdWatch::of(Fd(::fcntl(first->fd(), F_DUPFD_CLOEXEC, 0)));
         EXPECT_EQ(duplicate->waitReadable(std::chrono::steady_clock::now()), timedOut());
         signal(first->fd());
-        EXPECT_EQ(duplicate->waitReadable(patience()), ok);
-        EXPECT_EQ(first->waitReadable(patience()), ok);
+        EXPECT_EQ(duplicate->waitReadable(testDeadline()), ok);
+        EXPECT_EQ(first->waitReadable(testDeadline()), ok);
     });
 }
 
-// As a library's socket is watched, which reads and writes it by itself.
+// As one watches the socket of a library that reads and writes it itself.
 TEST(FdWatch, ADuplicateOfASocketThatAStreamUsesIsWatchedBesideIt) {
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([&] {
         int ends[2];
         ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
         const auto stream = host.poller().fiberStream(Fd(ends[0]));
         const Fd other(ends[1]);
         const auto watch = FdWatch::of(Fd(::fcntl(ends[0], F_DUPFD_CLOEXEC, 0)));
-        auto waiter = host.carrier().spawn([&] { return watch->waitReadable(patience()); });
+        auto waiter = host.carrier().spawn([&] { return watch->waitReadable(testDeadline()); });
         std::array<char, 8> bytes;
         ErrorCode error;
-        auto reader = host.carrier().spawn([&] { return stream->readSome(bytes, patience(), error); });
+        auto reader = host.carrier().spawn([&] { return stream->readSome(bytes, testDeadline(), error); });
         letOthersPark();
         ASSERT_EQ(::send(other.get(), "hello", 5, MSG_NOSIGNAL), 5);
         EXPECT_EQ(reader.join(), 5u);
@@ -343,7 +343,7 @@ TEST(FdWatch, ADuplicateOfASocketThatAStreamUsesIsWatchedBesideIt) {
 
 TEST(FdWatch, TheEndOfTheLoopEndsItsWaits) {
     const DescriptorGuard guard;
-    HostedLoop host;
+    SocketLoops host;
     auto fiber = host.carrier().spawn([&] {
         const auto watch = FdWatch::of(event());
         host.loop().stop();
@@ -354,7 +354,7 @@ TEST(FdWatch, TheEndOfTheLoopEndsItsWaits) {
 
 TEST(FdWatch, TheShutdownOfTheCarrierEndsItsWaits) {
     const DescriptorGuard guard;
-    HostedLoop host;
+    SocketLoops host;
     std::atomic<bool> waits{false};
     auto fiber = host.carrier().spawn([&] {
         const auto watch = FdWatch::of(event());
@@ -367,7 +367,7 @@ TEST(FdWatch, TheShutdownOfTheCarrierEndsItsWaits) {
 }
 
 TEST(FdWatch, IsForFibersOfItsCarrierOnly) {
-    HostedLoop host(2);
+    SocketLoops host(2);
     EXPECT_THROW(FdWatch::of(event()), std::logic_error);
     host.inFiber([&] {
         const auto watch = FdWatch::of(event(1));

@@ -1,4 +1,4 @@
-// With ALLOW_HALF_CLOSURE a connection outlives its peer's end; a reset after that end is noticed without a write.
+// With ALLOW_HALF_CLOSURE a connection outlives its peer's end; a reset after that end is detected without a write.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,9 +6,9 @@
 #include <weft/pipeline/channel_events.hpp>
 
 #include "transports/blocking_peer.hpp"
-#include "transports/hosted_loop.hpp"
 #include "transports/loopback_server.hpp"
 #include "transports/scripted_bench.hpp"
+#include "transports/socket_loops.hpp"
 
 namespace weft::test {
 namespace {
@@ -18,7 +18,7 @@ using testing::ElementsAre;
 constexpr int fd = 500;
 constexpr std::uint32_t peerEnded = EPOLLIN | EPOLLRDHUP;
 constexpr std::uint32_t peerReset = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLERR | EPOLLHUP;
-const std::string brokenPipe = "error " + std::to_string(EPIPE);  // what Linux calls a reset after the end
+const std::string brokenPipe = "error " + std::to_string(EPIPE);  // what Linux reports for a reset after the end
 
 ChannelRef halfClosing(ScriptedBench& bench, Log& log, bool autoRead = true) {
     ChannelRef channel = bench.stream(fd, log, autoRead);
@@ -86,7 +86,7 @@ TEST(EpollStream, HC2_AResetThatAWriteHasSeenIsReportedOnce) {
     EXPECT_TRUE(bench.calls.closed(fd));
 }
 
-// Both sides have ended in order: the kernel reports a hang-up, but there is no error.
+// Both sides have ended in order: the kernel reports a hang-up, but no error.
 TEST(EpollStream, HC2_AHangUpWithoutAnErrorLeavesTheChannelOpen) {
     Log log;
     ScriptedBench bench;
@@ -102,7 +102,7 @@ TEST(EpollStream, HC2_AHangUpWithoutAnErrorLeavesTheChannelOpen) {
     EXPECT_EQ(log.back(), "inactive");
 }
 
-// Tells when its peer has ended, and what became of the connection then.
+// Reports its peer's end, and how the connection ended after that.
 class EndWatcher final : public ChannelInboundHandler {
   public:
     struct Seen {
@@ -123,7 +123,7 @@ class EndWatcher final : public ChannelInboundHandler {
 
 TEST(TcpChannel, HC2_AResetAfterThePeersEndClosesTheConnectionWithoutAWrite) {
     const DescriptorGuard guard;
-    HostedLoop host;
+    SocketLoops host;
     EndWatcher::Seen seen;
     const Future<void> ended = seen.ended.future();
     const Future<int> failed = seen.failed.future();
@@ -133,9 +133,9 @@ TEST(TcpChannel, HC2_AResetAfterThePeersEndClosesTheConnectionWithoutAWrite) {
     });
     BlockingPeer peer(server.address);
     peer.endOutput();
-    ASSERT_TRUE(ended.awaitUntil(patience()));
+    ASSERT_TRUE(ended.awaitUntil(testDeadline()));
     peer.reset();
-    ASSERT_TRUE(failed.awaitUntil(patience())) << "the connection would be held until somebody writes";
+    ASSERT_TRUE(failed.awaitUntil(testDeadline())) << "the connection would be held until somebody writes";
     EXPECT_EQ(failed.get(), EPIPE);
 }
 

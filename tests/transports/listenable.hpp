@@ -8,7 +8,7 @@
 
 namespace weft::test {
 
-// Without SO_REUSEADDR, so that a former connection that lingers in TIME_WAIT counts, too.
+// Without SO_REUSEADDR, so that an old connection in TIME_WAIT counts too.
 inline bool canBeListenedOn(const SocketAddress& address) {
     const Fd fd = openTcpSocket(address.family());
     return ::bind(fd.get(), address.data(), address.size()) == 0 && ::listen(fd.get(), 1) == 0;

@@ -1,4 +1,4 @@
-// A server of channels over real loopback sockets, and the handlers that tests put into its connections.
+// A server of channels over real loopback sockets, and handlers for its connections.
 #pragma once
 
 #include <atomic>
@@ -48,7 +48,7 @@ inline void echo(Channel& channel) {
     channel.pipeline().addLast<Echo>();
 }
 
-// Writes `bytes` as soon as the connection stands, closes it then, and tells `outcome` how the write went.
+// Writes `bytes` once the connection is established, then closes it; `outcome` receives the result of the write.
 class Sender final : public ChannelInboundHandler {
   public:
     using Outcome = std::function<void(ErrorCode)>;
@@ -66,7 +66,7 @@ class Sender final : public ChannelInboundHandler {
     Outcome outcome_;
 };
 
-// Host: HostedLoop, or one with another transport.
+// Host: SocketLoops, or one with another transport.
 template <class Host>
 struct Server {
     Server(Host& host, Initializer child, ChildLoopChooser chooser = {}) : channel(Channel::create(host.loop())) {

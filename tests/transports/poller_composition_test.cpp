@@ -1,5 +1,5 @@
-// The event loop on epoll and on io_uring keeps the poller's protocol, by itself and with its handler nested under
-// another poller through pollFd(): the whole conformance kit over all four, and what nesting alone can lose.
+// The event loop on epoll and on io_uring follows the poller's protocol, by itself and with its handler nested under
+// another poller through pollFd(): the whole conformance kit over all four, and defects that only nesting can have.
 #include <weft/testing/poller_conformance.hpp>
 
 #include <array>
@@ -10,7 +10,7 @@
 #include <weft/scheduler/this_fiber.hpp>
 
 #include "transports/composition_handlers.hpp"
-#include "transports/hosted_loop.hpp"
+#include "transports/socket_loops.hpp"
 
 namespace weft::test {
 namespace {
@@ -41,8 +41,8 @@ class Counter final : public ChannelInboundHandler {
     Tally& bytes_;
 };
 
-// Work that only the handler knows of: bytes wait in the socket, their edge is long past, and a task or a fiber
-// switches reading on again. The outer poller sees nothing but pollFd().
+// Work known only to the handler: bytes wait in the socket, their edge is long past, and a task or a fiber switches
+// reading on again. The outer poller sees only pollFd().
 TEST_F(PollerComposition, ANestedHandlerTellsOfWorkThatItsUserMadeBetweenTwoPolls) {
     CarrierGroup group(carrierOptions("test", 1));
     Carrier& carrier = group.carrier(0);
@@ -68,7 +68,7 @@ TEST_F(PollerComposition, ANestedHandlerTellsOfWorkThatItsUserMadeBetweenTwoPoll
         awaitAsleep(carrier);
         EXPECT_EQ(bytes.count(), round - 1) << "reading is off";
         carrier.spawnDetached([&] {
-            thisFiber::sleepFor(std::chrono::milliseconds(1));  // comes back by a deadline, not by a wake-up
+            thisFiber::sleepFor(std::chrono::milliseconds(1));  // resumed by a deadline, not by a wake-up
             channel->setOption(ChannelOption::AUTO_READ, true);
         });
         if (!bytes.awaitAtLeast(round, std::chrono::seconds(20))) {
@@ -81,14 +81,14 @@ TEST_F(PollerComposition, ANestedHandlerTellsOfWorkThatItsUserMadeBetweenTwoPoll
     ended.get();
 }
 
-TEST_F(PollerComposition, ANestedHandlerThatIsNotAskedForItsOwnWorkIsFound) {
-    PollerSettings impatient;  // what it waits for will never happen
-    impatient.patience = std::chrono::milliseconds(300);
+TEST_F(PollerComposition, TheKitDetectsANestingThatIgnoresHasWork) {
+    PollerSettings impatient;  // it waits for an event that never comes
+    impatient.timeout = std::chrono::milliseconds(300);
     EXPECT_THAT(everyWorkOfItsOwnIsDone<ChannelPoller<BasicNestingIoHandler<false>>>(impatient),
                 testing::HasSubstr("work that a fiber made for the poller was not done"));
 }
 
-// A poller of a user's own on the outside, without an event loop: it knows the handler only through the IoHandler door.
+// A user's own outer poller, without an event loop: it knows the handler only through the IoHandler interface.
 template <class Inner>
 class UsersPoller {
   public:
@@ -120,7 +120,7 @@ class UsersPoller {
         inner.close();
     }
     PollResult pollInner() {
-        const NonSuspendingScope dispatching;  // what the events call may not block here
+        const NonSuspendingScope dispatching;  // handlers must not block the carrier here
         return inner.poll(nullptr, never, {std::chrono::microseconds(50)});
     }
 };

@@ -53,7 +53,7 @@ class MemoryStage final : public ConnectionStage {
     }
 
   private:
-    // As a transport does: one cycle for each permission, and the end behind the last byte.
+    // As a transport does: one cycle for each wanted read, and the end after the last byte.
     void settle() {
         end_.run();
         while (end_.sink->wantsRead && !channel().closed() && deliverOnce()) end_.run();

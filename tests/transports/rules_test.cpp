@@ -1,5 +1,5 @@
-// The rules that sockets could bend, in memory and on epoll with scripted system calls: a failure here and not in
-// tests/conformance, or the other way round, says who bends them.
+// The rules that a transport could break, in memory and on epoll with scripted system calls. A failure only here, or
+// only in tests/conformance, shows which layer breaks the rule.
 #include <weft/testing/channel_rules.hpp>
 
 #include "transports/rule_stages.hpp"

@@ -1,5 +1,5 @@
-// ScriptedBench: an epoll handler over a scripted kernel, an embedded loop and recording channels: everything in single
-// steps, on one thread, without time.
+// ScriptedBench: an epoll handler over a scripted kernel, an embedded loop and recording channels. Everything runs step
+// by step, on one thread, without real time.
 #pragma once
 
 #include <functional>
@@ -10,6 +10,7 @@
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/scheduler/event_loop.hpp>
+#include <weft/scheduler/manual_clock.hpp>
 #include <weft/transports/epoll/epoll_io_handler.hpp>
 
 #include "transports/scripted_system_calls.hpp"
@@ -18,7 +19,7 @@ namespace weft::test {
 
 using Log = std::vector<std::string>;
 
-// Writes down what reaches it.
+// Records the events that reach it.
 class Recorder final : public ChannelInboundHandler {
   public:
     explicit Recorder(Log& log) : log_(log) {}
@@ -53,7 +54,7 @@ class Recorder final : public ChannelInboundHandler {
     Log& log_;
 };
 
-// Declare the logs before the bench: it closes its channels when it dies, and they write that down.
+// Declare the logs before the bench: its destructor closes the channels, and they log that.
 class ScriptedBench {
   public:
     ScriptedBench() { poller.openWithWakeFd(-1); }

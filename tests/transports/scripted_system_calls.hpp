@@ -1,4 +1,4 @@
-// ScriptedSystemCalls: a kernel that does what the test says, one step per call, and remembers what it was asked.
+// ScriptedSystemCalls: a kernel that the test scripts, one step per call; it records the calls.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace weft::test {
 
-// What one recv does: hands out bytes (all that the caller has room for when `fill`), or an errno.
+// The result of one recv: bytes (with `fill`, as many as the caller has room for), or an errno.
 struct RecvStep {
     std::string bytes;
     int error = 0;
@@ -34,18 +34,18 @@ inline RecvStep failsWith(int error) {
     return {{}, error, false};
 }
 
-// Without a script: recv and accept4 say EAGAIN, sends take everything, epoll reports nothing, all else succeeds.
-// Descriptors are invented from 1000 on, so that a stray close() hits nothing real.
+// Without a script: recv and accept4 return EAGAIN, sends accept everything, epoll reports nothing, all else succeeds.
+// Invented descriptors start at 1000, so that a stray close() hits no real one.
 class ScriptedSystemCalls final : public SystemCalls {
   public:
     // ---- the script ----
     void nextRecv(int fd, std::initializer_list<RecvStep> steps) { recvs_[fd].insert(recvs_[fd].end(), steps); }
-    // Bytes taken, or -errno.
+    // Bytes accepted, or -errno.
     void nextSend(int fd, std::initializer_list<ssize_t> results) { sends_[fd].insert(sends_[fd].end(), results); }
     // New descriptors, or -errno.
     void nextAccept(std::initializer_list<int> results) { accepts_.insert(accepts_.end(), results); }
     void nextConnect(int result) { connects_.push_back(result); }
-    // What one epoll wait reports: descriptors with bits. Looked up when it is reported.
+    // What one epoll wait reports: descriptors with event bits. Registrations are looked up at that time.
     void nextEvents(std::vector<std::pair<int, std::uint32_t>> events) { events_.push_back(std::move(events)); }
     void socketError(int fd, int error) { socketErrors_[fd] = error; }
     void withoutPwait2() { pwait2Result_ = -ENOSYS; }
@@ -61,7 +61,7 @@ class ScriptedSystemCalls final : public SystemCalls {
     int sends(int fd) const { return at(sendCounts_, fd, 0); }
     bool closed(int fd) const { return std::find(closed_.begin(), closed_.end(), fd) != closed_.end(); }
     std::size_t lastAskedBytes() const { return lastAsked_; }
-    const std::vector<int>& waits() const { return waits_; }  // milliseconds; -1 for ever, pwait2 rounded down
+    const std::vector<int>& waits() const { return waits_; }  // milliseconds; -1: no limit, pwait2 rounded down
     std::uint32_t interestOf(int fd) const { return at(registered_, fd, epoll_event{}).events; }
     std::size_t leftOver() const { return events_.size(); }
 
@@ -169,7 +169,7 @@ class ScriptedSystemCalls final : public SystemCalls {
         int count = 0;
         for (const auto& [fd, bits] : batch) {
             if (count == max) break;
-            // Also after the end of the registration: that is how a test makes a stale event.
+            // Also after the registration has ended: that is how a test makes a stale event.
             events[count] = at(registered_, fd, epoll_event{});
             events[count++].events = bits;
         }

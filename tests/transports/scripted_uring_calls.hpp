@@ -1,4 +1,4 @@
-// ScriptedUringCalls: a kernel that answers entries of the ring as a test says, and does all others.
+// ScriptedUringCalls: completes ring entries as a test scripts, and passes all others to the kernel.
 #pragma once
 
 #include <algorithm>
@@ -11,14 +11,14 @@
 
 namespace weft::test {
 
-// Any thread may script; what it says is for entries that are submitted from then on.
+// Any thread may script; a script applies to entries submitted from then on.
 class ScriptedUringCalls final : public ForwardingUringCalls {
   public:
-    // The next `times` entries of that operation complete with `result` and are not done. Linux 6.11 or later.
+    // The next `times` entries of that operation are not executed but complete with `result`. Linux 6.11 or later.
     void complete(unsigned char operation, int result, unsigned times = 1) { add({operation, result, 0, times}); }
-    // The next `times` sends or receives are of at most `bytes`.
+    // The next `times` sends or receives transfer at most `bytes` each.
     void limit(unsigned char operation, unsigned bytes, unsigned times) { add({operation, 0, bytes, times}); }
-    // How many entries are still to be answered so.
+    // The number of scripted completions not yet used.
     unsigned left() const {
         const std::lock_guard held(lock_);
         unsigned sum = 0;
@@ -41,7 +41,7 @@ class ScriptedUringCalls final : public ForwardingUringCalls {
     struct Answer {
         unsigned char operation;
         int result;
-        unsigned bytes;  // 0: `result` counts
+        unsigned bytes;  // 0: `result` applies
         unsigned times;
     };
 

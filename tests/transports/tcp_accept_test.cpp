@@ -1,4 +1,4 @@
-// Several fibers that accept from one listener: every edge is used up or passed on, also by one whose accept fails.
+// Several fibers accept from one listener: each uses up an edge or passes it on, even when its accept fails.
 #include <weft/transports/tcp_listener.hpp>
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <weft/scheduler/this_fiber.hpp>
 
 #include "transports/counting_system_calls.hpp"
-#include "transports/hosted_loop.hpp"
+#include "transports/socket_loops.hpp"
 #include "transports/tcp_pair.hpp"
 
 namespace weft::test {
@@ -18,19 +18,19 @@ namespace {
 
 TEST(TcpListener, AnAcceptThatFailsForWantOfDescriptorsPassesTheEdgeToTheNextWaiter) {
     CountingSystemCalls calls;
-    HostedLoop host(1, calls);
+    SocketLoops host(1, calls);
     host.inFiber([&] {
         TcpListener listener = TcpListener::listen(anyPort);
         const auto accept = [&] {
             ErrorCode error;
             listener.accept(error);
-            if (error) calls.acceptError = 0;  // the shortage is over, and this fiber does not come back
+            if (error) calls.acceptError = 0;  // the shortage is over, and this fiber does not accept again
             return error;
         };
         std::array<JoinHandle<ErrorCode>, 2> acceptors{host.carrier().spawn(accept), host.carrier().spawn(accept)};
         for (int i = 0; i < 100; ++i) thisFiber::yield();  // both wait
         calls.acceptError = EMFILE;
-        TcpStream client = TcpStream::connect(listener.localAddress(), patience());
+        TcpStream client = TcpStream::connect(listener.localAddress(), testDeadline());
         for (int i = 0; i < 100'000 && !(acceptors[0].done() && acceptors[1].done()); ++i) thisFiber::yield();
         listener.close();
         std::array results{acceptors[0].join(), acceptors[1].join()};
@@ -42,7 +42,7 @@ TEST(TcpListener, AnAcceptThatFailsForWantOfDescriptorsPassesTheEdgeToTheNextWai
 
 TEST(TcpListener, AShortageThatLastsIsReportedToEveryWaiterOnce) {
     CountingSystemCalls calls;
-    HostedLoop host(1, calls);
+    SocketLoops host(1, calls);
     host.inFiber([&] {
         TcpListener listener = TcpListener::listen(anyPort);
         std::vector<JoinHandle<ErrorCode>> acceptors;
@@ -55,7 +55,7 @@ TEST(TcpListener, AShortageThatLastsIsReportedToEveryWaiterOnce) {
         }
         for (int i = 0; i < 100; ++i) thisFiber::yield();
         calls.acceptError = ENFILE;
-        TcpStream client = TcpStream::connect(listener.localAddress(), patience());
+        TcpStream client = TcpStream::connect(listener.localAddress(), testDeadline());
         for (auto& acceptor : acceptors) {
             for (int i = 0; i < 100'000 && !acceptor.done(); ++i) thisFiber::yield();
         }

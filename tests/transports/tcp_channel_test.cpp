@@ -13,15 +13,15 @@
 
 #include "transports/blocking_peer.hpp"
 #include "transports/counting_system_calls.hpp"
-#include "transports/hosted_loop.hpp"
 #include "transports/loopback_server.hpp"
+#include "transports/socket_loops.hpp"
 
 namespace weft::test {
 namespace {
 
 using namespace std::chrono_literals;
 
-ChannelRef makeClient(HostedLoop& host, Initializer initializer) {
+ChannelRef makeClient(SocketLoops& host, Initializer initializer) {
     SocketIoHandler& handler = host.poller();
     ChannelRef channel = Channel::create(host.loop());
     channel->attach(handler.connector(openTcpSocket(AF_INET, handler.systemCalls()), *channel));
@@ -32,7 +32,7 @@ ChannelRef makeClient(HostedLoop& host, Initializer initializer) {
 
 TEST(TcpChannel, EchoesAThousandRoundTrips) {
     const DescriptorGuard guard;
-    HostedLoop host;
+    SocketLoops host;
     Server server(host, echo);
     BlockingPeer peer(server.address);
     for (int i = 0; i < 1000; ++i) {
@@ -44,7 +44,7 @@ TEST(TcpChannel, EchoesAThousandRoundTrips) {
 
 TEST(TcpChannel, S4_AClientBindsAndThenConnectsFromThatAddress) {
     const DescriptorGuard guard;
-    HostedLoop host;
+    SocketLoops host;
     Server server(host, echo);
     const ChannelRef client = makeClient(host, [](Channel&) {});
     client->bind(SocketAddress::loopbackV4(0)).sync();
@@ -66,7 +66,7 @@ TEST(TcpChannel, S4_AClientBindsAndThenConnectsFromThatAddress) {
 
 TEST(TcpChannel, OneRoundTripIsOneReadAndOneWrite) {
     CountingSystemCalls calls;
-    HostedLoop host(1, calls);
+    SocketLoops host(1, calls);
     Server server(host, echo);
     BlockingPeer peer(server.address);
     peer.send("warm");
@@ -84,11 +84,11 @@ TEST(TcpChannel, OneRoundTripIsOneReadAndOneWrite) {
 
 TEST(TcpChannel, ServesAHundredFiberClientsOfItsOwnCarrier) {
     const DescriptorGuard guard;
-    HostedLoop host;
+    SocketLoops host;
     Server server(host, echo);
     host.inFiber([&] {
         auto talk = [&] {
-            TcpStream stream = TcpStream::connect(server.address, patience());
+            TcpStream stream = TcpStream::connect(server.address, testDeadline());
             for (int i = 0; i < 10; ++i) {
                 std::string answer(5, '?');
                 stream.write(std::string_view("hello"));
@@ -105,7 +105,7 @@ TEST(TcpChannel, ServesAHundredFiberClientsOfItsOwnCarrier) {
 
 TEST(TcpChannel, AChooserSpreadsChildrenOverAllLoops) {
     const DescriptorGuard guard;
-    HostedLoop host(2);
+    SocketLoops host(2);
     std::mutex lock;
     std::set<EventLoop*> used;
     unsigned next = 0;
@@ -130,7 +130,7 @@ TEST(TcpChannel, AChooserSpreadsChildrenOverAllLoops) {
 TEST(TcpChannel, FourMebibytesReachASlowReader) {
     const DescriptorGuard guard;
     const std::string sent = pattern(4 << 20);
-    HostedLoop host;
+    SocketLoops host;
     Server server(host, [&](Channel& channel) { channel.pipeline().addLast<Sender>(sent); });
     BlockingPeer peer(server.address);
     std::string received;
@@ -143,7 +143,7 @@ TEST(TcpChannel, FourMebibytesReachASlowReader) {
     EXPECT_TRUE(received == sent) << received.size() << " bytes";
 }
 
-// Tells a promise what ended the connection.
+// Tells a promise how the connection ended.
 class Witness final : public ChannelInboundHandler {
   public:
     explicit Witness(Promise<std::string>& told) : told_(told) {}
@@ -171,33 +171,33 @@ TEST(TcpChannel, AResetByThePeerIsAnErrorThenInactive) {
     const DescriptorGuard guard;
     Promise<std::string> told;
     Future<std::string> story = told.future();
-    HostedLoop host;
+    SocketLoops host;
     Server server(host, [&](Channel& channel) { channel.pipeline().addLast<Witness>(told); });
     BlockingPeer peer(server.address);
     peer.reset();
-    ASSERT_TRUE(story.awaitUntil(patience()));
+    ASSERT_TRUE(story.awaitUntil(testDeadline()));
     EXPECT_EQ(story.get(), "error " + std::to_string(ECONNRESET) + "; inactive");
 }
 
-TEST(TcpChannel, HC1ThePeersEndClosesTheChannel) {
+TEST(TcpChannel, HC1_ThePeersEndClosesTheChannel) {
     const DescriptorGuard guard;
     Promise<std::string> told;
     Future<std::string> story = told.future();
-    HostedLoop host;
+    SocketLoops host;
     Server server(host, [&](Channel& channel) { channel.pipeline().addLast<Witness>(told); });
     BlockingPeer peer(server.address);
     peer.send("bye");
     peer.endOutput();
     EXPECT_EQ(peer.receive(), "");
-    ASSERT_TRUE(story.awaitUntil(patience()));
+    ASSERT_TRUE(story.awaitUntil(testDeadline()));
     EXPECT_EQ(story.get(), "read bye; inactive");
 }
 
-TEST(TcpChannel, HC2WithHalfClosureTheAnswerStillGoesOut) {
+TEST(TcpChannel, HC2_WithHalfClosureTheAnswerStillGoesOut) {
     const DescriptorGuard guard;
     Promise<std::string> told;
     Future<std::string> story = told.future();
-    HostedLoop host;
+    SocketLoops host;
     Server server(host, [&](Channel& channel) {
         channel.setOption(ChannelOption::ALLOW_HALF_CLOSURE, true);
         channel.pipeline().addLast<Witness>(told);
@@ -207,7 +207,7 @@ TEST(TcpChannel, HC2WithHalfClosureTheAnswerStillGoesOut) {
     peer.endOutput();
     EXPECT_EQ(peer.receiveExactly(6), "answer");
     EXPECT_EQ(peer.receive(), "");
-    ASSERT_TRUE(story.awaitUntil(patience()));
+    ASSERT_TRUE(story.awaitUntil(testDeadline()));
     EXPECT_EQ(story.get(), "read question; input shutdown; inactive");
 }
 
@@ -215,18 +215,18 @@ TEST(TcpChannel, AClientChannelConnectsAndTalks) {
     const DescriptorGuard guard;
     Promise<std::string> told;
     Future<std::string> story = told.future();
-    HostedLoop host;
+    SocketLoops host;
     const std::string greeting = "greetings";
     Server server(host, [&](Channel& channel) { channel.pipeline().addLast<Sender>(greeting); });
     ChannelRef client = makeClient(host, [&](Channel& channel) { channel.pipeline().addLast<Witness>(told); });
     client->connect(server.address).sync();
-    ASSERT_TRUE(story.awaitUntil(patience()));
+    ASSERT_TRUE(story.awaitUntil(testDeadline()));
     EXPECT_EQ(story.get(), "read greetings; inactive");
 }
 
-TEST(TcpChannel, S4ARefusedConnectFailsWithTheAddress) {
+TEST(TcpChannel, S4_ARefusedConnectFailsWithTheAddress) {
     const DescriptorGuard guard;
-    HostedLoop host;
+    SocketLoops host;
     SocketAddress gone;
     {
         Server server(host, echo);
@@ -235,7 +235,7 @@ TEST(TcpChannel, S4ARefusedConnectFailsWithTheAddress) {
     }
     ChannelRef client = makeClient(host, echo);
     ChannelFuture attempt = client->connect(gone);
-    ASSERT_TRUE(attempt.awaitUntil(patience()));
+    ASSERT_TRUE(attempt.awaitUntil(testDeadline()));
     EXPECT_EQ(attempt.error(), fromErrno(ECONNREFUSED));
     EXPECT_NE(describe(attempt.cause()).find(gone.toString()), std::string::npos) << describe(attempt.cause());
     client->close().sync();
@@ -243,7 +243,7 @@ TEST(TcpChannel, S4ARefusedConnectFailsWithTheAddress) {
 
 TEST(TcpChannel, TheEndOfTheLoopClosesEveryConnection) {
     const DescriptorGuard guard;
-    HostedLoop host;
+    SocketLoops host;
     Server server(host, echo);
     BlockingPeer peer(server.address);
     peer.send("x");
@@ -253,30 +253,30 @@ TEST(TcpChannel, TheEndOfTheLoopClosesEveryConnection) {
     EXPECT_TRUE(server.channel->closed());
 }
 
-TEST(TcpChannel, E7AfterAPauseForDescriptorsTheWaitingConnectionIsServed) {
+TEST(TcpChannel, E7_AfterAPauseForDescriptorsTheWaitingConnectionIsServed) {
     const DescriptorGuard guard;
     CountingSystemCalls calls;
-    HostedLoop host(1, calls);
+    SocketLoops host(1, calls);
     Server server(host, echo);
     Acceptor::lastError = 0;
     calls.acceptError = EMFILE;
     BlockingPeer peer(server.address);  // the kernel completes the handshake by itself
-    peer.send("patience");
+    peer.send("timeout");
     while (Acceptor::lastError == 0) std::this_thread::yield();
     EXPECT_EQ(Acceptor::lastError, EMFILE);
     calls.acceptError = 0;
-    EXPECT_EQ(peer.receiveExactly(8), "patience");  // no new connection, no new edge: the timer resumed it
+    EXPECT_EQ(peer.receiveExactly(7), "timeout");  // no new connection, no new edge: the timer resumed it
 }
 
 TEST(EpollIoHandler, WorksOnKernelsWithoutPwait2AndItsTimersAreNotEarly) {
     CountingSystemCalls calls;
     calls.withoutPwait2 = true;
-    HostedLoop host(1, calls);
+    SocketLoops host(1, calls);
     const auto begin = std::chrono::steady_clock::now();
     Promise<void> fired;
     Future<void> done = fired.future();
     host.loop().schedule([fired = std::move(fired)]() mutable { fired.setValue(); }, 3ms);
-    ASSERT_TRUE(done.awaitUntil(patience()));
+    ASSERT_TRUE(done.awaitUntil(testDeadline()));
     EXPECT_GE(std::chrono::steady_clock::now() - begin, 3ms);
 
     Server server(host, echo);
@@ -286,11 +286,11 @@ TEST(EpollIoHandler, WorksOnKernelsWithoutPwait2AndItsTimersAreNotEarly) {
 }
 
 TEST(EpollIoHandler, NoWakeUpIsLostBetweenTwoLoops) {
-    HostedLoop host(2);
+    SocketLoops host(2);
     constexpr int rounds = 20'000;
     Promise<void> reached;
     Future<void> done = reached.future();
-    int count = 0;  // handed back and forth by the tasks
+    int count = 0;  // passed back and forth by the tasks
     std::function<void()> pass = [&] {
         if (++count == rounds) {
             reached.setValue();
@@ -299,18 +299,18 @@ TEST(EpollIoHandler, NoWakeUpIsLostBetweenTwoLoops) {
         }
     };
     host.loop(0).execute([&] { pass(); });
-    EXPECT_TRUE(done.awaitUntil(patience())) << "stopped after " << count << " rounds";
+    EXPECT_TRUE(done.awaitUntil(testDeadline())) << "stopped after " << count << " rounds";
 }
 
 TEST(EpollIoHandler, AnIdleLoopSleepsInsteadOfSpinning) {
     CountingSystemCalls calls;
-    HostedLoop host(1, calls);
+    SocketLoops host(1, calls);
     host.inLoop([] {});
     const int waits = calls.waits;
     Promise<void> fired;
     Future<void> done = fired.future();
     host.loop().schedule([fired = std::move(fired)]() mutable { fired.setValue(); }, 50ms);
-    ASSERT_TRUE(done.awaitUntil(patience()));
+    ASSERT_TRUE(done.awaitUntil(testDeadline()));
     EXPECT_LE(calls.waits - waits, 10);
 }
 

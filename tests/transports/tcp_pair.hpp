@@ -1,4 +1,4 @@
-// TcpPair: two connected streams on one carrier, for tests of what fibers do with them.
+// TcpPair: two connected streams on one carrier, for tests of fiber I/O.
 #pragma once
 
 #include <array>
@@ -7,13 +7,13 @@
 #include <weft/transports/tcp_listener.hpp>
 #include <weft/transports/tcp_stream.hpp>
 
-#include "transports/hosted_loop.hpp"
+#include "transports/socket_loops.hpp"
 
 namespace weft::test {
 
 inline const SocketAddress anyPort = SocketAddress::loopbackV4(0);
 
-// Until the peer ends.
+// Echoes until the peer ends.
 inline void echo(TcpStream& stream) {
     std::array<char, 4096> bytes;
     ErrorCode error;
@@ -23,8 +23,8 @@ inline void echo(TcpStream& stream) {
 // A connected pair on the running fiber's carrier.
 struct TcpPair {
     TcpListener listener = TcpListener::listen(anyPort);
-    TcpStream client = TcpStream::connect(listener.localAddress(), patience());
-    TcpStream server = listener.accept(patience());
+    TcpStream client = TcpStream::connect(listener.localAddress(), testDeadline());
+    TcpStream server = listener.accept(testDeadline());
 };
 
 }  // namespace weft::test

@@ -1,4 +1,4 @@
-// When a fiber's read asks the kernel, when it waits, and what it has in its hands meanwhile.
+// When a fiber's read calls the kernel, when it waits, and what memory it holds meanwhile.
 #include <weft/transports/tcp_stream.hpp>
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 #include "transports/blocking_peer.hpp"
 #include "transports/counting_system_calls.hpp"
-#include "transports/hosted_loop.hpp"
+#include "transports/socket_loops.hpp"
 #include "transports/tcp_pair.hpp"
 
 namespace weft::test {
@@ -20,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Its first wait registers a stream with the poller, which then reports what is there already; later ones only edges.
+// The first wait registers the stream with the poller, which then reports its state once; after that, only edges.
 void watch(TcpStream& stream) {
     ErrorCode error;
     stream.setDeadline(std::chrono::steady_clock::now() + 1ms);
@@ -29,16 +29,16 @@ void watch(TcpStream& stream) {
     stream.setDeadline(never);
 }
 
-// The peer's fiber runs on the same carrier, so its next bytes come only when the reader has parked.
-TEST(TcpStream, AnEmptiedSocketIsNotAskedAgainBeforeItsNextEdge) {
+// The peer's fiber runs on the same carrier, so its next bytes arrive only after the reader has parked.
+TEST(TcpStream, AnEmptiedSocketIsNotReadAgainBeforeItsNextEdge) {
     CountingSystemCalls calls;
-    HostedLoop host(1, calls);
+    SocketLoops host(1, calls);
     host.inFiber([&] {
         TcpPair pair;
         auto server = host.carrier().spawn([&] { echo(pair.server); });
         std::array<char, 64> answer;
         pair.client.write(std::string_view("ping"));
-        ASSERT_EQ(pair.client.read(answer), 4u);  // both have been emptied from here on
+        ASSERT_EQ(pair.client.read(answer), 4u);  // from here on both sockets have been emptied
         const int before = calls.recvs;
         for (int i = 0; i < 100; ++i) {
             pair.client.write(std::string_view("ping"));
@@ -50,32 +50,32 @@ TEST(TcpStream, AnEmptiedSocketIsNotAskedAgainBeforeItsNextEdge) {
     });
 }
 
-// A bounded number of turns, then the stream is closed under the reader: what it has not got by then, it was not told
-// of.
+// Runs a bounded number of turns, then closes the stream under the reader: if the read has not ended by then, the
+// poller has not reported the bytes.
 template <class Read>
-auto withinATurn(HostedLoop& host, TcpStream& stream, Read read) {
+auto withinATurn(SocketLoops& host, TcpStream& stream, Read read) {
     auto reader = host.carrier().spawn(std::move(read));
     for (int i = 0; i < 100'000 && !reader.done(); ++i) thisFiber::yield();
     if (!reader.done()) stream.close();
     return reader.join();
 }
 
-TEST(TcpStream, AnEndThatCameWithTheLastBytesIsReadBehindThem) {
-    HostedLoop host;
+TEST(TcpStream, AnEndThatArrivesWithTheLastBytesIsReadAfterThem) {
+    SocketLoops host;
     host.inFiber([&] {
         TcpPair pair;
         watch(pair.client);
         const std::string all = withinATurn(host, pair.client, [&] {
             auto server = host.carrier().spawn([&] {
                 pair.server.write(std::string_view("the last"));
-                pair.server.shutdownOutput();  // one edge for both: nothing looks in between
+                pair.server.shutdownOutput();  // one edge for both: no poll in between
             });
             std::string got;
             std::array<char, 64> bytes;
             ErrorCode error;
             while (std::size_t count = pair.client.read(bytes, error)) got.append(bytes.data(), count);
             got += error ? ", " + error.message() : ", the end";
-            EXPECT_EQ(pair.client.read(bytes), 0u);  // and stays
+            EXPECT_EQ(pair.client.read(bytes), 0u);  // and again
             return got;
         });
         EXPECT_EQ(all, "the last, the end");
@@ -83,7 +83,7 @@ TEST(TcpStream, AnEndThatCameWithTheLastBytesIsReadBehindThem) {
 }
 
 TEST(TcpStream, AnEndBehindAnEmptiedSocketIsAnEdge) {
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([&] {
         TcpPair pair;
         std::array<char, 64> bytes;
@@ -99,8 +99,8 @@ TEST(TcpStream, AnEndBehindAnEmptiedSocketIsAnEdge) {
     });
 }
 
-TEST(TcpStream, AReadBehindItsDeadlineTakesWhatHasCome) {
-    HostedLoop host;
+TEST(TcpStream, AReadAfterItsDeadlineTakesReceivedBytes) {
+    SocketLoops host;
     host.inFiber([] {
         TcpPair pair;
         ErrorCode error;
@@ -114,12 +114,12 @@ TEST(TcpStream, AReadBehindItsDeadlineTakesWhatHasCome) {
     });
 }
 
-// The carrier is kept busy until the deadline has passed, and then the news of the others come first.
-TEST(TcpStream, AReadWhoseWaitWasInVainTakesWhatHadCome) {
+// The carrier is busy until the deadline has passed, and the events of the other streams are dispatched first.
+TEST(TcpStream, AReadWhoseWaitTimedOutTakesReceivedBytes) {
     CountingSystemCalls calls;
     EventLoop::Options oneEvent;
     oneEvent.ioEvents = 1;
-    HostedLoop host(1, calls, oneEvent);
+    SocketLoops host(1, calls, oneEvent);
     host.inFiber([&] {
         TcpPair others[8];
         TcpPair pair;
@@ -139,8 +139,8 @@ TEST(TcpStream, AReadWhoseWaitWasInVainTakesWhatHadCome) {
     });
 }
 
-TEST(TcpStream, ACancelledFiberReadsWhatHasCome) {
-    HostedLoop host;
+TEST(TcpStream, ACancelledFiberReadsReceivedBytes) {
+    SocketLoops host;
     host.inFiber([&] {
         TcpPair pair;
         pair.server.write(std::string_view("first"));
@@ -157,8 +157,8 @@ TEST(TcpStream, ACancelledFiberReadsWhatHasCome) {
     });
 }
 
-TEST(TcpStream, AStreamThatThePollerDoesNotTakeAnyMoreReadsWhatHasCome) {
-    HostedLoop host;
+TEST(TcpStream, AStreamRefusedByAStoppingPollerReadsReceivedBytes) {
+    SocketLoops host;
     host.inFiber([&] {
         TcpPair pair;
         ErrorCode error;
@@ -170,20 +170,20 @@ TEST(TcpStream, AStreamThatThePollerDoesNotTakeAnyMoreReadsWhatHasCome) {
     });
 }
 
-// recv() stops at the urgent mark: that read is short, and there is no edge behind it.
+// recv() stops at the urgent mark: that read is short, and there is no edge for the bytes after it.
 TEST(TcpStream, BytesBehindAnUrgentOneAreRead) {
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([&] {
         TcpListener listener = TcpListener::listen(anyPort);
         BlockingPeer peer(listener.localAddress());
-        TcpStream stream = listener.accept(patience());
+        TcpStream stream = listener.accept(testDeadline());
         ErrorCode error;
         watch(stream);
         const std::string all = withinATurn(host, stream, [&] {
             peer.send("before");
             peer.sendUrgent('!');
             peer.send("behind");
-            for (int i = 0; i < 1000; ++i) thisFiber::yield();  // all edges have come
+            for (int i = 0; i < 1000; ++i) thisFiber::yield();  // all edges have been reported
             std::string got;
             while (got.size() < 12 && !error) got += stream.read(64, error).view();
             return got;
@@ -192,8 +192,8 @@ TEST(TcpStream, BytesBehindAnUrgentOneAreRead) {
     });
 }
 
-TEST(TcpStream, AReadWhereNothingMayWaitTakesWhatHasCome) {
-    HostedLoop host;
+TEST(TcpStream, AReadThatMustNotWaitTakesReceivedBytes) {
+    SocketLoops host;
     host.inFiber([] {
         TcpPair pair;
         std::array<char, 64> bytes;
@@ -207,7 +207,7 @@ TEST(TcpStream, AReadWhereNothingMayWaitTakesWhatHasCome) {
 }
 
 TEST(TcpStream, AReadIntoABufferTakesAtMostWhatWasAskedFor) {
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([&] {
         TcpPair pair;
         watch(pair.client);
@@ -228,12 +228,12 @@ TEST(TcpStream, AReadIntoABufferTakesAtMostWhatWasAskedFor) {
 }
 
 TEST(TcpStream, AFiberThatWaitsForABufferHoldsNone) {
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([&] {
         TcpPair pair;
-        const void* const next = detail::storageOf(Buffer::allocate(1024));  // the pool gives the last one back first
+        const void* const next = detail::storageOf(Buffer::allocate(1024));  // the next block from the pool
         auto reader = host.carrier().spawn([&] { return pair.client.read(1024); });
-        for (int i = 0; i < 20; ++i) thisFiber::yield();  // it runs until it parks
+        for (int i = 0; i < 20; ++i) thisFiber::yield();  // the reader runs until it parks
         EXPECT_EQ(detail::storageOf(Buffer::allocate(1024)), next);
         pair.server.write(std::string_view("here"));
         EXPECT_EQ(reader.join().view(), "here");

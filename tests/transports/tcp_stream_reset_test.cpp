@@ -1,5 +1,5 @@
-// A reset is one error for every call of a fiber's stream, whichever of them the kernel told first; an orderly end is
-// none.
+// A reset gives every call on a fiber's stream the same error, whichever call the kernel reports it to first; an
+// orderly end gives none.
 #include <weft/transports/tcp_stream.hpp>
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <weft/scheduler/this_fiber.hpp>
 #include <weft/transports/tcp_listener.hpp>
 
-#include "transports/hosted_loop.hpp"
+#include "transports/socket_loops.hpp"
 #include "transports/tcp_pair.hpp"
 
 namespace weft::test {
@@ -48,8 +48,8 @@ ErrorCode writeUntilRefused(TcpStream& stream) {
     return error;
 }
 
-// The writer waits first, so it is the first to run after the reset, and its send takes the error off the socket.
-void resetUnderBoth(HostedLoop& host, std::string (*readAll)(TcpStream&, ErrorCode&)) {
+// The writer waits first, so it runs first after the reset, and its send consumes the socket's error.
+void resetUnderBoth(SocketLoops& host, std::string (*readAll)(TcpStream&, ErrorCode&)) {
     host.inFiber([&] {
         TcpPair pair;
         ErrorCode readError;
@@ -67,17 +67,17 @@ void resetUnderBoth(HostedLoop& host, std::string (*readAll)(TcpStream&, ErrorCo
 }
 
 TEST(TcpStream, AResetIsAnErrorForTheReaderAlsoWhenTheWriterRunsFirst) {
-    HostedLoop host;
+    SocketLoops host;
     resetUnderBoth(host, readUntil);
 }
 
 TEST(TcpStream, AResetIsAnErrorForTheReaderOfBuffersAlsoWhenTheWriterRunsFirst) {
-    HostedLoop host;
+    SocketLoops host;
     resetUnderBoth(host, readBuffersUntil);
 }
 
 TEST(TcpStream, AReadAfterAWriteThatFailedTakesWhatHadComeAndThenTheSameError) {
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([] {
         TcpPair pair;
         ErrorCode error;
@@ -87,7 +87,7 @@ TEST(TcpStream, AReadAfterAWriteThatFailedTakesWhatHadComeAndThenTheSameError) {
         EXPECT_EQ(error, fromErrno(ECONNRESET));
         EXPECT_EQ(readUntil(pair.client, error), "half a body");
         EXPECT_EQ(error, fromErrno(ECONNRESET));
-        for (int i = 0; i < 3; ++i) {  // and stays
+        for (int i = 0; i < 3; ++i) {  // and again
             EXPECT_EQ(readUntil(pair.client, error), "");
             EXPECT_EQ(error, fromErrno(ECONNRESET));
         }
@@ -95,7 +95,7 @@ TEST(TcpStream, AReadAfterAWriteThatFailedTakesWhatHadComeAndThenTheSameError) {
 }
 
 TEST(TcpStream, AWriteAfterAReadThatFailedIsTheSameError) {
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([] {
         TcpPair pair;
         ErrorCode error;
@@ -110,7 +110,7 @@ TEST(TcpStream, AWriteAfterAReadThatFailedIsTheSameError) {
 }
 
 TEST(TcpStream, AWriteAfterTheOwnEndOfOutputDoesNotTurnThePeersOrderlyEndIntoAnError) {
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([] {
         TcpPair pair;
         ErrorCode error;
@@ -124,9 +124,9 @@ TEST(TcpStream, AWriteAfterTheOwnEndOfOutputDoesNotTurnThePeersOrderlyEndIntoAnE
     });
 }
 
-// The peer has said all that it had to say before it refuses what comes after.
+// The peer has sent everything before it refuses further input.
 TEST(TcpStream, AnEndThatCameBeforeTheResetStaysAnEnd) {
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([] {
         TcpPair pair;
         pair.server.write(std::string_view("a whole body"));

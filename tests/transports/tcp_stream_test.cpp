@@ -12,7 +12,7 @@
 #include <weft/transports/tcp_listener.hpp>
 
 #include "transports/counting_system_calls.hpp"
-#include "transports/hosted_loop.hpp"
+#include "transports/socket_loops.hpp"
 #include "transports/tcp_pair.hpp"
 
 namespace weft::test {
@@ -29,7 +29,7 @@ std::string readAll(TcpStream& stream) {
 
 TEST(TcpStream, EchoesAThousandRoundTrips) {
     const DescriptorGuard guard;
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([&] {
         TcpPair pair;
         auto server = host.carrier().spawn([&] { echo(pair.server); });
@@ -47,7 +47,7 @@ TEST(TcpStream, EchoesAThousandRoundTrips) {
 
 TEST(TcpStream, ServesAHundredConnectionsAtOnce) {
     const DescriptorGuard guard;
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([&] {
         TcpListener listener = TcpListener::listen(anyPort);
         auto acceptor = host.carrier().spawn([&] {
@@ -59,7 +59,7 @@ TEST(TcpStream, ServesAHundredConnectionsAtOnce) {
             }
         });
         auto talk = [&] {
-            TcpStream stream = TcpStream::connect(listener.localAddress(), patience());
+            TcpStream stream = TcpStream::connect(listener.localAddress(), testDeadline());
             for (int i = 0; i < 10; ++i) {
                 std::string answer(5, '?');
                 stream.write(std::string_view("hello"));
@@ -77,7 +77,7 @@ TEST(TcpStream, ServesAHundredConnectionsAtOnce) {
 }
 
 TEST(TcpStream, SameCarrierWorkNeedsNoWakeUpOfThePoller) {
-    HostedLoop host;
+    SocketLoops host;
     const std::uint64_t wakes = host.inFiber([&] {
         const std::uint64_t before = host.carrier().stats().wakesPoller;
         TcpPair pair;
@@ -95,7 +95,7 @@ TEST(TcpStream, SameCarrierWorkNeedsNoWakeUpOfThePoller) {
 }
 
 TEST(TcpStream, AWriteOfSeveralPartsArrivesInOrder) {
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([] {
         TcpPair pair;
         pair.client.write({"one ", "", "two ", "three", ""});
@@ -111,9 +111,9 @@ TEST(TcpStream, AWriteOfSeveralPartsArrivesInOrder) {
     });
 }
 
-TEST(TcpStream, W8_AFiberWhosePeerNeverStopsSendingLetsTheOthersRun) {
+TEST(TcpStream, SCH8_AFiberWhosePeerNeverStopsSendingLetsTheOthersRun) {
     CountingSystemCalls calls;
-    HostedLoop host(1, calls);
+    SocketLoops host(1, calls);
     std::atomic<bool> stop{false};
     host.inFiber([&] {
         TcpPair pair;
@@ -131,7 +131,7 @@ TEST(TcpStream, W8_AFiberWhosePeerNeverStopsSendingLetsTheOthersRun) {
 }
 
 TEST(TcpStream, HalfCloseLetsTheOtherDirectionFinish) {
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([] {
         TcpPair pair;
         pair.client.write(std::string_view("request"));
@@ -144,7 +144,7 @@ TEST(TcpStream, HalfCloseLetsTheOtherDirectionFinish) {
 }
 
 TEST(TcpStream, FourMebibytesPassThroughASlowReader) {
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([&] {
         TcpPair pair;
         std::string sent(4 << 20, '\0');
@@ -166,7 +166,7 @@ TEST(TcpStream, FourMebibytesPassThroughASlowReader) {
 
 TEST(TcpStream, AConnectToAClosedPortIsRefusedAndNamesTheAddress) {
     const DescriptorGuard guard;
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([] {
         TcpListener listener = TcpListener::listen(anyPort);
         const SocketAddress gone = listener.localAddress();
@@ -183,9 +183,9 @@ TEST(TcpStream, AConnectToAClosedPortIsRefusedAndNamesTheAddress) {
 
 TEST(TcpStream, AConnectThatNobodyAnswersEndsAtItsDeadline) {
     const DescriptorGuard guard;
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([] {
-        // A full backlog: the kernel drops further SYNs, and nobody answers.
+        // A full backlog: the kernel drops further SYNs, so the connect gets no answer.
         TcpListener listener = TcpListener::listen(anyPort, {.backlog = 0});
         std::vector<TcpStream> backlog;
         ErrorCode error;
@@ -198,7 +198,7 @@ TEST(TcpStream, AConnectThatNobodyAnswersEndsAtItsDeadline) {
 }
 
 TEST(TcpStream, AReadEndsAtTheStreamsDeadline) {
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([] {
         TcpPair pair;
         const Deadline deadline = std::chrono::steady_clock::now() + 20ms;
@@ -209,14 +209,14 @@ TEST(TcpStream, AReadEndsAtTheStreamsDeadline) {
         EXPECT_EQ(error, timedOut());
         EXPECT_GE(std::chrono::steady_clock::now(), deadline);
 
-        pair.client.setDeadline(never);  // the stream is as good as before
+        pair.client.setDeadline(never);  // the stream still works
         pair.server.write(std::string_view("late"));
         EXPECT_EQ(pair.client.read(bytes), 4u);
     });
 }
 
 TEST(TcpStream, AcceptEndsAtItsDeadline) {
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([] {
         TcpListener listener = TcpListener::listen(anyPort);
         ErrorCode error;
@@ -228,7 +228,7 @@ TEST(TcpStream, AcceptEndsAtItsDeadline) {
 
 TEST(TcpStream, CloseUnderAParkedReaderEndsItsReadWithOperationAborted) {
     const DescriptorGuard guard;
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([&] {
         TcpPair pair;
         auto reader = host.carrier().spawn([&] {
@@ -248,7 +248,7 @@ TEST(TcpStream, CloseUnderAParkedReaderEndsItsReadWithOperationAborted) {
 }
 
 TEST(TcpStream, CloseUnderAParkedWriterEndsItsWriteWithOperationAborted) {
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([&] {
         TcpPair pair;
         auto writer = host.carrier().spawn([&] {
@@ -265,7 +265,7 @@ TEST(TcpStream, CloseUnderAParkedWriterEndsItsWriteWithOperationAborted) {
 
 TEST(TcpStream, TheEndOfTheLoopWakesParkedReadersAndAcceptors) {
     const DescriptorGuard guard;
-    HostedLoop host;
+    SocketLoops host;
     auto fiber = host.carrier().spawn([&] {
         TcpPair pair;
         auto acceptor = host.carrier().spawn([&] {
@@ -286,7 +286,7 @@ TEST(TcpStream, TheEndOfTheLoopWakesParkedReadersAndAcceptors) {
 
 TEST(TcpStream, TheShutdownOfTheCarrierWakesAParkedReader) {
     const DescriptorGuard guard;
-    HostedLoop host;
+    SocketLoops host;
     std::atomic<bool> parked{false};
     auto fiber = host.carrier().spawn([&] {
         TcpPair pair;
@@ -302,7 +302,7 @@ TEST(TcpStream, TheShutdownOfTheCarrierWakesAParkedReader) {
 }
 
 TEST(TcpStream, AResetByThePeerIsAnError) {
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([] {
         TcpPair pair;
         ASSERT_FALSE(pair.server.setOption(SocketOption::linger, 0));
@@ -315,7 +315,7 @@ TEST(TcpStream, AResetByThePeerIsAnError) {
 }
 
 TEST(TcpStream, AWriteToAGonePeerIsAnErrorAndNoSignal) {
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([] {
         TcpPair pair;
         pair.server.close();
@@ -326,7 +326,7 @@ TEST(TcpStream, AWriteToAGonePeerIsAnErrorAndNoSignal) {
 }
 
 TEST(TcpStream, ReadExactlyReportsAnEarlyEnd) {
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([] {
         TcpPair pair;
         pair.server.write(std::string_view("abc"));
@@ -339,7 +339,7 @@ TEST(TcpStream, ReadExactlyReportsAnEarlyEnd) {
 }
 
 TEST(TcpStream, ASecondReaderAtTheSameTimeIsRefused) {
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([&] {
         TcpPair pair;
         bool reading = false;
@@ -349,48 +349,48 @@ TEST(TcpStream, ASecondReaderAtTheSameTimeIsRefused) {
             return pair.client.read(bytes);
         });
         while (!reading) thisFiber::yield();
-        for (int i = 0; i < 20; ++i) thisFiber::yield();  // it may give way once before it parks
+        for (int i = 0; i < 20; ++i) thisFiber::yield();  // it may yield once before it parks
         std::array<char, 8> bytes;
         ErrorCode error;
         EXPECT_EQ(pair.client.read(bytes, error), 0u);
         EXPECT_EQ(error, fromErrno(EALREADY));
         pair.server.write(std::string_view("first"));
-        EXPECT_EQ(reader.join(), 5u);  // the first reader is not disturbed
+        EXPECT_EQ(reader.join(), 5u);  // the first reader is unaffected
     });
 }
 
 TEST(TcpStream, SeveralAcceptorsEachGetAConnection) {
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([&] {
         TcpListener listener = TcpListener::listen(anyPort);
         std::vector<JoinHandle<bool>> acceptors;
         for (int i = 0; i < 3; ++i) {
-            acceptors.push_back(host.carrier().spawn([&] { return listener.accept(patience()).isOpen(); }));
+            acceptors.push_back(host.carrier().spawn([&] { return listener.accept(testDeadline()).isOpen(); }));
         }
         thisFiber::yield();
         std::vector<TcpStream> clients;
-        for (int i = 0; i < 3; ++i) clients.push_back(TcpStream::connect(listener.localAddress(), patience()));
+        for (int i = 0; i < 3; ++i) clients.push_back(TcpStream::connect(listener.localAddress(), testDeadline()));
         for (auto& acceptor : acceptors) EXPECT_TRUE(acceptor.join());
     });
 }
 
-TEST(TcpStream, E7AcceptReportsShortageAndTheConnectionWaits) {
+TEST(TcpStream, E7_AcceptReportsShortageAndTheConnectionWaits) {
     CountingSystemCalls calls;
-    HostedLoop host(1, calls);
+    SocketLoops host(1, calls);
     host.inFiber([&] {
         TcpListener listener = TcpListener::listen(anyPort);
-        TcpStream client = TcpStream::connect(listener.localAddress(), patience());
+        TcpStream client = TcpStream::connect(listener.localAddress(), testDeadline());
         calls.acceptError = EMFILE;
         ErrorCode error;
-        listener.accept(patience(), error);
+        listener.accept(testDeadline(), error);
         EXPECT_EQ(error, fromErrno(EMFILE));
         calls.acceptError = 0;
-        EXPECT_TRUE(listener.accept(patience()).isOpen());
+        EXPECT_TRUE(listener.accept(testDeadline()).isOpen());
     });
 }
 
 TEST(TcpStream, AddressesMirrorEachOther) {
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([] {
         TcpPair pair;
         EXPECT_EQ(pair.client.remoteAddress(), pair.listener.localAddress());
@@ -404,7 +404,7 @@ TEST(TcpStream, AddressesMirrorEachOther) {
 }
 
 TEST(TcpStream, AListenOnATakenPortNamesTheAddress) {
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([] {
         TcpListener first = TcpListener::listen(anyPort);
         try {
@@ -439,7 +439,7 @@ TEST(TcpStream, ACarrierWithoutSocketsIsNamedWithTheRemedy) {
 }
 
 TEST(TcpStream, AStreamUsedOnAnotherCarrierIsRefused) {
-    HostedLoop host(2);
+    SocketLoops host(2);
     host.inFiber([&] {
         TcpPair pair;
         auto elsewhere = host.carrier(1).spawn([&] { pair.client.write(std::string_view("x")); });
@@ -448,7 +448,7 @@ TEST(TcpStream, AStreamUsedOnAnotherCarrierIsRefused) {
 }
 
 TEST(TcpStream, ABlockingReadInsideDispatchThrows) {
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([&] {
         TcpPair pair;
         Promise<bool> threw;
@@ -467,9 +467,9 @@ TEST(TcpStream, ABlockingReadInsideDispatchThrows) {
     });
 }
 
-// A fiber that outlives the loop is one of a server that ends, not a bug of its program.
+// A fiber that outlives its loop belongs to a server that is ending; it is not a bug of the program.
 TEST(TcpStream, ACallAfterTheLoopHasEndedIsAborted) {
-    HostedLoop host;
+    SocketLoops host;
     host.stop();
     host.inFiber([] {
         ErrorCode error;

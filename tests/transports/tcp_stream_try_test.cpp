@@ -1,4 +1,4 @@
-// tryRead() and tryWrite(): one system call each, in the middle of which no other fiber runs.
+// tryRead() and tryWrite() make one system call each, and no other fiber runs meanwhile.
 #include <weft/transports/tcp_stream.hpp>
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <weft/scheduler/this_fiber.hpp>
 
 #include "transports/counting_system_calls.hpp"
-#include "transports/hosted_loop.hpp"
+#include "transports/socket_loops.hpp"
 #include "transports/tcp_pair.hpp"
 
 namespace weft::test {
@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 TEST(TcpStreamTry, AReadTakesWhatTheKernelHasAndNeverWaits) {
     CountingSystemCalls calls;
-    HostedLoop host(1, calls);
+    SocketLoops host(1, calls);
     host.inFiber([&] {
         TcpPair pair;
         std::array<char, 4> bytes;
@@ -28,7 +28,7 @@ TEST(TcpStreamTry, AReadTakesWhatTheKernelHasAndNeverWaits) {
         EXPECT_EQ(error, fromErrno(EAGAIN));
         pair.server.write(std::string_view("abcdef"));
         const int before = calls.recvs;
-        EXPECT_EQ(pair.client.tryRead(bytes, error), 4u);  // in the same turn: the poller has told nobody yet
+        EXPECT_EQ(pair.client.tryRead(bytes, error), 4u);  // in the same turn: before the poller has reported it
         EXPECT_FALSE(error);
         EXPECT_EQ(pair.client.tryRead(bytes, error), 2u);
         EXPECT_EQ(calls.recvs - before, 2);
@@ -40,8 +40,8 @@ TEST(TcpStreamTry, AReadTakesWhatTheKernelHasAndNeverWaits) {
     });
 }
 
-TEST(TcpStreamTry, AReadThatWaitsGetsWhatComesAfterATryInVain) {
-    HostedLoop host;
+TEST(TcpStreamTry, AReadThatWaitsGetsTheBytesAfterAFailedTry) {
+    SocketLoops host;
     host.inFiber([&] {
         TcpPair pair;
         std::array<char, 8> bytes;
@@ -49,7 +49,7 @@ TEST(TcpStreamTry, AReadThatWaitsGetsWhatComesAfterATryInVain) {
             ErrorCode error;
             EXPECT_EQ(pair.client.tryRead(bytes, error), 0u);
             auto server = host.carrier().spawn([&] { pair.server.write(std::string_view("late")); });
-            pair.client.setDeadline(patience());
+            pair.client.setDeadline(testDeadline());
             EXPECT_EQ(pair.client.read(bytes), 4u);
             server.join();
         }
@@ -57,7 +57,7 @@ TEST(TcpStreamTry, AReadThatWaitsGetsWhatComesAfterATryInVain) {
 }
 
 TEST(TcpStreamTry, AWriteGivesTheKernelWhatItTakesAndNeverWaits) {
-    HostedLoop host;
+    SocketLoops host;
     host.inFiber([] {
         TcpPair pair;
         ErrorCode error;
@@ -74,22 +74,22 @@ TEST(TcpStreamTry, AWriteGivesTheKernelWhatItTakesAndNeverWaits) {
     });
 }
 
-TEST(TcpStreamTry, TheFiberIsNotOvertaken) {
-    HostedLoop host;
+TEST(TcpStreamTry, NoOtherFiberRunsMeanwhile) {
+    SocketLoops host;
     host.inFiber([&] {
         TcpPair pair;
         int others = 0;
         auto other = host.carrier().spawn([&] { ++others; });
         ErrorCode error;
         std::array<char, 1> byte;
-        for (int i = 0; i < 100'000; ++i) pair.client.tryRead(byte, error);  // far beyond a drain's budget
+        for (int i = 0; i < 100'000; ++i) pair.client.tryRead(byte, error);  // far more than a run of fibers may take
         EXPECT_EQ(others, 0);
         other.join();
     });
 }
 
-TEST(TcpStreamTry, OneInUseOrClosedSaysSo) {
-    HostedLoop host;
+TEST(TcpStreamTry, AStreamInUseOrClosedIsReported) {
+    SocketLoops host;
     host.inFiber([&] {
         TcpPair pair;
         std::array<char, 1> byte;

@@ -1,4 +1,4 @@
-// Transport: names and choice; the small pieces under the transports.
+// Transport: names and selection; small building blocks of the transports.
 #include <weft/transports/transport.hpp>
 
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <weft/scheduler/errors.hpp>
 #include <weft/transports/tcp_socket.hpp>
 
-#include "transports/hosted_loop.hpp"
 #include "transports/scripted_system_calls.hpp"
+#include "transports/socket_loops.hpp"
 
 namespace weft::test {
 namespace {
@@ -78,7 +78,7 @@ TEST(TcpSocket, OptionsAreSetAndReadBack) {
     EXPECT_EQ(linger, 0);
 }
 
-TEST(TcpSocket, C6ALingeringCloseIsRefusedBecauseItWouldBlockTheCarrier) {
+TEST(TcpSocket, C6_ALingeringCloseIsRefusedBecauseItWouldBlockTheCarrier) {
     Fd fd = openTcpSocket(AF_INET);
     EXPECT_EQ(detail::setSocketOption(SystemCalls::kernel(), fd.get(), SocketOption::linger, 5), fromErrno(EOPNOTSUPP));
 }

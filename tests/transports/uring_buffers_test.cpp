@@ -1,4 +1,4 @@
-// How much memory the kernel has to receive into: as much as there is traffic for.
+// How much receive memory the kernel gets: in proportion to the traffic.
 #include <atomic>
 #include <chrono>
 #include <deque>
@@ -21,7 +21,7 @@ namespace {
 constexpr std::uint64_t small = UringIoHandler::smallBytes, large = UringIoHandler::largeBytes;
 constexpr std::uint64_t atRest = 16 * small;
 
-// When they are in a hurry they wait a hundredth as long, so that a loop is idle sooner.
+// In a hurry, waits take a hundredth of their time, so that a loop becomes idle sooner.
 class HastyUringCalls final : public ForwardingUringCalls {
   public:
     void hurry(bool on) { hurries_ = on; }
@@ -45,19 +45,19 @@ class HastyUringCalls final : public ForwardingUringCalls {
 
 class UringBuffersTest : public UringTransport {
   protected:
-    // Bytes from many peers at once, none of which the loop has seen before it looks.
+    // Many peers send at once, before the loop polls.
     static void sendFromAll(UringHost& host, std::deque<BlockingPeer>& peers) {
-        for (BlockingPeer& peer : peers) peer.send("x");  // each is a channel from here on
+        for (BlockingPeer& peer : peers) peer.send("x");  // from here on each is a channel
         for (BlockingPeer& peer : peers) EXPECT_EQ(peer.receive(), "x");
         host.inLoop([&] {
             for (BlockingPeer& peer : peers) peer.send("y");
         });
         for (BlockingPeer& peer : peers) EXPECT_EQ(peer.receive(), "y");
     }
-    void awaitRest(UringHost& host) {
+    void awaitMoreInput(UringHost& host) {
         calls.hurry(true);
-        host.inLoop([] {});  // ends a wait that was not in a hurry
-        const Deadline end = patience();
+        host.inLoop([] {});  // ends a wait that began without hurry
+        const Deadline end = testDeadline();
         while (!calls.waitsWithoutLimit() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
         EXPECT_EQ(host.counters().bufferBytes, atRest);
         calls.hurry(false);
@@ -65,7 +65,7 @@ class UringBuffersTest : public UringTransport {
     HastyUringCalls calls;
 };
 
-TEST_F(UringBuffersTest, ManyPeersAtOnceAreGivenMoreAndAnIdleLoopTakesThemBack) {
+TEST_F(UringBuffersTest, TheyGrowForManyPeersAndShrinkWhenTheLoopIsIdle) {
     const DescriptorGuard guard;
     UringHost host({}, calls);
     Server server(host, echo);
@@ -78,7 +78,7 @@ TEST_F(UringBuffersTest, ManyPeersAtOnceAreGivenMoreAndAnIdleLoopTakesThemBack) 
         EXPECT_GT(busy.buffersRanOut, 0u);
         EXPECT_GE(busy.bufferBytes, 2 * atRest);
         EXPECT_LE(busy.bufferBytes, 256 * small);
-        awaitRest(host);
+        awaitMoreInput(host);
     }
     std::int64_t blocks = 0;
     host.inLoop([&] { blocks = BufferPool::liveBlocks(); });
@@ -106,7 +106,7 @@ TEST_F(UringBuffersTest, LargeOnesAreThereOnlyWhileThereAreLargeReads) {
             for (std::size_t left = large; left > 0;) left -= peer.receive().size();
         }
         EXPECT_GE(host.counters().bufferBytes, atRest + 2 * large);
-        awaitRest(host);
+        awaitMoreInput(host);
     }
 }
 

@@ -1,5 +1,5 @@
-// What the kernel may answer on io_uring besides what was asked for: accepts that fail (E-7), short and refused sends,
-// receives that end early.
+// Unusual results from the kernel on io_uring: accepts that fail (E-7), short and refused sends, receives that end
+// early.
 #include <cerrno>
 #include <string>
 #include <vector>
@@ -34,7 +34,7 @@ class UringFaults : public UringTransport {
     ScriptedUringCalls calls;
 };
 
-TEST_F(UringFaults, AShortagePausesAcceptingAndIsToldOnce) {
+TEST_F(UringFaults, AShortagePausesAcceptingAndIsReportedOnce) {
     for (const int error : {EMFILE, ENFILE, ENOMEM, ENOBUFS}) {
         const DescriptorGuard guard;
         Acceptor::lastError = 0;
@@ -75,7 +75,7 @@ TEST_F(UringFaults, ShortSendsLoseNoByte) {
     }
 }
 
-TEST_F(UringFaults, WhatIsToBeDoneAgainIsDoneAgain) {
+TEST_F(UringFaults, InterruptedOperationsAreRetried) {
     for (const int error : {EAGAIN, EINTR, ECANCELED}) {
         const DescriptorGuard guard;
         UringHost host({}, calls);

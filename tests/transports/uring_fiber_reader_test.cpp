@@ -1,4 +1,4 @@
-// Reads of fibers on io_uring: one receive serves them all, keeps what comes early, and outlives its stream.
+// Reads by fibers on io_uring: one receive serves them all, keeps early bytes, and outlives its stream.
 #include <array>
 #include <memory>
 #include <string>
@@ -28,16 +28,16 @@ class UringFiberReader : public UringTransport {
     static void inFiber(UringHost& host, F fn) {
         host.carrier().spawn(std::move(fn)).join();
     }
-    // Starts the receive of a stream, and leaves it running.
+    // Starts the receive of a stream and leaves it running.
     static void startReceive(TcpStream& stream) {
         ErrorCode error;
         std::array<char, 1> byte;
         stream.setDeadline(Clock::steady().now());
         EXPECT_EQ(stream.read(byte, error), 0u);
         EXPECT_EQ(error, timedOut());
-        stream.setDeadline(patience());
+        stream.setDeadline(testDeadline());
     }
-    // The loop has dispatched all that had come before: a turn polls before it runs its tasks.
+    // Returns once the loop has dispatched everything that had arrived: a turn polls before it runs its tasks.
     static void letTheLoopPoll(UringHost& host) {
         Promise<void> done;
         const Future<void> polled = done.future();
@@ -62,7 +62,7 @@ TEST_F(UringFiberReader, ManyReadsAreOneEntryOfTheRing) {
     });
 }
 
-TEST_F(UringFiberReader, WhatComesBeforeAFiberAsksIsKeptInOrder) {
+TEST_F(UringFiberReader, BytesThatArriveBeforeAReadAreKeptInOrder) {
     UringHost host;
     inFiber(host, [&] {
         TcpPair pair;
@@ -93,7 +93,7 @@ TEST_F(UringFiberReader, ATryTakesWhatTheKernelHasReceivedMeanwhile) {
             EXPECT_EQ(pair.client.tryRead(bytes, error), 0u);
             EXPECT_EQ(error, fromErrno(EAGAIN));
             EXPECT_EQ(pair.server.tryWrite({"abcdef"}, error), 6u);
-            EXPECT_EQ(pair.client.tryRead(bytes, error), 4u);  // in the same turn: the loop has not been told
+            EXPECT_EQ(pair.client.tryRead(bytes, error), 4u);  // same turn: the loop has not seen the completion
             EXPECT_EQ(pair.client.tryRead(bytes, error), 2u);
         }
         pair.server.close();
@@ -120,8 +120,8 @@ TEST_F(UringFiberReader, ATryTakesAResetAndLaterCallsReportItToo) {
     });
 }
 
-// The write that waits is told of the reset first, and the receive finds an end; no fiber has run since.
-TEST_F(UringFiberReader, ATryReportsAResetThatAWriteInTheRingWasToldOf) {
+// The waiting write receives the reset first, and the receive sees only an end; no fiber has run since.
+TEST_F(UringFiberReader, ATryReportsAResetSeenByAWriteInTheRing) {
     UringHost host;
     inFiber(host, [&] {
         TcpPair pair;
@@ -143,7 +143,7 @@ TEST_F(UringFiberReader, ATryReportsAResetThatAWriteInTheRingWasToldOf) {
     });
 }
 
-// A call that need not wait succeeds even after its deadline, and inside a scope where nothing may wait.
+// A call that need not wait succeeds even after its deadline, and inside a scope that forbids waiting.
 TEST_F(UringFiberReader, BytesThatHaveComeAreReadWithoutAWait) {
     UringHost host;
     inFiber(host, [&] {
@@ -190,7 +190,7 @@ TEST_F(UringFiberReader, ACancelledFiberHasLostNoByteOfItsStream) {
     });
 }
 
-// The socket's window is what holds a peer back whose reader does something else.
+// While its reader is busy elsewhere, the socket's window holds the peer back.
 TEST_F(UringFiberReader, AReaderThatIsBusyElsewhereHoldsABoundedNumberOfPieces) {
     UringHost host;
     inFiber(host, [&] {
@@ -211,7 +211,7 @@ TEST_F(UringFiberReader, AReaderThatIsBusyElsewhereHoldsABoundedNumberOfPieces) 
     });
 }
 
-TEST_F(UringFiberReader, ARingOfBuffersThatRunsOutIsNoEnd) {
+TEST_F(UringFiberReader, AnExhaustedBufferRingIsNotAnEndOfInput) {
     UringHost host({.smallBuffers = 2, .largeBuffers = 1});
     inFiber(host, [&] {
         TcpPair pair;
@@ -234,12 +234,12 @@ TEST_F(UringFiberReader, AStreamThatIsDestroyedWithItsReceiveRunningClosesItsSoc
         startReceive(pair.client);
         pair.client = TcpStream();
         std::array<char, 1> byte;
-        pair.server.setDeadline(patience());
+        pair.server.setDeadline(testDeadline());
         EXPECT_EQ(pair.server.read(byte), 0u) << "the peer sees the end";
     });
 }
 
-// Where nothing may wait, too, and with bytes under way.
+// Even in a loop task, where waiting is forbidden, and with unread bytes.
 TEST_F(UringFiberReader, AStreamMayBeDestroyedByALoopTask) {
     const DescriptorGuard guard;
     UringHost host;
@@ -272,17 +272,17 @@ TEST_F(UringFiberReader, TheEndOfALoopEndsTheReceivesOfStreamsThatAreLeft) {
     });
 }
 
-// Also when the loop's budget lets the fiber read between the pieces, so that few of them are kept at a time.
+// Even when the loop's budget lets the fiber read between the pieces, so that few of them are kept at a time.
 TEST_F(UringFiberReader, AResetBehindManyUnreadPiecesIsReported) {
     const DescriptorGuard guard;
     UringHost host({}, UringCalls::kernel(), {.ioEvents = 8});
     inFiber(host, [&] {
         for (const std::size_t size : {1'000, 60'000, 70'000, 100'000, 200'000}) {
-            TcpPair pair;  // the ring knows a client's socket from its connect on, and is asked first
+            TcpPair pair;  // the ring knows a client's socket from its connect on and polls it first
             pair.server.write(pattern(size));
             ASSERT_FALSE(pair.server.setOption(SocketOption::linger, 0));
             pair.server.close();
-            pair.client.setDeadline(patience());
+            pair.client.setDeadline(testDeadline());
             ErrorCode error;
             std::size_t got = 0;
             std::array<char, 1500> bytes;
@@ -303,7 +303,7 @@ TEST_F(UringFiberReader, AResetThatCameWhileNothingWasReadIsReported) {
             ASSERT_FALSE(pair.server.setOption(SocketOption::linger, 0));
             pair.server.close();
             letTheLoopPoll(host);
-            pair.client.setDeadline(patience());
+            pair.client.setDeadline(testDeadline());
             ErrorCode error;
             std::size_t got = 0;
             while (const std::size_t count = pair.client.read(1000, error).readableBytes()) got += count;
@@ -312,7 +312,7 @@ TEST_F(UringFiberReader, AResetThatCameWhileNothingWasReadIsReported) {
     });
 }
 
-// The loop has ended without having known the socket: its ring is not there any more.
+// The loop has ended without having known the socket: its ring no longer exists.
 TEST_F(UringFiberReader, AStreamThatNeverWaitedOutlivesItsLoop) {
     const DescriptorGuard guard;
     UringHost host;
@@ -333,8 +333,8 @@ TEST_F(UringFiberReader, AStreamThatNeverWaitedOutlivesItsLoop) {
     });
 }
 
-// Its last completion is in the ring, and what has come since is in the socket.
-TEST_F(UringFiberReader, ATryReadsBehindAReceiveThatHasEnded) {
+// Its last completion is in the ring; later bytes are in the socket.
+TEST_F(UringFiberReader, ATryReadsAfterAReceiveThatHasEnded) {
     ScriptedUringCalls calls;
     UringHost host({}, calls);
     inFiber(host, [&] {
@@ -357,7 +357,7 @@ TEST_F(UringFiberReader, ATryReadsBehindAReceiveThatHasEnded) {
     });
 }
 
-TEST_F(UringFiberReader, AReceiveThatIsToBeDoneAgainIsStartedAgain) {
+TEST_F(UringFiberReader, AnInterruptedReceiveIsStartedAgain) {
     ScriptedUringCalls calls;
     UringHost host({}, calls);
     inFiber(host, [&] {
@@ -367,7 +367,7 @@ TEST_F(UringFiberReader, AReceiveThatIsToBeDoneAgainIsStartedAgain) {
             letTheLoopPoll(host);
             pair.server.write(std::string_view("there"));
         });
-        pair.client.setDeadline(patience());
+        pair.client.setDeadline(testDeadline());
         std::array<char, 5> bytes;
         EXPECT_EQ(pair.client.read(bytes), 5u);
         writer.join();

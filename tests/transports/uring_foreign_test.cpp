@@ -1,4 +1,4 @@
-// A ring belongs to one thread. Fibers of other carriers may use its channels: what they ask for is done by the loop.
+// A ring belongs to one thread. Fibers of other carriers may use its channels: the loop executes their requests.
 #include <atomic>
 #include <chrono>
 #include <string>
@@ -16,7 +16,7 @@
 namespace weft::test {
 namespace {
 
-// Counts the calls for a ring that another thread makes than the one that has set it up.
+// Counts calls on a ring from its own thread and from other threads.
 class OneThreadUringCalls final : public ForwardingUringCalls {
   public:
     int setup(unsigned entries, io_uring& ring, io_uring_params& parameters) noexcept override {
@@ -40,7 +40,7 @@ class OneThreadUringCalls final : public ForwardingUringCalls {
     std::atomic<unsigned> own_{0}, foreign_{0};
 };
 
-// Answers from fibers of another group, which also switch the reading off and on, and close in the end.
+// Answers from fibers of another group, which also switch reading off and on, and close at the end.
 class ForeignEcho final : public ChannelInboundHandler {
   public:
     explicit ForeignEcho(CarrierGroup& workers) : workers_(workers) {}

@@ -12,7 +12,7 @@
 #include <weft/transports/uring/uring_calls.hpp>
 #include <weft/transports/uring/uring_io_handler.hpp>
 
-#include "transports/hosted_loop.hpp"
+#include "transports/socket_loops.hpp"
 
 namespace weft::test {
 
@@ -24,12 +24,12 @@ class UringHost {
           loop_(group_.carrier(0), std::make_unique<UringIoHandler>(options, calls, SystemCalls::kernel()),
                 loopOptions),
           ended_(loop_.start()) {
-        inLoop([] {});  // the ring is enabled when the first task has run
+        inLoop([] {});  // the ring is enabled once the first task has run
     }
     ~UringHost() { stop(); }
     void stop() {
         loop_.stop();
-        EXPECT_TRUE(ended_.awaitUntil(patience())) << "the event loop does not end";
+        EXPECT_TRUE(ended_.awaitUntil(testDeadline())) << "the event loop does not end";
     }
 
     EventLoop& loop() { return loop_; }
@@ -48,7 +48,7 @@ class UringHost {
             fn();
             done.setValue();
         });
-        ASSERT_TRUE(future.awaitUntil(patience()));
+        ASSERT_TRUE(future.awaitUntil(testDeadline()));
     }
 
   private:

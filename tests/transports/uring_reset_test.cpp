@@ -1,4 +1,4 @@
-// A reset that arrives behind unread bytes.
+// A reset that arrives after unread bytes.
 #include <cerrno>
 #include <string>
 
@@ -14,7 +14,7 @@
 namespace weft::test {
 namespace {
 
-// Reads nothing until it is asked to, and then everything, in cycles that it asks for.
+// Reads nothing until it is told to, and then everything, calling read() for each cycle.
 class LateReader final : public ChannelInboundHandler {
   public:
     LateReader(Promise<ChannelRef>& opened, Promise<int>& told) : opened_(opened), told_(told) {}
@@ -49,7 +49,7 @@ class PausingReader final : public ChannelInboundHandler {
     bool seen_ = false;
 };
 
-TEST_F(UringTransport, AResetThatCameWhileReadingWasOffIsToldOf) {
+TEST_F(UringTransport, AResetWhileReadingIsOffIsReported) {
     const DescriptorGuard guard;
     UringHost host;
     for (const std::size_t size : {1'000, 70'000, 300'000}) {
@@ -63,15 +63,15 @@ TEST_F(UringTransport, AResetThatCameWhileReadingWasOffIsToldOf) {
         const ChannelRef channel = pause.get();
         peer.send(pattern(size));
         peer.reset();
-        host.inLoop([] {});  // a turn: it is told of the reset, and reads nothing
+        host.inLoop([] {});  // one turn: the loop sees the reset and reads nothing
         host.inLoop([&] { channel->setOption(ChannelOption::AUTO_READ, true); });
-        ASSERT_TRUE(error.awaitUntil(patience())) << "of " << size << " bytes";
+        ASSERT_TRUE(error.awaitUntil(testDeadline())) << "of " << size << " bytes";
         EXPECT_EQ(error.get(), ECONNRESET);
     }
 }
 
-// The kernel's multishot receive forgets a reset that it finds behind more than 32 pieces.
-TEST_F(UringTransport, AResetBehindManyUnreadPiecesIsToldOf) {
+// The kernel's multishot receive forgets a reset that follows more than 32 pieces.
+TEST_F(UringTransport, AResetAfterManyUnreadPiecesIsReported) {
     const DescriptorGuard guard;
     UringHost host;
     for (const std::size_t size : {1'000, 60'000, 70'000, 100'000, 200'000}) {
@@ -88,7 +88,7 @@ TEST_F(UringTransport, AResetBehindManyUnreadPiecesIsToldOf) {
         peer.send(pattern(size));
         peer.reset();
         host.inLoop([&] { channel->read(); });
-        ASSERT_TRUE(error.awaitUntil(patience())) << "of " << size << " bytes";
+        ASSERT_TRUE(error.awaitUntil(testDeadline())) << "of " << size << " bytes";
         EXPECT_EQ(error.get(), ECONNRESET);
     }
 }

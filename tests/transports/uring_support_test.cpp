@@ -1,4 +1,4 @@
-// UringSupport: each thing that can be missing is found, and named so that a user knows what to do.
+// UringSupport: detects each missing requirement and names it, so that a user knows what to do.
 #include <weft/transports/uring/uring_support.hpp>
 
 #include <cerrno>
@@ -33,7 +33,7 @@ struct RefusingCalls final : ForwardingUringCalls {
     int lackedOperation = -1;
 };
 
-// A file in place of the setting of this machine.
+// A file that replaces this machine's setting.
 class Setting {
   public:
     explicit Setting(const std::string& value) : path_("/tmp/weft_setting_" + std::to_string(::getpid())) {
@@ -52,7 +52,7 @@ bool says(const UringSupport& support, const std::string& part) {
 
 class UringSupportTest : public testing::Test {
   protected:
-    // What a kernel says that has all, but for what the test takes away.
+    // The answers of a kernel that supports everything; a test removes parts.
     void SetUp() override {
         if (!UringSupport::ofThisProcess().available()) {
             GTEST_SKIP() << "io_uring is not permitted here: " << UringSupport::ofThisProcess().reason();

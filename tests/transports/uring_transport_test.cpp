@@ -1,5 +1,5 @@
-// What is io_uring's own: multishot receives under random permissions, buffers that run out, sends in flight at a close.
-// What both transports do is tested once, by the other files here: they run on the transport that WEFT_TRANSPORT names.
+// Specific to io_uring: multishot receives with reading switched at random, exhausted buffers, sends in flight at a
+// close. The other files here test what both transports do: they run on the transport named by WEFT_TRANSPORT.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -22,7 +22,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Sends from a thread of its own while it receives, and compares.
+// Sends from another thread while it receives, and compares.
 void exchangeBytes(const SocketAddress& address, const std::string& bytes) {
     BlockingPeer peer(address);
     std::thread sender([&] {
@@ -46,7 +46,7 @@ TEST_F(UringTransport, EchoesAHundredConnectionsAHundredRoundTrips) {
     }
 }
 
-// Waits for a byte of its peer, and ends the server then, as a drain does.
+// Waits for a byte from its peer and then ends the server, as a drain does.
 class EndsServer final : public ChannelInboundHandler {
   public:
     explicit EndsServer(Channel& listener) : listener_(listener) {}
@@ -60,7 +60,7 @@ class EndsServer final : public ChannelInboundHandler {
     Channel& listener_;
 };
 
-// The completions of both connections are in the ring when the first is told of.
+// The completions of both connections are in the ring when the first one is dispatched.
 TEST_F(UringTransport, ConnectionsWhoseCompletionsWaitInTheRingAreServedAfterTheListenerCloses) {
     const DescriptorGuard guard;
     UringHost host;
@@ -76,7 +76,7 @@ TEST_F(UringTransport, ConnectionsWhoseCompletionsWaitInTheRingAreServedAfterThe
     });
     host.inLoop([&] { listener = server.channel.get(); });
     BlockingPeer first(server.address);
-    ASSERT_TRUE(firstAccepted.awaitUntil(patience()));
+    ASSERT_TRUE(firstAccepted.awaitUntil(testDeadline()));
     std::vector<std::unique_ptr<BlockingPeer>> peers;
     host.inLoop([&] {
         first.send("x");
@@ -88,7 +88,7 @@ TEST_F(UringTransport, ConnectionsWhoseCompletionsWaitInTheRingAreServedAfterThe
     for (auto& peer : peers) EXPECT_EQ(peer->receiveExactly(1), "y");
 }
 
-// As a loop whose outer poller has gone.
+// As a loop whose outer poller no longer exists.
 TEST_F(UringTransport, ALoopThatHasBeenNestedIsWokenWhenItSleepsInItsRing) {
     UringHost host;
     host.inLoop([&] { EXPECT_GE(host.poller().pollFd(), 0); });
@@ -98,7 +98,7 @@ TEST_F(UringTransport, ALoopThatHasBeenNestedIsWokenWhenItSleepsInItsRing) {
     }
 }
 
-// One call takes the answers of a turn to the kernel, and waits for the next requests.
+// One call submits the answers of a turn to the kernel and waits for the next requests.
 TEST_F(UringTransport, ATurnOfManyConnectionsIsOneSystemCall) {
     UringHost host;
     Server server(host, echo);
@@ -119,8 +119,8 @@ TEST_F(UringTransport, ATurnOfManyConnectionsIsOneSystemCall) {
     EXPECT_LE(after.enters - before.enters, 20u);
 }
 
-// Switches AUTO_READ off at random, now or a little later, and on again after a while; half the time it reads by hand
-// in between.
+// Switches AUTO_READ off at random, at once or a little later, and on again after a while; half the time it calls
+// read() in between.
 class Toggler final : public ChannelInboundHandler {
   public:
     void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
@@ -184,10 +184,10 @@ TEST_F(UringTransport, FourMebibytesReachASlowReader) {
     EXPECT_FALSE(written.get());
 }
 
-// Writes its bytes at a flush point, past the outbound buffer, and then some behind them.
-class StraightSender final : public ChannelInboundHandler, private FlushPointListener {
+// Writes its bytes at a flush point, past the outbound buffer, and then some more through it.
+class DirectSender final : public ChannelInboundHandler, private FlushPointListener {
   public:
-    StraightSender(const std::string& straight, const std::string& behind) : straight_(straight), behind_(behind) {}
+    DirectSender(const std::string& direct, const std::string& behind) : direct_(direct), behind_(behind) {}
     void channelActive(ChannelHandlerContext& ctx) override {
         ctx_ = &ctx;
         ctx.channel().setOption(ChannelOption::WRITE_BUFFER_WATER_MARK, WriteBufferWaterMark(64 << 20, 128 << 20));
@@ -196,12 +196,12 @@ class StraightSender final : public ChannelInboundHandler, private FlushPointLis
 
   private:
     void onFlushPoint() noexcept override {
-        Buffer bytes = Buffer::copyOf(straight_);
-        EXPECT_EQ(ctx_->tryWriteStraight("nobody owns these", Buffer()), 0u);
-        EXPECT_EQ(ctx_->tryWriteStraight(bytes.view(), bytes), bytes.readableBytes());
+        Buffer bytes = Buffer::copyOf(direct_);
+        EXPECT_EQ(ctx_->tryWriteDirect("nobody owns these", Buffer()), 0u);
+        EXPECT_EQ(ctx_->tryWriteDirect(bytes.view(), bytes), bytes.readableBytes());
         EXPECT_FALSE(bytes.unique());
         EXPECT_GE(ctx_->channel().pendingBytes(), bytes.readableBytes());
-        EXPECT_EQ(ctx_->tryWriteStraight(bytes.view(), bytes), 0u) << "one send at a time";
+        EXPECT_EQ(ctx_->tryWriteDirect(bytes.view(), bytes), 0u) << "one send at a time";
         ChannelHandlerContext& ctx = *ctx_;
         ctx.channel().loop().execute([this, &ctx] {
             ctx.write(Buffer::copyOf(behind_));
@@ -214,41 +214,41 @@ class StraightSender final : public ChannelInboundHandler, private FlushPointLis
     }
 
     ChannelHandlerContext* ctx_ = nullptr;
-    const std::string& straight_;
+    const std::string& direct_;
     const std::string& behind_;
 };
 
-TEST_F(UringTransport, WhatIsWrittenStraightIsSentFirstHoweverOftenTheSocketIsFull) {
+TEST_F(UringTransport, DirectWritesAreSentFirstHoweverOftenTheSocketIsFull) {
     const DescriptorGuard guard;
     const std::size_t blocks = BufferPool::liveBlocks();
-    const std::string straight = pattern(16 << 20), behind = "behind";
+    const std::string direct = pattern(16 << 20), behind = "behind";
     {
         UringHost host;
-        Server server(host, [&](Channel& channel) { channel.pipeline().addLast<StraightSender>(straight, behind); });
+        Server server(host, [&](Channel& channel) { channel.pipeline().addLast<DirectSender>(direct, behind); });
         BlockingPeer peer(server.address);
         std::string received;
         for (std::string more; !(more = peer.receive(100'000)).empty();) received += more;
-        EXPECT_TRUE(received == straight + behind + behind) << received.size() << " bytes";
+        EXPECT_TRUE(received == direct + behind + behind) << received.size() << " bytes";
     }
     EXPECT_EQ(BufferPool::liveBlocks(), blocks);
 }
 
-// Its end of the output waits for what is under way, also when nothing is written behind that.
-TEST_F(UringTransport, AWriteOfNoBytesCompletesBehindWhatIsWrittenStraight) {
+// The end of the output waits for sends in flight, even when nothing is written after them.
+TEST_F(UringTransport, AWriteOfNoBytesCompletesAfterADirectWrite) {
     const DescriptorGuard guard;
-    const std::string straight = pattern(16 << 20), nothing;
+    const std::string direct = pattern(16 << 20), nothing;
     UringHost host;
-    Server server(host, [&](Channel& channel) { channel.pipeline().addLast<StraightSender>(straight, nothing); });
+    Server server(host, [&](Channel& channel) { channel.pipeline().addLast<DirectSender>(direct, nothing); });
     BlockingPeer peer(server.address);
     std::string received;
     for (std::string more; !(more = peer.receive(100'000)).empty();) received += more;
-    EXPECT_TRUE(received == straight) << received.size() << " bytes";
+    EXPECT_TRUE(received == direct) << received.size() << " bytes";
 }
 
 // Ends its output while the peer reads nothing.
 class EndsOutput final : public ChannelInboundHandler, private FlushPointListener {
   public:
-    EndsOutput(const std::string& straight, Promise<std::size_t>& pending) : straight_(straight), pending_(pending) {}
+    EndsOutput(const std::string& direct, Promise<std::size_t>& pending) : direct_(direct), pending_(pending) {}
     void channelActive(ChannelHandlerContext& ctx) override {
         ctx_ = &ctx;
         ctx.channel().setOption(ChannelOption::WRITE_BUFFER_WATER_MARK, WriteBufferWaterMark(64 << 20, 128 << 20));
@@ -260,38 +260,38 @@ class EndsOutput final : public ChannelInboundHandler, private FlushPointListene
 
   private:
     void onFlushPoint() noexcept override {
-        const Buffer bytes = Buffer::copyOf(straight_);
-        EXPECT_EQ(ctx_->tryWriteStraight(bytes.view(), bytes), bytes.readableBytes());
+        const Buffer bytes = Buffer::copyOf(direct_);
+        EXPECT_EQ(ctx_->tryWriteDirect(bytes.view(), bytes), bytes.readableBytes());
         ctx_->loop().execute([channel = ChannelRef(ctx_->channel())] { channel->shutdownOutput(); });
     }
 
     ChannelHandlerContext* ctx_ = nullptr;
-    const std::string& straight_;
+    const std::string& direct_;
     Promise<std::size_t>& pending_;
 };
 
 TEST_F(UringTransport, NothingIsPendingBehindTheEndOfTheOutput) {
     const DescriptorGuard guard;
-    const std::string straight = pattern(64 << 20);  // more than two socket buffers hold
+    const std::string direct = pattern(64 << 20);  // more than two socket buffers hold
     Promise<std::size_t> told;
     Future<std::size_t> pending = told.future();
     UringHost host;
-    Server server(host, [&](Channel& channel) { channel.pipeline().addLast<EndsOutput>(straight, told); });
+    Server server(host, [&](Channel& channel) { channel.pipeline().addLast<EndsOutput>(direct, told); });
     BlockingPeer peer(server.address);
-    ASSERT_TRUE(pending.awaitUntil(patience()));
+    ASSERT_TRUE(pending.awaitUntil(testDeadline()));
     EXPECT_EQ(pending.get(), 0u);
 }
 
-// The peer does not read, and then breaks the connection.
-TEST_F(UringTransport, WhatIsWrittenStraightIsReleasedWhenThePeerIsGone) {
+// The peer does not read, and then resets the connection.
+TEST_F(UringTransport, DirectWritesAreReleasedWhenThePeerIsGone) {
     const DescriptorGuard guard;
     const std::size_t blocks = BufferPool::liveBlocks();
-    const std::string straight = pattern(16 << 20), behind = "behind";
+    const std::string direct = pattern(16 << 20), behind = "behind";
     {
         UringHost host;
-        Server server(host, [&](Channel& channel) { channel.pipeline().addLast<StraightSender>(straight, behind); });
+        Server server(host, [&](Channel& channel) { channel.pipeline().addLast<DirectSender>(direct, behind); });
         BlockingPeer peer(server.address);
-        EXPECT_EQ(peer.receiveExactly(1000), straight.substr(0, 1000));
+        EXPECT_EQ(peer.receiveExactly(1000), direct.substr(0, 1000));
         peer.reset();
     }
     EXPECT_EQ(BufferPool::liveBlocks(), blocks);
@@ -312,10 +312,10 @@ TEST_F(UringTransport, ACloseWithASendInFlightFailsTheWriteAndReleasesEverything
             made.setValue(ChannelRef(channel));
         });
         BlockingPeer peer(server.address);
-        ASSERT_TRUE(child.awaitUntil(patience()));
+        ASSERT_TRUE(child.awaitUntil(testDeadline()));
         peer.receiveExactly(100'000);
         child.get()->close().sync();
-        ASSERT_TRUE(written.awaitUntil(patience()));
+        ASSERT_TRUE(written.awaitUntil(testDeadline()));
         EXPECT_TRUE(written.get());
         while (!peer.receive().empty()) {
         }
@@ -347,7 +347,7 @@ std::string storyOf(const std::function<void(BlockingPeer&)>& act) {
     Server server(host, [&](Channel& channel) { channel.pipeline().addLast<Witness>(told); });
     BlockingPeer peer(server.address);
     act(peer);
-    return story.awaitUntil(patience()) ? story.get() : "nothing";
+    return story.awaitUntil(testDeadline()) ? story.get() : "nothing";
 }
 
 TEST_F(UringTransport, AResetByThePeerIsAnErrorThenInactive) {
@@ -384,7 +384,7 @@ TEST_F(UringTransport, ATimerEndsTheWaitAndIsNotEarly) {
     Promise<void> fired;
     Future<void> done = fired.future();
     host.loop().schedule([fired = std::move(fired)]() mutable { fired.setValue(); }, 3ms);
-    ASSERT_TRUE(done.awaitUntil(patience()));
+    ASSERT_TRUE(done.awaitUntil(testDeadline()));
     EXPECT_GE(std::chrono::steady_clock::now() - begin, 3ms);
 }
 
@@ -393,7 +393,7 @@ TEST_F(UringTransport, NoWakeUpIsLostBetweenTwoLoops) {
     constexpr int rounds = 20'000;
     Promise<void> reached;
     Future<void> done = reached.future();
-    int count = 0;  // handed back and forth by the tasks
+    int count = 0;  // passed back and forth by the tasks
     std::function<void()> pass = [&] {
         if (++count == rounds) {
             reached.setValue();
@@ -402,11 +402,11 @@ TEST_F(UringTransport, NoWakeUpIsLostBetweenTwoLoops) {
         }
     };
     hosts[0].loop().execute([&] { pass(); });
-    EXPECT_TRUE(done.awaitUntil(patience())) << "stopped after " << count << " rounds";
-    for (auto& host : hosts) host.stop();  // the last execute() has returned before either host goes
+    EXPECT_TRUE(done.awaitUntil(testDeadline())) << "stopped after " << count << " rounds";
+    for (auto& host : hosts) host.stop();  // the last execute() has returned before either host is destroyed
 }
 
-// The kernel takes what the submission queue has no room for in several calls.
+// A submission queue without room takes several calls to submit everything.
 TEST_F(UringTransport, ARingOfOneEntryServesAHundredConnections) {
     const DescriptorGuard guard;
     UringHost host({.entries = 1});
@@ -417,7 +417,7 @@ TEST_F(UringTransport, ARingOfOneEntryServesAHundredConnections) {
     for (auto& peer : peers) EXPECT_EQ(peer->receiveExactly(5), "hello");
 }
 
-// Writes, flushes and closes, without a wait between them.
+// Writes, flushes and closes, without waiting in between.
 class Goodbye final : public ChannelInboundHandler {
   public:
     explicit Goodbye(Promise<ErrorCode>& outcome) : outcome_(outcome) {}
@@ -432,7 +432,7 @@ class Goodbye final : public ChannelInboundHandler {
     Promise<ErrorCode>& outcome_;
 };
 
-// What was flushed before the close has been sent, and its promise says so, although the send ends after the close began.
+// Data flushed before the close is sent, and its promise succeeds, although the send ends after the close began.
 TEST_F(UringTransport, WhatWasFlushedBeforeACloseIsSentAndSucceeds) {
     const DescriptorGuard guard;
     Promise<ErrorCode> outcome;
@@ -441,7 +441,7 @@ TEST_F(UringTransport, WhatWasFlushedBeforeACloseIsSentAndSucceeds) {
     Server server(host, [&](Channel& channel) { channel.pipeline().addLast<Goodbye>(outcome); });
     BlockingPeer peer(server.address);
     EXPECT_EQ(peer.receiveExactly(7), "goodbye");
-    ASSERT_TRUE(written.awaitUntil(patience()));
+    ASSERT_TRUE(written.awaitUntil(testDeadline()));
     EXPECT_FALSE(written.get()) << written.get().message();
     EXPECT_EQ(peer.receive(), "");
 }

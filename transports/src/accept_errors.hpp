@@ -1,11 +1,11 @@
-// What the errors of accept() mean (rule E-7): the connection is gone, or this process has no room for it now.
+// Classifies errors of accept() (rule E-7): does one concern a single connection, or the listener?
 #pragma once
 
 #include <cerrno>
 
 namespace weft::detail {
 
-// The connection failed before it was accepted, or a firewall refused it: skip it, the listener is well. Linux passes
+// The connection failed before it was accepted, or a firewall refused it; skip it, the listener is sound. Linux passes
 // pending network errors of the new socket through accept().
 inline bool connectionWasLost(int error) noexcept {
     switch (error) {
@@ -24,11 +24,6 @@ inline bool connectionWasLost(int error) noexcept {
         default:
             return false;
     }
-}
-
-// Descriptors or memory have run out: the connection stays in the backlog and accepting at once would spin.
-inline bool resourcesAreShort(int error) noexcept {
-    return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
 }  // namespace weft::detail

@@ -1,4 +1,4 @@
-// The failure of a connect, for its promise.
+// The exception with which a failed connect completes its promise.
 #pragma once
 
 #include <exception>
@@ -8,7 +8,7 @@
 
 namespace weft::detail {
 
-// Names the address (S-4).
+// The message contains the address (S-4).
 inline std::exception_ptr connectError(const ErrorCode& error, const SocketAddress& remote) {
     return std::make_exception_ptr(SystemError(error, "connect to " + remote.toString()));
 }

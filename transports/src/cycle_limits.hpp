@@ -1,13 +1,13 @@
-// How much one channel does before others have their turn, the same on all transports.
+// How much work one channel may do before others have their turn; the same on all transports.
 #pragma once
 
 #include <cstddef>
 
 namespace weft::detail {
 
-constexpr unsigned readsPerCycle = 16;
-constexpr unsigned writesPerFlush = 16;         // W-5
-constexpr std::size_t bytesPerWrite = 1 << 20;  // beyond it gathering more only pins more memory
-constexpr unsigned eventsPerClockRead = 8;      // a clock read costs about as much as a tenth of a read call
+constexpr unsigned readsPerCycle = 16;          // fairness of reads
+constexpr unsigned writesPerFlush = 16;         // fairness of writes (W-5)
+constexpr std::size_t bytesPerWrite = 1 << 20;  // gathering more than that would only pin more memory
+constexpr unsigned eventsPerClockRead = 8;      // one clock read costs about a tenth of a read call
 
 }  // namespace weft::detail

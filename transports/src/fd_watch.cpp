@@ -1,4 +1,4 @@
-// The half of FdWatch that every transport shares: where it may be made.
+// The part of FdWatch that all transports share: checks that the caller may create one.
 #include <weft/transports/fd_watch.hpp>
 
 #include <weft/scheduler/carrier.hpp>

@@ -1,5 +1,5 @@
-// Every refusal names the call, what is missing and what to do about it: these are the first errors that a new user
-// meets.
+// Every message names the call, what is missing and what to do about it, because these are the first errors that a new
+// user meets.
 #include "fiber_home.hpp"
 
 #include <stdexcept>

@@ -1,5 +1,5 @@
-// Where a blocking socket call may be made: in a fiber of the socket's carrier, under a poller that has sockets. A fiber that
-// runs elsewhere comes home first. The refusals are program bugs and say what to do.
+// Checks for blocking socket calls: they need a fiber of the socket's carrier, whose poller must have sockets. A fiber
+// that runs elsewhere returns to its home carrier first. A violation is a program bug; its message says what to do.
 #pragma once
 
 #include <weft/scheduler/errors.hpp>
@@ -11,14 +11,16 @@ struct SocketIoHandler;
 
 namespace detail {
 
-// The running fiber's carrier, on which it runs then. Throws std::logic_error naming `call` on a plain thread.
+// Returns the running fiber's home carrier, on which the fiber then runs. Throws std::logic_error naming `call` on a
+// plain thread.
 Carrier& requireFiberCarrier(const char* call);
-// The carrier's socket handler. Null and operation_aborted when the carrier is shutting down or its event loop has ended;
-// throws std::logic_error naming `call` when the poller has no sockets.
+// Returns the carrier's socket handler. Returns null and sets operation_aborted when the carrier is shutting down or
+// its event loop has ended; throws std::logic_error naming `call` when the poller has no sockets.
 SocketIoHandler* requireSockets(Carrier& carrier, const char* call, ErrorCode& error);
-// Throws std::logic_error naming `call` unless the caller runs on `home` then.
+// Brings the running fiber to `home` if that is its home carrier. Otherwise throws std::logic_error naming `call`,
+// unless the caller already runs on `home`.
 void requireHome(Carrier& home, const char* call);
-// For calls that cannot refuse, such as a close.
+// As requireHome(), for calls that cannot fail, such as a close.
 void comeHomeTo(Carrier& home) noexcept;
 
 }  // namespace detail

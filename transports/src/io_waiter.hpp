@@ -1,4 +1,4 @@
-// IoWaiter: the place where one fiber waits for one direction of a socket. Everything happens on the socket's carrier.
+// IoWaiter: lets one fiber wait for one direction of a socket. Context: the socket's carrier.
 #pragma once
 
 #include <cerrno>
@@ -11,8 +11,8 @@ namespace weft::detail {
 
 class IoWaiter {
   public:
-    // Suspends the running fiber until wake() or the deadline. No event can come between a failed system call and this
-    // one: both run on the carrier whose poller delivers events. Throws BlockingOperationException naming `call`.
+    // Suspends the running fiber until wake() or the deadline. No event can arrive between a failed system call and
+    // this wait: both run on the carrier whose poller delivers events. Throws BlockingOperationException naming `call`.
     ErrorCode wait(const char* call, Deadline deadline) {
         Suspension wait(call);
         key_ = wait.key();
@@ -31,7 +31,7 @@ class IoWaiter {
         if (key_) std::exchange(key_, {}).wake();
     }
 
-    // Taken by an operation for its whole length, also while its fiber is runnable and not yet running.
+    // Held by an operation from start to end, including while its fiber is runnable but not running.
     class Claim {
       public:
         explicit Claim(IoWaiter& waiter) noexcept : waiter_(waiter), won_(!std::exchange(waiter.busy_, true)) {}

@@ -1,5 +1,6 @@
-// kernelCall(): receive and send without the C library, whose bracket for POSIX thread cancellation costs more than the
-// rest of the call in user space. Under a sanitizer, which watches the library's calls, and elsewhere: the library.
+// kernelCall(): receive and send without the C library, whose handling of POSIX thread cancellation costs more than the
+// rest of the call in user space. Sanitizers intercept the library's calls, so builds with them, and other platforms,
+// use the library.
 #pragma once
 
 #include <cerrno>
@@ -18,7 +19,7 @@
 
 namespace weft::detail {
 
-// Both return what the kernel does: a count, or the error as a negative number.
+// Both return the kernel's result: a count, or the error as a negative number.
 #if defined(__x86_64__) && defined(__LP64__) && !defined(WEFT_LIBRARY_CALLS)
 
 inline ssize_t kernelTransfer(long number, int fd, const void* bytes, std::size_t size, int flags) noexcept {

@@ -20,7 +20,7 @@ ListenerSink::ListenerSink(SystemCalls& calls, Channel& channel, ChildLoopChoose
     : socketCalls_(calls),
       channel_(channel),
       chooser_(std::move(chooser)),
-      backlog_(std::numeric_limits<int>::max()) {}  // the kernel cuts it to net.core.somaxconn
+      backlog_(std::numeric_limits<int>::max()) {}  // the kernel caps it at net.core.somaxconn
 
 ListenerSink::~ListenerSink() {
     endPause();
@@ -70,7 +70,7 @@ void ListenerSink::deliver(Fd connection) {
     channel_.onMessage(Message::of<ChannelRef>(std::move(child)));
 }
 
-// E-7: other listeners and every connection go on.
+// E-7: a shortage pauses this listener only; other listeners and all connections continue.
 void ListenerSink::pauseAccepting() {
     paused_ = true;
     try {
@@ -80,7 +80,7 @@ void ListenerSink::pauseAccepting() {
                 pauseEnded();
             },
             shortagePause);
-    } catch (const std::exception&) {  // the loop is ending, or no memory for a timer
+    } catch (const std::exception&) {  // the loop is ending, or there is no memory for a timer
         paused_ = false;
     }
 }

@@ -1,5 +1,5 @@
-// ListenerSink: what the channel sinks of listening sockets have in common over all transports: options, channels for
-// connections, the pause of rule E-7. It must not know how connections are awaited.
+// ListenerSink: the common part of all transports' channel sinks for listening sockets: options, channels for
+// connections, and the pause of rule E-7. It must not know how connections are awaited.
 #pragma once
 
 #include <weft/pipeline/channel_promise.hpp>
@@ -28,23 +28,23 @@ class ListenerSink : public ChannelSink {
 
   protected:
     static constexpr unsigned acceptsPerCycle = 16;
-    static constexpr unsigned mostWaiting = 65'536;  // accepted in one go before a close, should more and more come
+    static constexpr unsigned mostWaiting = 65'536;  // limit on the connections accepted in one go before a close
 
     ListenerSink(SystemCalls& calls, Channel& channel, ChildLoopChooser chooser) noexcept;
     ~ListenerSink() override;
 
-    // The listening socket; -1: closed.
+    // The listening socket, or -1 when closed.
     virtual int socket() const noexcept = 0;
     // The transport of the listener's own loop.
     virtual SocketIoHandler& sockets() const noexcept = 0;
     virtual void boundAndListening() = 0;
     virtual void pauseEnded() = 0;
 
-    // The socket's defaults (netty-semantics 2.13), from the constructor, so that an option set before bind() overrides
-    // them. Accepted sockets inherit TCP_NODELAY from the listening one, which saves a system call per connection.
+    // Sets the same socket defaults as Netty. The constructor calls it, so that an option set before bind()
+    // overrides them. Accepted sockets inherit TCP_NODELAY from the listener, which saves a system call per connection.
     void setDefaults(int socket) noexcept;
     int acceptNow() noexcept;
-    // Makes the connection a channel, and hands that to the listener's. Throws std::bad_alloc.
+    // Makes a channel of the connection and passes it to the listener's channel. Throws std::bad_alloc.
     void deliver(Fd connection);
     void pauseAccepting();
     void endPause() noexcept;
@@ -56,7 +56,7 @@ class ListenerSink : public ChannelSink {
   private:
     SystemCalls& socketCalls_;
     Channel& channel_;
-    ChildLoopChooser chooser_;  // empty: the listener's own loop
+    ChildLoopChooser chooser_;  // empty: connections use the listener's own loop
     int backlog_;
     ScheduledTask resume_;
     bool listening_ = false;

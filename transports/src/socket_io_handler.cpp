@@ -1,5 +1,5 @@
-// The checked downcast from door 1 to the sockets: by the address of a tag, without RTTI, so that a user's own poller
-// is told apart for the price of one comparison.
+// The checked downcast from door 1 (IoHandler) to SocketIoHandler. It compares the address of a tag instead of using
+// RTTI, so that detecting a user's own poller costs one comparison.
 #include <weft/transports/socket_io_handler.hpp>
 
 #include <weft/scheduler/event_loop.hpp>

@@ -1,5 +1,5 @@
-// The kernel behind SystemCalls. The only file of the room that sees errno: each function turns it into its result
-// before anything else can run on the thread.
+// The real implementation of SystemCalls. Only this file of the room reads errno: each function turns it into its
+// result before any other code can run on the thread.
 #include <weft/transports/system_calls.hpp>
 
 #include <cerrno>
@@ -26,7 +26,7 @@ auto uninterrupted(Call call) noexcept {
     }
 }
 
-// Every member is noinline: the address of errno must not be kept over a fiber switch by a caller's optimiser.
+// Every member is noinline, so that the optimiser cannot keep the address of errno in a caller across a fiber switch.
 class KernelSystemCalls final : public SystemCalls {
   public:
     [[gnu::noinline]] int socket(int family, int type, int protocol) noexcept override {

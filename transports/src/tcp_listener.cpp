@@ -1,5 +1,5 @@
-// TcpListener: checks where it is called, then hands over to the transport's FiberListener. Everything that depends on
-// the kernel's interface is behind that.
+// TcpListener: checks the context of each call, then forwards to the transport's FiberListener, which does everything
+// that depends on the kernel's interface.
 #include <weft/transports/tcp_listener.hpp>
 
 #include <weft/scheduler/carrier.hpp>
@@ -26,7 +26,7 @@ TcpListener TcpListener::listen(const SocketAddress& local, TcpListenOptions opt
     TcpListener listener(carrier, handler->fiberListener(std::move(fd)));
     FiberListener& socket = *listener.listener_;
     error = socket.setOption(SocketOption::reuseAddress, options.reuseAddress);
-    // Accepted sockets inherit it from the listening one.
+    // Accepted sockets inherit it from the listener.
     if (!error) error = socket.setOption(SocketOption::noDelay, options.noDelay);
     if (!error && options.reusePort) error = socket.setOption(SocketOption::reusePort, 1);
     if (!error) error = socket.listen(local, options.backlog);

@@ -1,5 +1,5 @@
-// TCP sockets: the table of option names, and the calls that have a structure where SocketOption has an int.
-// The only place that includes <netinet/tcp.h>.
+// TCP sockets: the table of option names, and the options that take a structure where SocketOption has an int. The only
+// file that includes <netinet/tcp.h>.
 #include <weft/transports/tcp_socket.hpp>
 
 #include <cerrno>
@@ -79,7 +79,7 @@ KernelOption kernelOption(SocketOption option, int family) noexcept {
     return none;
 }
 
-// Only the traffic class is named differently by family; the others need no look-up.
+// Only the traffic class depends on the address family; the other options need no look-up.
 KernelOption kernelOption(SystemCalls& calls, int fd, SocketOption option) noexcept {
     const int family = option == SocketOption::trafficClass ? localAddressOf(calls, fd).family() : AF_INET;
     return kernelOption(option, family);
@@ -119,9 +119,9 @@ SocketAddress remoteAddressOf(SystemCalls& calls, int fd) noexcept {
     return addressFrom([&](sockaddr* address, socklen_t* size) { return calls.getpeername(fd, address, size); });
 }
 
-// With SO_REUSEADDR bind() succeeds for several sockets, as long as none listens; listen() decides. But Linux first
-// marks the socket as listening and then looks for others: of two that do so at the same moment both may fail. Those
-// repeat it, until one has been first. Where somebody has listened before, bind() fails, so that nothing is repeated.
+// With SO_REUSEADDR, bind() succeeds for several sockets as long as none of them listens, so listen() decides. But
+// Linux marks a socket as listening before it looks for others, so that two simultaneous calls may both fail. They
+// retry until one is first. If another socket was already listening, bind() has failed, and there are no retries.
 ErrorCode bindAndListen(SystemCalls& calls, int fd, const SocketAddress& local, int backlog) noexcept {
     constexpr int mostTries = 64;
     int result = calls.bind(fd, local.data(), local.size());
@@ -172,7 +172,7 @@ bool concernsConnection(int error) noexcept {
     }
 }
 
-// Asks for the second address only where the ports, which are all that most connections compare, are the same.
+// Gets the second address only if the ports are equal; for most connections the first comparison suffices.
 bool connectedToItself(SystemCalls& calls, int fd, const SocketAddress& remote) noexcept {
     const SocketAddress local = localAddressOf(calls, fd);
     if (local.empty() || local.port() != remote.port() || !(local == remoteAddressOf(calls, fd))) return false;

@@ -1,5 +1,5 @@
-// TcpStream: the checks, the throwing twins and the loops over partial reads and writes; one system call at a time is
-// the transport's FiberStream's work.
+// TcpStream: the context checks, the throwing overloads, and the loops over partial reads and writes. The transport's
+// FiberStream makes each single system call.
 #include <weft/transports/tcp_stream.hpp>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ iovec toIovec(std::string_view part) noexcept {
     return {const_cast<char*>(part.data()), part.size()};
 }
 
-// Drops `bytes` from the front of `parts`, and what is empty then.
+// Drops `bytes` from the front of `parts`, and any parts that are then empty.
 std::span<iovec> dropFront(std::span<iovec> parts, std::size_t bytes) noexcept {
     while (!parts.empty() && bytes >= parts.front().iov_len) {
         bytes -= parts.front().iov_len;
@@ -70,7 +70,7 @@ TcpStream TcpStream::connect(const SocketAddress& remote, Deadline deadline, Err
     Fd fd = openTcpSocket(remote.family(), handler->systemCalls(), error);
     if (error) return {};
     TcpStream stream(carrier, handler->fiberStream(std::move(fd)));
-    stream.setOption(SocketOption::noDelay, 1);  // refused on a socket that is no TCP one: not the caller's concern
+    stream.setOption(SocketOption::noDelay, 1);  // fails on a socket that is not TCP, which is harmless
     error = stream.stream_->connect(remote, deadline);
     return error ? TcpStream() : std::move(stream);
 }

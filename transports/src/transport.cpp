@@ -1,4 +1,4 @@
-// The choice of a transport.
+// How the transport of an event loop is chosen.
 #include <weft/transports/transport.hpp>
 
 #include <string>

@@ -29,15 +29,15 @@ PollResult AsioIoHandler::poll(PollGuard* guard, Deadline deadline, Budget budge
     return service_->poll(guard, deadline, budget);
 }
 
-// The service that it finds stays until it has gone: forget() takes the pointer back first, then waits for the wakers.
+// The service stays valid until the waker has left: forget() clears the pointer first, then waits for the wakers.
 void AsioIoHandler::wakeup() noexcept {
-    wakers_.fetch_add(1, std::memory_order_seq_cst);
-    if (detail::Service* const service = sleepsIn_.load(std::memory_order_seq_cst)) {
+    wakers_.fetch_add(1, std::memory_order_seq_cst);                                   // [A6]
+    if (detail::Service* const service = sleepsIn_.load(std::memory_order_seq_cst)) {  // [A6]
         service->wake();
     } else {
         wrapped().wakeup();
     }
-    wakers_.fetch_sub(1, std::memory_order_release);
+    wakers_.fetch_sub(1, std::memory_order_release);  // [A6]
 }
 
 bool AsioIoHandler::hasWork() const noexcept {
@@ -56,8 +56,8 @@ bool AsioIoHandler::closable() const noexcept {
 void AsioIoHandler::attach(detail::Service& service) {
     if (service_ != nullptr) {
         throw std::logic_error(
-            "asio_io::Context: this event loop has one already; an io_context needs a carrier of its own, so use that "
-            "Context, or another loop of the group");
+            "asio_io::Context: this event loop already has a Context; an io_context needs a carrier of its own, so use "
+            "that Context, or another loop of the group");
     }
     service_ = &service;
 }
@@ -70,13 +70,13 @@ void AsioIoHandler::close() {
 void AsioIoHandler::forget(detail::Service& service) noexcept {
     if (service_ != &service) return;
     wakeInAsio(false);
-    while (wakers_.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
+    while (wakers_.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();  // [A6]
     service_ = nullptr;
 }
 
-// Before the next sleep, which tells the wakers.
+// Takes effect before the next sleep, which the wakers observe.
 void AsioIoHandler::wakeInAsio(bool yes) noexcept {
-    sleepsIn_.store(yes ? service_ : nullptr, std::memory_order_seq_cst);
+    sleepsIn_.store(yes ? service_ : nullptr, std::memory_order_seq_cst);  // [A6]
 }
 
 }  // namespace weft::asio_io

@@ -43,8 +43,9 @@ Context::~Context() {
 
 std::size_t Context::serve(std::size_t most, bool waits, Deadline deadline, const char* call) {
     if (service_->servesForLife())
-        throw std::logic_error(std::string(call) +
-                               ": this Context is of a ContextGroup, which runs it for its whole life");
+        throw std::logic_error(
+            std::string(call) +
+            ": this Context belongs to a ContextGroup, which runs it all the time; do not run it yourself");
     return service_->serve(most, waits, deadline, call);
 }
 

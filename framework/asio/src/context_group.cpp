@@ -9,7 +9,7 @@ ContextGroup::ContextGroup(EventLoopGroup& group) : loops_(group.loopSet()) {
         contexts_.push_back(std::unique_ptr<Context>(new Context(group.loop(i), Context::ForLife())));
 }
 
-// Handlers of one context may hold objects of another.
+// All contexts leave their loops first, because handlers of one may hold objects of another.
 ContextGroup::~ContextGroup() {
     for (const auto& context : contexts_) {
         context->leaveLoop();

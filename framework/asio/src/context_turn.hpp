@@ -1,5 +1,5 @@
-// ContextTurn: one turn of a loop while its Context runs: what is ready, then whether work is left, then the sleep
-// inside Asio. WakePost: the wake-up out of that sleep. docs/protocol.md section 15.
+// ContextTurn: one turn of a loop while its Context runs: ready handlers first, then a check for remaining work, then
+// the sleep inside Asio. WakePost: the wake-up from that sleep. See docs/explanation/protocol.md, section 15.
 #pragma once
 
 #include <atomic>
@@ -8,15 +8,15 @@
 
 namespace weft::asio_io::detail {
 
-// A view of its host: a turn of the Service, or what the model explorer takes for one. Context: the loop.
-// The host has
-//   serving(): somebody runs the context
-//   callReady(): handlers and functions, as the budget allows; calledNone(): none was called in this turn
-//   stopSeen(), stopped(): Asio has been stopped; the first may lag behind another thread's stop()
-//   mayEnd(): the context ends without work
+// Operates on a host: a turn of the Service, or a model of it in the model explorer. Context: the loop. The host
+// provides
+//   serving(): there is a caller, or the context runs for life
+//   callReady(): calls handlers and functions within the budget; calledNone(): none was called in this turn
+//   stopSeen(), stopped(): Asio has been stopped; the former may lag behind another thread's stop()
+//   mayEnd(): the context ends when it has no work
 //   releaseWork(), holdWork(): the loop's own unit of Asio's work
-//   callOne(): io_context::poll_one(); letGoThoseWhoDoNotWait(): callers of poll(); letAllGo(): every caller
-//   maySleep(), sleep(): by the carrier's guard, inside io_context::run_one()
+//   callOne(): io_context::poll_one(); letGoThoseWhoDoNotWait(): releases callers of poll(); letAllGo(): all callers
+//   maySleep(), sleep(): the carrier's guard, and a sleep inside io_context::run_one()
 template <class Host>
 class ContextTurn {
   public:
@@ -30,7 +30,7 @@ class ContextTurn {
     }
 
   private:
-    // Without the loop's unit the count is the users', and Asio stops when it is zero, also during the sleep. [A1]
+    // Without the loop's unit only the users' work counts, and Asio stops when it is zero, even during the sleep. [A1]
     void passIdle() {
         if (host_.mayEnd()) {
             host_.releaseWork();
@@ -47,21 +47,21 @@ class ContextTurn {
     Host& host_;
 };
 
-// What Asio's reactor does when Asio asks for events during the sleep, which PollGuard::enter() has begun. A view of its
-// host, which has
-//   entered(): the guard is entered; enter(), leave(): the guard's
+// What Asio's reactor does when Asio asks for events during the sleep, for which PollGuard::enter() has been called.
+// Operates on a host, which provides
+//   entered(): the guard is entered; enter(), leave(): those of the guard
 //   wait(): the blocking system call; look(): the same without blocking
-//   takeOwn(): takes the carrier's own events out of what is ready, and returns whether there were any
-//   callReady(): calls what is ready, as the budget allows, and returns whether there was anything
-//   nothingForAsio(): nothing was left for Asio to call; giveUp(): makes run_one() return
+//   takeOwn(): takes the carrier's own events out of the ready ones, and returns whether there were any
+//   callReady(): calls ready operations within the budget, and returns whether there were any
+//   nothingForAsio(): Asio has no operation left to call; giveUp(): makes run_one() return
 // Context: the loop.
 template <class Host>
 class ReactorTurn {
   public:
     explicit ReactorTurn(Host& host) noexcept : host_(host) {}
 
-    // The guard is left before anything that is ready is called. Asio asks again when it has nothing to call, and each
-    // time is a sleep of its own. `mayWait`: Asio has nothing to call. [A3]
+    // Leaves the guard before it calls anything that is ready. Asio asks again when it has nothing to call, and each
+    // such request is a new sleep. `mayWait`: Asio has nothing to call. [A3]
     void run(bool mayWait) {
         const bool sleeps = mayWait && (host_.entered() || host_.enter());
         if (sleeps) host_.wait();
@@ -76,13 +76,14 @@ class ReactorTurn {
     Host& host_;
 };
 
-// At most one wake-up is in Asio's queue.
+// Keeps at most one wake-up in Asio's queue.
 template <class P>
 class BasicWakePost {
   public:
-    // Any thread, after it has published what the loop is to see. True: the caller posts the wake-up. [A2]
+    // Call it after publishing what the loop must see. Returns true when the caller must post the wake-up. Any thread.
+    // [A2]
     [[nodiscard]] bool claim() noexcept { return !posted_.exchange(true, std::memory_order_seq_cst); }
-    // The loop, inside the wake-up, before it looks at what was published. [A2]
+    // Called by the loop inside the wake-up, before it reads what was published. [A2]
     void arrived() noexcept { posted_.store(false, std::memory_order_seq_cst); }
 
   private:

@@ -14,6 +14,7 @@ FiberOperation::~FiberOperation() {
         const AsioThread::Use thread(*thread_);
         slot().clear();
     }
+    if (remoteOperations_ != nullptr) remoteOperations_->remove(*this);
     if (service_ == nullptr) return;
     if (thread_ != nullptr) service_->giveThread(std::move(thread_));
     service_->operationEnded(*this);
@@ -26,26 +27,28 @@ bool FiberOperation::begin(boost::asio::execution_context* place) {
 bool FiberOperation::begin(Service* service) {
     if (!Suspension::allowed()) throw BlockingOperationException("use_fiber");
     if (service == nullptr) return true;
-    if (!service->operationBegan(*this)) return false;
-    service_ = service;
+    here_ = service->isHere();
+    if (here_) {
+        if (!service->operationBegan(*this)) return false;
+        service_ = service;
+    } else {
+        if (!service->remoteOperations()->add(*this)) return false;
+        remoteOperations_ = service->remoteOperations();
+    }
     return true;
 }
 
 void FiberOperation::startHere() {
-    if (isHere()) thread_ = service_->takeThread();
+    if (here_) thread_ = service_->takeThread();
 }
 
 void FiberOperation::completeReady() noexcept {
     service_->completeReady(*this, *thread_);
 }
 
-bool FiberOperation::isHere() const noexcept {
-    return service_ != nullptr && service_->isHere();
-}
-
-// A waiter that it wakes destroys this object: that is the last touch.
+// Must not touch this object after the wake, because the woken waiter destroys it.
 void FiberOperation::complete() noexcept {
-    if (thread_ != nullptr && thread_->isCurrent()) {  // its fiber has not begun to wait
+    if (thread_ != nullptr && thread_->isCurrent()) {  // its fiber is not waiting yet
         wasReady_ = true;
         return;
     }

@@ -1,4 +1,4 @@
-// HandlerSlot: the memory of one Asio operation of the service's own, so that starting it cannot fail for lack of it.
+// HandlerSlot: memory for one Asio operation of the service itself, so that starting it cannot fail for lack of memory.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,8 @@
 
 namespace weft::asio_io::detail {
 
-// For one operation at a time. Must outlive it, and the io_context if the operation may still be pending then.
+// For one operation at a time. Must outlive that operation, and the io_context too if the operation may still be
+// pending at its end.
 class HandlerSlot {
   public:
     HandlerSlot() = default;

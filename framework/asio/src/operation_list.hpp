@@ -5,7 +5,7 @@
 
 namespace weft::asio_io::detail {
 
-// Links them in the operations themselves.
+// An intrusive list.
 class OperationList {
   public:
     bool empty() const noexcept { return first_ == nullptr; }
@@ -22,7 +22,7 @@ class OperationList {
         for (FiberOperation* operation = first_; operation != nullptr; operation = operation->next_)
             operation->emitCancellation();
     }
-    // They are no context's any more.
+    // Separates the operations from their context.
     void forgetAll() noexcept {
         while (first_ != nullptr) {
             first_->service_ = nullptr;

@@ -1,4 +1,4 @@
-// Runners: the callers of Context::run() and its variants, in the order in which they came.
+// Runners: the callers of Context::run() and its variants, in order of arrival.
 #pragma once
 
 #include <algorithm>
@@ -16,33 +16,33 @@
 
 namespace weft::asio_io::detail {
 
-// One call. The caller waits; the loop counts handlers for it and lets it go.
+// One call. The caller waits; the loop counts handlers for it and releases it.
 class Runner {
   public:
     static constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
 
     Runner(std::size_t most, bool whileIdle) : left(most), waits(whileIdle) {}
 
-    // Context: the caller. No error once it was let go.
+    // Returns no error once the caller has been released. Context: the caller.
     ErrorCode awaitUntil(Deadline deadline, const char* call) {
         return waiters_.waitUntil(lock_, deadline, call, [this] { return letGo_; });
     }
     void awaitCertainly(const char* call) {
         waiters_.waitUninterruptibly(lock_, call, [this] { return letGo_; });
     }
-    // How many handlers have run, or the error; once, after the wait.
+    // Returns the number of handlers run, or throws the error. Once, after the wait.
     std::size_t result() const {
         if (error) std::rethrow_exception(error);
         return ran;
     }
-    // Context: the loop; the last touch.
+    // Releases the caller; does not touch this object after that. Context: the loop.
     void letGo() noexcept {
         waiters_.changeAndWakeAll(lock_, [this] { letGo_ = true; });
     }
 
-    // The loop's, until it lets go.
-    std::size_t left;  // handlers that it may still have
-    const bool waits;  // for further handlers, when none is ready
+    // Used by the loop only, until it releases the caller.
+    std::size_t left;  // handlers that this call may still run
+    const bool waits;  // for further handlers when none is ready
     std::size_t ran = 0;
     std::exception_ptr error;
 
@@ -52,21 +52,21 @@ class Runner {
     bool letGo_ = false;
 };
 
-// Handlers are counted for the oldest caller. A caller that has had enough leaves the list at once, and is let go by
-// letGoThoseWhoLeft(), when the context is in the state that it will find. Context: the loop.
+// Handlers are counted for the oldest caller. A caller that has reached its limit leaves the list at once;
+// letGoThoseWhoLeft() releases it later, when the context is in the state that the caller will see. Context: the loop.
 class Runners {
     using Pointer = std::shared_ptr<Runner>;
 
   public:
     bool empty() const noexcept { return active_.empty(); }
     std::size_t size() const noexcept { return active_.size(); }
-    // Throws std::bad_alloc, and has changed nothing.
+    // Throws std::bad_alloc without any effect.
     void add(const Pointer& runner) {
         left_.reserve(left_.size() + active_.size() + 1);
         active_.push_back(runner);
     }
 
-    // `count` handlers have run. True when a caller has had enough by that.
+    // Call it after `count` handlers have run. Returns true when a caller has reached its limit by that.
     [[nodiscard]] bool count(std::size_t count) noexcept {
         if (empty()) return false;
         Runner& first = *active_.front();
@@ -82,7 +82,7 @@ class Runners {
         return std::any_of(active_.begin(), active_.end(),
                            [](const Pointer& runner) { return runner->left != Runner::unlimited; });
     }
-    // No handler is ready.
+    // Call it when no handler is ready.
     void endThoseWhoDoNotWait() noexcept {
         for (std::size_t i = active_.size(); i-- > 0;) {
             if (!active_[i]->waits) leave(i);
@@ -99,7 +99,8 @@ class Runners {
             if (active_[i].get() == &runner) return leave(i);
         }
     }
-    // A handler has thrown: the oldest caller throws it. False: there is no caller.
+    // Call it after a handler has thrown: the oldest caller throws the exception. Returns false when there is no
+    // caller.
     [[nodiscard]] bool fail(const std::exception_ptr& error) noexcept {
         if (empty()) return false;
         active_.front()->error = error;
@@ -126,7 +127,7 @@ class Runners {
         }
     }
     void leave(std::size_t index) noexcept {
-        left_.push_back(std::move(active_[index]));  // there is room: add()
+        left_.push_back(std::move(active_[index]));  // add() reserved capacity
         active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(index));
     }
 

@@ -32,13 +32,13 @@ void ServedContext::serveOn(EventLoop& loop, bool forLife) {
 
 void ServedContext::leaveLoop() noexcept {
     const bool runs = service_->leave();
-    closed_.store(true, std::memory_order_release);
+    closed_.store(true, std::memory_order_release);  // [A4]
     if (!runs) return;
     functionsEnd_.waitUninterruptibly(functionsLock_, "asio_io::Context::~Context",
                                       [this] { return functionCount_ == 0; });
 }
 
-// Asio's services destroy the handlers that wait in them, and these may submit others.
+// Asio's services destroy the handlers waiting in them, which may submit others.
 void ServedContext::destroyHandlers() noexcept {
     service_->destroyHeld();
     shutdown();
@@ -46,8 +46,8 @@ void ServedContext::destroyHandlers() noexcept {
 }
 
 void ServedContext::submitSlow(ExecutorTask& task) noexcept {
-    if (closed_.load(std::memory_order_acquire)) return task.destroy();
-    // Or the loop might find the context out of work while this is on its way.
+    if (closed_.load(std::memory_order_acquire)) return task.destroy();  // [A4]
+    // Counted, because the loop might otherwise find the context out of work while this task is on its way.
     task.counted_ = true;
     workStarted();
     if (loop_->execute(task)) return;

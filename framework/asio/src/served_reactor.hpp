@@ -1,6 +1,6 @@
-// ServedReactor: Asio's epoll reactor, which sleeps only as the carrier's protocol of sleep allows, and calls the
-// handlers of what it finds. Asio asks a reactor for the kernel's events and calls their handlers after that, so this is
-// the one place between the blocking system call and the first handler. docs/adr/0017.
+// ServedReactor: Asio's epoll reactor, adapted to sleep by the carrier's sleep protocol and to call the handlers of
+// what it finds. Asio asks a reactor for the kernel's events and calls their handlers only afterwards, so this is the
+// one place between the blocking system call and the first handler. See docs/adr/0017.
 #pragma once
 
 #include <stdexcept>
@@ -18,36 +18,36 @@
 
 namespace weft::asio_io::detail {
 
-// Installed in an io_context under the name of Asio's own reactor, before that has made one. Owned by the io_context.
-// Context: the carrier, but for what Asio calls from other threads.
+// Installed in an io_context under the identity of Asio's own reactor, before Asio creates that. Owned by the
+// io_context. Context: the carrier, except for functions that Asio calls from other threads.
 class ServedReactor final : public boost::asio::detail::epoll_reactor {
   public:
-    // A turn of the loop, inside which Asio runs. The reactor calls the handlers of what is ready for it, many in one
-    // call of poll_one() or run_one(), each of which costs as much as a short handler.
+    // A turn of the loop, inside which Asio runs. For the turn, the reactor calls many ready handlers within one
+    // poll_one() or run_one(), because each of those costs as much as a short handler.
     class Caller {
       public:
         enum class Next { call, later, leave };
-        // May it call another one? later: not in this turn. leave: nor may Asio, see Left.
+        // Whether another handler may be called. later: not in this turn. leave: not by Asio either, see Left.
         virtual Next next() noexcept = 0;
         virtual void call(const ReadyOperation& operation) noexcept = 0;
-        // No caller of run() counts off handlers: many may be called.
+        // True when no caller of run() has a limit, so that many handlers may be called.
         virtual bool callsMany() const noexcept = 0;
-        virtual void returned() noexcept = 0;  // by the reactor's own operation, which is no handler
+        virtual void returned() noexcept = 0;  // called by the reactor's own operation, which is no handler
 
       protected:
         ~Caller() = default;
     };
-    // Leaves poll_one() and run_one(), where Asio would call another handler although the context runs no more.
+    // Thrown to leave poll_one() or run_one() when Asio would call another handler although the context no longer runs.
     struct Left {};
 
     ServedReactor(boost::asio::execution_context& context, EventLoop& loop)
         : epoll_reactor(context), scheduler_(boost::asio::use_service<AsioScheduler>(context)),
           loop_(loop), thread_(scheduler_), return_(&ServedReactor::returned, this) {}
 
-    // While set, the carrier may run Asio.
+    // The carrier may run Asio only while a caller is set.
     void setCaller(Caller* caller) noexcept { caller_ = caller; }
 
-    // A descriptor that the reactor watches for its own carrier, edge-triggered, at no cost to Asio's users: no
+    // A descriptor that the reactor watches for its own carrier, edge-triggered. It is invisible to Asio's users: no
     // handler, no work, nothing that run() counts.
     class Watch {
       public:
@@ -64,10 +64,10 @@ class ServedReactor final : public boost::asio::detail::epoll_reactor {
         bool readable_ = false;
         per_descriptor_data state_ = nullptr;
     };
-    // Throws SystemError. The descriptor must stay open until unwatch().
+    // Throws SystemError. The descriptor must stay open until unwatchAll().
     void watch(Watch& watch, int fd) {
         const int error = register_descriptor(fd, watch.state_);
-        if (error != 0) throw SystemError(fromErrno(error), "epoll_ctl: a descriptor under Asio");
+        if (error != 0) throw SystemError(fromErrno(error), "epoll_ctl: adding a descriptor to Asio's reactor");
         watch.fd_ = fd;
         watches_[watchCount_++] = &watch;
     }
@@ -78,7 +78,7 @@ class ServedReactor final : public boost::asio::detail::epoll_reactor {
         }
     }
 
-    // One blocking io_context::run_one() of the carrier: `guard` has been entered.
+    // One blocking io_context::run_one() of the carrier. `guard` has been entered.
     struct Sleep {
         PollGuard& guard;
         bool entered = true;
@@ -102,7 +102,7 @@ class ServedReactor final : public boost::asio::detail::epoll_reactor {
     }
 
   private:
-    // What ReactorTurn asks for.
+    // The host of ReactorTurn.
     struct Turn {
         bool entered() const noexcept { return sleep.entered; }
         bool enter() noexcept { return sleep.entered = sleep.guard.enter(); }
@@ -127,13 +127,15 @@ class ServedReactor final : public boost::asio::detail::epoll_reactor {
         "io_context::run() of a weft::asio_io::Context: its carrier runs it; call Context::run() (through the type "
         "Context, not io_context&), or run() of a plain io_context";
 
-    // Not while events of the last look are left; posts, which may come for ever, do not put it off.
+    // Polls only after all events of the last poll have been used. Posted operations, which may keep coming, do not
+    // delay it.
     void look(long microseconds = 0) {
         if (!found_.empty()) return;
         found_.push(posted_);
         epoll_reactor::run(found_.empty() ? microseconds : 0, found_);
     }
-    // The handlers' memory, and what they post, are of a thread that lasts: Asio makes a new one in each poll_one().
+    // Uses an AsioThread that persists, for the handlers' memory and for what they post; Asio makes a new one in each
+    // poll_one().
     bool callReady(AsioOperations& asios) {
         if (!caller_->callsMany()) {
             asios.push(found_);
@@ -170,7 +172,7 @@ class ServedReactor final : public boost::asio::detail::epoll_reactor {
     bool takeOwn() noexcept {
         bool found = false;
         for (unsigned i = 0; i < watchCount_; ++i) {
-            // The reactor's own class hides its base.
+            // A C-style cast, because the reactor's own class hides its base.
             auto* const operation = (AsioOperation*)watches_[i]->state_;  // NOLINT
             if (!found_.is_enqueued(operation)) continue;
             remove(*operation);
@@ -192,7 +194,7 @@ class ServedReactor final : public boost::asio::detail::epoll_reactor {
     AsioThread thread_;
     Caller* caller_ = nullptr;
     Sleep* sleep_ = nullptr;
-    AsioOperations found_;   // by the last look, and not called yet
+    AsioOperations found_;   // by the last poll, not called yet
     AsioOperations posted_;  // by handlers that the reactor has called
     ReturnOperation return_;
     Watch* watches_[2] = {};

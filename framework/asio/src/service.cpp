@@ -18,9 +18,9 @@ std::string_view textOf(const std::exception_ptr& error) noexcept {
     try {
         std::rethrow_exception(error);
     } catch (const std::exception& known) {
-        return known.what();  // as long as `error` holds it
+        return known.what();  // valid as long as `error` is held
     } catch (...) {
-        return "something that is no std::exception";
+        return "an exception that is not a std::exception";
     }
 }
 
@@ -30,10 +30,10 @@ SystemError aborted(const char* what) {
 
 }  // namespace
 
-// ---- its place on the loop ----
+// ---- attaching to the loop ----
 
 Service::Service(ServedContext& context, EventLoop& loop, bool forLife)
-    : context_(context), loop_(loop), forLife_(forLife) {
+    : context_(context), loop_(loop), forLife_(forLife), remoteOperations_(std::make_shared<RemoteOperations>(loop)) {
     if (!Suspension::allowed()) throw BlockingOperationException("asio_io::Context::Context");
     if (loop.carrier() == nullptr) {
         throw std::logic_error(
@@ -56,7 +56,7 @@ Service::~Service() {
     while (threads_ != nullptr) static_cast<void>(takeThread());
 }
 
-// Runs it as a task of the loop, and returns when it has run; false when the loop takes no more.
+// Runs `block` as a task of the loop, and returns after it has run; false when the loop accepts no more tasks.
 template <class Block>
 bool Service::inLoop(Block block) {
     class Task final : public LoopTask {
@@ -89,14 +89,14 @@ bool Service::inLoop(Block block) {
     return task.ran;
 }
 
-// From the first task on nothing is submitted any more; what was before is in front of the second.
+// After the first task nothing more is submitted; everything submitted earlier runs before the second.
 bool Service::leave() noexcept {
-    if (closing_ && hasLoopEnded()) return true;  // its carrier may be gone
+    if (closing() && hasLoopEnded()) return true;  // its carrier may no longer exist
     if (loop_.carrier()->group().forked()) return false;
     WEFT_ASSERT(Suspension::allowed(),
-                "an asio_io::Context is destroyed inside an event loop's dispatch: let a thread or a fiber do it");
+                "an asio_io::Context is destroyed inside an event loop's dispatch: destroy it in a thread or a fiber");
     const bool detached = inLoop([this] {
-        context_.closed_.store(true, std::memory_order_release);
+        context_.closed_.store(true, std::memory_order_release);  // [A4]
         context_.functions().cancel();
         detach();
     });
@@ -132,7 +132,7 @@ void Service::attach() {
     handler_ = handler;
 }
 
-// Nothing of it runs after this.
+// Nothing of the service runs after this.
 void Service::detach() noexcept {
     if (std::exchange(ended_, true)) return;
     forgetOperations();
@@ -143,7 +143,7 @@ void Service::detach() noexcept {
 
 void Service::loopHasEnded() noexcept {
     detach();
-    context_.closed_.store(true, std::memory_order_release);
+    context_.closed_.store(true, std::memory_order_release);  // [A4]
     handler_->forget(*this);
     endWaiters_.changeAndWakeAll(endLock_, [this] { loopHasEnded_ = true; });
 }
@@ -153,11 +153,11 @@ bool Service::hasLoopEnded() noexcept {
     return loopHasEnded_;
 }
 
-// ---- who runs it ----
+// ---- callers of run() ----
 
 std::size_t Service::serve(std::size_t most, bool waits, Deadline deadline, const char* call) {
     if (!Suspension::allowed()) throw BlockingOperationException(call);
-    if (closing_) throw aborted("asio_io::Context::run: its event loop has ended");
+    if (closing()) throw aborted("asio_io::Context::run: its event loop has ended");
     if (loop_.carrier()->group().forked())
         throw aborted("asio_io::Context::run in a forked process, which has no carriers");
     const auto runner = std::make_shared<Runner>(most, waits);
@@ -167,7 +167,7 @@ std::size_t Service::serve(std::size_t most, bool waits, Deadline deadline, cons
     try {
         loop_.execute([this, runner] { end(*runner); });
     } catch (const std::exception&) {
-        // The loop has ended and lets everybody go; or, without memory, the run ends by itself.
+        // The loop has ended and releases all callers; or there is no memory, and the run ends by itself.
     }
     runner->awaitCertainly(call);
     const std::size_t ran = runner->result();
@@ -177,7 +177,7 @@ std::size_t Service::serve(std::size_t most, bool waits, Deadline deadline, cons
 
 void Service::open(const std::shared_ptr<Runner>& runner) noexcept {
     try {
-        if (closing_) throw aborted("asio_io::Context::run: its event loop has ended");
+        if (closing()) throw aborted("asio_io::Context::run: its event loop has ended");
         if (context_.stopped()) return runner->letGo();
         runners_.add(runner);
     } catch (...) {
@@ -185,8 +185,8 @@ void Service::open(const std::shared_ptr<Runner>& runner) noexcept {
         return runner->letGo();
     }
     if (runners_.size() > 1 && !std::exchange(severalNoted_, true)) {
-        log(LogLevel::info, {"an asio_io::Context is run by several threads: the handlers of all run on its carrier ",
-                             loop_.carrier()->name()});
+        log(LogLevel::info,
+            {"several threads run an asio_io::Context: all handlers run on its carrier ", loop_.carrier()->name()});
     }
     beginServing();
 }
@@ -207,20 +207,20 @@ void Service::noteRestart() noexcept {
 }
 
 void Service::reopen() noexcept {
-    if (!closing_ && !context_.stopped()) beginServing();
+    if (!closing() && !context_.stopped()) beginServing();
 }
 
 void Service::beginServing() noexcept {
     if (serving()) return;
     context_.runs_ = true;
     holdWork();
-    mayHaveEvents_ = mayBeReadable_ = true;  // the handler was on its own until now
+    mayHaveEvents_ = mayBeReadable_ = true;  // until now the handler ran without the service
     handler_->wakeInAsio(true);
 }
 
 void Service::closeIfUnused() noexcept {
     if (!serving() || !runners_.empty()) return;
-    if (!ended_ && (closing_ ? operationsLeft() : forLife_ && !context_.stopped())) return;
+    if (!ended_ && (closing() ? operationsLeft() : forLife_ && !context_.stopped())) return;
     context_.runs_ = false;
     releaseWorkIfAllCounted();
     handler_->wakeInAsio(false);
@@ -228,7 +228,7 @@ void Service::closeIfUnused() noexcept {
 
 void Service::letAllGo(const std::exception_ptr& error) noexcept {
     runners_.endAll(error);
-    if (closing_ && !ended_ && operationsLeft()) {
+    if (closing() && !ended_ && operationsLeft()) {
         goOnToTheEnd();
     } else {
         closeIfUnused();
@@ -238,17 +238,19 @@ void Service::letAllGo(const std::exception_ptr& error) noexcept {
 
 bool Service::stopConfirmed() noexcept {
     if (context_.stopped()) return true;
+    // relaxed: publishes nothing. It may overwrite a later request, which the turn's check of stopped() still finds.
     stopAsked_.store(false, std::memory_order_relaxed);
     return false;
 }
 
-// ---- what handlers throw ----
+// ---- exceptions of handlers ----
 
 void Service::capture(std::exception_ptr error) noexcept {
     if (captured_ == nullptr) {
         captured_ = std::move(error);
     } else {
-        log(LogLevel::error, {"a handler of an asio_io::Context threw twice; the second: ", textOf(error)});
+        log(LogLevel::error,
+            {"a handler of an asio_io::Context threw before an earlier exception was delivered: ", textOf(error)});
     }
 }
 
@@ -259,8 +261,9 @@ void Service::fail(const std::exception_ptr& error) noexcept {
 
 void Service::deliver(const std::exception_ptr& error) noexcept {
     if (!runners_.fail(error)) {
-        log(LogLevel::error, {"a handler of an asio_io::Context threw, with nobody in run() to take it, on carrier ",
-                              loop_.carrier()->name(), ": ", textOf(error)});
+        log(LogLevel::error,
+            {"a handler of an asio_io::Context threw while no run() was active to rethrow it, on carrier ",
+             loop_.carrier()->name(), ": ", textOf(error)});
     }
     closeIfUnused();
 }

@@ -1,4 +1,4 @@
-// Service: an io_context under a carrier's event loop: who may run it, when its handlers run, and how the carrier
+// Service: an io_context under a carrier's event loop: which callers run it, when its handlers run, and how the carrier
 // sleeps inside it.
 #pragma once
 
@@ -22,70 +22,73 @@
 #include "context_turn.hpp"
 #include "handler_slot.hpp"
 #include "operation_list.hpp"
+#include "remote_operations.hpp"
 #include "runners.hpp"
 #include "served_reactor.hpp"
 #include "wake_timer.hpp"
 
 namespace weft::asio_io::detail {
 
-// The io_context runs while somebody is in serve(), until Asio's own count of its work is zero; or for life.
-// Context: the loop, unless said otherwise. Files: service.cpp (its place on the loop, its callers), service_turn.cpp
-// (a turn of the loop, functions of executors, the sleep), service_operations.cpp (operations that fibers wait
-// for).
+// The io_context runs while a caller is in serve() and Asio's count of work is not zero, or for life. Context: the
+// loop, unless stated otherwise. Files: service.cpp (its place on the loop, its callers), service_turn.cpp (a turn of
+// the loop, functions of executors, the sleep), service_operations.cpp (operations that fibers wait for).
 class Service {
   public:
-    // Any thread or fiber that may block; returns when the loop has it. Throws std::logic_error when the loop has no
-    // AsioIoHandler or serves another context, SystemError when the loop has ended or the kernel refuses,
-    // BlockingOperationException.
+    // Returns when the loop has attached the service. Throws std::logic_error when the loop has no AsioIoHandler or
+    // serves another context, SystemError when the loop has ended or the kernel refuses, and
+    // BlockingOperationException. Context: any thread or fiber that may block.
     Service(ServedContext& context, EventLoop& loop, bool forLife);
     ~Service();
     Service(const Service&) = delete;
     Service& operator=(const Service&) = delete;
 
-    // The loop lets go of it and runs nothing of it any more; functions in fibers are cancelled, and end. False in a
-    // forked process, where nothing does. Once; any thread or fiber that may block.
+    // Detaches the service from the loop, after which nothing of it runs. Cancels functions in fibers, which then end.
+    // Returns false in a forked process, where nothing ends. Call it once. Context: any thread or fiber that may block.
     bool leave() noexcept;
-    // The functions that have not run. After leave().
+    // Destroys the functions that have not run. After leave().
     void destroyHeld() noexcept;
 
-    // Runs the context until `most` handlers have run, it is stopped or out of work, `deadline` has passed or, if the
-    // caller does not wait, no handler is ready. Returns how many handlers have run; throws what one of them threw.
-    // Context: any fiber or thread that may block. No handler runs for a caller that has left.
+    // Runs the context until `most` handlers have run, it is stopped or out of work, `deadline` has passed or, if
+    // `waits` is false, no handler is ready. Returns the number of handlers run; throws a handler's exception. No
+    // handler runs for a caller that has left. Context: any fiber or thread that may block.
     std::size_t serve(std::size_t most, bool waits, Deadline deadline, const char* call);
     bool servesForLife() const noexcept { return forLife_; }
-    void noteStop() noexcept {
-        stopAsked_.store(true, std::memory_order_release);
-    }                             // any thread, after the io_context's
-    void noteRestart() noexcept;  // any thread; likewise
+    // Call after the io_context's stop(); any thread.
+    void noteStop() noexcept { stopAsked_.store(true, std::memory_order_release); }  // [A5]
+    void noteRestart() noexcept;  // call after the io_context's restart(); any thread
 
-    void run(ExecutorTask& task) noexcept;  // submitted by others than the loop and the fibers of its carrier
-    // What a handler throws: to the oldest caller of serve(), or the log. capture(): inside another handler, which goes
-    // on and ends before the caller gets it. fail(): in a fiber of the carrier.
+    void run(ExecutorTask& task) noexcept;  // for tasks not submitted by the loop or its carrier's fibers
+    // Pass a handler's exception to the oldest caller of serve(), or to the log. capture() is for use inside another
+    // handler, which first runs to its end. fail() is for a fiber of the carrier.
     void capture(std::exception_ptr error) noexcept;
     void fail(const std::exception_ptr& error) noexcept;
 
-    // For the handler.
+    // For AsioIoHandler.
     bool serving() const noexcept { return context_.runs_; }
     bool hasWork() const noexcept { return serving() && !context_.held_.empty(); }
     PollResult poll(PollGuard* guard, Deadline deadline, Budget budget);
     void wake() noexcept;  // any thread
-    // The loop ends: callers are let go, operations that fibers wait for are cancelled, and are awaited: closable().
+    // The loop is ending: releases callers, and cancels the operations that fibers wait for. closable() reports when
+    // those have ended.
     void beginEnd() noexcept;
     bool closable() noexcept;
-    void loopHasEnded() noexcept;  // it has run its last task
+    void loopHasEnded() noexcept;  // the loop has run its last task
 
-    // For operations that fibers and threads wait for; any thread. operationBegan(): false when the loop ends. of():
-    // null for a context that no carrier serves; throws std::bad_alloc.
+    // For operations that fibers and threads wait for. of() returns null for a context that no carrier serves; it
+    // throws std::bad_alloc. Context of these three: any thread, while the context exists.
     static Service* of(boost::asio::execution_context& context);
     bool isHere() const noexcept { return loop_.inEventLoop(); }
+    const std::shared_ptr<RemoteOperations>& remoteOperations() const noexcept { return remoteOperations_; }
+    // Operations of the carrier's own fibers, which need no lock. operationBegan() returns false when the loop is
+    // ending.
+    [[nodiscard]] bool operationBegan(FiberOperation& operation) noexcept;
+    void operationEnded(FiberOperation& operation) noexcept;
     // For a fiber that starts an operation. Throws std::bad_alloc. Context: the carrier.
     std::unique_ptr<AsioThread> takeThread();
     void giveThread(std::unique_ptr<AsioThread> thread) noexcept;
     // Calls the handlers of an operation that was ready when it was started, if the context runs. Context: the fiber
     // that started it, inside AsioThread::Use.
     void completeReady(FiberOperation& operation, AsioThread& thread) noexcept;
-    [[nodiscard]] bool operationBegan(FiberOperation& operation);
-    void operationEnded(FiberOperation& operation) noexcept;
 
   private:
     class Turn;
@@ -115,8 +118,8 @@ class Service {
         if (captured_ != nullptr) [[unlikely]]
             deliver(std::exchange(captured_, nullptr));
     }
-    // Asio's flag decides; ours saves the look at it, which takes a lock, for each function.
-    bool stopSeen() noexcept { return stopAsked_.load(std::memory_order_acquire) && stopConfirmed(); }
+    // Asio's flag decides. Ours avoids reading it, which takes a lock, for each function.
+    bool stopSeen() noexcept { return stopAsked_.load(std::memory_order_acquire) && stopConfirmed(); }  // [A5]
     bool stopConfirmed() noexcept;
 
     void runHeld(Turn& turn) noexcept;
@@ -134,38 +137,39 @@ class Service {
     void post(const OwnHandler& handler) noexcept;
     void giveBack(const OwnHandler& handler) noexcept;
 
+    bool closing() const noexcept { return closing_.load(std::memory_order_relaxed); }
     bool operationsLeft() const noexcept;
     void forgetOperations() noexcept;
     void goOnToTheEnd() noexcept;
-    void wakeForTheEnd() noexcept;
 
     ServedContext& context_;
     EventLoop& loop_;
     const bool forLife_;
     AsioIoHandler* handler_ = nullptr;
-    ServedReactor* reactor_ = nullptr;  // the io_context's
+    ServedReactor* reactor_ = nullptr;  // owned by the io_context
     ServedReactor::Watch wrappedWatch_;
-    bool mayHaveEvents_ = true;  // the wrapped handler, from the kernel
-    bool mayBeReadable_ = true;  // its descriptor, without another edge
+    bool mayHaveEvents_ = true;  // the wrapped handler may have events from the kernel
+    bool mayBeReadable_ = true;  // its descriptor may be readable without a new edge
     std::optional<WakeTimer> timer_;
-    weft::detail::SliceClock slice_;  // of a turn
+    weft::detail::SliceClock slice_;  // for a turn
     Runners runners_;
     std::exception_ptr captured_;
-    unsigned ownCalls_ = 0;  // of handlers that are not the users'
+    unsigned ownCalls_ = 0;  // calls of the service's own handlers
     bool severalNoted_ = false;
     bool ended_ = false;  // detached
-    std::atomic<bool> stopAsked_{false};
+    std::atomic<bool> stopAsked_{false};  // writers: any thread; the loop clears it
     WakePost wakePost_;
     HandlerSlot wakeSlot_;
-    mutable std::mutex operationsLock_;
-    OperationList operations_;                  // of others, under the lock
-    OperationList operationsHere_;              // of the carrier's fibers
-    AsioThread* threads_ = nullptr;             // that no operation has; these two are the carrier's
+    OperationList operationsHere_;
+    const std::shared_ptr<RemoteOperations> remoteOperations_;
+    AsioThread* threads_ = nullptr;  // not in use by an operation
     std::size_t threadCount_ = 0;
-    std::atomic<bool> closing_{false};          // written under the lock
+    // The loop is ending. Written by the loop. relaxed: for other threads it is an early check; the loop's own check
+    // and endLock_ decide.
+    std::atomic<bool> closing_{false};
     std::mutex endLock_;
     WaitList endWaiters_;
-    bool loopHasEnded_ = false;  // under the lock
+    bool loopHasEnded_ = false;  // guarded by endLock_
 };
 
 }  // namespace weft::asio_io::detail

@@ -15,7 +15,7 @@
 namespace weft::asio_io::detail {
 
 namespace {
-constexpr std::size_t functionsPerTurn = 1024;  // if the clock does not end them before
+constexpr std::size_t functionsPerTurn = 1024;  // unless the clock ends them earlier
 constexpr std::size_t handlersPerClockRead = 16;
 }
 
@@ -25,7 +25,7 @@ class Service::Turn final : public ServedReactor::Caller {
     Turn(Service& service, PollGuard* guard, Deadline deadline, Budget budget)
         : service_(service), carrier_(*service.loop_.carrier()), guard_(guard), deadline_(deadline), budget_(budget) {}
 
-    // After another call: may there be a next one?
+    // Counts a call; returns whether the turn may make another.
     bool goesOn() noexcept {
         if (++used_ >= checkAt_) [[unlikely]]
             return goesOnSlow();
@@ -35,14 +35,14 @@ class Service::Turn final : public ServedReactor::Caller {
     PollResult result() {
         PollResult result = wrapped_;
         result.events += static_cast<unsigned>(called_ + used_);
-        // Closed meanwhile: the wrapped handler has the next one.
+        // After a close, the next poll belongs to the wrapped handler.
         result.more |= exhausted_ || !service_.serving() || service_.hasWork();
         return result;
     }
 
-    // ---- what ContextTurn asks for ----
+    // ---- the host of ContextTurn ----
     bool serving() const noexcept { return service_.serving(); }
-    // Functions may be submitted without end, and have a budget of their own.
+    // Functions have a budget of their own, because they may be submitted without end.
     void callReady() {
         service_.runHeld(*this);
         wrapped_ = service_.pollWrapped(budget_);
@@ -53,7 +53,7 @@ class Service::Turn final : public ServedReactor::Caller {
     bool stopSeen() noexcept { return service_.stopSeen(); }
     bool stopped() const { return service_.context_.stopped(); }
     void letAllGo() noexcept { service_.letAllGo(); }
-    bool mayEnd() const noexcept { return !service_.forLife_ && !service_.closing_; }
+    bool mayEnd() const noexcept { return !service_.forLife_ && !service_.closing(); }
     void releaseWork() noexcept { service_.releaseWork(); }
     void holdWork() noexcept { service_.holdWork(); }
     void callOne() noexcept {
@@ -63,7 +63,7 @@ class Service::Turn final : public ServedReactor::Caller {
     bool maySleep() const noexcept { return guard_ != nullptr && wrapped_.events == 0 && !wrapped_.more; }
     void sleep() noexcept { service_.sleep(*guard_, deadline_, wrapped_); }
 
-    // ---- what ServedReactor asks for ----
+    // ---- the caller of ServedReactor ----
     Next next() noexcept override {
         if (!service_.serving() || service_.context_.stopped()) return Next::leave;
         return exhausted_ ? Next::later : Next::call;
@@ -98,9 +98,9 @@ class Service::Turn final : public ServedReactor::Caller {
     const Budget budget_;
     std::size_t enoughFibers_ = fibersWith(budget_.fibers);
     std::size_t most_ = functionsPerTurn;
-    std::size_t used_ = 0;     // calls of this budget
-    std::size_t checkAt_ = 1;  // so many of them, before the clock is asked
-    std::size_t called_ = 0;   // and of those before
+    std::size_t used_ = 0;     // calls within the current budget
+    std::size_t checkAt_ = 1;  // number of calls before the next check of the clock
+    std::size_t called_ = 0;   // calls within earlier budgets
     bool exhausted_ = false;
     PollResult wrapped_;
 };
@@ -113,7 +113,7 @@ PollResult Service::poll(PollGuard* guard, Deadline deadline, Budget budget) {
     return turn.result();
 }
 
-// The kernel's events are watched by Asio's reactor; a handler may also have work of which no event tells.
+// Asio's reactor watches the wrapped handler's descriptor, but that handler may also have work without an event.
 PollResult Service::pollWrapped(Budget budget) {
     IoHandler& wrapped = handler_->wrapped();
     if (wrappedWatch_.takeReadable()) mayHaveEvents_ = true;
@@ -124,10 +124,10 @@ PollResult Service::pollWrapped(Budget budget) {
     return polled;
 }
 
-// ---- functions of its executors ----
+// ---- functions of executors ----
 
-// Calls of functions in a row. The handlers that ran are counted for the callers of run() together, unless one of them
-// has asked for a number.
+// A series of calls of functions. The handlers run are counted for the callers of run() together, unless one of those
+// has a limit.
 class Service::Calls {
   public:
     explicit Calls(Service& service) noexcept
@@ -161,7 +161,7 @@ class Service::Calls {
 
     Service& service_;
     const bool each_;
-    std::size_t called_ = 0;  // and not counted yet
+    std::size_t called_ = 0;  // not counted yet
 };
 
 void Service::run(ExecutorTask& task) noexcept {
@@ -169,7 +169,7 @@ void Service::run(ExecutorTask& task) noexcept {
     Calls(*this).call(task);
 }
 
-// Functions may be submitted without end, and have a budget of their own.
+// Functions have a budget of their own, because they may be submitted without end.
 void Service::runHeld(Turn& turn) noexcept {
     Calls calls(*this);
     while (!context_.held_.empty() && serving() && !stopSeen()) {
@@ -182,7 +182,7 @@ void Service::destroyHeld() noexcept {
     while (!context_.held_.empty()) context_.held_.take().destroy();
 }
 
-// ---- what is ready ----
+// ---- ready handlers ----
 
 void Service::runReady(Turn& turn) noexcept {
     while (serving() && step([&] { return context_.poll_one(); }) != 0) {
@@ -190,7 +190,7 @@ void Service::runReady(Turn& turn) noexcept {
     }
 }
 
-// Calls one handler at most; returns whether it has. What it throws is run()'s.
+// Calls at most one handler; returns whether it did. run() throws the handler's exception.
 template <class Step>
 std::size_t Service::step(Step step) noexcept {
     const unsigned ownCalls = ownCalls_;
@@ -208,7 +208,7 @@ std::size_t Service::step(Step step) noexcept {
     return called;
 }
 
-// An operation of several steps may post the next one. What others have posted is the loop's.
+// An operation with several steps may post the next one. Operations posted by others are left to the loop.
 void Service::completeReady(FiberOperation& operation, AsioThread& thread) noexcept {
     try {
         thread.rethrowPending();
@@ -245,8 +245,8 @@ void Service::sleep(PollGuard& guard, Deadline deadline, PollResult& result) noe
     if (sleep.entered) guard.leave();
 }
 
-// Level-triggered, as pollFd() is meant to be watched: the edges that the reactor reports tell of what comes later, or
-// has come since the handler was asked.
+// Level-triggered, as pollFd() should be watched. The reactor's edges only report what arrives later, or has arrived
+// since the handler was polled.
 bool Service::wrappedIsReadable() noexcept {
     if (wrappedWatch_.takeReadable()) return mayHaveEvents_ = true;
     if (!mayBeReadable_) return false;
@@ -255,8 +255,9 @@ bool Service::wrappedIsReadable() noexcept {
     return mayBeReadable_;
 }
 
-// While the loop is awake, work of its own keeps Asio from finding that none is left: functions that wait in the loop's
-// queue are not counted then. Asleep, the count is the users', and Asio itself ends the sleep when it falls to zero.
+// While the loop is awake, its own unit of work keeps Asio from running out of work, because functions in the loop's
+// queue are not counted then. During a sleep only the users' work counts, and Asio itself ends the sleep when that
+// falls to zero.
 void Service::holdWork() noexcept {
     if (std::exchange(context_.holdsWork_, true)) return;
     context_.workStarted();
@@ -268,14 +269,14 @@ void Service::releaseWork() noexcept {
     context_.workFinished();
 }
 
-// A caller has left with functions in the loop's queue, which will be held.
+// Called after a caller has left while functions wait in the loop's queue, where they are held.
 void Service::releaseWorkIfAllCounted() noexcept {
     if (!context_.held_.anyUncounted()) releaseWork();
 }
 
 // ---- wake-ups ----
 
-// A handler of the service's own, which makes run_one() return. In Asio's queue once at a time.
+// A handler of the service itself, which makes run_one() return. At most once in Asio's queue.
 struct Service::OwnHandler {
     using allocator_type = HandlerSlot::Allocator<void*>;
     allocator_type get_allocator() const noexcept { return allocator_type(*slot); }
@@ -302,7 +303,7 @@ void Service::post(const OwnHandler& handler) noexcept {
     boost::asio::post(static_cast<boost::asio::io_context&>(context_).get_executor(), handler);
 }
 
-// A thread runs the io_context against the contract, and has taken it from the carrier.
+// A thread runs the io_context, against the contract, and has taken this handler from the carrier.
 void Service::giveBack(const OwnHandler& handler) noexcept {
     post(handler);
     reactor_->interrupt();

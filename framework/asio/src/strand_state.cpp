@@ -7,7 +7,8 @@
 
 namespace weft::asio_io::detail {
 
-// What the fiber of the first function owns. One that never runs, because its carrier has ended, takes all with it.
+// Owned by the first function's fiber. If that never runs, because its carrier has ended, it destroys the strand's
+// functions.
 struct StrandState::Turn {
     explicit Turn(StrandState& its) : function(its.context_), state(&its) {}
     Turn(Turn&&) = default;
@@ -39,7 +40,8 @@ bool StrandState::isInside() const noexcept {
     return self != 0 && inside_.load(std::memory_order_relaxed) == self;
 }
 
-// In the loop. Without memory for its fiber the function is lost, and run() throws what spawn() has thrown.
+// Context: the loop. If there is no memory for its fiber, the function is lost, and run() throws the exception of
+// spawn().
 void StrandState::call() {
     spawning_ = true;
     try {
@@ -87,7 +89,7 @@ std::unique_ptr<StrandTask> StrandState::takeFirst() noexcept {
     return task;
 }
 
-// The context takes no more functions. Those that wait are destroyed one by one: they may enter others.
+// The context accepts no more functions. Destroys the waiting ones one by one, because they may enter others.
 void StrandState::destroy() noexcept {
     std::unique_ptr<StrandTask> rest;
     {

@@ -1,5 +1,5 @@
-// WakeTimer: ends a sleep inside Asio at a point in time, to the nanosecond where Asio's own timeouts round up to
-// milliseconds.
+// WakeTimer: ends a sleep inside Asio at a given time, with a resolution of a nanosecond, where Asio's own timeouts
+// round up to milliseconds.
 #pragma once
 
 #include <sys/timerfd.h>
@@ -21,11 +21,11 @@ class WakeTimer {
     // Throws SystemError.
     explicit WakeTimer(ServedReactor& reactor) : fd_(create()) { reactor.watch(watch_, fd_.get()); }
 
-    // The next sleep ends at `at`, or sooner: one that was set for earlier stays when there is nothing to wait for.
+    // Makes the next sleep end at `at` or earlier. With `never`, an earlier setting stays in force.
     void set(Deadline at) noexcept {
         if (watch_.takeReadable()) set_ = never;
         if (at == never || at == set_) return;
-        const Duration since = std::max(at.time_since_epoch(), Duration(1));  // zero would switch it off
+        const Duration since = std::max(at.time_since_epoch(), Duration(1));  // zero would disarm the timer
         itimerspec spec{};
         spec.it_value.tv_sec = static_cast<time_t>(since.count() / 1'000'000'000);
         spec.it_value.tv_nsec = static_cast<long>(since.count() % 1'000'000'000);

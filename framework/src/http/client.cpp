@@ -20,7 +20,8 @@ using detail::Exchange;
 
 const std::shared_ptr<ClientPool>& poolHere(const std::shared_ptr<const ClientOptions>& client) {
     if (NonSuspendingScope::active()) throw BlockingOperationException("http::Client");
-    if (!thisFiber::isFiber()) throw std::logic_error("http::Client outside of a fiber: spawn one and call it there");
+    if (!thisFiber::isFiber())
+        throw std::logic_error("http::Client called outside a fiber: spawn one and call it there");
     thisFiber::goHome();
     return thisFiber::carrier()->local<ClientPools>().of(client);
 }
@@ -37,13 +38,13 @@ ErrorCode run(Exchange& exchange) {
 
 void requirePositive(const char* name, std::size_t value) {
     if (value != 0) return;
-    throw std::invalid_argument("ClientOptions::" + std::string(name) + " is 0; 1 or more is accepted");
+    throw std::invalid_argument("ClientOptions::" + std::string(name) + " is 0; accepted: 1 or more");
 }
 
 void requireTime(const char* name, Duration value) {
     if (value > Duration::zero()) return;
     throw std::invalid_argument("ClientOptions::" + std::string(name) + " is " + std::to_string(value.count()) +
-                                " ns; more than 0 is accepted");
+                                " ns; accepted: more than 0");
 }
 
 }  // namespace
@@ -67,15 +68,17 @@ const Client& Client::shared() {
 
 ClientResponse Client::request(const Origin& server, ClientRequest request, const RequestOptions& options,
                                ErrorCode& error) const {
-    if (request.streamed) throw std::invalid_argument("http::Client::request() of a streamed request: use begin()");
-    Exchange exchange(poolHere(options_), server, std::move(request), options, options.maxBodyBytes);
+    if (request.streamed)
+        throw std::invalid_argument("http::Client::request() called with a streamed request: use begin()");
+    Exchange exchange(poolHere(options_), server, std::move(request), options, Exchange::Timeout::ofTheWhole);
     error = run(exchange);
     return error ? ClientResponse() : taken(exchange);
 }
 
 ClientResponse Client::request(const Origin& server, ClientRequest request, const RequestOptions& options) const {
-    if (request.streamed) throw std::invalid_argument("http::Client::request() of a streamed request: use begin()");
-    Exchange exchange(poolHere(options_), server, std::move(request), options, options.maxBodyBytes);
+    if (request.streamed)
+        throw std::invalid_argument("http::Client::request() called with a streamed request: use begin()");
+    Exchange exchange(poolHere(options_), server, std::move(request), options, Exchange::Timeout::ofTheWhole);
     if (run(exchange)) throw exchange.failure();
     return taken(exchange);
 }
@@ -89,7 +92,7 @@ ClientResponse Client::taken(detail::Exchange& exchange) {
 
 ClientExchange Client::begin(const Origin& server, ClientRequest request, const RequestOptions& options) const {
     auto exchange = std::make_unique<Exchange>(poolHere(options_), server, std::move(request), options,
-                                               std::numeric_limits<std::size_t>::max());
+                                               Exchange::Timeout::ofEachWait);
     exchange->begin();
     if (exchange->error()) throw exchange->failure();
     return ClientExchange(std::move(exchange));

@@ -4,7 +4,7 @@ namespace weft::http {
 
 namespace {
 
-// Boost gives the base class no virtual destructor on purpose: categories are never deleted.
+// Boost's base class has no virtual destructor on purpose: categories are never deleted.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
 class ClientCategory final : public boost::system::error_category {
@@ -21,7 +21,7 @@ class ClientCategory final : public boost::system::error_category {
             case ClientFault::endedEarly:
                 return "response ended early";
             case ClientFault::badStatus:
-                return "the answer is no success";
+                return "the response status is not 2xx";
         }
         return "unknown";
     }

@@ -12,6 +12,7 @@ ClientExchange& ClientExchange::operator=(ClientExchange&&) noexcept = default;
 ClientExchange::~ClientExchange() = default;
 
 void ClientExchange::send(Buffer piece, ErrorCode& error) {
+    exchange_->beginWait();
     exchange_->send(std::move(piece), error);
 }
 
@@ -22,6 +23,7 @@ void ClientExchange::send(Buffer piece) {
 }
 
 void ClientExchange::end(const HeaderList& trailers, ErrorCode& error) {
+    exchange_->beginWait();
     exchange_->end(trailers, error);
 }
 
@@ -32,7 +34,7 @@ void ClientExchange::end(const HeaderList& trailers) {
 }
 
 const ClientResponse& ClientExchange::response(ErrorCode& error) {
-    exchange_->forgiveTimeout();
+    exchange_->beginWait();
     exchange_->receiveHead();
     error = exchange_->parser().headComplete() ? ErrorCode() : exchange_->error();
     return exchange_->parser().response();
@@ -46,7 +48,7 @@ const ClientResponse& ClientExchange::response() {
 }
 
 std::optional<Buffer> ClientExchange::read(ErrorCode& error) {
-    exchange_->forgiveTimeout();
+    exchange_->beginWait();
     for (;;) {
         Buffer piece = exchange_->parser().takeBody();
         if (!piece.empty()) return piece;

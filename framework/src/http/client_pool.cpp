@@ -13,8 +13,8 @@ namespace weft::http {
 
 namespace {
 
-// A live idle connection has nothing to read and has not ended. Whatever has come would be taken for the answer to the
-// next request. The kernel is asked, not the poller, which may not have had its turn since the bytes came.
+// A live idle connection has nothing to read and has not ended. Any bytes that have arrived would be taken for the
+// response to the next request. Checks the kernel, because the poller may not have run since bytes arrived.
 bool isQuiet(TcpStream& stream) {
     std::array<char, 1> byte;
     ErrorCode error;
@@ -69,7 +69,7 @@ ClientPool::~ClientPool() {
 
 ClientPool::Lease ClientPool::acquire(const Origin& origin, Deadline deadline, ErrorCode& error) {
     error = {};
-    thisFiber::yieldIfDue();  // here, and not between the check of a connection and the request
+    thisFiber::yieldIfDue();  // here, not between the check of a connection and the request
     Host& host = hosts_[origin];
     Lease lease = tryTake(host);
     if (!lease.valid()) lease = waitFor(host, deadline, error);
@@ -77,7 +77,7 @@ ClientPool::Lease ClientPool::acquire(const Origin& origin, Deadline deadline, E
         ++stats_.stale;
         lease.close();
         lease.connection_ = popIdle(host);
-        if (lease.connection_) giveUp(host);  // the lease has a place already
+        if (lease.connection_) giveUp(host);  // the lease already has a place
     }
     if (lease.isOpen()) ++stats_.reused;
     return lease;
@@ -98,7 +98,7 @@ ClientPool::Lease ClientPool::takeIdle(Host& host) {
     return {shared_from_this(), host, std::move(last)};
 }
 
-// The newest one of use; null: there is none. Its place stays taken.
+// Takes the newest usable connection; its place stays taken. Null when there is none.
 std::shared_ptr<PooledConnection> ClientPool::popIdle(Host& host) noexcept {
     SocketIoHandler* const home = SocketIoHandler::of(*Carrier::current());
     while (!host.idle.empty()) {
@@ -112,7 +112,7 @@ std::shared_ptr<PooledConnection> ClientPool::popIdle(Host& host) noexcept {
     return nullptr;
 }
 
-// Nobody is overtaken: whoever could be served has been, when a place became free.
+// FIFO: freed capacity goes to the first waiter that can use it.
 ClientPool::Lease ClientPool::waitFor(Host& host, Deadline deadline, ErrorCode& error) {
     ++stats_.waited;
     Suspension wait("http::Client");
@@ -121,13 +121,13 @@ ClientPool::Lease ClientPool::waitFor(Host& host, Deadline deadline, ErrorCode& 
     ++host.waiting;
     const WakeReason why = wait.park(deadline);
     --host.waiting;
-    if (self.lease.valid()) return std::move(self.lease);  // whoever granted it has taken us off the list
+    if (self.lease.valid()) return std::move(self.lease);  // the granter has removed us from the list
     waiters_.erase(place);
     error = why == WakeReason::timeout ? timedOut() : operationAborted();
     return {};
 }
 
-// ---- giving back ----
+// ---- returning ----
 
 void ClientPool::put(Host& host, std::shared_ptr<PooledConnection> connection) {
     if (options_->maxIdlePerHost == 0) {
@@ -150,7 +150,7 @@ void ClientPool::giveUp(Host& host) noexcept {
     forgetUnused();
 }
 
-// The first one in the queue who can go: a place that became free serves one.
+// Serves the first waiter that can use the capacity just freed.
 bool ClientPool::serveOne() {
     for (auto it = waiters_.begin(); it != waiters_.end(); ++it) {
         Waiter& waiter = **it;
@@ -177,7 +177,7 @@ void ClientPool::closeIdle(Host& host, std::size_t index) noexcept {
     --idle_;
 }
 
-// Of all hosts: somebody needs the place.
+// Closes the oldest idle connection of any host, because a waiter needs its place.
 bool ClientPool::closeOldest() noexcept {
     Host* oldest = nullptr;
     for (auto& [origin, host] : hosts_) {
@@ -200,9 +200,9 @@ ClientStats ClientPool::statsNow() const noexcept {
     return now;
 }
 
-// ---- growing old ----
+// ---- expiry ----
 
-// One timer, for the oldest connection; one that has been taken out meanwhile costs a look for nothing.
+// One timer, for the oldest connection. If that has been taken meanwhile, the timer fires once without effect.
 void ClientPool::armTimer() noexcept {
     if (armed() || idle_ == 0) return;
     TimePoint first = TimePoint::max();
@@ -232,7 +232,7 @@ const std::shared_ptr<ClientPool>& ClientPools::of(const std::shared_ptr<const C
     for (const auto& pool : pools_) {
         if (pool->options() == client) return pool;
     }
-    // Of clients that are gone nothing will be asked for any more.
+    // The pools of destroyed clients are not used any more.
     std::erase_if(pools_, [](const auto& pool) { return pool->options().use_count() == 1 && !pool->inUse(); });
     return pools_.emplace_back(std::make_shared<ClientPool>(client));
 }

@@ -23,7 +23,7 @@ std::size_t ClientResponseParser::feed(std::string_view bytes) {
     return consumed;
 }
 
-// The decoder wants to see a head from its beginning.
+// The decoder needs a head from its first byte.
 std::size_t ClientResponseParser::feedHead(std::string_view bytes) {
     std::string& head = response_.head_;
     const std::size_t before = head.size();
@@ -50,7 +50,7 @@ void ClientResponseParser::beginBody() {
     response_.received_ = head;
     inBody_ = true;
     if (head.bodyKind == BodyKind::length && head.contentLength > maxBodyBytes_) {
-        refuse("its body is larger than this call allows", ClientFault::bodyTooLarge);
+        refuse("the response body is larger than this call allows", ClientFault::bodyTooLarge);
     }
 }
 
@@ -66,7 +66,7 @@ std::size_t ClientResponseParser::feedBody(std::string_view bytes) {
 
 bool ClientResponseParser::append(std::string_view data) {
     if (data.size() > maxBodyBytes_ - response_.body_.readableBytes()) {
-        refuse("its body is larger than this call allows", ClientFault::bodyTooLarge);
+        refuse("the response body is larger than this call allows", ClientFault::bodyTooLarge);
         return false;
     }
     response_.body_.append(data);
@@ -80,7 +80,7 @@ void ClientResponseParser::endOfInput() {
 
 HeaderList ClientResponseParser::trailers() const {
     HeaderList list;
-    const BodyDecoder& body = decoder_.body();
+    const detail::BodyDecoder& body = decoder_.body();
     for (const HeaderField& field : body.trailers()) {
         list.add(field.name.in(body.trailerText()), field.value.in(body.trailerText()));
     }

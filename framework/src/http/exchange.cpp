@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -18,9 +19,9 @@ namespace weft::http::detail {
 namespace {
 
 constexpr std::size_t readBytes = 16 * 1024;
-constexpr std::size_t sentAtOnce = 64 * 1024;  // a larger body has a fiber of its own
+constexpr std::size_t sentAtOnce = 64 * 1024;  // a larger body is sent by a separate fiber
 
-// RFC 9110, 9.2.2.
+// RFC 9110, section 9.2.2.
 bool isIdempotent(Method method) noexcept {
     switch (method) {
         case Method::get:
@@ -42,16 +43,19 @@ bool isIdempotent(Method method) noexcept {
 }  // namespace
 
 Exchange::Exchange(std::shared_ptr<ClientPool> pool, Origin origin, ClientRequest request,
-                   const RequestOptions& options, std::size_t maxBodyBytes)
+                   const RequestOptions& options, Timeout timeout)
     : pool_(std::move(pool)),
       origin_(std::move(origin)),
       request_(std::move(request)),
-      maxBodyBytes_(maxBodyBytes),
+      maxBodyBytes_(timeout == Timeout::ofTheWhole ? options.maxBodyBytes : std::numeric_limits<std::size_t>::max()),
       repeatable_(isIdempotent(methodOf(request_.method)) && !request_.streamed),
-      deadline_(std::min(options.deadline, deadlineAfter(options.timeout))),
+      timeout_(options.timeout),
+      timeoutIs_(timeout),
+      latest_(options.deadline),
+      deadline_(std::min(latest_, deadlineAfter(timeout_))),
       remaining_(request_.contentLength) {
     if (request_.method == "CONNECT" || request_.headers.find("Upgrade").data()) {
-        refuse(request_, "another protocol behind the response needs a ClientCodec in a pipeline");
+        refuse(request_, "CONNECT and Upgrade are not supported here; use a ClientCodec in a pipeline");
     }
     encode(options.host);
     parser_.emplace(maxBodyBytes_, methodOf(request_.method), pool_->options()->limits);
@@ -71,6 +75,7 @@ void Exchange::encode(std::string_view host) {
         head_ = Buffer::allocate(bound);
         const EncodedRequest encoded = encodeHead(head, std::span<char>(head_.writeData(), bound));
         head_.produced(encoded.size);
+        keepAlive_ = encoded.keepAlive;
         return encoded.error;
     });
     if (error != RequestError::none) refuse(request_, textOf(error));
@@ -84,8 +89,8 @@ void Exchange::begin() {
     if (error) {
         const ClientOptions& limits = *pool_->options();
         return fail(error, "no connection became free: at most " + std::to_string(limits.maxPerHost) +
-                               " to a host (maxPerHost) and " + std::to_string(limits.maxConnections) +
-                               " in all (maxConnections) are allowed");
+                               " per host (maxPerHost) and " + std::to_string(limits.maxConnections) +
+                               " in total (maxConnections) are allowed");
     }
     reused_ = lease_.isOpen();
     if (!reused_) open();
@@ -131,7 +136,7 @@ bool Exchange::mayRepeat() const noexcept {
            error_ != operationAborted();
 }
 
-// The server has closed the idle connection when the request was already on its way.
+// For a server that closed the idle connection while the request was on its way.
 void Exchange::repeat() {
     repeated_ = true;
     reused_ = false;
@@ -147,7 +152,7 @@ void Exchange::repeat() {
 
 void Exchange::finish() {
     finished_ = true;
-    if (clean_ && parser_->keepAlive() && request_.keepAlive && requestSent()) {
+    if (clean_ && parser_->keepAlive() && keepAlive_ && requestSent()) {
         lease_.keep();
     } else {
         lease_.release();
@@ -161,7 +166,7 @@ void Exchange::fail(const ErrorCode& error, std::string what) {
 
 // ---- the request ----
 
-// What the kernel refuses shows when the answer is read: a server may answer, and close, before it has read all.
+// Send errors are reported when the response is read: a server may answer, and close, before it has read everything.
 void Exchange::sendRequest() {
     lease_.stream().setDeadline(deadline_);
     const bool aside = request_.body.readableBytes() > sentAtOnce;
@@ -172,7 +177,7 @@ void Exchange::sendRequest() {
     if (sendError_ == timedOut() || sendError_ == operationAborted()) fail(sendError_, "sending the request failed");
 }
 
-// The first bytes leave before any other fiber runs: the pool has just found this connection without input.
+// The first bytes leave before any other fiber runs, because the pool has just checked that this connection is quiet.
 void Exchange::sendPromptly(std::string_view head, std::string_view body) {
     std::size_t sent = lease_.stream().tryWrite({head, body}, sendError_);
     if (sendError_ == fromErrno(EAGAIN)) sendError_ = {};
@@ -208,7 +213,7 @@ void Exchange::write(std::initializer_list<std::string_view> parts, ErrorCode& e
 
 void Exchange::send(Buffer piece, ErrorCode& error) {
     if (!request_.streamed || ended_)
-        throw std::logic_error("ClientExchange::send(): this request has no body to come");
+        throw std::logic_error("ClientExchange::send(): this request is not streamed, or its body has ended");
     error = {};
     if (piece.empty()) return;
     if (request_.hasLength) {
@@ -226,7 +231,7 @@ void Exchange::send(Buffer piece, ErrorCode& error) {
 }
 
 void Exchange::end(const HeaderList& trailers, ErrorCode& error) {
-    if (!request_.streamed || ended_) throw std::logic_error("ClientExchange::end(): this request has ended");
+    if (!request_.streamed || ended_) throw std::logic_error("ClientExchange::end(): this request is not streamed, or has already ended");
     error = {};
     if (request_.hasLength && remaining_ != 0) {
         throw std::logic_error("ClientExchange::end(): " + std::to_string(remaining_) + " bytes of " +
@@ -251,8 +256,11 @@ void Exchange::receiveHead() {
     while (!error_ && !parser_->headComplete()) receive();
 }
 
-void Exchange::forgiveTimeout() noexcept {
+void Exchange::beginWait() noexcept {
     if (error_ == timedOut() && lease_.isOpen()) error_ = {};
+    if (timeoutIs_ != Timeout::ofEachWait) return;
+    deadline_ = std::min(latest_, deadlineAfter(timeout_));
+    if (lease_.connection()) lease_.connection()->stream.setDeadline(deadline_);
 }
 
 void Exchange::receive() {
@@ -261,8 +269,8 @@ void Exchange::receive() {
     ErrorCode error = cancelled_ ? operationAborted() : ErrorCode();
     const Buffer bytes = error ? Buffer() : connection->stream.read(readBytes, error);
     if (error) {
-        fail(error, error == timedOut() ? "no complete answer in time"
-                    : sendError_        ? "the connection broke while the request was sent"
+        fail(error, error == timedOut() ? "no complete response in time"
+                    : sendError_        ? "the connection broke while the request was being sent"
                                         : "reading the response failed");
     } else {
         if (bytes.empty()) parser_->endOfInput();
@@ -277,7 +285,7 @@ void Exchange::receive() {
 }
 
 void Exchange::setDeadline(Deadline deadline) noexcept {
-    deadline_ = deadline;
+    latest_ = deadline_ = deadline;
     if (lease_.connection()) lease_.connection()->stream.setDeadline(deadline);
 }
 

@@ -1,5 +1,5 @@
-// Exchange: one request and its response on a connection of a client's pool; what http::Client and ClientExchange are
-// made of. It keeps the first failure, and a text for it.
+// Exchange: one request and its response on a connection of a client's pool; the implementation of http::Client and
+// ClientExchange. It keeps the first failure with a text.
 #pragma once
 
 #include <cstdint>
@@ -18,20 +18,25 @@ namespace weft::http::detail {
 // Context: fibers of one carrier; one may send while another receives.
 class Exchange {
   public:
-    // Throws std::invalid_argument for a request that cannot be sent. The options' host must outlive the constructor.
+    // What RequestOptions::timeout limits.
+    enum class Timeout : bool { ofTheWhole, ofEachWait };
+
+    // Throws std::invalid_argument for a request that cannot be sent. The options' host is used in the constructor
+    // only. With Timeout::ofEachWait there is no limit on the size of the body.
     Exchange(std::shared_ptr<ClientPool> pool, Origin origin, ClientRequest request, const RequestOptions& options,
-             std::size_t maxBodyBytes);
+             Timeout timeout);
     Exchange(const Exchange&) = delete;
     Exchange& operator=(const Exchange&) = delete;
 
-    // Gets a connection and sends the request, of a streamed one the head. A large body is sent by a fiber of its own
-    // meanwhile: a server may answer before it has read all.
+    // Gets a connection and sends the request, or the head of a streamed one. A separate fiber sends a large body,
+    // because a server may answer before it has read all of it.
     void begin();
-    // Waits for more of the response. Sends the request again where that is allowed.
+    // Waits for more of the response. Repeats the request where that is allowed.
     void receive();
     void receiveHead();
-    // After a wait that its deadline has ended: another may begin.
-    void forgiveTimeout() noexcept;
+    // Call it before each wait of a ClientExchange: with Timeout::ofEachWait the timeout begins anew. After a wait that
+    // ended at its deadline, allows another one.
+    void beginWait() noexcept;
 
     void send(Buffer piece, ErrorCode& error);
     void end(const HeaderList& trailers, ErrorCode& error);
@@ -44,6 +49,7 @@ class Exchange {
     const Origin& origin() const noexcept { return origin_; }
     const ClientRequest& request() const noexcept { return request_; }
 
+    // For the whole exchange; waits that have begun keep theirs.
     void setDeadline(Deadline deadline) noexcept;
     void cancel() noexcept;
 
@@ -66,18 +72,22 @@ class Exchange {
     const Origin origin_;
     const ClientRequest request_;
     const std::size_t maxBodyBytes_;
-    const bool repeatable_;  // idempotent, and all of it is here
-    Deadline deadline_;
-    Buffer head_;  // encoded
+    const bool repeatable_;  // idempotent, and its body is complete
+    const Duration timeout_;
+    const Timeout timeoutIs_;
+    Deadline latest_;    // for the whole exchange
+    Deadline deadline_;  // for the present wait
+    Buffer head_;        // encoded
+    bool keepAlive_ = true;  // as encoded
     ClientPool::Lease lease_;
     std::optional<ClientResponseParser> parser_;
     ErrorCode error_;
     std::string what_;             // the step that failed, or what was wrong with the response
-    ErrorCode sendError_;          // the answer may be there all the same
-    std::uint64_t remaining_ = 0;  // bytes that a body of known length still owes
-    bool ended_ = false;           // the request is sent, as far as this object does it
-    bool clean_ = true;            // nothing came behind the response
-    bool reused_ = false;          // the connection has carried an exchange before
+    ErrorCode sendError_;          // the response may still be available
+    std::uint64_t remaining_ = 0;  // bytes still to come in a body of known length
+    bool ended_ = false;           // the request was sent, or its body passed to a separate fiber
+    bool clean_ = true;            // no bytes after the response
+    bool reused_ = false;          // the connection has carried an earlier exchange
     bool repeated_ = false;
     bool finished_ = false;
     bool cancelled_ = false;

@@ -23,7 +23,7 @@ std::string textWithoutZone(const SocketAddress& address) {
     return zone == std::string::npos ? std::string() : text.erase(zone, text.find(']') - zone);
 }
 
-// Of a URL, where the '%' before a zone is escaped.
+// Unescapes the '%' before a zone, which is "%25" in a URL.
 std::string withPlainZone(std::string_view host) {
     std::string plain(host);
     const std::size_t escaped = plain.find("%25");
@@ -32,7 +32,7 @@ std::string withPlainZone(std::string_view host) {
 }
 
 [[noreturn]] void refuse(std::string_view url, const char* why) {
-    throw std::invalid_argument("'" + weft::detail::printable(url) + "' is no URL that can be asked: " + why);
+    throw std::invalid_argument("'" + weft::detail::printable(url) + "' is not a usable URL: " + why);
 }
 
 std::uint16_t portOf(std::string_view url, std::string_view text) {
@@ -52,13 +52,14 @@ Origin::Origin(const SocketAddress& address)
       address_(address),
       text_(address.toString()),
       withoutZone_(textWithoutZone(address)) {
-    if (address.empty()) throw std::invalid_argument("an empty address is no HTTP server's");
+    if (address.empty())
+        throw std::invalid_argument("an HTTP server's address is empty; give a host and a port from 1 to 65535");
 }
 
 Origin::Origin(std::string_view host, std::uint16_t port) : host_(withoutBrackets(host)), port_(port) {
     if (host_.empty() || port == 0) {
         throw std::invalid_argument("'" + weft::detail::printable(host) + "' with port " + std::to_string(port) +
-                                    " is no HTTP server: a host and a port from 1 to 65535 are needed");
+                                    " is not an HTTP server's address; accepted: a host, and a port from 1 to 65535");
     }
     if (weft::detail::isNumericHost(host_)) {
         address_ = SocketAddress(host_, port);
@@ -78,14 +79,15 @@ const std::string& Origin::authority() const noexcept {
 
 Url Url::parse(std::string_view text) {
     constexpr std::string_view scheme = "http://";
-    if (text.starts_with("https://")) refuse(text, "https is not spoken here; use http://, or a proxy that speaks it");
+    if (text.starts_with("https://")) refuse(text, "https is not supported; use http://, or a proxy that supports it");
     if (!text.starts_with(scheme)) refuse(text, "expected http://host[:port]/path");
     if (text.find('#') != std::string_view::npos)
-        refuse(text, "a fragment (#...) is not sent to a server: leave it out");
+        refuse(text, "a fragment (#...) is never sent to a server; remove it");
     const std::string_view rest = text.substr(scheme.size());
     const std::size_t end = std::min(rest.find_first_of("/?"), rest.size());
     const std::string_view authority = rest.substr(0, end);
-    if (authority.find('@') != std::string_view::npos) refuse(text, "a user name goes into an Authorization header");
+    if (authority.find('@') != std::string_view::npos)
+        refuse(text, "a user name is not accepted in a URL; send an Authorization header");
     const std::size_t colon = authority.rfind(':');
     const bool hasPort = colon != std::string_view::npos && authority.back() != ']';
     const std::string_view host = hasPort ? authority.substr(0, colon) : authority;

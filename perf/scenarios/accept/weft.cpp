@@ -1,6 +1,7 @@
-// Question: who should accept, a listener per carrier (SO_REUSEPORT) or one acceptor that deals connections out in turn?
-// Two carriers answer one request per connection, or many; at the end each loop says how many connections it had.
-//   accept_weft --mode perLoop|single --listen 127.0.0.1:8080      then ab -n 20000 -c 32 http://127.0.0.1:8080/plaintext
+// Question: who should accept, a listener per carrier (SO_REUSEPORT) or one acceptor that distributes connections in
+// turn? Two carriers answer one request per connection, or many; at the end each loop prints how many connections it
+// had.
+//   accept_weft --mode perLoop|single --listen 127.0.0.1:8080    then ab -n 20000 -c 32 http://127.0.0.1:8080/plaintext
 #include <atomic>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// Question: what does Asio itself take for an executor that is not an io_context's? A boost::asio::thread_pool of one
+// Question: what does Asio itself charge for an executor that is not an io_context's? A boost::asio::thread_pool of one
 // thread runs the same scheduler and reactor; only the executor differs.
 #include <boost/asio/thread_pool.hpp>
 

@@ -1,4 +1,4 @@
-// Question: what does it cost when the program of asio_echo/asio.cpp exchanges its context, and nothing else?
+// Question: what does the program of asio_echo/asio.cpp cost when only its context is replaced?
 #include <weft/asio_io/context.hpp>
 
 #include "../../support/asio_echo.hpp"

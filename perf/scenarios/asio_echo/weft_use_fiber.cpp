@@ -13,7 +13,7 @@ namespace {
 using namespace weft::perf;
 
 void echo(tcp::socket& socket) {
-    std::array<char, kSmallPiece> buffer;
+    std::array<char, smallPiece> buffer;
     error_code error;
     while (!error) {
         const std::size_t count = socket.async_read_some(asio::buffer(buffer), weft::asio_io::use_fiber[error]);

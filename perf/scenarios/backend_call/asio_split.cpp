@@ -1,6 +1,7 @@
 // Question: what does a request cost that blocks a worker thread while a backend thinks?
 // Asio's io_context on one thread reads and writes; a thread_pool of --workers threads calls the backend, each over a
-// blocking keep-alive socket of its own, and posts the answer back. No more calls are under way than there are workers.
+// blocking keep-alive socket of its own, and posts the answer back. At most as many calls are in progress as there are
+// workers.
 
 #include "../../support/asio_ordered.hpp"
 #include "../../support/backend_call.hpp"
@@ -8,17 +9,17 @@
 namespace weft::perf {
 namespace {
 
-/// The calling worker's connection to the backend.
+// The calling worker's connection to the backend.
 class BackendSocket {
   public:
     explicit BackendSocket(const sockaddr_in& address) : fd_(connectBlocking(address)) {}
     BackendSocket(const BackendSocket&) = delete;
     ~BackendSocket() { ::close(fd_); }
 
-    /// The whole answer, or what is not one when the backend has gone.
+    // Returns the complete answer, or an incomplete one when the backend has closed.
     std::string_view call() {
         received_.clear();
-        if (::send(fd_, kBackendRequest.data(), kBackendRequest.size(), MSG_NOSIGNAL) < 0) return {};
+        if (::send(fd_, backendRequest.data(), backendRequest.size(), MSG_NOSIGNAL) < 0) return {};
         char buffer[4096];
         while (!backendBody(received_)) {
             const ssize_t count = ::recv(fd_, buffer, sizeof buffer, 0);
@@ -40,10 +41,10 @@ struct Handler {
     bool knows(std::string_view head) const { return isBackendPath(head); }
 
     std::string handle(bool known) const {
-        if (!known) return std::string(kNotFoundResponse);
+        if (!known) return std::string(notFoundResponse);
         thread_local BackendSocket socket(backend);
         const auto body = backendBody(socket.call());
-        return body ? answerWithBody(*body) : std::string(kBadGatewayResponse);
+        return body ? answerWithBody(*body) : std::string(badGatewayResponse);
     }
 };
 

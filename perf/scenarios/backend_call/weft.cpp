@@ -1,4 +1,4 @@
-// Question: what does a request cost whose fiber, on the connection's own carrier, waits for a backend?
+// Question: what does a request cost when its fiber, on the connection's own carrier, waits for a backend?
 #include "../../support/weft_backend.hpp"
 
 int main(int argc, char** argv) {

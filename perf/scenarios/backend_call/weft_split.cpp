@@ -1,6 +1,6 @@
 // Question: what does the same call cost when a second pool of threads makes it, the split that Weft replaces?
 // The handler hands each request to a fiber of a worker carrier, which has sockets of its own for the backend; the
-// answer comes back by the loop's queue. Client, codec and fibers are those of weft.cpp.
+// answer comes back through the loop's queue. Client, codec and fibers are those of weft.cpp.
 #include "../../support/weft_backend.hpp"
 
 int main(int argc, char** argv) {

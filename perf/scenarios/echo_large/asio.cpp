@@ -5,5 +5,5 @@
 
 int main(int argc, char** argv) {
     using namespace weft::perf;
-    return serveAsio<EchoConnection<kEchoPiece>>(argc, argv);
+    return serveAsio<EchoConnection<echoPiece>>(argc, argv);
 }

@@ -1,6 +1,6 @@
 // Question: what does the kernel alone charge for moving large messages in and out over epoll on one thread?
-// A receive, then a send of the same bytes from the same buffer; what the socket does not take waits there, and nothing
-// is read meanwhile. Nothing is copied but by the kernel.
+// A receive, then a send of the same bytes from the same buffer. Bytes that the socket does not accept stay there, and
+// nothing is read meanwhile. Only the kernel copies.
 
 #include <sys/epoll.h>
 
@@ -16,9 +16,9 @@ namespace {
 
 struct Connection {
     int fd;
-    std::size_t begin = 0;  // of what is yet to be sent
+    std::size_t begin = 0;  // of the unsent bytes
     std::size_t end = 0;
-    char buffer[kEchoPiece];
+    char buffer[echoPiece];
 };
 
 class Server {
@@ -52,7 +52,7 @@ class Server {
         int fd;
         while ((fd = accept4(listenFd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
             setNoDelay(fd);
-            std::unique_ptr<Connection> connection(new Connection);  // without touching the buffer
+            std::unique_ptr<Connection> connection(new Connection);  // leaves the buffer untouched
             connection->fd = fd;
             watch(EPOLL_CTL_ADD, fd, EPOLLIN, connection.get());
             connections_[fd] = std::move(connection);

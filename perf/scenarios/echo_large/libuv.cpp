@@ -1,6 +1,6 @@
 // Question: what does libuv's loop cost where bytes are all there is to move?
 // One loop on one thread; a read of up to 64 KiB, then a write of the same bytes from the same buffer, at once as far
-// as the socket takes them; nothing is read meanwhile.
+// as the socket accepts them; nothing is read meanwhile.
 
 #include <algorithm>
 
@@ -13,12 +13,12 @@ namespace {
 struct Connection {
     uv_tcp_t tcp;
     uv_write_t rest;
-    char buffer[kEchoPiece];
+    char buffer[echoPiece];
 
     void start() { uv_read_start(stream(*this), give, onRead); }
 
     static void give(uv_handle_t* handle, std::size_t, uv_buf_t* buffer) {
-        *buffer = uv_buf_init(of<Connection>(handle).buffer, kEchoPiece);
+        *buffer = uv_buf_init(of<Connection>(handle).buffer, echoPiece);
     }
 
     static void onRead(uv_stream_t* from, ssize_t count, const uv_buf_t* piece) {

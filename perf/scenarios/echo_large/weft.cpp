@@ -1,5 +1,5 @@
-// Question: what does the pipeline cost where bytes are all there is to move? One handler, which hands on what came and
-// reads no faster than the peer takes it.
+// Question: what does the pipeline cost where bytes are all there is to move? One handler, which writes back the
+// buffers it receives and reads no faster than the peer accepts them.
 #include <weft/framework/event_loop_group.hpp>
 #include <weft/framework/run_until_signal.hpp>
 #include <weft/framework/server_bootstrap.hpp>

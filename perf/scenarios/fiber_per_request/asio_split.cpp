@@ -2,7 +2,7 @@
 // compared with a fiber on the loop's own thread?
 // Asio's io_context on one thread reads and writes; each request posts an empty blocking-style task to a thread_pool
 // of --workers threads, which posts the answer back to the connection's executor. Answers keep the order of requests,
-// and answers that are ready together leave in one write, so the rival loses nothing but the hand-off itself.
+// and answers that are ready together leave in one write, so only the hand-off itself costs extra.
 
 #include "../../support/asio_ordered.hpp"
 #include "../../support/canned_response.hpp"
@@ -15,10 +15,10 @@ struct Handler {
         return head.starts_with("GET /fiber ") || head.starts_with("GET /plaintext ");
     }
 
-    /// The work of a request on a worker thread. Empty, and opaque to the compiler: the scenario prices the way there.
+    // The work of a request on a worker thread. Empty, and opaque to the compiler: the scenario measures the hand-off.
     [[gnu::noinline]] std::string_view handle(bool known) const {
         asm volatile("" ::: "memory");
-        return known ? kCannedResponse : kNotFoundResponse;
+        return known ? cannedResponse : notFoundResponse;
     }
 };
 

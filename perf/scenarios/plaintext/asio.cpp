@@ -1,6 +1,6 @@
 // Question: what does Boost.Asio's reactor cost where the application does next to nothing?
-// An io_context on one thread; requests are found by their empty line, answers are canned, and all answers to what one
-// read brought leave in one write. Asio knows no HTTP, so this is its ceiling.
+// An io_context on one thread; requests are found by their empty line, answers are canned, and all answers to the
+// requests of one read leave in one write. Asio knows no HTTP, so this is its ceiling.
 
 #include <boost/asio/write.hpp>
 #include <memory>
@@ -37,7 +37,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     }
 
     tcp::socket socket_;
-    char input_[kMaxRequestHead];
+    char input_[maxRequestHead];
     std::size_t filled_ = 0;
     std::string output_;
 };

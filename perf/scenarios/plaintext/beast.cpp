@@ -1,6 +1,6 @@
 // Question: what does a request cost in Boost.Beast, which parses and writes HTTP over Asio?
-// One thread; a message is read, answered and written at a time, as Beast's own examples do, so pipelined requests cost
-// a write each.
+// One thread; it reads, answers and writes one message at a time, as Beast's own examples do, so each pipelined request
+// costs a write.
 
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
@@ -14,7 +14,7 @@ namespace {
 
 namespace http = boost::beast::http;
 
-/// The Date header's text, made once a second.
+// The Date header's text, made once a second.
 const std::string& date() {
     static std::time_t made = 0;
     static std::string text;

@@ -16,7 +16,7 @@
 namespace weft::perf {
 namespace {
 
-constexpr std::size_t kReadSize = 16 * 1024;
+constexpr std::size_t readSize = 16 * 1024;
 struct Connection {
     int fd;
     RequestCounter requests;
@@ -65,15 +65,15 @@ class Server {
             watch(EPOLL_CTL_MOD, connection.fd, EPOLLIN, &connection);
             return;    // level-triggered: unread input is reported again
         }
-        const ssize_t got = recv(connection.fd, buffer_, kReadSize, 0);
+        const ssize_t got = recv(connection.fd, buffer_, readSize, 0);
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
         if (got <= 0) return close(connection);
-        connection.owed = connection.requests.count(buffer_, static_cast<std::size_t>(got)) * kCannedResponse.size();
+        connection.owed = connection.requests.count(buffer_, static_cast<std::size_t>(got)) * cannedResponse.size();
         if (connection.owed > 0 && writeOwed(connection) && connection.owed > 0)
-            watch(EPOLL_CTL_MOD, connection.fd, EPOLLOUT, &connection);    // read on when the peer took its answers
+            watch(EPOLL_CTL_MOD, connection.fd, EPOLLOUT, &connection);    // read on once it has accepted its answers
     }
 
-    /// Writes until nothing is owed or the socket is full. False: the connection is gone.
+    // Writes until nothing is owed or the socket is full. Returns false when the connection has closed.
     bool writeOwed(Connection& connection) {
         while (connection.owed > 0) {
             const std::string_view next = block_.owed(connection.owed);
@@ -104,7 +104,7 @@ class Server {
     int listenFd_ = -1;
     CannedBlock block_;
     std::unordered_map<int, std::unique_ptr<Connection>> connections_;
-    char buffer_[kReadSize];
+    char buffer_[readSize];
 };
 
 }  // namespace

@@ -17,10 +17,10 @@
 namespace weft::perf {
 namespace {
 
-constexpr unsigned kEntries = 1024;
-constexpr unsigned kBuffers = 1024;
-constexpr unsigned kBufferSize = 4096;
-constexpr unsigned short kGroup = 0;
+constexpr unsigned entries = 1024;
+constexpr unsigned bufferCount = 1024;
+constexpr unsigned bufferSize = 4096;
+constexpr unsigned short bufferGroup = 0;
 
 struct Connection {
     int fd;
@@ -30,8 +30,8 @@ struct Connection {
     bool receiving = true;
 };
 
-// What completes, in the low bits of the key; the rest is the connection.
-enum Operation : std::uintptr_t { kQuit, kAccept, kReceive, kSend, kOperations = 3 };
+// Stored in the low bits of an entry's user data; the rest is the address of the connection.
+enum Operation : std::uintptr_t { onQuit, onAccept, onReceive, onSend, operationMask = 3 };
 
 class Server {
   public:
@@ -39,12 +39,12 @@ class Server {
         const int quitFd = quitSignals();
         io_uring_params parameters{};
         parameters.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_SUBMIT_ALL | IORING_SETUP_CQSIZE;
-        parameters.cq_entries = 16 * kEntries;
-        if (const int error = io_uring_queue_init_params(kEntries, &ring_, &parameters)) die("io_uring_setup", -error);
+        parameters.cq_entries = 16 * entries;
+        if (const int error = io_uring_queue_init_params(entries, &ring_, &parameters)) die("io_uring_setup", -error);
         io_uring_register_ring_fd(&ring_);
         registerBuffers();
         listenFd_ = listenAndAnnounce(address);
-        start(nullptr, kQuit, [quitFd](io_uring_sqe* next) { io_uring_prep_poll_add(next, quitFd, POLLIN); });
+        start(nullptr, onQuit, [quitFd](io_uring_sqe* next) { io_uring_prep_poll_add(next, quitFd, POLLIN); });
         accept();
     }
 
@@ -64,20 +64,20 @@ class Server {
 
   private:
     void registerBuffers() {
-        const std::size_t size = kBuffers * sizeof(io_uring_buf);
+        const std::size_t size = bufferCount * sizeof(io_uring_buf);
         void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         io_uring_buf_reg registration{};
         registration.ring_addr = reinterpret_cast<std::uint64_t>(memory);
-        registration.ring_entries = kBuffers;
-        registration.bgid = kGroup;
+        registration.ring_entries = bufferCount;
+        registration.bgid = bufferGroup;
         if (const int error = io_uring_register_buf_ring(&ring_, &registration, 0)) die("io_uring_register", -error);
         shared_ = static_cast<io_uring_buf_ring*>(memory);
         io_uring_buf_ring_init(shared_);
-        for (unsigned id = 0; id < kBuffers; ++id) provide(id);
+        for (unsigned id = 0; id < bufferCount; ++id) provide(id);
     }
     void provide(unsigned id) {
-        io_uring_buf_ring_add(shared_, &buffers_[id * kBufferSize], kBufferSize, static_cast<unsigned short>(id),
-                              io_uring_buf_ring_mask(kBuffers), 0);
+        io_uring_buf_ring_add(shared_, &buffers_[id * bufferSize], bufferSize, static_cast<unsigned short>(id),
+                              io_uring_buf_ring_mask(bufferCount), 0);
         io_uring_buf_ring_advance(shared_, 1);
     }
 
@@ -97,32 +97,32 @@ class Server {
         io_uring_sqe_set_data64(next, reinterpret_cast<std::uintptr_t>(connection) | operation);
     }
     void accept() {
-        start(nullptr, kAccept, [this](io_uring_sqe* next) {
+        start(nullptr, onAccept, [this](io_uring_sqe* next) {
             io_uring_prep_multishot_accept(next, listenFd_, nullptr, nullptr, SOCK_CLOEXEC);
         });
     }
     void receive(Connection& connection) {
-        start(&connection, kReceive, [&](io_uring_sqe* next) {
+        start(&connection, onReceive, [&](io_uring_sqe* next) {
             io_uring_prep_recv_multishot(next, connection.fd, nullptr, 0, 0);
             next->flags |= IOSQE_BUFFER_SELECT;
-            next->buf_group = kGroup;
+            next->buf_group = bufferGroup;
         });
     }
     void send(Connection& connection) {
         connection.sending = true;
         const std::string_view next = block_.owed(connection.owed);
-        start(&connection, kSend, [&](io_uring_sqe* into) {
+        start(&connection, onSend, [&](io_uring_sqe* into) {
             io_uring_prep_send(into, connection.fd, next.data(), next.size(), MSG_NOSIGNAL);
         });
     }
 
-    /// False: the program is to end.
+    // Returns false when the program has to end.
     bool handle(const io_uring_cqe& completion) {
-        auto& connection = *reinterpret_cast<Connection*>(completion.user_data & ~std::uintptr_t{kOperations});
-        switch (completion.user_data & kOperations) {
-            case kAccept: accepted(completion); break;
-            case kReceive: received(connection, completion); break;
-            case kSend: sent(connection, completion); break;
+        auto& connection = *reinterpret_cast<Connection*>(completion.user_data & ~std::uintptr_t{operationMask});
+        switch (completion.user_data & operationMask) {
+            case onAccept: accepted(completion); break;
+            case onReceive: received(connection, completion); break;
+            case onSend: sent(connection, completion); break;
             default: return false;
         }
         return true;
@@ -139,8 +139,8 @@ class Server {
     void received(Connection& connection, const io_uring_cqe& completion) {
         if (completion.res > 0) {
             const unsigned id = completion.flags >> IORING_CQE_BUFFER_SHIFT;
-            connection.owed += kCannedResponse.size() *
-                connection.requests.count(&buffers_[id * kBufferSize], static_cast<std::size_t>(completion.res));
+            connection.owed += cannedResponse.size() *
+                connection.requests.count(&buffers_[id * bufferSize], static_cast<std::size_t>(completion.res));
             provide(id);
             if (connection.owed > 0 && !connection.sending) send(connection);
         }
@@ -167,7 +167,7 @@ class Server {
     int listenFd_ = -1;
     CannedBlock block_;
     std::unordered_map<int, std::unique_ptr<Connection>> connections_;
-    std::unique_ptr<char[]> buffers_ = std::make_unique<char[]>(kBuffers * kBufferSize);
+    std::unique_ptr<char[]> buffers_ = std::make_unique<char[]>(bufferCount * bufferSize);
 };
 
 }  // namespace

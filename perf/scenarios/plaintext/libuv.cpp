@@ -1,6 +1,6 @@
 // Question: what does libuv's loop cost where the application does next to nothing?
-// One loop on one thread; requests are found by their empty line, answers are canned, and all answers to what one read
-// brought leave in one write. libuv knows no HTTP, so this is its ceiling.
+// One loop on one thread; requests are found by their empty line, answers are canned, and all answers to the requests
+// of one read leave in one write. libuv knows no HTTP, so this is its ceiling.
 
 #include "../../support/libuv_server.hpp"
 #include "../../support/plaintext_answers.hpp"
@@ -11,9 +11,9 @@ namespace {
 struct Connection {
     uv_tcp_t tcp;
     uv_write_t rest;
-    char input[kMaxRequestHead];
+    char input[maxRequestHead];
     std::size_t filled = 0;
-    std::string output;  // answered, not yet in the kernel
+    std::string output;  // answers that the kernel has not accepted
 
     void start() { uv_read_start(stream(*this), give, onRead); }
 
@@ -26,7 +26,7 @@ struct Connection {
     static void onRead(uv_stream_t* from, ssize_t count, const uv_buf_t*) {
         Connection& connection = of<Connection>(reinterpret_cast<uv_handle_t*>(from));
         if (count == 0) return;
-        if (count < 0) return close(connection);  // its end, an error, or a head larger than the buffer
+        if (count < 0) return close(connection);  // end of stream, an error, or a head larger than the buffer
         connection.filled += static_cast<std::size_t>(count);
         connection.answer();
     }
@@ -43,7 +43,7 @@ struct Connection {
         if (!output.empty()) finishLater();
     }
 
-    /// What the socket did not take at once goes out later; nothing is read meanwhile.
+    // Bytes that the socket does not accept at once are sent later; nothing is read meanwhile.
     void finishLater() {
         uv_read_stop(stream(*this));
         const uv_buf_t all = uv_buf_init(output.data(), static_cast<unsigned>(output.size()));

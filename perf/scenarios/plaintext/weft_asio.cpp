@@ -1,4 +1,4 @@
-// Question: what does AsioIoHandler cost a server of channels on which no Context is?
+// Question: what does AsioIoHandler cost a server of channels that has no Context?
 #include <weft/asio_io/asio_io_handler.hpp>
 
 #include "../../support/weft_server.hpp"

@@ -1,4 +1,4 @@
-// Unsigned numbers of 1 to 8 bytes in either byte order.
+// Reads and writes unsigned numbers of 1 to 8 bytes in either byte order.
 #pragma once
 
 #include <bit>

@@ -9,6 +9,7 @@
 #include <weft/pipeline/channel_events.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
 #include <weft/pipeline/codec/codec_errors.hpp>
+#include <weft/pipeline/detail/codec_failures.hpp>
 #include <weft/pipeline/detail/held_bytes.hpp>
 #include <weft/scheduler/log.hpp>
 
@@ -16,10 +17,10 @@ namespace weft {
 
 namespace {
 
-// A block from here on is given back when little of it is left over.
+// Blocks of at least this size are released when few of their bytes are left.
 constexpr std::size_t keptBlockBytes = 1024;
 
-// Reads that wait in a row become one: their pieces may be small, and of many blocks.
+// Joins consecutive waiting reads: their pieces may be small, and lie in many blocks.
 bool join(Message& last, Message& message) {
     Buffer* const to = last.getIf<Buffer>();
     Buffer* const from = to != nullptr ? message.getIf<Buffer>() : nullptr;
@@ -38,36 +39,21 @@ class Raised {
     bool& flag_;
 };
 
-std::exception_ptr asDecoderException(const ChannelHandlerContext& ctx) {
-    try {
-        throw;
-    } catch (const DecoderException&) {
-        return std::current_exception();
-    } catch (...) {
-        try {
-            std::throw_with_nested(
-                DecoderException("decode() of " + ctx.name() + " threw " + describe(std::current_exception())));
-        } catch (...) {
-            return std::current_exception();
-        }
-    }
-}
-
 }  // namespace
 
-// D-6: what it keeps belongs to one connection.
+// A decoder keeps the bytes of one connection (D-6), so it may be in one pipeline only.
 void ByteToMessageDecoder::handlerAdded(ChannelHandlerContext& ctx) {
     if (ctx_ != nullptr) {
         throw std::logic_error(
-            "a decoder keeps the bytes of one connection and is in a pipeline already; make one for "
-            "each channel");
+            "a decoder buffers the bytes of one connection, and this one is already in a pipeline; create one "
+            "for each channel");
     }
     ctx_ = &ctx;
     ended_ = false;
     handlerAdded0(ctx);
 }
 
-// D-3: inside decode() or while messages leave, the frame that does that also lets go of the bytes.
+// Inside decode() or while messages are passed on, the outer frame on the stack also passes on the bytes (D-3).
 void ByteToMessageDecoder::handlerRemoved(ChannelHandlerContext& ctx) {
     if (ctx_ != &ctx) return;
     removing_ = true;
@@ -93,7 +79,7 @@ void ByteToMessageDecoder::userEventTriggered(ChannelHandlerContext& ctx, Messag
     arrive(ctx, {Kind::inputShutdown, std::move(event)});
 }
 
-// D-4.
+// Queues an event that arrives while an earlier one is being handled (D-4).
 void ByteToMessageDecoder::arrive(ChannelHandlerContext& ctx, Arrival arrival) {
     if (busy_) return keep(std::move(arrival));
     const Raised busy(busy_);
@@ -156,7 +142,8 @@ void ByteToMessageDecoder::takeBytes(ChannelHandlerContext& ctx, Buffer bytes) {
     if (removing_) leave(ctx);
 }
 
-// nobody behind this has anything to ask the next read() for.
+// With AUTO_READ off, a cycle without a message reads again: the handlers after this one got nothing, so none of them
+// would call read().
 void ByteToMessageDecoder::endCycle(ChannelHandlerContext& ctx) {
     discardRead();
     const bool hungry = received_ && !emitted_ && !ctx.channel().config().autoRead;
@@ -164,7 +151,7 @@ void ByteToMessageDecoder::endCycle(ChannelHandlerContext& ctx) {
     if (hungry) ctx.read();
 }
 
-// D-5.
+// Decodes what is left before the end of input is passed on (D-5).
 void ByteToMessageDecoder::endInput(ChannelHandlerContext& ctx) {
     if (std::exchange(ended_, true)) return;
     guarded(ctx, [&] {
@@ -180,7 +167,7 @@ void ByteToMessageDecoder::decodeLast(ChannelHandlerContext& ctx, Buffer& in, De
     if (!in.empty()) decode(ctx, in, out);
 }
 
-// D-1, D-2.
+// Calls decode() while it makes progress (D-1), and passes on its messages after each call (D-2).
 void ByteToMessageDecoder::decodeAll(ChannelHandlerContext& ctx) {
     while (!input_.empty() && !removing_) {
         const std::size_t before = input_.readableBytes();
@@ -189,28 +176,28 @@ void ByteToMessageDecoder::decodeAll(ChannelHandlerContext& ctx) {
         if (output_.empty()) {
             if (!consumed) return;
         } else if (!consumed && !removing_) {
-            throw DecoderException("decode() of " + ctx.name() + " made a " +
+            throw DecoderException("decode() of " + ctx.name() + " produced a " +
                                    std::string(output_.messages_.front().typeName()) +
-                                   " without consuming a byte; it must take the bytes of a message off its input");
+                                   " without consuming a byte; it must consume the bytes of every message");
         }
         emit(ctx);
     }
 }
 
-// What has been made before a failure is delivered before it.
+// Passes on the messages made before a failure, then reports it.
 template <class Work>
 void ByteToMessageDecoder::guarded(ChannelHandlerContext& ctx, Work work) {
     std::exception_ptr failure;
     try {
         work();
     } catch (...) {
-        failure = asDecoderException(ctx);
+        failure = detail::asDecoderException(ctx);
     }
     emit(ctx);
     if (failure) fail(ctx, std::move(failure));
 }
 
-// E-1, and E-4: what exceptionCaught() throws goes no further.
+// Goes to exceptionCaught() of this handler (E-1); an exception from that is only logged (E-4).
 void ByteToMessageDecoder::fail(ChannelHandlerContext& ctx, std::exception_ptr cause) noexcept {
     try {
         exceptionCaught(ctx, cause);
@@ -227,7 +214,7 @@ void ByteToMessageDecoder::emit(ChannelHandlerContext& ctx) {
     }
 }
 
-// D-6: a few bytes of the next message must not keep a large block for as long as the peer is silent.
+// A few bytes of the next message must not keep a large block while the peer is silent (D-6).
 void ByteToMessageDecoder::discardRead() {
     if (input_.empty() || input_.heldBytes() < keptBlockBytes) return;
     if (input_.readableBytes() > input_.heldBytes() / 8) return;

@@ -34,7 +34,7 @@ void DelimitedFrameDecoder::endFrame(ChannelHandlerContext& ctx, Buffer& in, Bou
     out.add(Message(stripDelimiter_ ? takeFrame(frame, boundary.frame) : std::move(frame)));
 }
 
-// The last bytes may be the beginning of a delimiter: only what lies before them is certainly the frame's.
+// The last bytes may be the beginning of a delimiter: only the bytes before them certainly belong to the frame.
 void DelimitedFrameDecoder::waitForBoundary(ChannelHandlerContext& ctx, Buffer& in) {
     const std::size_t tail = longestDelimiter_ - 1;
     searched_ = in.readableBytes();

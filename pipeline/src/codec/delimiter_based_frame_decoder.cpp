@@ -17,7 +17,7 @@ std::size_t longestOf(const std::vector<std::string>& delimiters) {
         longest = std::max(longest, delimiter.size());
     }
     if (longest == 0) {
-        throw std::invalid_argument("DelimiterBasedFrameDecoder: no delimiters; give at least one");
+        throw std::invalid_argument("DelimiterBasedFrameDecoder: there are no delimiters; give at least one");
     }
     return longest;
 }
@@ -29,7 +29,7 @@ DelimiterBasedFrameDecoder::DelimiterBasedFrameDecoder(std::size_t maxLength, st
     : DelimitedFrameDecoder("DelimiterBasedFrameDecoder", maxLength, longestOf(delimiters), stripDelimiter, failFast),
       delimiters_(std::move(delimiters)) {}
 
-// A delimiter that ends behind `searched` may begin before it.
+// A delimiter that ends after `searched` may begin before it.
 std::optional<DelimitedFrameDecoder::Boundary> DelimiterBasedFrameDecoder::find(std::string_view bytes,
                                                                                 std::size_t searched) const {
     std::optional<Boundary> best;
@@ -41,7 +41,7 @@ std::optional<DelimitedFrameDecoder::Boundary> DelimiterBasedFrameDecoder::find(
         const std::size_t bestEnd = best ? best->frame + best->delimiter : 0;
         if (best && (end > bestEnd || (end == bestEnd && at >= best->frame))) continue;
         best = Boundary{at, delimiter.size()};
-        bytes = bytes.substr(0, end);  // the others count only if they end no later
+        bytes = bytes.substr(0, end);  // the other delimiters must end no later
     }
     return best;
 }

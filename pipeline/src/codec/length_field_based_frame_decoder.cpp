@@ -27,7 +27,7 @@ const LengthFieldOptions& validated(const LengthFieldOptions& options) {
     }
     if (options.offset > max || options.length > max - options.offset) {
         refuse("a header of offset " + std::to_string(options.offset) + " and length " +
-               std::to_string(options.length) + " does not fit into maxFrameLength " + std::to_string(max));
+               std::to_string(options.length) + " does not fit in maxFrameLength " + std::to_string(max));
     }
     if (options.strip > max) {
         refuse("strip is " + std::to_string(options.strip) + " bytes; accepted: 0 to maxFrameLength " +
@@ -57,7 +57,7 @@ void LengthFieldBasedFrameDecoder::decode(ChannelHandlerContext& ctx, Buffer& in
     out.add(Message(std::move(frame)));
 }
 
-// What no connection could ever send stands for every greater value: the sum below cannot overflow.
+// Replaces larger values by one that no connection can ever send, so that the sum below cannot overflow.
 std::int64_t LengthFieldBasedFrameDecoder::frameLength(const Buffer& in) const noexcept {
     constexpr std::uint64_t endless = std::numeric_limits<std::int64_t>::max() / 2;
     const std::uint64_t value =
@@ -78,7 +78,7 @@ void LengthFieldBasedFrameDecoder::discard(ChannelHandlerContext& ctx, Buffer& i
     if (toDiscard_ == 0 && !options_.failFast) report(ctx);
 }
 
-// The rest of a frame that is too long will not come.
+// The rest of a discarded frame will not come any more.
 void LengthFieldBasedFrameDecoder::decodeLast(ChannelHandlerContext& ctx, Buffer&, DecoderOutput&) {
     if (std::exchange(toDiscard_, 0) > 0 && !options_.failFast) report(ctx);
 }
@@ -92,9 +92,9 @@ void LengthFieldBasedFrameDecoder::corrupt(ChannelHandlerContext& ctx, Buffer& i
     corrupted_ = true;
     in.consumed(in.readableBytes());
     fail(ctx, std::make_exception_ptr(CorruptedFrameException(
-                  "a length field gives a frame of " + std::to_string(length) + " bytes, but its header has " +
-                  std::to_string(headerLength_) + " and " + std::to_string(options_.strip) +
-                  " are to be stripped; all that follows is discarded")));
+                  "a length field announces a frame of " + std::to_string(length) + " bytes, but the header has " +
+                  std::to_string(headerLength_) + " bytes and " + std::to_string(options_.strip) +
+                  " bytes are to be stripped; all further input is discarded")));
 }
 
 }  // namespace weft

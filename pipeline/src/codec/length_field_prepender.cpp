@@ -35,7 +35,7 @@ Buffer LengthFieldPrepender::field(std::size_t bytes) const {
     const std::int64_t value = static_cast<std::int64_t>(bytes) + options_.adjustment +
                                (options_.includesField ? static_cast<std::int64_t>(options_.length) : 0);
     if (value < 0 || static_cast<std::uint64_t>(value) > detail::largestUnsigned(options_.length)) {
-        throw EncoderException("a length of " + std::to_string(value) + " does not fit into a field of " +
+        throw EncoderException("a length of " + std::to_string(value) + " does not fit in a field of " +
                                std::to_string(options_.length) + " bytes (0 to " +
                                std::to_string(detail::largestUnsigned(options_.length)) + ")");
     }

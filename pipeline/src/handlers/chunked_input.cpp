@@ -29,7 +29,7 @@ Message ChunkedBuffer::readChunk() {
 ChunkedStream::ChunkedStream(std::unique_ptr<std::istream> stream, std::size_t chunkBytes)
     : stream_(std::move(stream)), chunkBytes_(checkedChunk("ChunkedStream", chunkBytes)) {
     if (!stream_ || !*stream_) {
-        throw std::invalid_argument("ChunkedStream: the stream cannot be read; was the file opened?");
+        throw std::invalid_argument("ChunkedStream: the stream cannot be read; check that the file was opened");
     }
 }
 

@@ -14,15 +14,14 @@ namespace weft {
 
 namespace {
 
-// An everyday end when the channel was closed: its peer wants no more.
+// Level debug when the channel was closed: a peer that has read enough may close it.
 void logLost(const std::exception_ptr& cause) noexcept {
     static detail::LimitedLog limited;
     try {
         const bool closed = errorCodeOf(cause) == ClosedChannelException().code();
-        limited.write(closed ? LogLevel::debug : LogLevel::warning,
-                      {"a chunked write ended before its end: ", describe(cause)});
+        limited.write(closed ? LogLevel::debug : LogLevel::warning, {"a chunked write ended early: ", describe(cause)});
     } catch (...) {
-        limited.write(LogLevel::warning, {"a chunked write ended before its end"});
+        limited.write(LogLevel::warning, {"a chunked write ended early"});
     }
 }
 
@@ -58,7 +57,7 @@ void ChunkedWriteHandler::write(ChannelHandlerContext& ctx, Message&& message, C
     if (!input && queue_.empty()) return ctx.write(std::move(message), std::move(promise));
     if (input && !message.get<ChunkedInputPointer>()) throw std::invalid_argument("a null ChunkedInput was written");
     if (Buffer* const buffer = message.getIf<Buffer>()) {
-        const Buffer* const last = queue_.back().message.getIf<Buffer>();  // not empty: only inputs begin a queue
+        const Buffer* const last = queue_.back().message.getIf<Buffer>();  // not empty: inputs begin a queue
         last != nullptr ? detail::compactAfter(*last, *buffer) : detail::compact(*buffer);
     }
     queue_.push({std::move(message), std::move(promise), {}});
@@ -74,7 +73,7 @@ void ChunkedWriteHandler::resumeTransfer() {
     if (ctx_ != nullptr) pump();
 }
 
-// Writes may call back here: writability changes inside them, and promises complete. The outer call does the work.
+// Writes may call back here, because they change writability and complete promises. The outer call does the work.
 void ChunkedWriteHandler::pump() {
     if (pumping_) return;
     const detail::ChannelPin pin(ctx_->channel());
@@ -85,7 +84,7 @@ void ChunkedWriteHandler::pump() {
     if (more) goOn_.set(*ctx_, Duration::zero(), [this] { pump(); });
 }
 
-// True when it stopped for the sake of others.
+// True when it stopped after chunksAtOnce chunks to give other channels a turn.
 bool ChunkedWriteHandler::pumpSome() {
     unsigned chunks = 0;
     bool waits = false;
@@ -108,7 +107,7 @@ ChunkedWriteHandler::Step ChunkedWriteHandler::writeFront() {
         finishFront(std::move(front.message));
         return Step::finished;
     }
-    if (front.promise.done()) {  // cancelled: nobody wants the rest
+    if (front.promise.done()) {  // cancelled
         failFront(nullptr);
         return Step::finished;
     }
@@ -124,13 +123,13 @@ ChunkedWriteHandler::Step ChunkedWriteHandler::writeFront() {
     }
 }
 
-// The input at the front has been taken out to be asked, and nothing has become of its write meanwhile.
+// True when writeChunk() has taken the front's input out of the queue and its write has not failed meanwhile.
 bool ChunkedWriteHandler::asked() {
     ChunkedInputPointer* input = flushed_ > 0 ? queue_.front().message.getIf<ChunkedInputPointer>() : nullptr;
     return input != nullptr && *input == nullptr;
 }
 
-// The input is not in the queue while it is asked: what it does may fail the whole queue.
+// Takes the input out of the queue while it calls it, because the input's code may fail the whole queue.
 ChunkedWriteHandler::Step ChunkedWriteHandler::writeChunk() {
     ChunkedInputPointer input = std::move(queue_.front().message.get<ChunkedInputPointer>());
     Message chunk = input->readChunk();

@@ -16,7 +16,7 @@ void FlowControlHandler::channelRead(ChannelHandlerContext& ctx, Message&& messa
     release(ctx);
 }
 
-// A cycle of which everything waits here has not happened yet for the handlers behind.
+// A cycle whose messages are all queued here has not reached the handlers after this one yet.
 void FlowControlHandler::channelReadComplete(ChannelHandlerContext& ctx) {
     inCycle_ = false;
     if (!queue_.empty() && !released_) return;
@@ -24,7 +24,7 @@ void FlowControlHandler::channelReadComplete(ChannelHandlerContext& ctx) {
     ctx.fireChannelReadComplete();
 }
 
-// A read() for which a message waits asks nobody else, unless AUTO_READ has just been switched on.
+// A read() that the queue serves goes no further, unless AUTO_READ has just been switched on.
 void FlowControlHandler::read(ChannelHandlerContext& ctx) {
     const bool answered = wanted_ < queue_.size();
     if (answered) {
@@ -37,7 +37,7 @@ void FlowControlHandler::read(ChannelHandlerContext& ctx) {
     ctx.read();
 }
 
-// Handlers may call read() inside, and more than once: that adds to the count, this loop does the rest.
+// Handlers may call read() inside, also repeatedly: nested calls only count, and this loop does the rest.
 void FlowControlHandler::release(ChannelHandlerContext& ctx) {
     if (releasing_) return;
     releasing_ = true;
@@ -60,7 +60,7 @@ void FlowControlHandler::completeIfReleased(ChannelHandlerContext& ctx) {
 void FlowControlHandler::channelInactive(ChannelHandlerContext& ctx) {
     if (!queue_.empty()) {
         log(LogLevel::debug, ctx.name() + " dropped " + std::to_string(queue_.size()) +
-                                 " messages that nobody had read() before the channel became inactive");
+                                 " messages: the channel became inactive before read() was called for them");
     }
     queue_.clear();
     wanted_ = 0;

@@ -1,15 +1,15 @@
-// Checks of what an application gives to the handlers of this folder.
+// Checks of the arguments that an application gives to the handlers of this folder.
 #pragma once
 
 #include <chrono>
 #include <stdexcept>
 #include <string>
 
-#include <weft/scheduler/deadline.hpp>
+#include <weft/scheduler/clock.hpp>
 
 namespace weft::detail {
 
-// `period` when it is 0 or more; throws std::invalid_argument, which begins with `what`, otherwise.
+// Returns `period` when it is 0 or more; otherwise throws std::invalid_argument with a message that begins with `what`.
 inline Duration checkedPeriod(const char* what, Duration period) {
     if (period >= Duration::zero()) return period;
     const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(period).count();

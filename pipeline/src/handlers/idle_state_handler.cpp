@@ -86,13 +86,13 @@ void IdleStateHandler::wrote(ChannelHandlerContext& ctx) {
     writer_.seenOutput = all_.seenOutput = ctx.channel().writtenBytes();
 }
 
-// ---- looking ----
+// ---- checking ----
 
 void IdleStateHandler::arm(ChannelHandlerContext& ctx, Watch& watch, Duration delay) {
     watch.timer.set(ctx, delay, [this, &ctx, &watch] { look(ctx, watch); });
 }
 
-// One timer per period, not one per activity: it finds out how long ago the last one was.
+// One timer per period, not one per activity: when it fires, it checks how long ago the last activity was.
 void IdleStateHandler::look(ChannelHandlerContext& ctx, Watch& watch) {
     const bool reading = reading_ && watch.state != IdleState::writer;
     const Duration silent = reading ? Duration::zero() : ctx.loop().clock().now() - lastActivity(watch.state);

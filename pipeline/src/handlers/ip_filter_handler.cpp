@@ -20,7 +20,7 @@ IpFilterAction IpFilterHandler::decide(const SocketAddress& peer) const noexcept
     return otherwise_;
 }
 
-// Also runs when the channel is being registered: before anybody has seen it active.
+// Also called during the registration of the channel, before any handler has seen it active.
 void IpFilterHandler::handlerAdded(ChannelHandlerContext& ctx) {
     if (!ctx.channel().registered()) return;
     if (!ctx.channel().active() && ctx.channel().remoteAddress().empty()) return;  // not connected yet
@@ -37,7 +37,7 @@ void IpFilterHandler::channelActive(ChannelHandlerContext& ctx) {
     ctx.fireChannelActive();
 }
 
-// Still here, so active has been withheld from the handlers behind.
+// This handler is still in the pipeline, so the handlers after it have not seen channelActive either.
 void IpFilterHandler::channelInactive(ChannelHandlerContext&) {}
 
 bool IpFilterHandler::admits(ChannelHandlerContext& ctx) const {

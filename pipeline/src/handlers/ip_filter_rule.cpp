@@ -53,8 +53,7 @@ void IpFilterRule::setPrefix(std::string_view network, std::string_view prefix, 
     prefix_ -= first;
     for (unsigned i = 0; i < network_.bits.size(); ++i) {
         if (freeBits(network_.bits[i], i, prefix_) != 0) {
-            refuse(network,
-                   "bits are set behind the prefix; shorten the address to its network, or lengthen the prefix");
+            refuse(network, "bits after the prefix are set; clear them, or use a longer prefix");
         }
     }
 }

@@ -43,7 +43,7 @@ Duration TokenBucket::delay(TimePoint now) const noexcept {
 void TokenBucket::take(std::uint64_t bytes, TimePoint now) noexcept {
     const std::int64_t cost = costOf(bytes);
     const std::int64_t at = nanoseconds(now);
-    const std::int64_t latest = at + longestCost;  // a debt that nobody will live to see paid grows no further
+    const std::int64_t latest = at + longestCost;  // caps the debt: the sum below cannot overflow
     std::int64_t before = fullAt_.load(std::memory_order_relaxed);
     std::int64_t after = 0;
     do {

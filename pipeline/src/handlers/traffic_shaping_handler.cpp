@@ -44,7 +44,7 @@ void TrafficShapingHandler::channelRead(ChannelHandlerContext& ctx, Message&& me
     ctx.fireChannelRead(std::move(message));
 }
 
-// AUTO_READ's wish to read is taken back when AUTO_READ is off by the time that it may be granted.
+// An automatic read() that had to wait is dropped when AUTO_READ is off once the bucket has tokens.
 void TrafficShapingHandler::read(ChannelHandlerContext& ctx) {
     const Duration delay = readBucket_ ? readBucket_->delay(ctx.loop().clock().now()) : Duration::zero();
     if (delay == Duration::zero()) return ctx.read();
@@ -94,7 +94,7 @@ void TrafficShapingHandler::passFront(ChannelHandlerContext& ctx) {
     pass(ctx, std::move(next.message), std::move(next.promise), next.bytes);
 }
 
-// Writes may call back here: what they add goes to the end, and this loop goes on with the front.
+// Writes may call back here: they add to the end of the queue, and this loop goes on at the front.
 void TrafficShapingHandler::pump(ChannelHandlerContext& ctx) {
     if (pumping_ || flushed_ == 0) return;
     pumping_ = true;
@@ -108,7 +108,7 @@ void TrafficShapingHandler::pump(ChannelHandlerContext& ctx) {
     });
 }
 
-// C-5: as without this handler, a close puts out what was flushed.
+// As without this handler, a close first writes what was flushed (C-5).
 void TrafficShapingHandler::passFlushed(ChannelHandlerContext& ctx) {
     if (flushed_ == 0) return;
     while (flushed_ > 0) passFront(ctx);
@@ -133,7 +133,7 @@ std::size_t TrafficShapingHandler::heldBytes() const noexcept {
     return held;
 }
 
-// Below half of the limit it is writable again.
+// Writable again at half of the limit or less.
 void TrafficShapingHandler::updateWritability(ChannelHandlerContext& ctx) {
     const std::size_t waiting = queuedBytes_ + queue_.size() * OutboundBuffer::entryOverhead;
     const bool writable = waiting <= (writable_ ? mostQueuedBytes : mostQueuedBytes / 2);
@@ -152,7 +152,7 @@ void TrafficShapingHandler::close(ChannelHandlerContext& ctx, ChannelPromise pro
     ctx.close(std::move(promise));
 }
 
-// What waits now fails in its order, as the channel is closed.
+// The channel is closed, so the queued writes fail, in order.
 void TrafficShapingHandler::channelInactive(ChannelHandlerContext& ctx) {
     passAll(ctx);
     ctx.fireChannelInactive();

@@ -49,7 +49,7 @@ void WriteTimeoutHandler::look(ChannelHandlerContext& ctx) {
     ctx.close();
 }
 
-// Writes complete in order, so those that are done are at the front.
+// Writes complete in order, so the completed ones are at the front.
 void WriteTimeoutHandler::forgetDone() noexcept {
     while (!pending_.empty() && pending_.front().write.done()) pending_.pop();
 }

@@ -1,4 +1,4 @@
-#include <weft/pipeline/http/body_decoder.hpp>
+#include <weft/pipeline/http/detail/body_decoder.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -8,9 +8,7 @@
 #include "http/field_line.hpp"
 #include "http/header_rules.hpp"
 
-namespace weft::http {
-
-using detail::Fault;
+namespace weft::http::detail {
 
 BodyDecoder::BodyDecoder(const Limits& limits) : limits_(limits) {
     limits_.validate();
@@ -27,7 +25,7 @@ void BodyDecoder::start(BodyKind kind, std::uint64_t length) noexcept {
 }
 
 Refusal BodyDecoder::refusal() const noexcept {
-    return detail::refusalOf(fault_);
+    return refusalOf(fault_);
 }
 
 void BodyDecoder::fail(Fault fault) noexcept {
@@ -66,10 +64,10 @@ void BodyDecoder::stepSizeLine(char c) noexcept {
 }
 
 void BodyDecoder::stepSize(char c) noexcept {
-    if (detail::is(detail::hexChar, c)) {
+    if (is(hexChar, c)) {
         constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max() >> 4;
         if (remaining_ > most) return fail(Fault::chunkSizeOverflow);
-        remaining_ = remaining_ << 4 | detail::hexValue(c);
+        remaining_ = remaining_ << 4 | hexValue(c);
         state_ = State::size;
         return;
     }
@@ -90,11 +88,11 @@ void BodyDecoder::stepSize(char c) noexcept {
     }
 }
 
-// *( BWS ";" BWS name [ BWS "=" BWS ( token / quoted-string ) ] ). Blanks must lead to something: one before the CRLF
-// is refused, since parsers disagree about it.
+// *( BWS ";" BWS name [ BWS "=" BWS ( token / quoted-string ) ] ). Blanks directly before the CRLF are refused, since
+// parsers disagree about them.
 void BodyDecoder::stepExtension(char c) noexcept {
-    const bool token = detail::is(detail::tokenChar, c);
-    const bool blank = detail::isBlank(c);
+    const bool token = is(tokenChar, c);
+    const bool blank = isBlank(c);
     const auto go = [this](bool allowed, State next) {
         allowed ? void(state_ = next) : fail(Fault::badChunkExtension);
     };
@@ -116,9 +114,9 @@ void BodyDecoder::stepExtension(char c) noexcept {
             return token ? go(true, State::valueToken) : go(blank, state_);
         case State::quoted:
             if (c == '"') return go(true, State::valueEnd);
-            return c == '\\' ? go(true, State::quotedPair) : go(detail::is(detail::fieldChar, c), State::quoted);
+            return c == '\\' ? go(true, State::quotedPair) : go(is(fieldChar, c), State::quoted);
         case State::quotedPair:
-            return go(detail::is(detail::fieldChar, c), State::quoted);
+            return go(is(fieldChar, c), State::quoted);
         case State::valueToken:
             if (token) return;
             [[fallthrough]];
@@ -150,8 +148,8 @@ void BodyDecoder::stepAfterSizeLine(char c) noexcept {
     }
 }
 
-// Copies a trailer line together, up to what ends it; returns where to go on. As in the head, the limit comes first,
-// then the byte that ends the line, then what the line says.
+// Appends input to the current trailer line, up to the byte that ends it. Returns where to continue. As in the head,
+// the limit is checked first, then the byte that ends the line, then the contents of the line.
 std::size_t BodyDecoder::stepTrailer(std::string_view input, std::size_t at) {
     const char* const begin = input.data();
     const char* const end = begin + input.size();
@@ -161,7 +159,7 @@ std::size_t BodyDecoder::stepTrailer(std::string_view input, std::size_t at) {
         endTrailerLine();
         return at + 1;
     }
-    const char* const stop = detail::findFirst<detail::FieldStop>(begin + at, begin, end);
+    const char* const stop = findFirst<FieldStop>(begin + at, begin, end);
     const auto run = static_cast<std::size_t>(stop - begin) - at;
     if (trailerText_.size() + run > limits_.trailerSectionBytes) return fail(Fault::trailersTooLarge), at;
     trailerText_.append(begin + at, run);
@@ -180,17 +178,17 @@ void BodyDecoder::endTrailerLine() {
         state_ = State::done;
         return;
     }
-    detail::FieldLine field;
-    if (!detail::scanFieldLine(line, begin, end, field))
-        return fail(detail::explainFieldLine({line, static_cast<std::size_t>(end - line - 2)}));
+    FieldLine field;
+    if (!scanFieldLine(line, begin, end, field))
+        return fail(explainFieldLine({line, static_cast<std::size_t>(end - line - 2)}));
     const auto slice = [begin](const char* from, const char* to) {
         return Slice{static_cast<std::uint32_t>(from - begin), static_cast<std::uint32_t>(to - from)};
     };
     const HeaderField trailer{slice(line, field.nameEnd), slice(field.value, field.valueEnd)};
-    if (detail::isForbiddenTrailer(trailer.name.in(trailerText_))) return fail(Fault::forbiddenTrailer);
+    if (isForbiddenTrailer(trailer.name.in(trailerText_))) return fail(Fault::forbiddenTrailer);
     if (trailers_.size() == limits_.headerCount) return fail(Fault::tooManyTrailers);
     trailers_.push_back(trailer);
     trailerLineStart_ = static_cast<std::uint32_t>(trailerText_.size());
 }
 
-}  // namespace weft::http
+}  // namespace weft::http::detail

@@ -15,7 +15,7 @@ namespace {
 
 using detail::StreamedBody;
 
-// Takes freed memory off the account. True: the connection's reading waited for that, and nobody has woken it yet.
+// Subtracts freed memory. Returns true if a read() was withheld for lack of room; the caller must then call read().
 bool release(StreamedBody& body, std::size_t heldBefore) noexcept {
     body.bodies->held -= heldBefore - body.pieces.held();
     return body.bodies->held < BodyReader::lowMark && std::exchange(body.bodies->withheld, false);
@@ -31,7 +31,7 @@ ErrorCode waitForNews(StreamedBody& body) {
     const char* const call = "BodyReader::read";
     return body.readers.waitUntil(body.bodies->lock, never, call, [&] {
         if (!body.pieces.empty() || body.ended || body.cut) return true;
-        // Nobody but this thread could bring any: an embedded loop runs only when its owner drives it.
+        // Only this thread could deliver more: an embedded loop runs only when its owner drives it.
         const EventLoop& loop = body.channel->loop();
         if (loop.carrier() == nullptr && loop.inEventLoop()) throw BlockingOperationException(call);
         return false;
@@ -65,7 +65,7 @@ void BodyReader::abandon() noexcept {
     try {
         if (resume) body_->channel->read();
     } catch (...) {
-        log(LogLevel::debug, "an HTTP body was dropped when its event loop had ended");
+        log(LogLevel::debug, "an HTTP body was dropped after its event loop had ended");
     }
     body_.reset();
 }

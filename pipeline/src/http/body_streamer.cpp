@@ -29,7 +29,7 @@ void BodyStreamer::channelRead(ChannelHandlerContext& ctx, Message&& message) {
     if (message.is<Request>()) {
         Request request = message.take<Request>();
         if (request.head().expectUnknown) {
-            Response refusal = error(Status::expectationFailed, "only 100-continue is understood");
+            Response refusal = error(Status::expectationFailed, "only 100-continue is supported");
             refusal.keepAlive = false;
             return request.responder().send(std::move(refusal));
         }
@@ -66,12 +66,12 @@ void BodyStreamer::put(Buffer&& data) {
     });
 }
 
-// A body with a hole must not look whole.
+// Cuts the body after an error, so that a body with a missing piece does not look complete.
 void BodyStreamer::putOrCut(Buffer&& data) {
     try {
         put(std::move(data));
     } catch (...) {
-        cut("there was no memory for its next piece");
+        cut("there was not enough memory for its next piece");
         throw;
     }
 }
@@ -85,7 +85,7 @@ void BodyStreamer::end(std::unique_ptr<HeaderList> trailers) {
     current_.reset();
 }
 
-// What has come before is still handed out.
+// Pieces that have arrived can still be read.
 void BodyStreamer::cut(std::string_view reason) {
     if (!current_) return;
     current_->readers.changeAndWakeAll(bodies_->lock, [&] {

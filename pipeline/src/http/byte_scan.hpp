@@ -1,6 +1,6 @@
-// Finds the first byte of a kind, sixteen bytes at a time where the processor can (SSE2, which every x86-64 has), one
-// at a time elsewhere. Used by the parser, the body decoder and the encoder; knows byte classes, never lines.
-// Never reads outside [begin, end): the last, short block is read again from further left, or byte by byte.
+// Finds the first byte of a class, 16 bytes at a time with SSE2 (which every x86-64 has), otherwise one at a time. Used
+// by the parsers, the body decoder and the encoders; knows byte classes, never lines. Never reads outside [begin, end):
+// a short last block is loaded from further left, or scanned byte by byte.
 #pragma once
 
 #include <bit>
@@ -17,7 +17,8 @@
 
 namespace weft::http::detail {
 
-// Unaligned loads, and the same texts as constants: equal in memory means equal as numbers, in either byte order.
+// Unaligned loads, and texts as constants of the same type: texts that are equal in memory are equal as numbers, in
+// either byte order.
 template <class Word>
 inline Word load(const char* at) noexcept {
     Word word;
@@ -46,7 +47,7 @@ inline unsigned bits(Block marked) noexcept {
     return static_cast<unsigned>(_mm_movemask_epi8(marked));
 }
 
-// Marks the bytes of `block` in [low, low + span], compared without sign.
+// Marks the bytes of `block` in [low, low + span], compared as unsigned.
 inline Block inRange(Block block, char low, char span) noexcept {
     const Block shifted = _mm_sub_epi8(block, every(low));
     return _mm_cmpeq_epi8(_mm_min_epu8(shifted, every(span)), shifted);
@@ -56,7 +57,7 @@ inline Block letters(Block block) noexcept {
 }
 #endif
 
-// What ends a field value or breaks a line: every control character but HTAB.
+// Bytes that end a field value or break a line: every control character except HTAB.
 struct FieldStop {
     static bool matches(char c) noexcept { return !is(fieldChar, c); }
 #if defined(__SSE2__)
@@ -69,7 +70,7 @@ struct FieldStop {
 };
 
 #if defined(__SSE2__)
-// FieldStop, and HTAB too: two instructions shorter, for values where HTAB is a reason to take the long way.
+// FieldStop plus HTAB: two instructions shorter, for values where HTAB may lead to the slow path.
 struct ControlStop {
     static unsigned mask(Block block) noexcept {
         const Block low = _mm_cmpeq_epi8(_mm_min_epu8(block, every(0x1f)), block);
@@ -78,7 +79,7 @@ struct ControlStop {
 };
 #endif
 
-// What ends a request-target: blanks, controls, '#', everything beyond ASCII.
+// Bytes that end a request-target: blanks, controls, '#', everything beyond ASCII.
 struct TargetStop {
     static bool matches(char c) noexcept { return !is(targetChar, c); }
 #if defined(__SSE2__)
@@ -89,12 +90,12 @@ struct TargetStop {
 #endif
 };
 
-// TargetStop, and '?' too: the end of a path.
+// TargetStop plus '?': the end of a path.
 struct PathStop {
     static bool matches(char c) noexcept { return TargetStop::matches(c) || c == '?'; }
 #if defined(__SSE2__)
     static unsigned mask(Block block) noexcept {
-        // '?' and DEL are one bit apart, so one comparison finds both.
+        // '?' and DEL differ in one bit, so one comparison finds both.
         const Block ends = _mm_cmpeq_epi8(_mm_or_si128(block, every(0x40)), every(0x7f));
         const Block stops = _mm_or_si128(ends, _mm_cmpeq_epi8(block, every('#')));
         return bits(_mm_andnot_si128(stops, _mm_cmpgt_epi8(block, every(0x20)))) ^ 0xffffU;
@@ -102,7 +103,8 @@ struct PathStop {
 #endif
 };
 
-// What is neither a letter nor '-'. Nearly every field name stops at its colon; the rest goes on with the table.
+// Bytes other than letters and '-'. Nearly every field name stops at its colon; the caller scans the rest of others by
+// table.
 struct NameStop {
     static bool matches(char c) noexcept { return !is(letterChar, c) && c != '-'; }
 #if defined(__SSE2__)
@@ -112,7 +114,7 @@ struct NameStop {
 #endif
 };
 
-// The short rest of a scan, which a whole block would overrun.
+// Scans the last bytes, which are fewer than a block.
 template <class Stop>
 inline const char* findInTail(const char* at, [[maybe_unused]] const char* begin, const char* end) noexcept {
 #if defined(__SSE2__)
@@ -125,7 +127,7 @@ inline const char* findInTail(const char* at, [[maybe_unused]] const char* begin
     return at;
 }
 
-// The first byte in [at, end) that Stop matches, or `end`. Bytes in [begin, at) may be read too.
+// Returns the first byte in [at, end) that Stop matches, or `end`. May also read bytes in [begin, at).
 template <class Stop>
 inline const char* findFirst(const char* at, const char* begin, const char* end) noexcept {
 #if defined(__SSE2__)
@@ -138,8 +140,8 @@ inline const char* findFirst(const char* at, const char* begin, const char* end)
     return findInTail<Stop>(at, begin, end);
 }
 
-// True when Stop matches no byte of `text`. For short texts in their own memory, which findFirst would have to read
-// byte by byte: one block is put together from both ends instead.
+// True if Stop matches no byte of `text`. For short texts in memory of their own, which findFirst would have to read
+// byte by byte: here one block is built from both ends.
 template <class Stop>
 inline bool hasNone(std::string_view text) noexcept {
     const char* at = text.data();

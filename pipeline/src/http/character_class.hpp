@@ -1,5 +1,5 @@
-// Which bytes may stand where in an HTTP/1.1 message (RFC 9110, 5.6; RFC 3986, appendix A), as one table of bits.
-// Constant data for the parser, the body decoder and the response encoder. Knows bytes, never lines.
+// Which bytes are allowed where in an HTTP/1.1 message (RFC 9110, 5.6; RFC 3986, appendix A), as one table of bits.
+// Constant data for the parsers, the body decoder and the encoders. Knows bytes, never lines.
 #pragma once
 
 #include <array>
@@ -10,8 +10,8 @@ namespace weft::http::detail {
 
 enum CharacterClass : std::uint8_t {
     tokenChar = 1,    // tchar: methods, field names, chunk extension names
-    fieldChar = 2,    // may stand in a field value: HTAB, SP, visible, obs-text
-    targetChar = 4,   // may stand in a request-target: visible ASCII without '#'
+    fieldChar = 2,    // allowed in a field value: HTAB, SP, visible, obs-text
+    targetChar = 4,   // allowed in a request-target: visible ASCII without '#'
     hostChar = 8,     // reg-name without the comma (a merged list of two hosts must not pass for one) and without '%'
     schemeChar = 16,  // scheme after its first letter
     digitChar = 32,
@@ -64,7 +64,7 @@ constexpr bool equalIgnoringCase(std::string_view a, std::string_view b) noexcep
     return true;
 }
 
-// True when `text` is not empty and all its bytes are of this class.
+// True if `text` is not empty and all its bytes are of this class.
 constexpr bool consistsOf(CharacterClass wanted, std::string_view text) noexcept {
     for (const char c : text)
         if (!is(wanted, c)) return false;

@@ -1,4 +1,4 @@
-// The connection's side of the client codec, and its outbound half: requests to bytes.
+// The events of the connection, and the outbound half of the client codec: requests to bytes.
 #include <weft/pipeline/http/client_codec.hpp>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace weft::http {
 
 namespace {
 
-constexpr std::size_t copiedBody = 1024;  // bodies and pieces up to this size are copied behind their head
+constexpr std::size_t copiedBody = 1024;  // bodies and pieces up to this size are copied after their head
 
 void refuse(const ChannelHandlerContext& ctx, const ChannelPromise& promise, std::exception_ptr why,
             std::string_view what) {
@@ -83,13 +83,12 @@ void ClientCodec::writeRequest(ChannelHandlerContext& ctx, ClientRequest&& reque
     if (output_ == Output::body) return refuseMisuse(ctx, promise, "an HTTP request inside the body of another");
     const bool undecided = !asked_.empty() && asked_.back().maySwitch();
     if (output_ == Output::lastSent || undecided || lastResponse_ || expects_ != Input::responses) {
-        return refuseMisuse(ctx, promise, "an HTTP request on a connection that takes no further one");
+        return refuseMisuse(ctx, promise, "an HTTP request on a connection that accepts no further request");
     }
-    RequestError error = RequestError::none;
-    bool upgrade = false;
-    Buffer head = encode(request, error, upgrade);
-    if (error != RequestError::none) return refuseBad(ctx, promise, textOf(error));
-    noteRequest(request, upgrade);
+    EncodedRequest encoded;
+    Buffer head = encode(request, encoded);
+    if (encoded.error != RequestError::none) return refuseBad(ctx, promise, textOf(encoded.error));
+    noteRequest(request, encoded);
     if (request.body.readableBytes() <= copiedBody) {
         head.append(request.body.view());
         ctx.write(Message(std::move(head)), std::move(promise));
@@ -99,7 +98,7 @@ void ClientCodec::writeRequest(ChannelHandlerContext& ctx, ClientRequest&& reque
     }
 }
 
-Buffer ClientCodec::encode(const ClientRequest& request, RequestError& error, bool& upgrade) const {
+Buffer ClientCodec::encode(const ClientRequest& request, EncodedRequest& encoded) const {
     OutgoingHead head;
     head.method = request.method;
     head.target = request.target;
@@ -112,17 +111,15 @@ Buffer ClientCodec::encode(const ClientRequest& request, RequestError& error, bo
         const std::size_t bound = headBound(head);
         const std::size_t body = request.body.readableBytes();
         Buffer out = Buffer::allocate(bound + (body <= copiedBody ? body : 0));
-        const EncodedRequest encoded = encodeHead(head, std::span<char>(out.writeData(), bound));
+        encoded = encodeHead(head, std::span<char>(out.writeData(), bound));
         out.produced(encoded.size);
-        error = encoded.error;
-        upgrade = encoded.upgrade;
         return out;
     });
 }
 
-void ClientCodec::noteRequest(const ClientRequest& request, bool upgrade) {
-    asked_.push({methodOf(request.method), upgrade});
-    closesBehind_ = !request.keepAlive;
+void ClientCodec::noteRequest(const ClientRequest& request, const EncodedRequest& encoded) {
+    asked_.push({methodOf(request.method), encoded.upgrade});
+    closesBehind_ = !encoded.keepAlive;
     output_ = request.streamed ? Output::body : closesBehind_ ? Output::lastSent : Output::open;
     chunked_ = request.streamed && !request.hasLength;
     remaining_ = request.streamed && request.hasLength ? request.contentLength : 0;
@@ -153,7 +150,7 @@ void ClientCodec::writeContent(ChannelHandlerContext& ctx, Buffer&& data, Channe
     ctx.write(Message(Buffer::wrapStatic(chunkEnd)), std::move(promise));
 }
 
-// Trailers that must not be sent are left out and fail the promise; the body ends all the same.
+// If a trailer must not be sent, all trailers are omitted and the promise fails; the body ends all the same.
 void ClientCodec::writeEnd(ChannelHandlerContext& ctx, const HeaderList* trailers, ChannelPromise&& promise) {
     if (output_ != Output::body) return refuseMisuse(ctx, promise, "the end of HTTP content outside the body of a request");
     if (remaining_ > 0) {

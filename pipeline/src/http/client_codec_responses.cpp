@@ -23,14 +23,14 @@ void ClientCodec::channelRead(ChannelHandlerContext& ctx, Message&& message) {
     decode();
 }
 
-// see ServerCodec.
+// with AUTO_READ off, a read cycle without a message needs another read(); see ServerCodec::readOnIfManual().
 void ClientCodec::channelReadComplete(ChannelHandlerContext& ctx) {
     const bool silent = !std::exchange(fired_, false);
     ctx.fireChannelReadComplete();
     if (silent && ctx_ != nullptr && expects_ != Input::switched && !ctx.channel().config().autoRead) ctx.read();
 }
 
-// Handlers may write, close or remove this codec inside; an inner call leaves the work to the outer one.
+// Handlers may write, close or remove this codec inside. A nested call returns at once; the outer one goes on.
 void ClientCodec::decode() {
     if (decoding_) return;
     decoding_ = true;
@@ -47,10 +47,10 @@ void ClientCodec::startNext() noexcept {
     decoder_.start(asked_.front().method, asked_.front().mayUpgrade);
 }
 
-// One event of the response to the front request. False: nothing more can be said about these bytes.
+// Handles one event of the response to the front request. False: no more can be decoded for now.
 bool ClientCodec::step() {
     if (asked_.empty()) {
-        fail({Status::badGateway, "bytes that no request asked for"});
+        fail({Status::badGateway, "bytes without an outstanding request"});
         return false;
     }
     startNext();
@@ -101,13 +101,13 @@ void ClientCodec::endResponse() {
     started_ = false;
     if (!switches && !decoder_.head().keepAlive) {
         lastResponse_ = true;
-        if (asked_.empty()) expects_ = Input::ended;  // what follows is nobody's
+        if (asked_.empty()) expects_ = Input::ended;  // later bytes are discarded
     }
     if (switches) return switchProtocol();
     fired_ = true;
     if (hadBody) ctx_->fireChannelRead(Message(LastContent{ticket, detail::trailersOf(decoder_.body())}));
     if (ctx_ != nullptr && lastResponse_ && !asked_.empty()) {
-        fail({Status::badGateway, "the server closes before it has answered all requests"});
+        fail({Status::badGateway, "the server closes the connection before it has answered all requests"});
     }
 }
 
@@ -123,7 +123,7 @@ void ClientCodec::passInputOn() {
     ctx_->fireChannelReadComplete();
 }
 
-// The end of the connection, or of its input.
+// The connection, or its input, has ended.
 void ClientCodec::endInput() {
     if (asked_.empty()) {
         expects_ = Input::ended;
@@ -135,7 +135,7 @@ void ClientCodec::endInput() {
         if (ctx_ != nullptr) ctx_->fireChannelReadComplete();
         if (ctx_ == nullptr || asked_.empty()) return;
     }
-    fail({Status::badGateway, "the connection ended before the response did"});
+    fail({Status::badGateway, "the connection ended before the response was complete"});
 }
 
 void ClientCodec::fail(const Refusal& refusal) {

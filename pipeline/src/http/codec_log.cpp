@@ -13,7 +13,7 @@ namespace {
 
 using weft::detail::LimitedLog;
 
-// Of all codecs of a carrier: their applications and peers cause these lines at will.
+// One limit for all codecs of a carrier: their applications and peers can cause these lines at will.
 struct Faults : LimitedLog {};
 struct OrdinaryEnds : LimitedLog {};
 
@@ -32,7 +32,7 @@ void logOutOfMemory() noexcept {
 
 std::string sourceOf(const ChannelHandlerContext& codec) {
     const std::string writer = weft::detail::lastWriterTo(codec);
-    if (!writer.empty()) return "handler '" + writer + "' passed it on last";
+    if (!writer.empty()) return "handler '" + writer + "' was the last to pass it on";
     return "the application wrote it (its handlers are " + handlersBehind(codec) + ")";
 }
 

@@ -1,4 +1,4 @@
-// How a codec learns that the application has let go of a request.
+// RequestDropped: tells a codec that the application has destroyed a request.
 #pragma once
 
 #include <memory>
@@ -8,11 +8,11 @@
 
 namespace weft::http::detail {
 
-// A message to the codec: this request has ended elsewhere, without a responder. It may have been answered all the
-// same.
+// Message to the codec: the Request (at the tail, or outside of its delivery) or its Responder was destroyed. The
+// request may have been answered nevertheless.
 struct RequestDropped {
     Ticket ticket = noTicket;
-    std::unique_ptr<std::string> untakenAfter = {};  // at the tail: the handler that passed it on last; null: elsewhere
+    std::unique_ptr<std::string> untakenAfter = {};  // at the tail: the last handler that passed it on; null: elsewhere
 };
 
 }  // namespace weft::http::detail

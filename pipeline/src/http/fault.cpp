@@ -11,7 +11,7 @@ Refusal refusalOf(Fault fault) noexcept {
         {Status::badRequest, "a line ends with LF without CR"},
         {Status::badRequest, "CR without LF"},
         {Status::badRequest, "control character"},
-        {Status::notImplemented, "the method is longer than any that is served"},
+        {Status::notImplemented, "the method is longer than every supported method"},
         {Status::uriTooLong, "request line too long"},
         {Status::requestHeaderFieldsTooLarge, "header section too large"},
         {Status::requestHeaderFieldsTooLarge, "too many headers"},
@@ -50,9 +50,9 @@ Refusal refusalOf(Fault fault) noexcept {
         {Status::badGateway, "the response does not begin with HTTP/"},
         {Status::badGateway, "the status line is not version SP three digits SP reason"},
         {Status::requestHeaderFieldsTooLarge, "status line too long"},
-        {Status::badGateway, "101 Switching Protocols, which nobody asked for"},
+        {Status::badGateway, "101 Switching Protocols in response to a request without Upgrade"},
         {Status::requestHeaderFieldsTooLarge, "interim responses too large"},
-        {Status::badGateway, "the connection ended before the response did"},
+        {Status::badGateway, "the connection ended before the response was complete"},
     }};
     return refusals[static_cast<std::size_t>(fault)];
 }

@@ -1,5 +1,5 @@
-// Every way in which a message can be wrong, each with one status and one text. Shared by the head parsers and the body
-// decoder, which carry one byte instead of a message.
+// Fault: every way in which a message can be wrong, each with one status and one text. Shared by the head parsers and
+// the body decoder, which store this one byte instead of a text.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// One "name: value" line, as it stands in header and trailer sections (RFC 9112, 5).
-// Inline because the request head parser spends most of its time here. Knows the shape of a line, never its meaning.
+// Parses one "name: value" line of a header or trailer section (RFC 9112, 5). Inline because the request head parser
+// spends most of its time here. Knows the syntax of a line, never its meaning.
 #pragma once
 
 #include <string_view>
@@ -17,8 +17,9 @@ struct FieldLine {
     const char* lineEnd;   // at the CR
 };
 
-// Reads the line at `line`. False when it is not complete and right; then nothing is known about why: the end of the
-// line has to be found first, because a broken line end outranks what stands before it (see explainFieldLine).
+// Parses the line at `line`. Returns false if it is incomplete or malformed, without the reason: the caller must find
+// the end of the line first, because a broken line end takes precedence over everything before it (see
+// explainFieldLine).
 inline bool scanFieldLine(const char* line, const char* begin, const char* end, FieldLine& out) noexcept {
     const char* name = findFirst<NameStop>(line, begin, end);
     while (name != end && is(tokenChar, *name)) ++name;
@@ -34,14 +35,14 @@ inline bool scanFieldLine(const char* line, const char* begin, const char* end, 
 }
 
 #if defined(__SSE2__)
-inline constexpr std::size_t plainLineBytes = 17;  // what scanPlainLine needs to see of a message from the line on
+inline constexpr std::size_t plainLineBytes = 17;  // bytes of the message that scanPlainLine needs from the line on
 
-// The short way for nearly all lines of daily life: a name of at most 15 letters and '-', one SP, a non-empty value
-// without HTAB, CRLF. Returns the address of the CR; what it accepts, scanFieldLine accepts with the same result. Null
-// says nothing. Every instruction here is paid once per header of every request, hence indexes, whole blocks, and
-// stores where the numbers arise.
-// `lastBlock` is message size - plainLineBytes, and at <= lastBlock: no block reaches the last byte of the message, so
-// that a CR found can always be followed by its LF.
+// The fast path for nearly all lines: a name of at most 15 letters and '-', one SP, a non-empty value without HTAB,
+// CRLF. Returns the address of the CR. scanFieldLine accepts the same lines with the same result; null means only that
+// the caller must use it. Every instruction here runs once per header of every request, hence indexes, whole blocks,
+// and stores where the numbers are computed.
+// `lastBlock` is message size - plainLineBytes, and at <= lastBlock: no block includes the last byte of the message, so
+// that a CR found is always followed by a byte.
 [[gnu::always_inline]] inline const char* scanPlainLine(const char* message, std::size_t at, std::size_t lastBlock,
                                                         HeaderField& field) noexcept {
     const char* const line = message + at;
@@ -77,7 +78,7 @@ inline constexpr std::size_t plainLineBytes = 17;  // what scanPlainLine needs t
 }
 #endif
 
-// What is wrong with a line (without CRLF, free of control characters) that scanFieldLine refused.
+// Returns what is wrong with a line (without CRLF, free of control characters) that scanFieldLine refused.
 inline Fault explainFieldLine(std::string_view line) noexcept {
     std::size_t name = 0;
     while (name < line.size() && is(tokenChar, line[name])) ++name;

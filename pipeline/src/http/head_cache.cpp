@@ -1,11 +1,11 @@
-#include <weft/pipeline/http/head_cache.hpp>
+#include <weft/pipeline/http/detail/head_cache.hpp>
 
 #include <algorithm>
 
-#include <weft/pipeline/http/number_text.hpp>
+#include <weft/pipeline/http/detail/number_text.hpp>
 #include <weft/pipeline/http/response_encoder.hpp>
 
-namespace weft::http {
+namespace weft::http::detail {
 
 namespace {
 constexpr std::string_view headEnd = "\r\n\r\n";
@@ -30,9 +30,19 @@ std::string_view HeadCache::head(Status status, const HeaderList& headers, const
     return found->text;
 }
 
+namespace {
+
+// These lines depend on the body and on the request, so such a head is good for one response only.
+bool setsFraming(const HeaderList& headers) noexcept {
+    return !headers.find("Content-Length").empty() || !headers.find("Connection").empty() ||
+           !headers.find("Transfer-Encoding").empty();
+}
+
+}  // namespace
+
 std::string_view HeadCache::remember(Status status, const HeaderList& headers, const std::string* serverName,
                                      std::uint64_t length, std::time_t now) {
-    if (!mayHaveContent(status) || !headers.find("Date").empty()) return {};
+    if (!mayHaveContent(status) || !headers.find("Date").empty() || setsFraming(headers)) return {};
     ResponseHead head;
     head.status = status;
     head.contentLength = length;
@@ -61,7 +71,7 @@ void HeadCache::setDate(Entry& entry, std::time_t now) {
     entry.second = now;
 }
 
-// Content-Length is the last line of such a head.
+// Content-Length is always the last line of these heads.
 void HeadCache::setLength(Entry& entry, std::uint64_t length) {
     char digits[maxDecimalBytes];
     entry.text.resize(entry.lengthAt);
@@ -69,4 +79,4 @@ void HeadCache::setLength(Entry& entry, std::uint64_t length) {
     entry.length = length;
 }
 
-}  // namespace weft::http
+}  // namespace weft::http::detail

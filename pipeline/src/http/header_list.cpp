@@ -12,13 +12,13 @@ HeaderList& HeaderList::operator=(const HeaderList& other) {
     return *this;
 }
 
-// Of the same sizes.
+// Both lists have the same sizes.
 [[gnu::cold]] bool HeaderList::sameLarge(const HeaderList& left, const HeaderList& right) noexcept {
     return std::equal(left.text(), left.text() + left.textSize_, right.text()) &&
            std::equal(left.entries(), left.entries() + left.count_, right.entries());
 }
 
-// Without memory nothing has changed.
+// If an allocation fails, the list is unchanged.
 void HeaderList::addLarge(std::string_view name, std::string_view value) {
     std::unique_ptr<Large> first;
     if (!large_) {

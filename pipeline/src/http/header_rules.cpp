@@ -32,7 +32,7 @@ bool isIpv6(std::string_view text) noexcept {
     return text.size() <= 45 && std::ranges::count(text, ':') >= 2 && std::ranges::all_of(text, allowed);
 }
 
-// Takes the next member off a comma-separated list; blanks around it are gone.
+// Removes the next member from a comma-separated list and returns it without surrounding blanks.
 std::string_view nextMember(std::string_view& list, bool& last) noexcept {
     const std::size_t comma = list.find(',');
     last = comma == std::string_view::npos;

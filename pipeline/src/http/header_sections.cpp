@@ -1,12 +1,12 @@
-#include <weft/pipeline/http/header_sections.hpp>
+#include <weft/pipeline/http/detail/header_sections.hpp>
 
 #include <algorithm>
 
-namespace weft::http {
+namespace weft::http::detail {
 
 namespace {
 
-// Tells most sections apart: the size, and the last bytes of the last value.
+// A key that differs between most sections: the size, mixed with the last bytes of the last value.
 std::uint64_t keyOf(std::string_view section) noexcept {
     std::uint64_t last = 0;
     constexpr std::size_t fromEnd = sizeof last + 4;  // two line ends
@@ -45,4 +45,4 @@ const HeaderSection* HeaderSections::add(std::string_view section, std::uint32_t
     return newest_ = &entry;
 }
 
-}  // namespace weft::http
+}  // namespace weft::http::detail

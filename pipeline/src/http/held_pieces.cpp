@@ -9,7 +9,7 @@ using weft::detail::BufferBlock;
 
 namespace {
 
-constexpr std::size_t firstBlock = 256;  // bytes of the first joined block; each further one in a row is 8 times as large
+constexpr std::size_t firstBlock = 256;  // bytes of the first joined block; each consecutive one is 8 times larger
 constexpr std::size_t largestBlock = 16 * 1024;
 
 const BufferBlock* blockOf(const Buffer& data) noexcept {
@@ -53,7 +53,7 @@ void HeldPieces::join(const Buffer& data) {
     add({std::move(joined), 0, true});
 }
 
-// The block of neighbours is freed by the last of them.
+// Neighbours in one block count it once, with the last of them, whose removal frees it.
 void HeldPieces::keep(Buffer&& data) {
     const bool neighbour = !pieces_.empty() && blockOf(data) != nullptr && blockOf(data) == blockOf(pieces_.back().data);
     add({std::move(data), 0, false});

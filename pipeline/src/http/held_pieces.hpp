@@ -1,4 +1,4 @@
-// HeldPieces: the pieces of a body that nobody has read yet, and the memory that they hold.
+// HeldPieces: the unread pieces of a body, and the memory that they hold.
 #pragma once
 
 #include <cstddef>
@@ -8,28 +8,30 @@
 
 namespace weft::http::detail {
 
-// A piece is mostly a slice of a receive buffer and keeps all of it: one byte may hold 64 KiB. So a piece counts with
-// its block, once for neighbours in the same one, and small pieces are copied together. Context: one thread at a time.
+// A piece is usually a slice of a receive buffer and keeps the whole buffer: one byte may hold 64 KiB. So a piece
+// counts with its block (once for neighbours in the same block), and small pieces are copied into joined blocks.
+// Context: one thread at a time.
 class HeldPieces {
   public:
-    // A piece of up to so many bytes is copied behind the piece before it, or into a block for it and the next ones.
+    // Pieces of up to this many bytes are copied after the previous joined piece, or into a new block with room for the
+    // next ones.
     static constexpr std::size_t smallPiece = 1024;
 
     bool empty() const noexcept { return pieces_.empty(); }
-    std::size_t bytes() const noexcept { return bytes_; }  // that can be read
-    std::size_t held() const noexcept { return held_; }    // bytes of memory
+    std::size_t bytes() const noexcept { return bytes_; }  // readable bytes
+    std::size_t held() const noexcept { return held_; }    // bytes of memory held
 
-    // Adds a piece that is not empty. Throws std::bad_alloc, and then nothing has changed.
+    // Adds a piece, which must not be empty. If it throws std::bad_alloc, nothing has changed.
     void put(Buffer&& data);
-    // The oldest piece; there is one.
+    // Removes and returns the oldest piece. There must be one.
     Buffer pop() noexcept;
     void clear() noexcept;
 
   private:
     struct Piece {
         Buffer data;
-        std::size_t held = 0;  // what its leaving frees
-        bool joined = false;   // in a block of ours, with room for more
+        std::size_t held = 0;  // bytes that its removal frees
+        bool joined = false;   // in a joined block, which may have room for more
     };
 
     static std::size_t heldBy(const Buffer& data) noexcept;

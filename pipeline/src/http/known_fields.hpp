@@ -1,7 +1,6 @@
-// Recognises the six request headers that the parser itself has to understand, by length and a few word compares, and
-// the missing name, which it must refuse.
-// Inline for the request head parser. A field name has been checked to be a token, which makes setting bit 0x20 a
-// safe way to ignore case: no token byte becomes a letter or '-' by it but the same letter or '-'.
+// Recognises the six request headers that the parser must understand, by length and a few word comparisons, and the
+// empty name, which it must refuse. Inline for the request head parser. A field name is known to be a token, so setting
+// bit 0x20 is a safe way to ignore case: no other token byte becomes a letter or '-' by it.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +27,8 @@ inline bool sameLetters(const char* at, Word lowerCase) noexcept {
     return (load<Word>(at) | caseBits) == lowerCase;
 }
 
-// False for most names that are not known, by length and first letter. True for an empty name (at its colon), so that
-// the hot loop gets the check for it as a gift.
+// False for most names that are not known, by length and first letter. True for an empty name (whose first byte is its
+// colon), so that the hot loop detects it at no extra cost.
 inline bool mayBeKnown(const char* name, std::size_t size) noexcept {
     static constexpr char firstLetter[32] = {':', 0, 0, 0, 'h', 0, 'e', 'u', 0, 0, 'c', 0, 0, 0, 'c', 0, 0, 't'};
     return size < 32 && (*name | 0x20) == firstLetter[size];
@@ -65,8 +64,8 @@ inline KnownField knownField(const char* name, std::size_t size) noexcept {
     }
 }
 
-// True for the Host values of daily life: letters, digits, '.', '-', then perhaps ':' and one to four digits, in at
-// most 16 bytes. False says nothing: isAuthority() decides. Reads only in [begin, end).
+// True for common Host values: letters, digits, '.', '-', then optionally ':' and one to four digits, in at most 16
+// bytes. False decides nothing: call isAuthority(). Reads only in [begin, end).
 inline bool isPlainHost([[maybe_unused]] const char* value, [[maybe_unused]] std::size_t size,
                         [[maybe_unused]] const char* begin, [[maybe_unused]] const char* end) noexcept {
 #if defined(__SSE2__)
@@ -78,7 +77,7 @@ inline bool isPlainHost([[maybe_unused]] const char* value, [[maybe_unused]] std
     const Block marks = _mm_or_si128(_mm_cmpeq_epi8(block, every('.')), _mm_cmpeq_epi8(block, every('-')));
     const unsigned all = (1U << size) - 1;
     const unsigned name = bits(_mm_or_si128(_mm_or_si128(digits, marks), letters(block))) >> shift;
-    const unsigned beyond = ~name & all;  // what is no host byte: nothing, or the colon
+    const unsigned beyond = ~name & all;  // bytes other than host bytes: none, or the colon and more
     if (beyond == 0) return true;
     const unsigned colon = static_cast<unsigned>(std::countr_zero(beyond));
     const unsigned port = all & ~((2U << colon) - 1);

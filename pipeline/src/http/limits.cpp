@@ -31,7 +31,7 @@ void require(const char* name, std::uint32_t value, std::uint32_t low, std::uint
 
 }  // namespace
 
-// Asked for each exchange of a client: the usual answer comes without a call for each limit.
+// A client validates for each exchange, so valid limits need no call per limit.
 void Limits::validate() const {
     const bool good = within(requestLineBytes, lowBytes, highBytes) &&
                       within(headerSectionBytes, lowBytes, highBytes) && within(headerCount, 1, mostHeaders) &&

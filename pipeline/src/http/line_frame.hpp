@@ -1,5 +1,6 @@
-// Finds the end of one line of a message head. The order of the checks is what makes a verdict independent of how the
-// bytes were cut: first the limit, then the byte that ends the line, and only then (the caller) what the line says.
+// Finds the end of one line of a message head. The order of the checks makes the verdict independent of how the bytes
+// were split: first the limit, then the byte that ends the line, and only then (in the caller) the contents of the
+// line.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +12,12 @@
 namespace weft::http::detail {
 
 struct LineFrame {
-    std::size_t end;  // the line's CRLF is here if it is complete; no line end comes before it if it is not
-    bool complete;    // else: a fault, or more bytes are needed
+    std::size_t end;  // if complete: where its CRLF is; otherwise no line end precedes it
+    bool complete;    // if false: see `fault`; none means that more bytes are needed
     Fault fault;
 };
 
-// Goes on at `from`; the line, or the section of lines, whose bytes `limit` bounds begins at `start`.
+// Continues at `from`. `limit` bounds the bytes of the line, or the section of lines, that begins at `start`.
 inline LineFrame frameLine(std::string_view message, std::size_t from, std::size_t start, std::size_t limit,
                            Fault tooLong) noexcept {
     const char* const begin = message.data();

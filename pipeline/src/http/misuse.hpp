@@ -1,4 +1,4 @@
-// What a promise hears when the application has used a codec against its contract.
+// The failure of a promise if the application has violated the contract of a codec.
 #pragma once
 
 #include <exception>

@@ -19,7 +19,7 @@ ObjectAggregator::ObjectAggregator(std::size_t maxBodyBytes) : maxBodyBytes_(max
 
 void ObjectAggregator::channelRead(ChannelHandlerContext& ctx, Message&& message) {
     if (!message.is<Request>()) [[unlikely]]
-        return readRest(ctx, std::move(message));
+        return channelReadSlow(ctx, std::move(message));
     refused_ = false;
     const RequestHead& head = message.get<Request>().head();
     if (head.hasBody() || head.expectUnknown) [[unlikely]]
@@ -28,7 +28,7 @@ void ObjectAggregator::channelRead(ChannelHandlerContext& ctx, Message&& message
     ctx.fireChannelRead(std::move(message));
 }
 
-[[gnu::noinline]] void ObjectAggregator::readRest(ChannelHandlerContext& ctx, Message&& message) {
+[[gnu::noinline]] void ObjectAggregator::channelReadSlow(ChannelHandlerContext& ctx, Message&& message) {
     if (message.is<Content>()) {
         if (!refused_) append(std::move(message.get<Content>().data));
         askForMore(ctx);
@@ -43,11 +43,11 @@ void ObjectAggregator::channelRead(ChannelHandlerContext& ctx, Message&& message
 }
 
 [[gnu::noinline]] void ObjectAggregator::collect(ChannelHandlerContext& ctx, Message&& message) {
-    Request request = message.take<Request>();  // which is answered with 500 if something throws here
+    Request request = message.take<Request>();  // if something throws here, it is answered with 500
     const RequestHead& head = request.head();
-    if (head.expectUnknown) return refuse(request, Status::expectationFailed, "only 100-continue is understood");
+    if (head.expectUnknown) return refuse(request, Status::expectationFailed, "only 100-continue is supported");
     if (head.bodyKind == BodyKind::length && head.contentLength > maxBodyBytes_) {
-        return refuse(request, Status::contentTooLarge, "the body is larger than this server takes");
+        return refuse(request, Status::contentTooLarge, "the body is larger than this server accepts");
     }
     if (head.expectContinue) {
         Response goOn(Status::continue_);
@@ -58,7 +58,7 @@ void ObjectAggregator::channelRead(ChannelHandlerContext& ctx, Message&& message
     askForMore(ctx);
 }
 
-// whoever waits for whole requests asks for no pieces.
+// with AUTO_READ off, handlers call read() once for a whole request; the aggregator calls it for the pieces.
 void ObjectAggregator::askForMore(ChannelHandlerContext& ctx) {
     if (!ctx.channel().config().autoRead) ctx.read();
 }
@@ -67,7 +67,7 @@ void ObjectAggregator::append(Buffer&& data) {
     if (!request_) return;
     Buffer& body = request_->data_->body;
     if (body.readableBytes() + data.readableBytes() > maxBodyBytes_) {
-        refuse(*request_, Status::contentTooLarge, "the body is larger than this server takes");
+        refuse(*request_, Status::contentTooLarge, "the body is larger than this server accepts");
         request_.reset();
     } else if (body.empty()) {
         body = std::move(data);
@@ -82,7 +82,7 @@ void ObjectAggregator::end(ChannelHandlerContext& ctx, LastContent&& last) {
     ctx.fireChannelRead(Message(FullRequest(takeData())));
 }
 
-// The rest of the body is not waited for: the codec closes the connection after this answer.
+// Does not wait for the rest of the body: the codec closes the connection after this response.
 void ObjectAggregator::refuse(Request& request, Status status, std::string_view reason) {
     refused_ = true;
     Response response = error(status, reason);

@@ -23,8 +23,8 @@ void RequestData::takeLongHead(Buffer& input) noexcept {
 
 }  // namespace detail
 
-// At the tail, after its delivery, or by another thread than the one that delivers it.
-[[gnu::cold]] void Request::endedElsewhere() noexcept {
+// The request was destroyed at the tail, after its delivery, or by another thread than the one that delivers it.
+[[gnu::cold]] void Request::endedSlow() noexcept {
     try {
         Channel& channel = *data_->channel;
         if (!channel.open()) return;
@@ -34,7 +34,7 @@ void RequestData::takeLongHead(Buffer& input) noexcept {
         }
         channel.writeAndFlush(Message(std::move(dropped)));
     } catch (...) {
-        log(LogLevel::error, "a request was dropped without an answer, and its codec could not be told");
+        log(LogLevel::error, "a request was dropped without an answer, and its codec could not be notified");
     }
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include <weft/pipeline/http/number_text.hpp>
+#include <weft/pipeline/http/detail/number_text.hpp>
 #include "http/byte_scan.hpp"
 #include "http/character_class.hpp"
 #include "http/header_rules.hpp"
@@ -13,44 +13,69 @@ namespace weft::http {
 namespace {
 
 using namespace std::string_view_literals;
+using detail::maxDecimalBytes;
+using detail::writeDecimal;
 
 constexpr std::string_view version = " HTTP/1.1\r\n";
 constexpr std::string_view longestConnection = "Connection: close, upgrade, TE\r\n";
-constexpr std::size_t fixedBytes = version.size() + 1 + "Host: \r\n"sv.size() + "Content-Length: \r\n"sv.size() +
+constexpr std::size_t fixedRequestBytes = version.size() + 1 + "Host: \r\n"sv.size() + "Content-Length: \r\n"sv.size() +
                                    maxDecimalBytes + "Transfer-Encoding: chunked\r\n"sv.size() +
                                    longestConnection.size() + 2;
 
-char* put(char* out, std::string_view text) noexcept {
+char* putText(char* out, std::string_view text) noexcept {
     return std::copy(text.begin(), text.end(), out);
 }
 
 char* putField(char* out, std::string_view name, std::string_view value) noexcept {
-    return put(put(put(put(out, name), ": "), value), "\r\n");
+    return putText(putText(putText(putText(out, name), ": "), value), "\r\n");
 }
 
-// What the headers say that the encoder has to know.
-struct Said {
+// What the encoder must know about the headers.
+struct KnownFields {
     unsigned hosts = 0;
     bool upgrade = false;
     bool te = false;
+    bool close = false;
 };
 
-RequestError check(const HeaderView& header, Said& said) noexcept {
+bool isReserved(const HeaderView& header) noexcept {
+    return detail::equalIgnoringCase(header.name, "content-length") ||
+           detail::equalIgnoringCase(header.name, "transfer-encoding") ||
+           detail::equalIgnoringCase(header.name, "connection");
+}
+
+// A framing header that the application has set: accepted when it agrees with what the encoder writes, or asks for a
+// close. The encoder writes the line itself.
+RequestError applyReserved(const HeaderView& header, const OutgoingHead& head, KnownFields& known) noexcept {
+    if (detail::equalIgnoringCase(header.name, "connection")) {
+        if (detail::equalIgnoringCase(header.value, "keep-alive")) return RequestError::none;
+        known.close = true;
+        return detail::equalIgnoringCase(header.value, "close") ? RequestError::none : RequestError::reservedHeader;
+    }
+    if (detail::equalIgnoringCase(header.name, "transfer-encoding")) {
+        const bool agrees = head.body == BodyKind::chunked && detail::equalIgnoringCase(header.value, "chunked");
+        return agrees ? RequestError::none : RequestError::reservedHeader;
+    }
+    const auto length = detail::parseContentLength(header.value);
+    const std::uint64_t written = head.body == BodyKind::length ? head.contentLength : 0;
+    return head.body != BodyKind::chunked && length == written ? RequestError::none : RequestError::wrongLength;
+}
+
+RequestError check(const HeaderView& header, const OutgoingHead& head, KnownFields& known) noexcept {
     const auto named = [&header](std::string_view name) { return detail::equalIgnoringCase(header.name, name); };
     if (!detail::consistsOf(detail::tokenChar, header.name)) return RequestError::badHeaderName;
     if (!detail::isFieldValue(header.value)) return RequestError::badHeaderValue;
-    if (named("content-length") || named("transfer-encoding") || named("connection"))
-        return RequestError::reservedHeader;
+    if (isReserved(header)) return applyReserved(header, head, known);
     if (named("host")) {
-        ++said.hosts;
+        ++known.hosts;
         if (!detail::isAuthority(header.value)) return RequestError::badHost;
     }
-    said.upgrade = said.upgrade || named("upgrade");
-    said.te = said.te || named("te");
+    known.upgrade = known.upgrade || named("upgrade");
+    known.te = known.te || named("te");
     return RequestError::none;
 }
 
-// The line is read as a server would read it.
+// Parses the line as a server would.
 bool isRequestLine(std::string_view line) noexcept {
     if (!detail::isFieldValue(line)) return false;
     RequestHead head;
@@ -62,23 +87,23 @@ bool expectsBody(std::string_view method) noexcept {
 }
 
 char* putFraming(char* out, const OutgoingHead& head) noexcept {
-    if (head.body == BodyKind::chunked) return put(out, "Transfer-Encoding: chunked\r\n");
+    if (head.body == BodyKind::chunked) return putText(out, "Transfer-Encoding: chunked\r\n");
     if (head.body == BodyKind::none || (head.contentLength == 0 && !expectsBody(head.method))) return out;
-    out = put(out, "Content-Length: ");
+    out = putText(out, "Content-Length: ");
     out += writeDecimal(head.contentLength, out);
-    return put(out, "\r\n");
+    return putText(out, "\r\n");
 }
 
-char* putConnection(char* out, const OutgoingHead& head, const Said& said) noexcept {
-    const std::array<std::string_view, 3> options{head.keepAlive ? ""sv : "close"sv, said.upgrade ? "upgrade"sv : ""sv,
-                                                  said.te ? "TE"sv : ""sv};
+char* putConnection(char* out, bool keepAlive, const KnownFields& known) noexcept {
+    const std::array<std::string_view, 3> options{keepAlive ? ""sv : "close"sv, known.upgrade ? "upgrade"sv : ""sv,
+                                                  known.te ? "TE"sv : ""sv};
     std::string_view before = "Connection: ";
     for (const std::string_view option : options) {
         if (option.empty()) continue;
-        out = put(put(out, before), option);
+        out = putText(putText(out, before), option);
         before = ", ";
     }
-    return before == ", " ? put(out, "\r\n") : out;
+    return before == ", " ? putText(out, "\r\n") : out;
 }
 
 }  // namespace
@@ -88,51 +113,58 @@ std::string_view textOf(RequestError error) noexcept {
         case RequestError::none:
             return "no error";
         case RequestError::badRequestLine:
-            return "the method is not a token, or the target is not one that goes with it (\"/path\", "
+            return "the method is not a token, or the target is not valid for it (\"/path\", "
                    "\"http://host/path\", "
                    "\"*\" with OPTIONS, \"host:port\" with CONNECT)";
         case RequestError::badHost:
-            return "a request needs exactly one Host, host[:port]";
+            return "a request needs exactly one Host header of the form host[:port]";
         case RequestError::badHeaderName:
             return "a request header name is not a token";
         case RequestError::badHeaderValue:
             return "a request header value contains CR, LF, NUL or another control character";
         case RequestError::reservedHeader:
-            return "Content-Length, Transfer-Encoding and Connection are set by the encoder";
+            return "Transfer-Encoding and Connection are set by the encoder; accepted: values that agree with it, and "
+                   "Connection: close";
+        case RequestError::wrongLength:
+            return "a Content-Length that differs from the length of the request's body; for a streamed body set "
+                   "ClientRequest::contentLength";
         case RequestError::bodyNotAllowed:
             return "CONNECT has no body";
         case RequestError::tooSmall:
-            return "less room than the request head needs";
+            return "not enough room for the request head";
     }
     return "unknown error";
 }
 
 std::size_t headBound(const OutgoingHead& head) noexcept {
-    std::size_t bytes = fixedBytes + head.method.size() + head.target.size() + head.host.size();
+    std::size_t bytes = fixedRequestBytes + head.method.size() + head.target.size() + head.host.size();
     for (const HeaderView& header : head.headers) bytes += header.name.size() + header.value.size() + 4;
     return bytes;
 }
 
 EncodedRequest encodeHead(const OutgoingHead& head, std::span<char> out) noexcept {
     if (out.size() < headBound(head)) return {.error = RequestError::tooSmall};
-    char* at = put(put(put(put(out.data(), head.method), " "), head.target), version);
+    char* at = putText(putText(putText(putText(out.data(), head.method), " "), head.target), version);
     const std::size_t line = static_cast<std::size_t>(at - out.data()) - 2;
     if (!isRequestLine({out.data(), line})) return {.error = RequestError::badRequestLine};
     if (head.method == "CONNECT" && (head.body == BodyKind::chunked || head.contentLength != 0)) {
         return {.error = RequestError::bodyNotAllowed};
     }
-    Said said;
+    KnownFields known;
     for (const HeaderView& header : head.headers) {
-        if (const RequestError error = check(header, said); error != RequestError::none) return {.error = error};
+        if (const RequestError error = check(header, head, known); error != RequestError::none) return {.error = error};
     }
-    if (said.hosts == 0) {  // Host comes first (RFC 9110, 7.2)
+    if (known.hosts == 0) {  // Host comes first (RFC 9110, 7.2)
         if (!detail::isAuthority(head.host)) return {.error = RequestError::badHost};
         at = putField(at, "Host", head.host);
     }
-    if (said.hosts > 1) return {.error = RequestError::badHost};
-    for (const HeaderView& header : head.headers) at = putField(at, header.name, header.value);
-    at = put(putConnection(putFraming(at, head), head, said), "\r\n");
-    return {RequestError::none, static_cast<std::size_t>(at - out.data()), said.upgrade};
+    if (known.hosts > 1) return {.error = RequestError::badHost};
+    for (const HeaderView& header : head.headers) {
+        if (!isReserved(header)) at = putField(at, header.name, header.value);
+    }
+    const bool keepAlive = head.keepAlive && !known.close;
+    at = putText(putConnection(putFraming(at, head), keepAlive, known), "\r\n");
+    return {RequestError::none, static_cast<std::size_t>(at - out.data()), known.upgrade, keepAlive};
 }
 
 }  // namespace weft::http

@@ -1,19 +1,18 @@
-// RequestHeadParser, the part that decides where a request ends: its body headers, and what all header lines say
+// The part of RequestHeadParser that decides where a request ends: from its body headers, and from all header lines
 // together.
-#include <weft/pipeline/http/request_head_parser.hpp>
+#include <weft/pipeline/http/detail/request_head_parser.hpp>
 
 #include "http/fault.hpp"
 #include "http/header_rules.hpp"
 #include "http/seen_fields.hpp"
 
-namespace weft::http {
+namespace weft::http::detail {
 
-using detail::Fault;
-using namespace detail::seen;
+using namespace seen;
 
 Fault RequestHeadParser::noteContentLength(std::string_view text) noexcept {
     if ((seen_ & sawContentLength) != 0) return Fault::duplicateContentLength;
-    const auto length = detail::parseContentLength(text);
+    const auto length = parseContentLength(text);
     if (!length) return Fault::badContentLength;
     seen_ |= sawContentLength;
     head_->contentLength = *length;
@@ -22,15 +21,15 @@ Fault RequestHeadParser::noteContentLength(std::string_view text) noexcept {
 
 Fault RequestHeadParser::noteTransferEncoding(std::string_view text) noexcept {
     if ((seen_ & sawTransferEncoding) != 0) return Fault::duplicateTransferEncoding;
-    const detail::TransferEncoding coding = detail::parseTransferEncoding(text);
-    if (coding == detail::TransferEncoding::malformed) return Fault::badTransferEncoding;
-    if (coding == detail::TransferEncoding::notChunked) return Fault::codingNotChunked;
+    const TransferEncoding coding = parseTransferEncoding(text);
+    if (coding == TransferEncoding::malformed) return Fault::badTransferEncoding;
+    if (coding == TransferEncoding::notChunked) return Fault::codingNotChunked;
     seen_ |= sawTransferEncoding;
-    if (coding == detail::TransferEncoding::unknownCoding) seen_ |= sawUnknownCoding;
+    if (coding == TransferEncoding::unknownCoding) seen_ |= sawUnknownCoding;
     return Fault::none;
 }
 
-// Refuses what the header lines say together. 501 comes last: a request that is malformed as well is malformed.
+// Refuses contradictions between header lines. 501 comes last: a request that is also malformed gets 400.
 Fault RequestHeadParser::judgeFraming() const noexcept {
     const bool http11 = head_->version == Version::http11;
     const bool coded = (seen_ & sawTransferEncoding) != 0;
@@ -45,7 +44,7 @@ Fault RequestHeadParser::judgeFraming() const noexcept {
     return Fault::none;
 }
 
-// The framing decision in general, and what else the header lines said together.
+// The framing decision for any request, and everything else that depends on all header lines.
 Verdict RequestHeadParser::decide() noexcept {
     if (const Fault fault = judgeFraming(); fault != Fault::none) return fail(fault);
     const auto said = [this](std::uint32_t bits) { return (seen_ & bits) == bits; };
@@ -64,4 +63,4 @@ Verdict RequestHeadParser::decide() noexcept {
     return Verdict::complete;
 }
 
-}  // namespace weft::http
+}  // namespace weft::http::detail

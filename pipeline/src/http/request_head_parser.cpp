@@ -1,9 +1,9 @@
-#include <weft/pipeline/http/request_head_parser.hpp>
+#include <weft/pipeline/http/detail/request_head_parser.hpp>
 
 #include <algorithm>
 #include <array>
 
-#include <weft/pipeline/http/header_sections.hpp>
+#include <weft/pipeline/http/detail/header_sections.hpp>
 
 #include "http/fault.hpp"
 #include "http/field_line.hpp"
@@ -13,28 +13,25 @@
 #include "http/request_line.hpp"
 #include "http/seen_fields.hpp"
 
-namespace weft::http {
+namespace weft::http::detail {
 
-using detail::Fault;
-using namespace detail::seen;
+using namespace seen;
 
 namespace {
 
 std::uint32_t connectionBits(const char* value, std::size_t size) noexcept {
-    using detail::sameLetters;
-    using detail::word;
     // "Keep-Alive" as a word compare: its bytes are all letters and '-', but here '\r' cannot pass for '-' either,
     // because a field value has no control characters.
     if (size == 10 && sameLetters(value, word<std::uint64_t>("keep-ali")) &&
         sameLetters(value + 2, word<std::uint64_t>("ep-alive")))
         return optionKeepAlive;
-    const detail::ConnectionOptions options = detail::parseConnection({value, size});
+    const ConnectionOptions options = parseConnection({value, size});
     return (options.close ? optionClose : 0U) | (options.keepAlive ? optionKeepAlive : 0U) |
            (options.upgrade ? optionUpgrade : 0U);
 }
 
-// What is wrong with a request line whose first bytes, up to the limit, are `front`: its method alone, or the whole
-// line.
+// Returns what is wrong with a request line that begins with `front` and exceeds the limit: its method alone, or the
+// whole line.
 Fault tooLong(std::string_view front) noexcept {
     return front.find(' ') == std::string_view::npos ? Fault::methodTooLong : Fault::requestLineTooLong;
 }
@@ -46,10 +43,10 @@ RequestHeadParser::RequestHeadParser(const Limits& limits) : limits_(limits) {
 }
 
 Refusal RequestHeadParser::refusal() const noexcept {
-    return detail::refusalOf(fault_);
+    return refusalOf(fault_);
 }
 
-// The request of daily life: HTTP/1.1, one Host, no body, a path for a target. All else is as in a new head.
+// The common request: HTTP/1.1, one Host, no body, a path as target. All other members keep the values of a new head.
 inline Verdict RequestHeadParser::acceptPlain(std::uint32_t seen, Slice host) noexcept {
     head_->keepAlive = (seen & optionClose) == 0;
     head_->hasHost = true;
@@ -58,14 +55,14 @@ inline Verdict RequestHeadParser::acceptPlain(std::uint32_t seen, Slice host) no
     return Verdict::complete;
 }
 
-// A connection's requests mostly repeat their header lines byte for byte, and other connections send the same. What
-// those bytes say does not depend on what stands around them, so an equal section is not read again.
+// Most requests of a connection repeat their header lines byte for byte, and other connections send the same lines.
+// Their meaning does not depend on the bytes around them, so an equal section need not be parsed again.
 inline void RequestHeadParser::remember(std::string_view section) {
     if (sections_ != nullptr) section_ = sections_->add(section, sectionStart_, head_->headers, host_, seen_);
 }
 
-// What this connection sent last, or others now: a section that `rest` begins with. Another server of this carrier may
-// allow more than ours.
+// Returns the section that this connection, or now other ones, sent last, if `rest` begins with it. The limits are
+// checked again: another server of this carrier may allow more than ours.
 inline const HeaderSection* RequestHeadParser::known(std::string_view rest) noexcept {
     if (section_ == nullptr) [[unlikely]] {
         if (sections_ != nullptr) section_ = sections_->newest();
@@ -91,7 +88,7 @@ Verdict RequestHeadParser::parse(std::string_view message, RequestHead& head) {
     head_ = &head;
     if (stage_ == Stage::requestLine && scanned_ == 0) [[likely]] {
         const char* const begin = message.data();
-        const char* const cr = detail::scanPlainRequestLine(begin, begin, begin + message.size(), head);
+        const char* const cr = scanPlainRequestLine(begin, begin, begin + message.size(), head);
         if (cr != nullptr && cr - begin <= limits_.requestLineBytes) [[likely]] {
             const auto start = static_cast<std::uint32_t>(cr + 2 - begin);
             const std::string_view rest(cr + 2, message.size() - start);
@@ -105,13 +102,13 @@ Verdict RequestHeadParser::parse(std::string_view message, RequestHead& head) {
     return resume(message);
 }
 
-// Everything but the first look at a plain request: resumed lines, and lines that need the whole grammar.
+// All but the first attempt at a plain request: resumed lines, and lines that need the whole grammar.
 Verdict RequestHeadParser::resume(std::string_view message) {
     if (stage_ == Stage::requestLine) {
         if (!readRequestLine(message)) return pending();
         stage_ = Stage::headers;
     } else if (stage_ == Stage::headers) {
-        // In the middle of a line: look only for its end, and parse the line when it is there.
+        // In the middle of a line: only search for its end, and parse the line once it is complete.
         if (scanned_ > lineStart_ && !frameLine(message)) return pending();
     } else {
         return stage_ == Stage::complete ? Verdict::complete : Verdict::error;
@@ -129,8 +126,8 @@ Verdict RequestHeadParser::fail(Fault fault) noexcept {
     return Verdict::error;
 }
 
-// Finds the end of the line in work, going on where the last call stopped. True: the line [lineStart_, scanned_) is
-// complete and its CRLF follows. False: see pending().
+// Finds the end of the current line, continuing where the last call stopped. True: the line [lineStart_, scanned_) is
+// complete, and its CRLF follows. False: see pending().
 bool RequestHeadParser::frameLine(std::string_view message) noexcept {
     const bool headers = stage_ == Stage::headers;
     const auto line = detail::frameLine(message, std::max(lineStart_, scanned_), headers ? sectionStart_ : lineStart_,
@@ -149,13 +146,13 @@ bool RequestHeadParser::frameLine(std::string_view message) noexcept {
 bool RequestHeadParser::readRequestLine(std::string_view message) noexcept {
     if (!frameLine(message)) return false;
     if (scanned_ == 0) {
-        // One empty line before the request line is forgiven (RFC 9112, 2.2): old clients send one after a body.
+        // One empty line before the request line is ignored (RFC 9112, 2.2): old clients send one after a body.
         lineStart_ = scanned_ = 2;
         if (!frameLine(message)) return false;
     }
     Fault fault = Fault::emptyLines;
     if (scanned_ != lineStart_)
-        fault = detail::parseRequestLine(message.substr(lineStart_, scanned_ - lineStart_), lineStart_, *head_);
+        fault = parseRequestLine(message.substr(lineStart_, scanned_ - lineStart_), lineStart_, *head_);
     if (fault != Fault::none) {
         fail(fault);
         return false;
@@ -164,28 +161,28 @@ bool RequestHeadParser::readRequestLine(std::string_view message) noexcept {
     return true;
 }
 
-// A fault leaves seen_ as it was, so that asking again gives the same answer.
+// A fault leaves seen_ unchanged, so that a second call returns the same fault.
 inline Fault RequestHeadParser::noteField(const HeaderField& field, std::string_view message) noexcept {
     const std::string_view text = field.value.in(message);
-    switch (detail::knownField(message.data() + field.name.offset, field.name.size)) {
-        case detail::KnownField::host:
+    switch (knownField(message.data() + field.name.offset, field.name.size)) {
+        case KnownField::host:
             return noteHost(field.value, message);
-        case detail::KnownField::connection:
+        case KnownField::connection:
             seen_ |= connectionBits(text.data(), text.size());
             break;
-        case detail::KnownField::upgrade:
+        case KnownField::upgrade:
             seen_ |= sawUpgrade;
             break;
-        case detail::KnownField::expect:
-            seen_ |= detail::equalIgnoringCase(text, "100-continue") ? sawExpectContinue : sawUnknownExpect;
+        case KnownField::expect:
+            seen_ |= equalIgnoringCase(text, "100-continue") ? sawExpectContinue : sawUnknownExpect;
             break;
-        case detail::KnownField::contentLength:
+        case KnownField::contentLength:
             return noteContentLength(text);
-        case detail::KnownField::transferEncoding:
+        case KnownField::transferEncoding:
             return noteTransferEncoding(text);
-        case detail::KnownField::nameless:
+        case KnownField::nameless:
             return Fault::emptyName;
-        case detail::KnownField::none:
+        case KnownField::none:
             break;
     }
     return Fault::none;
@@ -194,8 +191,8 @@ inline Fault RequestHeadParser::noteField(const HeaderField& field, std::string_
 inline Fault RequestHeadParser::noteHost(Slice value, std::string_view message) noexcept {
     if ((seen_ & sawHost) != 0) return Fault::duplicateHost;
     const std::string_view text = value.in(message);
-    if (!detail::isPlainHost(text.data(), text.size(), message.data(), message.data() + message.size())) {
-        if (!text.empty() && !detail::isAuthority(text)) return Fault::badHost;
+    if (!isPlainHost(text.data(), text.size(), message.data(), message.data() + message.size())) {
+        if (!text.empty() && !isAuthority(text)) return Fault::badHost;
         if (text.empty()) seen_ |= sawEmptyHost;
     }
     seen_ |= sawHost;
@@ -203,14 +200,14 @@ inline Fault RequestHeadParser::noteHost(Slice value, std::string_view message) 
     return Fault::none;
 }
 
-// Takes header lines as long as they are plain, and returns where the first other line (or the empty line) begins.
-// `faulty`: where a plain line begins whose meaning is refused, if there is one. The meaning is looked at after the
-// loop, which stays short by that; every line taken comes before the line that ended it, so the first fault wins.
+// Takes header lines while they are plain, and returns where the first other line (or the empty line) begins. `faulty`:
+// where the first plain line begins whose meaning is refused, if any. The meaning is checked after the loop, which
+// keeps the loop short. Every line taken precedes the line that ended the loop, so the first fault still wins.
 inline std::size_t RequestHeadParser::takePlainLines(std::string_view message, std::size_t at,
                                                      std::size_t& faulty) noexcept {
 #if defined(__SSE2__)
-    if (message.size() < detail::plainLineBytes) return at;
-    const std::size_t lastBlock = message.size() - detail::plainLineBytes;
+    if (message.size() < plainLineBytes) return at;
+    const std::size_t lastBlock = message.size() - plainLineBytes;
     const std::span<HeaderField> room = head_->headers.inlineRoom(limits_.headerCount);
     const char* const begin = message.data();
     HeaderField* field = room.data();
@@ -218,10 +215,10 @@ inline std::size_t RequestHeadParser::takePlainLines(std::string_view message, s
     std::array<HeaderField*, HeaderTable::inlineCapacity> noted;
     std::size_t notedCount = 0;
     while (at <= lastBlock && field != full) {
-        const char* const cr = detail::scanPlainLine(begin, at, lastBlock, *field);
+        const char* const cr = scanPlainLine(begin, at, lastBlock, *field);
         if (cr == nullptr) break;
         noted[notedCount] = field;
-        notedCount += detail::mayBeKnown(begin + at, field->name.size) ? 1 : 0;
+        notedCount += mayBeKnown(begin + at, field->name.size) ? 1 : 0;
         ++field;
         at = static_cast<std::size_t>(cr + 2 - begin);
     }
@@ -246,19 +243,18 @@ Verdict RequestHeadParser::readHeaders(std::string_view message, std::size_t at)
         if (faulty != 0) [[unlikely]]
             return refuseLine(message, faulty);
         if (message.size() - at < 2) return settleLine(message, at, Fault::none);
-        if (detail::load<std::uint16_t>(message.data() + at) == detail::crlf) [[likely]]
+        if (load<std::uint16_t>(message.data() + at) == crlf) [[likely]]
             return finish(message, at);
         const Verdict verdict = readLine(message, at);
         if (verdict != Verdict::complete) return verdict;
     }
 }
 
-// Takes the line at `at`, whatever it looks like. Verdict::complete: the line is, and `at` is behind it.
+// Takes the line at `at`, plain or not. On Verdict::complete, `at` is after the line.
 Verdict RequestHeadParser::readLine(std::string_view message, std::size_t& at) {
     const char* const begin = message.data();
-    detail::FieldLine line;
-    if (!detail::scanFieldLine(begin + at, begin, begin + message.size(), line))
-        return settleLine(message, at, Fault::none);
+    FieldLine line;
+    if (!scanFieldLine(begin + at, begin, begin + message.size(), line)) return settleLine(message, at, Fault::none);
     const auto slice = [begin](const char* from, const char* to) {
         return Slice{static_cast<std::uint32_t>(from - begin), static_cast<std::uint32_t>(to - from)};
     };
@@ -270,19 +266,19 @@ Verdict RequestHeadParser::readLine(std::string_view message, std::size_t& at) {
     return Verdict::complete;
 }
 
-// Says again what is wrong with the meaning of a line (noteField gives a faulty line the same answer twice).
+// Reports the fault in the meaning of a line again (noteField() returns the same fault for it).
 Verdict RequestHeadParser::refuseLine(std::string_view message, std::size_t at) {
     head_->headers.clear();
     return readLine(message, at);
 }
 
-// The line at `at` is not (yet) good: it is incomplete, or its end is broken, or it says something wrong (`fault`, or
-// a shape that scanFieldLine refused).
+// The line at `at` cannot be taken now: it is incomplete, its end is broken, or its contents are wrong (`fault`, or a
+// syntax that scanFieldLine refused).
 Verdict RequestHeadParser::settleLine(std::string_view message, std::size_t at, Fault fault) noexcept {
     lineStart_ = static_cast<std::uint32_t>(at);
     scanned_ = lineStart_;
     if (!frameLine(message)) return pending();
-    if (fault == Fault::none) fault = detail::explainFieldLine(message.substr(lineStart_, scanned_ - lineStart_));
+    if (fault == Fault::none) fault = explainFieldLine(message.substr(lineStart_, scanned_ - lineStart_));
     return fail(fault);
 }
 
@@ -296,4 +292,4 @@ Verdict RequestHeadParser::finish(std::string_view message, std::size_t blankLin
     return acceptPlain(seen_, host_);
 }
 
-}  // namespace weft::http
+}  // namespace weft::http::detail

@@ -1,5 +1,5 @@
-// The request line: a short way for the lines of daily life, and the whole grammar for all others (RFC 9112, 3).
-// Used by the request head parser. Whatever the short way accepts, the grammar accepts with the same result.
+// Parses the request line: a fast path for common lines, and the whole grammar for all others (RFC 9112, 3). Used by
+// the request head parser. The grammar accepts every line that the fast path accepts, with the same result.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace weft::http::detail {
 // Parses a complete line (without CRLF, free of control characters) that begins `offset` bytes into the message.
 Fault parseRequestLine(std::string_view line, std::uint32_t offset, RequestHead& head) noexcept;
 
-// Accepts `token SP /path SP HTTP/1.x CRLF` at `line` and returns the address of its CR; null when it is anything else
-// or not complete.
+// Accepts `token SP /path SP HTTP/1.x CRLF` at `line` and returns the address of its CR. Null if the line is different
+// or incomplete.
 [[gnu::always_inline]] inline const char* scanPlainRequestLine(const char* line, const char* begin, const char* end,
                                                                RequestHead& head) noexcept {
     if (end - line < 16) return nullptr;

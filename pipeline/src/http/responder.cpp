@@ -15,15 +15,17 @@ namespace weft::http {
 
 namespace {
 
-// From the tail: every outbound handler sees it. On the channel's carrier at once, elsewhere as a task.
+// Writes from the tail, so that every outbound handler sees the message: directly on the channel's carrier, elsewhere
+// as a task.
 void sendDown(Channel& channel, Message&& message, ChannelPromise promise) {
     channel.writeAndFlush(std::move(message), std::move(promise));
 }
 
-// The client would go on waiting for the answer, and this responder could give none any more.
+// An interim status would leave the client waiting, and this responder could not answer any more.
 [[noreturn, gnu::cold]] void refuseInterim(Status status, const char* call) {
-    throw std::invalid_argument(std::string(call) + " takes the answer (101, or 200 to 999), but the status is " +
-                                std::to_string(codeOf(status)) + "; send 1xx with Responder::sendInterim()");
+    throw std::invalid_argument(std::string(call) + " accepts 101 and 200 to 999, but the status is " +
+                                std::to_string(codeOf(status)) +
+                                "; send other 1xx responses with Responder::sendInterim()");
 }
 inline void requireFinal(Status status, const char* call) {
     if (codeOf(status) < 200 && status != Status::switchingProtocols) [[unlikely]]
@@ -32,15 +34,15 @@ inline void requireFinal(Status status, const char* call) {
 
 void requireInterim(Status status) {
     if (codeOf(status) >= 100 && codeOf(status) < 200 && status != Status::switchingProtocols) return;
-    throw std::invalid_argument("Responder::sendInterim takes 100 and 102 to 199, but the status is " +
+    throw std::invalid_argument("Responder::sendInterim accepts 100 and 102 to 199, but the status is " +
                                 std::to_string(codeOf(status)) +
-                                "; send an answer, 101 included, with Responder::send()");
+                                "; send a final response, or 101, with Responder::send()");
 }
 
 }  // namespace
 
 ChannelRef Responder::take() {
-    if (!channel_) throw std::logic_error("a Responder can answer once");
+    if (!channel_) throw std::logic_error("a Responder can answer only once");
     return std::move(channel_);
 }
 
@@ -62,13 +64,13 @@ BodyWriter Responder::begin(Response head) {
 }
 
 void Responder::sendInterim(Response response) {
-    if (!channel_) throw std::logic_error("Responder::sendInterim after the answer");
+    if (!channel_) throw std::logic_error("Responder::sendInterim called after the answer");
     requireInterim(response.status);
     detail::Tickets::set(response, ticket_);
     sendDown(*channel_, Message::lend(response), {});
 }
 
-// The codec answers with 500 and logs it. A channel that has closed needs no answer, and its loop may be gone.
+// The codec answers with 500 and logs it. A closed channel needs no answer, and its loop may be gone.
 [[gnu::cold]] void Responder::dropped() noexcept {
     const ChannelRef channel = std::move(channel_);
     if (!channel->open()) return;
@@ -89,15 +91,15 @@ BodyWriter::~BodyWriter() {
 }
 
 void BodyWriter::write(Buffer piece, ChannelPromise promise) {
-    if (!channel_) throw std::logic_error("BodyWriter::write after end()");
+    if (!channel_) throw std::logic_error("BodyWriter::write called after end()");
     sendDown(*channel_, Message(Content{std::move(piece), ticket_}), std::move(promise));
 }
 
-// In two halves of the window: while one is on its way, the next is filled.
+// Works with two halves of the window: while one is being sent, the next one is filled.
 void BodyWriter::send(Buffer piece) {
-    unmarked_ += piece.readableBytes() + sizeof(Message);  // what a piece costs while it waits
+    unmarked_ += piece.readableBytes() + sizeof(Message);  // the cost of a piece that waits
     if (unmarked_ < window / 2) return write(std::move(piece));
-    if (!channel_) throw std::logic_error("BodyWriter::send after end()");
+    if (!channel_) throw std::logic_error("BodyWriter::send called after end()");
     ChannelPromise newest = channel_->newPromise();
     write(std::move(piece), newest);
     unmarked_ = 0;

@@ -43,7 +43,7 @@ void ResponseAggregator::begin(ChannelHandlerContext& ctx, ReceivedResponse&& re
     askForMore(ctx);
 }
 
-// whoever waits for whole responses asks for no pieces.
+// with AUTO_READ off, handlers call read() once for a whole response; the aggregator calls it for the pieces.
 void ResponseAggregator::askForMore(ChannelHandlerContext& ctx) {
     if (!ctx.channel().config().autoRead) ctx.read();
 }
@@ -64,7 +64,7 @@ void ResponseAggregator::append(ChannelHandlerContext& ctx, Buffer&& data) {
 void ResponseAggregator::refuse(ChannelHandlerContext& ctx) {
     response_.reset();
     ctx.fireExceptionCaught(std::make_exception_ptr(
-        BadResponseException({Status::badGateway, "the response body is larger than this client takes"})));
+        BadResponseException({Status::badGateway, "the response body is larger than this client accepts"})));
     ctx.close();
 }
 

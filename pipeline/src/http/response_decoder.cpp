@@ -4,8 +4,11 @@
 
 namespace weft::http {
 
+using detail::BodyEvent;
+using detail::BodyStep;
 using detail::Fault;
 using detail::refusalOf;
+using detail::Verdict;
 
 ResponseDecoder::ResponseDecoder(const Limits& limits)
     : mostInterimBytes_(limits.headerSectionBytes), parser_(limits), body_(limits) {}

@@ -3,7 +3,7 @@
 #include <cassert>
 #include <cstring>
 
-#include <weft/pipeline/http/number_text.hpp>
+#include <weft/pipeline/http/detail/number_text.hpp>
 #include "http/byte_scan.hpp"
 #include "http/character_class.hpp"
 #include "http/header_rules.hpp"
@@ -12,13 +12,16 @@ namespace weft::http {
 namespace {
 
 using namespace std::string_view_literals;
+using detail::maxDecimalBytes;
+using detail::writeDecimal;
+using detail::writeHex;
 
 // Longest fixed parts: a status line without phrase, Content-Length with its number, Connection, Date, the empty line.
 constexpr std::size_t fixedBytes = "HTTP/1.1 999 \r\n"sv.size() + "Content-Length: \r\n"sv.size() + maxDecimalBytes +
                                    "Transfer-Encoding: chunked\r\n"sv.size() + "Connection: keep-alive\r\n"sv.size() +
                                    "Date: \r\n"sv.size() + 2;
 
-// What the encoder writes by itself, and how the body goes on.
+// What the encoder writes in addition to the headers, and how the body is framed.
 struct Plan {
     BodyFraming framing = BodyFraming::none;
     bool contentLength = false;
@@ -37,9 +40,9 @@ bool grantsTunnel(const ResponseHead& head) noexcept {
 // 1xx, 204, 205 and 304: nothing follows the head.
 Plan withoutContent(Plan plan, Status status) noexcept {
     if (status == Status::notModified) {
-        plan.contentLength = plan.length != 0;  // of the representation that was not sent; 0 is the default, not a claim
+        plan.contentLength = plan.length != 0;  // of the omitted body; 0 is the default: unknown
     } else if (status == Status::resetContent) {
-        plan.contentLength = true;  // a receiver would read a body without it
+        plan.contentLength = true;  // without it, a receiver would read a body
         plan.length = 0;
     }
     return plan;
@@ -54,7 +57,8 @@ Plan planOf(const ResponseHead& head) noexcept {
     plan.switches = head.keepAlive && (tunnel || head.status == Status::switchingProtocols);
     plan.connection = !interim && !(tunnel && head.keepAlive);
     if (tunnel) {
-        // It has no length of its own (RFC 9110, 9.3.6). One that closes is a tunnel through which the body comes.
+        // A granted CONNECT has no length (RFC 9110, 9.3.6). If it closes the connection, its body is sent until the
+        // close.
         const bool content = !head.keepAlive && mayHaveContent(head.status);
         plan.framing = content ? BodyFraming::untilClose : BodyFraming::none;
         return plan;
@@ -72,7 +76,7 @@ Plan planOf(const ResponseHead& head) noexcept {
     return plan;
 }
 
-// Copies with a few overlapping word moves; header texts are short, and a library call costs more than they do.
+// Copies with a few overlapping word moves: for short header texts a library call would cost more.
 template <class Word>
 [[gnu::always_inline]] inline void putEnds(char* out, std::string_view text) noexcept {
     const Word tail = detail::load<Word>(text.data() + text.size() - sizeof(Word));
@@ -99,7 +103,7 @@ inline char* put(char* out, std::string_view text) noexcept {
     return out + size;
 }
 
-// A constant text: the compiler knows the size.
+// For a constant text, whose size the compiler knows.
 template <std::size_t Size>
 [[gnu::always_inline]] inline char* put(char* out, const char (&text)[Size]) noexcept {
     std::memcpy(out, text, Size - 1);
@@ -111,7 +115,7 @@ char* putStatusLine(char* out, Status status) noexcept {
     if (!known.empty()) return put(out, known);
     out = put(out, "HTTP/1.1 ");
     out += writeDecimal(codeOf(status), out);
-    return put(out, " \r\n");  // the blank stays when there is no phrase (RFC 9112, 4)
+    return put(out, " \r\n");  // the blank is sent even without a phrase (RFC 9112, 4)
 }
 
 bool isToken(std::string_view name) noexcept {
@@ -136,6 +140,36 @@ EncodeError check(const HeaderView& header, Status status) noexcept {
     if (!isToken(header.name)) return EncodeError::badHeaderName;
     if (!detail::isFieldValue(header.value)) return EncodeError::badHeaderValue;
     return isReserved(header.name, status) ? EncodeError::reservedHeader : EncodeError::none;
+}
+
+// A framing header that the application has set: accepted when it agrees with what the encoder writes, or asks for a
+// close. The encoder writes the line itself.
+[[gnu::noinline, gnu::cold]] EncodeError applyReserved(const HeaderView& header, const ResponseHead& head,
+                                                       Plan& plan) noexcept {
+    if (detail::equalIgnoringCase(header.name, "connection")) {
+        if (detail::equalIgnoringCase(header.value, "keep-alive")) return EncodeError::none;
+        if (!detail::equalIgnoringCase(header.value, "close")) return EncodeError::reservedHeader;
+        ResponseHead closing = head;
+        closing.keepAlive = false;
+        const Plan closed = planOf(closing);
+        plan.framing = closed.framing;
+        plan.connection = closed.connection;
+        plan.keepAlive = closed.keepAlive;
+        plan.switches = closed.switches;
+        return EncodeError::none;
+    }
+    if (detail::equalIgnoringCase(header.name, "transfer-encoding")) {
+        const bool agrees = plan.transferEncoding && detail::equalIgnoringCase(header.value, "chunked");
+        return agrees ? EncodeError::none : EncodeError::reservedHeader;
+    }
+    const auto length = detail::parseContentLength(header.value);
+    if (!length) return EncodeError::wrongLength;
+    if (head.requestMethod == Method::head || head.status == Status::notModified) {  // of the omitted body
+        plan.contentLength = true;
+        plan.length = *length;
+        return EncodeError::none;
+    }
+    return head.body == BodyKind::length && *length == head.contentLength ? EncodeError::none : EncodeError::wrongLength;
 }
 
 char* putFraming(char* out, const Plan& plan, Version version) noexcept {
@@ -170,7 +204,9 @@ std::string_view textOf(EncodeError error) noexcept {
         case EncodeError::badHeaderValue:
             return "response header value contains CR, LF, NUL or a control character";
         case EncodeError::reservedHeader:
-            return "Content-Length, Transfer-Encoding and Connection are set by the encoder";
+            return "Transfer-Encoding and Connection are set by the encoder; of Connection, 'close' is accepted";
+        case EncodeError::wrongLength:
+            return "Content-Length differs from the length of the body; leave it out, and the encoder sets it";
         case EncodeError::interimForHttp10:
             return "1xx response to an HTTP/1.0 request";
         case EncodeError::unaskedSwitch:
@@ -178,7 +214,7 @@ std::string_view textOf(EncodeError error) noexcept {
         case EncodeError::badTrailer:
             return "a field that must not be a trailer (framing, routing, authentication, control, content)";
         case EncodeError::tooSmall:
-            return "less room than the response head needs";
+            return "not enough room for the response head";
     }
     return "unknown error";
 }
@@ -192,11 +228,15 @@ std::size_t headBound(const ResponseHead& head) noexcept {
 EncodedHead encodeHead(const ResponseHead& head, std::span<char> out) noexcept {
     if (out.size() < headBound(head)) return {.error = EncodeError::tooSmall};
     if (const EncodeError error = checkHead(head); error != EncodeError::none) return {.error = error};
-    const Plan plan = planOf(head);
+    Plan plan = planOf(head);
     char* at = putStatusLine(out.data(), head.status);
     bool dated = head.date.empty();
     for (const HeaderView& header : head.headers) {
-        if (const EncodeError error = check(header, head.status); error != EncodeError::none) return {.error = error};
+        if (EncodeError error = check(header, head.status); error != EncodeError::none) [[unlikely]] {
+            if (error == EncodeError::reservedHeader) error = applyReserved(header, head, plan);
+            if (error != EncodeError::none) return {.error = error};
+            continue;
+        }
         if (header.name.size() == 4 && detail::equalIgnoringCase(header.name, "date")) dated = true;
         at = put(put(put(put(at, header.name), ": "), header.value), "\r\n");
     }

@@ -1,4 +1,4 @@
-#include <weft/pipeline/http/response_head_parser.hpp>
+#include <weft/pipeline/http/detail/response_head_parser.hpp>
 
 #include <algorithm>
 
@@ -9,10 +9,9 @@
 #include "http/line_frame.hpp"
 #include "http/seen_fields.hpp"
 
-namespace weft::http {
+namespace weft::http::detail {
 
-using detail::Fault;
-using namespace detail::seen;
+using namespace seen;
 
 namespace {
 
@@ -34,7 +33,7 @@ void ResponseHeadParser::start(Method method, bool mayUpgrade) noexcept {
 }
 
 Refusal ResponseHeadParser::refusal() const noexcept {
-    return detail::refusalOf(fault_);
+    return refusalOf(fault_);
 }
 
 Verdict ResponseHeadParser::fail(Fault fault) noexcept {
@@ -43,7 +42,7 @@ Verdict ResponseHeadParser::fail(Fault fault) noexcept {
     return Verdict::error;
 }
 
-// Asked before anything else, so that another protocol is recognised by its first bytes, however many come.
+// Checked before anything else, so that another protocol is detected by its first bytes, however few arrive.
 bool ResponseHeadParser::beginsRight(std::string_view message) const noexcept {
     const std::size_t known = std::min(message.size(), protocol.size());
     return message.substr(0, known) == protocol.substr(0, known);
@@ -55,9 +54,9 @@ Verdict ResponseHeadParser::parse(std::string_view message) {
     if (!beginsRight(message)) return fail(Fault::notHttp);
     for (;;) {
         const bool headers = stage_ == Stage::headers;
-        const auto line = detail::frameLine(message, scanned_, headers ? sectionStart_ : lineStart_,
-                                            headers ? limits_.headerSectionBytes : limits_.requestLineBytes,
-                                            headers ? Fault::headerSectionTooLarge : Fault::statusLineTooLong);
+        const auto line = frameLine(message, scanned_, headers ? sectionStart_ : lineStart_,
+                                    headers ? limits_.headerSectionBytes : limits_.requestLineBytes,
+                                    headers ? Fault::headerSectionTooLarge : Fault::statusLineTooLong);
         if (line.fault != Fault::none) return fail(line.fault);
         scanned_ = line.end;
         if (!line.complete) return Verdict::needMore;
@@ -70,9 +69,9 @@ Verdict ResponseHeadParser::parse(std::string_view message) {
     }
 }
 
-// "HTTP/1.1 200 OK"; the reason, and then the blank before it, may be missing.
+// "HTTP/1.1 200 OK". The reason may be missing, and then also the blank before it.
 Fault ResponseHeadParser::takeStatusLine(std::string_view line) noexcept {
-    const auto digit = [&](std::size_t at) { return detail::is(detail::digitChar, line[at]); };
+    const auto digit = [&](std::size_t at) { return is(digitChar, line[at]); };
     if (line.size() < 12 || !digit(5) || line[6] != '.' || !digit(7) || line[8] != ' ') return Fault::badStatusLine;
     if (!digit(9) || !digit(10) || !digit(11) || (line.size() > 12 && line[12] != ' ')) return Fault::badStatusLine;
     if (line[5] != '1') return Fault::unsupportedVersion;
@@ -87,9 +86,9 @@ Fault ResponseHeadParser::takeStatusLine(std::string_view line) noexcept {
 
 Fault ResponseHeadParser::takeField(std::string_view message, std::size_t lineEnd) {
     const char* const begin = message.data();
-    detail::FieldLine line;
-    if (!detail::scanFieldLine(begin + lineStart_, begin, begin + lineEnd + 2, line)) {
-        return detail::explainFieldLine(message.substr(lineStart_, lineEnd - lineStart_));
+    FieldLine line;
+    if (!scanFieldLine(begin + lineStart_, begin, begin + lineEnd + 2, line)) {
+        return explainFieldLine(message.substr(lineStart_, lineEnd - lineStart_));
     }
     if (head_.headers.size() == limits_.headerCount) return Fault::tooManyHeaders;
     const auto slice = [begin](const char* from, const char* to) {
@@ -101,21 +100,21 @@ Fault ResponseHeadParser::takeField(std::string_view message, std::size_t lineEn
 }
 
 Fault ResponseHeadParser::noteField(std::string_view name, std::string_view value) noexcept {
-    if (detail::equalIgnoringCase(name, "content-length")) {
+    if (equalIgnoringCase(name, "content-length")) {
         if ((seen_ & sawContentLength) != 0) return Fault::duplicateContentLength;
-        const auto length = detail::parseContentLength(value);
+        const auto length = parseContentLength(value);
         if (!length) return Fault::badContentLength;
         seen_ |= sawContentLength;
         head_.contentLength = *length;
-    } else if (detail::equalIgnoringCase(name, "transfer-encoding")) {
+    } else if (equalIgnoringCase(name, "transfer-encoding")) {
         if ((seen_ & sawTransferEncoding) != 0) return Fault::duplicateTransferEncoding;
-        const detail::TransferEncoding coding = detail::parseTransferEncoding(value);
-        if (coding == detail::TransferEncoding::malformed) return Fault::badTransferEncoding;
-        if (coding == detail::TransferEncoding::notChunked) return Fault::codingNotChunked;
-        if (coding == detail::TransferEncoding::unknownCoding) return Fault::unknownTransferCoding;
+        const TransferEncoding coding = parseTransferEncoding(value);
+        if (coding == TransferEncoding::malformed) return Fault::badTransferEncoding;
+        if (coding == TransferEncoding::notChunked) return Fault::codingNotChunked;
+        if (coding == TransferEncoding::unknownCoding) return Fault::unknownTransferCoding;
         seen_ |= sawTransferEncoding;
-    } else if (detail::equalIgnoringCase(name, "connection")) {
-        const detail::ConnectionOptions options = detail::parseConnection(value);
+    } else if (equalIgnoringCase(name, "connection")) {
+        const ConnectionOptions options = parseConnection(value);
         seen_ |= (options.close ? optionClose : 0U) | (options.keepAlive ? optionKeepAlive : 0U);
     }
     return Fault::none;
@@ -128,7 +127,7 @@ Verdict ResponseHeadParser::finish() noexcept {
     return Verdict::complete;
 }
 
-// RFC 9112, 6.3. What contradicts itself is refused even where it would not count.
+// RFC 9112, 6.3. Contradictory framing is refused even where it would not matter.
 Fault ResponseHeadParser::decide() noexcept {
     const bool http11 = head_.version == Version::http11;
     const bool chunked = (seen_ & sawTransferEncoding) != 0;
@@ -150,4 +149,4 @@ Fault ResponseHeadParser::decide() noexcept {
     return Fault::none;
 }
 
-}  // namespace weft::http
+}  // namespace weft::http::detail

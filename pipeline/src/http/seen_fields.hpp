@@ -1,5 +1,5 @@
-// What the header lines of a request have said so far: the bits of RequestHeadParser::seen_. The framing decision is
-// taken from them after the last line.
+// What the header lines of a message contain so far: the bits of RequestHeadParser::seen_ and
+// ResponseHeadParser::seen_. The framing decision is made from them after the last line.
 #pragma once
 
 #include <cstdint>

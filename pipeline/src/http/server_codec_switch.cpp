@@ -1,4 +1,4 @@
-// The way out of HTTP/1.1: another protocol takes the connection over (RFC 9110, 7.8 and 9.3.6).
+// Switching the protocol: another protocol takes over the connection (RFC 9110, 7.8 and 9.3.6).
 #include <weft/pipeline/http/server_codec.hpp>
 
 #include <utility>
@@ -10,50 +10,51 @@
 
 namespace weft::http {
 
-// The request that asked for another protocol has been read and answered. Anything but consent, and HTTP goes on.
+// The request that asked for another protocol has been read and answered. Unless the response granted it, HTTP
+// continues.
 void ServerCodec::decideProtocol() {
-    if (switching_ != 0) return beginSwitch();
-    expects_ = Input::head;
+    if (writer_.switching() != 0) return beginSwitch();
+    reader_.expect(Input::head);
 }
 
-// From a task, so that no handler finds its pipeline changed when its write returns. Until then the input waits.
+// Switches in a task, so that no handler finds its pipeline changed when its write returns. Until then the input waits.
 void ServerCodec::beginSwitch() {
-    pause();
-    flush(*ctx_);
-    ctx_->loop().execute([channel = ChannelRef(ctx_->channel())] {
+    reader_.pause();
+    writer_.flush();
+    connection_.ctx->loop().execute([channel = ChannelRef(connection_.ctx->channel())] {
         channel->pipeline().fireUserEventTriggered(Message(detail::SwitchDue{}));
     });
 }
 
 void ServerCodec::switchProtocol() {
-    if (ctx_ == nullptr || expects_ != Input::undecided) return;
-    expects_ = Input::switched;
-    special_.paused = false;
-    patience_.end();
-    if (flushWanted_) onFlushPoint();
+    if (connection_.ctx == nullptr || reader_.expects() != Input::undecided) return;
+    reader_.expect(Input::switched);
+    connection_.slowPath.paused = false;
+    timeouts_.end();
+    writer_.flushNow();
     restoreHalfClosure();
-    if (ctx_ == nullptr) return;
-    ctx_->fireUserEventTriggered(Message(ProtocolSwitched{switching_}));
-    if (ctx_ != nullptr) passInputOn();
-    if (ctx_ != nullptr && std::exchange(readWanted_, false)) ctx_->read();
+    if (connection_.ctx == nullptr) return;
+    connection_.ctx->fireUserEventTriggered(Message(ProtocolSwitched{writer_.switching()}));
+    if (connection_.ctx != nullptr) passInputOn();
+    if (connection_.ctx != nullptr && reader_.takeWithheldRead()) connection_.ctx->read();
 }
 
-// What came behind the last request, and the end of it.
+// Passes on the bytes after the last request, and the end of the input.
 void ServerCodec::passInputOn() {
-    if (!input_.empty() && expects_ != Input::ended) {
-        ctx_->fireChannelRead(Message(std::exchange(input_, Buffer())));
-        ctx_->fireChannelReadComplete();
+    if (reader_.hasInput() && reader_.expects() != Input::ended) {
+        connection_.ctx->fireChannelRead(Message(reader_.takeInput()));
+        connection_.ctx->fireChannelReadComplete();
     }
     if (!std::exchange(inputShutdown_, false)) return;
     if (hadHalfClosure_) {
-        ctx_->fireUserEventTriggered(Message(InputShutdownEvent{}));
+        connection_.ctx->fireUserEventTriggered(Message(InputShutdownEvent{}));
     } else {
-        ctx_->close();
+        connection_.ctx->close();
     }
 }
 
 void ServerCodec::restoreHalfClosure() {
-    ctx_->channel().setOption(ChannelOption::ALLOW_HALF_CLOSURE, hadHalfClosure_);
+    connection_.ctx->channel().setOption(ChannelOption::ALLOW_HALF_CLOSURE, hadHalfClosure_);
 }
 
 }  // namespace weft::http

@@ -1,4 +1,5 @@
-// StreamedBody: what a BodyStreamer and a BodyReader share; StreamedBodies: what the bodies of one connection share.
+// StreamedBody: the state that a BodyStreamer and a BodyReader share. StreamedBodies: the state that all bodies of one
+// connection share.
 #pragma once
 
 #include <memory>
@@ -16,8 +17,8 @@ namespace weft::http::detail {
 
 struct StreamedBodies {
     std::mutex lock;        // guards this and all bodies of the connection
-    std::size_t held = 0;   // bytes of memory, of what has come and has not been read
-    bool withheld = false;  // a read() waits for room
+    std::size_t held = 0;   // bytes of memory held by unread pieces
+    bool withheld = false;  // a read() was withheld for lack of room
 };
 
 struct StreamedBody {
@@ -28,14 +29,14 @@ struct StreamedBody {
     const ChannelRef channel;
     const Ticket ticket;
 
-    // Under the lock.
+    // Guarded by bodies->lock.
     HeldPieces pieces;
     std::unique_ptr<HeaderList> trailers;
     std::string_view cutReason;
     bool owesContinue;
     bool ended = false;
     bool cut = false;
-    bool abandoned = false;  // nobody reads any more
+    bool abandoned = false;  // the BodyReader is gone
     WaitList readers;
 };
 

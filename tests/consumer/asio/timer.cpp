@@ -1,4 +1,4 @@
-// An Asio program of a project outside.
+// An Asio program of an outside project.
 #include <weft/asio_io/context.hpp>
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// A poller of somebody outside, on a condition variable, under the installed conformance kit.
+// A user's own poller, on a condition variable, under the installed conformance kit.
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>

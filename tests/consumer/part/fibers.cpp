@@ -1,4 +1,4 @@
-// Two fibers on one carrier, of which one waits for the other.
+// Two fibers on one carrier; one waits for the other.
 #include <weft/scheduler/carrier_group.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 

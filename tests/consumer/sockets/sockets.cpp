@@ -1,4 +1,4 @@
-// A transport of somebody outside, under the installed conformance kit. It is one that counts what is asked of epoll.
+// A user's own transport, which counts the calls of epoll, under the installed conformance kit.
 #include <cstddef>
 #include <memory>
 #include <utility>

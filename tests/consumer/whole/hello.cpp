@@ -1,4 +1,4 @@
-// An HTTP server that answers from fibers, and a fiber that asks it.
+// An HTTP server that answers from fibers, and a fiber that sends it a request.
 #include <weft/weft.hpp>
 
 #include <iostream>

@@ -1,4 +1,4 @@
-// What the tests of http::Client share: a group with one client carrier, a server of handlers on a group of its own.
+// Shared by the tests of http::Client: a group with one client carrier; a server of handlers on a group of its own.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace weft::test {
 
-// A server whose streamed requests are answered by `answer`, each in a fiber of its own.
+// Calls `answer` for each streamed request, each time in a new fiber.
 class FiberServer {
   public:
     using Answer = std::function<void(http::StreamedRequest&, http::Responder)>;
@@ -47,9 +47,9 @@ class ClientBench : public ::testing::Test {
   protected:
     void inFiber(const std::function<void()>& body) { carrier().spawn(body).join(); }
     Carrier& carrier() { return group_.carriers().carrier(0); }
-    // Looks again and again from a fiber, so that the carrier goes on; with a limit.
+    // Polls the condition from a fiber, with a time limit, without blocking the carrier.
     static bool soon(const std::function<bool()>& condition) {
-        for (const Deadline end = patience(); !condition();) {
+        for (const Deadline end = testDeadline(); !condition();) {
             if (std::chrono::steady_clock::now() > end) return false;
             thisFiber::sleepFor(1ms);
         }

@@ -1,4 +1,4 @@
-// A client that goes away while a fiber works on its request: by an orderly end (FIN) and by a reset (RST), for both
+// A client disconnects while a fiber handles its request: by an orderly end (FIN) and by a reset (RST), for both
 // meanings of the end of input.
 #include <string>
 
@@ -15,7 +15,7 @@ using http::InputEnd;
 
 constexpr std::string_view request = "GET /slow HTTP/1.1\r\nHost: x\r\n\r\n";
 
-// Its one fiber waits until it is released or cancelled.
+// Its only fiber waits until it is released or cancelled.
 class SlowServer {
   public:
     explicit SlowServer(InputEnd meaning) {
@@ -29,7 +29,7 @@ class SlowServer {
     const SocketAddress& address() const { return server_.localAddress(); }
     void awaitWork() { begun_.future().await(); }
     void release() { release_.setValue(); }
-    // Whether the fiber was cancelled; when it has ended.
+    // Waits for the fiber's end; returns whether the fiber was cancelled.
     bool cancelled() { return cancelled_.future().get(); }
     std::size_t connections() const { return server_.liveChildren(); }
 
@@ -102,7 +102,7 @@ TEST(HttpClientEndTest, AClientThatClosesCancelsItsFiber) {
     EXPECT_TRUE(eventually([&] { return server.connections() == 0; }));
 }
 
-TEST(HttpClientEndTest, AClientThatOnlyEndsItsOutputIsTakenForOneThatHasGone) {
+TEST(HttpClientEndTest, AClientThatOnlyEndsItsOutputIsTreatedAsGone) {
     SlowServer server(InputEnd::cancel);
     Peer client(server.address());
     server.awaitWork();

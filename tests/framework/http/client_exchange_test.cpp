@@ -1,4 +1,4 @@
-// Requests and responses of http::Client piece by piece.
+// http::Client with requests and responses in pieces.
 #include <atomic>
 #include <string>
 
@@ -37,7 +37,7 @@ std::string rest(ClientExchange& exchange) {
     return all;
 }
 
-// Sends the body back while it comes, and its trailers behind it.
+// Sends the body back as it arrives, followed by its trailers.
 void echo(http::StreamedRequest& request, http::Responder responder) {
     http::BodyReader body = request.takeBody();
     http::BodyWriter out = responder.begin(http::Response(http::Status::ok));
@@ -68,7 +68,7 @@ TEST_F(ClientExchangeTest, BodiesGoBothWaysAtOnce) {
     });
 }
 
-TEST_F(ClientExchangeTest, ABodyOfKnownLengthIsHeldToIt) {
+TEST_F(ClientExchangeTest, ABodyMustHaveItsDeclaredLength) {
     FiberServer server(&echo);
     const Client client;
     inFiber([&] {
@@ -84,7 +84,7 @@ TEST_F(ClientExchangeTest, ABodyOfKnownLengthIsHeldToIt) {
     });
 }
 
-TEST_F(ClientExchangeTest, TrailersThatMustNotBeAreRefusedAndTheBodyMayStillEnd) {
+TEST_F(ClientExchangeTest, ForbiddenTrailersAreRefusedAndTheBodyMayStillEnd) {
     FiberServer server(&echo);
     const Client client;
     inFiber([&] {
@@ -97,7 +97,7 @@ TEST_F(ClientExchangeTest, TrailersThatMustNotBeAreRefusedAndTheBodyMayStillEnd)
     });
 }
 
-// The server is at most what the kernel and its own window hold before the reader: far less than the whole.
+// The server is ahead of the reader by at most the kernel's buffers and its own window: far less than the whole.
 TEST_F(ClientExchangeTest, AResponseThatIsNotReadHoldsItsServerBack) {
     constexpr std::size_t total = 96 << 20;
     constexpr std::size_t bound = 32 << 20;
@@ -114,7 +114,7 @@ TEST_F(ClientExchangeTest, AResponseThatIsNotReadHoldsItsServerBack) {
         std::size_t received = 0;
         std::size_t furthest = 0;
         while (const auto piece = exchange.read()) {
-            if (received < (1 << 20)) thisFiber::sleepFor(1ms);  // time for the server to run ahead, if it could
+            if (received < (1 << 20)) thisFiber::sleepFor(1ms);  // gives the server time to run ahead
             received += piece->readableBytes();
             const std::size_t out = sent;
             furthest = std::max(furthest, out - std::min(received, out));
@@ -147,7 +147,7 @@ TEST_F(ClientExchangeTest, ARequestBodyThatIsNotReadHoldsItsSenderBack) {
             exchange.end();
         });
         std::size_t before = 1;
-        while (before != sent) {  // until it has not got any further for a while
+        while (before != sent) {  // until `sent` stops growing
             before = sent;
             thisFiber::sleepFor(50ms);
         }
@@ -173,7 +173,7 @@ TEST_F(ClientExchangeTest, CancelEndsAWait) {
     });
 }
 
-TEST_F(ClientExchangeTest, OneThatIsDroppedBeforeItsEndClosesItsConnection) {
+TEST_F(ClientExchangeTest, AnExchangeDroppedBeforeItsEndClosesItsConnection) {
     FiberServer server([](http::StreamedRequest&, http::Responder responder) {
         http::BodyWriter out = responder.begin(http::Response(http::Status::ok));
         try {
@@ -219,6 +219,41 @@ TEST_F(ClientExchangeTest, TheDeadlineMayBeMovedForEachWait) {
         gate.setValue();
         exchange.setDeadline(never);
         EXPECT_EQ(rest(exchange), "other half");
+    });
+}
+
+// Waits until the timeout has passed since the request began, then for a piece that is sent only while it waits. A slow
+// machine may miss that wait, too; a timeout of the whole body misses it each time.
+TEST_F(ClientExchangeTest, TheTimeoutIsOfEachWaitAndNotOfTheWholeBody) {
+    Promise<void>* gate = nullptr;
+    FiberServer server([&](http::StreamedRequest&, http::Responder responder) {
+        const Future<void> opened = gate->future();
+        http::BodyWriter out = responder.begin(http::Response(http::Status::ok));
+        out.send(Buffer::copyOf("half"));
+        opened.await();
+        out.send(Buffer::copyOf("other half"));
+        out.end();
+    });
+    const Client client;
+    const auto readsOnAfterTheTimeout = [&] {
+        http::RequestOptions options;
+        options.timeout = 250ms;
+        Promise<void> opening;
+        gate = &opening;
+        ErrorCode error;
+        ClientExchange exchange = client.begin(server.address(), ClientRequest(Method::get, "/"), options);
+        const Deadline passed = deadlineAfter(options.timeout);
+        static_cast<void>(exchange.read(error));
+        thisFiber::sleepUntil(passed);
+        JoinHandle<void> opener = carrier().spawn([&] { opening.setValue(); });  // runs once this fiber waits
+        const auto piece = exchange.read(error);
+        opener.join();
+        return piece && piece->view() == "other half";
+    };
+    inFiber([&] {
+        bool read = false;
+        for (int attempt = 0; attempt < 20 && !read; ++attempt) read = readsOnAfterTheTimeout();
+        EXPECT_TRUE(read);
     });
 }
 

@@ -1,4 +1,4 @@
-// The connections of http::Client: reuse, limits, the queue, staleness, repetition; names and URLs.
+// The connections of http::Client: reuse, limits, the queue, stale connections, retries; names and URLs.
 #include <mutex>
 #include <string>
 #include <thread>
@@ -27,7 +27,7 @@ ClientOptions with(std::size_t ClientOptions::*field, std::size_t value) {
     return options;
 }
 
-// Answers with the target, after a gate has been opened; remembers the order of the requests.
+// Answers with the target once a gate is open; records the order of the requests.
 class GatedServer {
   public:
     std::string url(std::string_view target) const { return server_.url(target); }
@@ -116,7 +116,7 @@ TEST_F(ClientPoolTest, AtTheLimitOfAHostRequestsAreServedInTheirOrder) {
     });
 }
 
-TEST_F(ClientPoolTest, WhoWaitsForAPlaceGivesUpAtItsDeadlineAndTheOthersDoNot) {
+TEST_F(ClientPoolTest, AWaiterGivesUpAtItsDeadlineAndTheOthersDoNot) {
     GatedServer server;
     const Client client(with(&ClientOptions::maxPerHost, 1));
     JoinHandle<void> first = carrier().spawn([&] { EXPECT_EQ(client.get(server.url("/a")).body(), "/a"); });
@@ -140,7 +140,7 @@ TEST_F(ClientPoolTest, WhoWaitsForAPlaceGivesUpAtItsDeadlineAndTheOthersDoNot) {
     EXPECT_EQ(server.order(), (std::vector<std::string>{"/a", "/b"}));
 }
 
-TEST_F(ClientPoolTest, APlaceThatSomebodyGivesUpGoesToTheNext) {
+TEST_F(ClientPoolTest, ASlotThatAWaiterGivesUpGoesToTheNextOne) {
     ScriptedBackend backend({{"", Then::close}, {answerText("2"), Then::close}});
     const Client client(with(&ClientOptions::maxPerHost, 1));
     const std::string url = "http://" + backend.address().toString() + "/";
@@ -162,7 +162,7 @@ TEST_F(ClientPoolTest, APlaceThatSomebodyGivesUpGoesToTheNext) {
     EXPECT_EQ(answered, 1);
 }
 
-TEST_F(ClientPoolTest, AtTheLimitOfAllHostsAnIdleConnectionMakesPlace) {
+TEST_F(ClientPoolTest, AtTheTotalLimitAnIdleConnectionIsClosedForANewOne) {
     GatedServer one;
     GatedServer two;
     one.open();
@@ -196,14 +196,14 @@ TEST_F(ClientPoolTest, IdleConnectionsAreKeptUpToTheirLimitAndTime) {
     EXPECT_TRUE(eventually([&] { return server.connections() <= 1; }));
 }
 
-TEST_F(ClientPoolTest, AConnectionThatTheServerHasEndedIsNotUsedForWhatMustNotBeSentTwice) {
+TEST_F(ClientPoolTest, AConnectionEndedByTheServerIsNotUsedForANonIdempotentRequest) {
     ScriptedBackend backend({{answerText("1"), Then::close}, {answerText("2"), Then::close}});
     const Client client;
     const std::string url = "http://" + backend.address().toString() + "/";
     inFiber([&] { EXPECT_EQ(client.get(url).body(), "1"); });
     ASSERT_TRUE(eventually([&] { return backend.closed() == 1; }));
     inFiber([&] {
-        EXPECT_EQ(client.stats().idle, 1u);  // the answer did not say that it would be closed
+        EXPECT_EQ(client.stats().idle, 1u);  // the answer did not announce the close
         EXPECT_EQ(client.post(url, Buffer::copyOf(""), "text/plain").body(), "2");
         EXPECT_EQ(client.stats().stale, 1u);
         EXPECT_EQ(client.stats().retried, 0u);
@@ -234,7 +234,7 @@ TEST_F(ClientPoolTest, OnlyIdempotentRequestsAreSentAgain) {
     }
 }
 
-// Answers a request when its head has come, and takes nothing of its body.
+// Answers a request after its head and reads nothing of its body.
 class DeafServer {
   public:
     explicit DeafServer(std::string answer) : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -274,7 +274,7 @@ TEST_F(ClientPoolTest, AnAnswerBeforeTheWholeBodyWasSentIsTaken) {
         const http::ClientResponse answer = client.request(server.address(), std::move(upload));
         EXPECT_EQ(answer.status(), http::Status::contentTooLarge);
         EXPECT_EQ(answer.body(), "big");
-        EXPECT_EQ(client.stats().idle, 0u);  // half a request is on it
+        EXPECT_EQ(client.stats().idle, 0u);  // its request is incomplete
     });
 }
 
@@ -343,13 +343,13 @@ TEST_F(ClientPoolTest, HeadersAndHostGoOutAsGiven) {
         http::RequestOptions options;
         options.host = "shop.test";
         client.request(backend.address(), std::move(request), options);
-        EXPECT_EQ(client.stats().idle, 0u);  // the request said so
+        EXPECT_EQ(client.stats().idle, 0u);  // the request asked for a close
     });
     EXPECT_EQ(backend.requests()[0],
               "GET /a HTTP/1.1\r\nHost: shop.test\r\nAccept: text/plain\r\nConnection: close\r\n\r\n");
 }
 
-TEST_F(ClientPoolTest, MistakesAreThrownWithWhatIsAccepted) {
+TEST_F(ClientPoolTest, InvalidArgumentsThrowAndNameTheAcceptedValues) {
     EXPECT_THROW(Client(with(&ClientOptions::maxPerHost, 0)), std::invalid_argument);
     EXPECT_THROW(Client(with(&ClientOptions::maxConnections, 0)), std::invalid_argument);
     ClientOptions never;
@@ -376,7 +376,7 @@ TEST_F(ClientPoolTest, MistakesAreThrownWithWhatIsAccepted) {
     });
 }
 
-TEST(UrlTest, IsTakenApart) {
+TEST(UrlTest, SplitsIntoItsParts) {
     const auto both = [](const char* text) {
         const http::Url url = http::Url::parse(text);
         return url.origin.toString() + " " + url.origin.authority() + " " + url.target;

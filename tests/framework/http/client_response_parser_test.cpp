@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t maxBody = 64;
 
-// Everything that a parser made of some bytes, as text, so that two ways to cut them can be compared.
+// Everything that a parser made of some bytes, as text, to compare different ways of cutting them.
 struct Outcome {
     std::string text;
     std::size_t consumed = 0;
@@ -25,7 +25,7 @@ Outcome parse(std::string_view bytes, std::size_t step, bool end) {
     if (end) parser.endOfInput();
     if (parser.failed()) {
         outcome.text = std::string("fault: ").append(parser.reason());
-        outcome.consumed = 0;  // says nothing after a fault
+        outcome.consumed = 0;  // unspecified after a fault
     } else if (!parser.complete()) {
         outcome.text = "more";
     } else {
@@ -41,7 +41,7 @@ Outcome parse(std::string_view bytes, std::size_t step, bool end) {
     return outcome;
 }
 
-// The outcome of the whole, after checking that every cut has the same.
+// The outcome of the whole; checks that every way of cutting it gives the same.
 std::string outcomeOf(std::string_view bytes, bool end = true, std::size_t extra = 0) {
     const Outcome whole = parse(bytes, bytes.size(), end);
     for (std::size_t step = 1; step < bytes.size(); ++step) {
@@ -86,7 +86,8 @@ TEST(ClientResponseParserTest, SkipsInterimResponses) {
     EXPECT_EQ(
         outcomeOf("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 204 N\r\n\r\n"),
         "keep 204 N|");
-    EXPECT_EQ(outcomeOf("HTTP/1.1 101 Switching\r\n\r\n"), "fault: 101 Switching Protocols, which nobody asked for");
+    EXPECT_EQ(outcomeOf("HTTP/1.1 101 Switching\r\n\r\n"),
+              "fault: 101 Switching Protocols in response to a request without Upgrade");
 }
 
 TEST(ClientResponseParserTest, KnowsWhetherTheConnectionLivesOn) {
@@ -128,7 +129,7 @@ TEST(ClientResponseParserTest, RefusesWhatIsMalformed) {
 }
 
 TEST(ClientResponseParserTest, AnEarlyEndIsAFault) {
-    const std::string fault = "fault: the connection ended before the response did";
+    const std::string fault = "fault: the connection ended before the response was complete";
     EXPECT_EQ(outcomeOf("HTTP/1.1 200 OK\r\nContent-Le"), fault);
     EXPECT_EQ(outcomeOf("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab"), fault);
     EXPECT_EQ(outcomeOf("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n"), fault);
@@ -136,7 +137,7 @@ TEST(ClientResponseParserTest, AnEarlyEndIsAFault) {
 }
 
 TEST(ClientResponseParserTest, HasLimits) {
-    const std::string large = "fault: its body is larger than this call allows";
+    const std::string large = "fault: the response body is larger than this call allows";
     EXPECT_EQ(outcomeOf("HTTP/1.1 200 OK\r\nContent-Length: 65\r\n\r\n"), large);
     EXPECT_EQ(outcomeOf("HTTP/1.1 200 OK\r\n\r\n" + std::string(65, 'x')), large);
     EXPECT_EQ(outcomeOf("HTTP/1.1 200 OK\r\n\r\n" + std::string(64, 'x')), "close 200 OK|" + std::string(64, 'x'));

@@ -28,7 +28,7 @@ class ClientTest : public ::testing::Test {
         inFiber([&] { http::get(backend, "/", options, error); });
         return error;
     }
-    // What the throwing twin throws, and that the other twin has the same code.
+    // Checks the throwing overload's exception, and that the other overload returns the same code.
     void expectFault(ScriptedAnswer script, ErrorCode code, std::string_view text, http::GetOptions options = {}) {
         ScriptedBackend backend({script, script});
         inFiber([&] {
@@ -73,7 +73,7 @@ TEST_F(ClientTest, GetsChunkedAndUntilCloseBodies) {
         EXPECT_EQ(http::get(backend.address(), "/").body(), "until the end");
         EXPECT_EQ(http::get(backend.address(), "/").body(), "");
     });
-    EXPECT_EQ(backend.connections(), 2);  // the chunked answer's connection served the second request, too
+    EXPECT_EQ(backend.connections(), 2);  // the connection of the chunked answer served the second request too
 }
 
 TEST_F(ClientTest, ReusesConnectionsThatMayBeKept) {
@@ -93,7 +93,7 @@ TEST_F(ClientTest, AStalePooledConnectionIsReplacedByAFreshOneOnce) {
     ScriptedBackend backend({{answer("1")}, {"", Then::close}, {answer("2")}});
     inFiber([&] {
         EXPECT_EQ(http::get(backend.address(), "/").body(), "1");
-        EXPECT_EQ(http::get(backend.address(), "/").body(), "2");  // the backend reads it and hangs up: sent again
+        EXPECT_EQ(http::get(backend.address(), "/").body(), "2");  // the backend reads it and closes: sent again
     });
     EXPECT_EQ(backend.connections(), 2);
     EXPECT_EQ(backend.requests().size(), 3u);
@@ -108,7 +108,7 @@ TEST_F(ClientTest, AFreshConnectionThatDiesIsNotTriedAgain) {
     EXPECT_EQ(backend.requests().size(), 3u);
 }
 
-TEST_F(ClientTest, AConnectionThatDiesWithinAnAnswerIsNoReasonToAskAgain) {
+TEST_F(ClientTest, ARequestIsNotRetriedAfterAPartialAnswer) {
     ScriptedBackend backend(
         {{answer("1")}, {"HTTP/1.1 200 OK\r\nContent-Le", Then::close}, {answer("never asked for")}});
     ErrorCode error;
@@ -138,7 +138,7 @@ TEST_F(ClientTest, ADownBackendIsNamed) {
             ADD_FAILURE() << "no exception";
         } catch (const ClientError& error) {
             EXPECT_EQ(error.code(), fromErrno(ECONNREFUSED));
-            EXPECT_EQ(std::string(error.what()).find("GET http://" + down.toString() + "/fruits: cannot connect; is the server running"), 0u)
+            EXPECT_EQ(std::string(error.what()).find("GET http://" + down.toString() + "/fruits: cannot connect; check that the server is running"), 0u)
                 << error.what();
             EXPECT_EQ(http::codeOf(error.status()), 0u);
         }
@@ -154,8 +154,8 @@ TEST_F(ClientTest, BadResponsesAreRefusedWithAReason) {
                 "both Content-Length and Transfer-Encoding");
     expectFault({"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", Then::hang}, bad, "bad chunk size");
     expectFault({"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", Then::close},
-                make_error_code(ClientFault::endedEarly), "ended before the response did");
-    expectFault({"", Then::close}, make_error_code(ClientFault::endedEarly), "ended before the response did");
+                make_error_code(ClientFault::endedEarly), "ended before the response was complete");
+    expectFault({"", Then::close}, make_error_code(ClientFault::endedEarly), "ended before the response was complete");
 }
 
 TEST_F(ClientTest, LimitsAreKept) {
@@ -173,13 +173,13 @@ TEST_F(ClientTest, LimitsAreKept) {
 TEST_F(ClientTest, ADeadlineEndsTheWait) {
     http::GetOptions options;
     options.timeout = 20ms;
-    expectFault({"HTTP/1.1 200 OK\r\n", Then::hang}, timedOut(), "no complete answer in time", options);
+    expectFault({"HTTP/1.1 200 OK\r\n", Then::hang}, timedOut(), "no complete response in time", options);
     options.timeout = 1h;
     options.deadline = std::chrono::steady_clock::now() + 20ms;
-    expectFault({"", Then::hang}, timedOut(), "no complete answer in time", options);
+    expectFault({"", Then::hang}, timedOut(), "no complete response in time", options);
 }
 
-TEST_F(ClientTest, AnyStatusIsAnAnswerUntilOnlyTheBodyIsWanted) {
+TEST_F(ClientTest, AnyStatusIsAnAnswerExceptForCallsThatReturnOnlyTheBody) {
     ScriptedBackend backend({{"HTTP/1.1 503 Too Busy\r\nContent-Length: 0\r\n\r\n"},
                              {"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno"},
                              {answer("yes"), Then::close}});

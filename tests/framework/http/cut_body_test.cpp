@@ -1,4 +1,4 @@
-// A body that is cut must not look whole to its client: over sockets, where an orderly end and a reset differ.
+// A client must not take a truncated body for a whole one. Over sockets, where an orderly end and a reset differ.
 #include <weft/framework/server_bootstrap.hpp>
 
 #include <cerrno>
@@ -9,7 +9,7 @@
 namespace weft::test {
 namespace {
 
-// Streams "half", and then the rest: or drops the writer, for a target of "/cut".
+// Streams "half" and then the rest; for "/cut" it drops the writer instead.
 struct Halves final : SimpleInboundHandler<http::FullRequest> {
     void channelRead0(ChannelHandlerContext& ctx, http::FullRequest request) override {
         ctx.spawn([responder = request.responder(), cut = request.path() == "/cut"]() mutable {
@@ -34,14 +34,14 @@ struct CutBody : testing::Test {
     Server server;
 };
 
-TEST_F(CutBody, IsAResetForAClientThatTakesTheEndOfTheConnectionForTheEndOfTheBody) {
+TEST_F(CutBody, UntilCloseEndsWithAReset) {
     BlockingPeer peer(server.localAddress());
     peer.send("GET /cut HTTP/1.0\r\n\r\n");
     std::string bytes;
     EXPECT_EQ(peer.receiveToEnd(bytes), ECONNRESET);
 }
 
-TEST_F(CutBody, AWholeOneEndsInOrder) {
+TEST_F(CutBody, AWholeBodyUntilCloseEndsInOrder) {
     BlockingPeer peer(server.localAddress());
     peer.send("GET / HTTP/1.0\r\n\r\n");
     std::string bytes;

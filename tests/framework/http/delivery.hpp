@@ -1,4 +1,4 @@
-// What a hostile server does to a connection so that its client's kernel knows it when the call returns.
+// Sends and resets of a hostile server that have reached the client's kernel when the call returns.
 #pragma once
 
 #include <string_view>
@@ -11,7 +11,7 @@
 
 namespace weft::test {
 
-// Returns when the peer's kernel has all of it, or the connection is broken; false when it is not taken.
+// Returns once the peer's kernel has all of it, or the connection is broken; false when the peer does not accept it.
 inline bool sendUntilTaken(int peer, std::string_view bytes) {
     if (bytes.empty()) return true;
     if (::send(peer, bytes.data(), bytes.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(bytes.size())) return false;
@@ -22,7 +22,7 @@ inline bool sendUntilTaken(int peer, std::string_view bytes) {
     return true;
 }
 
-// Sends a reset and keeps the descriptor.
+// Sends a reset and keeps the descriptor open.
 inline void resetAndKeep(int peer) {
     const linger now{1, 0};
     ::setsockopt(peer, SOL_SOCKET, SO_LINGER, &now, sizeof now);

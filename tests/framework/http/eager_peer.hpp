@@ -1,4 +1,4 @@
-// EagerPeer: a client that sends as long as the server takes bytes, and receives only when the test says so.
+// EagerPeer: a client that sends as long as the server accepts bytes, and receives only when the test tells it to.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace weft::test {
 
-// Sends as long as the server takes bytes, and the rest while it receives.
+// Sends as long as the server accepts bytes, and sends the rest while it receives.
 class EagerPeer {
   public:
     EagerPeer(const SocketAddress& address, std::string bytes)
@@ -29,11 +29,11 @@ class EagerPeer {
             const ssize_t count =
                 ::send(fd_, bytes_.data() + sent_, bytes_.size() - sent_, MSG_DONTWAIT | MSG_NOSIGNAL);
             if (count > 0) sent_ += static_cast<std::size_t>(count);
-            if (count < 0 && ::poll(&room, 1, 500) == 0) return;  // nothing has moved for so long
+            if (count < 0 && ::poll(&room, 1, 500) == 0) return;  // no byte was accepted for this long
         }
     }
     bool hasSentAll() const { return sent_ == bytes_.size(); }
-    // Up to the end of the stream, or so many of this byte.
+    // Receives up to the end of the stream, or up to this many of byte `byte`.
     std::string receive(std::size_t most = ~std::size_t{0}, char byte = '#') {
         std::thread sender([this] { ::send(fd_, bytes_.data() + sent_, bytes_.size() - sent_, MSG_NOSIGNAL); });
         std::string all;

@@ -1,5 +1,5 @@
-// HostileUpstream: a blocking server that answers the first request on its first connection and then sends bytes that
-// nothing asked for; on later connections it answers each request with its target.
+// HostileUpstream: a blocking server that answers the first request on its first connection and then sends unsolicited
+// bytes; on later connections it answers each request with its target.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ class HostileUpstream {
     struct Attack {
         std::string answer;   // sent at once
         std::string unasked;  // sent when strike() is called
-        End end = End::stay;  // ... and after it
+        End end = End::stay;  // ... and what follows it
     };
 
     explicit HostileUpstream(Attack attack)
@@ -51,8 +51,8 @@ class HostileUpstream {
     HostileUpstream& operator=(const HostileUpstream&) = delete;
 
     const SocketAddress& address() const { return address_; }
-    // Sends the unasked bytes on the first connection. Returns once they, and the end, are in the client's kernel:
-    // blocks the calling thread, fibers and all.
+    // Sends the unsolicited bytes on the first connection. Returns once they, and the end, are in the client's kernel:
+    // blocks the calling thread, and with it all its fibers.
     void strike() {
         struck_.set_value();
         delivered_.get_future().wait();
@@ -63,7 +63,7 @@ class HostileUpstream {
     }
 
   private:
-    // One thread for all connections, so that it can be ended by the listener alone.
+    // One thread serves all connections, so that closing the listener suffices to end it.
     void serve() {
         std::vector<pollfd> watched{{listener_, POLLIN, 0}};
         for (;;) {

@@ -1,4 +1,4 @@
-// An upstream that sends bytes that no request asked for: no request of http::Client is ever answered by them.
+// An upstream sends unsolicited bytes: http::Client never takes them for the answer to a request.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -24,7 +24,7 @@ enum class Idle : unsigned char { noTurn, oneTurn, manyTurns };
 
 class HostileUpstreamTest : public ClientBench {
   protected:
-    // One request, then the attack while its connection is idle, then others: each gets the answer to its own target.
+    // Sends a request, attacks while its connection is idle, then sends others: each gets the answer to its own target.
     void attack(HostileUpstream::Attack attack, Method first, Idle idle) {
         HostileUpstream upstream(std::move(attack));
         const Client client;
@@ -53,10 +53,10 @@ class HostileUpstreamTest : public ClientBench {
     }
 };
 
-TEST_F(HostileUpstreamTest, ASecondAnswerIsNobodysHoweverItIsCut) {
+TEST_F(HostileUpstreamTest, ASecondAnswerIsGivenToNoRequestHoweverItIsCut) {
     const std::string own = answerText("own");
     for (std::size_t cut = 0; cut <= foreign.size(); ++cut) {
-        SCOPED_TRACE(cut);  // so many bytes of it come with the first answer
+        SCOPED_TRACE(cut);  // the number of its bytes that come with the first answer
         attack({own + foreign.substr(0, cut), foreign.substr(cut)}, Method::get,
                cut % 2 ? Idle::noTurn : Idle::oneTurn);
     }
@@ -64,7 +64,7 @@ TEST_F(HostileUpstreamTest, ASecondAnswerIsNobodysHoweverItIsCut) {
     attackAtEveryAge({own, foreign + foreign + foreign});
 }
 
-TEST_F(HostileUpstreamTest, ASingleByteIsEnough) {
+TEST_F(HostileUpstreamTest, ASingleUnsolicitedByteEndsTheConnection) {
     for (const char byte : {'\r', '\n', 'H', '\0'}) attackAtEveryAge({answerText("own"), std::string(1, byte)});
 }
 
@@ -111,7 +111,7 @@ TEST_F(HostileUpstreamTest, AnEndOrAResetIsNoticedAtAnyAgeAndNothingIsSentTwice)
     }
 }
 
-// The connections that were put into the pool before the bad one are judged each by itself.
+// The pool checks each idle connection by itself, including those that went in before the bad one.
 TEST_F(HostileUpstreamTest, GoodConnectionsOfTheSameServerStay) {
     HostileUpstream upstream({answerText("own"), foreign});
     const Client client;

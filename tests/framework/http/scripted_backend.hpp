@@ -1,4 +1,4 @@
-// ScriptedBackend: a plain blocking server in a thread of its own that answers each request with the next canned text.
+// ScriptedBackend: a plain blocking server on its own thread that answers each request with the next canned text.
 #pragma once
 
 #include <mutex>
@@ -38,7 +38,7 @@ class ScriptedBackend {
         {
             std::lock_guard held(lock_);
             stopping_ = true;
-            if (peer_ >= 0) ::shutdown(peer_, SHUT_RDWR);  // ends the reads: a pooled connection would stay for long
+            if (peer_ >= 0) ::shutdown(peer_, SHUT_RDWR);  // ends the reads: a pooled connection would stay open
         }
         thread_.join();
         ::close(listener_);
@@ -49,7 +49,7 @@ class ScriptedBackend {
         std::lock_guard held(lock_);
         return connections_;
     }
-    // Connections that it has closed: their clients have the end of the stream by then.
+    // The number of connections that it has closed; by then their clients have the end of the stream.
     int closed() const {
         std::lock_guard held(lock_);
         return closed_;
@@ -111,7 +111,7 @@ class ScriptedBackend {
     const int listener_;
     SocketAddress address_;
     std::size_t next_ = 0;
-    mutable std::mutex lock_;  // guards what follows
+    mutable std::mutex lock_;  // guards the members below
     bool stopping_ = false;
     int peer_ = -1;
     int connections_ = 0;

@@ -1,4 +1,4 @@
-// HTTP servers over sockets: who still gets an answer when a connection, or the server, comes to its end.
+// HTTP servers over sockets: which requests still get an answer when a connection or the server ends.
 #include <weft/framework/server_bootstrap.hpp>
 
 #include <algorithm>
@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include <weft/pipeline/channel_events.hpp>
+
 #include "framework/bench.hpp"
 #include "framework/http/eager_peer.hpp"
 
@@ -17,13 +19,13 @@ namespace {
 
 constexpr std::size_t mebibyte = 1 << 20;
 
-// A POST is echoed; "/wait" is answered when the test says so; everything else at once.
+// Echoes a POST; answers "/wait" when the test allows it, and everything else at once.
 struct Site {
     Promise<void> asked;
     Promise<void> open;
     std::atomic<std::size_t> answered{0};
     std::atomic<std::size_t> mostPending{0};
-    ChannelRef latest;  // that has asked; with one loop only
+    ChannelRef latest;  // the last one with a request; set with one loop only
 };
 
 class Application final : public SimpleInboundHandler<http::FullRequest> {
@@ -79,7 +81,7 @@ struct Answer {
     bool saysClose() const { return head.find("Connection: close\r\n") != std::string::npos; }
 };
 
-// All of them, each whole.
+// All answers; each must be whole.
 std::vector<Answer> answersIn(std::string_view bytes) {
     std::vector<Answer> answers;
     while (!bytes.empty()) {
@@ -122,7 +124,7 @@ TEST(HttpServerTest, ALargeBodyWithTheEndOfTheOutputBehindItIsEchoed) {
     }
 }
 
-TEST(HttpServerTest, AnEndInsideABodyTakesNothingFromTheAnswersBeforeItWhereTheyAreOwed) {
+TEST(HttpServerTest, AnEndInsideABodyLeavesEarlierAnswersIntactUnderInputEndAnswer) {
     EventLoopGroup group(groupOptions(1));
     Site site;
     Server server = serve(group, site, http::InputEnd::answer);
@@ -167,7 +169,7 @@ TEST(HttpServerTest, ADrainLeavesASlowReaderItsWholeAnswersAndTheLastSaysClose) 
     Server server = serve(group, site);
     auto peer = std::make_unique<EagerPeer>(server.localAddress(), posts(60));
     peer->sendUntilStuck();
-    if (peer->hasSentAll()) {  // a server that takes everything: then nothing is left but to send
+    if (peer->hasSentAll()) {  // a server that accepts everything has nothing left but to send
         EXPECT_TRUE(eventually([&] { return site.answered == 60u; }));
     }
     std::thread drainer([&] { EXPECT_EQ(server.drain(60s), 0u); });
@@ -210,7 +212,7 @@ TEST(HttpServerTest, ADrainAnswersWhatAnIdleConnectionHasInTheKernelAndSaysClose
     std::atomic<bool> sent{false};
     Promise<void> begun;
     Future<void> holding = begun.future();
-    group.loop(0).execute([&] {  // what comes now stays in the kernel until the drain has begun
+    group.loop(0).execute([&] {  // bytes that arrive now stay in the kernel until the drain has begun
         begun.setValue();
         while (!sent) std::this_thread::yield();
         site.latest->pipeline().fireUserEventTriggered(Message(DrainStarted{}));

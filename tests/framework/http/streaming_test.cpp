@@ -1,4 +1,4 @@
-// Bodies in both directions over sockets, read and written by fibers; clients as pipelines; other protocols; patience.
+// Bodies in both directions over sockets, read and written by fibers; client pipelines; other protocols; timeouts.
 #include <weft/framework/server_bootstrap.hpp>
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace weft::test {
 namespace {
 
 constexpr std::size_t mebibyte = 1 << 20;
-constexpr std::size_t readCycle = 16 * 64 * 1024;  // bytes that may come before a wish not to read is heard
+constexpr std::size_t readCycle = 16 * 64 * 1024;  // bytes that may arrive before a stop of reading takes effect
 
 template <class Fill>
 Server serve(EventLoopGroup& group, Fill fill) {
@@ -31,7 +31,7 @@ std::size_t countOf(const std::string& text, char c) {
     return static_cast<std::size_t>(std::count(text.begin(), text.end(), c));
 }
 
-// What the fibers of a server see; read when they have ended.
+// What the fibers of a server observe; read after they have ended.
 struct Site {
     Promise<void> begun;
     Promise<void> open;  // a fiber waits for it before it reads
@@ -40,7 +40,7 @@ struct Site {
     std::atomic<std::size_t> mostPending{0};
 };
 
-// Each request has a fiber that counts its body.
+// A fiber counts the body of each request.
 struct Counting final : SimpleInboundHandler<http::StreamedRequest> {
     explicit Counting(Site& itsSite) : site(itsSite) {}
     void channelRead0(ChannelHandlerContext& ctx, http::StreamedRequest request) override {
@@ -75,7 +75,7 @@ TEST(HttpStreamingTest, AFiberThatDoesNotReadStopsTheUploadAndThenGetsAllOfIt) {
     EXPECT_LE(site.mostHeld.load(), http::BodyReader::highMark + 2 * readCycle);
 }
 
-// Sends back what comes, piece by piece.
+// Sends each piece back as it arrives.
 struct Echoing final : SimpleInboundHandler<http::StreamedRequest> {
     explicit Echoing(Site& itsSite) : site(itsSite) {}
     void channelRead0(ChannelHandlerContext& ctx, http::StreamedRequest request) override {
@@ -281,9 +281,9 @@ TEST(HttpSwitchTest, H7_TheBytesBehindAnUpgradeReachTheNewProtocolOverSocketsToo
     EXPECT_EQ(echoed(peer, "second"), "second");
 }
 
-// ---- patience ----
+// ---- timeout ----
 
-TEST(HttpPatienceTest, ASlowHeadIs408AndAnIdleConnectionIsClosedWhileOthersAreServed) {
+TEST(HttpTimeoutsTest, ASlowHeadIs408AndAnIdleConnectionIsClosedWhileOthersAreServed) {
     struct Hello final : SimpleInboundHandler<http::FullRequest> {
         void channelRead0(ChannelHandlerContext&, http::FullRequest request) override {
             request.responder().send(http::ok("hello"));

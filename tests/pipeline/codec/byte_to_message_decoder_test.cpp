@@ -29,7 +29,7 @@ Buffer bytes(std::string_view text) {
     return Buffer::copyOf(text);
 }
 
-// Does what the test says with each call of decode().
+// Each call of decode() runs the function that the test has set.
 struct Scripted final : ByteToMessageDecoder {
     using Decode = std::function<void(ChannelHandlerContext&, Buffer&, DecoderOutput&)>;
     explicit Scripted(Decode itsDecode, Decode itsLast = {})
@@ -60,7 +60,7 @@ std::string textOf(const Message& message) {
     return std::string(message.get<Buffer>().view());
 }
 
-// Writes down what comes out of the decoder, in order.
+// Records the decoder's output in order.
 struct Listener final : ChannelInboundHandler {
     using OnRead = std::function<void(ChannelHandlerContext&, const std::string&)>;
     explicit Listener(Events& itsEvents, OnRead itsAction = {}) : events(itsEvents), action(std::move(itsAction)) {}
@@ -82,14 +82,14 @@ struct Listener final : ChannelInboundHandler {
     OnRead action;
 };
 
-// ---- D-1 ----
+// ---- D-1: when decode() is called ----
 
 TEST(ByteToMessageDecoder, D1_DecodeIsCalledWhileItConsumesOrMakesSomething) {
     Events events;
     int calls = 0;
     EmbeddedChannel channel(std::make_unique<Scripted>([&](auto&, Buffer& in, DecoderOutput& out) {
         ++calls;
-        if (in.view()[0] == ' ') return in.consumed(1);  // consumed without a message: called again
+        if (in.view()[0] == ' ') return in.consumed(1);  // consumed bytes but made no message: called again
         if (in.readableBytes() >= 2) out.add(Message(in.split(2)));
     }));
     channel.pipeline().addLast<Listener>(events);
@@ -112,7 +112,8 @@ TEST(ByteToMessageDecoder, D1_AMessageOfNoBytesIsAnError) {
     EXPECT_EQ(calls, 1);
     ASSERT_EQ(events.size(), 3u);
     EXPECT_EQ(events[0], "int");
-    EXPECT_EQ(events[1].find("!decoder: decode() of Scripted#0 made a int without consuming a byte"), 0u) << events[1];
+    EXPECT_EQ(events[1].find("!decoder: decode() of Scripted#0 produced a int without consuming a byte"), 0u)
+        << events[1];
 }
 
 TEST(ByteToMessageDecoder, D1_BytesOfAWholeMessageAreNotCopied) {
@@ -139,7 +140,7 @@ TEST(ByteToMessageDecoder, D1_OtherMessagesPassInTheirOrder) {
     EXPECT_EQ(events, (Events{"ab", "int", "cd", "complete"}));
 }
 
-// ---- D-2 ----
+// ---- D-2: messages leave before decode() is called again ----
 
 TEST(ByteToMessageDecoder, D2_WhatWasMadeLeavesBeforeDecodeIsCalledAgain) {
     Events events;
@@ -162,7 +163,7 @@ TEST(ByteToMessageDecoder, D2_ADecoderThatIsRemovedByAReceiverDecodesNoFurther) 
     EXPECT_EQ(events, (Events{"a", "b", "cd", "complete", "complete"}));
 }
 
-// ---- D-3 ----
+// ---- D-3: removal and replacement ----
 
 TEST(ByteToMessageDecoder, D3_RemovedInsideDecodeItEmitsThenForwardsTheRest) {
     Events events;
@@ -200,7 +201,7 @@ TEST(ByteToMessageDecoder, D3_WithNothingLeftARemovalIsSilent) {
     EXPECT_EQ(events, Events{});
 }
 
-// H-7, as in a protocol upgrade.
+// H-7 (replacing a handler), as in a protocol upgrade.
 TEST(ByteToMessageDecoder, D3_ReplacedInsideDecodeTheRestFlowsThroughTheNewDecoder) {
     Events events;
     EmbeddedChannel channel;
@@ -214,7 +215,7 @@ TEST(ByteToMessageDecoder, D3_ReplacedInsideDecodeTheRestFlowsThroughTheNewDecod
     EXPECT_EQ(events, (Events{"int", "abc", "def", "complete", "complete"}));
 }
 
-// ---- D-4 ----
+// ---- D-4: re-entrant reads ----
 
 TEST(ByteToMessageDecoder, D4_AReentrantReadIsQueuedNotNested) {
     Events events;
@@ -250,7 +251,7 @@ TEST(ByteToMessageDecoder, D4_AReadFiredFromInsideDecodeWaitsForItsEnd) {
     EXPECT_EQ(events, (Events{"ab", "cd", "complete"}));
 }
 
-// ---- D-5 ----
+// ---- D-5: the end of input ----
 
 TEST(ByteToMessageDecoder, D5_InactiveDecodesTheRestThenTheLastThenCompletesThenGoesOn) {
     Events events;
@@ -318,7 +319,7 @@ TEST(ByteToMessageDecoder, D5_OtherUserEventsPassAndEndNothing) {
     EXPECT_EQ(events, (Events{"complete", "event", "ab", "complete"}));
 }
 
-// ---- D-6 ----
+// ---- D-6: exceptions and kept bytes ----
 
 TEST(ByteToMessageDecoder, D6_AThrowIsADecoderExceptionAfterWhatWasMade) {
     Events events;
@@ -377,7 +378,7 @@ TEST(ByteToMessageDecoder, D6_AnExceptionComesToTheDecodersOwnExceptionCaughtFir
     EXPECT_EQ(events, (Events{"own", "!decoder: decode() of Own#0 threw bad", "complete"}));
 }
 
-// A peer that always leaves half a message: what has been read must not pile up.
+// A peer always leaves half a message: consumed bytes must not pile up.
 TEST(ByteToMessageDecoder, D6_ReadBytesAreDiscarded) {
     std::size_t largest = 0;
     std::size_t frames = 0;
@@ -417,7 +418,7 @@ TEST(ByteToMessageDecoder, D6_AFewBytesDoNotKeepALargeBlockWhileThePeerIsSilent)
     EXPECT_EQ(channel.pipeline().get<Sees>()->before, 256u);
 }
 
-// Frames that somebody keeps are not changed by what is read after them.
+// A kept frame does not change when later bytes arrive.
 TEST(ByteToMessageDecoder, D6_BytesThatSomebodySharesAreNotOverwritten) {
     EmbeddedChannel channel(std::make_unique<Scripted>(pair));
     channel.writeInbound(bytes("abc"));
@@ -443,7 +444,7 @@ TEST(ByteToMessageDecoder, D6_ADecoderIsForOneChannel) {
     EXPECT_EQ(textOf(first.readInbound()), "ab") << "the first is not disturbed";
 }
 
-// ---- R-6 ----
+// ---- reading on without AUTO_READ ----
 
 struct ManualRead {
     Events events;

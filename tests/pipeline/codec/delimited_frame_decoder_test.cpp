@@ -63,7 +63,7 @@ TEST(LineBasedFrameDecoder, D7_ATooLongLineThatNeverEndsIsReportedAtTheEndOfInpu
     EXPECT_EQ(decodeWhole(lines(3, true, true), "abcdefgh"), (Outcome{"!too long"}));
 }
 
-// The carriage return may belong to a delimiter of which the rest has not come.
+// The carriage return may begin a delimiter whose other byte has not arrived.
 TEST(LineBasedFrameDecoder, D7_ACarriageReturnAtACutIsNotCountedTooEarly) {
     EXPECT_EQ(decodePieces(lines(3), {"abc\r", "\nabc\r", "d\n"}), (Outcome{"abc", "!too long"}));
 }
@@ -94,7 +94,7 @@ TEST(LineBasedFrameDecoder, D7_FramesAreTheSameForAnyCut) {
     }
 }
 
-// Against a second implementation that sees the whole text.
+// Compares with a second implementation that splits the whole text at once.
 TEST(LineBasedFrameDecoder, D7_FramesAreThoseOfAReferenceSplitter) {
     for (unsigned seed = 1; seed <= 150; ++seed) {
         std::mt19937 random(seed);
@@ -106,7 +106,7 @@ TEST(LineBasedFrameDecoder, D7_FramesAreThoseOfAReferenceSplitter) {
             if (!line.empty() && line.back() == '\r') line.pop_back();
             expected.push_back(line.size() <= 5 ? line : "!too long");
         }
-        text += '\n';  // so that no rest can be too long
+        text += '\n';  // so that the text after the last delimiter cannot be too long
         Outcome actual = decodeWhole(lines(5), text);
         ASSERT_GE(actual.size(), expected.size());
         actual.resize(expected.size());

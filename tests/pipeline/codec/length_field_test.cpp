@@ -52,7 +52,7 @@ TEST(LengthFieldBasedFrameDecoder, D7_OffsetAdjustmentAndStripWorkTogether) {
                           "M\0\4F"s
                           "M\0\5Fc"s),
               (Outcome{"ab", "", "c"}));
-    // The field counts the text only, and two more bytes follow it.
+    // The field counts only the text; two more bytes follow the text.
     EXPECT_EQ(decodeWhole(fields({.length = 1, .adjustment = 2, .strip = 1}), "\1FFa\0GG"s), (Outcome{"FFa", "GG"}));
 }
 
@@ -105,14 +105,14 @@ TEST(LengthFieldBasedFrameDecoder, D7_HugeLengthsAreTooLongAndReserveNothing) {
     }
 }
 
-TEST(LengthFieldBasedFrameDecoder, D7_AFrameThatEndsWithinItsHeaderIsCorruptedAndNothingBehindItIsBelieved) {
+TEST(LengthFieldBasedFrameDecoder, D7_AFrameThatEndsWithinItsHeaderIsCorruptedAndEndsDecoding) {
     const Outcome expected{"ab", "!corrupted"};
     EXPECT_EQ(decodeWhole(fields({.length = 1, .adjustment = -1, .strip = 1}), "\3ab\0\3cd\3ef"s), expected);
     EXPECT_EQ(decodePieces(fields({.length = 1, .adjustment = -1, .strip = 1}), {"\3ab\0"s, "\3cd\3ef"s}), expected)
         << "nor what comes later";
-    // Shorter than what is to be stripped.
+    // The frame is shorter than the number of bytes to strip.
     EXPECT_EQ(decodeWhole(fields({.length = 1, .strip = 3}), "\4ccab\1x\3cc1"s), expected);
-    // The most negative adjustment, and a value that makes up for less than it takes.
+    // The most negative adjustment; the field's value does not make up for it.
     EXPECT_EQ(decodeWhole(fields({.length = 4, .adjustment = INT32_MIN}), number(0x7fffffff, 4)),
               Outcome{"!corrupted"});
 }

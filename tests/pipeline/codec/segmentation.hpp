@@ -1,4 +1,4 @@
-// The same bytes, cut in different ways: what a decoder makes of them must not depend on the cuts.
+// Cuts the same bytes in different ways: a decoder's output must not depend on the cuts.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ inline std::string kindOf(const std::exception_ptr& cause) {
     }
 }
 
-// Behind the decoder: frames as their text, errors as "!kind".
+// The handler after the decoder: records frames as text, errors as "!kind".
 class FrameCollector final : public ChannelInboundHandler {
   public:
     explicit FrameCollector(Outcome& outcome) : outcome_(outcome) {}
@@ -55,7 +55,7 @@ class FrameCollector final : public ChannelInboundHandler {
     Outcome& outcome_;
 };
 
-// Each piece is a read cycle of its own, or all are one; then the channel is closed.
+// Delivers each piece in its own read cycle, or all pieces in one; then closes the channel.
 inline Outcome decodePieces(const AddDecoder& add, const Pieces& pieces, bool oneCycle = false) {
     Outcome outcome;
     EmbeddedChannel channel;
@@ -84,7 +84,7 @@ inline Pieces cut(std::string_view bytes, std::mt19937& random, std::size_t long
     return pieces;
 }
 
-// Byte by byte, and at random places, in many read cycles and in one.
+// Delivers the bytes one by one and cut at random places, in many read cycles and in one.
 inline void expectSameForAnyCut(const AddDecoder& add, std::string_view bytes, unsigned seed) {
     const Outcome whole = decodeWhole(add, bytes);
     std::mt19937 random(seed);
@@ -98,7 +98,7 @@ inline void expectSameForAnyCut(const AddDecoder& add, std::string_view bytes, u
     }
 }
 
-// `length` letters of `alphabet`.
+// `length` random letters of `alphabet`.
 inline std::string randomText(std::mt19937& random, std::string_view alphabet, std::size_t length) {
     std::string text;
     for (std::size_t i = 0; i < length; ++i) text += alphabet[random() % alphabet.size()];

@@ -21,14 +21,14 @@ namespace {
 
 using test::ScriptedChannel;
 
-// `size` bytes, each its position modulo 251.
+// `size` bytes; each is its position modulo 251.
 std::string pattern(std::size_t size) {
     std::string text(size, '\0');
     for (std::size_t i = 0; i < size; ++i) text[i] = static_cast<char>(i % 251);
     return text;
 }
 
-// Counts what is asked of it, and says when it dies.
+// Counts the chunks requested from it, and reports its destruction.
 struct Source final : ChunkedInput {
     struct Log {
         std::size_t reads = 0;
@@ -60,7 +60,7 @@ struct Chunks {
         channel.run();
         return promise.future();
     }
-    // The kernel takes `bytes` more.
+    // The kernel accepts `bytes` more.
     void take(std::size_t bytes) {
         channel.sink->room = bytes;
         channel->onWritable();
@@ -106,7 +106,7 @@ TEST(ChunkedWriteHandler, TheNextChunkIsReadOnlyWhileTheChannelIsWritable) {
     EXPECT_EQ(test.channel.sink->written.size(), 1'000'000u);
 }
 
-// A slow peer cannot make the server's memory grow.
+// A slow peer cannot make the server use more and more memory.
 TEST(ChunkedWriteHandler, AnEndlessInputHoldsNoMoreThanTheWaterMarkAndAChunk) {
     Chunks test;
     test.channel.sink->room = 0;
@@ -181,7 +181,7 @@ TEST(ChunkedWriteHandler, AGeneratorEndsWithNothingAndPausesWithAnEmptyBuffer) {
             case 0:
                 return Buffer::copyOf("one ");
             case 1:
-                return Buffer();  // nothing for now
+                return Buffer();  // no data for now
             case 2:
                 return Buffer::copyOf("two");
             default:
@@ -214,12 +214,12 @@ TEST(ChunkedWriteHandler, AThrowingInputFailsItsWriteAndTheNextOnesGoOn) {
     EXPECT_EQ(test.channel.sink->written, "ab");
 }
 
-TEST(ChunkedWriteHandler, AFailureThatNobodyWouldHearOfIsLogged) {
+TEST(ChunkedWriteHandler, AFailureWithoutAListenerIsLogged) {
     test::LogCapture log;
     Chunks test;
     test.channel->writeAndFlush(
         chunked<ChunkedGenerator>([]() -> std::optional<Buffer> { throw std::runtime_error("the disk is gone"); }));
-    EXPECT_EQ(log.count("a chunked write ended before its end: the disk is gone"), 1);
+    EXPECT_EQ(log.count("a chunked write ended early: the disk is gone"), 1);
 }
 
 TEST(ChunkedWriteHandler, WhatWaitsFailsWhenTheChannelIsClosed) {
@@ -235,7 +235,7 @@ TEST(ChunkedWriteHandler, WhatWaitsFailsWhenTheChannelIsClosed) {
     EXPECT_TRUE(log.destroyed);
 }
 
-// Each chunk fails at once then, and the channel never becomes unwritable: the input must not be read to its end.
+// Then each chunk fails at once and the channel never becomes unwritable; the handler must not read to the input's end.
 TEST(ChunkedWriteHandler, AnOutputThatIsShutDownEndsAnEndlessInput) {
     Chunks test;
     test.channel->shutdownOutput();

@@ -36,7 +36,7 @@ struct Reader final : ChannelInboundHandler {
     Action onComplete;
 };
 
-// Lines, many of them in one read.
+// Several lines in one read.
 struct Lines {
     explicit Lines(bool autoRead = false) {
         channel->setOption(ChannelOption::AUTO_READ, autoRead);
@@ -77,7 +77,7 @@ TEST(FlowControlHandler, R6_NothingPassesWithoutARead) {
     EXPECT_EQ(test.flow().queuedMessages(), 2u);
 }
 
-// A decoder that has half a message asks for the rest by itself: the two handlers together do not stall.
+// A decoder with half a message requests the rest itself, so the two handlers together do not stall.
 TEST(FlowControlHandler, R6_AMessageThatNeedsManyReadsArrivesForOneRead) {
     Lines test;
     test.channel->read();

@@ -23,9 +23,9 @@ using namespace std::chrono_literals;
 using test::Events;
 using test::ScriptedChannel;
 
-constexpr Duration tick = TimerWheel::tick;  // by which a timer may be late
+constexpr Duration tick = TimerWheel::tick;  // a timer may be late by this much
 
-// Behind the handler under test: "reader first", "all", ...; errors by their text.
+// The handler after the one under test: records events as "reader first", "all", ..., and errors by their text.
 struct Watcher final : ChannelInboundHandler {
     explicit Watcher(Events& itsEvents) : events(itsEvents) {}
     void userEventTriggered(ChannelHandlerContext&, Message&& event) override {
@@ -59,7 +59,7 @@ struct Idle : Embedded {
     explicit Idle(IdleStateOptions options) : Embedded(std::in_place_type<IdleStateHandler>, options) {}
 };
 
-// The kernel takes what the test says.
+// The kernel accepts as many bytes as the test allows.
 struct Scripted {
     Events events;
     ScriptedChannel channel;
@@ -104,7 +104,7 @@ TEST(IdleStateHandler, AReadRestartsThePeriodAndTheNextEventIsAFirstOne) {
     EXPECT_EQ(test.after(1s), Events{"reader first"});
 }
 
-// What counts is the end of the cycle: while one runs, the connection is not idle.
+// The idle period starts at the end of the read cycle; during a cycle the connection is not idle.
 TEST(IdleStateHandler, AReadCycleCountsFromItsEnd) {
     Idle test({.reader = 10s, .all = 10s});
     test.after(8s);
@@ -153,7 +153,7 @@ TEST(IdleStateHandler, ObserveOutputTakesSlowProgressForActivity) {
     }
 }
 
-// Progress that a completed write has accounted for is no second reason.
+// Progress already counted by a completed write is not counted again.
 TEST(IdleStateHandler, ObserveOutputDoesNotCountACompletedWriteTwice) {
     Scripted test(std::in_place_type<IdleStateHandler>, IdleStateOptions{.writer = 10s, .observeOutput = true});
     test.after(5s);
@@ -280,7 +280,7 @@ TEST(WriteTimeoutHandler, EachWriteHasItsOwnTime) {
     test.after(6s);
     test.write(100);
     EXPECT_EQ(test.after(3s), Events{});
-    test.take(100);  // the first, at its 9th second
+    test.take(100);  // completes the first write, 9 seconds after it began
     EXPECT_EQ(test.after(6s), Events{}) << "the second is 9 s old";
     EXPECT_EQ(test.after(1s).size(), 2u);
 }

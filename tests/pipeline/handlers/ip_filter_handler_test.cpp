@@ -44,7 +44,7 @@ TEST(IpFilterRule, FamiliesDoNotMatchEachOther) {
     EXPECT_FALSE(IpFilterRule(reject, "::/0").matches(SocketAddress()));
 }
 
-// What a dual-stack listener sees of an IPv4 peer must not slip through the IPv4 rules.
+// An IPv4 peer on a dual-stack listener has a mapped IPv6 address, which must not evade the IPv4 rules.
 TEST(IpFilterRule, MappedIpv4AddressesCountAsIpv4) {
     EXPECT_TRUE(matches("10.0.0.0/8", "::ffff:10.1.2.3"));
     EXPECT_FALSE(matches("::/0", "::ffff:10.1.2.3"));
@@ -77,8 +77,8 @@ TEST(IpFilterRule, BadTextIsQuotedWithWhatIsWrong) {
     EXPECT_EQ(errorOf("reject 10.0.0.0/33"),
               "\"10.0.0.0/33\" is not an IP filter rule: the prefix must be a number from 0 to 32");
     EXPECT_EQ(errorOf("reject 10.1.2.3/8"),
-              "\"10.1.2.3/8\" is not an IP filter rule: bits are set behind the prefix; shorten the address to its "
-              "network, or lengthen the prefix");
+              "\"10.1.2.3/8\" is not an IP filter rule: bits after the prefix are set; clear them, or use "
+              "a longer prefix");
     for (const char* text :
          {"", "accept", "accept ", "accept localhost", "accept 10.0.0/8", "accept 10.0.0.0/", "accept 10.0.0.0/8x",
           "accept 10.0.0.0/-1", "accept  10.0.0.0/8", "accept ::/129", "accept [::1]", "accept ::ffff:10.0.0.0/8",

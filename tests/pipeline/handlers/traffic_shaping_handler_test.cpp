@@ -81,9 +81,9 @@ struct Shaped {
         channel->writeAndFlush(Message(Buffer::copyOf(std::string(bytes, 'x'))), std::move(promise));
         channel.run();
     }
-    // What has left when `time` has passed.
+    // Bytes written once `time` has passed.
     std::size_t after(Duration time) {
-        if (time > 0s) channel.clock.advance(time + TimerWheel::tick);  // by which a timer may be late
+        if (time > 0s) channel.clock.advance(time + TimerWheel::tick);  // a timer may be late by one tick
         channel.run();
         return channel.sink->written.size();
     }
@@ -141,11 +141,11 @@ TEST(TrafficShapingHandler, WhatHasNotBeenFlushedDoesNotLeave) {
 TEST(TrafficShapingHandler, W3_TheChannelIsNotWritableWhileMuchWaits) {
     Shaped test(TrafficLimits{.write = 1000, .burst = 1});
     test.write(1);
-    test.write(TrafficShapingHandler::mostQueuedBytes - OutboundBuffer::entryOverhead);  // which counts, too
+    test.write(TrafficShapingHandler::mostQueuedBytes - OutboundBuffer::entryOverhead);  // the overhead counts too
     EXPECT_TRUE(test.channel->isWritable());
     test.write(1000);
     EXPECT_FALSE(test.channel->isWritable());
-    test.after(1s);  // the large one leaves
+    test.after(1s);  // the large write leaves
     EXPECT_TRUE(test.channel->isWritable());
     test.write(TrafficShapingHandler::mostQueuedBytes);
     EXPECT_FALSE(test.channel->isWritable());

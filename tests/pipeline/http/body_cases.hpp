@@ -1,5 +1,5 @@
-// A table of chunked bodies with the outcome that each must have, for the tests of the decoder and of whole servers.
-// Plain data; knows nothing of any decoder.
+// A table of chunked bodies, each with its required outcome, for the tests of the decoder and of whole servers.
+// Plain data: depends on no decoder.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace weft::http::test {
 struct BodyCase {
     std::string name;
     std::string bytes;
-    std::string outcome;  // "end" and the data, "needMore" and the data, or the refusing status
+    std::string outcome;  // "end" or "needMore", followed by the data; or the status of the refusal
 };
 
 inline std::vector<BodyCase> chunkedBodies() {

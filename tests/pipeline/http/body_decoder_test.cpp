@@ -1,5 +1,5 @@
-// The body decoder against a table of bodies, in every way of delivery.
-#include <weft/pipeline/http/body_decoder.hpp>
+// Checks the body decoder against a table of bodies, with the bytes cut in every way.
+#include <weft/pipeline/http/detail/body_decoder.hpp>
 
 #include <gtest/gtest.h>
 
@@ -10,11 +10,11 @@
 
 #include "pipeline/http/body_cases.hpp"
 
-namespace weft::http {
+namespace weft::http::detail {
 namespace {
 
-// Feeds the bytes in pieces of these sizes and says what came of it. Data that precede an error are left out: a body
-// that ends badly is thrown away.
+// Feeds the bytes in pieces of these sizes and returns the outcome. Omits the data before an error, because a body
+// that ends badly is discarded.
 template <class NextSize>
 std::string outcomeOf(BodyDecoder& decoder, std::string_view bytes, NextSize nextSize) {
     std::string data;
@@ -165,4 +165,4 @@ TEST(BodyDecoder, StaysRefusedUntilStarted) {
 }
 
 }  // namespace
-}  // namespace weft::http
+}  // namespace weft::http::detail

@@ -1,5 +1,5 @@
-// BodyRecorder: a server application behind the codec itself, without an aggregator: writes down what comes, as text,
-// and keeps the requests.
+// BodyRecorder: a server application directly after the codec, without an aggregator. Records messages as text and
+// keeps the requests.
 #pragma once
 
 #include <deque>
@@ -56,7 +56,7 @@ struct StreamingServer {
     explicit StreamingServer(ServerCodecOptions options = {}) {
         channel.pipeline().addLast<ServerCodec>(std::move(options)).addLast<BodyRecorder>(log);
     }
-    // What the server says to these bytes.
+    // The server's output for these bytes.
     std::string say(std::string_view bytes) {
         channel.writeInbound(Buffer::copyOf(bytes));
         return heard();
@@ -65,7 +65,7 @@ struct StreamingServer {
         channel.runPendingTasks();
         return channel.readOutboundText();
     }
-    // What reached the application since the last call.
+    // What has reached the application since the last call.
     std::string got() { return log.take(); }
     Responder responder(std::size_t index = 0) { return log.requests.at(index).responder(); }
 

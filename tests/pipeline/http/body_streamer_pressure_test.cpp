@@ -1,5 +1,5 @@
-// A slow reader of a body stops the connection's reading; what the pieces of a body hold is bounded, however small they
-// are and however much of their blocks they use.
+// A slow reader of a body stops the connection from reading. The memory held by the pieces of a body is bounded, no
+// matter how small they are and how much of their blocks they use.
 #include <weft/pipeline/http/body_streamer.hpp>
 
 #include <gtest/gtest.h>
@@ -101,7 +101,7 @@ TEST(BodyStreamerPressure, ManyPiecesOfOneByteHoldLittleMoreThanTheirBytes) {
     EXPECT_FALSE(server.peer.channel.sink->wantsRead);
     BodyReader& body = server.kept.at(0).body;
     EXPECT_LE(body.available(), BodyReader::highMark + SlowPeer::readBytes);
-    // A few joined blocks of 16 KiB, and one with what the codec has not decoded.
+    // A few joined blocks of 16 KiB, and one with bytes that the codec has not decoded.
     EXPECT_LE(BufferPool::liveBlocks() - blocks, 12);
     std::size_t pieces = 0;
     for (const std::size_t most = body.available(); body.available() > 0; ++pieces) {
@@ -155,7 +155,7 @@ TEST(BodyStreamerPressure, PiecesOfAnySizeComeOutInTheirOrder) {
     BodyReader& body = server.kept.at(0).body;
     std::string read;
     for (std::size_t i = 0; i < 400; ++i) {
-        const std::size_t size = 1 + (i * i * 37) % 3000;  // on both sides of what is copied together
+        const std::size_t size = 1 + (i * i * 37) % 3000;  // small pieces are copied, larger ones not
         const std::string data(size, static_cast<char>('a' + i % 26));
         all += data;
         server.peer.send(chunks(1, data));

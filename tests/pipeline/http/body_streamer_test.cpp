@@ -1,4 +1,4 @@
-// Bodies that are read while they come, by servers and by clients.
+// Bodies that servers and clients read while they arrive.
 #include <weft/pipeline/http/body_streamer.hpp>
 
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 
 #include <weft/pipeline/http/client_codec.hpp>
 
-#include "support/hosted_loop.hpp"
 #include "pipeline/http/streamed_server.hpp"
+#include "support/loop_without_io.hpp"
 
 namespace weft::http {
 namespace {
@@ -44,7 +44,7 @@ TEST(BodyStreamer, ARequestWithoutABodyIsReadToItsEndAtOnce) {
     EXPECT_EQ(server.kept[0].body.trailers().size(), 0u);
 }
 
-TEST(BodyStreamer, ABodyThatIsCutSaysSoBehindWhatHasCome) {
+TEST(BodyStreamer, ATruncatedBodyReportsTheErrorAfterItsReceivedData) {
     StreamedServer server;
     server.say(chunkedPost + "2\r\nab\r\nzz\r\n");
     BodyReader& body = server.kept.at(0).body;
@@ -91,7 +91,7 @@ TEST(BodyStreamer, AnAnswerWithoutReadingClosesAndNo100IsSent) {
 }
 
 TEST(BodyReaderFiber, AFiberParksUntilAPieceComesAndTheClientIsToldToGoOn) {
-    weft::test::HostedLoop loop;
+    weft::test::LoopWithoutIo loop;
     auto sink = std::make_shared<weft::test::SinkScript>();
     std::deque<Keeping::Kept> kept;
     ChannelRef channel;

@@ -1,4 +1,4 @@
-// Bodies that are written as fast as a slow client takes them, and not faster.
+// A server writes a body no faster than a slow client reads it.
 #include <weft/pipeline/http/responder.hpp>
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 #include "pipeline/http/codec_server.hpp"
 #include "pipeline/http/slow_peer.hpp"
-#include "support/hosted_loop.hpp"
+#include "support/loop_without_io.hpp"
 
 namespace weft::http {
 namespace {
@@ -56,7 +56,7 @@ TEST(BodyWriterPressure, AWriterThatLooksAtWritabilityIsStoppedByASlowClient) {
     EXPECT_EQ(count(peer.received(), "#"), size);
 }
 
-// A client whose kernel takes nothing: a sink on a hosted loop.
+// A client whose kernel accepts no bytes at first: a sink on a hosted loop.
 struct HostedPeer {
     HostedPeer() {
         loop.inDispatch([this] {
@@ -76,7 +76,7 @@ struct HostedPeer {
         channel = {};
         loop.inDispatch([] {});
     }
-    // The kernel takes so many more bytes; look(what it has taken since the last time) is called in the loop.
+    // The kernel accepts `bytes` more. Calls look(bytes accepted since the last call) in the loop.
     template <class Look>
     void take(std::size_t bytes, Look look) {
         loop.inDispatch([&] {
@@ -87,7 +87,7 @@ struct HostedPeer {
     }
     std::shared_ptr<weft::test::SinkScript> sink = std::make_shared<weft::test::SinkScript>();
     Keeper keeper;
-    weft::test::HostedLoop loop;
+    weft::test::LoopWithoutIo loop;
     ChannelRef channel;
 };
 
@@ -95,7 +95,7 @@ TEST(BodyWriterPressure, AFiberThatSendsIsHeldAtTheWindow) {
     constexpr std::size_t piece = 10'000;
     constexpr std::size_t pieces = 200;
     HostedPeer peer;
-    std::size_t sent = 0;  // by the fiber, on the loop's thread
+    std::size_t sent = 0;  // written by the fiber on the loop's thread
     std::size_t mostPending = 0;
     auto fiber = peer.loop.group.carrier(0).spawn([&] {
         BodyWriter body = peer.keeper.waiting.at(0).begin(Response(Status::ok));
@@ -127,7 +127,7 @@ TEST(BodyWriterPressure, AFiberThatSendsToAClosedConnectionHearsOfIt) {
         BodyWriter body = peer.keeper.waiting.at(0).begin(Response(Status::ok));
         body.send(Buffer::copyOf(std::string(BodyWriter::window, '#')));
         begun.setValue();
-        body.send(Buffer::copyOf(std::string(BodyWriter::window, '#')));  // parks: nothing has left
+        body.send(Buffer::copyOf(std::string(BodyWriter::window, '#')));  // parks: no byte has left
     });
     waiting.get();
     peer.channel->close();

@@ -20,7 +20,7 @@ namespace {
 
 using test::ResponseCase;
 
-// An application behind the codec: writes down what comes.
+// An application after the codec: records what it receives.
 struct Recorder final : ChannelInboundHandler {
     explicit Recorder(std::string& itsLog) : log(itsLog) {}
     void channelRead(ChannelHandlerContext&, Message&& message) override {
@@ -57,7 +57,7 @@ struct Client {
     explicit Client(ClientCodecOptions options = {.host = "h"}) {
         channel.pipeline().addLast<ClientCodec>(std::move(options)).addLast<Recorder>(log);
     }
-    // What goes out for this request.
+    // The bytes sent for this request.
     template <class Written>
     std::string ask(Written message) {
         channel.channel().writeAndFlush(Message(std::move(message)));
@@ -65,7 +65,7 @@ struct Client {
         return channel.readOutboundText();
     }
     std::string get(std::string target = "/") { return ask(ClientRequest(Method::get, std::move(target))); }
-    // What the application got for these bytes.
+    // What the application received for these bytes.
     std::string answer(std::string_view bytes) {
         channel.writeInbound(Buffer::copyOf(bytes));
         return got();
@@ -123,7 +123,7 @@ TEST(ClientCodec, StreamsBodies) {
     EXPECT_EQ(client.get(), "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
 }
 
-// What is refused fails its promise, and not a byte of it is sent.
+// A refused message fails its promise, and none of its bytes is sent.
 std::string refusal(Client& client, Message message) {
     const ChannelPromise promise = client.channel.channel().newPromise();
     client.channel.channel().writeAndFlush(std::move(message), promise);
@@ -155,9 +155,16 @@ TEST(ClientCodec, RefusesWhatCouldSplitARequest) {
         {"name", [](ClientRequest& r) { r.headers.add("X:", "a"); }},
         {"value", [](ClientRequest& r) { r.headers.add("X", "a\r\nY: b"); }},
         {"value", [](ClientRequest& r) { r.headers.add("X", std::string("a\0", 2)); }},
-        {"encoder", [](ClientRequest& r) { r.headers.add("Content-Length", "3"); }},
+        {"Content-Length that differs", [](ClientRequest& r) { r.headers.add("Content-Length", "3"); }},
+        {"Content-Length that differs", [](ClientRequest& r) { r.headers.add("Content-Length", "0, 0"); }},
+        {"Content-Length that differs",
+         [](ClientRequest& r) { r.headers.add("Content-Length", "0"), r.headers.add("content-length", "1"); }},
+        {"Content-Length that differs",
+         [](ClientRequest& r) { r.streamed = true, r.headers.add("Content-Length", "0"); }},
         {"encoder", [](ClientRequest& r) { r.headers.add("transfer-encoding", "chunked"); }},
-        {"encoder", [](ClientRequest& r) { r.headers.add("Connection", "close"); }},
+        {"encoder", [](ClientRequest& r) { r.streamed = true, r.headers.add("transfer-encoding", "gzip, chunked"); }},
+        {"encoder", [](ClientRequest& r) { r.headers.add("Connection", "close, X"); }},
+        {"encoder", [](ClientRequest& r) { r.headers.add("Connection", "upgrade"); }},
         {"CONNECT", [](ClientRequest& r) { r.method = "CONNECT", r.target = "b:1", r.body = Buffer::copyOf("x"); }},
     };
     for (const Row& row : rows) {
@@ -173,6 +180,26 @@ TEST(ClientCodec, RefusesWhatCouldSplitARequest) {
     EXPECT_EQ(nameless.ask(ClientRequest(Method::connect, "b:1")), "CONNECT b:1 HTTP/1.1\r\nHost: b:1\r\n\r\n");
 }
 
+TEST(ClientCodec, FramingHeadersThatAgreeWithTheEncoderAreAccepted) {
+    Client client;
+    ClientRequest post(Method::post, "/p", Buffer::copyOf("abc"));
+    post.headers.add("content-length", "3");
+    post.headers.add("connection", "Keep-Alive");
+    EXPECT_EQ(client.ask(std::move(post)), "POST /p HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc");
+    ClientRequest get(Method::get, "/g");
+    get.headers.add("Content-Length", "0");
+    EXPECT_EQ(client.ask(std::move(get)), "GET /g HTTP/1.1\r\nHost: h\r\n\r\n");
+    ClientRequest chunked(Method::post, "/c");
+    chunked.streamed = true;
+    chunked.headers.add("Transfer-Encoding", "Chunked");
+    EXPECT_EQ(client.ask(std::move(chunked)), "POST /c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n");
+    client.ask(LastContent{});
+    ClientRequest last(Method::get, "/l");
+    last.headers.add("Connection", "close");
+    EXPECT_EQ(client.ask(std::move(last)), "GET /l HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+    EXPECT_NE(refusal(client, Message(ClientRequest())).find("no further request"), std::string::npos);
+}
+
 TEST(ClientCodec, RefusesRequestsThatHaveNoPlaceOnTheConnection) {
     Client client;
     ClientRequest streamed(Method::post, "/");
@@ -185,7 +212,7 @@ TEST(ClientCodec, RefusesRequestsThatHaveNoPlaceOnTheConnection) {
     ClientRequest last;
     last.keepAlive = false;
     EXPECT_EQ(client.ask(std::move(last)), "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
-    EXPECT_NE(refusal(client, Message(ClientRequest())).find("no further one"), std::string::npos);
+    EXPECT_NE(refusal(client, Message(ClientRequest())).find("accepts no further request"), std::string::npos);
 }
 
 TEST(ClientCodec, ABodyOfAnotherLengthThanPromisedClosesTheConnection) {
@@ -233,7 +260,7 @@ TEST(ClientCodec, MatchesResponsesToRequestsByTheirOrder) {
               "interim 103 4:200 (ab) end X-Sum=7");
 }
 
-TEST(ClientCodec, A100SaysThatTheBodyMayGo) {
+TEST(ClientCodec, A100PermitsTheBodyToBeSent) {
     Client client;
     ClientRequest request(Method::post, "/");
     request.headers.add("Expect", "100-continue");
@@ -258,14 +285,14 @@ TEST(ClientCodec, ABodyUntilCloseEndsWithAnOrderlyEndOnly) {
     reset.answer(head);
     reset.channel.channel().onError(fromErrno(ECONNRESET));
     const std::string after = reset.got();
-    EXPECT_EQ(after.find("end"), after.find("ended before the response did")) << after;
+    EXPECT_EQ(after.find("end"), after.find("ended before the response was complete")) << after;
     EXPECT_TRUE(after.ends_with("inactive")) << after;
 
     Client closing;
     closing.get();
     closing.answer(head);
     closing.channel.close();
-    EXPECT_EQ(closing.got(), "(bad HTTP response: the connection ended before the response did) inactive");
+    EXPECT_EQ(closing.got(), "(bad HTTP response: the connection ended before the response was complete) inactive");
 
     Client halfOpen;
     halfOpen.channel.channel().setOption(ChannelOption::ALLOW_HALF_CLOSURE, true);
@@ -282,7 +309,8 @@ TEST(ClientCodec, AnEndWithRequestsOutstandingIsAnError) {
         client.get();
         client.answer(bytes);
         client.channel.channel().onEof();
-        EXPECT_EQ(client.got(), "(bad HTTP response: the connection ended before the response did) inactive") << bytes;
+        EXPECT_EQ(client.got(), "(bad HTTP response: the connection ended before the response was complete) inactive")
+            << bytes;
     }
     Client idle;
     idle.get();
@@ -295,18 +323,18 @@ TEST(ClientCodec, AServerThatClosesBeforeItHasAnsweredAllIsAnError) {
     Client client;
     client.get();
     client.get();
-    EXPECT_EQ(
-        client.answer("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nab" + two + "cd"),
-        "1:200 close (ab) end (bad HTTP response: the server closes before it has answered all requests) inactive");
+    EXPECT_EQ(client.answer("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nab" + two + "cd"),
+              "1:200 close (ab) end (bad HTTP response: the server closes the connection before it has answered all "
+              "requests) inactive");
 }
 
 TEST(ClientCodec, BytesThatNobodyAskedForAreNoResponse) {
     Client client;
-    EXPECT_EQ(client.answer(two + "ab"), "(bad HTTP response: bytes that no request asked for) inactive");
+    EXPECT_EQ(client.answer(two + "ab"), "(bad HTTP response: bytes without an outstanding request) inactive");
     Client after;
     after.get();
     EXPECT_EQ(after.answer(two + "ab" + two + "cd"),
-              "1:200 (ab) end (bad HTTP response: bytes that no request asked for) inactive");
+              "1:200 (ab) end (bad HTTP response: bytes without an outstanding request) inactive");
 }
 
 TEST(ClientCodec, H7_TheBytesBehindA101ReachTheNewHandler) {
@@ -342,7 +370,8 @@ TEST(ClientCodec, H7_TheBytesBehindA101ReachTheNewHandler) {
 TEST(ClientCodec, ATunnelPassesEverythingAsItIs) {
     Client client;
     client.ask(ClientRequest(Method::connect, "b:1"));
-    EXPECT_NE(refusal(client, Message(ClientRequest())).find("no further one"), std::string::npos) << "not decided";
+    EXPECT_NE(refusal(client, Message(ClientRequest())).find("accepts no further request"), std::string::npos)
+        << "not decided";
     EXPECT_EQ(client.answer("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nraw"), "1:200 switched raw raw");
     EXPECT_EQ(client.answer(two), "raw " + two);
     EXPECT_EQ(client.ask(Buffer::copyOf("out")), "out");
@@ -374,7 +403,7 @@ TEST(ClientCodec, AHandlerMayAskAgainFromInsideAResponse) {
     EXPECT_TRUE(channel.active());
 }
 
-// Every response of the table, in every way of delivery: the application sees the same.
+// Each response of the table, cut in every way: the application always receives the same.
 TEST(ClientCodec, TheApplicationSeesTheSameHoweverTheBytesCome) {
     const std::uint32_t seed = std::random_device{}();
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -393,7 +422,7 @@ TEST(ClientCodec, TheApplicationSeesTheSameHoweverTheBytesCome) {
             });
             client.channel.channel().onEof();
             std::string text = client.got();
-            for (const char* seam : {")(", ") (", " raw "}) {  // where one piece of a body ends is no verdict
+            for (const char* seam : {")(", ") (", " raw "}) {  // the outcome does not depend on where body pieces end
                 for (std::size_t at = text.find(seam); at != std::string::npos; at = text.find(seam, at)) {
                     text.erase(at, std::string_view(seam).size());
                 }
@@ -432,7 +461,7 @@ TEST(ResponseAggregator, JoinsHeadBodyAndTrailers) {
 }
 
 TEST(ResponseAggregator, ABodyThatIsTooLargeClosesTheConnection) {
-    const std::string large = "(bad HTTP response: the response body is larger than this client takes) ";
+    const std::string large = "(bad HTTP response: the response body is larger than this client accepts) ";
     for (const char* bytes :
          {"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n",
           "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\n", "HTTP/1.1 200 OK\r\n\r\nabcd"}) {

@@ -1,5 +1,5 @@
-// Nothing that is written to an HTTP codec is lost without a line: the channel, who passed it on last, and not for each
-// of many.
+// The HTTP codecs log every message that they drop, with the channel and the handler that passed it on last, but limit
+// the number of lines.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -24,7 +24,7 @@ using test::post;
 using test::Server;
 using weft::test::LogCapture;
 
-constexpr int mostLines = 30;  // of a thousand causes; ten in a second, and a slow machine takes more than one
+constexpr int mostLines = 30;  // for a thousand faults: the limit is ten a second, and a slow machine takes seconds
 
 std::string nameOf(EmbeddedChannel& channel) {
     return "channel " + std::to_string(channel.channel().id());
@@ -67,7 +67,7 @@ void PrintTo(const Fault& fault, std::ostream* out) {
 
 const Fault faults[] = {
     {"AHead", "an HTTP response was refused: ", [](ChannelHandlerContext& ctx) { ctx.writeAndFlush(unsendable()); }},
-    {"Trailers", "the trailers of an HTTP response were left out: ",
+    {"Trailers", "the trailers of an HTTP response were omitted: ",
      [](ChannelHandlerContext& ctx) {
          Response head(Status::ok);
          head.streamed = true;
@@ -76,12 +76,12 @@ const Fault faults[] = {
          trailers->add("Content-Length", "7");
          ctx.writeAndFlush(Message(LastContent{noTicket, std::move(trailers)}));
      }},
-    {"TooLongABody", "a streamed HTTP response did not keep to its Content-Length, so the connection is closed",
+    {"TooLongABody", "a streamed HTTP response did not match its Content-Length, so the connection is closed",
      [](ChannelHandlerContext& ctx) {
          ctx.write(streamedHead(2));
          ctx.writeAndFlush(Message(piece("three")));
      }},
-    {"TooShortABody", "a streamed HTTP response did not keep to its Content-Length, so the connection is closed",
+    {"TooShortABody", "a streamed HTTP response did not match its Content-Length, so the connection is closed",
      [](ChannelHandlerContext& ctx) {
          ctx.write(streamedHead(9));
          ctx.write(Message(piece("three")));
@@ -110,7 +110,8 @@ TEST_P(CodecLog, NamesTheHandlerThatPassedItOnLast) {
     channel.pipeline().addLast<Application>([](ChannelHandlerContext& ctx, FullRequest&) { GetParam().cause(ctx); });
     channel.writeInbound(Buffer::copyOf(get));
     channel.runPendingTasks();
-    EXPECT_EQ(log.countAt(LogLevel::error, nameOf(channel), GetParam().line, "handler 'relay' passed it on last"), 1)
+    EXPECT_EQ(
+        log.countAt(LogLevel::error, nameOf(channel), GetParam().line, "handler 'relay' was the last to pass it on"), 1)
         << log.text();
     channel.finishAndReleaseAll();
 }
@@ -121,7 +122,7 @@ std::string faultName(const testing::TestParamInfo<Fault>& fault) {
 
 INSTANTIATE_TEST_SUITE_P(Of, CodecLog, testing::ValuesIn(faults), faultName);
 
-// Trailers that must not be sent leave the connection open: a handler may cause one line for each request.
+// Trailers that must not be sent leave the connection open, so a handler may cause one line for each request.
 TEST(CodecLogLimit, AThousandFaultsOfACarrierAreFewLines) {
     const LogCapture log;
     Server server([](ChannelHandlerContext& ctx, FullRequest&) { faults[1].cause(ctx); });
@@ -130,7 +131,7 @@ TEST(CodecLogLimit, AThousandFaultsOfACarrierAreFewLines) {
     EXPECT_LE(log.count(faults[1].line), mostLines);
 }
 
-// ---- what comes late ----
+// ---- late messages ----
 
 TEST(LateAnswer, OnAConnectionWhoseClientHasGoneIsNoWarning) {
     const LogCapture log;
@@ -144,7 +145,7 @@ TEST(LateAnswer, OnAConnectionWhoseClientHasGoneIsNoWarning) {
     EXPECT_EQ(log.countAt(LogLevel::warning), 0) << log.text();
 }
 
-// The client asked for one answer, and then for the end.
+// The client's last request on the connection.
 const std::string lastGet = "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
 
 TEST(LateAnswer, ASecondOneToTheLastRequestIsAWarning) {
@@ -154,13 +155,13 @@ TEST(LateAnswer, ASecondOneToTheLastRequestIsAWarning) {
         ctx.writeAndFlush(ok("second").to(request));
     });
     EXPECT_TRUE(server.say(lastGet).ends_with("first"));
-    EXPECT_EQ(log.countAt(LogLevel::warning, nameOf(server.channel), "came after its request had been answered",
+    EXPECT_EQ(log.countAt(LogLevel::warning, nameOf(server.channel), "was written after its request had been answered",
                           "'Application#0'"),
               1)
         << log.text();
 }
 
-// Answers the first of the requests that wait, and ends the connection by that.
+// Answers the first waiting request with Connection: close.
 void answerLast(Keeper& keeper) {
     Response last = ok("last");
     last.keepAlive = false;
@@ -175,7 +176,8 @@ TEST(LateAnswer, ToARequestBehindTheLastAnswerIsADebugLine) {
     answerLast(keeper);
     keeper.waiting[1].send(ok("late"));
     EXPECT_EQ(count(server.heard(), "HTTP/1.1 "), 1u);
-    EXPECT_EQ(log.countAt(LogLevel::debug, nameOf(server.channel), "came after its connection had begun to end"), 1)
+    EXPECT_EQ(
+        log.countAt(LogLevel::debug, nameOf(server.channel), "was written after its connection had begun to close"), 1)
         << log.text();
     EXPECT_EQ(log.countAt(LogLevel::warning), 0) << log.text();
 }
@@ -188,13 +190,14 @@ TEST(LateAnswer, ThatWaitedForItsTurnWhenTheConnectionEndedIsADebugLine) {
     keeper.waiting[1].send(ok("early"));
     answerLast(keeper);
     EXPECT_EQ(count(server.heard(), "HTTP/1.1 "), 1u);
-    EXPECT_EQ(log.countAt(LogLevel::debug, nameOf(server.channel), "the connection was closed before an answer's turn"),
+    EXPECT_EQ(log.countAt(LogLevel::debug, nameOf(server.channel),
+                          "the connection was closed before a queued response was sent"),
               1)
         << log.text();
     EXPECT_EQ(log.countAt(LogLevel::warning), 0) << log.text();
 }
 
-// The codec has answered with an error meanwhile, first in its turn, then behind an answer that is missing.
+// The codec has already answered with an error: in the first case at once, in the second after a missing answer.
 TEST(LateAnswer, ToARequestWhoseBodyIsMalformedIsADebugLine) {
     const std::string bad = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n";
     struct Keeps final : ChannelInboundHandler {
@@ -212,7 +215,8 @@ TEST(LateAnswer, ToARequestWhoseBodyIsMalformedIsADebugLine) {
         channel.pipeline().addLast<ServerCodec>().addLast<Keeps>(keeper);
         channel.writeInbound(Buffer::copyOf(before + bad));
         keeper.waiting.back().send(ok("late"));
-        EXPECT_EQ(log.countAt(LogLevel::debug, nameOf(channel), "came after its connection had begun to end"), 1)
+        EXPECT_EQ(log.countAt(LogLevel::debug, nameOf(channel), "was written after its connection had begun to close"),
+                  1)
             << log.text();
         EXPECT_EQ(log.countAt(LogLevel::warning), 0) << log.text();
         channel.finishAndReleaseAll();
@@ -228,7 +232,7 @@ TEST(LateAnswer, ThePiecesBehindAHeadThatWasRefusedAreDebugLines) {
     body.write(Buffer::copyOf("piece"));
     body.end();
     EXPECT_EQ(log.countAt(LogLevel::error, "an HTTP response was refused"), 1) << log.text();
-    EXPECT_EQ(log.countAt(LogLevel::debug, "came after its connection had begun to end"), 2) << log.text();
+    EXPECT_EQ(log.countAt(LogLevel::debug, "was written after its connection had begun to close"), 2) << log.text();
     EXPECT_EQ(log.countAt(LogLevel::warning), 0) << log.text();
 }
 
@@ -240,7 +244,7 @@ TEST(LateAnswer, BeforeAnyRequestIsAWarning) {
     EXPECT_EQ(log.countAt(LogLevel::warning, nameOf(server.channel), "it names no request"), 1) << log.text();
 }
 
-// Debug lines, which are rarely printed, must not take the place of a warning.
+// Debug lines are rarely printed and must not use up the limit of warnings.
 TEST(LateAnswer, ManyOfThemHideNoFault) {
     const LogCapture log;
     Keeper keeper;
@@ -249,7 +253,7 @@ TEST(LateAnswer, ManyOfThemHideNoFault) {
     answerLast(keeper);
     BodyWriter late = keeper.waiting[1].begin(Response(Status::ok));
     for (int i = 0; i < 1000; ++i) late.write(Buffer::copyOf("late"));
-    EXPECT_LE(log.countAt(LogLevel::debug, "came after its connection had begun to end"), mostLines);
+    EXPECT_LE(log.countAt(LogLevel::debug, "was written after its connection had begun to close"), mostLines);
     server.channel.channel().writeAndFlush(Message(Buffer::copyOf("no answer")));
     EXPECT_EQ(log.countAt(LogLevel::warning, "a Buffer was written to ServerCodec"), 1) << log.text();
     late.end();
@@ -264,7 +268,7 @@ TEST(ClientCodecLog, ARequestThatIsNotSentNamesTheChannelAndTheHandler) {
     channel.pipeline().addLast("relay", std::make_unique<Relay>());
     const auto refused = [&](std::string_view why) {
         return log.countAt(LogLevel::error, nameOf(channel), "an HTTP request was not sent: ", why,
-                           "handler 'relay' passed it on last");
+                           "handler 'relay' was the last to pass it on");
     };
     channel.channel().writeAndFlush(Message(piece("outside")));
     EXPECT_EQ(refused("HTTP content outside the body of a request"), 1) << log.text();

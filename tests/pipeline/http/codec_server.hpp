@@ -1,4 +1,4 @@
-// What the tests of the server codec share: an embedded server, and applications for it.
+// Shared by the tests of the server codec: an embedded server and applications for it.
 #pragma once
 
 #include <deque>
@@ -15,7 +15,7 @@
 
 namespace weft::http::test {
 
-// Keeps what it gets, or answers with `answer`.
+// Keeps each request, or answers it with `answer`.
 struct Application final : SimpleInboundHandler<FullRequest> {
     using Answer = std::function<void(ChannelHandlerContext&, FullRequest&)>;
     explicit Application(Answer itsAnswer) : answer(std::move(itsAnswer)) {}
@@ -29,7 +29,7 @@ struct Server {
         channel.pipeline().addLast<ObjectAggregator>(maxBody);
         channel.pipeline().addLast<Application>(std::move(answer));
     }
-    // What the server says to these bytes.
+    // The server's output for these bytes.
     std::string say(std::string_view bytes) {
         channel.writeInbound(Buffer::copyOf(bytes));
         return heard();

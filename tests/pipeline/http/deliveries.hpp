@@ -1,5 +1,5 @@
-// The ways in which the same bytes may arrive: whole, split at a place, in equal pieces, in pieces of chance. A
-// delivery is the list of its pieces' sizes; the last piece is what is left.
+// The ways in which the same bytes may arrive: whole, split at one position, in equal pieces, in random pieces. A
+// delivery is the list of the pieces' sizes; the last piece takes what is left.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace weft::http::test {
 
-// Calls take(piece) with the pieces of `bytes` that end at these places, and with the last one.
+// Calls take(piece) for the pieces of `bytes` that end at these positions, and for the last one.
 template <class Take>
 void deliver(std::string_view bytes, const std::vector<std::size_t>& cuts, Take take) {
     std::size_t at = 0;
@@ -34,7 +34,7 @@ inline std::vector<std::size_t> randomCuts(std::size_t size, std::mt19937& rando
     return cuts;
 }
 
-// Whole, byte by byte, split at each place (of long messages: at some), and by chance.
+// Whole, byte by byte, split at each position (at some positions of long messages), and in random pieces.
 template <class Each>
 void forEachDelivery(std::size_t size, std::mt19937& random, Each each) {
     each(std::vector<std::size_t>{});

@@ -1,12 +1,12 @@
-// HeadCache: the same texts as the encoder's, and what may be taken from the last answer without a look at the clock.
+// HeadCache: produces the encoder's heads, and knows when the last one may be reused without reading the clock.
 #include <gtest/gtest.h>
 
 #include <ctime>
 #include <string>
 
-#include <weft/pipeline/http/head_cache.hpp>
+#include <weft/pipeline/http/detail/head_cache.hpp>
 
-namespace weft::http {
+namespace weft::http::detail {
 namespace {
 
 HeaderList plainText() {
@@ -56,4 +56,4 @@ TEST(HeadCache, AHeadOfAnotherSecondIsNotTheLastOne) {
 }
 
 }  // namespace
-}  // namespace weft::http
+}  // namespace weft::http::detail

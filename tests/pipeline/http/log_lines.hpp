@@ -1,4 +1,4 @@
-// LogLines: the warnings and errors that are logged while it is alive.
+// LogLines: collects the warnings and errors logged during its lifetime.
 #pragma once
 
 #include <mutex>

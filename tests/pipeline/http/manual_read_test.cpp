@@ -1,5 +1,5 @@
-// without AUTO_READ each read() is asked for; a codec of whose read nothing has come asks by itself, and one that
-// has given something leaves it to the receiver.
+// without AUTO_READ, every read() is requested. A codec that made no message of a read requests the next one
+// itself; a codec that passed a message on leaves it to the receiver.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -14,7 +14,7 @@
 namespace weft::http {
 namespace {
 
-// A channel without AUTO_READ that has been permitted one read.
+// A channel without AUTO_READ on which one read() has been called.
 struct ManualChannel {
     template <class Fill>
     explicit ManualChannel(Fill fill) {
@@ -44,8 +44,8 @@ TEST(HttpManualRead, R6_AServerReadsOnUntilItHasARequest) {
     EXPECT_FALSE(manual.readsOnAfter("\r\nhello\r\n"));
 }
 
-// While the channel reads by itself its cycles end without a call of the codec.
-TEST(HttpManualRead, R6_AServerThatWasPassedOverReadsOnWhenItIsAskedAgain) {
+// While the channel has AUTO_READ, its read cycles end without a call of the codec.
+TEST(HttpManualRead, R6_AServerThatMissedReadCyclesReadsOnOnceReadIsCalled) {
     ManualChannel manual([](ChannelPipeline& pipeline) { pipeline.addLast<ServerCodec>(); });
     manual.channel->setOption(ChannelOption::AUTO_READ, true);
     for (int request = 0; request < 3; ++request) EXPECT_TRUE(manual.readsOnAfter("GET / HTTP/1.1\r\nHost: x\r\n\r\n"));

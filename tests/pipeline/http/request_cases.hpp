@@ -1,5 +1,5 @@
-// A table of request heads with the verdict that each must get, for the parser's tests, for fuzz corpora and for
-// replaying against a whole server. Plain data; knows nothing of any parser.
+// A table of request heads, each with its required outcome, for the parser's tests, for fuzz corpora and for replay
+// against a whole server. Plain data: depends on no parser.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace weft::http::test {
 
-/// `status` 0: accepted, and `summary` says how: "METHOD target version form body connection [flags]". 1: incomplete.
+/// `status` 0: accepted as described by `summary`: "METHOD target version form body connection [flags]". 1: incomplete.
 /// Anything else: refused with that status.
 struct RequestCase {
     std::string name;
@@ -19,7 +19,7 @@ struct RequestCase {
 
 inline constexpr unsigned incomplete = 1;
 
-/// A GET in HTTP/1.1 with a Host and these further header lines.
+/// An HTTP/1.1 GET with a Host and these further header lines.
 inline std::string getWith(const std::string& lines) {
     return "GET / HTTP/1.1\r\nHost: a.example\r\n" + lines + "\r\n";
 }

@@ -1,5 +1,5 @@
-// The request head parser against the table of cases, in every way of delivery.
-#include <weft/pipeline/http/request_head_parser.hpp>
+// Checks the request head parser against the table of cases, with the bytes cut in every way.
+#include <weft/pipeline/http/detail/request_head_parser.hpp>
 
 #include <gtest/gtest.h>
 
@@ -11,13 +11,13 @@
 #include "pipeline/http/request_cases.hpp"
 #include "support/head_reader.hpp"
 
-namespace weft::http {
+namespace weft::http::detail {
 namespace {
 
 using test::HeadReader;
 using test::RequestCase;
 
-// A copy in memory of exactly this size, so that a sanitizer sees every read beyond it.
+// A copy in memory of exactly this size, so that a sanitizer sees every read past the end.
 class ExactCopy {
   public:
     explicit ExactCopy(std::string_view bytes) : bytes_(new char[bytes.size()]), size_(bytes.size()) {
@@ -49,7 +49,7 @@ std::string summaryOf(const RequestHead& head, std::string_view message) {
     return text;
 }
 
-// Everything a parser says about a message, as one text.
+// All properties of a parsed message as one text.
 std::string outcomeOf(const HeadReader& parser, Verdict verdict, std::string_view message) {
     if (verdict == Verdict::needMore) return "needMore";
     if (verdict == Verdict::error)
@@ -75,7 +75,7 @@ std::string wholeOutcome(std::string_view message) {
     return feed(parser, message);
 }
 
-// Delivers growing prefixes that end at these places, then the whole; stops when the verdict is final.
+// Delivers growing prefixes that end at these positions, then the whole message; stops at a final verdict.
 std::string pieceOutcome(HeadReader& parser, std::string_view message, const std::vector<std::size_t>& cuts) {
     for (const std::size_t cut : cuts) {
         const std::string outcome = feed(parser, message.substr(0, cut));
@@ -173,9 +173,9 @@ TEST(RequestHeadParser, ReachesTheSameOutcomeInRandomChunks) {
     }
 }
 
-// Near the end of its input the parser goes byte by byte or along other ways; bytes behind the head, or header lines
-// behind the one in question, keep it on the fast ones.
-TEST(RequestHeadParser, IsNotSwayedByWhatFollows) {
+// Near the end of its input the parser uses slower code, such as one byte at a time. Bytes after the head, or lines
+// after the header line in question, keep it on the fast code.
+TEST(RequestHeadParser, IgnoresTheFollowingBytes) {
     const std::string next = "GET /the/next/request HTTP/1.1\r\nHost: another.example\r\n\r\n";
     for (const RequestCase& request : test::allRequests()) {
         if (request.status == test::incomplete) continue;
@@ -184,7 +184,7 @@ TEST(RequestHeadParser, IsNotSwayedByWhatFollows) {
     }
 }
 
-TEST(RequestHeadParser, SaysTheSameOfAPrefixHoweverItCame) {
+TEST(RequestHeadParser, GivesTheSameVerdictOnAPrefixHoweverItIsCut) {
     for (const RequestCase& request : test::allRequests()) {
         if (request.bytes.size() > 600) continue;
         SCOPED_TRACE(request.name);
@@ -218,7 +218,7 @@ TEST(RequestHeadParser, ReachesTheSameOutcomeForMutatedRequests) {
                 bytes.insert(at, 1, interesting[below(interesting.size())]);
             if (bytes.empty()) bytes = "\r";
         }
-        if (below(2) == 0) bytes += test::getWith("X-Forwarded-For: 127.0.0.1\r\n");  // see IsNotSwayedByWhatFollows
+        if (below(2) == 0) bytes += test::getWith("X-Forwarded-For: 127.0.0.1\r\n");  // see IgnoresTheFollowingBytes
         const std::string whole = wholeOutcome(bytes);
         HeadReader byBytes;
         ASSERT_EQ(pieceOutcome(byBytes, bytes, everyByte(bytes.size())), whole) << testing::PrintToString(bytes);
@@ -261,7 +261,7 @@ TEST(RequestHeadParser, ReadsEveryRequestOfAConnectionAsIfItWereTheFirst) {
     }
 }
 
-// Each with lines of its own: more than are remembered, so that entries are replaced while connections point at them.
+// Each connection sends lines of its own: more than the cache holds, so it replaces entries that connections point to.
 TEST(RequestHeadParser, ReadsManyConnectionsOfACarrierAsIfEachWereAlone) {
     constexpr std::size_t connections = 70;
     const auto lines = [](std::size_t of) {
@@ -281,7 +281,7 @@ TEST(RequestHeadParser, ReadsManyConnectionsOfACarrierAsIfEachWereAlone) {
     }
 }
 
-// What one server of a carrier takes is too much for the other.
+// A head within the limits of one server of a carrier exceeds the limits of the other.
 TEST(RequestHeadParser, D8_RemembersNoLinesThatItsOwnLimitsRefuse) {
     HeadReader generous;
     const std::string message = "GET / HTTP/1.1\r\nHost: a\r\nX: yyy\r\n\r\n";
@@ -343,4 +343,4 @@ TEST(RequestHeadParser, HasATableOfMoreThan120Cases) {
 }
 
 }  // namespace
-}  // namespace weft::http
+}  // namespace weft::http::detail

@@ -1,5 +1,5 @@
-// A table of responses with the verdict that each must get, for the tests of the decoder and of the client codec, and
-// for fuzz corpora. Plain data; knows nothing of any parser.
+// A table of responses, each with its required outcome, for the tests of the decoder and of the client codec, and for
+// fuzz corpora. Plain data: depends on no parser.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace weft::http::test {
 
-// `outcome`: "CODE keep|close|switch none|length=N|chunked|untilClose [BODY]", with the interim codes before it and the
-// trailers behind it; "more" for an incomplete one; else how its refusal begins.
+// `outcome`: "CODE keep|close|switch none|length=N|chunked|untilClose [BODY]", preceded by the interim codes and
+// followed by the trailers; "more" for an incomplete response; else how its refusal begins.
 struct ResponseCase {
     std::string name;
     std::string bytes;
     std::string outcome;
-    std::size_t rest = 0;  // bytes behind the response
+    std::size_t rest = 0;  // bytes after the response
     Method method = Method::get;
     bool mayUpgrade = false;
 };
@@ -97,7 +97,8 @@ inline std::vector<ResponseCase> refusedResponses() {
         {"a blank before", " HTTP/1.1 200 OK\r\n\r\n", "the response does not begin with HTTP/"},
         {"HTTP/2", "HTTP/2 200 OK\r\n\r\n", "the status line is not"},
         {"HTTP/2.0", "HTTP/2.0 200 OK\r\n\r\n", "HTTP major version is not 1"},
-        {"101 that nobody asked for", "HTTP/1.1 101 Switching\r\n\r\n", "101 Switching Protocols, which nobody"},
+        {"101 without an Upgrade", "HTTP/1.1 101 Switching\r\n\r\n",
+         "101 Switching Protocols in response to a request without Upgrade"},
         {"length and chunks", okWith(two + "Transfer-Encoding: chunked\r\n", "0\r\n\r\n"),
          "both Content-Length and Transfer-Encoding"},
         {"length and chunks of a 204", "HTTP/1.1 204 N\r\n" + two + "Transfer-Encoding: chunked\r\n\r\n",

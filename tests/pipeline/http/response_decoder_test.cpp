@@ -1,4 +1,4 @@
-// The response decoder against the table of cases, in every way of delivery.
+// Checks the response decoder against the table of cases, with the bytes cut in every way.
 #include <weft/pipeline/http/response_decoder.hpp>
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 using test::ResponseCase;
 
-// Feeds a decoder as a codec does and writes down everything that it says.
+// Feeds a decoder as a codec does and records all its results.
 class Reader {
   public:
     Reader(Method method, bool mayUpgrade) { decoder_.start(method, mayUpgrade); }
@@ -23,7 +23,7 @@ class Reader {
     void take(std::string_view bytes) {
         input_ += bytes;
         while (!decoder_.finished() && !decoder_.failed()) {
-            const std::string exact = input_;  // so that a sanitizer sees every read beyond it
+            const std::string exact = input_;  // so that a sanitizer sees every read past the end
             const ResponseStep step = decoder_.decode(exact);
             EXPECT_LE(step.consumed, input_.size());
             note(step, exact);
@@ -31,12 +31,12 @@ class Reader {
             if (step.event == ResponseEvent::needMore) break;
         }
     }
-    // With everything that came, and the end of the connection behind it.
+    // The outcome of all bytes so far, followed by the end of the connection.
     std::string outcome() {
         if (decoder_.failed()) return std::string(decoder_.refusal().reason);
         if (!headSeen_ || (!decoder_.finished() && !decoder_.head().untilClose)) {
             EXPECT_EQ(decoder_.endOfInput(), ResponseEvent::error);
-            EXPECT_EQ(decoder_.refusal().reason, "the connection ended before the response did");
+            EXPECT_EQ(decoder_.refusal().reason, "the connection ended before the response was complete");
             return "more";
         }
         EXPECT_EQ(decoder_.endOfInput(), ResponseEvent::end);
@@ -85,7 +85,7 @@ class Reader {
     bool headSeen_ = false;
 };
 
-TEST(ResponseDecoder, SaysOfEachCaseWhatTheTableSays) {
+TEST(ResponseDecoder, GivesTheOutcomeOfTheTable) {
     for (const ResponseCase& response : test::allResponses()) {
         SCOPED_TRACE(response.name);
         Reader reader(response.method, response.mayUpgrade);
@@ -116,7 +116,7 @@ TEST(ResponseDecoder, ReachesTheSameOutcomeHoweverTheBytesCome) {
     }
 }
 
-TEST(ResponseDecoder, IsNotSwayedByWhatFollows) {
+TEST(ResponseDecoder, IgnoresTheFollowingBytes) {
     for (const ResponseCase& response : test::allResponses()) {
         if (response.outcome == "more" || response.outcome.find("untilClose") != std::string::npos) continue;
         SCOPED_TRACE(response.name);

@@ -1,4 +1,4 @@
-// Response heads, chunk heads, dates and numbers as text; what must never be written.
+// Encoding of response heads, chunk heads, dates and numbers; what the encoder must never write.
 #include <weft/pipeline/http/response_encoder.hpp>
 
 #include <gtest/gtest.h>
@@ -8,10 +8,14 @@
 #include <vector>
 
 #include <weft/pipeline/http/date_cache.hpp>
-#include <weft/pipeline/http/number_text.hpp>
+#include <weft/pipeline/http/detail/number_text.hpp>
 
 namespace weft::http {
 namespace {
+
+using detail::maxDecimalBytes;
+using detail::writeDecimal;
+using detail::writeHex;
 
 using Headers = std::vector<HeaderView>;
 
@@ -140,9 +144,14 @@ TEST(ResponseEncoder, RefusesHeadersThatCouldSplitTheResponse) {
         {{"X:", "a"}, EncodeError::badHeaderName},
         {{"X Y", "a"}, EncodeError::badHeaderName},
         {{"\xc3\xa9", "a"}, EncodeError::badHeaderName},
-        {{"Content-Length", "5"}, EncodeError::reservedHeader},
+        {{"Content-Length", "5"}, EncodeError::wrongLength},
+        {{"Content-Length", "00"}, EncodeError::wrongLength},
+        {{"Content-Length", "0, 0"}, EncodeError::wrongLength},
+        {{"Content-Length", ""}, EncodeError::wrongLength},
         {{"transfer-encoding", "x"}, EncodeError::reservedHeader},
-        {{"CONNECTION", "close"}, EncodeError::reservedHeader},
+        {{"transfer-encoding", "chunked"}, EncodeError::reservedHeader},
+        {{"CONNECTION", "upgrade"}, EncodeError::reservedHeader},
+        {{"CONNECTION", "close, X"}, EncodeError::reservedHeader},
         {{"X", "tab\tand caf\xc3\xa9"}, EncodeError::none},
         {{"X_1~", ""}, EncodeError::none},
     };
@@ -154,6 +163,30 @@ TEST(ResponseEncoder, RefusesHeadersThatCouldSplitTheResponse) {
         EXPECT_FALSE(textOf(error).empty());
     }
     EXPECT_EQ(encode({.date = "now\r\nX: y"}).result.error, EncodeError::badHeaderValue);
+}
+
+TEST(ResponseEncoder, AcceptsFramingHeadersThatAgreeWithItsOwnAndWritesEachOnce) {
+    const Headers length{{"content-length", "3"}, {"Content-Length", "3"}, {"A", "b"}};
+    EXPECT_EQ(encode({.headers = length, .contentLength = 3}).text, "HTTP/1.1 200 OK\r\nA: b\r\nContent-Length: 3\r\n\r\n");
+    const Headers close{{"CONNECTION", "Close"}, {"A", "b"}};
+    const Encoded closing = encode({.headers = close, .contentLength = 3});
+    EXPECT_EQ(closing.text, "HTTP/1.1 200 OK\r\nA: b\r\nContent-Length: 3\r\nConnection: close\r\n\r\n");
+    EXPECT_FALSE(closing.result.keepAlive);
+    const Headers keep{{"Connection", "keep-alive"}};
+    EXPECT_EQ(encode({.headers = keep}).text, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    EXPECT_FALSE(encode({.headers = keep, .keepAlive = false}).result.keepAlive) << "the server's decision stands";
+    const Headers chunked{{"Transfer-Encoding", "chunked"}};
+    EXPECT_EQ(encode({.headers = chunked, .body = BodyKind::chunked}).text,
+              "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+}
+
+TEST(ResponseEncoder, AnAnswerToHeadMayNameTheLengthOfTheOmittedBody) {
+    const Headers headers{{"Content-Length", "1234"}, {"Connection", "close"}};
+    const Encoded encoded = encode({.headers = headers, .requestMethod = Method::head});
+    EXPECT_EQ(encoded.text, "HTTP/1.1 200 OK\r\nContent-Length: 1234\r\nConnection: close\r\n\r\n");
+    EXPECT_EQ(encoded.result.framing, BodyFraming::none);
+    EXPECT_EQ(encode({.status = Status::notModified, .headers = headers}).text,
+              "HTTP/1.1 304 Not Modified\r\nContent-Length: 1234\r\nConnection: close\r\n\r\n");
 }
 
 TEST(ResponseEncoder, FindsABadByteAtEachPlaceOfATextOfEachLength) {

@@ -1,4 +1,4 @@
-// Bodies on their way: trailers in both directions, Expect: 100-continue, bodies that break off, answers without one.
+// Bodies: trailers in both directions, Expect: 100-continue, truncated bodies, answers without a body.
 #include <weft/pipeline/http/server_codec.hpp>
 
 #include <gtest/gtest.h>
@@ -178,7 +178,7 @@ TEST(ServerExpect, ABodyThatIsTooLargeIsRefusedWithout100) {
     EXPECT_EQ(count(answer, "Connection: close\r\n"), 1u);
 }
 
-// ---- bodies that break off ----
+// ---- truncated bodies ----
 
 TEST(ServerBodyCut, D8_AMalformedChunkIsAnsweredAndTheHandlerHearsOfIt) {
     StreamingServer server;
@@ -224,7 +224,7 @@ struct Bodiless {
     Status status;
 };
 
-bool namesItsLength(Status status) {  // of the body that is left out
+bool namesItsLength(Status status) {  // the length of the body that is left out
     return mayHaveContent(status) || status == Status::notModified;
 }
 

@@ -1,4 +1,4 @@
-// Requests that no handler takes, or that a handler drops without an answer: the client gets one, the log a name.
+// A request that no handler takes, or that a handler drops unanswered: the client gets an answer, the log a name.
 #include <weft/pipeline/http/server_codec.hpp>
 
 #include <gtest/gtest.h>
@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+
+#include <weft/pipeline/channel_events.hpp>
 
 #include "pipeline/http/body_recorder.hpp"
 #include "pipeline/http/codec_server.hpp"
@@ -28,7 +30,7 @@ using test::SlowPeer;
 
 const std::string forgotten = "GET /forgotten HTTP/1.1\r\nHost: x\r\n\r\n";
 
-// A branch is missing.
+// A handler with a missing branch: it never answers.
 void forgets(ChannelHandlerContext& ctx, FullRequest& request) {
     if (request.path() != "/forgotten") hello(ctx, request);
 }
@@ -52,7 +54,7 @@ TEST(ServerDropped, ARequestThatItsHandlerForgetsIsAnsweredWith500AndTheLogNames
     EXPECT_EQ(log.size(), 1u);
 }
 
-TEST(ServerDropped, TheOneThatTookItIsNamedAndNotTheLastHandler) {
+TEST(ServerDropped, TheLogNamesTheHandlerThatTookItAndNotTheLastOne) {
     struct Auth final : SimpleInboundHandler<FullRequest> {
         void channelRead0(ChannelHandlerContext& ctx, FullRequest request) override {
             if (request.header("Authorization")) ctx.fireChannelRead(Message(std::move(request)));
@@ -96,7 +98,7 @@ TEST(ServerDropped, OneThatIsAnsweredAfterItsRequestHasEndedIsAnsweredOnce) {
     EXPECT_EQ(log.all(), "");
 }
 
-TEST(ServerDropped, BehindOneThatIsStillInWorkItWaitsForItsTurn) {
+TEST(ServerDropped, ItsAnswerWaitsForEarlierRequests) {
     const LogLines log;
     std::deque<Responder> kept;
     Server server([&](ChannelHandlerContext&, FullRequest& request) {
@@ -185,7 +187,7 @@ TEST(ServerDropped, AResponderMayOutliveItsLoop) {
     EXPECT_EQ(log.all(), "");
 }
 
-TEST(ServerDropped, OneThatIsDroppedAfterItsConnectionHasEndedIsNoNews) {
+TEST(ServerDropped, ARequestDroppedAfterTheEndOfItsConnectionIsNotLogged) {
     const LogLines log;
     std::deque<FullRequest> kept;
     Server server([&](ChannelHandlerContext&, FullRequest& request) { kept.push_back(std::move(request)); });
@@ -274,7 +276,7 @@ TEST(ServerUntaken, ARequestThatReachesTheTailIsAnsweredWith404) {
     EXPECT_EQ(count(peer.received(), "HTTP/1.1 "), 4u);
     EXPECT_TRUE(peer.channel->open());
     EXPECT_EQ(log.containing("no handler took request 1 (GET)"), 1u) << log.all();
-    EXPECT_EQ(log.containing("'other' passed it on last"), 4u) << log.all();
+    EXPECT_EQ(log.containing("'other' was the last to pass it on"), 4u) << log.all();
 }
 
 TEST(ServerUntaken, AHeadWithItsBodyIsAnsweredOnceBehindTheBody) {
@@ -287,7 +289,7 @@ TEST(ServerUntaken, AHeadWithItsBodyIsAnsweredOnceBehindTheBody) {
     EXPECT_EQ(count(peer.received(), "HTTP/1.1 "), 2u);
 }
 
-TEST(ServerUntaken, OneThatSomebodyAnswersAllTheSameIsNot) {
+TEST(ServerUntaken, ARequestAnsweredNeverthelessGetsNo404) {
     struct Watching final : ChannelInboundHandler {
         void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
             ctx.writeAndFlush(ok("seen by the way"));

@@ -1,10 +1,11 @@
-// How a connection ends: the peer's FIN, a drain, answers that end it; and who still gets an answer.
+// How a connection ends (the peer's FIN, a drain, answers that close it), and which requests still get an answer.
 #include <weft/pipeline/http/server_codec.hpp>
 
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include <weft/pipeline/channel_events.hpp>
 #include <weft/scheduler/log.hpp>
 
 #include "pipeline/http/codec_server.hpp"
@@ -22,7 +23,7 @@ using test::post;
 using test::Server;
 using test::SlowPeer;
 
-// The bytes and the end of the peer's output in one read cycle, without a flush point between.
+// Delivers the bytes and the end of the peer's output in one read cycle, without a flush point in between.
 std::string sayAndEnd(Server& server, std::string_view bytes) {
     server.channel.channel().onMessage(Message(Buffer::copyOf(bytes)));
     server.channel.channel().onEof();
@@ -97,7 +98,7 @@ TEST(ServerCodecEnd, AnEndOfInputInsideABodyKeepsTheAnswersOfTheSameTurn) {
     EXPECT_FALSE(server.channel.active());
 }
 
-TEST(ServerCodecEnd, AStreamThatIsOnItsWayWhenTheInputEndsGoesOutAndThenTheConnectionCloses) {
+TEST(ServerCodecEnd, AStreamBegunBeforeTheEndOfInputIsSentAndThenTheConnectionCloses) {
     Keeper keeper;
     Server server(keeper.keep(), {.inputEnd = InputEnd::answer});
     server.say(get);
@@ -128,7 +129,7 @@ TEST(ServerCodecEnd, WhatWasAnsweredIsSentBeforeTheEndOfInputCancelsTheRest) {
     Server server(keeper.keep());
     server.say(get + get + get);
     keeper.waiting[0].send(ok("whole"));
-    keeper.waiting[2].send(ok("early"));  // has to wait for the second, which never comes
+    keeper.waiting[2].send(ok("early"));  // has to wait for the second, which is never answered
     server.channel.channel().onEof();
     const std::string answers = server.heard();
     EXPECT_EQ(count(answers, "whole"), 1u);
@@ -276,13 +277,13 @@ TEST(ServerCodecEnd, DrainAnswersWhatHasBegunWithConnectionCloseAndThenCloses) {
     EXPECT_TRUE(endsAfterLinger(server));
 }
 
-// A close with an unread request would reset the connection of a client that could not know.
-TEST(ServerCodecEnd, DrainEndsAnIdleConnectionAfterOneMoreLookAndReadsOnToThePeersEnd) {
+// Closing with an unread request would reset the connection of a client that sent it in good faith.
+TEST(ServerCodecEnd, DrainEndsAnIdleConnectionAfterOneMorePollAndReadsOnToThePeersEnd) {
     Server server(hello);
     server.say(get);
     startDrain(server.channel);
     EXPECT_EQ(server.heard(), "");
-    EXPECT_EQ(server.say(get), "");  // too late
+    EXPECT_EQ(server.say(get), "");  // too late: not answered
     EXPECT_TRUE(server.channel.active());
     server.channel.channel().onEof();
     server.heard();
@@ -301,13 +302,13 @@ TEST(ServerCodecEnd, DrainAnswersWhatTheKernelHadAlreadyReceived) {
     Server server(hello);
     server.say(get);
     startDrain(server.channel);
-    const std::string answer = server.say(get);  // a poll's news, before the tasks of its turn
+    const std::string answer = server.say(get);  // arrives with the poll, before the tasks of its turn run
     EXPECT_EQ(count(answer, "Hello, World!"), 1u);
     EXPECT_EQ(count(answer, "Connection: close\r\n"), 1u);
     EXPECT_TRUE(endsAfterLinger(server));
 }
 
-TEST(ServerCodecEnd, DrainAnswersAllThatLayInTheKernelAndOnlyTheLastSaysClose) {
+TEST(ServerCodecEnd, DrainAnswersAllRequestsInTheKernelAndOnlyTheLastSaysClose) {
     Server server(hello);
     startDrain(server.channel);
     const std::string answers = server.say(get + get + get);
@@ -324,7 +325,7 @@ TEST(ServerCodecEnd, ADrainInTheTurnOfAnAnswerLosesNothingOfIt) {
     EXPECT_TRUE(server.heard().ends_with("Hello, World!"));
 }
 
-TEST(ServerCodecEnd, AStreamThatIsOnItsWayWhenTheDrainBeginsGoesOutAndThenTheConnectionCloses) {
+TEST(ServerCodecEnd, AStreamBegunBeforeTheDrainIsSentAndThenTheConnectionCloses) {
     Keeper keeper;
     Server server(keeper.keep());
     server.say(get);

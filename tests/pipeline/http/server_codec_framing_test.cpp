@@ -1,4 +1,4 @@
-// Where a body may follow a head, for whole and streamed answers: what a reader of the bytes takes for one response.
+// Whether a body may follow a head, for whole and streamed answers: a reader must see exactly one response.
 #include <weft/pipeline/http/server_codec.hpp>
 
 #include <gtest/gtest.h>
@@ -35,8 +35,8 @@ void answer(Responder& responder, Status status, std::size_t bytes, How how) {
     writer.end();
 }
 
-// The responses that a client reads from `bytes`, which answer requests with these methods: "status:body bytes", or
-// "refused" where it finds no response.
+// Decodes `bytes` as a client whose requests had these methods: "status:body bytes" for each response, or "refused"
+// where no valid response begins.
 std::string readBy(const std::vector<Method>& methods, std::string_view bytes) {
     struct Reader final : ChannelInboundHandler {
         explicit Reader(std::string& itsText) : text(itsText) {}
@@ -56,7 +56,7 @@ std::string readBy(const std::vector<Method>& methods, std::string_view bytes) {
     return text;
 }
 
-// Each answer twice, since the second head may be a remembered one, and another one behind them.
+// Sends each answer twice, since the second head may come from the cache, and then a different answer.
 TEST(ServerFraming, AnyAnswerIsOneResponseToItsReaderWhateverItsStatusAndBody) {
     for (const Method method : {Method::get, Method::head}) {
         for (const char* version : {"HTTP/1.1", "HTTP/1.0"}) {
@@ -90,7 +90,7 @@ TEST(ServerFraming, AnyAnswerIsOneResponseToItsReaderWhateverItsStatusAndBody) {
     }
 }
 
-// What a client takes for the next response must not come out of a body.
+// A client must not mistake part of a body for the next response.
 TEST(ServerFraming, ABodyBehindA205CannotForgeAnotherResponse) {
     for (const How how : {How::whole, How::chunked, How::sized}) {
         Keeper keeper;
@@ -139,7 +139,7 @@ TEST(ServerFraming, AGrantedTunnelHasNoBodyWhateverTheAnswerHolds) {
     }
 }
 
-// ---- bodies that only the end of the connection ends ----
+// ---- bodies delimited by the end of the connection ----
 
 const std::string oldGet = "GET / HTTP/1.0\r\n\r\n";
 
@@ -186,13 +186,13 @@ TEST(ServerUntilClose, AnyCloseBeforeTheLastByteIsInTheKernelResets) {
     body.end();
     client.peer.deliver();
     EXPECT_EQ(client.linger(), 0);
-    client.peer.channel->close();  // a shutdown of the server, say
+    client.peer.channel->close();  // as at a shutdown of the server
     client.peer.deliver();
     EXPECT_EQ(client.linger(), 0);
     EXPECT_EQ(client.count("close"), 1u);
 }
 
-// The end of the client's output may count as the client's own end, which cancels its answers.
+// An option makes the end of the client's output count as the client's end, which cancels its answers.
 TEST(ServerUntilClose, AnAnswerThatIsCancelledInTheMiddleOfItsBodyResets) {
     OldClient client;
     BodyWriter body = client.begin(oldGet);
@@ -214,7 +214,7 @@ TEST(ServerUntilClose, TheServersOwnLingerTimeIsGivenBack) {
     EXPECT_EQ(client.linger(), 7);
 }
 
-TEST(ServerUntilClose, ABodyThatTellsItsEndIsClosedInOrder) {
+TEST(ServerUntilClose, ADelimitedBodyIsClosedInOrder) {
     for (const std::string& request : {get, std::string("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")}) {
         OldClient client;
         { BodyWriter body = client.begin(request); }
@@ -224,7 +224,7 @@ TEST(ServerUntilClose, ABodyThatTellsItsEndIsClosedInOrder) {
     }
 }
 
-// ---- answers that are none ----
+// ---- interim and final statuses mixed up ----
 
 TEST(Responder, RefusesAnInterimStatusAsAnswerAndCanStillAnswer) {
     Keeper keeper;
@@ -254,7 +254,7 @@ TEST(Responder, RefusesAnAnswerAsInterimAndSaysWhatToDo) {
         responder.sendInterim(switchTo("websocket"));
         FAIL() << "no exception";
     } catch (const std::invalid_argument& error) {
-        EXPECT_NE(std::string(error.what()).find("the status is 101; send an answer, 101 included, with Responder::send()"),
+        EXPECT_NE(std::string(error.what()).find("the status is 101; send a final response, or 101, with Responder::send()"),
                   std::string::npos)
             << error.what();
     }

@@ -1,4 +1,4 @@
-// A peer that sends and does not read: the server stops reading, keeps little, and answers everything in the end.
+// A peer sends but does not read: the server stops reading, holds little, and answers everything in the end.
 #include <weft/pipeline/http/server_codec.hpp>
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ TEST(ServerCodecPressure, ASocketThatTakesEverythingNeverStopsTheReading) {
     EXPECT_EQ(peer.channel.sink->count("wantRead 0"), 0u);
 }
 
-// Content in, content out: the body itself must wait, not only the next request.
+// The server echoes a streamed body: the body itself must wait, not only the next request.
 TEST(ServerCodecPressure, AStreamedEchoStopsInsideABody) {
     struct BodyEcho final : ChannelInboundHandler {
         void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
@@ -87,7 +87,7 @@ TEST(ServerCodecPressure, AStreamedEchoStopsInsideABody) {
     EXPECT_EQ(count(peer.received(), "#"), 5'000'000u);
 }
 
-// A read cycle brings what it brings; decoding stops inside what has gathered.
+// A read cycle delivers more than one piece; the codec stops decoding inside the bytes it has already received.
 TEST(ServerCodecPressure, AStreamedEchoStopsInsideWhatHasGatheredToo) {
     struct BodyEcho final : ChannelInboundHandler {
         void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
@@ -127,7 +127,7 @@ TEST(ServerCodecPressure, TheEndOfInputBehindRequestsThatWaitIsNotTakenForACutBo
     EXPECT_FALSE(peer.channel->open());
 }
 
-TEST(ServerCodecPressure, BothLimitsMustBeGoneBeforeItReadsOn) {
+TEST(ServerCodecPressure, ItReadsOnOnlyBelowBothLimits) {
     Keeper keeper;
     SlowPeer peer(keeper.keep(), {.maxInFlight = 1});
     peer.send(get + get + get);
@@ -146,7 +146,7 @@ TEST(ServerCodecPressure, BothLimitsMustBeGoneBeforeItReadsOn) {
     EXPECT_TRUE(peer.received().ends_with("3"));
 }
 
-// The look whether there is room writes what waits, and whoever listens to that write may take the codec away.
+// Checking for room writes the waiting output, and a listener of that write may remove the codec.
 TEST(ServerCodecPressure, ACodecThatIsRemovedWhenTheSocketTakesItsAnswerDecodesNoMore) {
     bool removed = false;
     int answers = 0;
@@ -166,7 +166,7 @@ TEST(ServerCodecPressure, ACodecThatIsRemovedWhenTheSocketTakesItsAnswerDecodesN
     EXPECT_EQ(answers, 1);
 }
 
-// Of two requests the second is answered piece by piece, the first not at all; then a third one arrives.
+// The second of two requests is answered piece by piece, the first one not at all; then a third one arrives.
 class AnsweredEarly {
   public:
     template <class Piece>
@@ -220,7 +220,7 @@ TEST(ServerCodecPressure, EarlyPiecesOfOneBlockCountItOnce) {
     EXPECT_EQ(AnsweredEarly(5, next).asked(), 3) << "three blocks of 16 KiB, not five";
 }
 
-// The first request is not answered; the others are at once, with 100,000 bytes each.
+// The first request is not answered; the others are answered at once, with 100,000 bytes each.
 TEST(ServerCodecPressure, EarlyAnswersAreBounded) {
     Keeper keeper;
     int asked = 0;

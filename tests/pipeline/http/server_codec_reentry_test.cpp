@@ -1,4 +1,4 @@
-// What is said while the codec says something: by a handler in front of it, inside a write, or by a listener of one.
+// Writes made while the codec is writing: by a handler nearer the transport, inside a write, or by a write's listener.
 #include <weft/pipeline/http/server_codec.hpp>
 
 #include <gtest/gtest.h>
@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <weft/pipeline/channel_events.hpp>
+
 #include "pipeline/http/codec_server.hpp"
 
 namespace weft::http {
@@ -18,7 +20,7 @@ using test::count;
 using test::get;
 using test::Server;
 
-// Runs `inside` in the first write that comes by with a body of the test's: behind the bytes, as one who flushes does.
+// After it has passed on the first write that contains `mark`, runs `inside`, as a handler does that flushes.
 struct InFront final : ChannelOutboundHandler {
     void write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) override {
         const bool mine = message.get<Buffer>().view().find(mark) != std::string_view::npos;
@@ -29,12 +31,12 @@ struct InFront final : ChannelOutboundHandler {
     std::function<void()> inside;
 };
 
-// The ticket of each request, and its context: the test says the answers.
+// Records the ticket of each request, and its context; the test writes the answers.
 struct ServerCodecReentry : testing::Test {
     ServerCodecReentry()
         : server([this](ChannelHandlerContext& ctx, FullRequest& request) {
               context = &ctx;
-              Response().to(request);  // the test answers
+              Response().to(request);  // the test writes the answer
               tickets.push_back(request.ticket());
           }) {
         server.channel.pipeline().addFirst<InFront>();
@@ -53,13 +55,13 @@ struct ServerCodecReentry : testing::Test {
         detail::Tickets::set(response, ticket);
         context->writeAndFlush(Message(std::move(response)));
     }
-    // The next write with such a body, which is too long to be copied, finds `inside` in front of the codec.
+    // A body too long to be copied. Its write triggers `inside` in the handler between the codec and the transport.
     std::string longBody(char what, std::function<void()> inside) {
         front->mark = std::string(10, what);
         front->inside = std::move(inside);
         return std::string(5000, what);
     }
-    // How the write ended; "never" as long as it has not.
+    // A promise that sets `ended` when its write is done; until then `ended` is "never".
     ChannelPromise watched() {
         ChannelPromise promise = context->newPromise();
         promise.addListener([this](const ChannelFuture& done) { ended = done.success() ? "written" : "failed"; });
@@ -76,7 +78,7 @@ struct ServerCodecReentry : testing::Test {
         std::snprintf(size, sizeof size, "%zx\r\n", data.size());
         return size + std::string(data) + "\r\n";
     }
-    static std::string bodiesOf(const std::string& said) {  // what comes behind the first head
+    static std::string bodiesOf(const std::string& said) {  // everything after the first head
         const std::size_t at = said.find("\r\n\r\n");
         return at == std::string::npos ? said : said.substr(at + 4);
     }
@@ -95,11 +97,11 @@ TEST_F(ServerCodecReentry, TheEndOfABodyWaitsForTheRestOfItsPiece) {
     piece(tickets[0], body);
     EXPECT_EQ(bodiesOf(server.heard()), chunk(body) + "0\r\n\r\n");
     EXPECT_TRUE(server.say(get).empty());
-    whole(tickets[1], "next");  // the connection is as good as before
+    whole(tickets[1], "next");  // the connection still works
     EXPECT_TRUE(server.heard().ends_with("\r\n\r\nnext"));
 }
 
-TEST_F(ServerCodecReentry, APieceWaitsForThoseThatWereSaidEarlyBeforeIt) {
+TEST_F(ServerCodecReentry, APieceWaitsForEarlierPiecesWrittenAheadOfTheirTurn) {
     server.say(get + get);
     begin(tickets[1]);
     const std::string body = longBody('x', [&] {
@@ -127,7 +129,7 @@ TEST_F(ServerCodecReentry, TheAnswerToTheNextRequestWaitsForTheLongBodyOfThisOne
     EXPECT_LT(said.find("second"), said.find("third"));
 }
 
-// More requests than the table has slots: it moves while one of them is being answered.
+// More requests than the table has slots: it is reallocated while one of them is being answered.
 TEST_F(ServerCodecReentry, RequestsThatComeInsideAWriteAreAnsweredInTheirOrder) {
     server.say(get);
     begin(tickets[0]);
@@ -147,14 +149,14 @@ TEST_F(ServerCodecReentry, RequestsThatComeInsideAWriteAreAnsweredInTheirOrder) 
     }
 }
 
-// The output is full of early answers: it has to leave before the next head, and somebody reads on inside that write.
+// Early answers fill the output, so the codec writes them before the next head; another read arrives inside that write.
 TEST_F(ServerCodecReentry, EarlyAnswersThatMakeRoomKeepTheirOrder) {
     std::string asked;
     for (int i = 0; i < 16; ++i) asked += get;
     server.say(asked);
     const std::string filler(1000, '.');
     for (std::size_t i = 15; i > 0; --i) whole(tickets[i], "<" + std::to_string(i) + ">" + filler);
-    front->mark = "<0>";  // the first to leave for want of room
+    front->mark = "<0>";  // the first to be written for want of room
     front->inside = [&] { server.channel.writeInbound(Buffer::copyOf(get)); };
     whole(tickets[0], "<0>" + filler);
     server.channel.runPendingTasks();
@@ -230,8 +232,8 @@ TEST_F(ServerCodecReentry, AListenerOfAnAnswerThatComesTooLateMayRemoveTheCodec)
     EXPECT_TRUE(server.heard().ends_with("first"));
 }
 
-// The channel is not writable inside, so the next request flushes what is there before it is decoded.
-TEST_F(ServerCodecReentry, AFlushThatWasSaidInsideIsForWhatIsKept) {
+// The channel is not writable then, so the next request flushes the pending output before it is decoded.
+TEST_F(ServerCodecReentry, AFlushInsideAWriteAppliesToTheKeptOutput) {
     server.say(get);
     begin(tickets[0]);
     front->mark = std::string(10, 'x');
@@ -283,7 +285,7 @@ TEST_F(ServerCodecReentry, AnotherProtocolMayBeAskedForAndGrantedInsideAWrite) {
     EXPECT_TRUE(server.channel.readInbound().is<Buffer>());
 }
 
-TEST_F(ServerCodecReentry, ADrainThatBeginsInsideAWriteLetsOutWhatIsKept) {
+TEST_F(ServerCodecReentry, ADrainThatBeginsInsideAWriteSendsTheKeptOutput) {
     server.say(get + get);
     const std::string body = longBody('x', [&] {
         server.channel.pipeline().fireUserEventTriggered(Message(DrainStarted{}));

@@ -1,4 +1,4 @@
-// Out of HTTP: Upgrade and CONNECT; where the other protocol's bytes go, and what happens to a codec that is removed.
+// Leaving HTTP by Upgrade and CONNECT: where the new protocol's bytes go, and what becomes of a removed codec.
 #include <weft/pipeline/http/server_codec.hpp>
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ const std::string upgrade = "GET /u HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r
 const std::string connect = "CONNECT b:1 HTTP/1.1\r\nHost: b:1\r\n\r\n";
 const std::string switched = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: shout\r\n\r\n";
 
-// Another protocol: says what it gets in capitals.
+// The other protocol: echoes its input in capitals.
 struct Shout final : ChannelInboundHandler {
     explicit Shout(std::string& itsLog) : log(itsLog) {}
     void handlerAdded(ChannelHandlerContext&) override { log += "added "; }
@@ -42,7 +42,7 @@ struct Shout final : ChannelInboundHandler {
     std::string& log;
 };
 
-// Agrees to every request for the protocol, and replaces the HTTP handlers once its answer is out.
+// Accepts every upgrade to the protocol, and replaces the HTTP handlers once its answer has been sent.
 struct Switcher final : ChannelInboundHandler {
     explicit Switcher(std::string& itsLog) : log(itsLog) {}
     void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
@@ -94,7 +94,7 @@ TEST(ServerSwitch, H7_HoweverTheBytesAreCut) {
     }
 }
 
-TEST(ServerSwitch, TheAnswersBeforeItGoFirst) {
+TEST(ServerSwitch, EarlierAnswersAreSentFirst) {
     Keeper keeper;
     Server server(keeper.keep());
     EXPECT_EQ(server.say(get + upgrade + "raw"), "");
@@ -112,7 +112,7 @@ TEST(ServerSwitch, NothingBehindAnUpgradeIsReadAsHttpBeforeItsAnswer) {
     server.say(upgrade + get);
     server.say(get);
     EXPECT_EQ(server.got(), "/u");
-    server.responder().send(ok("no, thank you"));  // any final answer but 101: HTTP goes on
+    server.responder().send(ok("no, thank you"));  // any final answer except 101: HTTP goes on
     EXPECT_TRUE(server.heard().ends_with("no, thank you"));
     EXPECT_EQ(server.got(), "/a /a");
     server.say(get);
@@ -122,7 +122,7 @@ TEST(ServerSwitch, NothingBehindAnUpgradeIsReadAsHttpBeforeItsAnswer) {
 TEST(ServerSwitch, ReadingStopsWhileTheAnswerIsOutstanding) {
     StreamingServer server;
     server.say(upgrade);
-    server.say("raw");  // nobody could know: it may go on reading until something has come
+    server.say("raw");  // the codec cannot know yet: it may go on reading until bytes arrive
     struct ReadCounter final : ChannelOutboundHandler {
         explicit ReadCounter(int& itsReads) : reads(itsReads) {}
         void read(ChannelHandlerContext& ctx) override {
@@ -220,7 +220,7 @@ TEST(ServerSwitch, TheEndOfTheInputBehindAnAcceptedUpgradeComesAfterItsBytes) {
     EXPECT_FALSE(server.channel.active()) << "half-closure was the codec's wish, not the channel's";
 }
 
-TEST(ServerSwitch, HalfClosureIsGivenBackAsItWas) {
+TEST(ServerSwitch, HalfClosureIsRestored) {
     for (const bool before : {false, true}) {
         std::string log;
         EmbeddedChannel channel;
@@ -232,7 +232,7 @@ TEST(ServerSwitch, HalfClosureIsGivenBackAsItWas) {
     }
 }
 
-// A BodyWriter waits for its pieces and closes the channel when one fails.
+// A BodyWriter waits for its pieces and closes the channel when one of them fails.
 TEST(ServerSwitch, ABodyBehindAGrantedConnectIsLeftOutAndTheTunnelGoesOn) {
     Keeper keeper;
     Server server(keeper.keep());

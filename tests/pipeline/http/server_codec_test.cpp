@@ -109,7 +109,7 @@ TEST(ServerCodec, AHandlerThatThrowsAnswers500AndTheConnectionGoesOn) {
         if (++requests == 1) throw std::runtime_error("dropped stitch");
         hello(ctx, request);
     });
-    EXPECT_THROW(server.say(get + get), std::runtime_error);  // it also reached the tail
+    EXPECT_THROW(server.say(get + get), std::runtime_error);  // the exception also reached the tail
     const std::string answers = server.heard();
     EXPECT_TRUE(answers.starts_with("HTTP/1.1 500 "));
     EXPECT_TRUE(answers.ends_with("Hello, World!"));
@@ -160,7 +160,7 @@ TEST(ServerCodec, D8_ConnectionCloseIsHonouredAndLaterRequestsAreNotRead) {
 TEST(ServerCodec, AfterTheLastAnswerThePeersEndClosesAtOnce) {
     Server server(hello);
     server.say("GET / HTTP/1.0\r\n\r\n");
-    EXPECT_TRUE(server.channel.active());  // it still listens, so that the answer is not lost to a reset
+    EXPECT_TRUE(server.channel.active());  // the server still reads, so that a reset does not lose the answer
     server.channel.channel().onEof();
     server.channel.runPendingTasks();
     EXPECT_FALSE(server.channel.active());
@@ -273,6 +273,32 @@ TEST(Request, SplitsTheTarget) {
         hello(ctx, request);
     });
     EXPECT_NE(server.say("GET /sleep?a=1&ms=10&b HTTP/1.1\r\nHost: x\r\n\r\n"), "");
+}
+
+TEST(ServerCodec, AnAnswerThatAsksForACloseIsTheLast) {
+    test::Server server([](ChannelHandlerContext& ctx, FullRequest&) {
+        Response last = ok("bye");
+        last.headers.add("Connection", "close");
+        last.headers.add("Content-Length", "3");
+        ctx.writeAndFlush(std::move(last));
+    });
+    const std::string said = server.say(test::get + test::get);
+    EXPECT_EQ(test::count(said, "HTTP/1.1 200"), 1u) << said;
+    EXPECT_EQ(test::count(said, "Connection: close\r\n"), 1u);
+    EXPECT_EQ(test::count(said, "Content-Length: 3\r\n"), 1u);
+}
+
+TEST(ServerCodec, ALengthSetByHandIsCheckedForEachAnswer) {
+    std::string body = "four";
+    test::Server server([&](ChannelHandlerContext& ctx, FullRequest&) {
+        Response response = ok(body);
+        response.headers.add("Content-Length", "4");
+        ctx.writeAndFlush(std::move(response));
+    });
+    EXPECT_TRUE(server.say(test::get).ends_with("four"));
+    EXPECT_TRUE(server.say(test::get).ends_with("four"));
+    body = "more than four";
+    EXPECT_TRUE(server.say(test::get).starts_with("HTTP/1.1 500 ")) << "a head that is known does not hide it";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Which request an answer is for: the one it names, else the one that is being delivered. And which body a Buffer is a
-// piece of.
+// Which request an answer is for: the one that it names, else the one being delivered. Which body a Buffer is a piece
+// of.
 #include <weft/pipeline/http/server_codec.hpp>
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ std::string named(std::string_view path) {
     return "GET " + std::string(path) + " HTTP/1.1\r\nHost: x\r\n\r\n";
 }
 
-// Keeps "/kept" requests as responders, answers others with write() as a Netty user does.
+// Keeps "/kept" requests as responders and answers the others with write(), as a Netty user does.
 struct Mixed {
     Keeper keeper;
     ChannelHandlerContext* context = nullptr;
@@ -78,8 +78,8 @@ TEST(ServerTickets, OutsideOfADeliveryAnAnswerWithoutATicketFailsAndSaysWhatToDo
     mixed.server.say(named("/kept") + named("/kept"));
     const ChannelPromise promise = mixed.write(ok("whose?"));
     EXPECT_NE(
-        reasonOf(promise).find("it names no request, and none is being delivered; answer later with the request's "
-                               "responder(), or with response.to(request)"),
+        reasonOf(promise).find("it names no request, and none is being delivered; to answer later, use the request's "
+                               "responder() or response.to(request)"),
         std::string::npos)
         << reasonOf(promise);
     EXPECT_EQ(mixed.server.heard(), "");
@@ -137,7 +137,7 @@ TEST(ServerTickets, ASecondAnswerInTheSameDeliveryIsRefused) {
     EXPECT_TRUE(server.say(get).ends_with("first")) << "the second did not stay for the next request";
 }
 
-TEST(ServerTickets, ADeliveryOnOneConnectionIsNoneOnAnother) {
+TEST(ServerTickets, ADeliveryCountsOnlyOnItsOwnConnection) {
     const LogLines log;
     Mixed other;
     other.server.say(named("/kept"));
@@ -153,7 +153,7 @@ TEST(ServerTickets, ADeliveryOnOneConnectionIsNoneOnAnother) {
     EXPECT_TRUE(other.server.heard().ends_with("right"));
 }
 
-// Answers when the body has come, without having kept the request.
+// Answers when the body has arrived, without having kept the request.
 TEST(ServerTickets, TheEndOfABodyIsADeliveryOfItsRequest) {
     struct Streaming final : ChannelInboundHandler {
         void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
@@ -212,7 +212,7 @@ TEST(ServerTickets, ABufferOutsideOfABodyIsRefused) {
     Mixed mixed;
     mixed.server.channel.channel().writeAndFlush(Message(Buffer::copyOf("HTTP/1.1 200 OK\r\n\r\n")));
     EXPECT_EQ(mixed.server.heard(), "");
-    EXPECT_EQ(log.containing("a Buffer was written to ServerCodec outside of an HTTP body"), 1u) << log.all();
+    EXPECT_EQ(log.containing("a Buffer was written to ServerCodec outside an HTTP body"), 1u) << log.all();
     mixed.server.say(named("/kept"));
     EXPECT_NE(reasonOf(mixed.write(Message(Buffer::copyOf("before the answer")))), "");
     mixed.keeper.waiting[0].send(ok("answer"));
@@ -233,7 +233,7 @@ TEST(ServerTickets, ABufferIsNoPieceOfWhatABodyWriterStreams) {
     EXPECT_EQ(bodyOf(mixed.server.heard()), "4\r\nmine\r\n0\r\n\r\n");
 }
 
-// Two handlers' answers are begun: outside of their deliveries a piece without a ticket could be of either.
+// Two handlers have begun answers: outside their deliveries, a piece without a ticket could belong to either.
 TEST(ServerTickets, APieceThatCouldBeOfTwoBodiesIsRefused) {
     const LogLines log;
     ChannelHandlerContext* context = nullptr;
@@ -255,7 +255,7 @@ TEST(ServerTickets, APieceThatCouldBeOfTwoBodiesIsRefused) {
     EXPECT_EQ(count(said, "2\r\n/1\r\n0\r\n\r\n"), 1u) << said;
 }
 
-// As netty.md shows it; the second answer waits in the handler until the first one's chunks have left.
+// As in netty.md; the second answer waits in the handler until the first one's chunks have been sent.
 TEST(ServerTickets, AChunkedInputBetweenAHeadAndItsEndIsTheBody) {
     struct Files final : SimpleInboundHandler<FullRequest> {
         void channelRead0(ChannelHandlerContext& ctx, FullRequest request) override {

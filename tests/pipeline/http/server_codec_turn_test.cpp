@@ -1,4 +1,4 @@
-// What the codecs of a loop say in one turn lies in one block until the flush point; nobody may hear another's bytes.
+// The codecs of a loop share one output block until the flush point; no connection may receive another one's bytes.
 #include <memory>
 #include <string>
 #include <string_view>
@@ -20,10 +20,10 @@ using test::Application;
 using test::count;
 using test::get;
 
-// A server connection whose sink takes bytes past the outbound buffer, as a socket does.
+// A server connection whose sink accepts bytes past the outbound buffer, as a socket does.
 struct Connection {
     Connection(EventLoop& loop, Application::Answer answer) : channel(Channel::create(loop)) {
-        sink->takesStraight = true;
+        sink->takesDirectWrites = true;
         channel->attach(std::make_unique<weft::test::ScriptedSink>(*channel, sink));
         channel->setActive(true);
         channel->pipeline().addLast<ServerCodec>().addLast<ObjectAggregator>().addLast<Application>(std::move(answer));
@@ -63,7 +63,7 @@ TEST_F(ServerCodecTurn, EachConnectionGetsItsOwnAnswers) {
     for (int turn = 0; turn < 3; ++turn) {
         a.hear(named("/a1") + named("/a2"));
         b.hear(named("/b1"));
-        a.hear(named("/a3"));  // behind the other's
+        a.hear(named("/a3"));  // its bytes follow those of the other connection
         EXPECT_EQ(a.said(), "");
         loop.runTasks();
         const std::string ofA = a.said(), ofB = b.said();
@@ -74,7 +74,7 @@ TEST_F(ServerCodecTurn, EachConnectionGetsItsOwnAnswers) {
         EXPECT_TRUE(ofB.ends_with("</b1>")) << ofB;
     }
     EXPECT_EQ(a.sink->count("flush") + b.sink->count("flush"), 0u);
-    EXPECT_EQ(a.sink->count("straight"), 3u);  // one call a turn
+    EXPECT_EQ(a.sink->count("direct"), 3u);  // one call per turn
 }
 
 TEST_F(ServerCodecTurn, WhatTheSocketDoesNotTakeWaitsInABlockOfItsOwn) {
@@ -84,7 +84,7 @@ TEST_F(ServerCodecTurn, WhatTheSocketDoesNotTakeWaitsInABlockOfItsOwn) {
     loop.runTasks();
     std::string ofA = a.said();
     EXPECT_EQ(ofA, "HTTP/1.1 2");
-    for (int turn = 0; turn < 3; ++turn) {  // these use the shared block again
+    for (int turn = 0; turn < 3; ++turn) {  // these turns use the shared block again
         b.hear(named("/other"));
         loop.runTasks();
         EXPECT_TRUE(b.said().ends_with("</other>"));
@@ -109,9 +109,9 @@ TEST_F(ServerCodecTurn, WhatIsWrittenAndNotFlushedOutlivesTheTurn) {
     };
     start();
     a.hear(named("/later"));
-    EXPECT_EQ(loop.local<TurnBlock>().users(), 1u);
+    EXPECT_EQ(loop.local<detail::OutputBlock>().users(), 1u);
     loop.runTasks();
-    EXPECT_EQ(loop.local<TurnBlock>().users(), 0u);
+    EXPECT_EQ(loop.local<detail::OutputBlock>().users(), 0u);
     EXPECT_EQ(a.said(), "");
     for (int turn = 0; turn < 3; ++turn) {
         b.hear(named("/other"));
@@ -126,7 +126,7 @@ TEST_F(ServerCodecTurn, WhatIsWrittenAndNotFlushedOutlivesTheTurn) {
     EXPECT_NE(context, nullptr);
 }
 
-// The flush is asked for once for all of it, although some has had to leave the block, and the codec, before.
+// One flush covers all of it, although the codec had to move some of it out of the block, and write it, before.
 TEST_F(ServerCodecTurn, MuchThatIsWrittenOverSeveralTurnsIsAllFlushedAtTheEnd) {
     ChannelHandlerContext* context = nullptr;
     Ticket ticket = noTicket;
@@ -149,10 +149,10 @@ TEST_F(ServerCodecTurn, MuchThatIsWrittenOverSeveralTurnsIsAllFlushedAtTheEnd) {
     const std::string ofA = a.said();
     EXPECT_EQ(count(ofA, std::string(1000, 'c')), 20u);
     EXPECT_TRUE(ofA.ends_with("0\r\n\r\n"));
-    EXPECT_EQ(loop.local<TurnBlock>().users(), 0u);
+    EXPECT_EQ(loop.local<detail::OutputBlock>().users(), 0u);
 }
 
-TEST_F(ServerCodecTurn, AConnectionThatEndsInTheTurnTakesNobodysBytesAlong) {
+TEST_F(ServerCodecTurn, AConnectionThatEndsInTheTurnLeavesOthersBytesIntact) {
     start();
     a.hear(named("/lost"));
     b.hear(named("/b"));

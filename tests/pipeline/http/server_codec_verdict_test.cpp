@@ -1,5 +1,5 @@
-// What a whole server connection makes of good and bad requests: the same however the bytes come, and nothing behind a
-// refused request is ever served.
+// How a whole server connection treats good and bad requests: the outcome does not depend on how the bytes are cut, and
+// nothing after a refused request is ever served.
 #include <weft/pipeline/http/server_codec.hpp>
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ using test::count;
 using test::get;
 using test::Server;
 
-// Date is the one thing that may differ between two runs.
+// Only Date may differ between two runs.
 std::string withoutDates(std::string text) {
     constexpr std::string_view name = "\r\nDate: ";
     for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at)) {
@@ -31,15 +31,15 @@ std::string withoutDates(std::string text) {
 
 struct Verdict {
     std::string served;   // "METHOD target [body]" of every request that reached the application
-    std::string answers;  // on the wire
-    bool open = false;    // after the server's own end, if it has one
+    std::string answers;  // bytes on the wire
+    bool open = false;    // after the server has ended its output, if it has
     friend bool operator==(const Verdict&, const Verdict&) = default;
     friend std::ostream& operator<<(std::ostream& out, const Verdict& verdict) {
         return out << verdict.served << "\n" << verdict.answers << "\nopen: " << verdict.open;
     }
 };
 
-// `end`: the client ends its output behind the bytes.
+// `end`: the client ends its output after the bytes.
 Verdict verdictOf(std::string_view bytes, const std::vector<std::size_t>& cuts = {}, bool end = false) {
     Verdict verdict;
     Server server(
@@ -56,7 +56,7 @@ Verdict verdictOf(std::string_view bytes, const std::vector<std::size_t>& cuts =
     });
     if (end && server.channel.channel().open()) server.channel.channel().onEof();
     verdict.answers = withoutDates(server.heard());
-    server.channel.advanceTimeBy(std::chrono::seconds(3));  // a server that has ended its output waits for so long
+    server.channel.advanceTimeBy(std::chrono::seconds(3));  // a server that has ended its output lingers for this time
     verdict.open = server.channel.active();
     return verdict;
 }
@@ -144,7 +144,7 @@ TEST(ServerVerdict, AnAcceptedRequestIsServedAndSoIsTheNextOne) {
 
 // ---- smuggling: headers that two parsers could read differently ----
 
-// Ways to write "chunked" that one parser or another takes for it, or overlooks.
+// Spellings of "chunked" that some parsers accept and others overlook.
 const std::vector<std::string> codings = {"Transfer-Encoding: chunked",
                                           "transfer-encoding:chunked",
                                           "Transfer-Encoding: CHUNKED",
@@ -218,8 +218,8 @@ TEST(ServerSmuggling, TwoLengthsAreRefusedHoweverTheyAreWritten) {
     }
 }
 
-// A name that only resembles: what it says does not count, for anybody who goes by the letters.
-TEST(ServerSmuggling, NamesThatOnlyResembleAreOrdinaryHeaders) {
+// A name that only resembles one of these headers has no effect for any parser that compares the letters.
+TEST(ServerSmuggling, SimilarNamesAreOrdinaryHeaders) {
     for (const char* name : {"Transfer_Encoding", "Transfer-Encoding2", "XTransfer-Encoding", "Transfer.Encoding"}) {
         const std::string body = "0\r\n\r\n" + smuggled;
         const Verdict verdict =

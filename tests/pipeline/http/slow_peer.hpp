@@ -1,4 +1,4 @@
-// SlowPeer: a server codec over a scripted transport whose peer sends as much as it may and reads when the test says.
+// SlowPeer: a server codec over a scripted transport whose peer sends freely but reads only when the test tells it to.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace weft::http::test {
 
 struct SlowPeer {
-    static constexpr std::size_t readBytes = 64 * 1024;  // of one read of the transport
+    static constexpr std::size_t readBytes = 64 * 1024;  // per read of the transport
 
     explicit SlowPeer(const std::function<void(ChannelPipeline&)>& fill) {
         fill(channel.pipeline());
@@ -25,9 +25,9 @@ struct SlowPeer {
               pipeline.addLast<ServerCodec>(std::move(options)).addLast<ObjectAggregator>(std::size_t{1} << 20);
               pipeline.addLast<Application>(std::move(answer));
           }) {}
-    // Into the socket; the server reads when it wants to.
+    // Puts the bytes into the socket; the server reads when it wants to.
     void send(std::string_view bytes) { unread_ += bytes; }
-    // Turns of the loop until the server wants nothing, or has everything.
+    // Runs turns of the loop until the server stops reading or has read everything.
     void deliver() {
         for (channel.run(); channel.sink->wantsRead && !unread_.empty() && channel->open(); channel.run()) {
             channel->onRead(Buffer::copyOf(unread_.substr(0, readBytes)));

@@ -43,14 +43,14 @@ struct StreamedServer {
     EmbeddedChannel channel;
 };
 
-// Everything that can be read without blocking.
+// All data that can be read without blocking.
 inline std::string readAvailable(BodyReader& body) {
     std::string text;
     while (body.available() > 0) text += body.read()->view();
     return text;
 }
 
-// A server whose client is as fast as its reader: what it has not read stays in the kernel.
+// A server that reads no faster than its application: unread bytes stay in the kernel.
 struct SlowReader {
     SlowReader()
         : peer([this](ChannelPipeline& pipeline) {

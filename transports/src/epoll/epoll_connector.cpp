@@ -1,5 +1,5 @@
-// Connecting: EINPROGRESS, the output edge, SO_ERROR; then the handle changes its kind and events go to the stream
-// directly, so that an established connection pays nothing for having been a connector.
+// Connecting: EINPROGRESS, the output edge, SO_ERROR. Then the handle changes its kind and its events go to the stream
+// directly, so that an established connection has no extra cost.
 #include "epoll/epoll_connector.hpp"
 
 #include <cerrno>
@@ -30,14 +30,14 @@ void EpollConnector::connect(const SocketAddress& remote, const SocketAddress* l
     remote_ = remote;
     connecting_ = std::move(promise);
     inProgress_ = true;
-    dropPendingEvents();  // an unconnected socket reports a hang-up, which says nothing about this attempt
+    dropPendingEvents();  // an unconnected socket reports a hang-up, which is not about this attempt
     const int result = bindAndConnect(remote, local);
     if (result == -EINPROGRESS) return;
     if (ErrorCode error = outcome(fromErrno(result < 0 ? -result : 0))) return failConnecting(error);
     becomeStream();
 }
 
-// A connection to itself is refused, as from any other port of this host (docs/adr/0011-self-connect.md).
+// A connection to itself counts as refused, as from any other port of this host (docs/adr/0011-self-connect.md).
 ErrorCode EpollConnector::outcome(const ErrorCode& error) noexcept {
     return !error && detail::connectedToItself(calls(), fd(), remote_) ? fromErrno(ECONNREFUSED) : error;
 }

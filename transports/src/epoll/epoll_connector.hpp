@@ -1,4 +1,4 @@
-// EpollConnector: a fresh socket that connects, and from then on is the stream it made (the same object).
+// EpollConnector: a fresh socket that connects; once connected, the same object is the EpollStream.
 #pragma once
 
 #include <weft/pipeline/channel_promise.hpp>
@@ -16,7 +16,7 @@ class EpollConnector final : public EpollStream {
     void connect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise) override;
     void close(ChannelPromise promise) override;
 
-    // Until the connection stands; afterwards events go to EpollStream::onEvents().
+    // Called until the connection is established; later events go to EpollStream::onEvents().
     void onEvents(std::uint32_t events);
 
   private:

@@ -1,5 +1,5 @@
-// Look first, park when there is nothing, look again after each edge. All of it runs on the carrier whose poller
-// reports the edges, so that none is lost between a look and its park.
+// Checks readiness first, parks if not ready, and checks again after each edge. All of it runs on the carrier whose
+// poller reports the edges, so that no edge is lost between a check and its park.
 #include "epoll/epoll_fd_watch.hpp"
 
 #include <cerrno>
@@ -23,7 +23,7 @@ ErrorCode EpollFdWatch::wait(Direction direction, Deadline deadline) {
                                          : waitFor(writers_, POLLOUT, "FdWatch::waitWritable", deadline);
 }
 
-// Registered before the first look: the kernel refuses what can be looked at but not waited for.
+// Registers before the first check: the kernel rejects some descriptors that poll() accepts but epoll cannot watch.
 ErrorCode EpollFdWatch::waitFor(WaitList& waiters, short events, const char* call, Deadline deadline) {
     if (!isOpen()) return operationAborted();
     handler().requireHere(call);

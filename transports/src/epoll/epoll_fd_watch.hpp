@@ -1,5 +1,5 @@
-// EpollFdWatch: any descriptor in the epoll set of its carrier. Edges only say when to look again; poll() says whether
-// the descriptor is ready, since nobody tells this object what has been read.
+// EpollFdWatch: any descriptor in its carrier's epoll set. An edge only means that the descriptor may have become
+// ready; poll() decides, because this object does not see the caller's reads and writes.
 #pragma once
 
 #include <weft/scheduler/wait_list.hpp>
@@ -24,7 +24,7 @@ class EpollFdWatch final : public EpollHandle, public FdWatch {
     ErrorCode wait(Direction direction, Deadline deadline) override;
 
   private:
-    // Waiters and poller are on one carrier: nothing needs a lock.
+    // Waiters and poller run on one carrier, so no lock is needed.
     struct NoLock {
         void lock() noexcept {}
         void unlock() noexcept {}

@@ -1,5 +1,5 @@
-// Accepting for fibers. Lost wake-ups are excluded by two rules: a failed accept parks before the poller can run again
-// on this carrier, and an acceptor that leaves with a connection or an error wakes the next waiter.
+// Accepting for fibers. Two rules exclude lost wake-ups: after a failed accept the fiber parks before the poller can
+// run again on this carrier, and an acceptor that returns with a connection or an error wakes the next waiter.
 #include "epoll/epoll_fiber_listener.hpp"
 
 #include <weft/scheduler/this_fiber.hpp>
@@ -21,7 +21,7 @@ ErrorCode EpollFiberListener::listen(const SocketAddress& local, int backlog) {
 }
 
 Fd EpollFiberListener::accept(Deadline deadline, ErrorCode& error) {
-    thisFiber::yieldIfDue();  // a flood of connections must not keep those that stand waiting
+    thisFiber::yieldIfDue();  // a flood of connections must not starve established ones
     for (;;) {
         if (!isOpen()) {
             error = operationAborted();
@@ -29,7 +29,7 @@ Fd EpollFiberListener::accept(Deadline deadline, ErrorCode& error) {
         }
         const int result = calls().accept4(fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (result >= 0) {
-            wakeOne();  // the edge that brought this one may have brought more
+            wakeOne();  // the same edge may have announced more connections
             error = {};
             return Fd(result, calls());
         }
@@ -37,7 +37,7 @@ Fd EpollFiberListener::accept(Deadline deadline, ErrorCode& error) {
             error = waitForConnection(deadline);
             if (error) return {};
         } else if (!detail::connectionWasLost(-result)) {
-            wakeOne();  // the connection stays in the backlog, and this caller need not come back for it
+            wakeOne();  // the connection stays in the backlog, and this caller may not retry
             error = fromErrno(-result);
             return {};
         }
@@ -58,7 +58,7 @@ ErrorCode EpollFiberListener::waitForConnection(Deadline deadline) {
 
 void EpollFiberListener::wakeOne() noexcept {
     while (detail::ReadyLink* link = acceptors_.popFirst()) {
-        if (static_cast<Acceptor*>(link)->key.wake()) return;  // false: its deadline was first, ask the next
+        if (static_cast<Acceptor*>(link)->key.wake()) return;  // false: its deadline came first, wake the next
     }
 }
 

@@ -1,5 +1,5 @@
-// EpollFiberListener: a listening socket for fibers on edge-triggered epoll. One edge may stand for many connections,
-// so whoever gets one passes the word on to the next waiter.
+// EpollFiberListener: a listening socket for fibers on edge-triggered epoll. One edge may announce many connections, so
+// each fiber that gets one wakes the next waiter.
 #pragma once
 
 #include <weft/scheduler/suspension.hpp>
@@ -31,7 +31,7 @@ class EpollFiberListener final : public EpollHandle, public FiberListener {
     ErrorCode waitForConnection(Deadline deadline);
     void wakeOne() noexcept;
 
-    detail::ReadyList acceptors_;  // waiting fibers, the longest first
+    detail::ReadyList acceptors_;  // waiting fibers, longest wait first
 };
 
 }  // namespace weft

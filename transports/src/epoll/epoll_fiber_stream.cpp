@@ -1,6 +1,6 @@
-// Blocking-style reads and writes on epoll: system call first, park on EAGAIN, repeat. Both run on the carrier whose
-// poller reports the edge, so none can come between the two. A socket that a short read has emptied is as good as
-// EAGAIN.
+// Blocking-style reads and writes on epoll: make the system call, park on EAGAIN, repeat. Both run on the carrier whose
+// poller reports the edges, so that no edge comes between them. After a short read, which empties the socket, a read
+// parks without the system call.
 #include "epoll/epoll_fiber_stream.hpp"
 
 #include <cerrno>
@@ -27,7 +27,7 @@ ErrorCode EpollFiberStream::connect(const SocketAddress& remote, Deadline deadli
     return error ? error : refuseItself(remote);
 }
 
-// As from any other port of this host: nobody listens there (docs/adr/0011-self-connect.md).
+// Refused, as from any other port of this host: nothing listens there (docs/adr/0011-self-connect.md).
 ErrorCode EpollFiberStream::refuseItself(const SocketAddress& remote) noexcept {
     return detail::connectedToItself(calls(), fd(), remote) ? fromErrno(ECONNREFUSED) : ErrorCode();
 }
@@ -36,7 +36,7 @@ ErrorCode EpollFiberStream::awaitConnected(Deadline deadline) {
     for (;;) {
         if (ErrorCode error = waitFor(writer_, "TcpStream::connect", deadline)) return error;
         if (ErrorCode error = detail::takeSocketError(calls(), fd())) return error;
-        // Without an error and without a peer the event was one of the socket's former, unconnected state.
+        // Neither an error nor a peer: the event belonged to the socket's earlier, unconnected state.
         if (!remoteAddress().empty()) return {};
     }
 }
@@ -53,11 +53,12 @@ Buffer EpollFiberStream::readSome(std::size_t most, Deadline deadline, ErrorCode
     return bytes;
 }
 
-// Calls receive() until it says something else than EAGAIN. An emptied socket is asked before its next edge only where
-// nothing may wait, and when the wait was in vain: what has come since may be on its way here.
+// Calls receive() until it stops returning EAGAIN. If the last read emptied the socket, it waits for the next edge
+// before calling receive(), unless nothing may block here; after a wait that failed, it tries once, because newer bytes
+// may already have arrived.
 template <class Receive>
 void EpollFiberStream::readWith(Receive receive, Deadline deadline, ErrorCode& error) {
-    thisFiber::yieldIfDue();  // a busy peer could keep this fiber running for ever
+    thisFiber::yieldIfDue();  // otherwise a busy peer could keep this fiber running without end
     error = {};
     const detail::IoWaiter::Claim claim(reader_);
     if (!claim) error = detail::IoWaiter::alreadyInUse();
@@ -81,9 +82,9 @@ void EpollFiberStream::readWith(Receive receive, Deadline deadline, ErrorCode& e
 
 ssize_t EpollFiberStream::receive(std::span<char> into) noexcept {
     const ssize_t result = calls().recv(fd(), into.data(), into.size());
-    // What has emptied the socket waits for its next edge, but for what came with the last one.
+    // An emptied socket waits for its next edge, unless the last edge also announced an end or urgent data.
     const bool drained = detail::wouldBlock(result) || (result > 0 && result < static_cast<ssize_t>(into.size()));
-    readable_ = !drained || neverDrained_;
+    readable_ = !drained || neverEmptied_;
     return result;
 }
 
@@ -94,7 +95,7 @@ ssize_t EpollFiberStream::receive(std::size_t most, Buffer& into) noexcept {
     if (result > 0) {
         into.produced(static_cast<std::size_t>(result));
     } else {
-        into = Buffer();  // a fiber that waits holds none
+        into = Buffer();  // a waiting fiber holds no buffer
     }
     return result;
 }
@@ -121,8 +122,8 @@ ssize_t EpollFiberStream::send(std::span<const iovec> parts) noexcept {
     return calls().sendv(fd(), parts.data(), parts.size());
 }
 
-// The kernel reports a reset to the call that comes first, and takes it off the socket; later reads then look like an
-// orderly end, and later writes like writes after the own end of output. So the stream keeps it for all of them.
+// The kernel reports a reset to the first call only. After that, reads look like an orderly end, and writes like writes
+// after shutdownOutput(). So the stream stores the reset for all later calls.
 [[gnu::cold, gnu::noinline]] ErrorCode EpollFiberStream::inputEnded(ssize_t result) noexcept {
     if (result == 0) return fromErrno(lost_);
     noteLoss(static_cast<int>(-result));
@@ -135,8 +136,8 @@ ssize_t EpollFiberStream::send(std::span<const iovec> parts) noexcept {
     return fromErrno(static_cast<int>(-result));
 }
 
-// EPIPE says nothing about the input: it is the answer to a write after the own end of output, and Linux gives it for a
-// reset that follows the peer's end, behind which nothing is missing.
+// EPIPE says nothing about the input. It results from a write after shutdownOutput(), and from a reset that follows the
+// peer's end, when no input is missing.
 void EpollFiberStream::noteLoss(int error) noexcept {
     if (error != EPIPE && detail::concernsConnection(error) && lost_ == 0) lost_ = error;
 }
@@ -181,14 +182,14 @@ void EpollFiberStream::close() noexcept {
     writer_.wake();
 }
 
-// A woken fiber repeats its system call and finds out by itself what has happened.
+// A woken fiber repeats its system call, which reports what has happened.
 void EpollFiberStream::onEvents(std::uint32_t events) noexcept {
     constexpr std::uint32_t failed = EPOLLERR | EPOLLHUP;
     constexpr std::uint32_t ended = EPOLLRDHUP | failed;
     if (events & (EPOLLOUT | failed)) writer_.wake();
     if (!(events & (EPOLLIN | EPOLLPRI | ended))) return;
     readable_ = true;
-    if (events & (EPOLLPRI | ended)) neverDrained_ = true;
+    if (events & (EPOLLPRI | ended)) neverEmptied_ = true;
     reader_.wake();
 }
 

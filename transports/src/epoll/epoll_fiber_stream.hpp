@@ -1,5 +1,5 @@
 // EpollFiberStream: a TCP connection for fibers on edge-triggered epoll. It joins the epoll set when a fiber first has
-// to wait: until then there is nothing that an event could tell it.
+// to wait; until then it needs no events.
 #pragma once
 
 #include <weft/transports/epoll/epoll_handle.hpp>
@@ -46,10 +46,9 @@ class EpollFiberStream final : public EpollHandle, public FiberStream {
 
     detail::IoWaiter reader_;
     detail::IoWaiter writer_;
-    int lost_ = 0;          // the errno that ended the connection, whichever call it came to; 0: none
-    bool readable_ = true;  // no read has emptied the socket since the last edge
-    bool neverDrained_ =
-        false;  // a short read may leave something that is no edge: the end, or bytes behind an urgent one
+    int lost_ = 0;               // the errno that ended the connection, from whichever call failed first; 0: none
+    bool readable_ = true;       // no read has emptied the socket since the last edge
+    bool neverEmptied_ = false;  // a short read may leave data without an edge: the end, or bytes after an urgent one
 };
 
 }  // namespace weft

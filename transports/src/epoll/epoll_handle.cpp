@@ -1,5 +1,5 @@
-// The half of EpollHandle that needs the handler: joining and leaving its epoll set.
-// A handle that has left never touches the handler again, which may be gone.
+// The part of EpollHandle that needs the handler: joining and leaving its epoll set. A handle that has left never
+// touches the handler again, which may no longer exist.
 #include <weft/transports/epoll/epoll_handle.hpp>
 
 #include <weft/transports/epoll/epoll_io_handler.hpp>

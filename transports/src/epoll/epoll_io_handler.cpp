@@ -1,6 +1,7 @@
-// What the kernel reports is dispatched from its own array, where leftovers of a budget stay. Handles that asked for
-// one more dispatch wait in a FIFO; when there are some, news joins them there, so that a handle is dispatched once. A
-// handle that closes unlinks itself and changes the generation of its slot: its event finds nobody.
+// Events are dispatched from the array that the kernel filled; those beyond a budget stay there for the next poll.
+// Handles that requested another dispatch wait in a FIFO. When there are any, new events are merged into that FIFO, so
+// that each handle is dispatched once. A handle that closes unlinks itself and changes the generation of its slot, so
+// that its remaining events are dropped.
 #include <weft/transports/epoll/epoll_io_handler.hpp>
 
 #include <algorithm>
@@ -29,7 +30,7 @@ namespace {
 constexpr std::size_t initialEvents = 256;
 constexpr std::size_t maximumEvents = 4096;
 constexpr std::uint32_t interest = EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET;
-constexpr std::uint64_t wakeKey = 0;  // the first slot, where there never is a handle
+constexpr std::uint64_t wakeKey = 0;  // the first slot, which never has a handle
 
 std::uint64_t keyOf(std::uint32_t index, std::uint32_t generation) noexcept {
     return std::uint64_t{generation} << 32 | index;
@@ -40,7 +41,7 @@ timespec toTimespec(Duration duration) noexcept {
     return {static_cast<time_t>(seconds.count()), static_cast<long>((duration - seconds).count())};
 }
 
-// Up, because a wait that ends early would spin through the rest of the millisecond.
+// Rounds up, because a wait that ends early would spin for the rest of the millisecond.
 int toMillisecondsRoundedUp(Duration duration) noexcept {
     const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(duration).count();
     return static_cast<int>(std::min<long long>(milliseconds, INT_MAX));
@@ -73,14 +74,15 @@ void EpollIoHandler::openWithWakeFd(int wakeFd) {
     reserveWakeKey();
     if (wakeFd_ < 0) return;
     epoll_event event{};
-    event.events = EPOLLIN | EPOLLET;  // never read: each write is an edge of its own
+    event.events = EPOLLIN | EPOLLET;  // never read: each write is a new edge
     event.data.u64 = wakeKey;
     const int result = calls_.epollCtl(epoll_.get(), EPOLL_CTL_ADD, wakeFd_, &event);
     if (result < 0) throw SystemError(fromErrno(-result), "epoll_ctl: wake-up descriptor");
 }
 
 PollResult EpollIoHandler::poll(PollGuard* guard, Deadline deadline, Budget budget) {
-    // What the budget cut off last time comes before news: the queue stays bounded by the number of handles either way.
+    // Events left over from the last budget come before new ones, which keeps the queue bounded by the number of
+    // handles.
     if (nextReported_ == endReported_ && batch_.empty()) {
         batch_.takeAll(next_);
         ask(guard, std::min(deadline, closeDeadline_));
@@ -100,7 +102,7 @@ void EpollIoHandler::ask(PollGuard* guard, Deadline deadline) {
 void EpollIoHandler::growEvents() noexcept {
     try {
         events_.resize(events_.size() * 2);
-    } catch (const std::bad_alloc&) {  // a smaller array only means more calls
+    } catch (const std::bad_alloc&) {  // a smaller array only costs more calls
     }
 }
 
@@ -119,26 +121,26 @@ int EpollIoHandler::epollWait(Deadline deadline) noexcept {
         const timespec timeout = toTimespec(left);
         const int count = calls_.epollPwait2(epoll_.get(), events_.data(), max, deadline == never ? nullptr : &timeout);
         if (count >= 0 || count == -EINTR) return std::max(count, 0);
-        WEFT_ASSERT(count == -ENOSYS || count == -EPERM, "epoll_pwait2 refused the handler's own arguments");
-        hasPwait2_ = false;  // an old kernel, or a sandbox that does not know the call
+        WEFT_ASSERT(count == -ENOSYS || count == -EPERM, "epoll_pwait2 rejected the handler's arguments");
+        hasPwait2_ = false;  // an old kernel, or a sandbox without this call
     }
     const int count =
         calls_.epollWait(epoll_.get(), events_.data(), max, deadline == never ? -1 : toMillisecondsRoundedUp(left));
-    WEFT_ASSERT(count >= 0 || count == -EINTR, "epoll_wait refused the handler's own arguments");
+    WEFT_ASSERT(count >= 0 || count == -EINTR, "epoll_wait rejected the handler's arguments");
     return std::max(count, 0);
 }
 
 int EpollIoHandler::epollLook() noexcept {
     const int count = calls_.epollWait(epoll_.get(), events_.data(), static_cast<int>(events_.size()), 0);
-    WEFT_ASSERT(count >= 0 || count == -EINTR, "epoll_wait refused the handler's own arguments");
+    WEFT_ASSERT(count >= 0 || count == -EINTR, "epoll_wait rejected the handler's arguments");
     return std::max(count, 0);
 }
 
-// The kernel says nothing but the keys it was given, and slots are never taken away.
+// The kernel returns only keys that it was given, and slots are never removed.
 inline EpollHandle* EpollIoHandler::handleOf(const epoll_event& event) const noexcept {
     const auto index = static_cast<std::uint32_t>(event.data.u64);
     const auto generation = static_cast<std::uint32_t>(event.data.u64 >> 32);
-    WEFT_DEBUG_ASSERT(index < slots_.size(), "epoll reports a key that it was not given");
+    WEFT_DEBUG_ASSERT(index < slots_.size(), "epoll reported an unknown key");
     return slots_[index].generation == generation ? slots_[index].handle : nullptr;
 }
 
@@ -162,12 +164,12 @@ inline std::size_t EpollIoHandler::runnableFibers() const noexcept {
     return carrier_ ? carrier_->runnableFibers() : 0;
 }
 
-// Either the batch is empty, or nothing that was reported is left.
+// Precondition: the batch is empty, or no reported event is left.
 inline EpollIoHandler::Due EpollIoHandler::takeNext() noexcept {
     while (nextReported_ != endReported_) {
         const epoll_event& event = *nextReported_++;
         if (EpollHandle* handle = handleOf(event)) {
-            handle->unlink();  // another one of this batch has asked for the same
+            handle->unlink();  // another handle of this batch has requested a dispatch of it
             return {handle, event.events};
         }
     }
@@ -184,7 +186,7 @@ inline EpollIoHandler::Due EpollIoHandler::takeNext() noexcept {
 PollResult EpollIoHandler::dispatch(Budget budget) {
     PollResult result;
     if (nextReported_ == endReported_ && batch_.empty()) return result;
-    // So few events are over before the clock would be read.
+    // So few events finish before the first read of the clock.
     const bool few = batch_.empty() && endReported_ - nextReported_ <= detail::eventsPerClockRead;
     const TimePoint end = few ? never : deadlineAfter(clock_.now(), budget.time);
     const std::size_t waiting = runnableFibers();
@@ -284,7 +286,7 @@ void EpollIoHandler::prepareToClose() {
 
 void EpollIoHandler::closeChannels() {
     refusing_ = true;
-    for (std::size_t index = 0; index < slots_.size(); ++index) {  // a close may run code that registers and closes
+    for (std::size_t index = 0; index < slots_.size(); ++index) {  // a close may run code that adds or closes handles
         if (EpollHandle* handle = slots_[index].handle) abort(*handle);
     }
 }
@@ -320,7 +322,7 @@ void EpollIoHandler::remove(EpollHandle& handle, bool keepOpen) noexcept {
     Slot& slot = slots_[handle.slot_];
     slot.handle = nullptr;
     ++slot.generation;
-    freeSlots_.push_back(handle.slot_);  // has room: takeSlot() reserved it
+    freeSlots_.push_back(handle.slot_);  // cannot allocate: takeSlot() reserved capacity
     handle.slot_ = EpollHandle::noSlot;
     handle.pending_ = 0;
     handle.unlink();

@@ -1,5 +1,5 @@
-// Accept cycles: up to 16 connections, then other handles have their turn. Shortage of descriptors or memory (E-7)
-// pauses this listener alone, by a timer of its loop.
+// Accept cycles: up to 16 connections, then other handles have their turn. A shortage of descriptors or memory (E-7)
+// pauses only this listener, by a timer of its loop.
 #include "epoll/epoll_listener.hpp"
 
 #include <cerrno>
@@ -88,7 +88,7 @@ EpollListener::AcceptStep EpollListener::acceptOne(bool& delivered) {
     return wantsRead_ && channel().keepReading() ? AcceptStep::next : AcceptStep::pause;
 }
 
-// The edge is remembered, so nothing is lost.
+// `acceptable_` remembers the edge, so no connection is lost.
 void EpollListener::pauseEnded() {
     if (acceptable_ && wantsRead_) requeue();
 }

@@ -35,7 +35,7 @@ class EpollListener final : public EpollHandle, public ListenerSink {
 
     ErrorCode acceptError_;
     bool wantsRead_ = false;
-    bool acceptable_ = false;  // an edge has come and was not used up
+    bool acceptable_ = false;  // an edge has arrived and is not used up
 };
 
 }  // namespace weft

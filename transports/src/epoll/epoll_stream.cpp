@@ -1,5 +1,5 @@
-// Edges in, cycles out. `readable` and `kernelFull` remember what edge-triggered epoll says only once; every way out
-// of a cycle either uses them up or asks for another dispatch.
+// Turns edges into cycles. `readable` and `kernelFull` remember what edge-triggered epoll reports only once. Every exit
+// from a cycle either uses them up or requests another dispatch.
 #include "epoll/epoll_stream.hpp"
 
 #include <array>
@@ -29,26 +29,26 @@ void EpollStream::registered() {
 }
 
 void EpollStream::bind(const SocketAddress&, ChannelPromise promise) {
-    promise.tryFailure(fromErrno(EISCONN));  // a connected socket has its address
+    promise.tryFailure(fromErrno(EISCONN));  // a connected socket already has an address
 }
 
 void EpollStream::connect(const SocketAddress&, const SocketAddress*, ChannelPromise promise) {
     promise.tryFailure(fromErrno(EISCONN));
 }
 
-// Most events are bytes for a channel that wants them, with nothing else to see to.
+// Fast path: bytes for a channel that wants them, and nothing else to handle.
 void EpollStream::onEvents(std::uint32_t events) {
     const bool onlyInput = flags_ == wantsRead && (events & (EPOLLIN | moreBits)) == EPOLLIN;
     if (!onlyInput) [[unlikely]]
         return onOtherEvents(events);
     Buffer buffer = Buffer::tryAllocate(channel_.readBufferSize());
     const ssize_t count = receive(buffer);
-    if (count > 0 && static_cast<std::size_t>(count) < buffer.writableBytes()) [[likely]] {
+    if (count > 0 && static_cast<std::size_t>(count) < buffer.writableBytes()) [[likely]] {  // socket empty
         buffer.produced(static_cast<std::size_t>(count));
         channel_.onLastRead(std::move(buffer));
     } else {
         set(readable);
-        readFurther(buffer, count);
+        readSlow(buffer, count);
     }
     if (has(writeErrorDue)) [[unlikely]]
         reportWriteError();
@@ -60,7 +60,7 @@ void EpollStream::onEvents(std::uint32_t events) {
     if (has(writeQueued) || (has(kernelFull) && (events & writableBits))) continueWriting();
     if (!isOpen()) return;
     if (events & (EPOLLIN | moreBits)) set(readable);
-    if (events & moreBits) set(neverDrained);
+    if (events & moreBits) set(neverEmptied);
     continueReading();
     if (has(writeErrorDue)) reportWriteError();
     if (hasAll(inputEnded | hungUp)) failAfterEnd();
@@ -74,21 +74,21 @@ void EpollStream::closeChannel() noexcept {
 
 void EpollStream::wantRead(bool on) {
     on ? set(wantsRead) : clear(wantsRead);
-    if (on && has(readable)) requeue();  // not from inside this call: the caller is the channel
+    if (on && has(readable)) requeue();  // not inside this call, which the channel made
 }
 
 void EpollStream::continueReading() {
     if (!has(readable) || !has(wantsRead) || has(inputFailed)) return;
     Buffer buffer = Buffer::tryAllocate(channel_.readBufferSize());
-    readFurther(buffer, receive(buffer));
+    readSlow(buffer, receive(buffer));
 }
 
 inline ssize_t EpollStream::receive(Buffer& into) noexcept {
-    // Without memory it is an error of this channel (E-6), not of the loop.
+    // Out of memory is an error of this channel (E-6), not of the loop.
     return into ? calls().recv(fd(), into.writeData(), into.writableBytes()) : -ENOMEM;
 }
 
-[[gnu::noinline]] void EpollStream::readFurther(Buffer& buffer, ssize_t count) {
+[[gnu::noinline]] void EpollStream::readSlow(Buffer& buffer, ssize_t count) {
     bool delivered = false;
     ReadStep step = take(buffer, count, delivered);
     for (unsigned reads = 1; step == ReadStep::next && reads < detail::readsPerCycle; ++reads) {
@@ -106,9 +106,9 @@ EpollStream::ReadStep EpollStream::take(Buffer& buffer, ssize_t count, bool& del
         return ReadStep::failed;
     }
     if (count == 0) return ReadStep::ended;
-    // a short read emptied the socket, and later bytes are a new edge; unless the peer's end is already behind it,
-    // or an urgent byte, at which recv() stops.
-    const bool drained = static_cast<std::size_t>(count) < buffer.writableBytes() && !has(neverDrained);
+    // a short read empties the socket, and later bytes cause a new edge. The exceptions are the peer's end, which
+    // may already follow, and an urgent byte, at which recv() stops.
+    const bool drained = static_cast<std::size_t>(count) < buffer.writableBytes() && !has(neverEmptied);
     buffer.produced(static_cast<std::size_t>(count));
     if (drained) {
         clear(readable);
@@ -123,26 +123,26 @@ EpollStream::ReadStep EpollStream::take(Buffer& buffer, ssize_t count, bool& del
 
 void EpollStream::finishReading(ReadStep how, bool delivered) {
     if (how == ReadStep::ended && !has(writeErrorDue)) {
-        set(readable | inputEnded);  // the end stays: a channel that asks again is told again (HC-2)
+        set(readable | inputEnded);  // the end persists: a channel that reads again is told again (HC-2)
         return channel_.onEof();
     }
-    if (delivered) channel_.onReadComplete();  // E-6: before the error
+    if (delivered) channel_.onReadComplete();  // E-6: readComplete comes before the error
     if (!isOpen()) return;
     if (how == ReadStep::failed) return failReading(readError_);
     if (how == ReadStep::ended) return failReading(writeError_);
     if (has(readable) && has(wantsRead)) requeue();
 }
 
-// One reset is one error, whichever side saw it: the write that failed took the socket's error away from the read,
-// which then looks like an orderly end.
+// One reset is one error, whichever direction saw it: a failed write clears the socket's error, so that the read then
+// looks like an orderly end.
 void EpollStream::failReading(const ErrorCode& error) {
     set(inputFailed);
     clear(writeErrorDue);
     channel_.onError(error);
 }
 
-// With half-closure a channel lives on after the peer's end, and does not read any more. A reset is no end and no byte:
-// it needs no permission to read, and without a write nothing else would show it.
+// With half-closure a channel stays open after the peer's end and no longer reads. A reset must be reported even then:
+// reading may be off, and without a write nothing else would reveal it.
 void EpollStream::failAfterEnd() {
     clear(hungUp);
     if (!isOpen() || has(inputFailed | outputFailed)) return;
@@ -153,7 +153,7 @@ void EpollStream::failAfterEnd() {
 
 void EpollStream::flush(OutboundBuffer& outbound) {
     for (unsigned writes = 0; mayWrite() && !outbound.empty(); ++writes) {
-        if (writes == detail::writesPerFlush) {  // fairness: the rest in the next poll, which will not block
+        if (writes == detail::writesPerFlush) {  // fairness: the rest follows in the next poll, which will not block
             set(writeQueued);
             return requeue();
         }
@@ -167,7 +167,7 @@ ssize_t EpollStream::sendPieces(const OutboundBuffer& outbound) {
     return calls().sendv(fd(), parts.data(), count);
 }
 
-// False: stop. Otherwise the channel has been told, and may have closed this sink or flushed by itself.
+// Returns false to stop. Otherwise the channel was told, and may have closed this sink or flushed again.
 bool EpollStream::writeOnce(OutboundBuffer& outbound) {
     const std::string_view only = outbound.onlyPiece();
     const ssize_t written = only.empty() ? sendPieces(outbound) : calls().send(fd(), only.data(), only.size());
@@ -179,13 +179,13 @@ bool EpollStream::writeOnce(OutboundBuffer& outbound) {
     return isOpen();
 }
 
-std::size_t EpollStream::writeStraight(std::string_view bytes, const Buffer&) {
+std::size_t EpollStream::tryWriteDirect(std::string_view bytes, const Buffer&) {
     if (!mayWrite()) return 0;
     const ssize_t written = calls().send(fd(), bytes.data(), bytes.size());
     return written >= 0 ? static_cast<std::size_t>(written) : refused(written);
 }
 
-// Nothing was written; the caller learns no more than that.
+// Returns 0: nothing was written.
 [[gnu::cold, gnu::noinline]] std::size_t EpollStream::refused(ssize_t result) noexcept {
     if (detail::wouldBlock(result)) {
         set(kernelFull);
@@ -195,8 +195,8 @@ std::size_t EpollStream::writeStraight(std::string_view bytes, const Buffer&) {
     return 0;
 }
 
-// Not reported from here: the channel is in the middle of its flush (C-3), and what the peer said last may still be
-// unread.
+// Does not report the error here: the channel is in the middle of its flush (C-3), and the peer's last bytes may still
+// be unread.
 void EpollStream::failWriting(int error) noexcept {
     writeError_ = fromErrno(error);
     set(outputFailed | writeErrorDue);

@@ -20,8 +20,8 @@ class EpollStream : public EpollHandle, public ChannelSink {
     void connect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise) override;
     void wantRead(bool on) override;
     void flush(OutboundBuffer& outbound) override;
-    std::size_t writeStraight(std::string_view bytes, const Buffer& storage) override;
-    bool writesStraight() const noexcept override { return true; }
+    std::size_t tryWriteDirect(std::string_view bytes, const Buffer& storage) override;
+    bool supportsDirectWrite() const noexcept override { return true; }
     void shutdownOutput(ChannelPromise promise) override;
     void deregister(ChannelPromise promise) override;
     void close(ChannelPromise promise) override;
@@ -30,9 +30,9 @@ class EpollStream : public EpollHandle, public ChannelSink {
     SocketAddress localAddress() const override;
     SocketAddress remoteAddress() const override;
 
-    // One dispatch: what the kernel reported since the last one, or none for a continuation that was asked for.
+    // Handles one dispatch: the events since the last one, or 0 for a continuation requested by requeue().
     void onEvents(std::uint32_t events);
-    // The poller is shutting down.
+    // Called when the poller shuts down.
     void closeChannel() noexcept;
 
   protected:
@@ -43,18 +43,18 @@ class EpollStream : public EpollHandle, public ChannelSink {
   private:
     enum class ReadStep : unsigned char { next, pause, ended, failed, done };
 
-    // In one word, so that an event or a write asks once whether anything is in its way.
+    // One word, so that an event or a write tests all its conditions at once.
     using Flags = std::uint32_t;
     static constexpr Flags wantsRead = 1 << 0;
-    static constexpr Flags readable = 1 << 1;  // the kernel may have something: an edge has come and was not used up
-    static constexpr Flags neverDrained = 1 << 2;   // PRI, RDHUP, HUP or ERR: behind a short read there may be more
-    static constexpr Flags inputFailed = 1 << 3;    // a read error has been reported: never read again
+    static constexpr Flags readable = 1 << 1;       // the kernel may have bytes: an edge has arrived and is not used up
+    static constexpr Flags neverEmptied = 1 << 2;   // PRI, RDHUP, HUP or ERR: more may follow a short read
+    static constexpr Flags inputFailed = 1 << 3;    // a read error was reported: never read again
     static constexpr Flags kernelFull = 1 << 4;     // EAGAIN: wait for the output edge
-    static constexpr Flags writeQueued = 1 << 5;    // the rest of a flush waits for the next poll (W-5)
-    static constexpr Flags outputFailed = 1 << 6;   // nothing is written any more
-    static constexpr Flags writeErrorDue = 1 << 7;  // the channel has not been told of it
+    static constexpr Flags writeQueued = 1 << 5;    // the rest of a flush waits for the next poll (fairness, W-5)
+    static constexpr Flags outputFailed = 1 << 6;   // never write again
+    static constexpr Flags writeErrorDue = 1 << 7;  // the channel has not been told of the write error
     static constexpr Flags inputEnded = 1 << 8;     // the channel has been told of the peer's end
-    static constexpr Flags hungUp = 1 << 9;         // HUP or ERR: both directions are over, in order or by an error
+    static constexpr Flags hungUp = 1 << 9;         // HUP or ERR: both directions have ended, orderly or by an error
 
     bool has(Flags any) const noexcept { return (flags_ & any) != 0; }
     bool hasAll(Flags flags) const noexcept { return (flags_ & flags) == flags; }
@@ -66,7 +66,7 @@ class EpollStream : public EpollHandle, public ChannelSink {
     void continueWriting();
     void continueReading();
     ssize_t receive(Buffer& into) noexcept;
-    void readFurther(Buffer& buffer, ssize_t count);
+    void readSlow(Buffer& buffer, ssize_t count);
     ReadStep take(Buffer& buffer, ssize_t count, bool& delivered);
     void finishReading(ReadStep how, bool delivered);
     void failReading(const ErrorCode& error);

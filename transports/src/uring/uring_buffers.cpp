@@ -34,7 +34,7 @@ void UringBuffers::close() noexcept {
     ::munmap(std::exchange(shared_, nullptr), sizes_.most * sizeof(io_uring_buf));
 }
 
-// The slot is empty.
+// Precondition: the slot is empty.
 inline void UringBuffers::provide(unsigned id) noexcept {
     Buffer& block = *std::construct_at(&slots_[id], Buffer::tryAllocate(sizes_.bytes));
     if (!block) [[unlikely]]
@@ -51,7 +51,7 @@ Buffer UringBuffers::take(unsigned flags, std::size_t count) noexcept {
     Buffer block(std::move(slots_[id]));
     block.produced(count);
     if (--provided_ < wanted_) [[likely]]
-        provide(id);  // another one in its stead
+        provide(id);  // replaces the block
     return block;
 }
 
@@ -74,7 +74,7 @@ void UringBuffers::noteIdle(Duration length) noexcept {
     if (idle_ >= idleTime && ring_.hasSettled()) shrink();
 }
 
-// The kernel takes the oldest, and only in calls of this thread: the youngest are still its own to give.
+// The kernel takes the oldest blocks, and only in calls of this thread, so the newest ones can still be withdrawn.
 void UringBuffers::shrink() noexcept {
     wanted_ = sizes_.least;
     idle_ = {};

@@ -1,7 +1,7 @@
-// UringBuffers: memory that the kernel receives into: a ring of blocks of the buffer pool. A block that it has filled
-// goes up as it is and another one takes its place, so nothing is copied, and a handler that keeps the bytes keeps
-// nothing of the ring. The kernel takes them in turn, so few of them are better for the cache than many: their number
-// doubles when a receive finds none, and goes back when none has been used for a while.
+// UringBuffers: memory that the kernel receives into: a ring of blocks from the buffer pool. A filled block is passed
+// up and a fresh one takes its place, so that nothing is copied and a handler that keeps the bytes keeps no part of the
+// ring. The kernel uses the blocks in turn, so a small number is better for the cache. The number doubles when a
+// receive finds no block, and shrinks back when none has been used for a while.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@
 #include <utility>
 
 #include <weft/pipeline/buffer.hpp>
-#include <weft/scheduler/deadline.hpp>
+#include <weft/scheduler/clock.hpp>
 
 #include "uring/uring_ring.hpp"
 
@@ -19,7 +19,8 @@ namespace weft {
 // Context: the carrier.
 class UringBuffers {
   public:
-    // The kernel has at first and at rest `least` blocks of `bytes` each, and `most` at most: a power of two up to 32768.
+    // The kernel starts with `least` blocks of `bytes` each, also at rest, and gets up to `most`: a power of two up to
+    // 32768.
     struct Sizes {
         unsigned least;
         unsigned most;
@@ -35,30 +36,31 @@ class UringBuffers {
 
     // Throws SystemError, std::bad_alloc.
     void open();
-    // The ring must be open, and nothing may receive.
+    // The ring must be open, and no receive may be in flight.
     void close() noexcept;
 
     unsigned short group() const noexcept { return group_; }
     std::size_t bytes() const noexcept { return sizes_.bytes; }
     unsigned provided() const noexcept { return provided_; }
-    // What the kernel has received, by the flags of its completion.
+    // Takes the received bytes, from the block that the completion's flags name.
     Buffer take(unsigned flags, std::size_t count) noexcept;
-    // Call before a receive: provides some blocks if the kernel has none. False: there is no memory for one.
+    // Call it before a receive: provides blocks if the kernel has none. Returns false when there is no memory for even
+    // one.
     bool prepare() noexcept { return provided_ > 0 || provideMissing(); }
-    // A receive found none. Those of one poll count once.
+    // Records that a receive found no block. Several within one poll count once.
     void noteRanOut() noexcept { ranOut_ = true; }
-    // Once in a poll: gives the kernel what it should have, as far as there is memory.
+    // Called once per poll: provides the number of blocks that the kernel should have, as far as memory allows.
     void adjust() noexcept {
         if (std::exchange(ranOut_, false)) [[unlikely]]
             grow();
         if (provided_ < wanted_) [[unlikely]]
             provideMissing();
     }
-    // True when the kernel has more blocks than at rest and this ring can take them back. The loop then limits its waits to
-    // idleTime and reports each wait that ends without a completion to noteIdle().
+    // True when the kernel has more blocks than at rest and this ring can take them back. The loop then limits its
+    // waits to idleTime and reports each wait that ends without a completion to noteIdle().
     bool hasGrown() const noexcept { return wanted_ > sizes_.least && ring_.isDeferred(); }
-    // A wait of that length has ended without a completion. After idleTime of such waits without a byte the kernel has as
-    // many as at rest.
+    // Records a wait of `length` that ended without a completion. After idleTime of such waits without a received byte,
+    // the number of blocks returns to that at rest.
     void noteIdle(Duration length) noexcept;
 
   private:
@@ -71,8 +73,8 @@ class UringBuffers {
     const unsigned short group_;
     const Sizes sizes_;
     io_uring_buf_ring* shared_ = nullptr;
-    std::unique_ptr<Buffer[]> slots_;  // by the id that the kernel knows
-    unsigned provided_ = 0;            // slots with a block: the kernel has them
+    std::unique_ptr<Buffer[]> slots_;  // by the id that the kernel uses
+    unsigned provided_ = 0;            // slots whose block the kernel has
     unsigned wanted_ = 0;
     bool ranOut_ = false;
     bool used_ = false;  // since the last idle wait

@@ -47,7 +47,7 @@ void UringConnector::connect(const SocketAddress& remote, const SocketAddress* l
 void UringConnector::completed(int result) {
     if (leaving() || !inProgress_) return operationEnded();
     ErrorCode error = fromErrno(result < 0 ? -result : 0);
-    // A connection to itself is refused, as from any other port of this host (docs/adr/0011-self-connect.md).
+    // A connection to itself counts as refused, as from any other port of this host (docs/adr/0011-self-connect.md).
     if (!error && detail::connectedToItself(calls(), fd(), remote_)) error = fromErrno(ECONNREFUSED);
     if (error) return failConnecting(error);
     inProgress_ = false;

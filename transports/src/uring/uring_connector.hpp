@@ -1,4 +1,4 @@
-// UringConnector: a fresh socket that connects, and from then on is the stream it made (the same object).
+// UringConnector: a fresh socket that connects; once connected, the same object is the UringStream.
 #pragma once
 
 #include "uring/uring_stream.hpp"

@@ -8,7 +8,7 @@ namespace weft {
 
 namespace {
 
-constexpr int waitTimedOut = ETIME;  // the kernel says ETIMEDOUT of a connection
+constexpr int waitTimedOut = ETIME;  // for a deadline; the kernel uses ETIMEDOUT for a connection that timed out
 
 }  // namespace
 
@@ -18,7 +18,7 @@ void UringFiberHandle::Call::complete(UringOperation& operation, int result) {
     if (self.waiter_) std::exchange(self.waiter_, {}).wake();
 }
 
-// After its start. Returns when the kernel has completed it.
+// Called after the operation's start. Returns once the kernel has completed the operation.
 WakeReason UringFiberHandle::Call::await(Suspension& wait, const char* name, Deadline deadline) {
     waiter_ = wait.key();
     const WakeReason why = wait.park(deadline);
@@ -60,7 +60,7 @@ ErrorCode UringFiberHandle::errorOf(ssize_t result) noexcept {
     return result == -waitTimedOut ? timedOut() : fromErrno(static_cast<int>(-result));
 }
 
-// The number of the descriptor must not be another one's before the kernel has taken the entries that name it.
+// The descriptor must not close, and its number be reused, before the kernel has taken the entries that name it.
 void UringFiberHandle::closeCalls() noexcept {
     if (std::exchange(closed_, true)) return;
     calls_.forEach([this](detail::ReadyLink& link) { cancel(static_cast<Call::Place&>(link).call); });

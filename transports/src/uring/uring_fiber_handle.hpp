@@ -1,5 +1,5 @@
-// UringFiberHandle: a descriptor that fibers use. Each call but a read is one operation in the frame of its fiber, which does
-// not return before the kernel has completed it.
+// UringFiberHandle: a descriptor for fibers. Each call except a read is one operation in the frame of its fiber, which
+// does not return before the kernel has completed the operation.
 #pragma once
 
 #include <sys/types.h>
@@ -25,11 +25,11 @@ class UringFiberHandle : public UringHandle {
     void dispatch() override {}
     void abort() noexcept override { closeCalls(); }
 
-    // What the call came to: a count, or an error as a negative number; see endedTheWait().
+    // Returns the result of the call: a count, or an error as a negative number. See endedTheWait().
     ssize_t run(Call& call, const char* name, Deadline deadline);
-    // The same, after `direct`, the system call, where nothing may block. Until a fiber first has to wait there is
-    // nothing for the handler to close at its end; and one that closes takes no operations any more, but what has come
-    // by then may still be read.
+    // As run(), but first makes the system call `direct` where nothing may block, and on an unregistered descriptor. A
+    // descriptor is registered only once a fiber has to wait; until then the handler need not close it at shutdown.
+    // After a handler has begun to close it takes no operations, but bytes that have already arrived can still be read.
     template <class Direct>
     ssize_t transfer(Direct direct, Call& call, const char* name, Deadline deadline) {
         if (!isOpen()) return -ECANCELED;
@@ -39,24 +39,24 @@ class UringFiberHandle : public UringHandle {
         }
         return run(call, name, deadline);
     }
-    // Cancels the calls; the descriptor closes when nothing is in flight any more.
+    // Cancels the calls; the descriptor closes when no operation is in flight.
     void closeCalls() noexcept;
-    // note(error) for the calls in flight whose errors the kernel has reported and the handler has not dispatched.
+    // Calls note(error) for calls in flight whose errors the kernel has reported but the handler has not dispatched.
     template <class Note>
     void forEachReportedError(Note note) noexcept;
-    // After each operation that has ended.
+    // Called after each operation has ended.
     void finishClose() noexcept {
         if (closed_ && inFlight() == 0) closeHandle();
     }
 
-    // The deadline, a cancellation or a close, and not the connection.
+    // True when the deadline, a cancellation or a close ended the call, not the connection.
     static bool endedTheWait(ssize_t result) noexcept;
     static ErrorCode errorOf(ssize_t result) noexcept;
 
   private:
     WakeReason startAndAwait(Call& call, const char* name, Deadline deadline);
 
-    detail::ReadyList calls_;  // in flight
+    detail::ReadyList calls_;  // calls in flight
     bool closed_ = false;
 };
 

@@ -38,10 +38,10 @@ int UringFiberListener::acceptNow() noexcept {
     return calls().accept4(fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
 }
 
-// A connection wakes one of the calls that wait. If that call is cancelled at this moment, the connection stays in the
-// backlog and no other call hears of it: so a call that ends without one looks there.
+// A connection wakes one waiting call. If that call is cancelled at the same moment, the connection stays in the
+// backlog and wakes no other call, so a call that ends without a connection checks the backlog.
 Fd UringFiberListener::accept(Deadline deadline, ErrorCode& error) {
-    thisFiber::yieldIfDue();  // a flood of connections must not keep those that stand waiting
+    thisFiber::yieldIfDue();  // a flood of connections must not starve established ones
     ssize_t result = 0;
     do {
         Accept call(*this);

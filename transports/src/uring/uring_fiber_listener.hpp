@@ -1,4 +1,4 @@
-// UringFiberListener: a listening socket for fibers on io_uring. The kernel keeps the fibers that wait in their order.
+// UringFiberListener: a listening socket for fibers on io_uring. The kernel serves the waiting fibers in FIFO order.
 #pragma once
 
 #include <weft/transports/fiber_stream.hpp>

@@ -1,6 +1,6 @@
-// A read takes what is kept, or waits for the receive. Where nothing may wait, or while the handler does not know the
-// descriptor, it is a plain recv(). While a receive is in flight the kernel may have taken bytes that are not here yet, so
-// that only its completions are asked then.
+// A read takes kept bytes or waits for the receive. Where nothing may wait, or while the descriptor is not registered,
+// it calls recv() directly. But while a receive is in flight, the kernel may have taken bytes that are not here yet; a
+// read then checks only the completions of the receive.
 #include "uring/uring_fiber_reader.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace weft {
 
 namespace {
 
-// Pieces that are kept before the receive is cancelled: 64 KiB in small buffers, 256 KiB in large ones.
+// Pieces kept before the receive is cancelled: 64 KiB in small buffers, 256 KiB in large ones.
 constexpr std::size_t mostKept = 32, mostKeptLarge = 4;
 
 }  // namespace
@@ -65,10 +65,10 @@ Buffer UringFiberReader::read(std::size_t most, Deadline deadline, ErrorCode& er
     return first.readableBytes() <= most ? arrived_.pop() : first.split(most);
 }
 
-// Until something is kept, `direct` has received something, or the end or an error is to be reported.
+// Returns when bytes are kept, `direct` has received some, or there is an end or an error to report.
 template <class Direct>
 ErrorCode UringFiberReader::awaitInput(std::size_t most, Deadline deadline, Direct direct) {
-    thisFiber::yieldIfDue();  // a busy peer could keep this fiber running for ever
+    thisFiber::yieldIfDue();  // otherwise a busy peer could keep this fiber running without end
     const detail::IoWaiter::Claim claim(waiter_);
     if (!claim) return detail::IoWaiter::alreadyInUse();
     for (;;) {
@@ -77,19 +77,19 @@ ErrorCode UringFiberReader::awaitInput(std::size_t most, Deadline deadline, Dire
         }
         const ErrorCode error = awaitReceive(most, deadline);
         if (!error) continue;
-        const auto now = readNow(direct);  // what has come by now is not to be missed
+        const auto now = readNow(direct);  // bytes may have arrived by now
         return now ? *now : error;
     }
 }
 
-// As awaitInput() without a wait; nothing: there is nothing to read.
+// As awaitInput() without the wait; nothing when there is nothing to read.
 template <class Direct>
 std::optional<ErrorCode> UringFiberReader::readNow(Direct direct) {
     const bool inSocket = !hasInput() && receiveIsOver();
     if (!arrived_.empty()) return ErrorCode();
     if (ended_) return takeEnd();
     if (!isOpen()) return operationAborted();
-    if (lost_ == ENOMEM) return loss();  // what came after it is not the next byte
+    if (lost_ == ENOMEM) return loss();  // a piece was lost: later bytes are not the next ones
     const ssize_t result = inSocket ? direct() : -EAGAIN;
     if (detail::wouldBlock(result)) return std::nullopt;
     return result > 0 ? ErrorCode() : inputEnded(result);
@@ -155,8 +155,8 @@ std::size_t UringFiberReader::tryRead(std::span<char> into, ErrorCode& error) no
 
 // ---- the receive ----
 
-// Takes what the kernel has done for it and the handler has not dispatched yet. True: it will do no more, so that what else has
-// come is in the socket. A system call only if there may be something.
+// Takes completions of the receive that the handler has not dispatched yet. Returns true when the receive is over, so
+// that any further bytes are in the socket. Makes a system call only if there may be completions.
 bool UringFiberReader::receiveIsOver() noexcept {
     if (!input_.inFlight()) return true;
     look();
@@ -168,7 +168,7 @@ bool UringFiberReader::receiveIsOver() noexcept {
 
 void UringFiberReader::onReceived(int result, unsigned flags) noexcept {
     if (result > 0) return onPiece(buffers().take(flags, static_cast<std::size_t>(result)), flags);
-    if (result == -ENOBUFS) return handler().noteRanOut(buffers());  // the next read starts it again
+    if (result == -ENOBUFS) return handler().noteRanOut(buffers());  // the next read restarts the receive
     if (isToBeDoneAgain(result)) return;
     noteResult(result);
     endedWith_ = result;
@@ -186,7 +186,7 @@ void UringFiberReader::onPiece(Buffer&& piece, unsigned flags) noexcept {
     }
 }
 
-// Whether the receive ends with this piece, and another one starts when a fiber has read what is there.
+// True when the receive should end with this piece; another one starts after a fiber has read what is kept.
 bool UringFiberReader::isUnwanted(const Buffer& piece, unsigned flags) noexcept {
     const bool isLast = !(flags & IORING_CQE_F_SOCK_NONEMPTY);
     const bool filled = piece.readableBytes() == buffers().bytes();
@@ -195,8 +195,8 @@ bool UringFiberReader::isUnwanted(const Buffer& piece, unsigned flags) noexcept 
     return wantsLarge_ != large_ || arrived_.size() + 1 >= (large_ ? mostKeptLarge : mostKept) || (isLast && hungUp_);
 }
 
-// A multishot receive does not report every reset: Linux 6.18 forgets some of those that come right behind bytes
-// (docs/adr/0009). One that is started on the emptied socket does. The completions that are here already come first: the
+// A multishot receive does not report every reset: Linux 6.18 loses some that follow bytes closely (docs/adr/0009). A
+// receive started on the emptied socket does report it. Completions already in the ring are handled first, because the
 // reset may be among them.
 void UringFiberReader::onHangUp(int events) noexcept {
     if (events < 0 || !isOpen()) return;
@@ -212,15 +212,15 @@ UringBuffers& UringFiberReader::buffers() const noexcept {
     return large_ ? handler().large() : handler().small();
 }
 
-// ---- the end ----
+// ---- the end of the input ----
 
 ErrorCode UringFiberReader::takeEnd() noexcept {
     ended_ = false;
     return inputEnded(endedWith_);
 }
 
-// No error: the peer's orderly end. A write may have taken a reset off the socket, so that a receive found an end: the
-// write's completion is the older one, but may still be in the ring.
+// No error: the peer's orderly end. But a write may have consumed a reset, so that the receive found an end. The
+// write's completion is then older, but may still be in the ring.
 ErrorCode UringFiberReader::inputEnded(ssize_t result) noexcept {
     if (result < 0) return noteError(result);
     forEachReportedError([this](int error) { noteResult(error); });
@@ -241,8 +241,8 @@ ErrorCode UringFiberReader::noteError(ssize_t result) noexcept {
     return fromErrno(static_cast<int>(-result));
 }
 
-// EPIPE does not concern the input: a write fails with it after this side has ended its output, and after a reset that follows
-// the peer's end, when no input is missing.
+// EPIPE does not concern the input. It results from a write after shutdownOutput(), and from a reset that follows the
+// peer's end, when no input is missing.
 void UringFiberReader::noteResult(int result) noexcept {
     if (result >= 0 || isToBeDoneAgain(result) || lost_ != 0) return;
     if (result != -EPIPE && detail::concernsConnection(-result)) lost_ = -result;

@@ -1,5 +1,5 @@
-// UringFiberReader: the reading half of a fiber's connection on io_uring. One multishot receive serves all reads; what it
-// brings before a fiber asks for it is kept here.
+// UringFiberReader: the reading half of a fiber's connection on io_uring. One multishot receive serves all reads and
+// keeps the bytes that arrive before a fiber reads them.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,8 @@ namespace weft {
 
 class UringBuffers;
 
-// The receive starts with the first read that has to wait. It is cancelled when a fiber leaves too many pieces unread, and
-// started again by the first read that finds none. Context: as UringFiberHandle.
+// The first read that has to wait starts the receive. The receive is cancelled when a fiber leaves too many pieces
+// unread, and restarted by the first read that finds none. Context: as for UringFiberHandle.
 class UringFiberReader : public UringFiberHandle {
   protected:
     UringFiberReader(UringIoHandler& handler, Fd fd) noexcept : UringFiberHandle(handler, std::move(fd)), input_(inputKind, *this), hangUp_(hangUpKind, *this) {}
@@ -26,15 +26,15 @@ class UringFiberReader : public UringFiberHandle {
     Buffer read(std::size_t most, Deadline deadline, ErrorCode& error);
     std::size_t tryRead(std::span<char> into, ErrorCode& error) noexcept;
 
-    // Ends the receive and the wait of the fiber that reads, and drops what was not read.
+    // Ends the receive, wakes the fiber that reads, and drops unread bytes.
     void closeInput() noexcept;
-    // After the last completion of an operation of this half. May destroy this.
+    // Called after the last completion of an operation of this half. May destroy this object.
     virtual void operationEnded() noexcept = 0;
 
-    // The kernel reports a reset to the call that comes first, and takes it off the socket; later reads then look like an
-    // orderly end, and later writes like writes after the own end of output. So it is noted here for all of them.
+    // Records an error that ends the connection. The kernel reports a reset to the first call only: after that, reads
+    // look like an orderly end, and writes like writes after shutdownOutput().
     void noteResult(int result) noexcept;
-    // What a write's error is to its caller: the reset, if that is why it is refused.
+    // The error that a write reports: the reset, if that is why the write failed.
     ErrorCode writeFailed(ssize_t result) noexcept;
 
   private:
@@ -73,11 +73,11 @@ class UringFiberReader : public UringFiberHandle {
     Operation hangUp_;
     detail::Ring<Buffer> arrived_;
     int endedWith_ = 0;          // the receive's last result: 0 or an error
-    bool ended_ = false;         // which no read has reported yet
+    bool ended_ = false;         // not yet reported to a read
     bool large_ = false;         // the receive takes large buffers
-    bool wantsLarge_ = false;    // so shall the next one
-    bool mayGetLarge_ = false;   // the last read wanted more than a small buffer holds
-    bool hungUp_ = false;        // the peer has reset, or both sides have ended
+    bool wantsLarge_ = false;    // the next receive should take large buffers
+    bool mayGetLarge_ = false;   // the last read asked for more than a small buffer holds
+    bool hungUp_ = false;        // the peer has reset, or both directions have ended
     int lost_ = 0;               // the error that ended the connection
 };
 

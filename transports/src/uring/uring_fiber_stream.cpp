@@ -1,5 +1,5 @@
-// Where nothing may block, a call tries the system call first and waits only if it must; everywhere else it is an entry
-// of the ring, which the carrier's next poll submits with all others.
+// Where nothing may block, a call makes the system call directly. Everywhere else it queues an entry in the ring, which
+// the carrier's next poll submits with all others.
 #include "uring/uring_fiber_stream.hpp"
 
 #include <cerrno>
@@ -52,7 +52,8 @@ const UringOperation::Kind UringFiberStream::Write::kind = {
             io_uring_prep_sendmsg(&entry, self.fd(), &message, MSG_NOSIGNAL);
         }
     },
-    // The fiber that reads may run before this one, and sees only an end: the kernel tells of a reset once.
+    // Noted at once, because a reading fiber may run before the writing one and would see only an end: the kernel
+    // reports a reset once.
     [](UringOperation& operation, int result, unsigned) {
         static_cast<Write&>(operation).stream_.noteResult(result);
         complete(operation, result);
@@ -67,7 +68,7 @@ ErrorCode UringFiberStream::connect(const SocketAddress& remote, Deadline deadli
     return result < 0 ? errorOf(result) : refuseItself(remote);
 }
 
-// As from any other port of this host: nothing listens there (docs/adr/0011-self-connect.md).
+// Refused, as from any other port of this host: nothing listens there (docs/adr/0011-self-connect.md).
 ErrorCode UringFiberStream::refuseItself(const SocketAddress& remote) noexcept {
     return detail::connectedToItself(calls(), fd(), remote) ? fromErrno(ECONNREFUSED) : ErrorCode();
 }
@@ -99,7 +100,7 @@ std::size_t UringFiberStream::tryWriteSome(std::span<const iovec> parts, ErrorCo
     return 0;
 }
 
-// ---- the end ----
+// ---- shutdown ----
 
 ErrorCode UringFiberStream::shutdownOutput() {
     if (!isOpen()) return operationAborted();

@@ -14,7 +14,7 @@ namespace weft {
 class UringFiberStream final : public UringFiberReader, public FiberStream {
   public:
     UringFiberStream(UringIoHandler& handler, Fd fd) noexcept : UringFiberReader(handler, std::move(fd)) {}
-    // Closes. The memory goes when the kernel has ended the receive that it has.
+    // Closes. The memory is freed once the kernel has ended the receive in flight.
     static void operator delete(UringFiberStream* stream, std::destroying_delete_t) noexcept;
 
     ErrorCode connect(const SocketAddress& remote, Deadline deadline) override;
@@ -44,8 +44,8 @@ class UringFiberStream final : public UringFiberReader, public FiberStream {
     void destroy() noexcept;
     ErrorCode refuseItself(const SocketAddress& remote) noexcept;
 
-    detail::IoWaiter writer_;  // claims only: the calls wait by themselves
-    bool released_ = false;    // deleted, but for the memory
+    detail::IoWaiter writer_;  // used for claims only: the calls wait by themselves
+    bool released_ = false;    // deleted, but the memory is still in use
 };
 
 }  // namespace weft

@@ -10,7 +10,7 @@ UringHandle::UringHandle(UringIoHandler& handler, Fd fd) noexcept
     : handler_(&handler), calls_(&handler.systemCalls()), fd_(std::move(fd)) {}
 
 UringHandle::~UringHandle() {
-    WEFT_ASSERT(inFlight_ == 0, "a socket on io_uring was destroyed while the kernel uses its memory");
+    WEFT_ASSERT(inFlight_ == 0, "an io_uring socket was destroyed while the kernel uses its memory");
     closeHandle();
 }
 

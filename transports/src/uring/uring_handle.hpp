@@ -1,4 +1,4 @@
-// UringHandle: what every user of the io_uring handler is made on: one descriptor, its operations in flight, and a place
+// UringHandle: the base of every object on the io_uring handler: one descriptor, its operations in flight, and a link
 // in the ready list. It knows neither channels nor fibers.
 #pragma once
 
@@ -12,7 +12,8 @@ namespace weft {
 
 class UringIoHandler;
 
-// Context: the handler's carrier, except construction (any thread) and destruction of one that is not registered.
+// Context: the handler's carrier, except construction (any thread) and destruction of an unregistered handle (any
+// thread).
 class UringHandle : private detail::ReadyLink {
   public:
     UringHandle(UringIoHandler& handler, Fd fd) noexcept;
@@ -23,28 +24,29 @@ class UringHandle : private detail::ReadyLink {
     bool isRegistered() const noexcept { return registration_.linked(); }
 
   protected:
-    // Nothing may be in flight. Leaves the handler and closes the descriptor, if that has not happened.
+    // Precondition: no operation is in flight. Leaves the handler and closes the descriptor, unless that has already
+    // happened.
     virtual ~UringHandle();
 
-    // What requeue() has asked for.
+    // Called for each requeue().
     virtual void dispatch() = 0;
-    // The handler ends: close as soon as may be.
+    // Called when the handler shuts down: close as soon as possible.
     virtual void abort() noexcept = 0;
-    // The handler has ended, and nothing is in flight any more, although the handle was not closed.
+    // Called when the handler has ended and no operation is in flight, but the handle was not closed.
     virtual void cutOff() noexcept { closeHandle(); }
 
-    // Joins the handler; operation_aborted once it is closing. Does nothing when it has joined.
+    // Joins the handler; operation_aborted once the handler is closing. Does nothing when it has already joined.
     [[nodiscard]] ErrorCode tryAttach();
-    void attach();  // the same; throws SystemError
-    // Leaves the handler. Nothing may be in flight.
+    void attach();  // as tryAttach(), but throws SystemError
+    // Leaves the handler. Precondition: no operation is in flight.
     void detach() noexcept;
     void closeHandle() noexcept;
-    // Asks for one dispatch() in this poll or the next, which then does not block.
+    // Requests one dispatch() in this poll or the next, which then does not block.
     void requeue() noexcept;
 
     void start(UringOperation& operation) noexcept;
     void cancel(UringOperation& operation) noexcept;
-    // As those of UringRing.
+    // As the functions of UringRing.
     void look() noexcept;
     bool takeResult(const UringOperation& operation, int& result) noexcept;
     bool takeCompletion(UringOperation& operation, int& result, unsigned& flags) noexcept;

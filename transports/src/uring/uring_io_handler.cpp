@@ -1,5 +1,5 @@
-// Completions are taken from the ring one by one and told to their operations. What those cannot do there and then waits
-// in a FIFO of handles, which follows the completions in the same poll.
+// Completions are taken from the ring one by one and passed to their operations. Handles with work that they cannot do
+// at once wait in a FIFO, which is dispatched after the completions in the same poll.
 #include <weft/transports/uring/uring_io_handler.hpp>
 
 #include <algorithm>
@@ -48,7 +48,7 @@ UringOptions checked(const UringOptions& options) {
 
 }  // namespace
 
-// A descriptor that is never read, watched for its edges.
+// Watches a descriptor for edges and never reads it.
 class UringIoHandler::Signal {
   public:
     Signal(UringRing& ring, int fd) noexcept : operation_(*this), ring_(ring), fd_(fd) {}
@@ -103,8 +103,8 @@ UringIoHandler::~UringIoHandler() {
     close();
 }
 
-// Not in the constructor: the end of a ring interrupts a blocking call of the thread that made it (EINTR), and that
-// would be the application's (docs/adr/0009).
+// Not in the constructor, because destroying a ring interrupts a blocking call of the thread that made it (EINTR), and
+// that thread would be the application's (docs/adr/0009).
 void UringIoHandler::open(Carrier& carrier) {
     carrier_ = &carrier;
     ring_->open(options_.entries);
@@ -136,10 +136,10 @@ PollResult UringIoHandler::poll(PollGuard* guard, Deadline deadline, Budget budg
     return dispatch(budget);
 }
 
-// Before the look at the ring, so that what comes after that is a signal of its own.
+// Called before the ring is checked, so that completions after the check signal again.
 void UringIoHandler::clearCompletions() noexcept {
     std::uint64_t count = 0;
-    static_cast<void>(::read(completions_.get(), &count, sizeof count));  // EAGAIN: there was none
+    static_cast<void>(::read(completions_.get(), &count, sizeof count));  // EAGAIN: no signal
 }
 
 void UringIoHandler::ask(PollGuard* guard, Deadline deadline) noexcept {
@@ -162,7 +162,7 @@ Duration UringIoHandler::timeUntil(Deadline deadline) const noexcept {
     return deadline == never ? Duration::max() : std::max<Duration>(deadline - clock_.now(), {});
 }
 
-// What a poll has spent of its budget.
+// Tracks how much of its budget a poll has used.
 class UringIoHandler::Spending {
   public:
     Spending(const Carrier& carrier, Clock& clock, Budget budget)
@@ -199,7 +199,7 @@ class UringIoHandler::Spending {
 
 PollResult UringIoHandler::dispatch(Budget budget) {
     Spending spending(*carrier_, clock_, budget);
-    dispatchBatch(spending);  // what the budget cut off last time comes before news
+    dispatchBatch(spending);  // leftovers of the last budget come before new events
     for (bool isEvent = false; !spending.over() && ring_->dispatchNext(isEvent);) {
         if (isEvent) spending.count();
     }
@@ -228,11 +228,11 @@ void UringIoHandler::dispatchNested(PollResult& result, Budget budget) {
     result.events += nested_->poll(nullptr, never, budget).events;
 }
 
-// Nested, the carrier may sleep in the ring or in the outer poller. The latter is not woken through the ring: the kernel
-// defers a signal of an eventfd that comes of a write to another one.
+// When nested, the carrier may sleep in the ring or in the outer poller. The latter needs a write of its own: the
+// kernel defers an eventfd's signal that is caused by a write to another eventfd.
 void UringIoHandler::wakeup() noexcept {
     carrier_->writeWakeFd();
-    const int nested = nestedFd_.load(std::memory_order_acquire);
+    const int nested = nestedFd_.load(std::memory_order_acquire);  // [U1]
     if (nested < 0) return;
     const std::uint64_t one = 1;
     sockets_.write(nested, &one, sizeof one);
@@ -241,7 +241,7 @@ void UringIoHandler::wakeup() noexcept {
 bool UringIoHandler::hasWork() const noexcept {
     if (!batch_.empty() || !ready_.empty() || nested_->hasWork()) return true;
     if (!ring_->isOpen()) return false;
-    // A loop of its own submits with the call in which it sleeps; one that sleeps in another poller does not.
+    // A loop that sleeps in this ring submits entries by the same call; one that sleeps in an outer poller does not.
     return ring_->hasCompletions() || nestedReady_->raised() || (completions_ && ring_->hasEntries());
 }
 
@@ -250,13 +250,13 @@ int UringIoHandler::pollFd() const noexcept {
         Fd created(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
         if (created && ring_->calls().registerEventFd(ring_->native(), created.get()) == 0) {
             completions_ = std::move(created);
-            nestedFd_.store(completions_.get(), std::memory_order_release);
+            nestedFd_.store(completions_.get(), std::memory_order_release);  // [U1]
         }
     }
     return completions_.get();
 }
 
-// ---- its users ----
+// ---- factories and users ----
 
 std::unique_ptr<ChannelSink> UringIoHandler::stream(Fd fd, Channel& channel) {
     return std::make_unique<UringStream>(*this, std::move(fd), channel);
@@ -311,7 +311,7 @@ UringCounters UringIoHandler::counters() const noexcept {
     return now;
 }
 
-// ---- its end ----
+// ---- shutdown ----
 
 void UringIoHandler::closeChannels() {
     refusing_ = true;
@@ -319,7 +319,7 @@ void UringIoHandler::closeChannels() {
     nested_->closeChannels();
 }
 
-// A close may run code that closes others.
+// A close may run code that closes other handles.
 void UringIoHandler::abortAll() noexcept {
     detail::ReadyList left;
     left.takeAll(handles_);
@@ -351,11 +351,12 @@ void UringIoHandler::close() {
         ring_->close();
     }
     nested_->close();
-    // Iteratively: a long list of parts would be freed by as many calls in each other.
+    // Iterative, because freeing a long list through its destructors would recurse.
     while (parts_) parts_ = std::move(parts_->next);
 }
 
-// The kernel may write to memory of operations until each has completed. All of them end at once when they are asked to.
+// The kernel may write to the memory of an operation until it has completed. All of them complete soon after they are
+// cancelled.
 void UringIoHandler::endOperations() noexcept {
     if (wake_) wake_->cancel();
     if (nestedReady_) nestedReady_->cancel();

@@ -1,5 +1,5 @@
-// One accept runs for as long as connections are wanted. Shortage of descriptors or memory (E-7) pauses this listener
-// alone, by a timer of its loop.
+// One multishot accept runs for as long as connections are wanted. A shortage of descriptors or memory (E-7) pauses
+// only this listener, by a timer of its loop.
 #include "uring/uring_listener.hpp"
 
 #include <cerrno>
@@ -16,7 +16,7 @@ namespace weft {
 
 namespace {
 
-constexpr std::size_t mostAccepted = 64;  // connections that are kept before the accept is cancelled
+constexpr std::size_t mostAccepted = 64;  // connections kept before the accept is cancelled
 
 }  // namespace
 
@@ -48,7 +48,7 @@ void UringListener::wantRead(bool on) {
     adjust();
 }
 
-// Starts or ends the accept, as connections are wanted.
+// Starts or cancels the accept, depending on whether connections are wanted.
 void UringListener::adjust() {
     const bool wanted = listening() && wantsRead_ && !paused() && !leaving() && isRegistered() && !acceptError_;
     if (!accept_.inFlight()) {
@@ -69,7 +69,7 @@ void UringListener::completed(int result) {
     adjust();
 }
 
-// False: there is no memory. This connection is lost; the others wait for memory.
+// Returns false when there is no memory. This connection is lost; the others wait for memory.
 bool UringListener::keep(int connection) noexcept {
     Fd accepted(connection, calls());
     try {
@@ -104,8 +104,8 @@ void UringListener::dispatch() {
     adjust();
 }
 
-// Those that the accept has, those whose completions wait in the ring, and those that the kernel still keeps. The accept
-// is cancelled first: what it accepts from now on would be lost.
+// Delivers connections from three places: those already kept, those in completions in the ring, and those in the
+// backlog. Cancels the accept first, because connections that it accepted later would be lost.
 void UringListener::acceptWaiting() {
     if (!listening() || leaving()) return;
     cancel(accept_);

@@ -47,7 +47,7 @@ class UringListener final : public UringHandle, public ListenerSink {
 
     Accept accept_;
     detail::Ring<Fd> accepted_;
-    ErrorCode acceptError_;  // of which the channel is to be told
+    ErrorCode acceptError_;  // to be reported to the channel
     ChannelPromise left_;
     Leaving leaving_ = Leaving::no;
     bool wantsRead_ = false;

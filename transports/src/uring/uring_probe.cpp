@@ -40,7 +40,7 @@ std::string releaseOfKernel() {
     return names.release;
 }
 
-// A receive as the transport makes them.
+// Receives as the transport does.
 class Trial : public UringOperation {
   public:
     Trial(int fd, UringBuffers& buffers) noexcept : UringOperation(kind, count_), fd_(fd), buffers_(buffers) {}
@@ -75,7 +75,7 @@ const UringOperation::Kind Trial::kind = {
     },
     [](UringOperation& operation, int result, unsigned flags) { static_cast<Trial&>(operation).completed(result, flags); }};
 
-// False: it has not come about in a second.
+// Returns false when the condition does not hold within a second.
 template <class Condition>
 bool waitFor(UringRing& ring, Condition condition) {
     for (int waits = 0; waits < 100 && !condition(); ++waits) {
@@ -98,21 +98,21 @@ void UringProbe::run() {
     tryReceive();
 }
 
-// Valgrind preloads a library of its own into the programs that it runs. A carrier that waits in io_uring_enter stops
-// all threads there.
+// Valgrind preloads its own library into the programs that it runs. Under it, a carrier that waits in io_uring_enter
+// stops all threads.
 void UringProbe::askInstrument() {
     const char* const preloaded = std::getenv("LD_PRELOAD");
     if (preloaded == nullptr || std::string_view(preloaded).find("vgpreload") == std::string_view::npos) return;
-    throw Missing{ENOSYS, "valgrind lets no other thread run while one waits for io_uring"};
+    throw Missing{ENOSYS, "valgrind runs no other thread while one waits in io_uring_enter"};
 }
 
-// 6.6 to 6.8: a multishot accept on a ring with DEFER_TASKRUN may return a descriptor that is none (liburing #1062).
+// In 6.6 to 6.8, a multishot accept on a ring with DEFER_TASKRUN may return an invalid descriptor (liburing #1062).
 void UringProbe::askKernelRelease() {
     const std::string release =
         surroundings_.kernelRelease.empty() ? releaseOfKernel() : surroundings_.kernelRelease;
     found("kernel", "Linux " + release);
     unsigned major = 0, minor = 0;
-    if (std::sscanf(release.c_str(), "%u.%u", &major, &minor) != 2) return;  // the trial will say
+    if (std::sscanf(release.c_str(), "%u.%u", &major, &minor) != 2) return;  // the trial will show
     if (major < 6) throw Missing{ENOSYS, "Linux " + release + " is too old: 6.0 or later is needed"};
     if (major == 6 && minor >= 6 && minor <= 8) {
         throw Missing{ENOSYS, "Linux " + release + " has a faulty multishot accept: 6.0 to 6.5, or 6.9 or later, is needed"};
@@ -121,7 +121,7 @@ void UringProbe::askKernelRelease() {
 
 void UringProbe::askSetting() {
     std::ifstream file(surroundings_.disabledSetting);
-    if (!(file >> setting_)) setting_ = "absent";  // before Linux 6.6
+    if (!(file >> setting_)) setting_ = "absent";  // as before Linux 6.6
     found("kernel.io_uring_disabled", setting_);
     if (setting_ == "2") throw Missing{EPERM, "the setting kernel.io_uring_disabled is 2"};
 }
@@ -148,11 +148,11 @@ void UringProbe::askForRing() {
 std::string UringProbe::reasonOfRefusal(int error) const {
     switch (error) {
         case ENOSYS:
-            return "the kernel has no io_uring (io_uring_setup: ENOSYS), or a seccomp filter says so";
+            return "the kernel has no io_uring (io_uring_setup: ENOSYS), or a seccomp filter hides it";
         case EPERM:
             return setting_ == "1" ? "io_uring_setup is not permitted: the setting kernel.io_uring_disabled is 1 and this "
                                      "process is not in kernel.io_uring_group"
-                                   : "io_uring_setup is not permitted, as under the seccomp filter of a container";
+                                   : "io_uring_setup is not permitted; the seccomp filter of a container may forbid it";
         case ENOMEM:
             return "io_uring_setup: out of memory; RLIMIT_MEMLOCK is " + memoryLimit_;
         default:
@@ -170,7 +170,7 @@ void UringProbe::askForOperations() {
         if (io_uring_opcode_supported(&answer, operation.code)) continue;
         throw Missing{ENOSYS, std::string("the kernel lacks the operation ") + operation.name};
     }
-    found("operations", "all that are needed");
+    found("operations", "all that Weft needs");
 }
 
 void UringProbe::tryReceive() {
@@ -183,7 +183,7 @@ void UringProbe::tryReceive() {
     }
     int pair[2] = {-1, -1};
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
-        throw Missing{errno, "no sockets for a trial: " + fromErrno(errno).message()};
+        throw Missing{errno, "cannot create sockets for a trial: " + fromErrno(errno).message()};
     }
     const Fd near(pair[0]), far(pair[1]);
     auto trial = std::make_unique<Trial>(near.get(), *buffers);
@@ -194,12 +194,12 @@ void UringProbe::tryReceive() {
     waitFor(ring_, [&] { return !trial->pending(); });
     ring_.cancel(*trial);
     if (!waitFor(ring_, [&] { return !trial->inFlight(); })) {
-        static_cast<void>(trial.release());  // the kernel has both
+        static_cast<void>(trial.release());  // the kernel still uses both
         static_cast<void>(buffers.release());
-        throw Missing{ETIME, "a trial receive does not end"};
+        throw Missing{ETIME, "a cancelled trial receive does not complete"};
     }
     if (trial->result() < 0) throw Missing{-trial->result(), "a trial receive failed: " + fromErrno(-trial->result()).message()};
-    if (!trial->received() || !trial->goesOn()) throw Missing{ENOSYS, "a trial receive brought something else"};
+    if (!trial->received() || !trial->goesOn()) throw Missing{ENOSYS, "a trial receive returned unexpected data"};
     found("trial", "received into a ring of buffers");
 }
 

@@ -1,4 +1,4 @@
-// UringProbe: what UringSupport asks of a ring, one question a function. Each throws Missing with the reason.
+// UringProbe: the checks of UringSupport, one per function. Each throws Missing with the reason if it fails.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace weft {
 
-// Context: a thread of its own.
+// Context: a temporary thread.
 class UringProbe {
   public:
     struct Missing {

@@ -22,8 +22,8 @@ __kernel_timespec toKernelTimespec(Duration duration) noexcept {
 
 }  // namespace
 
-// The best way in which the kernel can run what it has to do for the ring: inside its calls only (6.1), at the thread's
-// next way into the kernel (5.19), or by interrupting the thread.
+// Tries the ways in which the kernel can run its work for the ring, best first: only inside its calls (6.1), when the
+// thread next enters the kernel (5.19), or by interrupting the thread.
 void UringRing::open(unsigned entries) {
     constexpr unsigned common = IORING_SETUP_SUBMIT_ALL | IORING_SETUP_CQSIZE;
     constexpr unsigned ways[] = {
@@ -40,7 +40,7 @@ void UringRing::open(unsigned entries) {
     if (result < 0) throw SystemError(fromErrno(-result), "io_uring_setup");
     open_ = true;
     thread_ = std::this_thread::get_id();
-    calls_.registerRingFd(ring_);  // saves a look-up in each call; works without
+    calls_.registerRingFd(ring_);  // optional: saves a look-up in each call
 }
 
 void UringRing::close() noexcept {
@@ -72,7 +72,7 @@ void UringRing::prepareCancel(UringOperation& operation, io_uring_sqe& entry) no
 }
 
 void UringRing::start(UringOperation& operation) noexcept {
-    WEFT_DEBUG_ASSERT(onItsThread(), "an operation of io_uring was started on another carrier");
+    WEFT_DEBUG_ASSERT(onItsThread(), "an io_uring operation was started on another carrier");
     operation.begin();
     io_uring_sqe* const entry = waiting_.empty() ? takeEntry() : nullptr;
     if (entry == nullptr) return waiting_.append(operation);
@@ -80,7 +80,7 @@ void UringRing::start(UringOperation& operation) noexcept {
 }
 
 void UringRing::cancel(UringOperation& operation) noexcept {
-    WEFT_ASSERT(!operation.inFlight() || onItsThread(), "an operation of io_uring was cancelled on another carrier");
+    WEFT_ASSERT(!operation.inFlight() || onItsThread(), "an io_uring operation was cancelled on another carrier");
     if (!operation.inFlight() || operation.cancelling()) return;
     operation.state_ |= UringOperation::askedToEnd;
     if (!operation.has(UringOperation::submitted)) {
@@ -92,7 +92,7 @@ void UringRing::cancel(UringOperation& operation) noexcept {
     prepareCancel(operation, *entry);
 }
 
-// False: some still wait, because the kernel takes nothing now.
+// Returns false when some operations still wait, because the kernel accepts no entries now.
 bool UringRing::submitWaiting() noexcept {
     while (!waiting_.empty() || !cancels_.empty()) {
         io_uring_sqe* const entry = takeEntry();
@@ -114,7 +114,7 @@ void UringRing::wait(Duration atMost) noexcept {
     const int result = calls_.submitAndWait(ring_, atMost == Duration::max() ? nullptr : &timeout);
     ++counters_.enters;
     if (result >= 0 || result == -EINTR || result == -ETIME) return;
-    // An instrument that checks descriptors (valgrind) takes the number of a registered one for that of a closed file.
+    // Valgrind checks descriptors and takes the number of a registered ring for that of a closed file.
     if (result == -EBADF) calls_.unregisterRingFd(ring_);
     const timespec pause{0, refusalPause.count()};
     ::nanosleep(&pause, nullptr);
@@ -136,14 +136,15 @@ void UringRing::submitAndGetEvents() noexcept {
     calls_.submitAndGetEvents(ring_);
 }
 
-// The kernel refuses (EALREADY) to cancel what it is just at work on, which may go on after that: it is asked again.
+// The kernel refuses (EALREADY) to cancel an operation that it is executing, which may then continue; so the request is
+// repeated.
 void UringRing::tellOfCancel(UringOperation& operation, int result) {
     operation.state_ &= static_cast<UringOperation::State>(~UringOperation::cancelSubmitted);
     if (operation.has(UringOperation::over)) return tell(operation, operation.result_, operation.flags_);
     if (result < 0) cancels_.append(operation);
 }
 
-// The completions stay where they are, and are told to the operation in their turn: without what was taken of them.
+// The completions stay in the ring and are dispatched in turn, without the results taken here.
 bool UringRing::takeResult(const UringOperation& operation, int& result) noexcept {
     io_uring_cqe* completion = nullptr;
     unsigned head = 0;
@@ -161,13 +162,13 @@ bool UringRing::takeCompletion(UringOperation& operation, int& result, unsigned&
         flags = std::exchange(itsFlags, itsFlags & ~static_cast<std::uint32_t>(IORING_CQE_F_BUFFER));
         return true;
     };
-    // The last one may wait here for the answer to the cancellation.
+    // The last completion may be held here until the cancellation is answered.
     if (operation.has(UringOperation::over)) return take(operation.result_, operation.flags_);
     io_uring_cqe* completion = nullptr;
     unsigned head = 0;
     io_uring_for_each_cqe(&ring_, head, completion) {
         if (completion->user_data != reinterpret_cast<std::uint64_t>(&operation)) continue;
-        if (completion->res == -ECANCELED && (completion->flags & IORING_CQE_F_MORE)) continue;  // taken before
+        if (completion->res == -ECANCELED && (completion->flags & IORING_CQE_F_MORE)) continue;  // already taken
         return take(completion->res, completion->flags);
     }
     return false;

@@ -1,4 +1,4 @@
-// UringRing: one ring and the operations that it has. It must not know what an operation is for.
+// UringRing: one ring and its operations. It must not know what an operation is for.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 #include <liburing.h>
 
-#include <weft/scheduler/deadline.hpp>
+#include <weft/scheduler/clock.hpp>
 #include <weft/transports/detail/ready_list.hpp>
 #include <weft/transports/uring/uring_calls.hpp>
 #include <weft/transports/uring/uring_counters.hpp>
@@ -15,8 +15,8 @@
 
 namespace weft {
 
-// An operation that finds no room in the ring waits in a list and is submitted by a later call: nothing here fails or
-// allocates after open(). Context: the thread that calls open(), for everything but construction.
+// An operation that finds no room in the ring waits in a list, and a later call submits it. So nothing fails or
+// allocates after open(). Context: the thread that calls open(), except for construction.
 class UringRing {
   public:
     UringRing(UringCalls& calls, UringCounters& counters) noexcept : calls_(calls), counters_(counters) {}
@@ -24,47 +24,48 @@ class UringRing {
     UringRing(const UringRing&) = delete;
     UringRing& operator=(const UringRing&) = delete;
 
-    // Throws SystemError when the kernel refuses the ring. `entries`: 1 to 32768, of the submission queue.
+    // Throws SystemError when the kernel refuses the ring. `entries` is the size of the submission queue, 1 to 32768.
     void open(unsigned entries);
-    // Nothing may be in flight.
+    // Precondition: no operation is in flight.
     void close() noexcept;
     bool isOpen() const noexcept { return open_; }
     io_uring& native() noexcept { return ring_; }
     UringCalls& calls() noexcept { return calls_; }
 
     void start(UringOperation& operation) noexcept;
-    // Asks it to end, once: it completes with -ECANCELED, or with what it has done already.
+    // Requests cancellation, once. The operation completes with -ECANCELED, or with what it has already done.
     void cancel(UringOperation& operation) noexcept;
 
-    // The next result >= 0 of the operation that it has not been told of; it will be told -ECANCELED instead. False: there
-    // is none. Call look() before, for those that the kernel has not reported.
+    // Takes the next result >= 0 of the operation from the undispatched completions; the operation will see -ECANCELED
+    // instead. Returns false when there is none. Call look() before, to fetch completions from the kernel.
     bool takeResult(const UringOperation& operation, int& result) noexcept;
 
-    // As takeResult(), for errors too, and with the flags of the completion. One without IORING_CQE_F_MORE is the last, and is
-    // found again by each call.
+    // As takeResult(), but includes errors and the completion's flags. A completion without IORING_CQE_F_MORE is the
+    // last one, and each call finds it again.
     bool takeCompletion(UringOperation& operation, int& result, unsigned& flags) noexcept;
-    // The error of a completion that the operation, which is in flight, has not been told of yet, or 0. It stays where it is.
+    // The error of an undispatched completion of the operation, which must be in flight, or 0. The completion stays in
+    // the ring.
     int reportedError(const UringOperation& operation) const noexcept;
 
-    // Submits and waits for a completion. A kernel that refuses the call (no memory, too many completions) is asked
-    // again after a pause of a millisecond.
-    void wait(Duration atMost) noexcept;  // Duration::max(): without limit
-    // Submits, and takes in what the kernel has, if there is either; no system call otherwise.
+    // Submits entries and waits for a completion. If the kernel refuses the call (no memory, too many completions),
+    // returns after a pause of a millisecond, so that the caller can retry.
+    void wait(Duration atMost) noexcept;  // Duration::max(): no limit
+    // Submits entries and fetches completions if there are any; otherwise makes no system call.
     void look() noexcept;
     bool hasCompletions() const noexcept { return !dropped_.empty() || io_uring_cq_ready(&ring_) > 0; }
-    // The kernel works for this ring only inside of calls of its thread.
+    // True when the kernel works for this ring only inside calls of its thread.
     bool isDeferred() const noexcept { return ring_.flags & IORING_SETUP_DEFER_TASKRUN; }
-    // True when all that the kernel has done has been dispatched.
+    // True when all completions have been dispatched.
     bool hasSettled() const noexcept;
-    // Entries that the kernel has not been told of.
+    // True when there are entries that have not been submitted.
     bool hasEntries() const noexcept {
         return !waiting_.empty() || !cancels_.empty() || io_uring_sq_ready(&ring_) > 0;
     }
-    // Tells the operation of the next completion; false: there is none.
+    // Dispatches the next completion to its operation; false when there is none.
     bool dispatchNext(bool& isEvent);
 
   private:
-    static constexpr std::uint64_t cancelBit = 1;  // in the key of an entry that cancels the operation
+    static constexpr std::uint64_t cancelBit = 1;  // set in the key of an entry that cancels the operation
 
     bool dispatchDropped(bool& isEvent);
     io_uring_sqe* takeEntry() noexcept;
@@ -82,12 +83,12 @@ class UringRing {
     io_uring ring_{};
     bool open_ = false;
     std::thread::id thread_;
-    detail::ReadyList waiting_;  // for room, to be started
-    detail::ReadyList cancels_;  // for room, to be cancelled
+    detail::ReadyList waiting_;  // operations to submit once there is room
+    detail::ReadyList cancels_;  // cancellations to submit once there is room
     detail::ReadyList dropped_;  // cancelled before they were submitted
 };
 
-// An operation is in flight until the kernel has answered for its cancellation, too, which names it.
+// An operation stays in flight until the kernel has also answered its cancellation, which refers to its address.
 inline void UringRing::tell(UringOperation& operation, int result, unsigned flags) {
     if (!(flags & IORING_CQE_F_MORE)) {
         if (operation.has(UringOperation::cancelSubmitted)) [[unlikely]] {
@@ -101,7 +102,7 @@ inline void UringRing::tell(UringOperation& operation, int result, unsigned flag
     operation.kind_.completed(operation, result, flags);
 }
 
-// The completion leaves the ring before its operation hears of it, which may start others.
+// Takes the completion off the ring before it calls the operation, which may start others.
 inline bool UringRing::dispatchNext(bool& isEvent) {
     if (!dropped_.empty()) [[unlikely]]
         return dispatchDropped(isEvent);

@@ -1,4 +1,4 @@
-// UringSendParts: the description of a send of several pieces, which the kernel may read until the send is over.
+// UringSendParts: the message header and parts of one send. The kernel may read them until the send is over.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ class UringSendParts {
 
     msghdr message{};
     iovec parts[most];
-    std::unique_ptr<UringSendParts> next;  // its owner's
+    std::unique_ptr<UringSendParts> next;  // for its owner's list
 };
 
 }  // namespace weft

@@ -1,5 +1,6 @@
-// Completions in, cycles out. A piece goes up at once when the channel wants it and nothing else is due; otherwise it is
-// kept, and the receive is cancelled until the channel has taken what is there: the socket's window is the back-pressure.
+// Turns completions into cycles. A piece is passed up at once when the channel wants it and nothing else is due.
+// Otherwise it is kept, and the receive is cancelled until the channel has read the kept pieces; the socket's window
+// provides back-pressure.
 #include "uring/uring_stream.hpp"
 
 #include <cerrno>
@@ -19,7 +20,7 @@ namespace weft {
 
 namespace {
 
-constexpr std::size_t mostArrived = 64;  // pieces that are kept before the receive is cancelled
+constexpr std::size_t mostArrived = 64;  // pieces kept before the receive is cancelled
 
 }  // namespace
 
@@ -50,7 +51,7 @@ const UringOperation::Kind UringStream::outputKind = {
 
 const UringOperation::Kind UringStream::hangUpKind = {
     [](UringOperation& operation, io_uring_sqe& entry) noexcept {
-        // The kernel adds POLLRDHUP, which has come already: the first completion says no more than that.
+        // The kernel adds POLLRDHUP. If the peer has already ended, the first completion reports only that.
         io_uring_prep_poll_multishot(&entry, static_cast<Operation&>(operation).stream.fd(), POLLHUP | POLLERR);
     },
     [](UringOperation& operation, int events, unsigned) { static_cast<Operation&>(operation).stream.onHangUp(events); }};
@@ -66,18 +67,18 @@ UringStream::~UringStream() = default;
 
 void UringStream::registered() {
     attach();
-    if (straight_) start(output_);  // a deregistration has cut it short
+    if (direct_) start(output_);  // a deregistration has interrupted it
 }
 
 void UringStream::bind(const SocketAddress&, ChannelPromise promise) {
-    promise.tryFailure(fromErrno(EISCONN));  // a connected socket has its address
+    promise.tryFailure(fromErrno(EISCONN));  // a connected socket already has an address
 }
 
 void UringStream::connect(const SocketAddress&, const SocketAddress*, ChannelPromise promise) {
     promise.tryFailure(fromErrno(EISCONN));
 }
 
-// HC-5: input first, then the peer's end, then what became of the output.
+// HC-5: input first, then the peer's end, then a write error.
 void UringStream::dispatch() {
     if (leaving()) return;
     if (hungUp_) cancel(input_);
@@ -91,13 +92,13 @@ void UringStream::abort() noexcept {
 
 // ---- reading ----
 
-// Off does nothing yet: the first piece that is not wanted ends the receive. A toggle without traffic is free.
+// `false` does nothing yet: the first unwanted piece ends the receive. So toggling without traffic costs nothing.
 void UringStream::wantRead(bool on) {
     on ? set(wantsRead) : clear(wantsRead);
     if (!on || leaving()) return;
     if (has(inputEnded)) set(endDue);
     if (mayReceive()) return startInput();
-    if (!arrived_.empty() || has(endDue)) requeue();  // not from inside this call: the caller is the channel
+    if (!arrived_.empty() || has(endDue)) requeue();  // not inside this call, which the channel made
 }
 
 bool UringStream::mayReceive() const noexcept {
@@ -108,7 +109,7 @@ bool UringStream::largeReads() const noexcept {
     return channel_.readBufferSize() > UringIoHandler::smallBytes;
 }
 
-// Of the receive that runs, or ran last.
+// The buffers of the current or last receive.
 UringBuffers& UringStream::buffers() const noexcept {
     return large_ ? handler().large() : handler().small();
 }
@@ -133,10 +134,10 @@ void UringStream::onInput(int result, unsigned flags) {
     afterInput();
 }
 
-// a piece behind which the socket is empty ends the batch.
+// a piece that leaves the socket empty ends the batch.
 void UringStream::onPiece(Buffer&& piece, unsigned flags) {
     const bool isLast = !(flags & IORING_CQE_F_SOCK_NONEMPTY);
-    if (leaving_ == Leaving::closing || has(inputEnded)) return;  // what follows a piece that was lost is not the next
+    if (leaving_ == Leaving::closing || has(inputEnded)) return;  // bytes after a lost piece are not the next
     if (isLast && arrived_.empty() && has(wantsRead) && !leaving()) return channel_.onLastRead(std::move(piece));
     try {
         arrived_.push(std::move(piece));
@@ -147,7 +148,7 @@ void UringStream::onPiece(Buffer&& piece, unsigned flags) {
     requeue();
 }
 
-// 0: the peer's end.
+// 0 means the peer's end.
 void UringStream::noteInputEnd(int error) noexcept {
     readError_ = fromErrno(error);
     set(inputEnded | endDue);
@@ -172,7 +173,7 @@ void UringStream::readCycle() {
     }
     const bool tellsOfEnd = goesOn && arrived_.empty() && has(endDue);
     if (tellsOfEnd && !readError_ && !has(writeErrorDue)) return tellOfEnd();
-    if (delivered) channel_.onReadComplete();  // E-6: before the error
+    if (delivered) channel_.onReadComplete();  // E-6: readComplete comes before the error
     if (leaving()) return;
     if (tellsOfEnd) return failReading(readError_ ? readError_ : writeError_);
     clear(outOfBuffers);
@@ -180,8 +181,8 @@ void UringStream::readCycle() {
     if (has(wantsRead) && (!arrived_.empty() || has(endDue))) requeue();
 }
 
-// With half-closure a channel lives on after the peer's end, and receives nothing any more. A reset is no end and no
-// byte; without a write nothing else would show it.
+// With half-closure a channel stays open after the peer's end and no longer receives. A reset must be reported even
+// then, and without a write nothing else would reveal it.
 void UringStream::tellOfEnd() {
     clear(endDue);
     channel_.onEof();
@@ -190,8 +191,8 @@ void UringStream::tellOfEnd() {
     if (!hangUp_.inFlight()) start(hangUp_);
 }
 
-// A multishot receive does not report every reset: Linux 6.18 forgets some of those that come right behind bytes
-// (docs/adr/0009). One that is started on the emptied socket does. The completions that are here already come first: the
+// A multishot receive does not report every reset: Linux 6.18 loses some that follow bytes closely (docs/adr/0009). A
+// receive started on the emptied socket does report it. Completions already in the ring are handled first, because the
 // reset may be among them.
 void UringStream::onHangUp(int events) {
     if (leaving()) return operationEnded();
@@ -210,7 +211,7 @@ void UringStream::lookForReset() {
     if (ErrorCode error = detail::takeSocketError(calls(), fd())) failReading(error);
 }
 
-// One reset is one error, whichever side saw it.
+// One reset is one error, whichever direction saw it.
 void UringStream::failReading(const ErrorCode& error) {
     set(inputFailed | inputEnded);
     clear(writeErrorDue | endDue);
@@ -219,7 +220,7 @@ void UringStream::failReading(const ErrorCode& error) {
 
 // ---- writing ----
 
-// One send at a time, for the order of the bytes.
+// One send at a time keeps the bytes in order.
 bool UringStream::maySend() const noexcept {
     return !output_.inFlight() && !has(outputFailed) && !leaving() && !shuttingDown_ && isRegistered();
 }
@@ -230,9 +231,9 @@ void UringStream::flush(OutboundBuffer& outbound) {
     if (maySend()) startOutput(outbound);
 }
 
-std::size_t UringStream::writeStraight(std::string_view bytes, const Buffer& storage) {
+std::size_t UringStream::tryWriteDirect(std::string_view bytes, const Buffer& storage) {
     if (!storage || !maySend()) return 0;
-    straight_ = storage.share();
+    direct_ = storage.share();
     bytes_ = bytes.data();
     size_ = bytes.size();
     start(output_);
@@ -260,26 +261,26 @@ void UringStream::onOutput(int result) {
     if (shuttingDown_) finishShutdown();
     if (leaving()) return operationEnded();
     if (result < 0 && !isToBeDoneAgain(result)) return failWriting(-result);
-    if (straight_) return start(output_);  // the rest
+    if (direct_) return start(output_);  // sends the rest
     if (!output_.inFlight() && outbound_ != nullptr && outbound_->writtenPosition() < given_) channel_.onWritable();
 }
 
 void UringStream::noteSent(int result) {
     if (parts_) handler().giveParts(std::move(parts_));
-    if (straight_) return noteSentStraight(result);
+    if (direct_) return noteDirectSent(result);
     if (result > 0) channel_.onWritten(static_cast<std::size_t>(result));
 }
 
-// The channel hears of it last: its listeners may do anything.
-void UringStream::noteSentStraight(ssize_t result) {
+// Calls the channel last, because its listeners may do anything.
+void UringStream::noteDirectSent(ssize_t result) {
     const std::size_t sent = result > 0 ? static_cast<std::size_t>(result) : 0;
     bytes_ += sent;
     size_ -= sent;
-    if (size_ == 0 || (result < 0 && !isToBeDoneAgain(static_cast<int>(result)))) straight_ = Buffer();
+    if (size_ == 0 || (result < 0 && !isToBeDoneAgain(static_cast<int>(result)))) direct_ = Buffer();
     if (sent > 0) channel_.onWritten(sent);
 }
 
-// Not reported from here: what the peer said last may still be unread.
+// Does not report the error here: the peer's last bytes may still be unread.
 void UringStream::failWriting(int error) noexcept {
     writeError_ = fromErrno(error);
     set(outputFailed | writeErrorDue);
@@ -291,12 +292,12 @@ void UringStream::reportWriteError() {
     channel_.onWriteError(writeError_);
 }
 
-// What the channel has flushed before it ended its output or closed goes as far as the kernel takes it at once.
-void UringStream::sendRest() {
-    while (straight_ && !has(outputFailed)) {
+// Sends what the channel flushed before it shut down its output or closed, as far as the kernel accepts it at once.
+void UringStream::sendRemaining() {
+    while (direct_ && !has(outputFailed)) {
         const ssize_t sent = calls().send(fd(), bytes_, size_);
         if (sent <= 0) return;
-        noteSentStraight(sent);
+        noteDirectSent(sent);
     }
     for (unsigned writes = 0; writes < detail::writesPerFlush && outbound_ != nullptr && !has(outputFailed); ++writes) {
         if (outbound_->writtenPosition() >= given_ || outbound_->empty()) return;
@@ -316,12 +317,12 @@ void UringStream::shutdownOutput(ChannelPromise promise) {
     shutDown_ = std::move(promise);
     shuttingDown_ = true;
     if (!output_.inFlight()) return finishShutdown();
-    cancel(output_);  // it has begun by then, and has sent what the kernel takes at once
+    cancel(output_);  // by then it has begun, and has sent what the kernel accepts at once
 }
 
 void UringStream::finishShutdown() {
-    sendRest();
-    straight_ = Buffer();
+    sendRemaining();
+    direct_ = Buffer();
     shuttingDown_ = false;
     ChannelPromise promise = std::exchange(shutDown_, {});
     const int result = isOpen() ? calls().shutdown(fd(), SHUT_WR) : -ECANCELED;
@@ -335,7 +336,7 @@ void UringStream::finishShutdown() {
 // ---- leaving ----
 
 void UringStream::leave(Leaving how, ChannelPromise promise) {
-    std::exchange(left_, std::move(promise)).tryFailure(operationAborted());  // a deregistration that a close overtakes
+    std::exchange(left_, std::move(promise)).tryFailure(operationAborted());  // a deregistration overtaken by a close
     leaving_ = how;
     cancelAll();
     operationEnded();
@@ -351,7 +352,7 @@ void UringStream::operationEnded() {
     if (!leaving() || inFlight() != 0 || !isOpen()) return;
     const Leaving how = std::exchange(leaving_, Leaving::no);
     if (how == Leaving::closing) {
-        sendRest();
+        sendRemaining();
         closeHandle();
         leaving_ = Leaving::closing;
     } else {

@@ -1,5 +1,5 @@
-// UringStream: the ChannelSink of a connected socket on io_uring. One receive runs for as long as the channel wants what
-// it brings; what comes before it has ended is kept. It must never know what the bytes mean.
+// UringStream: the ChannelSink of a connected socket on io_uring. One multishot receive runs for as long as the channel
+// wants its bytes; bytes that arrive before it has ended are kept. It must never know what the bytes mean.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ class UringStream : public UringHandle, public ChannelSink {
     void connect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise) override;
     void wantRead(bool on) override;
     void flush(OutboundBuffer& outbound) override;
-    std::size_t writeStraight(std::string_view bytes, const Buffer& storage) override;
-    bool writesStraight() const noexcept override { return true; }
+    std::size_t tryWriteDirect(std::string_view bytes, const Buffer& storage) override;
+    bool supportsDirectWrite() const noexcept override { return true; }
     bool sendsLater() const noexcept override { return true; }
     void shutdownOutput(ChannelPromise promise) override;
     void deregister(ChannelPromise promise) override;
@@ -46,11 +46,11 @@ class UringStream : public UringHandle, public ChannelSink {
     void abort() noexcept override;
 
     Channel& channel() const noexcept { return channel_; }
-    // Nothing more is started, and all that is in flight is asked to end; then ended() is called.
+    // Starts nothing more, cancels everything in flight, and completes `promise` once that has ended.
     enum class Leaving : unsigned char { no, deregistering, closing };
     bool leaving() const noexcept { return leaving_ != Leaving::no; }
     void leave(Leaving how, ChannelPromise promise);
-    // After each operation.
+    // Called after each operation.
     void operationEnded();
     virtual void cancelAll() noexcept;
 
@@ -63,12 +63,12 @@ class UringStream : public UringHandle, public ChannelSink {
 
     using Flags = std::uint32_t;
     static constexpr Flags wantsRead = 1 << 0;
-    static constexpr Flags inputEnded = 1 << 1;     // by the peer's end or an error: never started again
-    static constexpr Flags endDue = 1 << 2;         // the channel is to be told of that
-    static constexpr Flags inputFailed = 1 << 3;    // the channel has been told of an error: never read again
-    static constexpr Flags outputFailed = 1 << 4;   // nothing is written any more
-    static constexpr Flags writeErrorDue = 1 << 5;  // the channel has not been told of it
-    static constexpr Flags outOfBuffers = 1 << 6;   // the last receive found none
+    static constexpr Flags inputEnded = 1 << 1;     // by the peer's end or an error: never receive again
+    static constexpr Flags endDue = 1 << 2;         // the channel has not been told of that end or error
+    static constexpr Flags inputFailed = 1 << 3;    // an error was reported to the channel: never read again
+    static constexpr Flags outputFailed = 1 << 4;   // never write again
+    static constexpr Flags writeErrorDue = 1 << 5;  // the channel has not been told of the write error
+    static constexpr Flags outOfBuffers = 1 << 6;   // the last receive found no buffer
 
     bool has(Flags any) const noexcept { return (flags_ & any) != 0; }
     void set(Flags flags) noexcept { flags_ |= flags; }
@@ -89,11 +89,11 @@ class UringStream : public UringHandle, public ChannelSink {
     void startOutput(OutboundBuffer& outbound);
     void onOutput(int result);
     void noteSent(int result);
-    void noteSentStraight(ssize_t result);
+    void noteDirectSent(ssize_t result);
     bool maySend() const noexcept;
     void failWriting(int error) noexcept;
     void reportWriteError();
-    void sendRest();
+    void sendRemaining();
     void finishShutdown();
     void onHangUp(int events);
     void lookForReset();
@@ -101,24 +101,24 @@ class UringStream : public UringHandle, public ChannelSink {
     Channel& channel_;
     Flags flags_ = 0;
     Leaving leaving_ = Leaving::no;
-    bool large_ = false;     // the running receive takes large buffers
-    bool hungUp_ = false;    // the peer has reset, or both sides have ended
+    bool large_ = false;     // the current receive takes large buffers
+    bool hungUp_ = false;    // the peer has reset, or both directions have ended
     Operation input_;
     Operation output_;
     Operation hangUp_;
     detail::Ring<Buffer> arrived_;
     ErrorCode readError_;
     ErrorCode writeError_;
-    // Of the send in flight. Its bytes are the channel's until it has completed, except those of writeStraight().
+    // The send in flight. Its bytes belong to the channel until it has completed, except those of tryWriteDirect().
     const char* bytes_ = nullptr;
     std::size_t size_ = 0;
-    Buffer straight_;  // owns them then; not null: they are sent before anything else
+    Buffer direct_;  // owns the bytes of tryWriteDirect(); if not null, they are sent before anything else
     std::unique_ptr<UringSendParts> parts_;
-    OutboundBuffer* outbound_ = nullptr;  // the channel's
-    std::uint64_t given_ = 0;             // its flushed position when the channel flushed last
+    OutboundBuffer* outbound_ = nullptr;  // owned by the channel
+    std::uint64_t given_ = 0;             // its flushed position at the channel's last flush
     ChannelPromise left_;
     ChannelPromise shutDown_;
-    bool shuttingDown_ = false;  // when the send in flight has ended
+    bool shuttingDown_ = false;  // shut down once the send in flight has ended
 };
 
 }  // namespace weft

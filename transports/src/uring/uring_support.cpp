@@ -27,7 +27,7 @@ UringSupport UringSupport::probe(UringCalls& calls, const UringSurroundings& sur
         std::thread(ask).join();
     } catch (const std::system_error& refused) {
         support.error_ = refused.code();
-        support.reason_ = std::string("no thread for a trial: ") + refused.what();
+        support.reason_ = std::string("cannot start a thread for a trial: ") + refused.what();
     }
     if (failure) std::rethrow_exception(failure);
     return support;

@@ -1,4 +1,4 @@
-// What to do about a connect that failed.
+// Advice for the message of a failed connect.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace weft {
 
-// A constant text, to stand behind the address in an error: "is the server running, and the port right?".
+// A constant text to append to the address in an error message: "is the server running, and the port right?".
 std::string_view connectAdvice(const ErrorCode& error) noexcept;
 
 }  // namespace weft

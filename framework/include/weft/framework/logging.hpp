@@ -1,12 +1,12 @@
-// Where log lines go in an application: spdlog, behind the scheduler's log hook.
+// Logging for applications: spdlog as the target of the scheduler's log hook.
 #pragma once
 
 #include <weft/scheduler/log.hpp>
 
 namespace weft {
 
-// Sends log lines of `level` and above to stderr, with time and level, coloured on a terminal. Written by the thread that
-// logs: there is no logging thread. May be called again to change the level. Context: any thread. Allocates.
+// Sends log lines of `level` and above to stderr, with time and level, in colour on a terminal. The thread that logs
+// also writes; there is no logging thread. Call it again to change the level. Context: any thread. Allocates.
 void initializeLogging(LogLevel level = LogLevel::info);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// What a bootstrap remembers of a channel to come: who fills its pipeline, and its options.
+// PipelineSetup: how a bootstrap sets up each new channel: the function that fills its pipeline, and its options.
 #pragma once
 
 #include <functional>
@@ -12,24 +12,24 @@
 
 namespace weft::detail {
 
-// Built by one thread, then shared as const by every loop that makes channels from it.
+// Built by one thread, then shared as const with every loop that makes channels from it.
 class PipelineSetup {
   public:
-    // A callable void(Channel&), run on each channel's loop, so on several loops at once; or a std::shared_ptr to a
-    // sharable handler.
+    // A callable void(Channel&), which runs on each channel's loop and thus on several loops at once, or a
+    // std::shared_ptr to a sharable handler.
     template <class H>
     void setHandler(H&& handler) {
         using D = std::decay_t<H>;
         if constexpr (isHandlerPointer<D>) {
-            static_assert(isShared<D>, "Weft: a bootstrap makes many channels: give it a std::shared_ptr of a sharable "
-                                       "handler, or a callable void(Channel&)");
+            static_assert(isShared<D>, "Weft: a bootstrap creates many channels: give it a std::shared_ptr to a "
+                                       "sharable handler, or a callable void(Channel&)");
             fill_ = [shared = D(std::forward<H>(handler))](Channel& channel) { channel.pipeline().addLast(shared); };
         } else {
             fill_ = [own = std::make_shared<D>(std::forward<H>(handler))](Channel& channel) { (*own)(channel); };
         }
     }
 
-    // The last value of an option counts. What the transport refuses is logged by the channel.
+    // The last value of an option wins. The channel logs options that the transport refuses.
     template <class T>
     void addOption(const TypedChannelOption<T>& option, const T& value) {
         options_.push_back([option, value](Channel& channel) { channel.setOption(option, value); });

@@ -1,4 +1,4 @@
-// Resolver: host names to addresses, without blocking the caller.
+// Resolver: resolves host names to addresses without blocking the caller.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@
 
 namespace weft {
 
-// What a bootstrap or a client asks for names; numeric addresses never come here. Context: any thread.
+// Bootstraps and clients call it for names, never for numeric addresses. Context: any thread.
 class Resolver {
   public:
     using Addresses = std::vector<SocketAddress>;
 
     virtual ~Resolver() = default;
 
-    // Never blocks. The future completes on a thread of the resolver's choice (or inside this call), with at least one
-    // address, each with this port and in the order in which they are to be tried; or fails with SystemError naming the
-    // host. Throws std::bad_alloc when there is no memory for a future.
+    // Never blocks. The future completes on a thread of the resolver's choice, possibly inside this call. It yields at
+    // least one address, each with this port, in the order in which to try them, or fails with a SystemError that names
+    // the host. Throws std::bad_alloc when there is no memory for a future.
     virtual Future<Addresses> resolve(std::string_view host, std::uint16_t port) = 0;
 
     // The system's getaddrinfo() (hosts file, DNS), called by a ThreadPoolResolver with default ResolverOptions. Lives
@@ -29,17 +29,17 @@ class Resolver {
     static Resolver& system();
 };
 
-// Codes of getaddrinfo() (EAI_NONAME and its kind), as the system resolver reports them.
+// The category of getaddrinfo() errors (such as EAI_NONAME), as the system resolver reports them.
 const boost::system::error_category& resolverCategory() noexcept;
 
 namespace detail {
 
-// Throws std::invalid_argument that quotes `host` when it is neither numeric nor can be a host name: letters, digits,
-// '-', '_' and '.', up to 253 characters, not ending in a number. getaddrinfo() would take "127.1", "2130706433" and
-// "0x7f.1" for 127.0.0.1, which a filter of host names does not expect.
+// Throws std::invalid_argument that quotes `host` when it is neither numeric nor a valid host name: letters, digits,
+// '-', '_' and '.', up to 253 characters, not ending in a number. getaddrinfo() would accept "127.1", "2130706433" and
+// "0x7f.1" as 127.0.0.1, which a filter of host names does not expect.
 void requireHostName(std::string_view host);
-// Whether SocketAddress(host, port) reads it, or says best what is wrong with it. False for the empty text, which names
-// no host.
+// True when SocketAddress(host, port) can parse it, or when that constructor gives the best error message for it. False
+// for the empty text, which names no host.
 bool isNumericHost(std::string_view host) noexcept;
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-// Server: what a bind made: its listeners, its live connections, and how both come to an end. BindFuture: the way there.
+// Server: the listeners and live connections made by a bind, and how both end. BindFuture: the outcome of the bind.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,6 @@
 
 #include <weft/framework/event_loop_group.hpp>
 #include <weft/pipeline/channel_ref.hpp>
-#include <weft/pipeline/http/server_codec.hpp>
 #include <weft/pipeline/socket_address.hpp>
 #include <weft/scheduler/future.hpp>
 
@@ -18,12 +17,7 @@ namespace detail {
 class ServerState;
 }
 
-// The user event with which a drain begins on every connection: finish what has begun, take nothing new, close. The HTTP
-// codec obeys it; a handler of another protocol reacts to it in userEventTriggered(). A connection whose handlers ignore
-// it lives until the drain's timeout.
-using DrainStarted = http::DrainStarted;
-
-// Copyable handle; dropping it closes nothing. Context: any thread. Lifetime: to be dropped before the group's end.
+// A copyable handle; dropping it closes nothing. Context: any thread. Lifetime: drop it before the group ends.
 class Server {
   public:
     Server() noexcept = default;  // empty: only valid() may be called
@@ -34,14 +28,14 @@ class Server {
     const SocketAddress& localAddress() const noexcept;
     // One listener, or one per loop. Each is an ordinary channel.
     const std::vector<ChannelRef>& listeners() const noexcept;
-    // Connections that are open now; a figure, which may have changed already.
+    // Number of open connections; it may have changed by the time this returns.
     std::size_t liveChildren() const noexcept;
 
-    // Stops accepting; connections live on. Never blocks; the future completes when every listener is closed.
+    // Stops accepting; connections stay open. Never blocks; the future completes when every listener is closed.
     Future<void> close();
-    // Stops accepting, fires DrainStarted on every connection, waits until they are closed, at most for `timeout`, then
-    // closes the rest and logs how many they were. Returns that number. Those of a loop whose handler does not return
-    // count, too, and stay open. Blocks the fiber or thread, never longer than about `timeout` plus a second; throws
+    // Stops accepting, fires DrainStarted on every connection, and waits up to `timeout` until they are closed. Then it
+    // closes the rest, and logs and returns their number. Connections of a loop whose handler does not return count
+    // too, but stay open. Blocks the fiber or thread for at most about `timeout` plus a second; throws
     // BlockingOperationException where nothing may block.
     std::size_t drain(Duration timeout = EventLoopGroup::defaultDrainTime);
 
@@ -55,20 +49,20 @@ class BindFuture {
     explicit BindFuture(Future<Server> future) noexcept : future_(std::move(future)) {}
 
     bool done() const { return future_.done(); }
-    // Waits, then throws why it failed (SystemError, with the address). Blocks the fiber or thread; throws
+    // Waits; throws the failure (SystemError, with the address). Blocks the fiber or thread; throws
     // BlockingOperationException where nothing may block.
     const BindFuture& sync() const {
         future_.get();
         return *this;
     }
-    // Waits without throwing the failure.
+    // Waits, but does not throw the failure.
     const BindFuture& await() const {
         future_.await();
         return *this;
     }
-    // After done(): why it failed, or null.
+    // After done(): the failure, or null.
     std::exception_ptr cause() const { return future_.error(); }
-    // The server; as sync() when it is not there yet.
+    // The server; waits and throws as sync() does.
     Server channel() const { return future_.get(); }
     const Future<Server>& future() const noexcept { return future_; }
 

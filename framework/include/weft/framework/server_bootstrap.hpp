@@ -1,4 +1,4 @@
-// ServerBootstrap: describes a server, then binds it.
+// ServerBootstrap: configures a server and binds it.
 #pragma once
 
 #include <cstdint>
@@ -12,40 +12,40 @@
 
 namespace weft {
 
-// Who accepts connections, and on which loop they then live.
+// Which loops accept connections, and on which loop those connections then live.
 enum class AcceptMode : unsigned char {
-    automatic,  // perLoop when one group of several loops both accepts and serves, else single
-    perLoop,    // SO_REUSEPORT: a listener on every loop; its connections stay on that loop, the kernel spreads them
-    single,     // one listener; its connections go to the worker loops in turn, or past one that has more fibers waiting
+    automatic,  // perLoop when a single group of several loops both accepts and serves, else single
+    perLoop,    // SO_REUSEPORT: a listener on every loop; the kernel spreads connections, which stay on that loop
+    single,     // one listener; connections go to worker loops in turn, or to a random one with fewer queued fibers
 };
 
-// Context: one thread at a time; may bind any number of times, each bind taking a copy of what was said before.
+// Context: one thread at a time. May bind any number of times; each bind copies the settings made so far.
 class ServerBootstrap {
   public:
     explicit ServerBootstrap(EventLoopGroup& group) : ServerBootstrap(group, group) {}
-    // Listeners on loops of `acceptors`, connections on those of `workers`.
+    // Listeners use loops of `acceptors`, connections use loops of `workers`.
     ServerBootstrap(EventLoopGroup& acceptors, EventLoopGroup& workers) : acceptors_(&acceptors), workers_(&workers) {}
 
-    // Fills the pipeline of each listener: a callable void(Channel&) or a std::shared_ptr of a sharable handler.
+    // Fills the pipeline of each listener: a callable void(Channel&) or a std::shared_ptr to a sharable handler.
     template <class H>
     ServerBootstrap& handler(H&& handler) {
         listener_.setHandler(std::forward<H>(handler));
         return *this;
     }
-    // Fills the pipeline of each connection; called on the connection's loop, so on several loops at once.
+    // Fills the pipeline of each connection. Runs on the connection's loop, so possibly on several loops at once.
     template <class H>
     ServerBootstrap& childHandler(H&& handler) {
         child_.setHandler(std::forward<H>(handler));
         return *this;
     }
-    // Of the listeners, set before they bind. REUSE_PORT with true also allows to share the port with other processes.
+    // An option of the listeners, set before they bind. REUSE_PORT = true also lets other processes share the port.
     template <class T>
     ServerBootstrap& option(const TypedChannelOption<T>& option, const std::type_identity_t<T>& value) {
         if (!option.field && option.socket == SocketOption::reusePort) sharesPort_ = static_cast<bool>(value);
         listener_.addOption(option, value);
         return *this;
     }
-    // Of each connection, set before it is registered.
+    // An option of each connection, set before it is registered.
     template <class T>
     ServerBootstrap& childOption(const TypedChannelOption<T>& option, const std::type_identity_t<T>& value) {
         child_.addOption(option, value);
@@ -56,13 +56,13 @@ class ServerBootstrap {
         return *this;
     }
 
-    // Binds and listens. With port 0 the kernel chooses one for all listeners. Without sharing (REUSE_PORT) a port that
-    // another process listens on is refused with EADDRINUSE, also in mode perLoop; of several binds to one port at the
-    // same time, in one process or in several, exactly one succeeds. A drain of either group that begins before the
-    // bind has ended fails it with operation_aborted. A failure closes everything that this bind has made. Never
-    // blocks. Throws std::logic_error without a childHandler and for perLoop with two groups.
+    // Binds and listens. With port 0 the kernel chooses one port for all listeners. Without REUSE_PORT, a port that
+    // another process listens on fails with EADDRINUSE, also in mode perLoop; of several simultaneous binds to one
+    // port, in one process or several, exactly one succeeds. A drain of either group that begins before the bind has
+    // ended fails it with operation_aborted. A failed bind closes everything that it made. Never blocks. Throws
+    // std::logic_error without a childHandler, and for perLoop with two groups.
     BindFuture bind(const SocketAddress& local);
-    // `host` is numeric, "" for any IPv4 address; throws std::invalid_argument quoting it when it is not.
+    // `host` is numeric, or "" for any IPv4 address; otherwise throws std::invalid_argument quoting it.
     BindFuture bind(std::string_view host, std::uint16_t port) { return bind(SocketAddress(host, port)); }
 
   private:

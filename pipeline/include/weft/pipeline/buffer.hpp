@@ -1,31 +1,34 @@
 // Buffer: a move-only view of a ref-counted, pooled, contiguous block of bytes; what channels read and write.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <new>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include <weft/pipeline/detail/buffer_block.hpp>
+#include <weft/pipeline/detail/wire_number.hpp>
 #include <weft/scheduler/assert.hpp>
 
 namespace weft {
 
 class Buffer;
 namespace detail {
-const void* storageOf(const Buffer& buffer) noexcept;  // which block it is in; null: none
+const void* storageOf(const Buffer& buffer) noexcept;  // identifies its block; null: none
 }
 
-// Readable bytes lie between the read and the write index, writable ones behind them. Bytes are appended and consumed
-// by one owner; share(), slice() and split() make further owners of the same bytes, which are read-only for as long as
-// they are shared. The writable tail always belongs to exactly one of them: the one it was made from. Context: one
-// thread at a time; an owner may be moved to, and dropped on, any other thread. Blocks never; allocates only where said
-// (from the pool, which calls malloc when it is empty). Lifetime: pointers and views live until the next call that is
-// not const, and no longer than the last owner.
+// Readable bytes lie between the read and the write index; writable bytes follow them. Each Buffer is one owner of its
+// block. share(), slice() and split() make further owners of the same bytes, which are read-only while they are shared.
+// The writable tail belongs to one owner only: it stays with the Buffer on which the call was made. Context: one thread
+// at a time; an owner may be moved to another thread and destroyed there. Never blocks. Allocates only where stated,
+// from the pool, which calls malloc when it is empty. Lifetime: pointers and views are valid until the next call that
+// is not const, and no longer than the last owner.
 class Buffer {
   public:
     Buffer() noexcept = default;
-    // All reads before the writes: so the compiler moves two pointers at a time.
+    // Reads all members before it writes any, so that the compiler moves two pointers at a time.
     Buffer(Buffer&& other) noexcept
         : block_(other.block_), read_(other.read_), write_(other.write_), end_(other.end_) {
         other.forget();
@@ -54,7 +57,7 @@ class Buffer {
         char* const start = block->data();
         return Buffer(block, start, start, start + block->capacity);
     }
-    // As allocate(); without memory the buffer is null (see operator bool).
+    // As allocate(), but returns a null buffer (see operator bool) when there is no memory.
     static Buffer tryAllocate(std::size_t minCapacity) noexcept {
         try {
             return allocate(minCapacity);
@@ -63,9 +66,9 @@ class Buffer {
         }
     }
     static Buffer copyOf(std::string_view bytes);
-    // Bytes that outlive every owner (a literal): never freed, not writable, no allocation.
+    // Wraps bytes that outlive every owner, such as a literal: never freed, not writable. Does not allocate.
     static Buffer wrapStatic(std::string_view bytes) noexcept {
-        // Never written through: writableBytes() is 0 and unique() is false.
+        // No one writes through this pointer: writableBytes() is 0 and unique() is false.
         char* const start = const_cast<char*>(bytes.data() ? bytes.data() : "");
         return Buffer(nullptr, start, start + bytes.size(), start + bytes.size());
     }
@@ -79,37 +82,66 @@ class Buffer {
     char* writeData() noexcept { return write_; }
     std::string_view view() const noexcept { return {read_, readableBytes()}; }
 
-    // Moves the write index over `n` bytes that were put at writeData(); n <= writableBytes().
+    // Advances the write index past `n` bytes that were written to writeData(); n <= writableBytes().
     void produced(std::size_t n) noexcept {
         WEFT_ASSERT(n <= writableBytes(), "Buffer::produced() beyond the capacity");
         write_ += n;
     }
-    // Moves the read index; n <= readableBytes().
+    // Advances the read index; n <= readableBytes().
     void consumed(std::size_t n) noexcept {
         WEFT_ASSERT(n <= readableBytes(), "Buffer::consumed() beyond the readable bytes");
         read_ += n;
     }
-    // Forgets all bytes. Space comes back when this is the only owner.
+    // Drops all readable bytes. The only owner gets their space back.
     void clear() noexcept;
 
-    // A second owner of the readable bytes.
+    // Another owner of the readable bytes.
     Buffer share() const noexcept;
-    // A second owner of `length` readable bytes from `offset` on; offset + length <= readableBytes().
+    // Another owner of `length` readable bytes from `offset` on; offset + length <= readableBytes().
     Buffer slice(std::size_t offset, std::size_t length) const noexcept;
-    // Takes the first `n` readable bytes off, without copying; n <= readableBytes(). Taking all leaves the tail here.
+    // Removes the first `n` readable bytes and returns them, without copying; n <= readableBytes(). The writable tail
+    // stays here, also when all are removed.
     Buffer split(std::size_t n) noexcept;
-    // Adds a copy of `bytes`; reallocates when shared or full. `bytes` must not lie in this buffer.
+    // Appends a copy of `bytes`; reallocates when shared or full. `bytes` must not lie in this buffer.
     void append(std::string_view bytes);
-    // Makes room for `n` writable bytes: moves the readable bytes to the front, or to a larger block. Throws
-    // std::bad_alloc; then nothing has changed.
+    // ---- numbers: integers, floating-point values and enumerations of 1, 2, 4 or 8 bytes; not bool ----
+    // buffer.read<std::uint32_t>() removes the first readable bytes and returns them as a number, in network byte order
+    // unless `order` is std::endian::little. Throws std::out_of_range, and removes nothing, when too few are readable.
+    template <detail::WireNumber T>
+    T read(std::endian order = std::endian::big) {
+        const T number = get<T>(0, order);
+        read_ += sizeof(T);
+        return number;
+    }
+    // As read(), from `offset` readable bytes on, and removes nothing.
+    template <detail::WireNumber T>
+    T get(std::size_t offset, std::endian order = std::endian::big) const {
+        if (readableBytes() < sizeof(T) || offset > readableBytes() - sizeof(T)) [[unlikely]]
+            throwTooFewBytes(offset, sizeof(T));
+        return detail::loadNumber<T>(read_ + offset, order);
+    }
+    // Appends a number: buffer.write<std::uint16_t>(80). The type must be spelled. As append() otherwise.
+    template <detail::WireNumber T>
+    void write(std::type_identity_t<T> number, std::endian order = std::endian::big) {
+        if (!unique() || writableBytes() < sizeof(T)) ensureWritable(sizeof(T));
+        detail::storeNumber<T>(write_, number, order);
+        write_ += sizeof(T);
+    }
+    // The offset of the first occurrence of `bytes` at or after `from`, among the readable bytes; npos when there is none.
+    static constexpr std::size_t npos = std::string_view::npos;
+    std::size_t indexOf(std::string_view bytes, std::size_t from = 0) const noexcept { return view().find(bytes, from); }
+    std::size_t indexOf(char byte, std::size_t from = 0) const noexcept { return view().find(byte, from); }
+
+    // Makes room for `n` writable bytes: moves the readable bytes to the front of the block, or copies them to a larger
+    // one. Throws std::bad_alloc and then changes nothing.
     void ensureWritable(std::size_t n);
 
-    // Bytes of the block that this owner keeps alive, with its other owners; 0 for static bytes. What a queue of
-    // Buffers costs is the sum of these over its blocks, not of readableBytes().
+    // Capacity of the block that this and its other owners keep alive; 0 for static bytes. A queue of Buffers costs the
+    // sum of these over its distinct blocks, not the sum of readableBytes().
     std::size_t heldBytes() const noexcept { return block_ ? block_->capacity : 0; }
-    // True when nobody else holds these bytes (false for static ones, which nobody may change).
+    // True when this is the only owner. False for static bytes, which must not change.
     bool unique() const noexcept { return block_ && block_->unique(); }
-    // True when it has storage, even if there is nothing to read.
+    // True when it has storage, even if no bytes are readable.
     explicit operator bool() const noexcept { return read_ != nullptr; }
 
     void swap(Buffer& other) noexcept {
@@ -128,6 +160,7 @@ class Buffer {
         block_ = nullptr;
         read_ = write_ = end_ = nullptr;
     }
+    [[noreturn]] void throwTooFewBytes(std::size_t offset, std::size_t size) const;
     const char* begin() const noexcept { return block_ ? block_->data() : read_; }
 
     detail::BufferBlock* block_ = nullptr;  // null: empty or static

@@ -1,4 +1,4 @@
-// BufferPool: where buffer blocks come from and go back to; one per thread, hence one per carrier.
+// BufferPool: allocates and recycles the blocks of Buffers; one per thread, hence one per carrier.
 #pragma once
 
 #include <array>
@@ -10,31 +10,33 @@
 
 namespace weft {
 
-// Free lists of a few block sizes. A block that another thread drops comes back through a lock-free stack; a pool that
-// dies before its blocks leaves them to delete themselves. Context: its own thread, except liveBlocks().
-// Blocks never; calls malloc when a list is empty; throws std::bad_alloc from take().
+// Free lists of a few block sizes. A block that another thread releases returns through a lock-free stack; a block that
+// outlives its pool is deleted when it is released. Context: its own thread, except liveBlocks().
+// Never blocks; calls malloc when a list is empty; take() throws std::bad_alloc.
 class BufferPool {
   public:
     static constexpr std::array<std::size_t, 5> classes{256, 2048, 4096, 16 * 1024, 64 * 1024};  // capacities in bytes
     static constexpr std::uint32_t noClass = classes.size();
-    static constexpr std::size_t maxIdleBytesPerClass = 4 << 20;  // beyond this a dropped block goes back to the heap
+    static constexpr std::size_t maxIdleBytesPerClass = 4 << 20;  // beyond this, released blocks go to the heap
 
     BufferPool();
     ~BufferPool();
     BufferPool(const BufferPool&) = delete;
     BufferPool& operator=(const BufferPool&) = delete;
 
-    // A block with one owner and at least `minCapacity` bytes; larger ones than the largest class are of exact size.
+    // A block with one owner and at least `minCapacity` bytes; beyond the largest class it has exactly that size.
     detail::BufferBlock* take(std::size_t minCapacity);
 
-    // Written by this pool's thread only; exact when that thread is at rest.
+    // Written by this pool's thread only; exact while that thread neither allocates nor releases.
     std::uint64_t allocated() const noexcept { return allocated_.load(std::memory_order_relaxed); }  // a statistic
     std::uint64_t released() const noexcept { return released_.load(std::memory_order_relaxed); }    // a statistic
     std::size_t idleBlocks() const noexcept;
 
-    // The calling thread's pool, made on first use; null when the thread is past its end. Never cached over a park.
+    // The calling thread's pool, created on first use; null once the thread has destroyed it at its end. Do not keep
+    // the pointer across a park.
     static BufferPool* current();
-    // Blocks that somebody owns now, over all threads; exact when no other thread is at work. Any thread; takes a lock.
+    // Blocks that have an owner now, over all threads; exact while no thread allocates or releases. Context: any
+    // thread. Takes a lock.
     static std::int64_t liveBlocks() noexcept;
 
   private:
@@ -42,7 +44,7 @@ class BufferPool {
 
     struct FreeList {
         detail::BufferBlock* first = nullptr;
-        std::ptrdiff_t room = 0;  // how many more blocks it takes
+        std::ptrdiff_t room = 0;  // how many more blocks it may take
     };
 
     [[gnu::always_inline]] detail::BufferBlock* takeIdle(std::size_t minCapacity);
@@ -58,10 +60,10 @@ class BufferPool {
 
     std::array<FreeList, classes.size() + 1> free_;  // the last one, for noClass, stays empty
     detail::BufferHome* home_;
-    std::int64_t pooled_ = 0;  // blocks of the classes that exist: in free_, owned by somebody, or on their way back
+    std::int64_t pooled_ = 0;  // existing blocks of the size classes: in free_, in use, or on their way back
     std::atomic<std::uint64_t> allocated_{0};
     std::atomic<std::uint64_t> released_{0};
-    BufferPool* previousPool_ = nullptr;  // the registry, under its lock
+    BufferPool* previousPool_ = nullptr;  // in the registry; guarded by its lock
     BufferPool* nextPool_ = nullptr;
 };
 

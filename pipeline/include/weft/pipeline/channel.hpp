@@ -1,5 +1,6 @@
-// Channel: one connection (or listener): its state, its pipeline, what waits to be written, and its transport behind
-// door 2. It knows events and operations, never a descriptor. Made by transports and bootstraps, held by ChannelRef.
+// Channel: one connection or listener. It owns its state, its pipeline, its pending writes and its transport, a
+// ChannelSink. It knows events and operations, never a descriptor. Transports and bootstraps create it; users hold a
+// ChannelRef.
 #pragma once
 
 #include <atomic>
@@ -11,12 +12,14 @@
 #include <type_traits>
 #include <utility>
 
+#include <weft/pipeline/attribute_key.hpp>
 #include <weft/pipeline/channel_future.hpp>
 #include <weft/pipeline/channel_option.hpp>
 #include <weft/pipeline/channel_pipeline.hpp>
 #include <weft/pipeline/channel_promise.hpp>
 #include <weft/pipeline/channel_ref.hpp>
 #include <weft/pipeline/channel_sink.hpp>
+#include <weft/pipeline/detail/attribute_map.hpp>
 #include <weft/pipeline/message.hpp>
 #include <weft/pipeline/outbound_buffer.hpp>
 #include <weft/scheduler/detail/biased_count.hpp>
@@ -35,29 +38,29 @@ class ChannelPin;
 class PostedWrite;
 }  // namespace detail
 
-// Context: the operations, the state queries and isWritable(): any thread. Options: the loop, or the builder before
-// registration; elsewhere setOption() becomes a task. Up-calls: the sink, on the loop. Operations never block; awaiting
-// their futures does.
-// Order of events, always: (handlerAdded*) registered, active, { read* readComplete }*, inactive, unregistered,
-// (handlerRemoved*). (S-1..S-6)
+// Context: operations, state queries and isWritable(): any thread. Options: the loop, or before registration the thread
+// that builds the channel; from other threads setOption() becomes a task. Up-calls: the sink, on the loop. Operations
+// never block; awaiting their futures does.
+// Events always come in this order (S-1..S-6): handlerAdded*, registered, active, { read* readComplete }*, inactive,
+// unregistered, handlerRemoved*.
 class Channel final : private FlushPointListener {
   public:
-    static constexpr std::size_t flushCap = 64 * 1024;  // flushed bytes that do not wait for the flush point (W-7)
-    static constexpr std::size_t minReadBytes = 256;    // the first read is predicted at 2 KiB
-    static constexpr std::size_t firstReadBytes = 2048;
+    static constexpr std::size_t flushCap = 64 * 1024;    // flushed bytes at which a flush writes at once (W-7)
+    static constexpr std::size_t minReadBytes = 256;     // the smallest read buffer
+    static constexpr std::size_t firstReadBytes = 2048;  // the first read buffer
 
     static ChannelRef create(EventLoop& loop);
     Channel(const Channel&) = delete;
     Channel& operator=(const Channel&) = delete;
 
-    // ---- building; before registration, by the thread that builds the channel ----
+    // ---- building: before registration, on the thread that builds the channel ----
     void attach(std::unique_ptr<ChannelSink> sink);
-    // S-1: on the loop, attaches to the poller, calls the handlerAdded() of all handlers, completes the promise, fires
-    // registered, and active if the channel is; then reads if AUTO_READ. A failure closes the channel and fails the
-    // promise.
+    // On the loop, in this order (S-1): attaches to the poller, calls handlerAdded() of all handlers, completes the
+    // promise, fires channelRegistered, then channelActive if the channel is active, and reads if AUTO_READ is on. A
+    // failure closes the channel and fails the promise.
     void registerWithLoop(ChannelPromise promise);
     ChannelFuture registerWithLoop();
-    // An accepted stream is active before it is registered.
+    // For accepted streams, which are active before they are registered.
     void setActive(bool active) noexcept { active ? note(Life::isActive) : unnote(Life::isActive); }
 
     // ---- state ----
@@ -66,11 +69,11 @@ class Channel final : private FlushPointListener {
     EventLoop& eventLoop() const;
     ChannelPipeline& pipeline() noexcept { return pipeline_; }
     ChannelSink* sink() const noexcept { return sink_.get(); }
-    // Close has begun, or nothing is left to close.
+    // True once a close has begun or registration has failed.
     bool closed() const noexcept { return is(Life::isClosed); }
     bool open() const noexcept { return !closed(); }
     bool registered() const noexcept { return is(Life::isRegistered); }
-    // Connected, or bound for a listener.
+    // Connected (a listener: bound) and not closed.
     bool active() const noexcept { return is(Life::isActive, Life::isClosed); }
     SocketAddress localAddress() const;   // context: the loop
     SocketAddress remoteAddress() const;  // context: the loop
@@ -89,7 +92,7 @@ class Channel final : private FlushPointListener {
     }
     void close(ChannelPromise promise) { pipeline_.close(std::move(promise)); }
     void read() { pipeline_.read(); }
-    // The void promise (default) tells nobody; pass newPromise() to hear of the outcome.
+    // The default, the void promise, reports nothing; pass newPromise() to learn the outcome.
     void write(Message&& message, ChannelPromise promise = {}) {
         pipeline_.write(std::move(message), std::move(promise));
     }
@@ -105,8 +108,16 @@ class Channel final : private FlushPointListener {
     requires detail::RefusedMessage<T&&> detail::NoFuture writeAndFlush(T&&, ChannelPromise = {}) {
         detail::refuseMessage<T>();
     }
-    // Ends the output side, after what has been flushed is lost or written as the transport does; pending writes fail
-    // with OutputShutdownException; OutputShutdownEvent is fired; reading continues. (HC-3)
+    // As writeAndFlush(), and returns the future of the write. Allocates (pooled).
+    ChannelFuture writeFuture(Message&& message) {
+        const ChannelPromise promise = newPromise();
+        writeAndFlush(std::move(message), promise);
+        return promise.future();
+    }
+    // Writes and flushes, and closes the channel once the write has succeeded or failed (C-5). Returns closeFuture().
+    ChannelFuture writeAndClose(Message&& message);
+    // Writes what has been flushed, as far as the transport takes it without waiting, then ends the output side. Writes
+    // still pending fail with OutputShutdownException, OutputShutdownEvent is fired, and reading continues (HC-3).
     ChannelFuture shutdownOutput();
     void shutdownOutput(ChannelPromise promise);
 
@@ -115,23 +126,40 @@ class Channel final : private FlushPointListener {
     ChannelFuture closeFuture() noexcept;
 
     // ---- writability ----
-    // False while too many bytes are pending or a user bit is clear; advisory. (W-3, W-4, TH-4)
+    // False while too many bytes are pending or a user-defined bit is false. Advisory: writes are accepted all the
+    // same. (W-3, W-4, TH-4)
     bool isWritable() const noexcept { return unwritable_.load(std::memory_order_relaxed) == 0; }
-    // How many more pending bytes make it unwritable; 0 when it is.
+    // How many more pending bytes would make the channel unwritable; 0 when it is unwritable.
     std::size_t bytesBeforeUnwritable() const noexcept;
-    // How many pending bytes must leave before it is writable; 0 when it is.
+    // How many pending bytes must be sent before the channel is writable again; 0 when the pending bytes allow it.
     std::size_t bytesBeforeWritable() const noexcept;
     std::size_t pendingBytes() const noexcept;
-    // Bytes that the kernel has taken so far; to see whether a slow peer takes any. Context: the loop.
+    // Bytes that the kernel has accepted so far; shows whether a slow peer still makes progress. Context: the loop.
     std::uint64_t writtenBytes() const noexcept { return outbound_.writtenPosition(); }
-    // One of 31 bits of the application, 1..31: the channel is writable only while all are true. (W-3)
+    // Sets one of the application's 31 bits; the channel is writable only while all are true (W-3). `index`: 1 to 31;
+    // throws std::out_of_range otherwise.
     void setUserDefinedWritability(unsigned index, bool writable);
 
+    // ---- attributes: what handlers keep with the channel ----
+    // The channel's value for `key`, default-constructed at the first call. The reference is valid until the channel is
+    // destroyed. That destroys the values, on the thread that releases the last reference to the channel. Context: the loop, or before registration the thread that builds the
+    // channel. Throws std::bad_alloc, and what T's constructor throws.
+    template <class T>
+    T& attr(const AttributeKey<T>& key) {
+        if (void* const value = attributes_.find(&key)) return *static_cast<T*>(value);
+        return attributes_.add<T>(&key);
+    }
+    // False: attr(key) would make a new value. Context: as attr().
+    template <class T>
+    bool hasAttr(const AttributeKey<T>& key) const noexcept {
+        return attributes_.find(&key) != nullptr;
+    }
+
     // ---- options ----
-    // Context: any thread. In the loop, and before registration in the thread that builds the channel, the option is
-    // set at once, and the result is what the transport refused. From elsewhere the loop sets it, in the order of the
-    // calls: the result is then {} (or operation_aborted when the loop has ended), and a refusal is only logged.
-    // Options of the channel itself never fail.
+    // Context: any thread. On the loop, and before registration on the thread that builds the channel, the option is
+    // set at once, and the result is the transport's error, if any. From other threads a task sets it, in the order of
+    // the calls: the result is then {}, and a refusal is only logged. Once the loop has ended, a socket option returns
+    // operation_aborted, and an option of the channel itself throws SystemError(operation_aborted).
     template <class T>
     ErrorCode setOption(const TypedChannelOption<T>& option, const std::type_identity_t<T>& value) {
         if constexpr (std::is_convertible_v<T, int>) {
@@ -140,8 +168,8 @@ class Channel final : private FlushPointListener {
         changeConfig([field = option.field, value](ChannelConfig& config) { config.*field = value; });
         return {};
     }
-    // Context: the loop, or before registration the builder; a socket option throws std::logic_error elsewhere, and
-    // SystemError for what the transport refuses.
+    // Context: the loop, or before registration the thread that builds the channel. A socket option throws
+    // std::logic_error on any other thread, and SystemError when the transport refuses it.
     template <class T>
     T option(const TypedChannelOption<T>& option) const {
         if constexpr (std::is_convertible_v<T, int>) {
@@ -151,35 +179,35 @@ class Channel final : private FlushPointListener {
     }
     const ChannelConfig& config() const noexcept { return config_; }
 
-    // The running fibers that handlers spawned through their contexts; the close of the channel cancels them, behind
+    // The running fibers that handlers started with ctx.spawn(). Closing the channel cancels them, after
     // channelInactive. Context: the loop.
     FiberSet& fibers() noexcept { return fibers_; }
 
-    // ---- up-calls from the sink; it may be closed during any of them and checks closed() afterwards ----
-    // One channelRead(Buffer).
+    // ---- up-calls from the sink; a handler may close the channel during any: the sink then checks closed() ----
+    // Fires one channelRead(Buffer).
     void onRead(Buffer&& bytes) noexcept;
-    // Listeners: one channelRead(ChannelRef) per accepted child, which is made but not yet registered.
+    // Listeners: fires one channelRead(ChannelRef) per accepted child, which is not registered yet.
     void onMessage(Message&& message) noexcept;
-    // One per batch in which onRead or onMessage was called.
+    // Called once after each poll batch with an onRead or onMessage.
     void onReadComplete() noexcept;
     // onRead() and, unless that closed the channel, onReadComplete().
     void onLastRead(Buffer&& bytes) noexcept;
-    // The peer ended its output. Ends the batch: the channel fires readComplete itself (HC-1); a following
-    // onReadComplete() is ignored.
+    // The peer ended its output. Ends the batch: the channel fires channelReadComplete itself (HC-1) and ignores an
+    // onReadComplete() that follows.
     void onEof() noexcept;
-    // `bytes` of the outbound buffer are in the kernel.
+    // The kernel has accepted the next `bytes` bytes of the outbound buffer.
     void onWritten(std::size_t bytes) noexcept;
-    // After a full socket: the channel flushes again.
+    // The socket was full and takes bytes again: the channel flushes.
     void onWritable() noexcept;
     // A read error or reset closes the channel (E-6); an accept error does not close the listener (E-7).
     void onError(ErrorCode error) noexcept;
-    // A write error closes the channel, or with AUTO_CLOSE off only its output. (E-8)
+    // A write error closes the channel, or only its output with AUTO_CLOSE off. (E-8)
     void onWriteError(ErrorCode error) noexcept;
-    // False: end this read cycle now. Asked after every onRead and onMessage.
+    // False: the sink ends this read cycle now. It checks after every onRead and onMessage.
     bool keepReading() const noexcept {
         return config_.autoRead && cycleMessages_ < config_.maxMessagesPerRead && !closed() && !inputShutdown_;
     }
-    // How large a buffer the next read deserves, in bytes.
+    // Size of the buffer for the next read, in bytes; it follows the sizes of earlier reads.
     std::size_t readBufferSize() const noexcept { return readBytes_; }
 
   private:
@@ -204,13 +232,13 @@ class Channel final : private FlushPointListener {
     void becomeActive();
     void deregisterNow(ChannelPromise promise);
     void unregister();
-    // Brings a fiber of the loop's carrier home that runs elsewhere.
+    // True on the loop. A fiber of the loop's carrier that runs as a guest elsewhere goes home first.
     bool mayRunHere() const noexcept { return loop_.inEventLoop() || comesHome(); }
     bool comesHome() const noexcept;
     template <class F>
     void runInLoop(F&& operation);
 
-    // What the head of the pipeline asks for (channel_operations.cpp, channel_write.cpp, channel_read.cpp).
+    // Operations that reach the head of the pipeline (channel_operations.cpp, channel_write.cpp, channel_read.cpp).
     void headBind(const SocketAddress& local, ChannelPromise promise);
     void headConnect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise);
     void headClose(ChannelPromise promise);
@@ -219,7 +247,7 @@ class Channel final : private FlushPointListener {
     void headWrite(Message&& message, ChannelPromise&& promise);
     void refuseLate(Message&& message, const ChannelPromise& promise);
     void headFlush();
-    std::size_t headWriteStraight(std::string_view bytes, const Buffer& storage) noexcept;
+    std::size_t headWriteDirect(std::string_view bytes, const Buffer& storage) noexcept;
 
     void connected(const ChannelFuture& attempt, const ChannelPromise& promise);
     void startConnectTimer(const ChannelPromise& promise, const SocketAddress& remote);
@@ -266,72 +294,74 @@ class Channel final : private FlushPointListener {
     ErrorCode setSocketOptionNow(const char* name, SocketOption option, int value);
     int socketOption(const char* name, SocketOption option) const;
 
-    // Whose thread counts references and pins without a read-modify-write; it is detail::currentHome() there.
+    // The owner of the biased counts, whose thread counts references and pins without a read-modify-write: the loop's
+    // carrier, which is detail::currentHome() on that thread.
     const void* home() const noexcept;
     void letGoOfSelf() noexcept;
     void pin() noexcept { pins_.retain(detail::currentHome()); }  // the pinner holds a reference already
     void unpin() noexcept;
     void freeRemovedHandlers() noexcept;
 
-    // What has become of the channel, in one word: a write asks for several of these at once. The builder and the loop
-    // may note at the same time.
+    // State bits in one word, so that a write checks several with one load. The builder and the loop may set bits
+    // concurrently.
     struct Life {
         enum : std::uint8_t {
-            wasRegistered = 1,  // noted by the builder: from then on the loop owns the rest
+            wasRegistered = 1,  // set by the builder, which hands the channel over to the loop
             isRegistered = 2,
-            isActive = 4,  // noted by the builder, then the loop
+            isActive = 4,  // set by the builder, later by the loop
             outputEnded = 8,
             isClosed = 16,
         };
     };
-    // All of `wanted` and none of `unwanted` is so.
+    // True when all of `wanted` and none of `unwanted` are set. Any thread. [N1]
     bool is(unsigned wanted, unsigned unwanted = 0) const noexcept {
         return (life_.load(std::memory_order_acquire) & (wanted | unwanted)) == wanted;
     }
-    void note(std::uint8_t what) noexcept { life_.fetch_or(what, std::memory_order_release); }
+    void note(std::uint8_t what) noexcept { life_.fetch_or(what, std::memory_order_release); }  // [N1]
     void unnote(std::uint8_t what) noexcept {
-        life_.fetch_and(static_cast<std::uint8_t>(~what), std::memory_order_release);
+        life_.fetch_and(static_cast<std::uint8_t>(~what), std::memory_order_release);  // [N1]
     }
 
     using Count = detail::BasicBiasedCount<detail::NativeAtomics>;
 
-    // What every event touches comes first, in three cache lines.
+    // The members that every event touches come first, in three cache lines.
     EventLoop& loop_;
     std::unique_ptr<ChannelSink> sink_;
-    Count references_{1};  // its bias is the loop's own, from registration to the removal of the handlers; any thread
+    Count references_{1};  // any thread; biased to home() from registration to letGoOfSelf()
 
     // Any thread.
-    std::atomic<std::uint8_t> life_{0};  // noted by the loop, but for what the builder notes
+    std::atomic<std::uint8_t> life_{0};  // written by the loop, and some bits by the builder: see Life
 
     // The loop only.
     unsigned depth_ = 0;          // pipeline entries on the stack
-    unsigned cycleMessages_ = 0;  // of the running read cycle: onRead seen, readComplete not fired
-    unsigned smallReads_ = 0;     // in a row
+    unsigned cycleMessages_ = 0;  // delivered in the running read cycle; 0: no cycle is running
+    unsigned smallReads_ = 0;     // small reads in a row
     std::size_t readBytes_ = firstReadBytes;
-    std::size_t shrinkBelow_ = firstReadBytes / 4;  // what is a small read; 0 for the smallest buffer
+    std::size_t shrinkBelow_ = firstReadBytes / 4;  // reads of fewer bytes are small; 0 at the smallest size
     bool readPending_ = false;                      // a read() that no cycle has used yet
-    bool wantsRead_ = false;                        // what the sink was told
+    bool wantsRead_ = false;                        // the last value given to sink_->wantRead()
     bool flushing_ = false;                         // inside sink_->flush()
-    bool sendsLater_ = false;                       // the sink does, what it takes past the outbound buffer
-    bool sinkFull_ = false;                         // the sink will say onWritable(), or report what it has taken
-    bool consuming_ = false;  // inside outbound_.consume(): a close now fails the rest from a task (C-3)
+    bool sendsLater_ = false;                       // sink_->sendsLater()
+    bool sinkFull_ = false;                         // until onWritable(), or until the sink reports all it was given
+    bool consuming_ = false;  // inside outbound_.consume(): a close leaves the pending writes to a task (C-3)
     bool activeFired_ = false;
     bool listening_ = false;        // bound, and its sink listens
-    bool closedHere_ = false;       // by an operation of this side, not by its peer or an error
+    bool closedHere_ = false;       // by an operation of this side, not by the peer or an error
     bool outputEndedHere_ = false;  // likewise
-    bool tearDownDue_ = false;      // at the next flush point
+    bool tearDownDue_ = false;      // tearDown() runs at the next flush point
     bool connecting_ = false;
     bool inputShutdown_ = false;
     bool inputShutdownReported_ = false;       // InputShutdownReadCompleteEvent has been fired
-    std::optional<NonSuspendingScope> scope_;  // of the outermost entry, when a fiber made it
+    std::optional<NonSuspendingScope> scope_;  // of the outermost entry, when a fiber opened it
     ChannelConfig config_;
     OutboundBuffer outbound_;
-    std::uint64_t givenPosition_ = 0;  // flushed position when the sink was last asked to flush
+    std::uint64_t givenPosition_ = 0;  // flushed position at the last sink_->flush()
 
-    // Any thread.
+    // Any thread. The operations on the atomics are relaxed: writability, the counts and the marks order no other data,
+    // and off the loop they are hints.
     Count pins_;                                // fibers and posted operations that may use a removed context
-    std::atomic<std::uint32_t> unwritable_{0};  // bit 0: too many bytes; 1..31: the application's
-    std::atomic<std::size_t> submitted_{0};     // bytes of writes that are on their way to the loop (TH-4)
+    std::atomic<std::uint32_t> unwritable_{0};  // bit 0: too many pending bytes; 1..31: the application's
+    std::atomic<std::size_t> submitted_{0};     // bytes of writes that were posted and have not run (TH-4)
     std::atomic<std::size_t> lowMark_{WriteBufferWaterMark::defaultLow};
     std::atomic<std::size_t> highMark_{WriteBufferWaterMark::defaultHigh};
     const std::uint64_t id_;
@@ -340,6 +370,7 @@ class Channel final : private FlushPointListener {
     std::exception_ptr closeCause_;
     ScheduledTask connectTimer_;
     FiberSet fibers_;
+    detail::AttributeMap attributes_;
     ChannelPipeline pipeline_;
     detail::PromiseState closeState_;
 };

@@ -1,4 +1,4 @@
-// The failures that channel operations report, as exceptions in a promise's cause or in exceptionCaught.
+// The exceptions that channel operations report, as the cause of a promise or through exceptionCaught().
 #pragma once
 
 #include <cerrno>
@@ -22,7 +22,7 @@ class ClosedChannelException : public SystemError {
     std::exception_ptr cause_;
 };
 
-// A flush before the channel was connected. (W-6)
+// The channel was flushed before it was connected. (W-6)
 class NotYetConnectedException : public SystemError {
   public:
     NotYetConnectedException() : SystemError(fromErrno(ENOTCONN), "the channel is not connected yet") {}
@@ -41,7 +41,7 @@ class ChannelPipelineException : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// A context, handler or name that is not in the pipeline. (H-1)
+// The pipeline has no such context, handler or name. (H-1)
 class NoSuchElementException : public std::out_of_range {
   public:
     using std::out_of_range::out_of_range;
@@ -55,7 +55,7 @@ class UnsupportedMessageException : public std::invalid_argument {
 
 // The ErrorCode of a SystemError; EIO for any other exception, none for null.
 ErrorCode errorCodeOf(const std::exception_ptr& cause) noexcept;
-// What the exception says of itself, for logs.
+// The what() of the exception, or a fixed text for null and for one that is no std::exception. For logs.
 std::string describe(const std::exception_ptr& cause);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// ChannelFuture: the reading side of an operation on a channel: wait for it, listen to it, cancel it.
+// ChannelFuture: the outcome of an operation on a channel, for those who await it, listen for it or cancel it.
 #pragma once
 
 #include <chrono>
@@ -24,26 +24,28 @@ class ChannelFuture {
     bool success() const noexcept { return state_->status() == PromiseStatus::success; }
     bool cancelled() const noexcept { return state_->status() == PromiseStatus::cancelled; }
     PromiseStatus status() const noexcept { return state_->status(); }
-    // Why it failed; null while pending, on success; SystemError(operation_aborted) when cancelled.
+    // Why it failed: null while pending and on success; SystemError(operation_aborted) when cancelled.
     std::exception_ptr cause() const { return state_->cause(); }
-    // As cause(), for failures that came as an error code; EIO for any other exception, none when not failed.
+    // The code of a cause() that is a SystemError; EIO for any other exception; none while pending and on success.
     ErrorCode error() const { return state_->error(); }
-    // The channel that the operation belongs to; null when the operation failed before there was one.
+    // The channel of the operation; null until it exists, and for good when the operation failed before that.
     ChannelRef channel() const noexcept { return state_->channelRef(); }
 
-    // Calls listener(const ChannelFuture&) once, on the channel's loop, after those added before it. Added in the loop
-    // to a completed future it is called before addListener() returns, otherwise from a task; notifications nested
-    // deeper than 8 become tasks. A listener that throws is logged; the others run. (F-2, E-4)
+    // Calls listener(const ChannelFuture&) once on the channel's loop, after the listeners added before it. If the
+    // future is done already, the call is made before addListener() returns on the loop, and from a task otherwise.
+    // Notifications nested deeper than 8 become tasks. An exception from a listener is logged; the others still run.
+    // (F-2, E-4)
     const ChannelFuture& addListener(Listener listener) const {
         state_->listen(std::move(listener));
         return *this;
     }
 
-    // Waits until done: an ordinary fiber parks, a foreign thread blocks. Throws BlockingOperationException where
-    // nothing may block (dispatch, a pipeline entry, an embedded loop's own thread) unless done already, and
-    // SystemError(operation_aborted) when the fiber is cancelled or its carrier shuts down. (F-3, F-4)
+    // Waits until the operation is done: an ordinary fiber parks, a foreign thread blocks. Throws
+    // BlockingOperationException where blocking is forbidden (dispatch, a pipeline entry, an embedded loop's own
+    // thread) unless it is done already, and SystemError(operation_aborted) when the fiber is cancelled or its carrier
+    // shuts down. (F-3, F-4)
     const ChannelFuture& await() const;
-    // As await(); false when `deadline` came first.
+    // As await(), but returns false when `deadline` passes first.
     bool awaitUntil(Deadline deadline) const;
     template <class Rep, class Period>
     bool awaitFor(std::chrono::duration<Rep, Period> time) const {
@@ -52,8 +54,8 @@ class ChannelFuture {
     // As await(), then throws cause() when it failed.
     const ChannelFuture& sync() const;
 
-    // Asks that the operation not happen; false when it is done or cannot be cancelled any more. A cancelled connect
-    // closes its channel; a cancelled write is skipped if it has not been flushed.
+    // Cancels the operation; returns false when it is done or can no longer be cancelled. Cancelling a connect closes
+    // its channel. A write can be cancelled until it is flushed, and is then not sent.
     bool cancel() const { return state_->tryCancel(); }
 
     friend bool operator==(const ChannelFuture& left, const ChannelFuture& right) noexcept {

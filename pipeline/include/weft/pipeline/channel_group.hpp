@@ -1,5 +1,5 @@
-// ChannelGroup: a set of channels of any loops that is written to, flushed and closed as one. ChannelGroupFuture: the
-// outcome of that, for each channel.
+// ChannelGroup: a set of channels, of any loops, that is written to, flushed and closed as one. ChannelGroupFuture: the
+// outcome at each channel.
 #pragma once
 
 #include <concepts>
@@ -20,13 +20,14 @@
 
 namespace weft {
 
-// From ChannelGroupFuture::sync(): at some channels it failed. what() counts them and quotes the first cause.
+// Thrown by ChannelGroupFuture::sync() when the operation failed at some channels. what() counts them and quotes the
+// first cause.
 class ChannelGroupException : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;
 };
 
-// Copyable. Context: any thread. Of no channels it is complete, and a success.
+// Copyable. Context: any thread. For no channels it is done and a success.
 class ChannelGroupFuture {
   public:
     explicit ChannelGroupFuture(std::vector<ChannelFuture> futures);
@@ -34,12 +35,12 @@ class ChannelGroupFuture {
     std::size_t size() const noexcept { return futures_->size(); }
     const std::vector<ChannelFuture>& futures() const noexcept { return *futures_; }
     bool done() const { return all_.done(); }
-    bool success() const noexcept;         // done, and nowhere a failure
-    bool partialSuccess() const noexcept;  // done, at some a success, at some a failure
+    bool success() const noexcept;         // done, without a failure
+    bool partialSuccess() const noexcept;  // done, with successes and failures
     std::vector<ChannelFuture> failures() const;
 
-    // Waits until every one is done. Blocks the fiber or thread; throws BlockingOperationException where nothing may
-    // block, and always on a loop's own dispatch, which may have to do the work.
+    // Waits until the operation is done at every channel: parks the fiber or blocks the thread. Unless it is done
+    // already, throws BlockingOperationException where blocking is forbidden, such as in the dispatch of any loop.
     const ChannelGroupFuture& await() const {
         all_.await();
         return *this;
@@ -47,7 +48,8 @@ class ChannelGroupFuture {
     bool awaitUntil(Deadline deadline) const { return all_.awaitUntil(deadline); }
     // As await(), then throws ChannelGroupException unless it was a success.
     const ChannelGroupFuture& sync() const;
-    // Calls listener(const ChannelGroupFuture&) once: by the thread that completes the last one, or at once.
+    // Calls listener(const ChannelGroupFuture&) once: on the thread that completes the last operation, or at once when
+    // all are done.
     template <class F>
     void addListener(F listener) const {
         all_.addListener(
@@ -59,34 +61,34 @@ class ChannelGroupFuture {
     Future<void> all_;
 };
 
-// Not copyable. Context: any thread, for every member; never blocks; allocates. A channel leaves when it is closed; it
-// may be in many groups. An operation reaches those that are members when it begins, each on its own loop; the outcome
-// is told by the future. Operations of one caller keep their order at each channel.
+// Not copyable. Context: any thread. Never blocks; allocates. A channel leaves the group when it is closed, and may be
+// in many groups. An operation applies to the channels that are members when it begins, each on its own loop; the
+// future reports the outcome. Operations of one caller keep their order at each channel.
 class ChannelGroup {
   public:
-    // Called for each member, by the thread that calls the operation: so with what any thread may ask of a channel. It
-    // must not throw.
+    // Called for each member on the thread that calls the operation, so it may only use what any thread may call on a
+    // channel. It must not throw.
     using Matcher = std::function<bool(Channel&)>;
 
-    // With `stayClosed` a close() of all is for ever: channels that are added later are closed at once.
+    // With `stayClosed`, a close() without a matcher also closes every channel that is added later.
     explicit ChannelGroup(bool stayClosed = false);
     ~ChannelGroup();
     ChannelGroup(const ChannelGroup&) = delete;
     ChannelGroup& operator=(const ChannelGroup&) = delete;
 
-    // False: it is a member already, or closed.
+    // Returns false when the channel is a member already, or closed.
     bool add(Channel& channel);
-    // False: it was no member.
+    // Returns false when the channel was not a member.
     bool remove(Channel& channel);
     bool contains(const Channel& channel) const;
     std::size_t size() const;
     bool empty() const { return size() == 0; }
     // In the order of their ids.
     std::vector<ChannelRef> channels() const;
-    // By Channel::id(); null when it is no member.
+    // The member with this Channel::id(), or null.
     ChannelRef find(std::uint64_t id) const;
 
-    // A message for each: of a Buffer the same bytes (share()), of any other type a copy.
+    // Write the message to each member: the members share the bytes of a Buffer, and get copies of any other type.
     ChannelGroupFuture write(const Buffer& message, const Matcher& matcher = {}) {
         return send([&] { return Message(message.share()); }, matcher, false);
     }
@@ -104,7 +106,7 @@ class ChannelGroup {
     void flush(const Matcher& matcher = {});
     ChannelGroupFuture close(const Matcher& matcher = {});
     ChannelGroupFuture disconnect(const Matcher& matcher = {});
-    // Completes when those that are members now are closed.
+    // Completes when all channels that are members now are closed.
     ChannelGroupFuture closeFuture(const Matcher& matcher = {}) const;
 
   private:

@@ -1,5 +1,6 @@
-// ChannelHandler: what an application writes: reacts to the events of a channel and intercepts its operations. Every
-// method forwards by default; not calling ctx.fireX() or ctx.op() in an override swallows the event. (P-3)
+// ChannelHandler: the base of an application's handlers, which react to the events of a channel and intercept its
+// operations. Every method forwards by default; an override that calls no ctx.fireX() or ctx.op() swallows the event
+// (P-3).
 #pragma once
 
 #include <exception>
@@ -12,9 +13,10 @@ namespace weft {
 
 class ChannelHandlerContext;
 
-// Context: the channel's loop, never two at once, and nothing may block: spawn a fiber for that (ctx.spawn()). A throw
-// from an inbound method or from read() and flush() comes to this handler's exceptionCaught(); a throw from another
-// outbound method fails its promise (E-1..E-3).
+// Context: the channel's loop. Callbacks of one channel never overlap and must not block: start a fiber with
+// ctx.spawn() for work that does. An exception from an inbound method, from read() or flush(), or from write() with the
+// void promise goes to this handler's exceptionCaught(); from any other outbound method it fails the promise
+// (E-1..E-3).
 // Derive from ChannelInboundHandler, ChannelOutboundHandler or ChannelDuplexHandler. A type with
 // `static constexpr bool sharable = true;` may be in several pipelines at once, held by std::shared_ptr.
 class ChannelHandler {
@@ -24,11 +26,11 @@ class ChannelHandler {
     ChannelHandler& operator=(const ChannelHandler&) = delete;
     virtual ~ChannelHandler() = default;
 
-    // Once, before any other callback; events fired from inside reach this handler. (H-3)
+    // Called once, before any other callback. Events fired inside it reach this handler. (H-3)
     virtual void handlerAdded(ChannelHandlerContext&) {}
-    // Once, after every other callback, if handlerAdded() ran. The context still forwards. (H-6)
+    // Called once, after every other callback, if handlerAdded() was called. The context still forwards. (H-6)
     virtual void handlerRemoved(ChannelHandlerContext&) {}
-    // What this handler threw, or what one before it passed on. A throw from here is logged and goes no further. (E-4)
+    // Receives what this handler threw or an earlier one passed on. An exception from here is only logged. (E-4)
     virtual void exceptionCaught(ChannelHandlerContext& ctx, std::exception_ptr cause);
 
     // Inbound: from the transport towards the tail.
@@ -36,13 +38,14 @@ class ChannelHandler {
     virtual void channelUnregistered(ChannelHandlerContext& ctx);
     virtual void channelActive(ChannelHandlerContext& ctx);
     virtual void channelInactive(ChannelHandlerContext& ctx);
-    // A message that is not moved on is released when this returns. (RC-2)
+    // A message that is not moved from is released when this returns. (RC-2)
     virtual void channelRead(ChannelHandlerContext& ctx, Message&& message);
     virtual void channelReadComplete(ChannelHandlerContext& ctx);
     virtual void userEventTriggered(ChannelHandlerContext& ctx, Message&& event);
     virtual void channelWritabilityChanged(ChannelHandlerContext& ctx);
 
-    // Outbound: from the application towards the transport. Who does not pass an operation on completes its promise.
+    // Outbound: from the application towards the transport. A handler that does not pass an operation on must complete
+    // its promise.
     virtual void bind(ChannelHandlerContext& ctx, const SocketAddress& local, ChannelPromise promise);
     virtual void connect(ChannelHandlerContext& ctx, const SocketAddress& remote, const SocketAddress* local,
                          ChannelPromise promise);

@@ -1,4 +1,4 @@
-// ChannelHandlerContext: one handler's position in a pipeline; how a handler speaks to its neighbours and its channel.
+// ChannelHandlerContext: one handler's position in a pipeline. The handler calls its neighbours and channel through it.
 #pragma once
 
 #include <exception>
@@ -11,7 +11,10 @@
 #include <weft/pipeline/detail/refused_calls.hpp>
 #include <weft/pipeline/message.hpp>
 #include <weft/pipeline/socket_address.hpp>
+#include <weft/scheduler/deadline.hpp>
+#include <weft/scheduler/scheduled_task.hpp>
 #include <weft/scheduler/spawn_options.hpp>
+#include <weft/scheduler/unique_function.hpp>
 
 namespace weft {
 
@@ -24,14 +27,14 @@ class Delivery;
 struct ContextDeleter;
 }  // namespace detail
 
-// H-2. Events reach a handler in `added` only; in any other state they pass it by.
+// A handler receives events in `added` only; in any other state they skip it (H-2).
 enum class HandlerState : unsigned char { init, addPending, added, removed };
 
-// Context: any thread may call the operations and fireX; off the loop each becomes a task, in order (TH-2). Everything
-// else: the channel's loop.
-// Blocks never. Lifetime: as long as the handler is in the pipeline, any callback of it runs, or a fiber that it
-// spawned with spawn() runs; other code keeps a ChannelRef instead.
-class alignas(64) ChannelHandlerContext {  // a cache line: see its last members
+// Context: operations and fireX: any thread; off the loop each becomes a task, and the calls of one thread keep their
+// order (TH-2). Everything else: the channel's loop. Never blocks.
+// Lifetime: valid while the handler is in the pipeline, while one of its callbacks runs, and while a fiber runs that it
+// started with spawn(). Other code keeps a ChannelRef instead.
+class alignas(64) ChannelHandlerContext {  // the size of a cache line: see the last members
   public:
     ChannelHandlerContext(const ChannelHandlerContext&) = delete;
     ChannelHandlerContext& operator=(const ChannelHandlerContext&) = delete;
@@ -45,7 +48,7 @@ class alignas(64) ChannelHandlerContext {  // a cache line: see its last members
     bool removed() const noexcept { return state_ == HandlerState::removed; }
     HandlerState state() const noexcept { return state_; }
 
-    // Tell the next inbound handler towards the tail. (P-2)
+    // Call the next inbound handler towards the tail. (P-2)
     void fireChannelRegistered();
     void fireChannelUnregistered();
     void fireChannelActive();
@@ -56,8 +59,8 @@ class alignas(64) ChannelHandlerContext {  // a cache line: see its last members
     void fireChannelWritabilityChanged();
     void fireExceptionCaught(std::exception_ptr cause);
 
-    // Ask the next outbound handler towards the head. (P-2) The forms without a promise make one; write's default is
-    // the void promise: it costs nothing and tells nobody.
+    // Call the next outbound handler towards the head (P-2). The forms that return a future create its promise; writes
+    // default to the void promise, which costs nothing and reports nothing.
     ChannelFuture bind(const SocketAddress& local);
     ChannelFuture connect(const SocketAddress& remote);
     ChannelFuture disconnect();
@@ -72,8 +75,8 @@ class alignas(64) ChannelHandlerContext {  // a cache line: see its last members
     void write(Message&& message, ChannelPromise promise = {});
     void flush();
     void writeAndFlush(Message&& message, ChannelPromise promise = {});
-    // The same of a value: a large one stays where it is unless a handler keeps it (Message::lend()); what is left of
-    // it may only be destroyed or assigned to.
+    // The same for a value: a large one stays where it is unless a handler keeps the message (Message::lend()).
+    // Afterwards `value` may only be destroyed or assigned to.
     template <class T>
     requires LendableValue<T&&>
     void write(T&& value, ChannelPromise promise = {}) { write(Message::lend(value), std::move(promise)); }
@@ -91,33 +94,53 @@ class alignas(64) ChannelHandlerContext {  // a cache line: see its last members
         detail::refuseMessage<T>();
     }
 
-    // For codecs that gather their output until the loop's flush point (EventLoop::requestFlushPoint()): gives `bytes`
-    // to the transport at once and says how many it has taken. The rest is for writeAndFlush(); it may be all, because
-    // another handler has to see it, earlier writes wait, the socket is full, or this is no flush point. `storage` owns
-    // the bytes; they must not change for as long as the transport keeps a share of it (Buffer::unique()). A null one
-    // owns nothing: then only a transport that sends at once takes anything. Context: the loop. Runs no handler.
-    std::size_t tryWriteStraight(std::string_view bytes, const Buffer& storage) noexcept;
+    // As writeAndFlush(), and returns the future of the write. Allocates (pooled).
+    ChannelFuture writeFuture(Message&& message) {
+        const ChannelPromise promise = newPromise();
+        writeAndFlush(std::move(message), promise);
+        return promise.future();
+    }
+    // Writes and flushes, and closes the channel once the write has succeeded or failed (C-5). Returns the channel's
+    // close future.
+    ChannelFuture writeAndClose(Message&& message);
 
-    // For handlers that act on the ends of read cycles only now and then. On from the start for each handler that
-    // overrides channelReadComplete() or read(); without effect for others. Off is a promise: while the channel reads
-    // automatically (AUTO_READ), both would do no more than pass the event on, so the cycles may end without a call of
-    // them until the handler says on again; in the middle of a cycle, that is from this cycle's end. Calls may still
-    // come: with AUTO_READ off or when another handler of the pipeline watches, all handlers are called, and so they
-    // are for a read() or fireChannelReadComplete() that somebody calls. May be said as often as wanted, from
-    // handlerAdded() on. Context: the loop. Runs no handler.
+    // For codecs that gather their output until the loop's flush point (EventLoop::requestFlushPoint()): offers `bytes`
+    // to the transport at once and returns how many it took. Give the rest to writeAndFlush(). The result is 0 when
+    // another handler has to see the bytes, earlier writes are pending, the socket is full, or the loop is not at its
+    // flush point. `storage` owns the bytes, which must not change while the transport keeps a share of it
+    // (Buffer::unique()). A null `storage` owns nothing: then only a transport that sends at once takes any bytes.
+    // Context: the loop. Calls no handler.
+    std::size_t tryWriteDirect(std::string_view bytes, const Buffer& storage) noexcept;
+
+    // For handlers that act on the ends of read cycles only now and then. Initially on for handlers that override
+    // channelReadComplete() or read(); without effect for others. `false` promises that, under AUTO_READ, your
+    // overrides of both only forward: the channel may then end read cycles without calling them. `true` takes effect
+    // at the end of the running cycle. Both are called nevertheless with AUTO_READ off, while another handler of the
+    // pipeline watches, and for an explicit read() or fireChannelReadComplete(). Call it as often as needed, from
+    // handlerAdded() on. Context: the loop. Calls no handler.
     void watchReadCycles(bool on) noexcept;
 
     ChannelPromise newPromise() const;
 
-    // Starts fn() as a fiber on this channel's carrier: it may block, and this context and its handler outlive it. When
-    // the channel is closed the fiber is cancelled: the blocking call that it is in, and each later one, ends with
-    // operation_aborted, unless a CancellationShield is alive; work that must not end with the connection goes into a
-    // fiber of the carrier. Nobody joins it: an exception that it ends with is logged with this handler
-    // and its channel, as an error, or for debugging only when the end of the channel caused it. Include
-    // weft/pipeline/context_spawn.hpp. Throws std::logic_error on an embedded loop, SystemError(operation_aborted) when
-    // the carrier shuts down.
+    // Starts fn() as a fiber on this channel's carrier. The fiber may block; this context and its handler outlive it.
+    // Closing the channel cancels it: its current blocking call and each later one fail with operation_aborted, except
+    // under a CancellationShield. Spawn work that must outlive the connection on the carrier instead. The fiber is
+    // detached: an exception from fn() is logged with this handler and its channel, at level error, or debug when the
+    // end of the channel caused it. Include weft/pipeline/context_spawn.hpp. Throws std::logic_error on an embedded
+    // loop, SystemError(operation_aborted) when the carrier shuts down.
     template <class F>
     void spawn(F&& fn, SpawnOptions options = {});
+
+    // Calls fn() once, as a callback of this handler: on the loop, where nothing may block, and not before `delay` has
+    // passed; an exception from fn() goes to this handler's exceptionCaught(). The handler's removal, and so the end of
+    // the channel, cancels the task and destroys fn. Returns an empty ScheduledTask, and drops fn, if the handler has
+    // been removed already. A time beyond Duration::max() counts as that, a negative one as 0. Throws
+    // SystemError(operation_aborted) once the loop has ended, std::bad_alloc. Context: the loop.
+    ScheduledTask schedule(Duration delay, UniqueFunction<void()> fn);
+    template <class Rep, class Period>
+    ScheduledTask schedule(std::chrono::duration<Rep, Period> delay, UniqueFunction<void()> fn) {
+        return schedule(saturated(delay), std::move(fn));
+    }
 
   protected:
     ChannelHandlerContext(Channel& channel, detail::EventMask mask, std::string_view typeName, const void* typeTag)
@@ -127,7 +150,7 @@ class alignas(64) ChannelHandlerContext {  // a cache line: see its last members
           fullMask_(mask),
           watchesReads_(mask & detail::Event::readCycle) {}
     virtual ~ChannelHandlerContext() = default;
-    // The derived class owns the handler and says here where it is.
+    // Called by the derived class, which owns the handler.
     void holds(ChannelHandler& handler, void* object) noexcept {
         handler_ = &handler;
         object_ = object;
@@ -150,7 +173,7 @@ class alignas(64) ChannelHandlerContext {  // a cache line: see its last members
         return *context;
     }
 
-    // Call this handler (passRead(): the next one), on the loop inside a pipeline entry; never throw.
+    // Call this handler (passRead(): the next one). Context: the loop, inside a pipeline entry. Never throw.
     template <class Call>
     void invokeInbound(Call call) noexcept;
     template <class Call>
@@ -165,6 +188,7 @@ class alignas(64) ChannelHandlerContext {  // a cache line: see its last members
     void becomeAdded() noexcept;
     void becomeRemoved() noexcept;
     void countReadWatcher(bool on) noexcept;
+    void cancelTimers() noexcept;
     bool refused(const ChannelPromise& promise) const { return !promise.isVoid() && promiseRefused(promise); }
     bool promiseRefused(const ChannelPromise& promise) const;
     // True inside a pipeline entry of this channel: on its loop, where nothing suspends.
@@ -172,14 +196,15 @@ class alignas(64) ChannelHandlerContext {  // a cache line: see its last members
     template <class F>
     void enter(const ChannelPromise& promise, F call);
     ChannelHandlerContext& nextWriter() const noexcept;
-    void writeAndFlushElse(Message&& message, ChannelPromise&& promise);
+    void writeAndFlushSlow(Message&& message, ChannelPromise&& promise);
     void enterRead(Message&& message);
     void enterWrite(Message&& message, ChannelPromise&& promise, bool flush);
     void postWrite(Message&& message, ChannelPromise promise, bool flush);
 
-    // What no event touches; then what every event touches, in one cache line, in front of the handler itself.
+    // Members that no event touches come first. Those that every event touches follow in one cache line, directly
+    // before the handler itself.
     const void* typeTag_;
-    void* object_ = nullptr;  // the handler as what it was added as
+    void* object_ = nullptr;  // the handler, as a pointer to the type it was added as
     std::string_view typeName_;
     std::string name_;  // empty: automatic
     ChannelHandlerContext* nextRemoved_ = nullptr;
@@ -192,8 +217,9 @@ class alignas(64) ChannelHandlerContext {  // a cache line: see its last members
     const detail::EventMask fullMask_;
     HandlerState state_ = HandlerState::init;
     bool linked_ = false;
-    bool watchesReads_;     // only handlers of read cycle events; counted by the pipeline while `added`
-    unsigned ordinal_ = 0;  // of automatic names
+    bool watchesReads_;     // set for handlers of read cycle events only; counted by the pipeline while `added`
+    bool hasTimers_ = false;  // schedule() has been called
+    unsigned ordinal_ = 0;  // the n of an automatic name "Type#n"
 };
 
 }  // namespace weft

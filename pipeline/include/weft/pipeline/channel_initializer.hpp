@@ -1,4 +1,4 @@
-// ChannelInitializer: a handler that fills a channel's pipeline once, when the channel is registered, and then leaves.
+// ChannelInitializer: a handler that fills a channel's pipeline when the channel is registered, then removes itself.
 #pragma once
 
 #include <exception>
@@ -11,8 +11,9 @@ namespace weft {
 
 class Channel;
 
-// What initChannel() adds is in place before channelRegistered. It removes itself always; a throw is logged and closes
-// the channel. Nested initializers keep their order. (H-9) A callable void(Channel&) given to addLast() does the same.
+// The handlers that initChannel() adds are in place before channelRegistered. An exception from it is logged and closes
+// the channel; the initializer removes itself all the same. Nested initializers keep their order. (H-9) A callable
+// void(Channel&) given to addLast() does the same.
 class ChannelInitializer : public ChannelHandler {
   public:
     void handlerAdded(ChannelHandlerContext& ctx) final;

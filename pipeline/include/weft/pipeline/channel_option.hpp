@@ -1,4 +1,4 @@
-// ChannelOption: the typed settings of a channel, its own ones and those that go down to the socket.
+// ChannelOption: the typed settings of a channel: its own, and those of its socket.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@
 
 namespace weft {
 
-// The settings that a channel itself obeys, with their defaults.
+// The channel's own settings, with their defaults.
 struct ChannelConfig {
     bool autoRead = true;              // read() after active and after each readComplete
     bool autoClose = true;             // a write error closes the channel (E-8)
@@ -25,12 +25,12 @@ struct ChannelConfig {
 template <class T>
 struct TypedChannelOption {
     const char* name;
-    T ChannelConfig::*field = nullptr;  // null: the sink's
+    T ChannelConfig::*field = nullptr;  // null: an option of the socket, set by the sink
     SocketOption socket = SocketOption::reuseAddress;
     using Value = T;
 };
 
-// Netty's names; those of socket options without SO_, TCP_ and IP_, which system headers take for their macros.
+// Netty's names. Those of socket options lack SO_, TCP_ and IP_, because system headers define macros of such names.
 // Example: channel.setOption(ChannelOption::AUTO_READ, false).
 struct ChannelOption {
     static constexpr TypedChannelOption<bool> AUTO_READ{"AUTO_READ", &ChannelConfig::autoRead};

@@ -26,8 +26,8 @@ std::string lastWriterTo(const ChannelHandlerContext& taker);
 }  // namespace detail
 
 // Part of a Channel. Context: fireX and operations: any thread (off the loop: a task). Adding and removing: the loop,
-// or before registration the thread that builds the channel; from elsewhere it becomes a task, and then a mistake (a
-// duplicate name) is logged instead of thrown. Look-ups: the loop, or before registration the builder.
+// or before registration the thread that builds the channel; from other threads it becomes a task, and an error such as
+// a duplicate name is logged instead of thrown. Look-ups: the loop, or before registration the building thread.
 // Throws std::invalid_argument for a duplicate name, NoSuchElementException for a missing one. (H-1)
 class ChannelPipeline {
   public:
@@ -38,7 +38,7 @@ class ChannelPipeline {
 
     Channel& channel() const noexcept { return channel_; }
 
-    // addLast<H>(args...): makes the handler in place, in one allocation with its context; the name is "H#n".
+    // addLast<H>(args...) constructs the handler in one allocation with its context and names it "H#n".
     // addLast<H>(named("x"), args...) gives it a name.
     template <class H, class... Args>
     ChannelPipeline& addLast(Args&&... args) {
@@ -57,8 +57,8 @@ class ChannelPipeline {
         return insertBy(base, true, detail::makeContext<H>(channel_, std::forward<Args>(args)...));
     }
 
-    // Takes handlers that exist: std::unique_ptr<H>, std::shared_ptr<H> of a sharable H, or a callable void(Channel&)
-    // (an initializer, H-9). Several keep their order, in addFirst too. With `name` first: one handler, named.
+    // Add existing handlers: std::unique_ptr<H>, std::shared_ptr<H> of a sharable H, or a callable void(Channel&) (an
+    // initializer, H-9). Several handlers keep their order, also in addFirst. The forms with a name take one handler.
     template <class Handler, class... More>
     requires detail::HandlerArgument<Handler> ChannelPipeline& addLast(Handler&& handler, More&&... more) {
         insert(tail_, false, detail::holdHandler(channel_, {}, std::forward<Handler>(handler)));
@@ -89,7 +89,8 @@ class ChannelPipeline {
         return insertBy(base, true, detail::holdHandler(channel_, std::move(name), std::forward<Handler>(handler)));
     }
 
-    // What none of these takes: `new H`, an H by value. The int keeps them out of calls with an explicit type.
+    // Arguments that the forms above do not take (`new H`, an H by value): a compile error names the right call. The
+    // int keeps these overloads out of calls with an explicit type.
     template <int = 0, class T, class... More>
     requires detail::RefusedHandler<T> ChannelPipeline& addLast(T&&, More&&...) { detail::refuseHandler<T>(); }
     template <int = 0, class T, class... More>
@@ -107,15 +108,16 @@ class ChannelPipeline {
         detail::refuseHandler<T>();
     }
 
-    // Unlinks, then calls handlerRemoved(); the handler dies when no callback and no fiber of it runs any more. (H-6)
+    // Unlinks the handler, then calls its handlerRemoved(). It is destroyed once no callback of the channel and no
+    // fiber of ctx.spawn() runs. (H-6)
     void remove(std::string_view name);
     void remove(const ChannelHandler& handler);
     template <class H>
     void remove() {
         removeTagged(&detail::handlerTag<H>, detail::nameOf<H>());
     }
-    // Puts a new H in the place of `old`: its handlerAdded() first, then old's handlerRemoved(); what the old one then
-    // fires flows through the new one. (H-7)
+    // Replaces `old` by a new H: calls the new handler's handlerAdded(), then the old one's handlerRemoved(). Events
+    // and operations that the old one still passes on go through the new one. (H-7)
     template <class H, class... Args>
     void replace(const ChannelHandler& old, Args&&... args) {
         replaceBy(old, detail::makeContext<H>(channel_, std::forward<Args>(args)...));
@@ -141,7 +143,7 @@ class ChannelPipeline {
     }
     ChannelHandlerContext* context(std::string_view name) const noexcept { return contextNamed(name); }
     ChannelHandlerContext* context(const ChannelHandler& handler) const noexcept { return contextOf(handler); }
-    // Names from head to tail, without those two.
+    // Names from head to tail, excluding these two.
     std::vector<std::string> names() const;
     bool empty() const noexcept { return head_.next_ == &tail_; }
 
@@ -216,35 +218,35 @@ class ChannelPipeline {
     static Context& require(Context* context, std::string_view what);
 
     // For Channel.
-    void runPendingCallbacks() noexcept;  // H-4
-    void removeAll() noexcept;            // H-8
-    void freeRemoved() noexcept;          // when nothing can be running in a removed handler
+    void runPendingCallbacks() noexcept;  // those that waited for the registration (H-4)
+    void removeAll() noexcept;            // from tail to head (H-8)
+    void freeRemoved() noexcept;          // once nothing can be running in a removed handler
     bool hasRemoved() const noexcept { return removed_ != nullptr; }
     bool readsWatched() const noexcept { return readWatchers_ > 0; }
     bool isHead(const Context& context) const noexcept { return &context == &head_; }
-    // For messages that nobody can use (pipeline_types.cpp).
+    // For messages that no handler can use (pipeline_types.cpp).
     void reportUnusableTypes() const;
     std::string lastReader() const;
     std::string lastWriter() const;
     std::string lastWriterTo(const Context& taker) const;  // empty: no handler
-    void onUnhandledMessage(Message&& message) noexcept;  // P-4
+    void onUnhandledMessage(Message&& message) noexcept;  // the tail releases it (P-4)
     void onUnhandledEvent(Message&& event) noexcept;
     void onUnhandledException(std::exception_ptr cause) noexcept;
-    void onWriteThrew(Context& thrower, std::exception_ptr cause) noexcept;  // E-3
+    void onWriteThrew(Context& thrower, std::exception_ptr cause) noexcept;  // with the void promise (E-3)
     void loseChannel(std::exception_ptr cause) noexcept;
     friend class detail::TailHandler;
     friend class detail::HeadHandler;
 
     Channel& channel_;
-    Context* removed_ = nullptr;  // unlinked contexts that somebody may still be running in
+    Context* removed_ = nullptr;  // unlinked contexts in which a callback or a fiber may still run
     unsigned readWatchers_ = 0;   // added contexts that watch read cycles
     detail::HeadHandler headHandler_;
     detail::TailHandler tailHandler_;
     detail::EndContext head_;
     detail::EndContext tail_;
-    std::vector<PendingCallback> pending_;  // before first registration
+    std::vector<PendingCallback> pending_;  // for the first registration
     bool started_ = false;                  // pending_ has run
-    Context* losing_ = nullptr;             // whose write() threw what exceptionCaught() is being told of
+    Context* losing_ = nullptr;             // while exceptionCaught() handles what this one's write() threw
     detail::TailObserver* observer_ = nullptr;
 };
 

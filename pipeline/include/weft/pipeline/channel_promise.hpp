@@ -1,4 +1,5 @@
-// ChannelPromise: the writing side of an operation on a channel. An empty one is the void promise.
+// ChannelPromise: completes an operation on a channel; its ChannelFuture reports that. An empty one is the void
+// promise.
 #pragma once
 
 #include <exception>
@@ -12,42 +13,42 @@ namespace detail {
 class Delivery;
 }
 
-// Copyable handle. The empty promise costs no allocation and tells nobody: completing it does nothing and says true.
+// Copyable handle. The void promise allocates nothing and reports nothing: completing it does nothing and returns true.
 // Context: any thread.
 class ChannelPromise {
   public:
     ChannelPromise() noexcept = default;
-    // A promise of an operation on `channel`; its listeners run on that channel's loop. Allocates (pooled).
+    // A promise for an operation on `channel`; its listeners run on that channel's loop. Allocates (pooled).
     explicit ChannelPromise(Channel& channel);
-    // A promise without a channel (yet to be made, or refused): listeners run in the completing thread.
+    // A promise without a channel (not created yet, or refused): listeners run on the completing thread.
     static ChannelPromise detached() {
         return ChannelPromise(detail::PromiseStateRef::adopt(detail::PromiseState::create(nullptr, nullptr)));
     }
 
-    // A promise of a channel that takes several attempts to make: trySuccess(channel) names it, until then channel() is
-    // null. Its listeners run on `loop`.
+    // A promise for a channel that may take several attempts to create: channel() is null until trySuccess(channel)
+    // names it. Its listeners run on `loop`.
     static ChannelPromise early(EventLoop& loop) {
         return ChannelPromise(detail::PromiseStateRef::adopt(detail::PromiseState::createEarly(loop)));
     }
 
     bool isVoid() const noexcept { return !state_; }
     explicit operator bool() const noexcept { return static_cast<bool>(state_); }
-    // The reading side; empty for the void promise.
+    // Reports the outcome; empty for the void promise.
     ChannelFuture future() const noexcept { return ChannelFuture(state_); }
     bool done() const noexcept { return state_ && detail::isDone(state_->status()); }
     bool cancelled() const noexcept { return state_ && state_->status() == PromiseStatus::cancelled; }
     ChannelRef channel() const noexcept { return state_ ? state_->channelRef() : ChannelRef(); }
 
-    // Completes the operation. False when it was done already. (F-1)
+    // Complete the operation. False: it was done already. (F-1)
     bool trySuccess() const { return !state_ || state_->trySuccess(); }
-    bool trySuccess(Channel& channel) const { return !state_ || state_->trySuccess(channel); }  // of early()
+    bool trySuccess(Channel& channel) const { return !state_ || state_->trySuccess(channel); }  // for early()
     bool tryFailure(std::exception_ptr cause) const { return !state_ || state_->tryFailure(std::move(cause)); }
     bool tryFailure(ErrorCode error) const;
-    // As try..., but an operation that is done already is a program bug: throws std::logic_error. (F-1)
+    // As try..., but throw std::logic_error when the operation is done already, which is a bug. (F-1)
     void setSuccess() const;
     void setFailure(std::exception_ptr cause) const;
     void setFailure(ErrorCode error) const;
-    // The point of no return: false when it has been cancelled, and then the operation must not happen.
+    // Forbids cancelling from here on. False: it has been cancelled already, and the operation must not happen.
     bool setUncancellable() const noexcept { return !state_ || state_->setUncancellable(); }
 
     const ChannelPromise& addListener(ChannelFuture::Listener listener) const {

@@ -1,4 +1,4 @@
-// ChannelRef: a counted reference to a Channel; what code outside the channel's loop keeps.
+// ChannelRef: a counted reference to a Channel. Code outside the channel's loop keeps one.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,10 @@ void retainChannel(Channel& channel) noexcept;
 void releaseChannel(Channel& channel) noexcept;
 }  // namespace detail
 
-// Copyable; may be null. Context: any thread. Never blocks, allocates or throws. Lifetime: the channel's memory lives
-// as long as a reference does; it also holds one of its own from registration until its handlers have been removed.
-// Most calls on a channel need its event loop: once that is destroyed, which closes the channel, only open(), id() and
-// the release of references may be used.
+// Copyable; may be null. Context: any thread. Never blocks, allocates or throws. Lifetime: a channel lives as long as
+// any reference to it; it holds one to itself from registration until its handlers have been removed. Most calls on a
+// channel need its event loop. After the loop has been destroyed, which closes the channel, only open(), id() and the
+// release of references are allowed.
 class ChannelRef {
   public:
     ChannelRef() noexcept = default;

@@ -1,5 +1,5 @@
-// ChannelSink (door 2): what a channel asks of its transport. The pipeline declares it and knows no descriptor;
-// transports implement it. Up-calls go straight to Channel.
+// ChannelSink (door 2): the interface of a transport to its channel. The pipeline declares it and knows no descriptor;
+// transports implement it and make their up-calls on Channel.
 #pragma once
 
 #include <cstddef>
@@ -13,52 +13,54 @@
 
 namespace weft {
 
-// Context: the channel's loop, for every call. None may call back into the channel synchronously, except where said;
-// completing a promise that was handed in is no call back.
+// Context: the channel's loop, for every call. No function may call back into the channel synchronously, unless stated
+// below; completing a promise that was passed in does not count as a call back.
 struct ChannelSink {
     // Releases the descriptor if close() never ran.
     virtual ~ChannelSink() = default;
 
     // The channel has been registered with its loop: attach to the poller. Throws SystemError when that fails.
     virtual void registered() = 0;
-    // True for a listener: a successful bind() makes its channel active, and no error of accepting closes it (E-7).
-    // False for a stream, which bind() only gives its local address: connect() makes it active.
+    // True for a listener: a successful bind() makes the channel active, and an accept error does not close it (E-7).
+    // False for a stream: bind() only sets its local address, and connect() makes the channel active.
     virtual bool listens() const noexcept { return false; }
     // Completes the promise at once or later.
     virtual void bind(const SocketAddress& local, ChannelPromise promise) = 0;
-    // Completes the promise when connected; the channel fires active itself after it. `local` may be null.
+    // Completes the promise when connected; the channel then fires channelActive itself. `local` may be null.
     virtual void connect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise) = 0;
-    // Level: on until told off. While on: onRead... and then one onReadComplete per poll batch.
+    // Switches reading on or off until the next call. While it is on, each poll batch with input makes one or more
+    // calls of onRead and then one of onReadComplete.
     virtual void wantRead(bool on) = 0;
-    // A listener: delivers the connections that the kernel has made already, as for a read that is wanted; a close
-    // would reset them. Others do nothing.
+    // Listeners: deliver the connections that the kernel has already established, as while reading is on, because a
+    // close would reset them. Streams do nothing.
     virtual void acceptWaiting() {}
-    // Writes as much as the kernel takes and reports it by Channel::onWritten(n), which is called synchronously. When
-    // the kernel is full the sink remembers that, and calls Channel::onWritable() once it is not.
+    // Writes as much as the kernel takes and reports it with Channel::onWritten(n), in this call or later. When the
+    // socket is full, the sink calls Channel::onWritable() once it takes bytes again.
     virtual void flush(OutboundBuffer& outbound) = 0;
-    // A short cut past the outbound buffer, asked for only while that is empty: returns how many of the bytes the sink
-    // has taken: those that the kernel took at once, or all, which it then sends before everything else (sendsLater()). What it has not
-    // taken comes again by flush(), also when the reason was an error. The bytes lie in the block of `storage`: a sink
-    // that has not sent them when it returns keeps a share of it.
-    virtual std::size_t writeStraight(std::string_view bytes, const Buffer& storage);
-    // False: writeStraight() takes nothing, and callers need not gather bytes for it.
-    virtual bool writesStraight() const noexcept { return false; }
-    // True: what writeStraight() has taken is reported by Channel::onWritten() when it has been sent, before all else.
+    // Writes past the outbound buffer; called only while that is empty. Returns how many bytes the sink took: those
+    // that the kernel took at once or, with sendsLater(), all, which it then sends before everything else. Bytes that
+    // it did not take come again through flush(), also after an error. The bytes lie in the block of `storage`: a sink
+    // that has not sent them on return keeps a share of it.
+    virtual std::size_t tryWriteDirect(std::string_view bytes, const Buffer& storage);
+    // False: tryWriteDirect() takes nothing, and callers need not gather bytes for it.
+    virtual bool supportsDirectWrite() const noexcept { return false; }
+    // True: the sink reports bytes that tryWriteDirect() took with Channel::onWritten() once it has sent them, before
+    // any others.
     virtual bool sendsLater() const noexcept { return false; }
     virtual void shutdownOutput(ChannelPromise promise) = 0;
     // Detaches from the poller without closing.
     virtual void deregister(ChannelPromise promise) = 0;
-    // Closes the descriptor and completes the promise when it is closed; no up-call after that.
+    // Closes the descriptor and completes the promise when it is closed. No up-call may follow.
     virtual void close(ChannelPromise promise) = 0;
 
     virtual ErrorCode setOption(SocketOption option, int value) = 0;
     virtual ErrorCode getOption(SocketOption option, int& value) const = 0;
     virtual SocketAddress localAddress() const = 0;
     virtual SocketAddress remoteAddress() const = 0;
-    // The most bytes that one read of this transport can use; bounds Channel::readBufferSize().
+    // The largest useful read buffer of this transport, in bytes; bounds Channel::readBufferSize().
     virtual std::size_t maxReadBytes() const { return 64 * 1024; }
-    // True for a transport that moves whole messages (embedded, in-process): entries are then taken one by one with
-    // OutboundBuffer::takeMessage() and never joined. False: only Buffers may reach the head of the pipeline.
+    // True for a transport that moves whole messages (embedded, in-process): flush() then takes them one by one with
+    // OutboundBuffer::takeMessage(), and they are never joined. False: only Buffers may reach the head of the pipeline.
     virtual bool takesMessages() const noexcept { return false; }
 };
 

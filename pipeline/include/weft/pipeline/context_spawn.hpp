@@ -1,5 +1,4 @@
-// ctx.spawn(): starts a fiber on a channel's carrier. Apart from the context because it brings in the carrier's
-// headers.
+// ctx.spawn(): starts a fiber on a channel's carrier. Not in the context's header, because it includes the carrier's.
 #pragma once
 
 #include <exception>
@@ -15,9 +14,9 @@
 namespace weft {
 
 namespace detail {
-// Logs what a fiber of ctx.spawn() ended with, with its channel, peer and handler. An error; but only for debugging
-// when the fiber was asked to end, or when its channel is closed and that is what its call reported. Context: the
-// fiber.
+// Logs the exception that ended a fiber of ctx.spawn(), with its channel, peer and handler. Level error; debug when
+// the exception reports the end of a connection and the fiber was cancelled, its channel is closed, or its loop is
+// stopping. Context: the fiber.
 void logSpawnedFiber(const ChannelHandlerContext& spawner, const std::exception_ptr& error) noexcept;
 }  // namespace detail
 

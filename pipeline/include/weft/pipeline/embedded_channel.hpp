@@ -1,4 +1,4 @@
-// EmbeddedChannel: a channel without a transport, on a loop that is driven by hand: how handlers are tested. (2.17)
+// EmbeddedChannel: a channel without a transport, on a loop that is driven by hand, for tests of handlers. (Rule 2.17)
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,15 @@
 
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/detail/pipeline_ends.hpp>
-#include <weft/scheduler/deadline.hpp>
+#include <weft/scheduler/manual_clock.hpp>
 #include <weft/scheduler/event_loop.hpp>
 
 namespace weft {
 
-// Registered and active when made. What reaches the tail is in the inbound queue, what reaches the head and is flushed
-// in the outbound queue; errors that reach the tail or fail a write are kept for checkException(). Time stands still
-// but for advanceTimeBy(). Context: the thread that makes it. Blocks never; allocates; its destructor closes the
-// channel.
+// Registered and active on construction. Messages that reach the tail go to the inbound queue; messages that reach the
+// head and are flushed go to the outbound queue. Errors that reach the tail or fail a write are kept for
+// checkException(). The clock moves only by advanceTimeBy(). Context: the thread that created it. Never blocks;
+// allocates. The destructor closes the channel.
 class EmbeddedChannel final : private detail::TailObserver {
   public:
     // `handlers` are what ChannelPipeline::addLast() takes.
@@ -37,15 +37,16 @@ class EmbeddedChannel final : private detail::TailObserver {
     ManualClock& clock() noexcept { return clock_; }
     bool active() const noexcept { return channel_->active(); }
 
-    // One channelRead each, then readComplete, then all tasks. True when something is in the inbound queue. Throws
-    // ClosedChannelException when closed, then what checkException() throws.
+    // Fires one channelRead for each message, then channelReadComplete, then runs all tasks. True when the inbound
+    // queue is not empty. Throws ClosedChannelException when closed, then what checkException() throws.
     template <class... Messages>
     bool writeInbound(Messages&&... messages) {
         ensureOpen();
         (channel_->onMessage(Message(std::forward<Messages>(messages))), ...);
         return endInbound();
     }
-    // write() each, flush(), then all tasks. True when something is in the outbound queue. Throws as writeInbound().
+    // Writes each message, flushes, then runs all tasks. True when the outbound queue is not empty. Throws as
+    // writeInbound().
     template <class... Messages>
     bool writeOutbound(Messages&&... messages) {
         ensureOpen();
@@ -68,18 +69,18 @@ class EmbeddedChannel final : private detail::TailObserver {
     }
     std::size_t inboundSize() const noexcept { return inbound_.size(); }
     std::size_t outboundSize() const noexcept { return outbound_.size(); }
-    // The bytes of all Buffers at the front of the outbound queue, taken out of it.
+    // Removes all Buffers at the front of the outbound queue and returns their bytes.
     std::string readOutboundText();
 
-    // Everything that is due: tasks, timers, flush points. Returns how many tasks ran.
+    // Runs everything that is due: tasks, timers, flush points. Returns how many tasks ran.
     std::size_t runPendingTasks() { return loop_.runTasks(); }
     void advanceTimeBy(Duration time);
 
-    // Closes, runs all tasks, checks for errors; true when messages are left in a queue.
+    // Closes the channel, runs all tasks and calls checkException(). True when messages are left in a queue.
     bool finish();
     bool finishAndReleaseAll();
     ChannelFuture close();
-    // Throws the first error that nobody handled, once; later ones have been logged.
+    // Throws the first error that no handler took, once; later ones have been logged.
     void checkException();
 
   private:

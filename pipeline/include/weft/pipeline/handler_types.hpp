@@ -1,5 +1,5 @@
-// What a handler type says of the messages that it takes and gives, so that a pipeline which cannot work is reported
-// when it has been put together.
+// Declarations of the message types that a handler takes and fires. They let a channel report, when it is registered,
+// a pipeline that cannot work.
 #pragma once
 
 #include <array>
@@ -9,12 +9,12 @@
 
 namespace weft {
 
-// A list of message types. A handler may declare, and none of it is needed:
-//   using InboundIn = Messages<Buffer>;        its channelRead() waits for these and passes any other type on
-//   using InboundOut = Messages<std::string>;  it fires these, and nothing else of its own; Messages<>: nothing
-// Only what is declared is checked: a handler that overrides channelRead() without InboundOut may fire anything.
-// A channel that is registered with a handler which waits for what none before it gives logs a warning with both names,
-// once for each such pair of types.
+// A list of message types. A handler may declare either, both or none of these:
+//   using InboundIn = Messages<Buffer>;        its channelRead() takes these and passes on all other types
+//   using InboundOut = Messages<std::string>;  it fires these and no other types of its own; Messages<>: none
+// Only declarations are checked: a handler that overrides channelRead() without InboundOut may fire anything.
+// When a channel is registered with a handler for types that no handler before it fires, it logs a warning that names
+// the handler and the types that do arrive: once for each pair of that handler's type and the last firing one's.
 template <class... T>
 struct Messages {};
 

@@ -25,12 +25,12 @@ constexpr std::string_view nameOf() noexcept {
     return text.substr(from, text.find_first_of(";]", from) - from);
 }
 
-// What a Message must know of the type it holds; the address of this object is the type's tag.
+// What a Message knows about the type it holds. The address of this object is the type's tag.
 struct MessageType {
     void (*relocate)(void* from, void* to) noexcept;  // null: the bytes may be copied
     void (*destroy)(void* storage) noexcept;          // null: nothing to do
     void* (*object)(void* storage) noexcept;          // null: the storage is the object
-    void (*keep)(void* storage);                      // null: it is its own already
+    void (*keep)(void* storage);                      // null: the Message owns the value already
     std::string_view name;
 };
 
@@ -40,8 +40,8 @@ template <class T>
 inline constexpr bool messageInline = sizeof(T) <= messageInlineBytes &&
                                       alignof(T) <= alignof(void*) && std::is_nothrow_move_constructible_v<T>;
 
-// A type may say `static constexpr bool movesByBytes = true;` when nothing points back at its objects: then moving the
-// bytes moves the object, and the source is forgotten. A Buffer is four pointers and of that kind.
+// A type may declare `static constexpr bool movesByBytes = true;` when nothing points back at its objects: then copying
+// the bytes moves the object, and the source is not destroyed. A Buffer, four pointers, is such a type.
 template <class T>
 concept SaysItMovesByBytes = requires { requires T::movesByBytes; };
 template <class T>
@@ -62,7 +62,7 @@ constexpr MessageType makeInlineType() noexcept {
             nullptr, nullptr, nameOf<T>()};
 }
 
-// A large value is in a block of its own, or where its lender has it.
+// A large value lies in a block of its own or, when lent, where its lender keeps it.
 template <class T>
 struct MessagePlace {
     static_assert(alignof(T) <= 16, "Weft: messages are aligned to at most 16 bytes");
@@ -85,7 +85,7 @@ struct MessagePlace {
         MessagePlace& place = *std::launder(static_cast<MessagePlace*>(storage));
         if (place.lent) place = {make(std::move(*place.object)), false};
     }
-    // Does nothing to a lent one, whose lender destroys it.
+    // Does nothing to a lent value: its lender destroys it.
     void destroy() const noexcept {
         if (lent) return;
         object->~T();
@@ -120,7 +120,7 @@ inline constexpr MessageType messageTypeOf = makeType<T>();
 
 class Message;
 
-// What a Message can be made of: an rvalue of a movable type.
+// A Message can be made of an rvalue of any movable type.
 template <class T>
 concept MessageValue = std::is_rvalue_reference_v<T> && !std::is_same_v<std::remove_cvref_t<T>, Message> &&
                        std::is_move_constructible_v<std::remove_cvref_t<T>>;
@@ -128,11 +128,11 @@ concept MessageValue = std::is_rvalue_reference_v<T> && !std::is_same_v<std::rem
 template <class T>
 concept LendableValue = MessageValue<T> && !std::is_const_v<std::remove_reference_t<T>>;
 
-// Holds one value of any movable type, or nothing. Values up to 40 bytes that move without throwing live inside, larger
-// ones in a block from the thread's free list (steady state: no malloc), and those that were lent with their lender.
-// Types are compared exactly: a Message that holds a Derived is no Base. Context: one thread at a time; may be moved to
-// another. Throws what T's construction throws. Debug builds report a handler that lets a message die though it has not
-// asked for its type, nor passed it on or reset() it: leak_detection.hpp.
+// Holds one value of any movable type, or nothing. Values of up to 40 bytes that move without throwing are stored
+// inside. Larger ones are stored in a block from the thread's free list (steady state: no malloc), and lent ones stay
+// with their lender. Types are compared exactly: a Message that holds a Derived does not hold a Base. Context: one
+// thread at a time; may be moved to another. Throws what T's construction throws. Debug builds report a handler that
+// lets a message die without asking for its type, passing it on or calling reset(): leak_detection.hpp.
 class Message {
   public:
     Message() noexcept = default;
@@ -147,10 +147,10 @@ class Message {
         message.construct<T>(std::forward<Args>(args)...);
         return message;
     }
-    // A Message for `value` that leaves a large one where it is, for calls whose receiver mostly uses it at once: only
-    // who moves the Message on moves the value, into a block; references from get() then refer to what is left. A move
-    // cannot fail, so without memory for the block it terminates: call keep() before. Lifetime: `value` must outlive the
-    // Message; what is left of it afterwards, if anything, may only be destroyed or assigned to.
+    // A Message for `value` that leaves a large value where it is, for calls whose receiver mostly uses it at once.
+    // Moving the Message moves the value into a block; references from get() then refer to the moved-from value. The
+    // move is noexcept, so it terminates the program when there is no memory for the block: call keep() before.
+    // Lifetime: `value` must outlive the Message; afterwards it may only be destroyed or assigned to.
     template <class T>
     static Message lend(T& value) {
         static_assert(!std::is_const_v<T>);
@@ -161,7 +161,8 @@ class Message {
         }
     }
 
-    // Makes a lent value this Message's own. Throws what its block and its move throw; then nothing has changed.
+    // Moves a lent value into this Message. Throws std::bad_alloc and what the value's move throws, and then changes
+    // nothing.
     void keep() {
         if (type_ && type_->keep) type_->keep(storage_);
     }
@@ -184,18 +185,18 @@ class Message {
         }
         return same;
     }
-    // The value; the type must be exactly T (a program bug otherwise).
+    // The value. Precondition, checked by an assertion: the type is exactly T.
     template <class T>
     T& get() noexcept {
         const bool same = is<T>();
-        WEFT_ASSERT(same, "Message::get<T>() of another type");
+        WEFT_ASSERT(same, "Message::get<T>() called for another type");
         return *objectAs<T>();
     }
     template <class T>
     const T& get() const noexcept {
         return const_cast<Message*>(this)->get<T>();
     }
-    // The value or null.
+    // The value, or null when the type is not exactly T.
     template <class T>
     T* getIf() noexcept {
         return is<T>() ? objectAs<T>() : nullptr;
@@ -207,7 +208,7 @@ class Message {
         T value(std::move(object));
         if constexpr (detail::leakDetectionBuilt) detail::messageEnded(*this);
         type_ = nullptr;
-        if constexpr (detail::messageInline<T>) {  // here and not by reset(), which does not know the type
+        if constexpr (detail::messageInline<T>) {  // here, because reset() does not know the type
             object.~T();
         } else {
             detail::MessagePlace<T>::of(storage_).destroy();
@@ -219,22 +220,22 @@ class Message {
     explicit operator bool() const noexcept { return type_ != nullptr; }
     std::string_view typeName() const noexcept { return type_ ? type_->name : std::string_view("(empty)"); }
 
-    // What the value counts against a channel's write buffer: readable bytes of a Buffer, 8 for anything else.
+    // What the value counts in a channel's write buffer: the readable bytes of a Buffer, 8 for anything else.
     std::size_t estimatedBytes() const noexcept {
-        if (type_ != &detail::messageTypeOf<Buffer>) return 8;  // not is(): that says that somebody knows what it is
+        if (type_ != &detail::messageTypeOf<Buffer>) return 8;  // not is(), which would mark the message as seen
         return const_cast<Message*>(this)->objectAs<Buffer>()->readableBytes();
     }
 
-    // Releases the value and makes a T in its place, of arguments that do not refer to what has been released: for
-    // handlers that turn the message they have into the one they pass on. Throws what T's construction throws; then
-    // this is empty.
+    // Releases the value and constructs a T in its place, from arguments that must not refer to the released value. For
+    // handlers that turn the message they received into the one they pass on. Throws what T's construction throws, and
+    // is then empty.
     template <class T, class... Args>
     void emplace(Args&&... args) {
         reset();
         construct<T>(std::forward<Args>(args)...);
     }
 
-    // Releases the value: what a handler does with a message that is meant to end there.
+    // Releases the value. A handler calls it for a message that is meant to end there.
     void reset() noexcept {
         if constexpr (detail::leakDetectionBuilt) detail::messageUsed(*this);
         release();

@@ -1,4 +1,4 @@
-// Everything of the pipeline room that an application uses.
+// Includes the headers of this room that most applications use.
 #pragma once
 
 #include <weft/pipeline/buffer.hpp>

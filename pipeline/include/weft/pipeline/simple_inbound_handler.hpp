@@ -1,4 +1,4 @@
-// SimpleInboundHandler<T>: receives the messages that are exactly a T and lets all others pass.
+// SimpleInboundHandler<T, ...>: takes the messages whose type is exactly one of these and passes on all others.
 #pragma once
 
 #include <utility>
@@ -9,10 +9,13 @@
 
 namespace weft {
 
-// The message arrives by value: it is released when channelRead0() returns unless it was moved on. (RC-4)
+// channelRead0() gets the message by value: unless it moves it on, the message is released when it returns. (RC-4)
 // Declare InboundOut (handler_types.hpp) when channelRead0() fires messages of other types.
+template <class T, class... More>
+class SimpleInboundHandler;
+
 template <class T>
-class SimpleInboundHandler : public ChannelInboundHandler {
+class SimpleInboundHandler<T> : public ChannelInboundHandler {
   public:
     using InboundIn = Messages<T>;
 
@@ -27,6 +30,38 @@ class SimpleInboundHandler : public ChannelInboundHandler {
 
   protected:
     virtual void channelRead0(ChannelHandlerContext& ctx, T message) = 0;
+};
+
+namespace detail {
+template <class T>
+struct MessageReceiver {
+    virtual void channelRead0(ChannelHandlerContext& ctx, T message) = 0;
+
+  protected:
+    ~MessageReceiver() = default;
+};
+}  // namespace detail
+
+// The same for several types: override channelRead0() for each of them.
+template <class T, class... More>
+class SimpleInboundHandler : public ChannelInboundHandler,
+                             protected detail::MessageReceiver<T>,
+                             protected detail::MessageReceiver<More>... {
+  public:
+    using InboundIn = Messages<T, More...>;
+
+    void channelRead(ChannelHandlerContext& ctx, Message&& message) final {
+        if (!(receive<T>(ctx, message) || ... || receive<More>(ctx, message))) ctx.fireChannelRead(std::move(message));
+    }
+
+  private:
+    template <class Type>
+    bool receive(ChannelHandlerContext& ctx, Message& message) {
+        if (!message.is<Type>()) return false;
+        if constexpr (requires(Type& taken) { taken.takenBy(ctx); }) message.get<Type>().takenBy(ctx);
+        static_cast<detail::MessageReceiver<Type>&>(*this).channelRead0(ctx, message.take<Type>());
+        return true;
+    }
 };
 
 }  // namespace weft

@@ -11,18 +11,18 @@
 
 namespace weft {
 
-// A value; empty (family AF_UNSPEC) when default-made. Context: any thread. Never blocks; only text forms allocate.
+// A value; empty (family AF_UNSPEC) by default. Context: any thread. Never blocks; only text forms allocate.
 class SocketAddress {
   public:
     SocketAddress() noexcept;
-    // Numeric: "127.0.0.1", "::1", "[::1]", "fe80::1%eth0" or "fe80::1%2" (link-local, in its zone), "" for any IPv4
-    // address. Throws std::invalid_argument that quotes the text when it is anything else, also with an embedded NUL.
+    // Numeric: "127.0.0.1", "::1", "[::1]", "fe80::1%eth0" or "fe80::1%2" (link-local, with its zone), or "" for any
+    // IPv4 address. Throws std::invalid_argument that quotes the text for anything else, and for an embedded NUL.
     SocketAddress(std::string_view address, std::uint16_t port);
 
-    // Parses "ADDR:PORT" ("127.0.0.1:80", "[::1]:80", ":80"). Throws std::invalid_argument that quotes the text and
-    // says which part is wrong; the port is 0..65535.
+    // Parses "ADDR:PORT" ("127.0.0.1:80", "[::1]:80", ":80"); the port is 0 to 65535. Throws std::invalid_argument that
+    // quotes the text and names the wrong part.
     static SocketAddress parse(std::string_view text);
-    // Copies what a socket call returned; `size` beyond the storage is cut, as the kernel does.
+    // Copies an address that a socket call returned; cuts off what exceeds the storage, as the kernel does.
     static SocketAddress from(const sockaddr* address, std::size_t size) noexcept;
     static SocketAddress anyV4(std::uint16_t port) noexcept;
     static SocketAddress loopbackV4(std::uint16_t port) noexcept;
@@ -31,7 +31,6 @@ class SocketAddress {
     const sockaddr* data() const noexcept { return &storage_.any; }
     sockaddr* data() noexcept { return &storage_.any; }
     socklen_t size() const noexcept;
-    static constexpr socklen_t maxSize() noexcept { return sizeof(sockaddr_in6); }
 
     int family() const noexcept { return storage_.any.sa_family; }
     bool empty() const noexcept { return family() == AF_UNSPEC; }

@@ -1,4 +1,4 @@
-// SocketOption: the names of the transport options that a channel passes down to its sink.
+// SocketOption: names the options of a socket. A channel passes them to its sink.
 #pragma once
 
 namespace weft {

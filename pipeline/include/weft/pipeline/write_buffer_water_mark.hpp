@@ -1,4 +1,4 @@
-// WriteBufferWaterMark: how much may wait to be written before a channel says that it is not writable.
+// WriteBufferWaterMark: how many bytes may be pending before a channel becomes unwritable.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,8 @@
 
 namespace weft {
 
-// In bytes, counted as OutboundBuffer counts. More than high(): unwritable; then less than low(): writable again. (W-3)
+// In bytes, as OutboundBuffer counts them. A channel becomes unwritable above high(), and writable again below low().
+// (W-3)
 class WriteBufferWaterMark {
   public:
     static constexpr std::size_t defaultLow = 32 * 1024;

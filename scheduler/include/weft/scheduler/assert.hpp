@@ -1,4 +1,5 @@
-// Assertions for program bugs: always on, because the conditions are cheap and a wrong scheduler state must not run on.
+// Assertions for program bugs. They are on in every build: the conditions are cheap, and a scheduler with a broken
+// invariant must not continue. WEFT_DEBUG_ASSERT is off with NDEBUG.
 #pragma once
 
 namespace weft::detail {

@@ -1,4 +1,4 @@
-// CancellationShield: a scope that a cancellation of the running fiber does not reach; for cleaning up.
+// CancellationShield: a scope that defers a cancellation of the running fiber, for cleanup code that has to block.
 #pragma once
 
 namespace weft {
@@ -7,9 +7,10 @@ namespace detail {
 struct Fiber;
 }
 
-// While one is alive, blocking calls of this fiber wait although it has been cancelled; the first blocking call after
-// the outermost one ends with operation_aborted. The shutdown of the carrier is not kept off. Nests. Context: a fiber,
-// and the same one at its end; on a plain thread it does nothing. Never blocks, allocates or throws.
+// While a shield is alive, a cancellation does not end this fiber's blocking calls. It ends the first blocking call
+// after the outermost shield with operation_aborted. A shield does not defer the shutdown of the carrier. Shields nest.
+// Context: constructed and destroyed by the same fiber; does nothing on a plain thread. Never blocks, allocates or
+// throws.
 class CancellationShield {
   public:
     CancellationShield() noexcept;

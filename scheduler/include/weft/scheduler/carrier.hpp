@@ -1,4 +1,5 @@
-// Carrier: one OS thread with a run queue of fibers, a timer wheel and at most one hosted poller. Made by CarrierGroup.
+// Carrier: one OS thread with a run queue of fibers, a timer wheel and at most one hosted poller. CarrierGroup creates
+// it.
 #pragma once
 
 #include <atomic>
@@ -21,6 +22,7 @@
 #include <weft/scheduler/detail/slice_clock.hpp>
 #include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/fiber_set.hpp>
+#include <weft/scheduler/flight_recorder.hpp>
 #include <weft/scheduler/future.hpp>
 #include <weft/scheduler/join_handle.hpp>
 #include <weft/scheduler/local_store.hpp>
@@ -43,24 +45,25 @@ class CarrierTurn;
 
 class Carrier final : public TaskScheduler {
   public:
-    // Starts fn() as a fiber of this carrier, behind what is runnable there. Any thread. Takes a pooled stack;
-    // allocates only when the pool is empty. The closure and the result live on the fiber's stack. Throws
-    // SystemError(operation_aborted) when the carrier shuts down, std::bad_alloc when there is no memory for a stack,
-    // std::length_error for a stack size out of range.
+    // Starts fn() as a fiber whose home is this carrier and queues it after the fibers that are runnable there. Any
+    // thread. Takes a pooled stack; allocates only when the pool is empty. The closure and the result live on the
+    // fiber's stack. Throws SystemError(operation_aborted) once the carrier is shutting down, std::bad_alloc when there
+    // is no memory for a stack, std::length_error for a stack size out of range.
     template <class F>
     auto spawn(F&& fn, SpawnOptions options = {}) -> JoinHandle<std::invoke_result_t<std::decay_t<F>&>> {
         auto& frame = makeFrame(std::forward<F>(fn), options, true);
         submit(frame);
         return JoinHandle<std::invoke_result_t<std::decay_t<F>&>>(frame);
     }
-    // As spawn(), but nobody will join: cheaper. An exception that the fiber ends with is logged.
+    // As spawn(), without a handle: cheaper. If fn() throws, the exception is logged.
     template <class F>
     void spawnDetached(F&& fn, SpawnOptions options = {}) {
         submit(makeFrame(std::forward<F>(fn), options, false));
     }
 
-    // As spawnDetached(), for a member of `set` until fn() has returned: from this call on when it is made on this carrier
-    // or by a fiber of it, which comes home for it if it may suspend; else from when the fiber begins.
+    // As spawnDetached(); the fiber is a member of `set` until fn() has returned. If the caller runs on this carrier as
+    // its own code or as a fiber at home, the membership begins with this call; a fiber of this carrier that runs
+    // elsewhere first goes home, if it may suspend. In all other cases it begins when the new fiber does.
     template <class F>
     void spawnMember(FiberSet& set, F&& fn, SpawnOptions options = {}) {
         const bool here = detail::currentHome() == this || detail::comeHome(*this);
@@ -70,31 +73,33 @@ class Carrier final : public TaskScheduler {
         submit(frame);
     }
 
-    // Hosts a poller on this carrier: body(poller) runs in a fiber of its own that has a turn after every drain of the
-    // run queue. The future completes when the body has returned, no wakeup call is in flight and the slot is free;
-    // with the error that the body threw, if it did. Throws std::logic_error when the slot is taken; else as spawn().
-    // Any thread.
+    // Hosts a poller on this carrier: body(poller) runs in a fiber of its own, which the carrier runs after every run
+    // of fibers. The future completes once the body has ended, no wakeup call is in flight and the slot is free. If the
+    // body threw, the future has that error. Throws std::logic_error when the slot is taken; otherwise as spawn(). Any
+    // thread.
     Future<void> registerPinnedPoller(PinnedPoller::Wakeup wakeup, PinnedPoller::Body body,
                                       std::string_view name = "poller");
 
-    // A service that exists once per carrier, made by T's default constructor on first use. Context: this carrier.
+    // A service that exists once per carrier. The first use default-constructs it; the carrier's thread destroys it
+    // when the carrier ends. Context: this carrier.
     template <class T>
     T& local() {
         WEFT_DEBUG_ASSERT(isCurrent(), "Carrier::local() of another carrier; call thisFiber::goHome() first");
         return locals_.get<T>();
     }
 
-    // When a sleep of this carrier must end: when its earliest timer is due or, with work stealing, when it is to look at
-    // others again; or `never`. Context: this carrier.
+    // When a sleep of this carrier must end: when its earliest timer is due or, with work stealing, when it must check
+    // other carriers' queues again, whichever is earlier. `never` if there is neither. Context: this carrier.
     Deadline parkDeadline() const noexcept {
         const Deadline timer = timers_.nextExpiry();
         return helper_ == nullptr ? timer : sooner(timer);
     }
     TimerWheel& timers() noexcept { return timers_; }  // context: this carrier
-    // How many fibers wait for their turn, without those that other threads have just submitted. Context: this carrier.
+    // Number of queued fibers, excluding those that other threads have submitted and the carrier has not taken over
+    // yet. Context: this carrier.
     std::size_t runnableFibers() const noexcept { return core_.queue().depth(); }
 
-    // How many fibers waited when the carrier last looked. Any thread, a figure.
+    // Number of queued fibers at the beginning of the carrier's last run of fibers; may be stale. Any thread.
     std::size_t queuedFibers() const noexcept { return counters_.queueDepth.get(); }
 
     unsigned index() const noexcept { return index_; }
@@ -103,20 +108,20 @@ class Carrier final : public TaskScheduler {
     CarrierStats stats() const noexcept { return counters_.snapshot(live_.enlisted()); }  // any thread
     bool stopRequested() const noexcept { return core_.stopRequested(); }
 
-    // The carrier that the calling thread is, or null. Never inlined: safe across suspensions.
+    // The carrier that runs on the calling thread, or null. Never inlined, so it is safe across suspensions.
     static Carrier* current() noexcept;
-    // The home of the running fiber, wherever it runs; outside of fibers current().
+    // The running fiber's home carrier, on whichever carrier it runs; outside of fibers, current().
     static Carrier* home() noexcept;
     bool isCurrent() const noexcept { return current() == this; }
 
-    // One eventfd for the carrier's whole life: hosted pollers watch it edge-triggered and never read it.
+    // The carrier's eventfd, open for its whole life. Hosted pollers watch it edge-triggered and never read it.
     int wakeFd() const noexcept { return wakeFd_.fd; }
     void writeWakeFd() noexcept;  // any thread
 
-    // TaskScheduler: makes a task whose wait this caller has ended runnable. Any thread.
+    // TaskScheduler: makes a task runnable after this caller has ended its wait. Any thread.
     void enqueue(Task& task) noexcept override;
-    // Makes a sleeping carrier look for work. Any thread that keeps the carrier from ending, or a Visit does; call
-    // after publishing the work with a seq_cst RMW or store [K1].
+    // Wakes a sleeping carrier so that it checks for work. Call it after publishing the work with a seq_cst RMW or
+    // store [K1]. Context: any thread; the caller, or a SubmitGuard that it holds, must keep the carrier from ending.
     void wakeIfParked() noexcept;
 
     Carrier(CarrierGroup& group, unsigned index);
@@ -133,6 +138,7 @@ class Carrier final : public TaskScheduler {
     friend class Suspension;
     friend class TaskScope;
     friend struct FiberAccess;
+    friend void writeTrace(CarrierGroup&, std::ostream&);
 
     friend class detail::CarrierHelper;
     friend class detail::CarrierTurn<Carrier>;
@@ -140,13 +146,13 @@ class Carrier final : public TaskScheduler {
 
     using Core = detail::BasicCarrierCore<detail::NativeAtomics, Task>;
     using Live = detail::BasicLiveList<detail::NativeAtomics, detail::Fiber, Task>;
-    using Visit = Core::Visit;
+    using SubmitGuard = Core::SubmitGuard;
 
     template <class F>
     auto& makeFrame(F&& fn, const SpawnOptions& options, bool joinable) {
         return makeFrame<std::decay_t<F>, F>(std::forward<F>(fn), options, joinable);
     }
-    // The closure is a Function made of `parts`.
+    // Constructs the closure, a Function, from `parts`.
     template <class Function, class Parts>
     auto& makeFrame(Parts&& parts, const SpawnOptions& options, bool joinable) {
         using Frame = detail::FiberFrame<Function>;
@@ -162,7 +168,7 @@ class Carrier final : public TaskScheduler {
         }
     }
 
-    // spawn() for TaskScope: a child of `scope`, which ends it or is left by it even when this throws.
+    // spawn() for TaskScope: the fiber becomes a child of `scope`. If this throws, the fiber has been removed from it.
     template <class F>
     auto spawnChild(detail::ScopeChildren& scope, F&& fn, const SpawnOptions& options)
         -> JoinHandle<std::invoke_result_t<std::decay_t<F>&>> {
@@ -173,7 +179,7 @@ class Carrier final : public TaskScheduler {
     }
     static void enlist(detail::Fiber& fiber, detail::ScopeChildren& scope) noexcept;
 
-    // Life (carrier_thread.cpp), in the order in which it happens.
+    // The carrier's life, in order (carrier_thread.cpp).
     void start();
     void requestStop() noexcept;
     void join() noexcept;
@@ -184,38 +190,42 @@ class Carrier final : public TaskScheduler {
     void beforeEnd() noexcept;
     static void pause() noexcept { std::this_thread::yield(); }
 
-    // What CarrierTurn takes its turns with (carrier_run.cpp).
+    // The operations that CarrierTurn calls (carrier_run.cpp).
     void runUntilEnd() noexcept;
     Core& core() noexcept { return core_; }
     Live& live() noexcept { return live_; }
     detail::PollerSlot& poller() noexcept { return poller_; }
     void fireTimers() noexcept;
     void noteDepth(std::size_t depth) noexcept { counters_.queueDepth.set(depth); }
-    void beginDrain() noexcept;
-    bool drainIsOver() noexcept { return drainClock_.passed(); }
+    void beginFiberRun() noexcept;
+    void endFiberRun(unsigned ran) noexcept;
+    bool fiberRunIsOver() noexcept { return fiberRunClock_.passed(); }
     Task* nextTask(bool& moved) noexcept;
     void prefetchNext() const noexcept;
     void run(Task& task) noexcept;
     void left(detail::Fiber& fiber) noexcept;
 
     // Running fibers (carrier_run.cpp).
+    detail::SwitchReason runUntraced(detail::Fiber& fiber) noexcept;
     void afterSwitch(detail::Fiber& fiber) noexcept;
     void commitWait(detail::Fiber& fiber) noexcept;
     void end(detail::Fiber& fiber) noexcept;
     void endAway(detail::Fiber& fiber) noexcept;
     void makeRunnable(detail::Fiber& fiber) noexcept;
     bool isAway(const detail::Fiber& fiber) const noexcept { return fiber.homeCarrier != this; }
-    void fireManyTimers(TimePoint now) noexcept;
+    std::size_t fireManyTimers(TimePoint now) noexcept;
+    void noteTimers(TimePoint now, std::size_t fired) noexcept;
     void switchOut(detail::Fiber& fiber, detail::SwitchReason reason) noexcept;
+    std::uint64_t takeFiberId() noexcept;
     void enlistHere(detail::Fiber& fiber) noexcept;
     void submit(detail::Fiber& fiber);
     Stack takeStack(std::size_t size);
     static void giveStack(const Stack& stack) noexcept;
     void startPoller(detail::Fiber& fiber);
     void wakeOrCallHelp() noexcept;
-    void endSleep(detail::SleepKind sleep) noexcept;
+    void endSleep(detail::SleepKind sleep, bool call = false) noexcept;
 
-    // Helping others (carrier_steal.cpp): nothing of it happens without a helper.
+    // Work stealing (carrier_steal.cpp): inactive without a helper.
     void joinCrew(detail::StealCrew& crew, unsigned member);
     Deadline sooner(Deadline timer) const noexcept;
     bool mayBeStolen(const detail::Fiber& fiber) const noexcept {
@@ -244,13 +254,24 @@ class Carrier final : public TaskScheduler {
     void beforeSleep() noexcept;
     void blockInFutex() noexcept;
     void countWake(detail::SleepEnd end) noexcept;
+    void notePark(detail::SleepKind kind) noexcept;
     void diagnoseOversleep() noexcept;
+
+    // The flight recorder (carrier_trace.cpp): inactive without a ring.
+    bool traces() const noexcept { return trace_ != nullptr; }
+    void trace(detail::TraceKind kind, TimePoint begin, std::uint64_t a, std::uint64_t b = 0, std::uint64_t c = 0) noexcept;
+    // Records in the ring of the calling thread's carrier if that belongs to this group; otherwise in this carrier's
+    // ring.
+    void traceFromOutside(detail::TraceKind kind, std::uint64_t a, std::uint64_t b, std::uint64_t c = 0) noexcept;
+    void traceSubmit(const detail::Fiber& fiber) noexcept;
+    void runTraced(detail::Fiber& fiber) noexcept;
+    void tracePark(detail::CalledBy call) noexcept;
 
     CarrierGroup& group_;
     const unsigned index_;
     const std::string name_;
-    std::unique_ptr<detail::CarrierHelper> helper_;  // with work stealing; before the threads run
-    // Owns a descriptor; declared before what may throw.
+    std::unique_ptr<detail::CarrierHelper> helper_;  // null without work stealing; set before the threads start
+    // Owns a descriptor; declared before the members whose constructors may throw.
     struct WakeFd {
         WakeFd();
         ~WakeFd();
@@ -272,10 +293,15 @@ class Carrier final : public TaskScheduler {
     // The carrier's thread.
     alignas(detail::cacheLine) detail::Fiber* currentFiber_ = nullptr;
     detail::ExceptionGlobals* threadExceptions_ = nullptr;
+    const std::unique_ptr<detail::TraceRing> trace_;  // any thread may record
     unsigned nonSuspendingDepth_ = 0;
-    Deadline advertisedDeadline_ = never;  // what parkDeadline() said when the poller went to sleep
-    bool unparkForgotten_ = false;         // and reported
-    detail::SliceClock drainClock_;
+    Deadline advertisedDeadline_ = never;  // parkDeadline() when the poller went to sleep
+    bool unparkForgotten_ = false;         // a missing unpark() has been reported
+    TimePoint parkBegan_{};                // for the recorder, as are the next three
+    detail::SleepKind parkKind_ = detail::SleepKind::none;
+    detail::SleepEnd parkEnd_ = detail::SleepEnd::notAsleep;
+    TimePoint fiberRunBegan_{};
+    detail::SliceClock fiberRunClock_;
     detail::SliceClock timerClock_;
     const bool shuffled_;
     std::minstd_rand shuffle_;
@@ -286,7 +312,7 @@ class Carrier final : public TaskScheduler {
     TimerWheel timers_;
     LocalStore locals_;
     EventLoop* eventLoop_ = nullptr;
-    bool loopEnded_ = false;  // the last one that it hosted
+    bool loopEnded_ = false;  // the last loop that it hosted has ended
     detail::CarrierCounters counters_;
 
     std::thread thread_;

@@ -14,34 +14,36 @@
 
 namespace weft {
 
-// Everything is constructed before the first thread starts (W1), and every thread is joined before the destructor
-// returns (W11). Carrier threads block every signal that may be sent to the process (all but SIGPROF and those that a
-// thread causes itself): handlers run on the program's own threads. A child process that a fiber starts inherits this
-// mask, as any child does: give it its own (POSIX_SPAWN_SETSIGMASK).
+// The constructor creates everything before it starts the first thread (SCH-1); the destructor returns after it has
+// joined every thread (SCH-11). Carrier threads block every signal except SIGPROF and the signals that a thread raises
+// itself, such as SIGSEGV: signal handlers run on the program's own threads. A child process that a fiber starts
+// inherits this mask, so give the child a mask of its own (POSIX_SPAWN_SETSIGMASK).
 //
-// fork() copies the calling thread only, so the child has no carriers. There shutdown() and the destructor return at
-// once, after a warning; spawn() and JoinHandle::join() throw SystemError(ENOTSUP). A fiber that calls fork() goes on in
-// the child as a plain thread, which must end by exec(), exit() or _exit().
+// fork() copies only the calling thread, so the child process has no carriers. In the child, shutdown() and the
+// destructor log a warning and return at once; spawn() and JoinHandle::join() throw SystemError(ENOTSUP). A fiber that
+// calls fork() continues in the child as a plain thread, which must end by exec(), exit() or _exit().
 class CarrierGroup {
   public:
     // Throws ConfigurationError for a bad option or environment variable, SystemError when the kernel refuses threads,
-    // memory or descriptors (nothing is left behind then).
+    // memory or descriptors. After an exception no thread or resource remains.
     explicit CarrierGroup(const CarrierOptions& options = {});
-    // shutdown(), for as long as it takes; fibers that ignore it are named in the log every 5 seconds. Context: a plain
-    // thread that no other thread's shutdown() of this group overlaps. On a carrier of this group, where it could never
-    // return, it says so in the log and aborts: exit() in a fiber does that to a group with static storage duration.
+    // Calls shutdown() until it succeeds, however long that takes; every 5 seconds the log names the fibers that have
+    // not ended. Context: a plain thread, while no other thread is in shutdown() of this group. On a carrier of this
+    // group the destructor could never return, so it logs an error and aborts. This happens to a group with static
+    // storage duration when a fiber calls exit().
     ~CarrierGroup();
     CarrierGroup(const CarrierGroup&) = delete;
     CarrierGroup& operator=(const CarrierGroup&) = delete;
 
-    // The lazily made default group; lives until the process ends, and is shut down by exit(). exit() in one of its own
-    // fibers ends the process with that status and without waiting for the other fibers, after a warning.
+    // The default group, constructed by the first call. exit() shuts it down. If one of its own fibers calls exit(),
+    // the process logs a warning and ends with that status, without waiting for the other fibers.
     static CarrierGroup& instance();
 
     std::size_t size() const noexcept { return carriers_.size(); }
     Carrier& carrier(std::size_t index) { return *carriers_.at(index); }  // throws std::out_of_range
-    // The calling fiber's home carrier, or the calling thread's, if it is one of this group. Else the one whose turn it is,
-    // or another one, by chance, that has fewer fibers waiting. Any thread.
+    // A carrier for a new fiber: the calling fiber's home carrier, or the calling thread's carrier, if it belongs to
+    // this group. Otherwise the less loaded of two candidates: the next one in round-robin order, and a pseudo-random
+    // one, which wins only if fewer fibers are queued there. Any thread.
     Carrier& next() noexcept;
 
     // Starts a fiber on next(): see Carrier::spawn.
@@ -50,23 +52,24 @@ class CarrierGroup {
         return next().spawn(std::forward<F>(fn), options);
     }
 
-    // Asks every carrier to end: spawns are refused, pollers are asked to return, every parked fiber's wait ends with
-    // operation_aborted and so does every later wait. Any thread; returns at once.
+    // Requests that every carrier end: it refuses spawns, tells its poller to return, and ends the wait of every parked
+    // fiber and every later wait with operation_aborted. Waits under Suspension::parkUninterruptibly() continue. Any
+    // thread; returns at once.
     void beginShutdown() noexcept;
-    // beginShutdown(), then waits until every fiber and poller has ended and joins the threads. False when `timeout`
-    // passed first: the log names who is still running, and the call may be repeated. Context: any number of plain
-    // threads at once (throws BlockingOperationException on a carrier of this group).
+    // Calls beginShutdown(), waits until every fiber and poller has ended, and joins the threads. Returns false if
+    // `timeout` passed first; the log then names the fibers and pollers that still run, and the call may be repeated.
+    // Context: plain threads, several at once (throws BlockingOperationException on a carrier of this group).
     bool shutdown(Duration timeout);
 
-    // True in a process that was forked from the one that made this group. Any thread.
+    // True in a process that was forked after this group was created. Any thread.
     bool forked() const noexcept;
 
     const ResolvedCarrierOptions& options() const noexcept { return options_; }
-    // Where a carrier runs, and whom it shares a cache with. Throws std::out_of_range.
+    // The CPU that a carrier runs on, and its cluster of carriers that share a cache. Throws std::out_of_range.
     const CarrierPlace& place(std::size_t index) const { return places_.at(index); }
     StackPool& stacks() noexcept { return *stacks_; }
 
-    // Ids for fibers: unique in the process.
+    // Reserves `count` consecutive fiber ids, unique in the process, and returns the first. Any thread.
     static std::uint64_t takeFiberIds(std::uint64_t count) noexcept;
 
   private:
@@ -89,7 +92,7 @@ class CarrierGroup {
     std::atomic<bool> unboundReported_{false};
     const std::uint32_t forkGeneration_;
     StackPool::Owner stacks_;
-    std::vector<std::unique_ptr<detail::StealCrew>> crews_;  // those who help each other
+    std::vector<std::unique_ptr<detail::StealCrew>> crews_;  // carriers that steal from each other
     std::vector<std::unique_ptr<Carrier>> carriers_;
     std::atomic<unsigned> next_{0};
     std::mutex lock_;  // guards running_
@@ -98,7 +101,7 @@ class CarrierGroup {
     std::mutex joining_;  // held by the thread that joins the carriers' threads
 };
 
-// Starts a fiber on the calling fiber's home carrier; outside of carriers, on the default group's next one.
+// Starts a fiber on the calling fiber's home carrier; outside of carriers, on CarrierGroup::instance().next().
 template <class F>
 auto spawn(F&& fn, SpawnOptions options = {}) {
     Carrier* here = Carrier::home();

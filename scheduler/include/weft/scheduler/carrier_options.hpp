@@ -1,4 +1,5 @@
-// CarrierOptions: how a group's carriers are made. Unset values come from the environment, then from the default.
+// CarrierOptions: the configuration of a group's carriers. An unset option takes its value from its environment
+// variable, or else the default.
 #pragma once
 
 #include <chrono>
@@ -15,46 +16,54 @@ namespace weft {
 
 enum class StealScope : unsigned char { global, cluster };
 
-// Every value is checked by CarrierGroup's constructor, which throws ConfigurationError naming the option (or
-// variable), the value and what is accepted.
+// CarrierGroup's constructor checks every value. It throws ConfigurationError, which names the option (or variable),
+// the value and the accepted range.
 struct CarrierOptions {
-    std::string name = "weft";         // 1 to 8 characters: threads are called <name><index>
-    std::optional<unsigned> carriers;  // 1 to 1024; WEFT_CARRIERS; default: the CPUs that this process may use
-    std::optional<std::chrono::microseconds>
-        yieldBudget;  // 1 us to 1 s; WEFT_YIELD_US; default 50 us: one drain of fibers
-    std::optional<std::chrono::microseconds>
-        idleSpin;                          // 0 to 1 s; WEFT_IDLE_SPIN_US; default 0: loops poll before they sleep
-    std::optional<bool> workStealing;      // WEFT_WORK_STEALING=true|false; default false: carriers run their own fibers
-                                           // only; see SpawnOptions::stealable
-    std::optional<StealScope> stealScope;  // WEFT_STEAL_SCOPE=global|cluster; default global; cluster: only carriers that share a
-                                           // cache help each other, which takes workStealing and a topology
-    // With workStealing, a carrier's fibers are worth another carrier's way when so many wait (1 to 1,000,000;
-    // WEFT_STEAL_DEPTH; default 8)...
+    std::string name = "weft";         // 1 to 8 characters; the threads are named <name><index>
+    std::optional<unsigned> carriers;  // 1 to 1024; WEFT_CARRIERS; default: availableCpus()
+    // Time limit of one run of fibers: 1 us to 1 s; WEFT_YIELD_US; default 50 us.
+    std::optional<std::chrono::microseconds> yieldBudget;
+    // How long event loops poll without blocking after their last work: 0 to 1 s; WEFT_IDLE_SPIN_US; default 0.
+    std::optional<std::chrono::microseconds> idleSpin;
+    // WEFT_WORK_STEALING=true|false; default false: each carrier runs only its own fibers. See SpawnOptions::stealable.
+    std::optional<bool> workStealing;
+    // WEFT_STEAL_SCOPE=global|cluster. `cluster`: only carriers that share a cache steal from each other; requires
+    // workStealing and a topology. Default: `cluster` if both are set; otherwise `global`. A warning is logged when
+    // more than 32 carriers steal from each other.
+    std::optional<StealScope> stealScope;
+    // With workStealing, other carriers steal from a carrier once this many fibers wait there (1 to 1,000,000;
+    // WEFT_STEAL_DEPTH; default 4)...
     std::optional<std::size_t> stealDepth;
-    // ... or when the carrier has been in one slice for so long (0 to 1 s; WEFT_STEAL_AGE_US; default 100 us).
+    // ... or once it has run one slice for this long while fibers wait (0 to 1 s; WEFT_STEAL_AGE_US; default 100 us).
     std::optional<std::chrono::microseconds> stealAge;
-    // WEFT_TOPOLOGY=none|linux|linux+N; default none: carriers float. linux: each is bound to a CPU of its own, chosen by
-    // LinuxTopology, with N places left out. Threads that a bound carrier's fibers start inherit its CPU.
+    // WEFT_TOPOLOGY=none|linux|linux+N; default `none`: the carriers float. `linux`: LinuxTopology chooses a CPU for
+    // each carrier and binds it; `linux+N` starts at place N and wraps around. Threads that a bound carrier's fibers
+    // start inherit its CPU.
     std::optional<std::string> topology;
-    std::shared_ptr<const Topology> places;  // in place of it: the program's own
-    std::size_t stackSize = 256 * 1024;    // 16 KiB to 64 MiB of virtual memory per fiber, above a guard
-    std::size_t cachedStacks = 1024;       // hot stacks kept per carrier, 1 to 1,000,000
+    std::shared_ptr<const Topology> places;  // the program's own topology, instead of the option above
+    // Number of events that each carrier's flight recorder keeps: 0 to 16,777,216, rounded up to a power of two, 40
+    // bytes each; WEFT_TRACE_EVENTS; default 0: no recorder. See flight_recorder.hpp.
+    std::optional<std::size_t> traceEvents;
+    std::size_t stackSize = 256 * 1024;  // bytes of virtual memory per fiber, plus a guard: 16 KiB to 64 MiB
+    std::size_t cachedStacks = 1024;     // free stacks that each carrier keeps with their memory: 1 to 1,000,000
     StackGuard stackGuard = StackGuard::automatic;
-    std::optional<std::uint32_t> shuffleSeed;  // WEFT_SHUFFLE_SEED; default none: runnable fibers are taken in an order
-                                               // made from this seed, to find code that relies on theirs. For tests
+    // For tests: runs runnable fibers in a pseudo-random order that this seed determines, to find code that relies on
+    // FIFO order. WEFT_SHUFFLE_SEED; default: none.
+    std::optional<std::uint32_t> shuffleSeed;
 };
 
-// The options with everything filled in and checked.
+// The options after defaults and environment variables have been applied and checked.
 struct ResolvedCarrierOptions {
     std::string name;
     unsigned carriers;
     std::chrono::microseconds yieldBudget;
     std::chrono::microseconds idleSpin;
-    bool workStealing;  // never with one carrier
+    bool workStealing;  // false with one carrier
     std::size_t stealDepth;
     std::chrono::microseconds stealAge;
     StealScope stealScope;
     std::shared_ptr<const Topology> topology;  // null: carriers float
+    std::size_t traceEvents;
     std::size_t stackSize;
     std::size_t cachedStacks;
     StackGuard stackGuard;
@@ -64,7 +73,8 @@ struct ResolvedCarrierOptions {
 // Throws ConfigurationError. Context: any thread; reads the environment.
 ResolvedCarrierOptions resolve(const CarrierOptions& options);
 
-// The CPUs that this process may use: its affinity mask, cut by a cgroup CPU quota; at least 1. Never throws.
+// Number of CPUs that this process may use: those of its affinity mask, limited by a cgroup CPU quota (rounded up); at
+// least 1. Never throws.
 unsigned availableCpus() noexcept;
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// CarrierStats: what a carrier counts about itself.
+// CarrierStats: a carrier's counters.
 #pragma once
 
 #include <atomic>
@@ -6,27 +6,27 @@
 
 namespace weft {
 
-// A snapshot; the counts only grow, except live and queueDepth.
+// A snapshot. All counters except `live` and `queueDepth` only grow.
 struct CarrierStats {
-    std::uint64_t spawned = 0;      // fibers (and pollers) of this carrier: counted by spawn(), before they first run
-    std::uint64_t finished = 0;     // those of them that have ended, wherever they ran
-    std::uint64_t live = 0;         // those that have not: queued, running or parked
-    std::uint64_t run = 0;          // slices: times that a fiber was switched to
-    std::uint64_t parks = 0;        // times that the carrier went to sleep, in the futex or in its poller
+    std::uint64_t spawned = 0;      // fibers and pollers whose home this is; spawn() counts them before they first run
+    std::uint64_t finished = 0;     // of these, the ones that have ended, on whichever carrier
+    std::uint64_t live = 0;         // of these, the ones that have not: queued, running or parked
+    std::uint64_t run = 0;          // slices: switches to a fiber
+    std::uint64_t parks = 0;        // sleeps of the carrier, in the futex or in its poller
     std::uint64_t wakesFutex = 0;   // sleeps in the futex that a waker ended
     std::uint64_t wakesPoller = 0;  // sleeps in the poller that a waker ended
-    std::uint64_t ioCycles = 0;     // poll calls of its event loop
-    std::uint64_t ioEvents = 0;     // I/O events that they brought
-    std::uint64_t queueDepth = 0;   // runnable fibers waiting, when last looked
+    std::uint64_t ioCycles = 0;     // poll() calls of its event loop
+    std::uint64_t ioEvents = 0;     // I/O events that these calls handled
+    std::uint64_t queueDepth = 0;   // queued fibers at the beginning of the last run of fibers
     std::uint64_t timersFired = 0;
-    std::uint64_t steals = 0;  // times that it took work of another carrier
-    std::uint64_t stolen = 0;  // the fibers that these brought
-    std::uint64_t calls = 0;   // sleeps that ended because another carrier had more than it could do
+    std::uint64_t steals = 0;  // successful thefts from another carrier
+    std::uint64_t stolen = 0;  // fibers taken by these thefts
+    std::uint64_t calls = 0;   // sleeps that ended because another carrier called for help
 };
 
 namespace detail {
 
-// Written by one thread, read by any: no RMW needed. relaxed: a figure orders nothing.
+// One thread writes, any thread reads, so no RMW is needed. relaxed: a statistic orders nothing.
 class OwnedCounter {
   public:
     void add(std::uint64_t n = 1) noexcept {
@@ -42,7 +42,7 @@ class OwnedCounter {
 struct CarrierCounters {
     OwnedCounter spawned, finished, run, parks, wakesFutex, wakesPoller, ioCycles, ioEvents, queueDepth, timersFired, steals, stolen, calls;
 
-    // `enlisted`: the fibers that other threads have spawned.
+    // `enlisted`: number of fibers that other threads have spawned here; `spawned` does not count them.
     CarrierStats snapshot(std::uint64_t enlisted) const noexcept {
         CarrierStats stats;
         stats.finished = finished.get();

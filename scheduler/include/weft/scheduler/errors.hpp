@@ -1,5 +1,6 @@
-// The three error lanes of the scheduler (docs/adr/0006): program bugs assert, refusals of the world are error codes
-// (thrown as boost::system::system_error by the throwing twin of a call), user exceptions travel to join().
+// The scheduler's three kinds of error (docs/adr/0006). Program bugs fail an assertion. Failures of the environment are
+// error codes; the throwing overload of a call throws them as boost::system::system_error. Exceptions of user code
+// reach the caller of join().
 #pragma once
 
 #include <cerrno>
@@ -14,11 +15,11 @@ namespace weft {
 using ErrorCode = boost::system::error_code;
 using SystemError = boost::system::system_error;
 
-// A wait that a cancellation, its carrier's shutdown or a close ended: equal to Asio's operation_aborted.
+// A cancellation, the carrier's shutdown or a close ended the wait. Equal to Asio's operation_aborted.
 inline ErrorCode operationAborted() noexcept {
     return {ECANCELED, boost::system::system_category()};
 }
-// A wait that its deadline ended.
+// The deadline passed before the wait ended otherwise.
 inline ErrorCode timedOut() noexcept {
     return {ETIMEDOUT, boost::system::system_category()};
 }
@@ -27,14 +28,13 @@ inline ErrorCode fromErrno(int error) noexcept {
     return {error, boost::system::system_category()};
 }
 
-// The calling thread's errno. A compiler may keep the address of `errno` over a suspension, after which a fiber that
-// has come to another thread would read the former one's: in a fiber, ask here. Never inlined.
+// The calling thread's errno. Use it in fibers instead of `errno`: a compiler may keep the address of `errno` across a
+// suspension, and a fiber that has moved to another thread would read the previous thread's value. Never inlined.
 int lastErrno() noexcept;
 
-// A blocking call was made where nothing may block: inside event-loop dispatch or a pipeline entry, in a listener, on a
-// hosted poller, or in code that a carrier runs outside any fiber (timer callbacks, destructors of results that nobody
-// joined and of Carrier::local() services). The message names the call; the remedy is to spawn a fiber and to block
-// there.
+// Thrown by a blocking call where nothing may block: inside event-loop dispatch or a pipeline entry, in a listener, in
+// a hosted poller's body, or in code that a carrier runs outside any fiber (timer callbacks, destructors of unjoined
+// results and of Carrier::local() services). The message names the call. To fix it, spawn a fiber and block there.
 class BlockingOperationException : public std::logic_error {
   public:
     explicit BlockingOperationException(const std::string& call)
@@ -43,7 +43,8 @@ class BlockingOperationException : public std::logic_error {
                      "spawn a fiber and call it there") {}
 };
 
-// A configured value (option, environment variable) was refused; the message names it, the value and what is accepted.
+// An option or environment variable has an invalid value. The message names the option, the value and the accepted
+// range.
 class ConfigurationError : public std::invalid_argument {
   public:
     using std::invalid_argument::invalid_argument;

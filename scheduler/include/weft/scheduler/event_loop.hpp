@@ -1,8 +1,9 @@
-// EventLoop: the standard hosted-poller body, a task queue plus one IoHandler. It is built on registerPinnedPoller and
-// has no privilege that a user's own poller lacks. An embedded loop has no carrier and is driven by hand (tests).
-// Lifetime: a hosted loop must not be destroyed before the future of start() is done, which the destructor asserts, and
-// until then its carrier's group must live. A loop that has ended may outlive the group: it refuses tasks, stop() and
-// shutdownGracefully() do nothing. One that was never started may then only be destroyed.
+// EventLoop: the standard hosted poller: a task queue and one IoHandler. It runs through
+// Carrier::registerPinnedPoller() like a user's own poller. An embedded loop has no carrier; its owner runs it by hand
+// (for tests).
+// Lifetime: destroy a hosted loop only after the future of start() is done (asserted); its carrier's group must live
+// until then. A loop that has ended may outlive the group: it refuses tasks, and stop() and shutdownGracefully() do
+// nothing. A loop that was never started may outlive the group only to be destroyed.
 #pragma once
 
 #include <cstddef>
@@ -31,8 +32,8 @@ namespace detail {
 struct ScheduledEntry;
 }
 
-// Something that wants one call at the loop's next flush point: after I/O dispatch, loop tasks and the fiber drain of
-// this turn, before the poller looks at the kernel again. An object may be asked for many times; it is called once.
+// Receives one call at the loop's next flush point, which comes after the I/O dispatch, the loop tasks and the run of
+// fibers of this turn and before the poller polls the kernel again. Several requests before it still cause one call.
 class FlushPointListener {
   public:
     virtual ~FlushPointListener() = default;
@@ -44,7 +45,7 @@ class FlushPointListener {
     bool awaitsFlushPoint_ = false;
 };
 
-// Runs tasks and I/O callbacks of its channels, in order and never two at once, on one carrier.
+// Runs its tasks and its channels' I/O callbacks one at a time, in order, on one carrier.
 class EventLoop {
   public:
     using Task = UniqueFunction<void()>;
@@ -52,67 +53,71 @@ class EventLoop {
         Duration ioBudget = std::chrono::microseconds(50);    // per poll() call
         Duration taskBudget = std::chrono::microseconds(50);  // per turn; at least one task runs
         unsigned ioEvents = 256;                              // per poll() call
-        // A poll() call ends when it has made so many more fibers runnable: few enough that their stacks, and what the
-        // events have brought for them, are still in the cache when they run. docs/performance.md, fibers per request.
+        // A poll() call returns after it has made this many fibers runnable. The limit keeps their stacks and the data
+        // that they were woken for in the cache until they run. docs/explanation/performance.md, fibers per request.
         unsigned ioFibers = 32;
-        // Polls without blocking for this long before it sleeps. Unset: CarrierOptions::idleSpin of its carriers.
+        // How long the loop polls without blocking after its last work, before it sleeps. Unset:
+        // CarrierOptions::idleSpin.
         std::optional<Duration> idleSpin = {};
     };
 
-    // A hosted loop: registers itself as the carrier's poller in start(). Throws std::invalid_argument for a negative
-    // duration, no ioEvents or no ioFibers.
+    // A hosted loop; start() registers it as the carrier's poller. Throws std::invalid_argument for a null `io`, a
+    // negative duration, or if ioEvents or ioFibers is 0.
     EventLoop(Carrier& carrier, std::unique_ptr<IoHandler> io, Options options);
     EventLoop(Carrier& carrier, std::unique_ptr<IoHandler> io);
-    // An embedded loop, owned by the thread that constructs it: nothing runs until runTasks() is called.
+    // An embedded loop, owned by the thread that constructs it. Nothing runs except inside runTasks() and
+    // runFlushPoint().
     explicit EventLoop(Clock& clock);
     ~EventLoop();
     EventLoop(const EventLoop&) = delete;
     EventLoop& operator=(const EventLoop&) = delete;
 
-    // With everything filled in. Any thread.
+    // The options with defaults applied. Any thread.
     const Options& options() const noexcept { return options_; }
 
-    // Takes the carrier's poller slot and returns a future that completes when the loop has ended, with the error that
-    // ended it if there was one. Throws std::logic_error when the slot is taken, or when it is called again. Context:
-    // any thread; once.
-    // A loop has one end, whether stop(), its carrier's shutdown or an exception of its handler brings it about: it
-    // closes the handler's channels, refuses new tasks, cancels timed tasks, runs every task that it has accepted,
-    // closes the handler and frees the poller slot, all on the carrier. After an exception poll() is not called again.
+    // Takes the carrier's poller slot. The returned future completes when the loop has ended, with the handler's
+    // exception if one ended it. Throws std::logic_error when the slot is taken or on a second call; otherwise as
+    // Carrier::registerPinnedPoller(). Context: any thread; once.
+    // The loop ends in the same way after stop(), its carrier's shutdown or an exception of its handler: it closes the
+    // handler's channels, refuses new tasks, cancels timed tasks, runs every accepted task, closes the handler and
+    // frees the poller slot, all on the carrier. After an exception it does not call poll() again.
     Future<void> start();
-    // Asks the loop to end. Any thread; never blocks.
+    // Requests that the loop end. Any thread; never blocks.
     void stop() noexcept;
-    // Ends the loop gently (L-3): closes every channel and refuses new ones, cancels timed tasks, those of later too,
-    // and goes on running tasks until none has run for `quiet`, or `timeout` has passed; then stop(). The first call
-    // decides. Throws std::invalid_argument unless 0 <= quiet <= timeout. Context: any thread, a hosted loop; never
-    // blocks. A loop that has ended ignores it.
+    // Ends the loop gracefully (L-3): closes every channel and refuses new ones, cancels timed tasks, including those
+    // scheduled later, and continues to run tasks until none has run for `quiet` or `timeout` has passed; then calls
+    // stop(). Later calls have no effect, nor does a call on a loop that has ended. Throws std::invalid_argument unless
+    // 0 <= quiet <= timeout. Context: any thread, hosted loops only; never blocks.
     void shutdownGracefully(Duration quiet, Duration timeout);
-    static void checkGracefulTimes(Duration quiet, Duration timeout);  // throws as it does
+    static void checkGracefulTimes(Duration quiet, Duration timeout);  // throws as shutdownGracefully()
 
-    // True on the loop's carrier, in a fiber whose home it is, or in its poller (any thread for nobody else): the code
-    // that may enter this loop's pipelines directly. For an embedded loop: the owning thread.
+    // True if the calling code may enter this loop's pipelines directly: in the carrier's own code, in its poller, and
+    // in a fiber at home on this carrier. For an embedded loop: on the owning thread. Any thread may call it.
     bool inEventLoop() const noexcept { return thread_.isHere(); }
 
-    // True while the loop's dispatch runs (I/O callbacks, tasks, flush points). Context: in the loop.
+    // True while the loop dispatches I/O callbacks, tasks or flush points. Context: in the loop.
     bool dispatching() const noexcept { return dispatching_; }
 
-    // Queues a task behind all that this caller queued before. Any thread; wakes the loop if it sleeps. Throws
-    // SystemError(operation_aborted) once the loop has stopped. A task that throws is reported; the loop goes on (E-5).
+    // Queues a task; it runs after all tasks that this caller has queued before. Any thread; wakes the loop if it
+    // sleeps. Throws SystemError(operation_aborted) once the loop has ended. If a task throws, the loop logs the
+    // exception and continues (E-5).
     void execute(Task task);
-    // As execute(), in one order with it, for a task that brings its own memory. False: the loop has ended, and the task
-    // is still the caller's. True: the loop has it, and calls its run() or, if it never comes to that, its abandon().
-    // Never allocates, throws or blocks.
+    // As execute(Task) and in the same order, for a task that brings its own memory. Returns false if the loop has
+    // ended; the caller then keeps the task. Returns true if the loop has taken it: the loop will call either its run()
+    // or, if the loop never runs it, its abandon(). Never allocates, throws or blocks.
     [[nodiscard]] bool execute(LoopTask& task) noexcept;
-    // As execute(), but a sleeping loop is not woken for it: the task runs with the next turn, whenever that is (TH-5).
+    // As execute(), but does not wake a sleeping loop: the task runs in the loop's next turn, whenever that is (TH-5).
     void executeLazily(Task task);
     [[nodiscard]] bool executeLazily(LoopTask& task) noexcept;
 
-    // Runs the task once, not before `delay` has passed. Equal deadlines run in order of submission (L-2). Any thread.
+    // Runs the task once, not before `delay` has passed. Tasks with equal deadlines run in the order of submission
+    // (L-2). Any thread. Throws SystemError(operation_aborted) once the loop has ended.
     ScheduledTask schedule(Task task, Duration delay);
-    // Runs the task every `period` (> 0), counted from start to start, until it is cancelled or throws.
+    // Runs the task every `period` (> 0), measured between scheduled starts, until it is cancelled or throws.
     ScheduledTask scheduleAtFixedRate(Task task, Duration initialDelay, Duration period);
-    // Runs the task again `delay` (> 0) after each end, until it is cancelled or throws.
+    // Runs the task again `delay` (> 0) after the end of each run, until it is cancelled or throws.
     ScheduledTask scheduleWithFixedDelay(Task task, Duration initialDelay, Duration delay);
-    // The same for times in coarser units, which may be longer than a Duration: 300 years are as good as for ever.
+    // The same for times in other units; a time beyond Duration::max() counts as that (292 years).
     template <class Rep, class Period>
     ScheduledTask schedule(Task task, std::chrono::duration<Rep, Period> delay) {
         return schedule(std::move(task), saturated(delay));
@@ -128,7 +133,8 @@ class EventLoop {
         return scheduleWithFixedDelay(std::move(task), saturated(initialDelay), saturated(delay));
     }
 
-    // Asks for one onFlushPoint() call. Context: in the loop. The listener must outlive the call or withdraw.
+    // Requests one onFlushPoint() call at the next flush point. Context: in the loop. The listener must live until then
+    // or withdraw.
     void requestFlushPoint(FlushPointListener& listener) noexcept {
         if (listener.awaitsFlushPoint_) return;
         listener.awaitsFlushPoint_ = true;
@@ -139,14 +145,15 @@ class EventLoop {
     void withdrawFlushPoint(FlushPointListener& listener) noexcept;
     // True inside onFlushPoint() calls. Context: in the loop.
     bool inFlushPoint() const noexcept { return inFlushPoint_; }
-    // Grows by one at the end of each, also when nobody awaited it, and no two loops of the process share a number: the
-    // same one twice means that both calls were in the same turn. Context: in the loop.
+    // Number of flush points so far, including idle ones, plus an offset that differs for each loop of the process. Two
+    // calls that return the same number were made on the same loop with no flush point between them. Context: in the
+    // loop.
     std::uint64_t flushPoints() const noexcept { return flushPoints_; }
-    // Calls the waiting listeners now. Context: the loop itself (embedded loops: the driver).
+    // Calls the waiting listeners now. Context: the loop itself; for an embedded loop, its owner.
     void runFlushPoint() noexcept;
 
-    // Embedded loops: moves due timers and posted tasks and runs them all, with flush points between, until nothing is
-    // left that is due; returns how many tasks ran.
+    // Embedded loops only: fires due timers and runs all queued tasks, with flush points in between, until nothing is
+    // due. Returns the number of tasks run.
     std::size_t runTasks();
     bool hasTasks() const noexcept { return !tasks_.empty() || !inbox_->empty(); }
 
@@ -159,15 +166,15 @@ class EventLoop {
     Clock& clock() const noexcept { return clock_; }
     Carrier* carrier() const noexcept { return carrier_; }
     IoHandler* io() const noexcept { return io_.get(); }
-    // The wheel that this loop's timers live in. Context: in the loop.
+    // The timer wheel of the carrier, or an embedded loop's own. Context: in the loop.
     TimerWheel& timers() noexcept;
     bool stopping() const noexcept { return inbox_->stopRequested(); }
 
-    // The loop whose dispatch is running on this thread, or null.
+    // The loop that is dispatching on this thread, or null.
     static EventLoop* current() noexcept;
-    // The EventLoop hosted by this carrier, or null.
+    // The EventLoop that this carrier hosts, or null.
     static EventLoop* of(Carrier& carrier) noexcept;
-    // True when this carrier has hosted an EventLoop that ran, and the last one has ended. Context: the carrier.
+    // True if this carrier has run an EventLoop and the last one that it ran has ended. Context: the carrier.
     static bool hasEndedOn(const Carrier& carrier) noexcept;
 
   private:
@@ -188,13 +195,13 @@ class EventLoop {
     void end(PinnedPoller& poller) noexcept;
     void refuseTasks() noexcept;
     void abandonTasks() noexcept;
-    struct GentleEnd;
-    void beginGentleEnd(Duration quiet, Duration timeout);
-    void continueGentleEnd(bool ranTasks) noexcept;
+    struct GracefulShutdown;
+    void beginGracefulShutdown(Duration quiet, Duration timeout);
+    void continueGracefulShutdown(bool ranTasks) noexcept;
     bool maySleep() const noexcept;
     void noteIdleness(bool worked) noexcept;
     bool spinning() const noexcept;
-    // What must keep it from sleeping although no fiber is runnable.
+    // True if the loop must not sleep, although no fiber is runnable.
     bool hasRemoteWork() const noexcept { return inbox_->hasWork(); }
 
     // Tasks (loop_tasks.cpp).
@@ -226,19 +233,19 @@ class EventLoop {
 
     // Any thread.
     const std::shared_ptr<Inbox> inbox_ =
-        std::make_shared<Inbox>();  // shared with timed tasks, who may outlive the loop
+        std::make_shared<Inbox>();  // shared with timed tasks, which may outlive the loop
 
     // In the loop.
     detail::TaskFifo<LoopTask> tasks_;
-    Closure* kept_ = nullptr;  // empty ones, for the next tasks that this thread makes
+    Closure* kept_ = nullptr;  // empty closures, reused for tasks that this thread creates
     unsigned keptClosures_ = 0;
     detail::SliceClock taskClock_;
     FlushPointListener* firstListener_ = nullptr;
     FlushPointListener** lastListener_ = &firstListener_;
-    FlushPointListener* flushing_ = nullptr;  // the rest of the round that is running
+    FlushPointListener* flushing_ = nullptr;  // listeners of the current round that have not been called
     detail::ScheduledEntry* firstArmed_ = nullptr;
     TimePoint spinUntil_{};
-    std::unique_ptr<GentleEnd> gentleEnd_;  // once shutdownGracefully() has been called
+    std::unique_ptr<GracefulShutdown> gracefulShutdown_;  // once shutdownGracefully() has been called
     std::uint64_t flushPoints_ = firstFlushPoint();
     bool dispatching_ = false;
     bool inFlushPoint_ = false;

@@ -1,4 +1,4 @@
-// FiberSet: running fibers of one carrier that end together; a channel keeps those that its handlers spawned in one.
+// FiberSet: fibers of one carrier that can be cancelled together, such as those that the handlers of a channel spawned.
 #pragma once
 
 #include <atomic>
@@ -15,17 +15,17 @@ namespace detail {
 struct Fiber;
 }
 
-// Intrusive: its members live on their fibers' stacks. Context: the carrier of its fibers, outside of any of them or in
-// one of them; a member that runs elsewhere comes home to join and to leave. Never allocates or throws, and at home never
-// blocks. Lifetime: longer than its members. Carrier::spawnMember() starts a fiber that is one from its spawn on.
+// Intrusive: the members live on their fibers' stacks. Context: the home carrier of its fibers, inside or outside a
+// fiber; a fiber that runs on another carrier goes home to join and to leave. Never allocates or throws; never blocks
+// at home. Lifetime: longer than its members. Carrier::spawnMember() starts a fiber that is a member from its spawn.
 class FiberSet {
   public:
-    // A place in a set, taken until this object's end. The fiber of a set that has been cancelled is cancelled at once.
+    // Membership of a fiber in a set; the destructor ends it. A fiber that joins a cancelled set is cancelled at once.
     class Member {
       public:
-        // A place of its own, not yet taken.
+        // Not a member yet; see join() and begin().
         Member() = default;
-        // Makes the running fiber one of the set. Context: a fiber of the carrier.
+        // Makes the running fiber a member of `set`. Context: a fiber of the carrier.
         explicit Member(FiberSet& set) noexcept;
         ~Member() {
             if (set_ != nullptr) leave();
@@ -33,9 +33,10 @@ class FiberSet {
         Member(const Member&) = delete;
         Member& operator=(const Member&) = delete;
 
-        // Once: makes `fiber` one of the set. Context: its home, before it has been submitted.
+        // Makes `fiber` a member of `set`; at most once. Context: its home, before it has been submitted.
         void join(FiberSet& set, detail::Fiber& fiber) noexcept;
-        // The fiber begins; makes it one of the set if it is not. Context: the fiber, wherever it runs.
+        // Notes the time at which the fiber begins, and makes it a member of `set` if it is not one. Context: the
+        // fiber, on any carrier.
         void begin(FiberSet& set) noexcept;
 
       private:
@@ -44,17 +45,18 @@ class FiberSet {
 
         FiberSet* set_ = nullptr;
         detail::Fiber* fiber_ = nullptr;
-        std::atomic<TimePoint::rep> since_{0};  // when it began; relaxed: a figure. 0: it has not.
+        std::atomic<TimePoint::rep> since_{0};  // when it began; 0: it has not. relaxed: a statistic
         Member* previous_ = nullptr;
         Member* next_ = nullptr;
     };
 
-    // Cancels every member (JoinHandle::cancel()), those of later, too.
+    // Cancels every present and future member, as JoinHandle::cancel().
     void cancel() noexcept;
 
     bool empty() const noexcept { return first_ == nullptr; }
-    // Calls visit(name, since) for each: the fiber's name, valid during the call; when it began as a member, not later than
-    // that and earlier by at most one drain of the carrier that ran it; for one that has not begun, now.
+    // Calls visit(name, since) for each member. `name` is the fiber's name, valid during the call. `since` is the time
+    // at which it began as a member, possibly earlier by up to one turn of the carrier that ran it; now, if it has not
+    // begun.
     template <class Visit>
     void forEach(Visit visit) const {
         for (const Member* member = first_; member != nullptr; member = member->next_) {
@@ -74,14 +76,14 @@ class FiberSet {
 
 namespace detail {
 
-// What a MemberFunction is made of, in place.
+// The parts from which a MemberFunction is constructed in place.
 template <class G>
 struct MemberParts {
     FiberSet& set;
     G&& function;
 };
 
-// The function of a fiber that is a member of a set until it has returned.
+// The function of a fiber that is a member of a set until the function has returned.
 template <class F>
 class MemberFunction {
   public:
@@ -96,7 +98,7 @@ class MemberFunction {
 
   private:
     FiberSet& set_;
-    F function_;  // may be what keeps the set alive: destroyed after the member
+    F function_;  // may own the set: destroyed after the member
     FiberSet::Member member_;
 };
 

@@ -1,4 +1,5 @@
-// Promise and Future: a value, or an error, that one side sets once and any number of others wait for or listen to.
+// Promise and Future: a Promise sets a value or an error once; any number of threads and fibers wait for it or add
+// listeners through copies of the Future.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ using ValueOf = std::conditional_t<std::is_void_v<T>, Unit, T>;
 
 enum class FutureStatus : std::uint8_t { pending, done };
 
-// What Promise and Future share.
+// The state that a Promise and its Futures share.
 template <class T>
 class FutureState {
   public:
@@ -40,7 +41,7 @@ class FutureState {
                 error_ = std::move(error);
             },
             [&](auto& those) { listeners.takeFrom(those); });
-        // A waiter may have let go of the last reference: this object is not touched any more. [C3]
+        // A waiter may have released the last reference: do not touch this object from here on. [C3]
         callListeners(listeners);
         return duty != EndDuty::refused;
     }
@@ -53,7 +54,7 @@ class FutureState {
     }
 
     bool done() const { return completion_.settled(); }
-    // As done(), for the promise's own thread.
+    // As done(), without the lock. Context: the promise's own thread.
     bool completed() const noexcept { return completion_.isFinal(completion_.status()); }
 
     ErrorCode await(Deadline deadline, const char* call) { return completion_.wait(deadline, call); }
@@ -65,13 +66,13 @@ class FutureState {
     using Completion = BasicCompletion<NativeAtomics, FutureStatus::done, Listener, WaitList>;
 
     Completion completion_;
-    std::optional<ValueOf<T>> value_;  // these two are written before the end
+    std::optional<ValueOf<T>> value_;  // complete() writes value_ or error_ before it publishes the status
     std::exception_ptr error_;
 };
 
 }  // namespace detail
 
-// The reading side; copyable. Every member may be called from any thread.
+// The reading side. Copyable; any thread may call any member.
 template <class T>
 class Future {
   public:
@@ -81,13 +82,13 @@ class Future {
     bool valid() const noexcept { return state_ != nullptr; }
     bool done() const { return state_->done(); }
 
-    // Waits: an ordinary fiber parks, a foreign thread blocks. Throws BlockingOperationException where nothing may
-    // block and the result is not there yet, SystemError(operation_aborted) when the fiber is cancelled or its carrier
-    // shuts down.
+    // Waits until the future is complete: parks a fiber, blocks a plain thread. Throws BlockingOperationException if
+    // the future is not complete yet and nothing may block here, SystemError(operation_aborted) when the fiber is
+    // cancelled or its carrier shuts down.
     void await() const {
         if (ErrorCode error = state_->await(never, "Future::await")) throw SystemError(error, "Future::await");
     }
-    // As await(), but gives up at `deadline`; false means that the result is not there.
+    // As await(), but returns false if the future is not complete at `deadline`.
     bool awaitUntil(Deadline deadline) const {
         ErrorCode error = state_->await(deadline, "Future::awaitUntil");
         if (error && error != timedOut()) throw SystemError(error, "Future::awaitUntil");
@@ -98,7 +99,7 @@ class Future {
         return awaitUntil(deadlineAfter(saturated(time)));
     }
 
-    // Waits, then returns the value (moved out for a move-only T) or throws the error.
+    // Waits, then returns a copy of the value (a move-only T is moved out, so call it once) or throws the error.
     T get() const {
         await();
         if (state_->error()) std::rethrow_exception(state_->error());
@@ -112,10 +113,10 @@ class Future {
     // The error, or null; after done().
     std::exception_ptr error() const { return state_->error(); }
 
-    // Calls `listener(*this)` once: by the completing thread, or at once when already done. Blocking calls in it throw
-    // BlockingOperationException on a carrier; an exception that it ends with is logged. Listeners may complete other
-    // futures, and so on: inside eight nested listeners of one thread, further ones are called by the outermost
-    // completion, before it returns, so the stack does not grow with the chain.
+    // Calls `listener(*this)` once: on the completing thread, or here and now if the future is complete. On a carrier,
+    // blocking calls in a listener throw BlockingOperationException; an exception of the listener is logged. A listener
+    // may complete other futures, whose listeners may do the same: at most eight calls nest on one thread. The
+    // outermost completion makes all further calls before it returns, so the stack does not grow with the chain.
     template <class F>
     void addListener(F listener) const {
         state_->listen([self = *this, listener = std::move(listener)]() mutable { listener(self); });
@@ -125,8 +126,8 @@ class Future {
     std::shared_ptr<detail::FutureState<T>> state_;
 };
 
-// The writing side; move-only. Destroying it unset completes the future with operation_aborted, so nobody waits for
-// ever.
+// The writing side; move-only. Destroying an incomplete promise completes the future with operation_aborted, so that no
+// waiter waits forever.
 template <class T>
 class Promise {
   public:
@@ -141,7 +142,7 @@ class Promise {
 
     Future<T> future() const { return Future<T>(state_); }
 
-    // Complete the future; false when it was complete already.
+    // Complete the future. Return false if it was complete already.
     bool setValue(detail::ValueOf<T> value = {}) { return state_->complete(std::move(value), nullptr); }
     bool setError(std::exception_ptr error) { return state_->complete(std::nullopt, std::move(error)); }
 
@@ -151,7 +152,7 @@ class Promise {
         if (!state_->completed()) setError(abandonment());
         state_.reset();
     }
-    // Without memory for its text, the lack of memory is the error.
+    // If there is no memory for the error's text, the error is std::bad_alloc.
     static std::exception_ptr abandonment() noexcept {
         try {
             throw SystemError(operationAborted(), "Promise abandoned");

@@ -1,5 +1,5 @@
-// IoHandlerDecorator: a handler that wraps another one and passes every call on; derive from it to count, measure or
-// disturb what an event loop and its transport say to each other.
+// IoHandlerDecorator: an IoHandler that wraps another one and forwards every call. Derive from it to count, measure or
+// disturb the calls between an event loop and its transport.
 #pragma once
 
 #include <memory>
@@ -10,15 +10,15 @@
 
 namespace weft {
 
-// Context, blocking, throws and ordering of every call: as IoHandler's; an override that blocks or throws where the
-// contract does not allow it breaks the loop. Cost: one more virtual call for each call of the loop, of which a turn
-// has one (poll); streams and channels call their transport directly and pay nothing. A PollGuard goes on to the
-// wrapped handler, which asks it: an override neither enters nor leaves it.
+// Every call has the context and the guarantees of IoHandler's; an override must not block or throw where IoHandler
+// forbids it. Cost: one more virtual call per call of the loop, which makes one per turn (poll); streams and channels
+// call their transport directly and are not affected. Pass a PollGuard on to the wrapped handler: an override must not
+// call enter() or leave().
 class IoHandlerDecorator : public IoHandler {
   public:
     // Throws std::invalid_argument for null.
     explicit IoHandlerDecorator(std::unique_ptr<IoHandler> wrapped) : wrapped_(std::move(wrapped)) {
-        if (!wrapped_) throw std::invalid_argument("IoHandlerDecorator: null; give it the handler that it is to wrap");
+        if (!wrapped_) throw std::invalid_argument("IoHandlerDecorator: the handler is null; give the handler to wrap");
     }
 
     void open(Carrier& carrier) override { wrapped_->open(carrier); }
@@ -34,7 +34,7 @@ class IoHandlerDecorator : public IoHandler {
     bool closable() const noexcept override { return wrapped_->closable(); }
     void close() override { wrapped_->close(); }
 
-    // Always IoHandlerDecorator's: downcasts go on in wrapped().
+    // Always familyTag(): a downcast continues with wrapped().
     const void* family() const noexcept final { return familyTag(); }
     static const void* familyTag() noexcept {
         static const char tag = 0;

@@ -14,22 +14,22 @@ namespace weft {
 
 namespace detail {
 
-// The untyped half. Owns one reference of the fiber.
+// The part of JoinHandle that does not depend on the result type. Owns one reference to the fiber.
 class JoinHandleBase {
   public:
     bool valid() const noexcept { return fiber_ != nullptr; }
-    // True when the fiber has ended. Any thread.
+    // True once the fiber has ended. Any thread.
     bool done() const noexcept { return fiber_->state.isComplete(); }
     std::uint64_t id() const noexcept { return fiber_->id; }
     std::string name() const { return std::string(FiberName(*fiber_)); }
 
-    // Asks the fiber to end: the blocking call that it is in, and every one that it makes from now on, ends with
-    // operation_aborted, unless the result is there already or a CancellationShield is alive. It unwinds as by any
-    // other error; nothing is forced. Does nothing to one that has ended. Any thread; never blocks, allocates or
-    // throws.
+    // Requests that the fiber end: its current blocking call and every later one end with operation_aborted, unless the
+    // result is available already or a CancellationShield is alive. The fiber unwinds as after any other error; nothing
+    // forces it to end. Has no effect on a fiber that has ended. Any thread; never blocks, allocates or throws.
     void cancel() noexcept { cancelFiber(*fiber_); }
 
-    // Lets go of the fiber, which runs on; an exception that it ends with is logged. The destructor does the same.
+    // Releases the fiber, which continues to run; if it ends with an exception, that is logged. The destructor
+    // detaches.
     void detach() noexcept;
 
   protected:
@@ -45,9 +45,8 @@ class JoinHandleBase {
 
 }  // namespace detail
 
-// Move-only. Dropping it detaches the fiber. A kept handle keeps the fiber's stack, even when the
-// group is gone. The handle itself belongs to one
-// thread or fiber at a time.
+// Move-only; the destructor detaches the fiber. A handle keeps the fiber's stack allocated, even after the group has
+// been destroyed. Only one thread or fiber may use a handle at a time.
 template <class T>
 class [[nodiscard]] JoinHandle final : public detail::JoinHandleBase {
   public:
@@ -60,17 +59,18 @@ class [[nodiscard]] JoinHandle final : public detail::JoinHandleBase {
         return *this;
     }
 
-    // Waits for the end, then returns the result or rethrows the fiber's exception; once. A fiber parks, a plain thread
-    // blocks. Throws BlockingOperationException where nothing may block, SystemError(operation_aborted) when the
-    // caller is cancelled or its own carrier shuts down first (the handle stays valid).
-    // It does not promise that the fiber has ended when it throws: after operation_aborted the fiber still runs, and
-    // goes on after the caller's variables are gone. A fiber that uses them belongs in a TaskScope.
+    // Waits until the fiber has ended, then returns its result or rethrows its exception; call it once. Parks a fiber,
+    // blocks a plain thread. Throws BlockingOperationException if the fiber has not ended and nothing may block here,
+    // SystemError(operation_aborted) when the caller is cancelled or its own carrier shuts down first (the handle stays
+    // valid).
+    // After such an operation_aborted the fiber still runs and may outlive the caller's variables. If the fiber uses
+    // them, start it in a TaskScope.
     T join() {
         if (ErrorCode error = wait(never)) throw SystemError(error, "JoinHandle::join");
-        JoinHandle ended = std::move(*this);  // the reference goes with this call, whatever it throws
+        JoinHandle ended = std::move(*this);  // releases the reference at the end of this call, even if it throws
         return static_cast<detail::ResultFiber<T>*>(ended.fiber_)->takeResult();
     }
-    // Waits until `deadline`; true when the fiber has ended.
+    // As join(), but waits until `deadline` at most and does not take the result. True if the fiber has ended.
     bool waitUntil(Deadline deadline) {
         const ErrorCode error = wait(deadline);
         if (error && error != timedOut()) throw SystemError(error, "JoinHandle::waitUntil");

@@ -1,4 +1,4 @@
-// LocalStore: one object per type, made on first use; the home of per-carrier services such as the buffer pool.
+// LocalStore: one object per type, created on first use. It holds per-carrier services such as the buffer pool.
 #pragma once
 
 #include <atomic>
@@ -8,8 +8,8 @@
 
 namespace weft {
 
-// Context: one thread (the carrier's, or an embedded loop's owner). get() allocates on first use of a type only.
-// Services are destroyed in reverse order of creation, on the carrier's thread.
+// Context: one thread (the carrier's, or that of an embedded loop's owner). get() allocates only on the first use of a
+// type. The destructor and clear() destroy the services in reverse order of creation.
 class LocalStore {
   public:
     LocalStore() = default;
@@ -34,7 +34,7 @@ class LocalStore {
 
     template <class T>
     static std::size_t indexOf() noexcept {
-        static const std::size_t index = nextIndex_.fetch_add(1, std::memory_order_relaxed);  // a name, orders nothing
+        static const std::size_t index = nextIndex_.fetch_add(1, std::memory_order_relaxed);  // an id: orders nothing
         return index;
     }
     template <class T>

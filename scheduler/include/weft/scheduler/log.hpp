@@ -1,5 +1,4 @@
-// The log hook: the scheduler reports through it and knows no logging library. The framework room puts spdlog behind
-// it.
+// The log hook. The scheduler logs through it and depends on no logging library; the framework connects it to spdlog.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +12,12 @@ enum class LogLevel : unsigned char { debug, info, warning, error };
 // Receives one finished message. Called from any thread; must not throw and must not suspend a fiber.
 using LogSink = void (*)(LogLevel level, std::string_view message) noexcept;
 
-// Replaces the sink (default: lines on stderr from `warning` up). Context: any thread; never blocks, allocates or
-// throws.
+// Replaces the sink; null restores the default, which prints messages of level `warning` and above to stderr. Context:
+// any thread; never blocks, allocates or throws.
 void setLogSink(LogSink sink) noexcept;
 
 void log(LogLevel level, std::string_view message) noexcept;
-// The parts, one after the other, cut off after `longestLogLine` bytes. Never allocates.
+// Logs the concatenation of `parts`, cut off after `longestLogLine` bytes. Never allocates.
 void log(LogLevel level, std::initializer_list<std::string_view> parts) noexcept;
 inline constexpr std::size_t longestLogLine = 1000;
 

@@ -1,5 +1,5 @@
-// LoopTask: a task of an event loop that brings its own memory, so that EventLoop::execute() can neither allocate nor
-// throw. For code that has an object per operation anyway: another executor's handlers, completions of a thread pool.
+// LoopTask: an intrusive task of an event loop, for which EventLoop::execute() neither allocates nor throws. For code
+// that has an object per operation anyway, such as another executor's handlers or a thread pool's completions.
 #pragma once
 
 namespace weft {
@@ -10,18 +10,19 @@ template <class Node>
 class TaskFifo;
 }  // namespace detail
 
-// Linked into at most one loop's queue at a time. From an execute() that returned true until run() or abandon() begins,
-// the loop has it: it must stay where it is. Then it is its owner's again, who may destroy it or execute it anew, also
-// from inside these calls.
+// A task is in at most one loop's queue at a time. After an execute() that returned true, the loop owns the task until
+// run() or abandon() begins: do not destroy or queue it again until then. From then on its owner may do either, also
+// inside these calls.
 class LoopTask {
   public:
     LoopTask(const LoopTask&) = delete;
     LoopTask& operator=(const LoopTask&) = delete;
 
-    // The loop runs it. Context: the loop's dispatch, where nothing may block.
+    // Context: the loop's dispatch, where nothing may block.
     virtual void run() noexcept = 0;
-    // The loop is gone and has never run it: it was destroyed without having been started, its handler's open() failed,
-    // or nobody drove the embedded loop. A loop that has run runs every task that it has accepted. Context: any thread.
+    // Called instead of run() if the loop will never run the task: the loop was destroyed before it was started, its
+    // handler's open() threw, or the owner of an embedded loop did not run it. A loop that has run runs every task that
+    // it has accepted. Context: any thread.
     virtual void abandon() noexcept = 0;
 
   protected:

@@ -1,4 +1,4 @@
-// NonMigratingScope: keeps the running fiber on its home carrier, whatever its SpawnOptions::stealable says.
+// NonMigratingScope: keeps the running fiber on its home carrier, regardless of SpawnOptions::stealable.
 #pragma once
 
 namespace weft {
@@ -7,10 +7,10 @@ namespace detail {
 struct Fiber;
 }
 
-// For code that must not find itself on another thread after a wait: foreign frames that keep thread_local addresses, a
-// locked std::mutex, errno. A fiber that runs elsewhere goes home first. Nests, up to 65,535 deep. Outside of fibers it does
-// nothing. Context: made and ended by one fiber, in the order of scopes. Never allocates; throws
-// BlockingOperationException when the fiber is away where nothing may suspend.
+// For code that must stay on one thread across its waits, because it keeps thread_local addresses, holds a std::mutex
+// or uses errno. A fiber that runs on another carrier first goes home. Scopes nest, up to 65,535 deep. Does nothing
+// outside of fibers. Context: constructed and destroyed by the same fiber, in the order of scopes. Never allocates.
+// Throws BlockingOperationException if the fiber would have to go home where nothing may suspend.
 class NonMigratingScope {
   public:
     NonMigratingScope();

@@ -1,9 +1,9 @@
-// PinnedPoller: what the body of a hosted poller talks to its carrier through. "Pinned" because no other carrier ever
-// runs it. docs/protocol.md section 1.
+// PinnedPoller: the interface between a hosted poller's body and its carrier. "Pinned" because no other carrier ever
+// runs it. docs/explanation/protocol.md section 1.
 #pragma once
 
 #include <weft/scheduler/deadline.hpp>
-#include <weft/scheduler/io_handler.hpp>
+#include <weft/scheduler/poll_guard.hpp>
 #include <weft/scheduler/unique_function.hpp>
 
 namespace weft {
@@ -13,38 +13,41 @@ class Carrier;
 // The cooperation protocol of a poller that may block in the kernel:
 //     while (!poller.stopRequested()) {
 //         if (idle && poller.tryParkPoller()) {
-//             advertise that the wake-up must really be sent (if the wake-up is gated);
+//             announce that wake-ups must be sent from now on (if the poller suppresses them while it is awake);
 //             if (poller.canParkPoller()) block until poller.parkDeadline();   // immediately before the system call
 //             poller.unpark();                                                 // right after it, before any dispatch
 //         }
 //         events = poll without blocking, dispatch;
 //         idle = !poller.maybeYield(events > 0) && events == 0;
 //     }
-// guard() packages the first half. Context of every member: the poller's own body, outside of other fibers (asserted).
+// guard() wraps the part that sleeps. Context of every member: the poller's own body, in no other fiber (asserted).
 class PinnedPoller {
   public:
-    // Called from any thread to make the blocked body return; sticky, coalesced, must not throw. Called only after the
-    // carrier was seen asleep in this poller, at most once per sleep, and never after the registration's future is
-    // done.
+    // Makes the body's blocking call return; a call shortly before it must make it return, too. Must not throw. The
+    // scheduler calls it from any thread, at most once for each sleep of the carrier in this poller, and never after
+    // the registration's future is done.
     using Wakeup = UniqueFunction<void()>;
     using Body = UniqueFunction<void(PinnedPoller&)>;
 
     PinnedPoller(const PinnedPoller&) = delete;
     PinnedPoller& operator=(const PinnedPoller&) = delete;
 
-    // Says that the carrier is about to sleep in this poller. False: there is work, do not block. After true, unpark()
-    // must follow whatever happens.
+    // Announces that the carrier is about to sleep in this poller. False: there is work, do not block. After true, call
+    // unpark() in every case.
     [[nodiscard]] bool tryParkPoller() noexcept;
-    // True while the carrier is parked and has no work: ask immediately before the blocking call, never cache.
+    // True while the carrier is parked and has no work. Call it immediately before every blocking call.
     [[nodiscard]] bool canParkPoller() const noexcept;
-    // Back to running; call right after the blocking call and before any dispatch. Harmless when not parked.
+    // Ends the sleep. Call it right after the blocking call, before any dispatch. Has no effect if the carrier is not
+    // parked.
     void unpark() noexcept;
-    // Lets the carrier run its fibers if any are runnable; true when it did. `hadIoWork`: the poller handled I/O since
-    // the last call (an idle poller lets the carrier look for work elsewhere, once work stealing is on).
+    // Fires due timers and lets the carrier run its fibers if any are runnable; returns true if it did. Pass
+    // `hadIoWork` = true if the poller has handled I/O since the last call. With false and work stealing, a carrier
+    // without work tries to steal some. Throws BlockingOperationException inside a NonSuspendingScope.
     bool maybeYield(bool hadIoWork);
-    // When the carrier's earliest timer is due: block no longer than that. Oversleeping is reported.
+    // Carrier::parkDeadline(): do not block longer than that. A sleep that ends more than 100 ms after the earliest
+    // timer was due is logged.
     Deadline parkDeadline() const noexcept;
-    // The carrier is shutting down: return from the body soon.
+    // True once the carrier is shutting down: return from the body soon.
     bool stopRequested() const noexcept;
 
     // enter() = tryParkPoller() and canParkPoller(); leave() = unpark().

@@ -1,4 +1,4 @@
-// ScheduledTask: the handle of a task that an event loop runs later or again and again.
+// ScheduledTask: a handle to a delayed or periodic task of an event loop.
 #pragma once
 
 #include <memory>
@@ -9,16 +9,16 @@ namespace detail {
 struct ScheduledEntry;
 }
 
-// Copyable; dropping every copy does not cancel the task. Context: any thread; never blocks or throws.
+// Copyable; destroying every copy does not cancel the task. Context: any thread; never blocks or throws.
 class ScheduledTask {
   public:
     ScheduledTask() = default;
     explicit ScheduledTask(std::shared_ptr<detail::ScheduledEntry> entry) noexcept : entry_(std::move(entry)) {}
 
-    // Asks that the task not run again. True: it had not ended, and no run begins after this call on the loop's own
-    // thread; from another thread a run that has already begun, or begins meanwhile, still finishes.
+    // Prevents further runs of the task. Returns false, without effect, if the task has ended or has been cancelled, or
+    // if its only run has begun. After true no new run begins; a run of a periodic task that has begun still finishes.
     bool cancel() noexcept;
-    // True when it has run (not periodic), was cancelled, or threw.
+    // True once the task has run (unless periodic), was cancelled, or threw.
     bool done() const noexcept;
     explicit operator bool() const noexcept { return entry_ != nullptr; }
 

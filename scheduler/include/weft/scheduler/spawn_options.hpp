@@ -1,4 +1,4 @@
-// SpawnOptions: what a spawn may say about its fiber.
+// SpawnOptions: the properties of a new fiber.
 #pragma once
 
 #include <cstddef>
@@ -6,16 +6,16 @@
 
 namespace weft {
 
-// Whether another carrier may run a slice of the fiber, where work stealing is on (CarrierOptions::workStealing): until the
-// fiber waits, yields, uses a socket or enters a channel, before which it comes home.
+// Which slices of the fiber another carrier may run, with work stealing (CarrierOptions::workStealing). Such a slice
+// ends when the fiber waits or yields; the fiber goes home before it waits, uses a socket or enters a channel.
 enum class Stealable : unsigned char {
     never,
-    fresh,  // the first slice only: none of the thread-local hazards
-    any,    // also those behind thisFiber::yield() and JoinHandle::join(): thread_local addresses and errno are stale there
+    fresh,  // the first slice only: no frame of the fiber can hold another thread's thread_local addresses yet
+    any,    // also after thisFiber::yield() and JoinHandle::join(): thread_local addresses and errno may then be stale
 };
 
 struct SpawnOptions {
-    std::string_view name = {};  // copied, cut to 31 characters; empty: "fiber-<id>"
+    std::string_view name = {};  // copied, truncated to 31 characters; empty: "fiber-<id>"
     std::size_t stackSize = 0;   // bytes of virtual memory, rounded up to a power of two; 0: the group's default
     Stealable stealable = Stealable::fresh;
 };

@@ -1,5 +1,5 @@
-// StackPool: fiber stacks cut from 64 MiB slabs, each with a guard, shared by a group's carriers; StackCache, a
-// carrier's own last-in first-out store in front of it. docs/adr/0005.
+// StackPool: fiber stacks, cut from 64 MiB slabs, each with a guard, which a group's carriers share. StackCache: a
+// carrier's own LIFO cache of stacks. docs/adr/0005.
 #pragma once
 
 #include <array>
@@ -11,21 +11,21 @@
 
 namespace weft {
 
-// How the memory below a stack is protected: StackPool::guardSize bytes.
+// How the guard, the StackPool::guardSize bytes below a stack, is protected.
 enum class StackGuard : unsigned char {
-    automatic,  // the best that the kernel offers, falling back as below, with one warning
-    madvise,    // MADV_GUARD_INSTALL (Linux 6.13): no mapping of its own, so a million stacks are possible
-    mprotect,   // two mappings per stack: ends at vm.max_map_count / 2
-    canary,     // not protected; a word at the end of the stack is checked when the fiber ends
+    automatic,  // madvise if the kernel has it, otherwise mprotect with one warning
+    madvise,    // MADV_GUARD_INSTALL (Linux 6.13): needs no mapping of its own, so a million stacks are possible
+    mprotect,   // two mappings per stack; after half of vm.max_map_count, stacks get a canary instead, with one warning
+    canary,     // not protected: the carrier checks a word at the end of the stack when the fiber ends
 };
 
 class StackPool;
 
-// One stack: its guard from `low`, then `size` bytes to use.
+// One stack: its guard begins at `low`; `size` usable bytes follow.
 struct Stack {
     std::byte* low = nullptr;
     std::size_t size = 0;
-    StackPool* pool = nullptr;  // lives while the stack is not given back
+    StackPool* pool = nullptr;  // lives until the stack has been given back
     void* tsanFiber = nullptr;
     StackGuard guard = StackGuard::madvise;
     unsigned valgrindId = 0;
@@ -35,46 +35,46 @@ struct Stack {
     std::byte* top() const noexcept { return bottom() + size; }
     inline std::size_t sizeWithGuard() const noexcept;
     bool guardContains(const void* address) const noexcept;
-    // True when the word that stands in for a guard has been written over.
+    // True if the stack has a canary and the canary has been overwritten.
     bool overflowed() const noexcept;
 };
 
 class StackPool {
   public:
-    // More than one page, so that a function with a large frame does not step over it; virtual memory only. Code that
-    // is compiled with -fstack-clash-protection, as Weft's is, touches every page and cannot step over any.
+    // Virtual memory only. Several pages, so that a function with a large frame does not skip the guard. Code compiled
+    // with -fstack-clash-protection, such as Weft's, touches every page and cannot skip any guard.
     static constexpr std::size_t guardSize = 64 * 1024;
     static constexpr std::size_t minimumSize = 16 * 1024;
     static constexpr std::size_t maximumSize = 64 * 1024 * 1024;
 
-    // A pool outlives its owner until the last stack is given back: a kept JoinHandle keeps its fiber's.
+    // After its owner's end the pool lives until the last stack has been given back: a JoinHandle keeps its fiber's
+    // stack.
     struct Disown {
         void operator()(StackPool* pool) const noexcept { pool->disown(); }
     };
     using Owner = std::unique_ptr<StackPool, Disown>;
 
-    // Throws ConfigurationError when `guard` is one that this kernel does not offer.
+    // Throws ConfigurationError if `guard` is `madvise` and the kernel does not support it.
     static Owner create(StackGuard guard) { return Owner(new StackPool(guard)); }
     StackPool(const StackPool&) = delete;
     StackPool& operator=(const StackPool&) = delete;
 
-    // A stack of at least `size` bytes (rounded up to a power of two). Throws std::length_error for a size outside
-    // [minimumSize, maximumSize] and std::bad_alloc when the kernel gives no memory. Context: any thread.
+    // Takes a stack of `size` bytes, rounded up to a power of two. Throws std::length_error for a size outside
+    // [minimumSize, maximumSize], std::bad_alloc when the kernel has no memory. Context: any thread.
     Stack take(std::size_t size);
-    // The memory that the stack has touched stays with it, to be used again, until coolDown().
+    // Gives a stack back. It stays warm (keeps the memory that it has touched) until coolDown(). Context: any thread.
     void give(Stack stack) noexcept;
-    // As give(), returning all but the top page to the kernel.
+    // As give(), but returns all memory except the top page to the kernel.
     void giveCold(Stack stack) noexcept;
-    // give() as long as the pool keeps fewer than a few stacks of that size with their memory, else giveCold(). For
-    // threads that have no idle time in which they would call coolDown(). Context: any thread.
+    // As give() while the pool has less than 16 MiB of warm stacks of that size; otherwise as giveCold(). For threads
+    // that have no idle time in which to call coolDown(). Context: any thread.
     void giveFromOutside(Stack stack) noexcept;
-    // Returns the memory of some stacks (up to coolingBatch) that were given warm and that the pool need not keep so;
-    // true when there are more. At rest the pool keeps up to 16 MiB of stacks per size. Context: any thread; makes
-    // system calls.
+    // Returns the memory of up to coolingBatch warm stacks to the kernel, as long as the pool has more than 16 MiB of
+    // warm stacks of a size. True if there are more. Context: any thread; makes system calls.
     bool coolDown() noexcept;
     static constexpr std::size_t coolingBatch = 16;
 
-    // Stacks handed out and not given back. Any thread.
+    // Number of stacks taken and not given back. Any thread.
     std::size_t live() const noexcept { return live_.load(std::memory_order_relaxed); }
     StackGuard guard() const noexcept { return guard_; }
 
@@ -84,8 +84,8 @@ class StackPool {
     void disown() noexcept;
 
     struct SizeClass {
-        std::vector<Stack> warm;  // given back with their memory
-        std::vector<Stack> cold;  // without
+        std::vector<Stack> warm;  // free, with their memory
+        std::vector<Stack> cold;  // free, without it
         std::size_t made = 0;
         std::byte* next = nullptr;  // the uncut rest of the newest slab
         std::byte* end = nullptr;
@@ -115,7 +115,7 @@ class StackPool {
     std::vector<Slab> slabs_;
     bool owned_ = true;
     std::atomic<std::size_t> live_{0};     // written under lock_
-    std::atomic<std::size_t> surplus_{0};  // warm stacks above warmLimit(), of all sizes; written under lock_
+    std::atomic<std::size_t> surplus_{0};  // warm stacks above warmLimit(), over all sizes; written under lock_
 };
 
 inline std::byte* Stack::bottom() const noexcept {
@@ -125,7 +125,8 @@ inline std::size_t Stack::sizeWithGuard() const noexcept {
     return StackPool::guardSize + size;
 }
 
-// Keeps up to `limit` hot stacks of one size; context: its carrier.
+// A carrier's free stacks of one size, with their memory: up to `limit`, and up to twice that until trim(). Context:
+// its carrier.
 class StackCache {
   public:
     StackCache(StackPool& pool, std::size_t size, std::size_t limit);
@@ -133,8 +134,8 @@ class StackCache {
 
     Stack take();
     void give(Stack stack) noexcept;
-    // Called when the carrier is idle: returns the memory of some stacks (up to StackPool::coolingBatch) above the
-    // limits, this cache's and the pool's; true when there are more.
+    // Called when the carrier is idle: gives up to StackPool::coolingBatch stacks above `limit` back to the pool, cold;
+    // if there are none, calls the pool's coolDown(). True if it should be called again.
     bool trim() noexcept;
     std::size_t stackSize() const noexcept { return size_; }
 

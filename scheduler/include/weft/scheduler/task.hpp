@@ -1,5 +1,5 @@
-// Task: the intrusive header that everything schedulable shares (fibers; later coroutines), and WakeKey, the right to
-// try to end one particular wait of one. A wake ends in home->enqueue(task), whatever the task is. docs/adr/0001.
+// Task: the intrusive base of everything schedulable (fibers; later coroutines). WakeKey: the right to try to end one
+// particular wait of a task. A wake calls home->enqueue(task) for every kind of task. docs/adr/0001.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace weft {
 
 struct Task;
 
-// Where a task's wakes go. Context of enqueue(): any thread; never blocks, allocates or throws.
+// Makes woken tasks runnable. Context of enqueue(): any thread; never blocks, allocates or throws.
 class TaskScheduler {
   public:
     virtual void enqueue(Task& task) noexcept = 0;
@@ -25,25 +25,27 @@ struct Task {
     Task(const Task&) = delete;
     Task& operator=(const Task&) = delete;
 
-    Task* next = nullptr;  // the link of whichever queue the task is in
+    Task* next = nullptr;  // the link in the queue that holds the task
     TaskScheduler* home;   // immutable after construction
     detail::ParkToken park;
     detail::TaskState state;
 };
 
-// Why a wait ended. Values below `timeout` are the waiter's own branches (which resource).
+// Why a wait ended. Values below `timeout` are branches that the waiter defines, such as which of two resources is
+// ready.
 enum class WakeReason : std::uint8_t { resource = 0, timeout = 253, cancelled = 254, shutdown = 255 };
 
-// Names one branch of one wait. Copyable; valid while the waiter cannot have ended the wait unseen: the holder unlinks
-// it (under the object's lock, or on the waiter's carrier) before the waiter returns.
+// Identifies one branch of one wait. Copyable. Using a key is valid only while the task lives: the waiter must withdraw
+// its keys (under the object's lock, or on the waiter's carrier) before its call returns.
 class WakeKey {
   public:
     WakeKey() = default;
     WakeKey(Task& task, detail::ParkToken::Epoch epoch, WakeReason branch) noexcept
         : task_(&task), epoch_(epoch), branch_(branch) {}
 
-    // Ends the wait if nobody else has; true when this call did. After it the waiter must not be touched.
-    // Context: any thread; never blocks, allocates or throws. Ordering: what the caller wrote before is seen after.
+    // Ends the wait unless it has ended already; true if this call ended it. Do not touch the waiter after the call.
+    // Context: any thread; never blocks, allocates or throws. Ordering: the waiter sees everything that the caller
+    // wrote before.
     bool wake() const noexcept {
         switch (claim()) {
             case detail::Claim::lost:
@@ -56,9 +58,9 @@ class WakeKey {
         enqueue();
         return true;
     }
-    // The halves of wake(): claim() ends the wait, and after Claim::enqueue the waiter does not run, and what is on its
-    // stack stays, until the caller calls enqueue(). For callers that end waits under a lock. Context, ordering: as
-    // wake().
+    // The two steps of wake(), for callers that end waits under a lock. claim() ends the wait. If it returns
+    // Claim::enqueue, the caller must call enqueue(); until then the waiter does not run and its stack stays valid.
+    // Context and ordering: as wake().
     detail::Claim claim() const noexcept { return task_->park.claim(epoch_, static_cast<std::uint8_t>(branch_)); }
     void enqueue() const noexcept { task_->home->enqueue(*task_); }
     explicit operator bool() const noexcept { return task_ != nullptr; }

@@ -1,4 +1,4 @@
-// TaskScope: fibers that end before the block that started them does; joinAll: a few functions at once.
+// TaskScope: fibers that end before the block that started them. joinAll: runs several functions concurrently.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ namespace weft {
 
 namespace detail {
 
-// What a child ended with; its error is in the scope, too, so a child's own error slot stays empty.
+// The result of a child. The scope has a copy of the error; the child fiber's own error slot stays empty.
 template <class T>
 struct Outcome {
     std::optional<ValueOf<T>> value;
@@ -31,19 +31,20 @@ struct Outcome {
 
 }  // namespace detail
 
-// The result of a scope's child. Move-only; may be dropped at any time, which leaves the child running, and may outlive
-// the scope. Keeps the child's stack. Belongs to one thread or fiber at a time.
+// A handle to a scope's child and its result. Move-only; may outlive the scope. The destructor leaves the child
+// running. The handle keeps the child's stack allocated. Only one thread or fiber may use it at a time.
 template <class T>
 class ScopedTask {
   public:
     ScopedTask() = default;
 
     bool valid() const noexcept { return handle_.valid(); }
-    // True when the child has ended. Any thread.
+    // True once the child has ended. Any thread.
     bool done() const noexcept { return handle_.done(); }
-    // As JoinHandle::cancel(): this child only.
+    // As JoinHandle::cancel(), for this child only.
     void cancel() noexcept { handle_.cancel(); }
-    // Returns the child's result or rethrows its exception; once. Waits until it has ended, as JoinHandle::join().
+    // Waits until the child has ended, as JoinHandle::join(), then returns its result or rethrows its exception. Call
+    // it once.
     T get() {
         detail::Outcome<T> outcome = handle_.join();
         if (outcome.error) std::rethrow_exception(std::move(outcome.error));
@@ -57,35 +58,36 @@ class ScopedTask {
     JoinHandle<detail::Outcome<T>> handle_;
 };
 
-// A block with children:
+// Example:
 //     std::string left, right;
 //     TaskScope scope;
 //     scope.spawn([&] { left = http::get(a, "/"); });
 //     scope.spawn([&] { right = http::get(b, "/"); });
 //     scope.join();
-// No child outlives the scope: its destructor cancels the children that still run and waits until all of them have
-// ended, their closures are destroyed and their dropped results, too. That wait is uninterruptible, so children may use
-// what was declared before the scope, whatever ends the parent: an exception, a cancellation (the close of the channel
-// that spawned it), a shutdown. A child that ignores its cancellation holds the parent up, and the shutdown's log names
-// both.
-// Context: a fiber or a plain thread, where blocking is allowed (the constructor throws BlockingOperationException
-// elsewhere). The scope belongs to whoever made it; its children may spawn into it and cancel it, too. Not movable.
+// No child outlives the scope. The destructor cancels the children that still run, then waits until all have ended and
+// their closures and discarded results have been destroyed. This wait is uninterruptible, so children may use variables
+// declared before the scope even if an exception, a cancellation (such as the close of the channel that spawned the
+// parent) or a shutdown ends the parent. A child that ignores its cancellation delays the parent; if a shutdown times
+// out, its log names both.
+// Context: a fiber or a plain thread, where blocking is allowed (elsewhere the constructor throws
+// BlockingOperationException). Only the fiber or thread that created the scope may use it, except that its children may
+// call spawn(), spawnOn() and cancel(). Not movable.
 class TaskScope {
   public:
-    // What the first child that ends with an exception does to the others.
+    // What happens to the other children when a child ends with an exception.
     enum class OnError : std::uint8_t {
         cancelOthers,
         keepOthers,
     };
 
     explicit TaskScope(OnError onError = OnError::cancelOthers);
-    // Cancels and awaits the children. An error that join() has not thrown is logged.
+    // Cancels the children and waits for them. Logs a child's error that join() has not thrown.
     ~TaskScope();
     TaskScope(const TaskScope&) = delete;
     TaskScope& operator=(const TaskScope&) = delete;
 
-    // Starts a child on the caller's home carrier; from a plain thread, on the default group's next one. Throws as
-    // Carrier::spawn(), and then there is no child. A child of a scope that has been cancelled starts cancelled.
+    // Starts a child on the caller's home carrier; from a plain thread, on CarrierGroup::instance().next(). Throws as
+    // Carrier::spawn(), without starting a child. If the scope has been cancelled, the child starts cancelled.
     template <class F>
     auto spawn(F&& fn, SpawnOptions options = {}) {
         return spawnOn(carrierHere(), std::forward<F>(fn), options);
@@ -98,19 +100,19 @@ class TaskScope {
             carrier.spawnChild(children_, Body{*this, std::forward<F>(fn)}, options));
     }
 
-    // Asks every child to end, as JoinHandle::cancel(), and those that are started later. Does not wait. Any thread
-    // that keeps the scope alive; never blocks, allocates or throws.
+    // Cancels every present and future child, as JoinHandle::cancel(). Does not wait. Any thread that keeps the scope
+    // alive; never blocks, allocates or throws.
     void cancel() noexcept;
 
-    // Waits until all children have ended, then rethrows the exception of the first child that failed, if one did:
-    // once. operation_aborted from a child that was asked to end is no failure. When the caller is cancelled or its
-    // carrier shuts down meanwhile, cancels the children, awaits them uninterruptibly, and throws
-    // SystemError(operation_aborted), or the first child's error if one had failed. May be repeated after more spawns.
+    // Waits until all children have ended. If a child failed, rethrows the first failure, once. A child that ends with
+    // operation_aborted after it was cancelled has not failed. If the caller is cancelled or its carrier shuts down
+    // during the wait, join() cancels the children, waits for them uninterruptibly, and throws the first failure or
+    // else SystemError(operation_aborted). May be called again after more spawns.
     void join();
-    // As join(), but gives up at `deadline`: false, and the children run on.
+    // As join(), but returns false if children still run at `deadline`; they continue to run.
     bool joinUntil(Deadline deadline);
 
-    // How many children have not ended.
+    // Number of children that have not ended.
     std::size_t running() const { return children_.size(); }
 
   private:
@@ -144,8 +146,8 @@ class TaskScope {
 
     detail::ScopeChildren children_;
     const OnError onError_;
-    const int exceptions_;  // in flight when the scope began
-    std::mutex errorLock_;  // guards the next
+    const int exceptions_;  // std::uncaught_exceptions() when the scope began
+    std::mutex errorLock_;  // guards error_ while children run
     std::exception_ptr error_;
 };
 
@@ -163,10 +165,10 @@ ValueOf<T> resultOf(ScopedTask<T>& task) {
 
 }  // namespace detail
 
-// Runs each function in a fiber of its own and waits for all of them; returns their results as a tuple, in the order of
-// the arguments (detail::Unit for void; nothing when all are void). The first one that throws cancels the others, and
-// its exception is rethrown after all have ended. The functions may use the caller's variables. Context, errors and
-// cancellation: as TaskScope.
+// Runs each function in a fiber of its own and waits for all of them. Returns their results as a tuple, in the order of
+// the arguments (detail::Unit for void), or void if all functions return void. The first function that throws cancels
+// the others; its exception is rethrown after all have ended. The functions may use the caller's variables. Context,
+// errors and cancellation: as TaskScope.
 template <class... F>
 auto joinAll(F&&... functions) {
     TaskScope scope;

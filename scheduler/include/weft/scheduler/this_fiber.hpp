@@ -1,4 +1,4 @@
-// What the running fiber can ask about itself and of its carrier.
+// thisFiber: operations on the running fiber.
 #pragma once
 
 #include <cstdint>
@@ -11,29 +11,30 @@ namespace weft {
 
 class Carrier;
 
-// Context: a fiber, unless said otherwise. Queries never block or allocate.
+// Context: a fiber, unless stated otherwise. Queries never block or allocate (except name()).
 namespace thisFiber {
 
 // True in a fiber (a hosted poller's body is one). Any thread.
 bool isFiber() noexcept;
 
-// Lets the other runnable fibers and the poller have their turn. Throws BlockingOperationException inside dispatch and
-// in a carrier's own code outside any fiber. On a plain thread: yields to the operating system. With Stealable::any the
-// fiber may go on on another thread.
+// Queues the fiber again, so that the other runnable fibers and the poller run first. Throws BlockingOperationException
+// inside dispatch and in a carrier's own code outside any fiber. On a plain thread: std::this_thread::yield(). With
+// Stealable::any the fiber may resume on another thread.
 void yield();
-// Yields if this fiber and those before it have used up the budget of this drain (CarrierOptions::yieldBudget); reads
-// a cycle counter otherwise. For loops that may find their next piece of work ready for ever, such as reads of a busy
-// socket. Does nothing inside dispatch, in a poller's body and on a plain thread. Never throws.
+// Yields if the current run of fibers has used up its budget (CarrierOptions::yieldBudget); otherwise only reads a
+// cycle counter. For loops whose next piece of work may always be ready, such as reads of a busy socket. Does nothing
+// inside dispatch, in a poller's body and on a plain thread. Never throws.
 void yieldIfDue() noexcept;
 
-// Suspends the fiber (blocks a plain thread) until the time has come: never earlier; later by up to a timer tick, a
-// drain of fibers and the kernel's wake-up. The throwing form throws SystemError(operation_aborted) when the fiber is
-// cancelled or its carrier shuts down, the other sets `error`. Both throw BlockingOperationException where yield() does.
+// Suspends the fiber (blocks a plain thread) until `deadline`. Returns no earlier, and later by up to one timer tick
+// plus one run of fibers plus the kernel's wake-up latency. When the fiber is cancelled or its carrier shuts down, the
+// throwing overload throws SystemError(operation_aborted), the other sets `error`. Both throw
+// BlockingOperationException where yield() does.
 void sleepUntil(Deadline deadline);
 void sleepUntil(Deadline deadline, ErrorCode& error);
 void sleepFor(Duration time);
 void sleepFor(Duration time, ErrorCode& error);
-// Times in coarser units, which may be longer than a Duration: 300 years are as good as for ever.
+// The same for times in other units; a time beyond Duration::max() counts as that (292 years).
 template <class Rep, class Period>
 void sleepFor(std::chrono::duration<Rep, Period> time) {
     sleepFor(saturated(time));
@@ -43,23 +44,23 @@ void sleepFor(std::chrono::duration<Rep, Period> time, ErrorCode& error) {
     sleepFor(saturated(time), error);
 }
 
-// True when the fiber has been asked to end (JoinHandle::cancel(), the close of the channel that spawned it), also
-// behind a CancellationShield. For work that does not block. False on a plain thread.
+// True if the fiber has been cancelled (by JoinHandle::cancel(), or by the close of the channel that spawned it), also
+// under a CancellationShield. For work that does not block. False on a plain thread.
 bool cancelRequested() noexcept;
 
 // Unique in the process; 0 on a plain thread.
 std::uint64_t id() noexcept;
-// As given to spawn, or "fiber-<id>"; "" on a plain thread.
+// SpawnOptions::name, or "fiber-<id>"; "" on a plain thread.
 std::string name();
-// The carrier that the fiber belongs to; the one that it runs on now (the same while work stealing is off). Both null
-// on a plain thread.
+// carrier(): the fiber's home carrier. runningCarrier(): the carrier that it runs on now, which is the same unless work
+// stealing is on. Both null on a plain thread.
 Carrier* carrier() noexcept;
 Carrier* runningCarrier() noexcept;
 
-// Continues the fiber on its own carrier, behind what is runnable there. Does nothing when it runs there already, and on
-// a plain thread. Every wait, yield, socket call and channel operation begins with it; call it before you use
-// Carrier::local() or timers() of carrier(). Afterwards thread_local addresses and errno are another thread's. Throws
-// BlockingOperationException where yield() does, if the fiber is away.
+// Moves the fiber to its home carrier and queues it after the fibers that are runnable there. Does nothing if it runs
+// there already, and on a plain thread. Every wait, socket call and channel operation does this first; call it before
+// you use local() or timers() of carrier(). After a move, thread_local addresses and errno are those of another thread.
+// Throws BlockingOperationException if it would have to move where yield() throws.
 void goHome();
 
 }  // namespace thisFiber

@@ -1,4 +1,4 @@
-// TimerWheel: the hierarchical timer wheel that a carrier (or an embedded loop) owns. It never reads a clock.
+// TimerWheel: the hierarchical timer wheel of a carrier or an embedded loop. It never reads a clock.
 // Source: Varghese and Lauck, "Hashed and Hierarchical Timing Wheels" (1987), with xor levels and occupancy bitmaps.
 #pragma once
 
@@ -13,8 +13,8 @@ namespace weft {
 
 class TimerWheel;
 
-// One timer, linked into at most one wheel; lives wherever its owner puts it (often on a fiber's stack).
-// The owner disarms it before it dies.
+// One timer, linked into at most one wheel. Its owner provides the memory (often on a fiber's stack) and must disarm it
+// before destroying it.
 struct TimerEntry {
     using Fire = void (*)(TimerEntry&) noexcept;
 
@@ -22,14 +22,14 @@ struct TimerEntry {
     TimerEntry(const TimerEntry&) = delete;
     TimerEntry& operator=(const TimerEntry&) = delete;
 
-    Fire fire;  // called with the entry already disarmed, so it may re-arm or destroy it
+    Fire fire;  // the wheel disarms the entry before the call, so `fire` may re-arm or destroy it
     bool armed() const noexcept { return level != unlinked; }
     Deadline deadline() const noexcept { return at; }
 
   private:
     friend class TimerWheel;
     static constexpr std::uint8_t unlinked = 0xff;
-    static constexpr std::uint8_t late = 0xfe;  // slot: which of the two lists
+    static constexpr std::uint8_t late = 0xfe;  // `slot` is then the index of a late list
 
     TimerEntry* previous = nullptr;
     TimerEntry* next = nullptr;
@@ -39,10 +39,10 @@ struct TimerEntry {
     std::uint8_t slot = 0;
 };
 
-// Timers that fire in ticks of 2^16 ns (about 65 us): never early, and at most one tick late by the wheel's doing.
-// Within a tick they fire in the order of their deadlines, equal ones in the order of arming. Insertion and removal are
-// O(1). Each timer is moved at most once per level on its way down, which is what sorts them: no step of the wheel takes
-// longer the more timers are armed or due. Context: its owner's thread. Never blocks, allocates or throws.
+// Timers fire in ticks of 2^16 ns (about 65 us): never early, and the wheel delays them by at most one tick. Within a
+// tick they fire in the order of their deadlines, equal ones in the order of arming. Insertion and removal are O(1).
+// The wheel moves each timer down at most once per level, which sorts the timers; no single step depends on how many
+// timers are armed or due. Context: its owner's thread. Never blocks, allocates or throws.
 class TimerWheel {
   public:
     static constexpr unsigned tickShift = 16;
@@ -54,15 +54,15 @@ class TimerWheel {
     TimerWheel(const TimerWheel&) = delete;
     TimerWheel& operator=(const TimerWheel&) = delete;
 
-    // Arms an unarmed entry. One whose deadline has passed already is late: it fires with the next expire().
+    // Arms an unarmed entry. If its deadline has passed already it is late and fires in the next expire().
     void arm(TimerEntry& entry, Deadline at) noexcept;
-    // Unlinks an armed entry; does nothing to an unarmed one.
+    // Disarms an entry; has no effect on an unarmed one.
     void disarm(TimerEntry& entry) noexcept;
-    // Fires what is due at `now`; returns how many. First the timers that were armed late, in the order of arming, then
-    // the others in the order of their deadlines. Entries that a Fire arms late wait for the next call. A clock that
-    // steps back counts as standing still.
-    // It takes at most `steps` steps, of which each fires a timer or moves one down a level; unfinished() says whether
-    // that left something due to the next call, which goes on where this one has stopped.
+    // Fires the timers that are due at `now` and returns their number: first the late ones in the order of arming, then
+    // the others in the order of their deadlines. Entries that a `fire` function arms late wait for the next call. A
+    // `now` earlier than the last one counts as the last one.
+    // Takes at most `steps` steps; each step fires a timer or moves one down a level. If timers that are due remain,
+    // unfinished() is true and the next call continues with them.
     std::size_t expire(TimePoint now, std::size_t steps = allSteps) noexcept {
         const std::uint64_t bound = dueBefore(now);
         if (bound > quietBefore_) [[unlikely]]
@@ -70,16 +70,16 @@ class TimerWheel {
         passTo(bound);
         return 0;
     }
-    // The last expire() has run out of steps: timers that were due then have not fired yet.
+    // True if the last expire() ran out of steps, so that timers that were due have not fired yet.
     bool unfinished() const noexcept { return unfinished_; }
 
-    // When expire() has something to do next: exact for the earliest timers, early (never late) for far ones; `never`
-    // when nothing is armed.
+    // When to call expire() next, or `never` if no timer is armed. For a timer in the far future it may be earlier than
+    // the timer's own tick, never later.
     Deadline nextExpiry() const noexcept;
-    // The earliest deadline, exactly; looks at every timer of one slot. Not while unfinished().
+    // The earliest deadline, exactly; visits every timer of one slot. Do not call it while unfinished().
     Deadline earliest() const noexcept;
-    // Tells an empty wheel what time it is, so that nextExpiry() is not in the past for timers armed after a long idle
-    // time.
+    // Advances an empty wheel to `now`, so that nextExpiry() is not in the past for timers armed after a long idle
+    // time. Has no effect on a wheel that is not empty.
     void catchUp(TimePoint now) noexcept {
         if (armed_ == 0) passTo(dueBefore(now));
     }
@@ -87,9 +87,9 @@ class TimerWheel {
     std::size_t size() const noexcept { return armed_; }
 
   private:
-    // A key is a deadline in ns since one tick before the start, less 1: what is due at a point in time are the keys
-    // before that point rounded down to a tick. Level 0 has a slot per ns and 16 of them; each of the others has 64
-    // slots, of which each is as long as the level below. Levels 0 to 2 are within a tick: only what is due gets there.
+    // A key is (deadline - start) in ns plus one tick minus 1. A timer is due at `now` if its key is below
+    // dueBefore(now), which is a multiple of a tick. Level 0 has 16 slots of 1 ns; every other level has 64 slots, each
+    // as long as the whole level below. Levels 0 to 2 together span one tick, so only due timers reach them.
     static constexpr unsigned levels = 11;
     static constexpr unsigned slotBits = 6;
     static constexpr unsigned slots = 1u << slotBits;
@@ -113,7 +113,7 @@ class TimerWheel {
     static constexpr unsigned bitsOf(unsigned level) noexcept { return level == 0 ? lowestBits : slotBits; }
     static Place placeOf(std::uint64_t key, unsigned level) noexcept;
 
-    // The first key that is not due at `now`.
+    // The lowest key that is not due at `now`.
     std::uint64_t dueBefore(TimePoint now) const noexcept {
         if (now <= start_) return tickLength;
         return (static_cast<std::uint64_t>((now - start_).count()) & ~(tickLength - 1)) + tickLength;
@@ -122,7 +122,7 @@ class TimerWheel {
         return at <= start_ ? tickLength - 1 : static_cast<std::uint64_t>((at - start_).count()) + (tickLength - 1);
     }
     TimePoint timeOf(std::uint64_t bound) const noexcept;
-    // Nothing is due before `bound`.
+    // Advances to `bound`, before which no timer is due.
     void passTo(std::uint64_t bound) noexcept { elapsed_ = horizon_ = std::max(horizon_, bound - 1); }
 
     void link(const Place& place, TimerEntry& entry) noexcept;
@@ -141,17 +141,17 @@ class TimerWheel {
     static Deadline earliestOf(const Slot& slot, Deadline at) noexcept;
 
     const TimePoint start_;
-    std::uint64_t elapsed_ = tickLength - 1;  // where the slot begins that expire() has come to; the horizon if finished
-    std::uint64_t horizon_ = tickLength - 1;  // the last key that is due
+    std::uint64_t elapsed_ = tickLength - 1;  // first key of the slot that expire() is at; the horizon when finished
+    std::uint64_t horizon_ = tickLength - 1;  // the highest key that is due
     std::uint64_t quietBefore_ = noKey;       // expire() has nothing to do up to this bound
     std::size_t armed_ = 0;
     std::uint32_t occupiedLevels_ = 0;
-    unsigned emptying_ = 0;  // the level whose slot at elapsed_ is being emptied into lower ones; 0: none
-    unsigned lateList_ = 0;  // which list takes timers that are armed late
+    unsigned emptying_ = 0;  // the level whose slot at elapsed_ is being emptied into lower levels; 0: none
+    unsigned lateList_ = 0;  // the list that receives timers armed late
     bool unfinished_ = false;
     std::array<std::uint64_t, levels> occupied_{};
     std::array<std::array<Slot, slots>, levels> wheel_{};
-    std::array<Slot, 2> late_;  // timers armed late: those of the next expire(), those of the present one
+    std::array<Slot, 2> late_;  // timers armed late: one list for the next expire(), one for the current expire()
 };
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Topology: on which CPU each carrier of a group runs, and which carriers share a cache.
+// Topology: which CPU each carrier of a group runs on, and which carriers share a cache.
 #pragma once
 
 #include <optional>
@@ -8,36 +8,38 @@
 namespace weft {
 
 struct CarrierPlace {
-    std::optional<unsigned> cpu;  // the kernel's number; unset: the carrier floats, where its thread's creator may run
+    std::optional<unsigned> cpu;  // the kernel's CPU number; unset: the carrier inherits its creator's affinity mask
     unsigned cluster = 0;         // carriers with the same number share a last-level cache
 };
 
-// Asked once by a group's constructor, on the calling thread.
+// A group's constructor calls place() once, on the constructing thread.
 class Topology {
   public:
     virtual ~Topology() = default;
-    // One place for each carrier, by its index: exactly `carriers`, 1 or more. What it throws the group's constructor throws.
+    // Returns exactly `carriers` places (1 or more), indexed like the carriers. The group's constructor passes
+    // exceptions on.
     virtual std::vector<CarrierPlace> place(unsigned carriers) const = 0;
 };
 
-// The machine as Linux describes it in sysfs: within the affinity mask (which is how a cpuset shows), first one carrier for
-// each physical core, the fast cores of a hybrid machine before the slow ones, then the other hardware threads of these;
-// clusters are CPUs that share the highest cache from level 3 on, and all CPUs where there is none. Whatever it cannot do
-// it says in one warning: carriers beyond the CPUs float; under a CPU quota that is smaller than the mask all of them do,
-// since such containers would all choose the same CPUs.
+// Places carriers according to sysfs, on the CPUs of the affinity mask (which includes the limits of a cpuset): first
+// one carrier per physical core, fast cores of a hybrid machine before slow ones, then the other hardware threads in
+// the same order. A cluster is the set of CPUs that share the highest cache level from level 3 on, or all CPUs without
+// such a cache. Carriers beyond the number of CPUs float. With a CPU quota below the size of the mask all carriers
+// float, because all such containers would choose the same CPUs. Both cases, and an unknown affinity mask, cause one
+// warning.
 class LinuxTopology final : public Topology {
   public:
     struct Options {
         std::string sysfsRoot = "/sys";
         std::optional<std::vector<unsigned>> allowedCpus;  // unset: the calling thread's affinity mask
-        std::optional<double> quota;                       // CPUs' worth of time; unset: the cgroup's
-        unsigned skip = 0;  // begins so many places later, round: for several processes on one machine
+        std::optional<double> quota;                       // number of CPUs, may be a fraction; unset: the cgroup's
+        unsigned skip = 0;  // index of the first CPU used, wrapping around: for several processes on one machine
     };
 
     LinuxTopology() = default;
     explicit LinuxTopology(Options options) : options_(std::move(options)) {}
 
-    // Never fails: what cannot be read is taken for absent. Throws std::bad_alloc.
+    // Treats files that cannot be read as absent. Throws only std::bad_alloc.
     std::vector<CarrierPlace> place(unsigned carriers) const override;
 
   private:

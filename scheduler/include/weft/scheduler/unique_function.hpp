@@ -1,4 +1,4 @@
-// A move-only callable with a small inline buffer: what the standard library calls move_only_function (C++23).
+// UniqueFunction: a move-only callable wrapper with a small inline buffer, as C++23's std::move_only_function.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@ namespace weft {
 template <class Signature, std::size_t InlineSize = 48>
 class UniqueFunction;
 
-// Holds any callable R(Args...), move-only ones too. A callable of at most InlineSize bytes with a noexcept move lives
-// inside; a larger one is allocated. Calling an empty one is a bug (undefined). Not safe for concurrent use.
+// Holds any callable R(Args...), including move-only ones. A callable of at most InlineSize bytes with a noexcept move
+// is stored inside; any other is allocated. Calling an empty one is undefined behaviour. Not thread-safe.
 template <class R, class... Args, std::size_t InlineSize>
 class UniqueFunction<R(Args...), InlineSize> {
   public:

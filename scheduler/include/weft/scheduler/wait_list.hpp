@@ -1,4 +1,4 @@
-// WaitList: the fibers and threads that wait for a condition guarded by a mutex.
+// WaitList: fibers and threads that wait for a condition that a mutex guards.
 #pragma once
 
 #include <mutex>
@@ -9,8 +9,8 @@
 
 namespace weft {
 
-// The mutex is the owner's; nothing suspends while it is held. Nodes live on the waiters' stacks: no allocation.
-// Wait: Suspension; the model explorer has one of its own. docs/protocol.md section 10.
+// The mutex belongs to the owner of the list; nothing suspends while it is held. Nodes live on the waiters' stacks, so
+// the list never allocates. Wait is Suspension, or the model explorer's equivalent. docs/explanation/protocol.md section 10.
 template <class Wait>
 class BasicWaitList {
     struct Node;
@@ -20,10 +20,10 @@ class BasicWaitList {
     BasicWaitList(const BasicWaitList&) = delete;
     BasicWaitList& operator=(const BasicWaitList&) = delete;
 
-    // Waits until `ready()` (called under the lock) is true. Returns no error then; timedOut() when the deadline passed
-    // first; operationAborted() when the fiber is cancelled or its carrier shuts down. When it is true at once nothing
-    // blocks, wherever the caller is; otherwise throws BlockingOperationException naming `call` where nothing may
-    // block.
+    // Waits until `ready()`, called under the lock, returns true; then returns no error. Returns timedOut() if the
+    // deadline passed first, operationAborted() if the fiber was cancelled or its carrier shuts down. If ready() is
+    // true at once, the call blocks nowhere; otherwise it throws BlockingOperationException, which names `call`, where
+    // nothing may block.
     template <class Mutex, class Until, class Ready>
     ErrorCode waitUntil(Mutex& mutex, Until deadline, const char* call, Ready ready) {
         std::unique_lock lock(mutex);
@@ -41,7 +41,7 @@ class BasicWaitList {
         return {};
     }
 
-    // As waitUntil(), but nothing except `ready()` ends it: Suspension::parkUninterruptibly().
+    // As waitUntil(), but only `ready()` ends the wait: see Suspension::parkUninterruptibly().
     template <class Mutex, class Ready>
     void waitUninterruptibly(Mutex& mutex, const char* call, Ready ready) {
         std::unique_lock lock(mutex);
@@ -57,15 +57,15 @@ class BasicWaitList {
         }
     }
 
-    // Waiters whose waits have been ended and that do not run before resume().
+    // Waiters whose waits have been ended, but which do not run until resume().
     class Woken {
       public:
-        // Makes them runnable, in the order in which they came. Context: any thread; without the mutex, so that
-        // neither those who want it nor the waiters wait for the enqueues.
+        // Makes the waiters runnable, in the order in which they began to wait. Context: any thread, after unlocking
+        // the mutex, so that neither the waiters nor other users of the mutex are blocked during the enqueues.
         void resume() noexcept {
             while (Node* node = first_) {
                 first_ = node->next;
-                const Key key = node->key;  // the node goes when its waiter runs
+                const Key key = node->key;  // a copy: the node is destroyed once its waiter runs
                 key.enqueue();
             }
         }
@@ -75,26 +75,26 @@ class BasicWaitList {
         Node* first_ = nullptr;
     };
 
-    // Ends the wait of every waiter. Context: any thread, holding the mutex, which it lets go of before it calls
+    // Ends the wait of every waiter. Context: any thread that holds the mutex; it must unlock the mutex before it calls
     // resume() on the result. [C2]
     [[nodiscard]] Woken claimAll() noexcept {
         Woken woken;
         Node* last = nullptr;
         while (Node* node = first_) {
             unlink(*node);
-            if (node->key.claim() != detail::Claim::enqueue) continue;  // it runs; it may already be gone when we unlock
+            if (node->key.claim() != detail::Claim::enqueue) continue;  // it runs; its node may be gone after unlock
             node->next = nullptr;
             (last ? last->next : woken.first_) = node;
             last = node;
         }
         return woken;
     }
-    // Both at once. Context: any thread, holding the mutex.
+    // claimAll() and resume(). Context: any thread that holds the mutex.
     void wakeAll() noexcept { claimAll().resume(); }
 
-    // `change()` of what `ready()` looks at, under the mutex; then every waiter looks again, after it: a waiter that
-    // ran before would sleep once more for the mutex. An exception of change() goes to the caller and wakes nobody.
-    // Context: any thread, not holding the mutex.
+    // Calls `change()`, which changes the condition, under the mutex; then unlocks the mutex and wakes every waiter, so
+    // that no waiter blocks on the mutex. If change() throws, the exception goes to the caller and no waiter is woken.
+    // Context: any thread that does not hold the mutex.
     template <class Mutex, class Change>
     void changeAndWakeAll(Mutex& mutex, Change change) {
         Woken woken;
@@ -107,8 +107,8 @@ class BasicWaitList {
     }
 
   private:
-    // A fiber that is to wait and runs away from its home goes there first, without the mutex: then the wait is prepared under it
-    // without a switch.
+    // A fiber that has to wait and runs on another carrier goes home first, with the mutex unlocked. The wait then
+    // begins under the mutex without a switch.
     template <class Lock, class Ready>
     static void comeHome(Lock& lock, const char* call, Ready& ready) {
         if constexpr (requires { Wait::isAway(); }) {

@@ -1,5 +1,5 @@
-// Rules of Netty that sockets could bend, on a whole connection of your SocketIoHandler. The rules' details are tested by
-// the pipeline room. In any test program with GoogleTest, in one of its files, in namespace weft::test:
+// The rules of Netty that a transport can break, checked on a whole connection of your SocketIoHandler. The tests of
+// the pipeline check the details. Use it in one file of any GoogleTest program, in namespace weft::test:
 //
 //   INSTANTIATE_TEST_SUITE_P(Mine, ChannelRules, ::testing::Values(onSockets(SocketsUnderTest{"Mine", [] {
 //       return std::make_unique<MyIoHandler>(); }})), nameOfStage);
@@ -24,7 +24,7 @@ namespace weft::test {
 
 using Events = std::vector<std::string>;
 
-// What has happened, in its order; touched on the loop only.
+// The events so far, in their order. Touched only on the loop.
 struct ChannelStory {
     Events events;
     std::string bytes;
@@ -35,7 +35,7 @@ struct ChannelStory {
     }
 };
 
-// Writes down what it sees, and passes it on.
+// Records each event and forwards it.
 class StoryTeller final : public ChannelInboundHandler {
   public:
     using Action = std::function<void(ChannelHandlerContext&)>;
@@ -98,7 +98,7 @@ class ChannelRules : public ::testing::TestWithParam<RuleStage> {
         stage->inLoop([&] { copy = story.events; });
         return copy;
     }
-    // A promise whose outcome becomes part of the story.
+    // A promise whose outcome is recorded in the story.
     ChannelPromise told(const std::string& what) {
         ChannelPromise promise = channel().newPromise();
         promise.addListener([this, what](const ChannelFuture& done) {
@@ -108,7 +108,7 @@ class ChannelRules : public ::testing::TestWithParam<RuleStage> {
     }
 
     ChannelStory story;
-    const std::unique_ptr<ConnectionStage> stage = GetParam().make();  // ends first: it still tells
+    const std::unique_ptr<ConnectionStage> stage = GetParam().make();  // destroyed first: it still records events
 };
 
 // ---- reading ----
@@ -140,7 +140,7 @@ TEST_P(ChannelRules, R3_WithoutAutoReadNothingComesBeforeARead) {
     stage->until([&] { return story.bytes == "heldheld, too"; });
 }
 
-TEST_P(ChannelRules, R3_AReadFromInsideADeliveryIsForTheNextCycle) {
+TEST_P(ChannelRules, R3_AReadRequestedInsideChannelReadIsServedInTheNextCycle) {
     stage->open([&](Channel& made) {
         made.setOption(ChannelOption::AUTO_READ, false);
         made.pipeline().addLast<StoryTeller>(story, "", [](ChannelHandlerContext& ctx) { ctx.read(); });
@@ -152,7 +152,7 @@ TEST_P(ChannelRules, R3_AReadFromInsideADeliveryIsForTheNextCycle) {
     stage->until([&] { return story.bytes == "firstsecond"; });
 }
 
-TEST_P(ChannelRules, R3_AutoReadOffInsideAReadHoldsWhatComesNextAndOnAgainBringsIt) {
+TEST_P(ChannelRules, R3_AutoReadSwitchedOffInsideAReadHoldsBackLaterDataUntilItIsOnAgain) {
     open([](ChannelHandlerContext& ctx) { ctx.channel().setOption(ChannelOption::AUTO_READ, false); });
     stage->send("taken");
     untilEvent("complete");
@@ -190,7 +190,7 @@ TEST_P(ChannelRules, W1_AWriteLeavesAtItsFlushAndItsPromiseCompletesInOrder) {
     EXPECT_EQ(events(), (Events{"active", "first ok", "second ok"}));
 }
 
-TEST_P(ChannelRules, W3_W4_TooManyPendingBytesAreToldInsideTheWriteAndTheirEndAfterTheFlush) {
+TEST_P(ChannelRules, W3_W4_TheChannelTurnsUnwritableInsideTheWriteAndWritableAfterTheFlush) {
     open();
     const std::string large(100'000, 'x');
     stage->inLoop([&] {
@@ -218,7 +218,7 @@ TEST_P(ChannelRules, W7_FlushesOfATurnKeepTheirOrderOnTheWire) {
 
 // ---- closing ----
 
-TEST_P(ChannelRules, C2_ACloseTellsItsFutureThenItsPromiseThenFailsWhatWaitsThenTheHandlers) {
+TEST_P(ChannelRules, C2_ACloseCompletesTheCloseFutureThenItsPromiseThenFailsPendingWritesThenNotifiesHandlers) {
     open();
     stage->inLoop([&] {
         channel().closeFuture().addListener(
@@ -232,7 +232,7 @@ TEST_P(ChannelRules, C2_ACloseTellsItsFutureThenItsPromiseThenFailsWhatWaitsThen
     EXPECT_TRUE(stage->peerSeesEnd());
 }
 
-TEST_P(ChannelRules, C4_AWriteBehindACloseFails) {
+TEST_P(ChannelRules, C4_AWriteAfterACloseFails) {
     open();
     stage->inLoop([&] { channel().close(); });
     untilEvent("removed");
@@ -275,7 +275,7 @@ TEST_P(ChannelRules, H8_TheHandlersOfAClosedConnectionLeaveFromTailToHead) {
 
 // ---- half-close ----
 
-TEST_P(ChannelRules, HC1_ThePeersEndClosesTheChannelBehindItsLastBytes) {
+TEST_P(ChannelRules, HC1_ThePeersEndClosesTheChannelAfterItsLastBytes) {
     open();
     stage->send("bye");
     stage->endInput();
@@ -286,7 +286,7 @@ TEST_P(ChannelRules, HC1_ThePeersEndClosesTheChannelBehindItsLastBytes) {
     EXPECT_TRUE(stage->peerSeesEnd());
 }
 
-TEST_P(ChannelRules, HC2_WithTheOptionThePeersEndIsAnEventAndTheAnswerStillGoesOut) {
+TEST_P(ChannelRules, HC2_WithHalfClosureAllowedThePeersEndIsAnEventAndTheAnswerIsStillSent) {
     stage->open([&](Channel& made) {
         made.setOption(ChannelOption::ALLOW_HALF_CLOSURE, true);
         made.pipeline().addLast<StoryTeller>(story);
@@ -317,7 +317,7 @@ TEST_P(ChannelRules, HC3_ShutdownOutputEndsThePeersInputAndReadingGoesOn) {
 
 // ---- handlers ----
 
-TEST_P(ChannelRules, E1_AHandlersExceptionComesToItselfAndTheConnectionLives) {
+TEST_P(ChannelRules, E1_AHandlersExceptionReachesItsOwnExceptionCaughtAndTheConnectionLives) {
     open([&](ChannelHandlerContext&) {
         if (story.bytes == "bad") throw std::runtime_error("unreadable");
     });
@@ -353,12 +353,12 @@ TEST_P(ChannelRules, P1_AUserEventVisitsTheHandlersInTheirOrder) {
         made.pipeline().addLast<StoryTeller>(story, "a");
         made.pipeline().addLast<StoryTeller>(story, "b");
     });
-    channel().pipeline().fireUserEventTriggered(Message(1));  // from the test's thread, where that is another
+    channel().pipeline().fireUserEventTriggered(Message(1));  // from the test's thread, which may not be the loop's
     untilEvent("b:event int");
     EXPECT_EQ(events(), (Events{"a:active", "b:active", "a:event int", "b:event int"}));
 }
 
-TEST_P(ChannelRules, H7_WhatAReplacedHandlerHoldsComesBeforeWhatThePeerSendsNext) {
+TEST_P(ChannelRules, H7_DataThatAReplacedHandlerHoldsIsDeliveredBeforeNewData) {
     struct Holds final : ChannelInboundHandler {
         void channelRead(ChannelHandlerContext&, Message&& message) override { held = std::move(message); }
         void handlerRemoved(ChannelHandlerContext& ctx) override { ctx.fireChannelRead(std::move(held)); }

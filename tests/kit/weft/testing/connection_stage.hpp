@@ -1,5 +1,5 @@
-// ConnectionStage: one connection that a test of a rule plays on: its server end is a channel on an event loop, its other end
-// the test's.
+// ConnectionStage: one connection for the test of a rule. Its server end is a channel on an event loop; the test plays
+// its other end.
 #pragma once
 
 #include <chrono>
@@ -21,26 +21,25 @@ namespace weft::test {
 class ConnectionStage {
   public:
     virtual ~ConnectionStage() = default;
-    // The connection stands, its channel is active; setUp(Channel&) has added the handlers.
+    // Returns once the connection is established and its channel active; setUp(Channel&) adds the handlers.
     virtual void open(const ChannelSetup& setUp) = 0;
-    // The server end.
     virtual Channel& channel() = 0;
-    // Runs fn on the loop, then what follows from it.
+    // Runs fn on the loop, then everything that results from it.
     virtual void inLoop(const std::function<void()>& fn) = 0;
-    // What the peer does.
+    // Actions of the peer.
     virtual void send(const std::string& bytes) = 0;
     virtual void endInput() = 0;
     virtual void reset() = 0;
-    // The next bytes that the peer gets.
+    // Returns the next `size` bytes that the peer receives.
     virtual std::string received(std::size_t size) = 0;
-    // The peer gets no more.
+    // Returns whether the peer reaches the end of the stream.
     virtual bool peerSeesEnd() = 0;
-    // Lets the loop run until condition(), asked on the loop, holds.
+    // Runs the loop until condition() holds; it is evaluated on the loop.
     virtual void until(const std::function<bool()>& condition) = 0;
 };
 
 struct RuleStage {
-    std::string name;  // letters and digits: part of the tests' names
+    std::string name;  // letters and digits, for the tests' names
     std::function<std::unique_ptr<ConnectionStage>()> make;
 };
 
@@ -68,8 +67,8 @@ class SocketsStage final : public ConnectionStage {
             opened->setValue();
         });
         peer_.emplace(server_->address());
-        ASSERT_TRUE(done.awaitUntil(std::chrono::steady_clock::now() + socketsPatience));
-        host_.inLoop([] {});  // the registration goes on behind its initializer
+        ASSERT_TRUE(done.awaitUntil(std::chrono::steady_clock::now() + socketsTimeout));
+        host_.inLoop([] {});  // the registration continues after its initializer
     }
     Channel& channel() override { return *channel_; }
     void inLoop(const std::function<void()>& fn) override {
@@ -96,7 +95,7 @@ class SocketsStage final : public ConnectionStage {
     }
     bool peerSeesEnd() override { return peer_->ended(); }
     void until(const std::function<bool()>& condition) override {
-        const auto end = std::chrono::steady_clock::now() + socketsPatience;
+        const auto end = std::chrono::steady_clock::now() + socketsTimeout;
         bool holds = false;
         while (!holds && std::chrono::steady_clock::now() < end) {
             host_.inLoop([&] { holds = condition(); });
@@ -106,7 +105,7 @@ class SocketsStage final : public ConnectionStage {
     }
 
   private:
-    // A turn that polls, and one behind its tasks.
+    // Waits for a turn that polls, and for one after its tasks.
     void settle() {
         host_.inLoop([] {});
         host_.inLoop([] {});

@@ -1,13 +1,13 @@
-// Tests leave nothing behind. LeakGuard compares, before and after a test, the open file descriptors, the threads and
-// the counters that the program asked it to watch; a difference fails the test and is described.
+// LeakGuard fails a test that leaves something behind. It compares the open file descriptors, the threads and the
+// watched counters of the program before and after the test, and describes each difference.
 //
 //   one suite:     class AcceptorTest : public weft::test::LeakGuard { ... };
 //   all tests:     const bool guarded = weft::test::LeakGuard::guardEveryTest();     at namespace scope of a test file
 //   own counters:  weft::test::LeakGuard::watch("buffers", [] { return liveBuffers(); });
 //
-// Weft's own test programs guard every test, and watch the counters of the rooms that they link (leak_guard_*.cpp).
-// What a process makes once and keeps (a logger, say) must exist before the first guarded test, or be excused by
-// keeps(). Linux only; used by the thread that runs the tests; knows nothing of Weft's rooms.
+// Weft's own test programs guard every test and watch the counters of the rooms that they link (leak_guard_*.cpp). What
+// a process creates once and keeps (a logger, say) must exist before the first guarded test, or keeps() must excuse it.
+// Linux only. Used by the thread that runs the tests; knows nothing of Weft's rooms.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,28 +30,29 @@ namespace weft::test {
 
 class LeakGuard : public ::testing::Test {
   public:
-    // From now on a test must end with the value of this counter that it began with. Call between tests, or before any.
+    // From now on, each test must leave this counter as it found it. Call before the first test or between tests.
     static void watch(std::string name, std::function<std::int64_t()> counter) {
         counters()[std::move(name)] = std::move(counter);
     }
     static void unwatch(const std::string& name) { counters().erase(name); }
 
-    // Guards every test of the program, whatever its fixture. Returns true, so that it can initialise a constant.
+    // Guards every test of the program, whatever its fixture. Returns true, to initialise a constant.
     static bool guardEveryTest() {
         static const bool once = (::testing::UnitTest::GetInstance()->listeners().Append(new Listener), true);
         return once;
     }
 
-    // The running test makes something that lives as long as the process: its end is not compared with its beginning.
+    // Excuses the running test, which creates something that lives as long as the process: no comparison at its end.
     static void keeps() noexcept { excused() = true; }
 
   protected:
-    // Not in SetUp and TearDown: the members of a derived fixture are made later and gone earlier than this base.
+    // Not in SetUp and TearDown: the members of a derived fixture are constructed after this base and destroyed before
+    // it.
     LeakGuard() = default;
     ~LeakGuard() override { expectSameAs(before_); }
 
   private:
-    using Descriptions = std::map<int, std::string>;  // by file descriptor, or by thread id
+    using Descriptions = std::map<int, std::string>;  // key: the file descriptor or the thread id
 
     struct Census {
         Descriptions fds;
@@ -80,7 +81,7 @@ class LeakGuard : public ::testing::Test {
     }
 
     static Census baseline() {
-        // A sanitizer starts a thread of its own along with the program's first one: have it here already.
+        // A sanitizer starts its own thread along with the program's first one; create that thread now.
         static const bool warm = (std::thread([] {}).join(), true);
         static_cast<void>(warm);
         return census();
@@ -93,8 +94,8 @@ class LeakGuard : public ::testing::Test {
     }
 
     static void expectSameAs(const Census& before) {
-        // A joined thread has done its work, but the kernel takes it out of /proc a little after it lets the joiner go,
-        // and nothing tells when. So look again, a bounded number of times, giving up the CPU in between.
+        // A joined thread may stay in /proc for a moment after join() returns, and no event tells when it is gone. So
+        // check repeatedly, up to a limit, and yield the CPU in between.
         constexpr int kLooks = 2000;
         std::string text = difference(before, census());
         for (int look = 1; look < kLooks && !text.empty(); ++look) {
@@ -105,8 +106,8 @@ class LeakGuard : public ::testing::Test {
     }
 
     static std::string difference(const Census& before, const Census& after) {
-        // A descriptor that is missing was closed by one who did not own it. A missing thread is no fault: it was
-        // joined before this test and still in /proc when the test began.
+        // A missing descriptor was closed by code that did not own it. A missing thread is no fault: it was joined
+        // before this test and was still in /proc when the test began.
         std::string text;
         for (const auto& [fd, target] : after.fds) {
             if (!has(before.fds, fd, target)) text += "left open: fd " + std::to_string(fd) + ", " + target + "\n";
@@ -114,12 +115,12 @@ class LeakGuard : public ::testing::Test {
         for (const auto& [fd, target] : before.fds) {
             if (!has(after.fds, fd, target)) text += "closed: fd " + std::to_string(fd) + ", " + target + "\n";
         }
-        for (const auto& [id, name] : after.threads) {  // by id: a test may name the thread that it runs on
+        for (const auto& [id, name] : after.threads) {  // by id: a test may rename the thread that it runs on
             if (!before.threads.contains(id))
                 text += "still running: thread " + std::to_string(id) + ", " + name + "\n";
         }
         for (const auto& [name, count] : after.counts) {
-            const auto was = before.counts.find(name);  // absent: watched since the test began
+            const auto was = before.counts.find(name);  // absent if watched since the test began
             if (was == before.counts.end() || was->second == count) continue;
             text += name + ": " + std::to_string(was->second) + " before, " + std::to_string(count) + " after\n";
         }
@@ -138,7 +139,7 @@ class LeakGuard : public ::testing::Test {
             ADD_FAILURE() << "LeakGuard cannot read " << path;
             return found;
         }
-        const std::string own = std::to_string(::dirfd(directory));  // open only while we look
+        const std::string own = std::to_string(::dirfd(directory));  // open only during this scan
         while (const dirent* entry = ::readdir(directory)) {
             const std::string name = entry->d_name;
             if (name.front() == '.' || (describe == describeFd && name == own)) continue;

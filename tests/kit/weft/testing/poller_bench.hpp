@@ -1,6 +1,6 @@
-// PollerBench: one poller under test on a carrier of its own, with what the checks of poller_checks.hpp need to watch
-// it from outside. It must never hang with the poller: a poller that does not end is left behind, and the verdict says
-// so.
+// PollerBench: runs one poller under test on its own carrier, with what the checks of poller_checks.hpp need to watch
+// it from outside. The bench must never hang with the poller: it abandons a poller that does not end and reports that in the
+// verdict.
 #pragma once
 
 #include <atomic>
@@ -22,65 +22,65 @@
 
 namespace weft::test {
 
-// What is wrong with the poller, in a sentence; empty: nothing.
+// A sentence that says what is wrong with the poller; empty if nothing is.
 using Verdict = std::string;
 
 struct PollerSettings {
-    // How long a check waits for something that must happen before it says that it was lost. No healthy poller ever
-    // gets there, however slow the machine.
-    std::chrono::milliseconds patience{20'000};
-    std::chrono::milliseconds endPatience{20'000};  // the same for the end of the poller, once asked to stop
+    // How long a check waits for something that must happen before it reports a loss. A correct poller never takes that
+    // long, however slow the machine.
+    std::chrono::milliseconds timeout{20'000};
+    std::chrono::milliseconds endTimeout{20'000};  // the same for the end of the poller after stop()
     int rounds = 2000;                              // of each race with going to sleep
-    std::uint64_t busySlices = 200'000;             // others' slices or events after which somebody has been starved
+    std::uint64_t busySlices = 200'000;             // slices or events of others that prove starvation
 };
 
-// An event for a poller under test: what it must call, once, in its body, when it reports the event.
+// An event for a poller under test. The poller's body calls it once, when it reports the event.
 using PollerEvent = std::function<void()>;
 
-// The adapter that brings a poller to the bench. Made by its default constructor, destroyed after it has ended.
+// The adapter for a poller under test. Default-constructed; destroyed after the poller has ended.
 template <class P>
 concept PollerUnderTest = std::default_initializable<P> && requires(P poller, const P& seen, Carrier& carrier) {
-    // Registers the poller with registerPinnedPoller() and returns its future. A plain thread; once.
+    // Registers the poller with registerPinnedPoller() and returns its future. Called once, on a plain thread.
     { poller.start(carrier) } -> std::same_as<Future<void>>;
-    // Makes the body return soon, asleep or not. Any thread.
+    // Makes the body return soon, whether it sleeps or not. Any thread.
     poller.stop();
-    // An I/O event: from now on the poller's next look must find it, and a sleeping poller must come back for it,
-    // without a wake-up of the carrier. Any thread, also from inside an event.
+    // Injects an I/O event. The poller's next check for I/O must find it, and a sleeping poller must return for it
+    // without a wake-up by the carrier. Any thread, also from inside an event.
     poller.inject(PollerEvent());
-    // How many times it has looked for I/O, with or without blocking. Any thread.
+    // The number of checks for I/O so far, blocking or not. Any thread.
     { seen.looks() } -> std::convertible_to<std::uint64_t>;
-    // How many times its wakeup was called. Any thread; exact once the poller has ended.
+    // The number of calls of its wakeup. Any thread; exact once the poller has ended.
     { seen.wakeups() } -> std::convertible_to<std::uint64_t>;
 };
 
-// A poller that never blocks, by design, says so with `static constexpr bool sleeps = false`.
+// A poller that never blocks by design declares `static constexpr bool sleeps = false`.
 template <class P>
 constexpr bool pollerSleeps = [] {
     if constexpr (requires { P::sleeps; }) return static_cast<bool>(P::sleeps);
     return true;
 }();
 
-// A poller that hosts tasks, as an event loop does: post() from any thread.
+// A poller that hosts tasks, as an event loop does. post(): any thread.
 template <class P>
 concept PollerWithTasks = PollerUnderTest<P> && requires(P poller) {
     poller.post(std::function<void()>());
 };
 
-// A poller that has work of which no event tells, as a handler with leftovers does (IoHandler::hasWork()): from now on
-// its body must call `event()`, without a wake-up of the carrier. Context: a fiber of its carrier, which it may suspend.
+// A poller that may have work without an event, as a handler with leftovers does (IoHandler::hasWork()). After this
+// call its body must call `event()` without a wake-up by the carrier. Context: a fiber of its carrier; may suspend it.
 template <class P>
 concept PollerWithOwnWork = PollerUnderTest<P> && requires(P poller) {
     poller.makeWork(PollerEvent());
 };
 
-// A poller that lets the kit in between its tryParkPoller(), when that returned true, and its canParkPoller(): it calls
-// `inGap` there, every time. `inGap` may suspend the poller. Called before start().
+// A poller that calls `inGap` after each tryParkPoller() that returned true and before its canParkPoller(). `inGap` may
+// suspend the poller. onGap() is called before start().
 template <class P>
 concept PollerWithGap = PollerUnderTest<P> && requires(P poller) {
     poller.onGap(std::function<void()>());
 };
 
-// Counts what happens, for threads that wait for it. Fibers hold it by shared pointer: they may outlive their check.
+// Counts events for threads that wait for them. Fibers hold it by shared pointer, because they may outlive their check.
 class Tally {
   public:
     void add() {
@@ -92,11 +92,11 @@ class Tally {
         std::lock_guard held(lock_);
         return count_;
     }
-    // Context: plain threads.
+    // Context: a plain thread.
     template <class Rep, class Period>
-    [[nodiscard]] bool awaitAtLeast(std::uint64_t count, std::chrono::duration<Rep, Period> patience) {
+    [[nodiscard]] bool awaitAtLeast(std::uint64_t count, std::chrono::duration<Rep, Period> timeout) {
         std::unique_lock held(lock_);
-        return changed_.wait_for(held, patience, [&] { return count_ >= count; });
+        return changed_.wait_for(held, timeout, [&] { return count_ >= count; });
     }
 
   private:
@@ -105,7 +105,7 @@ class Tally {
     std::uint64_t count_ = 0;
 };
 
-// Shifts the phase of two racing threads, by a seed.
+// Varies the relative timing of two racing threads, by a seed.
 class Jitter {
   public:
     explicit Jitter(unsigned seed) : random_(seed) {}
@@ -123,7 +123,7 @@ inline Verdict describe(const std::exception_ptr& error) {
     } catch (const std::exception& known) {
         return known.what();
     } catch (...) {
-        return "something that is no std::exception";
+        return "an exception that is not a std::exception";
     }
 }
 
@@ -138,7 +138,7 @@ template <PollerUnderTest P>
 class PollerBench {
   public:
     explicit PollerBench(const PollerSettings& settings) : PollerBench(settings, [](P&) {}) {}
-    // `prepare(poller)` before it starts.
+    // Calls `prepare(poller)` before it starts the poller.
     template <class Prepare>
     PollerBench(const PollerSettings& settings, Prepare prepare) : settings_(settings), rig_(std::make_unique<Rig>()) {
         prepare(*rig_->poller);
@@ -156,14 +156,15 @@ class PollerBench {
     const Future<void>& ended() const { return ended_; }
     const PollerSettings& settings() const { return settings_; }
 
-    // Ends everything; `verdict`, or if that is empty what was wrong with the end. `expectError`: the body has thrown.
+    // Ends everything. Returns `verdict` or, if that is empty, what was wrong with the end. `expectError`: the body
+    // threw.
     Verdict finish(Verdict verdict = {}, bool expectError = false) {
         rig_->poller->stop();
-        if (!ended_.awaitFor(settings_.endPatience)) return leaveBehind(std::move(verdict), "its body does not return");
+        if (!ended_.awaitFor(settings_.endTimeout)) return leaveBehind(std::move(verdict), "its body does not return");
         if (verdict.empty() && !expectError && ended_.error()) {
             verdict = "its body ended with: " + describe(ended_.error());
         }
-        if (!rig_->group.shutdown(settings_.endPatience)) {
+        if (!rig_->group.shutdown(settings_.endTimeout)) {
             return leaveBehind(std::move(verdict), "its carrier does not end");
         }
         if (verdict.empty()) verdict = wakeUpsAddUp();
@@ -171,7 +172,7 @@ class PollerBench {
         return verdict;
     }
 
-    // Another poller on the same carrier; the former has ended.
+    // Starts another poller on the same carrier. The former one must have ended.
     void replacePoller() {
         rig_->poller.reset();
         rig_->poller = std::make_unique<P>();
@@ -187,8 +188,8 @@ class PollerBench {
             parks->store(carrier.stats().parks);
             ran->add();
         });
-        if (!ran->awaitAtLeast(1, settings_.patience)) return "a fiber that another thread spawned did not run";
-        const auto end = std::chrono::steady_clock::now() + settings_.patience;
+        if (!ran->awaitAtLeast(1, settings_.timeout)) return "a fiber that another thread spawned did not run";
+        const auto end = std::chrono::steady_clock::now() + settings_.timeout;
         while (carrier().stats().parks <= parks->load()) {
             if (std::chrono::steady_clock::now() > end) return "it does not sleep although there is nothing to do";
             std::this_thread::yield();
@@ -196,7 +197,7 @@ class PollerBench {
         return {};
     }
 
-    // From each of `threads` threads: act(tally, i) must add one to the tally, in time; then the next.
+    // Each of `threads` threads calls act(tally, i), which must add one to the tally in time, before its next call.
     template <class Act>
     [[nodiscard]] Verdict race(unsigned threads, const char* lost, Act act) {
         std::vector<Verdict> verdicts(threads);
@@ -209,7 +210,7 @@ class PollerBench {
                 const int rounds = settings_.rounds / static_cast<int>(threads);
                 for (int i = 0; i < rounds && !stop; ++i) {
                     act(tally, t, i);
-                    if (tally->awaitAtLeast(static_cast<std::uint64_t>(i) + 1, settings_.patience)) {
+                    if (tally->awaitAtLeast(static_cast<std::uint64_t>(i) + 1, settings_.timeout)) {
                         jitter.pause();
                         continue;
                     }
@@ -237,8 +238,8 @@ class PollerBench {
         return verdict.empty() ? std::string(why) : std::move(verdict) + "; then " + why;
     }
 
-    // Each call of the wakeup ended a sleep in the poller, and none ended two. (A sleep that was given up again,
-    // because work was found, may have been ended by a waker, too: so there may be more than stats().parks.)
+    // Checks that each call of the wakeup ended a sleep in the poller, and none ended two. A waker may also have ended
+    // a sleep that the poller gave up because it found work, so there may be more such ends than stats().parks.
     Verdict wakeUpsAddUp() {
         if (replaced_) return {};
         const std::uint64_t calls = rig_->poller->wakeups();

@@ -1,5 +1,5 @@
-// The checks of the conformance kit: each drives one poller on a PollerBench and returns what is wrong with it. They
-// assert nothing themselves, so that a test may also demand that a broken poller is found out. docs/pollers.md.
+// The checks of the conformance kit. Each drives one poller on a PollerBench and returns what is wrong with it. They
+// assert nothing themselves, so that a test may also require that a broken poller fails. docs/guide/pollers.md.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace weft::test {
 
 // No wake-up is lost -------------------------------------------------------------------------------------------------
 
-// Fibers spawned by two other threads, each as soon as its former one has run: again and again while the poller is just
+// Two other threads spawn fibers, each as soon as its former one has run, so that many spawns race with the poller
 // going to sleep.
 template <PollerUnderTest P>
 Verdict everySpawnIsSeen(const PollerSettings& settings = {}) {
@@ -23,13 +23,13 @@ Verdict everySpawnIsSeen(const PollerSettings& settings = {}) {
                    [&](auto& tally, unsigned, int) { bench.carrier().spawnDetached([tally] { tally->add(); }); }));
 }
 
-// Two fibers, each woken by a thread of its own out of every one of its waits.
+// Two fibers; one thread for each wakes it from every one of its waits.
 template <PollerUnderTest P>
 Verdict everyWakeOfAFiberIsSeen(const PollerSettings& settings = {}) {
     struct Waits {
         explicit Waits(int rounds) : promises(static_cast<std::size_t>(rounds)) {}
         std::vector<Promise<void>> promises;
-        std::shared_ptr<Tally> tally;  // of the thread that wakes
+        std::shared_ptr<Tally> tally;  // counts for the thread that wakes the fiber
     };
     std::shared_ptr<Waits> waits[2] = {std::make_shared<Waits>(settings.rounds),
                                        std::make_shared<Waits>(settings.rounds)};
@@ -54,7 +54,7 @@ Verdict everyWakeOfAFiberIsSeen(const PollerSettings& settings = {}) {
     return bench.finish(std::move(verdict));
 }
 
-// As everySpawnIsSeen(), for tasks that the poller itself hosts.
+// Like everySpawnIsSeen(), for tasks that the poller itself hosts.
 template <PollerWithTasks P>
 Verdict everyTaskIsSeen(const PollerSettings& settings = {}) {
     PollerBench<P> bench(settings);
@@ -63,21 +63,21 @@ Verdict everyTaskIsSeen(const PollerSettings& settings = {}) {
     }));
 }
 
-// Fibers that make work for the poller of which no event tells, as the last thing before the carrier has nothing to do.
+// Fibers create work for the poller without an event, as their last action before the carrier has nothing to do.
 template <PollerWithOwnWork P>
 Verdict everyWorkOfItsOwnIsDone(const PollerSettings& settings = {}) {
     PollerBench<P> bench(settings);
     const char* const lost = "work that a fiber made for the poller was not done";
     Verdict verdict = bench.race(1, lost, [&](auto& tally, unsigned, int i) {
         bench.carrier().spawnDetached([tally, i, &poller = bench.poller()] {
-            thisFiber::sleepFor(std::chrono::microseconds(i % 100));  // comes back by a deadline, not by a wake-up
+            thisFiber::sleepFor(std::chrono::microseconds(i % 100));  // ended by a deadline, not by a wake-up
             poller.makeWork([tally] { tally->add(); });
         });
     });
     return bench.finish(std::move(verdict));
 }
 
-// I/O events from two threads, racing with going to sleep.
+// Two threads inject I/O events that race with going to sleep.
 template <PollerUnderTest P>
 Verdict everyEventIsSeen(const PollerSettings& settings = {}) {
     PollerBench<P> bench(settings);
@@ -100,8 +100,8 @@ Verdict everythingAtOnceIsSeen(const PollerSettings& settings = {}) {
     }));
 }
 
-// Fibers on the carrier inject events: while they are runnable, and as the last thing before the carrier has nothing to
-// do. Nobody calls a wakeup for either.
+// Fibers of the carrier inject events, both while others are runnable and as their last action before the carrier has
+// nothing to do. No thread calls a wakeup for either.
 template <PollerUnderTest P>
 Verdict eventsThatArriveWhileFibersRunAreSeen(const PollerSettings& settings = {}) {
     PollerBench<P> bench(settings);
@@ -117,8 +117,8 @@ Verdict eventsThatArriveWhileFibersRunAreSeen(const PollerSettings& settings = {
 
 // Wake-ups and deadlines ---------------------------------------------------------------------------------------------
 
-// A poller that dispatches has left its sleep (W2): work that comes meanwhile needs no wakeup. That no sleep costs more
-// than one wakeup is checked at the end of every bench.
+// A poller that dispatches has left its sleep (SCH-2), so work that arrives meanwhile needs no wakeup. Each bench
+// checks at its end that no sleep cost more than one wakeup.
 template <PollerUnderTest P>
 Verdict aDispatchingPollerIsNotWoken(const PollerSettings& settings = {}) {
     struct Meeting {
@@ -132,29 +132,29 @@ Verdict aDispatchingPollerIsNotWoken(const PollerSettings& settings = {}) {
         if (Verdict verdict = bench.awaitAsleep(); !verdict.empty()) return bench.finish(std::move(verdict));
         auto meeting = std::make_shared<Meeting>();
         P& poller = bench.poller();
-        poller.inject([meeting, &poller, patience = settings.patience] {
+        poller.inject([meeting, &poller, timeout = settings.timeout] {
             const std::uint64_t before = poller.wakeups();
             meeting->dispatching = true;
-            const auto end = std::chrono::steady_clock::now() + patience;
+            const auto end = std::chrono::steady_clock::now() + timeout;
             while (!meeting->spawned && std::chrono::steady_clock::now() < end) std::this_thread::yield();
             meeting->calls = poller.wakeups() - before;
             meeting->done.add();
         });
-        const auto end = std::chrono::steady_clock::now() + settings.patience;
+        const auto end = std::chrono::steady_clock::now() + settings.timeout;
         while (!meeting->dispatching) {
             if (std::chrono::steady_clock::now() > end) return bench.finish("an I/O event did not end its sleep");
             std::this_thread::yield();
         }
         bench.carrier().spawnDetached([] {});
         meeting->spawned = true;
-        if (!meeting->done.awaitAtLeast(1, settings.patience)) return bench.finish("an I/O event was not dispatched");
+        if (!meeting->done.awaitAtLeast(1, settings.timeout)) return bench.finish("an I/O event was not dispatched");
         if (meeting->calls != 0)
             return bench.finish("its wakeup was called while it dispatched: no unpark() before that");
     }
     return bench.finish();
 }
 
-// Fibers asleep on the carrier are woken by nothing but parkDeadline().
+// Only parkDeadline() wakes fibers that sleep on the carrier.
 template <PollerUnderTest P>
 Verdict deadlinesAreHonoured(const PollerSettings& settings = {}) {
     PollerBench<P> bench(settings);
@@ -166,12 +166,12 @@ Verdict deadlinesAreHonoured(const PollerSettings& settings = {}) {
             woken->add();
         });
     }
-    if (woken->awaitAtLeast(sleepers, settings.patience)) return bench.finish();
+    if (woken->awaitAtLeast(sleepers, settings.timeout)) return bench.finish();
     return bench.finish("it slept past parkDeadline()");
 }
 
-// A fiber that uses up its slice and yields stays runnable: as long as there is one, the poller must not block. Nothing
-// else happens that could wake it.
+// A fiber that uses up its slice and yields stays runnable; while there is one, the poller must not block. Nothing else
+// happens that could wake it.
 template <PollerUnderTest P>
 Verdict runnableFibersKeepItAwake(const PollerSettings& settings = {}) {
     PollerBench<P> bench(settings);
@@ -187,15 +187,15 @@ Verdict runnableFibersKeepItAwake(const PollerSettings& settings = {}) {
             ended->add();
         });
     }
-    if (ended->awaitAtLeast(2, settings.patience)) return bench.finish();
+    if (ended->awaitAtLeast(2, settings.timeout)) return bench.finish();
     return bench.finish("it blocked although fibers were runnable");
 }
 
 // Fairness -----------------------------------------------------------------------------------------------------------
 
-// Fibers that never stop yielding leave the poller its turns.
+// Fibers that never stop yielding do not starve the poller.
 template <PollerUnderTest P>
-Verdict busyFibersLeaveThePollerItsTurns(const PollerSettings& settings = {}) {
+Verdict busyFibersDoNotStarveThePoller(const PollerSettings& settings = {}) {
     struct Busy {
         std::atomic<bool> stop{false};
         std::atomic<std::uint64_t> slices{0};
@@ -209,13 +209,13 @@ Verdict busyFibersLeaveThePollerItsTurns(const PollerSettings& settings = {}) {
     }
     auto reported = std::make_shared<Tally>();
     Verdict verdict;
-    const auto end = std::chrono::steady_clock::now() + settings.patience;
+    const auto end = std::chrono::steady_clock::now() + settings.timeout;
     for (std::uint64_t i = 0; i < 50 && verdict.empty(); ++i) {
         bench.poller().inject([reported] { reported->add(); });
         const std::uint64_t since = busy->slices;
         while (!reported->awaitAtLeast(i + 1, std::chrono::milliseconds(1))) {
             if (busy->slices - since <= settings.busySlices && std::chrono::steady_clock::now() < end) continue;
-            if (reported->count() > i) break;  // just now
+            if (reported->count() > i) break;  // reported just now
             verdict = "an I/O event was not reported while fibers were busy";
             break;
         }
@@ -224,9 +224,9 @@ Verdict busyFibersLeaveThePollerItsTurns(const PollerSettings& settings = {}) {
     return bench.finish(std::move(verdict));
 }
 
-// Events without end leave the fibers their turns.
+// Endless events do not starve the fibers.
 template <PollerUnderTest P>
-Verdict busyIoLeavesFibersTheirTurns(const PollerSettings& settings = {}) {
+Verdict busyIoDoesNotStarveFibers(const PollerSettings& settings = {}) {
     struct Chain : std::enable_shared_from_this<Chain> {
         explicit Chain(P& subject) : poller(subject) {}
         void next() {
@@ -245,7 +245,7 @@ Verdict busyIoLeavesFibersTheirTurns(const PollerSettings& settings = {}) {
     chain->next();
     auto ran = std::make_shared<Tally>();
     Verdict verdict;
-    const auto end = std::chrono::steady_clock::now() + settings.patience;
+    const auto end = std::chrono::steady_clock::now() + settings.timeout;
     while (chain->events < 2 && verdict.empty()) {
         if (std::chrono::steady_clock::now() > end) verdict = "an I/O event was not reported";
         std::this_thread::yield();
@@ -255,7 +255,7 @@ Verdict busyIoLeavesFibersTheirTurns(const PollerSettings& settings = {}) {
         const std::uint64_t since = chain->events;
         while (!ran->awaitAtLeast(i + 1, std::chrono::milliseconds(1))) {
             if (chain->events - since <= settings.busySlices && std::chrono::steady_clock::now() < end) continue;
-            if (ran->count() > i) break;  // just now
+            if (ran->count() > i) break;  // ran just now
             verdict = "a fiber did not run while the poller was busy";
             break;
         }
@@ -264,8 +264,8 @@ Verdict busyIoLeavesFibersTheirTurns(const PollerSettings& settings = {}) {
     return bench.finish(std::move(verdict));
 }
 
-// With nothing to do it sleeps, and does not look again and again. What counts are its looks while other threads are
-// busy with something else, not a time.
+// A poller with nothing to do sleeps and does not poll again and again. The check counts its polls while other threads
+// are busy elsewhere; it measures no time.
 template <PollerUnderTest P>
 Verdict anIdlePollerSleeps(const PollerSettings& settings = {}) {
     PollerBench<P> bench(settings);
@@ -274,13 +274,14 @@ Verdict anIdlePollerSleeps(const PollerSettings& settings = {}) {
     CarrierGroup elsewhere(benchOptions());
     for (int i = 0; i < settings.rounds; ++i) elsewhere.carrier(0).spawn([] {}).join();
     const std::uint64_t looks = bench.poller().looks() - before;
-    if (looks <= 8) return bench.finish();  // it may still have been on its way to sleep
+    if (looks <= 8) return bench.finish();  // it may still have been going to sleep
     return bench.finish("it looked " + std::to_string(looks) + " times although nothing had happened");
 }
 
 // Ends ---------------------------------------------------------------------------------------------------------------
 
-// Pollers come and go on one carrier while two threads wake it; each is destroyed as soon as its future is done (W10).
+// Pollers come and go on one carrier while two threads wake it. Each is destroyed once its future has completed
+// (SCH-10).
 template <PollerUnderTest P>
 Verdict pollersComeAndGoWhileOthersWake(const PollerSettings& settings = {}) {
     PollerBench<P> bench(settings);
@@ -290,7 +291,7 @@ Verdict pollersComeAndGoWhileOthersWake(const PollerSettings& settings = {}) {
         for (int i = 0; (i < 4 || !raced) && verdict.empty(); ++i) {
             if (i % 2 == 0) bench.poller().inject([] {});
             bench.poller().stop();
-            if (!bench.ended().awaitFor(settings.patience)) {
+            if (!bench.ended().awaitFor(settings.timeout)) {
                 verdict = "its body does not return";
                 break;
             }
@@ -306,15 +307,15 @@ Verdict pollersComeAndGoWhileOthersWake(const PollerSettings& settings = {}) {
     return bench.finish(verdict.empty() ? std::move(lost) : std::move(verdict));
 }
 
-// An event whose handling throws. The poller may report that and go on, or let it out of its body: then its future
-// carries the error, the carrier goes on, and the slot is free.
+// Handling an event throws. The poller may report that and go on, or let the exception leave its body. In that case its
+// future carries the error, the carrier goes on, and the slot is free.
 template <PollerUnderTest P>
-Verdict aThrowingEventHurtsNobody(const PollerSettings& settings = {}) {
+Verdict anEventThatThrowsLeavesTheCarrierUsable(const PollerSettings& settings = {}) {
     PollerBench<P> bench(settings);
     bench.poller().inject([] { throw std::runtime_error("thrown by an event of the conformance kit"); });
     auto reported = std::make_shared<Tally>();
     bench.poller().inject([reported] { reported->add(); });
-    const auto end = std::chrono::steady_clock::now() + settings.patience;
+    const auto end = std::chrono::steady_clock::now() + settings.timeout;
     while (!bench.ended().done() && !reported->awaitAtLeast(1, std::chrono::milliseconds(1))) {
         if (std::chrono::steady_clock::now() > end) {
             return bench.finish("after an event that threw it neither goes on nor ends");
@@ -324,15 +325,15 @@ Verdict aThrowingEventHurtsNobody(const PollerSettings& settings = {}) {
         if (!bench.ended().error()) return bench.finish("its body threw, but its future has no error");
         bench.replacePoller();  // throws if the slot is not free
         bench.poller().inject([reported] { reported->add(); });
-        if (!reported->awaitAtLeast(1, settings.patience)) return bench.finish("its successor reports no event");
+        if (!reported->awaitAtLeast(1, settings.timeout)) return bench.finish("its successor reports no event");
     }
     auto ran = std::make_shared<Tally>();
     bench.carrier().spawnDetached([ran] { ran->add(); });
-    if (!ran->awaitAtLeast(1, settings.patience)) return bench.finish("after an event that threw no fiber runs");
+    if (!ran->awaitAtLeast(1, settings.timeout)) return bench.finish("after an event that threw no fiber runs");
     return bench.finish();
 }
 
-// The shutdown of the carrier ends the poller: while it sleeps, while it is busy, and while it is just going to sleep.
+// The shutdown of the carrier ends the poller while it sleeps, while it is busy, and while it is going to sleep.
 template <PollerUnderTest P>
 Verdict theShutdownOfItsCarrierEndsIt(const PollerSettings& settings = {}) {
     Jitter jitter(7);
@@ -349,7 +350,7 @@ Verdict theShutdownOfItsCarrierEndsIt(const PollerSettings& settings = {}) {
             jitter.pause();
         }
         bench.group().beginShutdown();
-        if (!bench.ended().awaitFor(settings.patience))
+        if (!bench.ended().awaitFor(settings.timeout))
             return bench.finish("the shutdown of its carrier does not end it");
         if (Verdict verdict = bench.finish(); !verdict.empty()) return verdict;
     }
@@ -358,8 +359,8 @@ Verdict theShutdownOfItsCarrierEndsIt(const PollerSettings& settings = {}) {
 
 // The gap ------------------------------------------------------------------------------------------------------------
 
-// Behaviour 31. Between tryParkPoller() and the blocking call the poller is descheduled: fibers run meanwhile, and it
-// must not block afterwards on the strength of an answer from before.
+// Behaviour 31. The poller is descheduled between tryParkPoller() and the blocking call, and fibers run meanwhile. It
+// must not block afterwards because of an answer that it got before.
 template <PollerWithGap P>
 Verdict aPollerDescheduledInItsGapLosesNothing(const PollerSettings& settings = {}) {
     class Gap : public std::enable_shared_from_this<Gap> {
@@ -371,7 +372,7 @@ Verdict aPollerDescheduledInItsGapLosesNothing(const PollerSettings& settings = 
                 if (open_) return;
                 released = descheduled_.emplace_back().future();
             }
-            // Told by a fiber: it runs once the poller has been switched out.
+            // A fiber reports it: the fiber runs once the poller has been switched out.
             Carrier::current()->spawnDetached([self = this->shared_from_this()] { self->entered.add(); });
             released.await();
         }
@@ -381,7 +382,7 @@ Verdict aPollerDescheduledInItsGapLosesNothing(const PollerSettings& settings = 
             released.swap(descheduled_);
             for (auto& one : released) one.setValue();
         }
-        // Nobody is held up from now on.
+        // From now on the gap holds no poller.
         void open() {
             {
                 std::lock_guard held(lock_);
@@ -394,7 +395,7 @@ Verdict aPollerDescheduledInItsGapLosesNothing(const PollerSettings& settings = 
       private:
         std::mutex lock_;
         bool open_ = false;
-        std::vector<Promise<void>> descheduled_;  // the poller, or nobody
+        std::vector<Promise<void>> descheduled_;  // the suspended poller, or empty
     };
     auto gap = std::make_shared<Gap>();
     PollerBench<P> bench(settings, [gap](P& poller) { poller.onGap([gap] { gap->enter(); }); });
@@ -402,7 +403,7 @@ Verdict aPollerDescheduledInItsGapLosesNothing(const PollerSettings& settings = 
     Verdict verdict;
     const auto rounds = static_cast<std::uint64_t>(std::max(settings.rounds / 40, 2));
     for (std::uint64_t i = 1; i <= rounds && verdict.empty(); ++i) {
-        if (!gap->entered.awaitAtLeast(i, settings.patience)) {
+        if (!gap->entered.awaitAtLeast(i, settings.timeout)) {
             verdict = i == 1 ? "it does not try to sleep although there is nothing to do"
                              : "it blocked on an answer of canParkPoller() from before it was descheduled";
             break;
@@ -411,8 +412,8 @@ Verdict aPollerDescheduledInItsGapLosesNothing(const PollerSettings& settings = 
             thisFiber::sleepFor(std::chrono::microseconds(100));
             ran->add();
         });
-        if (!ran->awaitAtLeast(i, settings.patience)) verdict = "no fiber runs while it is descheduled in its gap";
-        gap->release();  // a poller that does not block now comes to its gap again: the next round
+        if (!ran->awaitAtLeast(i, settings.timeout)) verdict = "no fiber runs while it is descheduled in its gap";
+        gap->release();  // a poller that did not block enters its gap again: the next round
     }
     gap->open();
     return bench.finish(std::move(verdict));

@@ -1,5 +1,6 @@
-// The conformance kit for pollers: does yours keep the protocol of PinnedPoller? Write an adapter (PollerUnderTest in
-// poller_bench.hpp: start, stop, inject, looks, wakeups) and instantiate, in any test program with GoogleTest:
+// The conformance kit for pollers checks that yours keeps the protocol of PinnedPoller. Write an adapter
+// (PollerUnderTest in poller_bench.hpp: start, stop, inject, looks, wakeups) and instantiate, in any GoogleTest
+// program:
 //
 //   using Mine = ::testing::Types<MyPollerAdapter>;
 //   INSTANTIATE_TYPED_TEST_SUITE_P(Mine, PollerConformance, Mine);          every poller
@@ -8,8 +9,8 @@
 //   INSTANTIATE_TYPED_TEST_SUITE_P(Mine, TaskConformance, Mine);            post(): it hosts tasks
 //   INSTANTIATE_TYPED_TEST_SUITE_P(Mine, OwnWorkConformance, Mine);         makeWork(): work that no event tells of
 //
-// in namespace weft::test. The checks are functions (poller_checks.hpp) that return what is wrong. docs/pollers.md
-// tells what each failure means.
+// in namespace weft::test. The checks are functions (poller_checks.hpp) that return what is wrong.
+// docs/guide/pollers.md explains each failure.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -44,25 +45,26 @@ TYPED_TEST_P(PollerConformance, DeadlinesAreHonoured) {
 TYPED_TEST_P(PollerConformance, RunnableFibersKeepItAwake) {
     EXPECT_EQ(runnableFibersKeepItAwake<TypeParam>(), "");
 }
-TYPED_TEST_P(PollerConformance, BusyFibersLeaveThePollerItsTurns) {
-    EXPECT_EQ(busyFibersLeaveThePollerItsTurns<TypeParam>(), "");
+TYPED_TEST_P(PollerConformance, BusyFibersDoNotStarveThePoller) {
+    EXPECT_EQ(busyFibersDoNotStarveThePoller<TypeParam>(), "");
 }
-TYPED_TEST_P(PollerConformance, BusyIoLeavesFibersTheirTurns) {
-    EXPECT_EQ(busyIoLeavesFibersTheirTurns<TypeParam>(), "");
+TYPED_TEST_P(PollerConformance, BusyIoDoesNotStarveFibers) {
+    EXPECT_EQ(busyIoDoesNotStarveFibers<TypeParam>(), "");
 }
 TYPED_TEST_P(PollerConformance, PollersComeAndGoWhileOthersWake) {
     EXPECT_EQ(pollersComeAndGoWhileOthersWake<TypeParam>(), "");
 }
-TYPED_TEST_P(PollerConformance, AThrowingEventHurtsNobody) {
-    EXPECT_EQ(aThrowingEventHurtsNobody<TypeParam>(), "");
+TYPED_TEST_P(PollerConformance, AnEventThatThrowsLeavesTheCarrierUsable) {
+    EXPECT_EQ(anEventThatThrowsLeavesTheCarrierUsable<TypeParam>(), "");
 }
 TYPED_TEST_P(PollerConformance, TheShutdownOfItsCarrierEndsIt) {
     EXPECT_EQ(theShutdownOfItsCarrierEndsIt<TypeParam>(), "");
 }
 REGISTER_TYPED_TEST_SUITE_P(PollerConformance, EverySpawnIsSeen, EveryWakeOfAFiberIsSeen, EveryEventIsSeen,
                             EverythingAtOnceIsSeen, EventsThatArriveWhileFibersRunAreSeen, DeadlinesAreHonoured,
-                            RunnableFibersKeepItAwake, BusyFibersLeaveThePollerItsTurns, BusyIoLeavesFibersTheirTurns,
-                            PollersComeAndGoWhileOthersWake, AThrowingEventHurtsNobody, TheShutdownOfItsCarrierEndsIt);
+                            RunnableFibersKeepItAwake, BusyFibersDoNotStarveThePoller, BusyIoDoesNotStarveFibers,
+                            PollersComeAndGoWhileOthersWake, AnEventThatThrowsLeavesTheCarrierUsable,
+                            TheShutdownOfItsCarrierEndsIt);
 
 template <class P>
 class SleepingPollerConformance : public LeakGuard {};
@@ -99,7 +101,7 @@ TYPED_TEST_P(OwnWorkConformance, EveryWorkOfItsOwnIsDone) {
 }
 REGISTER_TYPED_TEST_SUITE_P(OwnWorkConformance, EveryWorkOfItsOwnIsDone);
 
-// A program uses those that fit its pollers.
+// A program instantiates the suites that fit its pollers.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(OwnWorkConformance);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(PollerConformance);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SleepingPollerConformance);

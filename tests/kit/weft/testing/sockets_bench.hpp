@@ -1,5 +1,5 @@
-// What the conformance kit for sockets stands on: a loop on the transport under test, plain clients that know nothing of
-// Weft, and servers, by handlers and by fibers, that answer each message with its hash.
+// The base of the conformance kit for sockets: a loop on the transport under test, plain clients without Weft, and
+// servers by handlers and by fibers that answer each message with its hash.
 #pragma once
 
 #include <algorithm>
@@ -38,18 +38,18 @@
 namespace weft::test {
 
 struct SocketsUnderTest {
-    std::string name;                                         // letters and digits: part of the tests' names
-    std::function<std::unique_ptr<SocketIoHandler>()> make;  // a handler for one loop
+    std::string name;                                         // letters and digits, for the tests' names
+    std::function<std::unique_ptr<SocketIoHandler>()> make;  // makes a handler for one loop
 };
 
 inline void PrintTo(const SocketsUnderTest& sockets, std::ostream* out) {
     *out << sockets.name;
 }
 
-// How long anything may take before it counts as lost.
-inline constexpr std::chrono::seconds socketsPatience{60};
+// Anything that takes longer counts as lost.
+inline constexpr std::chrono::seconds socketsTimeout{60};
 
-// ---- messages: a length of four bytes, and as many bytes ----
+// ---- messages: a length of four bytes, then that many bytes ----
 
 using MessageHash = std::uint64_t;
 
@@ -70,7 +70,7 @@ inline MessageHash hashOf(std::string_view bytes) noexcept {
     return hasher.value();
 }
 
-// The same seed gives the same messages: most are short, some fill several buffers.
+// The same seed produces the same messages. Most are short; some fill several buffers.
 class MessageMaker {
   public:
     explicit MessageMaker(unsigned seed) : random_(seed) {}
@@ -98,11 +98,11 @@ class MessageMaker {
 
 // ---- a client ----
 
-// A blocking socket. What it cannot do in time is an end.
+// A client on a blocking socket. It treats a timeout as the end of the stream.
 class PlainClient {
   public:
     explicit PlainClient(const SocketAddress& server) : fd_(::socket(server.family(), SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-        const timeval limit{socketsPatience.count(), 0};
+        const timeval limit{socketsTimeout.count(), 0};
         ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
         ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
         connected_ = ::connect(fd_, server.data(), server.size()) == 0;
@@ -120,7 +120,7 @@ class PlainClient {
         }
         return true;
     }
-    // How many came before the end or an error.
+    // Returns how many bytes arrived before the end or an error.
     std::size_t receive(char* into, std::size_t size) {
         std::size_t all = 0;
         while (all < size) {
@@ -145,8 +145,8 @@ class PlainClient {
     bool connected_ = false;
 };
 
-// Sends that many messages while it takes the answers. Empty: each was answered with its hash, in order. Otherwise what
-// is wrong.
+// Sends `messages` messages while it receives the answers. Returns what is wrong; empty if each answer was the hash of
+// its message, in order.
 inline std::string exchange(PlainClient& client, unsigned seed, std::size_t messages, bool thenEnds = false) {
     if (!client.connected()) return "not connected";
     std::thread sender([&] {
@@ -174,8 +174,8 @@ inline std::string exchange(const SocketAddress& server, unsigned seed, std::siz
     return exchange(client, seed, messages, thenEnds);
 }
 
-// While it lives the process may open few descriptors more, and none after exhaust(). Make it before the listener: on
-// io_uring an accept has the limit of the time when it was started.
+// While it lives, the process may open few more descriptors, and none after exhaust(). Construct it before the
+// listener: on io_uring, an accept keeps the limit that was in force when it started.
 class DescriptorLimit {
   public:
     DescriptorLimit() {
@@ -216,15 +216,15 @@ class SocketsHost {
         ended_.emplace(loop_->start());
         inLoop([] {});  // its poller is open
     }
-    // The fibers end before the loop dies, whose handler they use.
+    // Ends the fibers before the loop, because they use its handler.
     ~SocketsHost() {
         stop();
-        group_.shutdown(socketsPatience);
+        group_.shutdown(socketsTimeout);
     }
-    // False: it does not end.
+    // Returns false if the loop does not end.
     bool stop() {
         loop_->stop();
-        return ended_->awaitUntil(std::chrono::steady_clock::now() + socketsPatience);
+        return ended_->awaitUntil(std::chrono::steady_clock::now() + socketsTimeout);
     }
     EventLoop& loop() { return *loop_; }
     SocketIoHandler& sockets() { return *sockets_; }
@@ -273,7 +273,7 @@ class ConnectionAcceptor final : public ChannelInboundHandler {
     std::atomic<unsigned>& failures_;
 };
 
-// Listens on the loop; its connections get what `setup` adds.
+// Listens on the loop. `setup` adds the handlers of its connections.
 class HandlerServer {
   public:
     HandlerServer(SocketsHost& host, ChannelSetup setup) : channel_(Channel::create(host.loop())) {
@@ -285,7 +285,7 @@ class HandlerServer {
     }
     ~HandlerServer() { channel_->close().await(); }
     const SocketAddress& address() const noexcept { return address_; }
-    // How often the listener's pipeline was told that it cannot accept.
+    // How often the listener's pipeline was notified of a failed accept.
     unsigned failures() const noexcept { return failures_; }
 
   private:
@@ -301,7 +301,7 @@ class HashHandler final : public ChannelInboundHandler {
         ctx.write(Buffer::copyOf({reinterpret_cast<const char*>(&hash), sizeof hash}));
     }
     void channelReadComplete(ChannelHandlerContext& ctx) override { ctx.flush(); }
-    // The peer has ended its output, and still wants the answers.
+    // The peer has ended its output and still expects the answers.
     void userEventTriggered(ChannelHandlerContext& ctx, Message&& event) override {
         if (!event.is<InputShutdownEvent>()) return;
         ChannelPromise answered = ctx.newPromise();
@@ -320,9 +320,9 @@ inline void answerMessages(Channel& channel) {
     channel.pipeline().addLast<HashHandler>();
 }
 
-// Switches AUTO_READ off at random, at once or a little later, and on again after a while; sometimes it asks for one
-// read in between, as a decoder behind it does that lacks the rest of a frame. While it is off and no read was asked
-// for, nothing may come.
+// Switches AUTO_READ off at random, at once or a little later, and on again after a while. Sometimes it requests one
+// read in between, as a later decoder that lacks the rest of a frame does. While AUTO_READ is off and no read is
+// requested, no data may arrive.
 class RandomReader final : public ChannelDuplexHandler {
   public:
     RandomReader(unsigned seed, std::atomic<unsigned>& unwanted) : random_(seed), unwanted_(unwanted) {}
@@ -356,7 +356,7 @@ class RandomReader final : public ChannelDuplexHandler {
   private:
     void switchOff(Channel& channel) {
         if (channel.closed() || !pending_) return;
-        channel.setOption(ChannelOption::AUTO_READ, false);  // takes back what has been asked for
+        channel.setOption(ChannelOption::AUTO_READ, false);  // cancels a requested read
         off_ = true;
         asked_ = false;
     }
@@ -372,7 +372,7 @@ class RandomReader final : public ChannelDuplexHandler {
     bool asked_ = false, taken_ = false;
 };
 
-// Accepts on the carrier, and gives each connection to a fiber.
+// Accepts on the carrier and serves each connection in a fiber.
 class FiberServer {
   public:
     using Serve = std::function<void(TcpStream&)>;
@@ -398,7 +398,7 @@ class FiberServer {
     SocketAddress address_;
 };
 
-// Reads `size` bytes in one of the ways that there are.
+// Reads `size` bytes in one of the available ways.
 using Reader = std::function<bool(TcpStream&, std::string& into, std::size_t size)>;
 
 inline bool readExactly(TcpStream& stream, std::string& into, std::size_t size) {
@@ -418,13 +418,13 @@ inline bool readBuffers(TcpStream& stream, std::string& into, std::size_t size) 
     return true;
 }
 
-// With deadlines that pass again and again.
+// Reads with deadlines that pass again and again.
 inline bool readHastily(TcpStream& stream, std::string& into, std::size_t size) {
     into.clear();
     ErrorCode error;
-    unsigned patience = 0;
+    unsigned timeout = 0;
     while (into.size() < size) {
-        stream.setDeadline(std::chrono::steady_clock::now() + std::chrono::microseconds(patience++ % 50));
+        stream.setDeadline(std::chrono::steady_clock::now() + std::chrono::microseconds(timeout++ % 50));
         const Buffer piece = stream.read(size - into.size(), error);
         if (error == timedOut()) continue;
         if (piece.empty()) return false;

@@ -1,11 +1,11 @@
-// The conformance kit for transports: do connections on your SocketIoHandler lose, repeat or change a byte, whatever
-// their users do with them? In any test program with GoogleTest, in one of its files:
+// The conformance kit for transports checks that connections on your SocketIoHandler never lose, repeat or change a
+// byte. Use it in one file of any GoogleTest program:
 //
 //   INSTANTIATE_TEST_SUITE_P(Mine, SocketsConformance, ::testing::Values(SocketsUnderTest{"Mine", [] {
 //       return std::make_unique<MyIoHandler>(); }}), nameOfSockets);
 //
-// in namespace weft::test. Each test runs its server by handlers or by fibers on one carrier; the clients are plain
-// blocking sockets. WEFT_CONFORMANCE_MESSAGES says how many messages there are in each test that exchanges them.
+// in namespace weft::test. Each test runs a server, by handlers or by fibers, on one carrier; the clients are plain
+// blocking sockets. WEFT_CONFORMANCE_MESSAGES sets the number of messages in each test that exchanges them.
 #pragma once
 
 #include <chrono>
@@ -31,7 +31,7 @@ class SocketsConformance : public LeakGuard, public ::testing::WithParamInterfac
         const char* const wanted = std::getenv("WEFT_CONFORMANCE_MESSAGES");
         return (wanted ? std::strtoul(wanted, nullptr, 10) : 8'000) / clients;
     }
-    // All clients at the same time.
+    // All clients run concurrently.
     static void expectAnswers(const SocketAddress& server, bool thenEnds = false) {
         std::vector<std::thread> threads;
         for (unsigned seed = 0; seed < clients; ++seed) {
@@ -51,7 +51,7 @@ TEST_P(SocketsConformance, HandlersAnswerEveryMessage) {
     expectAnswers(server.address());
 }
 
-TEST_P(SocketsConformance, HandlersThatSwitchReadingAtRandomGetEveryMessageAndNothingUnasked) {
+TEST_P(SocketsConformance, HandlersThatToggleAutoReadAtRandomGetEveryMessageAndNothingUnrequested) {
     std::atomic<unsigned> unwanted{0}, seed{0};
     const HandlerServer server(host, [&](Channel& channel) {
         channel.pipeline().addLast<RandomReader>(seed++, unwanted);
@@ -81,7 +81,7 @@ TEST_P(SocketsConformance, FibersWhoseDeadlinesPassLoseNoByte) {
     expectAnswers(server.address());
 }
 
-// Peers reset their connections in the middle of messages; another one goes on.
+// Peers reset their connections in the middle of messages; another connection continues.
 TEST_P(SocketsConformance, ResetsEndTheirConnectionsOnly) {
     const HandlerServer handlers(host, answerMessages);
     const FiberServer fibers(host, answeringFiber(readBuffers));
@@ -101,7 +101,7 @@ TEST_P(SocketsConformance, ResetsEndTheirConnectionsOnly) {
     }
 }
 
-TEST_P(SocketsConformance, E7_AShortageOfDescriptorsDelaysConnectionsIsToldOnceAndLosesNone) {
+TEST_P(SocketsConformance, E7_AShortageOfDescriptorsIsReportedOnceAndDelaysConnectionsButLosesNone) {
     DescriptorLimit limit;
     const HandlerServer server(host, answerMessages);
     std::vector<std::unique_ptr<PlainClient>> waiting;
@@ -109,14 +109,14 @@ TEST_P(SocketsConformance, E7_AShortageOfDescriptorsDelaysConnectionsIsToldOnceA
         for (unsigned i = 0; i < clients; ++i) waiting.push_back(std::make_unique<PlainClient>(server.address()));
         limit.exhaust();
     });
-    const auto end = std::chrono::steady_clock::now() + socketsPatience;
+    const auto end = std::chrono::steady_clock::now() + socketsTimeout;
     while (server.failures() == 0 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
     limit.relieve();
     for (unsigned seed = 0; seed < clients; ++seed) EXPECT_EQ(exchange(*waiting[seed], seed, 10), "");
     EXPECT_EQ(server.failures(), 1u);
 }
 
-// Closed from another thread while messages come and answers go.
+// Another thread closes the connections while messages and answers are in flight.
 TEST_P(SocketsConformance, ClosesRaceWithTrafficAndEndEachConnection) {
     std::mutex lock;
     std::vector<ChannelRef> open;

@@ -1,4 +1,4 @@
-// Fd: the owner of one file descriptor. Whoever holds it closes it, through the system-call layer that opened it.
+// Fd: owns one file descriptor and closes it through the system-call layer that opened it.
 #pragma once
 
 #include <utility>
@@ -7,7 +7,8 @@
 
 namespace weft {
 
-// Move-only. Context: any thread, one at a time. Closing a socket never blocks here, because SO_LINGER > 0 is refused.
+// Move-only. Context: any thread, one at a time. Closing a socket never blocks, because setting SO_LINGER > 0 is
+// refused.
 class Fd {
   public:
     Fd() noexcept = default;

@@ -1,5 +1,5 @@
-// FiberStream and FiberListener: what TcpStream and TcpListener stand on. A transport implements them; applications use
-// the Tcp classes.
+// FiberStream and FiberListener: the interfaces under TcpStream and TcpListener. A transport implements them;
+// applications use the Tcp classes.
 #pragma once
 
 #include <cstddef>
@@ -16,29 +16,29 @@
 
 namespace weft {
 
-// One TCP connection for fibers. Context: fibers of the transport's carrier; at most one reading and one writing
-// (or connecting) at a time: a second one gets EALREADY. Blocks the fiber, never the carrier; throws only
-// BlockingOperationException, where it would block and nothing may. Errors: ETIMEDOUT at the deadline, ECANCELED
-// (operation_aborted) when the stream is or was closed, the fiber is cancelled or the carrier shuts down, else what the
-// kernel says.
+// One TCP connection for fibers. Context: fibers of the transport's carrier, at most one reading and one writing (or
+// connecting) at a time; a second one gets EALREADY. Blocks the fiber, never the carrier. Throws only
+// BlockingOperationException, when a call would block where nothing may. Errors: ETIMEDOUT at the deadline; ECANCELED
+// (operation_aborted) when the stream is or was closed, the fiber is cancelled or the carrier shuts down; otherwise the
+// kernel's.
 class FiberStream {
   public:
     virtual ~FiberStream() = default;
 
-    // On a fresh socket, once. After an error or a deadline only close() is of use.
+    // On a fresh socket, once. After an error or a timeout, only close() is allowed.
     virtual ErrorCode connect(const SocketAddress& remote, Deadline deadline) = 0;
-    // At least one byte, at most into.size() (>= 1); 0 without an error is the end of the stream.
+    // Reads between 1 and into.size() bytes; `into` must not be empty. 0 without an error means the end of the stream.
     virtual std::size_t readSome(std::span<char> into, Deadline deadline, ErrorCode& error) = 0;
-    // The same in a buffer of the carrier's pool, at most `most` bytes (>= 1). It is taken when there is something to
-    // read: a fiber that waits holds none. Empty without an error: the end of the stream. No memory: ENOMEM.
+    // Reads at most `most` bytes (>= 1) into a buffer from the carrier's pool. The buffer is allocated once there are
+    // bytes to read, so a waiting fiber holds none. Empty without an error: the end of the stream. No memory: ENOMEM.
     virtual Buffer readSome(std::size_t most, Deadline deadline, ErrorCode& error) = 0;
-    // At least one byte of `parts` (1 to 1024), in order; 0 only with an error.
+    // Writes at least one byte of `parts` (1 to 1024 of them), in order. Returns 0 only with an error.
     virtual std::size_t writeSome(std::span<const iovec> parts, Deadline deadline, ErrorCode& error) = 0;
-    // One system call each at most, which neither waits nor yields: EAGAIN where readSome() or writeSome() would wait.
+    // At most one system call each; they never wait or yield. EAGAIN where readSome() or writeSome() would wait.
     virtual std::size_t tryReadSome(std::span<char> into, ErrorCode& error) noexcept = 0;
     virtual std::size_t tryWriteSome(std::span<const iovec> parts, ErrorCode& error) noexcept = 0;
     virtual ErrorCode shutdownOutput() = 0;
-    // Ends the waits of parked fibers with operation_aborted. Idempotent. Context: the carrier.
+    // Parked fibers wake with operation_aborted. Idempotent. Context: the carrier.
     virtual void close() noexcept = 0;
     virtual bool isOpen() const noexcept = 0;
 
@@ -48,15 +48,15 @@ class FiberStream {
     virtual SocketAddress remoteAddress() const = 0;
 };
 
-// One listening socket for fibers; context and errors as FiberStream. Any number of fibers may accept at once: each
-// connection goes to the one that waits longest.
+// One listening socket for fibers. Context and errors as for FiberStream. Any number of fibers may accept at once; each
+// connection goes to the fiber that has waited longest.
 class FiberListener {
   public:
     virtual ~FiberListener() = default;
 
     virtual ErrorCode listen(const SocketAddress& local, int backlog) = 0;
-    // Connections that failed before they were accepted are skipped. EMFILE, ENFILE, ENOBUFS and ENOMEM are returned:
-    // the connection stays in the backlog, and the caller decides when to try again.
+    // Skips connections that failed before they were accepted. On EMFILE, ENFILE, ENOBUFS and ENOMEM the connection
+    // stays in the backlog, and the caller decides when to retry.
     virtual Fd accept(Deadline deadline, ErrorCode& error) = 0;
     virtual void close() noexcept = 0;
     virtual bool isOpen() const noexcept = 0;

@@ -12,15 +12,15 @@ class FiberListener;
 
 struct TcpListenOptions {
     bool reuseAddress = true;
-    bool reusePort = false;                         // several listeners on one port: the kernel spreads connections
-    int backlog = std::numeric_limits<int>::max();  // connections; the kernel cuts it to net.core.somaxconn
+    bool reusePort = false;                         // several listeners on one port; the kernel spreads connections
+    int backlog = std::numeric_limits<int>::max();  // connections; the kernel caps it at net.core.somaxconn
     bool noDelay = true;                            // TCP_NODELAY on accepted streams
 };
 
-// Context, blocking and errors as TcpStream; any number of fibers may accept at once.
+// Context, blocking and errors as for TcpStream. Any number of fibers may accept at once.
 class TcpListener {
   public:
-    // Port 0 takes a free one: see localAddress(). Throws std::logic_error as TcpStream::connect does.
+    // Port 0 lets the kernel choose a port: see localAddress(). Throws std::logic_error as TcpStream::connect does.
     static TcpListener listen(const SocketAddress& local, TcpListenOptions options = {});
     static TcpListener listen(const SocketAddress& local, TcpListenOptions options, ErrorCode& error);
 
@@ -29,8 +29,9 @@ class TcpListener {
     TcpListener& operator=(TcpListener&&) noexcept;
     ~TcpListener();
 
-    // The next connection, on this carrier. EMFILE, ENFILE, ENOBUFS and ENOMEM leave it waiting in the backlog: free
-    // something or sleep before the next call, which would fail at once again. Every fiber that waits gets that error.
+    // Returns the next connection, as a stream of this carrier. On EMFILE, ENFILE, ENOBUFS and ENOMEM the connection
+    // stays in the backlog and every waiting fiber gets the error. Free a resource or sleep before the next call, or it
+    // fails again at once.
     TcpStream accept(Deadline deadline = never);
     TcpStream accept(ErrorCode& error);
     TcpStream accept(Deadline deadline, ErrorCode& error);

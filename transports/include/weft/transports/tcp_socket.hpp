@@ -1,4 +1,4 @@
-// The few things that every transport does to a TCP socket: make one, ask for its addresses, set an option.
+// Operations on a TCP socket that every transport needs: create it, get its addresses, set options.
 #pragma once
 
 #include <weft/pipeline/socket_address.hpp>
@@ -9,38 +9,38 @@
 namespace weft {
 
 // A fresh non-blocking, close-on-exec TCP socket for AF_INET or AF_INET6. Context: any thread. Never blocks or throws;
-// on refusal `error` is set and the result is empty.
+// on failure it sets `error` and returns an empty Fd.
 Fd openTcpSocket(int family, SystemCalls& calls, ErrorCode& error) noexcept;
-// The same; throws SystemError.
+// As above, but throws SystemError.
 Fd openTcpSocket(int family, SystemCalls& calls = SystemCalls::kernel());
 
 namespace detail {
 
-// Empty when the kernel has none to tell.
+// Empty when the kernel reports no address.
 SocketAddress localAddressOf(SystemCalls& calls, int fd) noexcept;
 SocketAddress remoteAddressOf(SystemCalls& calls, int fd) noexcept;
-// Takes the socket's pending error (SO_ERROR) off.
+// Returns and clears the socket's pending error (SO_ERROR).
 ErrorCode takeSocketError(SystemCalls& calls, int fd) noexcept;
 
-// Of several sockets that do this with one address at the same time, without SO_REUSEPORT, one succeeds; the others get
-// EADDRINUSE.
+// When several sockets do this with the same address at the same time, without SO_REUSEPORT, exactly one succeeds; the
+// others get EADDRINUSE.
 ErrorCode bindAndListen(SystemCalls& calls, int fd, const SocketAddress& local, int backlog) noexcept;
 
-// Values as SocketOption says. `backlog` is none of the kernel's options and is refused with ENOPROTOOPT, as is what
-// the kernel does not know. A linger time above 0 is refused with EOPNOTSUPP: close() would block the whole carrier
+// Values as for SocketOption. `backlog` is not a kernel option and fails with ENOPROTOOPT, like any option that the
+// kernel does not know. A linger time above 0 fails with EOPNOTSUPP, because close() would then block the whole carrier
 // (C-6).
 ErrorCode setSocketOption(SystemCalls& calls, int fd, SocketOption option, int value) noexcept;
 ErrorCode getSocketOption(SystemCalls& calls, int fd, SocketOption option, int& value) noexcept;
 
-// True for the errors of a read, write or accept that only mean "not now".
+// True when a read, write or accept failed only because it would block.
 bool wouldBlock(ssize_t result) noexcept;
-// False for the errors of a read or write that concern that call alone: no memory, or arguments that the kernel
-// refuses. After any other error the connection is over.
+// False for errors of a read or write that affect only that call: no memory, or arguments that the kernel refuses.
+// After any other error the connection is over.
 bool concernsConnection(int error) noexcept;
 
-// True when the connected socket's peer is the socket itself. The kernel makes such a connection when nobody listens on
-// the port and the connecting socket has been given the same one: by chance, or by a bind. Closing the socket is then
-// made to reset the connection, so that the port is free at once and does not linger in TIME_WAIT.
+// True when the connected socket's peer is the socket itself. The kernel makes such a connection when nothing listens
+// on the port and the connecting socket was given that same port, by chance or by a bind. The function then sets the
+// socket to reset on close, so that the port is free at once instead of lingering in TIME_WAIT.
 bool connectedToItself(SystemCalls& calls, int fd, const SocketAddress& remote) noexcept;
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-// Transport: which kernel interface an event loop uses; chosen at run time (architecture D10).
+// Transport: which kernel interface an event loop uses, chosen at run time (DEC-10).
 #pragma once
 
 #include <memory>
@@ -12,22 +12,23 @@ namespace weft {
 struct Transport {
     enum class Kind : unsigned char { automatic, epoll, ioUring };
 
-    // "auto", "epoll" or "io_uring". Throws ConfigurationError that quotes `text`, names `source` (an option or a variable
-    // such as WEFT_TRANSPORT) and lists the accepted values. Context: any thread.
+    // Accepts "auto", "epoll" and "io_uring". Throws ConfigurationError that quotes `text`, names `source` (an option
+    // or a variable such as WEFT_TRANSPORT) and lists the accepted values. Context: any thread.
     static Kind parse(std::string_view text, std::string_view source = "transport");
-    // "auto", "epoll", "io_uring".
+    // Returns "auto", "epoll" or "io_uring".
     static std::string_view name(Kind kind) noexcept;
 
-    // What `automatic` stands for in this process: ioUring where it is available, else epoll. The first call asks the
-    // kernel, and logs the reason (info) when that is epoll. Context: any thread; blocks then for about a millisecond.
+    // The transport that `automatic` selects in this process: ioUring where available, else epoll. The first call
+    // probes the kernel, which blocks for about a millisecond, and logs (info) why it chose epoll if it did. Context:
+    // any thread.
     static Kind best();
 
-    // Several lines for people: what there is, what is missing for the rest, and what `automatic` stands for. Context:
-    // as best().
+    // A report of several lines: what is available, what the unavailable transports lack, and what `automatic` selects.
+    // Context: as for best().
     static std::string explain();
 
-    // A handler for one event loop; `automatic` is best(). Throws SystemError when io_uring is asked for and is not
-    // available, with the reason: see UringSupport. Context: any thread; allocates; blocks as best() does.
+    // Makes a handler for one event loop; `automatic` means best(). Throws SystemError with the reason when io_uring is
+    // requested but unavailable: see UringSupport. Context: any thread; allocates; blocks as best() does.
     static std::unique_ptr<SocketIoHandler> makeIoHandler(Kind kind = Kind::automatic);
 };
 

@@ -19,47 +19,48 @@ class EventLoopGroup;
 
 namespace weft::asio_io {
 
-// Takes the place of boost::asio::io_context in an Asio program:
+// Replaces boost::asio::io_context in an Asio program:
 //     weft::asio_io::Context context;                        // was: boost::asio::io_context context;
 //     boost::asio::ip::tcp::acceptor acceptor(context, ...);
 //     context.run();
-// It is an io_context, so whatever wants an io_context& takes it. Its handlers run on the carrier's thread, never on
-// that of run()'s caller, one at a time: no strand is needed, and thread-local state of the caller is not there.
-// Nothing runs before run(). Handlers must not block; a fiber that one of them spawned may
-// (Context::loop().carrier()->spawn()). The functions run(), poll() and their variants of io_context itself must not be
-// called, through an io_context&: they throw std::logic_error where Asio would look for events on another thread.
-// stop(), stopped() and restart() are the same in both, except that restart() of a ContextGroup's Context must be called
-// on the Context. Functions posted through the io_context& and those posted
-// through the Context are two queues, each in order; and inside one of the latter
+// It is an io_context, so any function that takes an io_context& accepts it. Its handlers run on the carrier's thread,
+// never on that of run()'s caller, one at a time: no strand is needed, and thread-local state of the caller is not
+// visible to them. Nothing runs before run(). Handlers must not block; fibers that they spawn may
+// (Context::loop().carrier()->spawn()).
+// Do not call io_context's own run(), poll() and their variants through an io_context&: they throw std::logic_error
+// when Asio would wait for events on another thread. stop(), stopped() and restart() may be called on either, except
+// that a ContextGroup's Context must be restarted through the Context. Functions posted through the io_context& and
+// those posted through the Context form two queues, each in order. In a function of the Context's queue,
 // io_context::executor_type::running_in_this_thread() is false, so dispatch() to that executor, or to an
-// io_context::strand, queues. Services are made with an io_context&, as ever. Lifetime: as an io_context's; sockets and
-// timers must not outlive it. Made and destroyed by a thread or a fiber, never inside an event loop's dispatch
+// io_context::strand, queues.
+// Services are constructed with an io_context&, as usual. Lifetime: as for an io_context; sockets and timers must not
+// outlive it. Context of the constructor and destructor: a thread or a fiber, never an event loop's dispatch
 // (asserted).
 class Context : public detail::ServedContext {
   public:
     using executor_type = LoopExecutor;
 
-    // A carrier of its own, with sockets of Weft beside Asio's. The number of threads that an io_context takes as a
-    // hint is ignored. Throws as EventLoopGroup's constructor.
+    // Creates its own carrier, which has Weft's sockets in addition to Asio's. Ignores `concurrencyHint`.
+    // Throws as EventLoopGroup's constructor.
     Context();
     explicit Context(int concurrencyHint);
-    // On a loop that has been started, with an AsioIoHandler that serves no Context yet, or std::logic_error. The loop
-    // must not be destroyed before the Context, but may have ended. Throws BlockingOperationException inside dispatch,
-    // SystemError when the loop has ended or the kernel refuses.
+    // Uses a running loop. Throws std::logic_error unless the loop has an AsioIoHandler that serves no Context yet,
+    // BlockingOperationException inside dispatch, and SystemError when the loop has ended or the kernel refuses. The
+    // loop may end before the Context, but must not be destroyed before it.
     explicit Context(EventLoop& loop);
     ~Context();
 
     executor_type get_executor() noexcept { return {this, 0, {}}; }
-    // FiberExecutor(context) runs each function in a fiber.
+    // For an executor that runs each function in a fiber, use FiberExecutor(context).
 
-    // As io_context's: until stop(), until no work is left, or (poll) until no handler is ready; run_one() and
-    // poll_one() until one handler has run. Return how many have run. When several callers run it at once, the oldest
-    // counts them; for want of work and by stop() all return together. A handler's exception is thrown by the oldest,
-    // and run() may be called again; a second exception of the same handler is logged. After a return for want of work,
-    // or after stop(), restart() comes before the next run. Blocks the thread or the fiber, also one of the Context's
-    // own carrier. Throws BlockingOperationException inside any loop's dispatch (a handler),
-    // SystemError(operation_aborted) when the fiber is cancelled or the loop has ended, std::logic_error for a Context
-    // of a ContextGroup.
+    // As io_context's: run until stop(), until no work is left, or (poll) until no handler is ready; run_one() and
+    // poll_one() also return once one handler has run. They return the number of handlers run. When several callers run
+    // the context at once, the oldest caller counts the handlers and throws their exceptions; when work runs out or
+    // stop() is called, all return together. After an exception, run() may be called again; a second exception of the
+    // same handler is logged. After a return because of stop() or lack of work, call restart() before the next run.
+    // Blocks the thread or the fiber, which may belong to the Context's own carrier. Throws BlockingOperationException
+    // inside any loop's dispatch (a handler), SystemError(operation_aborted) when the fiber is cancelled or the loop
+    // has ended, and std::logic_error for a Context of a ContextGroup.
     count_type run() { return serve(all, true, never, "asio_io::Context::run"); }
     count_type run_one() { return serve(1, true, never, "asio_io::Context::run_one"); }
     count_type poll() { return serve(all, false, never, "asio_io::Context::poll"); }
@@ -81,7 +82,7 @@ class Context : public detail::ServedContext {
         return serveUntil(1, time, "asio_io::Context::run_one_until");
     }
 
-    // Any thread, also a handler; never block.
+    // Never block. Context: any thread, including handlers.
     void stop();
     bool stopped() const { return boost::asio::io_context::stopped(); }
     void restart();
@@ -98,12 +99,12 @@ class Context : public detail::ServedContext {
     count_type serveUntil(std::size_t most, const std::chrono::time_point<OfClock, OfDuration>& time, const char* call);
 
     std::unique_ptr<EventLoopGroup> own_;
-    bool left_ = false;  // the loop, by the ContextGroup
+    bool left_ = false;  // the ContextGroup has made it leave the loop
 };
 
 namespace detail {
 
-// How long until then by its own clock, or the nearest Duration.
+// Time left until `time` by its own clock, clamped to a Duration.
 template <class OfClock, class OfDuration>
 Duration timeUntil(const std::chrono::time_point<OfClock, OfDuration>& time) {
     const Duration now = saturated(OfClock::now().time_since_epoch());
@@ -112,7 +113,7 @@ Duration timeUntil(const std::chrono::time_point<OfClock, OfDuration>& time) {
 
 }  // namespace detail
 
-// A clock that can be set, or that runs at its own pace, is read again each second, as io_context does.
+// Rereads a clock that can be set, or that runs at its own pace, once per second, as io_context does.
 template <class OfClock, class OfDuration>
 Context::count_type Context::serveUntil(std::size_t most, const std::chrono::time_point<OfClock, OfDuration>& time,
                                         const char* call) {
@@ -127,7 +128,7 @@ Context::count_type Context::serveUntil(std::size_t most, const std::chrono::tim
     return ran;
 }
 
-// Each ServedContext is one.
+// Every ServedContext is a Context.
 inline Context& detail::ExecutorBase::context() const noexcept {
     return static_cast<Context&>(*context_);
 }

@@ -1,4 +1,4 @@
-// ContextGroup: a Context for each carrier of an EventLoopGroup: the form for servers.
+// ContextGroup: a Context for each carrier of an EventLoopGroup, for servers.
 #pragma once
 
 #include <atomic>
@@ -22,15 +22,16 @@ namespace weft::asio_io {
 //     options.ioHandler = AsioIoHandler::wrap;
 //     EventLoopGroup group(options);
 //     ContextGroup contexts(group);
-// Each Context runs as long as its loop does: nobody calls run() (std::logic_error), and work need not be kept. An
-// exception of a handler is logged, and the others go on. Channels and fibers of the group live beside Asio's objects.
-// Lifetime: may outlive the group, and should when sockets or timers do, which must not outlive their Context: what is
-// pending when the loops end never completes, and its handlers are destroyed with the Context. Context: any thread.
+// Each Context runs for as long as its loop: run() must not be called (std::logic_error), and no work needs to be kept.
+// A handler's exception is logged, and the other handlers continue. Channels and fibers of the group share the carriers
+// with Asio's objects.
+// Lifetime: may outlive the group, and should if sockets or timers do, which must not outlive their Context. Operations
+// pending when the loops end never complete; their handlers are destroyed with the Context. Context: any thread.
 class ContextGroup {
   public:
     using executor_type = LoopExecutor;
 
-    // Throws std::logic_error when the group was made without AsioIoHandler, or has Contexts already; SystemError.
+    // Throws std::logic_error when the group was made without AsioIoHandler or already has Contexts; SystemError.
     // Context: a plain thread, or a fiber of other carriers.
     explicit ContextGroup(EventLoopGroup& group);
     ~ContextGroup();
@@ -39,12 +40,12 @@ class ContextGroup {
 
     std::size_t size() const noexcept { return contexts_.size(); }
     Context& context(std::size_t index) { return *contexts_.at(index); }  // throws std::out_of_range
-    // The calling carrier's if it is one of the group, else round robin.
+    // The calling carrier's Context if the carrier belongs to the group, otherwise round robin.
     Context& next() noexcept;
     executor_type get_executor() noexcept { return next().get_executor(); }
 
   private:
-    std::shared_ptr<weft::detail::LoopSet> loops_;  // they are not destroyed before the contexts
+    std::shared_ptr<weft::detail::LoopSet> loops_;  // keeps the loops alive until the contexts are destroyed
     std::vector<std::unique_ptr<Context>> contexts_;
     std::atomic<std::size_t> next_{0};
 };

@@ -1,4 +1,4 @@
-// FiberExecutor: runs each function in a fiber of its own on a Context's carrier, where it may block.
+// FiberExecutor: runs each function in its own fiber on a Context's carrier, where it may block.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,13 @@
 namespace weft::asio_io {
 
 //     tcp::socket socket(FiberExecutor(context));      // its completion handlers may block
-// Properties: as LoopExecutor's, but blocking is never (a function does not run inside execute()) and there is no
-// allocator. Fibers begin in the order in which one thread submits their functions; after that they run as fibers do:
-// while one waits, others run. A function counts as work of the Context until it has returned. What it throws is thrown
-// by Context::run(), but for SystemError(operation_aborted), with which a shutdown ends its waits. Where they must
-// not run at the same time: FiberStrand. A boost::asio::strand over it must not be used with functions that wait: Asio
-// keeps its mark of "in the strand" for each thread, so other fibers of the carrier would count as inside meanwhile.
-// Context: any thread. execute() allocates; throws what that or the move of the function throws.
+// Properties: as for LoopExecutor, except that blocking is never (a function does not run inside execute()) and there
+// is no allocator. The fibers of functions submitted by one thread start in the order of submission; while one waits,
+// others run. A function counts as work of the Context until it has returned. Context::run() throws the functions'
+// exceptions, except SystemError(operation_aborted), with which a shutdown ends their waits. Use FiberStrand for
+// functions that must not run at the same time. Do not use a boost::asio::strand over this executor with functions that
+// wait: Asio marks "in the strand" per thread, so other fibers of the carrier would count as inside meanwhile.
+// Context: any thread. execute() allocates; it passes on exceptions of the allocation and of the function's move.
 class FiberExecutor : public detail::ExecutorBase {
   public:
     explicit FiberExecutor(Context& context) noexcept : ExecutorBase(&context, neverBlocking) {}

@@ -1,4 +1,4 @@
-// FiberStrand: functions that may block, one at a time.
+// FiberStrand: runs functions that may block, one at a time.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,16 @@ namespace weft::asio_io {
 
 //     FiberStrand strand(context);
 //     asio::post(strand, [&] { balance -= price; backend.confirm(); });   // nothing else of the strand runs meanwhile
-// Takes the place of boost::asio::strand where functions block: a function that waits keeps the strand until it returns.
-// Each function runs in a fiber of its own on the Context's carrier, in the order of execute(), the next one after the
-// one before has returned and has been destroyed. Copies are the same strand. A function that waits for another one of
-// its strand waits for ever: an operation whose handler is bound to the strand must not be awaited inside it.
-// Properties: as FiberExecutor's, but blocking may be possibly: execute() inside the strand then runs the function at
-// once. What a function throws is treated as FiberExecutor's; the next one runs all the same. A function counts as work
-// of the Context until it has returned; when the loop ends, those that have not begun are destroyed with it.
-// Context: any thread. The constructor and execute() allocate; they throw what that or the move of the function throws,
-// and have changed nothing then.
+// Replaces boost::asio::strand where functions block: a function that waits keeps the strand until it returns. Each
+// function runs in its own fiber on the Context's carrier, in the order of execute(), after the previous one has
+// returned and been destroyed. Copies are the same strand. A function that waits for another function of its strand
+// deadlocks: do not await an operation inside the strand when its handler is bound to the strand.
+// Properties: as for FiberExecutor, except that blocking may be possibly: execute() inside the strand then runs the
+// function at once. Exceptions are handled as for FiberExecutor, and the next function runs regardless. A function
+// counts as work of the Context until it has returned. When the loop ends, functions that have not begun are destroyed
+// with it.
+// Context: any thread. The constructor and execute() allocate. They pass on exceptions of the allocation and of the
+// function's move, and then have no effect.
 class FiberStrand : public detail::ExecutorBase {
   public:
     explicit FiberStrand(Context& context) : ExecutorBase(&context, 0), state_(new detail::StrandState(context)) {}
@@ -63,7 +64,7 @@ class FiberStrand : public detail::ExecutorBase {
         return boost::asio::execution::blocking.possibly;
     }
 
-    // In a function of the strand: in its fiber, not in another one of the same thread.
+    // True in a function of the strand: in its own fiber, not in other fibers of the thread.
     bool running_in_this_thread() const noexcept { return state_->isInside(); }
 
     friend bool operator==(const FiberStrand& a, const FiberStrand& b) noexcept {

@@ -1,4 +1,4 @@
-// LoopExecutor: runs functions in the dispatch of a Context's loop, one at a time, as io_context's executor does.
+// LoopExecutor: runs functions in the dispatch of a Context's loop, one at a time, like io_context's executor.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,18 @@
 
 namespace weft::asio_io {
 
-// Properties: context (the Context), blocking (possibly, never), relationship (fork, continuation; a hint that changes
-// nothing), outstanding_work (untracked, tracked), allocator, mapping (thread).
-// Two of them are equal when they have the same context and the same properties, except for tracking.
-// A function runs in the order in which its thread submitted it, in the dispatch of the Context's loop, where nothing
-// may block (BlockingOperationException): FiberExecutor is for functions that block. It runs inside execute() when
-// that is allowed (blocking.possibly), the context runs, and the caller is in this dispatch itself, at most 16 deep. A
-// fiber is no such caller, unless it starts an operation with use_fiber that is ready at once: the handlers by which
-// that operation completes run on the fiber's stack, where nothing may block meanwhile. What it throws is thrown by
-// Context::run(). Nothing runs until Context::run() or one of its variants is called. A function that never ran is
-// destroyed with the Context; one that is submitted after the loop's end, at once. Context: any thread. execute()
-// allocates, by the allocator property if there is one, else from the Context; throws what that or the move of the
-// function throws.
+// Properties: context (the Context), blocking (possibly, never), relationship (fork, continuation; a hint without
+// effect), outstanding_work (untracked, tracked), allocator, mapping (thread). Two executors are equal when they have
+// the same context and the same properties, except for tracking.
+// Each thread's functions run in the order of their submission, in the dispatch of the Context's loop, where nothing
+// may block (BlockingOperationException): use FiberExecutor for functions that block. Nothing runs until Context::run()
+// or one of its variants is called, which also throws the functions' exceptions. A function runs inside execute() when
+// that is allowed (blocking.possibly), the context runs, and the caller is in this dispatch, up to 16 deep. A fiber
+// does not count as such a caller, with one exception: when it starts an operation with use_fiber that is ready at
+// once, the operation's handlers run on the fiber's stack, where nothing may block meanwhile. A function that never ran
+// is destroyed with the Context; one submitted after the loop has ended is destroyed at once.
+// Context: any thread. execute() allocates with the allocator property if there is one, else from the Context, and
+// passes on exceptions of the allocation and of the function's move.
 template <class Allocator>
 class BasicLoopExecutor : public detail::ExecutorBase {
     template <class Other>
@@ -83,8 +83,9 @@ class BasicLoopExecutor : public detail::ExecutorBase {
     }
     Allocator query(boost::asio::execution::allocator_t<void>) const noexcept { return allocator_; }
 
-    // The interface of executors before Boost 1.74: boost::asio::executor and older programs use it. dispatch() is
-    // execute() with blocking.possibly, post() and defer() with blocking.never, all three with this allocator.
+    // The executor interface from before Boost 1.74, which boost::asio::executor and older programs use. dispatch() is
+    // execute() with blocking.possibly, post() and defer() are execute() with blocking.never; all use the given
+    // allocator.
     void on_work_started() const noexcept { context_->workStarted(); }
     void on_work_finished() const noexcept { context_->workFinished(); }
     template <class Function, class Other>
@@ -100,7 +101,7 @@ class BasicLoopExecutor : public detail::ExecutorBase {
         with(neverBlocking | continuation, 0).submitBy(allocator, std::forward<Function>(function));
     }
 
-    // In the dispatch of the context's loop.
+    // True in the dispatch of the context's loop.
     bool running_in_this_thread() const noexcept { return context_->runsInThisThread(); }
 
     friend bool operator==(const BasicLoopExecutor& a, const BasicLoopExecutor& b) noexcept {

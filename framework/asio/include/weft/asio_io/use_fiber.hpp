@@ -1,4 +1,4 @@
-// use_fiber: the completion token with which an asynchronous operation blocks the fiber that starts it.
+// use_fiber: a completion token that blocks the fiber which starts an asynchronous operation.
 #pragma once
 
 #include <chrono>
@@ -24,23 +24,25 @@ namespace weft::asio_io {
 //     std::size_t size = socket.async_read_some(buffer, use_fiber);             // throws SystemError
 //     std::size_t size = socket.async_read_some(buffer, use_fiber[error]);      // stores the error
 //     timer.async_wait(use_fiber.until(deadline));
-// Returns what follows the error in the operation's signature: nothing, a value, or a tuple. An exception_ptr in its
-// place is rethrown. When the fiber is cancelled or its carrier shuts down, or `until()` passes, the operation is
-// cancelled (terminal) where its I/O object runs, and the call returns when the operation has completed: with
-// operation_aborted if it was aborted, timed_out if that was the deadline's doing, with its result if it was faster. An
-// operation without cancellation, as the resolver's, is awaited. A handler that is destroyed without a call means
-// operation_aborted. An operation of an object on a FiberExecutor or FiberStrand completes in the loop, not in a fiber:
-// a function of the strand may wait for it. Context: a fiber that may block, or a plain thread, which blocks; throws
-// BlockingOperationException elsewhere, before the operation starts; what an operation does while it is started must not
-// wait either, as the implementation of an async_compose(). An operation that is ready when it is started completes
-// there and then, if its Context runs and the fiber is on that carrier; the fiber yields after it. In a steady state it
-// allocates nothing, up to 512 bytes an operation. The fiber of a Context's carrier may be in an operation while the loop ends: the loop cancels it
-// and waits for it.
+// Returns the arguments after the error in the operation's signature: nothing, a value, or a tuple. An exception_ptr in
+// place of the error is rethrown. When the fiber is cancelled, its carrier shuts down, or the `until()` deadline
+// passes, the operation is cancelled (terminal) where its I/O object runs, and the call returns once the operation has
+// completed: with timed_out or operation_aborted if it was aborted because of the deadline or otherwise, or with its
+// result if it finished first. An operation that does not support cancellation, such as the resolver's, is awaited. A
+// handler destroyed without a call means operation_aborted. An operation of an object on a FiberExecutor or FiberStrand
+// completes in the loop, not in a fiber, so a function of the strand may wait for it.
+// Context: a fiber that may block, or a plain thread, which then blocks. Elsewhere it throws BlockingOperationException
+// before the operation starts. Code that runs while the operation is started, such as the implementation of an
+// async_compose(), must not wait either.
+// If an operation is ready when it is started, its Context runs and the fiber is on that carrier, the operation
+// completes immediately, and the fiber yields after it. In a steady state, operations of up to 512 bytes allocate
+// nothing. If the loop ends while a fiber of its carrier is in an operation, the loop cancels the operation and waits
+// for it.
 class use_fiber_t {
   public:
     constexpr use_fiber_t() = default;
 
-    // Stores the error instead of throwing it; `error` must live until the call returns.
+    // Stores the error in `error` instead of throwing it; `error` must live until the call returns.
     constexpr use_fiber_t operator[](ErrorCode& error) const noexcept {
         use_fiber_t token = *this;
         token.error_ = &error;
@@ -56,11 +58,11 @@ class use_fiber_t {
         return until(deadlineAfter(saturated(time)));
     }
 
-    // Asio's way to make it the default token of an I/O object: use_fiber_t::as_default_on_t<tcp::socket>.
+    // Asio's convention to make it the default token of an I/O object: use_fiber_t::as_default_on_t<tcp::socket>.
     template <class InnerExecutor>
     struct executor_with_default : InnerExecutor {
         using default_completion_token_type = use_fiber_t;
-        // Asks whether `Other` converts only when it is another type: the question is about this type otherwise.
+        // The is_same check comes first, because is_convertible on this same type would depend on itself.
         template <class Other,
                   class = std::enable_if_t<std::conjunction_v<std::negation<std::is_same<Other, executor_with_default>>,
                                                               std::is_convertible<Other, InnerExecutor>>>>
@@ -89,11 +91,11 @@ inline constexpr use_fiber_t use_fiber{};
 
 namespace detail {
 
-// What a call with the token returns: the arguments without the leading error.
+// The result of a call with the token: the arguments without the leading error.
 template <class Type>
 Type noResult() {
     if constexpr (std::is_default_constructible_v<Type>) return Type();
-    throw SystemError(operationAborted(), "use_fiber: the handler was destroyed, and there is no empty result");
+    throw SystemError(operationAborted(), "use_fiber: the handler was destroyed, and the result has no default value");
 }
 
 template <class... Values>
@@ -120,7 +122,7 @@ std::tuple<Rest...> restOf(std::tuple<First, Rest...>&& all) {
     return std::apply([](First&&, Rest&&... rest) { return std::tuple<Rest...>(std::move(rest)...); }, std::move(all));
 }
 
-// Throws, or stores and goes on.
+// Throws the error or stores it.
 inline void raise(ErrorCode error, const use_fiber_t& token) {
     if (token.error() == nullptr) {
         if (error) throw SystemError(error, "use_fiber");
@@ -187,7 +189,7 @@ class async_result<weft::asio_io::use_fiber_t, Returned(Args...)> {
     template <class Initiation, class... InitArgs>
     static return_type initiate(Initiation initiation, weft::asio_io::use_fiber_t token, InitArgs&&... args) {
         Operation operation;
-        // The I/O object's, where there is one: its operation must be cancelled there.
+        // If there is an I/O object, the operation must be cancelled on its executor.
         constexpr bool placed = requires {
             typename Initiation::executor_type;
         };
@@ -214,8 +216,8 @@ class async_result<weft::asio_io::use_fiber_t, Returned(Args...)> {
     }
 
   private:
-    // Asio keeps thread-local state: what it reads of it stays in this frame. On the carrier of the I/O object a part of
-    // that state is in this frame, so nothing may wait here.
+    // Not inlined, so that no address of Asio's thread-local state is kept across a wait. On the I/O object's carrier,
+    // part of that state is in this frame, so nothing may wait here.
     template <class Initiation, class... InitArgs>
     [[gnu::noinline]] static void launch(Initiation&& initiation, Operation& operation, InitArgs&&... args) {
         const auto start = [&] { std::move(initiation)(Handler(operation), std::forward<InitArgs>(args)...); };

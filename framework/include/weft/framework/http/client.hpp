@@ -1,4 +1,4 @@
-// http::Client: HTTP/1.1 requests that block their fiber only; connections are kept alive, each carrier's apart.
+// http::Client: HTTP/1.1 requests that block only their fiber. Keep-alive connections are pooled per carrier.
 #pragma once
 
 #include <memory>
@@ -14,44 +14,44 @@
 
 namespace weft::http {
 
-// A copyable handle; copies share their connections. Every carrier that asks has connections of its own, which none
-// other uses. They are closed when they have been idle for ClientOptions::idleTime, and with their carrier.
+// A copyable handle; copies share their connections. Each carrier has its own connections, which no other carrier uses.
+// They are closed after being idle for ClientOptions::idleTime, and with their carrier.
 //
-// A request goes out on an idle connection, else on a new one; at the limits it waits behind those who came before it,
-// within its deadline (ETIMEDOUT). Before an idle connection is used again the kernel is asked (one recv()) whether the
-// server has ended it or has sent anything on it: then it is closed, so that bytes that no request asked for are never
-// taken for an answer. When a reused connection ends before a byte of the answer has come, a request that is idempotent
-// (GET, HEAD, PUT, DELETE, OPTIONS, TRACE) and not streamed is sent once more, on a fresh one. Any status is an answer.
+// A request uses an idle connection, else a new one. At the connection limits it waits in FIFO order until its deadline
+// (ETIMEDOUT). Before the client reuses an idle connection, it checks with one recv() whether the server has closed it
+// or sent anything on it. If so, the client closes it, so that unsolicited bytes are never taken for a response. When a
+// reused connection ends before a byte of the response has arrived, an idempotent request (GET, HEAD, PUT, DELETE,
+// OPTIONS, TRACE) that is not streamed is retried once, on a fresh connection. Any status counts as a response.
 //
-// Context: fibers of carriers with sockets (std::logic_error elsewhere). Blocks the fiber; throws
-// BlockingOperationException where nothing may block; std::invalid_argument for a request that cannot be sent (bad
-// target, header or host; CONNECT and Upgrade, which are for a ClientCodec). Failures: ClientError, or with `error` its
-// code and an empty response.
+// Context: fibers of carriers with sockets (std::logic_error elsewhere). Blocks the fiber. Throws
+// BlockingOperationException where nothing may block, and std::invalid_argument for a request that cannot be sent (bad
+// target, header or host; CONNECT and Upgrade, which need a ClientCodec). Failures: throws ClientError, or with `error`
+// stores its code and returns an empty response.
 class Client {
   public:
     // Throws std::invalid_argument for options out of range.
     explicit Client(const ClientOptions& options = {});
 
-    // The whole response. `request` with its whole body: not streamed. A large body is sent while the answer is
-    // awaited.
+    // Returns the whole response. `request` has its whole body and is not streamed. A large body is sent while the
+    // response is awaited.
     ClientResponse request(const Origin& server, ClientRequest request, const RequestOptions& options = {}) const;
     ClientResponse request(const Origin& server, ClientRequest request, const RequestOptions& options,
                            ErrorCode& error) const;
 
-    // "http://host[:port]/path?query", see Url.
+    // `url` is "http://host[:port]/path?query"; see Url.
     ClientResponse get(std::string_view url, const RequestOptions& options = {}) const;
     ClientResponse head(std::string_view url, const RequestOptions& options = {}) const;
     ClientResponse post(std::string_view url, Buffer body, std::string_view contentType,
                         const RequestOptions& options = {}) const;
 
-    // The response piece by piece, and with ClientRequest::streamed the request, too. Returns when the request, or the
-    // head of a streamed one, has been sent. RequestOptions::maxBodyBytes does not count.
+    // For reading the response, and with ClientRequest::streamed also sending the request, in pieces. Returns when the
+    // request, or the head of a streamed one, has been sent. RequestOptions::maxBodyBytes does not apply.
     ClientExchange begin(const Origin& server, ClientRequest request, const RequestOptions& options = {}) const;
 
-    // Of the calling carrier.
+    // Figures of the calling carrier.
     ClientStats stats() const;
 
-    // The client of http::get(), with default options; lives for the whole process.
+    // The client behind http::get(), with default options. Lives for the whole process.
     static const Client& shared();
 
   private:
@@ -60,7 +60,7 @@ class Client {
     std::shared_ptr<const ClientOptions> options_;
 };
 
-// Asks `backend` for `target` ("/fruits?ripe=1"): Client::shared().request() with GET.
+// GET of `target` ("/fruits?ripe=1") from `backend`, through Client::shared().request().
 ClientResponse get(const SocketAddress& backend, std::string_view target, const GetOptions& options = {});
 ClientResponse get(const SocketAddress& backend, std::string_view target, const GetOptions& options, ErrorCode& error);
 

@@ -1,4 +1,4 @@
-// How a request of http::get() fails.
+// The errors of an http::Client's requests.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace weft::http {
 
-// Failures that are no system error; those come as the kernel's codes (ECONNREFUSED, ETIMEDOUT for a deadline,
-// ECANCELED when the fiber is cancelled or the carrier shuts down).
+// Failures of the protocol. System failures have the kernel's codes (ECONNREFUSED, ETIMEDOUT for a deadline, ECANCELED
+// when the fiber is cancelled or the carrier shuts down).
 enum class ClientFault {
-    badResponse = 1,  // what came is not an HTTP/1 response, or one that contradicts itself
+    badResponse = 1,  // the bytes are not an HTTP/1 response, or the response contradicts itself
     headTooLarge,
     bodyTooLarge,
     endedEarly,  // the connection ended before the response did
-    badStatus,   // not 2xx, where only the body was asked for
+    badStatus,   // not 2xx, where only the body was requested
 };
 
 const boost::system::error_category& clientCategory() noexcept;
@@ -24,12 +24,13 @@ inline ErrorCode make_error_code(ClientFault fault) noexcept {
     return {static_cast<int>(fault), clientCategory()};
 }
 
-// what(): "GET http://127.0.0.1:9000/fruits: cannot connect: Connection refused"; code() says which of the two kinds.
+// what(): "GET http://127.0.0.1:9000/fruits: cannot connect: Connection refused". code() is a ClientFault or a system
+// error.
 class ClientError : public SystemError {
   public:
     ClientError(ErrorCode code, const std::string& text, Status status) : SystemError(code, text), status_(status) {}
 
-    // What the backend answered; Status{} (0) when the answer never came.
+    // The status of the response; Status{} (0) when none arrived.
     Status status() const noexcept { return status_; }
 
   private:

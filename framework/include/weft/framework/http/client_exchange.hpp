@@ -1,4 +1,4 @@
-// ClientExchange: a request and its response piece by piece, on a connection of an http::Client.
+// ClientExchange: a request and its response in pieces, on a connection of an http::Client.
 #pragma once
 
 #include <memory>
@@ -16,12 +16,12 @@ namespace detail {
 class Exchange;
 }
 
-// Made by Client::begin(). Move-only; belongs to its carrier. Bytes move only when a fiber asks for them: a body that
-// is not read stays in the kernel, and its sender waits. An exchange that is destroyed before the response has been
-// read to its end, or the request sent to its end, closes its connection; one that was finished gave it back already.
-// Context: fibers of its carrier, one sending and one receiving at a time; cancel() and the destructor also its
-// dispatch. Destroy it when every fiber has returned from its call. Blocks the fiber; throws BlockingOperationException
-// where nothing may block. Failures: ClientError, or with `error` its code.
+// Made by Client::begin(). Move-only; belongs to its carrier. Bytes move only on demand: an unread body stays in the
+// kernel, so its sender has to wait. Destroying an exchange before the response was read, or the request sent, to its
+// end closes the connection; a finished exchange has already returned it to the pool.
+// Context: fibers of its carrier, one sending and one receiving at a time; cancel() and the destructor also in the
+// carrier's dispatch. Destroy it after every fiber has returned from its call. Blocks the fiber; throws
+// BlockingOperationException where nothing may block. Failures: throws ClientError, or with `error` stores its code.
 class ClientExchange {
   public:
     explicit ClientExchange(std::unique_ptr<detail::Exchange> exchange) noexcept;
@@ -29,31 +29,31 @@ class ClientExchange {
     ClientExchange& operator=(ClientExchange&&) noexcept;
     ~ClientExchange();
 
-    // The next piece of a streamed request's body; returns when the kernel has taken it. After a failure the response
-    // may be there all the same: a server need not read what it refuses. Throws std::logic_error when the request is
-    // not streamed, has ended, or for more than its contentLength.
+    // Sends the next piece of a streamed request's body; returns when the kernel has accepted it. After a failure a
+    // response may still be available, because a server need not read what it refuses. Throws std::logic_error when the
+    // request is not streamed, has ended, or would exceed its contentLength.
     void send(Buffer piece);
     void send(Buffer piece, ErrorCode& error);
-    // The end of that body. Trailers go with a chunked one only; std::invalid_argument for what must not be a trailer.
-    // Throws std::logic_error when bytes of its contentLength are missing.
+    // Ends that body. Only a chunked body can have trailers; throws std::invalid_argument for a field that must not be
+    // a trailer, and std::logic_error when the body is shorter than its contentLength.
     void end(const HeaderList& trailers = noTrailers());
     void end(const HeaderList& trailers, ErrorCode& error);
 
-    // The head of the response, when it has come; its body() is empty. Interim responses are skipped. Lifetime: that of
-    // this exchange.
+    // Waits for the head of the response and returns it; its body() is empty. Interim responses are skipped. Lifetime:
+    // that of this exchange.
     const ClientResponse& response();
     const ClientResponse& response(ErrorCode& error);
-    // The next piece of the response's body, not empty; nothing at its end.
+    // Waits for the next piece of the response's body, which is not empty; nothing at the end.
     std::optional<Buffer> read();
     std::optional<Buffer> read(ErrorCode& error);
-    // The fields behind a chunked body; after read() has returned nothing.
+    // The trailer fields of a chunked body; after read() has returned nothing.
     HeaderList trailers() const;
 
-    // Ends every later wait of this exchange, in place of the deadline of its RequestOptions. For a long body, set it
-    // anew before each wait. A read() or response() that it has ended (ETIMEDOUT) may be repeated.
+    // Sets the deadline of the whole exchange for later waits, replacing that of its RequestOptions. Each wait ends by
+    // RequestOptions::timeout, too. A read() or response() that ended by either (ETIMEDOUT) may be repeated.
     void setDeadline(Deadline deadline) noexcept;
-    // Gives up: closes the connection; a fiber that waits in a call gets operation_aborted, but for one that still
-    // opens the connection: that ends with its deadline.
+    // Closes the connection; fibers waiting in calls get operation_aborted. A fiber that is still opening the
+    // connection is not interrupted and returns by its deadline.
     void cancel() noexcept;
 
   private:

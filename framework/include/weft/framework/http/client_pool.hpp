@@ -1,4 +1,4 @@
-// ClientPool: the connections of one http::Client on one carrier: idle ones, those in use, and who waits for one.
+// ClientPool: the connections of one http::Client on one carrier, idle and in use, and the requests that wait for one.
 #pragma once
 
 #include <cstddef>
@@ -22,21 +22,21 @@ struct SocketIoHandler;
 
 namespace weft::http {
 
-// What the pool knows of a connection; shared with a fiber that may still be sending on it when it is given up.
+// A connection, shared with a fiber that may still be sending on it when the exchange gives it up.
 struct PooledConnection {
     TcpStream stream;
-    TimePoint idleSince{};  // when it was put into the pool last; what has come since then belongs to no request
+    TimePoint idleSince{};  // when it last entered the pool; bytes that arrived since then belong to no request
     bool sending = false;   // a fiber is sending a request's body
 };
 
-// Context: fibers of its carrier. Only acquire() may block. The last connection put in is the first taken out, so that
-// the others grow old; a timer closes those that have been idle for too long.
+// Context: fibers of its carrier. Only acquire() may block. Idle connections are reused last in, first out, so that
+// unneeded ones age; a timer closes those that exceed the idle time.
 class ClientPool final : private TimerEntry, public std::enable_shared_from_this<ClientPool> {
     struct Host;
 
   public:
-    // A place among the connections of a host, and the connection that has it; when that is closed, a new one may be
-    // put in. Move-only; its end closes the connection.
+    // One of a host's permitted connections: a place, and the connection in it. After that connection is closed, a new
+    // one may take the place. Move-only; the destructor closes the connection and gives up the place.
     class Lease {
       public:
         Lease() noexcept = default;
@@ -49,8 +49,8 @@ class ClientPool final : private TimerEntry, public std::enable_shared_from_this
         const std::shared_ptr<PooledConnection>& connection() const noexcept { return connection_; }
         bool isOpen() const noexcept { return connection_ && connection_->stream.isOpen(); }
         void fill(TcpStream stream);
-        void close() noexcept;  // the place stays
-        // Back to the pool: the last response was read to its end, the last request sent to its end.
+        void close() noexcept;  // keeps the place
+        // Returns the connection to the pool; the last response must be fully read and the last request fully sent.
         void keep() noexcept;
         void release() noexcept;
 
@@ -67,12 +67,12 @@ class ClientPool final : private TimerEntry, public std::enable_shared_from_this
     explicit ClientPool(std::shared_ptr<const ClientOptions> options) noexcept;
     ~ClientPool();
 
-    // An idle connection, or else a place for a new one. When the limits leave none, waits for its turn in the order of
-    // the calls, at most until `deadline`. An idle connection that has anything to read, or whose peer has ended it, is
-    // closed and counted as stale: the kernel is asked once for each one that is considered (one recv()). Between that
-    // and the return no other fiber runs, so send the request before the next call that may wait or yield.
+    // Returns an idle connection, or else a place for a new one. When the limits allow neither, waits in FIFO order, at
+    // most until `deadline`. Checks each idle connection that it considers with one recv(); if there is anything to
+    // read or the peer has ended it, closes it and counts it as stale. No other fiber runs between that check and the
+    // return, so send the request before the next call that may wait or yield.
     Lease acquire(const Origin& origin, Deadline deadline, ErrorCode& error);
-    // Closes the idle connections of a host: one of them was found dead, the others are as old.
+    // Closes the idle connections of a host. Called after one was found dead, because the others are as old.
     void drop(const Lease& lease) noexcept;
 
     const std::shared_ptr<const ClientOptions>& options() const noexcept { return options_; }
@@ -83,12 +83,12 @@ class ClientPool final : private TimerEntry, public std::enable_shared_from_this
   private:
     struct Idle {
         std::shared_ptr<PooledConnection> connection;
-        SocketIoHandler* home;  // a stream of a loop that has been replaced is of no use
+        SocketIoHandler* home;  // a stream of a loop that has since been replaced is useless
         TimePoint since() const noexcept { return connection->idleSince; }
     };
     struct Host {
         std::vector<Idle> idle;  // oldest first
-        std::size_t open = 0;    // places taken: idle and in use
+        std::size_t open = 0;    // places taken, idle and in use
         std::size_t waiting = 0;
     };
     struct OriginHash {
@@ -120,13 +120,13 @@ class ClientPool final : private TimerEntry, public std::enable_shared_from_this
 
     const std::shared_ptr<const ClientOptions> options_;
     Hosts hosts_;
-    std::list<Waiter*> waiters_;  // in the order in which they came
-    std::size_t total_ = 0;       // places taken at all hosts
+    std::list<Waiter*> waiters_;  // FIFO
+    std::size_t total_ = 0;       // places taken, over all hosts
     std::size_t idle_ = 0;
     ClientStats stats_;
 };
 
-// The pools of one carrier, one for each client. Made by Carrier::local<ClientPools>().
+// The pools of one carrier, one per client. Made by Carrier::local<ClientPools>().
 class ClientPools {
   public:
     const std::shared_ptr<ClientPool>& of(const std::shared_ptr<const ClientOptions>& client);

@@ -1,4 +1,4 @@
-// ClientResponse: what a backend answered.
+// ClientResponse: the response of a backend.
 #pragma once
 
 #include <cstddef>
@@ -15,31 +15,31 @@
 
 namespace weft::http {
 
-// Move-only value; views live as long as it does and is not moved. Context: one thread or fiber at a time.
+// A move-only value. Views are valid until it is moved or destroyed. Context: one thread or fiber at a time.
 class ClientResponse {
   public:
     Status status() const noexcept { return received_.status; }
     bool succeeded() const noexcept { return codeOf(status()) / 100 == 2; }
     Version version() const noexcept { return received_.version; }
-    // As the backend wrote it; may be empty.
+    // As sent by the backend; may be empty.
     std::string_view reason() const noexcept { return text(received_.reason); }
 
-    // How the body goes on the wire: for whoever hands it on.
+    // The parsed head, with the framing of the body, for code that forwards the response.
     const ReceivedHead& head() const noexcept { return received_; }
 
     std::size_t headerCount() const noexcept { return received_.headers.size(); }
-    // index < headerCount().
+    // `index` < headerCount().
     HeaderView headerAt(std::size_t index) const {
         const HeaderField& field = received_.headers.fields()[index];
         return {text(field.name), text(field.value)};
     }
-    // The first header of this name (case-insensitive); nothing when it is absent.
+    // The first header of this name (case-insensitive), or nothing.
     std::optional<std::string_view> header(std::string_view name) const noexcept;
 
     std::string_view body() const noexcept { return body_.view(); }
     Buffer takeBody() noexcept { return std::move(body_); }
-    // The body of a 2xx answer, for callers that want nothing else: `Buffer body = http::get(...)`. Throws ClientError
-    // for any other status.
+    // The body of a 2xx response, for callers that need nothing else: `Buffer body = http::get(...)`. Throws
+    // ClientError for any other status.
     operator Buffer() &&;
 
   private:
@@ -50,7 +50,7 @@ class ClientResponse {
     ReceivedHead received_;
     std::string head_;  // status line and header lines, as received
     Buffer body_;
-    std::string server_;  // of which `target_` was asked: for the message of operator Buffer()
+    std::string server_;  // the server and target of the request, for the message of operator Buffer()
     std::string target_;
 };
 

@@ -1,5 +1,5 @@
-// Turns bytes into one ClientResponse or a fault. A machine without I/O, under http::Client: what a ResponseDecoder
-// yields, collected.
+// ClientResponseParser: parses bytes into one ClientResponse or a fault, without I/O. Collects the output of a
+// ResponseDecoder for http::Client.
 #pragma once
 
 #include <cstddef>
@@ -14,21 +14,21 @@
 
 namespace weft::http {
 
-// Interim (1xx) responses are skipped. What it yields depends on the bytes alone, not on how they were cut.
+// Skips interim (1xx) responses. The result depends only on the bytes, not on how they were split.
 // Context: one thread or fiber at a time. Never blocks; allocates the head's text and the body.
 class ClientResponseParser {
   public:
-    // For the response to a request of this method. A body of more than `maxBodyBytes` is a fault, found at the latest
-    // with the byte that is too many.
+    // Parses the response to a request with this method. A body longer than `maxBodyBytes` is a fault, detected no
+    // later than at the first excess byte.
     explicit ClientResponseParser(std::size_t maxBodyBytes, Method method = Method::get, const Limits& limits = {});
 
-    // Takes bytes up to the end of the response; returns how many. Fewer than given: the response is complete and the
-    // rest is not part of it, or it has failed.
+    // Consumes bytes up to the end of the response and returns their number. A smaller number than given means that the
+    // response is complete and the rest does not belong to it, or that parsing failed.
     std::size_t feed(std::string_view bytes);
-    // The connection has ended: completes a body that only that ends, else a fault.
+    // The connection has ended. Completes a body that is delimited by the end of the connection; otherwise a fault.
     void endOfInput();
 
-    bool started() const noexcept { return started_; }  // a byte has come
+    bool started() const noexcept { return started_; }  // at least one byte has arrived
     bool complete() const noexcept { return decoder_.finished() && !failed_; }
     bool failed() const noexcept { return failed_; }
     ErrorCode fault() const noexcept { return fault_; }           // after failed()
@@ -38,12 +38,12 @@ class ClientResponseParser {
     // After complete(), once.
     ClientResponse take() { return std::move(response_); }
 
-    // For one who takes the body piece by piece: once the head has come...
+    // For reading the body in pieces: true once the head is complete.
     bool headComplete() const noexcept { return inBody_ && !failed_; }
     const ClientResponse& response() const noexcept { return response_; }
-    // ... the bytes that came since the last call; what was taken does not count to maxBodyBytes any more...
+    // The body bytes since the last call. They no longer count towards maxBodyBytes.
     Buffer takeBody() noexcept { return std::exchange(response_.body_, {}); }
-    // ... and after complete() the fields behind a chunked body.
+    // After complete(): the trailer fields of a chunked body.
     HeaderList trailers() const;
 
   private:

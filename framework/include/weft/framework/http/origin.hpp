@@ -1,4 +1,4 @@
-// Origin: the server that a request goes to: a host, numeric or by name, and a port.
+// Origin: the server that a request goes to: a host (numeric or a name) and a port.
 #pragma once
 
 #include <compare>
@@ -10,24 +10,25 @@
 
 namespace weft::http {
 
-// A value. Two of them share connections when they are spelled alike. Context: any thread. Never blocks.
+// A value type. Equal origins, which have the same spelling of the host and the same port, share connections. Context:
+// any thread. Never blocks.
 class Origin {
   public:
-    // Throws std::invalid_argument for the empty address.
+    // Throws std::invalid_argument for an empty address.
     Origin(const SocketAddress& address);
-    // `host`: numeric, or a name, which is resolved when a connection is opened. Throws std::invalid_argument quoting
-    // what can be neither, and for port 0.
+    // `host` is numeric or a name, which is resolved when a connection is opened. Throws std::invalid_argument, quoting
+    // `host`, when it can be neither, and for port 0.
     Origin(std::string_view host, std::uint16_t port);
 
     const std::string& host() const noexcept { return host_; }  // without brackets
     std::uint16_t port() const noexcept { return port_; }
     // Empty when the host is a name.
     const SocketAddress& address() const noexcept { return address_; }
-    // What a Host header says: "127.0.0.1:9000", "[::1]:80", "backend"; the port is left out when it is 80, unless the
-    // host is numeric. Without the zone of a link-local address, which means something on this host only. Lifetime: the
-    // origin's.
+    // The value of a Host header: "127.0.0.1:9000", "[::1]:80", "backend". Port 80 is omitted unless the host is
+    // numeric. The zone of a link-local address is omitted, because it is meaningful only on this machine. Lifetime:
+    // the origin's.
     const std::string& authority() const noexcept;
-    const std::string& toString() const noexcept { return text_; }  // with the port, always; lifetime: the origin's
+    const std::string& toString() const noexcept { return text_; }  // always with the port; lifetime: the origin's
 
     friend bool operator==(const Origin& left, const Origin& right) noexcept {
         return left.port_ == right.port_ && left.host_ == right.host_;
@@ -38,16 +39,16 @@ class Origin {
     std::uint16_t port_;
     SocketAddress address_;
     std::string text_;
-    std::string withoutZone_;  // empty: there is none to leave out
+    std::string withoutZone_;  // empty when the address has no zone
 };
 
-// "http://host[:port][/path][?query]" in its two parts. The '%' before a zone is "%25" (RFC 6874) or as it is.
+// "http://host[:port][/path][?query]", split in two. The '%' before a zone may be written "%25" (RFC 6874) or "%".
 struct Url {
     Origin origin;
     std::string target;  // begins with '/'
 
-    // Throws std::invalid_argument quoting the text and saying what is accepted: also for https, which is not spoken
-    // here, for user names and for fragments.
+    // Throws std::invalid_argument that quotes the text and lists what is accepted. It refuses https (not supported),
+    // user names and fragments.
     static Url parse(std::string_view text);
 };
 

@@ -1,5 +1,5 @@
-// ByteToMessageDecoder: collects the bytes of a connection and cuts them into messages; the base of all framing. One
-// per channel: it keeps what does not make a message yet.
+// ByteToMessageDecoder: collects the bytes of a connection and cuts them into messages; the base of all framing
+// decoders. Each channel needs its own, which keeps the bytes of an incomplete message.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace weft {
 
-// Where decode() puts what it has made.
+// Receives the messages that decode() makes.
 class DecoderOutput {
   public:
     void add(Message&& message) { messages_.push(std::move(message)); }
@@ -24,14 +24,14 @@ class DecoderOutput {
     detail::Ring<Message> messages_;
 };
 
-// Derive and override decode(). Buffers go in; any other message passes. A subclass may override outbound methods too,
-// and is then a codec. What it overrides of the methods below that are not final must call the one here.
-// decode() is called while bytes are left and it consumed some or made something; messages leave before it is called
-// again (D-1, D-2). An inbound event that arrives meanwhile waits until all of this has been done (D-4). When the
-// decoder is removed, bytes that are left go on as a Buffer (D-3). At the end of input, decodeLast() has its turn
-// before the event goes on (D-5). What decode() throws comes to exceptionCaught() as a DecoderException, after the
-// messages made so far; decode() is called again when more input arrives. (D-6) With AUTO_READ off it asks for more by
-// itself when a read cycle made no message.
+// Derive and override decode(). It decodes Buffers and passes on all other messages. A subclass that also overrides
+// outbound methods is a codec. Overrides of the non-final methods below must call the base's.
+// decode() is called again while bytes are left and its last call consumed some or made a message; the messages are
+// passed on before each further call (D-1, D-2). Inbound events that arrive meanwhile wait until that is done (D-4).
+// When the decoder is removed, it passes on the bytes that are left as a Buffer (D-3). At the end of input it calls
+// decodeLast() before it passes the event on (D-5). An exception from decode() goes to exceptionCaught() as a
+// DecoderException, after the messages made so far; the next input calls decode() again (D-6). With AUTO_READ off, it
+// calls read() itself after a read cycle with input that made no message.
 class ByteToMessageDecoder : public ChannelDuplexHandler {
   public:
     using InboundIn = Messages<Buffer>;
@@ -45,17 +45,21 @@ class ByteToMessageDecoder : public ChannelDuplexHandler {
     void userEventTriggered(ChannelHandlerContext& ctx, Message&& event) override;
 
   protected:
-    // Takes bytes off the front of `in`, which is not empty, by consumed(), split() or takeFrame(), and adds the
-    // messages that they make to `out`. To wait for more it does neither. Making a message of no bytes is an error.
+    // Removes bytes from the front of `in`, which is not empty, with consumed(), split() or takeFrame(), and adds the
+    // messages made of them to `out`. Does neither to wait for more. Adding a message without removing bytes is an
+    // error (DecoderException).
     virtual void decode(ChannelHandlerContext& ctx, Buffer& in, DecoderOutput& out) = 0;
-    // Once, when no more bytes will come; `in` may be empty. What it leaves is dropped.
+    // Called once, when no more bytes will come; `in` may be empty. Bytes that it leaves are dropped. By default it
+    // calls decode() once, unless `in` is empty.
     virtual void decodeLast(ChannelHandlerContext& ctx, Buffer& in, DecoderOutput& out);
     virtual void handlerAdded0(ChannelHandlerContext&) {}
     virtual void handlerRemoved0(ChannelHandlerContext&) {}
 
-    // The first `length` readable bytes of `in`, without copying; length <= in.readableBytes().
+    // Removes the first `length` readable bytes of `in` and returns them, without copying; length <=
+    // in.readableBytes().
     static Buffer takeFrame(Buffer& in, std::size_t length) noexcept;
-    // Reports a failure without ending decode(): to exceptionCaught() of this handler, hence of those behind it.
+    // Reports a failure without ending decode(): calls exceptionCaught() of this handler, which by default passes it
+    // on.
     void fail(ChannelHandlerContext& ctx, std::exception_ptr cause) noexcept;
 
   private:
@@ -79,15 +83,15 @@ class ByteToMessageDecoder : public ChannelDuplexHandler {
     void discardRead();
     void leave(ChannelHandlerContext& ctx);
 
-    ChannelHandlerContext* ctx_ = nullptr;  // null: in no pipeline, everything passes
+    ChannelHandlerContext* ctx_ = nullptr;  // null: in no pipeline; everything is passed on
     Buffer input_;                          // not decoded yet
     DecoderOutput output_;
-    detail::Ring<Arrival> waiting_;  // came while busy_
+    detail::Ring<Arrival> waiting_;  // events that arrived while busy_
     bool busy_ = false;              // one of our own frames is on the stack
     bool removing_ = false;          // removed while busy_
     bool received_ = false;          // bytes, in this read cycle
     bool emitted_ = false;           // messages, in this read cycle
-    bool ended_ = false;             // decodeLast() has had its turn
+    bool ended_ = false;             // decodeLast() has been called
 };
 
 }  // namespace weft

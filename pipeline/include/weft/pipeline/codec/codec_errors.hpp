@@ -1,29 +1,29 @@
-// The failures of decoders and encoders: the first come as exceptionCaught, the others in a write's promise.
+// The exceptions of decoders, which go to exceptionCaught(), and of encoders, which fail the promise of a write.
 #pragma once
 
 #include <stdexcept>
 
 namespace weft {
 
-// A decoder could not make sense of its input; what decode() threw, if it did, is nested (std::rethrow_if_nested).
+// A decoder could not decode its input. An exception that decode() threw is nested (std::rethrow_if_nested).
 class DecoderException : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;
 };
 
-// A frame is longer than its decoder takes. The decoder goes on with the next one. (D-7)
+// A frame is longer than its decoder accepts. The decoder discards it and goes on with the next one. (D-7)
 class TooLongFrameException : public DecoderException {
   public:
     using DecoderException::DecoderException;
 };
 
-// A frame contradicts itself, and where the next one begins is not known: what follows on this connection is discarded.
+// A frame is inconsistent, so its end is unknown: the decoder discards everything that follows on this connection.
 class CorruptedFrameException : public DecoderException {
   public:
     using DecoderException::DecoderException;
 };
 
-// A message could not be encoded; what encode() threw, if it did, is nested.
+// A message could not be encoded. An exception that encode() threw is nested (std::rethrow_if_nested).
 class EncoderException : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;

@@ -1,4 +1,4 @@
-// DelimitedFrameDecoder: frames that end with a mark in the stream; what line and delimiter decoders share.
+// DelimitedFrameDecoder: the common base of the line and delimiter decoders, whose frames end with a byte sequence.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace weft {
 
-// Buffers in, one Buffer per frame out, without copying; frames may be empty. A frame of more than `maxLength` bytes,
-// its delimiter not counted, is thrown away with its delimiter and reported once as TooLongFrameException: with
-// `failFast` as soon as it is known, else when it has ended (D-7). What it yields depends on the bytes alone, not on
-// how they were cut. Bytes behind the last delimiter are dropped at the end of input. Keeps at most `maxLength` bytes
-// and a delimiter.
+// Takes Buffers and fires one Buffer per frame, without copying; frames may be empty. Discards a frame of more than
+// `maxLength` bytes (not counting its delimiter) and its delimiter, and reports it once as TooLongFrameException: with
+// `failFast` as soon as the length is known, otherwise when the frame has ended (D-7). The frames depend only on the
+// bytes, not on how the reads cut them. Bytes after the last delimiter are dropped at the end of input. Keeps at most
+// `maxLength` bytes and a delimiter.
 class DelimitedFrameDecoder : public ByteToMessageDecoder {
   public:
     using InboundOut = Messages<Buffer>;
@@ -24,12 +24,12 @@ class DelimitedFrameDecoder : public ByteToMessageDecoder {
         std::size_t delimiter;  // bytes of it
     };
 
-    // `maxLength` and `longestDelimiter` in bytes, 1 to 2 GiB - 1; throws std::invalid_argument, which begins with
-    // `who`, when they are not.
+    // `maxLength` and `longestDelimiter`: 1 to 2 GiB - 1 bytes; throws std::invalid_argument, with a message that
+    // begins with `who`, otherwise.
     DelimitedFrameDecoder(const char* who, std::size_t maxLength, std::size_t longestDelimiter, bool stripDelimiter,
                           bool failFast);
 
-    // The delimiter in `bytes` that ends first; of those that end together the longest. None of them ends at or before
+    // The delimiter in `bytes` that ends first; the longest of those that end at the same byte. None ends at or before
     // `searched`.
     virtual std::optional<Boundary> find(std::string_view bytes, std::size_t searched) const = 0;
 
@@ -45,8 +45,8 @@ class DelimitedFrameDecoder : public ByteToMessageDecoder {
     const bool stripDelimiter_;
     const bool failFast_;
     std::size_t searched_ = 0;  // bytes of the input in which no delimiter ends
-    bool discarding_ = false;   // the frame is too long: its end is looked for
-    bool reported_ = false;     // of the frame that is discarded
+    bool discarding_ = false;   // the frame is too long: searching for its end
+    bool reported_ = false;     // the discarded frame has been reported
 };
 
 }  // namespace weft

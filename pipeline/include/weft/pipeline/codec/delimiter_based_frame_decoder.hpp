@@ -9,8 +9,8 @@
 
 namespace weft {
 
-// See DelimitedFrameDecoder. The delimiter that is complete first ends the frame, so one that begins with another never
-// does; of those that end at the same byte the longest counts.
+// See DelimitedFrameDecoder. The delimiter that is complete first ends the frame, so a delimiter that begins with
+// another one never does. The longest wins among those that end at the same byte.
 class DelimiterBasedFrameDecoder final : public DelimitedFrameDecoder {
   public:
     // Throws std::invalid_argument when there is no delimiter, or an empty one.

@@ -7,8 +7,8 @@
 
 namespace weft {
 
-// Buffers in, Buffers of exactly `frameLength` bytes out, without copying. A shorter rest is dropped at the end of
-// input.
+// Takes Buffers and fires Buffers of exactly `frameLength` bytes, without copying. A shorter rest is dropped at the end
+// of input.
 class FixedLengthFrameDecoder final : public ByteToMessageDecoder {
   public:
     using InboundOut = Messages<Buffer>;

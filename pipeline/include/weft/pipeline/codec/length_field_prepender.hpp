@@ -1,4 +1,4 @@
-// LengthFieldPrepender: puts the length of each outgoing Buffer in front of it.
+// LengthFieldPrepender: writes the length of each outgoing Buffer before it.
 #pragma once
 
 #include <bit>
@@ -10,17 +10,17 @@
 namespace weft {
 
 struct LengthPrependOptions {
-    unsigned length = 4;          // bytes of the field: 1, 2, 3, 4 or 8; it is unsigned
+    unsigned length = 4;          // bytes of the field, which is unsigned: 1, 2, 3, 4 or 8
     std::int32_t adjustment = 0;  // added to the value
     bool includesField = false;   // the field counts itself
     std::endian byteOrder = std::endian::big;
 };
 
-// A Buffer becomes two writes, the field and the Buffer; the promise is the Buffer's. Other messages pass. A length
-// that the field cannot hold fails the write with EncoderException, and nothing is written.
+// A Buffer becomes two writes, the field and the Buffer, which carries the promise. Other messages pass unchanged. A
+// length that the field cannot hold fails the write with EncoderException, and nothing is written.
 class LengthFieldPrepender final : public ChannelOutboundHandler {
   public:
-    // Throws std::invalid_argument for a length of the field that is not accepted.
+    // Throws std::invalid_argument when options.length is not 1, 2, 3, 4 or 8.
     explicit LengthFieldPrepender(LengthPrependOptions options = {});
 
     void write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) override;

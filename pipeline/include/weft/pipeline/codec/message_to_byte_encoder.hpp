@@ -1,4 +1,4 @@
-// MessageToByteEncoder<T>: turns the messages that are exactly a T into bytes and lets all others pass.
+// MessageToByteEncoder<T>: encodes the messages whose type is exactly T into bytes and passes on all others.
 #pragma once
 
 #include <cstddef>
@@ -8,17 +8,13 @@
 #include <weft/pipeline/buffer.hpp>
 #include <weft/pipeline/channel_handler.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/pipeline/detail/codec_failures.hpp>
 
 namespace weft {
 
-namespace detail {
-// Fails a write whose message could not be encoded: with an EncoderException, which is thrown when there is no promise.
-void failEncoding(ChannelHandlerContext& ctx, const ChannelPromise& promise, std::exception_ptr cause);
-}  // namespace detail
-
-// A T becomes one Buffer, which carries the write's promise; it may be empty. What encode() throws fails the write with
-// an EncoderException (E-2); without a promise the exception comes to exceptionCaught() of the encoder, and closes the
-// channel when nobody takes it (E-3). Nothing is written.
+// A T becomes one Buffer, which may be empty and carries the write's promise. An exception from encode() fails the
+// write with an EncoderException (E-2). With the void promise that goes to exceptionCaught() of the encoder, and closes
+// the channel when no handler takes it (E-3). In both cases nothing is written.
 template <class T>
 class MessageToByteEncoder : public ChannelOutboundHandler {
   public:
@@ -36,9 +32,9 @@ class MessageToByteEncoder : public ChannelOutboundHandler {
     }
 
   protected:
-    // Appends the bytes of `message` to `out`, which is empty, or replaces it.
+    // Appends the bytes of `message` to `out`, which is empty, or assigns another Buffer to it.
     virtual void encode(ChannelHandlerContext& ctx, T& message, Buffer& out) = 0;
-    // How many bytes to make room for at first.
+    // The initial capacity of `out`, in bytes.
     virtual std::size_t expectedBytes(const T&) const { return 256; }
 };
 

@@ -1,4 +1,5 @@
-// StringDecoder and StringEncoder: between Buffers and std::string, byte for byte; behind a framing decoder.
+// StringDecoder and StringEncoder: convert between Buffers and std::string, byte for byte; added after a framing
+// decoder.
 #pragma once
 
 #include <string>

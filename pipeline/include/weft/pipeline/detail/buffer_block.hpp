@@ -1,4 +1,4 @@
-// BufferBlock: the ref-counted header in front of the bytes of a Buffer. Its memory belongs to a BufferPool.
+// BufferBlock: the reference-counted header before the bytes of a Buffer. A BufferPool allocates and recycles it.
 #pragma once
 
 #include <atomic>
@@ -10,22 +10,22 @@ namespace weft::detail {
 class BufferHome;
 
 struct alignas(16) BufferBlock {
-    // Writers: every owner. The last release publishes what all owners read and wrote to whoever reuses the block.
+    // Writers: every owner. The last release orders all accesses of earlier owners before the reuse of the block. [C5]
     std::atomic<std::uint32_t> owners{1};
     std::uint32_t sizeClass = 0;  // index into BufferPool's classes; noClass: of exact size, never pooled
-    std::size_t capacity = 0;     // bytes behind the header
-    BufferHome* home = nullptr;   // where a foreign thread returns it; null: straight to the heap
+    std::size_t capacity = 0;     // bytes after the header
+    BufferHome* home = nullptr;   // where another thread returns it; null: it is deleted
     BufferBlock* next = nullptr;  // while it is in a free list or a return stack
 
     char* data() noexcept { return reinterpret_cast<char*>(this + 1); }
     const char* data() const noexcept { return reinterpret_cast<const char*>(this + 1); }
 
-    // acquire: an owner that dropped its share has finished reading before we write.
+    // acquire: an owner that released its share has finished reading before we write. [C5]
     bool unique() const noexcept { return owners.load(std::memory_order_acquire) == 1; }
-    // relaxed: whoever adds an owner is one already.
+    // relaxed: the caller is an owner already.
     void retain() noexcept { owners.fetch_add(1, std::memory_order_relaxed); }
     void release() noexcept {
-        if (unique() || owners.fetch_sub(1, std::memory_order_acq_rel) == 1) recycle(this);
+        if (unique() || owners.fetch_sub(1, std::memory_order_acq_rel) == 1) recycle(this);  // [C5]
     }
 
     // From the calling thread's pool (buffer_pool.hpp), with one owner.

@@ -8,7 +8,7 @@
 
 namespace weft::detail {
 
-// Made on the channel's loop or under another pin; dropped anywhere.
+// Context: construct it on the channel's loop or while another pin exists; destroy it on any thread.
 class ChannelPin {
   public:
     explicit ChannelPin(Channel& channel) noexcept : channel_(ChannelRef(channel)) { channel.pin(); }
@@ -18,7 +18,7 @@ class ChannelPin {
         if (channel_) channel_->unpin();
     }
 
-    Channel& channel() const noexcept { return *channel_; }  // not of one that was moved from
+    Channel& channel() const noexcept { return *channel_; }  // not after a move from it
 
   private:
     ChannelRef channel_;

@@ -1,4 +1,4 @@
-// How many bytes Buffers have copied: what a test asks to show that a path copies nothing.
+// Counts the bytes that Buffers copy, so that a test can show that a path copies nothing.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ inline thread_local std::uint64_t copied = 0;
 inline void countCopied(std::size_t bytes) noexcept {
     copied += bytes;
 }
-// By the calling thread so far: Buffer::copyOf() and append(), and what a Buffer moves to make room. Counted in debug
-// builds. Context: no suspension between two looks that are compared.
+// Bytes copied by the calling thread so far: by Buffer::copyOf() and append(), and when a Buffer makes room. Counted in
+// debug builds only. Context: the fiber must not suspend between two calls whose results are compared.
 inline std::uint64_t copiedBytes() noexcept {
     return copied;
 }

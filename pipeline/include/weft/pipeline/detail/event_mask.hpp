@@ -1,5 +1,5 @@
-// EventMask: which events a handler type does anything about, found from the type when the handler is added, so that
-// contexts which would only forward are skipped. (P-3)
+// EventMask: the events that a handler type handles, computed from the type when the handler is added. Contexts of
+// handlers that would only forward an event are skipped. (P-3)
 #pragma once
 
 #include <cstdint>
@@ -39,8 +39,8 @@ struct Event {
     };
 };
 
-// &H::method names the class that declares the method: ChannelHandler when nobody overrides it. A method that cannot be
-// named from here (private, or overloaded) has been declared anew, so it counts as overridden.
+// The type of &H::method names the class that declares the method: ChannelHandler when it is not overridden. A method
+// that cannot be named from here (private or overloaded) has been declared again, so it counts as overridden.
 #define WEFT_EVENT_OF(method, bit)                                                                   \
     if constexpr (requires { &H::method; }) {                                                        \
         if (!std::is_same_v<decltype(&H::method), decltype(&ChannelHandler::method)>) mask |= (bit); \
@@ -50,7 +50,7 @@ struct Event {
 
 template <class H>
 constexpr EventMask overriddenEvents() noexcept {
-    static_assert(std::is_base_of_v<ChannelHandler, H>, "Weft: a handler derives from weft::ChannelHandler");
+    static_assert(std::is_base_of_v<ChannelHandler, H>, "Weft: a handler must derive from weft::ChannelHandler");
     EventMask mask = 0;
     WEFT_EVENT_OF(channelRegistered, Event::registered)
     WEFT_EVENT_OF(channelUnregistered, Event::unregistered)
@@ -89,7 +89,7 @@ concept Sharable = requires {
     requires H::sharable;
 };
 
-// The address of handlerTag<H> stands for the type H in look-ups by type; it says which messages H takes and gives.
+// The address of handlerTag<H> identifies the type H in look-ups by type. It holds the message types that H declares.
 template <class H>
 inline constexpr HandlerTypes handlerTag = handlerTypesOf<H>();
 

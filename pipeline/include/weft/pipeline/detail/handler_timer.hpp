@@ -1,5 +1,5 @@
-// HandlerTimer: a timer of one handler in one pipeline: it keeps the handler alive while it fires, and never fires for
-// a handler that is gone.
+// HandlerTimer: a timer of one handler in one pipeline. It keeps the handler alive while it fires, and never fires
+// after the handler has been destroyed.
 #pragma once
 
 #include <utility>
@@ -13,8 +13,8 @@
 
 namespace weft::detail {
 
-// A member of the handler, which cancels it in handlerRemoved() and channelUnregistered(): a timer that is set keeps
-// the channel. Context: the loop.
+// A member of the handler, which must cancel it in handlerRemoved() and channelUnregistered(), because a timer that is
+// set keeps the channel alive. Context: the loop.
 class HandlerTimer {
   public:
     HandlerTimer() = default;
@@ -22,7 +22,7 @@ class HandlerTimer {
     HandlerTimer& operator=(const HandlerTimer&) = delete;
     ~HandlerTimer() { cancel(); }
 
-    // Calls fire() once, from a task of the loop, when `delay` has passed; instead of what was set before.
+    // Calls fire() once, from a task of the loop, after `delay`. Replaces an earlier call that has not fired.
     template <class F>
     void set(ChannelHandlerContext& ctx, Duration delay, F fire) {
         cancel();
@@ -38,7 +38,7 @@ class HandlerTimer {
         task_.cancel();
         task_ = {};
     }
-    // Set, and fire() has not begun.
+    // True when it is set and fire() has not begun.
     bool waiting() const noexcept { return task_ && !task_.done(); }
 
   private:

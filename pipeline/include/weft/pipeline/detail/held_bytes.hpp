@@ -1,5 +1,5 @@
-// When a copy of a Buffer's bytes is cheaper to keep than the Buffer: a few bytes of a large block. Places that queue
-// Buffers copy such pieces, so that what they hold is bounded by what they count.
+// Decides when to keep a copy of a Buffer's bytes instead of the Buffer: for a few bytes of a large block. Queues of
+// Buffers copy such pieces, so that the bytes they count bound the memory they hold.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,9 @@
 
 namespace weft::detail {
 
-inline constexpr std::size_t freelyHeldBytes = 4 * 1024;  // blocks up to this size may be kept for any of their bytes
-inline constexpr std::size_t mostCopiedBytes = 4 * 1024;  // more readable bytes are not copied to free their block
-inline constexpr std::size_t mostHeldPerByte = 4;         // up to this ratio of block to bytes there is nothing to gain
+inline constexpr std::size_t freelyHeldBytes = 4 * 1024;  // blocks of up to this size are kept, however few bytes
+inline constexpr std::size_t mostCopiedBytes = 4 * 1024;  // more readable bytes are never copied to free their block
+inline constexpr std::size_t mostHeldPerByte = 4;         // up to this ratio of block to bytes the block is kept
 
 // True when the block is large, the readable bytes are few, and copying them is cheap.
 inline bool isSparse(const Buffer& buffer) noexcept {
@@ -20,7 +20,7 @@ inline bool isSparse(const Buffer& buffer) noexcept {
            bytes * mostHeldPerByte < buffer.heldBytes();
 }
 
-// Replaces a sparse buffer by a copy of its bytes. Without memory for the copy, the buffer stays as it is.
+// Replaces a sparse buffer by a copy of its bytes. When there is no memory for the copy, the buffer stays as it is.
 inline void compact(Buffer& buffer) noexcept {
     if (!isSparse(buffer)) return;
     try {
@@ -29,7 +29,7 @@ inline void compact(Buffer& buffer) noexcept {
     }
 }
 
-// The same for a buffer that is queued after `last`: pieces of one block in a row hold it once, so they stay.
+// As compact(), for a buffer that is queued after `last`: consecutive pieces of one block are not copied.
 inline void compactAfter(const Buffer& last, Buffer& buffer) noexcept {
     if (storageOf(last) != storageOf(buffer)) compact(buffer);
 }

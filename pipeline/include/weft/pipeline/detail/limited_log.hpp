@@ -1,5 +1,4 @@
-// LimitedLog: a place in the code that logs, but only so many lines in a second: for faults that a peer or a loop can
-// repeat at the rate of messages.
+// LimitedLog: a log statement with a limit of lines per second, for faults that can occur with every message.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +6,13 @@
 #include <mutex>
 #include <string_view>
 
-#include <weft/scheduler/deadline.hpp>
+#include <weft/scheduler/clock.hpp>
 #include <weft/scheduler/log.hpp>
 
 namespace weft::detail {
 
-// Logs the first `linesPerSecond` lines of a second and counts the others; the first line of a later second says how
-// many were left out. Context: any thread. Blocks no fiber: its mutex is held only while it counts. Never throws.
+// Logs the first `linesPerSecond` lines of a second and counts the others; the first line of a later second reports how
+// many were left out. Context: any thread. Parks no fiber: it holds its mutex only while it counts. Never throws.
 class LimitedLog {
   public:
     static constexpr unsigned linesPerSecond = 10;
@@ -26,14 +25,14 @@ class LimitedLog {
     void write(LogLevel level, std::initializer_list<std::string_view> parts) noexcept;
 
   private:
-    // Whether this line is logged; `left` is how many were not since the last one that was.
+    // True when this line is to be logged; `left` is then the number of lines left out since the last logged one.
     bool admit(std::uint64_t& left) noexcept;
 
     Clock& clock_;
-    std::mutex lock_;            // guards what follows
-    TimePoint second_{};         // when the running second began
-    unsigned lines_ = 0;         // in it
-    std::uint64_t leftOut_ = 0;  // lines since the last one that was logged
+    std::mutex lock_;            // guards the members below
+    TimePoint second_{};         // when the current second began
+    unsigned lines_ = 0;         // logged in it
+    std::uint64_t leftOut_ = 0;  // lines left out since the last logged one
 };
 
 }  // namespace weft::detail

@@ -30,7 +30,7 @@ struct ContextDeleter {
     void operator()(ChannelHandlerContext* context) const noexcept;
 };
 
-// A context on its way into the pipeline, and the name it asked for.
+// A context that is being added to a pipeline, and its requested name.
 struct OwnedContext {
     std::unique_ptr<ChannelHandlerContext, ContextDeleter> context;
     std::string name;
@@ -57,7 +57,7 @@ class InPlaceContext final : public ChannelHandlerContext {
     H own_;
 };
 
-// Pointer: std::unique_ptr<H> or std::shared_ptr<H>. The mask comes from H if the object is exactly that; an object of
+// Pointer: std::unique_ptr<H> or std::shared_ptr<H>. The mask comes from H if the object is exactly an H; an object of
 // a derived class gets every event.
 template <class Pointer>
 class HeldContext final : public ChannelHandlerContext {

@@ -1,4 +1,4 @@
-// The two ends of a pipeline: the head hands operations to the channel, the tail takes what nobody wanted.
+// The two ends of a pipeline: the head passes operations to the channel, the tail takes what no handler took.
 #pragma once
 
 #include <exception>
@@ -12,7 +12,7 @@ class ChannelPipeline;
 
 namespace detail {
 
-// Sees what reaches the tail instead of the log; for EmbeddedChannel.
+// Receives what reaches the tail, which is then not logged; for EmbeddedChannel.
 class TailObserver {
   public:
     virtual void unhandledMessage(Message&& message) = 0;

@@ -1,4 +1,4 @@
-// printable(): a text that somebody else has written, as an error message or a log line may show it.
+// printable(): makes text from outside the program safe to show in an error message or a log line.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace weft::detail {
 
-// Control characters become "\x0a", so that the result is one line that no C string function cuts; of a longer text the
-// first `most` bytes and "...". Context: any thread. Allocates.
+// Replaces control characters by escapes such as "\x0a", so that the result is one line without NUL bytes. Cuts a text
+// of more than `most` bytes and appends "...". Context: any thread. Allocates.
 inline std::string printable(std::string_view text, std::size_t most = 300) {
     constexpr char digits[] = "0123456789abcdef";
     std::string shown;

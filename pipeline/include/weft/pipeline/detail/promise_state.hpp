@@ -1,5 +1,5 @@
-// PromiseState: what a ChannelPromise and its ChannelFutures share. Pooled; counted; the close future's is part of the
-// channel and counts as a reference to it.
+// PromiseState: the state that a ChannelPromise and its ChannelFutures share. Pooled and reference-counted. That of the
+// close future is a member of the channel; references to it count as references to the channel.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace weft {
 class EventLoop;
 class ChannelFuture;
 
-// F-1. pending -> {uncancellable} -> success | failure; pending -> cancelled.
+// Transitions (F-1): pending -> {uncancellable} -> success | failure; pending -> cancelled.
 enum class PromiseStatus : std::uint8_t { pending, uncancellable, success, failure, cancelled };
 
 namespace detail {
@@ -28,17 +28,17 @@ constexpr bool isDone(PromiseStatus status) noexcept {
     return status >= PromiseStatus::success;
 }
 
-// Context: any thread. Nothing is called while the completion's lock is held.
+// Context: any thread. Calls no listener while the completion's lock is held.
 class PromiseState {
   public:
     using Listener = UniqueFunction<void(const ChannelFuture&)>;
     static constexpr unsigned maxNestedNotifications = 8;  // deeper ones become tasks (F-2): stack protection
 
-    // A state of its own; `channel` may be null, then listeners run in the completing thread.
+    // A separate state. `channel` and `loop` may be null; listeners then run on the completing thread.
     static PromiseState* create(Channel* channel, EventLoop* loop);
-    // Of a channel that is still to be made: trySuccess(channel) names it. Listeners run on `loop`.
+    // For a channel that is not created yet: trySuccess(channel) names it. Listeners run on `loop`.
     static PromiseState* createEarly(EventLoop& loop);
-    // A part of `owner`: counted with it, holds no reference of its own.
+    // A member of `owner`: shares its reference count and holds no reference of its own.
     PromiseState(Channel& owner, EventLoop& loop) noexcept : channel_(&owner), loop_(&loop), embedded_(true) {}
     PromiseState(const PromiseState&) = delete;
     PromiseState& operator=(const PromiseState&) = delete;
@@ -47,7 +47,7 @@ class PromiseState {
     void retain() noexcept;
     void release() noexcept;
 
-    // Once it is done, the cause can be read.
+    // Once it returns a final status, cause_ may be read.
     PromiseStatus status() const noexcept { return completion_.status(); }
     std::exception_ptr cause() const;
     ErrorCode error() const;
@@ -57,7 +57,7 @@ class PromiseState {
 
     // Each returns false when the state does not allow it.
     bool trySuccess() { return finish(PromiseStatus::success, nullptr); }
-    bool trySuccess(Channel& channel);  // of createEarly()
+    bool trySuccess(Channel& channel);  // for createEarly()
     bool tryFailure(std::exception_ptr cause) { return finish(PromiseStatus::failure, std::move(cause)); }
     bool tryCancel() { return finish(PromiseStatus::cancelled, nullptr); }
     bool setUncancellable() noexcept;
@@ -77,11 +77,11 @@ class PromiseState {
     using Completion = BasicOrderedCompletion<NativeAtomics, PromiseStatus::success, Listener, WaitList>;
 
     BasicReferenceCount<NativeAtomics> references_;
-    Channel* channel_;  // of an early one: written before the end
+    Channel* channel_;  // createEarly(): written before the state becomes final
     EventLoop* const loop_;
     const bool embedded_ = false;
     const bool early_ = false;
-    std::exception_ptr cause_;  // written before the end
+    std::exception_ptr cause_;  // written before the state becomes final
     Completion completion_;
 };
 

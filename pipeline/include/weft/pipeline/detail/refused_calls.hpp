@@ -1,5 +1,5 @@
-// Calls that read like Netty's and do not compile here: one line that names the right call, instead of a page about
-// overloads.
+// Compile errors for calls that Netty users would try: one line that names the right call, instead of a page of
+// overload candidates.
 #pragma once
 
 #include <memory>
@@ -13,11 +13,11 @@ class Message;
 
 namespace detail {
 
-// What write() and writeAndFlush() cannot take: an lvalue, a pointer, anything that no Message can be made of.
+// What write() and writeAndFlush() cannot take: an lvalue, or anything else that does not convert to a Message.
 template <class T>
 concept RefusedMessage = !std::is_convertible_v<T, Message>;
 
-// The result of a refused call: whatever is called on it is no further error.
+// The result of a refused call. Calls on it cause no further compile errors.
 struct NoFuture {
     template <class... Arguments>
     const NoFuture& addListener(Arguments&&...) const;
@@ -30,29 +30,29 @@ struct NoFuture {
 template <class T>
 [[noreturn]] void refuseMessage() {
     static_assert(!std::is_lvalue_reference_v<T>,
-                  "Weft: write() takes its message by move and returns no future. ctx.write(std::move(message)), or to "
-                  "hear of the outcome: ChannelPromise written = ctx.newPromise(); written.addListener(...); "
-                  "ctx.write(std::move(message), written). Of a text: ctx.write(Buffer::copyOf(text))");
+                  "Weft: write() takes its message by move and returns no future: call ctx.write(std::move(message)). "
+                  "To get the outcome, call ctx.writeFuture(std::move(message)).addListener(...), which also flushes. "
+                  "To write text, call ctx.write(Buffer::copyOf(text))");
     static_assert(std::is_lvalue_reference_v<T>,
-                  "Weft: no Message can be made of this: a message is a movable value, given by std::move()");
+                  "Weft: a Message cannot hold this: a message is a movable value, passed with std::move()");
 }
 
-// What addLast() and its like cannot take: neither std::unique_ptr<H>, std::shared_ptr<H> nor a callable
-// void(Channel&).
+// Reports an argument that addLast() and its variants cannot take: neither a std::unique_ptr<H> or std::shared_ptr<H>
+// nor a callable void(Channel&).
 template <class T>
 [[noreturn]] void refuseHandler() {
     using H = std::remove_cvref_t<T>;
     constexpr bool pointer = std::is_pointer_v<H>;
     constexpr bool handler = std::is_base_of_v<ChannelHandler, H>;
     static_assert(!pointer,
-                  "Weft: a pipeline owns its handlers. Instead of addLast(new H(args...)): "
-                  "pipeline.addLast<H>(args...), or pipeline.addLast(std::make_unique<H>(args...))");
+                  "Weft: a pipeline owns its handlers. Instead of addLast(new H(args...)), call "
+                  "pipeline.addLast<H>(args...) or pipeline.addLast(std::make_unique<H>(args...))");
     static_assert(pointer || !handler,
-                  "Weft: a handler is made in its place in the pipeline. Instead of addLast(H(args...)): "
-                  "pipeline.addLast<H>(args...), or pipeline.addLast(std::make_unique<H>(args...))");
+                  "Weft: a handler is constructed in place in the pipeline. Instead of addLast(H(args...)), call "
+                  "pipeline.addLast<H>(args...) or pipeline.addLast(std::make_unique<H>(args...))");
     static_assert(pointer || handler,
                   "Weft: addLast() takes std::unique_ptr<H>, std::shared_ptr<H> of a sharable H, or a callable "
-                  "void(Channel&); a handler type H is given as pipeline.addLast<H>(args...)");
+                  "void(Channel&). To add a handler of type H, call pipeline.addLast<H>(args...)");
 }
 
 }  // namespace detail

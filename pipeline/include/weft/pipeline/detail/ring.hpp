@@ -63,7 +63,7 @@ class Ring {
   private:
     static constexpr std::size_t firstCapacity = 8;
 
-    // Cheaper than an assignment, which must be ready for a target that owns something of its source.
+    // Cheaper than an assignment, which must handle a target that owns a part of its source.
     template <class... Value>
     static void renew(T& slot, Value&&... value) noexcept {
         std::destroy_at(&slot);

@@ -1,4 +1,4 @@
-// ThreadCache: a small free list of fixed-size blocks per thread, under promises, large messages and posted operations.
+// ThreadCache: per-thread free lists of small blocks, which promises, large messages and posted operations use.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace weft::detail {
 
-// Context: any thread; a block may be released on another thread than it came from. Blocks are aligned to 16 bytes.
+// Context: any thread; a block may be released on another thread. Blocks are aligned to 16 bytes.
 // Requests above 1024 bytes go straight to the heap. Never blocks; allocate() throws std::bad_alloc.
 struct ThreadCache {
     static void* allocate(std::size_t size) { return fits(size) ? take(size) : ::operator new(size); }
@@ -16,7 +16,7 @@ struct ThreadCache {
 
   private:
     static constexpr std::size_t largest = 1024;
-    static constexpr bool fits(std::size_t size) noexcept { return size - 1 < largest; }  // a size of 0 does not
+    static constexpr bool fits(std::size_t size) noexcept { return size - 1 < largest; }  // false for a size of 0
 
     static void* take(std::size_t size);
     static void put(void* block, std::size_t size) noexcept;

@@ -1,4 +1,4 @@
-// ChunkedInput: something large that is written piece by piece, as the peer takes it: memory, a stream, a generator.
+// ChunkedInput: a large payload (memory, a stream, a generator) that is written in chunks as the peer takes them.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace weft {
 
-// Context: the loop of the channel that it is written to. It must not block for long. Lifetime: until its last chunk
-// has been read, its write has failed, or the channel is closed.
+// Context: the loop of the channel that it is written to. It must not block for long. Lifetime: it is destroyed when
+// its last chunk has been read, its write has failed, or the channel is closed.
 class ChunkedInput {
   public:
     static constexpr std::size_t defaultChunkBytes = 8192;
@@ -25,24 +25,24 @@ class ChunkedInput {
     ChunkedInput& operator=(const ChunkedInput&) = delete;
     virtual ~ChunkedInput() = default;
 
-    // The next piece, a Buffer as a rule. An empty Message: the end, or, before the end, nothing for now (then somebody
-    // calls ChunkedWriteHandler::resumeTransfer() later). A throw fails the write.
+    // The next chunk, usually a Buffer. An empty Message means the end or, before the end, that no chunk is ready: the
+    // application then calls ChunkedWriteHandler::resumeTransfer() later. An exception fails the write.
     virtual Message readChunk() = 0;
-    // True once readChunk() has nothing more to give; asked after each call of it.
+    // True once readChunk() has no more chunks. Called after each call of readChunk().
     virtual bool isEndOfInput() = 0;
 };
 
-// What is written: a message of this type.
+// The type of the message to write.
 using ChunkedInputPointer = std::unique_ptr<ChunkedInput>;
 
-// A message for ChunkedWriteHandler: ctx.write(chunked<ChunkedStream>(std::move(file))).
+// Makes a message for ChunkedWriteHandler: ctx.write(chunked<ChunkedStream>(std::move(file))).
 template <class Input, class... Args>
 Message chunked(Args&&... args) {
     return Message(ChunkedInputPointer(std::make_unique<Input>(std::forward<Args>(args)...)));
 }
 
-// Bytes that are in memory, in slices of at most `chunkBytes`, without copying. `chunkBytes` here and below: 1 to 16
-// MiB; std::invalid_argument otherwise.
+// Bytes in memory, in slices of at most `chunkBytes`, without copying. `chunkBytes`, here and below: 1 byte to 16 MiB;
+// throws std::invalid_argument otherwise.
 class ChunkedBuffer final : public ChunkedInput {
   public:
     explicit ChunkedBuffer(Buffer bytes, std::size_t chunkBytes = defaultChunkBytes);
@@ -54,9 +54,10 @@ class ChunkedBuffer final : public ChunkedInput {
     const std::size_t chunkBytes_;
 };
 
-// What a std::istream gives from where it stands, to its end; a std::ifstream for a file. Reading blocks the loop as
-// the stream does: for files on a disk, not for pipes. Throws std::invalid_argument for a stream that has failed
-// already (a file that could not be opened), std::runtime_error from readChunk() when reading fails.
+// The rest of a std::istream, from its current position to its end; use a std::ifstream for a file. Reading blocks the
+// loop for as long as the stream does, so use it for files on disk, not for pipes. Throws std::invalid_argument for a
+// stream that has failed already (a file that could not be opened); readChunk() throws std::runtime_error when reading
+// fails.
 class ChunkedStream final : public ChunkedInput {
   public:
     explicit ChunkedStream(std::unique_ptr<std::istream> stream, std::size_t chunkBytes = defaultChunkBytes);
@@ -70,7 +71,7 @@ class ChunkedStream final : public ChunkedInput {
     bool ended_ = false;
 };
 
-// What a callable makes: a Buffer, an empty Buffer for "nothing for now", or nothing at the end.
+// The Buffers that a callable returns: an empty Buffer when no chunk is ready, std::nullopt at the end.
 class ChunkedGenerator final : public ChunkedInput {
   public:
     using Generator = std::function<std::optional<Buffer>()>;

@@ -1,4 +1,4 @@
-// ChunkedWriteHandler: writes something large without holding it in memory: the next piece is read when the channel is
+// ChunkedWriteHandler: writes a large payload without holding it in memory: it reads the next chunk once the channel is
 // writable again.
 #pragma once
 
@@ -11,12 +11,12 @@
 
 namespace weft {
 
-// A written ChunkedInputPointer becomes a row of writes; other messages pass, in their place between such rows. A write
-// begins to leave when it has been flushed, its chunks are read only while the channel is writable, and its promise
-// completes with the last chunk. At most `chunksAtOnce` chunks go out before other channels of the loop have their
-// turn. What fails (readChunk() threw, a chunk could not be written) fails the write; the chunks before it have left,
-// so the peer can tell the rest only from a closed connection: closeChannelOnFailure. What waits when the channel
-// becomes inactive, or this handler is removed, fails.
+// A written ChunkedInputPointer becomes a series of writes; other messages pass unchanged, in order. A write starts
+// once it has been flushed; its chunks are read only while the channel is writable, and its promise completes with the
+// last chunk. At most `chunksAtOnce` chunks are written before other channels of the loop get a turn. An exception from
+// readChunk() or a failed chunk fails the write. Earlier chunks have been sent by then, so the peer notices only when
+// the connection is closed: add the listener closeChannelOnFailure. Pending writes fail when the channel becomes
+// inactive or this handler is removed.
 class ChunkedWriteHandler final : public ChannelDuplexHandler {
   public:
     static constexpr unsigned chunksAtOnce = 16;
@@ -29,14 +29,14 @@ class ChunkedWriteHandler final : public ChannelDuplexHandler {
     void write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) override;
     void flush(ChannelHandlerContext& ctx) override;
 
-    // Goes on with an input that had nothing for now. Context: the loop, while the handler is in the pipeline.
+    // Resumes an input that had no chunk ready. Context: the loop, while the handler is in the pipeline.
     void resumeTransfer();
 
   private:
     struct Pending {
         Message message;
         ChannelPromise promise;
-        ChannelFuture lastChunk;  // of an input that has begun
+        ChannelFuture lastChunk;  // of an input that has started: the last chunk written so far
     };
     enum class Step : unsigned char { wrote, finished, waits };
 
@@ -51,7 +51,7 @@ class ChunkedWriteHandler final : public ChannelDuplexHandler {
 
     ChannelHandlerContext* ctx_ = nullptr;
     detail::Ring<Pending> queue_;
-    std::size_t flushed_ = 0;  // of queue_, from the front
+    std::size_t flushed_ = 0;  // how many of queue_, from the front, are flushed
     detail::HandlerTimer goOn_;
     bool pumping_ = false;
 };

@@ -1,4 +1,4 @@
-// FlowControlHandler: one message per read(), behind a decoder that makes many of one piece of input.
+// FlowControlHandler: passes one message per read(). Add it after a decoder that makes many messages of one read.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 
 namespace weft {
 
-// With AUTO_READ off, each read() lets one message pass, from its queue or, when that is empty, the next that arrives;
-// the rest waits here. With AUTO_READ on everything passes. Each message or batch that passes is followed by its
-// channelReadComplete. What waits when the channel becomes inactive is dropped, and a debug line says so; what waits
-// when this handler is removed passes on. Bounded without a limit of its own: while a message waits, read() is answered
-// from the queue and does not reach the transport. So the queue holds at most what the decoders before it make of one
-// read cycle, which with AUTO_READ off is one block of up to 64 KiB.
+// With AUTO_READ off, each read() passes on one message: from the queue or, when that is empty, the next to arrive; the
+// others are queued. With AUTO_READ on, all messages pass. A channelReadComplete follows each message or batch.
+// Messages still queued when the channel becomes inactive are dropped, with a debug line in the log; when this handler
+// is removed, they are passed on. The queue needs no limit: while it is not empty, read() is served from it and does
+// not reach the transport. So it holds at most what the decoders before it make of one read cycle, which with AUTO_READ
+// off is one block of up to 64 KiB.
 class FlowControlHandler final : public ChannelDuplexHandler {
   public:
     using InboundOut = Messages<>;
@@ -33,11 +33,11 @@ class FlowControlHandler final : public ChannelDuplexHandler {
     bool mayRelease(ChannelHandlerContext& ctx) const;
 
     detail::Ring<Message> queue_;
-    std::size_t wanted_ = 0;  // read()s that messages of the queue will answer
-    bool awaited_ = false;    // a read() that the next message to arrive will answer
+    std::size_t wanted_ = 0;  // read()s to serve from the queue
+    bool awaited_ = false;    // a read() to serve with the next message that arrives
     bool inCycle_ = false;    // between channelRead and channelReadComplete of the transport
     bool releasing_ = false;
-    bool released_ = false;  // since the last channelReadComplete
+    bool released_ = false;  // a message, since the last channelReadComplete
 };
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// IdleStateHandler: tells the handlers behind it that a connection has been silent for some time.
+// IdleStateHandler: fires an event for the handlers after it when a connection has been idle for some time.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 #include <weft/pipeline/channel_handler.hpp>
 #include <weft/pipeline/detail/handler_timer.hpp>
 #include <weft/pipeline/handler_types.hpp>
-#include <weft/scheduler/deadline.hpp>
+#include <weft/scheduler/clock.hpp>
 
 namespace weft {
 
@@ -16,23 +16,22 @@ enum class IdleState : unsigned char {
     all,     // neither
 };
 
-// The user event. `first`: the first of its kind since something was read (reader, all) or written (writer, all).
+// The user event. `first`: the first of its kind since the last read (reader, all) or completed write (writer, all).
 struct IdleStateEvent {
     IdleState state;
     bool first;
 };
 
 struct IdleStateOptions {
-    Duration reader = Duration::zero();  // 0 or more; 0: not watched
+    Duration reader = Duration::zero();  // 0: not watched
     Duration writer = Duration::zero();
     Duration all = Duration::zero();
-    bool observeOutput = false;  // bytes that left since the last look count as activity, though no write completed
+    bool observeOutput = false;  // bytes that left since the last check are activity, too, without a completed write
 };
 
-// Fires an IdleStateEvent each time one of the periods passes without activity, and again after each further one, while
-// the channel is active. Activity is the end of a read cycle (channelRead until channelReadComplete counts as reading),
-// and for the other direction a write that completed, not one that was begun. Time is the loop's clock. While writes
-// are watched, each gets a promise.
+// While the channel is active, fires an IdleStateEvent when one of the periods passes without activity, and again after
+// each further period. The reader is active from channelRead to channelReadComplete; the writer is active when a write
+// completes, not when it begins. Uses the loop's clock. While writes are watched, each write gets a promise.
 class IdleStateHandler : public ChannelDuplexHandler {
   public:
     using InboundOut = Messages<>;
@@ -40,7 +39,7 @@ class IdleStateHandler : public ChannelDuplexHandler {
     // Throws std::invalid_argument for a negative period.
     explicit IdleStateHandler(IdleStateOptions options);
 
-    // A subclass that overrides one of these calls it.
+    // An override in a subclass must call the base's.
     void handlerAdded(ChannelHandlerContext& ctx) override;
     void handlerRemoved(ChannelHandlerContext& ctx) override;
     void channelRegistered(ChannelHandlerContext& ctx) override;
@@ -61,7 +60,7 @@ class IdleStateHandler : public ChannelDuplexHandler {
         Duration period;
         detail::HandlerTimer timer{};
         bool first = true;
-        std::uint64_t seenOutput = 0;  // what had left at the last look
+        std::uint64_t seenOutput = 0;  // bytes that had left at the last check
     };
 
     void start(ChannelHandlerContext& ctx);

@@ -1,4 +1,4 @@
-// IpFilterHandler: closes connections whose peer's address is not wanted, before the handlers behind it see them.
+// IpFilterHandler: closes connections from peers whose address is rejected, before the handlers after it see them.
 #pragma once
 
 #include <vector>
@@ -9,10 +9,10 @@
 
 namespace weft {
 
-// The first rule that matches decides, `otherwise` when none does; a peer without an IP address is rejected. Decides
-// when it is added to a registered channel or its channel is registered, and for a channel that has yet to connect when
-// it is active; then it leaves the pipeline. A rejected connection is closed, an info line says so, and handlers behind
-// that have not seen it active never do. Stateless: one object may serve all connections.
+// The first rule that matches decides; `otherwise` applies when none does. A peer without an IP address is rejected.
+// The handler decides when its channel is registered or, added later, at once; for a channel that is not connected yet,
+// when it becomes active. It then removes itself. A rejected connection is closed and logged at level info; handlers
+// after this one that have not seen it active never do. Stateless: one object may serve all connections.
 class IpFilterHandler final : public ChannelInboundHandler {
   public:
     static constexpr bool sharable = true;
@@ -24,7 +24,7 @@ class IpFilterHandler final : public ChannelInboundHandler {
     void channelActive(ChannelHandlerContext& ctx) override;
     void channelInactive(ChannelHandlerContext& ctx) override;
 
-    // What the rules say of this address.
+    // Applies the rules to this address.
     IpFilterAction decide(const SocketAddress& peer) const noexcept;
 
   private:

@@ -13,13 +13,13 @@ namespace weft {
 
 enum class IpFilterAction : unsigned char { accept, reject };
 
-// A network is "10.0.0.0/8", "2001:db8::/32", or one address: "127.0.0.1", "::1". An IPv4 address in IPv6 form
-// (::ffff:a.b.c.d, as dual-stack listeners see them) counts as the IPv4 address, in rules and in peers. A value.
+// A network is "10.0.0.0/8", "2001:db8::/32", or a single address: "127.0.0.1", "::1". In rules and for peers, an
+// IPv4-mapped IPv6 address (::ffff:a.b.c.d, as dual-stack listeners see it) counts as the IPv4 address. A value.
 // Context: any thread.
 class IpFilterRule {
   public:
-    // Throws std::invalid_argument that quotes the text and says what is wrong: no numeric address, a prefix out of
-    // range (0..32, 0..128), bits set behind the prefix.
+    // Throws std::invalid_argument that quotes the text and names the error: no numeric address, a prefix out of range
+    // (0 to 32, 0 to 128), or bits set after the prefix.
     IpFilterRule(IpFilterAction action, std::string_view network);
     // "accept NETWORK" or "reject NETWORK"; throws as above.
     static IpFilterRule parse(std::string_view text);

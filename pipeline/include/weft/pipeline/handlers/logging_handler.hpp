@@ -1,4 +1,4 @@
-// LoggingHandler: writes every event and operation that passes to the log, and passes it on.
+// LoggingHandler: logs every event and operation, and passes it on.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 
 namespace weft {
 
-// How a Buffer is shown; any other message by its type.
+// How a Buffer is logged; for any other message only the type is logged.
 enum class LoggedBytes : unsigned char {
-    count,  // how many
-    text,   // and the first 128 of them, with \xNN for what is not printable ASCII
+    count,  // the number of bytes
+    text,   // also the first 128 bytes, with \xNN for a backslash and for what is not printable ASCII
 };
 
 // One line per event, through weft::log: "name: channel 7 (local -> remote) READ 12 bytes". Stateless: one object may

@@ -1,4 +1,4 @@
-// What ReadTimeoutHandler and WriteTimeoutHandler fire before they close the channel.
+// The exceptions that ReadTimeoutHandler and WriteTimeoutHandler fire before they close the channel.
 #pragma once
 
 #include <cerrno>

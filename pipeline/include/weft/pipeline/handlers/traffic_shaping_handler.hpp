@@ -1,5 +1,4 @@
-// TrafficShapingHandler: keeps a connection, or all connections that share its buckets, to a number of bytes per
-// second.
+// TrafficShapingHandler: limits the bytes per second of a connection, or of all connections that share its buckets.
 #pragma once
 
 #include <cstddef>
@@ -18,22 +17,22 @@ namespace weft {
 struct TrafficLimits {
     std::uint64_t read = 0;
     std::uint64_t write = 0;
-    std::uint64_t burst = TokenBucket::defaultBurst;  // bytes that may pass at once after a pause
+    std::uint64_t burst = TokenBucket::defaultBurst;  // bytes that may pass at once after an idle time
 };
 
-// Buckets that connections share, of any loops; null: no limit.
+// Buckets that connections of any loops share; null: no limit.
 struct SharedTraffic {
     std::shared_ptr<TokenBucket> read;
     std::shared_ptr<TokenBucket> write;
 };
 
-// The first handler of a pipeline, so that it counts the bytes of the connection (a Buffer counts its bytes, any other
-// message 8). Reading: what has come is never held, but the next read() waits until it has been paid for. Writing: what
-// may not leave yet waits here, in order, with its flushes; while more than `mostQueuedBytes` wait (each write counts
-// 96 bytes besides its own, as in the channel's queue), the channel is not writable (its user-defined bit
-// `writabilityIndex`). A close puts out what was flushed, whatever the limit; so does
-// the removal of this handler, with all that waits. Time is the loop's clock. With shared buckets, who comes first is
-// first.
+// Add it as the first handler of a pipeline, so that it counts the bytes of the connection (a Buffer counts its bytes,
+// any other message 8). Reading: input is never held back, but the next read() waits until the bucket has tokens again.
+// Writing: writes and flushes beyond the limit are queued in order. While more than `mostQueuedBytes` are queued (each
+// write counts 96 bytes besides its own, as in OutboundBuffer), the channel is not writable: its user-defined bit
+// `writabilityIndex` is false until at most half of that is queued. Whatever the limit, close() and disconnect() first
+// pass on what was flushed, and removing this handler passes on everything queued. Uses the loop's clock. Shared
+// buckets serve connections in no particular order.
 class TrafficShapingHandler final : public ChannelDuplexHandler {
   public:
     static constexpr std::size_t mostQueuedBytes = 64 * 1024;
@@ -55,10 +54,10 @@ class TrafficShapingHandler final : public ChannelDuplexHandler {
     void disconnect(ChannelHandlerContext& ctx, ChannelPromise promise) override;
     void close(ChannelHandlerContext& ctx, ChannelPromise promise) override;
 
-    // Bytes that wait here to be written.
+    // Bytes queued here.
     std::size_t queuedBytes() const noexcept { return queuedBytes_; }
-    // Capacities of the blocks that they keep alive: at most four times their number with 96 for each write, plus the
-    // blocks of writes of more than 4 KiB. For tests and figures: looks at every write.
+    // Capacities of the blocks that the queued bytes keep alive: at most four times (queuedBytes() + 96 per write),
+    // plus the blocks of writes of more than 4 KiB. For tests and figures: visits every write.
     std::size_t heldBytes() const noexcept;
 
   private:
@@ -82,9 +81,9 @@ class TrafficShapingHandler final : public ChannelDuplexHandler {
     detail::HandlerTimer readTimer_;
     detail::HandlerTimer writeTimer_;
     detail::Ring<Pending> queue_;
-    std::size_t flushed_ = 0;  // of queue_, from the front
+    std::size_t flushed_ = 0;  // how many of queue_, from the front, are flushed
     std::size_t queuedBytes_ = 0;
-    bool writable_ = true;  // our bit
+    bool writable_ = true;  // the value of our bit
     bool pumping_ = false;
 };
 

@@ -1,15 +1,16 @@
-// WriteTimeoutHandler: closes a connection whose peer does not take what is written.
+// WriteTimeoutHandler: closes a connection when a write takes too long, because the peer does not read.
 #pragma once
 
 #include <weft/pipeline/channel_handler.hpp>
 #include <weft/pipeline/detail/handler_timer.hpp>
 #include <weft/pipeline/detail/ring.hpp>
-#include <weft/scheduler/deadline.hpp>
+#include <weft/scheduler/clock.hpp>
 
 namespace weft {
 
-// When a write has not completed `timeout` after it passed here, flushed or not: exceptionCaught() with a
-// WriteTimeoutException for the handlers behind it, then close(). Once. Gives each write a promise; one timer for all.
+// When a write, flushed or not, has not completed `timeout` after it passed here, fires exceptionCaught() with a
+// WriteTimeoutException for the handlers after it, then closes the channel. Once. Gives each write a promise; uses one
+// timer for all writes.
 class WriteTimeoutHandler final : public ChannelDuplexHandler {
   public:
     // `timeout`: 0 (off) or more; throws std::invalid_argument otherwise.

@@ -1,4 +1,4 @@
-// BodyReader: a body that a fiber reads while it comes; a slow fiber stops the connection's reading. Handed out by
+// BodyReader: lets a fiber read a body as it arrives. A slow reader makes the connection stop reading. Created by
 // BodyStreamer.
 #pragma once
 
@@ -16,13 +16,14 @@ namespace detail {
 struct StreamedBody;
 }
 
-// Move-only; an empty one is a body of no bytes. Dropping it throws the rest of the body away as it comes.
-// Context: one fiber or thread at a time, any. What has come is handed out without blocking, wherever the caller is.
+// Move-only. A default-constructed or moved-from reader is a body of no bytes. Destroying a reader discards the rest of
+// the body as it arrives.
+// Context: any fiber or thread, one at a time. Returning data that has already arrived never blocks.
 class BodyReader {
   public:
-    // Bytes of memory that the unread pieces of a connection hold, with what is free in their blocks: from the high mark
-    // on its reading stops, below the low mark it goes on. A read cycle (1 MiB at most, see ChannelOption::MAX_MESSAGES_PER_READ) that has begun still ends, and so
-    // does one that the codec has been permitted.
+    // Bytes of memory held by a connection's unread pieces, including the free space in their blocks. At `highMark` the
+    // connection stops reading; below `lowMark` it resumes. A read cycle that has begun still completes (at most 1 MiB,
+    // see ChannelOption::MAX_MESSAGES_PER_READ), and so does one whose read() has already reached the codec.
     static constexpr std::size_t highMark = 64 * 1024;
     static constexpr std::size_t lowMark = 32 * 1024;
 
@@ -32,17 +33,17 @@ class BodyReader {
     BodyReader& operator=(BodyReader&& other) noexcept;
     ~BodyReader();
 
-    // The next piece, not empty; nothing at the end of the body. Pieces are not the chunks of the sender: small ones
-    // that wait are handed out together. Blocks until there is one, and tells a client that
-    // waits for it to go on (100 Continue). Failures: ECONNABORTED when the rest will not come (malformed, too slow,
-    // the connection has ended), ECANCELED when the fiber is cancelled or the carrier shuts down; thrown as
-    // SystemError, or left in `error`. Throws BlockingOperationException where nothing may block and it would.
+    // Returns the next piece, which is not empty, or std::nullopt at the end of the body. Pieces do not match the
+    // sender's chunks: small ones may be joined. Blocks until a piece has arrived, and sends 100 Continue to a client
+    // that waits for it. Errors: ECONNABORTED if the rest will not come (malformed, too slow, connection ended),
+    // ECANCELED if the fiber is cancelled or its carrier shuts down. They are thrown as SystemError or stored in
+    // `error`. Both overloads throw BlockingOperationException if they would block where blocking is not allowed.
     std::optional<Buffer> read();
     std::optional<Buffer> read(ErrorCode& error);
 
-    // Bytes that read() hands out without blocking.
+    // Bytes that read() can return without blocking.
     std::size_t available() const noexcept;
-    // The fields behind a chunked body; after read() has returned nothing. Lifetime: as long as this reader.
+    // The trailer fields of a chunked body, once read() has returned std::nullopt. Lifetime: as long as this reader.
     const HeaderList& trailers() const noexcept;
 
   private:

@@ -1,4 +1,4 @@
-// BodyStreamer: hands every request (or response) on at once, with a BodyReader for its body.
+// BodyStreamer: passes each request (or response) on as soon as its head is complete, with a BodyReader for its body.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ namespace detail {
 struct StreamedBodies;
 }
 
-// A request whose body is still on its way.
+// A request whose body may still be arriving.
 class StreamedRequest final : public Request {
   public:
     StreamedRequest(Request&& head, BodyReader body) noexcept : Request(std::move(head)), body_(std::move(body)) {}
@@ -27,7 +27,7 @@ class StreamedRequest final : public Request {
     BodyReader body_;
 };
 
-// A response whose body is still on its way.
+// A response whose body may still be arriving.
 class StreamedResponse final : public ReceivedResponse {
   public:
     StreamedResponse(ReceivedResponse&& head, BodyReader body) noexcept
@@ -38,8 +38,8 @@ class StreamedResponse final : public ReceivedResponse {
     BodyReader body_;
 };
 
-// Behind ServerCodec or ClientCodec, in the place of an aggregator. Answers an expectation other than 100-continue with
-// 417. Keeps read() back while the pieces that nobody has read hold too much memory (BodyReader::highMark).
+// Add it after ServerCodec or ClientCodec, instead of an aggregator. Answers an expectation other than 100-continue
+// with 417. Withholds read() while unread pieces hold too much memory (BodyReader::highMark).
 class BodyStreamer final : public ChannelDuplexHandler {
   public:
     using InboundIn = Messages<Request, ReceivedResponse, Content, LastContent, BodyCut>;
@@ -61,7 +61,7 @@ class BodyStreamer final : public ChannelDuplexHandler {
     void cut(std::string_view reason);
 
     const std::shared_ptr<detail::StreamedBodies> bodies_;
-    std::shared_ptr<detail::StreamedBody> current_;  // that is coming in
+    std::shared_ptr<detail::StreamedBody> current_;  // the body that is arriving; null: none
 };
 
 }  // namespace weft::http

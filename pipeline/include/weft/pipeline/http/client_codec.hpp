@@ -1,5 +1,5 @@
-// ClientCodec: HTTP/1.1 on a connection, client side: ClientRequest to bytes, bytes to ReceivedResponse, Content,
-// LastContent; responses are matched to requests by their order.
+// ClientCodec: the client side of an HTTP/1.1 connection. Encodes ClientRequest; decodes ReceivedResponse, Content and
+// LastContent; matches responses to requests by their order.
 #pragma once
 
 #include <cstddef>
@@ -22,31 +22,36 @@ namespace weft::http {
 
 struct ClientCodecOptions {
     Limits limits = {};
-    std::string host =
-        {};  // the Host of requests that bring none; empty: they must (but for CONNECT, which has a target)
+    // The Host of requests without one. If empty, every request needs its own, except CONNECT, which uses its target.
+    std::string host = {};
 };
 
-// In exceptionCaught: what came is no answer to what was asked; the connection is being closed. Requests without a
-// whole response by then get none.
+// Fired as exceptionCaught() when the server's bytes, or the end of the connection, do not answer the outstanding
+// requests. The connection is then closed, and incomplete responses stay incomplete.
 class BadResponseException : public std::runtime_error {
   public:
     explicit BadResponseException(const Refusal& refusal)
         : std::runtime_error("bad HTTP response: " + std::string(refusal.reason)), refusal_(refusal) {}
-    // Its status is what a gateway may answer.
+    // The status is the one that a gateway may send to its own client.
     const Refusal& refusal() const noexcept { return refusal_; }
 
   private:
     Refusal refusal_;
 };
 
-// The first handler of a client connection. Outbound: ClientRequest, Content, LastContent in; Buffer out; anything else
-// passes. Inbound: Buffer in; ReceivedResponse, Content, LastContent, InterimResponse out, each with the ticket of its
-// request. Requests may be pipelined; a promise fails for what cannot be sent (a bad header, a request inside another's
-// body, behind one that closes or may switch the protocol), and nothing of it is. A malformed response, bytes that
-// nobody asked for, or an end with requests outstanding: exceptionCaught(BadResponseException), then close. A body that
-// only the connection's end completes is complete after an orderly end, never after an error or a close from here.
-// After 101, or a 2xx to CONNECT: ProtocolSwitched behind the response; from then on everything passes as it is,
-// beginning with the bytes behind that response. A codec that is removed passes on what it has not decoded. (H-7)
+// The first handler of a client connection. Outbound, it encodes ClientRequest, Content and LastContent to Buffers and
+// passes anything else on. Inbound, it decodes Buffers to ReceivedResponse, Content, LastContent and InterimResponse,
+// each with the ticket of its request.
+// Requests may be pipelined. A message that cannot be sent (a bad header, a request inside another's body, or one after
+// a request that closes the connection or may switch the protocol) fails its promise, and no part of it is sent; bad
+// trailers fail theirs, but the body still ends. A body of another length than its Content-Length closes the
+// connection.
+// On a malformed response, bytes that no request asked for, or an end of the connection while requests are outstanding,
+// the codec fires exceptionCaught(BadResponseException) and closes. A body that is delimited only by the end of the
+// connection is complete after an orderly end, never after an error or a local close.
+// After a 101, or a 2xx to CONNECT, the codec fires ProtocolSwitched after the response. From then on it passes
+// everything on unchanged, beginning with the bytes after that response. A codec that is removed passes on the bytes
+// that it has not decoded (H-7: they belong to the next protocol's handler).
 class ClientCodec final : public ChannelDuplexHandler {
   public:
     using InboundIn = Messages<Buffer>;
@@ -65,7 +70,7 @@ class ClientCodec final : public ChannelDuplexHandler {
     void write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) override;
     void close(ChannelHandlerContext& ctx, ChannelPromise promise) override;
 
-    // Requests whose response is not complete.
+    // Number of requests whose response is not complete.
     std::size_t outstanding() const noexcept { return asked_.size(); }
 
   private:
@@ -90,8 +95,8 @@ class ClientCodec final : public ChannelDuplexHandler {
 
     // Requests (client_codec.cpp).
     void writeRequest(ChannelHandlerContext& ctx, ClientRequest&& request, ChannelPromise&& promise);
-    Buffer encode(const ClientRequest& request, RequestError& error, bool& upgrade) const;
-    void noteRequest(const ClientRequest& request, bool upgrade);
+    Buffer encode(const ClientRequest& request, EncodedRequest& encoded) const;
+    void noteRequest(const ClientRequest& request, const EncodedRequest& encoded);
     void writeContent(ChannelHandlerContext& ctx, Buffer&& data, ChannelPromise&& promise);
     void writeEnd(ChannelHandlerContext& ctx, const HeaderList* trailers, ChannelPromise&& promise);
 
@@ -102,17 +107,17 @@ class ClientCodec final : public ChannelDuplexHandler {
     Buffer input_;  // bytes not yet decoded
     Input expects_ = Input::responses;
     bool decoding_ = false;
-    bool fired_ = false;         // a message, in this read cycle
-    bool started_ = false;       // the decoder is at the response to the front request
-    bool lastResponse_ = false;  // the connection ends behind a response that has come
-    bool disorderly_ = false;    // an error, or our own close: the end says nothing about a body
+    bool fired_ = false;         // a message was fired in this read cycle
+    bool started_ = false;       // decoder_ works on the response to the front request
+    bool lastResponse_ = false;  // a received response is the last one of the connection
+    bool disorderly_ = false;    // after an error or a local close: the end completes no body
 
     weft::detail::Ring<Asked> asked_;
-    Ticket first_ = 1;  // of the front request
+    Ticket first_ = 1;  // the ticket of the front request
     Output output_ = Output::open;
-    bool closesBehind_ = false;    // the request whose body is being written is the last
-    bool chunked_ = false;         // ... and how it goes
-    std::uint64_t remaining_ = 0;  // bytes of a body of known length still to be written
+    bool closesBehind_ = false;    // the request being written is the last one
+    bool chunked_ = false;         // ... and its body is chunked
+    std::uint64_t remaining_ = 0;  // bytes still to be written of a body of known length
 };
 
 }  // namespace weft::http

@@ -1,4 +1,4 @@
-// ClientRequest: what a client asks, or the head of a streamed request. Written to a channel with a ClientCodec.
+// ClientRequest: a complete request, or the head of a streamed one. Write it to a channel with a ClientCodec.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ struct ClientRequest {
         : method(nameOf(itsMethod)), target(std::move(itsTarget)), body(std::move(itsBody)) {}
 
     std::string method = "GET";  // any token
-    std::string target = "/";    // as it stands in the request line: "/path?query", for CONNECT "host:port"
-    bool keepAlive = true;       // false: the server is asked to close behind its response
+    std::string target = "/";    // as sent in the request line: "/path?query", for CONNECT "host:port"
+    bool keepAlive = true;       // false: ask the server to close after its response
     bool streamed = false;       // Content and LastContent follow; `body` is empty
-    bool hasLength = false;      // streamed: the body has contentLength bytes (else it is chunked)
+    bool hasLength = false;      // if streamed: the body has contentLength bytes (otherwise it is chunked)
     std::uint64_t contentLength = 0;
-    HeaderList headers;  // Content-Length, Transfer-Encoding and Connection are the codec's; Host may be among them
+    HeaderList headers;  // may contain Host, but not Content-Length, Transfer-Encoding or Connection (set by the codec)
     Buffer body;
 };
 

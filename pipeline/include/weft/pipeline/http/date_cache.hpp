@@ -1,5 +1,5 @@
-// The current time as an IMF-fixdate ("Sun, 06 Nov 1994 08:49:37 GMT"), written at most once per second.
-// One per carrier; the caller passes the time in, so it never asks a clock.
+// DateCache: the current time as an IMF-fixdate ("Sun, 06 Nov 1994 08:49:37 GMT"), formatted at most once per second. One
+// per carrier. The caller passes the time; the cache reads no clock.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@ class DateCache {
   public:
     static constexpr std::size_t textBytes = 29;
 
-    // The date of `now` (seconds since 1970, UTC; clamped to the years 1970-9999). Lifetime: until a call with another
-    // second.
+    // The date of `now` (seconds since 1970, UTC; clamped to the years 1970-9999). Lifetime: until a call with a
+    // different second.
     std::string_view at(std::time_t now) noexcept {
         if (now != second_) [[unlikely]]
             write(now);

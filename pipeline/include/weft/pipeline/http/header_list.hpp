@@ -1,4 +1,4 @@
-// HeaderList: the headers of a response, owned, in order; small sets live inside the object.
+// HeaderList: an ordered list of header fields that owns its text. Small lists are stored inside the object.
 #pragma once
 
 #include <algorithm>
@@ -18,14 +18,14 @@
 
 namespace weft::http {
 
-// Copies what it is given. Allocates only beyond 8 headers or 192 bytes of text. Names and values are checked when the
-// response is encoded, so that a bad one can be reported to whoever waits for the write.
+// Copies its input. Allocates only beyond 8 headers or 192 bytes of text. Names and values are checked when the message
+// is encoded, so that an invalid one fails the promise of the write.
 class HeaderList {
   public:
     static constexpr std::size_t inlineHeaders = 8;
     static constexpr std::size_t inlineBytes = 192;
 
-    HeaderList() noexcept {}  // leaves its room uninitialised
+    HeaderList() noexcept {}  // leaves the storage uninitialised
     HeaderList(const HeaderList& other) { *this = other; }
     HeaderList(HeaderList&& other) noexcept { *this = std::move(other); }
     HeaderList& operator=(const HeaderList& other);
@@ -39,10 +39,10 @@ class HeaderList {
     }
     ~HeaderList() = default;
 
-    // Same headers, spelled the same, in the same order.
+    // Same headers in the same order, compared byte for byte.
     [[gnu::always_inline]] friend bool operator==(const HeaderList& left, const HeaderList& right) noexcept {
         if (left.count_ != right.count_ || left.textSize_ != right.textSize_) return false;
-        if (left.large_) [[unlikely]]  // and so is the other: lists are large by their sizes
+        if (left.large_) [[unlikely]]  // the other is large, too: it has the same sizes
             return sameLarge(left, right);
         for (std::size_t at = 0; at < left.textSize_; at += block) {
             if (!sameBlock(&left.shortText_[at], &right.shortText_[at])) return false;
@@ -67,10 +67,10 @@ class HeaderList {
     std::size_t size() const noexcept { return count_; }
     // Lifetime: until the list is changed, moved or destroyed. index < size().
     HeaderView at(std::size_t index) const noexcept { return view(index); }
-    // The first value of this name (case-insensitive); null data when there is none.
+    // The first value with this name (case-insensitive). data() is null if there is none.
     std::string_view find(std::string_view name) const noexcept;
 
-    // Calls visit(span of HeaderView) with all headers and, unless its name is empty, `extra` behind them.
+    // Calls visit(span of HeaderView) with all headers, followed by `extra` unless its name is empty.
     template <class Visit>
     auto visit(const HeaderView& extra, Visit visit) const {
         const std::size_t total = count_ + (extra.name.empty() ? 0 : 1);
@@ -83,8 +83,8 @@ class HeaderList {
     }
 
   private:
-    // Short texts are copied and compared in blocks: most responses have two or three headers, and then a library call
-    // would cost more than that.
+    // Short texts are copied and compared in blocks: most responses have two or three headers, for which a library call
+    // would cost more.
     static constexpr std::size_t block = 16;
 
     static bool sameBlock(const char* left, const char* right) noexcept {
@@ -94,7 +94,7 @@ class HeaderList {
         return ((l[0] ^ r[0]) | (l[1] ^ r[1])) == 0;
     }
 
-    // Offsets of the ends; a name begins where the value before it ends.
+    // Offsets of the ends. A name begins where the previous value ends.
     struct Entry {
         std::uint32_t nameEnd;
         std::uint32_t valueEnd;
@@ -102,7 +102,7 @@ class HeaderList {
             return std::bit_cast<std::uint64_t>(left) == std::bit_cast<std::uint64_t>(right);
         }
     };
-    // All of it, as soon as it does not fit inside: when it has more headers or more text than there is room for.
+    // Holds the whole list once it exceeds the inline header count or text size.
     struct Large {
         std::string text;
         std::vector<Entry> entries;
@@ -116,13 +116,13 @@ class HeaderList {
         const char* const value = text() + entry.nameEnd;
         return {{name, static_cast<std::size_t>(value - name)}, {value, entry.valueEnd - entry.nameEnd}};
     }
-    // Of a header that is about to be added.
+    // The entry of a header that is about to be added.
     Entry entryOf(std::string_view name, std::string_view value) const noexcept {
         const auto nameEnd = static_cast<std::uint32_t>(textSize_ + name.size());
         return {nameEnd, static_cast<std::uint32_t>(nameEnd + value.size())};
     }
     static bool sameLarge(const HeaderList& left, const HeaderList& right) noexcept;
-    // What is used of the room, not the room.
+    // Copies only the used part of the storage.
     void copyInline(const HeaderList& other) noexcept {
         for (std::size_t i = 0; i < count_; ++i) inline_[i] = other.inline_[i];
         for (std::size_t at = 0; at < textSize_; at += block) {
@@ -135,10 +135,10 @@ class HeaderList {
     std::uint32_t textSize_ = 0;
     std::unique_ptr<Large> large_;
     std::array<Entry, inlineHeaders> inline_;
-    std::array<char, inlineBytes + block> shortText_;  // zeros behind the text
+    std::array<char, inlineBytes + block> shortText_;  // zeros after the text
 };
 
-// An empty list; lives for ever.
+// An empty list. Lifetime: the whole program.
 const HeaderList& noTrailers() noexcept;
 
 }  // namespace weft::http

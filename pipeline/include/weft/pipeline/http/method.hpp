@@ -1,6 +1,5 @@
-// Request methods: the registered ones by name, every other valid token as `Method::other`.
-// Filled in by the request parser, which accepts any token; whether a method is served is decided above it.
-// Knows nothing of targets, bodies or status codes.
+// Request methods: the common registered ones by name, every other valid token as `Method::other`. The request parser
+// accepts any token; the handlers after it decide which methods are served.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +14,7 @@ inline constexpr std::string_view methodNames[] = {"GET",     "HEAD",    "POST",
                                                    "CONNECT", "OPTIONS", "TRACE", "PATCH", ""};
 }
 
-// The method as it stands on the wire; empty for `Method::other` (the request keeps its own text).
+// The method as sent in a request; empty for `Method::other` (the request keeps its own text).
 constexpr std::string_view nameOf(Method method) noexcept {
     return detail::methodNames[static_cast<std::uint8_t>(method)];
 }
@@ -27,7 +26,7 @@ constexpr Method methodOf(std::string_view token) noexcept {
     return Method::other;
 }
 
-// False when a server that gives a method no meaning of its own has to answer 501 Not Implemented.
+// False if a server that gives the method no meaning of its own must answer 501 Not Implemented.
 constexpr bool isKnown(Method method) noexcept {
     return method != Method::other;
 }

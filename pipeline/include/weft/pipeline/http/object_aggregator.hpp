@@ -1,4 +1,4 @@
-// ObjectAggregator: joins a Request, its Contents and its trailers to one FullRequest.
+// ObjectAggregator: combines a Request, its Contents and its trailers into one FullRequest.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@
 
 namespace weft::http {
 
-// Behind ServerCodec. A body of more than `maxBodyBytes` is answered with 413 and the connection closed (at once when
-// the request announces it, and then without asking the client to go on). Answers `Expect: 100-continue` with 100, any
-// other expectation with 417. A request whose body is cut never comes out.
+// Add it after ServerCodec. Answers a body of more than `maxBodyBytes` with 413 and closes the connection: immediately
+// if the request announces the size, without sending 100 Continue. Answers `Expect: 100-continue` with 100 and any
+// other expectation with 417. A request whose body is cut off is never fired.
 class ObjectAggregator final : public ChannelInboundHandler {
   public:
     using InboundIn = Messages<Request, Content, LastContent, BodyCut>;
@@ -24,7 +24,7 @@ class ObjectAggregator final : public ChannelInboundHandler {
     void channelRead(ChannelHandlerContext& ctx, Message&& message) override;
 
   private:
-    void readRest(ChannelHandlerContext& ctx, Message&& message);
+    void channelReadSlow(ChannelHandlerContext& ctx, Message&& message);
     void collect(ChannelHandlerContext& ctx, Message&& message);
     void append(Buffer&& data);
     void askForMore(ChannelHandlerContext& ctx);
@@ -33,7 +33,7 @@ class ObjectAggregator final : public ChannelInboundHandler {
     void refuse(Request& request, Status status, std::string_view reason);
 
     const std::size_t maxBodyBytes_;
-    std::optional<Request> request_;  // whose body is being collected
+    std::optional<Request> request_;  // the request whose body is being collected
     bool refused_ = false;            // the rest of this body is discarded
 };
 

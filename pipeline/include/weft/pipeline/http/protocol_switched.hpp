@@ -5,9 +5,10 @@
 
 namespace weft::http {
 
-// User event: behind this request (with Upgrade, or CONNECT) and its response (101, or 2xx to CONNECT) the connection
-// speaks another protocol. The codec passes everything as it is from now on; what came behind the head follows this
-// event as a Buffer. Usual answer: replace the codec, and remove the HTTP handlers behind it. (H-7)
+// User event: after this request (Upgrade or CONNECT) and its response (101, or 2xx to CONNECT) the connection uses
+// another protocol. From now on the codec passes everything on unchanged; bytes that arrived after the head follow this
+// event as a Buffer. Handlers usually replace the codec with their own and remove the HTTP handlers after it (H-7:
+// leftover bytes reach the replacement).
 struct ProtocolSwitched {
     Ticket ticket = noTicket;
 };

@@ -1,5 +1,5 @@
-// What a client codec hands to the application: ReceivedResponse (a head), Content and LastContent (its body,
-// streamed), InterimResponse (1xx), and FullResponse (a head with its whole body, made by ResponseAggregator).
+// Messages that a client codec fires: ReceivedResponse (a head), Content and LastContent (its body, streamed),
+// InterimResponse (1xx). ResponseAggregator makes FullResponse (a head with its whole body) from them.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ namespace detail {
 
 struct ResponseData {
     ReceivedHead head;
-    Buffer bytes;  // of the head
+    Buffer bytes;  // the bytes of the head
     Buffer body;
     std::unique_ptr<HeaderList> trailers;
     Ticket ticket = 0;
@@ -35,8 +35,8 @@ ResponseDataPointer makeResponseData();
 
 }  // namespace detail
 
-// The head of a response. Move-only, one pointer. Views live as long as the response (moved or not).
-// After a ReceivedResponse with hasBody(), Content messages follow and one LastContent; without, nothing does.
+// The head of a response. Move-only, one pointer in size. Views live as long as the response, also after a move. If
+// hasBody(), Content messages and one LastContent follow; otherwise nothing follows.
 class ReceivedResponse {
   public:
     explicit ReceivedResponse(detail::ResponseDataPointer data) noexcept : data_(std::move(data)) {}
@@ -44,9 +44,9 @@ class ReceivedResponse {
     Status status() const noexcept { return data_->head.status; }
     bool succeeded() const noexcept { return codeOf(status()) / 100 == 2; }
     Version version() const noexcept { return data_->head.version; }
-    // As the server wrote it; may be empty.
+    // The reason phrase as sent by the server; may be empty.
     std::string_view reason() const noexcept { return text(data_->head.reason); }
-    // The first header of this name (case-insensitive); nothing when it is absent.
+    // The first header with this name (case-insensitive), if any.
     std::optional<std::string_view> header(std::string_view name) const noexcept;
     std::size_t headerCount() const noexcept { return data_->head.headers.size(); }
     HeaderView headerAt(std::size_t index) const noexcept;
@@ -54,7 +54,7 @@ class ReceivedResponse {
     // Another request may follow on this connection.
     bool keepAlive() const noexcept { return data_->head.keepAlive; }
     const ReceivedHead& head() const noexcept { return data_->head; }
-    // The number of its request on the connection, from 1.
+    // The ticket of its request: requests of a connection are numbered from 1.
     Ticket ticket() const noexcept { return data_->ticket; }
 
   protected:
@@ -63,7 +63,7 @@ class ReceivedResponse {
     detail::ResponseDataPointer data_;
 };
 
-// A 1xx response: the response itself is still to come. 100 says that the body may be sent.
+// A 1xx response: the final response is still to come. 100 means that the body may be sent.
 class InterimResponse final : public ReceivedResponse {
   public:
     using ReceivedResponse::ReceivedResponse;
@@ -75,7 +75,7 @@ class FullResponse final : public ReceivedResponse {
     using ReceivedResponse::ReceivedResponse;
     std::string_view body() const noexcept { return data_->body.view(); }
     Buffer takeBody() noexcept { return std::move(data_->body); }
-    // The fields behind a chunked body. Lifetime: as long as the response.
+    // The trailer fields of a chunked body. Lifetime: as long as the response.
     const HeaderList& trailers() const noexcept;
 };
 

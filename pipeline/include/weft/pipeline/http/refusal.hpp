@@ -1,6 +1,6 @@
-// Why a request was refused: the status to answer with before the connection closes, and a text for the log.
-// Produced by the request head parser and the body decoder. After a refusal no later byte of the connection is read
-// as a request: the place where the next message starts is not known.
+// Refusal: why a message was refused, with the status to answer before the connection closes and a text for the log.
+// Made by the head parsers and the body decoder. After a refusal the start of the next message is unknown, so no later
+// byte of the connection is parsed.
 #pragma once
 
 #include <string_view>
@@ -11,7 +11,7 @@ namespace weft::http {
 
 struct Refusal {
     Status status = Status::badRequest;
-    // A constant text that says what was wrong; never contains bytes of the peer.
+    // A constant text; never contains bytes from the peer.
     std::string_view reason;
 };
 

@@ -1,5 +1,5 @@
-// What a server codec hands to the application: Request (a head), Content and LastContent (its body, streamed), and
-// FullRequest (both, made by ObjectAggregator).
+// Messages that a server codec fires: Request (a head), Content and LastContent (its body, streamed). ObjectAggregator
+// makes FullRequest (a head with its whole body) from them.
 #pragma once
 
 #include <array>
@@ -28,10 +28,10 @@ namespace detail {
 struct RequestData {
     static constexpr std::size_t shortHead = 256;  // bytes
 
-    RequestData() noexcept {}  // leaves the room for the text uninitialised
+    RequestData() noexcept {}  // leaves shortText uninitialised
 
-    // Takes the bytes of the head, `head.consumed`, from the front of `input`; a short one is copied, so that a request
-    // that waits does not hold a receive buffer.
+    // Takes the bytes of the head, `head.consumed`, from the front of `input`. A short head is copied, so that a
+    // request that waits does not hold a receive buffer.
     void takeHead(Buffer& input) noexcept {
         const std::size_t size = head.consumed;
         if (size > shortHead) [[unlikely]]
@@ -43,13 +43,13 @@ struct RequestData {
     std::string_view text(Slice slice) const noexcept { return {start + slice.offset, slice.size}; }
 
     RequestHead head;
-    const char* start = nullptr;  // of the head's bytes
+    const char* start = nullptr;  // the head's first byte
     Buffer body;
     std::unique_ptr<HeaderList> trailers;
     ChannelRef channel;
     Ticket ticket = noTicket;
     const ChannelHandlerContext* taker = nullptr;  // the handler that took the request out of its message, if known
-    bool hasResponder = false;                     // somebody else is responsible for the answer
+    bool hasResponder = false;                     // a Responder or a Response is responsible for the answer
     Buffer longText;                               // the head's bytes, when they are not in shortText
     std::array<char, shortHead> shortText;
 
@@ -71,11 +71,11 @@ inline RequestDataPointer makeRequestData() {
 
 }  // namespace detail
 
-// The head of a request. Move-only, one pointer. Views live as long as the request (moved or not).
-// After a Request with hasBody(), Content messages follow and one LastContent (or BodyCut); without, nothing does.
-// A request that is destroyed unanswered, with neither a responder nor a response that is to() it, is answered with 500
-// by its codec once it has been delivered, body included, and one that reaches the tail of the pipeline with 404. Both
-// are logged: a handler that forgets a branch, or throws, does not leave its client waiting.
+// The head of a request. Move-only, one pointer in size. Views live as long as the request, also after a move. If
+// hasBody(), Content messages and one LastContent (or BodyCut) follow; otherwise nothing follows.
+// If a Request is destroyed unanswered, without a responder and without a response that is to() it, its codec answers
+// with 500 after the request, body included, has been delivered. If it reaches the tail of the pipeline, the codec
+// answers with 404. Both are logged: a handler that forgets a branch, or throws, does not leave its client waiting.
 class Request {
   public:
     static constexpr bool movesByBytes = true;  // see Message
@@ -90,17 +90,17 @@ class Request {
     Method method() const noexcept { return data_->head.method; }
     std::string_view methodText() const noexcept { return text(data_->head.methodText); }
     Version version() const noexcept { return data_->head.version; }
-    // As it stands in the request line: "/sleep?ms=10".
+    // The target as sent in the request line: "/sleep?ms=10".
     std::string_view target() const noexcept { return text(data_->head.target); }
-    // The target up to its query; of an absolute-form target the part behind the authority. Not decoded.
+    // The target up to its query, without scheme and authority if it is in absolute form. Not decoded.
     std::string_view path() const noexcept {
         if (data_->head.targetForm == TargetForm::absolute) [[unlikely]]
             return absolutePath();
         return target().substr(0, data_->head.pathSize);
     }
-    // The value of a query parameter, not decoded; nothing when it is absent.
+    // The first query parameter with this name, not decoded, if any.
     std::optional<std::string_view> query(std::string_view name) const noexcept;
-    // The first header of this name (case-insensitive); nothing when it is absent.
+    // The first header with this name (case-insensitive), if any.
     std::optional<std::string_view> header(std::string_view name) const noexcept;
     std::size_t headerCount() const noexcept { return data_->head.headers.size(); }
     HeaderView headerAt(std::size_t index) const noexcept;
@@ -108,28 +108,29 @@ class Request {
     bool keepAlive() const noexcept { return data_->head.keepAlive; }
     const RequestHead& head() const noexcept { return data_->head; }
 
-    // The right to answer this request, from any thread or fiber, in any order. At most once per request.
+    // The right to answer this request, from any thread or fiber, before or after other requests. Call it at most once
+    // per request.
     Responder responder() const {
         data_->hasResponder = true;
         return Responder(data_->channel, data_->ticket);
     }
-    // Its number on the connection, from 1: for logs, and for Content and LastContent.
+    // The number of this request on its connection, from 1: for logs, and for Content and LastContent.
     Ticket ticket() const noexcept { return data_->ticket; }
 
-    // For SimpleInboundHandler.
+    // Called by SimpleInboundHandler before it passes the request to its handler.
     void takenBy(const ChannelHandlerContext& ctx) noexcept { data_->taker = &ctx; }
 
   protected:
     friend class ObjectAggregator;
     friend struct Response;
-    // Mostly it has been answered, by the handler that lets it go: the codec that delivers it looks.
+    // Usually the handler that destroys the request has answered it. The codec checks that after the delivery.
     void ended() noexcept {
         if (weft::detail::watchedDelivery != reinterpret_cast<std::uintptr_t>(data_.get())) [[unlikely]]
-            return endedElsewhere();
+            return endedSlow();
         weft::detail::watchedDelivery =
             reinterpret_cast<std::uintptr_t>(data_->taker) | weft::detail::endedInDelivery;
     }
-    void endedElsewhere() noexcept;
+    void endedSlow() noexcept;
     std::string_view absolutePath() const noexcept;
     std::string_view text(Slice slice) const noexcept { return data_->text(slice); }
     detail::RequestDataPointer data_;
@@ -144,23 +145,25 @@ inline Response&& Response::to(const Request& request) && noexcept {
     return std::move(to(request));
 }
 
-// A piece of a request's body, or of a streamed response's. One that is written without a ticket belongs to the answer
-// of the request that is being delivered, or else to the only unfinished answer that a handler has begun with write();
-// where there are none or several it is refused. A Buffer that is written in its place is taken for one.
+// A piece of a request's body, or of a streamed response's. Written without a ticket, it belongs to the unfinished
+// response to the request that is being delivered, otherwise to the only unfinished response that a handler has begun
+// with write(). If there are none or several, it is refused. A Buffer that is written instead is treated as a Content
+// without a ticket.
 struct Content {
     Buffer data;
     Ticket ticket = noTicket;
 };
 
-// The end of a body, with the trailer fields that came (or go) behind it; null: none. Trailers are the sender's word
-// about the body and never stand in for header fields.
+// The end of a body, with the trailer fields received or to be sent after it; null: none. Trailers are never merged
+// into the header fields.
 struct LastContent {
     Ticket ticket = noTicket;
     std::unique_ptr<HeaderList> trailers = {};
 };
 
-// Instead of LastContent: the rest of this body will not come, since it is malformed, was too slow, or the connection
-// has ended inside it. The codec has answered if nobody had, and closes the connection.
+// Fired instead of LastContent if the rest of the body will not come: it is malformed, it is too slow, or the
+// connection has ended inside it. The codec answers the request, unless it has been answered, and closes the
+// connection.
 struct BodyCut {
     Ticket ticket = noTicket;
     std::string_view reason;  // a constant text
@@ -172,7 +175,7 @@ class FullRequest final : public Request {
     using Request::Request;
     std::string_view body() const noexcept { return data_->body.view(); }
     Buffer takeBody() noexcept { return std::move(data_->body); }
-    // The fields behind a chunked body. Lifetime: as long as the request.
+    // The trailer fields of a chunked body. Lifetime: as long as the request.
     const HeaderList& trailers() const noexcept { return data_->trailers ? *data_->trailers : noTrailers(); }
 };
 

@@ -1,5 +1,5 @@
-// Writes request heads into memory of the caller (RFC 9110, RFC 9112). Used by the client codec; decides the framing
-// headers, refuses what could split a request, and never sees a body or a socket.
+// Encodes request heads into memory of the caller (RFC 9110, RFC 9112). Used by the client codec. Decides the framing
+// headers and refuses headers that could split a request; never sees a body or a socket.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,16 @@
 
 namespace weft::http {
 
-// What to ask. HTTP/1.1 always.
+// The request head to encode, always as HTTP/1.1.
 struct OutgoingHead {
     std::string_view method = "GET";
     std::string_view target = "/";
-    // The application's headers. Content-Length, Transfer-Encoding and Connection are the encoder's: `close` without
-    // keepAlive, `upgrade` with an Upgrade header, `TE` with a TE header.
+    // The application's headers. The encoder writes Content-Length, Transfer-Encoding and Connection itself; Connection
+    // gets `close` without keepAlive, `upgrade` with an Upgrade header, `TE` with a TE header. Among these headers, those
+    // three are accepted if they agree with what the encoder writes, and `Connection: close` means keepAlive = false.
     std::span<const HeaderView> headers = {};
-    std::string_view host = {};  // the value of Host, if it is not among the headers
-    // `length`: contentLength bytes follow (written for 0 only where the method expects a body: POST, PUT, PATCH).
+    std::string_view host = {};  // the value of Host if it is not among `headers`
+    // `length`: contentLength bytes follow (a length of 0 is sent only if the method expects a body: POST, PUT, PATCH).
     BodyKind body = BodyKind::length;
     std::uint64_t contentLength = 0;
     bool keepAlive = true;
@@ -27,11 +28,12 @@ struct OutgoingHead {
 
 enum class RequestError : std::uint8_t {
     none,
-    badRequestLine,  // method not a token, or a target that does not fit it
-    badHost,         // none, several, or not host[:port]
+    badRequestLine,  // the method is not a token, or the target does not fit it
+    badHost,         // no Host, several, or not host[:port]
     badHeaderName,
     badHeaderValue,
-    reservedHeader,  // a header that only the encoder may write
+    reservedHeader,  // a Transfer-Encoding or Connection that differs from what the encoder writes
+    wrongLength,     // a Content-Length that differs from the length of the body
     bodyNotAllowed,  // CONNECT with a body
     tooSmall,        // less room than headBound()
 };
@@ -42,14 +44,15 @@ std::string_view textOf(RequestError error) noexcept;
 struct EncodedRequest {
     RequestError error = RequestError::none;
     std::size_t size = 0;  // bytes written; 0 after an error
-    bool upgrade = false;  // it has an Upgrade header: 101 may answer it
+    bool upgrade = false;  // the request has an Upgrade header: 101 may answer it
+    bool keepAlive = true;  // the connection may carry another request
 };
 
-// Bytes of room that encodeHead() asks for.
+// Bytes that encodeHead() needs in `out`.
 std::size_t headBound(const OutgoingHead& head) noexcept;
 
-// Writes request line, headers and the empty line to the front of `out`. On an error what `out` holds is not specified.
-// Does not block, allocate or throw.
+// Writes request line, headers and the empty line to the front of `out`. After an error the contents of `out` are
+// unspecified. Does not block, allocate or throw.
 EncodedRequest encodeHead(const OutgoingHead& head, std::span<char> out) noexcept;
 
 }  // namespace weft::http

@@ -1,6 +1,6 @@
-// What the head of one request says: request line, header table, framing decision. A plain value without the bytes.
-// Filled in by RequestHeadParser, read by the codec. All texts are offsets from the first byte of the message, so the
-// bytes may move to another buffer and the value stays good.
+// RequestHead: the parsed head of one request: request line, header table, framing decision. A plain value without the
+// bytes. Filled in by RequestHeadParser, read by the codec. All texts are offsets from the first byte of the message,
+// so they stay valid when the bytes move to another buffer.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct Slice {
     bool empty() const noexcept { return size == 0; }
 };
 
-// One header line; the value is without the white space around it.
+// One header line. The value excludes surrounding white space.
 struct HeaderField {
     Slice name;
     Slice value;
@@ -37,9 +37,10 @@ class HeaderTable {
   public:
     static constexpr std::size_t inlineCapacity = 32;
 
-    HeaderTable() noexcept {}  // leaves its room uninitialised
+    HeaderTable() noexcept {}  // leaves the storage uninitialised
     HeaderTable(const HeaderTable& other) { *this = other; }
-    // Copies the fields, not the room: most requests have a handful, so a library call would cost more than the copy.
+    // Copies only the used fields: most requests have a handful, for which a library call would cost more than the
+    // copy.
     HeaderTable& operator=(const HeaderTable& other) {
         if (other.size_ > inlineCapacity) [[unlikely]]
             spilled_ = other.spilled_;
@@ -58,8 +59,8 @@ class HeaderTable {
     }
     void clear() noexcept { size_ = 0; }
 
-    // For a parser that fills in fields by itself: unused inline slots, as many as keep size() at or below `limit`;
-    // then added() says how many of them, from the first on, are now fields.
+    // For a parser that writes fields in place. inlineRoom() returns unused inline slots, as many as keep size() at or
+    // below `limit`; added() then makes the first `count` of them fields.
     std::span<HeaderField> inlineRoom(std::size_t limit) noexcept {
         const std::size_t end = limit < inlineCapacity ? limit : inlineCapacity;
         return {inline_.data() + size_, size_ < end ? end - size_ : 0};
@@ -84,17 +85,18 @@ class HeaderTable {
     std::vector<HeaderField> spilled_;  // all fields, once there are more than inlineCapacity
 };
 
-// RFC 9112, 3.2. `authority` only with CONNECT, `asterisk` only with OPTIONS.
+// RFC 9112, 3.2. `authority` occurs only with CONNECT, `asterisk` only with OPTIONS.
 enum class TargetForm : std::uint8_t { origin, absolute, authority, asterisk };
 
-// How the end of the body is found (RFC 9112, 6.3). A request without Content-Length and Transfer-Encoding has none.
+// How the end of the body is found (RFC 9112, 6.3). A request without Content-Length and Transfer-Encoding has no body.
 enum class BodyKind : std::uint8_t { none, length, chunked };
 
 struct RequestHead {
-    // The codec's slot for the answer has these four too, in the same order: one copy takes them.
+    // ResponseState begins with the same four members in the same order, so that the codec can copy them at once.
     Method method = Method::other;
     Version version = Version::http11;
-    // The client lets the connection live on after the response (version default, `Connection` options; close wins).
+    // The client allows the connection to persist after the response (version default and `Connection` options; close
+    // wins).
     bool keepAlive = false;
     // HTTP/1.1 with an `Upgrade` header and the `upgrade` connection option.
     bool upgrade = false;
@@ -103,19 +105,19 @@ struct RequestHead {
     BodyKind bodyKind = BodyKind::none;
     // HTTP/1.1 with `Expect: 100-continue` and a body: the client waits for 100 before it sends the body.
     bool expectContinue = false;
-    // Some other expectation, which a server may answer with 417.
+    // An expectation other than 100-continue, which a server may answer with 417.
     bool expectUnknown = false;
     bool hasHost = false;
 
-    std::uint32_t consumed = 0;       // bytes of the head, with an empty line before and the empty line after it
-    std::uint32_t pathSize = 0;       // bytes of the target in front of its query
+    std::uint32_t consumed = 0;       // bytes of the head, with the empty line after it, and one before it if present
+    std::uint32_t pathSize = 0;       // bytes of the target before its query
     std::uint64_t contentLength = 0;  // bytes of the body for BodyKind::length, at most 2^63 - 1
-    Slice methodText{};               // also for a Method::other
+    Slice methodText{};               // also set for Method::other
     Slice target{};
-    Slice authority{};  // host[:port] asked for: of the target if it has one, else the Host value
+    Slice authority{};  // host[:port]: from the target if it has one, else the Host value
     HeaderTable headers;
 
-    // At least one byte of body, or the last chunk of an empty one, follows the head.
+    // At least one byte of body, or the last chunk of an empty chunked body, follows the head.
     bool hasBody() const noexcept {
         return bodyKind == BodyKind::chunked || (bodyKind == BodyKind::length && contentLength != 0);
     }

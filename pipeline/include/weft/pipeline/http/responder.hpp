@@ -1,5 +1,5 @@
-// Responder: the right to answer one request (D14a). Answers leave in the order of the requests, whoever gives them
-// when.
+// Responder: the right to answer one request. Responses are sent in the order of the requests, whatever the order in
+// which they are given.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,11 @@ namespace weft::http {
 
 class BodyWriter;
 
-// Move-only. Context: any thread or fiber; on the channel's carrier a call enters the pipeline directly, elsewhere it
-// is posted. Never blocks. When a responder is dropped without an answer (a fiber that threw), the codec answers with
-// 500, after the request's body if one is still to come, and logs a warning; after the channel has closed, nothing
-// happens. Lifetime: answering needs the channel's loop (see ChannelRef); dropping does not.
+// Move-only. Context: any thread or fiber. On the channel's carrier a call enters the pipeline directly; elsewhere it
+// is posted to the loop. Never blocks.
+// If a responder is destroyed without an answer (in a fiber that threw, say), the codec answers with 500, after the
+// rest of the request's body if one is still to come, and logs a warning; if the channel has closed, nothing happens.
+// Lifetime: answering needs the channel's loop (see ChannelRef); destroying a responder does not.
 class Responder {
   public:
     Responder() = default;
@@ -31,15 +32,15 @@ class Responder {
     }
     ~Responder() { abandon(); }
 
-    // Answers, and flushes at the loop's flush point. An answer to a closed channel is dropped (the promise fails).
-    // Throws std::logic_error when it has answered already, and std::invalid_argument for an interim status (below 200,
-    // but for 101); then this responder can still answer.
+    // Answers the request and flushes at the loop's next flush point. If the channel is closed, the response is dropped
+    // and the promise fails. Throws std::logic_error after an answer, and std::invalid_argument for an interim status
+    // (below 200, except 101); in the latter case this responder can still answer.
     void send(Response response, ChannelPromise promise = {});
-    // Answers with a head now and a body piece by piece: chunked, or of `contentLength` bytes when the head says so.
-    // Throws as send().
+    // Answers with a head now and with a body piece by piece: chunked, or `contentLength` bytes if the head has
+    // `hasLength`. Throws as send() does.
     BodyWriter begin(Response head);
-    // 100 Continue, 103 Early Hints: may be sent before the answer. Dropped for an HTTP/1.0 client. Throws
-    // std::invalid_argument for any other status (101 is an answer), std::logic_error after the answer.
+    // Sends an interim response (100 Continue, 103 Early Hints) before the answer. Dropped for an HTTP/1.0 client.
+    // Throws std::invalid_argument for any other status (101 is an answer), and std::logic_error after the answer.
     void sendInterim(Response response);
 
     bool answered() const noexcept { return !channel_; }
@@ -58,9 +59,10 @@ class Responder {
     Ticket ticket_ = 0;
 };
 
-// The body of a streamed response. Move-only; dropping it without end() closes the connection, so that the client does
-// not take a cut body for a whole one; with a reset where only the end of the connection ends the body (HTTP/1.0).
-// Context and lifetime: as Responder; send(): a fiber or a plain thread.
+// The body of a streamed response. Move-only. Destroying it without end() closes the connection, so that the client
+// does not take a truncated body for a complete one. Where only the end of the connection delimits the body (HTTP/1.0),
+// the connection is reset.
+// Context and lifetime: as Responder. send() may be called in a fiber or on a plain thread only.
 class BodyWriter {
   public:
     static constexpr std::size_t window = 128 * 1024;  // bytes
@@ -70,15 +72,16 @@ class BodyWriter {
     BodyWriter& operator=(BodyWriter&&) = delete;
     ~BodyWriter();
 
-    // Sends a piece; `promise` completes when it is in the kernel, or when it was left out (HEAD, 204). Never blocks,
-    // and keeps what a slow client does not take: in a handler look at Channel::isWritable(), in a fiber use send().
+    // Sends a piece. `promise` completes once the kernel has accepted the piece, or once the piece has been omitted
+    // (HEAD, 204). Never blocks: what a slow client does not accept stays in memory, without a limit. So check
+    // Channel::isWritable() in a handler, and use send() in a fiber.
     void write(Buffer piece, ChannelPromise promise = {});
-    // As write(), and keeps pace with the client: blocks the fiber as long as more than `window` bytes that were sent
-    // before this piece are not in the kernel. Throws what failed an earlier piece (ClosedChannelException), and
-    // BlockingOperationException where nothing may block and it would.
+    // As write(), but blocks to keep pace with the client, so that less than `window` bytes plus one piece of this body
+    // wait for the kernel. Throws the error of an earlier piece (ClosedChannelException), and
+    // BlockingOperationException if it would block where blocking is not allowed.
     void send(Buffer piece);
-    // The end of the body. Trailers go with a chunked body only, and a client may ignore them; fields that must not be
-    // trailers are not sent, and fail the promise.
+    // Ends the body. Trailers are sent with a chunked body only, and a client may ignore them. If one of them must not
+    // be a trailer, none is sent and the promise fails; the body still ends.
     void end(ChannelPromise promise = {});
     void end(HeaderList trailers, ChannelPromise promise = {});
     Channel& channel() const noexcept { return *channel_; }
@@ -86,8 +89,8 @@ class BodyWriter {
   private:
     ChannelRef channel_;
     Ticket ticket_;
-    std::size_t unmarked_ = 0;  // bytes since the last promise of send()
-    ChannelPromise mark_;       // of the newest bytes that have one
+    std::size_t unmarked_ = 0;  // bytes written by send() since its last promise
+    ChannelPromise mark_;       // the last promise of send()
 };
 
 }  // namespace weft::http

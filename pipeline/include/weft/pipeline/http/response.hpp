@@ -1,4 +1,4 @@
-// Response: an answer, or the head of a streamed one.
+// Response: a complete response, or the head of a streamed one.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,20 @@ namespace weft::http {
 
 class Request;
 
-// Numbers the requests of a connection from 1; names the one that a response answers.
+// Identifies a request: the requests of a connection are numbered from 1.
 using Ticket = std::uint64_t;
-// Names none. On its way out a message without a ticket is about the request that is being delivered: see Response.
+// Identifies no request. An outbound message without a ticket belongs to the request that is being delivered: see
+// Response.
 inline constexpr Ticket noTicket = 0;
 
 namespace detail {
 struct Tickets;
 }
 
-// Which request it answers: the one that Responder::send() is for, or that to() has named; else the request that the
-// codec is delivering while the response is written, in channelRead() of the request, its Content or its LastContent.
-// A response that names no request and is written at any other time, from a fiber, a timer or a promise's listener, is
-// refused: its promise fails, or a warning is logged, and the request stays unanswered.
+// A response answers the request that Responder::send() or to() has set, otherwise the request that the codec is
+// delivering while the response is written: inside channelRead() of the request, its Content or its LastContent. If no
+// request is set and none is being delivered (in a fiber, a timer or the listener of a promise), the response is
+// refused: its promise fails or, without a promise, a warning is logged. The request stays unanswered.
 struct Response {
     Response() = default;
     explicit Response(Status itsStatus, Buffer itsBody = {}, std::string_view contentType = {})
@@ -36,21 +37,21 @@ struct Response {
     Status status = Status::ok;
     bool keepAlive = true;   // false: close the connection after this response
     bool streamed = false;   // Content and LastContent follow; `body` is empty
-    bool hasLength = false;  // streamed: the body has contentLength bytes (else it is chunked)
+    bool hasLength = false;  // if streamed: the body has contentLength bytes (otherwise it is chunked)
     std::uint64_t contentLength = 0;
-    HeaderList headers;  // Content-Length, Transfer-Encoding and Connection are the codec's
+    HeaderList headers;  // the codec sets Content-Length, Transfer-Encoding and Connection: see ResponseHead::headers
     Buffer body;
 
-    // Makes this the answer to `request`, for responses that are written while another request may be delivered, or
-    // that pass a handler which holds writes back (ChunkedWriteHandler). From here on `request` may be dropped: this
-    // response is its answer, and must be written. Include weft/pipeline/http/request.hpp.
+    // Makes this the answer to `request`. Needed for a response that is written outside of the delivery of its request,
+    // or that passes a handler which holds writes back (ChunkedWriteHandler). The caller may then destroy `request`,
+    // and must write this response. Include weft/pipeline/http/request.hpp.
     Response& to(const Request& request) & noexcept;
     Response&& to(const Request& request) && noexcept;
 
   private:
     friend struct detail::Tickets;
     Ticket ticket_ = noTicket;
-    bool hasWriter_ = false;  // streamed: a BodyWriter names the request with each piece
+    bool hasWriter_ = false;  // if streamed: a BodyWriter writes the body, with a ticket in each piece
 };
 
 namespace detail {
@@ -69,9 +70,9 @@ inline Response ok(Buffer body, std::string_view contentType = "text/plain") {
     return Response(Status::ok, std::move(body), contentType);
 }
 Response ok(std::string_view body, std::string_view contentType = "text/plain");  // copies
-// A short plain text that says what the status says.
+// A plain-text response with the status code, its phrase and `reason`.
 Response error(Status status, std::string_view reason = {});
-// 101 to a request with Upgrade: the connection speaks `protocol` ("websocket") behind it. See ProtocolSwitched.
+// 101 to a request with Upgrade: after it the connection uses `protocol` ("websocket"). See ProtocolSwitched.
 Response switchTo(std::string_view protocol);
 
 }  // namespace weft::http

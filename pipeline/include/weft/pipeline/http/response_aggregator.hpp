@@ -1,4 +1,4 @@
-// ResponseAggregator: joins a ReceivedResponse, its Contents and its trailers to one FullResponse.
+// ResponseAggregator: combines a ReceivedResponse, its Contents and its trailers into one FullResponse.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace weft::http {
 
-// Behind ClientCodec. A body of more than `maxBodyBytes` closes the connection and fires exceptionCaught with a
-// BadResponseException, at once when the response announces it.
+// Add it after ClientCodec. For a body of more than `maxBodyBytes` it fires exceptionCaught(BadResponseException) and
+// closes the connection, immediately if the response announces the size.
 class ResponseAggregator final : public ChannelInboundHandler {
   public:
     using InboundIn = Messages<ReceivedResponse, Content, LastContent>;
@@ -30,7 +30,7 @@ class ResponseAggregator final : public ChannelInboundHandler {
     void refuse(ChannelHandlerContext& ctx);
 
     const std::size_t maxBodyBytes_;
-    std::optional<ReceivedResponse> response_;  // whose body is being collected
+    std::optional<ReceivedResponse> response_;  // the response whose body is being collected
 };
 
 }  // namespace weft::http

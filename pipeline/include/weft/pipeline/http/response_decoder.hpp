@@ -1,22 +1,22 @@
-// Turns the bytes of one response into events: interim heads, the head, pieces of the body, the end (RFC 9110, RFC
-// 9112; strict). A machine without I/O: under ClientCodec, and under the blocking client. Copies no body byte.
+// Decodes the bytes of one response into events: interim heads, the head, pieces of the body, the end (RFC 9110, RFC
+// 9112; strict). A machine without I/O, used by ClientCodec and by the blocking client. Copies no body byte.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
-#include <weft/pipeline/http/body_decoder.hpp>
-#include <weft/pipeline/http/response_head_parser.hpp>
+#include <weft/pipeline/http/detail/body_decoder.hpp>
+#include <weft/pipeline/http/detail/response_head_parser.hpp>
 
 namespace weft::http {
 
 enum class ResponseEvent : std::uint8_t {
-    interim,   // head() is a 1xx head; the response itself is still to come
-    head,      // head() is the response's
+    interim,   // head() is a 1xx head; the final response is still to come
+    head,      // head() is the head of the final response
     data,      // `data` are the next bytes of the body; not empty
-    needMore,  // nothing more can be said about these bytes
-    end,       // the response is complete; what follows is not part of it
+    needMore,  // the input is used up as far as possible; call again with more
+    end,       // the response is complete; the bytes that follow do not belong to it
     error,     // see refusal(); close
 };
 
@@ -26,22 +26,24 @@ struct ResponseStep {
     std::string_view data;  // a part of the input
 };
 
-// Decodes one response, event by event. What it yields depends on the bytes alone, not on how they were cut.
-// Context: one thread at a time. Does not block; allocates only to keep trailers, or many headers.
+// Decodes one response, event by event. The events depend on the bytes alone, not on how they were split.
+// Context: one thread at a time. Does not block. Allocates only for trailers and for more than
+// HeaderTable::inlineCapacity headers.
 class ResponseDecoder {
   public:
-    // Throws std::invalid_argument for limits out of range. All interim heads of a response together may have
-    // headerSectionBytes.
+    // Throws std::invalid_argument for limits out of range. headerSectionBytes also bounds all interim heads of a
+    // response together.
     explicit ResponseDecoder(const Limits& limits = {});
 
-    // Begins a new response, to a request of this method; `mayUpgrade`: which had an Upgrade header.
+    // Begins a new response, to a request with this method. `mayUpgrade`: the request had an Upgrade header.
     void start(Method method, bool mayUpgrade = false) noexcept;
 
-    // The next event in `input`, which begins where the last call's consumed bytes ended. A head is consumed as a
-    // whole: until then `input` must bring all of it that has come. After end and error the answer stays the same.
+    // Returns the next event in `input`, which begins where the bytes consumed by the last call ended. A head is
+    // consumed as a whole: until then `input` must contain all of it that has arrived. After end and error, every
+    // further call returns the same event until start().
     ResponseStep decode(std::string_view input);
-    // The connection has ended, and all its bytes have been decoded: `end` completes a body that only that ends, and
-    // repeats itself for a complete response; anything else is `error`.
+    // Call it when the connection has ended and all bytes have been decoded. Returns `end` if the response is complete,
+    // which includes a body that only the end of the connection delimits; otherwise `error`.
     ResponseEvent endOfInput() noexcept;
 
     // True once no byte of this response is missing.
@@ -50,10 +52,11 @@ class ResponseDecoder {
 
     // After interim and head. Lifetime: until the next decode() (interim) or start() (head).
     const ReceivedHead& head() const noexcept { return parser_.head(); }
-    // After error: why. Its status is what a gateway may answer; 431 means that something is too large.
+    // After error. The status is the one that a gateway may send to its own client; 431 means that something is too
+    // large.
     Refusal refusal() const noexcept { return refusal_; }
     // After end. Lifetime: until start().
-    const BodyDecoder& body() const noexcept { return body_; }
+    const detail::BodyDecoder& body() const noexcept { return body_; }
 
   private:
     enum class State : std::uint8_t { head, interim, body, untilClose, done, failed };
@@ -63,8 +66,8 @@ class ResponseDecoder {
     ResponseStep fail(const Refusal& refusal, std::size_t consumed = 0) noexcept;
 
     const std::uint32_t mostInterimBytes_;
-    ResponseHeadParser parser_;
-    BodyDecoder body_;
+    detail::ResponseHeadParser parser_;
+    detail::BodyDecoder body_;
     State state_ = State::done;
     Method method_ = Method::get;
     bool mayUpgrade_ = false;

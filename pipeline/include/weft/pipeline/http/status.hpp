@@ -1,6 +1,5 @@
-// Status codes, their reason phrases and their complete status lines.
-// Constant data, owned by nobody; any code of 100-999 may be sent, the named ones have a phrase.
-// Knows nothing of headers or bodies, except which codes can never have one, and which must be sent without.
+// Status codes, their reason phrases and their complete status lines. Constant data. Any code of 100-999 may be sent;
+// the named ones have a phrase. Also knows which codes never have a body, and which must be sent without one.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +27,7 @@ enum class Status : std::uint16_t {
 };
 // clang-format on
 
-// The number on the wire.
+// The numeric status code.
 constexpr unsigned codeOf(Status status) noexcept {
     return static_cast<unsigned>(status);
 }
@@ -39,13 +38,13 @@ std::string_view reasonPhrase(Status status) noexcept;
 // "HTTP/1.1 200 OK\r\n" for a code with a registered phrase; empty for any other.
 std::string_view statusLine(Status status) noexcept;
 
-// True for 1xx, 204 and 304: such a response ends with its header section, whatever its headers say (RFC 9110, 6.4.1).
+// True for 1xx, 204 and 304: such a response ends with its header section, whatever its headers are (RFC 9110, 6.4.1).
 constexpr bool neverHasBody(Status status) noexcept {
     return codeOf(status) < 200 || status == Status::noContent || status == Status::notModified;
 }
 
-// False where a server must send no content: what never has a body, and 205 (RFC 9110, 15.3.6). A 205 that is received
-// is framed like any other response, so a sender says `Content-Length: 0` with it.
+// False if a server must send no content: codes that never have a body, and 205 (RFC 9110, 15.3.6). Receivers frame a
+// 205 like any other response, so it must be sent with `Content-Length: 0`.
 constexpr bool mayHaveContent(Status status) noexcept {
     return !neverHasBody(status) && status != Status::resetContent;
 }

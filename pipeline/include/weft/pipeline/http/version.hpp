@@ -1,5 +1,5 @@
-// The HTTP versions that a connection of this codec can speak. Shared by the request parser and the response encoder.
-// A request of a later minor version (HTTP/1.7) is served as 1.1, so there are only two values.
+// The HTTP versions that the codecs support. Shared by the parsers and the encoder. A request with a later minor
+// version (HTTP/1.7) is served as 1.1, so there are only two values.
 #pragma once
 
 #include <cstdint>

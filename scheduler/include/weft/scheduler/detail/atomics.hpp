@@ -1,5 +1,5 @@
-// The atomics policy: protocol cores are templates over it, so that the model explorer can run the shipped headers on
-// an atomic of its own. NativeAtomics costs nothing.
+// The atomics policy. The protocol headers are templates over it, so that the model explorer can run the shipped code
+// on its own atomics. NativeAtomics has no overhead.
 #pragma once
 
 #include <atomic>
@@ -11,13 +11,13 @@ namespace weft::detail {
 struct NativeAtomics {
     template <class T>
     using Atomic = std::atomic<T>;
-    // Data whose accesses the protocol orders: the explorer looks for races on it.
+    // Non-atomic data whose accesses the protocol orders. The explorer checks it for data races.
     template <class T>
     using Plain = T;
     using Mutex = std::mutex;
 };
 
-// Each word that several threads write gets a line of its own (two: the adjacent-line prefetcher pairs them).
+// Alignment of words that several threads write, so that each has a cache line of its own.
 inline constexpr std::size_t cacheLine = 64;
 
 }  // namespace weft::detail

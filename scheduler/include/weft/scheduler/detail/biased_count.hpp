@@ -1,6 +1,6 @@
-// BiasedCount: a count of which one thread, its owner, has a part to itself and changes it without a read-modify-write.
-// Meanwhile the part that all share has a weight that keeps it from 0, so nobody takes for unused what the owner may
-// still count. docs/protocol.md section 12.
+// BiasedCount: a reference count with an owner thread that counts in a plain integer of its own, without RMWs. Other
+// threads count in an atomic, the shared part. While there is an owner, a large weight in the shared part keeps it
+// above 0, so no other thread mistakes the object for unused. docs/explanation/protocol.md section 12.
 #pragma once
 
 #include <atomic>
@@ -10,18 +10,17 @@
 
 namespace weft::detail {
 
-// A thread is named by an address: `me` is the caller's, which may be null, and no two threads that run have the same.
-// Only the sum of both parts counts: what was counted by one thread may be let go of by another, either part may be
-// anything meanwhile.
+// A thread is identified by an address that no other running thread has: `me` is the caller's id, or null. Only the sum
+// of both parts is meaningful: one thread may retain and another release, so either part alone may have any value.
 template <class P>
 class BasicBiasedCount {
   public:
-    // Begins without an owner, in the shared part.
+    // Starts without an owner; `count` is in the shared part.
     explicit BasicBiasedCount(std::uint64_t count) noexcept : shared_(count) {}
-    // Begins with its owner.
+    // Starts with an owner.
     BasicBiasedCount(std::uint64_t count, const void* owner) noexcept : owner_(owner), shared_(count + weight) {}
 
-    // relaxed: the caller is counted already, or knows by other means that what it uses stays.
+    // relaxed: the caller holds a count already, or otherwise knows that the object stays alive.
     void retain(const void* me) noexcept {
         if (isOwner(me)) {
             local_ = local_ + 1;
@@ -29,7 +28,7 @@ class BasicBiasedCount {
             shared_.fetch_add(1, std::memory_order_relaxed);
         }
     }
-    // True when this was the last one. Never while there is an owner: the end of its part says whether any are left.
+    // True if this released the last count. Never true while there is an owner: unbias() then reports the last one.
     [[nodiscard]] bool release(const void* me) noexcept {
         if (isOwner(me)) {
             local_ = local_ - 1;
@@ -38,39 +37,40 @@ class BasicBiasedCount {
         return shared_.fetch_sub(1, std::memory_order_acq_rel) == 1;  // [B1]
     }
 
-    // From here on the thread that is called `owner` counts by itself; with a name that no thread has, nobody does. By
-    // the owner, while nobody can end what is counted: it holds one, say. relaxed: only the owner finds its name there,
-    // and by its own store. [B3]
+    // Makes the thread with id `owner` the owner; an id that no thread has reserves the weight without an owner's part.
+    // Context: the owner, while the count cannot drop to 0, for instance because the owner holds a count. relaxed: only
+    // the owner finds its own id, by its own store. [B3]
     void bias(const void* owner) noexcept {
         shared_.fetch_add(weight, std::memory_order_relaxed);
         owner_.store(owner, std::memory_order_relaxed);
     }
-    // By the owner: adds its part to what all share, and from here on all count there. True when none are left; else
-    // whoever lets go of the last one sees it, at once, so the caller must not touch the count again.
+    // Adds the owner's part to the shared part; from then on all threads count there. True if the count is 0. If false,
+    // the release of the last count may come at any time, so the caller must not touch this object again unless it
+    // holds a count. Context: the owner.
     [[nodiscard]] bool unbias() noexcept {
         owner_.store(this, std::memory_order_relaxed);  // as in bias()
         const std::uint64_t change = static_cast<std::uint64_t>(local_) - weight;
         local_ = 0;
         return shared_.fetch_add(change, std::memory_order_acq_rel) + change == 0;  // [B2] in one step
     }
-    // By the owner.
+    // Context: the owner.
     bool biased() const noexcept { return owner_.load(std::memory_order_relaxed) != this; }  // its own store
-    // By the owner: none are left at this moment. [B4]
+    // True if the count is 0 at this moment. Context: the owner. [B4]
     bool none() const noexcept {
         const std::uint64_t rest = biased() ? weight - static_cast<std::uint64_t>(local_) : 0;
         return shared_.load(std::memory_order_acquire) == rest;
     }
 
   private:
-    // 64 bits, and so much that no run of a process brings the shared part to 0 or to its end: what the owner takes and
-    // others let go of, or the other way round, moves it by one each time.
+    // So large that the shared part neither reaches 0 nor overflows: each count that the owner retains and another
+    // thread releases, or the other way round, moves it by only one.
     static constexpr std::uint64_t weight = std::uint64_t{1} << 62;
 
-    // relaxed: any other thread finds a name that is not its own, whichever it finds. [B3]
+    // relaxed: every other thread finds an id that is not its own, however old the value is. [B3]
     bool isOwner(const void* me) const noexcept { return owner_.load(std::memory_order_relaxed) == me; }
 
-    typename P::template Atomic<const void*> owner_{this};  // `this`: nobody's name
-    typename P::template Plain<std::int64_t> local_{0};     // the owner only
+    typename P::template Atomic<const void*> owner_{this};  // `this`: no owner
+    typename P::template Plain<std::int64_t> local_{0};     // the owner's part
     typename P::template Atomic<std::uint64_t> shared_;
 };
 

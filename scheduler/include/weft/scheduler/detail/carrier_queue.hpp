@@ -1,5 +1,5 @@
-// CarrierQueue: what a carrier runs from. A home lane, which only its own thread takes from, and, in a group that steals, a
-// stealable lane beside it. docs/protocol.md section 11, docs/adr/0019.
+// CarrierQueue: a carrier's run queue. Only the carrier's own thread takes from its home lane; in a group with work
+// stealing, other carriers may take from its stealable lane. docs/explanation/protocol.md section 11, docs/adr/0019.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,15 @@
 namespace weft::detail {
 
 enum class Lanes : std::uint8_t {
-    homeOnly,  // nobody steals: a push and a pop are plain stores
+    homeOnly,  // no stealing: push and pop need no atomic operations
     both,
 };
 
-// FIFO over both lanes, as far as the owner's pushes go: a task of the stealable lane is stamped with the number of home
-// tasks that were pushed before it, and its turn comes when they have been popped. What others submit to the two lanes
-// between two looks of the owner, what overflows a ring and what a thief hands back may come in another order. A thief never
-// touches a task that may not be stolen. Unbounded; allocates in its constructor only. Owner: the carrier's thread.
+// FIFO over both lanes for the owner's pushes: a task of the stealable lane is stamped with the number of tasks that
+// were pushed to the home lane before it, and is popped after these. The order may differ for tasks that other threads
+// submit to different lanes between two takeSubmitted() calls, that overflow a ring, or that a thief hands back. A
+// thief never touches a task that may not be stolen. Unbounded; allocates only in its constructor. Owner: the carrier's
+// thread.
 template <class P, class Node, std::uint32_t capacity = 256>
 class BasicCarrierQueue {
   public:
@@ -29,30 +30,31 @@ class BasicCarrierQueue {
 
     // Any thread; false when closed.
     [[nodiscard]] bool submit(Node& node) noexcept { return home_.submit(node); }
-    // As submit(), for one that another carrier may run. Context: only with both lanes, here and below.
+    // As submit(), for a task that another carrier may run. Requires both lanes, as do hasSpoils(), spoils(),
+    // stealFrom() and pushStealable().
     [[nodiscard]] bool submitStealable(Node& node) noexcept { return stealable_->submit(node); }
 
-    // Any thread: whether there is something to steal, as far as the caller's last seq_cst operation shows. [D4]
+    // Any thread: true if there are tasks to steal; see BasicStealableQueue::hasSpoils(). [D4]
     bool hasSpoils() const noexcept { return stealable_->hasSpoils(); }
-    // Any thread, a figure: how many tasks wait in the stealable lane's ring.
+    // Any thread: number of tasks in the stealable lane's ring; may be stale.
     std::size_t spoils() const noexcept { return stealable_->depth(); }
-    // The owner of this queue: takes up to half of what waits in one place of the victim's stealable lane.
-    Theft stealFrom(BasicCarrierQueue& victim) noexcept {
-        return stealable_->stealFrom(*victim.stealable_, home_.pushed());
+    // The owner of this queue: steals from the victim's stealable lane; see BasicStealableQueue::stealFrom().
+    Theft stealFrom(BasicCarrierQueue& victim, std::uint32_t most = capacity) noexcept {
+        return stealable_->stealFrom(*victim.stealable_, home_.pushed(), most);
     }
 
-    // The rest is the owner's. Behind everything that the owner has taken so far.
+    // Context of everything below: the owner. Queues a task after everything that the owner has taken over so far.
     void push(Node& node) noexcept { home_.push(node); }
     void pushStealable(Node& node) noexcept { stealable_->push(node, home_.pushed()); }
 
-    // Moves what has been submitted behind what is queued. True when thieves can reach some of it: the first half of [D4].
+    // Takes over submitted tasks and queues them last. True if thieves can reach some of them: the first half of [D4].
     bool takeSubmitted() noexcept {
         home_.takeSubmitted();
         return stealable_ != nullptr && stealable_->takeSubmitted(home_.pushed());
     }
 
-    // The oldest task, or null. Does not look into the in-trays. `moved` becomes true when tasks of the stealable lane were
-    // moved for it: as takeSubmitted().
+    // The oldest task, or null. Does not take from the in-trays. Sets `moved` if it moved other tasks of the stealable
+    // lane to where thieves can reach them, as takeSubmitted().
     Node* pop(bool& moved) noexcept {
         if (stealable_ == nullptr) [[likely]]
             return home_.pop();
@@ -61,17 +63,17 @@ class BasicCarrierQueue {
         return node;
     }
 
-    // The task of the home lane that the pop() after `ahead` others of it would return, if it is in its ring; else null.
+    // The task of the home lane with `ahead` tasks before it, if it is in the ring; otherwise null.
     const Node* peek(std::uint32_t ahead) const noexcept { return home_.peek(ahead); }
-    // In debug runs: brings the `nth` of the next few tasks of the home lane to its front.
+    // For CarrierOptions::shuffleSeed: moves a task of the home lane, which `nth` selects, to its front.
     void promote(std::uint32_t nth) noexcept { home_.promote(nth); }
 
-    // Nothing queued and, by seq_cst loads [K3], nothing submitted or handed back.
+    // True if no task is queued and, by seq_cst loads [K3], none has been submitted or handed back.
     bool empty() const noexcept { return home_.empty() && (stealable_ == nullptr || stealable_->empty()); }
-    // How many tasks wait, without those still in the in-trays.
+    // Number of queued tasks, excluding those in the in-trays.
     std::size_t depth() const noexcept { return home_.depth() + (stealable_ == nullptr ? 0 : stealable_->depth()); }
 
-    // Closes an empty queue; once one lane is closed, the other one only has to become empty.
+    // Closes both lanes if they are empty. If only the stealable lane could be closed, it stays closed.
     [[nodiscard]] bool closeIfEmpty() noexcept {
         return home_.empty() && (stealable_ == nullptr || stealable_->closeIfEmpty()) && home_.closeIfEmpty();
     }

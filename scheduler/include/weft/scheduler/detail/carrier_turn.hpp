@@ -1,5 +1,5 @@
-// CarrierTurn: what a carrier's thread does from its start to its end: turns of timers, fibers and poller, sleep between
-// them, and the decision that nothing is left to do. docs/protocol.md sections 1, 7 and 13.
+// CarrierTurn: the main loop of a carrier's thread: turns of timers, fibers and poller, the sleep between them, and the
+// decision that the carrier may end. docs/explanation/protocol.md sections 1, 7 and 13.
 #pragma once
 
 #include <atomic>
@@ -9,47 +9,47 @@
 
 namespace weft::detail {
 
-// A view of its host, which is a carrier (or what the model explorer takes for one). Context: the carrier's thread.
-// The host has
+// A view of its host, which is a Carrier or the model explorer's equivalent. Context: the carrier's thread.
+// The host provides
 //   core(), live(), poller(): its CarrierCore, its LiveList, its PollerSlot (or PollerGate)
-//   fireTimers(), noteDepth(n), beginDrain(), nextTask(moved), prefetchNext(), run(task), drainIsOver()
+//   fireTimers(), noteDepth(n), beginFiberRun(), nextTask(moved), prefetchNext(), run(task), fiberRunIsOver(),
+//   endFiberRun(ran)
 //   beforeSleep(), blockInFutex(), countWake(SleepEnd)
-//   published(), pull(), mayNotSleep(), leavesSleep(), answer(CalledBy): its StealPolicy's, or nothing
-//   left(task): off the live list, having ended elsewhere
+//   published(), pull(), mayNotSleep(), leavesSleep(), answer(CalledBy): those of its StealPolicy, or no-ops
+//   left(task): called for a task that has ended on another carrier, after its removal from the live list
 //   abort(task): ends the wait that the task is parked in; answerTurnRequest(); beforeEnd(); pause()
 template <class Host>
 class CarrierTurn {
   public:
     explicit CarrierTurn(Host& host) noexcept : host_(host), core_(host.core()) {}
 
-    // The thread's whole life. After it no other thread touches the carrier as one that runs.
+    // Runs turns until the carrier has ended. Afterwards no other thread submits to the carrier or wakes it.
     void runUntilEnd() noexcept {
         while (!finished()) turn();
         host_.beforeEnd();
-        while (core_.hasVisitors()) host_.pause();  // a waker whose work is done already [V1]
+        while (core_.hasSubmitters()) host_.pause();  // a waker may still be here after its work was done [V1]
     }
 
-    // Timers, fibers, poller; sleep when there was nothing to do.
+    // One turn: timers, fibers, poller. Sleeps if neither fibers nor the poller ran.
     void turn() noexcept {
         host_.fireTimers();
-        const bool ranFibers = drain() > 0;
+        const bool ranFibers = runFibers() > 0;
         const bool ranPoller = runPoller();
         if (!ranFibers && !ranPoller) sleep();
     }
 
-    // Answers requests, acts on a stop request, and says when nothing is left: no task of this home, no poller, and
-    // nobody who could still bring one.
+    // Answers requests and acts on a stop request. True once the carrier may end: it has no task of its own and no
+    // poller, and none can be submitted any more.
     bool finished() noexcept {
         if (core_.takeTurnRequest()) host_.answerTurnRequest();
         if (!core_.stopRequested()) return false;
         settle();
         if (core_.beginStop()) host_.live().forEach([this](auto& task) { host_.abort(task); });
-        // The poller's slot before the list: a poller that begins holds the slot before it is on the list.
-        return host_.live().empty() && host_.poller().closeIfFree() && host_.live().closeIfEmpty() &&
-               core_.queue().closeIfEmpty();
+        // Close the poller's slot before the list: a new poller takes the slot before it is on the list.
+        return nothingLives() && host_.live().closeIfEmpty() && core_.queue().closeIfEmpty();
     }
 
-    // Back to running, whatever trySleep() said. Harmless when awake; true when it was not.
+    // Ends an announced sleep, whatever trySleep() returned. Has no effect otherwise. True if a sleep was announced.
     bool leaveSleep() noexcept {
         if (!core_.sleepAnnounced()) return false;
         host_.leavesSleep();
@@ -61,41 +61,49 @@ class CarrierTurn {
     }
 
   private:
-    // Runs tasks until none is runnable or the host's budget is used up; at least one if any is (W8).
-    unsigned drain() noexcept {
+    // Runs tasks until none is runnable or the host's budget is used up; at least one if any is runnable (SCH-8).
+    unsigned runFibers() noexcept {
         if (core_.queue().takeSubmitted()) host_.published();
-        settle();  // after it: what has been taken is on the list before it runs [L1]
+        settle();  // afterwards, so that every task is on the list before it runs [L1]
         host_.noteDepth(core_.queue().depth());
         auto* task = next();
         if (task == nullptr) return 0;
-        host_.beginDrain();
+        host_.beginFiberRun();
         unsigned ran = 0;
         do {
             host_.prefetchNext();
             host_.run(*task);
             ++ran;
-        } while (!host_.drainIsOver() && (task = next()) != nullptr);
+        } while (!host_.fiberRunIsOver() && (task = next()) != nullptr);
+        host_.endFiberRun(ran);
         return ran;
     }
 
     auto* next() noexcept {
         bool moved = false;
         auto* task = host_.nextTask(moved);
-        if (moved) [[unlikely]]
+        if (moved) [[unlikely]] {
+            settle();  // tasks that a thief has handed back may have been submitted since the last settle() [L1]
             host_.published();
+        }
         return task;
     }
+
+    bool nothingLives() noexcept { return host_.live().empty() && host_.poller().closeIfFree(); }
+    // True for a stopping carrier that may end. Needed because a thief may have taken the last guest, for which the
+    // carrier was waiting: a theft sends no wake-up.
+    bool mayEnd() noexcept { return core_.stopping() && nothingLives(); }
 
     void settle() noexcept {
         host_.live().settle([this](auto& task) { host_.left(task); });
     }
 
-    // Gives the poller one slice if it is runnable. It may have gone to sleep in its body: it comes back, or it was
-    // descheduled between tryParkPoller() and the blocking call, and then nobody sleeps: take PARKED back.
+    // Runs the poller for one slice if it is runnable. If its body suspended between tryParkPoller() and unpark(), a
+    // sleep is still announced although the carrier is awake: end it.
     bool runPoller() noexcept {
         auto* poller = core_.takeReadyPoller();
         if (poller == nullptr) return false;
-        settle();  // after it was taken: one that begins is on the list before it runs [L1]
+        settle();  // afterwards, so that a new poller is on the list before it runs [L1]
         host_.run(*poller);
         leaveSleep();
         return true;
@@ -104,8 +112,10 @@ class CarrierTurn {
     void sleep() noexcept {
         if (host_.pull()) return;
         host_.beforeSleep();
-        bool announced = false;  // the first look only saves the announcement
-        const auto mayNotSleep = [this, &announced] { return std::exchange(announced, true) && host_.mayNotSleep(); };
+        bool announced = false;  // only the check after the announcement decides
+        const auto mayNotSleep = [this, &announced] {
+            return std::exchange(announced, true) && (mayEnd() || host_.mayNotSleep());
+        };
         if (core_.trySleep(SleepKind::futex, mayNotSleep)) host_.blockInFutex();
         leaveSleep();
     }

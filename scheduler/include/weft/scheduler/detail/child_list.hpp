@@ -1,5 +1,5 @@
-// ChildList: the running children of a scope: cancelled together, and awaited until the last one has ended.
-// docs/protocol.md section 14.
+// ChildList: the running children of a scope. They can be cancelled together; the scope waits until the last one has
+// ended. docs/explanation/protocol.md section 14.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace weft::detail {
 
-// Intrusive: `previousSibling`, `nextSibling` and `nextCancelled` of a child belong to its list, under the lock. The
-// list lives on the stack of whoever waits for the children, so remove() must not touch it after it has let the waiter
-// go [E1]. Waiters: a BasicWaitList. Context of every member: any thread, unless said otherwise. Never allocates.
+// Intrusive: the lock of the list guards `previousSibling`, `nextSibling` and `nextCancelled` of its children. The list
+// lives on the stack of the waiter, so remove() must not touch it after the waiter may continue [E1]. Waiters: a
+// BasicWaitList. Context of every member: any thread, unless stated otherwise. Never allocates.
 template <class P, class Child, class Waiters>
 class BasicChildList {
   public:
-    // Before the child is published. Context: the waiter, or a child of the list, so that it cannot end meanwhile.
-    // True: the list has been cancelled, and the caller cancels this child, too.
+    // Adds a child before it is published. Context: the waiter, or a child of the list, which keeps the list alive.
+    // True: the list has been cancelled, and the caller must cancel this child, too.
     [[nodiscard]] bool add(Child& child) noexcept {
         std::lock_guard held(lock_);
         child.previousSibling = nullptr;
@@ -28,7 +28,8 @@ class BasicChildList {
         return cancelled_;
     }
 
-    // Nothing of the child runs any more. The list may be gone when this returns; the child is the caller's.
+    // Call it when no code of the child will run any more. The list may be destroyed before this returns. The caller
+    // keeps the child.
     void remove(Child& child) noexcept {
         typename Waiters::Woken woken;
         {
@@ -46,8 +47,8 @@ class BasicChildList {
         woken.resume();
     }
 
-    // Calls `cancel(child)` for each child, without the lock; once for each list. A child cannot be freed meanwhile:
-    // `retain(child)` is called under the lock, and `cancel` gives that reference back. [E2]
+    // Calls `cancel(child)` for each child, without the lock. Only the first call has an effect. To keep the children
+    // alive, calls `retain(child)` for each under the lock; `cancel` must release that reference. [E2]
     template <class Retain, class Cancel>
     void cancelAll(Retain retain, Cancel cancel) noexcept {
         Child* pending = nullptr;
@@ -67,7 +68,7 @@ class BasicChildList {
         }
     }
 
-    // Waits for the last child, or gives up for the reason returned, as BasicWaitList::waitUntil().
+    // Waits until the last child has ended. Errors: as BasicWaitList::waitUntil().
     template <class Until>
     auto wait(Until deadline, const char* call) {
         return waiters_.waitUntil(lock_, deadline, call, [this] { return size_ == 0; });
@@ -76,7 +77,7 @@ class BasicChildList {
         waiters_.waitUninterruptibly(lock_, call, [this] { return size_ == 0; });
     }
 
-    // When it is 0, the list may go: no child touches it any more. [E1]
+    // When it is 0, no child touches the list any more, and the list may be destroyed. [E1]
     std::size_t size() const {
         std::lock_guard held(lock_);
         return size_;

@@ -1,5 +1,5 @@
-// Completion: a status that ends once, those who sleep until it has, and those who want to be called then: what a
-// promise shares with its futures. docs/protocol.md section 10.
+// Completion: a status that becomes final once, with waiters and listeners. The core of the state that a promise shares
+// with its futures. docs/explanation/protocol.md section 10.
 #pragma once
 
 #include <atomic>
@@ -12,19 +12,19 @@
 
 namespace weft::detail {
 
-// What the caller of end() owes.
+// What the caller of end() must do.
 enum class [[nodiscard]] EndDuty : std::uint8_t{
-    refused,        // it was not open, or might not end so
-    none,           // it has ended, nobody listens
-    callListeners,  // it has ended
+    refused,        // nothing: the status was final already, or mayEnd() refused
+    none,           // nothing: this call ended it, and there are no listeners
+    callListeners,  // this call ended it; the caller must call the listeners
 };
 
-// Listeners in the order in which they came. Listener: movable, empty by default, `reset()` empties it.
+// Listeners in the order in which they were added. Listener: movable, empty by default, `reset()` empties it.
 template <class Listener>
 class ListenerList {
   public:
     bool empty() const noexcept { return !first_; }
-    // Strong guarantee when memory is short.
+    // Throws std::bad_alloc; the list is then unchanged.
     void append(Listener listener) {
         if (empty()) {
             first_ = std::move(listener);
@@ -32,12 +32,12 @@ class ListenerList {
             more_.push_back(std::move(listener));
         }
     }
-    // Into an empty list.
+    // Takes all listeners of `other`. This list must be empty.
     void takeFrom(ListenerList& other) noexcept {
         first_ = std::move(other.first_);
         more_.swap(other.more_);
     }
-    // Each once, the oldest first; a listener is let go of before the next is called.
+    // Calls and destroys each listener, the oldest first.
     template <class Call>
     void callAll(Call call) {
         if (empty()) return;
@@ -53,12 +53,12 @@ class ListenerList {
         listener.reset();
     }
 
-    Listener first_;  // nearly every promise has one listener or none: no vector for it
+    Listener first_;  // outside the vector: nearly every promise has at most one listener
     std::vector<Listener> more_;
 };
 
-// The statuses from `firstFinal` on are final; the zero is where it begins. The lock guards everything but the reading
-// of the status; nothing is called and nothing suspends while it is held. Waiters: a BasicWaitList.
+// The status begins with the value 0; the values from `firstFinal` on are final. The lock guards everything except
+// reads of the status; no listener is called and nothing suspends while it is held. Waiters: a BasicWaitList.
 // Context: any thread that holds a reference for the whole call.
 template <class P, auto firstFinal, class Listener, class Waiters>
 class BasicCompletion {
@@ -68,17 +68,18 @@ class BasicCompletion {
 
     static constexpr bool isFinal(Status status) noexcept { return status >= firstFinal; }
 
-    // When it is final, what was published with it can be read. That does not mean that the one who ended it has
-    // done with this object: settled() does. [C1]
+    // If the status is final, the data published with it can be read. The completing thread may still use this object;
+    // settled() excludes that. [C1]
     Status status() const noexcept { return status_.load(std::memory_order_acquire); }
-    // True when it has ended, and then the one who ended it touches this object no more, unless it has listeners. [C3]
+    // True if the status is final and the completing thread no longer uses this object (unless it has listeners). [C3]
     bool settled() const {
         std::lock_guard held(lock_);
         return isFinal(current());
     }
 
-    // Ends it as `outcome` if it is open and `mayEnd(status)`. Under the lock, `publish()` stores what goes with the
-    // outcome, and `hand(listeners)` may take the listeners, if there are any. [C1] [C2]
+    // Sets the status to `outcome` and wakes the waiters, if the status is not final and `mayEnd(status)` is true.
+    // Under the lock it calls `publish()`, which stores the data of the outcome, and, if there are listeners,
+    // `hand(listeners)`, which may take them. [C1] [C2]
     template <class MayEnd, class Publish, class Hand>
     EndDuty end(Status outcome, MayEnd mayEnd, Publish publish, Hand hand) {
         typename Waiters::Woken woken;
@@ -94,19 +95,20 @@ class BasicCompletion {
                 hand(listeners_);
                 duty = EndDuty::callListeners;
             }
-        }  // the last use of this object, if nobody listens [C3]
+        }  // the last use of this object, if there are no listeners [C3]
         woken.resume();
         return duty;
     }
-    // From one open status to another; returns the former one, which decides: when it is not `from`, nothing happens.
+    // Changes the status from `from` to `to`, neither of which is final. Returns the previous status; if that was not
+    // `from`, nothing has changed.
     Status advance(Status from, Status to) noexcept {
         std::lock_guard held(lock_);
         const Status now = current();
-        if (now == from) status_.store(to, std::memory_order_relaxed);  // an open status carries nothing
+        if (now == from) status_.store(to, std::memory_order_relaxed);  // no data is published with it
         return now;
     }
 
-    // Keeps the listener for the one who ends it. False: it has ended, the listener is still the caller's to call. [C2]
+    // Adds a listener. False: the status is final, and the caller must call the listener itself. [C2]
     [[nodiscard]] bool listen(Listener& listener) {
         std::lock_guard held(lock_);
         if (isFinal(current())) return false;
@@ -114,15 +116,15 @@ class BasicCompletion {
         return true;
     }
 
-    // Sleeps until it has ended, or gives up for the reason returned, as BasicWaitList::waitUntil(). After it,
-    // settled() is true. [C2]
+    // Waits until the status is final; then returns no error, and settled() is true. Errors: as
+    // BasicWaitList::waitUntil(). [C2]
     template <class Deadline>
     auto wait(Deadline deadline, const char* call) {
         return waiters_.waitUntil(lock_, deadline, call, [this] { return isFinal(current()); });
     }
 
   protected:
-    // relaxed: it is written under the lock only.
+    // relaxed: written only under the lock, which the caller holds.
     Status current() const noexcept { return status_.load(std::memory_order_relaxed); }
 
     mutable typename P::Mutex lock_;
@@ -131,28 +133,28 @@ class BasicCompletion {
     Waiters waiters_;
 };
 
-// ... whose listeners are called by one thread at a time in the order in which they came, also those that come late.
-// [C4]
+// A Completion that calls its listeners one at a time, in the order in which they were added, including listeners that
+// are added after the end. "Telling" is calling the listeners. [C4]
 template <class P, auto firstFinal, class Listener, class Waiters>
 class BasicOrderedCompletion : public BasicCompletion<P, firstFinal, Listener, Waiters> {
   public:
     using typename BasicCompletion<P, firstFinal, Listener, Waiters>::Listeners;
 
-    // Behind all others. True when it has ended: then the caller sees to it that somebody tells.
+    // Adds a listener after all others. True if the status is final: the caller must then call beginTelling().
     [[nodiscard]] bool append(Listener listener) {
         std::lock_guard held(this->lock_);
         this->listeners_.append(std::move(listener));
         return this->isFinal(this->current());
     }
-    // True: the caller calls these, then asks keepTelling(). False: nobody waits to be told, or another thread is at
-    // it and takes them, too.
+    // True: the caller must call the listeners in `batch`, then keepTelling(). False: there are no listeners, or
+    // another thread is telling and will call them.
     [[nodiscard]] bool beginTelling(Listeners& batch) noexcept {
         std::lock_guard held(this->lock_);
         if (telling_ || this->listeners_.empty()) return false;
         batch.takeFrom(this->listeners_);
         return telling_ = true;
     }
-    // False: no more came. A later one is told by whoever appends it.
+    // True: as beginTelling(). False: no listeners were added meanwhile; the thread that appends the next one tells it.
     [[nodiscard]] bool keepTelling(Listeners& batch) noexcept {
         std::lock_guard held(this->lock_);
         batch.takeFrom(this->listeners_);

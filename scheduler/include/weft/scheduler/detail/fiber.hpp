@@ -1,5 +1,5 @@
-// Fiber: the control block of a stackful task. It sits at the top of the fiber's own stack together with the closure
-// and the result: one allocation per fiber (docs/adr/0001).
+// Fiber: the control block of a stackful task. It lies at the top of the fiber's own stack together with the closure
+// and the result, so a fiber needs one allocation (docs/adr/0001).
 #pragma once
 
 #include <algorithm>
@@ -26,29 +26,29 @@ namespace weft::detail {
 
 class ScopeChildren;
 
-// Why a fiber switched back to its carrier: what the carrier must do with it, now that its context is saved.
-// goingHome: from a carrier that is not its home.
+// Why a fiber switched back to its carrier, which determines what the carrier does with it once its context is saved.
+// goingHome: the carrier is not the fiber's home.
 enum class SwitchReason : std::uint8_t { yielded, goingHome, parking, ended };
 
 struct Fiber : FiberContext, Task {
     static constexpr std::size_t nameLimit = 32;
 
-    Fiber(Carrier& home, Stack stack, const SpawnOptions& options, bool joinable) noexcept;
+    Fiber(Carrier& home, const Stack& stack, const SpawnOptions& options, bool joinable) noexcept;
 
-    // A cancellation has been requested, and neither a shield nor an uninterruptible wait holds it off.
+    // True if a cancellation has been requested and neither a shield nor an uninterruptible wait defers it.
     bool cancellationDue() const noexcept { return state.isCancelRequested() && !interrupts.holdsOffCancellation(); }
 
-    // Hints to the cache, for who is about to resume it: the lines of this block that a switch touches...
+    // Prefetch what a carrier needs to resume the fiber: first the cache lines of this block that a switch uses...
     void prefetch() const noexcept { fetchLines(this, 3); }
     // ... and, read from them, the innermost frames.
     void prefetchFrames() const noexcept { fetchLines(saved, 8); }
 
     Carrier* const homeCarrier;
-    // The carrier that runs it, or ran it last; null: it has not begun, or it goes on in a forked process. relaxed: read by the
-    // thread that runs it, by whoever has taken its wake, and by its home for a line in the log.
+    // The carrier that runs the fiber or ran it last; null: it has not begun, or it continues in a forked process.
+    // relaxed: read by the thread that runs it, by the thread that has claimed its wake, and by its home for the log.
     std::atomic<Carrier*> running{nullptr};
     Stack stack;
-    std::uint64_t id;
+    std::uint64_t id;  // from its submission on
     void (*run)(Fiber&) noexcept = nullptr;      // calls the closure, keeps the result, destroys the closure
     void (*destroy)(Fiber&) noexcept = nullptr;  // destroys the frame, not the stack
     void (*dropResult)(Fiber&) noexcept = nullptr;
@@ -56,22 +56,23 @@ struct Fiber : FiberContext, Task {
     SwitchReason switchReason = SwitchReason::yielded;
     Stealable stealable;
     bool isPoller = false;
-    bool resumesAnywhere = true;      // another carrier may give it its next slice, as far as it knows
-    std::uint16_t keptHome = 0;       // NonMigratingScopes that are alive
-    InterruptMask interrupts;         // CancellationShields that are alive; an uninterruptible wait
+    bool resumesAnywhere = true;      // the fiber allows another carrier to run its next slice
+    std::uint16_t keptHome = 0;       // number of live NonMigratingScopes
+    InterruptMask interrupts;         // number of live CancellationShields; whether a wait is uninterruptible
     Fiber* previousLive = nullptr;    // the home carrier's list of its fibers (LiveList)
     Fiber* nextLive = nullptr;
     WakeKey joiner;                       // written by the join handle's owner before setJoinWaiter()
-    std::atomic<bool> joinerTold{false};  // the completer has used `joiner` for the last time [J4]
-    ScopeChildren* scope = nullptr;       // of the TaskScope that it is a child of; the next three are the scope's
+    std::atomic<bool> joinerTold{false};  // the completer will not use `joiner` any more [J4]
+    ScopeChildren* scope = nullptr;       // the children of its TaskScope, if any, which owns the next three members
     Fiber* previousSibling;
     Fiber* nextSibling;
     Fiber* nextCancelled;
-    // The blocking call that it is in, or was in last, for the log; relaxed, since the text is a constant.
+    // The current or last blocking call, for the log. relaxed: the text is a constant.
     std::atomic<const char*> lastCall{nullptr};
-    char nameBytes[nameLimit];            // ends with a zero; empty: none was given
+    char nameBytes[nameLimit];            // zero-terminated; empty: no name was given
 
   private:
+    void keepName(std::string_view name) noexcept;
     static void fetchLines(const void* first, unsigned count) noexcept {
         for (unsigned i = 0; i < count; ++i) __builtin_prefetch(static_cast<const std::byte*>(first) + i * 64);
     }
@@ -88,9 +89,9 @@ class FiberName {
     std::size_t length_;
 };
 
-// The address for a frame of `size` bytes at the top of a stack, aligned to a line, or to `alignment` if that is more.
-// Neighbours begin at different offsets of their page: at one offset, the first frames of all fibers would compete for
-// the same few sets of the cache. A small stack keeps its bytes.
+// The address of a frame of `size` bytes at the top of a stack, aligned to a cache line or to `alignment`, whichever is
+// larger. Neighbouring stacks use different offsets in the page; with equal offsets the first frames of all fibers
+// would compete for the same few sets of the cache. The offset is at most 15/2048 of the stack.
 inline void* placeOnStack(const Stack& stack, std::size_t size, std::size_t alignment) noexcept {
     constexpr std::size_t colours = 16;
     const auto top = reinterpret_cast<std::uintptr_t>(stack.top());
@@ -102,20 +103,22 @@ inline void* placeOnStack(const Stack& stack, std::size_t size, std::size_t alig
 
 // The first function of every fiber; `self` is the fiber's context.
 [[noreturn]] void fiberMain(FiberContext& self) noexcept;
-// Runs on the completing carrier: drops or hands over the result, wakes the joiner. The run's reference is still held.
+// Marks the fiber complete: destroys the result or leaves it to the join handle, wakes the joiner. Context: the carrier
+// on which the fiber ended, which still holds the run's reference.
 void completeFiber(Fiber& fiber) noexcept;
-// Lets go of one reference, and of the fiber if it was the last.
+// Releases one reference; frees the fiber if it was the last.
 void releaseFiber(Fiber& fiber) noexcept;
-// Frees the frame and gives the stack back. Context: whoever released the last reference.
+// Destroys the frame and gives the stack back. Context: the thread that released the last reference.
 void freeFiber(Fiber& fiber) noexcept;
-// Asks the fiber to end: ends its wait, or the next one. Context: any thread that keeps the fiber's block alive.
+// Requests that the fiber end: ends its current wait and every later one. Context: any thread that keeps the fiber
+// alive.
 void cancelFiber(Fiber& fiber) noexcept;
-// Says in the log that a fiber ended with an exception that nobody will see.
+// Logs an exception of a fiber that nothing will join.
 void reportUnobserved(const Fiber& fiber, std::exception_ptr error) noexcept;
 
 struct NoResult {};
 
-// A fiber with a place for its result: what a JoinHandle<T> knows.
+// A fiber with a place for its result: the type that JoinHandle<T> uses.
 template <class T>
 struct ResultFiber : Fiber {
     using Fiber::Fiber;
@@ -133,20 +136,20 @@ struct ResultFiber : Fiber {
     std::exception_ptr error;
 };
 
-// ... and with its closure.
+// A fiber with its result and its closure.
 template <class F>
 struct FiberFrame final : ResultFiber<std::invoke_result_t<F&>> {
     using Result = std::invoke_result_t<F&>;
 
     template <class G>
-    FiberFrame(Carrier& home, Stack stack, const SpawnOptions& options, bool joinable, G&& function)
+    FiberFrame(Carrier& home, const Stack& stack, const SpawnOptions& options, bool joinable, G&& function)
         : ResultFiber<Result>(home, stack, options, joinable), function_(std::in_place, std::forward<G>(function)) {
         this->run = &FiberFrame::runFrame;
         this->destroy = [](Fiber& self) noexcept { static_cast<FiberFrame&>(self).~FiberFrame(); };
         this->dropResult = [](Fiber& self) noexcept { static_cast<FiberFrame&>(self).drop(); };
     }
 
-    F& function() noexcept { return *function_; }  // until it has run
+    F& function() noexcept { return *function_; }  // valid until it has run
 
   private:
     static void runFrame(Fiber& self) noexcept {

@@ -1,13 +1,14 @@
-// FiberContext: a saved machine context, and the switch between two. The raw fcontext record, the C++ exception globals
-// and the sanitizer annotations live in one translation unit (docs/adr/0007). Source: Boost.Context's fcontext.
+// FiberContext: a saved machine context, and the switch between two contexts. One translation unit handles the raw
+// fcontext record, the C++ exception globals and the sanitizer annotations (docs/adr/0007). Source: Boost.Context's
+// fcontext.
 #pragma once
 
 #include <cstddef>
 
 namespace weft::detail {
 
-// What the C++ runtime keeps per thread and a fiber must have for itself: the stack of caught exceptions and the count
-// of uncaught ones (the layout of __cxa_eh_globals in the Itanium C++ ABI).
+// The C++ runtime's per-thread exception state, of which each fiber needs a copy of its own: the stack of caught
+// exceptions and the count of uncaught ones (the layout of __cxa_eh_globals in the Itanium C++ ABI).
 struct ExceptionGlobals {
     void* caughtExceptions = nullptr;
     unsigned uncaughtExceptions = 0;
@@ -15,9 +16,9 @@ struct ExceptionGlobals {
 
 struct FiberContext {
     void* saved = nullptr;                // fcontext_t while switched out
-    FiberContext* resumedFrom = nullptr;  // who switched to this context last
+    FiberContext* resumedFrom = nullptr;  // the context that switched to this one last
     ExceptionGlobals exceptions;
-    const void* stackBottom = nullptr;  // sanitizers: the lowest address and the size of the stack
+    const void* stackBottom = nullptr;  // for sanitizers: the lowest address and the size of the stack
     std::size_t stackSize = 0;
     void* asanFakeStack = nullptr;
     void* tsanFiber = nullptr;
@@ -28,22 +29,19 @@ using FiberEntry = void (*)(FiberContext& self) noexcept;
 // Prepares a context that will run entry(self) on the given stack; `top` is one past its highest byte.
 void makeContext(FiberContext& context, void* bottom, void* top, FiberEntry entry) noexcept;
 
-// Saves into `from` and continues `to`; returns when something switches back to `from`. `threadExceptions` are the
-// runtime's globals of the calling thread.
+// Saves the current context in `from` and resumes `to`; returns when `from` is resumed. `threadExceptions` are the
+// calling thread's runtime globals.
 void switchContext(FiberContext& from, FiberContext& to, ExceptionGlobals& threadExceptions) noexcept;
-// As switchContext, from a context that will never run again.
+// As switchContext(), for a context that will never be resumed.
 [[noreturn]] void leaveContext(FiberContext& from, FiberContext& to, ExceptionGlobals& threadExceptions) noexcept;
 
-// The calling thread's globals; never inlined, so that no compiler caches the address over a switch.
+// The calling thread's globals. Never inlined, so that the compiler does not keep the address across a switch.
 ExceptionGlobals& threadExceptionGlobals() noexcept;
 
-// Whether an exception is on its way in the calling fiber or thread: std::uncaught_exceptions() > 0, at less cost.
-bool unwinding() noexcept;
-
-// Makes the calling thread's own context known to the sanitizers.
+// Registers the calling thread's own context with the sanitizers.
 void adoptThreadContext(FiberContext& context) noexcept;
 
-// Sanitizer state of a stack: kept with it while it is pooled, because making it anew is dear.
+// The sanitizer state of a stack. It stays with a pooled stack, because creating it is expensive.
 void* createTsanFiber() noexcept;
 void destroyTsanFiber(void* fiber) noexcept;
 void unpoisonStack(void* bottom, std::size_t size) noexcept;

@@ -1,4 +1,4 @@
-// IdleSet: which members of a steal cluster sleep and may be called for help. docs/protocol.md section 16.
+// IdleSet: the members of a steal cluster that sleep and may be called for help. docs/explanation/protocol.md section 16.
 #pragma once
 
 #include <bit>
@@ -9,7 +9,7 @@
 
 namespace weft::detail {
 
-// A bit for each member, in words on lines of their own. Members come and go by themselves, anybody looks.
+// One bit per member; each word has a cache line of its own. Each member sets and clears its own bit; any thread reads.
 template <class P>
 class BasicIdleSet {
   public:
@@ -17,12 +17,12 @@ class BasicIdleSet {
     explicit BasicIdleSet(unsigned members)
         : size_((members + wordBits - 1) / wordBits), words_(std::make_unique<Word[]>(size_)) {}
 
-    // Before the member looks for others' work again: the second half of [D4].
+    // The member calls it before it checks the other members' lanes again: the second half of [D4].
     void add(unsigned member) noexcept { word(member).fetch_or(bit(member), std::memory_order_seq_cst); }  // [D4]
-    // relaxed: who still finds it is told by its park state that it is awake.
+    // relaxed: a caller that still finds the bit learns from the park state that the member is awake.
     void remove(unsigned member) noexcept { word(member).fetch_and(~bit(member), std::memory_order_relaxed); }
 
-    // After work was published: whether there is anybody. [D4]
+    // Call it after publishing work: true if any member is idle. [D4]
     bool any() const noexcept {
         for (unsigned i = 0; i < size_; ++i) {
             if (words_[i].bits.load(std::memory_order_seq_cst) != 0) return true;  // [D4]
@@ -30,11 +30,12 @@ class BasicIdleSet {
         return false;
     }
 
-    // After any(): calls accepts(member) for those who are in it, round from the one behind `from`, until it returns true; then true.
+    // Call it after any(). Calls accepts(member) for each idle member, in a circle that begins after `from`, until one
+    // call returns true. Returns whether one did.
     template <class Accepts>
     bool offer(unsigned from, Accepts accepts) const noexcept {
         const unsigned first = from / wordBits;
-        const unsigned behind = from % wordBits;  // the bits above it come first, those up to it last
+        const unsigned behind = from % wordBits;  // the bits above it come first, the others last
         const std::uint64_t upTo = (bit(behind) << 1) - 1;
         if (offerSome(first, ~upTo, accepts)) return true;
         for (unsigned i = 1; i < size_; ++i) {
@@ -55,7 +56,8 @@ class BasicIdleSet {
 
     template <class Accepts>
     bool offerSome(unsigned index, std::uint64_t mask, Accepts& accepts) const noexcept {
-        // relaxed: not older than what any() has seen, and who has come since then has looked.
+        // relaxed: not older than the value that any() read; a member that went idle since then has checked the lanes
+        // itself.
         std::uint64_t idle = words_[index].bits.load(std::memory_order_relaxed) & mask;
         for (; idle != 0; idle &= idle - 1) {
             if (accepts(index * wordBits + static_cast<unsigned>(std::countr_zero(idle)))) return true;

@@ -1,5 +1,5 @@
-// InterruptMask: which of a task's waits may be ended by those who hold no key to them: a cancellation, the shutdown.
-// docs/protocol.md section 2.
+// InterruptMask: whether a task's wait may be ended without a key, by a cancellation or by the shutdown.
+// docs/explanation/protocol.md section 2.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace weft::detail {
 
-// The word: [uninterruptible:1 | shields:31]. Only the task writes it, so a load and a store are enough. All orders are
-// relaxed: whoever wants to end a parked wait has read the park word first, and with it what the task wrote before the
-// commit [T1]; if the mask has changed since, that wait is over and the claim is lost.
+// The word: [uninterruptible:1 | shields:31]. Only the task writes it, so a load and a store suffice. All orders are
+// relaxed: a thread that wants to end a parked wait first reads the park word, and thereby acquires what the task wrote
+// before the commit [T1]. If the mask has changed since, that wait is over and the claim fails.
 template <class P>
 class BasicInterruptMask {
   public:
     using Park = BasicParkToken<P>;
 
-    // --- Context: the task. Shields nest; an uninterruptible wait is one at a time.
+    // --- Context: the task. Shields nest; uninterruptible waits do not.
     void shield() noexcept { store(value() + 1); }
     void unshield() noexcept { store(value() - 1); }
     void beginUninterruptible() noexcept { store(value() | uninterruptible); }
@@ -25,12 +25,12 @@ class BasicInterruptMask {
 
     // --- Context: any thread that keeps the task alive.
     bool holdsOffCancellation() const noexcept { return value() != 0; }
-    // The epoch of the parked wait that a cancellation may end now, or 0.
+    // The epoch of the parked wait if a cancellation may end it now; otherwise 0.
     typename Park::Epoch cancellableWait(const Park& park) const noexcept {
         const auto epoch = park.parkedEpoch();
         return epoch != 0 && !holdsOffCancellation() ? epoch : 0;
     }
-    // The epoch of the parked wait that the shutdown may end now, or 0.
+    // The epoch of the parked wait if the shutdown may end it now; otherwise 0.
     typename Park::Epoch abortableWait(const Park& park) const noexcept {
         const auto epoch = park.parkedEpoch();
         return epoch != 0 && (value() & uninterruptible) == 0 ? epoch : 0;

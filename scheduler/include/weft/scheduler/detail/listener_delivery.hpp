@@ -1,4 +1,4 @@
-// ListenerDelivery: calls the listeners of futures, with a bounded stack however many futures complete each other.
+// ListenerDelivery: calls the listeners of futures. It bounds the stack depth when listeners complete other futures.
 #pragma once
 
 #include <weft/scheduler/detail/completion.hpp>
@@ -9,9 +9,10 @@ namespace weft::detail {
 using FutureListener = UniqueFunction<void()>;
 using FutureListeners = ListenerList<FutureListener>;
 
-// Calls each once, the oldest first. Nothing may suspend in a listener; an exception from one is logged. Inside eight
-// nested calls on one thread the listeners are kept, and the outermost call delivers them before it returns, in the
-// order of these calls; without memory for that they are called at once. Any thread.
+// Calls and destroys each listener, the oldest first. Nothing may suspend in a listener; an exception of a listener is
+// logged. If eight calls of this function are nested on the thread already, it queues the listeners, and the outermost
+// call delivers them, in the order of these calls, before it returns. Without memory for that it calls them at once.
+// Any thread.
 void callListeners(FutureListeners& listeners) noexcept;
 
 }  // namespace weft::detail

@@ -1,5 +1,5 @@
-// LoopInbox: what other threads may do to an event loop: post a task, ask it to stop. One more source of work for the
-// carrier's sleep. docs/protocol.md sections 1 and 8.
+// LoopInbox: the part of an event loop that other threads use: posted tasks and the stop request. Both are sources of
+// work that keep the carrier from sleeping. docs/explanation/protocol.md sections 1 and 8.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 
 namespace weft::detail {
 
-// Tasks are intrusive: a post neither allocates nor throws. Node is as the in-tray wants it.
+// Tasks are intrusive, so a post neither allocates nor throws. Node: see BasicInTray.
 template <class P, class Node>
 class BasicLoopInbox {
   public:
@@ -16,26 +16,26 @@ class BasicLoopInbox {
     BasicLoopInbox(const BasicLoopInbox&) = delete;
     BasicLoopInbox& operator=(const BasicLoopInbox&) = delete;
 
-    // Any thread, then the carrier's wake(). False when closed: the task is still the caller's.
+    // Any thread; wake the carrier afterwards. False if the inbox is closed: the caller keeps the task.
     [[nodiscard]] bool post(Node& task) noexcept { return tray_.push(task); }
-    // Any thread: true from the close on, when every post is refused.
+    // Any thread: true once the inbox is closed and refuses every post.
     bool closed() const noexcept { return tray_.closed(); }
-    // Any thread, then the carrier's wake().
+    // Any thread; wake the carrier afterwards.
     void requestStop() noexcept { stopRequested_.store(true, std::memory_order_seq_cst); }  // [K1]
     bool stopRequested() const noexcept { return stopRequested_.load(std::memory_order_acquire); }
 
-    // The rest is the loop's own. After this the stop request is no reason to stay awake any more.
+    // Context of everything below: the loop. After noteStop() the stop request no longer keeps the loop awake.
     void noteStop() noexcept { stopNoted_ = true; }
     bool stopNoted() const noexcept { return stopNoted_; }
-    // What must keep the loop from sleeping.
+    // True if the loop must not sleep.
     bool hasWork() const noexcept {
         return !tray_.empty() || (stopRequested_.load(std::memory_order_seq_cst) && !stopNoted_);  // [K3]
     }
     bool empty() const noexcept { return tray_.empty(); }
 
-    // What has been posted, linked newest first.
+    // Takes all posted tasks, linked newest first.
     Node* takeNewestFirst() noexcept { return tray_.takeNewestFirst(); }
-    // The same; later posts are refused.
+    // As takeNewestFirst(), and refuses later posts.
     Node* closeNewestFirst() noexcept { return tray_.closeNewestFirst(); }
 
   private:

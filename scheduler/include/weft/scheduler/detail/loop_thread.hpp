@@ -1,4 +1,4 @@
-// LoopThread: which thread an event loop runs on; tells without touching the loop, which may be gone.
+// LoopThread: identifies the thread of an event loop without access to the loop, which may have been destroyed.
 #pragma once
 
 #include <thread>
@@ -11,7 +11,7 @@ struct LoopThread {
     Carrier* carrier = nullptr;  // null: an embedded loop
     std::thread::id owner{};     // of an embedded loop
 
-    // True on the carrier, in a fiber whose home it is, or in its poller; for an embedded loop on its owner's thread.
+    // As EventLoop::inEventLoop().
     bool isHere() const noexcept {
         return carrier != nullptr ? currentHome() == carrier : std::this_thread::get_id() == owner;
     }

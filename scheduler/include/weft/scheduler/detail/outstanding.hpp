@@ -1,5 +1,5 @@
-// Outstanding: what the scheduler has handed out and not got back, over the whole process. Tests demand that each count
-// ends as it began.
+// Outstanding: process-wide counts of resources that have not been released. Tests check that each count is unchanged
+// at their end.
 #pragma once
 
 #include <atomic>
@@ -7,11 +7,11 @@
 
 namespace weft::detail {
 
-// Statistics: relaxed. Exact while no carrier is at work.
+// relaxed: statistics. Exact while no carrier runs.
 struct Outstanding {
-    std::atomic<std::int64_t> stacks{0};  // taken from a pool, or cached by a carrier; a fiber's frame is on its stack
-    std::atomic<std::int64_t> fibers{0};  // begun and not ended, in groups that are gone
-    std::atomic<std::int64_t> timers{0};  // armed on wheels that are gone
+    std::atomic<std::int64_t> stacks{0};  // taken from a pool, including those that carriers cache
+    std::atomic<std::int64_t> fibers{0};  // spawned and not ended, in groups that have been destroyed
+    std::atomic<std::int64_t> timers{0};  // still armed when their wheel was destroyed
 };
 
 inline constinit Outstanding outstanding;

@@ -1,5 +1,5 @@
-// ParkState: whether a carrier sleeps and in what (W2, W5). PARKED means idle: the carrier leaves it right after its
-// blocking call, before it dispatches anything. docs/protocol.md section 1.
+// ParkState: whether a carrier sleeps, and in what (SCH-2, SCH-5). PARKED means idle: the carrier leaves that state
+// right after its blocking call, before it dispatches anything. docs/explanation/protocol.md section 1.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace weft::detail {
 
 enum class SleepKind : std::uint32_t { none = 0, futex = 1, poller = 2 };
 
-// Whose call for help a carrier was woken by: the index of the carrier that has more than it can do, or nobody's.
+// The victim of the call for help that woke a carrier: its number in the steal cluster, or none.
 class CalledBy {
   public:
     constexpr CalledBy() noexcept = default;
@@ -23,33 +23,35 @@ class CalledBy {
     std::uint32_t victim_ = nobody;
 };
 
-// Writers: the carrier (advertise, leave), any waker (wake, call). Values: a SleepKind while it sleeps; awake, 0, or
-// `called` and the victim above it.
+// Writers: the carrier (advertise, leave), any waker (wake, call). Values: a SleepKind while the carrier sleeps; while
+// it is awake, 0, or `called` with the victim in the higher bits.
 template <class P>
 class BasicParkState {
   public:
-    // How a sleep has ended.
+    // How a sleep ended.
     struct Ended {
         bool byWaker;
-        CalledBy call;  // only of one that a waker has ended
+        CalledBy call;  // set only if byWaker
     };
 
-    // Says that the carrier is about to sleep. The carrier must look for work again before it does. [K2]
+    // Announces that the carrier is about to sleep. The carrier must check for work again before it does. [K2]
     void advertise(SleepKind kind) noexcept {
         word_.exchange(static_cast<std::uint32_t>(kind), std::memory_order_seq_cst);
     }
 
-    // Back to running, whoever was first. An exchange, so that no wake and no call is overlooked. [K4]
+    // Ends the sleep, whether or not a waker has ended it. An exchange, so that no wake or call is lost. [K4]
     Ended leave() noexcept {
         const std::uint32_t seen = word_.exchange(static_cast<std::uint32_t>(SleepKind::none), std::memory_order_seq_cst);
         if (isSleep(seen)) return {false, {}};
         return {true, seen == 0 ? CalledBy() : CalledBy(seen >> kindBits)};
     }
 
-    // After the work has been published with a seq_cst RMW [K1]: takes the right to wake a sleeping carrier. The caller
-    // wakes it in the returned way, once; `none` means that it is awake or that somebody else wakes it.
+    // Call it after publishing work with a seq_cst RMW or store [K1]. Takes the right to wake a sleeping carrier: the
+    // caller must wake it from the returned kind of sleep, once. `none`: the carrier is awake, or another waker wakes
+    // it.
     [[nodiscard]] SleepKind wake() noexcept { return wakeAs(static_cast<std::uint32_t>(SleepKind::none)); }
-    // As wake(), and tells the carrier to help `victim`: what the carrier finds by leave() is the caller's search. [D5]
+    // As wake(), and tells the carrier to help `victim`. The caller's search passes to the carrier, which finds it by
+    // leave(). [D5]
     [[nodiscard]] SleepKind call(std::uint32_t victim) noexcept { return wakeAs(called | victim << kindBits); }
 
     SleepKind current() const noexcept {
@@ -70,7 +72,7 @@ class BasicParkState {
     SleepKind wakeAs(std::uint32_t next) noexcept {
         std::uint32_t seen = word_.load(std::memory_order_seq_cst);  // [K1]
         while (isSleep(seen)) {
-            // It acquires, too: the sleep may be that of a later poller, whose callback the winner calls. [K2]
+            // Acquires, too: the sleep may be that of a later poller, whose callback the winner calls. [K2]
             if (word_.compare_exchange_weak(seen, next, std::memory_order_seq_cst, std::memory_order_seq_cst)) {
                 return static_cast<SleepKind>(seen);
             }

@@ -1,5 +1,5 @@
-// ParkToken: the one suspension protocol. A task registers while it still runs (prepare), is committed by its scheduler
-// after its context has been saved, and exactly one waker claims it. docs/protocol.md section 2, docs/adr/0001.
+// ParkToken: the suspension protocol. A task registers while it still runs (prepare), its scheduler commits the wait
+// once the task's context is saved, and exactly one waker claims it. docs/explanation/protocol.md section 2, docs/adr/0001.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace weft::detail {
 
-// What the caller of claim() now owes.
+// What the caller of claim() must do.
 enum class [[nodiscard]] Claim : std::uint8_t{
-    lost,     // another waker was first, or the wait is over: keep the resource, touch the task no more
-    early,    // won before the task was switched out: it will see the claim by itself; touch the task no more
-    enqueue,  // won: the task is off its stack and only the caller may make it runnable
+    lost,     // nothing: another waker was first, or the wait is over. Keep the resource, do not touch the task.
+    early,    // nothing: won before the task was switched out, which will find the claim. Do not touch the task.
+    enqueue,  // won: the task is switched out, and the caller must make it runnable
 };
 
 // The word: [epoch:48 | branch:8 | phase:8]. Writers: the task (prepare, abort, finish), its scheduler (commit), any
-// thread that holds {epoch, branch} (claim). An epoch is one wait; it never repeats, so a late claim fails.
+// thread that holds {epoch, branch} (claim). Each wait has an epoch, which never repeats, so a late claim fails.
 template <class P>
 class BasicParkToken {
   public:
@@ -25,22 +25,22 @@ class BasicParkToken {
 
     // Begins a wait. Context: the running task.
     Epoch prepare() noexcept {
-        // relaxed: only the task leaves `running`, so nobody else writes here [T0]; wakers get the epoch through an
-        // object lock or a release store of their own.
+        // relaxed: only the task leaves `running`, so no other thread writes now [T0]. A key with the epoch reaches a
+        // waker through an object's lock or a release store.
         const Epoch epoch = epochOf(word_.load(std::memory_order_relaxed)) + 1;
         word_.store(pack(epoch, 0, preparing), std::memory_order_relaxed);
         return epoch;
     }
 
-    // Ends the preparation without suspending; false when a waker has claimed it already: then finish() says which.
+    // Ends the wait without suspending. False: a waker has claimed it already; call finish(), which returns the branch.
     [[nodiscard]] bool abort(Epoch epoch) noexcept {
         std::uint64_t expected = pack(epoch, 0, preparing);
         return word_.compare_exchange_strong(expected, pack(epoch, 0, running), std::memory_order_acquire,
                                              std::memory_order_acquire);  // [T3] reads what the claimer published
     }
 
-    // Publishes that the context is saved. Context: the scheduler, after the switch. False: claimed meanwhile, the
-    // caller makes the task runnable itself.
+    // Publishes that the context is saved. Context: the scheduler, after the switch. False: a waker has claimed the
+    // wait meanwhile, and the caller must make the task runnable.
     [[nodiscard]] bool commit(Epoch epoch) noexcept {
         std::uint64_t expected = pack(epoch, 0, preparing);
         return word_.compare_exchange_strong(expected, pack(epoch, 0, parked),
@@ -48,14 +48,13 @@ class BasicParkToken {
                                              std::memory_order_acquire);  // [T3]
     }
 
-    // Tries to be the one that ends wait `epoch`, as `branch`. Context: any thread that knows the task to be alive.
+    // Tries to end wait `epoch` with `branch`. Context: any thread that knows that the task is alive.
     Claim claim(Epoch epoch, Branch branch) noexcept {
-        // relaxed: not older than prepare(), which the key's way to this caller has ordered before [T0]. The CAS
-        // decides.
+        // relaxed: not older than prepare(), because the key reached this caller after it [T0]. The CAS decides.
         std::uint64_t seen = word_.load(std::memory_order_relaxed);
         while (seen == pack(epoch, 0, preparing) || seen == pack(epoch, 0, parked)) {
             if (word_.compare_exchange_weak(seen, pack(epoch, branch, claimed),
-                                            std::memory_order_acq_rel,  // [T1] takes the context, [T2] gives the result
+                                            std::memory_order_acq_rel,  // [T1] the context, [T2] the result
                                             std::memory_order_relaxed)) {
                 return phaseOf(seen) == parked ? Claim::enqueue : Claim::early;
             }
@@ -72,7 +71,8 @@ class BasicParkToken {
         return static_cast<Branch>(word >> 8);
     }
 
-    // The epoch of the wait that is parked now, or 0. Context: any thread that knows the task to be alive.
+    // The epoch of the current wait if it is parked; otherwise 0. Context: any thread that knows that the task is
+    // alive.
     Epoch parkedEpoch() const noexcept {
         const std::uint64_t word = word_.load(std::memory_order_seq_cst);  // [X1]
         return phaseOf(word) == parked ? epochOf(word) : 0;

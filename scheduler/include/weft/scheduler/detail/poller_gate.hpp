@@ -1,5 +1,5 @@
-// PollerGate: who may host a poller on a carrier, and the count that keeps the poller's wakeup callback alive until the
-// last call has returned (W10). docs/protocol.md section 5.
+// PollerGate: the right to host a poller on a carrier, and the count that keeps the poller's wakeup callback alive
+// until the last call has returned (SCH-10). docs/explanation/protocol.md section 5.
 #pragma once
 
 #include <atomic>
@@ -23,9 +23,9 @@ class BasicPollerGate {
         }
         return seen == State::taken ? Claimed::taken : Claimed::closed;
     }
-    // The claimer or the carrier: free for the next one, who sees all that was done to the former poller.
+    // The claimer or the carrier: frees the gate. The next claimer sees all writes to the previous poller.
     void unclaim() noexcept { state_.store(State::free, std::memory_order_release); }  // [R1]
-    // The ending carrier: no poller from now on; false while there is one.
+    // The ending carrier: refuses pollers from now on; false while the gate is taken.
     [[nodiscard]] bool closeIfFree() noexcept {
         State seen = State::free;
         return state_.compare_exchange_strong(seen, State::closed, std::memory_order_acquire,  // [R1]
@@ -33,11 +33,11 @@ class BasicPollerGate {
                seen == State::closed;
     }
 
-    // A waker that won a sleep in the poller, once, after its call of the callback has returned.
+    // A waker that ended a sleep in the poller: once, after its call of the callback has returned.
     void noteDelivered() noexcept { delivered_.fetch_add(1, std::memory_order_release); }  // [R2]
-    // The carrier: a waker has ended a sleep in the poller (its call may still be running).
+    // The carrier: notes that a waker has ended a sleep in the poller (its call may still be running).
     void countWake() noexcept { ++received_; }
-    // The carrier: true when every call has returned.
+    // The carrier: true if every call has returned.
     bool settled() const noexcept { return delivered_.load(std::memory_order_acquire) == received_; }  // [R2]
 
   private:

@@ -30,10 +30,10 @@ class PollerSlot {
         termination_.reset();
         gate_.unclaim();
     }
-    // The ending carrier: no poller from now on; false while there is one.
+    // The ending carrier: refuses pollers from now on; false while the slot is taken.
     [[nodiscard]] bool closeIfFree() noexcept { return gate_.closeIfFree(); }
 
-    // A waker that won the carrier's sleep: exactly one call per sleep.
+    // The waker that ended the carrier's sleep: exactly one call per sleep.
     void wake() noexcept {
         wakeup_();
         gate_.noteDelivered();
@@ -43,12 +43,12 @@ class PollerSlot {
 
     void setError(std::exception_ptr error) noexcept { error_ = std::move(error); }
 
-    // The carrier, after the body has ended: waits for the last wakeup call, frees the slot, then tells who waits.
+    // The carrier, after the body has ended: waits for the last wakeup call, frees the slot, completes the future.
     void release() noexcept;
 
   private:
     Gate gate_;
-    UniqueFunction<void()> wakeup_;  // written while claimed and not running; read by wakers of a sleep
+    UniqueFunction<void()> wakeup_;  // written while claimed and not running; called by wakers
     std::optional<Promise<void>> termination_;
     std::exception_ptr error_;
 };

@@ -1,4 +1,4 @@
-// ReferenceCount: how many still use an object; the last one frees it. docs/protocol.md section 10.
+// ReferenceCount: an atomic reference count. docs/explanation/protocol.md section 10.
 #pragma once
 
 #include <atomic>
@@ -8,13 +8,13 @@
 
 namespace weft::detail {
 
-// Begins with one reference, its maker's.
+// Starts at one, the creator's reference.
 template <class P>
 class BasicReferenceCount {
   public:
-    // relaxed: the caller holds a reference, so the object cannot go meanwhile.
+    // relaxed: the caller holds a reference, so the object stays alive.
     void retain() noexcept { count_.fetch_add(1, std::memory_order_relaxed); }
-    // True when this was the last one: the caller frees the object. A sole holder needs no RMW. [C5]
+    // True if this was the last reference: the caller must free the object. A sole holder needs no RMW. [C5]
     [[nodiscard]] bool release() noexcept {
         return count_.load(std::memory_order_acquire) == 1 ||        // [C5]
                count_.fetch_sub(1, std::memory_order_acq_rel) == 1;  // [C5] all uses before the free

@@ -1,5 +1,6 @@
-// RunQueue: runnable tasks that only their carrier takes (W4): an in-tray for submitters, a ring that the owner runs from,
-// and a batch list for what the ring cannot hold. FIFO. The home lane of CarrierQueue. docs/adr/0002.
+// RunQueue: runnable tasks that only their carrier takes (SCH-4): an in-tray for submitters, a ring from which the
+// owner pops, and a batch list for tasks that do not fit into the ring. FIFO. The home lane of CarrierQueue.
+// docs/adr/0002.
 #pragma once
 
 #include <array>
@@ -17,10 +18,10 @@ class BasicRunQueue {
     static_assert((capacity & (capacity - 1)) == 0, "the ring is indexed by masking");
 
   public:
-    // Any thread; false when closed.
+    // Any thread; false if the queue is closed.
     [[nodiscard]] bool submit(Node& node) noexcept { return inTray_.push(node); }
 
-    // Owner: behind everything that the owner has taken so far.
+    // Owner: queues a task after everything that the owner has taken over so far.
     void push(Node& node) noexcept {
         if (tail_ - head_ < capacity) {
             ring_[tail_++ & (capacity - 1)] = &node;
@@ -29,7 +30,7 @@ class BasicRunQueue {
         }
     }
 
-    // Owner: moves what has been submitted behind what is queued.
+    // Owner: takes over submitted tasks and queues them last.
     void takeSubmitted() noexcept {
         for (Node* node = inTray_.takeAll(); node != nullptr;) {
             Node* next = node->next;
@@ -38,7 +39,7 @@ class BasicRunQueue {
         }
     }
 
-    // Owner: the oldest task, or null. Does not look into the in-tray.
+    // Owner: the oldest task, or null. Does not take from the in-tray.
     Node* pop() noexcept {
         if (head_ == tail_) return nullptr;
         Node* node = ring_[head_++ & (capacity - 1)];
@@ -47,23 +48,24 @@ class BasicRunQueue {
         return node;
     }
 
-    // Owner: the task that the pop() after `ahead` others would return, if it is in the ring; else null.
+    // Owner: the task with `ahead` tasks before it, if it is in the ring; otherwise null.
     const Node* peek(std::uint32_t ahead) const noexcept {
         return tail_ - head_ > ahead ? ring_[(head_ + ahead) & (capacity - 1)] : nullptr;
     }
 
-    // Owner, in debug runs: brings the `nth` of the next few tasks to the front, so that orders nobody promised change.
+    // Owner, for CarrierOptions::shuffleSeed: moves a task of the ring, which `nth` selects, to the front, to expose
+    // code that relies on FIFO order.
     void promote(std::uint32_t nth) noexcept {
         if (head_ == tail_) return;
         std::swap(ring_[head_ & (capacity - 1)], ring_[(head_ + nth % (tail_ - head_)) & (capacity - 1)]);
     }
 
-    // Owner: nothing queued and, by a seq_cst load [K3], nothing submitted.
+    // Owner: true if no task is queued and, by a seq_cst load [K3], none has been submitted.
     bool empty() const noexcept { return head_ == tail_ && batchFirst_ == nullptr && inTray_.empty(); }
-    // Owner: how many tasks wait, without those still in the in-tray.
+    // Owner: number of queued tasks, excluding those in the in-tray.
     std::size_t depth() const noexcept { return tail_ - head_ + batchSize_; }
 
-    // Owner: how many have been pushed and popped so far, modulo 2^32.
+    // Owner: number of tasks pushed and popped so far, modulo 2^32.
     std::uint32_t pushed() const noexcept { return tail_ + static_cast<std::uint32_t>(batchSize_); }
     std::uint32_t popped() const noexcept { return head_; }
 
@@ -76,7 +78,7 @@ class BasicRunQueue {
         batchLast_ = &node;
         ++batchSize_;
     }
-    // One for each that leaves: all at once would wait for the cold link of each.
+    // Moves one task from the batch per pop(). Moving all at once would incur one cache miss per task in a row.
     void refill() noexcept {
         Node* node = batchFirst_;
         batchFirst_ = node->next;
@@ -86,7 +88,7 @@ class BasicRunQueue {
     }
 
     alignas(cacheLine) BasicInTray<P, Node> inTray_;  // any thread
-    // Owner. The ring is full as long as there is a batch.
+    // Owner. The ring is full while the batch is not empty.
     alignas(cacheLine) std::uint32_t head_ = 0;
     std::uint32_t tail_ = 0;
     Node* batchFirst_ = nullptr;

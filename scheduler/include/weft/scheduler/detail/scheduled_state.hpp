@@ -1,5 +1,5 @@
-// ScheduledState: decides between a loop that begins a timed task's run and a canceller on any thread.
-// docs/protocol.md section 9.
+// ScheduledState: the state of a timed task. It arbitrates between the loop, which runs the task, and cancellers on any
+// thread. docs/explanation/protocol.md section 9.
 #pragma once
 
 #include <atomic>
@@ -9,11 +9,11 @@
 
 namespace weft::detail {
 
-// What the caller of cancel() now owes.
+// What the caller of cancel() must do.
 enum class [[nodiscard]] CancelDuty : std::uint8_t{
-    none,    // it ran, runs for the only time, or was cancelled before: the call had no effect
-    forget,  // cancelled while it waited: let go of the task in the loop
-    leave,   // cancelled during a run, which lets go of the task by itself
+    none,    // nothing; no effect: the task has run, is in its only run, or was cancelled before
+    forget,  // cancelled while it waited: destroy the task's function in the loop
+    leave,   // nothing: cancelled during a run, after which the loop destroys the function
 };
 
 // waiting -> running -> ended, or back to waiting (periodic); waiting or running -> cancelled.
@@ -26,13 +26,13 @@ class BasicScheduledState {
         return state == State::cancelled || state == State::ended;
     }
 
-    // The loop: false when it has been cancelled, then it must not run.
+    // The loop, before a run. False: the task was cancelled and must not run.
     [[nodiscard]] bool beginRun() noexcept { return move(State::waiting, State::running); }
-    // The loop, after a run that will be repeated: false when it was cancelled during the run.
+    // The loop, after a run that will be repeated. False: the task was cancelled during the run.
     [[nodiscard]] bool endRun() noexcept { return move(State::running, State::waiting); }
     // The loop, after the last run.
     void end() noexcept { state_.store(State::ended, std::memory_order_release); }  // [S1]
-    // The loop, when it ends: cancelled whatever it was.
+    // The loop, when it ends: cancels the task in any state.
     void abandon() noexcept { state_.store(State::cancelled, std::memory_order_release); }  // [S1]
 
     // Any thread.

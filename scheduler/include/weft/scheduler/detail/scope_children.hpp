@@ -1,4 +1,4 @@
-// ScopeChildren: the fibers that run under one TaskScope.
+// ScopeChildren: the running fibers of a TaskScope.
 #pragma once
 
 #include <weft/scheduler/detail/atomics.hpp>

@@ -1,4 +1,4 @@
-// SignalsBlocked: for those who start threads that are not the program's own.
+// SignalsBlocked: blocks signals while the library starts a thread of its own.
 #pragma once
 
 #include <pthread.h>
@@ -6,9 +6,9 @@
 
 namespace weft::detail {
 
-// While one lives, threads that this one makes take no signal of the process: handlers run on the program's own
-// threads, not on a fiber's small stack, and no system call of a carrier is interrupted. Left open: what a thread does
-// to itself, and SIGPROF, which profilers live on.
+// While an object is alive, threads that this thread creates inherit a mask that blocks the signals of the process.
+// Signal handlers then run on the program's own threads, not on a fiber's small stack, and no system call of a carrier
+// is interrupted. Not blocked: the signals that a thread raises itself, and SIGPROF, which profilers need.
 class SignalsBlocked {
   public:
     SignalsBlocked() noexcept {

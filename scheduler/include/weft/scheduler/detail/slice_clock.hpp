@@ -1,5 +1,5 @@
-// SliceClock: says after every slice of work whether a time budget has passed, for the price of a cycle counter. A call
-// of the steady clock costs as much as half a fiber switch.
+// SliceClock: tells after each slice of work whether a time budget has passed, at the cost of reading a cycle counter.
+// Reading the steady clock would cost half a fiber switch.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace weft::detail {
 
-// One thread's. The counter is held against the steady clock as it goes along, and the clock has the last word: without
-// a counter, or before it is known, every look is one at the clock.
+// Used by one thread. It calibrates the counter against the steady clock continuously, and the steady clock decides
+// when the budget has passed. Without a counter, or before the first calibration, every call reads the clock.
 class SliceClock {
   public:
-    // Begins a slice at `now`, the steady clock's time.
+    // Begins a budget at `now`, the time of the steady clock.
     void begin(TimePoint now, Duration budget) noexcept {
         const std::uint64_t cycles = readCycles();
         calibrate(now, cycles);
@@ -50,9 +50,9 @@ class SliceClock {
 
     TimePoint began_{};
     std::uint64_t from_ = 0;
-    std::uint64_t limit_ = 0;  // 0: look at the clock every time
+    std::uint64_t limit_ = 0;  // 0: read the clock in every call
     Deadline end_ = never;
-    TimePoint knownAt_{};  // the pair that the rate is measured from
+    TimePoint knownAt_{};  // with knownCycles_, the start of the current measurement of the rate
     std::uint64_t knownCycles_ = 0;
     double cyclesPerNanosecond_ = 0;
 };

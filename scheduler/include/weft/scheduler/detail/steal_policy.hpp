@@ -1,5 +1,5 @@
-// StealPolicy: when a carrier helps another one, and whom it calls for help. Carriers, explorer and simulator run this
-// file. docs/protocol.md section 16, docs/adr/0019.
+// StealPolicy: when a carrier steals from another one, and which one it calls for help. The carriers, the model
+// explorer and the simulator all run this code. docs/explanation/protocol.md section 16, docs/adr/0019.
 #pragma once
 
 #include <algorithm>
@@ -15,20 +15,21 @@
 
 namespace weft::detail {
 
-// What of a carrier's work is worth the way: all of its lane, once it is as deep as `depth`, or once the carrier has been
-// in one slice for `age`.
+// A carrier's stealable lane is worth stealing from once it holds `depth` tasks, or once it holds any and the carrier
+// has been in one slice for `age`.
 struct StealRules {
-    std::size_t depth = 8;
+    std::size_t depth = 4;
     Duration age = std::chrono::microseconds(100);
-    unsigned searchers = 1;  // carriers of a cluster that are on their way to a victim, at most
+    unsigned searchers = 1;  // maximum number of searches for a victim in progress per cluster
     bool push = true;        // a carrier with work calls an idle one
-    bool pull = true;        // a carrier without work looks at others by itself
+    bool pull = true;        // a carrier without work checks others on its own
+    bool lingers = true;     // a sentinel stays while published work relies on it
 };
 
-// What the carriers of a cluster share. Crew: the carriers, by their number in the cluster:
-//   hasSpoils(m): by seq_cst loads, whether a thief could take something; spoils(m): how much, a figure
-//   slices(m): how many slices it has begun, a figure
-//   call(m, victim): wakes m for `victim`; false when it does not sleep
+// The state that the carriers of a cluster share. Crew: the carriers, by their number in the cluster. It provides
+//   hasSpoils(m): by seq_cst loads, true if there are tasks to steal; spoils(m): their number, may be stale
+//   slices(m): number of slices that m has begun, may be stale
+//   call(m, victim): wakes m to help `victim`; false if m does not sleep
 template <class P, class Crew>
 class BasicStealCluster {
   public:
@@ -36,16 +37,17 @@ class BasicStealCluster {
     BasicStealCluster(Crew& crew, unsigned members, const StealRules& rules)
         : crew(crew), members(members), rules(rules), idle_(members) {}
 
-    // After a seq_cst operation that put work of `victim` within a thief's reach [D4]. Any thread that keeps the crew from
-    // ending.
+    // Call it after a seq_cst operation that made work of `victim` reachable for thieves [D4]. Any thread that keeps
+    // the crew from ending.
     void published(unsigned victim) noexcept {
         if (!rules.push || !idle_.any()) return;
-        if (watched() && crew.spoils(victim) < rules.depth) return;  // [D7]
+        if (watched() && crew.spoils(victim) < rules.depth) return relyOnSentinel();  // [D7]
         search(victim);
     }
 
-    // Hands out a search for `victim`, unless there are enough; who has one looks at everybody after it. When nobody takes
-    // it, all are awake, and look before they sleep [D4]; then it is for who was refused one meanwhile. [D6]
+    // Starts a search for `victim`, unless the maximum is in progress, by calling an idle member. The called member
+    // holds the search and checks all members after it. If no member accepts the call, all are awake and check before
+    // they sleep [D4]; the search then ends, and repeats for a caller that was refused one meanwhile. [D6]
     void search(unsigned victim) noexcept {
         while (takeSearch()) {
             const bool accepted =
@@ -55,7 +57,8 @@ class BasicStealCluster {
             if (victim == members) return;
         }
     }
-    // The holder of a search, before it looks at everybody. True when somebody was refused one since the last end. [D6]
+    // The holder of a search calls it before it checks all members. True if a caller was refused a search since the
+    // last end. [D6]
     bool endSearch() noexcept {
         std::uint32_t seen = searching_.load(std::memory_order_relaxed);  // the compare-exchange decides
         while (!searching_.compare_exchange_weak(seen, (seen - 1) & ~refused, std::memory_order_acq_rel,  // [D6]
@@ -64,7 +67,7 @@ class BasicStealCluster {
         return (seen & refused) != 0;
     }
 
-    // Some member with work for thieves, other than `self`; `members` when there is none.
+    // A member other than `self` that has tasks to steal; `members` if there is none.
     unsigned needy(unsigned self) const noexcept {
         for (unsigned i = 1; i <= members; ++i) {
             const unsigned member = (self + i) % members;
@@ -77,24 +80,40 @@ class BasicStealCluster {
     void addIdle(unsigned member) noexcept { idle_.add(member); }
     void removeIdle(unsigned member) noexcept { idle_.remove(member); }
 
-    // The one that sleeps with a deadline, to look again at what was not worth it yet. [D7]
-    bool watched() const noexcept { return sentinel_.load(std::memory_order_seq_cst) != nobody; }
+    // The sentinel: the member that sleeps with a deadline, to check again work that was not worth stealing yet. [D7]
+    bool watched() const noexcept { return sentinel_.load(std::memory_order_seq_cst) != noMember; }
     bool becomeSentinel(unsigned member) noexcept {
-        std::uint32_t none = nobody;
+        std::uint32_t none = noMember;
         return sentinel_.compare_exchange_strong(none, member, std::memory_order_seq_cst, std::memory_order_seq_cst);  // [D7]
     }
-    void resignSentinel() noexcept { sentinel_.store(nobody, std::memory_order_seq_cst); }  // [D7]
+    void resignSentinel() noexcept { sentinel_.store(noMember, std::memory_order_seq_cst); }  // [D7]
+    // Call it after resignSentinel() if `member` is about to be busy: starts a search for the work that it watched, or
+    // else for its own work, which others have left to the sentinel, too.
+    void callSuccessor(unsigned member) noexcept {
+        if (!idle_.any()) return;
+        const unsigned other = needy(member);
+        if (other != members) return search(other);
+        if (crew.hasSpoils(member)) search(member);
+    }
+    // True if a carrier has relied on the sentinel since the last call. relaxed: never needed for correctness.
+    bool takeReliance() noexcept {
+        return reliedOn_.load(std::memory_order_relaxed) && reliedOn_.exchange(false, std::memory_order_relaxed);
+    }
 
     Crew& crew;
     const unsigned members;
     const StealRules rules;
 
   private:
-    static constexpr std::uint32_t nobody = ~std::uint32_t{0};
+    static constexpr std::uint32_t noMember = ~std::uint32_t{0};
 
     static constexpr std::uint32_t refused = std::uint32_t{1} << 31;
 
-    // False: there are enough, and one of them knows by the mark that it is not to be the last.
+    void relyOnSentinel() noexcept {
+        // Stored only if needed: all carriers share the cache line.
+        if (!reliedOn_.load(std::memory_order_relaxed)) reliedOn_.store(true, std::memory_order_relaxed);
+    }
+    // False: the maximum is in progress. The mark then makes one of them search again.
     bool takeSearch() noexcept {
         std::uint32_t seen = searching_.load(std::memory_order_relaxed);  // the compare-exchange decides
         for (;;) {
@@ -108,12 +127,13 @@ class BasicStealCluster {
     }
 
     BasicIdleSet<P> idle_;
-    alignas(cacheLine) typename P::template Atomic<std::uint32_t> searching_{0};  // how many, and whether one was refused
-    alignas(cacheLine) typename P::template Atomic<std::uint32_t> sentinel_{nobody};
+    alignas(cacheLine) typename P::template Atomic<std::uint32_t> searching_{0};  // number of searches, and the mark
+    alignas(cacheLine) typename P::template Atomic<std::uint32_t> sentinel_{noMember};
+    typename P::template Atomic<bool> reliedOn_{false};  // a hint
 };
 
-// One carrier's part. Host: the carrier, which has
-//   rob(victim): takes some of the victim's work into its own queue; false when there was none; now(); random()
+// The policy of one carrier. Host: the carrier, which provides
+//   rob(victim): moves some of the victim's tasks into its own queue; false if there were none; now(); random()
 // Context: the carrier's thread.
 template <class Cluster, class Host>
 class BasicStealPolicy {
@@ -122,73 +142,74 @@ class BasicStealPolicy {
     BasicStealPolicy(Host& host, Cluster& cluster, unsigned self)
         : host_(host), cluster_(cluster), self_(self), seen_(std::make_unique<Seen[]>(cluster.members)) {}
 
-    // The carrier has put work within thieves' reach.
+    // The carrier has made work reachable for thieves.
     void published() noexcept { cluster_.published(self_); }
 
-    // Nothing to do: looks at the better of two others, by chance, and at the one that kept it from sleeping. True: its
-    // queue has work.
+    // The carrier has nothing to do: tries to steal from the member that kept it from sleeping, then from the better of
+    // two random members. True: its queue has work.
     bool pull() noexcept {
-        const unsigned kept = std::exchange(needy_, nobody);
-        if (kept != nobody && help(kept)) return true;
+        const unsigned kept = std::exchange(needy_, noMember);
+        if (kept != noMember && help(kept)) return true;
         return cluster_.rules.pull && cluster_.members > 1 && help(better());
     }
 
-    // The carrier has announced a sleep. True: there is something that it must not sleep over. `callable`: others may call
-    // it out of this sleep.
+    // The carrier has announced a sleep. True: it must not sleep, because there is work to steal or its deadline has
+    // changed. `callable`: other carriers may call it for help during this sleep.
     bool mayNotSleep(bool callable) noexcept {
         if (callable) cluster_.addIdle(self_);  // [D4]
         for (;;) {
             const Look look = lookAround();
-            if (look.worth != nobody) {
+            if (look.worth != noMember) {
                 needy_ = look.worth;
                 return true;
             }
             if (look.due != never) return !watches(look.due);
-            if (!watching_) return false;
-            stopWatching();  // then once more: somebody may have relied on it [D7]
+            if (!watching_ || staysOn()) return false;
+            stopWatching();  // then check once more: a carrier may have relied on this one [D7]
         }
     }
-    // When what was not worth it yet is looked at again, if that is this carrier's part; else `never`.
+    // If this carrier is the sentinel, the time at which it must check again; otherwise `never`.
     Deadline due() const noexcept { return due_; }
 
-    // The sleep is over, or did not come about; before the park state is left.
+    // The announced sleep is over. Called before the carrier leaves the park state.
     void leavesSleep() noexcept { cluster_.removeIdle(self_); }
-    // ... and after it: goes where it was called to. [D5]
+    // Called after the carrier has left the park state: helps the victim that it was called for. [D5]
     void answer(CalledBy call) noexcept {
         if (!call) return;
         const bool helped = takeFrom(call.victim());
-        static_cast<void>(cluster_.endSearch());  // it looks at everybody anyway
+        static_cast<void>(cluster_.endSearch());  // this carrier checks all members in any case
         if (helped) return passOn(call.victim());
         Look look = lookAround();
-        for (unsigned tries = cluster_.members; tries > 0 && look.worth != nobody && !help(look.worth); --tries)
+        for (unsigned tries = cluster_.members; tries > 0 && look.worth != noMember && !help(look.worth); --tries)
             look = lookAround();  // another thief was there first
-        if (look.worth == nobody && look.due != never) static_cast<void>(watches(look.due));
+        if (look.worth != noMember) return;
+        // The work that it was called for is gone, but there is likely to be more: become the sentinel.
+        if (cluster_.rules.lingers) look.due = std::min(look.due, deadlineAfter(host_.now(), cluster_.rules.age));
+        if (look.due != never) static_cast<void>(watches(look.due));
     }
-    // The carrier is about to do something else than to go to sleep again.
+    // The carrier is about to work: a sentinel resigns and calls a successor.
     void getsBusy() noexcept {
         if (!watching_) return;
         stopWatching();
-        if (!cluster_.anyIdle()) return;
-        const unsigned needy = cluster_.needy(self_);
-        if (needy != cluster_.members) cluster_.search(needy);
+        cluster_.callSuccessor(self_);
     }
     bool watching() const noexcept { return watching_; }
 
   private:
-    static constexpr unsigned nobody = ~0u;
+    static constexpr unsigned noMember = ~0u;
 
     struct Seen {
         std::uint64_t slices = 0;
-        TimePoint since{};  // when that was seen first
+        TimePoint since{};  // when `slices` was first seen
     };
     struct Look {
-        unsigned worth = nobody;
-        Deadline due = never;  // the earliest of those that have something which is not worth it yet
+        unsigned worth = noMember;
+        Deadline due = never;  // when the first member with work that is not worth stealing yet becomes overdue
     };
 
     auto& crew() noexcept { return cluster_.crew; }
 
-    // Of two members by chance, other than this one, that with more for thieves.
+    // Of two random other members, the one with more tasks to steal.
     unsigned better() noexcept {
         const unsigned others = cluster_.members - 1;
         const unsigned first = host_.random() % others;
@@ -211,7 +232,7 @@ class BasicStealPolicy {
         return look;
     }
     bool worth(unsigned member) noexcept { return crew().spoils(member) >= cluster_.rules.depth || overdue(member); }
-    // In one slice since it was seen first, and for long.
+    // True if the member has been in the same slice for `age`, as far as this carrier has seen.
     bool overdue(unsigned member) noexcept {
         Seen& seen = seen_[member];
         const std::uint64_t slices = crew().slices(member);
@@ -228,7 +249,7 @@ class BasicStealPolicy {
     bool takeFrom(unsigned member) noexcept {
         return crew().hasSpoils(member) && worth(member) && host_.rob(member);
     }
-    // There may be more than one carrier can do: there, or here by now.
+    // After a theft: calls another idle carrier if there is still work to steal, at the victim, here or elsewhere.
     void passOn(unsigned victim) noexcept {
         if (!cluster_.anyIdle()) return;
         if (crew().hasSpoils(victim)) return cluster_.published(victim);
@@ -237,11 +258,22 @@ class BasicStealPolicy {
         if (needy != cluster_.members) cluster_.published(needy);
     }
 
-    // Somebody sleeps with a deadline for it; false when that is this carrier, which has to take an earlier one along first.
+    // Makes sure that there is a sentinel for work that becomes overdue at `due`. False: this carrier is the sentinel
+    // and its deadline has become earlier, so it must not sleep with the old one.
     bool watches(Deadline due) noexcept {
         if (!watching_ && !cluster_.becomeSentinel(self_)) return true;
         watching_ = true;
         return std::exchange(due_, due) <= due;
+    }
+    // True while a sentinel with nothing to watch stays: until its deadline, and for another `age` whenever a carrier
+    // has relied on it since.
+    bool staysOn() noexcept {
+        if (!cluster_.rules.lingers) return false;
+        const TimePoint now = host_.now();
+        if (now < due_) return true;
+        if (!cluster_.takeReliance()) return false;
+        due_ = deadlineAfter(now, cluster_.rules.age);
+        return true;
     }
     void stopWatching() noexcept {
         watching_ = false;
@@ -252,7 +284,7 @@ class BasicStealPolicy {
     Host& host_;
     Cluster& cluster_;
     const unsigned self_;
-    unsigned needy_ = nobody;  // who kept it from sleeping
+    unsigned needy_ = noMember;  // the member that kept it from sleeping
     bool watching_ = false;
     Deadline due_ = never;
     const std::unique_ptr<Seen[]> seen_;

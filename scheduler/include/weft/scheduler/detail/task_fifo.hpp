@@ -1,4 +1,4 @@
-// TaskFifo: the tasks that an event loop has taken over, in order. Intrusive: it never allocates.
+// TaskFifo: the tasks that an event loop has taken over, in order. Intrusive, so it never allocates.
 #pragma once
 
 #include <cstddef>
@@ -6,12 +6,12 @@
 
 namespace weft::detail {
 
-// What comes from other threads is linked newest first, and turning it around takes a step for each task: settle() does
-// that in portions, so that half a million of them do not hold up the loop. One thread. Node has `Node* next`.
+// Tasks from other threads arrive linked newest first. Reversing the list takes one step per task, so settle() does it
+// in portions; otherwise half a million tasks would delay the loop. Used by one thread. Node has a member `Node* next`.
 template <class Node>
 class TaskFifo {
   public:
-    // True when it has no task, settled or not.
+    // True if there is no task, settled or not.
     bool empty() const noexcept { return first_ == nullptr && newest_ == nullptr; }
 
     void push(Node& task) noexcept {
@@ -25,13 +25,13 @@ class TaskFifo {
         return task;
     }
 
-    // Takes over a list that is linked newest first; what push() adds before it is settled comes ahead of it.
+    // Takes over a list linked newest first. Tasks that push() adds before the list is settled run before it.
     void adopt(Node* newest) noexcept {
         settle(~std::size_t{0});
         newest_ = newest;
     }
     bool settled() const noexcept { return newest_ == nullptr; }
-    // Puts the adopted list in order, by at most `steps` tasks; with the last one they become visible to pop().
+    // Reverses the adopted list, at most `steps` tasks per call. Once it is complete, pop() returns its tasks.
     void settle(std::size_t steps) noexcept {
         if (settled()) return;
         for (; newest_ != nullptr && steps > 0; --steps) {
@@ -50,10 +50,10 @@ class TaskFifo {
     }
 
     Node* first_ = nullptr;
-    Node* last_ = nullptr;        // while there is a first one
-    Node* newest_ = nullptr;      // what is adopted and not settled yet
-    Node* turned_ = nullptr;      // the part of it that is in order: older ones go in front
-    Node* lastTurned_ = nullptr;  // while there is such a part
+    Node* last_ = nullptr;        // valid if first_ is not null
+    Node* newest_ = nullptr;      // the part of the adopted list that is not reversed yet
+    Node* turned_ = nullptr;      // the part that is reversed, oldest first
+    Node* lastTurned_ = nullptr;  // valid if turned_ is not null
 };
 
 }  // namespace weft::detail

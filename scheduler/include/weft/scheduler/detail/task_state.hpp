@@ -1,6 +1,6 @@
 // TaskState: the life-cycle word of a task: completion, join interest, cancellation, references. Every transition is
-// one RMW that returns what the caller now owes. docs/protocol.md section 3, docs/adr/0001. Source: the state word of
-// Tokio's tasks, without its run bits (a fiber's right to run is its ParkToken claim).
+// one RMW whose result tells the caller what it must do. docs/explanation/protocol.md section 3, docs/adr/0001. Source: the state
+// word of Tokio's tasks, without its run bits (here a ParkToken claim is the right to run a fiber).
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,16 @@
 
 namespace weft::detail {
 
-// What the completer owes.
+// What the completing thread must do.
 enum class [[nodiscard]] CompletionDuty : std::uint8_t{none, wakeJoiner, dropResult};
-// What the dropper of a join handle owes, before it releases its reference.
+// What the owner of a join handle must do before it releases its reference.
 enum class [[nodiscard]] HandleDuty : std::uint8_t{none, dropResult};
 
 template <class P>
 class BasicTaskState {
   public:
-    // Before the task is published. A joinable task has two references (its run, its handle), a detached one one.
+    // Before the task is published. A joinable task has two references (its run's and its handle's), a detached task
+    // one.
     void initialize(bool joinable) noexcept {
         word_.store(joinable ? joinInterest | 2 * reference : reference, std::memory_order_relaxed);  // not yet shared
     }
@@ -32,7 +33,8 @@ class BasicTaskState {
         return before & joinWaiter ? CompletionDuty::wakeJoiner : CompletionDuty::none;
     }
 
-    // The handle's owner has written the waiter slot. False: complete already, the slot is the caller's again.
+    // The handle's owner has written the waiter slot. False: the task is complete, and the completer will not read the
+    // slot.
     [[nodiscard]] bool setJoinWaiter() noexcept {
         std::uint64_t seen = word_.load(std::memory_order_acquire);
         while (!(seen & complete)) {
@@ -44,7 +46,7 @@ class BasicTaskState {
         return false;
     }
 
-    // The handle's owner gives up waiting. False: complete already, and the completer may be reading the slot.
+    // The handle's owner stops waiting. False: the task is complete, and the completer may be reading the slot.
     [[nodiscard]] bool unsetJoinWaiter() noexcept {
         std::uint64_t seen = word_.load(std::memory_order_acquire);
         while (!(seen & complete)) {
@@ -56,7 +58,7 @@ class BasicTaskState {
         return false;
     }
 
-    // The handle is going away. Context: its owner, who then calls release().
+    // The handle is being destroyed. Context: its owner, which must then call release().
     HandleDuty dropInterest() noexcept {
         std::uint64_t seen = word_.load(std::memory_order_acquire);
         while (!(seen & complete)) {
@@ -77,7 +79,7 @@ class BasicTaskState {
     }
 
     void addReference() noexcept { word_.fetch_add(reference, std::memory_order_relaxed); }  // the caller holds one
-    // True when this was the last reference: the caller frees the task.
+    // True if this was the last reference: the caller must free the task.
     [[nodiscard]] bool release() noexcept {
         return word_.fetch_sub(reference, std::memory_order_acq_rel) < 2 * reference;  // [J3] all uses before the free
     }
@@ -85,10 +87,10 @@ class BasicTaskState {
   private:
     enum : std::uint64_t {
         complete = 1,
-        joinInterest = 2,  // a handle exists: the result is its to drop
-        joinWaiter = 4,    // the waiter slot is set: the completer reads it
+        joinInterest = 2,  // a handle exists, which takes or destroys the result
+        joinWaiter = 4,    // the waiter slot is set, and the completer reads it
         cancelRequested = 8,
-        notified = 16,  // coroutines: a queue reference exists or is owed
+        notified = 16,  // reserved for coroutines: a queue holds a reference or will
         reference = 256,
     };
     typename P::template Atomic<std::uint64_t> word_{reference};

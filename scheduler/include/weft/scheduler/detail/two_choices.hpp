@@ -1,4 +1,4 @@
-// Placement by the power of two choices: work that may begin anywhere goes to one of two candidates, the one with less to do.
+// Placement by the power of two choices: work that may start anywhere goes to the less loaded of two candidates.
 #pragma once
 
 #include <cstddef>
@@ -6,9 +6,9 @@
 
 namespace weft::detail {
 
-// Which of `count` places (1 or more) is next, when it is the `turn`-th time: the one whose turn it is, or another, by chance,
-// if load(that) is less. So equal loads are served in turn. Source: Mitzenmacher, The Power of Two Choices in
-// Randomized Load Balancing.
+// Selects one of `count` places (1 or more) for placement number `turn`: the next one in round-robin order, or a
+// pseudo-random other one if its load() is less. With equal loads the order is round-robin. Source: Mitzenmacher, The
+// Power of Two Choices in Randomized Load Balancing.
 template <class Load>
 std::size_t betterOfTwo(std::uint32_t turn, std::size_t count, Load load) {
     const std::size_t first = turn % count;

@@ -1,4 +1,4 @@
-// ReadyList: an intrusive FIFO of handles that have something to do; a handle is in at most one list.
+// ReadyList: an intrusive FIFO of handles that have pending work. A handle is in at most one list.
 #pragma once
 
 namespace weft::detail {
@@ -16,7 +16,7 @@ struct ReadyLink {
     }
 };
 
-// Circular, so that a link leaves without knowing which list it is in. Context: the carrier's thread.
+// Circular, so that a link can leave without knowing its list. Context: the carrier's thread.
 class ReadyList {
   public:
     ReadyList() noexcept { reset(); }
@@ -36,7 +36,7 @@ class ReadyList {
         first->unlink();
         return first;
     }
-    // Moves everything out of `other` into this empty list.
+    // Moves everything from `other` into this list, which must be empty.
     void takeAll(ReadyList& other) noexcept {
         if (other.empty()) return;
         head_ = other.head_;
@@ -45,7 +45,7 @@ class ReadyList {
         other.reset();
     }
 
-    // `visit` leaves the list as it is.
+    // `visit` must not change the list.
     template <class Visit>
     void forEach(Visit visit) {
         for (ReadyLink* link = head_.next; link != &head_; link = link->next) visit(*link);

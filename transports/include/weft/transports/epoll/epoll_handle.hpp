@@ -1,5 +1,5 @@
-// EpollHandle: what every user of the epoll handler is made on: one descriptor, registered once, and a place in the
-// ready list. It knows neither channels nor fibers.
+// EpollHandle: the base of every object on the epoll handler: one descriptor, registered once, and a link in the ready
+// list. It knows neither channels nor fibers.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,11 @@ namespace weft {
 
 class EpollIoHandler;
 
-// The kinds are few and known, so that an event costs a switch and a direct call instead of a virtual one.
+// The set of kinds is small and closed, so that an event costs a switch and a direct call instead of a virtual one.
 enum class EpollHandleKind : std::uint8_t { stream, connector, listener, fiberStream, fiberListener, fdWatch };
 
-// Context: the handler's carrier, except construction (any thread) and destruction of one that is not registered.
+// Context: the handler's carrier, except construction (any thread) and destruction of an unregistered handle (any
+// thread).
 class EpollHandle : private detail::ReadyLink {
   public:
     EpollHandle(EpollIoHandler& handler, EpollHandleKind kind, Fd fd) noexcept;
@@ -26,25 +27,27 @@ class EpollHandle : private detail::ReadyLink {
     bool isRegistered() const noexcept { return slot_ != noSlot; }
 
   protected:
-    // Leaves the poller and closes the descriptor, if that has not happened.
+    // Leaves the poller and closes the descriptor, unless that has already happened.
     ~EpollHandle();
 
-    // Registers for input, urgent, output and hang-up edges, for life: no further epoll_ctl. Does nothing when it is
-    // registered.
+    // Registers once for input, urgent, output and hang-up edges; no later epoll_ctl changes that. Does nothing when
+    // the handle is already registered.
     [[nodiscard]] ErrorCode tryAttach();
-    // The same; throws SystemError.
+    // As tryAttach(), but throws SystemError.
     void attach();
-    // Leaves the poller; no event of this batch or a later one reaches the handle. With `keepOpen` the descriptor lives
-    // on and is taken out of the epoll set; otherwise it is about to be closed, which does the same for free.
+    // Leaves the poller; no event of this batch or a later one reaches the handle. With `keepOpen` the descriptor stays
+    // open and is removed from the epoll set. Otherwise the caller is about to close it, which removes it without a
+    // call.
     void detach(bool keepOpen) noexcept;
-    // detach() and close the descriptor. Idempotent.
+    // Calls detach() and closes the descriptor. Idempotent.
     void closeHandle() noexcept;
-    // detach() and give the descriptor away. Empty when it is closed.
+    // Calls detach() and returns the open descriptor. Empty when it is closed.
     Fd releaseHandle() noexcept;
-    // Asks for one more dispatch, in one of the next polls, none of which blocks before it; in this one if the kernel
-    // has reported something about it already. Does nothing when one is due already.
+    // Requests one more dispatch, in one of the next polls, none of which blocks before that dispatch. If the kernel
+    // has already reported an event for this handle, the current poll dispatches it. Does nothing when a dispatch is
+    // already due.
     void requeue() noexcept;
-    // Forgets events that were collected for a former state of the socket.
+    // Drops events that were collected for an earlier state of the socket.
     void dropPendingEvents() noexcept;
     void becomeKind(EpollHandleKind kind) noexcept { kind_ = kind; }
 
@@ -60,7 +63,7 @@ class EpollHandle : private detail::ReadyLink {
     SystemCalls* calls_;
     Fd fd_;
     std::uint32_t slot_ = noSlot;
-    std::uint32_t pending_ = 0;  // epoll bits collected into a batch and not dispatched
+    std::uint32_t pending_ = 0;  // epoll bits collected into a batch and not dispatched yet
     EpollHandleKind kind_;
 };
 

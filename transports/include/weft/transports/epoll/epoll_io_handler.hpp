@@ -1,6 +1,5 @@
-// EpollIoHandler: the edge-triggered epoll transport of one carrier. It dispatches what the kernel reports within a
-// budget and keeps the rest, so that no edge is lost when the budget ends a call. It must never know what a handle does
-// with its events.
+// EpollIoHandler: the edge-triggered epoll transport of one carrier. It dispatches the kernel's events within a budget
+// and keeps the rest for the next poll, so that no edge is lost. It must never know what a handle does with its events.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +13,11 @@
 namespace weft {
 
 // Context: the carrier's thread, except construction, wakeup() and the factories of SocketIoHandler (any thread).
-// Allocates when the event array grows (256 to 4096 events) and for each registration beyond the most so far.
+// Allocates when the event array grows (from 256 up to 4096 events) and when the number of registrations exceeds its
+// peak so far.
 class EpollIoHandler final : public SocketIoHandler {
   public:
-    // Both must outlive the handler.
+    // Both references must outlive the handler.
     explicit EpollIoHandler(SystemCalls& calls = SystemCalls::kernel(), Clock& clock = Clock::steady()) noexcept;
     ~EpollIoHandler() override;
     EpollIoHandler(const EpollIoHandler&) = delete;
@@ -25,25 +25,26 @@ class EpollIoHandler final : public SocketIoHandler {
 
     // Throws SystemError when the kernel refuses the epoll descriptor.
     void open(Carrier& carrier) override;
-    // As open(), for a handler without a carrier (embedded loops, tests): `wakeFd` ends a blocking poll; -1: nothing
-    // does.
+    // As open(), for a handler without a carrier (embedded loops, tests). `wakeFd` ends a blocking poll; with -1
+    // nothing does.
     void openWithWakeFd(int wakeFd);
-    // As open(), for a handler that another one polls when pollFd() is readable.
+    // As open(), for a handler nested in another one, which polls it when pollFd() is readable.
     void openNested(Carrier& carrier);
 
     PollResult poll(PollGuard* guard, Deadline deadline, Budget budget) override;
     void wakeup() noexcept override;
-    // Leftovers of a budget, and handles that asked for one more dispatch: neither is an event of the kernel.
+    // Events left over from an earlier budget, and handles that requested another dispatch. The kernel reports neither
+    // again.
     bool hasWork() const noexcept override { return nextReported_ != endReported_ || !batch_.empty() || !next_.empty(); }
     int pollFd() const noexcept override { return epoll_.get(); }
-    // Closes every channel and fiber stream; what registers afterwards gets operation_aborted.
+    // Closes every channel and fiber stream; later registrations fail with operation_aborted.
     void closeChannels() override;
     void prepareToClose() override;
-    // True when nothing is registered, or `closeGrace` after prepareToClose(): a handler that swallows close() must not
-    // keep its carrier from ending.
+    // True when nothing is registered, or once `closeGrace` has passed since prepareToClose(): a handler that swallows
+    // close() must not keep its carrier from ending.
     bool closable() const noexcept override { return registered_ == 0 || clock_.now() >= closeDeadline_; }
     static constexpr Duration closeGrace = std::chrono::seconds(5);
-    // Handles that are still registered are cut off: their descriptors close with them.
+    // Detaches handles that are still registered; their descriptors close when they are destroyed.
     void close() override;
 
     std::unique_ptr<ChannelSink> stream(Fd fd, Channel& channel) override;
@@ -55,22 +56,22 @@ class EpollIoHandler final : public SocketIoHandler {
     SystemCalls& systemCalls() noexcept override { return calls_; }
     using SocketIoHandler::listener;
 
-    // Throws std::logic_error naming `call` anywhere but on the handler's carrier.
+    // Throws std::logic_error naming `call` unless called on the handler's carrier.
     void requireHere(const char* call) const;
-    // How many descriptors are registered, the wake-up descriptor apart.
+    // Number of registered descriptors, excluding the wake-up descriptor.
     std::size_t registeredHandles() const noexcept { return registered_; }
 
   private:
     friend class EpollHandle;
 
-    // The kernel gets (generation, index) and not a pointer: an event for a registration that has ended, such as one of
-    // a socket that a forked child still holds open, finds another generation and is dropped.
+    // The kernel stores (generation, index) and not a pointer. An event for a registration that has ended (for example
+    // of a socket that a forked child still holds open) carries an old generation and is dropped.
     struct Slot {
         EpollHandle* handle = nullptr;
         std::uint32_t generation = 0;
     };
 
-    // A handle and the bits it gets.
+    // A handle and the events to dispatch to it.
     struct Due {
         EpollHandle* handle = nullptr;
         std::uint32_t events = 0;
@@ -104,19 +105,19 @@ class EpollIoHandler final : public SocketIoHandler {
     Clock& clock_;
     Carrier* carrier_ = nullptr;
     Fd epoll_;
-    int wakeFd_ = -1;  // the carrier's, for its whole life: never read, never closed here
+    int wakeFd_ = -1;  // owned by the carrier for its whole life: never read, never closed here
     bool hasPwait2_ = true;
-    bool refusing_ = false;  // new handles
+    bool refusing_ = false;  // refuses new handles
     bool closing_ = false;
     Deadline closeDeadline_ = never;
     std::size_t registered_ = 0;
     std::vector<epoll_event> events_;
-    epoll_event* nextReported_ = nullptr;  // in events_: what the last answer said and nobody has taken yet
+    epoll_event* nextReported_ = nullptr;  // in events_: the next reported event that has not been dispatched
     epoll_event* endReported_ = nullptr;
-    std::vector<Slot> slots_;  // the first one is nobody's: its key is the wake-up descriptor's
+    std::vector<Slot> slots_;  // the first has no handle: its key belongs to the wake-up descriptor
     std::vector<std::uint32_t> freeSlots_;
-    detail::ReadyList batch_;  // being dispatched, when it is not the kernel's answer itself
-    detail::ReadyList next_;   // asked for another dispatch meanwhile
+    detail::ReadyList batch_;  // being dispatched, when events go through a list instead of events_
+    detail::ReadyList next_;   // handles that requested another dispatch meanwhile
 };
 
 }  // namespace weft

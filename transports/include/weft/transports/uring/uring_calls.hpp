@@ -1,5 +1,5 @@
-// UringCalls: the system calls of io_uring. Tests put a script in its stead. It must know no operation and no policy;
-// its cost is one indirect call.
+// UringCalls: the system calls of io_uring, which tests replace with a script. It must know no operation and no policy;
+// it costs one indirect call.
 #pragma once
 
 struct io_uring;
@@ -10,34 +10,34 @@ struct __kernel_timespec;
 
 namespace weft {
 
-// Each returns what the kernel does: 0 or a count, or the error as a negative number. Submissions and completions go
-// through memory that the ring shares with the kernel and are no calls.
-// Context: the ring's own thread. Never allocates or throws; blocks only in submitAndWait().
+// Each returns the kernel's result: 0 or a count, or the error as a negative number. Entries and completions pass
+// through memory shared with the kernel, without a call. Context: the ring's own thread. Never allocates or throws;
+// blocks only in submitAndWait().
 class UringCalls {
   public:
     virtual ~UringCalls() = default;
 
     virtual int setup(unsigned entries, io_uring& ring, io_uring_params& parameters) noexcept = 0;
     virtual void exit(io_uring& ring) noexcept = 0;
-    // Submits what is queued and waits until there is a completion or `timeout` has passed (null: no limit).
+    // Submits the queued entries and waits for a completion or until `timeout` has passed (null: no limit).
     virtual int submitAndWait(io_uring& ring, __kernel_timespec* timeout) noexcept = 0;
-    // Submits what is queued and takes in what the kernel has completed.
+    // Submits the queued entries and fetches completions, without waiting.
     virtual int submitAndGetEvents(io_uring& ring) noexcept = 0;
     virtual int registerBufferRing(io_uring& ring, io_uring_buf_reg& registration) noexcept = 0;
     virtual int unregisterBufferRing(io_uring& ring, int group) noexcept = 0;
     virtual int registerRingFd(io_uring& ring) noexcept = 0;
     virtual int unregisterRingFd(io_uring& ring) noexcept = 0;
-    // Signalled with each completion, also with those that only the ring's thread can take in.
+    // The kernel signals `fd` with each completion, including those that only the ring's thread can fetch.
     virtual int registerEventFd(io_uring& ring, int fd) noexcept = 0;
 
-    // Which operations the kernel knows; room for `count` of them is behind the head of `answer`.
+    // Asks which operations the kernel supports. `answer` is followed by room for `count` entries.
     virtual int registerProbe(io_uring& ring, io_uring_probe& answer, unsigned count) noexcept = 0;
 
-    // The real thing; lives for the whole process.
+    // The real kernel calls. Lives for the whole process.
     static UringCalls& kernel() noexcept;
 };
 
-// Hands each call to the kernel: derive from it and override those that are to be different.
+// Forwards each call to the kernel. Derive from it and override the calls that should differ.
 class ForwardingUringCalls : public UringCalls {
   public:
     int setup(unsigned entries, io_uring& ring, io_uring_params& parameters) noexcept override {

@@ -1,5 +1,5 @@
-// UringIoHandler: the io_uring transport of one carrier. It submits what its sockets ask for and waits with one system
-// call, and tells them of completions within a budget. It must never know what an operation is for.
+// UringIoHandler: the io_uring transport of one carrier. One system call submits the entries that its sockets have
+// queued and waits for completions, which are dispatched within a budget. It must never know what an operation is for.
 #pragma once
 
 #include <atomic>
@@ -21,13 +21,13 @@ class UringOperation;
 class UringRing;
 class UringSendParts;
 
-// In the memory of one carrier. The kernel receives into buffers that it has before there are bytes: few at rest, as many as
-// these under load; what has not been used for a second is taken back from kernels that let it (6.1 and later). Bytes for
-// which there is no buffer wait in their socket.
+// Limits per carrier. The kernel receives into buffers that it is given in advance: few at rest, up to these numbers
+// under load. Buffers that stay unused for a second are taken back where the kernel supports it (6.1 and later). Bytes
+// for which no buffer is free wait in their socket.
 struct UringOptions {
-    unsigned entries = 256;       // of the submission queue, 1 to 32768
-    unsigned smallBuffers = 256;  // of 2 KiB at most (at rest 16); a power of two up to 32768
-    unsigned largeBuffers = 8;    // of 64 KiB at most (at rest 0), for channels whose reads have been large; as above
+    unsigned entries = 256;       // size of the submission queue, 1 to 32768
+    unsigned smallBuffers = 256;  // of 2 KiB each: the maximum (16 at rest); a power of two up to 32768
+    unsigned largeBuffers = 8;    // of 64 KiB each: the maximum (0 at rest), for channels with large reads; as above
 };
 
 // Context: the carrier's thread, except construction, wakeup() and the factories of SocketIoHandler (any thread). The
@@ -37,28 +37,29 @@ class UringIoHandler final : public SocketIoHandler {
     static constexpr std::size_t smallBytes = 2 * 1024, largeBytes = 64 * 1024;
     static constexpr Duration closeGrace = std::chrono::seconds(5);
 
-    // All of them must outlive the handler. Throws std::invalid_argument for options out of range.
+    // All references must outlive the handler. Throws std::invalid_argument for options out of range.
     explicit UringIoHandler(UringOptions options = {});
     UringIoHandler(UringOptions options, UringCalls& calls, SystemCalls& sockets, Clock& clock = Clock::steady());
     ~UringIoHandler() override;
     UringIoHandler(const UringIoHandler&) = delete;
     UringIoHandler& operator=(const UringIoHandler&) = delete;
 
-    // Throws SystemError when the kernel refuses.
+    // Throws SystemError when the kernel refuses the ring.
     void open(Carrier& carrier) override;
     PollResult poll(PollGuard* guard, Deadline deadline, Budget budget) override;
     void wakeup() noexcept override;
     bool hasWork() const noexcept override;
-    // An eventfd that the kernel signals with each completion from the first call on: the ring's own descriptor does not
-    // wake an outer poller. -1: the handler is not open, or the kernel refuses. Context: the carrier.
+    // An eventfd that the kernel signals with each completion, starting with the first call of this function. The
+    // ring's own descriptor does not wake an outer poller. -1 when the handler is not open or the kernel refuses.
+    // Context: the carrier.
     int pollFd() const noexcept override;
-    // Closes every channel and fiber stream; what registers afterwards gets operation_aborted.
+    // Closes every channel and fiber stream; later registrations fail with operation_aborted.
     void closeChannels() override;
     void prepareToClose() override;
-    // True when nothing is registered or in flight, or `closeGrace` after prepareToClose(): a handler that swallows
-    // close() must not keep its carrier from ending.
+    // True when nothing is registered or in flight, or once `closeGrace` has passed since prepareToClose(): a handler
+    // that swallows close() must not keep its carrier from ending.
     bool closable() const noexcept override;
-    // Handles that are still registered are cut off, after their operations have ended.
+    // Ends the operations of handles that are still registered, then detaches the handles.
     void close() override;
 
     std::unique_ptr<ChannelSink> stream(Fd fd, Channel& channel) override;
@@ -105,16 +106,16 @@ class UringIoHandler final : public SocketIoHandler {
     std::unique_ptr<UringRing> ring_;
     std::unique_ptr<UringBuffers> small_;
     std::unique_ptr<UringBuffers> large_;
-    std::unique_ptr<EpollIoHandler> nested_;  // for descriptors that fibers wait for and do not read through Weft
+    std::unique_ptr<EpollIoHandler> nested_;  // for FdWatch: descriptors that Weft does not read itself
     std::unique_ptr<Signal> wake_;            // the carrier's wake-up descriptor
     std::unique_ptr<Signal> nestedReady_;
-    std::unique_ptr<UringSendParts> parts_;  // that no operation has
-    mutable Fd completions_;                 // once it is nested under another poller: see pollFd(). Open to the end
+    std::unique_ptr<UringSendParts> parts_;  // made when nested under another poller: see pollFd(); open to the end
+    mutable Fd completions_;                 // made when nested under another poller: see pollFd(); open to the end
     mutable std::atomic<int> nestedFd_{-1};  // the same for wakeup(): written once by the carrier, read by any thread
     detail::ReadyList handles_;              // registered
     detail::ReadyList batch_;                // being dispatched
-    detail::ReadyList ready_;                // asked for a dispatch meanwhile
-    bool refusing_ = false;                  // new handles
+    detail::ReadyList ready_;                // requested a dispatch meanwhile
+    bool refusing_ = false;                  // refuses new handles
     bool closing_ = false;
     Deadline closeDeadline_ = never;
 };

@@ -1,5 +1,5 @@
-// AsioThread: what Asio keeps for a thread that runs handlers, for a fiber that starts an operation and for the reactor.
-// ReadyOperation, ReadyCalls: operations that are called outside of Asio's own loop.
+// AsioThread: Asio's per-thread state, for a fiber that starts an operation and for the reactor. ReadyOperation and
+// ReadyCalls: operations that Weft completes outside Asio's own loop.
 #pragma once
 
 #include <cstddef>
@@ -24,13 +24,14 @@ class ReadyOperation {
   public:
     ReadyOperation(AsioOperation& operation, AsioScheduler& scheduler, AsioThreadInfo& thread)
         : operation_(operation), scheduler_(scheduler), thread_(thread) {}
-    // Once; frees it. Returns how many handlers it has called: none if no operation waited for the descriptor. Throws
-    // what the handler throws. What was posted before must have been taken from the thread.
+    // Call it once; it frees the operation. Returns the number of handlers called, which is 0 if no operation waited
+    // for the descriptor. Passes on the handler's exceptions. Precondition: all operations posted earlier have been
+    // taken from the thread.
     std::size_t operator()() const {
         const long before = thread_.private_outstanding_work;
         operation_.complete(&scheduler_, {}, Result::of(operation_));
         thread_.rethrow_pending_exception();
-        // Asio makes up in this way for the work that it is about to count off.
+        // When no handler ran, Asio adds a unit of work here to balance the one that it is about to subtract.
         const bool compensated = thread_.private_outstanding_work == before + 1 && thread_.private_op_queue.empty();
         return compensated ? 0 : 1;
     }
@@ -45,8 +46,9 @@ class ReadyOperation {
     AsioThreadInfo& thread_;
 };
 
-// Small blocks, which Asio keeps for the next operation, and the operations that were ready when they were started.
-// Asio has these for a thread while it runs handlers; fibers start operations outside of that. Context: the carrier.
+// Holds the small blocks that Asio keeps for the next operation, and operations that completed while they were started.
+// Asio itself has this state only while a thread runs handlers, but fibers start operations outside of that. Context:
+// the carrier.
 class AsioThread : private boost::asio::detail::thread_context {
   public:
     explicit AsioThread(AsioScheduler& scheduler) noexcept : scheduler_(scheduler) {
@@ -55,8 +57,8 @@ class AsioThread : private boost::asio::detail::thread_context {
     AsioThread(const AsioThread&) = delete;
     AsioThread& operator=(const AsioThread&) = delete;
 
-    // While it lives, Asio takes this thread for one that runs handlers; nothing may wait. What was posted meanwhile is
-    // the scheduler's afterwards.
+    // While it exists, Asio treats this thread as one that runs handlers, and nothing may wait. At the end, operations
+    // posted meanwhile pass to the scheduler.
     class Use {
       public:
         explicit Use(AsioThread& thread) noexcept : rest_{thread}, entered_(&thread.scheduler_, thread.info_) {}
@@ -72,13 +74,13 @@ class AsioThread : private boost::asio::detail::thread_context {
         thread_call_stack::context entered_;
     };
 
-    // Of the innermost call of Asio on this thread.
+    // The state of the innermost Asio call on this thread.
     static AsioThreadInfo& current() noexcept { return static_cast<AsioThreadInfo&>(*top_of_thread_call_stack()); }
 
     AsioScheduler& scheduler() noexcept { return scheduler_; }
-    // This is the innermost call of Asio on the calling thread. Any thread.
+    // True when this is the innermost Asio call on the calling thread. Context: any thread.
     bool isCurrent() const noexcept { return top_of_thread_call_stack() == &info_; }
-    // The one operation that was posted; null when there is none, or another.
+    // The posted operation if there is exactly one, else null.
     AsioOperation* onlyPosted() noexcept {
         AsioOperation* const first = info_.private_op_queue.front();
         if (first == nullptr || boost::asio::detail::op_queue_access::next(first) != nullptr) return nullptr;
@@ -86,10 +88,10 @@ class AsioThread : private boost::asio::detail::thread_context {
     }
     void takePosted() noexcept { info_.private_op_queue.pop(); }
     AsioOperations& posted() noexcept { return info_.private_op_queue; }
-    // What a function has thrown that was dispatched meanwhile.
+    // Rethrows the exception of a function that was dispatched meanwhile.
     void rethrowPending() { info_.rethrow_pending_exception(); }
 
-    AsioThread* next = nullptr;  // its owner's
+    AsioThread* next = nullptr;  // for its owner's list
 
   private:
     void handOver() noexcept {
@@ -101,8 +103,8 @@ class AsioThread : private boost::asio::detail::thread_context {
     AsioThreadInfo info_;
 };
 
-// Calls of ready operations in a row, in place of Asio. Each is work of the scheduler until it was called; Asio counts
-// what is posted meanwhile for the thread first, and so does this.
+// Calls a series of ready operations in place of Asio. Each counts as work of the scheduler until it has been called.
+// As in Asio, the destructor first balances this against work that the handlers posted for the thread.
 class ReadyCalls {
   public:
     explicit ReadyCalls(AsioScheduler& scheduler) noexcept

@@ -1,4 +1,4 @@
-// ExecutorBase: what the executors of a Context have in common: the context, and properties as bits.
+// ExecutorBase: the common part of a Context's executors: the context, and the properties as bits.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class ExecutorBase {
 
     ExecutorBase(ServedContext* context, std::uint8_t bits) noexcept : context_(context), bits_(bits) { begin(); }
     ExecutorBase(const ExecutorBase& other) noexcept : context_(other.context_), bits_(other.bits_) { begin(); }
-    // One that tracks nothing stays usable, as io_context's does.
+    // A moved-from executor that does not track work stays usable, as io_context's does.
     ExecutorBase(ExecutorBase&& other) noexcept : context_(other.context_), bits_(other.bits_) {
         if (bits_ & tracked) other.context_ = nullptr;
     }
@@ -48,7 +48,7 @@ class ExecutorBase {
         if (context_ != nullptr && (bits_ & tracked)) context_->workFinished();
     }
 
-    // Tracking of work is no part of it.
+    // Ignores whether work is tracked.
     bool equals(const ExecutorBase& other) const noexcept {
         return context_ == other.context_ && ((bits_ ^ other.bits_) & ~tracked) == 0;
     }
@@ -56,7 +56,7 @@ class ExecutorBase {
         return static_cast<std::uint8_t>((bits_ | set) & ~clear);
     }
 
-    ServedContext* context_;  // null: it was moved from, and tracked work
+    ServedContext* context_;  // null: moved from while it tracked work
     std::uint8_t bits_;
 
   private:

@@ -1,4 +1,4 @@
-// ExecutorFunction: a function with the memory that it was queued in.
+// ExecutorFunction: a queued function, in memory from the submitter's allocator.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace weft::asio_io::detail {
 
-// Memory by the user's allocator, which must be usable where the function runs.
+// The user's allocator must be usable where the function runs.
 template <class Function, class Allocator>
 class ExecutorFunction final : public ExecutorTask {
     using Own = typename std::allocator_traits<Allocator>::template rebind_alloc<ExecutorFunction>;
@@ -29,7 +29,7 @@ class ExecutorFunction final : public ExecutorTask {
         }
     }
 
-    // The memory is free before the function runs, so that the next operation of a chain finds it.
+    // Frees the memory before the function runs, so that the next operation of a chain can reuse it.
     void call() override {
         std::unique_ptr<ExecutorFunction, DestroyHere> memory(this);
         Function function(std::move(function_));
@@ -63,7 +63,7 @@ class ExecutorFunction final : public ExecutorTask {
     Function function_;
 };
 
-// The context's blocks, for who brings no allocator.
+// Uses the context's blocks, for callers without an allocator.
 template <class T>
 class BlockAllocator {
   public:

@@ -1,4 +1,4 @@
-// ExecutorTask: a function that an executor was given. ExecutorTasks: the queue of those that wait in their context.
+// ExecutorTask: a function submitted to an executor. ExecutorTasks: the queue of tasks that wait in their context.
 #pragma once
 
 #include <weft/scheduler/loop_task.hpp>
@@ -7,12 +7,12 @@ namespace weft::asio_io::detail {
 
 class ServedContext;
 
-// Handed from the caller to the loop and, until the context runs, to the context's queue.
+// The caller passes it to the loop, and the loop to the context's queue until the context runs.
 class ExecutorTask : public LoopTask {
   public:
     // Frees this task, then calls its function, which may throw. Context: the loop's dispatch.
     virtual void call() = 0;
-    // Frees this task and its function. Any thread.
+    // Frees this task and its function. Context: any thread.
     virtual void destroy() noexcept = 0;
 
   protected:
@@ -26,10 +26,10 @@ class ExecutorTask : public LoopTask {
 
     ServedContext& context_;
     ExecutorTask* next_ = nullptr;
-    bool counted_ = false;  // as work of the context until it has run
+    bool counted_ = false;  // counted as work of the context until it has run
 };
 
-// First in, first out. Context: the loop, or where nothing else has it any more.
+// FIFO. Context: the loop, or any thread once nothing else can reach the queue.
 class ExecutorTasks {
   public:
     bool empty() const noexcept { return first_ == nullptr; }
@@ -38,7 +38,8 @@ class ExecutorTasks {
         *last_ = &task;
         last_ = &task.next_;
     }
-    // Not counted as work: what its context holds for itself stands for it. It may have been counted before.
+    // Pushes a task that is not counted as work, because its context holds a unit of work of its own. It may have been
+    // counted earlier.
     void pushUncounted(ExecutorTask& task) noexcept {
         task.counted_ = false;
         lastUncounted_ = &task;

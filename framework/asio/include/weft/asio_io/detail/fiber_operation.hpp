@@ -1,4 +1,4 @@
-// FiberOperation: one Asio operation that a fiber waits for: its result, its memory and its cancellation, all on the
+// FiberOperation: one Asio operation that a fiber waits for. Its result, memory and cancellation state are on the
 // fiber's stack.
 #pragma once
 
@@ -25,7 +25,9 @@
 
 namespace weft::asio_io::detail {
 
-// Context: the waiting fiber or thread, unless said otherwise. Stays where it is from begin() to the end of await().
+class RemoteOperations;
+
+// Context: the waiting fiber or thread, unless stated otherwise. Must not move from begin() to the end of await().
 class FiberOperation {
   public:
     FiberOperation() = default;
@@ -33,14 +35,15 @@ class FiberOperation {
     FiberOperation(const FiberOperation&) = delete;
     FiberOperation& operator=(const FiberOperation&) = delete;
 
-    // Before the operation. False: the loop of its context has ended, and nothing would complete it. Throws
-    // BlockingOperationException where nothing may block. `place`: the context of the operation's I/O object, if it is
-    // known.
+    // Call it before the operation starts. Returns false when the context's loop has ended, so that nothing would
+    // complete the operation. Throws BlockingOperationException where nothing may block. `place` is the context of the
+    // operation's I/O object, or null if unknown.
     [[nodiscard]] bool begin(boost::asio::execution_context* place);
     [[nodiscard]] bool begin(ServedContext& place) { return begin(&place.service()); }
     // Waits for the completion. When the fiber is cancelled, its carrier shuts down or the deadline passes, `emit()`
-    // makes the cancellation known to the operation, and the wait goes on until that has come back and the operation
-    // has completed. Yields when it was ready: a fiber with such operations only would keep the others waiting.
+    // requests cancellation of the operation; the wait continues until both the request and the operation have
+    // completed. Yields if the operation was ready at once, because a fiber that only starts such operations would
+    // starve the others.
     template <class Emit>
     void await(Deadline deadline, Emit emit) {
         if (wasReady_) return thisFiber::yield();
@@ -51,36 +54,35 @@ class FiberOperation {
         try {
             emit();
         } catch (...) {
-            // No memory to pass it on: the operation ends by itself.
+            // No memory for the request: the operation ends without cancellation.
         }
         waiters_.waitUninterruptibly(lock_, "use_fiber", [this] { return completed_ && !emitting_; });
     }
-    // Its I/O object is of this carrier's Context, so that it may be cancelled from here.
-    bool isHere() const noexcept;
-    // The deadline has passed, so an aborted operation was late.
+    // The I/O object belongs to this carrier's Context, so the operation may be cancelled from here.
+    bool isHere() const noexcept { return here_; }
+    // The deadline has passed: an aborted operation counts as timed out.
     bool late() const noexcept { return late_; }
 
-    // Any thread: the operation's, when it has ended.
+    // Called when the operation has ended. Context: any thread.
     void complete() noexcept;
-    // Where the operation runs. Asks it to end; does nothing when it has.
+    // Requests cancellation; does nothing when the operation has ended. Context: where the operation runs.
     void emitCancellation() noexcept;
-    void emitted() noexcept;  // any thread: emit() is over
+    void emitted() noexcept;  // any thread: emit() has finished
 
-    // After begin(): starts with what Asio keeps for its threads, if this is the carrier of the I/O object. Throws
-    // std::bad_alloc.
+    // After begin(): if the I/O object belongs to this carrier, starts the operation with Asio's per-thread state.
+    // Throws std::bad_alloc.
     void startHere();
-    AsioThread* thread() const noexcept { return thread_.get(); }  // null: not here
-    // Started inside AsioThread::Use, and perhaps ready: completes now if its context runs.
+    AsioThread* thread() const noexcept { return thread_.get(); }  // null: not on this carrier
+    // For an operation started inside AsioThread::Use that may be ready: completes it now if its context runs.
     void completeReady() noexcept;
-    // Asio has put `operation` into the memory of this one.
+    // True when Asio placed `operation` in this object's memory.
     bool owns(const void* operation) const noexcept { return operation == memory_; }
     boost::asio::cancellation_slot slot() noexcept { return signal_.slot(); }
-    // The operation's, one block at a time; others come from the heap. Any thread, one at a time.
+    // One block at a time is in this object; further blocks come from the heap. Context: any thread, one at a time.
     void* allocate(std::size_t size);
     void deallocate(void* block, std::size_t size) noexcept;
 
   private:
-    friend class Service;
     friend class OperationList;
 
     static constexpr std::size_t memorySize = 512;
@@ -89,15 +91,18 @@ class FiberOperation {
 
     std::mutex lock_;
     WaitList waiters_;
-    bool completed_ = false;  // these two under the lock
+    bool completed_ = false;  // guarded by lock_, as is emitting_
     bool emitting_ = false;
     bool late_ = false;
-    bool here_ = false;  // began on the carrier of its context
-    bool wasReady_ = false;  // completed while it was started, by its own fiber
+    bool here_ = false;  // begun on the carrier of its context
+    bool wasReady_ = false;  // its own fiber completed it while starting it
     bool memoryTaken_ = false;
     boost::asio::cancellation_signal signal_;
     std::unique_ptr<AsioThread> thread_;
-    Service* service_ = nullptr;  // which cancels it when its loop ends; null: no carrier's
+    // What cancels it when its loop ends: the first if it is here, else the second; neither if its context has no
+    // carrier.
+    Service* service_ = nullptr;
+    std::shared_ptr<RemoteOperations> remoteOperations_;
     FiberOperation* previous_ = nullptr;
     FiberOperation* next_ = nullptr;
     alignas(std::max_align_t) std::byte memory_[memorySize];
@@ -123,7 +128,7 @@ class OperationAllocator {
     FiberOperation* operation_;
 };
 
-// ... with what it completes with; nothing when its handler was destroyed without a call.
+// A FiberOperation with its completion arguments; they are absent when the handler was destroyed without a call.
 template <class... Args>
 struct FiberOperationOf : FiberOperation {
     std::optional<std::tuple<std::decay_t<Args>...>> result;
@@ -154,7 +159,7 @@ class FiberHandler {
     FiberOperationOf<Args...>* operation_;
 };
 
-// Tells when the emission has run, or has been dropped.
+// Runs the cancellation once; reports to the operation when it has run or was dropped.
 class Emission {
   public:
     explicit Emission(FiberOperation& operation) noexcept : operation_(&operation) {}

@@ -16,15 +16,16 @@
 
 namespace weft::asio_io::detail {
 
-// An executor in the place of an any_io_executor: of a LoopExecutor inside that, without the allocation that type
-// erasure costs each function. Tracks no work: the I/O object's executor does.
+// Replaces an any_io_executor. If that holds a LoopExecutor, Place calls it directly and avoids the allocation per
+// function that type erasure costs. Does not track work; the I/O object's executor does.
 class Place {
   public:
     explicit Place(const LoopExecutor& loop, bool ofStrand = false) noexcept : ofStrand_(ofStrand), executor_(loop) {}
-    // Of nothing that converts to it: whether a Place does is what a compiler asks here.
+    // Only for any_io_executor itself, not for types that convert to it: a compiler that checks such a conversion asks
+    // whether Place converts.
     template <std::same_as<boost::asio::any_io_executor> Other>
     explicit Place(const Other& other) noexcept : executor_(other) {}
-    Place(const Place& place) noexcept  // a variant's may throw
+    Place(const Place& place) noexcept  // the variant's copy constructor may throw
         : ofStrand_(place.ofStrand_), executor_(place.executor_) {}
     Place& operator=(const Place&) = default;
     ~Place() = default;
@@ -45,12 +46,12 @@ class Place {
         const LoopExecutor* const loop = asLoop();
         return loop != nullptr ? boost::asio::query(*loop, context) : boost::asio::query(other(), context);
     }
-    ServedContext* served() const noexcept {  // null: not known to be one
+    ServedContext* served() const noexcept {  // null: not known to be a ServedContext
         const LoopExecutor* const loop = asLoop();
         return loop != nullptr ? &loop->context() : nullptr;
     }
 
-    bool ofStrand() const noexcept { return ofStrand_; }  // of a FiberStrand
+    bool ofStrand() const noexcept { return ofStrand_; }  // made from a FiberStrand
 
     friend bool operator==(const Place& a, const Place& b) noexcept { return a.executor_ == b.executor_; }
     friend bool operator!=(const Place& a, const Place& b) noexcept { return !(a == b); }
@@ -66,8 +67,8 @@ class Place {
 };
 static_assert(boost::asio::execution::is_executor<Place>::value);
 
-// An I/O object's executor gives the loop's dispatch, where executors of fibers would make a fiber for each completion,
-// and a strand would wait for the function that waits for the operation.
+// Selects the loop's dispatch for an I/O object's executor. An executor of fibers would start a fiber for each
+// completion, and a strand would wait for the very function that waits for the operation.
 template <class Executor>
 auto placeOf(const Executor& executor) {
     if constexpr (std::is_base_of_v<FiberExecutor, Executor> || std::is_base_of_v<FiberStrand, Executor>) {
@@ -87,8 +88,8 @@ auto placeOf(const Executor& executor) {
 template <class Executor>
 concept HasOtherPlace = !std::is_same_v<decltype(placeOf(std::declval<const Executor&>())), Executor>;
 
-// A FiberStrand, the I/O object's executor `Own`, may run a function inside the call that starts an operation, in a
-// fiber, where it may wait.
+// True when the I/O object's executor `Own` is a FiberStrand: it may run a function inside the initiating call, in a
+// fiber, where the function may wait.
 template <class Own, class Executor>
 bool mayWaitInside(const Executor& place) {
     if constexpr (std::is_same_v<Executor, Place>) {
@@ -98,7 +99,7 @@ bool mayWaitInside(const Executor& place) {
     }
 }
 
-// FiberOperation::begin() there.
+// Calls FiberOperation::begin() for this executor's context.
 template <class Executor>
 bool beginAt(FiberOperation& operation, const Executor& executor) {
     if constexpr (std::is_base_of_v<ExecutorBase, Executor>) {

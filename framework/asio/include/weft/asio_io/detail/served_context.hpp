@@ -1,4 +1,4 @@
-// ServedContext: the io_context behind a Context: what its executors ask of it. It knows no caller of run().
+// ServedContext: the io_context of a Context, as its executors use it. It does not know the callers of run().
 #pragma once
 
 #include <atomic>
@@ -18,11 +18,12 @@
 #include <weft/scheduler/fiber_set.hpp>
 #include <weft/scheduler/wait_list.hpp>
 
-// The same in the library and in every program that uses it: the class of the reactor is exchanged (docs/adr/0017).
-static_assert(BOOST_ASIO_VERSION == 102600, "weft::asio is made for Asio 1.26 (Boost 1.81)");
+// The library and every program that uses it must agree on these, because the reactor's class is replaced
+// (docs/adr/0017).
+static_assert(BOOST_ASIO_VERSION == 102600, "weft::asio requires Asio 1.26 (Boost 1.81)");
 #if defined(BOOST_ASIO_HAS_IO_URING_AS_DEFAULT) || defined(BOOST_ASIO_DISABLE_EPOLL) || \
     defined(BOOST_ASIO_DISABLE_THREADS)
-#error "weft::asio needs Asio's epoll reactor, and its threads: leave the BOOST_ASIO_ macro away"
+#error "weft::asio needs Asio's epoll reactor and its threads: remove the BOOST_ASIO_ macro"
 #endif
 
 namespace weft::asio_io::detail {
@@ -33,24 +34,25 @@ class ServedContext : public boost::asio::io_context {
   public:
     EventLoop& loop() const noexcept { return *loop_; }
 
-    // Behind everything that this caller submitted before. Any thread. Never throws; a loop that has ended destroys it.
+    // Queues the task after all earlier ones of this caller. Destroys it when the loop has ended. Never throws.
+    // Context: any thread.
     void submit(ExecutorTask& task) noexcept {
-        // The loop's own unit of work stands for what the loop and the fibers of its carrier submit.
-        if (!closed_.load(std::memory_order_acquire) && isHere() && holdsWork_) [[likely]]
+        // The loop's own unit of work covers tasks submitted by the loop and by fibers of its carrier.
+        if (!closed_.load(std::memory_order_acquire) && isHere() && holdsWork_) [[likely]]  // [A4]
             return held_.pushUncounted(task);
         submitSlow(task);
     }
-    // The caller may run a handler here and now: inside the loop's dispatch, while the context runs, and not too deep.
+    // True when the caller may run a handler now: in the loop's dispatch, while the context runs, and not too deep.
     bool mayRunHere() const noexcept {
         return isHere() && (loop_->dispatching() || handlersHere_) && runs_ && depth_ < mostDepth;
     }
-    // In the loop, or in a fiber of its carrier.
+    // True in the loop and in fibers of its carrier.
     bool isHere() const noexcept { return weft::detail::currentHome() == home_; }
     bool runsInThisThread() const noexcept { return isHere() && loop_->dispatching(); }
-    // Around a function that is run so. The exception goes to the caller of run().
+    // Call these around a function run under mayRunHere(). capture() passes an exception to the caller of run().
     void enterHandler() noexcept { ++depth_; }
     void leaveHandler() noexcept { --depth_; }
-    // While it lives, a fiber of the carrier calls handlers, and waits for nothing. Context: that fiber.
+    // While it exists, a fiber of the carrier may call handlers and must not wait. Context: that fiber.
     class HandlersHere {
       public:
         explicit HandlersHere(ServedContext& context) noexcept : context_(context) { context_.handlersHere_ = true; }
@@ -63,20 +65,20 @@ class ServedContext : public boost::asio::io_context {
     };
     void capture(std::exception_ptr error) noexcept;
 
-    // Outstanding work, as Asio counts it. Any thread.
+    // Outstanding work, as Asio counts it. Context: any thread.
     void workStarted() noexcept;
     void workFinished() noexcept;
 
-    // Functions in fibers of the carrier: see FunctionInFiber. What one throws goes to the caller of run(), or to the
-    // log; the end of a wait by cancellation or shutdown is no error.
+    // Functions in fibers of the carrier: see FunctionInFiber. A function's exception goes to the caller of run(), or
+    // to the log. A wait that ended by cancellation or shutdown (operation_aborted) is not an error.
     void functionStarted();
     void functionEnded() noexcept;
     void functionFailed(const std::exception_ptr& error) noexcept;
     FiberSet& functions() noexcept { return functions_; }
     Service& service() noexcept { return *service_; }
 
-    // Memory of tasks; blocks come back on the loop as a rule, and are kept there. Any thread. allocate() throws
-    // std::bad_alloc.
+    // Memory for tasks. Blocks are normally freed on the loop, which keeps them for reuse. allocate() throws
+    // std::bad_alloc. Context: any thread.
     void* allocate(std::size_t size) {
         if (size > blockSize) return ::operator new(size);
         if (!isHere() || kept_ == nullptr) return ::operator new(blockSize);
@@ -85,11 +87,11 @@ class ServedContext : public boost::asio::io_context {
     }
     void deallocate(void* block, std::size_t size) noexcept {
         if (size > blockSize) return ::operator delete(block, size);
-        if (closed_.load(std::memory_order_acquire) || !isHere() || keptCount_ >= mostKept)
+        if (closed_.load(std::memory_order_acquire) || !isHere() || keptCount_ >= mostKept)  // [A4]
             return ::operator delete(block, blockSize);
         keep(block);
     }
-    // As deallocate(). Context: the loop's dispatch.
+    // As deallocate(), but only in the loop's dispatch.
     void deallocateHere(void* block, std::size_t size) noexcept {
         if (size > blockSize) return ::operator delete(block, size);
         if (keptCount_ >= mostKept) return ::operator delete(block, blockSize);
@@ -99,8 +101,8 @@ class ServedContext : public boost::asio::io_context {
   protected:
     ServedContext();
     ~ServedContext();
-    // Once each, in this order. serveOn(): throws what Service's constructor throws. After leaveLoop() nothing runs any
-    // more; destroyHandlers() destroys what has not run.
+    // Each is called once, in this order. serveOn() throws what Service's constructor throws. After leaveLoop() nothing
+    // runs; destroyHandlers() destroys what has not run.
     void serveOn(EventLoop& loop, bool forLife);
     void leaveLoop() noexcept;
     void destroyHandlers() noexcept;
@@ -125,22 +127,22 @@ class ServedContext : public boost::asio::io_context {
 
     FiberSet functions_;
     std::mutex functionsLock_;
-    std::size_t functionCount_ = 0;  // these two under the lock
+    std::size_t functionCount_ = 0;  // with functionsEnd_, guarded by functionsLock_
     WaitList functionsEnd_;
     EventLoop* loop_ = nullptr;
-    const Carrier* home_ = nullptr;    // of the loop
-    std::atomic<bool> closed_{false};  // the loop is not used any more
-    KeptBlock* kept_ = nullptr;        // the loop's
+    const Carrier* home_ = nullptr;    // the loop's carrier
+    std::atomic<bool> closed_{false};  // the loop must no longer be used [A4]
+    KeptBlock* kept_ = nullptr;        // used by the loop only
     unsigned keptCount_ = 0;
     unsigned depth_ = 0;
     bool runs_ = false;
     bool handlersHere_ = false;
-    bool holdsWork_ = false;  // the loop's own unit, while it is awake
-    ExecutorTasks held_;      // by the loop itself, or while the context did not run; the loop's
+    bool holdsWork_ = false;  // the loop holds a unit of work, while it is awake
+    ExecutorTasks held_;      // submitted by the loop, or while the context did not run; used by the loop only
 };
 
-// From before its fiber is spawned until its function has been destroyed: it is work of the context, which does not end
-// before it.
+// Exists from before its fiber is spawned until its function is destroyed. It counts as work of the context, which does
+// not end before it.
 class FunctionInFiber {
   public:
     explicit FunctionInFiber(ServedContext& context) : context_(&context) { context.functionStarted(); }

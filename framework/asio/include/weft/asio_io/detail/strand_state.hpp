@@ -1,4 +1,4 @@
-// StrandState: the functions of a FiberStrand, and who is inside.
+// StrandState: the queued functions of a FiberStrand, and the one that runs.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 namespace weft::asio_io::detail {
 
-// A function that waits for its turn.
+// A function in the strand's queue.
 class StrandTask {
   public:
     StrandTask() = default;
@@ -39,16 +39,16 @@ class StrandFunction final : public StrandTask {
     Function function_;
 };
 
-// Runs one function at a time, each in a fiber of its own, in the order of enter(). While functions wait or run, the
-// state is in the loop's hands: it is the task that starts the next fiber, holds a reference to itself, and counts as
-// work of the context.
+// Runs one function at a time, each in its own fiber, in the order of enter(). While functions wait or run, the state
+// is queued in the loop as the task that starts the next fiber; it then holds a reference to itself and counts as work
+// of the context.
 class StrandState final : public ExecutorTask, public boost::intrusive_ref_counter<StrandState> {
   public:
     explicit StrandState(ServedContext& context) noexcept : ExecutorTask(context), context_(context) {}
 
-    // Any thread. When the loop has ended, the function is destroyed.
+    // Destroys the function if the loop has ended. Context: any thread.
     void enter(std::unique_ptr<StrandTask> task) noexcept;
-    // The calling fiber runs a function of this strand.
+    // True when the calling fiber runs a function of this strand.
     bool isInside() const noexcept;
 
   private:
@@ -65,9 +65,9 @@ class StrandState final : public ExecutorTask, public boost::intrusive_ref_count
     std::mutex lock_;
     std::unique_ptr<StrandTask> first_;
     StrandTask* last_ = nullptr;
-    bool busy_ = false;      // these three under the lock
-    bool spawning_ = false;  // the loop's
-    std::atomic<std::uint64_t> inside_{0};  // the fiber's id; relaxed: only that fiber finds its own
+    bool busy_ = false;      // guarded by lock_, as are first_ and last_
+    bool spawning_ = false;  // used by the loop only
+    std::atomic<std::uint64_t> inside_{0};  // id of the running fiber; relaxed: a fiber can only match its own id
 };
 
 }  // namespace weft::asio_io::detail

@@ -1,0 +1,18 @@
+// Percent-encoding of text in URIs (RFC 3986, section 2.1). Any thread; throws std::bad_alloc.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace weft::http {
+
+// Replaces each `%XX` by its byte. Returns nothing when a '%' is not followed by two hexadecimal digits. The result may
+// contain any byte, NUL and '/' included: split a path into its segments before decoding them.
+std::optional<std::string> percentDecode(std::string_view text);
+
+// Encodes every byte except the unreserved ones (letters, digits, '-', '.', '_', '~'): the result can stand for one path
+// segment, or for a name or value of a query.
+std::string percentEncode(std::string_view text);
+
+}  // namespace weft::http

@@ -1,0 +1,49 @@
+// The most common response, inlined where it is written: ResponseWriter::answerEasily(), and the parts of it that other
+// responses use.
+#pragma once
+
+#include <cstring>
+
+#include <weft/pipeline/http/detail/response_writer.hpp>
+
+namespace weft::http::detail {
+
+// True for a complete response to an HTTP/1.1 request, if both keep the connection.
+[[gnu::always_inline]] inline bool ResponseWriter::mayKnowHead(const ResponseSlot& slot, const Response& response) {
+    return (slot.isPlainGet() || (slot.version == Version::http11 && slot.method != Method::head &&
+                                  slot.method != Method::connect && slot.keepAlive)) &&
+           (response.keepAlive | response.streamed << 8) == 1;  // keepAlive and not streamed
+}
+
+// Writes the head and a copy of the body into one piece of room.
+[[gnu::always_inline]] inline void ResponseWriter::emitSmall(std::string_view head, std::string_view body,
+                                                             bool leaving) {
+    char* const begin = reserveHere(head.size() + body.size(), leaving);
+    std::memcpy(begin, head.data(), head.size());
+    if (!body.empty()) std::memcpy(begin + head.size(), body.data(), body.size());
+    output_.produced(head.size() + body.size());
+}
+
+// All checks come first, and no foreign code runs after them.
+[[gnu::always_inline]] inline bool ResponseWriter::answerEasily(Response& response) {
+    const std::size_t waiting = connection_.slots.size();
+    if (connection_.slowPath.any() || waiting == 0 || output_.size() > easyOutput) return false;
+    ResponseSlot& slot = connection_.slots.front();
+    const std::size_t body = response.body.readableBytes();
+    if ((!slot.isPlainGet() && slot.answered) || !mayKnowHead(slot, response) || body > copiedBody) return false;
+    const Ticket named = Tickets::of(response);
+    if ((named != noTicket ? named : connection_.delivering) != connection_.slots.frontTicket()) return false;
+    const std::string_view head =
+        heads_->last(response.status, response.headers, serverName_, body, connection_.loop->flushPoints());
+    if (head.empty()) return false;
+    emitSmall(head, response.body.view());
+    if (waiting == 1) [[likely]] {
+        connection_.slots.popFront(slot);
+    } else {
+        slot.complete = true;
+        emitReady();
+    }
+    return true;
+}
+
+}  // namespace weft::http::detail

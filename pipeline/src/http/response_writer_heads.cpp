@@ -1,0 +1,112 @@
+// The heads of responses, with the bodies that are not streamed.
+#include <weft/pipeline/http/detail/response_writer.hpp>
+
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include <weft/pipeline/channel_handler_context.hpp>
+
+#include "http/codec_log.hpp"
+#include "http/common_response.hpp"
+
+namespace weft::http::detail {
+
+// False if the head cannot be cached, or cannot be sent; nothing has been done then.
+bool ResponseWriter::emitKnownHead(Response& response, ChannelPromise&& promise) {
+    ResponseSlot& slot = connection_.slots.front();
+    if (!mayKnowHead(slot, response) || lastOfDrain()) return false;
+    const std::size_t body = response.body.readableBytes();
+    const std::string_view head = heads_->head(response.status, response.headers, serverName_, body, second());
+    if (head.empty()) return false;
+    const bool copied = body <= copiedBody;
+    emitSmall(head, copied ? response.body.view() : std::string_view(), !copied || !promise.isVoid());
+    slot.answered = slot.ended = slot.headSent = slot.complete = true;
+    if (copied) {
+        finishWrite(std::move(promise));
+    } else {
+        emitBytes(std::move(response.body), std::move(promise));
+    }
+    return true;
+}
+
+void ResponseWriter::emitHead(Response& response, ChannelPromise&& promise) {
+    const ResponseSlot& slot = connection_.slots.front();
+    const bool interim = isInterim(response);
+    if (interim && slot.version == Version::http10)
+        return void(promise.trySuccess());  // the client would take it for the final response
+    if (response.status == Status::switchingProtocols && !slot.upgrade)
+        return failHead(std::move(promise), EncodeError::unaskedSwitch);
+    ResponseHead head;
+    head.status = response.status;
+    head.body = interim                                    ? BodyKind::none
+                : response.streamed && !response.hasLength ? BodyKind::chunked
+                                                           : BodyKind::length;
+    head.contentLength = response.streamed ? response.contentLength : response.body.readableBytes();
+    const bool informational = codeOf(response.status) < 200;
+    if (!informational) head.date = heads_->date(second());
+    head.requestVersion = slot.version;
+    head.requestMethod = slot.method;
+    // During a drain, the last response of the connection has `Connection: close`.
+    head.keepAlive = slot.keepAlive && response.keepAlive && !lastOfDrain();
+    const bool leaving = response.streamed || response.body.readableBytes() > copiedBody || !promise.isVoid();
+    const EncodedHead encoded =
+        response.headers.visit(serverHeader(informational), [&](std::span<const HeaderView> headers) {
+            head.headers = headers;
+            const std::size_t bound = headBound(head);
+            return encodeHead(head, std::span<char>(reserve(bound, leaving), bound));
+        });
+    if (connection_.slowPath.closing || connection_.slots.empty())
+        return cutShort(promise);  // earlier output ended the connection
+    if (encoded.error != EncodeError::none) return failHead(std::move(promise), encoded.error);
+    output_.produced(encoded.size);
+    if (interim) return finishWrite(std::move(promise));
+    finishHead(response, encoded, head.contentLength, std::move(promise));
+}
+
+// The head of a final response is in the output.
+void ResponseWriter::finishHead(Response& response, const EncodedHead& encoded, std::uint64_t length,
+                                ChannelPromise&& promise) {
+    ResponseSlot& slot = connection_.slots.front();
+    slot.headSent = true;
+    slot.framing = encoded.framing;
+    slot.remaining = length;
+    slot.keepAlive = encoded.keepAlive;
+    if (encoded.framing == BodyFraming::untilClose) resetUnlessWhole();
+    if (!slot.keepAlive) connection_.owner.expectNoMore(connection_.slots.frontTicket(), response.streamed);
+    if (encoded.switches) {
+        switching_ = connection_.slots.frontTicket();
+        slot.ended = slot.complete = true;
+        return finishWrite(std::move(promise));
+    }
+    if (response.streamed) return finishWrite(std::move(promise));
+    slot.complete = true;
+    if (encoded.framing == BodyFraming::none || response.body.empty()) return finishWrite(std::move(promise));
+    emitBytes(std::move(response.body), std::move(promise));
+}
+
+HeaderView ResponseWriter::serverHeader(bool informational) const noexcept {
+    if (informational || serverName_->empty()) return {};
+    return {"Server", *serverName_};
+}
+
+// True if the response to the front request is the last one of a drain: no further request is expected, or none has
+// arrived at the drain barrier.
+bool ResponseWriter::lastOfDrain() const noexcept {
+    return connection_.slowPath.draining && connection_.slots.size() == 1 && !connection_.owner.hasFurtherInput();
+}
+
+// A response that cannot be sent: the promise fails, the client gets 500, and the connection closes.
+void ResponseWriter::failHead(ChannelPromise&& promise, EncodeError why) {
+    connection_.slots.front().ended = true;
+    loseFrom(connection_.slots.frontTicket());
+    logUnsent(LogLevel::error, connection_.ctx, std::string("an HTTP response was refused: ").append(textOf(why)));
+    if (!promise.isVoid()) promise.tryFailure(std::make_exception_ptr(std::invalid_argument(std::string(textOf(why)))));
+    if (connection_.slowPath.closing || connection_.slots.empty()) return;
+    Response instead = error(Status::internalServerError);
+    instead.keepAlive = false;
+    emitHead(instead, {});
+}
+
+}  // namespace weft::http::detail

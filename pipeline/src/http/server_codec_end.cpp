@@ -1,0 +1,137 @@
+// The end of the connection: the client's end of input, a drain, the last response, timeouts.
+#include <weft/pipeline/http/server_codec.hpp>
+
+#include <optional>
+#include <utility>
+
+#include <weft/pipeline/channel.hpp>
+#include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/pipeline/channel_option.hpp>
+#include <weft/pipeline/http/detail/drain_barrier.hpp>
+#include <weft/scheduler/event_loop.hpp>
+#include <weft/scheduler/log.hpp>
+
+namespace weft::http {
+
+namespace {
+
+constexpr Duration lingerTime = std::chrono::seconds(2);
+
+}  // namespace
+
+// Input that waits for room is decoded first; only then does the end of input take effect.
+void ServerCodec::onInputEnded() {
+    inputShutdown_ = true;
+    if (outputShutdown_) return closeNow();
+    if (reader_.expects() == Input::undecided) reader_.pause();
+    if (!connection_.slowPath.paused || clientHasGone()) endOfRequests();
+}
+
+void ServerCodec::endOfRequests() {
+    if (reader_.expects() == Input::body) reader_.cutBody({Status::badRequest, "the connection ended inside the body"});
+    if (connection_.ctx == nullptr) return;
+    if (!clientHasGone()) return closeWhenAnswered();
+    connection_.slowPath.draining = true;
+    outputPending() ? closeAfterResponse() : closeNow();
+}
+
+// True if InputEnd::cancel applies: the client has ended its output, while responses are outstanding. After a request
+// for another protocol, the end belongs to that protocol.
+bool ServerCodec::clientHasGone() const noexcept {
+    return options_.inputEnd == InputEnd::cancel && inputShutdown_ && !connection_.slots.empty() &&
+           !connection_.slowPath.closing && reader_.expects() != Input::undecided;
+}
+
+// The last response has been sent. The peer's end, or a timeout, closes the connection.
+void ServerCodec::onOutputEnded() {
+    outputShutdown_ = true;
+    if (inputShutdown_) return closeNow();
+    linger_ = connection_.ctx->loop().schedule([channel = ChannelRef(connection_.ctx->channel())] { channel->close(); },
+                                               lingerTime);
+}
+
+// The kernel may hold a request for an idle connection, whose client cannot know about the drain yet.
+void ServerCodec::beginDrain() {
+    if (connection_.slowPath.draining) return;
+    connection_.slowPath.draining = true;
+    if (reader_.expects() != Input::head || !connection_.slots.empty()) return closeWhenAnswered();
+    connection_.atDrainBarrier = true;
+    connection_.ctx->loop().local<detail::DrainBarrier>().join(connection_.ctx->channel());
+    resumeReading();
+}
+
+// No further request is read; the last response has `Connection: close`.
+void ServerCodec::closeWhenAnswered() {
+    connection_.slowPath.draining = true;
+    connection_.atDrainBarrier = false;
+    reader_.expectNoMore();
+    if (!connection_.slots.empty() || connection_.slowPath.closing) return;
+    // Lingers even without a response: a request that crosses our FIN must be read, or close() resets the connection.
+    outputPending() || !inputShutdown_ ? closeAfterResponse() : closeNow();
+}
+
+bool ServerCodec::outputPending() const noexcept {
+    return connection_.ctx != nullptr && (writer_.hasOutput() || connection_.ctx->channel().pendingBytes() > 0);
+}
+
+// Nothing more will be sent. The close starts before this handler, so it does not pass our own close().
+void ServerCodec::closeNow() {
+    connection_.slowPath.closing = true;
+    reader_.expect(Input::ended);
+    writer_.flushNow();
+    if (connection_.ctx != nullptr) connection_.ctx->close();
+}
+
+// The last response has been encoded. Once its bytes are in the kernel, our output is shut down, and the rest of the
+// input is read and discarded: a close with unread input would reset the connection, and the peer might lose the
+// response.
+void ServerCodec::closeAfterResponse() {
+    connection_.slowPath.closing = true;
+    reader_.end();
+    const std::optional<int> linger = writer_.takeLinger();
+    ChannelPromise written = connection_.ctx->newPromise();
+    written.addListener([channel = ChannelRef(connection_.ctx->channel()), inputShutdown = inputShutdown_,
+                         linger](const ChannelFuture& done) {
+        if (done.success() && linger) channel->setOption(ChannelOption::LINGER, *linger);
+        if (done.success() && !inputShutdown) {
+            channel->shutdownOutput();
+        } else {
+            channel->close();
+        }
+    });
+    writer_.passOut(std::move(written));
+    if (connection_.ctx != nullptr) writer_.flush();
+    writer_.dropAll("the connection was closed before a queued response was sent");  // a listener may remove this codec
+    if (connection_.slowPath.paused) resumeReading();
+}
+
+// ---- timeouts ----
+
+void ServerCodec::checkTimeouts() {
+    if (connection_.ctx == nullptr) return;
+    const auto exceeded = timeouts_.check({.requests = connection_.slots.added(),
+                                           .pending = connection_.ctx->channel().pendingBytes() > 0,
+                                           .written = connection_.ctx->channel().writtenBytes(),
+                                           .unanswered = !connection_.slots.empty(),
+                                           .reading = reader_.reading() && !connection_.slowPath.paused});
+    if (exceeded) onTimeout(*exceeded);
+}
+
+void ServerCodec::onTimeout(detail::TimeoutKind why) {
+    switch (why) {
+        case detail::TimeoutKind::idle:
+            return closeNow();
+        case detail::TimeoutKind::stalled:
+            log(LogLevel::debug, "an HTTP connection was closed: its client does not read the responses");
+            connection_.ctx->close();
+            return;
+        case detail::TimeoutKind::body:
+            timeouts_.satisfied();
+            return reader_.cutBody({Status::requestTimeout, "the request body arrived too slowly"});
+        case detail::TimeoutKind::head:
+            timeouts_.satisfied();
+            return reader_.refuseHead({Status::requestTimeout, "the request head arrived too slowly"});
+    }
+}
+
+}  // namespace weft::http

@@ -1,0 +1,47 @@
+// Time points, durations and the monotonic clock. Clock is an interface, so that tests and embedded loops can advance
+// time by hand (manual_clock.hpp).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <ratio>
+#include <type_traits>
+
+namespace weft {
+
+using TimePoint = std::chrono::steady_clock::time_point;
+// Nanoseconds in 64 bits: at most 292 years, Duration::max(). std::chrono's implicit conversion of a longer time from a
+// coarser unit overflows; saturated() does not.
+using Duration = std::chrono::nanoseconds;
+
+// Converts `time` to nanoseconds, clamped to the range of Duration. A NaN becomes zero.
+template <class Rep, class Period>
+constexpr Duration saturated(std::chrono::duration<Rep, Period> time) noexcept {
+    if constexpr (std::is_integral_v<Rep> && std::is_signed_v<Rep> && std::ratio_greater_equal_v<Period, std::nano>) {
+        using Wide = std::chrono::duration<std::intmax_t, Period>;
+        if (time > std::chrono::duration_cast<Wide>(Duration::max())) return Duration::max();
+        if (time < std::chrono::duration_cast<Wide>(Duration::min())) return Duration::min();
+        return std::chrono::duration_cast<Duration>(time);
+    } else {
+        using Exact = std::chrono::duration<long double, std::nano>;
+        const long double exact = std::chrono::duration_cast<Exact>(time).count();
+        if (exact >= static_cast<long double>(Duration::max().count())) return Duration::max();
+        if (exact <= static_cast<long double>(Duration::min().count())) return Duration::min();
+        return exact == exact ? Duration(static_cast<Duration::rep>(exact)) : Duration::zero();
+    }
+}
+constexpr Duration saturated(Duration time) noexcept {
+    return time;
+}
+
+// A source of monotonic time. Context: any thread. Never blocks, allocates or throws.
+class Clock {
+  public:
+    virtual ~Clock() = default;
+    virtual TimePoint now() const noexcept = 0;
+
+    // The machine's CLOCK_MONOTONIC; lives for the whole process.
+    static Clock& steady() noexcept;
+};
+
+}  // namespace weft

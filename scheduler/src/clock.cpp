@@ -1,0 +1,20 @@
+#include <weft/scheduler/clock.hpp>
+
+namespace weft {
+
+namespace {
+
+class SteadyClock final : public Clock {
+  public:
+    TimePoint now() const noexcept override { return std::chrono::steady_clock::now(); }
+};
+
+constinit SteadyClock theSteadyClock;  // not a function-local static, whose guard every call would check
+
+}  // namespace
+
+Clock& Clock::steady() noexcept {
+    return theSteadyClock;
+}
+
+}  // namespace weft
