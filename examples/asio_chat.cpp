@@ -29,8 +29,8 @@ using boost::system::error_code;
 using weft::asio_io::FiberExecutor;
 using weft::asio_io::use_fiber;
 
-constexpr std::size_t longestLine = 1024;   // bytes, including its line end
-constexpr std::size_t mostWaiting = 64;     // lines queued for a member that does not read; further ones are dropped
+constexpr std::size_t longestLine = 1024;  // bytes, including its line end
+constexpr std::size_t mostWaiting = 64;    // lines queued for a member that does not read; further ones are dropped
 constexpr std::chrono::seconds stalledFor(5);
 constexpr std::chrono::milliseconds pause(500);  // after a failed accept
 
@@ -53,7 +53,9 @@ class Room {
 class Member {
   public:
     Member(Room& room, tcp::socket socket, unsigned number)
-        : room_(room), socket_(std::move(socket)), outbox_(socket_.get_executor(), mostWaiting),
+        : room_(room),
+          socket_(std::move(socket)),
+          outbox_(socket_.get_executor(), mostWaiting),
           name_("guest" + std::to_string(number)) {}
 
     // Returns when the connection or the chat ends. Context: a fiber.
@@ -84,7 +86,8 @@ class Member {
             const std::size_t size =
                 asio::async_read_until(socket_, asio::dynamic_buffer(buffered, longestLine), '\n', use_fiber[error]);
             if (error == asio::error::not_found) {
-                if (!std::exchange(tooLong, true)) hear("* a line has at most " + std::to_string(longestLine) + " bytes");
+                if (!std::exchange(tooLong, true))
+                    hear("* a line has at most " + std::to_string(longestLine) + " bytes");
                 buffered.clear();
                 continue;
             }
@@ -167,8 +170,11 @@ int run(const CLI::App& app, const weft::SocketAddress& address) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("A chat server that sends each line to all other members. Uses Asio's sockets in blocking style, from fibers.", "asio_chat");
+    CLI::App app(
+        "A chat server that sends each line to all other members. Uses Asio's sockets in blocking style, from fibers.",
+        "asio_chat");
     weft::SocketAddress listen("127.0.0.1", 7009);
-    examples::addAddress(app, "--listen", listen, "address to listen on; port 0 picks a free port; default 127.0.0.1:7009");
+    examples::addAddress(app, "--listen", listen,
+                         "address to listen on; port 0 picks a free port; default 127.0.0.1:7009");
     return examples::runProgram(app, argc, argv, [&] { return run(app, listen); });
 }

@@ -3,9 +3,9 @@
 #include "support/program.hpp"
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
-#include <cerrno>
 #include <ctime>
 #include <string>
 #include <thread>
@@ -19,7 +19,9 @@ namespace {
 
 constexpr std::size_t letters = 3;
 
-void say(const std::string& text) { std::cout << text + "\n" << std::flush; }
+void say(const std::string& text) {
+    std::cout << text + "\n" << std::flush;
+}
 
 // A device for a spinning poller: it cannot notify anyone, so it must be polled.
 class Mailbox {
@@ -65,7 +67,8 @@ class Doorbell {
             return;
         }
         const auto left = std::max<weft::Duration>(deadline - std::chrono::steady_clock::now(), {});
-        const timespec time{static_cast<time_t>(left.count() / 1'000'000'000), static_cast<long>(left.count() % 1'000'000'000)};
+        const timespec time{static_cast<time_t>(left.count() / 1'000'000'000),
+                            static_cast<long>(left.count() % 1'000'000'000)};
         ::ppoll(&wanted, 1, &time, nullptr);
     }
 
@@ -142,6 +145,7 @@ int run() {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("Hosts a spinning and a blocking poller on two carriers and hands each three letters.", "custom_poller");
+    CLI::App app("Hosts a spinning and a blocking poller on two carriers and hands each three letters.",
+                 "custom_poller");
     return examples::runProgram(app, argc, argv, run);
 }

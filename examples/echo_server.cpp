@@ -9,7 +9,9 @@ namespace {
 
 class Echo final : public weft::ChannelInboundHandler {
   public:
-    void channelRead(weft::ChannelHandlerContext& ctx, weft::Message&& message) override { ctx.write(std::move(message)); }
+    void channelRead(weft::ChannelHandlerContext& ctx, weft::Message&& message) override {
+        ctx.write(std::move(message));
+    }
     void channelReadComplete(weft::ChannelHandlerContext& ctx) override { ctx.flush(); }
     void channelWritabilityChanged(weft::ChannelHandlerContext& ctx) override {
         ctx.channel().setOption(weft::ChannelOption::AUTO_READ, ctx.channel().isWritable());

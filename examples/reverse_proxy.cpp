@@ -232,8 +232,8 @@ class Proxy final : public weft::SimpleInboundHandler<StreamedRequest> {
     void forward(weft::ChannelHandlerContext& ctx, StreamedRequest& request, Responder& responder) {
         weft::http::RequestOptions options;
         options.timeout = upstream_->timeout;
-        const auto forward = std::make_shared<Forward>(
-            upstream_->client.begin(upstream_->address, requestFor(request), options));
+        const auto forward =
+            std::make_shared<Forward>(upstream_->client.begin(upstream_->address, requestFor(request), options));
         if (ctx.channel().closed()) return;
         const Running running(running_, *forward);
         if (request.hasBody()) {

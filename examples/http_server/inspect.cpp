@@ -14,7 +14,8 @@ void appendBase64(std::string& out, std::string_view bytes) {
     for (std::size_t i = 0; i < bytes.size(); i += 3) {
         const std::string_view group = bytes.substr(i, 3);
         unsigned bits = 0;
-        for (std::size_t j = 0; j < 3; ++j) bits = bits << 8 | (j < group.size() ? static_cast<unsigned char>(group[j]) : 0);
+        for (std::size_t j = 0; j < 3; ++j)
+            bits = bits << 8 | (j < group.size() ? static_cast<unsigned char>(group[j]) : 0);
         for (std::size_t j = 0; j < 4; ++j) out += j <= group.size() ? digits[bits >> (18 - 6 * j) & 63] : '=';
     }
 }
@@ -62,6 +63,8 @@ void Inspect::channelRead0(weft::ChannelHandlerContext& ctx, weft::http::FullReq
     ctx.writeAndFlush(std::move(response));
 }
 
-void Inspect::exceptionCaught(weft::ChannelHandlerContext& ctx, std::exception_ptr) { ctx.close(); }
+void Inspect::exceptionCaught(weft::ChannelHandlerContext& ctx, std::exception_ptr) {
+    ctx.close();
+}
 
 }  // namespace examples

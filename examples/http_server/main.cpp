@@ -19,12 +19,14 @@ struct Flags {
     std::optional<std::string> traceFile;
 
     explicit Flags(CLI::App& app) : server(app, weft::SocketAddress("127.0.0.1", 8080)) {
-        examples::addAddress(app, "--backend", backend, "address of the backend that /fruits queries; without it /fruits answers 502");
+        examples::addAddress(app, "--backend", backend,
+                             "address of the backend that /fruits queries; without it /fruits answers 502");
         app.add_option("--trace-events", server.group.traceEvents,
                        "events that each carrier keeps for /trace; default WEFT_TRACE_EVENTS, else 0")
             ->check(CLI::Range(std::size_t{0}, weft::mostTraceEvents))
             ->type_name("N");
-        app.add_option("--trace-file", traceFile, "file that SIGUSR1 writes the trace to; needs --trace-events")->type_name("PATH");
+        app.add_option("--trace-file", traceFile, "file that SIGUSR1 writes the trace to; needs --trace-events")
+            ->type_name("PATH");
         app.add_flag("--inspect", inspect, "answer every request with its parsed form, as JSON with base64 values");
     }
 };
@@ -39,8 +41,8 @@ int run(const CLI::App& app, const Flags& flags) {
     weft::EventLoopGroup group(flags.server.group);
     if (flags.traceFile && group.carriers().options().traceEvents == 0)
         throw weft::ConfigurationError("--trace-file needs --trace-events (or WEFT_TRACE_EVENTS) of 1 or more");
-    const auto routes = examples::makeRoutes(
-        std::make_shared<const examples::Site>(examples::Site{group.carriers(), flags.backend}));
+    const auto routes =
+        examples::makeRoutes(std::make_shared<const examples::Site>(examples::Site{group.carriers(), flags.backend}));
     weft::ServerBootstrap server(group);
     server.childHandler([routes, inspect = flags.inspect](weft::Channel& channel) {
         auto& pipeline = channel.pipeline();

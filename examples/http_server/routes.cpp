@@ -43,7 +43,8 @@ void plaintext(Context& ctx, FullRequest) {
 }
 
 void fiber(Context& ctx, FullRequest request) {
-    ctx.spawn([responder = request.responder()]() mutable { responder.send(weft::http::ok(Buffer::wrapStatic(hello))); });
+    ctx.spawn(
+        [responder = request.responder()]() mutable { responder.send(weft::http::ok(Buffer::wrapStatic(hello))); });
 }
 
 void sleep(Context& ctx, FullRequest request) {

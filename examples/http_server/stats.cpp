@@ -12,12 +12,18 @@ struct Counter {
 };
 
 constexpr Counter counters[] = {
-    {"spawned", &weft::CarrierStats::spawned},       {"run", &weft::CarrierStats::run},
-    {"parks", &weft::CarrierStats::parks},           {"wakesFutex", &weft::CarrierStats::wakesFutex},
-    {"wakesPoller", &weft::CarrierStats::wakesPoller}, {"ioCycles", &weft::CarrierStats::ioCycles},
-    {"ioEvents", &weft::CarrierStats::ioEvents},     {"queueDepth", &weft::CarrierStats::queueDepth},
-    {"timersFired", &weft::CarrierStats::timersFired}, {"steals", &weft::CarrierStats::steals},
-    {"stolen", &weft::CarrierStats::stolen},         {"calls", &weft::CarrierStats::calls},
+    {"spawned", &weft::CarrierStats::spawned},
+    {"run", &weft::CarrierStats::run},
+    {"parks", &weft::CarrierStats::parks},
+    {"wakesFutex", &weft::CarrierStats::wakesFutex},
+    {"wakesPoller", &weft::CarrierStats::wakesPoller},
+    {"ioCycles", &weft::CarrierStats::ioCycles},
+    {"ioEvents", &weft::CarrierStats::ioEvents},
+    {"queueDepth", &weft::CarrierStats::queueDepth},
+    {"timersFired", &weft::CarrierStats::timersFired},
+    {"steals", &weft::CarrierStats::steals},
+    {"stolen", &weft::CarrierStats::stolen},
+    {"calls", &weft::CarrierStats::calls},
 };
 
 std::string carrierJson(const weft::CarrierStats& stats) {

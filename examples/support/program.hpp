@@ -77,8 +77,10 @@ CLI::Option* addAddress(CLI::App& app, const std::string& name, T& into, const s
 
 inline void addLogLevel(CLI::App& app) {
     using weft::LogLevel;
-    static const std::map<std::string, LogLevel> levels{
-        {"debug", LogLevel::debug}, {"info", LogLevel::info}, {"warning", LogLevel::warning}, {"error", LogLevel::error}};
+    static const std::map<std::string, LogLevel> levels{{"debug", LogLevel::debug},
+                                                        {"info", LogLevel::info},
+                                                        {"warning", LogLevel::warning},
+                                                        {"error", LogLevel::error}};
     app.add_option_function<std::string>(
            "--log-level", [](const std::string& name) { weft::initializeLogging(levels.at(name)); },
            "debug, info, warning or error: which log lines go to stderr; default warning")
@@ -92,17 +94,21 @@ struct ServerFlags {
     weft::EventLoopGroupOptions group;
 
     ServerFlags(CLI::App& app, const weft::SocketAddress& otherwise) : listen(otherwise) {
-        addAddress(app, "--listen", listen, "address to listen on; port 0 picks a free port; default " + otherwise.toString());
+        addAddress(app, "--listen", listen,
+                   "address to listen on; port 0 picks a free port; default " + otherwise.toString());
         addCarriers(app, group);
         addHelp(app, group);
         addParsed(app, "--transport", group.transport, "auto, epoll or io_uring; default WEFT_TRANSPORT, else auto",
                   [](const std::string& text) { return weft::Transport::parse(text, "--transport"); })
             ->type_name("NAME");
         addLogLevel(app);
-        app.add_flag_callback("--explain-transport", [] { throw ExplainTransport(); }, "print which transport auto selects here, and why");
+        app.add_flag_callback(
+            "--explain-transport", [] { throw ExplainTransport(); },
+            "print which transport auto selects here, and why");
     }
     static void addCarriers(CLI::App& app, weft::CarrierOptions& options) {
-        app.add_option("--carriers", options.carriers, "number of threads that run fibers; default WEFT_CARRIERS, else the number of CPUs")
+        app.add_option("--carriers", options.carriers,
+                       "number of threads that run fibers; default WEFT_CARRIERS, else the number of CPUs")
             ->check(CLI::Range(1u, 1024u))
             ->type_name("N");
     }
@@ -110,14 +116,18 @@ struct ServerFlags {
     static void addHelp(CLI::App& app, weft::CarrierOptions& options) {
         static const std::map<std::string, weft::StealScope> scopes{{"global", weft::StealScope::global},
                                                                     {"cluster", weft::StealScope::cluster}};
-        app.add_flag_callback("--work-stealing", [&options] { options.workStealing = true; },
-                              "idle carriers run fibers of busy ones; default WEFT_WORK_STEALING, else off");
-        app.add_option_function<std::string>("--steal-scope", [&options](const std::string& name) { options.stealScope = scopes.at(name); },
-                                             "which carriers steal from each other: global (all), or cluster (those that share a cache); default WEFT_STEAL_SCOPE, else cluster with a topology")
+        app.add_flag_callback(
+            "--work-stealing", [&options] { options.workStealing = true; },
+            "idle carriers run fibers of busy ones; default WEFT_WORK_STEALING, else off");
+        app.add_option_function<std::string>(
+               "--steal-scope", [&options](const std::string& name) { options.stealScope = scopes.at(name); },
+               "which carriers steal from each other: global (all), or cluster (those that share a cache); default "
+               "WEFT_STEAL_SCOPE, else cluster with a topology")
             ->check(CLI::IsMember(scopes))
             ->type_name("NAME");
-        app.add_option("--topology", options.topology,
-                       "none, linux or linux+N: bind carriers to CPUs, skipping the first N; default WEFT_TOPOLOGY, else none")
+        app.add_option(
+               "--topology", options.topology,
+               "none, linux or linux+N: bind carriers to CPUs, skipping the first N; default WEFT_TOPOLOGY, else none")
             ->check([](const std::string& name) {
                 const bool numbered = name.starts_with("linux+") && name.size() > 6 &&
                                       name.find_first_not_of("0123456789", 6) == std::string::npos;
@@ -151,7 +161,8 @@ inline int cannotListen(const CLI::App& app, const weft::SocketAddress& address,
 }
 
 // Binds, announces the address, and serves until SIGINT or SIGTERM.
-inline int serve(const CLI::App& app, const ServerFlags& flags, weft::EventLoopGroup& group, weft::ServerBootstrap& bootstrap) {
+inline int serve(const CLI::App& app, const ServerFlags& flags, weft::EventLoopGroup& group,
+                 weft::ServerBootstrap& bootstrap) {
     const weft::ShutdownSignals signals;  // before the announcement: a reader of it may stop us at once
     weft::Server server;
     try {

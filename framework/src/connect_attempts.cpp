@@ -40,10 +40,8 @@ bool mayPass(const ErrorCode& error) noexcept {
         case ETIMEDOUT:
         case EHOSTUNREACH:
         case ENETUNREACH:
-        case ENETDOWN:
-            return true;
-        default:
-            return false;
+        case ENETDOWN: return true;
+        default: return false;
     }
 }
 

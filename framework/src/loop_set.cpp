@@ -58,8 +58,8 @@ std::shared_ptr<LoopSet> LoopSet::join(CarrierGroup& carriers, Transport::Kind t
     return set;
 }
 
-// False once the last user has left, who stops the loops. One RMW, because that user may leave at any time. relaxed: the
-// registry's lock publishes the set.
+// False once the last user has left, who stops the loops. One RMW, because that user may leave at any time. relaxed:
+// the registry's lock publishes the set.
 bool LoopSet::tryShare() noexcept {
     unsigned users = users_.load(std::memory_order_relaxed);
     while (users != 0) {
@@ -86,7 +86,8 @@ LoopSet::LoopSet(CarrierGroup& carriers, Transport::Kind transport, const IoHand
                  const EventLoop::Options& options)
     : carriers_(carriers), transport_(transport) {
     try {
-        for (std::size_t i = 0; i < carriers.size(); ++i) startLoop(carriers.carrier(i), makeIoHandler(transport), options);
+        for (std::size_t i = 0; i < carriers.size(); ++i)
+            startLoop(carriers.carrier(i), makeIoHandler(transport), options);
     } catch (...) {
         stop(never);
         throw;

@@ -65,7 +65,7 @@ class LoopSet {
     std::vector<std::unique_ptr<EventLoop>> loops_;
     std::vector<Future<void>> ended_;                                       // one per started loop
     const std::shared_ptr<Lookups> lookups_ = std::make_shared<Lookups>();  // resolvers may outlive this set
-    std::atomic<unsigned> users_{1};  // the maker's share first; final at 0
+    std::atomic<unsigned> users_{1};                                        // the maker's share first; final at 0
     std::atomic<unsigned> next_{0};
     std::mutex lock_;  // guards servers_
     std::vector<std::weak_ptr<ServerState>> servers_;

@@ -57,7 +57,8 @@ struct Installation {
 Installation installation;
 
 // Read by the handler. Written before the handler is installed, and never closed, because a late handler may still
-// write. relaxed: the installation of the handler, and the lock of `installation`, order the only store before the loads.
+// write. relaxed: the installation of the handler, and the lock of `installation`, order the only store before the
+// loads.
 std::atomic<int> eventFd{-1};
 std::atomic<int> lastSignal{0};
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler uses them");

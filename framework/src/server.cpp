@@ -5,13 +5,21 @@
 
 namespace weft {
 
-const SocketAddress& Server::localAddress() const noexcept { return state_->localAddress; }
+const SocketAddress& Server::localAddress() const noexcept {
+    return state_->localAddress;
+}
 
-const std::vector<ChannelRef>& Server::listeners() const noexcept { return state_->listeners; }
+const std::vector<ChannelRef>& Server::listeners() const noexcept {
+    return state_->listeners;
+}
 
-std::size_t Server::liveChildren() const noexcept { return state_->liveChildren(); }
+std::size_t Server::liveChildren() const noexcept {
+    return state_->liveChildren();
+}
 
-Future<void> Server::close() { return state_->closeListeners(); }
+Future<void> Server::close() {
+    return state_->closeListeners();
+}
 
 std::size_t Server::drain(Duration timeout) {
     return detail::drainServers({state_}, deadlineAfter(timeout), timeout);

@@ -125,7 +125,8 @@ ChannelPromise attempt(const BindingPointer& binding, std::size_t index, const C
         if (triesLeft == 0 || !metRival(index, done)) return binding->fail(done.cause());
         const ChannelPromise next = attempt(binding, index, listener, triesLeft - 1);
         try {
-            listener->loop().schedule([binding, listener, next] { listener->bind(binding->address, next); }, rivalPause);
+            listener->loop().schedule([binding, listener, next] { listener->bind(binding->address, next); },
+                                      rivalPause);
         } catch (...) {
             next.tryFailure(std::current_exception());
         }
@@ -161,8 +162,7 @@ void bindListener(const BindingPointer& binding, std::size_t index) {
 AcceptMode ServerBootstrap::resolvedMode() const {
     const bool oneGroup = acceptors_->loopSet() == workers_->loopSet();
     if (acceptMode_ == AcceptMode::perLoop && !oneGroup) {
-        throw std::logic_error(
-            "AcceptMode::perLoop keeps a connection on its listener's loop: use one group for both");
+        throw std::logic_error("AcceptMode::perLoop keeps a connection on its listener's loop: use one group for both");
     }
     if (acceptMode_ != AcceptMode::automatic) return acceptMode_;
     return oneGroup && workers_->size() > 1 ? AcceptMode::perLoop : AcceptMode::single;

@@ -57,7 +57,8 @@ struct sigaction handleTraceSignal(int signal) {
     action.sa_handler = &onTraceSignal;
     action.sa_flags = SA_RESTART | SA_ONSTACK;  // a fiber's own stack may be small
     if (::sigaction(signal, &action, &former) < 0) {
-        throw std::invalid_argument("TraceOnSignal: signal " + std::to_string(signal) + " cannot be handled; use SIGUSR1, for example");
+        throw std::invalid_argument("TraceOnSignal: signal " + std::to_string(signal) +
+                                    " cannot be handled; use SIGUSR1, for example");
     }
     return former;
 }

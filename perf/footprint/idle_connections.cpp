@@ -243,12 +243,12 @@ void run(const Wanted& wanted) {
     const auto each = [&](double amount) { return perConnection(amount, wanted.connections); };
     std::printf("%ld idle connections: resident %zu KiB before, %zu KiB with them, %zu KiB after them\n",
                 wanted.connections, before.residentKiB, idle.residentKiB, after.residentKiB);
-    std::printf(
-        "each: resident %.2f KiB, allocated %.2f KiB; left afterwards: allocated %.1f bytes; kernel (both ends) %.2f KiB\n",
-        each(static_cast<double>(idle.residentKiB - before.residentKiB)),
-        each(static_cast<double>(idle.allBytes() - before.allBytes())) / 1024,
-        each(static_cast<double>(after.allBytes() - before.allBytes())),
-        each(4.0 * static_cast<double>(idle.tcpPages - std::min(before.tcpPages, idle.tcpPages))));
+    std::printf("each: resident %.2f KiB, allocated %.2f KiB; left afterwards: allocated %.1f bytes; kernel (both "
+                "ends) %.2f KiB\n",
+                each(static_cast<double>(idle.residentKiB - before.residentKiB)),
+                each(static_cast<double>(idle.allBytes() - before.allBytes())) / 1024,
+                each(static_cast<double>(after.allBytes() - before.allBytes())),
+                each(4.0 * static_cast<double>(idle.tcpPages - std::min(before.tcpPages, idle.tcpPages))));
     std::printf(
         "  of it: Channel %zu, ServerCodec %zu, ObjectAggregator %zu bytes; the rest are its handlers' contexts, "
         "tables, buffers\n",

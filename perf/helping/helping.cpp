@@ -69,7 +69,9 @@ std::int64_t now() {
 double cpuSeconds() {
     rusage usage;
     ::getrusage(RUSAGE_SELF, &usage);
-    const auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6; };
+    const auto seconds = [](const timeval& time) {
+        return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+    };
     return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
@@ -132,12 +134,13 @@ class Noise {
 struct Arrivals {
     double perSecond;
     nanoseconds work;
-    bool everywhere;  // each carrier has its share; else the first one has all
+    bool everywhere;      // each carrier has its share; else the first one has all
     nanoseconds hogs{0};  // length of the slice on the first carrier every 20 ms
 };
 
 // Poisson arrivals from a thread of their own.
-void openLoop(CarrierGroup& group, const Arrivals& arrivals, milliseconds duration, unsigned seed, LatencyHistogram& into) {
+void openLoop(CarrierGroup& group, const Arrivals& arrivals, milliseconds duration, unsigned seed,
+              LatencyHistogram& into) {
     std::mt19937 random(seed);
     std::exponential_distribution<double> gap(arrivals.perSecond);
     Times times(static_cast<std::size_t>(arrivals.perSecond * 2 * static_cast<double>(duration.count()) / 1000) + 1000);
@@ -180,7 +183,8 @@ void pingPong(CarrierGroup& group, milliseconds duration, LatencyHistogram& into
     over = true;
     std::uint64_t turns = 0;
     for (auto& fiber : fibers) turns += fiber.join();
-    const double each = static_cast<double>(now() - began) * static_cast<double>(group.size()) * 2 / static_cast<double>(turns);
+    const double each =
+        static_cast<double>(now() - began) * static_cast<double>(group.size()) * 2 / static_cast<double>(turns);
     into.record(std::llround(each));
 }
 
@@ -201,9 +205,8 @@ const std::vector<Load> loads = {
     arriving("busy", {.perSecond = 7000, .work = microseconds(200), .everywhere = true}),
     arriving("saturated", {.perSecond = 9000, .work = microseconds(200), .everywhere = true}),
     arriving("hogged", {.perSecond = 4000, .work = microseconds(50), .everywhere = false, .hogs = milliseconds(10)}),
-    {"ping-pong", [](CarrierGroup& group, milliseconds duration, unsigned, LatencyHistogram& into) {
-         pingPong(group, duration, into);
-     }},
+    {"ping-pong", [](CarrierGroup& group, milliseconds duration, unsigned,
+                     LatencyHistogram& into) { pingPong(group, duration, into); }},
 };
 
 void runOnce(const Load& load, bool stealing, const Flags& flags, unsigned seed, Result& into) {
@@ -223,14 +226,18 @@ void runOnce(const Load& load, bool stealing, const Flags& flags, unsigned seed,
 }
 
 void print(const char* load, bool stealing, const Result& result) {
-    std::printf("| %-9s | %-3s | %7llu | %9.1f | %9.1f | %9.1f | %7.2f | %7llu | %7llu |\n", load, stealing ? "on" : "off",
-                static_cast<unsigned long long>(result.times.total()), result.times.microseconds(0.5),
-                result.times.microseconds(0.99), result.times.microseconds(0.999), result.cpuSeconds,
-                static_cast<unsigned long long>(result.stolen), static_cast<unsigned long long>(result.calls));
+    std::printf("| %-9s | %-3s | %7llu | %9.1f | %9.1f | %9.1f | %7.2f | %7llu | %7llu |\n", load,
+                stealing ? "on" : "off", static_cast<unsigned long long>(result.times.total()),
+                result.times.microseconds(0.5), result.times.microseconds(0.99), result.times.microseconds(0.999),
+                result.cpuSeconds, static_cast<unsigned long long>(result.stolen),
+                static_cast<unsigned long long>(result.calls));
 }
 
 [[noreturn]] void refuse(const char* what) {
-    std::fprintf(stderr, "helping: %s; accepted: --rounds N, --duration-ms N, --topology none|linux, --noise off|on, --load NAME, --trace FILE\n", what);
+    std::fprintf(stderr,
+                 "helping: %s; accepted: --rounds N, --duration-ms N, --topology none|linux, --noise off|on, --load "
+                 "NAME, --trace FILE\n",
+                 what);
     std::exit(2);
 }
 
@@ -279,7 +286,8 @@ void run(const Flags& flags) {
         const auto wanted = [&](const Load& load) { return flags.load.empty() || load.name == flags.load; };
         return trace(*std::find_if(loads.begin(), loads.end(), wanted), flags);
     }
-    std::printf("| load      | stealing | n | p50 us | p99 us | p99.9 us | CPU s | stolen | calls |\n|---|---|---|---|---|---|---|---|---|\n");
+    std::printf("| load      | stealing | n | p50 us | p99 us | p99.9 us | CPU s | stolen | calls "
+                "|\n|---|---|---|---|---|---|---|---|---|\n");
     for (const Load& load : loads) {
         if (!flags.load.empty() && load.name != flags.load) continue;
         Result results[2];

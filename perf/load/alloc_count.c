@@ -26,7 +26,9 @@ static const char* const names[kinds] = {"malloc", "calloc", "realloc", "aligned
 static atomic_ulong counts[kinds];
 static int output = 2;
 
-static void count(int kind) { atomic_fetch_add_explicit(&counts[kind], 1, memory_order_relaxed); }
+static void count(int kind) {
+    atomic_fetch_add_explicit(&counts[kind], 1, memory_order_relaxed);
+}
 
 void* malloc(size_t size) {
     count(mallocCalls);
@@ -48,9 +50,13 @@ void* memalign(size_t alignment, size_t size) {
     return __libc_memalign(alignment, size);
 }
 
-void* aligned_alloc(size_t alignment, size_t size) { return memalign(alignment, size); }
+void* aligned_alloc(size_t alignment, size_t size) {
+    return memalign(alignment, size);
+}
 
-void* valloc(size_t size) { return memalign((size_t)sysconf(_SC_PAGESIZE), size); }
+void* valloc(size_t size) {
+    return memalign((size_t)sysconf(_SC_PAGESIZE), size);
+}
 
 int posix_memalign(void** result, size_t alignment, size_t size) {
     if (alignment < sizeof(void*) || (alignment & (alignment - 1)) != 0) return EINVAL;
@@ -143,4 +149,6 @@ __attribute__((constructor)) static void start(void) {
     sigaction(SIGUSR1, &action, NULL);
 }
 
-__attribute__((destructor)) static void finish(void) { report(); }
+__attribute__((destructor)) static void finish(void) {
+    report();
+}

@@ -56,10 +56,8 @@ class Backend {
             for (int i = 0; i < count; ++i) {
                 void* const who = events[i].data.ptr;
                 if (who == &quitFd_) return;
-                if (who == &listenFd_)
-                    acceptAll();
-                else
-                    receive(*static_cast<Connection*>(who));
+                if (who == &listenFd_) acceptAll();
+                else receive(*static_cast<Connection*>(who));
             }
             const std::int64_t time = now();
             for (; !due_.empty() && due_.front().at <= time; due_.pop_front()) answer(*due_.front().to);

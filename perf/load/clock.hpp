@@ -12,6 +12,8 @@ inline std::int64_t readClock(clockid_t clock) {
     return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-inline std::int64_t now() { return readClock(CLOCK_MONOTONIC); }
+inline std::int64_t now() {
+    return readClock(CLOCK_MONOTONIC);
+}
 
 }  // namespace weft::perf

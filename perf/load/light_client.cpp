@@ -62,7 +62,7 @@ class OpenLoop final : public Load {
     using Load::Load;
 
   private:
-    static constexpr std::int64_t grace = 2'000'000'000;    // for the last requests of the window to be answered
+    static constexpr std::int64_t grace = 2'000'000'000;  // for the last requests of the window to be answered
 
     const char* mode() const override { return "open"; }
 
@@ -106,7 +106,7 @@ class OpenLoop final : public Load {
 
     bool sendNext() {
         if (free_.empty()) {
-            blocked_ = true;    // from now on the server causes the lateness, not the generator
+            blocked_ = true;  // from now on the server causes the lateness, not the generator
             return false;
         }
         LoadConnection& connection = *free_.front();
@@ -142,14 +142,14 @@ class OpenLoop final : public Load {
                     unanswered_, lateness_.microseconds(0.99));
     }
 
-    std::deque<LoadConnection*> free_;    // connections with nothing in flight, least recently used first
-    LatencyHistogram lateness_;           // of the generator itself
+    std::deque<LoadConnection*> free_;  // connections with nothing in flight, least recently used first
+    LatencyHistogram lateness_;         // of the generator itself
     std::int64_t firstDue_ = 0;
-    std::uint64_t next_ = 0;              // index of the next block of the schedule
-    std::uint64_t pending_ = 0;           // requests of the window that are sent and unanswered
+    std::uint64_t next_ = 0;     // index of the next block of the schedule
+    std::uint64_t pending_ = 0;  // requests of the window that are sent and unanswered
     std::uint64_t unanswered_ = 0;
     bool blocked_ = false;
-    bool over_ = false;                   // the schedule has ended
+    bool over_ = false;  // the schedule has ended
 };
 
 std::vector<pid_t> pidList(Flags& flags, const std::string& name) {
@@ -185,7 +185,7 @@ LoadOptions readOptions(Flags& flags) {
     options.serverPids = pidList(flags, "--server-pid");
     options.backendPids = pidList(flags, "--backend-pid");
     options.histogram = flags.text("--histogram", "");
-    flags.number("--threads", 1, 1, 1);    // one thread is the design; the flag lets scripts state it
+    flags.number("--threads", 1, 1, 1);  // one thread is the design; the flag lets scripts state it
     flags.finish();
     if (options.echoBytes && !path.empty()) flags.fail("--echo and --path exclude each other: an echo knows no paths");
     if (options.rate && options.requests) flags.fail("--rate and --requests exclude each other");

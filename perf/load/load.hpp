@@ -15,24 +15,24 @@ namespace weft::perf {
 struct LoadOptions {
     sockaddr_in server{};
     std::string path;
-    std::size_t echoBytes = 0;     // > 0: no HTTP, but messages of this size that the server echoes
+    std::size_t echoBytes = 0;  // > 0: no HTTP, but messages of this size that the server echoes
     unsigned connections = 64;
     unsigned depth = 1;
-    std::int64_t warmup = 0;       // ns
-    std::int64_t duration = 0;     // ns
-    std::uint64_t requests = 0;    // send exactly this many, without a window; 0: run for `duration`
-    std::int64_t rate = 0;         // requests per second; 0: closed loop
-    std::int64_t spin = 0;         // ns; open loop: busy-waits shorter waits, since a sleep would end too late
+    std::int64_t warmup = 0;     // ns
+    std::int64_t duration = 0;   // ns
+    std::uint64_t requests = 0;  // send exactly this many, without a window; 0: run for `duration`
+    std::int64_t rate = 0;       // requests per second; 0: closed loop
+    std::int64_t spin = 0;       // ns; open loop: busy-waits shorter waits, since a sleep would end too late
     Expectation expected;
     std::vector<pid_t> serverPids;
     std::vector<pid_t> backendPids;
-    std::string histogram;    // file for the latencies of the window; empty: none
+    std::string histogram;  // file for the latencies of the window; empty: none
 };
 
 class Load {
   public:
-    explicit Load(LoadOptions options) : options_(std::move(options)), meter_(options_.serverPids),
-                                        backendMeter_(options_.backendPids) {
+    explicit Load(LoadOptions options)
+        : options_(std::move(options)), meter_(options_.serverPids), backendMeter_(options_.backendPids) {
         request_ = options_.echoBytes > 0
                        ? echoMessage(options_.echoBytes)
                        : "GET " + options_.path + " HTTP/1.1\r\nHost: " + toText(options_.server) + "\r\n\r\n";
@@ -56,7 +56,7 @@ class Load {
   protected:
     virtual void start() = 0;
     virtual void onResponses(LoadConnection& connection, unsigned count) = 0;
-    virtual void onTurn() = 0;                    // after each batch of events; time_ is up to date
+    virtual void onTurn() = 0;  // after each batch of events; time_ is up to date
     virtual std::int64_t waitLimit() const { return 50'000'000; }
     virtual const char* mode() const = 0;
     virtual void reportMore() const {}
@@ -86,9 +86,9 @@ class Load {
     LoadOptions options_;
     std::vector<std::unique_ptr<LoadConnection>> connections_;
     LatencyHistogram latencies_;
-    std::uint64_t counted_ = 0;    // requests of the window
+    std::uint64_t counted_ = 0;  // requests of the window
     std::uint64_t errors_ = 0;
-    std::int64_t time_ = 0;        // now, as of the end of the last wait
+    std::int64_t time_ = 0;  // now, as of the end of the last wait
     std::int64_t windowStart_ = 0;
     bool windowOpen_ = false;
     bool finished_ = false;
@@ -121,7 +121,7 @@ class Load {
         if (batch.failure) {
             if (!complained_) complain(batch.failure);
             ++errors_;
-            finished_ = true;    // fewer connections than requested: the figure would be invalid
+            finished_ = true;  // fewer connections than requested: the figure would be invalid
             return;
         }
         if (batch.responses > 0) onResponses(connection, batch.responses);
@@ -147,8 +147,7 @@ class Load {
                         "\"voluntary_switches\": %ld, \"involuntary_switches\": %ld, \"threads\": %d}",
                         usage_.cpuSeconds, usage_.userSeconds, usage_.systemSeconds, usage_.voluntarySwitches,
                         usage_.involuntarySwitches, usage_.threads);
-        if (!backendMeter_.empty())
-            std::printf(", \"backend\": {\"cpu_seconds\": %.6f}", backendUsage_.cpuSeconds);
+        if (!backendMeter_.empty()) std::printf(", \"backend\": {\"cpu_seconds\": %.6f}", backendUsage_.cpuSeconds);
         std::printf("}\n");
     }
 
@@ -169,7 +168,7 @@ class Load {
     ServerUsage backendBefore_;
     ServerUsage backendUsage_;
     std::string request_;
-    std::string block_;    // `depth` requests
+    std::string block_;  // `depth` requests
     KnownResponse known_;
     std::int64_t clientCpuBefore_ = 0;
     std::int64_t clientCpu_ = 0;

@@ -53,7 +53,7 @@ class LoadConnection {
         return batch;
     }
 
-    std::int64_t blockStart = 0;    // when the requests in flight were sent (open loop: due)
+    std::int64_t blockStart = 0;  // when the requests in flight were sent (open loop: due)
 
   private:
     std::size_t write(std::string_view text) {
@@ -76,7 +76,7 @@ class LoadConnection {
     int epollFd_;
     int fd_;
     unsigned outstanding_ = 0;
-    std::string_view unsent_;    // rest of the last block
+    std::string_view unsent_;  // rest of the last block
     Reader reader_;
 };
 

@@ -20,7 +20,7 @@ namespace {
 constexpr int roundsPerBatch = 200;
 
 struct alignas(128) Ball {
-    std::atomic<int> turn{0};    // 0: the server's side may strike; 1: the returner's; 2: over
+    std::atomic<int> turn{0};  // 0: the server's side may strike; 1: the returner's; 2: over
 };
 
 void pinTo(int cpu) {
@@ -57,7 +57,7 @@ std::vector<double> play(int cpuA, int cpuB, std::int64_t duration) {
         ball.turn.store(1, std::memory_order_release);
         awaitChange(ball, 1);
     };
-    for (int i = 0; i < roundsPerBatch; ++i) round();    // until both threads run
+    for (int i = 0; i < roundsPerBatch; ++i) round();  // until both threads run
     std::vector<double> batches;
     const std::int64_t end = now() + duration;
     std::int64_t start = now();

@@ -20,15 +20,15 @@ struct Expectation {
 };
 
 struct KnownResponse {
-    std::string bytes;    // the last complete, correct response; empty until there is one
+    std::string bytes;  // the last complete, correct response; empty until there is one
 };
 
 class ResponseReader {
   public:
     struct Batch {
         unsigned responses = 0;
-        unsigned wrong = 0;              // of those: not 200, or not the expected body
-        const char* failure = nullptr;   // set when the stream cannot be parsed any further
+        unsigned wrong = 0;             // of those: not 200, or not the expected body
+        const char* failure = nullptr;  // set when the stream cannot be parsed any further
     };
 
     ResponseReader(const Expectation& expected, KnownResponse& known) : expected_(&expected), known_(&known) {}
@@ -51,7 +51,7 @@ class ResponseReader {
 
   private:
     static constexpr std::size_t maxHead = 16 * 1024;
-    static constexpr std::size_t maxKept = 32 * 1024;    // larger responses are skipped, not kept
+    static constexpr std::size_t maxKept = 32 * 1024;  // larger responses are skipped, not kept
 
     struct Head {
         std::size_t size = 0;
@@ -83,8 +83,8 @@ class ResponseReader {
             return takeSkipped(rest, batch);
         }
         if (rest.size() < whole) return false;
-        const bool right = head.status == 200 &&
-                           (!expected_->checkBody || rest.substr(head.size, head.bodySize) == expected_->body);
+        const bool right =
+            head.status == 200 && (!expected_->checkBody || rest.substr(head.size, head.bodySize) == expected_->body);
         if (right) known_->bytes.assign(rest.substr(0, whole));
         rest.remove_prefix(whole);
         ++batch.responses;
@@ -132,8 +132,8 @@ class ResponseReader {
 
     const Expectation* expected_;
     KnownResponse* known_;
-    std::string partial_;    // an incomplete response head
-    std::size_t skip_ = 0;   // bytes left of a response too large to keep
+    std::string partial_;   // an incomplete response head
+    std::size_t skip_ = 0;  // bytes left of a response too large to keep
     bool skippedIsWrong_ = false;
 };
 

@@ -25,9 +25,12 @@ struct ServerUsage {
     int threads = 0;
 
     ServerUsage operator-(const ServerUsage& before) const {
-        return {cpuSeconds - before.cpuSeconds,       userSeconds - before.userSeconds,
-                systemSeconds - before.systemSeconds, voluntarySwitches - before.voluntarySwitches,
-                involuntarySwitches - before.involuntarySwitches, threads};
+        return {cpuSeconds - before.cpuSeconds,
+                userSeconds - before.userSeconds,
+                systemSeconds - before.systemSeconds,
+                voluntarySwitches - before.voluntarySwitches,
+                involuntarySwitches - before.involuntarySwitches,
+                threads};
     }
 };
 
@@ -51,11 +54,11 @@ class ServerMeter {
         clockid_t clock;
         if (clock_getcpuclockid(pid, &clock) == 0) usage.cpuSeconds += static_cast<double>(readClock(clock)) * 1e-9;
         const std::string stat = slurp("/proc/" + std::to_string(pid) + "/stat");
-        const std::size_t name = stat.rfind(')');    // the name may contain blanks
+        const std::size_t name = stat.rfind(')');  // the name may contain blanks
         unsigned long user = 0;
         unsigned long system = 0;
         if (name == std::string::npos) return;
-        constexpr const char* fields = " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu";    // from field 3 on
+        constexpr const char* fields = " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu";  // from field 3 on
         if (std::sscanf(stat.c_str() + name + 1, fields, &user, &system) != 2) return;
         static const double tick = 1.0 / static_cast<double>(sysconf(_SC_CLK_TCK));
         usage.userSeconds += static_cast<double>(user) * tick;

@@ -41,7 +41,9 @@ class FloorQueue {
         }
     }
     void restart() {}
-    void* take() { return kept_ != nullptr ? std::exchange(kept_, *static_cast<void**>(kept_)) : ::operator new(blockSize); }
+    void* take() {
+        return kept_ != nullptr ? std::exchange(kept_, *static_cast<void**>(kept_)) : ::operator new(blockSize);
+    }
     void give(void* block) { kept_ = ::new (block) void*(kept_); }
 
   private:

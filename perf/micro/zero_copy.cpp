@@ -112,22 +112,31 @@ void send(benchmark::State& state, Prepare prepare, bool registered) {
 }
 
 void copied(benchmark::State& state) {
-    send(state, [](io_uring_sqe* entry, int fd, const char* from, std::size_t size) {
-        io_uring_prep_send(entry, fd, from, size, 0);
-    }, false);
+    send(
+        state,
+        [](io_uring_sqe* entry, int fd, const char* from, std::size_t size) {
+            io_uring_prep_send(entry, fd, from, size, 0);
+        },
+        false);
 }
 
 void zeroCopy(benchmark::State& state) {
-    send(state, [](io_uring_sqe* entry, int fd, const char* from, std::size_t size) {
-        io_uring_prep_send_zc(entry, fd, from, size, 0, 0);
-    }, false);
+    send(
+        state,
+        [](io_uring_sqe* entry, int fd, const char* from, std::size_t size) {
+            io_uring_prep_send_zc(entry, fd, from, size, 0, 0);
+        },
+        false);
 }
 
 void zeroCopyOfPinnedMemory(benchmark::State& state) {
-    send(state, [](io_uring_sqe* entry, int fd, const char* from, std::size_t size) {
-        io_uring_prep_send_zc(entry, fd, from, size, 0, IORING_RECVSEND_FIXED_BUF);
-        entry->buf_index = 0;
-    }, true);
+    send(
+        state,
+        [](io_uring_sqe* entry, int fd, const char* from, std::size_t size) {
+            io_uring_prep_send_zc(entry, fd, from, size, 0, IORING_RECVSEND_FIXED_BUF);
+            entry->buf_index = 0;
+        },
+        true);
 }
 
 void sizes(benchmark::internal::Benchmark* benchmark) {

@@ -23,8 +23,12 @@ using detail::SleepKind;
 using detail::StealRules;
 using detail::Theft;
 
-inline TimePoint asTimePoint(Nanoseconds time) { return TimePoint(Duration(time)); }
-inline Nanoseconds asNanoseconds(Deadline time) { return time == never ? forever : time.time_since_epoch().count(); }
+inline TimePoint asTimePoint(Nanoseconds time) {
+    return TimePoint(Duration(time));
+}
+inline Nanoseconds asNanoseconds(Deadline time) {
+    return time == never ? forever : time.time_since_epoch().count();
+}
 
 // A request and its slices: a handler on its home carrier, a fiber that may be stolen, an answer on the home carrier.
 struct Task {
@@ -197,9 +201,15 @@ class Carrier {
     Nanoseconds slept_ = 0;
 };
 
-inline bool Crew::hasSpoils(unsigned member) const { return members_[member]->core().queue().hasSpoils(); }
-inline std::size_t Crew::spoils(unsigned member) const { return members_[member]->core().queue().spoils(); }
-inline std::uint64_t Crew::slices(unsigned member) const { return members_[member]->slices(); }
+inline bool Crew::hasSpoils(unsigned member) const {
+    return members_[member]->core().queue().hasSpoils();
+}
+inline std::size_t Crew::spoils(unsigned member) const {
+    return members_[member]->core().queue().spoils();
+}
+inline std::uint64_t Crew::slices(unsigned member) const {
+    return members_[member]->slices();
+}
 inline bool Crew::call(unsigned member, unsigned victim) {
     const SleepKind sleep = members_[member]->core().call(victim);
     members_[member]->endSleep(sleep);
@@ -228,12 +238,8 @@ inline void Carrier::run(Task& task) {
             core_.queue().pushStealable(task);
             policy_->published();
             break;
-        case Task::Stage::fiber:
-            runFiber(task);
-            break;
-        case Task::Stage::answer:
-            complete(task);
-            break;
+        case Task::Stage::fiber: runFiber(task); break;
+        case Task::Stage::answer: complete(task); break;
     }
 }
 

@@ -17,10 +17,10 @@ struct Shape {
     std::string load = "balanced";
     unsigned carriers = 16;
     unsigned clusters = 2;
-    double utilisation = 0.5;    // of a carrier with an even share
-    Nanoseconds work = 20'000;   // of a fiber, on average
-    bool constantWork = false;   // else exponential
-    bool remote = false;         // other threads submit fibers, without a handler on the home carrier
+    double utilisation = 0.5;   // of a carrier with an even share
+    Nanoseconds work = 20'000;  // of a fiber, on average
+    bool constantWork = false;  // else exponential
+    bool remote = false;        // other threads submit fibers, without a handler on the home carrier
     Nanoseconds duration = 200'000'000;
     unsigned seed = 1;
 };
@@ -38,7 +38,8 @@ class Loads final : public Workload {
         if (task.stage != Task::Stage::hog) {
             if (task.due >= warmUp()) times_.record(simulation_.now() - task.due);
             ++completed_;
-            if (shape_.load == "ping-pong" && simulation_.now() < shape_.duration) echoes_.push_back({simulation_.now() + roundTrip, task.home});
+            if (shape_.load == "ping-pong" && simulation_.now() < shape_.duration)
+                echoes_.push_back({simulation_.now() + roundTrip, task.home});
             if (shape_.load == "ping-pong") simulation_.wake(outside_, simulation_.now() + roundTrip);
         }
         --underWay_;

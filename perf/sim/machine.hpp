@@ -26,7 +26,7 @@ struct Costs {
     Nanoseconds wakeLatency = 5'000;  // time until the woken carrier runs
     Nanoseconds poll = 700;           // a poll of a carrier's sockets
     Nanoseconds fiberSwitch = 60;
-    Nanoseconds nearMove = 1'000;     // extra cost of a fiber on another carrier: cold lines
+    Nanoseconds nearMove = 1'000;  // extra cost of a fiber on another carrier: cold lines
     Nanoseconds farMove = 3'000;
 };
 
@@ -38,7 +38,9 @@ class Machine {
     static Machine& current() { return *current_; }
 
     bool isNear(unsigned one, unsigned other) const { return one / perCluster_ == other / perCluster_; }
-    Nanoseconds transfer(unsigned from, unsigned to) const { return isNear(from, to) ? costs.nearTransfer : costs.farTransfer; }
+    Nanoseconds transfer(unsigned from, unsigned to) const {
+        return isNear(from, to) ? costs.nearTransfer : costs.farTransfer;
+    }
     Nanoseconds move(unsigned from, unsigned to) const { return isNear(from, to) ? costs.nearMove : costs.farMove; }
 
     const Costs costs;
@@ -65,7 +67,8 @@ class Line {
         if (!hit) {
             const Nanoseconds now = simulation.now();
             const Nanoseconds begins = std::max(now, freeAt_);
-            const Nanoseconds takes = owner_ < 0 ? costs.nearTransfer : Machine::current().transfer(static_cast<unsigned>(owner_), cpu);
+            const Nanoseconds takes =
+                owner_ < 0 ? costs.nearTransfer : Machine::current().transfer(static_cast<unsigned>(owner_), cpu);
             freeAt_ = begins + (exclusive ? takes : costs.sharedTransfer);
             cost += begins + takes - now;
         }
@@ -100,11 +103,21 @@ struct SimulatedAtomics {
             line_.write(false);
             value_ = value;
         }
-        T exchange(T value, std::memory_order) { return update([&](T) { return value; }); }
-        T fetch_add(T value, std::memory_order) { return update([&](T old) { return static_cast<T>(old + value); }); }
-        T fetch_sub(T value, std::memory_order) { return update([&](T old) { return static_cast<T>(old - value); }); }
-        T fetch_or(T value, std::memory_order) { return update([&](T old) { return static_cast<T>(old | value); }); }
-        T fetch_and(T value, std::memory_order) { return update([&](T old) { return static_cast<T>(old & value); }); }
+        T exchange(T value, std::memory_order) {
+            return update([&](T) { return value; });
+        }
+        T fetch_add(T value, std::memory_order) {
+            return update([&](T old) { return static_cast<T>(old + value); });
+        }
+        T fetch_sub(T value, std::memory_order) {
+            return update([&](T old) { return static_cast<T>(old - value); });
+        }
+        T fetch_or(T value, std::memory_order) {
+            return update([&](T old) { return static_cast<T>(old | value); });
+        }
+        T fetch_and(T value, std::memory_order) {
+            return update([&](T old) { return static_cast<T>(old & value); });
+        }
         bool compare_exchange_weak(T& expected, T value, std::memory_order success, std::memory_order failure) {
             return compare_exchange_strong(expected, value, success, failure);
         }

@@ -26,8 +26,8 @@ class Process {
   private:
     friend class Simulation;
     boost::context::fiber context_;
-    std::uint64_t turns_ = 0;   // events of an earlier turn are ignored
-    Nanoseconds unspent_ = 0;   // time used since the clock was last advanced for it
+    std::uint64_t turns_ = 0;  // events of an earlier turn are ignored
+    Nanoseconds unspent_ = 0;  // time used since the clock was last advanced for it
 };
 
 class Simulation {

@@ -37,7 +37,8 @@ long long number(const std::string& text, long long least, long long most) {
         read = 0;
     }
     if (read == 0 || read != text.size() || value < least || value > most)
-        throw std::invalid_argument("'" + text + "', accepted: " + std::to_string(least) + " to " + std::to_string(most));
+        throw std::invalid_argument("'" + text + "', accepted: " + std::to_string(least) + " to " +
+                                    std::to_string(most));
     return value;
 }
 
@@ -47,36 +48,48 @@ bool choice(const std::string& text, const char* yes, const char* no) {
 }
 
 std::string loadName(const std::string& text) {
-    for (const char* name : {"balanced", "skewed", "skewed-alone", "overloaded", "bursty", "ping-pong", "hogged", "hogged-alone"}) {
+    for (const char* name :
+         {"balanced", "skewed", "skewed-alone", "overloaded", "bursty", "ping-pong", "hogged", "hogged-alone"}) {
         if (text == name) return text;
     }
-    throw std::invalid_argument("'" + text + "', accepted: balanced, skewed, skewed-alone, overloaded, bursty, ping-pong, hogged, hogged-alone");
+    throw std::invalid_argument(
+        "'" + text +
+        "', accepted: balanced, skewed, skewed-alone, overloaded, bursty, ping-pong, hogged, hogged-alone");
 }
 
 const std::map<std::string, Setter>& flags() {
     static const std::map<std::string, Setter> all = {
         {"--load", [](Setup& s, const std::string& v) { s.shape.load = loadName(v); }},
-        {"--carriers", [](Setup& s, const std::string& v) { s.shape.carriers = static_cast<unsigned>(number(v, 1, mostCarriers)); }},
-        {"--clusters", [](Setup& s, const std::string& v) { s.shape.clusters = static_cast<unsigned>(number(v, 1, mostCarriers)); }},
-        {"--load-percent", [](Setup& s, const std::string& v) { s.shape.utilisation = static_cast<double>(number(v, 1, 120)) / 100; }},
+        {"--carriers",
+         [](Setup& s, const std::string& v) { s.shape.carriers = static_cast<unsigned>(number(v, 1, mostCarriers)); }},
+        {"--clusters",
+         [](Setup& s, const std::string& v) { s.shape.clusters = static_cast<unsigned>(number(v, 1, mostCarriers)); }},
+        {"--load-percent",
+         [](Setup& s, const std::string& v) { s.shape.utilisation = static_cast<double>(number(v, 1, 120)) / 100; }},
         {"--work-ns", [](Setup& s, const std::string& v) { s.shape.work = number(v, 100, 1'000'000'000); }},
         {"--work", [](Setup& s, const std::string& v) { s.shape.constantWork = choice(v, "constant", "exponential"); }},
         {"--submitted", [](Setup& s, const std::string& v) { s.shape.remote = choice(v, "elsewhere", "home"); }},
         {"--answers", [](Setup& s, const std::string& v) { s.answersAtHome = choice(v, "home", "anywhere"); }},
         {"--handler-ns", [](Setup& s, const std::string& v) { s.handler = number(v, 0, 1'000'000'000); }},
         {"--answer-ns", [](Setup& s, const std::string& v) { s.answer = number(v, 0, 1'000'000'000); }},
-        {"--duration-ms", [](Setup& s, const std::string& v) { s.shape.duration = number(v, 1, 1'000'000) * 1'000'000; }},
-        {"--seed", [](Setup& s, const std::string& v) { s.shape.seed = static_cast<unsigned>(number(v, 0, UINT32_MAX)); }},
+        {"--duration-ms",
+         [](Setup& s, const std::string& v) { s.shape.duration = number(v, 1, 1'000'000) * 1'000'000; }},
+        {"--seed",
+         [](Setup& s, const std::string& v) { s.shape.seed = static_cast<unsigned>(number(v, 0, UINT32_MAX)); }},
         {"--stealing", [](Setup& s, const std::string& v) { s.steals = choice(v, "on", "off"); }},
         {"--scope", [](Setup& s, const std::string& v) { s.global = choice(v, "global", "cluster"); }},
-        {"--depth", [](Setup& s, const std::string& v) { s.rules.depth = static_cast<std::size_t>(number(v, 1, 1'000'000)); }},
-        {"--age-us", [](Setup& s, const std::string& v) { s.rules.age = std::chrono::microseconds(number(v, 0, 1'000'000)); }},
-        {"--searchers", [](Setup& s, const std::string& v) { s.rules.searchers = static_cast<unsigned>(number(v, 1, mostCarriers)); }},
+        {"--depth",
+         [](Setup& s, const std::string& v) { s.rules.depth = static_cast<std::size_t>(number(v, 1, 1'000'000)); }},
+        {"--age-us",
+         [](Setup& s, const std::string& v) { s.rules.age = std::chrono::microseconds(number(v, 0, 1'000'000)); }},
+        {"--searchers",
+         [](Setup& s, const std::string& v) { s.rules.searchers = static_cast<unsigned>(number(v, 1, mostCarriers)); }},
         {"--takes", [](Setup& s, const std::string& v) { s.most = choice(v, "one", "half") ? 1 : 256; }},
         {"--push", [](Setup& s, const std::string& v) { s.rules.push = choice(v, "on", "off"); }},
         {"--pull", [](Setup& s, const std::string& v) { s.rules.pull = choice(v, "on", "off"); }},
         {"--lingers", [](Setup& s, const std::string& v) { s.rules.lingers = choice(v, "on", "off"); }},
-        {"--wake-latency-ns", [](Setup& s, const std::string& v) { s.costs.wakeLatency = number(v, 0, 1'000'000'000); }},
+        {"--wake-latency-ns",
+         [](Setup& s, const std::string& v) { s.costs.wakeLatency = number(v, 0, 1'000'000'000); }},
         {"--wake-call-ns", [](Setup& s, const std::string& v) { s.costs.wakeCall = number(v, 0, 1'000'000'000); }},
     };
     return all;
@@ -133,11 +146,12 @@ void run(const Setup& setup) {
     const Counters& counted = loads.counters;
     const auto requests = static_cast<double>(loads.completed_);
     const auto per = [requests](std::uint64_t count) { return static_cast<double>(count) / requests; };
-    std::printf("{\"requests\": %llu, \"per_second\": %.0f, \"p50_us\": %.1f, \"p99_us\": %.1f, \"p999_us\": %.1f, \"calls\": %.4f, "
+    std::printf("{\"requests\": %llu, \"per_second\": %.0f, \"p50_us\": %.1f, \"p99_us\": %.1f, \"p999_us\": %.1f, "
+                "\"calls\": %.4f, "
                 "\"steals\": %.4f, \"stolen\": %.4f, \"deadlines\": %.4f, \"overhead\": %.4f}\n",
-                static_cast<unsigned long long>(loads.completed_),
-                requests / (static_cast<double>(loads.ended_) / 1e9), loads.times_.microseconds(0.5), loads.times_.microseconds(0.99),
-                loads.times_.microseconds(0.999), per(counted.calls), per(counted.steals), per(counted.stolen), per(counted.deadlines),
+                static_cast<unsigned long long>(loads.completed_), requests / (static_cast<double>(loads.ended_) / 1e9),
+                loads.times_.microseconds(0.5), loads.times_.microseconds(0.99), loads.times_.microseconds(0.999),
+                per(counted.calls), per(counted.steals), per(counted.stolen), per(counted.deadlines),
                 static_cast<double>(counted.awake - counted.useful) / static_cast<double>(counted.useful));
 }
 

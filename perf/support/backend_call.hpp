@@ -34,12 +34,11 @@ inline std::optional<std::string_view> backendBody(std::string_view received) {
 
 // A 200 with the backend's body; 130 bytes in all when the body has 13.
 inline std::string answerWithBody(std::string_view body) {
-    std::string text =
-        "HTTP/1.1 200 OK\r\n"
-        "Server: floor\r\n"
-        "Content-Type: text/plain\r\n"
-        "Date: Fri, 01 Jan 2021 00:00:00 GMT\r\n"
-        "Content-Length: ";
+    std::string text = "HTTP/1.1 200 OK\r\n"
+                       "Server: floor\r\n"
+                       "Content-Type: text/plain\r\n"
+                       "Date: Fri, 01 Jan 2021 00:00:00 GMT\r\n"
+                       "Content-Length: ";
     text.append(std::to_string(body.size())).append("\r\n\r\n").append(body);
     return text;
 }

@@ -8,14 +8,13 @@
 
 namespace weft::perf {
 
-inline constexpr std::string_view cannedResponse =
-    "HTTP/1.1 200 OK\r\n"
-    "Server: floor\r\n"
-    "Content-Type: text/plain\r\n"
-    "Date: Fri, 01 Jan 2021 00:00:00 GMT\r\n"
-    "Content-Length: 13\r\n"
-    "\r\n"
-    "Hello, World!";
+inline constexpr std::string_view cannedResponse = "HTTP/1.1 200 OK\r\n"
+                                                   "Server: floor\r\n"
+                                                   "Content-Type: text/plain\r\n"
+                                                   "Date: Fri, 01 Jan 2021 00:00:00 GMT\r\n"
+                                                   "Content-Length: 13\r\n"
+                                                   "\r\n"
+                                                   "Hello, World!";
 static_assert(cannedResponse.size() == 130);
 
 // Many responses in a row, for a floor that answers a batch with one write.
@@ -27,7 +26,7 @@ class CannedBlock {
     // The next bytes to send to a connection that is owed `bytes`; perhaps not all of them.
     std::string_view owed(std::size_t bytes) const {
         constexpr std::size_t size = cannedResponse.size();
-        const std::size_t phase = (size - bytes % size) % size;    // bytes of the first answer that were sent before
+        const std::size_t phase = (size - bytes % size) % size;  // bytes of the first answer that were sent before
         return std::string_view(block_).substr(phase, std::min(bytes, block_.size() - phase));
     }
 
@@ -36,10 +35,9 @@ class CannedBlock {
     std::string block_;
 };
 
-inline constexpr std::string_view notFoundResponse =
-    "HTTP/1.1 404 Not Found\r\n"
-    "Server: floor\r\n"
-    "Content-Length: 0\r\n"
-    "\r\n";
+inline constexpr std::string_view notFoundResponse = "HTTP/1.1 404 Not Found\r\n"
+                                                     "Server: floor\r\n"
+                                                     "Content-Length: 0\r\n"
+                                                     "\r\n";
 
 }  // namespace weft::perf

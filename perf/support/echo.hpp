@@ -5,7 +5,6 @@
 
 namespace weft::perf {
 
-inline constexpr std::size_t echoPiece =
-    64 * 1024;  // bytes; libuv's suggestion, and Weft's largest read
+inline constexpr std::size_t echoPiece = 64 * 1024;  // bytes; libuv's suggestion, and Weft's largest read
 
 }  // namespace weft::perf

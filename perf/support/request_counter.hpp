@@ -13,7 +13,7 @@ class RequestCounter {
     // How many requests end in the next `size` bytes of the connection.
     std::size_t count(const char* bytes, std::size_t size) {
         const char* const end = bytes + size;
-        const char* from = bytes;    // first byte that no terminator has claimed
+        const char* from = bytes;  // first byte that no terminator has claimed
         std::size_t found = endsCarried(from, size);
         const char* cursor = from;
         while (const void* hit = memchr(cursor, '\n', static_cast<std::size_t>(end - cursor))) {
@@ -56,7 +56,7 @@ class RequestCounter {
         carried_ = kept + fresh;
     }
 
-    char carry_[carrySize];    // the last bytes, as far as no terminator has claimed them
+    char carry_[carrySize];  // the last bytes, as far as no terminator has claimed them
     std::size_t carried_ = 0;
 };
 

@@ -81,7 +81,7 @@ struct ServerFlags {
     }
     std::string listen;
     std::string transport;
-    bool pollsRing = false;    // under valgrind: see PolledUringCalls
+    bool pollsRing = false;  // under valgrind: see PolledUringCalls
     EventLoop::Options loop;
     unsigned carriers = 1;
 
@@ -93,13 +93,13 @@ struct ServerFlags {
         options.transport = Transport::parse(transport);
         options.loop = loop;
         if (pollsRing) {
-            options.transport = Transport::Kind::epoll;    // polledRing() replaces it
+            options.transport = Transport::Kind::epoll;  // polledRing() replaces it
             options.ioHandler = polledRing;
         }
         return options;
     }
     static std::unique_ptr<IoHandler> polledRing(std::unique_ptr<SocketIoHandler>) {
-        static PolledUringCalls calls;    // servers under valgrind have one carrier
+        static PolledUringCalls calls;  // servers under valgrind have one carrier
         return std::make_unique<UringIoHandler>(UringOptions(), calls, SystemCalls::kernel());
     }
 

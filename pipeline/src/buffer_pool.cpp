@@ -64,7 +64,7 @@ constexpr std::array<std::ptrdiff_t, BufferPool::classes.size() + 1> maxIdle = [
 
 // All pools, and the counts of destroyed pools and of threads without a pool.
 std::mutex registryLock;
-BufferPool* registered = nullptr;            // guarded by registryLock
+BufferPool* registered = nullptr;               // guarded by registryLock
 std::atomic<std::int64_t> liveOutsidePools{0};  // a statistic: relaxed
 
 BufferBlock* blockOf(std::size_t capacity, std::uint32_t sizeClass, detail::BufferHome* home) {

@@ -71,23 +71,18 @@ void PromiseState::release() noexcept {
 
 std::exception_ptr PromiseState::cause() const {
     switch (status()) {
-        case PromiseStatus::failure:
-            return cause_;  // final: not written again
+        case PromiseStatus::failure: return cause_;  // final: not written again
         case PromiseStatus::cancelled:
             return std::make_exception_ptr(SystemError(operationAborted(), "the operation was cancelled"));
-        default:
-            return nullptr;
+        default: return nullptr;
     }
 }
 
 ErrorCode PromiseState::error() const {
     switch (status()) {
-        case PromiseStatus::failure:
-            return errorCodeOf(cause_);
-        case PromiseStatus::cancelled:
-            return operationAborted();
-        default:
-            return {};
+        case PromiseStatus::failure: return errorCodeOf(cause_);
+        case PromiseStatus::cancelled: return operationAborted();
+        default: return {};
     }
 }
 

@@ -144,23 +144,17 @@ SocketAddress SocketAddress::loopbackV4(std::uint16_t port) noexcept {
 
 socklen_t SocketAddress::size() const noexcept {
     switch (family()) {
-        case AF_INET:
-            return sizeof(sockaddr_in);
-        case AF_INET6:
-            return sizeof(sockaddr_in6);
-        default:
-            return 0;
+        case AF_INET: return sizeof(sockaddr_in);
+        case AF_INET6: return sizeof(sockaddr_in6);
+        default: return 0;
     }
 }
 
 std::uint16_t SocketAddress::port() const noexcept {
     switch (family()) {
-        case AF_INET:
-            return ntohs(storage_.v4.sin_port);
-        case AF_INET6:
-            return ntohs(storage_.v6.sin6_port);
-        default:
-            return 0;
+        case AF_INET: return ntohs(storage_.v4.sin_port);
+        case AF_INET6: return ntohs(storage_.v6.sin6_port);
+        default: return 0;
     }
 }
 
@@ -191,13 +185,11 @@ std::string SocketAddress::toString() const {
 bool operator==(const SocketAddress& left, const SocketAddress& right) noexcept {
     if (left.family() != right.family() || left.port() != right.port()) return false;
     switch (left.family()) {
-        case AF_INET:
-            return left.storage_.v4.sin_addr.s_addr == right.storage_.v4.sin_addr.s_addr;
+        case AF_INET: return left.storage_.v4.sin_addr.s_addr == right.storage_.v4.sin_addr.s_addr;
         case AF_INET6:
             return std::memcmp(&left.storage_.v6.sin6_addr, &right.storage_.v6.sin6_addr, sizeof(in6_addr)) == 0 &&
                    left.storage_.v6.sin6_scope_id == right.storage_.v6.sin6_scope_id;
-        default:
-            return true;
+        default: return true;
     }
 }
 

@@ -6,8 +6,8 @@
 #include <weft/scheduler/detail/scope_children.hpp>
 #include <weft/scheduler/log.hpp>
 
-#include "current_carrier.hpp"
 #include "carrier_helper.hpp"
+#include "current_carrier.hpp"
 #include "describe_error.hpp"
 #include "fiber_access.hpp"
 #include "fork_mark.hpp"
@@ -191,16 +191,12 @@ void Carrier::endSleep(detail::SleepKind sleep, bool call) noexcept {
     if (sleep == detail::SleepKind::none) return;
     WEFT_PROBE3(wake, index_, static_cast<int>(sleep), static_cast<int>(call));
     if (traces()) [[unlikely]]
-        traceFromOutside(detail::TraceKind::wake, static_cast<std::uint64_t>(call), index_, static_cast<std::uint64_t>(sleep));
+        traceFromOutside(detail::TraceKind::wake, static_cast<std::uint64_t>(call), index_,
+                         static_cast<std::uint64_t>(sleep));
     switch (sleep) {
-        case detail::SleepKind::none:
-            break;
-        case detail::SleepKind::futex:
-            detail::futexWake(core_.sleepWord());
-            break;
-        case detail::SleepKind::poller:
-            poller_.wake();
-            break;
+        case detail::SleepKind::none: break;
+        case detail::SleepKind::futex: detail::futexWake(core_.sleepWord()); break;
+        case detail::SleepKind::poller: poller_.wake(); break;
     }
 }
 
@@ -224,8 +220,7 @@ Future<void> Carrier::registerPinnedPoller(PinnedPoller::Wakeup wakeup, PinnedPo
                                            std::string_view name) {
     if (group_.forked()) throw detail::forkedError("registerPinnedPoller on carrier " + name_);
     switch (poller_.claim()) {
-        case detail::PollerSlot::Gate::Claimed::yes:
-            break;
+        case detail::PollerSlot::Gate::Claimed::yes: break;
         case detail::PollerSlot::Gate::Claimed::taken:
             throw std::logic_error("carrier " + name_ +
                                    " already hosts a poller; end it first, or use another carrier");
@@ -242,8 +237,8 @@ Future<void> Carrier::registerPinnedPoller(PinnedPoller::Wakeup wakeup, PinnedPo
                     body(poller);
                 } catch (...) {
                     poller_.setError(std::current_exception());
-                    log(LogLevel::error, {"the poller of carrier ", name_, " ended with an exception: ",
-                                          detail::describe(std::current_exception())});
+                    log(LogLevel::error, {"the poller of carrier ", name_,
+                                          " ended with an exception: ", detail::describe(std::current_exception())});
                 }
             },
             SpawnOptions{.name = name, .stealable = Stealable::never}, false);

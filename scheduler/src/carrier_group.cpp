@@ -15,7 +15,10 @@
 namespace weft {
 
 CarrierGroup::CarrierGroup(const CarrierOptions& options)
-    : options_(resolve(options)), places_(placesFor(options_)), forkGeneration_(detail::watchForks()), stacks_(StackPool::create(options_.stackGuard)) {
+    : options_(resolve(options)),
+      places_(placesFor(options_)),
+      forkGeneration_(detail::watchForks()),
+      stacks_(StackPool::create(options_.stackGuard)) {
     carriers_.reserve(options_.carriers);
     for (unsigned i = 0; i < options_.carriers; ++i) carriers_.push_back(std::make_unique<Carrier>(*this, i));
     if (options_.workStealing) formCrews();
@@ -39,8 +42,9 @@ namespace {
 constexpr std::size_t largestCrew = 32;
 
 void reportLargeCrew(std::size_t carriers) noexcept {
-    log(LogLevel::warning, {std::to_string(carriers), " carriers are in one steal cluster; the recommended maximum is ", std::to_string(largestCrew),
-                            ": set topology to linux and stealScope to cluster, or use several groups"});
+    log(LogLevel::warning,
+        {std::to_string(carriers), " carriers are in one steal cluster; the recommended maximum is ",
+         std::to_string(largestCrew), ": set topology to linux and stealScope to cluster, or use several groups"});
 }
 
 }  // namespace
@@ -114,7 +118,8 @@ CarrierGroup::~CarrierGroup() {
     if (isOwnCarrier()) {
         log(LogLevel::error,
             {"carrier group '", options_.name, "' is destroyed on its own carrier ", Carrier::current()->name(), " (",
-             currentFiberName(), "), whose thread the destructor would have to join. If a fiber called exit(): let main() return "
+             currentFiberName(),
+             "), whose thread the destructor would have to join. If a fiber called exit(): let main() return "
              "instead, or call _exit()"});
         std::abort();
     }
@@ -139,9 +144,10 @@ void CarrierGroup::abandon() noexcept {
     for (auto& carrier : carriers_) static_cast<void>(carrier.release());
     for (auto& crew : crews_) static_cast<void>(crew.release());
     static_cast<void>(stacks_.release());
-    log(LogLevel::warning, {"carrier group '", options_.name,
-                            "' has no threads in this forked process and is not destroyed; after fork(), call exec() or "
-                            "_exit()"});
+    log(LogLevel::warning,
+        {"carrier group '", options_.name,
+         "' has no threads in this forked process and is not destroyed; after fork(), call exec() or "
+         "_exit()"});
 }
 
 bool CarrierGroup::forked() const noexcept {
@@ -157,8 +163,9 @@ CarrierGroup& CarrierGroup::instance() {
     struct Default {
         ~Default() {
             if (!group->isOwnCarrier()) return;
-            log(LogLevel::warning, {"exit() was called in ", currentFiberName(), " of carrier ", Carrier::current()->name(),
-                                    ": the process ends without waiting for the other fibers of its group"});
+            log(LogLevel::warning,
+                {"exit() was called in ", currentFiberName(), " of carrier ", Carrier::current()->name(),
+                 ": the process ends without waiting for the other fibers of its group"});
             static_cast<void>(group.release());
         }
         std::unique_ptr<CarrierGroup> group = std::make_unique<CarrierGroup>();
@@ -171,7 +178,8 @@ Carrier& CarrierGroup::next() noexcept {
     Carrier* here = Carrier::home();
     if (here != nullptr && &here->group() == this) return *here;
     const unsigned turn = next_.fetch_add(1, std::memory_order_relaxed);  // orders nothing
-    return *carriers_[detail::betterOfTwo(turn, carriers_.size(), [this](std::size_t i) { return carriers_[i]->queuedFibers(); })];
+    return *carriers_[detail::betterOfTwo(turn, carriers_.size(),
+                                          [this](std::size_t i) { return carriers_[i]->queuedFibers(); })];
 }
 
 void CarrierGroup::beginShutdown() noexcept {

@@ -66,12 +66,14 @@ bool wantsWorkStealing(const CarrierOptions& options) {
 StealScope stealScopeOf(const CarrierOptions& options, bool stealing, bool placed) {
     const bool given = options.stealScope.has_value();
     const std::string source = given ? "stealScope" : "WEFT_STEAL_SCOPE";
-    const std::string value = given ? (*options.stealScope == StealScope::global ? "global" : "cluster")
-                                    : environment("WEFT_STEAL_SCOPE").value_or(stealing && placed ? "cluster" : "global");
+    const std::string value = given
+                                  ? (*options.stealScope == StealScope::global ? "global" : "cluster")
+                                  : environment("WEFT_STEAL_SCOPE").value_or(stealing && placed ? "cluster" : "global");
     if (value == "global") return StealScope::global;
     if (value != "cluster") refuse(source, value, "global, cluster");
     if (!stealing) refuse(source, value, "global ('cluster' needs workStealing)");
-    if (!placed) refuse(source, value, "global ('cluster' needs a topology, which defines the clusters: set topology to linux)");
+    if (!placed)
+        refuse(source, value, "global ('cluster' needs a topology, which defines the clusters: set topology to linux)");
     return StealScope::cluster;
 }
 

@@ -96,12 +96,8 @@ void Carrier::afterSwitch(detail::Fiber& fiber) noexcept {
                 break;
             }
             [[fallthrough]];
-        case detail::SwitchReason::goingHome:
-            fiber.homeCarrier->enqueue(fiber);
-            break;
-        case detail::SwitchReason::parking:
-            commitWait(fiber);
-            break;
+        case detail::SwitchReason::goingHome: fiber.homeCarrier->enqueue(fiber); break;
+        case detail::SwitchReason::parking: commitWait(fiber); break;
         case detail::SwitchReason::ended:
             if (fiber.stack.overflowed()) [[unlikely]]
                 detail::reportOverflowAndAbort(fiber);

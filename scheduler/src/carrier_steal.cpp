@@ -61,7 +61,8 @@ void Carrier::joinCrew(detail::StealCrew& crew, unsigned member) {
 // it.
 bool Carrier::othersMayRun(const detail::Fiber& fiber) noexcept {
     if (fiber.keptHome != 0 || !fiber.resumesAnywhere) return false;
-    return fiber.stealable == Stealable::any || (fiber.stealable == Stealable::fresh && fiber.running.load(std::memory_order_relaxed) == nullptr);
+    return fiber.stealable == Stealable::any ||
+           (fiber.stealable == Stealable::fresh && fiber.running.load(std::memory_order_relaxed) == nullptr);
 }
 
 // Context: the carrier's own thread.

@@ -85,11 +85,14 @@ void Carrier::answerTurnRequest() noexcept {
         const bool waits = fiber.park.parkedEpoch() != 0;
         const bool begun = fiber.running.load(std::memory_order_relaxed) != nullptr;
         const char* call = fiber.lastCall.load(std::memory_order_relaxed);
-        log(LogLevel::warning, {fiber.isPoller ? "poller '" : "fiber '", detail::FiberName(fiber), "' of carrier ", name_,
-                                !begun ? " has not started"
-                                : waits                  ? " is in an uninterruptible wait: "
-                                                         : " ignores the shutdown; its last wait: ",
-                                !begun ? "" : call != nullptr ? call : "none"});
+        log(LogLevel::warning,
+            {fiber.isPoller ? "poller '" : "fiber '", detail::FiberName(fiber), "' of carrier ", name_,
+             !begun  ? " has not started"
+             : waits ? " is in an uninterruptible wait: "
+                     : " ignores the shutdown; its last wait: ",
+             !begun            ? ""
+             : call != nullptr ? call
+                               : "none"});
     });
 }
 

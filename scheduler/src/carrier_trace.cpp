@@ -16,7 +16,8 @@ std::int64_t sinceEpoch(TimePoint time) noexcept {
 }  // namespace
 
 // Records an event that lasts from `begin` until now.
-void Carrier::trace(detail::TraceKind kind, TimePoint begin, std::uint64_t a, std::uint64_t b, std::uint64_t c) noexcept {
+void Carrier::trace(detail::TraceKind kind, TimePoint begin, std::uint64_t a, std::uint64_t b,
+                    std::uint64_t c) noexcept {
     const std::int64_t began = sinceEpoch(begin);
     trace_->record(detail::TraceEvent{.kind = kind,
                                       .begin = began,
@@ -39,8 +40,11 @@ void Carrier::tracePark(detail::CalledBy call) noexcept {
     const TimePoint began = std::exchange(parkBegan_, TimePoint());
     if (began == TimePoint()) return;
     const bool byItself = parkEnd_ == detail::SleepEnd::byItself;
-    trace(detail::TraceKind::park, began, byItself ? 0 : call ? 2 : 1, call ? call.victim() : 0,
-          static_cast<std::uint64_t>(parkKind_));
+    trace(detail::TraceKind::park, began,
+          byItself ? 0
+          : call   ? 2
+                   : 1,
+          call ? call.victim() : 0, static_cast<std::uint64_t>(parkKind_));
 }
 
 }  // namespace weft

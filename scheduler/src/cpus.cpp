@@ -1,8 +1,8 @@
 #include "cpus.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cerrno>
+#include <charconv>
 #include <memory>
 
 #include <sched.h>

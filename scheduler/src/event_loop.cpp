@@ -123,7 +123,8 @@ EventLoop::~EventLoop() {
 }
 
 Future<void> EventLoop::start() {
-    if (termination_.valid()) throw std::logic_error("EventLoop::start: the loop has already been started; create a new one");
+    if (termination_.valid())
+        throw std::logic_error("EventLoop::start: the loop has already been started; create a new one");
     termination_ = carrier_->registerPinnedPoller([this] { io_->wakeup(); },
                                                   [this](PinnedPoller& poller) { run(poller); }, "event-loop");
     return termination_;

@@ -43,15 +43,12 @@ FiberName::FiberName(const Fiber& fiber) noexcept {
 
 void completeFiber(Fiber& fiber) noexcept {
     switch (fiber.state.markComplete()) {
-        case CompletionDuty::dropResult:
-            fiber.dropResult(fiber);
-            break;
+        case CompletionDuty::dropResult: fiber.dropResult(fiber); break;
         case CompletionDuty::wakeJoiner:
             fiber.joiner.wake();
             fiber.joinerTold.store(true, std::memory_order_release);  // [J4] the key is not used any more
             break;
-        case CompletionDuty::none:
-            break;
+        case CompletionDuty::none: break;
     }
     if (fiber.scope != nullptr) [[unlikely]]
         fiber.scope->remove(fiber);

@@ -25,7 +25,8 @@ struct FiberAccess {
     static TimePoint fiberRunBegan(const Carrier& carrier) noexcept { return carrier.fiberRunClock_.began(); }
     static bool yieldIsDue(Carrier& carrier) noexcept {
         const detail::Fiber* fiber = carrier.currentFiber_;
-        return fiber != nullptr && !fiber->isPoller && carrier.nonSuspendingDepth_ == 0 && carrier.fiberRunClock_.passed();
+        return fiber != nullptr && !fiber->isPoller && carrier.nonSuspendingDepth_ == 0 &&
+               carrier.fiberRunClock_.passed();
     }
     [[noreturn]] static void leave(detail::Fiber& fiber) noexcept;
 };

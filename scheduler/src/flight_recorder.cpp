@@ -41,24 +41,25 @@ std::string argumentsOf(const TraceEvent& event) {
         case TraceKind::submit:
             return "\"fiber\":" + text(event.a) + ",\"home\":" + text(event.b) + ",\"poller\":" + yesOrNo(event.c);
         case TraceKind::run:
-            return "\"fiber\":" + text(event.a) + ",\"home\":" + text(event.b) + ",\"left\":\"" + leftBy(event.c) + "\"";
+            return "\"fiber\":" + text(event.a) + ",\"home\":" + text(event.b) + ",\"left\":\"" + leftBy(event.c) +
+                   "\"";
         case TraceKind::runFibers:
             return "\"ran\":" + text(event.a) + ",\"before\":" + text(event.b) + ",\"after\":" + text(event.c);
         case TraceKind::poll:
             return "\"events\":" + text(event.a) + ",\"tasks\":" + text(event.b) + ",\"block\":" + yesOrNo(event.c);
         case TraceKind::park: {
             constexpr const char* ends[] = {"itself", "wake", "call"};
-            std::string arguments = std::string("\"in\":\"") + sleepOf(event.c) + "\",\"ended\":\"" + ends[event.a] + "\"";
+            std::string arguments =
+                std::string("\"in\":\"") + sleepOf(event.c) + "\",\"ended\":\"" + ends[event.a] + "\"";
             if (event.a == 2) arguments += ",\"victim\":" + text(event.b);
             return arguments;
         }
         case TraceKind::wake:
             return "\"carrier\":" + text(event.b) + ",\"in\":\"" + sleepOf(event.c) + "\",\"call\":" + yesOrNo(event.a);
-        case TraceKind::timers:
-            return "\"count\":" + text(event.a);
+        case TraceKind::timers: return "\"count\":" + text(event.a);
         case TraceKind::steal:
-            return "\"count\":" + text(event.a >> 32) + ",\"victim\":" + text(event.b) + ",\"directed\":" + yesOrNo(event.c) +
-                   ",\"after\":" + text(event.a & 0xffff'ffff);
+            return "\"count\":" + text(event.a >> 32) + ",\"victim\":" + text(event.b) +
+                   ",\"directed\":" + yesOrNo(event.c) + ",\"after\":" + text(event.a & 0xffff'ffff);
     }
     return {};
 }
@@ -115,7 +116,8 @@ void writeTrace(CarrierGroup& group, std::ostream& out) {
         const Carrier& carrier = group.carrier(i);
         trace.track(carrier.index(), carrier.name());
         if (!carrier.traces()) continue;
-        carrier.trace_->forEach([&](const detail::TraceWords& words) { trace.event(carrier.index(), TraceEvent::of(words)); });
+        carrier.trace_->forEach(
+            [&](const detail::TraceWords& words) { trace.event(carrier.index(), TraceEvent::of(words)); });
         recorded += carrier.trace_->recorded();
         dropped += carrier.trace_->dropped();
     }

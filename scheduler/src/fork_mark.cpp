@@ -24,7 +24,8 @@ void inChild() noexcept {
     generation.fetch_add(1, std::memory_order_relaxed);  // no other thread exists
     Carrier* carrier = currentCarrier();
     if (carrier == nullptr) return;
-    if (Fiber* fiber = FiberAccess::currentFiber(*carrier)) fiber->running.store(nullptr, std::memory_order_relaxed);  // see FiberAccess::leave()
+    if (Fiber* fiber = FiberAccess::currentFiber(*carrier))
+        fiber->running.store(nullptr, std::memory_order_relaxed);  // see FiberAccess::leave()
     setCurrentHome(nullptr);
     setCurrentCarrier(nullptr);
 }
@@ -42,13 +43,15 @@ std::uint32_t watchForks() {
 }
 
 SystemError forkedError(const std::string& call) {
-    return SystemError(fromErrno(ENOTSUP), call + ": this process was forked from the one that has the carrier, and fork() "
-                                                  "copies no threads; start Weft after fork()");
+    return SystemError(fromErrno(ENOTSUP),
+                       call + ": this process was forked from the one that has the carrier, and fork() "
+                              "copies no threads; start Weft after fork()");
 }
 
 void endOfForkedFiber() noexcept {
-    log(LogLevel::error, "a fiber's function has returned in a forked process, which has no carrier to continue on: end such "
-                         "a process with exec(), exit() or _exit()");
+    log(LogLevel::error,
+        "a fiber's function has returned in a forked process, which has no carrier to continue on: end such "
+        "a process with exec(), exit() or _exit()");
     std::abort();
 }
 

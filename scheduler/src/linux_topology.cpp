@@ -35,9 +35,9 @@ std::optional<unsigned> numberIn(const std::string& path) {
 // The properties that determine a CPU's place in the order.
 struct Cpu {
     unsigned number;
-    unsigned core;          // the lowest CPU number of its physical core
-    unsigned thread = 0;    // its index among the allowed CPUs of its core
-    bool slow = false;      // a slow core of a hybrid machine
+    unsigned core;                  // the lowest CPU number of its physical core
+    unsigned thread = 0;            // its index among the allowed CPUs of its core
+    bool slow = false;              // a slow core of a hybrid machine
     std::vector<unsigned> sharers;  // CPUs that share its last-level cache; empty: no cache from level 3 on
     unsigned cluster = 0;
 };
@@ -62,9 +62,7 @@ class Machine {
     static std::tuple<unsigned, bool, unsigned, unsigned> turn(const Cpu& cpu) {
         return {cpu.thread, cpu.slow, cpu.sharers.empty() ? 0 : cpu.sharers.front(), cpu.number};
     }
-    std::string folderOf(unsigned number) const {
-        return sysfs_ + "/devices/system/cpu/cpu" + std::to_string(number);
-    }
+    std::string folderOf(unsigned number) const { return sysfs_ + "/devices/system/cpu/cpu" + std::to_string(number); }
     unsigned coreOf(unsigned number) const {
         for (const char* file : {"/topology/core_cpus_list", "/topology/thread_siblings_list"}) {
             const auto threads = listIn(folderOf(number) + file);
@@ -98,7 +96,8 @@ class Machine {
     }
     void numberClusters() {
         std::map<std::vector<unsigned>, unsigned> numbers;
-        for (Cpu& cpu : cpus_) cpu.cluster = numbers.emplace(cpu.sharers, static_cast<unsigned>(numbers.size())).first->second;
+        for (Cpu& cpu : cpus_)
+            cpu.cluster = numbers.emplace(cpu.sharers, static_cast<unsigned>(numbers.size())).first->second;
         clusters_ = static_cast<unsigned>(numbers.size());
     }
 
@@ -113,14 +112,16 @@ std::vector<CarrierPlace> LinuxTopology::place(unsigned carriers) const {
     std::vector<CarrierPlace> places(carriers);
     const std::vector<unsigned> allowed = options_.allowedCpus ? *options_.allowedCpus : detail::allowedCpus();
     if (allowed.empty()) {
-        log(LogLevel::warning, {"topology: the kernel does not report which CPUs this process may use; carriers float, in one cluster"});
+        log(LogLevel::warning,
+            {"topology: the kernel does not report which CPUs this process may use; carriers float, in one cluster"});
         return places;
     }
     const double quota = options_.quota ? *options_.quota : detail::cgroupQuota();
     if (quota < static_cast<double>(allowed.size())) {
-        log(LogLevel::warning, {"topology: a CPU quota of ", std::to_string(quota), " on ", std::to_string(allowed.size()),
-                                " CPUs: carriers float, in one cluster, since other containers would choose the same CPUs; "
-                                "give the container a cpuset"});
+        log(LogLevel::warning,
+            {"topology: a CPU quota of ", std::to_string(quota), " on ", std::to_string(allowed.size()),
+             " CPUs: carriers float, in one cluster, since other containers would choose the same CPUs; "
+             "give the container a cpuset"});
         return places;
     }
     const Machine machine(options_.sysfsRoot, allowed);

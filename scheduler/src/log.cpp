@@ -9,14 +9,10 @@ namespace {
 
 const char* nameOf(LogLevel level) noexcept {
     switch (level) {
-        case LogLevel::debug:
-            return "debug";
-        case LogLevel::info:
-            return "info";
-        case LogLevel::warning:
-            return "warning";
-        case LogLevel::error:
-            break;
+        case LogLevel::debug: return "debug";
+        case LogLevel::info: return "info";
+        case LogLevel::warning: return "warning";
+        case LogLevel::error: break;
     }
     return "error";
 }

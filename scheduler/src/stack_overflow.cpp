@@ -2,8 +2,8 @@
 
 #include <csignal>
 #include <cstdint>
-#include <cstring>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <string_view>
 

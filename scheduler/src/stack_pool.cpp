@@ -112,7 +112,8 @@ Stack StackPool::take(std::size_t size) {
     } else {
         stack = free.back();
         free.pop_back();
-        if (&free == &sizeClass.warm && free.size() >= warmLimit(index)) surplus_.fetch_sub(1, std::memory_order_relaxed);
+        if (&free == &sizeClass.warm && free.size() >= warmLimit(index))
+            surplus_.fetch_sub(1, std::memory_order_relaxed);
     }
     detail::tsanTakeOver(stack.low);
     live_.fetch_add(1, std::memory_order_relaxed);  // a statistic orders nothing
@@ -150,8 +151,7 @@ StackGuard StackPool::protect(std::byte* low) noexcept {
     if (guard_ == StackGuard::mprotect && 2 * protectedByMapping_ < mappingLimit_ &&
         ::mprotect(low, guardSize, PROT_NONE) == 0) {
         if (2 * ++protectedByMapping_ >= mappingLimit_) {
-            log(LogLevel::warning,
-                "further fiber stacks have no guard: guards use half of vm.max_map_count");
+            log(LogLevel::warning, "further fiber stacks have no guard: guards use half of vm.max_map_count");
         }
         return StackGuard::mprotect;
     }

@@ -51,8 +51,8 @@ void TaskScope::childFailed(const std::exception_ptr& error) noexcept {
         if (first) error_ = error;
     }
     if (!first) {
-        log(LogLevel::warning, {"fiber '", thisFiber::name(), "' failed after another child of its TaskScope: ",
-                                detail::describe(error)});
+        log(LogLevel::warning,
+            {"fiber '", thisFiber::name(), "' failed after another child of its TaskScope: ", detail::describe(error)});
     }
     if (onError_ == OnError::cancelOthers) cancel();
 }

@@ -163,13 +163,16 @@ TEST(ContextGroupTest, WhileFibersRunAnIdleContextIsPolledOncePerBudgetAndNotOnc
         for (unsigned i = 0; i < switches / 2; ++i) thisFiber::yield();
     };
     unsigned polls = 0;
-    group.carriers().carrier(0).spawn([&] {
-        const unsigned before = CountsPolls::polls;
-        auto other = Carrier::current()->spawn(yields);
-        yields();
-        other.join();
-        polls = CountsPolls::polls - before;
-    }).join();
+    group.carriers()
+        .carrier(0)
+        .spawn([&] {
+            const unsigned before = CountsPolls::polls;
+            auto other = Carrier::current()->spawn(yields);
+            yields();
+            other.join();
+            polls = CountsPolls::polls - before;
+        })
+        .join();
     EXPECT_LT(polls, switches / 100);
 }
 

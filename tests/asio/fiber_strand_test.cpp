@@ -33,7 +33,8 @@ static_assert(asio::can_require<FiberStrand, execution::blocking_t::never_t>::va
 static_assert(std::is_convertible_v<FiberStrand, asio::any_io_executor>);
 static_assert(std::is_convertible_v<FiberStrand, asio::any_completion_executor>);
 static_assert(std::is_same_v<decltype(asio::query(std::declval<FiberStrand>(), execution::context)), Context&>);
-static_assert(sizeof(FiberStrand) <= sizeof(std::shared_ptr<int>) + sizeof(void*), "any_io_executor allocates for more");
+static_assert(sizeof(FiberStrand) <= sizeof(std::shared_ptr<int>) + sizeof(void*),
+              "any_io_executor allocates for more");
 
 TEST(FiberStrandTest, AFunctionThatWaitsKeepsTheStrand) {
     Context context;
@@ -167,7 +168,8 @@ void waitInside(const FiberStrand& strand, Context& context) {
 }
 
 TEST(FiberStrandTest, AFunctionMayWaitForAnOperationOfAnObjectOfTheStrand) {
-    using Timer = asio::basic_waitable_timer<std::chrono::steady_clock, asio::wait_traits<std::chrono::steady_clock>, FiberStrand>;
+    using Timer = asio::basic_waitable_timer<std::chrono::steady_clock, asio::wait_traits<std::chrono::steady_clock>,
+                                             FiberStrand>;
     Context context;
     waitInside<Timer>(FiberStrand(context), context);
 }

@@ -54,7 +54,8 @@ class Reads {
         for (int i = 0; i < count; ++i) pairs_.push_back(std::make_unique<Pair>(context));
         for (int i = 0; i < count; ++i) {
             Pair& pair = *pairs_[static_cast<std::size_t>(i)];
-            pair.socket.async_read_some(asio::buffer(&pair.byte, 1), [handler, i](auto error, auto) { handler(i, error); });
+            pair.socket.async_read_some(asio::buffer(&pair.byte, 1),
+                                        [handler, i](auto error, auto) { handler(i, error); });
         }
         for (const auto& pair : pairs_) asio::write(pair->peer, asio::buffer("x", 1));
     }
@@ -272,10 +273,13 @@ TEST(ReadyWhenStarted, AfterAStopTheyWaitForTheRunAfterRestart) {
         pair.socket.async_read_some(asio::buffer(&pair.byte, 1), use_fiber);
         read = true;
     });
-    context.loop().carrier()->spawn([&] {
-        for (int i = 0; i < 10; ++i) thisFiber::yield();
-        EXPECT_FALSE(read);
-    }).join();
+    context.loop()
+        .carrier()
+        ->spawn([&] {
+            for (int i = 0; i < 10; ++i) thisFiber::yield();
+            EXPECT_FALSE(read);
+        })
+        .join();
     context.restart();
     EXPECT_EQ(context.run_one(), 1u);
     fiber.join();

@@ -120,7 +120,8 @@ class Round {
     static void judge(const std::vector<Outcome>& outcomes) {
         const auto owners = std::count(outcomes.begin(), outcomes.end(), Outcome::owner);
         if (owners != 1) wrong(std::to_string(owners) + " servers have the port");
-        if (std::count(outcomes.begin(), outcomes.end(), Outcome::failed) != 0) wrong("a bind fails with another error");
+        if (std::count(outcomes.begin(), outcomes.end(), Outcome::failed) != 0)
+            wrong("a bind fails with another error");
     }
 
     std::vector<std::unique_ptr<ContenderProcess>> processes_;

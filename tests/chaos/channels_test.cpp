@@ -46,11 +46,11 @@ struct Scene {
     std::atomic<bool> resets{false};
 
     std::string text() const {
-        return "received " + std::to_string(received) + " of " + std::to_string(size) + ", errors " + std::to_string(errors) +
-               ", half-closure " + std::to_string(halfClosure) + ", talks " + std::to_string(talks) + ", AUTO_READ " +
-               std::to_string(autoRead) + ", reply " + std::to_string(static_cast<int>(reply)) + ", write failed " +
-               std::to_string(writeFailed) + ", the peer: ends output " + std::to_string(endsOutput) + ", resets " +
-               std::to_string(resets);
+        return "received " + std::to_string(received) + " of " + std::to_string(size) + ", errors " +
+               std::to_string(errors) + ", half-closure " + std::to_string(halfClosure) + ", talks " +
+               std::to_string(talks) + ", AUTO_READ " + std::to_string(autoRead) + ", reply " +
+               std::to_string(static_cast<int>(reply)) + ", write failed " + std::to_string(writeFailed) +
+               ", the peer: ends output " + std::to_string(endsOutput) + ", resets " + std::to_string(resets);
     }
 
     std::size_t received = 0;
@@ -157,9 +157,7 @@ class Stage {
         peer.reset();
     }
     // Whether the channel closes by itself once its peer has ended its output and has received everything.
-    static bool closesByItself(const Scene& scene) {
-        return !scene.halfClosure || scene.reply != Reply::waits;
-    }
+    static bool closesByItself(const Scene& scene) { return !scene.halfClosure || scene.reply != Reply::waits; }
     static void settle(Dice& dice) { std::this_thread::sleep_for(std::chrono::microseconds(dice.size(1000))); }
 
     std::mutex lock_;  // guards next_

@@ -35,13 +35,15 @@ double secondsOfATest() {
 // Chaos causes thousands of warnings and errors; WEFT_CHAOS_LOG=1 prints them.
 void quiet(LogLevel level, std::string_view line) noexcept {
     static const bool wanted = std::getenv("WEFT_CHAOS_LOG") != nullptr;
-    if (wanted && level >= LogLevel::warning) std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
+    if (wanted && level >= LogLevel::warning)
+        std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
 }
 
 }  // namespace
 
 std::uint64_t chaosSeed() {
-    static const std::uint64_t chosen = wantedSeed > 0 ? static_cast<std::uint64_t>(wantedSeed) : std::random_device{}();
+    static const std::uint64_t chosen =
+        wantedSeed > 0 ? static_cast<std::uint64_t>(wantedSeed) : std::random_device{}();
     return chosen;
 }
 
@@ -57,8 +59,8 @@ bool anythingWrong() noexcept {
 ChaosRun::ChaosRun(std::string what) : what_(std::move(what)), began_(cpuSeconds()), end_(began_ + secondsOfATest()) {}
 
 ChaosRun::~ChaosRun() {
-    std::printf("%llu %s in %.1f CPU seconds, seed %llu\n", static_cast<unsigned long long>(done_.load()), what_.c_str(),
-                cpuSeconds() - began_, static_cast<unsigned long long>(chaosSeed()));
+    std::printf("%llu %s in %.1f CPU seconds, seed %llu\n", static_cast<unsigned long long>(done_.load()),
+                what_.c_str(), cpuSeconds() - began_, static_cast<unsigned long long>(chaosSeed()));
 }
 
 bool ChaosRun::goesOn() const noexcept {

@@ -211,7 +211,8 @@ class Answerer final : public SimpleInboundHandler<Request> {
 
   private:
     void channelRead0(ChannelHandlerContext& ctx, Request request) override {
-        Asked asked{HttpExchange::of(request.target(), request.methodText(), request.version() == http::Version::http11), {}};
+        Asked asked{
+            HttpExchange::of(request.target(), request.methodText(), request.version() == http::Version::http11), {}};
         takeBody(request, asked);
         switch (asked.exchange.how) {
             case How::inDelivery: return ctx.writeAndFlush(Message(answerOf(asked.exchange)));
@@ -247,13 +248,13 @@ class Answerer final : public SimpleInboundHandler<Request> {
         ctx.writeAndFlush(Message(std::move(response)));
     }
     static void spawn(ChannelHandlerContext& ctx, Responder responder, Asked&& asked) {
-        ctx.spawn([responder = std::move(responder), asked = std::move(asked)]() mutable { inFiber(responder, asked); });
+        ctx.spawn(
+            [responder = std::move(responder), asked = std::move(asked)]() mutable { inFiber(responder, asked); });
     }
     void answerFromOtherCarrier(ChannelHandlerContext& ctx, Responder responder, Asked&& asked) {
         Carrier& other = carriers_.carrier((ctx.loop().carrier()->index() + 1) % carriers_.size());
-        other.spawnDetached([responder = std::move(responder), asked = std::move(asked)]() mutable {
-            inFiber(responder, asked);
-        });
+        other.spawnDetached(
+            [responder = std::move(responder), asked = std::move(asked)]() mutable { inFiber(responder, asked); });
     }
 
     CarrierGroup& carriers_;

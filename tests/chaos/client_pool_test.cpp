@@ -73,8 +73,10 @@ Trial::Trial(unsigned itsId, Dice& dice) : id(itsId) {
     method = dice.pick(methods);
     status = dice.pick(statuses);
     plan.mayRepeat = method != Method::post && method != Method::patch;
-    if (method != Method::get && method != Method::head) plan.uploaded = patternOf(std::to_string(id) + " ", dice.size(20'000));
-    if (!bodiless()) body = patternOf("HTTP/1.1 200 OK\r\nX-Id: body\r\n\r\n", dice.size(dice.oneIn(8) ? 200'000 : 4'000));
+    if (method != Method::get && method != Method::head)
+        plan.uploaded = patternOf(std::to_string(id) + " ", dice.size(20'000));
+    if (!bodiless())
+        body = patternOf("HTTP/1.1 200 OK\r\nX-Id: body\r\n\r\n", dice.size(dice.oneIn(8) ? 200'000 : 4'000));
     frame(dice);
     spoil(dice);
 }
@@ -100,7 +102,8 @@ void Trial::beSilent() {
 void Trial::frame(Dice& dice) {
     plan.answer = "HTTP/1.1 " + std::to_string(status) + " X\r\nX-Id: " + std::to_string(id) + "\r\n";
     if (bodiless()) {
-        if (status != 204 && dice.oneIn(2)) plan.answer += "Content-Length: " + std::to_string(dice.below(1000)) + "\r\n";
+        if (status != 204 && dice.oneIn(2))
+            plan.answer += "Content-Length: " + std::to_string(dice.below(1000)) + "\r\n";
         plan.answer += "\r\n";
     } else if (dice.oneIn(6)) {
         plan.answer += "\r\n" + body;  // until the end of the connection
@@ -211,8 +214,8 @@ class PoolChaos {
     void fail(const Trial& trial, const std::string& what) {
         wrong(std::string(nameOf(trial.method)) + " /" + std::to_string(trial.id) + " " + what + "\nstrikes " +
               std::to_string(trial.plan.strikes) + ", end " + std::to_string(static_cast<int>(trial.plan.end)) +
-              ", unasked '" + trial.plan.unasked.substr(0, 200) + "', answer " + std::to_string(trial.plan.answer.size()) +
-              " bytes: " + trial.plan.answer.substr(0, 300));
+              ", unasked '" + trial.plan.unasked.substr(0, 200) + "', answer " +
+              std::to_string(trial.plan.answer.size()) + " bytes: " + trial.plan.answer.substr(0, 300));
     }
     void expectIdle() {
         const http::ClientStats stats = client_.stats();

@@ -90,7 +90,8 @@ bool HostileServer::answerOne(int peer, std::string& input) {
     const std::string bytes = plan.strikes ? plan.answer : plan.answer + plan.unasked;
     Dice dice(request.id);
     std::string_view rest = bytes;
-    for (std::size_t last = plan.answer.empty() ? 0 : plan.answer.size() - 1; last > 0;) {  // then the rest in one piece
+    for (std::size_t last = plan.answer.empty() ? 0 : plan.answer.size() - 1;
+         last > 0;) {  // then the rest in one piece
         const std::size_t piece = std::min<std::size_t>(last, 1 + dice.size(8192));
         if (::send(peer, rest.data(), piece, MSG_NOSIGNAL) != static_cast<ssize_t>(piece)) return false;
         rest.remove_prefix(piece);
@@ -176,7 +177,8 @@ HostileServer::Plan HostileServer::arrived(const Received& request) {
     }
     Case& one = found->second;
     if (++one.arrivals > (one.plan.mayRepeat ? 2u : 1u)) {
-        wrong(request.method + " /" + std::to_string(request.id) + " arrives " + std::to_string(one.arrivals) + " times");
+        wrong(request.method + " /" + std::to_string(request.id) + " arrives " + std::to_string(one.arrivals) +
+              " times");
     }
     if (one.plan.end != End::silence && request.body != one.plan.uploaded) {
         wrong("an upload of /" + std::to_string(request.id) + " arrives changed");

@@ -22,11 +22,11 @@ class HostileServer {
 
     struct Plan {
         std::string answer;
-        std::string unasked;     // sent with the answer's last byte, or at the strike
-        bool strikes = false;    // waits for strike(), then sends `unasked` and performs `end`
-        End end = End::stay;     // the connection's end; silence: no byte, until the client ends
-        std::string uploaded;    // the required body of the request
-        bool mayRepeat = true;   // the request may arrive a second time
+        std::string unasked;    // sent with the answer's last byte, or at the strike
+        bool strikes = false;   // waits for strike(), then sends `unasked` and performs `end`
+        End end = End::stay;    // the connection's end; silence: no byte, until the client ends
+        std::string uploaded;   // the required body of the request
+        bool mayRepeat = true;  // the request may arrive a second time
     };
 
     explicit HostileServer(unsigned connections);

@@ -14,8 +14,8 @@ struct HttpAnswer {
     unsigned status = 0;
     std::vector<std::pair<std::string, std::string>> headers;
     std::string body;
-    unsigned interims = 0;     // 1xx answers before it
-    bool untilClose = false;   // only the end of the connection ends its body
+    unsigned interims = 0;    // 1xx answers before it
+    bool untilClose = false;  // only the end of the connection ends its body
 
     // The value of the only header with this name; "" when there is none.
     std::string header(std::string_view name) const;

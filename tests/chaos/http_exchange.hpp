@@ -40,15 +40,15 @@ enum class How : unsigned char {
 struct HttpExchange {
     How how = How::inDelivery;
     std::string method = "GET";
-    unsigned minor = 1;       // of the version: HTTP/1.0, HTTP/1.1
+    unsigned minor = 1;  // of the version: HTTP/1.0, HTTP/1.1
     unsigned id = 0;
     unsigned status = 200;
-    unsigned size = 0;        // bytes of the answer's body
-    unsigned upload = 0;      // bytes of the request's body
-    unsigned chunk = 0;       // of the upload, which is then chunked; 0: it has a Content-Length
-    bool hasLength = false;   // of a streamed answer
-    bool closes = false;      // the request says Connection: close
-    unsigned delay = 0;       // turns, or with more than 8 a sleep of that many times 10 us
+    unsigned size = 0;       // bytes of the answer's body
+    unsigned upload = 0;     // bytes of the request's body
+    unsigned chunk = 0;      // of the upload, which is then chunked; 0: it has a Content-Length
+    bool hasLength = false;  // of a streamed answer
+    bool closes = false;     // the request says Connection: close
+    unsigned delay = 0;      // turns, or with more than 8 a sleep of that many times 10 us
 
     // Never `never` or `held`. `mayBeCut`: includes answers that end the connection early.
     static HttpExchange random(unsigned id, Dice& dice, bool mayBeCut);
@@ -59,8 +59,8 @@ struct HttpExchange {
 
     std::string target() const;
     std::string request() const;
-    std::string uploaded() const;   // the request's body
-    std::string body() const;       // of the answer; it looks like other answers
+    std::string uploaded() const;  // the request's body
+    std::string body() const;      // of the answer; it looks like other answers
 
     // The answer ends the connection; requests after it are not answered.
     bool endsConnection() const;

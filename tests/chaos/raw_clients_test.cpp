@@ -57,7 +57,8 @@ class Conversation {
         peer_.endOutput();
         expectNothingMore();
     }
-    // Ends its output right after sending everything; the answers still arrive if the server's InputEnd option allows it.
+    // Ends its output right after sending everything; the answers still arrive if the server's InputEnd option allows
+    // it.
     void endOutputEarly() {
         peer_.sendChopped(requests_, dice_);
         peer_.endOutput();
@@ -67,7 +68,8 @@ class Conversation {
     }
     // Leaves in the middle of a request, by a close, a half-close or a reset.
     void leave() {
-        peer_.sendChopped(std::string_view(requests_).substr(0, dice_.below(static_cast<unsigned>(requests_.size()))), dice_);
+        peer_.sendChopped(std::string_view(requests_).substr(0, dice_.below(static_cast<unsigned>(requests_.size()))),
+                          dice_);
         if (dice_.oneIn(3)) return peer_.reset();
         if (dice_.oneIn(2)) return peer_.close();
         peer_.endOutput();
@@ -102,7 +104,7 @@ class Conversation {
         while (dice_.oneIn(2) && answered_ + 1 < exchanges_.size() && takeAnswer()) {
         }
         const bool noticesEnd = ChaoticServer::kinds[kind_].inputEnd == http::InputEnd::cancel;
-        noticesEnd && dice_.oneIn(2) ? peer_.close() : peer_.reset();
+        noticesEnd&& dice_.oneIn(2) ? peer_.close() : peer_.reset();
     }
     // Puts a forbidden byte into a head: the requests before it are answered, then the server refuses it.
     void sendNonsense() {
@@ -134,7 +136,8 @@ class Conversation {
     // `more`: the connection has ended before the answer was complete.
     AnswerReader::Result next(std::string_view method) {
         AnswerReader::Result result = reader_.take(peer_.input(), method, hasEnded());
-        while (result == AnswerReader::Result::more && peer_.receive()) result = reader_.take(peer_.input(), method, false);
+        while (result == AnswerReader::Result::more && peer_.receive())
+            result = reader_.take(peer_.input(), method, false);
         return result == AnswerReader::Result::more ? reader_.take(peer_.input(), method, hasEnded()) : result;
     }
     bool hasEnded() const { return peer_.end() == 0; }
@@ -154,7 +157,8 @@ class Conversation {
     }
     // An answer that is complete although the server did not end it.
     bool judgeCut(const HttpExchange& exchange) {
-        const bool bodiless = exchange.method == "HEAD" || !http::mayHaveContent(static_cast<http::Status>(exchange.status));
+        const bool bodiless =
+            exchange.method == "HEAD" || !http::mayHaveContent(static_cast<http::Status>(exchange.status));
         if (exchange.how == How::never || (!bodiless && exchange.size > 1 && reader_.answer().header("X-Id") != ""))
             fail("a cut answer looks whole: " + exchange.target());
         ended_ = exchange.closes || exchange.minor == 0;
@@ -163,7 +167,8 @@ class Conversation {
     // All answers, unless the connection was allowed to end early.
     void expectOwed() {
         if (answered_ == exchanges_.size() || ended_ || anythingWrong()) return;
-        if (std::any_of(exchanges_.begin(), exchanges_.end(), [](const HttpExchange& one) { return one.mayBeCut(); })) return;
+        if (std::any_of(exchanges_.begin(), exchanges_.end(), [](const HttpExchange& one) { return one.mayBeCut(); }))
+            return;
         fail("no answer to " + exchanges_[answered_].method + " " + exchanges_[answered_].target());
     }
     // An incomplete request is refused with 400, or not answered.
@@ -179,8 +184,8 @@ class Conversation {
         if (!cut && !peer_.input().empty()) fail("more than was asked for: " + peer_.input().substr(0, 300));
     }
     void fail(const std::string& what) {
-        std::string text = what + "\nend of input: " + std::to_string(peer_.end()) + ", answered " +
-                           std::to_string(answered_) + " of";
+        std::string text =
+            what + "\nend of input: " + std::to_string(peer_.end()) + ", answered " + std::to_string(answered_) + " of";
         for (const HttpExchange& exchange : exchanges_) text += "\n  " + exchange.method + " " + exchange.target();
         wrong(text);
     }

@@ -69,7 +69,8 @@ class Callers {
         ErrorCode error;
         const TcpStream stream = TcpStream::connect(port, error);
         if (!error && stream.localAddress() == port) wrong("a fiber is connected to itself");
-        if (error && error != fromErrno(ECONNREFUSED) && !concernsPort(error)) wrong("a fiber's connect: " + error.message());
+        if (error && error != fromErrno(ECONNREFUSED) && !concernsPort(error))
+            wrong("a fiber's connect: " + error.message());
     }
     void byChannel(const SocketAddress& port) {
         const ChannelFuture connected =

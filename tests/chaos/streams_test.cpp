@@ -34,10 +34,10 @@ bool isReset(ErrorCode error) {
 
 // How an end finishes after it has sent everything.
 enum class Ending : unsigned char {
-    orderly,        // ends its output, reads to the end, closes
-    rude,           // closes, even with unread bytes
-    reset,          // resets
-    endThenReset,   // ends its output, then resets
+    orderly,       // ends its output, reads to the end, closes
+    rude,          // closes, even with unread bytes
+    reset,         // resets
+    endThenReset,  // ends its output, then resets
     count_,
 };
 
@@ -122,14 +122,16 @@ class StreamEnd {
     }
 
     void judge() {
-        if (own_.closes) return expect(!readError_ || isReset(readError_) || readError_ == operationAborted(), "another error");
+        if (own_.closes)
+            return expect(!readError_ || isReset(readError_) || readError_ == operationAborted(), "another error");
         if (!readError_) {
             expect(peer_.endsOutput, "a reset is read as an orderly end");
             expect(received_ == peer_.written, "an orderly end before the last byte");
         } else {
             expect(isReset(readError_) && peer_.mayReset, "a read fails although the peer has not reset");
         }
-        expect(!writeError_ || (isReset(writeError_) && peer_.mayReset), "a write fails although the peer has not reset");
+        expect(!writeError_ || (isReset(writeError_) && peer_.mayReset),
+               "a write fails although the peer has not reset");
         expect(!readError_ || !writeError_ || readError_ == writeError_, "one reset, two errors");
     }
     // A reset gives the same error for ever.
@@ -139,7 +141,8 @@ class StreamEnd {
         ErrorCode again;
         stream_.setDeadline(never);
         const std::size_t count = stream_.read(std::span(&byte, 1), again);
-        expect(count == 0 && again == readError_, "the second read is another error: " + again.message() + std::to_string(count));
+        expect(count == 0 && again == readError_,
+               "the second read is another error: " + again.message() + std::to_string(count));
         stream_.write(std::string_view("x"), again);
         expect(again == readError_, "a write after a failed read is another error");
     }
@@ -147,7 +150,8 @@ class StreamEnd {
         if (holds) return;
         wrong(what + "\nread " + readError_.message() + ", write " + writeError_.message() + ", received " +
               std::to_string(received_) + " of " + std::to_string(peer_.written) + "; the peer ends by " +
-              std::to_string(static_cast<int>(peer_.ending)) + ", this end by " + std::to_string(static_cast<int>(own_.ending)));
+              std::to_string(static_cast<int>(peer_.ending)) + ", this end by " +
+              std::to_string(static_cast<int>(own_.ending)));
     }
 
     TcpStream stream_;

@@ -82,7 +82,8 @@ TEST(NettyRules, EveryRuleHasARowWithATest) {
         for (int rule = 1; rule <= section.rules; ++rule) demand(section.letters + ("-" + std::to_string(rule)));
     }
     demand("2.17");
-    EXPECT_THAT(missing, IsEmpty()) << "docs/reference/netty.md, Rules and their tests: a row with its tests is missing";
+    EXPECT_THAT(missing, IsEmpty())
+        << "docs/reference/netty.md, Rules and their tests: a row with its tests is missing";
 }
 
 TEST(NettyRules, EveryTestThatARowNamesExists) {

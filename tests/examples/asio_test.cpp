@@ -28,7 +28,8 @@ TEST(AsioHttpServerExample, AnswersAsHttpServerDoes) {
         const HttpAnswer got = beast.get("/plaintext");
         EXPECT_EQ(got.status, wanted.status);
         EXPECT_EQ(got.body, wanted.body);
-        for (const char* name : {"Content-Type", "Content-Length", "Server"}) EXPECT_EQ(got.header(name), wanted.header(name));
+        for (const char* name : {"Content-Type", "Content-Length", "Server"})
+            EXPECT_EQ(got.header(name), wanted.header(name));
         EXPECT_EQ(got.header("Date").size(), wanted.header("Date").size());
     }
     const HttpAnswer head = beast.request("HEAD", "/plaintext");
@@ -137,7 +138,8 @@ TEST(AsioChatExample, AllOtherMembersReceiveALineAndTheGoodbye) {
         EXPECT_EQ(grace.line(), "guest3: short");
     }
     EXPECT_EQ(grace.line(), "* guest3 has left");
-    for (const char* heard : {"* guest3 has joined", "guest3: short", "* guest3 has left"}) EXPECT_EQ(ada.line(), heard);
+    for (const char* heard : {"* guest3 has joined", "guest3: short", "* guest3 has left"})
+        EXPECT_EQ(ada.line(), heard);
     program.signal(SIGTERM);
     for (Talker* each : {&ada, &grace}) {
         EXPECT_EQ(each->line(), "* the chat is closing");

@@ -38,8 +38,8 @@ class Call {
 
     std::string target() const { return request_.substr(0, request_.find(" HTTP/1.1")); }
     void answer(std::string_view status, std::string_view body) {
-        const std::string bytes = "HTTP/1.1 " + std::string(status) + "\r\nContent-Length: " + std::to_string(body.size()) +
-                                  "\r\n\r\n" + std::string(body);
+        const std::string bytes = "HTTP/1.1 " + std::string(status) +
+                                  "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
         EXPECT_EQ(::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
     }
     // Waits for the end of the connection, by a close or a reset.

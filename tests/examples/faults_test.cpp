@@ -57,13 +57,15 @@ std::vector<std::string> failing(const std::string& what) {
 const std::string& obstacle() {
     static const std::string found = []() -> std::string {
 #ifdef WEFT_SANITIZED
-        return "needs a program without sanitizers: their run-time library makes these calls too, and cannot go on when "
+        return "needs a program without sanitizers: their run-time library makes these calls too, and cannot go on "
+               "when "
                "they fail";
 #else
         if (std::system("command -v strace >/dev/null") != 0)
             return "strace is not installed: run scripts/setup --tests";
         if (std::system("strace -D -f -qq -o /dev/null -e inject=getppid:error=EPERM true 2>/dev/null") != 0)
-            return "strace may not trace here: see /proc/sys/kernel/yama/ptrace_scope, or give the container SYS_PTRACE";
+            return "strace may not trace here: see /proc/sys/kernel/yama/ptrace_scope, or give the container "
+                   "SYS_PTRACE";
         return {};
 #endif
     }();
@@ -135,14 +137,15 @@ TEST(Faults, AStartThatFailsEndsWithStatusOneAndALineThatSaysWhatIsMissing) {
     const struct {
         const char* fault;
         const char* said;
-    } cases[] = {{"eventfd2:error=EMFILE", "eventfd: Too many open files"},
-                 {"epoll_create1:error=EMFILE", "epoll_create1: Too many open files"},
-                 {"epoll_create1:error=ENOMEM", "epoll_create1: Cannot allocate memory"},
-                 {"epoll_ctl:error=ENOSPC", "epoll_ctl: wake-up descriptor: No space left on device"},
-                 {"socket:error=EMFILE", "cannot listen on 127.0.0.1:0: Too many open files; raise the limit of"},
-                 {"bind:error=EADDRNOTAVAIL", "cannot listen on 127.0.0.1:0: Cannot assign requested address"},
-                 {"listen:error=EADDRINUSE", "cannot listen on 127.0.0.1:0: Address already in use; choose another"},
-                 {"clone,clone3:error=EAGAIN", "starting the thread of carrier weft0: Resource temporarily unavailable"}};
+    } cases[] = {
+        {"eventfd2:error=EMFILE", "eventfd: Too many open files"},
+        {"epoll_create1:error=EMFILE", "epoll_create1: Too many open files"},
+        {"epoll_create1:error=ENOMEM", "epoll_create1: Cannot allocate memory"},
+        {"epoll_ctl:error=ENOSPC", "epoll_ctl: wake-up descriptor: No space left on device"},
+        {"socket:error=EMFILE", "cannot listen on 127.0.0.1:0: Too many open files; raise the limit of"},
+        {"bind:error=EADDRNOTAVAIL", "cannot listen on 127.0.0.1:0: Cannot assign requested address"},
+        {"listen:error=EADDRINUSE", "cannot listen on 127.0.0.1:0: Address already in use; choose another"},
+        {"clone,clone3:error=EAGAIN", "starting the thread of carrier weft0: Resource temporarily unavailable"}};
     for (const auto& [fault, said] : cases) {
         Program server = httpServerOn("epoll", failing(fault));
         EXPECT_EQ(server.exitStatus(), 1) << fault;
@@ -178,10 +181,11 @@ TEST(Faults, ARingThatIsRefusedEndsAStartOnIoUringWithStatusOneAndTheReason) {
     const struct {
         const char* fault;
         const char* said;
-    } cases[] = {{"io_uring_setup:error=EPERM", "the transport io_uring is not available: io_uring_setup is not permitted"},
-                 {"io_uring_setup:error=ENOMEM", "RLIMIT_MEMLOCK"},
-                 {"io_uring_register:error=EINVAL", "the transport io_uring is not available"},
-                 {"epoll_create1:error=EMFILE", "epoll_create1: Too many open files"}};
+    } cases[] = {
+        {"io_uring_setup:error=EPERM", "the transport io_uring is not available: io_uring_setup is not permitted"},
+        {"io_uring_setup:error=ENOMEM", "RLIMIT_MEMLOCK"},
+        {"io_uring_register:error=EINVAL", "the transport io_uring is not available"},
+        {"epoll_create1:error=EMFILE", "epoll_create1: Too many open files"}};
     for (const auto& [fault, said] : cases) {
         Program server = httpServerOn("io_uring", failing(fault));
         EXPECT_EQ(server.exitStatus(), 1) << fault;

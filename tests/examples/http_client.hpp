@@ -46,9 +46,10 @@ class HttpClient {
         buffered_.erase(0, length);
         return answer;
     }
-    HttpAnswer request(std::string_view method, std::string_view target, std::string_view headers = {}, std::string_view body = {}) {
-        send(std::string(method) + " " + std::string(target) + " HTTP/1.1\r\nHost: test\r\n" + std::string(headers) + "\r\n" +
-             std::string(body));
+    HttpAnswer request(std::string_view method, std::string_view target, std::string_view headers = {},
+                       std::string_view body = {}) {
+        send(std::string(method) + " " + std::string(target) + " HTTP/1.1\r\nHost: test\r\n" + std::string(headers) +
+             "\r\n" + std::string(body));
         return receive(method == "HEAD");
     }
     HttpAnswer get(std::string_view target) { return request("GET", target); }

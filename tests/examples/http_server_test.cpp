@@ -48,8 +48,8 @@ TEST(HttpServerExample, SleepsForAsLongAsAsked) {
     EXPECT_EQ(client.get("/sleep?ms=30").status, 200);
     EXPECT_GE(std::chrono::steady_clock::now() - start, 30ms);
     EXPECT_EQ(client.get("/sleep?ms=0").status, 200);
-    for (const char* wrong : {"/sleep", "/sleep?ms=", "/sleep?ms=-1", "/sleep?ms=60001", "/sleep?ms=1x", "/sleep?ms=%31",
-                              "/sleep?ms=99999999999", "/sleep?s=1"}) {
+    for (const char* wrong : {"/sleep", "/sleep?ms=", "/sleep?ms=-1", "/sleep?ms=60001", "/sleep?ms=1x",
+                              "/sleep?ms=%31", "/sleep?ms=99999999999", "/sleep?s=1"}) {
         EXPECT_EQ(client.get(wrong).status, 400) << wrong;
     }
     EXPECT_EQ(server.stop(), 0);
@@ -63,7 +63,8 @@ TEST(HttpServerExample, EchoesBodies) {
     EXPECT_EQ(answer.status, 200);
     EXPECT_EQ(answer.body, odd);
     EXPECT_EQ(answer.header("Content-Type"), "x/y");
-    EXPECT_EQ(client.request("POST", "/echo", "Transfer-Encoding: chunked\r\n", "2\r\nab\r\n1\r\nc\r\n0\r\n\r\n").body, "abc");
+    EXPECT_EQ(client.request("POST", "/echo", "Transfer-Encoding: chunked\r\n", "2\r\nab\r\n1\r\nc\r\n0\r\n\r\n").body,
+              "abc");
     EXPECT_EQ(client.request("POST", "/echo", "Content-Length: 0\r\n").body, "");
     const std::string large(1 << 20, 'x');
     EXPECT_EQ(client.request("POST", "/echo", "Content-Length: 1048576\r\n", large).body, large);
@@ -114,10 +115,9 @@ TEST(HttpServerExample, RefusesMalformedRequestsAndCloses) {
 TEST(HttpServerExample, AnswersPipelinedRequestsInOrder) {
     Program server = httpServer();
     HttpClient client(server.listening());
-    client.send(
-        "GET /sleep?ms=100 HTTP/1.1\r\nHost: x\r\n\r\n"
-        "GET /plaintext HTTP/1.1\r\nHost: x\r\n\r\n"
-        "GET /fiber HTTP/1.1\r\nHost: x\r\n\r\n");
+    client.send("GET /sleep?ms=100 HTTP/1.1\r\nHost: x\r\n\r\n"
+                "GET /plaintext HTTP/1.1\r\nHost: x\r\n\r\n"
+                "GET /fiber HTTP/1.1\r\nHost: x\r\n\r\n");
     EXPECT_EQ(client.receive().body, "slept 100 ms\n");
     EXPECT_EQ(client.receive().body, "Hello, World!");
     EXPECT_EQ(client.receive().body, "Hello, World!");
@@ -158,8 +158,8 @@ TEST(HttpServerExample, StatsHaveTheAgreedKeysForEachCarrier) {
     EXPECT_EQ(stats.find("{\"carriers\":[{\"spawned\":"), 0u) << stats;
     std::size_t at = 0;
     for (int carrier = 0; carrier < 2; ++carrier) {
-        for (const char* key : {"spawned", "run", "parks", "wakesFutex", "wakesPoller", "ioCycles", "ioEvents", "queueDepth",
-                                "timersFired"}) {
+        for (const char* key : {"spawned", "run", "parks", "wakesFutex", "wakesPoller", "ioCycles", "ioEvents",
+                                "queueDepth", "timersFired"}) {
             at = stats.find("\"" + std::string(key) + "\":", at);
             ASSERT_NE(at, std::string::npos) << key << " in " << stats;
         }
@@ -240,12 +240,13 @@ TEST(HttpServerExample, InspectTellsWhatWasParsed) {
     Program server = httpServer({"--inspect"});
     const SocketAddress address = server.listening();
     HttpClient client(address);
-    client.send("PUT /a%20b?c HTTP/1.1\r\nhOsT: x\r\nOdd:  \xff\t\xfe \r\nContent-Length: 4\r\n\r\n" + std::string("\0\r\n\xff", 4));
+    client.send("PUT /a%20b?c HTTP/1.1\r\nhOsT: x\r\nOdd:  \xff\t\xfe \r\nContent-Length: 4\r\n\r\n" +
+                std::string("\0\r\n\xff", 4));
     const HttpAnswer answer = client.receive();
     EXPECT_EQ(answer.status, 200);
-    EXPECT_EQ(answer.body,
-              "{\"method\":\"UFVU\",\"uri\":\"L2ElMjBiP2M=\",\"version\":\"SFRUUC8xLjE=\",\"headers\":[[\"aE9zVA==\",\"eA==\"],"
-              "[\"T2Rk\",\"/wn+\"],[\"Q29udGVudC1MZW5ndGg=\",\"NA==\"]],\"body\":\"AA0K/w==\"}");
+    EXPECT_EQ(answer.body, "{\"method\":\"UFVU\",\"uri\":\"L2ElMjBiP2M=\",\"version\":\"SFRUUC8xLjE=\",\"headers\":[["
+                           "\"aE9zVA==\",\"eA==\"],"
+                           "[\"T2Rk\",\"/wn+\"],[\"Q29udGVudC1MZW5ndGg=\",\"NA==\"]],\"body\":\"AA0K/w==\"}");
     client.send("GET * HTTP/1.1\r\nHost: x\r\n\r\n");
     EXPECT_EQ(client.receive().status, 400);
     EXPECT_TRUE(client.ended());
@@ -271,7 +272,8 @@ bool isJson(const std::string& path) {
 }
 
 TEST(HttpServerExample, WritesATraceOnRequestAndOnASignal) {
-    const std::string path = (std::filesystem::temp_directory_path() / ("weft-" + std::to_string(::getpid()) + ".json")).string();
+    const std::string path =
+        (std::filesystem::temp_directory_path() / ("weft-" + std::to_string(::getpid()) + ".json")).string();
     Program server = httpServer({"--trace-events", "1024", "--trace-file", path, "--log-level", "info"});
     HttpClient client(server.listening());
     EXPECT_EQ(client.get("/fiber").status, 200);

@@ -10,11 +10,11 @@
 namespace weft::test {
 namespace {
 
-const std::vector<std::string> withFlags{"echo_server",   "echo_fiber", "mock_backend",  "http_server",
-                                         "custom_poller", "chat",       "reverse_proxy", "fan_out",
-                                         "asio_chat",     "asio_http_server", "asio_fiber_client"};
-const std::vector<std::string> servers{"echo_server", "echo_fiber", "mock_backend",     "http_server",      "chat",
-                                       "reverse_proxy", "fan_out",  "asio_http_server", "asio_fiber_client"};
+const std::vector<std::string> withFlags{
+    "echo_server",   "echo_fiber", "mock_backend", "http_server",      "custom_poller",    "chat",
+    "reverse_proxy", "fan_out",    "asio_chat",    "asio_http_server", "asio_fiber_client"};
+const std::vector<std::string> servers{"echo_server",   "echo_fiber", "mock_backend",     "http_server",      "chat",
+                                       "reverse_proxy", "fan_out",    "asio_http_server", "asio_fiber_client"};
 
 // Adds the flags that the program requires.
 std::vector<std::string> flagsOf(const std::string& name, std::vector<std::string> flags) {

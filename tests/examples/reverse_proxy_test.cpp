@@ -33,9 +33,8 @@ std::string all(BlockingPeer& peer) {
 }
 
 TEST(ReverseProxyExample, ForwardsRequestsAndAnswersWithoutHopByHopHeaders) {
-    ScriptedBackend upstream({{answer("apples",
-                                      "Content-Type: text/fruit\r\nConnection: X-Here\r\nX-Here: 1\r\n"
-                                      "Keep-Alive: timeout=5\r\nVia: 1.1 other\r\n"),
+    ScriptedBackend upstream({{answer("apples", "Content-Type: text/fruit\r\nConnection: X-Here\r\nX-Here: 1\r\n"
+                                                "Keep-Alive: timeout=5\r\nVia: 1.1 other\r\n"),
                                Then::close}});
     Program proxy = proxyTo(upstream.address());
     HttpClient client(proxy.listening());
@@ -86,10 +85,10 @@ TEST(ReverseProxyExample, AnswersWithoutABodyKeepTheirLength) {
 // The upstream frames it as any other body, so the proxy reads it; its own client must not take it for a response.
 TEST(ReverseProxyExample, TheBodyOfAnUpstreams205DoesNotReachTheClient) {
     const std::string forged = answer("forged");
-    ScriptedBackend upstream({{"HTTP/1.1 205 Reset Content\r\nContent-Length: " + std::to_string(forged.size()) +
-                               "\r\n\r\n" + forged},
-                              {"HTTP/1.1 205 Reset Content\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nforged\r\n0\r\n\r\n"},
-                              {answer("true"), Then::close}});
+    ScriptedBackend upstream(
+        {{"HTTP/1.1 205 Reset Content\r\nContent-Length: " + std::to_string(forged.size()) + "\r\n\r\n" + forged},
+         {"HTTP/1.1 205 Reset Content\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nforged\r\n0\r\n\r\n"},
+         {answer("true"), Then::close}});
     Program proxy = proxyTo(upstream.address());
     BlockingPeer client(proxy.listening());
     std::string text;
@@ -145,10 +144,9 @@ TEST(ReverseProxyExample, PipelinedRequestsAreAnsweredInOrder) {
     Program slow("http_server", {"--listen", "127.0.0.1:0", "--carriers", "1"});
     Program proxy = proxyTo(slow.listening());
     HttpClient client(proxy.listening());
-    client.send(
-        "GET /sleep?ms=50 HTTP/1.1\r\nHost: x\r\n\r\n"
-        "GET /plaintext HTTP/1.1\r\nHost: x\r\n\r\n"
-        "GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n");
+    client.send("GET /sleep?ms=50 HTTP/1.1\r\nHost: x\r\n\r\n"
+                "GET /plaintext HTTP/1.1\r\nHost: x\r\n\r\n"
+                "GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n");
     EXPECT_EQ(client.receive().body, "slept 50 ms\n");
     EXPECT_EQ(client.receive().body, "Hello, World!");
     EXPECT_EQ(client.receive().status, 404);

@@ -42,7 +42,8 @@ TEST_F(TransportChoice, UnderASeccompFilterAutoServesOnEpollAndSaysWhyOnce) {
     const std::string reason = "event loops use epoll: io_uring is not available: io_uring_setup is not permitted";
     const std::size_t said = server.errors().find(reason);
     ASSERT_NE(said, std::string::npos) << server.errors();
-    EXPECT_EQ(server.errors().find("io_uring is not available", said + reason.size()), std::string::npos) << server.errors();
+    EXPECT_EQ(server.errors().find("io_uring is not available", said + reason.size()), std::string::npos)
+        << server.errors();
 }
 
 TEST_F(TransportChoice, AutoIsIoUringWhereItIsAvailable) {
@@ -65,7 +66,8 @@ TEST_F(TransportChoice, TheFlagExplainTransportPrintsTheReasons) {
     EXPECT_EQ(permitted.output(), Transport::explain() + "\n");
     Program refused = httpServer({"--explain-transport"}, forbidden);
     EXPECT_EQ(refused.exitStatus(), 0);
-    EXPECT_TRUE(contains(refused.output(), "io_uring: not available: io_uring_setup is not permitted")) << refused.output();
+    EXPECT_TRUE(contains(refused.output(), "io_uring: not available: io_uring_setup is not permitted"))
+        << refused.output();
     EXPECT_TRUE(contains(refused.output(), "auto: epoll")) << refused.output();
 }
 

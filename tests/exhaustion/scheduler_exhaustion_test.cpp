@@ -149,7 +149,8 @@ TEST_F(SchedulerExhaustion, APromiseCompletesItsWaitersAndListeners) {
 TEST_F(SchedulerExhaustion, AFiberThatThrowsIsJoinedOrReported) {
     CarrierGroup group(test::oneCarrier());
     sweep(2, [&] {
-        auto thrower = group.spawn([]() -> int { throw std::runtime_error("a text that no small buffer holds, and more"); });
+        auto thrower =
+            group.spawn([]() -> int { throw std::runtime_error("a text that no small buffer holds, and more"); });
         EXPECT_THROW(thrower.join(), std::exception);
         group.spawn([] { throw std::runtime_error("nobody joins this one"); }).detach();
         group.spawn([] {}).join();

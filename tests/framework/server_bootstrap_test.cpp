@@ -12,7 +12,9 @@
 namespace weft::test {
 namespace {
 
-std::size_t countOfListeners(EventLoopGroup& group, AcceptMode mode) { return serveEcho(group, mode).listeners().size(); }
+std::size_t countOfListeners(EventLoopGroup& group, AcceptMode mode) {
+    return serveEcho(group, mode).listeners().size();
+}
 
 TEST(ServerBootstrapTest, PortZeroGivesAllListenersOnePort) {
     DescriptorGuard descriptors;
@@ -93,7 +95,8 @@ TEST(ServerBootstrapTest, B2_ATakenPortIsRefusedWithItsAddressInEveryMode) {
             FAIL() << "no exception";
         } catch (const SystemError& error) {
             EXPECT_EQ(error.code(), fromErrno(EADDRINUSE));
-            EXPECT_NE(std::string(error.what()).find(taken.localAddress().toString()), std::string::npos) << error.what();
+            EXPECT_NE(std::string(error.what()).find(taken.localAddress().toString()), std::string::npos)
+                << error.what();
         }
         EXPECT_TRUE(future.done());
         EXPECT_TRUE(future.cause());
@@ -103,7 +106,9 @@ TEST(ServerBootstrapTest, B2_ATakenPortIsRefusedWithItsAddressInEveryMode) {
 TEST(ServerBootstrapTest, APortIsSharedWhenTheProgramSaysSo) {
     EventLoopGroup group(groupOptions(2));
     ServerBootstrap bootstrap(group);
-    bootstrap.option(ChannelOption::REUSE_PORT, true).childHandler([](Channel& channel) { channel.pipeline().addLast<Echo>(); });
+    bootstrap.option(ChannelOption::REUSE_PORT, true).childHandler([](Channel& channel) {
+        channel.pipeline().addLast<Echo>();
+    });
     Server first = bootstrap.bind(anyPort).sync().channel();
     Server second = bootstrap.bind(first.localAddress()).sync().channel();
     EXPECT_EQ(second.localAddress(), first.localAddress());
@@ -219,7 +224,9 @@ TEST(BootstrapTest, ConnectsAndRunsItsPipelineOnALoopOfTheGroup) {
     struct Client final : SimpleInboundHandler<Buffer> {
         explicit Client(Promise<std::string>& answer) : answer_(answer) {}
         void channelActive(ChannelHandlerContext& ctx) override { ctx.writeAndFlush(Buffer::copyOf("ping")); }
-        void channelRead0(ChannelHandlerContext&, Buffer bytes) override { answer_.setValue(std::string(bytes.view())); }
+        void channelRead0(ChannelHandlerContext&, Buffer bytes) override {
+            answer_.setValue(std::string(bytes.view()));
+        }
         Promise<std::string>& answer_;
     };
     Promise<std::string> answer;
@@ -248,12 +255,15 @@ TEST(BootstrapTest, B2_ARefusedConnectFailsWithTheAddressAndClosesTheChannel) {
 TEST(BootstrapTest, AFiberMayWaitForItsOwnCarriersConnection) {
     EventLoopGroup group(groupOptions(2));
     Server server = serveEcho(group);
-    EXPECT_TRUE(group.carriers().carrier(1).spawn([&] {
-        const ChannelFuture connected = Bootstrap(group).connect(server.localAddress()).sync();
-        const bool home = &connected.channel()->loop() == &group.loop(1);
-        connected.channel()->close().sync();
-        return home;
-    }).join());
+    EXPECT_TRUE(group.carriers()
+                    .carrier(1)
+                    .spawn([&] {
+                        const ChannelFuture connected = Bootstrap(group).connect(server.localAddress()).sync();
+                        const bool home = &connected.channel()->loop() == &group.loop(1);
+                        connected.channel()->close().sync();
+                        return home;
+                    })
+                    .join());
 }
 
 TEST(BootstrapTest, B3_AnAddressThatNoSocketServesFailsTheFuture) {

@@ -90,9 +90,7 @@ class Bench {
                 buffer.clear();
                 model.clear();
                 break;
-            case 6:
-                assign(other, buffer.share(), model);
-                break;
+            case 6: assign(other, buffer.share(), model); break;
             case 7: {
                 const std::size_t offset = number(model.size());
                 const std::size_t size = number(model.size() - offset);

@@ -44,19 +44,15 @@ struct Application final : ChannelInboundHandler {
 
 ClientRequest requestOf(char kind) {
     switch (kind) {
-        case 'H':
-            return ClientRequest(Method::head, "/");
-        case 'C':
-            return ClientRequest(Method::connect, "b:1");
+        case 'H': return ClientRequest(Method::head, "/");
+        case 'C': return ClientRequest(Method::connect, "b:1");
         case 'U': {
             ClientRequest upgrade;
             upgrade.headers.add("Upgrade", "x");
             return upgrade;
         }
-        case 'P':
-            return ClientRequest(Method::post, "/", Buffer::copyOf("body"));
-        default:
-            return {};
+        case 'P': return ClientRequest(Method::post, "/", Buffer::copyOf("body"));
+        default: return {};
     }
 }
 

@@ -249,7 +249,8 @@ TEST(CarrierEndModel, ACarrierThatDoesNotWaitIsTouchedAfterItsEnd) {
     expectKilledIn<ModelCarrier<CoreParts<Broken::NoSubmitters>>>("does not wait for submitters", "one waker");
 }
 TEST(CarrierEndModel, ATurnRequestThatIsLeftKeepsTheCarrierAwake) {
-    expectKilledIn<ModelCarrier<CoreParts<Broken::KeepsTheTurn>>>("takes no turn request before the stop", "turn requests");
+    expectKilledIn<ModelCarrier<CoreParts<Broken::KeepsTheTurn>>>("takes no turn request before the stop",
+                                                                  "turn requests");
 }
 TEST(CarrierEndModel, ACarrierThatForgetsWhatWasSubmittedEndsTooEarly) {
     expectKilledIn<ModelCarrier<LiveParts<Broken::ForgetsFibers>>>("forgets its fibers", "one waker");

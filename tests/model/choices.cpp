@@ -11,16 +11,11 @@ constexpr std::string_view digits = "0123456789abcdefghijklmnopqrstuvwxyz";
 
 const char* nameOf(Search search) noexcept {
     switch (search) {
-        case Search::depthFirst:
-            return "depth-first";
-        case Search::full:
-            return "full";
-        case Search::random:
-            return "random";
-        case Search::pct:
-            return "pct";
-        case Search::replay:
-            return "replay";
+        case Search::depthFirst: return "depth-first";
+        case Search::full: return "full";
+        case Search::random: return "random";
+        case Search::pct: return "pct";
+        case Search::replay: return "replay";
     }
     return "?";
 }
@@ -93,14 +88,10 @@ unsigned Choices::pickThread(std::span<const std::uint8_t> threads, unsigned all
     ++step_;
     if (count == 1) return 0;
     switch (search_) {
-        case Search::depthFirst:
-            return allowed == 1 && position_ >= stack_.size() ? record(0, 1) : choose(allowed);
-        case Search::replay:
-            return choose(count);
-        case Search::random:
-            return record(random_.below(count), count);
-        default:
-            return record(byPriority(threads), count);
+        case Search::depthFirst: return allowed == 1 && position_ >= stack_.size() ? record(0, 1) : choose(allowed);
+        case Search::replay: return choose(count);
+        case Search::random: return record(random_.below(count), count);
+        default: return record(byPriority(threads), count);
     }
 }
 

@@ -15,7 +15,10 @@ TEST(CompletionModel, NoWaiterMissesTheCompletionInTheSearchOfThreePreemptions) 
 }
 TEST(CompletionModel, NoWaiterMissesTheCompletionInTheFullSearch) {
     exploreAll(protocol, cases(),
-               {.search = Search::full, .executions = 100'000, .seconds = 200, .mustEnd = true,
+               {.search = Search::full,
+                .executions = 100'000,
+                .seconds = 200,
+                .mustEnd = true,
                 .unless = {"ordered", "in the loop", "listens", "two end it", "awaits", "awaits, timeout"}});
 }
 TEST(CompletionModel, NoWaiterMissesTheCompletionAtRandom) {

@@ -14,7 +14,10 @@ TEST(ContextTurnModel, RunReturnsWhenAllIsDoneInTheSearchOfTwoPreemptions) {
 }
 TEST(ContextTurnModel, RunReturnsWhenAllIsDoneInTheFullSearch) {
     exploreAll(protocol, contextCases(),
-               {.search = Search::full, .executions = 50'000, .seconds = 200, .mustEnd = true,
+               {.search = Search::full,
+                .executions = 50'000,
+                .seconds = 200,
+                .mustEnd = true,
                 .unless = {"execute twice", "raw post and execute", "publish", "event and execute"}});
 }
 TEST(ContextTurnModel, RunReturnsWhenAllIsDoneAtRandom) {

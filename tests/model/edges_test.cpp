@@ -18,8 +18,8 @@ namespace {
 
 struct Edge {
     const char* id;
-    const char* provenBy;  // a file of this directory, or nullptr
-    const char* reason;    // why it has no test
+    const char* provenBy;                  // a file of this directory, or nullptr
+    const char* reason;                    // why it has no test
     std::vector<const char*> byHand = {};  // defects of that file that break it, where no order can be weakened
 };
 
@@ -59,7 +59,10 @@ const Edge edges[] = {
     {"H2", "stealing_model_test.cpp", nullptr},
     {"H3", "stealing_model_test.cpp", nullptr},
     {"H4", "stealing_model_test.cpp", nullptr, {"closesBlindly"}},
-    {"D4", "steal_policy_model_test.cpp", nullptr, {"looksOnce", "looksFirst", "publishesQuietly", "movesQuietly", "submitsQuietly"}},
+    {"D4",
+     "steal_policy_model_test.cpp",
+     nullptr,
+     {"looksOnce", "looksFirst", "publishesQuietly", "movesQuietly", "submitsQuietly"}},
     {"D5", "steal_policy_model_test.cpp", nullptr, {"forgetsCalls"}},  // its orders are K4's
     {"D6", "steal_policy_model_test.cpp", nullptr},                    // by hand, KeepsSearches and NobodyIdle
     {"D7", "steal_policy_model_test.cpp", nullptr, {"keepsWatching"}},
@@ -71,11 +74,13 @@ const Edge edges[] = {
     {"B3", "biased_count_model_test.cpp", nullptr, {"weightless", "anybodyOwns", "resignsLate"}},
     {"B4", "biased_count_model_test.cpp", nullptr},
     {"L1", "carrier_end_model_test.cpp", nullptr, {"enlistsLate", "takesLate"}},  // and SettlesOnce
-    {"L2", "group_shutdown_model_test.cpp", nullptr},                           // by hand, DepartsInSilence
-    {"L3", "carrier_end_model_test.cpp", nullptr},                              // by hand, StaysOpen
+    {"L2", "group_shutdown_model_test.cpp", nullptr},                             // by hand, DepartsInSilence
+    {"L3", "carrier_end_model_test.cpp", nullptr},                                // by hand, StaysOpen
     {"A1", "context_turn_model_test.cpp", nullptr, {"keepsItsWork", "forgetsHeld", "looksNowhere"}},
     {"A2", "context_turn_model_test.cpp", nullptr, {"wakesOnce"}},
-    {"A3", "context_turn_model_test.cpp", nullptr,
+    {"A3",
+     "context_turn_model_test.cpp",
+     nullptr,
      {"dispatchesAsleep", "callsBeforeItLeaves", "sleepsOnWithoutGuard", "sleepsOnAfterCalls", "givesUpByAWake"}},
     {"A4", nullptr, "one word, which is final; the loop's refusal of tasks (Q2) decides"},
     {"A5", nullptr, "a hint: Asio's own flag, under its lock, decides"},

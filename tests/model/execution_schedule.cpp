@@ -20,18 +20,12 @@ bool Execution::othersFinished() const noexcept {
 bool Execution::isEnabled(const Thread& thread) const noexcept {
     if (thread.finished) return false;
     switch (thread.wait) {
-        case Wait::none:
-            return true;
-        case Wait::futex:
-            return thread.woken || thread.timed;
-        case Wait::event:
-            return resources_[thread.resource].set || thread.timed;
-        case Wait::mutex:
-            return !resources_[thread.resource].set;
-        case Wait::change:
-            return memory_.watchedHasChanged(static_cast<unsigned>(&thread - threads_.data()));
-        case Wait::threads:
-            return othersFinished();
+        case Wait::none: return true;
+        case Wait::futex: return thread.woken || thread.timed;
+        case Wait::event: return resources_[thread.resource].set || thread.timed;
+        case Wait::mutex: return !resources_[thread.resource].set;
+        case Wait::change: return memory_.watchedHasChanged(static_cast<unsigned>(&thread - threads_.data()));
+        case Wait::threads: return othersFinished();
     }
     return false;
 }

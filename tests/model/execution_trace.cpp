@@ -27,18 +27,10 @@ std::string Execution::whoWaits() const {
         if (thread.finished) continue;
         text += std::string(" ") + thread.name + " waits ";
         switch (thread.wait) {
-            case Wait::futex:
-                text += "in the futex " + nameOfLocation(thread.resource);
-                break;
-            case Wait::event:
-                text += std::string("for the event ") + resources_[thread.resource].name;
-                break;
-            case Wait::mutex:
-                text += std::string("for the mutex ") + resources_[thread.resource].name;
-                break;
-            default:
-                text += "for a change of what it has read";
-                break;
+            case Wait::futex: text += "in the futex " + nameOfLocation(thread.resource); break;
+            case Wait::event: text += std::string("for the event ") + resources_[thread.resource].name; break;
+            case Wait::mutex: text += std::string("for the mutex ") + resources_[thread.resource].name; break;
+            default: text += "for a change of what it has read"; break;
         }
         text += ";";
     }

@@ -42,12 +42,9 @@ std::string_view digitsOf(std::string_view token) {
 
 void Explorer::beginSearch(const Options& options) {
     switch (options.search) {
-        case Search::random:
-            return choices_.beginRandom(options.seed);
-        case Search::pct:
-            return choices_.beginPct(options.seed, options.pctDepth);
-        default:
-            return choices_.beginDepthFirst();
+        case Search::random: return choices_.beginRandom(options.seed);
+        case Search::pct: return choices_.beginPct(options.seed, options.pctDepth);
+        default: return choices_.beginDepthFirst();
     }
 }
 

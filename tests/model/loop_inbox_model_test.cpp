@@ -157,9 +157,9 @@ TEST(LoopInboxModel, NothingIsSleptThroughInTheSearchOfThreePreemptions) {
     exploreAll(protocol, cases(), {.preemptions = 3, .executions = 300'000});
 }
 TEST(LoopInboxModel, NothingIsSleptThroughInTheFullSearch) {
-    exploreAll(protocol, cases(),
-               {.search = Search::full, .executions = 100'000, .seconds = 200, .mustEnd = true,
-                .unless = {"two posters"}});
+    exploreAll(
+        protocol, cases(),
+        {.search = Search::full, .executions = 100'000, .seconds = 200, .mustEnd = true, .unless = {"two posters"}});
 }
 TEST(LoopInboxModel, NothingIsSleptThroughAtRandom) {
     exploreAll(protocol, cases(), {.search = Search::random, .executions = 30'000});

@@ -31,7 +31,7 @@ struct ModelFiber {
     CarrierBase* home = nullptr;
     ParkToken* token = nullptr;  // of a fiber that parks
     bool isPoller = false;
-    bool hasLeft = false;        // the home has taken it off its list after an end elsewhere
+    bool hasLeft = false;  // the home has taken it off its list after an end elsewhere
 
   protected:
     ~ModelFiber() = default;
@@ -60,16 +60,16 @@ constexpr std::uint8_t shutdownBranch = 2;
 // Defects of the functions that other threads, or fibers, call.
 enum class Defect {
     none,
-    noSubmitGuard,            // a waker takes no SubmitGuard
-    countsInLate,       // a waker takes it only after it has published
-    stopsSilently,      // a stop wakes no carrier
-    enlistsLate,        // a spawn is submitted before it is on the list
-    noAbort,            // a stop leaves parked fibers alone
-    abortsBlindly,      // a stop makes parked fibers runnable without a claim
-    parksBlindly,       // a fiber parks although its carrier has begun to stop
-    guestParks,         // a fiber parks where it runs, and not at home
-    takesLate,          // a carrier takes submitted fibers after it has updated its list
-    answersNothing,     // a request for a report is taken and forgotten
+    noSubmitGuard,   // a waker takes no SubmitGuard
+    countsInLate,    // a waker takes it only after it has published
+    stopsSilently,   // a stop wakes no carrier
+    enlistsLate,     // a spawn is submitted before it is on the list
+    noAbort,         // a stop leaves parked fibers alone
+    abortsBlindly,   // a stop makes parked fibers runnable without a claim
+    parksBlindly,    // a fiber parks although its carrier has begun to stop
+    guestParks,      // a fiber parks where it runs, and not at home
+    takesLate,       // a carrier takes submitted fibers after it has updated its list
+    answersNothing,  // a request for a report is taken and forgotten
 };
 
 struct ShippedParts {
@@ -256,9 +256,9 @@ class ModelCarrier final : public CarrierBase, public HelpsNobody {
 };
 
 // The names of its atomics, in the order of construction.
-#define WEFT_MODEL_CARRIER_ATOMICS \
-    "park", "stopRequested", "turnRequested", "readyPoller", "submitters", "tray", "arrivals", "departures", "enlisted", "gate", \
-        "delivered", "ended"
+#define WEFT_MODEL_CARRIER_ATOMICS                                                                           \
+    "park", "stopRequested", "turnRequested", "readyPoller", "submitters", "tray", "arrivals", "departures", \
+        "enlisted", "gate", "delivered", "ended"
 
 // Runs to its end in one slice.
 struct ShortFiber final : ModelFiber {

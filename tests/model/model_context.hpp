@@ -29,12 +29,12 @@ struct Posted {
 
 enum class ContextDefect {
     none,
-    keepsItsWork,         // sleeps with the loop's own unit of work
-    forgetsHeld,          // releases it while one of its own functions waits, which Asio has not counted
-    looksNowhere,         // does not check Asio's flag before or after the sleep, nor in the next turn
-    wakesOnce,            // a wake-up that has arrived still counts as in progress
-    dispatchesAsleep,     // Asio calls ready handlers before the guard is left
-    givesUpByAWake,       // which another thread may have claimed and not posted
+    keepsItsWork,          // sleeps with the loop's own unit of work
+    forgetsHeld,           // releases it while one of its own functions waits, which Asio has not counted
+    looksNowhere,          // does not check Asio's flag before or after the sleep, nor in the next turn
+    wakesOnce,             // a wake-up that has arrived still counts as in progress
+    dispatchesAsleep,      // Asio calls ready handlers before the guard is left
+    givesUpByAWake,        // which another thread may have claimed and not posted
     sleepsOnWithoutGuard,  // after a wake-up for nothing, Asio sleeps again while the carrier counts as awake
     callsBeforeItLeaves,   // the reactor calls the handler of an event before the guard is left
     sleepsOnAfterCalls     // Asio sleeps again although handlers have run, which may have created work for the loop

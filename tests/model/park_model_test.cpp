@@ -193,11 +193,8 @@ class Carrier : public HelpsNobody {
 
     void wakeIfParked() {
         switch (core_.wake()) {
-            case SleepKind::none:
-                return;
-            case SleepKind::futex:
-                ++sent_;
-                return futexWake(core_.sleepWord());
+            case SleepKind::none: return;
+            case SleepKind::futex: ++sent_; return futexWake(core_.sleepWord());
             case SleepKind::poller:
                 ++sent_;
                 (void)wakeup_.get();  // the callback
@@ -327,7 +324,10 @@ TEST(ParkModel, NoWorkIsLostInTheSearchOfThreePreemptions) {
 }
 TEST(ParkModel, NoWorkIsLostInTheFullSearch) {
     exploreAll(protocol, cases(),
-               {.search = Search::full, .executions = 200'000, .seconds = 200, .mustEnd = true,
+               {.search = Search::full,
+                .executions = 200'000,
+                .seconds = 200,
+                .mustEnd = true,
                 .unless = {"futex", "poller"}});
 }
 TEST(ParkModel, NoWorkIsLostAtRandom) {
@@ -342,7 +342,8 @@ constexpr Survivor survivors[] = {
     {"park_state leave exchange *", "one RMW decides who ended the sleep; the work itself is ordered by Q1, K3 and K5"},
     {"park_state wakeAs compare_exchange.success seq_cst->acquire", "the work is published by K1, not by the wake"},
     {"park_state wakeAs compare_exchange.success seq_cst->acq_rel", "the load [K1] is what must not miss a sleep"},
-    {"park_state wakeAs compare_exchange.failure *", "feeds the next attempt; the load [K1] has excluded a missed sleep"},
+    {"park_state wakeAs compare_exchange.failure *",
+     "feeds the next attempt; the load [K1] has excluded a missed sleep"},
     {"park_state current load *", "a hint: the futex compares the word itself"},
     {"in_tray closeIfEmpty compare_exchange.success *", "as in run_queue_model_test"},
 };

@@ -396,8 +396,12 @@ TEST(ParkTokenModel, OneWinnerInTheSearchOfThreePreemptions) {
 }
 TEST(ParkTokenModel, OneWinnerInTheFullSearch) {
     exploreAll(protocol, cases(),
-               {.search = Search::full, .executions = 200'000, .seconds = 200, .mustEnd = true,
-                .unless = {"three wakers", "two waits", "cancelled later", "shielded", "uninterruptible", "uninterruptible, aborted elsewhere", "shutdown", "thread"}});
+               {.search = Search::full,
+                .executions = 200'000,
+                .seconds = 200,
+                .mustEnd = true,
+                .unless = {"three wakers", "two waits", "cancelled later", "shielded", "uninterruptible",
+                           "uninterruptible, aborted elsewhere", "shutdown", "thread"}});
 }
 TEST(ParkTokenModel, OneWinnerAtRandom) {
     exploreAll(protocol, cases(), {.search = Search::random, .executions = 30'000});

@@ -40,8 +40,7 @@ struct Entry {
                 assertThat(periodic && !ended, "the run lets go of it");
                 ++leaves;
                 break;
-            case CancelDuty::none:
-                break;
+            case CancelDuty::none: break;
         }
     }
 };
@@ -103,8 +102,7 @@ constexpr const char* protocol = "timed task";
 
 TEST(ScheduledStateModel, ExactlyOneSideReleasesTheTaskInTheFullSearch) {
     exploreAll(protocol, cases(),
-               {.search = Search::full, .seconds = 200, .mustEnd = true,
-                .unless = {"periodic, two cancel"}});
+               {.search = Search::full, .seconds = 200, .mustEnd = true, .unless = {"periodic, two cancel"}});
     exploreAll(protocol, cases(), {.preemptions = 3});
     exploreAll(protocol, cases(), {.search = Search::random, .executions = 10'000});
 }

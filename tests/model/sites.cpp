@@ -57,18 +57,12 @@ const char* nameOf(Operation operation) noexcept {
 
 const char* nameOf(std::memory_order order) noexcept {
     switch (order) {
-        case std::memory_order_relaxed:
-            return "relaxed";
-        case std::memory_order_consume:
-            return "consume";
-        case std::memory_order_acquire:
-            return "acquire";
-        case std::memory_order_release:
-            return "release";
-        case std::memory_order_acq_rel:
-            return "acq_rel";
-        case std::memory_order_seq_cst:
-            return "seq_cst";
+        case std::memory_order_relaxed: return "relaxed";
+        case std::memory_order_consume: return "consume";
+        case std::memory_order_acquire: return "acquire";
+        case std::memory_order_release: return "release";
+        case std::memory_order_acq_rel: return "acq_rel";
+        case std::memory_order_seq_cst: return "seq_cst";
     }
     return "?";
 }
@@ -149,17 +143,12 @@ bool writesOnly(Operation operation) {
 // What an order guarantees, as a set: a weaker order has a proper subset.
 unsigned strength(std::memory_order order) {
     switch (order) {
-        case std::memory_order_relaxed:
-            return 0;
+        case std::memory_order_relaxed: return 0;
         case std::memory_order_consume:
-        case std::memory_order_acquire:
-            return 1;
-        case std::memory_order_release:
-            return 2;
-        case std::memory_order_acq_rel:
-            return 3;
-        case std::memory_order_seq_cst:
-            return 7;
+        case std::memory_order_acquire: return 1;
+        case std::memory_order_release: return 2;
+        case std::memory_order_acq_rel: return 3;
+        case std::memory_order_seq_cst: return 7;
     }
     return 0;
 }

@@ -78,7 +78,8 @@ TEST(StealPolicyModel, ClustersWithOneDefectAreNoticed) {
 }
 
 constexpr Survivor survivors[] = {
-    {"steal_policy takeSearch compare_exchange.success *", "the looks after it are seq_cst, made in the order of time here"},
+    {"steal_policy takeSearch compare_exchange.success *",
+     "the looks after it are seq_cst, made in the order of time here"},
     {"steal_policy becomeSentinel compare_exchange.success *",
      "who becomes it looks once more; only failing needs the order, and GCC wants no weaker one beside it"},
     {"steal_policy endSearch compare_exchange.success *", "as takeSearch"},

@@ -21,14 +21,14 @@ using weft::detail::Theft;
 // The defects of a carrier.
 enum class Defect {
     none,
-    looksOnce,        // does not search the others again once its sleep is announced
-    looksFirst,       // searches them before its sleep is announced, and not after
-    publishesQuietly, // does not publish work that others could now take
-    movesQuietly,     // does not publish work that it has moved from its in-tray or its backlog
-    submitsQuietly,   // a submitter that finds the carrier awake calls no carrier
-    forgetsCalls,     // wakes up and does not go to the victim it was called for
-    keepsWatching,    // is busy, and still the sentinel on which the others rely
-    handsBackQuietly, // does not wake the victim that it has handed work back to
+    looksOnce,         // does not search the others again once its sleep is announced
+    looksFirst,        // searches them before its sleep is announced, and not after
+    publishesQuietly,  // does not publish work that others could now take
+    movesQuietly,      // does not publish work that it has moved from its in-tray or its backlog
+    submitsQuietly,    // a submitter that finds the carrier awake calls no carrier
+    forgetsCalls,      // wakes up and does not go to the victim it was called for
+    keepsWatching,     // is busy, and still the sentinel on which the others rely
+    handsBackQuietly,  // does not wake the victim that it has handed work back to
 };
 
 struct Task {
@@ -82,7 +82,8 @@ class Crew {
         return tasks[static_cast<std::size_t>(task)];
     }
     void checkAllRan() const {
-        for (int i = 0; i < total_; ++i) assertThat(tasks[static_cast<std::size_t>(i)].runs == 1, "each task has run once");
+        for (int i = 0; i < total_; ++i)
+            assertThat(tasks[static_cast<std::size_t>(i)].runs == 1, "each task has run once");
     }
 
     Cluster cluster;
@@ -317,10 +318,12 @@ struct Scenarios {
 
     static State& make(ModelRun& run, unsigned members, int tasks, const StealRules& rules) {
         State& state = run.make<State>(members, tasks, rules);
-        run.name({"idle", "searching", "sentinel", "relied", "done",  //
-                  "park0", "stop0", "turn0", "poller0", "submitters0", "tray0", "head0", "backlog0", "tail0", "ring0", "home0",
-                  "park1", "stop1", "turn1", "poller1", "submitters1", "tray1", "head1", "backlog1", "tail1", "ring1", "home1",
-                  "park2", "stop2", "turn2", "poller2", "submitters2", "tray2", "head2", "backlog2", "tail2", "ring2", "home2"});
+        run.name({"idle",     "searching",   "sentinel", "relied",  "done",  //
+                  "park0",    "stop0",       "turn0",    "poller0", "submitters0", "tray0",       "head0",
+                  "backlog0", "tail0",       "ring0",    "home0",   "park1",       "stop1",       "turn1",
+                  "poller1",  "submitters1", "tray1",    "head1",   "backlog1",    "tail1",       "ring1",
+                  "home1",    "park2",       "stop2",    "turn2",   "poller2",     "submitters2", "tray2",
+                  "head2",    "backlog2",    "tail2",    "ring2",   "home2"});
         run.finally([&state] { state.crew.checkAllRan(); });
         return state;
     }

@@ -71,11 +71,11 @@ struct Scenarios {
         State& state = run.make<State>(members, rules);
         for (unsigned i = 0; i < members; ++i) run.make<CarrierType>(state.crew, i);
         run.name({"idle",  "searching", "sentinel", "spawnerLeft",  //
-                  "park0", "stop0",     "turn0",    "poller0",     "submitters0",   "tray0",     "head0",  "backlog0",
+                  "park0", "stop0",     "turn0",    "poller0",     "submitters0", "tray0",     "head0",  "backlog0",
                   "tail0", "ring0",     "home0",    "arrivals0",   "departures0", "enlisted0", "ended0",  //
-                  "park1", "stop1",     "turn1",    "poller1",     "submitters1",   "tray1",     "head1",  "backlog1",
+                  "park1", "stop1",     "turn1",    "poller1",     "submitters1", "tray1",     "head1",  "backlog1",
                   "tail1", "ring1",     "home1",    "arrivals1",   "departures1", "enlisted1", "ended1",  //
-                  "park2", "stop2",     "turn2",    "poller2",     "submitters2",   "tray2",     "head2",  "backlog2",
+                  "park2", "stop2",     "turn2",    "poller2",     "submitters2", "tray2",     "head2",  "backlog2",
                   "tail2", "ring2",     "home2",    "arrivals2",   "departures2", "enlisted2", "ended2"});
         run.finally([&state] {
             for (const Fiber& fiber : state.fibers) {

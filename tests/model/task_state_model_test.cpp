@@ -41,17 +41,14 @@ class JoinedTask {
     void complete() {
         result_ = 42;
         switch (state.markComplete()) {
-            case CompletionDuty::dropResult:
-                drop();
-                break;
+            case CompletionDuty::dropResult: drop(); break;
             case CompletionDuty::wakeJoiner: {
                 const Key key = joiner_;
                 key.task->wake(key.epoch, ThreadTask::resource);
                 joinerTold_.store(true, std::memory_order_release);  // [J4]
                 break;
             }
-            case CompletionDuty::none:
-                break;
+            case CompletionDuty::none: break;
         }
         release();
     }
@@ -186,8 +183,12 @@ TEST(TaskStateModel, FreedOnceInTheSearchOfThreePreemptions) {
     exploreAll(protocol, cases(), {.preemptions = 3, .executions = 600'000});
 }
 TEST(TaskStateModel, FreedOnceInTheFullSearch) {
-    exploreAll(protocol, cases(), {.search = Search::full, .executions = 200'000, .seconds = 200, .mustEnd = true,
-                                  .unless = {"joins while cancelled"}});
+    exploreAll(protocol, cases(),
+               {.search = Search::full,
+                .executions = 200'000,
+                .seconds = 200,
+                .mustEnd = true,
+                .unless = {"joins while cancelled"}});
 }
 TEST(TaskStateModel, FreedOnceAtRandom) {
     exploreAll(protocol, cases(), {.search = Search::random, .executions = 30'000});

@@ -28,7 +28,8 @@ Scenario writersAndReader(unsigned writers, unsigned eventsEach) {
         }
         run.thread("reader", [&ring] {
             ring.forEach([](const TraceWords& words) {
-                for (const std::uint64_t word : words) assertThat(word == words[0] && word != 0, "an event is read as a whole");
+                for (const std::uint64_t word : words)
+                    assertThat(word == words[0] && word != 0, "an event is read as a whole");
             });
         });
         run.finally([&ring, total = writers * eventsEach] {

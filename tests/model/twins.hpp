@@ -36,7 +36,7 @@ struct Hunt {
     std::uint64_t pct = 20'000;
     std::uint64_t depthFirst = 100'000;
     unsigned preemptions = 2;
-    double seconds = 20;                   // of each of these
+    double seconds = 20;                  // of each of these
     std::vector<std::string_view> files;  // only sites in these ("park_state"); empty: in all
 };
 

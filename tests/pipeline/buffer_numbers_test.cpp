@@ -56,7 +56,8 @@ TEST(BufferNumbers, TooFewBytesThrowAndRemoveNothing) {
     EXPECT_THROW(buffer.read<std::uint32_t>(), std::out_of_range);
     EXPECT_THROW(static_cast<void>(buffer.get<std::uint16_t>(2)), std::out_of_range);
     EXPECT_THROW(static_cast<void>(buffer.get<std::uint8_t>(3)), std::out_of_range);
-    EXPECT_THROW(static_cast<void>(buffer.get<std::uint8_t>(std::numeric_limits<std::size_t>::max())), std::out_of_range);
+    EXPECT_THROW(static_cast<void>(buffer.get<std::uint8_t>(std::numeric_limits<std::size_t>::max())),
+                 std::out_of_range);
     EXPECT_EQ(buffer.view(), "abc");
     EXPECT_EQ(buffer.get<char>(2), 'c');
     EXPECT_THROW(Buffer().read<char>(), std::out_of_range);

@@ -29,7 +29,7 @@ struct SinkScript {
     bool closesLater = false;         // keeps the close promise instead of completing it
     bool connectsLater = false;       // keeps the connect promise instead of completing it
     bool writesOncePerFlush = false;  // like a sink that makes one system call and is not full
-    bool takesDirectWrites = false;       // accepts bytes past the outbound buffer
+    bool takesDirectWrites = false;   // accepts bytes past the outbound buffer
     bool reportsLater = false;        // accepts bytes but does not report them: the test calls onWritten
     int optionsSet = 0;
     ErrorCode registerError;

@@ -268,7 +268,8 @@ TEST(FiberSet, AFiberSpawnedAsAMemberIsOneBeforeItRuns) {
             });
             EXPECT_EQ(members, 1);
             set.cancel();
-            carrier.spawnMember(set, [] { EXPECT_EQ(outcome([] { thisFiber::sleepFor(hours(1)); }), operationAborted()); });
+            carrier.spawnMember(set,
+                                [] { EXPECT_EQ(outcome([] { thisFiber::sleepFor(hours(1)); }), operationAborted()); });
             while (!set.empty()) thisFiber::yield();
         })
         .join();

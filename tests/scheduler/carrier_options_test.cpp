@@ -73,8 +73,9 @@ TEST(CarrierOptions, AStealScopeOfClustersNeedsStealingAndClusters) {
     EXPECT_EQ(refusal({}), "WEFT_STEAL_SCOPE is 'cluster'; accepted: global ('cluster' needs workStealing)");
     CarrierOptions options;
     options.workStealing = true;
-    EXPECT_EQ(refusal(options), "WEFT_STEAL_SCOPE is 'cluster'; accepted: global ('cluster' needs a topology, which defines the "
-                                "clusters: set topology to linux)");
+    EXPECT_EQ(refusal(options),
+              "WEFT_STEAL_SCOPE is 'cluster'; accepted: global ('cluster' needs a topology, which defines the "
+              "clusters: set topology to linux)");
     options.topology = "linux";
     EXPECT_EQ(resolve(options).stealScope, StealScope::cluster);
     options.stealScope = StealScope::global;

@@ -46,10 +46,11 @@ TEST_F(FairnessTest, SCH8_ATaskPostedByALongFiberRunsBeforeTheNextLongFiber) {
 
 // The carrier notices each long fiber, however short the fibers before it were.
 TEST_F(FairnessTest, SCH8_LongFibersAfterManyShortOnesAreNoticedOneByOne) {
-    for (int i = 0; i < 100; ++i) inFiber([this] {
-        for (int j = 0; j < 200; ++j) carrier.spawnDetached([] {});
-        thisFiber::yield();
-    });
+    for (int i = 0; i < 100; ++i)
+        inFiber([this] {
+            for (int j = 0; j < 200; ++j) carrier.spawnDetached([] {});
+            thisFiber::yield();
+        });
     int fibersSinceTask = 0;
     int worst = 0;
     std::vector<JoinHandle<void>> fibers;

@@ -188,7 +188,8 @@ TEST(FlightRecorder, ItsSizeHasARange) {
 TEST(Probes, AreInTheProgram) {
     std::ifstream file("/proc/self/exe", std::ios::binary);
     const std::string program((std::istreambuf_iterator<char>(file)), {});
-    for (const char* name : {"fiber_submit", "fiber_run", "fiber_left", "fibers_run", "poll", "park", "unpark", "wake", "timers", "steal"}) {
+    for (const char* name : {"fiber_submit", "fiber_run", "fiber_left", "fibers_run", "poll", "park", "unpark", "wake",
+                             "timers", "steal"}) {
         const std::string note = std::string("weft") + '\0' + name + '\0';
         EXPECT_NE(program.find(note), std::string::npos) << name;
     }

@@ -82,9 +82,7 @@ TEST(Lifetime, V1_TheThreadThatPostsTheTaskThatEndsTheLoopMayReturnLast) {
         auto group = std::make_unique<CarrierGroup>(test::oneCarrier());
         auto loop = std::make_unique<EventLoop>(group->carrier(0), std::make_unique<test::IdleIoHandler>());
         Future<void> ended = loop->start();
-        std::thread poster([&posted = *loop] {
-            posted.execute([&posted] { posted.stop(); });
-        });
+        std::thread poster([&posted = *loop] { posted.execute([&posted] { posted.stop(); }); });
         ended.get();
         loop.reset();
         group.reset();

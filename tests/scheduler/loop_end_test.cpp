@@ -83,7 +83,9 @@ struct CountedTask final : LoopTask {
 };
 
 struct LoopEnd : testing::Test {
-    void SetUp() override { setLogSink([](LogLevel, std::string_view) noexcept {}); }
+    void SetUp() override {
+        setLogSink([](LogLevel, std::string_view) noexcept {});
+    }
     void TearDown() override { setLogSink(nullptr); }
 };
 
@@ -123,7 +125,8 @@ TEST_P(LoopEndBy, IsTheSameHoweverTheLoopEnds) {
                 loop.stop();
             }
         });
-        EXPECT_EQ(textOf(ended), GetParam() == Call::poll || GetParam() == Call::prepareToClose ? "the handler gives up" : "");
+        EXPECT_EQ(textOf(ended),
+                  GetParam() == Call::poll || GetParam() == Call::prepareToClose ? "the handler gives up" : "");
 
         EXPECT_EQ(EventLoop::of(carrier), nullptr);
         EXPECT_EQ(seen->prepared, 1);

@@ -45,9 +45,9 @@ TEST_F(LoopTasks, RunInOneOrderWithClosuresOfTheSameCaller) {
             }
         }
     };
-    queueAHundred();             // from another thread
-    inDispatch(queueAHundred);   // from the loop itself
-    inFiber(queueAHundred);      // from a fiber of its carrier
+    queueAHundred();            // from another thread
+    inDispatch(queueAHundred);  // from the loop itself
+    inFiber(queueAHundred);     // from a fiber of its carrier
     inDispatch([] {});
     ASSERT_EQ(ran.size(), 300u);
     EXPECT_TRUE(std::is_sorted(ran.begin(), ran.end()));

@@ -122,9 +122,10 @@ TEST(OutsideFibers, AListenerOfAPollersFutureMayNotBlock) {
     Promise<void> never;
     CarrierGroup group(test::oneCarrier());
     std::atomic<bool> listening{false};
-    auto ended = group.carrier(0).registerPinnedPoller([] {}, [&](PinnedPoller& poller) {
-        while (!listening) poller.maybeYield(false);
-    });
+    auto ended = group.carrier(0).registerPinnedPoller([] {},
+                                                       [&](PinnedPoller& poller) {
+                                                           while (!listening) poller.maybeYield(false);
+                                                       });
     ended.addListener([&](const Future<void>&) { refused = refusedCalls(never.future()); });
     listening = true;
     while (refused < 0) std::this_thread::yield();

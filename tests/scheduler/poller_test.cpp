@@ -12,10 +12,10 @@
 #include <weft/scheduler/log.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
-#include "support/loop_without_io.hpp"
 #include <weft/testing/leak_guard.hpp>
-#include "support/log_capture.hpp"
 #include <weft/testing/poller_bench.hpp>
+#include "support/log_capture.hpp"
+#include "support/loop_without_io.hpp"
 #include "support/sample_pollers.hpp"
 
 namespace weft {
@@ -183,8 +183,7 @@ TEST_F(PinnedPollerTest, BEH4_WorkOfACarriersOwnFibersNeedsNoWakeUp) {
                 auto done = ran.future();
                 loop.execute([&] { carrier.spawnDetached([&] { ran.setValue(); }); });
                 done.await();
-                thisFiber::sleepFor(
-                    std::chrono::microseconds(20));  // the poller goes to sleep and returns by itself
+                thisFiber::sleepFor(std::chrono::microseconds(20));  // the poller goes to sleep and returns by itself
             }
             EXPECT_EQ(wakeups(), before);
         })

@@ -64,8 +64,8 @@ class ProcessEndDeathTest : public testing::Test {
 };
 
 TEST_F(ProcessEndDeathTest, ExitInAFiberOfTheDefaultGroupEndsTheProcessWithItsStatus) {
-    EXPECT_EXIT(CarrierGroup::instance().spawn([] { std::exit(7); }, {.name = "leaver"}).join(), testing::ExitedWithCode(7),
-                "exit\\(\\) was called in fiber 'leaver' of carrier weft[0-9]+");
+    EXPECT_EXIT(CarrierGroup::instance().spawn([] { std::exit(7); }, {.name = "leaver"}).join(),
+                testing::ExitedWithCode(7), "exit\\(\\) was called in fiber 'leaver' of carrier weft[0-9]+");
 }
 
 TEST_F(ProcessEndDeathTest, ExitInAFiberOfAStaticGroupReportsWhyItCannotEnd) {
@@ -74,7 +74,8 @@ TEST_F(ProcessEndDeathTest, ExitInAFiberOfAStaticGroupReportsWhyItCannotEnd) {
             static CarrierGroup group(carriers(1));
             group.spawn([] { std::exit(7); }, {.name = "leaver"}).join();
         },
-        testing::KilledBySignal(SIGABRT), "destroyed on its own carrier weft0 \\(fiber 'leaver'\\).*a fiber called exit\\(\\)");
+        testing::KilledBySignal(SIGABRT),
+        "destroyed on its own carrier weft0 \\(fiber 'leaver'\\).*a fiber called exit\\(\\)");
 }
 
 // Runs `child` in a forked process and exits with its status.

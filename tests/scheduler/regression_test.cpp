@@ -17,8 +17,8 @@
 #include <weft/scheduler/carrier_group.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
-#include "support/loop_without_io.hpp"
 #include <weft/testing/leak_guard.hpp>
+#include "support/loop_without_io.hpp"
 #include "support/sample_pollers.hpp"
 #include "support/thread_count.hpp"
 

@@ -91,9 +91,11 @@ TEST(Spawn, AShuffledCarrierRunsAllInTheOrderOfItsSeed) {
         options.shuffleSeed = seed;
         CarrierGroup group(options);
         std::vector<int> order;
-        group.spawn([&] {
-            for (int i = 0; i < 1000; ++i) group.carrier(0).spawnDetached([&order, i] { order.push_back(i); });
-        }).join();
+        group
+            .spawn([&] {
+                for (int i = 0; i < 1000; ++i) group.carrier(0).spawnDetached([&order, i] { order.push_back(i); });
+            })
+            .join();
         group.shutdown(std::chrono::seconds(60));
         return order;
     };
@@ -191,11 +193,13 @@ TEST(Sleep, UntilATimeThatHasPassedOnlyYields) {
     CarrierGroup group(carriers(1));
     const TimePoint before = Clock::steady().now();
     group.spawn([&] { thisFiber::sleepUntil(before); }).join();
-    group.spawn([&] {
-        const TimePoint until = Clock::steady().now() + std::chrono::milliseconds(2);
-        thisFiber::sleepUntil(until);
-        EXPECT_GE(Clock::steady().now(), until);
-    }).join();
+    group
+        .spawn([&] {
+            const TimePoint until = Clock::steady().now() + std::chrono::milliseconds(2);
+            thisFiber::sleepUntil(until);
+            EXPECT_GE(Clock::steady().now(), until);
+        })
+        .join();
 }
 
 TEST(CarrierLocals, AreMadeOncePerCarrierOnFirstUseAndEndWithIt) {

@@ -89,7 +89,8 @@ TEST(WorkStealing, ASleepingCarrierIsCalledToHelp) {
 TEST(WorkStealing, ACarrierWhosePollerIsParkedIsCalledToHelp) {
     CarrierGroup group(stealing(2));
     Promise<void> go;
-    Future<void> end = group.carrier(1).registerPinnedPoller([] {}, [gate = go.future()](PinnedPoller&) { gate.await(); });
+    Future<void> end =
+        group.carrier(1).registerPinnedPoller([] {}, [gate = go.future()](PinnedPoller&) { gate.await(); });
     Spinner busy(group.carrier(0));
     awaitSleep(group.carrier(1));
     EXPECT_EQ(group.carrier(0).spawn(here).join(), (Place{&group.carrier(1), &group.carrier(0)}));
@@ -176,9 +177,10 @@ TEST(WorkStealing, NoCarrierStealsWhenStealingIsOff) {
 TEST(WorkStealing, ACarrierWhosePollerHasNoEventsSteals) {
     CarrierGroup group(stealing(2));
     std::atomic<bool> end{false};
-    Future<void> ended = group.carrier(1).registerPinnedPoller([] {}, [&end](PinnedPoller& poller) {
-        while (!end) poller.maybeYield(false);
-    });
+    Future<void> ended = group.carrier(1).registerPinnedPoller([] {},
+                                                               [&end](PinnedPoller& poller) {
+                                                                   while (!end) poller.maybeYield(false);
+                                                               });
     Spinner busy(group.carrier(0));
     EXPECT_EQ(group.carrier(0).spawn(here).join(), (Place{&group.carrier(1), &group.carrier(0)}));
     EXPECT_EQ(group.carrier(1).stats().calls, 0u);
@@ -190,9 +192,10 @@ TEST(WorkStealing, ACarrierWhosePollerHasEventsDoesNotSteal) {
     CarrierGroup group(stealing(2, microseconds(0)));
     std::atomic<int> turns{0};
     std::atomic<bool> end{false};
-    Future<void> ended = group.carrier(1).registerPinnedPoller([] {}, [&](PinnedPoller& poller) {
-        for (; !end; ++turns) poller.maybeYield(true);
-    });
+    Future<void> ended = group.carrier(1).registerPinnedPoller([] {},
+                                                               [&](PinnedPoller& poller) {
+                                                                   for (; !end; ++turns) poller.maybeYield(true);
+                                                               });
     Spinner busy(group.carrier(0));
     auto task = group.carrier(0).spawn(here);
     for (const int seen = turns; turns < seen + 10'000;) std::this_thread::yield();

@@ -1,6 +1,6 @@
-// How a stolen fiber uses the state of its home (docs/explanation/testing.md, "State that only the turns of a carrier order"): it
-// goes home before it uses the state, or is refused with an error. tests/framework/fibers_away_test.cpp covers the
-// sockets, loops and channels of a home.
+// How a stolen fiber uses the state of its home (docs/explanation/testing.md, "State that only the turns of a carrier
+// order"): it goes home before it uses the state, or is refused with an error. tests/framework/fibers_away_test.cpp
+// covers the sockets, loops and channels of a home.
 #include <gtest/gtest.h>
 
 #include <cerrno>

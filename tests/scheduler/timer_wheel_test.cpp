@@ -141,7 +141,8 @@ TEST(TimerWheel, AHundredThousandTimersOfOneSlotAreArmedAndFiredInOrder) {
         std::mt19937_64 random(7);
         std::vector<OrderedTimer> timers(100'000);
         for (OrderedTimer& timer : timers) {
-            wheel.arm(timer, start + milliseconds(40'000) + Duration(random() % static_cast<std::uint64_t>(spread.count())));
+            wheel.arm(timer,
+                      start + milliseconds(40'000) + Duration(random() % static_cast<std::uint64_t>(spread.count())));
         }
         EXPECT_EQ(wheel.expire(start + milliseconds(60'000)), timers.size());
         EXPECT_TRUE(OrderedTimer::inOrder);
@@ -200,7 +201,8 @@ TEST(TimerWheel, TimersInAnyOrderCostAsManyStepsAsThoseInOrderAndAFewEach) {
     for (const Duration window : {Duration(milliseconds(10)), Duration(TimerWheel::tick / 3), Duration(hours(1))}) {
         std::vector<Deadline> deadlines;
         for (std::size_t i = 0; i < count; ++i) {
-            deadlines.push_back(start + milliseconds(100) + nanoseconds(random() % static_cast<std::uint64_t>(window.count())));
+            deadlines.push_back(start + milliseconds(100) +
+                                nanoseconds(random() % static_cast<std::uint64_t>(window.count())));
         }
         const TimePoint end = start + milliseconds(100) + window + TimerWheel::tick;
         const std::size_t unordered = stepsFor(deadlines, end);

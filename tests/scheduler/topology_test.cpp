@@ -36,7 +36,8 @@ std::vector<unsigned> upTo(unsigned end) {
 // A sysfs tree built from a fixture with lines "path: content"; "cpu[0-3]/..." stands for four files.
 class Machine {
   public:
-    explicit Machine(const std::string& fixture) : root_(fs::temp_directory_path() / ("weft_sysfs_" + std::to_string(::getpid()))) {
+    explicit Machine(const std::string& fixture)
+        : root_(fs::temp_directory_path() / ("weft_sysfs_" + std::to_string(::getpid()))) {
         fs::remove_all(root_);
         std::ifstream in(std::string(WEFT_TEST_ROOT) + "/scheduler/topologies/" + fixture + ".txt");
         EXPECT_TRUE(in) << fixture;
@@ -47,7 +48,8 @@ class Machine {
     ~Machine() { fs::remove_all(root_); }
 
     LinuxTopology with(std::vector<unsigned> allowed, unsigned skip = 0, double quota = noQuota) const {
-        return LinuxTopology({.sysfsRoot = root_.string(), .allowedCpus = std::move(allowed), .quota = quota, .skip = skip});
+        return LinuxTopology(
+            {.sysfsRoot = root_.string(), .allowedCpus = std::move(allowed), .quota = quota, .skip = skip});
     }
 
   private:
@@ -200,11 +202,12 @@ TEST(Topology, ALongNameLosesItsClusterFirst) {
     options.name = "longname";
     CarrierGroup group(options);
     EXPECT_EQ(group.carrier(0).name(), "longname0/l12345/p" + std::to_string(cpu));
-    EXPECT_EQ(group.spawn([] {
-                       char name[16];
-                       pthread_getname_np(pthread_self(), name, sizeof name);
-                       return std::string(name);
-                   })
+    EXPECT_EQ(group
+                  .spawn([] {
+                      char name[16];
+                      pthread_getname_np(pthread_self(), name, sizeof name);
+                      return std::string(name);
+                  })
                   .join(),
               "longname0/p" + std::to_string(cpu));
 }
@@ -262,7 +265,8 @@ TEST(Topology, AStealClusterOfMoreCarriersThanAdvisedIsReported) {
     EXPECT_EQ(log.count("steal cluster"), 0);
     options.carriers = 33;
     { const CarrierGroup group(options); }
-    EXPECT_EQ(log.count("33 carriers are in one steal cluster; the recommended maximum is 32: set topology to linux"), 1);
+    EXPECT_EQ(log.count("33 carriers are in one steal cluster; the recommended maximum is 32: set topology to linux"),
+              1);
 }
 
 }  // namespace

@@ -129,7 +129,8 @@ TEST(UninterruptibleWait, AShutdownWaitsForItAndTheLogNamesTheCall) {
         {.name = "transfer"});
     group.spawn([] {}).join();  // the waiter has parked
     EXPECT_FALSE(group.shutdown(milliseconds(1)));
-    EXPECT_TRUE(log.await("fiber 'transfer' of carrier", "is in an uninterruptible wait: Resource::wait")) << log.text();
+    EXPECT_TRUE(log.await("fiber 'transfer' of carrier", "is in an uninterruptible wait: Resource::wait"))
+        << log.text();
     EXPECT_FALSE(ended);
     EXPECT_TRUE(resource.wake());
     EXPECT_TRUE(group.shutdown(seconds(60)));

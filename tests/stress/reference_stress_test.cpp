@@ -16,9 +16,9 @@
 #include <weft/scheduler/this_fiber.hpp>
 #include <weft/transports/epoll/epoll_io_handler.hpp>
 
+#include <weft/testing/leak_guard.hpp>
 #include "pipeline/scripted_sink.hpp"
 #include "stress/stress.hpp"
-#include <weft/testing/leak_guard.hpp>
 
 namespace weft::stress {
 namespace {

@@ -10,8 +10,8 @@
 #include <weft/scheduler/this_fiber.hpp>
 #include <weft/transports/epoll/epoll_io_handler.hpp>
 
-#include "stress/stress.hpp"
 #include <weft/testing/leak_guard.hpp>
+#include "stress/stress.hpp"
 
 namespace weft::stress {
 namespace {

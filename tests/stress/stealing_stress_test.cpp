@@ -10,8 +10,8 @@
 
 #include <gtest/gtest.h>
 
-#include "stress/stress.hpp"
 #include <weft/testing/leak_guard.hpp>
+#include "stress/stress.hpp"
 
 namespace weft::stress {
 namespace {

@@ -37,6 +37,7 @@ std::uint32_t seed() {
 
 int main(int argc, char** argv) {
     testing::InitGoogleTest(&argc, argv);
-    weft::test::readFlags(argc, argv, {{"--rounds", &weft::stress::wantedRounds}, {"--seed", &weft::stress::wantedSeed}});
+    weft::test::readFlags(argc, argv,
+                          {{"--rounds", &weft::stress::wantedRounds}, {"--seed", &weft::stress::wantedSeed}});
     return RUN_ALL_TESTS();
 }

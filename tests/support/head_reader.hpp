@@ -13,7 +13,8 @@ namespace weft::http::test {
 class HeadReader {
   public:
     explicit HeadReader(const Limits& limits = {}, HeadReader* carrier = nullptr)
-        : sections_(carrier != nullptr ? carrier->sections_ : std::make_shared<detail::HeaderSections>()), parser_(limits) {
+        : sections_(carrier != nullptr ? carrier->sections_ : std::make_shared<detail::HeaderSections>()),
+          parser_(limits) {
         parser_.share(*sections_);
     }
 

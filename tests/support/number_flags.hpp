@@ -25,7 +25,8 @@ inline double numberOfFlag(const char* program, const char* flag, const char* te
     return number;
 }
 
-[[noreturn]] inline void refuseArgument(const char* program, const char* argument, std::initializer_list<NumberFlag> flags) {
+[[noreturn]] inline void refuseArgument(const char* program, const char* argument,
+                                        std::initializer_list<NumberFlag> flags) {
     std::string accepted;
     for (const NumberFlag& flag : flags) accepted += std::string(flag.name) + " N, ";
     std::fprintf(stderr, "%s: unknown argument '%s'; accepted: %sand GoogleTest's flags\n", program, argument,

@@ -43,13 +43,14 @@ void Watchdog::report() const {
                  static_cast<unsigned long long>(progress_.load()));
     for (std::size_t i = 0; i < group_.size(); ++i) {
         const CarrierStats stats = group_.carrier(i).stats();
-        std::fprintf(stderr,
-                     "  carrier %zu: spawned %llu, finished %llu, run %llu, queued %llu, parks %llu, wakes by futex %llu, "
-                     "by poller %llu\n",
-                     i, static_cast<unsigned long long>(stats.spawned), static_cast<unsigned long long>(stats.finished),
-                     static_cast<unsigned long long>(stats.run), static_cast<unsigned long long>(stats.queueDepth),
-                     static_cast<unsigned long long>(stats.parks), static_cast<unsigned long long>(stats.wakesFutex),
-                     static_cast<unsigned long long>(stats.wakesPoller));
+        std::fprintf(
+            stderr,
+            "  carrier %zu: spawned %llu, finished %llu, run %llu, queued %llu, parks %llu, wakes by futex %llu, "
+            "by poller %llu\n",
+            i, static_cast<unsigned long long>(stats.spawned), static_cast<unsigned long long>(stats.finished),
+            static_cast<unsigned long long>(stats.run), static_cast<unsigned long long>(stats.queueDepth),
+            static_cast<unsigned long long>(stats.parks), static_cast<unsigned long long>(stats.wakesFutex),
+            static_cast<unsigned long long>(stats.wakesPoller));
     }
 }
 

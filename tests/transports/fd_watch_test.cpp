@@ -268,10 +268,8 @@ TEST(FdWatch, NoEdgeIsLostHoweverMuchIsRead) {
             const std::string bytes(5000, 'x');
             for (std::size_t sent = 0; sent < all;) {
                 const ssize_t count = ::write(writing->fd(), bytes.data(), std::min(bytes.size(), all - sent));
-                if (count > 0)
-                    sent += static_cast<std::size_t>(count);
-                else
-                    EXPECT_EQ(writing->waitWritable(testDeadline()), ok);
+                if (count > 0) sent += static_cast<std::size_t>(count);
+                else EXPECT_EQ(writing->waitWritable(testDeadline()), ok);
             }
             writing->close();
         });

@@ -52,7 +52,8 @@ inline void echo(Channel& channel) {
 class Sender final : public ChannelInboundHandler {
   public:
     using Outcome = std::function<void(ErrorCode)>;
-    explicit Sender(const std::string& bytes, Outcome outcome = [](ErrorCode) {})
+    explicit Sender(
+        const std::string& bytes, Outcome outcome = [](ErrorCode) {})
         : bytes_(bytes), outcome_(std::move(outcome)) {}
     void channelActive(ChannelHandlerContext& ctx) override {
         ChannelPromise promise = ctx.newPromise();

@@ -9,7 +9,8 @@ namespace {
 
 INSTANTIATE_TEST_SUITE_P(Scripted, ChannelRules,
                          ::testing::Values(RuleStage{"InMemory", [] { return std::make_unique<MemoryStage>(); }},
-                                           RuleStage{"ScriptedEpoll", [] { return std::make_unique<ScriptedStage>(); }}),
+                                           RuleStage{"ScriptedEpoll",
+                                                     [] { return std::make_unique<ScriptedStage>(); }}),
                          nameOfStage);
 
 }  // namespace

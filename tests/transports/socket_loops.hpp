@@ -61,11 +61,10 @@ inline std::unique_ptr<SocketIoHandler> makeTestedHandler(SystemCalls& calls) {
 class SocketLoops {
   public:
     explicit SocketLoops(unsigned carriers = 1, SystemCalls& calls = SystemCalls::kernel(),
-                        const EventLoop::Options& options = {})
+                         const EventLoop::Options& options = {})
         : group_(carrierOptions("test", carriers)) {
         for (unsigned i = 0; i < carriers; ++i) {
-            loops_.push_back(
-                std::make_unique<EventLoop>(group_.carrier(i), makeTestedHandler(calls), options));
+            loops_.push_back(std::make_unique<EventLoop>(group_.carrier(i), makeTestedHandler(calls), options));
             ended_.push_back(loops_.back()->start());
             inLoop([] {}, i);  // the poller is open once its first task has run
         }

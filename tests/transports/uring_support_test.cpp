@@ -98,7 +98,8 @@ TEST_F(UringSupportTest, TheSettingThatPermitsItToAGroupIsNamedWithThatGroup) {
 }
 
 TEST_F(UringSupportTest, ARefusalIsNamedByItsLikelyCause) {
-    const std::pair<int, const char*> causes[] = {{EPERM, "seccomp"}, {ENOSYS, "ENOSYS"}, {ENOMEM, "RLIMIT_MEMLOCK"}, {EMFILE, "open files"}};
+    const std::pair<int, const char*> causes[] = {
+        {EPERM, "seccomp"}, {ENOSYS, "ENOSYS"}, {ENOMEM, "RLIMIT_MEMLOCK"}, {EMFILE, "open files"}};
     for (const auto& [error, part] : causes) {
         calls.setupError = error;
         const UringSupport support = UringSupport::probe(calls, Setting("0").surroundings());

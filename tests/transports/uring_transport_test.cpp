@@ -176,7 +176,9 @@ TEST_F(UringTransport, FourMebibytesReachASlowReader) {
     Future<ErrorCode> written = outcome.future();
     const std::string sent = pattern(4 << 20);
     UringHost host;
-    Server server(host, [&](Channel& channel) { channel.pipeline().addLast<Sender>(sent, [&](ErrorCode error) { outcome.setValue(error); }); });
+    Server server(host, [&](Channel& channel) {
+        channel.pipeline().addLast<Sender>(sent, [&](ErrorCode error) { outcome.setValue(error); });
+    });
     BlockingPeer peer(server.address);
     std::string received;
     for (std::string more; !(more = peer.receive(1500)).empty();) received += more;
@@ -447,9 +449,9 @@ TEST_F(UringTransport, WhatWasFlushedBeforeACloseIsSentAndSucceeds) {
 }
 
 TEST(UringOptionsTest, OutOfRangeIsRefusedWithWhatIsAccepted) {
-    for (const UringOptions& wrong : {UringOptions{.entries = 0}, UringOptions{.entries = 32'769},
-                                      UringOptions{.smallBuffers = 0}, UringOptions{.smallBuffers = 3},
-                                      UringOptions{.largeBuffers = 65'536}}) {
+    for (const UringOptions& wrong :
+         {UringOptions{.entries = 0}, UringOptions{.entries = 32'769}, UringOptions{.smallBuffers = 0},
+          UringOptions{.smallBuffers = 3}, UringOptions{.largeBuffers = 65'536}}) {
         try {
             UringIoHandler handler(wrong);
             ADD_FAILURE() << "accepted";

@@ -19,10 +19,8 @@ inline bool connectionWasLost(int error) noexcept {
         case EHOSTUNREACH:
         case EOPNOTSUPP:
         case ENETUNREACH:
-        case ETIMEDOUT:
-            return true;
-        default:
-            return false;
+        case ETIMEDOUT: return true;
+        default: return false;
     }
 }
 

@@ -19,12 +19,9 @@ class IoWaiter {
         const WakeReason why = wait.park(deadline);
         key_ = {};
         switch (why) {
-            case WakeReason::resource:
-                return {};
-            case WakeReason::timeout:
-                return timedOut();
-            default:
-                return operationAborted();
+            case WakeReason::resource: return {};
+            case WakeReason::timeout: return timedOut();
+            default: return operationAborted();
         }
     }
     void wake() noexcept {

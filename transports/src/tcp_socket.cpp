@@ -35,44 +35,25 @@ constexpr KernelOption none{-1, -1};
 
 KernelOption kernelOption(SocketOption option, int family) noexcept {
     switch (option) {
-        case SocketOption::reuseAddress:
-            return {SOL_SOCKET, SO_REUSEADDR};
-        case SocketOption::reusePort:
-            return {SOL_SOCKET, SO_REUSEPORT};
-        case SocketOption::backlog:
-            return none;
-        case SocketOption::noDelay:
-            return {IPPROTO_TCP, TCP_NODELAY};
-        case SocketOption::keepAlive:
-            return {SOL_SOCKET, SO_KEEPALIVE};
-        case SocketOption::keepIdle:
-            return {IPPROTO_TCP, TCP_KEEPIDLE};
-        case SocketOption::keepInterval:
-            return {IPPROTO_TCP, TCP_KEEPINTVL};
-        case SocketOption::keepCount:
-            return {IPPROTO_TCP, TCP_KEEPCNT};
-        case SocketOption::linger:
-            return {SOL_SOCKET, SO_LINGER};
-        case SocketOption::sendBuffer:
-            return {SOL_SOCKET, SO_SNDBUF};
-        case SocketOption::receiveBuffer:
-            return {SOL_SOCKET, SO_RCVBUF};
-        case SocketOption::userTimeout:
-            return {IPPROTO_TCP, TCP_USER_TIMEOUT};
-        case SocketOption::quickAck:
-            return {IPPROTO_TCP, TCP_QUICKACK};
-        case SocketOption::cork:
-            return {IPPROTO_TCP, TCP_CORK};
-        case SocketOption::deferAccept:
-            return {IPPROTO_TCP, TCP_DEFER_ACCEPT};
-        case SocketOption::fastOpen:
-            return {IPPROTO_TCP, TCP_FASTOPEN};
-        case SocketOption::fastOpenConnect:
-            return {IPPROTO_TCP, TCP_FASTOPEN_CONNECT};
-        case SocketOption::notSentLowat:
-            return {IPPROTO_TCP, TCP_NOTSENT_LOWAT};
-        case SocketOption::busyPoll:
-            return {SOL_SOCKET, SO_BUSY_POLL};
+        case SocketOption::reuseAddress: return {SOL_SOCKET, SO_REUSEADDR};
+        case SocketOption::reusePort: return {SOL_SOCKET, SO_REUSEPORT};
+        case SocketOption::backlog: return none;
+        case SocketOption::noDelay: return {IPPROTO_TCP, TCP_NODELAY};
+        case SocketOption::keepAlive: return {SOL_SOCKET, SO_KEEPALIVE};
+        case SocketOption::keepIdle: return {IPPROTO_TCP, TCP_KEEPIDLE};
+        case SocketOption::keepInterval: return {IPPROTO_TCP, TCP_KEEPINTVL};
+        case SocketOption::keepCount: return {IPPROTO_TCP, TCP_KEEPCNT};
+        case SocketOption::linger: return {SOL_SOCKET, SO_LINGER};
+        case SocketOption::sendBuffer: return {SOL_SOCKET, SO_SNDBUF};
+        case SocketOption::receiveBuffer: return {SOL_SOCKET, SO_RCVBUF};
+        case SocketOption::userTimeout: return {IPPROTO_TCP, TCP_USER_TIMEOUT};
+        case SocketOption::quickAck: return {IPPROTO_TCP, TCP_QUICKACK};
+        case SocketOption::cork: return {IPPROTO_TCP, TCP_CORK};
+        case SocketOption::deferAccept: return {IPPROTO_TCP, TCP_DEFER_ACCEPT};
+        case SocketOption::fastOpen: return {IPPROTO_TCP, TCP_FASTOPEN};
+        case SocketOption::fastOpenConnect: return {IPPROTO_TCP, TCP_FASTOPEN_CONNECT};
+        case SocketOption::notSentLowat: return {IPPROTO_TCP, TCP_NOTSENT_LOWAT};
+        case SocketOption::busyPoll: return {SOL_SOCKET, SO_BUSY_POLL};
         case SocketOption::trafficClass:
             return family == AF_INET6 ? KernelOption{IPPROTO_IPV6, IPV6_TCLASS} : KernelOption{IPPROTO_IP, IP_TOS};
     }
@@ -165,10 +146,8 @@ bool concernsConnection(int error) noexcept {
         case ENOBUFS:
         case EFAULT:
         case EINVAL:
-        case EMSGSIZE:
-            return false;
-        default:
-            return true;
+        case EMSGSIZE: return false;
+        default: return true;
     }
 }
 

@@ -21,12 +21,9 @@ Transport::Kind Transport::parse(std::string_view text, std::string_view source)
 
 std::string_view Transport::name(Kind kind) noexcept {
     switch (kind) {
-        case Kind::automatic:
-            return "auto";
-        case Kind::epoll:
-            return "epoll";
-        case Kind::ioUring:
-            return "io_uring";
+        case Kind::automatic: return "auto";
+        case Kind::epoll: return "epoll";
+        case Kind::ioUring: return "io_uring";
     }
     return "unknown";
 }
@@ -51,7 +48,8 @@ std::unique_ptr<SocketIoHandler> Transport::makeIoHandler(Kind kind) {
     if (kind == Kind::automatic) kind = best();
     if (kind == Kind::epoll) return std::make_unique<EpollIoHandler>();
     const UringSupport& support = UringSupport::ofThisProcess();
-    if (!support.available()) throw SystemError(support.error(), "the transport io_uring is not available: " + support.reason());
+    if (!support.available())
+        throw SystemError(support.error(), "the transport io_uring is not available: " + support.reason());
     return std::make_unique<UringIoHandler>();
 }
 

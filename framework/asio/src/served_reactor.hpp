@@ -41,8 +41,11 @@ class ServedReactor final : public boost::asio::detail::epoll_reactor {
     struct Left {};
 
     ServedReactor(boost::asio::execution_context& context, EventLoop& loop)
-        : epoll_reactor(context), scheduler_(boost::asio::use_service<AsioScheduler>(context)),
-          loop_(loop), thread_(scheduler_), return_(&ServedReactor::returned, this) {}
+        : epoll_reactor(context),
+          scheduler_(boost::asio::use_service<AsioScheduler>(context)),
+          loop_(loop),
+          thread_(scheduler_),
+          return_(&ServedReactor::returned, this) {}
 
     // The carrier may run Asio only while a caller is set.
     void setCaller(Caller* caller) noexcept { caller_ = caller; }

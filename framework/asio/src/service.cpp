@@ -108,9 +108,8 @@ bool Service::leave() noexcept {
 void Service::attach() {
     AsioIoHandler* const handler = AsioIoHandler::of(loop_);
     if (handler == nullptr) {
-        throw std::logic_error(
-            "asio_io::Context: its event loop has no AsioIoHandler; make the EventLoopGroup with "
-            "EventLoopGroupOptions::ioHandler = asio_io::AsioIoHandler::wrap");
+        throw std::logic_error("asio_io::Context: its event loop has no AsioIoHandler; make the EventLoopGroup with "
+                               "EventLoopGroupOptions::ioHandler = asio_io::AsioIoHandler::wrap");
     }
     if (handler->wrapped().pollFd() < 0) {
         throw std::logic_error(

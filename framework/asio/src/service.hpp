@@ -156,7 +156,7 @@ class Service {
     std::exception_ptr captured_;
     unsigned ownCalls_ = 0;  // calls of the service's own handlers
     bool severalNoted_ = false;
-    bool ended_ = false;  // detached
+    bool ended_ = false;                  // detached
     std::atomic<bool> stopAsked_{false};  // writers: any thread; the loop clears it
     WakePost wakePost_;
     HandlerSlot wakeSlot_;

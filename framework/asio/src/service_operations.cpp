@@ -45,8 +45,7 @@ void Service::operationEnded(FiberOperation& operation) noexcept {
 }
 
 std::unique_ptr<AsioThread> Service::takeThread() {
-    if (threads_ == nullptr)
-        return std::make_unique<AsioThread>(boost::asio::use_service<AsioScheduler>(context_));
+    if (threads_ == nullptr) return std::make_unique<AsioThread>(boost::asio::use_service<AsioScheduler>(context_));
     --threadCount_;
     return std::unique_ptr<AsioThread>(std::exchange(threads_, threads_->next));
 }

@@ -17,7 +17,7 @@ namespace weft::asio_io::detail {
 namespace {
 constexpr std::size_t functionsPerTurn = 1024;  // unless the clock ends them earlier
 constexpr std::size_t handlersPerClockRead = 16;
-}
+}  // namespace
 
 // What a turn may use, what it has used, and what it has found.
 class Service::Turn final : public ServedReactor::Caller {
@@ -130,8 +130,7 @@ PollResult Service::pollWrapped(Budget budget) {
 // has a limit.
 class Service::Calls {
   public:
-    explicit Calls(Service& service) noexcept
-        : service_(service), each_(service.runners_.someoneCountsOff()) {}
+    explicit Calls(Service& service) noexcept : service_(service), each_(service.runners_.someoneCountsOff()) {}
     Calls(const Calls&) = delete;
     Calls& operator=(const Calls&) = delete;
     ~Calls() {
@@ -264,7 +263,8 @@ void Service::holdWork() noexcept {
 }
 
 void Service::releaseWork() noexcept {
-    WEFT_DEBUG_ASSERT(!context_.held_.anyUncounted(), "Asio would find no work while functions wait in the loop's queue");
+    WEFT_DEBUG_ASSERT(!context_.held_.anyUncounted(),
+                      "Asio would find no work while functions wait in the loop's queue");
     if (!std::exchange(context_.holdsWork_, false)) return;
     context_.workFinished();
 }

@@ -24,6 +24,7 @@
 #include <weft/pipeline/codec/message_to_byte_encoder.hpp>
 #include <weft/pipeline/codec/message_to_message_codec.hpp>
 #include <weft/pipeline/codec/string_codec.hpp>
+#include <weft/pipeline/context_pin.hpp>
 #include <weft/pipeline/handlers/chunked_write_handler.hpp>
 #include <weft/pipeline/handlers/flow_control_handler.hpp>
 #include <weft/pipeline/handlers/idle_state_handler.hpp>
@@ -44,7 +45,6 @@
 #include <weft/pipeline/http/route_table.hpp>
 #include <weft/pipeline/http/router.hpp>
 #include <weft/pipeline/http/server_codec.hpp>
-#include <weft/pipeline/context_pin.hpp>
 #include <weft/pipeline/pipeline.hpp>
 
 #include <weft/transports/tcp_listener.hpp>

@@ -12,16 +12,11 @@ class ClientCategory final : public boost::system::error_category {
     const char* name() const noexcept override { return "weft.http.client"; }
     std::string message(int value) const override {
         switch (static_cast<ClientFault>(value)) {
-            case ClientFault::badResponse:
-                return "bad response";
-            case ClientFault::headTooLarge:
-                return "response head too large";
-            case ClientFault::bodyTooLarge:
-                return "response body too large";
-            case ClientFault::endedEarly:
-                return "response ended early";
-            case ClientFault::badStatus:
-                return "the response status is not 2xx";
+            case ClientFault::badResponse: return "bad response";
+            case ClientFault::headTooLarge: return "response head too large";
+            case ClientFault::bodyTooLarge: return "response body too large";
+            case ClientFault::endedEarly: return "response ended early";
+            case ClientFault::badStatus: return "the response status is not 2xx";
         }
         return "unknown";
     }

@@ -30,18 +30,13 @@ std::size_t ClientResponseParser::feedHead(std::string_view bytes) {
     head.append(bytes);
     const ResponseStep step = decoder_.decode(head);
     switch (step.event) {
-        case ResponseEvent::needMore:
-            return bytes.size();
-        case ResponseEvent::interim:
-            head.clear();
-            return step.consumed - before;
+        case ResponseEvent::needMore: return bytes.size();
+        case ResponseEvent::interim: head.clear(); return step.consumed - before;
         case ResponseEvent::head:
             head.resize(step.consumed);
             beginBody();
             return step.consumed - before;
-        default:
-            refuse(decoder_.refusal());
-            return 0;
+        default: refuse(decoder_.refusal()); return 0;
     }
 }
 

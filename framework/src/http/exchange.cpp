@@ -13,7 +13,6 @@
 #include <weft/pipeline/http/request_encoder.hpp>
 #include <weft/scheduler/carrier.hpp>
 
-
 namespace weft::http::detail {
 
 namespace {
@@ -29,10 +28,8 @@ bool isIdempotent(Method method) noexcept {
         case Method::put:
         case Method::delete_:
         case Method::options:
-        case Method::trace:
-            return true;
-        default:
-            return false;
+        case Method::trace: return true;
+        default: return false;
     }
 }
 
@@ -231,7 +228,8 @@ void Exchange::send(Buffer piece, ErrorCode& error) {
 }
 
 void Exchange::end(const HeaderList& trailers, ErrorCode& error) {
-    if (!request_.streamed || ended_) throw std::logic_error("ClientExchange::end(): this request is not streamed, or has already ended");
+    if (!request_.streamed || ended_)
+        throw std::logic_error("ClientExchange::end(): this request is not streamed, or has already ended");
     error = {};
     if (request_.hasLength && remaining_ != 0) {
         throw std::logic_error("ClientExchange::end(): " + std::to_string(remaining_) + " bytes of " +

@@ -75,9 +75,9 @@ class Exchange {
     const bool repeatable_;  // idempotent, and its body is complete
     const Duration timeout_;
     const Timeout timeoutIs_;
-    Deadline latest_;    // for the whole exchange
-    Deadline deadline_;  // for the present wait
-    Buffer head_;        // encoded
+    Deadline latest_;        // for the whole exchange
+    Deadline deadline_;      // for the present wait
+    Buffer head_;            // encoded
     bool keepAlive_ = true;  // as encoded
     ClientPool::Lease lease_;
     std::optional<ClientResponseParser> parser_;

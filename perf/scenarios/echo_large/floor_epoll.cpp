@@ -39,10 +39,8 @@ class Server {
             for (int i = 0; i < count; ++i) {
                 void* const who = events[i].data.ptr;
                 if (who == &quitFd_) return;
-                if (who == &listenFd_)
-                    acceptAll();
-                else
-                    serve(*static_cast<Connection*>(who));
+                if (who == &listenFd_) acceptAll();
+                else serve(*static_cast<Connection*>(who));
             }
         }
     }

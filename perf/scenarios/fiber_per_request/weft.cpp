@@ -20,7 +20,8 @@ struct ComputedAnswer {
 
 template <class Answer>
 int serveFibers(const Flags& flags, const ServerFlags& wanted, const Answer& answer) {
-    return serve(flags, wanted, [answer](ChannelPipeline& pipeline) { pipeline.addLast<FiberHandler<Answer>>(answer); });
+    return serve(flags, wanted,
+                 [answer](ChannelPipeline& pipeline) { pipeline.addLast<FiberHandler<Answer>>(answer); });
 }
 
 int run(int argc, char** argv) {

@@ -20,7 +20,7 @@ constexpr std::size_t readSize = 16 * 1024;
 struct Connection {
     int fd;
     RequestCounter requests;
-    std::size_t owed = 0;        // response bytes not yet accepted by the kernel
+    std::size_t owed = 0;  // response bytes not yet accepted by the kernel
 };
 
 class Server {
@@ -63,14 +63,14 @@ class Server {
         if (events & EPOLLOUT) {
             if (!writeOwed(connection) || connection.owed > 0) return;
             watch(EPOLL_CTL_MOD, connection.fd, EPOLLIN, &connection);
-            return;    // level-triggered: unread input is reported again
+            return;  // level-triggered: unread input is reported again
         }
         const ssize_t got = recv(connection.fd, buffer_, readSize, 0);
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
         if (got <= 0) return close(connection);
         connection.owed = connection.requests.count(buffer_, static_cast<std::size_t>(got)) * cannedResponse.size();
         if (connection.owed > 0 && writeOwed(connection) && connection.owed > 0)
-            watch(EPOLL_CTL_MOD, connection.fd, EPOLLOUT, &connection);    // read on once it has accepted its answers
+            watch(EPOLL_CTL_MOD, connection.fd, EPOLLOUT, &connection);  // read on once it has accepted its answers
     }
 
     // Writes until nothing is owed or the socket is full. Returns false when the connection has closed.
@@ -89,7 +89,7 @@ class Server {
     void close(Connection& connection) {
         const int fd = connection.fd;
         ::close(fd);
-        connections_.erase(fd);    // at most one event per descriptor is in a batch, so none can be stale
+        connections_.erase(fd);  // at most one event per descriptor is in a batch, so none can be stale
     }
 
     void watch(int operation, int fd, std::uint32_t events, void* who) {

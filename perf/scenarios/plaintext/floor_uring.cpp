@@ -25,7 +25,7 @@ constexpr unsigned short bufferGroup = 0;
 struct Connection {
     int fd;
     RequestCounter requests;
-    std::size_t owed = 0;     // response bytes that the kernel has not accepted
+    std::size_t owed = 0;  // response bytes that the kernel has not accepted
     bool sending = false;
     bool receiving = true;
 };
@@ -38,7 +38,8 @@ class Server {
     explicit Server(const sockaddr_in& address) {
         const int quitFd = quitSignals();
         io_uring_params parameters{};
-        parameters.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_SUBMIT_ALL | IORING_SETUP_CQSIZE;
+        parameters.flags =
+            IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_SUBMIT_ALL | IORING_SETUP_CQSIZE;
         parameters.cq_entries = 16 * entries;
         if (const int error = io_uring_queue_init_params(entries, &ring_, &parameters)) die("io_uring_setup", -error);
         io_uring_register_ring_fd(&ring_);
@@ -139,7 +140,8 @@ class Server {
     void received(Connection& connection, const io_uring_cqe& completion) {
         if (completion.res > 0) {
             const unsigned id = completion.flags >> IORING_CQE_BUFFER_SHIFT;
-            connection.owed += cannedResponse.size() *
+            connection.owed +=
+                cannedResponse.size() *
                 connection.requests.count(&buffers_[id * bufferSize], static_cast<std::size_t>(completion.res));
             provide(id);
             if (connection.owed > 0 && !connection.sending) send(connection);

@@ -101,13 +101,9 @@ void ByteToMessageDecoder::handle(ChannelHandlerContext& ctx, Arrival& arrival) 
         case Kind::read:
             if (arrival.message.is<Buffer>()) return takeBytes(ctx, arrival.message.take<Buffer>());
             break;
-        case Kind::readComplete:
-            endCycle(ctx);
-            break;
+        case Kind::readComplete: endCycle(ctx); break;
         case Kind::inputShutdown:
-        case Kind::inactive:
-            endInput(ctx);
-            break;
+        case Kind::inactive: endInput(ctx); break;
     }
     pass(ctx, arrival);
     if (removing_) leave(ctx);
@@ -115,14 +111,10 @@ void ByteToMessageDecoder::handle(ChannelHandlerContext& ctx, Arrival& arrival) 
 
 void ByteToMessageDecoder::pass(ChannelHandlerContext& ctx, Arrival& arrival) {
     switch (arrival.kind) {
-        case Kind::read:
-            return ctx.fireChannelRead(std::move(arrival.message));
-        case Kind::readComplete:
-            return ctx.fireChannelReadComplete();
-        case Kind::inputShutdown:
-            return ctx.fireUserEventTriggered(std::move(arrival.message));
-        case Kind::inactive:
-            return ctx.fireChannelInactive();
+        case Kind::read: return ctx.fireChannelRead(std::move(arrival.message));
+        case Kind::readComplete: return ctx.fireChannelReadComplete();
+        case Kind::inputShutdown: return ctx.fireUserEventTriggered(std::move(arrival.message));
+        case Kind::inactive: return ctx.fireChannelInactive();
     }
 }
 

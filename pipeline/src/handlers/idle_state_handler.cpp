@@ -72,7 +72,8 @@ void IdleStateHandler::channelReadComplete(ChannelHandlerContext& ctx) {
 }
 
 void IdleStateHandler::write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) {
-    if (writer_.period == Duration::zero() && all_.period == Duration::zero()) return ctx.write(std::move(message), std::move(promise));
+    if (writer_.period == Duration::zero() && all_.period == Duration::zero())
+        return ctx.write(std::move(message), std::move(promise));
     ChannelPromise heard = promise.isVoid() ? ctx.newPromise() : std::move(promise);
     heard.addListener([this, &ctx, pin = detail::ChannelPin(ctx.channel())](const ChannelFuture& done) {
         if (done.success()) wrote(ctx);
@@ -104,12 +105,9 @@ void IdleStateHandler::look(ChannelHandlerContext& ctx, Watch& watch) {
 
 TimePoint IdleStateHandler::lastActivity(IdleState state) const noexcept {
     switch (state) {
-        case IdleState::reader:
-            return lastRead_;
-        case IdleState::writer:
-            return lastWrite_;
-        case IdleState::all:
-            break;
+        case IdleState::reader: return lastRead_;
+        case IdleState::writer: return lastWrite_;
+        case IdleState::all: break;
     }
     return std::max(lastRead_, lastWrite_);
 }

@@ -40,12 +40,9 @@ BodyStep BodyDecoder::decode(std::string_view input) {
         if (state_ == State::failed) return {BodyEvent::error, at, {}};
         if (at == input.size()) return {BodyEvent::needMore, at, {}};
         if (state_ == State::fixed || state_ == State::data) return takeData(input, at);
-        if (state_ == State::trailer)
-            at = stepTrailer(input, at);
-        else if (state_ < State::data && state_ != State::sizeLineFeed)
-            stepSizeLine(input[at++]);
-        else
-            stepAfterSizeLine(input[at++]);
+        if (state_ == State::trailer) at = stepTrailer(input, at);
+        else if (state_ < State::data && state_ != State::sizeLineFeed) stepSizeLine(input[at++]);
+        else stepAfterSizeLine(input[at++]);
     }
 }
 
@@ -73,18 +70,11 @@ void BodyDecoder::stepSize(char c) noexcept {
     }
     if (state_ == State::sizeStart) return fail(Fault::badChunkSize);
     switch (c) {
-        case '\r':
-            state_ = State::sizeLineFeed;
-            break;
-        case ';':
-            state_ = State::extensionStart;
-            break;
+        case '\r': state_ = State::sizeLineFeed; break;
+        case ';': state_ = State::extensionStart; break;
         case ' ':
-        case '\t':
-            state_ = State::sizeBlank;
-            break;
-        default:
-            fail(Fault::badChunkSize);
+        case '\t': state_ = State::sizeBlank; break;
+        default: fail(Fault::badChunkSize);
     }
 }
 
@@ -98,10 +88,8 @@ void BodyDecoder::stepExtension(char c) noexcept {
     };
     switch (state_) {
         case State::sizeBlank:
-        case State::valueBlank:
-            return c == ';' ? go(true, State::extensionStart) : go(blank, state_);
-        case State::extensionStart:
-            return token ? go(true, State::extensionName) : go(blank, state_);
+        case State::valueBlank: return c == ';' ? go(true, State::extensionStart) : go(blank, state_);
+        case State::extensionStart: return token ? go(true, State::extensionName) : go(blank, state_);
         case State::extensionName:
             if (token) return;
             if (c == '\r') return go(true, State::sizeLineFeed);
@@ -115,16 +103,14 @@ void BodyDecoder::stepExtension(char c) noexcept {
         case State::quoted:
             if (c == '"') return go(true, State::valueEnd);
             return c == '\\' ? go(true, State::quotedPair) : go(is(fieldChar, c), State::quoted);
-        case State::quotedPair:
-            return go(is(fieldChar, c), State::quoted);
+        case State::quotedPair: return go(is(fieldChar, c), State::quoted);
         case State::valueToken:
             if (token) return;
             [[fallthrough]];
         case State::valueEnd:
             if (c == '\r') return go(true, State::sizeLineFeed);
             return c == ';' ? go(true, State::extensionStart) : go(blank, State::valueBlank);
-        default:
-            return;
+        default: return;
     }
 }
 
@@ -143,8 +129,7 @@ void BodyDecoder::stepAfterSizeLine(char c) noexcept {
             if (c != '\n') return fail(Fault::chunkDataOverrun);
             state_ = State::sizeStart;
             return;
-        default:
-            return;
+        default: return;
     }
 }
 

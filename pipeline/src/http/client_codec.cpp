@@ -152,7 +152,8 @@ void ClientCodec::writeContent(ChannelHandlerContext& ctx, Buffer&& data, Channe
 
 // If a trailer must not be sent, all trailers are omitted and the promise fails; the body ends all the same.
 void ClientCodec::writeEnd(ChannelHandlerContext& ctx, const HeaderList* trailers, ChannelPromise&& promise) {
-    if (output_ != Output::body) return refuseMisuse(ctx, promise, "the end of HTTP content outside the body of a request");
+    if (output_ != Output::body)
+        return refuseMisuse(ctx, promise, "the end of HTTP content outside the body of a request");
     if (remaining_ > 0) {
         refuseMisuse(ctx, promise, "less HTTP content than its Content-Length");
         return ctx.pipeline().close({});

@@ -56,12 +56,8 @@ bool ClientCodec::step() {
     startNext();
     const ResponseStep step = decoder_.decode(input_.view());
     switch (step.event) {
-        case ResponseEvent::needMore:
-            input_.consumed(step.consumed);
-            return false;
-        case ResponseEvent::error:
-            fail(decoder_.refusal());
-            return false;
+        case ResponseEvent::needMore: input_.consumed(step.consumed); return false;
+        case ResponseEvent::error: fail(decoder_.refusal()); return false;
         case ResponseEvent::data: {
             Buffer data =
                 input_.slice(static_cast<std::size_t>(step.data.data() - input_.readData()), step.data.size());
@@ -70,13 +66,9 @@ bool ClientCodec::step() {
             ctx_->fireChannelRead(Message(Content{std::move(data), first_}));
             break;
         }
-        case ResponseEvent::end:
-            input_.consumed(step.consumed);
-            break;
+        case ResponseEvent::end: input_.consumed(step.consumed); break;
         case ResponseEvent::interim:
-        case ResponseEvent::head:
-            deliver(step.event, step.consumed);
-            break;
+        case ResponseEvent::head: deliver(step.event, step.consumed); break;
     }
     if (ctx_ != nullptr && expects_ == Input::responses && decoder_.finished()) endResponse();
     return true;

@@ -80,7 +80,8 @@ void ConnectionTimeouts::resume() {
 Deadline ConnectionTimeouts::endOfWait() const noexcept {
     if (paused_) return never;
     if (wait_ == Wait::head) return deadlineAfter(since_, orUnlimited(limits_.head));
-    if (wait_ == Wait::first) return deadlineAfter(since_, std::min(orUnlimited(limits_.head), orUnlimited(limits_.idle)));
+    if (wait_ == Wait::first)
+        return deadlineAfter(since_, std::min(orUnlimited(limits_.head), orUnlimited(limits_.idle)));
     if (wait_ != Wait::body || limits_.body == Duration::zero()) return never;
     const std::uint64_t more = limits_.bodyRate == 0 ? 0 : bodyBytes_ / limits_.bodyRate;
     constexpr std::uint64_t most = 100'000'000;  // seconds: three years
@@ -97,7 +98,8 @@ std::optional<TimeoutKind> ConnectionTimeouts::check(const Activity& activity) {
     nextCheck_ = never;
     if (!activity.reading) pause();
     const auto exceeded = evaluate(activity, now);
-    if (!exceeded) checkBy(wait_ == Wait::idle ? endOfIdleness() : std::min(deadlineAfter(now, interval_), endOfWait()));
+    if (!exceeded)
+        checkBy(wait_ == Wait::idle ? endOfIdleness() : std::min(deadlineAfter(now, interval_), endOfWait()));
     return exceeded;
 }
 
@@ -114,8 +116,7 @@ std::optional<TimeoutKind> ConnectionTimeouts::evaluate(const Activity& activity
     if (wait_ == Wait::first || wait_ == Wait::head || wait_ == Wait::body) return std::nullopt;
     const auto quiet = [](const Activity& at) { return !at.unanswered && !at.pending && at.reading; };
     const bool still = activity.requests == before.requests && quiet(before) && quiet(activity);
-    wait_ =
-        still ? Wait::idle : Wait::none;  // arrivals are reported from now on, so the next check may be the last
+    wait_ = still ? Wait::idle : Wait::none;  // arrivals are reported from now on, so the next check may be the last
     if (!still) idleSince_ = now;
     if (now >= endOfIdleness()) return TimeoutKind::idle;
     return std::nullopt;

@@ -55,7 +55,8 @@ void HeldPieces::join(const Buffer& data) {
 
 // Neighbours in one block count it once, with the last of them, whose removal frees it.
 void HeldPieces::keep(Buffer&& data) {
-    const bool neighbour = !pieces_.empty() && blockOf(data) != nullptr && blockOf(data) == blockOf(pieces_.back().data);
+    const bool neighbour =
+        !pieces_.empty() && blockOf(data) != nullptr && blockOf(data) == blockOf(pieces_.back().data);
     add({std::move(data), 0, false});
     if (!neighbour) return;
     Piece& before = pieces_[pieces_.size() - 2];

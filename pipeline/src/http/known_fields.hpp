@@ -39,10 +39,8 @@ inline KnownField knownField(const char* name, std::size_t size) noexcept {
     using Full = std::uint64_t;
     const auto when = [](bool same, KnownField field) { return same ? field : KnownField::none; };
     switch (size) {
-        case 0:
-            return KnownField::nameless;
-        case 4:
-            return when(sameLetters(name, word<Half>("host")), KnownField::host);
+        case 0: return KnownField::nameless;
+        case 4: return when(sameLetters(name, word<Half>("host")), KnownField::host);
         case 6:
             return when(sameLetters(name, word<Half>("expe")) && sameLetters(name + 2, word<Half>("pect")),
                         KnownField::expect);
@@ -59,8 +57,7 @@ inline KnownField knownField(const char* name, std::size_t size) noexcept {
             return when(sameLetters(name, word<Full>("transfer")) && sameLetters(name + 8, word<Full>("-encodin")) &&
                             sameLetters(name + 9, word<Full>("encoding")),
                         KnownField::transferEncoding);
-        default:
-            return KnownField::none;
+        default: return KnownField::none;
     }
 }
 

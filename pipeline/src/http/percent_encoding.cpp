@@ -7,8 +7,8 @@ namespace weft::http {
 namespace {
 
 bool isUnreserved(char c) noexcept {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' ||
-           c == '~';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
+           c == '_' || c == '~';
 }
 
 }  // namespace
@@ -21,7 +21,8 @@ std::optional<std::string> percentDecode(std::string_view text) {
             decoded += text[i];
             continue;
         }
-        if (text.size() - i < 3 || !detail::is(detail::hexChar, text[i + 1]) || !detail::is(detail::hexChar, text[i + 2]))
+        if (text.size() - i < 3 || !detail::is(detail::hexChar, text[i + 1]) ||
+            !detail::is(detail::hexChar, text[i + 2]))
             return std::nullopt;
         decoded += static_cast<char>(detail::hexValue(text[i + 1]) << 4 | detail::hexValue(text[i + 2]));
         i += 2;

@@ -19,8 +19,8 @@ using detail::writeDecimal;
 constexpr std::string_view version = " HTTP/1.1\r\n";
 constexpr std::string_view longestConnection = "Connection: close, upgrade, TE\r\n";
 constexpr std::size_t fixedRequestBytes = version.size() + 1 + "Host: \r\n"sv.size() + "Content-Length: \r\n"sv.size() +
-                                   maxDecimalBytes + "Transfer-Encoding: chunked\r\n"sv.size() +
-                                   longestConnection.size() + 2;
+                                          maxDecimalBytes + "Transfer-Encoding: chunked\r\n"sv.size() +
+                                          longestConnection.size() + 2;
 
 char* putText(char* out, std::string_view text) noexcept {
     return std::copy(text.begin(), text.end(), out);
@@ -110,16 +110,13 @@ char* putConnection(char* out, bool keepAlive, const KnownFields& known) noexcep
 
 std::string_view textOf(RequestError error) noexcept {
     switch (error) {
-        case RequestError::none:
-            return "no error";
+        case RequestError::none: return "no error";
         case RequestError::badRequestLine:
             return "the method is not a token, or the target is not valid for it (\"/path\", "
                    "\"http://host/path\", "
                    "\"*\" with OPTIONS, \"host:port\" with CONNECT)";
-        case RequestError::badHost:
-            return "a request needs exactly one Host header of the form host[:port]";
-        case RequestError::badHeaderName:
-            return "a request header name is not a token";
+        case RequestError::badHost: return "a request needs exactly one Host header of the form host[:port]";
+        case RequestError::badHeaderName: return "a request header name is not a token";
         case RequestError::badHeaderValue:
             return "a request header value contains CR, LF, NUL or another control character";
         case RequestError::reservedHeader:
@@ -128,10 +125,8 @@ std::string_view textOf(RequestError error) noexcept {
         case RequestError::wrongLength:
             return "a Content-Length that differs from the length of the request's body; for a streamed body set "
                    "ClientRequest::contentLength";
-        case RequestError::bodyNotAllowed:
-            return "CONNECT has no body";
-        case RequestError::tooSmall:
-            return "not enough room for the request head";
+        case RequestError::bodyNotAllowed: return "CONNECT has no body";
+        case RequestError::tooSmall: return "not enough room for the request head";
     }
     return "unknown error";
 }

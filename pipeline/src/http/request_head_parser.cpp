@@ -165,25 +165,16 @@ bool RequestHeadParser::readRequestLine(std::string_view message) noexcept {
 inline Fault RequestHeadParser::noteField(const HeaderField& field, std::string_view message) noexcept {
     const std::string_view text = field.value.in(message);
     switch (knownField(message.data() + field.name.offset, field.name.size)) {
-        case KnownField::host:
-            return noteHost(field.value, message);
-        case KnownField::connection:
-            seen_ |= connectionBits(text.data(), text.size());
-            break;
-        case KnownField::upgrade:
-            seen_ |= sawUpgrade;
-            break;
+        case KnownField::host: return noteHost(field.value, message);
+        case KnownField::connection: seen_ |= connectionBits(text.data(), text.size()); break;
+        case KnownField::upgrade: seen_ |= sawUpgrade; break;
         case KnownField::expect:
             seen_ |= equalIgnoringCase(text, "100-continue") ? sawExpectContinue : sawUnknownExpect;
             break;
-        case KnownField::contentLength:
-            return noteContentLength(text);
-        case KnownField::transferEncoding:
-            return noteTransferEncoding(text);
-        case KnownField::nameless:
-            return Fault::emptyName;
-        case KnownField::none:
-            break;
+        case KnownField::contentLength: return noteContentLength(text);
+        case KnownField::transferEncoding: return noteTransferEncoding(text);
+        case KnownField::nameless: return Fault::emptyName;
+        case KnownField::none: break;
     }
     return Fault::none;
 }

@@ -105,13 +105,9 @@ void RequestReader::deliverBody(Message&& message) {
 [[gnu::always_inline]] inline bool RequestReader::decodeHead(ServerConnection& connection) {
     if (!next_) next_ = makeRequestData();
     switch (parser_.parse(input_.view(), next_->head)) {
-        case Verdict::needMore:
-            return false;
-        case Verdict::error:
-            refuseHead(parser_.refusal());
-            return false;
-        case Verdict::complete:
-            break;
+        case Verdict::needMore: return false;
+        case Verdict::error: refuseHead(parser_.refusal()); return false;
+        case Verdict::complete: break;
     }
     deliverHead(connection);
     return true;
@@ -185,17 +181,13 @@ bool RequestReader::decodeBody() {
     input_.consumed(step.consumed);
     connection_.slowPath.owesContinue = false;  // the client did not wait
     switch (step.event) {
-        case BodyEvent::error:
-            cutBody(body_.refusal());
-            return false;
-        case BodyEvent::needMore:
-            return !input_.empty();
+        case BodyEvent::error: cutBody(body_.refusal()); return false;
+        case BodyEvent::needMore: return !input_.empty();
         case BodyEvent::data:
             timeouts_.noteBody(data.readableBytes());
             deliverBody(Message(Content{std::move(data), connection_.bodyTicket}));
             break;
-        case BodyEvent::end:
-            break;
+        case BodyEvent::end: break;
     }
     if (connection_.ctx == nullptr || expects_ != Input::body) return false;
     fired_ = true;

@@ -34,16 +34,12 @@ ResponseStep ResponseDecoder::decode(std::string_view input) {
             parser_.start(method_, mayUpgrade_);
             state_ = State::head;
             [[fallthrough]];
-        case State::head:
-            return decodeHead(input);
-        case State::body:
-            return decodeBody(input);
+        case State::head: return decodeHead(input);
+        case State::body: return decodeBody(input);
         case State::untilClose:
             return {input.empty() ? ResponseEvent::needMore : ResponseEvent::data, input.size(), input};
-        case State::done:
-            return {ResponseEvent::end, 0, {}};
-        case State::failed:
-            break;
+        case State::done: return {ResponseEvent::end, 0, {}};
+        case State::failed: break;
     }
     return {ResponseEvent::error, 0, {}};
 }
@@ -69,12 +65,9 @@ ResponseStep ResponseDecoder::decodeBody(std::string_view input) {
     if (step.event == BodyEvent::error) return fail(body_.refusal(), step.consumed);
     if (body_.finished()) state_ = State::done;
     switch (step.event) {
-        case BodyEvent::data:
-            return {ResponseEvent::data, step.consumed, step.data};
-        case BodyEvent::end:
-            return {ResponseEvent::end, step.consumed, {}};
-        default:
-            return {ResponseEvent::needMore, step.consumed, {}};
+        case BodyEvent::data: return {ResponseEvent::data, step.consumed, step.data};
+        case BodyEvent::end: return {ResponseEvent::end, step.consumed, {}};
+        default: return {ResponseEvent::needMore, step.consumed, {}};
     }
 }
 

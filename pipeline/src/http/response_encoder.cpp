@@ -90,14 +90,10 @@ inline char* put(char* out, std::string_view text) noexcept {
         std::uint64_t half[2];
     };
     const std::size_t size = text.size();
-    if (size > 32)
-        std::memcpy(out, text.data(), size);
-    else if (size >= 16)
-        putEnds<Sixteen>(out, text);
-    else if (size >= 8)
-        putEnds<std::uint64_t>(out, text);
-    else if (size >= 4)
-        putEnds<std::uint32_t>(out, text);
+    if (size > 32) std::memcpy(out, text.data(), size);
+    else if (size >= 16) putEnds<Sixteen>(out, text);
+    else if (size >= 8) putEnds<std::uint64_t>(out, text);
+    else if (size >= 4) putEnds<std::uint32_t>(out, text);
     else
         for (std::size_t i = 0; i < size; ++i) out[i] = text[i];
     return out + size;
@@ -125,14 +121,10 @@ bool isToken(std::string_view name) noexcept {
 
 bool isReserved(std::string_view name, Status status) noexcept {
     switch (name.size()) {
-        case 10:
-            return status != Status::switchingProtocols && detail::equalIgnoringCase(name, "connection");
-        case 14:
-            return detail::equalIgnoringCase(name, "content-length");
-        case 17:
-            return detail::equalIgnoringCase(name, "transfer-encoding");
-        default:
-            return false;
+        case 10: return status != Status::switchingProtocols && detail::equalIgnoringCase(name, "connection");
+        case 14: return detail::equalIgnoringCase(name, "content-length");
+        case 17: return detail::equalIgnoringCase(name, "transfer-encoding");
+        default: return false;
     }
 }
 
@@ -169,7 +161,8 @@ EncodeError check(const HeaderView& header, Status status) noexcept {
         plan.length = *length;
         return EncodeError::none;
     }
-    return head.body == BodyKind::length && *length == head.contentLength ? EncodeError::none : EncodeError::wrongLength;
+    return head.body == BodyKind::length && *length == head.contentLength ? EncodeError::none
+                                                                          : EncodeError::wrongLength;
 }
 
 char* putFraming(char* out, const Plan& plan, Version version) noexcept {
@@ -195,26 +188,19 @@ EncodeError checkHead(const ResponseHead& head) noexcept {
 
 std::string_view textOf(EncodeError error) noexcept {
     switch (error) {
-        case EncodeError::none:
-            return "no error";
-        case EncodeError::badStatus:
-            return "response status is not 100-999";
-        case EncodeError::badHeaderName:
-            return "response header name is not a token";
-        case EncodeError::badHeaderValue:
-            return "response header value contains CR, LF, NUL or a control character";
+        case EncodeError::none: return "no error";
+        case EncodeError::badStatus: return "response status is not 100-999";
+        case EncodeError::badHeaderName: return "response header name is not a token";
+        case EncodeError::badHeaderValue: return "response header value contains CR, LF, NUL or a control character";
         case EncodeError::reservedHeader:
             return "Transfer-Encoding and Connection are set by the encoder; of Connection, 'close' is accepted";
         case EncodeError::wrongLength:
             return "Content-Length differs from the length of the body; leave it out, and the encoder sets it";
-        case EncodeError::interimForHttp10:
-            return "1xx response to an HTTP/1.0 request";
-        case EncodeError::unaskedSwitch:
-            return "101 Switching Protocols to a request without Upgrade";
+        case EncodeError::interimForHttp10: return "1xx response to an HTTP/1.0 request";
+        case EncodeError::unaskedSwitch: return "101 Switching Protocols to a request without Upgrade";
         case EncodeError::badTrailer:
             return "a field that must not be a trailer (framing, routing, authentication, control, content)";
-        case EncodeError::tooSmall:
-            return "not enough room for the response head";
+        case EncodeError::tooSmall: return "not enough room for the response head";
     }
     return "unknown error";
 }

@@ -28,9 +28,8 @@ void ResponseWriter::acceptBytes(ChannelHandlerContext& ctx, Message&& message, 
     const Ticket ticket = streamBeingWritten();
     if (ticket == noTicket) {
         return refuseMessage(
-            promise,
-            "a Buffer was written to ServerCodec outside an HTTP body and was not sent: write a Response, "
-            "or begin a streamed one before writing its pieces");
+            promise, "a Buffer was written to ServerCodec outside an HTTP body and was not sent: write a Response, "
+                     "or begin a streamed one before writing its pieces");
     }
     accept(Message(Content{message.take<Buffer>(), ticket}), std::move(promise));
 }

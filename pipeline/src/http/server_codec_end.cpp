@@ -119,8 +119,7 @@ void ServerCodec::checkTimeouts() {
 
 void ServerCodec::onTimeout(detail::TimeoutKind why) {
     switch (why) {
-        case detail::TimeoutKind::idle:
-            return closeNow();
+        case detail::TimeoutKind::idle: return closeNow();
         case detail::TimeoutKind::stalled:
             log(LogLevel::debug, "an HTTP connection was closed: its client does not read the responses");
             connection_.ctx->close();

@@ -15,7 +15,12 @@
 class MyPollerUnderTest {
   public:
     weft::Future<void> start(weft::Carrier& carrier) {
-        return carrier.registerPinnedPoller([this] { ++wakeups_; ring(); }, [this](weft::PinnedPoller& poller) { run(poller); });
+        return carrier.registerPinnedPoller(
+            [this] {
+                ++wakeups_;
+                ring();
+            },
+            [this](weft::PinnedPoller& poller) { run(poller); });
     }
     void stop() {
         stopped_ = true;

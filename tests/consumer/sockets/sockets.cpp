@@ -30,14 +30,17 @@ class MyIoHandler final : public weft::SocketIoHandler {
     std::unique_ptr<weft::ChannelSink> stream(weft::Fd fd, weft::Channel& channel) override {
         return epoll_.stream(std::move(fd), channel);
     }
-    std::unique_ptr<weft::ChannelSink> listener(weft::Fd fd, weft::Channel& channel, weft::ChildLoopChooser chooser) override {
+    std::unique_ptr<weft::ChannelSink> listener(weft::Fd fd, weft::Channel& channel,
+                                                weft::ChildLoopChooser chooser) override {
         return epoll_.listener(std::move(fd), channel, std::move(chooser));
     }
     std::unique_ptr<weft::ChannelSink> connector(weft::Fd fd, weft::Channel& channel) override {
         return epoll_.connector(std::move(fd), channel);
     }
     std::unique_ptr<weft::FiberStream> fiberStream(weft::Fd fd) override { return epoll_.fiberStream(std::move(fd)); }
-    std::unique_ptr<weft::FiberListener> fiberListener(weft::Fd fd) override { return epoll_.fiberListener(std::move(fd)); }
+    std::unique_ptr<weft::FiberListener> fiberListener(weft::Fd fd) override {
+        return epoll_.fiberListener(std::move(fd));
+    }
     std::unique_ptr<weft::FdWatch> watch(weft::Fd fd) override { return epoll_.watch(std::move(fd)); }
     weft::SystemCalls& systemCalls() noexcept override { return epoll_.systemCalls(); }
     using weft::SocketIoHandler::listener;

@@ -138,7 +138,10 @@ TEST_F(ClientTest, ADownBackendIsNamed) {
             ADD_FAILURE() << "no exception";
         } catch (const ClientError& error) {
             EXPECT_EQ(error.code(), fromErrno(ECONNREFUSED));
-            EXPECT_EQ(std::string(error.what()).find("GET http://" + down.toString() + "/fruits: cannot connect; check that the server is running"), 0u)
+            EXPECT_EQ(std::string(error.what())
+                          .find("GET http://" + down.toString() +
+                                "/fruits: cannot connect; check that the server is running"),
+                      0u)
                 << error.what();
             EXPECT_EQ(http::codeOf(error.status()), 0u);
         }

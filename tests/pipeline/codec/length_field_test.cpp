@@ -47,10 +47,9 @@ TEST(LengthFieldBasedFrameDecoder, D7_TheHeaderIsStrippedAndEmptyFramesAreFrames
 TEST(LengthFieldBasedFrameDecoder, D7_OffsetAdjustmentAndStripWorkTogether) {
     // One byte of magic, the length of the whole message, one byte of flags, then the text.
     const LengthFieldOptions options{.offset = 1, .length = 2, .adjustment = -3, .strip = 4};
-    EXPECT_EQ(decodeWhole(fields(options),
-                          "M\0\6Fab"s
-                          "M\0\4F"s
-                          "M\0\5Fc"s),
+    EXPECT_EQ(decodeWhole(fields(options), "M\0\6Fab"s
+                                           "M\0\4F"s
+                                           "M\0\5Fc"s),
               (Outcome{"ab", "", "c"}));
     // The field counts only the text; two more bytes follow the text.
     EXPECT_EQ(decodeWhole(fields({.length = 1, .adjustment = 2, .strip = 1}), "\1FFa\0GG"s), (Outcome{"FFa", "GG"}));

@@ -62,7 +62,8 @@ TEST(MessageToMessageCodec, AnExceptionOfDecodeIsADecoderException) {
         channel.checkException();
         ADD_FAILURE();
     } catch (const DecoderException& error) {
-        EXPECT_NE(std::string(error.what()).find("decode() of DecimalCodec#0 threw"), std::string::npos) << error.what();
+        EXPECT_NE(std::string(error.what()).find("decode() of DecimalCodec#0 threw"), std::string::npos)
+            << error.what();
     }
     EXPECT_EQ(channel.readInbound<int>(), 1) << "what was decoded before";
 }

@@ -178,14 +178,10 @@ TEST(ChunkedWriteHandler, AGeneratorEndsWithNothingAndPausesWithAnEmptyBuffer) {
     int step = 0;
     const ChannelFuture done = test.write(chunked<ChunkedGenerator>([&]() -> std::optional<Buffer> {
         switch (step++) {
-            case 0:
-                return Buffer::copyOf("one ");
-            case 1:
-                return Buffer();  // no data for now
-            case 2:
-                return Buffer::copyOf("two");
-            default:
-                return std::nullopt;
+            case 0: return Buffer::copyOf("one ");
+            case 1: return Buffer();  // no data for now
+            case 2: return Buffer::copyOf("two");
+            default: return std::nullopt;
         }
     }));
     test.write(Message(Buffer::copyOf(" three")), false);

@@ -71,9 +71,8 @@ std::string errorOf(std::string_view text) {
 }
 
 TEST(IpFilterRule, BadTextIsQuotedWithWhatIsWrong) {
-    EXPECT_EQ(errorOf("allow 10.0.0.0/8"),
-              "\"allow 10.0.0.0/8\" is not an IP filter rule: expected \"accept NETWORK\" "
-              "or \"reject NETWORK\", like \"reject 10.0.0.0/8\"");
+    EXPECT_EQ(errorOf("allow 10.0.0.0/8"), "\"allow 10.0.0.0/8\" is not an IP filter rule: expected \"accept NETWORK\" "
+                                           "or \"reject NETWORK\", like \"reject 10.0.0.0/8\"");
     EXPECT_EQ(errorOf("reject 10.0.0.0/33"),
               "\"10.0.0.0/33\" is not an IP filter rule: the prefix must be a number from 0 to 32");
     EXPECT_EQ(errorOf("reject 10.1.2.3/8"),

@@ -62,7 +62,8 @@ struct Keeper {
 inline const std::string get = "GET /a HTTP/1.1\r\nHost: x\r\n\r\n";
 
 inline std::string post(std::string_view body) {
-    return "POST /e HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
+    return "POST /e HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+           std::string(body);
 }
 
 inline std::size_t count(const std::string& text, std::string_view what) {

@@ -323,34 +323,19 @@ inline std::vector<RequestCase> refusedRequests() {
                                "(5)"})
         cases.push_back({"length '" + std::string(length) + "'",
                          postWith("Content-Length: " + std::string(length) + "\r\n"), 400, ""});
-    for (const char* coding : {"",
-                               ",",
-                               "chunked,",
-                               ",chunked",
-                               "chunked, chunked",
-                               "chunked,chunked",
-                               "chunked, gzip",
-                               "chunked, identity",
-                               "gzip, chunked, chunked",
-                               "chunked;q=1",
-                               "chunked ;x",
-                               "chunked chunked",
-                               "chunked\t chunked",
-                               "\"chunked\"",
-                               "[chunked]",
-                               "chun ked",
-                               "chunked;",
-                               "gzip,,chunked",
-                               "=chunked",
-                               "chunked\xff",
-                               "\xa0"
-                               "chunked",
-                               // RFC 9112, 6.3: chunked must come last
-                               "gzip", "identity", "deflate", "xchunked", "chunkedx", "chunke", "gzip;q=0.5",
-                               "x-gzip, deflate", "'chunked'", "cow"})
+    for (const char* coding :
+         {"", ",", "chunked,", ",chunked", "chunked, chunked", "chunked,chunked", "chunked, gzip", "chunked, identity",
+          "gzip, chunked, chunked", "chunked;q=1", "chunked ;x", "chunked chunked", "chunked\t chunked", "\"chunked\"",
+          "[chunked]", "chun ked", "chunked;", "gzip,,chunked", "=chunked", "chunked\xff",
+          "\xa0"
+          "chunked",
+          // RFC 9112, 6.3: chunked must come last
+          "gzip", "identity", "deflate", "xchunked", "chunkedx", "chunke", "gzip;q=0.5", "x-gzip, deflate", "'chunked'",
+          "cow"})
         cases.push_back({"coding '" + std::string(coding) + "'",
                          postWith("Transfer-Encoding: " + std::string(coding) + "\r\n"), 400, ""});
-    for (const char* coding : {"gzip, chunked", "compress , chunked", "identity,chunked", "gzip;q=0.5, deflate, Chunked"})
+    for (const char* coding :
+         {"gzip, chunked", "compress , chunked", "identity,chunked", "gzip;q=0.5, deflate, Chunked"})
         cases.push_back({"coding '" + std::string(coding) + "'",
                          postWith("Transfer-Encoding: " + std::string(coding) + "\r\n"), 501, ""});
     return cases;

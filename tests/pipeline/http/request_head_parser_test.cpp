@@ -212,10 +212,8 @@ TEST(RequestHeadParser, ReachesTheSameOutcomeForMutatedRequests) {
         if (bytes.size() > 600 || bytes.empty()) continue;
         for (std::size_t edits = 1 + below(3); edits > 0; --edits) {
             const std::size_t at = below(bytes.size());
-            if (below(3) == 0)
-                bytes.erase(at, 1 + below(3));
-            else
-                bytes.insert(at, 1, interesting[below(interesting.size())]);
+            if (below(3) == 0) bytes.erase(at, 1 + below(3));
+            else bytes.insert(at, 1, interesting[below(interesting.size())]);
             if (bytes.empty()) bytes = "\r";
         }
         if (below(2) == 0) bytes += test::getWith("X-Forwarded-For: 127.0.0.1\r\n");  // see IgnoresTheFollowingBytes

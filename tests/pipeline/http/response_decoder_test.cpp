@@ -141,10 +141,8 @@ TEST(ResponseDecoder, ReachesTheSameOutcomeForMutatedResponses) {
         if (bytes.size() > 300 || bytes.empty()) continue;
         for (std::size_t edits = 1 + random() % 3; edits > 0 && !bytes.empty(); --edits) {
             const std::size_t at = random() % bytes.size();
-            if (random() % 3 == 0)
-                bytes.erase(at, 1 + random() % 3);
-            else
-                bytes.insert(at, 1, interesting[random() % interesting.size()]);
+            if (random() % 3 == 0) bytes.erase(at, 1 + random() % 3);
+            else bytes.insert(at, 1, interesting[random() % interesting.size()]);
         }
         Reader whole(from.method, from.mayUpgrade);
         whole.take(bytes);

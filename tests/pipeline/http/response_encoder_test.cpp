@@ -112,8 +112,11 @@ TEST(ResponseEncoder, ChoosesFramingAndConnectionByTheRules) {
         {"100", {.status = S::continue_, .body = K::none}, "", F::none, true},
         {"103", {.status = S::earlyHints, .contentLength = 3, .keepAlive = false}, "", F::none, false},
         {"tunnel", {.contentLength = 3, .requestMethod = Method::connect}, "", F::none, true},
-        {"closed tunnel", {.contentLength = 3, .requestMethod = Method::connect, .keepAlive = false}, "Connection: close\r\n",
-         F::untilClose, false},
+        {"closed tunnel",
+         {.contentLength = 3, .requestMethod = Method::connect, .keepAlive = false},
+         "Connection: close\r\n",
+         F::untilClose,
+         false},
         {"refused tunnel",
          {.status = S::badRequest, .contentLength = 3, .requestMethod = Method::connect},
          "Content-Length: 3\r\n",
@@ -167,7 +170,8 @@ TEST(ResponseEncoder, RefusesHeadersThatCouldSplitTheResponse) {
 
 TEST(ResponseEncoder, AcceptsFramingHeadersThatAgreeWithItsOwnAndWritesEachOnce) {
     const Headers length{{"content-length", "3"}, {"Content-Length", "3"}, {"A", "b"}};
-    EXPECT_EQ(encode({.headers = length, .contentLength = 3}).text, "HTTP/1.1 200 OK\r\nA: b\r\nContent-Length: 3\r\n\r\n");
+    EXPECT_EQ(encode({.headers = length, .contentLength = 3}).text,
+              "HTTP/1.1 200 OK\r\nA: b\r\nContent-Length: 3\r\n\r\n");
     const Headers close{{"CONNECTION", "Close"}, {"A", "b"}};
     const Encoded closing = encode({.headers = close, .contentLength = 3});
     EXPECT_EQ(closing.text, "HTTP/1.1 200 OK\r\nA: b\r\nContent-Length: 3\r\nConnection: close\r\n\r\n");

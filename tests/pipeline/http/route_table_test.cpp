@@ -91,7 +91,8 @@ TEST(RouteTable, GetAnswersHeadUnlessHeadHasARoute) {
 
 TEST(RouteTable, AMalformedPathIsToldApartFromAnUnknownOne) {
     const RouteTable table = tableOf({"/a/{x}", "/a/{rest...}"});
-    for (const std::string_view path : {"/a/%", "/a/%0", "/a/%zz", "/a/%00", "/a/..", "/a/../b", "/a/%2e%2E/b", "/a/.", "/./a"}) {
+    for (const std::string_view path :
+         {"/a/%", "/a/%0", "/a/%zz", "/a/%00", "/a/..", "/a/../b", "/a/%2e%2E/b", "/a/.", "/./a"}) {
         EXPECT_EQ(table.find(Method::get, path).outcome, Outcome::badPath) << path;
     }
     for (const std::string_view path : {"/a/...", "/a/.well-known", "/a/x.y"}) {
@@ -101,12 +102,14 @@ TEST(RouteTable, AMalformedPathIsToldApartFromAnUnknownOne) {
 
 TEST(RouteTable, ABadPatternIsRefusedAndNamed) {
     RouteTable table;
-    for (const std::string_view pattern : {"", "a", "/{}", "/{...}", "/a{x}", "/{x}b", "/{x", "/x}", "/{x}/{x}", "/{r...}/b", "/{a{b}"}) {
+    for (const std::string_view pattern :
+         {"", "a", "/{}", "/{...}", "/a{x}", "/{x}b", "/{x", "/x}", "/{x}/{x}", "/{r...}/b", "/{a{b}"}) {
         try {
             table.get(pattern, nothing);
             ADD_FAILURE() << pattern;
         } catch (const std::invalid_argument& error) {
-            EXPECT_NE(std::string(error.what()).find("'" + std::string(pattern) + "'"), std::string::npos) << error.what();
+            EXPECT_NE(std::string(error.what()).find("'" + std::string(pattern) + "'"), std::string::npos)
+                << error.what();
         }
     }
     table.get("/a/{x}", nothing);

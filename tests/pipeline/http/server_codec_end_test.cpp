@@ -158,7 +158,7 @@ TEST(ServerCodecEnd, TheEndOfInputCancelsAtMaxInFlightAndInsideABodyToo) {
         EXPECT_EQ(sayAndEnd(server, get + last + get), "");
         EXPECT_FALSE(server.channel.active());
         EXPECT_LE(keeper.waiting.size(), 2u);
-        }
+    }
 }
 
 TEST(ServerCodecEnd, AHandlerThatAnswersWhileItsConnectionIsCancelledIsTooLate) {

@@ -81,7 +81,8 @@ TEST(ServerFraming, AnyAnswerIsOneResponseToItsReaderWhateverItsStatusAndBody) {
                         const bool empty = method == Method::head || !mayHaveContent(status);
                         if (untilClose && !empty) continue;
                         const std::string one = std::to_string(code) + ":" + std::to_string(empty ? 0 : bytes) + " ";
-                        EXPECT_EQ(readBy({method, method, Method::get}, said), one + one + "202:4 ") << said.substr(0, 500);
+                        EXPECT_EQ(readBy({method, method, Method::get}, said), one + one + "202:4 ")
+                            << said.substr(0, 500);
                         EXPECT_EQ(count(said, "#"), empty ? 0 : 2 * bytes);
                     }
                 }
@@ -254,8 +255,9 @@ TEST(Responder, RefusesAnAnswerAsInterimAndSaysWhatToDo) {
         responder.sendInterim(switchTo("websocket"));
         FAIL() << "no exception";
     } catch (const std::invalid_argument& error) {
-        EXPECT_NE(std::string(error.what()).find("the status is 101; send a final response, or 101, with Responder::send()"),
-                  std::string::npos)
+        EXPECT_NE(
+            std::string(error.what()).find("the status is 101; send a final response, or 101, with Responder::send()"),
+            std::string::npos)
             << error.what();
     }
     responder.send(ok("yes"));

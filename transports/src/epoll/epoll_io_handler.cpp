@@ -213,34 +213,23 @@ inline void EpollIoHandler::dispatchTo(EpollHandle& handle, std::uint32_t events
 
 [[gnu::noinline]] void EpollIoHandler::dispatchToOther(EpollHandle& handle, std::uint32_t events) {
     switch (handle.kind_) {
-        case EpollHandleKind::stream:
-            return;
-        case EpollHandleKind::connector:
-            return static_cast<EpollConnector&>(handle).onEvents(events);
-        case EpollHandleKind::listener:
-            return static_cast<EpollListener&>(handle).onEvents(events);
-        case EpollHandleKind::fiberStream:
-            return static_cast<EpollFiberStream&>(handle).onEvents(events);
-        case EpollHandleKind::fiberListener:
-            return static_cast<EpollFiberListener&>(handle).onEvents(events);
-        case EpollHandleKind::fdWatch:
-            return static_cast<EpollFdWatch&>(handle).onEvents(events);
+        case EpollHandleKind::stream: return;
+        case EpollHandleKind::connector: return static_cast<EpollConnector&>(handle).onEvents(events);
+        case EpollHandleKind::listener: return static_cast<EpollListener&>(handle).onEvents(events);
+        case EpollHandleKind::fiberStream: return static_cast<EpollFiberStream&>(handle).onEvents(events);
+        case EpollHandleKind::fiberListener: return static_cast<EpollFiberListener&>(handle).onEvents(events);
+        case EpollHandleKind::fdWatch: return static_cast<EpollFdWatch&>(handle).onEvents(events);
     }
 }
 
 void EpollIoHandler::abort(EpollHandle& handle) noexcept {
     switch (handle.kind_) {
         case EpollHandleKind::stream:
-        case EpollHandleKind::connector:
-            return static_cast<EpollStream&>(handle).closeChannel();
-        case EpollHandleKind::listener:
-            return static_cast<EpollListener&>(handle).closeChannel();
-        case EpollHandleKind::fiberStream:
-            return static_cast<EpollFiberStream&>(handle).close();
-        case EpollHandleKind::fiberListener:
-            return static_cast<EpollFiberListener&>(handle).close();
-        case EpollHandleKind::fdWatch:
-            return static_cast<EpollFdWatch&>(handle).close();
+        case EpollHandleKind::connector: return static_cast<EpollStream&>(handle).closeChannel();
+        case EpollHandleKind::listener: return static_cast<EpollListener&>(handle).closeChannel();
+        case EpollHandleKind::fiberStream: return static_cast<EpollFiberStream&>(handle).close();
+        case EpollHandleKind::fiberListener: return static_cast<EpollFiberListener&>(handle).close();
+        case EpollHandleKind::fdWatch: return static_cast<EpollFdWatch&>(handle).close();
     }
 }
 

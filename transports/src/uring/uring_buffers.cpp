@@ -39,8 +39,8 @@ inline void UringBuffers::provide(unsigned id) noexcept {
     Buffer& block = *std::construct_at(&slots_[id], Buffer::tryAllocate(sizes_.bytes));
     if (!block) [[unlikely]]
         return;
-    io_uring_buf_ring_add(shared_, block.writeData(), static_cast<unsigned>(sizes_.bytes), static_cast<unsigned short>(id),
-                          static_cast<int>(sizes_.most - 1), 0);
+    io_uring_buf_ring_add(shared_, block.writeData(), static_cast<unsigned>(sizes_.bytes),
+                          static_cast<unsigned short>(id), static_cast<int>(sizes_.most - 1), 0);
     io_uring_buf_ring_advance(shared_, 1);
     ++provided_;
 }

@@ -62,7 +62,8 @@ class UringFiberHandle : public UringHandle {
 
 class UringFiberHandle::Call : public UringOperation {
   public:
-    Call(const Kind& kind, UringFiberHandle& handle) noexcept : UringOperation(kind, handle.inFlight()), handle_(handle) {}
+    Call(const Kind& kind, UringFiberHandle& handle) noexcept
+        : UringOperation(kind, handle.inFlight()), handle_(handle) {}
 
     int fd() const noexcept { return handle_.fd(); }
     int result() const noexcept { return result_; }

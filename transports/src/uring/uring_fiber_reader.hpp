@@ -19,7 +19,8 @@ class UringBuffers;
 // unread, and restarted by the first read that finds none. Context: as for UringFiberHandle.
 class UringFiberReader : public UringFiberHandle {
   protected:
-    UringFiberReader(UringIoHandler& handler, Fd fd) noexcept : UringFiberHandle(handler, std::move(fd)), input_(inputKind, *this), hangUp_(hangUpKind, *this) {}
+    UringFiberReader(UringIoHandler& handler, Fd fd) noexcept
+        : UringFiberHandle(handler, std::move(fd)), input_(inputKind, *this), hangUp_(hangUpKind, *this) {}
 
     // As FiberStream's readSome() and tryReadSome().
     std::size_t read(std::span<char> into, Deadline deadline, ErrorCode& error);
@@ -41,7 +42,8 @@ class UringFiberReader : public UringFiberHandle {
     void dispatch() override;
 
     struct Operation : UringOperation {
-        Operation(const Kind& kind, UringFiberReader& its) noexcept : UringOperation(kind, its.inFlight()), reader(its) {}
+        Operation(const Kind& kind, UringFiberReader& its) noexcept
+            : UringOperation(kind, its.inFlight()), reader(its) {}
         UringFiberReader& reader;
     };
     static const UringOperation::Kind inputKind, hangUpKind;
@@ -72,13 +74,13 @@ class UringFiberReader : public UringFiberHandle {
     Operation input_;
     Operation hangUp_;
     detail::Ring<Buffer> arrived_;
-    int endedWith_ = 0;          // the receive's last result: 0 or an error
-    bool ended_ = false;         // not yet reported to a read
-    bool large_ = false;         // the receive takes large buffers
-    bool wantsLarge_ = false;    // the next receive should take large buffers
-    bool mayGetLarge_ = false;   // the last read asked for more than a small buffer holds
-    bool hungUp_ = false;        // the peer has reset, or both directions have ended
-    int lost_ = 0;               // the error that ended the connection
+    int endedWith_ = 0;         // the receive's last result: 0 or an error
+    bool ended_ = false;        // not yet reported to a read
+    bool large_ = false;        // the receive takes large buffers
+    bool wantsLarge_ = false;   // the next receive should take large buffers
+    bool mayGetLarge_ = false;  // the last read asked for more than a small buffer holds
+    bool hungUp_ = false;       // the peer has reset, or both directions have ended
+    int lost_ = 0;              // the error that ended the connection
 };
 
 }  // namespace weft

@@ -10,7 +10,6 @@
 #include <weft/transports/tcp_socket.hpp>
 #include <weft/transports/uring/uring_io_handler.hpp>
 
-
 namespace weft {
 
 class UringFiberStream::Connect final : public Call {

@@ -21,7 +21,9 @@ class UringFiberStream final : public UringFiberReader, public FiberStream {
     std::size_t readSome(std::span<char> into, Deadline deadline, ErrorCode& error) override {
         return read(into, deadline, error);
     }
-    Buffer readSome(std::size_t most, Deadline deadline, ErrorCode& error) override { return read(most, deadline, error); }
+    Buffer readSome(std::size_t most, Deadline deadline, ErrorCode& error) override {
+        return read(most, deadline, error);
+    }
     std::size_t writeSome(std::span<const iovec> parts, Deadline deadline, ErrorCode& error) override;
     std::size_t tryReadSome(std::span<char> into, ErrorCode& error) noexcept override { return tryRead(into, error); }
     std::size_t tryWriteSome(std::span<const iovec> parts, ErrorCode& error) noexcept override;

@@ -95,7 +95,8 @@ UringIoHandler::UringIoHandler(UringOptions options, UringCalls& calls, SystemCa
       clock_(clock),
       ring_(std::make_unique<UringRing>(calls, counters_)),
       small_(std::make_unique<UringBuffers>(
-          *ring_, 0, UringBuffers::Sizes{std::min(options_.smallBuffers, fewestSmall), options.smallBuffers, smallBytes})),
+          *ring_, 0,
+          UringBuffers::Sizes{std::min(options_.smallBuffers, fewestSmall), options.smallBuffers, smallBytes})),
       large_(std::make_unique<UringBuffers>(*ring_, 1, UringBuffers::Sizes{0, options.largeBuffers, largeBytes})),
       nested_(std::make_unique<EpollIoHandler>(sockets, clock)) {}
 

@@ -42,7 +42,7 @@ class UringOperation : private detail::ReadyLink {
 
     using State = unsigned char;
     static constexpr State started = 1 << 0;
-    static constexpr State submitted = 1 << 1;        // in an entry of the ring, or in the kernel
+    static constexpr State submitted = 1 << 1;  // in an entry of the ring, or in the kernel
     static constexpr State askedToEnd = 1 << 2;
     static constexpr State cancelSubmitted = 1 << 3;  // the cancellation was submitted and is not answered yet
     static constexpr State over = 1 << 4;             // its last completion came before that answer

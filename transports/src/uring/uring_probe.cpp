@@ -29,10 +29,13 @@ struct Operation {
     unsigned char code;
     const char* name;
 };
-constexpr Operation needed[] = {
-    {IORING_OP_ACCEPT, "ACCEPT"}, {IORING_OP_CONNECT, "CONNECT"},   {IORING_OP_RECV, "RECV"},
-    {IORING_OP_SEND, "SEND"},     {IORING_OP_SENDMSG, "SENDMSG"},   {IORING_OP_POLL_ADD, "POLL_ADD"},
-    {IORING_OP_ASYNC_CANCEL, "ASYNC_CANCEL"}};
+constexpr Operation needed[] = {{IORING_OP_ACCEPT, "ACCEPT"},
+                                {IORING_OP_CONNECT, "CONNECT"},
+                                {IORING_OP_RECV, "RECV"},
+                                {IORING_OP_SEND, "SEND"},
+                                {IORING_OP_SENDMSG, "SENDMSG"},
+                                {IORING_OP_POLL_ADD, "POLL_ADD"},
+                                {IORING_OP_ASYNC_CANCEL, "ASYNC_CANCEL"}};
 
 std::string releaseOfKernel() {
     utsname names{};
@@ -66,14 +69,15 @@ class Trial : public UringOperation {
     bool goesOn_ = false;
 };
 
-const UringOperation::Kind Trial::kind = {
-    [](UringOperation& operation, io_uring_sqe& entry) noexcept {
-        const Trial& self = static_cast<Trial&>(operation);
-        io_uring_prep_recv_multishot(&entry, self.fd_, nullptr, 0, 0);
-        entry.flags |= IOSQE_BUFFER_SELECT;
-        entry.buf_group = self.buffers_.group();
-    },
-    [](UringOperation& operation, int result, unsigned flags) { static_cast<Trial&>(operation).completed(result, flags); }};
+const UringOperation::Kind Trial::kind = {[](UringOperation& operation, io_uring_sqe& entry) noexcept {
+                                              const Trial& self = static_cast<Trial&>(operation);
+                                              io_uring_prep_recv_multishot(&entry, self.fd_, nullptr, 0, 0);
+                                              entry.flags |= IOSQE_BUFFER_SELECT;
+                                              entry.buf_group = self.buffers_.group();
+                                          },
+                                          [](UringOperation& operation, int result, unsigned flags) {
+                                              static_cast<Trial&>(operation).completed(result, flags);
+                                          }};
 
 // Returns false when the condition does not hold within a second.
 template <class Condition>
@@ -108,14 +112,14 @@ void UringProbe::askInstrument() {
 
 // In 6.6 to 6.8, a multishot accept on a ring with DEFER_TASKRUN may return an invalid descriptor (liburing #1062).
 void UringProbe::askKernelRelease() {
-    const std::string release =
-        surroundings_.kernelRelease.empty() ? releaseOfKernel() : surroundings_.kernelRelease;
+    const std::string release = surroundings_.kernelRelease.empty() ? releaseOfKernel() : surroundings_.kernelRelease;
     found("kernel", "Linux " + release);
     unsigned major = 0, minor = 0;
     if (std::sscanf(release.c_str(), "%u.%u", &major, &minor) != 2) return;  // the trial will show
     if (major < 6) throw Missing{ENOSYS, "Linux " + release + " is too old: 6.0 or later is needed"};
     if (major == 6 && minor >= 6 && minor <= 8) {
-        throw Missing{ENOSYS, "Linux " + release + " has a faulty multishot accept: 6.0 to 6.5, or 6.9 or later, is needed"};
+        throw Missing{ENOSYS,
+                      "Linux " + release + " has a faulty multishot accept: 6.0 to 6.5, or 6.9 or later, is needed"};
     }
 }
 
@@ -147,16 +151,14 @@ void UringProbe::askForRing() {
 
 std::string UringProbe::reasonOfRefusal(int error) const {
     switch (error) {
-        case ENOSYS:
-            return "the kernel has no io_uring (io_uring_setup: ENOSYS), or a seccomp filter hides it";
+        case ENOSYS: return "the kernel has no io_uring (io_uring_setup: ENOSYS), or a seccomp filter hides it";
         case EPERM:
-            return setting_ == "1" ? "io_uring_setup is not permitted: the setting kernel.io_uring_disabled is 1 and this "
-                                     "process is not in kernel.io_uring_group"
-                                   : "io_uring_setup is not permitted; the seccomp filter of a container may forbid it";
-        case ENOMEM:
-            return "io_uring_setup: out of memory; RLIMIT_MEMLOCK is " + memoryLimit_;
-        default:
-            return "io_uring_setup: " + fromErrno(error).message();
+            return setting_ == "1"
+                       ? "io_uring_setup is not permitted: the setting kernel.io_uring_disabled is 1 and this "
+                         "process is not in kernel.io_uring_group"
+                       : "io_uring_setup is not permitted; the seccomp filter of a container may forbid it";
+        case ENOMEM: return "io_uring_setup: out of memory; RLIMIT_MEMLOCK is " + memoryLimit_;
+        default: return "io_uring_setup: " + fromErrno(error).message();
     }
 }
 
@@ -198,7 +200,8 @@ void UringProbe::tryReceive() {
         static_cast<void>(buffers.release());
         throw Missing{ETIME, "a cancelled trial receive does not complete"};
     }
-    if (trial->result() < 0) throw Missing{-trial->result(), "a trial receive failed: " + fromErrno(-trial->result()).message()};
+    if (trial->result() < 0)
+        throw Missing{-trial->result(), "a trial receive failed: " + fromErrno(-trial->result()).message()};
     if (!trial->received() || !trial->goesOn()) throw Missing{ENOSYS, "a trial receive returned unexpected data"};
     found("trial", "received into a ring of buffers");
 }

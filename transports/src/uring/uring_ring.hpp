@@ -58,9 +58,7 @@ class UringRing {
     // True when all completions have been dispatched.
     bool hasSettled() const noexcept;
     // True when there are entries that have not been submitted.
-    bool hasEntries() const noexcept {
-        return !waiting_.empty() || !cancels_.empty() || io_uring_sq_ready(&ring_) > 0;
-    }
+    bool hasEntries() const noexcept { return !waiting_.empty() || !cancels_.empty() || io_uring_sq_ready(&ring_) > 0; }
     // Dispatches the next completion to its operation; false when there is none.
     bool dispatchNext(bool& isEvent);
 

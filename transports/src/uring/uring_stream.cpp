@@ -24,16 +24,16 @@ constexpr std::size_t mostArrived = 64;  // pieces kept before the receive is ca
 
 }  // namespace
 
-const UringOperation::Kind UringStream::inputKind = {
-    [](UringOperation& operation, io_uring_sqe& entry) noexcept {
-        UringStream& self = static_cast<Operation&>(operation).stream;
-        io_uring_prep_recv_multishot(&entry, self.fd(), nullptr, 0, 0);
-        entry.flags |= IOSQE_BUFFER_SELECT;
-        entry.buf_group = self.buffers().group();
-    },
-    [](UringOperation& operation, int result, unsigned flags) {
-        static_cast<Operation&>(operation).stream.onInput(result, flags);
-    }};
+const UringOperation::Kind UringStream::inputKind = {[](UringOperation& operation, io_uring_sqe& entry) noexcept {
+                                                         UringStream& self = static_cast<Operation&>(operation).stream;
+                                                         io_uring_prep_recv_multishot(&entry, self.fd(), nullptr, 0, 0);
+                                                         entry.flags |= IOSQE_BUFFER_SELECT;
+                                                         entry.buf_group = self.buffers().group();
+                                                     },
+                                                     [](UringOperation& operation, int result, unsigned flags) {
+                                                         static_cast<Operation&>(operation).stream.onInput(result,
+                                                                                                           flags);
+                                                     }};
 
 const UringOperation::Kind UringStream::outputKind = {
     [](UringOperation& operation, io_uring_sqe& entry) noexcept {
@@ -44,9 +44,7 @@ const UringOperation::Kind UringStream::outputKind = {
             io_uring_prep_send(&entry, self.fd(), self.bytes_, self.size_, MSG_NOSIGNAL);
         }
     },
-    [](UringOperation& operation, int result, unsigned) {
-        static_cast<Operation&>(operation).stream.onOutput(result);
-    },
+    [](UringOperation& operation, int result, unsigned) { static_cast<Operation&>(operation).stream.onOutput(result); },
     false};
 
 const UringOperation::Kind UringStream::hangUpKind = {
@@ -54,7 +52,9 @@ const UringOperation::Kind UringStream::hangUpKind = {
         // The kernel adds POLLRDHUP. If the peer has already ended, the first completion reports only that.
         io_uring_prep_poll_multishot(&entry, static_cast<Operation&>(operation).stream.fd(), POLLHUP | POLLERR);
     },
-    [](UringOperation& operation, int events, unsigned) { static_cast<Operation&>(operation).stream.onHangUp(events); }};
+    [](UringOperation& operation, int events, unsigned) {
+        static_cast<Operation&>(operation).stream.onHangUp(events);
+    }};
 
 UringStream::UringStream(UringIoHandler& handler, Fd fd, Channel& channel) noexcept
     : UringHandle(handler, std::move(fd)),
@@ -102,7 +102,8 @@ void UringStream::wantRead(bool on) {
 }
 
 bool UringStream::mayReceive() const noexcept {
-    return !input_.inFlight() && arrived_.empty() && !has(inputEnded | outOfBuffers) && has(wantsRead) && isRegistered();
+    return !input_.inFlight() && arrived_.empty() && !has(inputEnded | outOfBuffers) && has(wantsRead) &&
+           isRegistered();
 }
 
 bool UringStream::largeReads() const noexcept {

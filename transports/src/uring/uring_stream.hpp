@@ -101,8 +101,8 @@ class UringStream : public UringHandle, public ChannelSink {
     Channel& channel_;
     Flags flags_ = 0;
     Leaving leaving_ = Leaving::no;
-    bool large_ = false;     // the current receive takes large buffers
-    bool hungUp_ = false;    // the peer has reset, or both directions have ended
+    bool large_ = false;   // the current receive takes large buffers
+    bool hungUp_ = false;  // the peer has reset, or both directions have ended
     Operation input_;
     Operation output_;
     Operation hangUp_;

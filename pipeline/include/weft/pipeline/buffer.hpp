@@ -29,8 +29,7 @@ class Buffer {
   public:
     Buffer() noexcept = default;
     // Reads all members before it writes any, so that the compiler moves two pointers at a time.
-    Buffer(Buffer&& other) noexcept
-        : block_(other.block_), read_(other.read_), write_(other.write_), end_(other.end_) {
+    Buffer(Buffer&& other) noexcept : block_(other.block_), read_(other.read_), write_(other.write_), end_(other.end_) {
         other.forget();
     }
     Buffer& operator=(Buffer&& other) noexcept {
@@ -127,9 +126,12 @@ class Buffer {
         detail::storeNumber<T>(write_, number, order);
         write_ += sizeof(T);
     }
-    // The offset of the first occurrence of `bytes` at or after `from`, among the readable bytes; npos when there is none.
+    // The offset of the first occurrence of `bytes` at or after `from`, among the readable bytes; npos when there is
+    // none.
     static constexpr std::size_t npos = std::string_view::npos;
-    std::size_t indexOf(std::string_view bytes, std::size_t from = 0) const noexcept { return view().find(bytes, from); }
+    std::size_t indexOf(std::string_view bytes, std::size_t from = 0) const noexcept {
+        return view().find(bytes, from);
+    }
     std::size_t indexOf(char byte, std::size_t from = 0) const noexcept { return view().find(byte, from); }
 
     // Makes room for `n` writable bytes: moves the readable bytes to the front of the block, or copies them to a larger

@@ -45,7 +45,7 @@ class PostedWrite;
 // unregistered, handlerRemoved*.
 class Channel final : private FlushPointListener {
   public:
-    static constexpr std::size_t flushCap = 64 * 1024;    // flushed bytes at which a flush writes at once (W-7)
+    static constexpr std::size_t flushCap = 64 * 1024;   // flushed bytes at which a flush writes at once (W-7)
     static constexpr std::size_t minReadBytes = 256;     // the smallest read buffer
     static constexpr std::size_t firstReadBytes = 2048;  // the first read buffer
 
@@ -142,8 +142,9 @@ class Channel final : private FlushPointListener {
 
     // ---- attributes: what handlers keep with the channel ----
     // The channel's value for `key`, default-constructed at the first call. The reference is valid until the channel is
-    // destroyed. That destroys the values, on the thread that releases the last reference to the channel. Context: the loop, or before registration the thread that builds the
-    // channel. Throws std::bad_alloc, and what T's constructor throws.
+    // destroyed. That destroys the values, on the thread that releases the last reference to the channel. Context: the
+    // loop, or before registration the thread that builds the channel. Throws std::bad_alloc, and what T's constructor
+    // throws.
     template <class T>
     T& attr(const AttributeKey<T>& key) {
         if (void* const value = attributes_.find(&key)) return *static_cast<T*>(value);

@@ -10,9 +10,9 @@ struct InputShutdownReadCompleteEvent {};
 // This side's output has been shut down; reading continues. (HC-3)
 struct OutputShutdownEvent {};
 
-// The server of this connection drains (Server::drain()). Handlers should finish what has begun, accept nothing new, and
-// close. http::ServerCodec does so; a handler of another protocol reacts in userEventTriggered(). A connection whose
-// handlers ignore it lives until the drain's timeout.
+// The server of this connection drains (Server::drain()). Handlers should finish what has begun, accept nothing new,
+// and close. http::ServerCodec does so; a handler of another protocol reacts in userEventTriggered(). A connection
+// whose handlers ignore it lives until the drain's timeout.
 struct DrainStarted {};
 
 }  // namespace weft

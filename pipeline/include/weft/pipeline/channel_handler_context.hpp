@@ -217,9 +217,9 @@ class alignas(64) ChannelHandlerContext {  // the size of a cache line: see the 
     const detail::EventMask fullMask_;
     HandlerState state_ = HandlerState::init;
     bool linked_ = false;
-    bool watchesReads_;     // set for handlers of read cycle events only; counted by the pipeline while `added`
+    bool watchesReads_;       // set for handlers of read cycle events only; counted by the pipeline while `added`
     bool hasTimers_ = false;  // schedule() has been called
-    unsigned ordinal_ = 0;  // the n of an automatic name "Type#n"
+    unsigned ordinal_ = 0;    // the n of an automatic name "Type#n"
 };
 
 }  // namespace weft

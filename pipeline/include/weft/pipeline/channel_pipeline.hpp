@@ -229,7 +229,7 @@ class ChannelPipeline {
     std::string lastReader() const;
     std::string lastWriter() const;
     std::string lastWriterTo(const Context& taker) const;  // empty: no handler
-    void onUnhandledMessage(Message&& message) noexcept;  // the tail releases it (P-4)
+    void onUnhandledMessage(Message&& message) noexcept;   // the tail releases it (P-4)
     void onUnhandledEvent(Message&& event) noexcept;
     void onUnhandledException(std::exception_ptr cause) noexcept;
     void onWriteThrew(Context& thrower, std::exception_ptr cause) noexcept;  // with the void promise (E-3)

@@ -11,8 +11,8 @@
 
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/detail/pipeline_ends.hpp>
-#include <weft/scheduler/manual_clock.hpp>
 #include <weft/scheduler/event_loop.hpp>
+#include <weft/scheduler/manual_clock.hpp>
 
 namespace weft {
 

@@ -37,10 +37,10 @@ void setLeakDetection(LeakDetection level);
 
 // Objects that are alive and were last given to one handler of one channel.
 struct HeldByHandler {
-    std::string handler;    // "name (type)"
-    std::uint64_t channel;  // Channel::id()
-    std::size_t messages;   // Messages that it moved away and did not pass on; values that it take()s do not count
-    std::size_t buffers;    // blocks of Buffers, in messages or not
+    std::string handler;      // "name (type)"
+    std::uint64_t channel;    // Channel::id()
+    std::size_t messages;     // Messages that it moved away and did not pass on; values that it take()s do not count
+    std::size_t buffers;      // blocks of Buffers, in messages or not
     std::size_t bufferBytes;  // their capacities
     std::size_t promises;     // pending promises of writes
 };

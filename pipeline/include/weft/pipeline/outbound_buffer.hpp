@@ -117,7 +117,7 @@ class OutboundBuffer {
     std::uint64_t written_ = 0;            // positions in the channel's byte stream: written_ <= flushed_ <= added_
     std::uint64_t flushed_ = 0;
     std::uint64_t added_ = 0;
-    std::size_t passing_ = 0;  // bytes after written_ that are in no piece: the sink took them
+    std::size_t passing_ = 0;         // bytes after written_ that are in no piece: the sink took them
     detail::Ring<Buffer> pieces_;     // when bytesOnly_
     detail::Ring<Message> messages_;  // otherwise; one for each write
     detail::Ring<Write> writes_;

@@ -21,7 +21,7 @@ class SimpleInboundHandler<T> : public ChannelInboundHandler {
 
     void channelRead(ChannelHandlerContext& ctx, Message&& message) final {
         if (message.is<T>()) {
-            if constexpr (requires(T& taken) { taken.takenBy(ctx); }) message.get<T>().takenBy(ctx);
+            if constexpr (requires(T & taken) { taken.takenBy(ctx); }) message.get<T>().takenBy(ctx);
             channelRead0(ctx, message.take<T>());
         } else {
             ctx.fireChannelRead(std::move(message));
@@ -58,7 +58,7 @@ class SimpleInboundHandler : public ChannelInboundHandler,
     template <class Type>
     bool receive(ChannelHandlerContext& ctx, Message& message) {
         if (!message.is<Type>()) return false;
-        if constexpr (requires(Type& taken) { taken.takenBy(ctx); }) message.get<Type>().takenBy(ctx);
+        if constexpr (requires(Type & taken) { taken.takenBy(ctx); }) message.get<Type>().takenBy(ctx);
         static_cast<detail::MessageReceiver<Type>&>(*this).channelRead0(ctx, message.take<Type>());
         return true;
     }

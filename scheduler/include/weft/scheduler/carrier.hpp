@@ -41,7 +41,7 @@ class CarrierHelper;
 class StealCrew;
 template <class Host>
 class CarrierTurn;
-}
+}  // namespace detail
 
 class Carrier final : public TaskScheduler {
   public:
@@ -157,7 +157,8 @@ class Carrier final : public TaskScheduler {
     auto& makeFrame(Parts&& parts, const SpawnOptions& options, bool joinable) {
         using Frame = detail::FiberFrame<Function>;
         static_assert(sizeof(Frame) <= 4096, "the closure is too large for a fiber's stack: move it to the heap");
-        static_assert(alignof(Frame) <= 1024, "the closure's alignment is too large for a fiber's stack: move it to the heap");
+        static_assert(alignof(Frame) <= 1024,
+                      "the closure's alignment is too large for a fiber's stack: move it to the heap");
         const Stack stack = takeStack(options.stackSize);
         void* place = detail::placeOnStack(stack, sizeof(Frame), alignof(Frame));
         try {
@@ -228,9 +229,7 @@ class Carrier final : public TaskScheduler {
     // Work stealing (carrier_steal.cpp): inactive without a helper.
     void joinCrew(detail::StealCrew& crew, unsigned member);
     Deadline sooner(Deadline timer) const noexcept;
-    bool mayBeStolen(const detail::Fiber& fiber) const noexcept {
-        return helper_ != nullptr && othersMayRun(fiber);
-    }
+    bool mayBeStolen(const detail::Fiber& fiber) const noexcept { return helper_ != nullptr && othersMayRun(fiber); }
     static bool othersMayRun(const detail::Fiber& fiber) noexcept;
     void publish(detail::Fiber& fiber) noexcept;
     void published() noexcept;
@@ -259,7 +258,8 @@ class Carrier final : public TaskScheduler {
 
     // The flight recorder (carrier_trace.cpp): inactive without a ring.
     bool traces() const noexcept { return trace_ != nullptr; }
-    void trace(detail::TraceKind kind, TimePoint begin, std::uint64_t a, std::uint64_t b = 0, std::uint64_t c = 0) noexcept;
+    void trace(detail::TraceKind kind, TimePoint begin, std::uint64_t a, std::uint64_t b = 0,
+               std::uint64_t c = 0) noexcept;
     // Records in the ring of the calling thread's carrier if that belongs to this group; otherwise in this carrier's
     // ring.
     void traceFromOutside(detail::TraceKind kind, std::uint64_t a, std::uint64_t b, std::uint64_t c = 0) noexcept;

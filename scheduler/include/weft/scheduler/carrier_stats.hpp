@@ -40,7 +40,8 @@ class OwnedCounter {
 };
 
 struct CarrierCounters {
-    OwnedCounter spawned, finished, run, parks, wakesFutex, wakesPoller, ioCycles, ioEvents, queueDepth, timersFired, steals, stolen, calls;
+    OwnedCounter spawned, finished, run, parks, wakesFutex, wakesPoller, ioCycles, ioEvents, queueDepth, timersFired,
+        steals, stolen, calls;
 
     // `enlisted`: number of fibers that other threads have spawned here; `spawned` does not count them.
     CarrierStats snapshot(std::uint64_t enlisted) const noexcept {

@@ -50,9 +50,9 @@ struct TraceEvent {
                 std::uint64_t{b} << 32 | c};
     }
     static TraceEvent of(const TraceWords& words) noexcept {
-        return {static_cast<TraceKind>(words[1] & 0xff), static_cast<std::int64_t>(words[0]),
-                static_cast<std::int64_t>(words[1] >> 8), words[2], static_cast<std::uint32_t>(words[3] >> 32),
-                static_cast<std::uint32_t>(words[3])};
+        return {static_cast<TraceKind>(words[1] & 0xff),    static_cast<std::int64_t>(words[0]),
+                static_cast<std::int64_t>(words[1] >> 8),   words[2],
+                static_cast<std::uint32_t>(words[3] >> 32), static_cast<std::uint32_t>(words[3])};
     }
 };
 

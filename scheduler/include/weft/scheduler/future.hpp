@@ -104,10 +104,8 @@ class Future {
         await();
         if (state_->error()) std::rethrow_exception(state_->error());
         if constexpr (!std::is_void_v<T>) {
-            if constexpr (std::is_copy_constructible_v<T>)
-                return state_->value();
-            else
-                return std::move(state_->value());
+            if constexpr (std::is_copy_constructible_v<T>) return state_->value();
+            else return std::move(state_->value());
         }
     }
     // The error, or null; after done().

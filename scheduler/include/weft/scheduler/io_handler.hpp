@@ -47,8 +47,8 @@ struct IoHandler {
     // last budget, work that another thread has handed over. The event loop calls this after it has announced its
     // sleep, and does not sleep if it returns true; code that nests the handler must do the same. If another thread
     // changes state that this reads, it publishes the change by a seq_cst operation and then calls
-    // Carrier::wakeIfParked(); the load here is seq_cst. Ordering: edges [K1] and [K3] of docs/explanation/protocol.md. Never
-    // blocks or allocates.
+    // Carrier::wakeIfParked(); the load here is seq_cst. Ordering: edges [K1] and [K3] of docs/explanation/protocol.md.
+    // Never blocks or allocates.
     virtual bool hasWork() const noexcept { return false; }
 
     // True if poll() may dispatch events between PollGuard::enter() and leave(), as a reactor does that runs its

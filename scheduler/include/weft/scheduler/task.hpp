@@ -48,12 +48,9 @@ class WakeKey {
     // wrote before.
     bool wake() const noexcept {
         switch (claim()) {
-            case detail::Claim::lost:
-                return false;
-            case detail::Claim::early:
-                return true;
-            case detail::Claim::enqueue:
-                break;
+            case detail::Claim::lost: return false;
+            case detail::Claim::early: return true;
+            case detail::Claim::enqueue: break;
         }
         enqueue();
         return true;

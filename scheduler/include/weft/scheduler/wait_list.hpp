@@ -10,7 +10,8 @@
 namespace weft {
 
 // The mutex belongs to the owner of the list; nothing suspends while it is held. Nodes live on the waiters' stacks, so
-// the list never allocates. Wait is Suspension, or the model explorer's equivalent. docs/explanation/protocol.md section 10.
+// the list never allocates. Wait is Suspension, or the model explorer's equivalent. docs/explanation/protocol.md
+// section 10.
 template <class Wait>
 class BasicWaitList {
     struct Node;

@@ -221,14 +221,13 @@ TEST_P(ChannelRules, W7_FlushesOfATurnKeepTheirOrderOnTheWire) {
 TEST_P(ChannelRules, C2_ACloseCompletesTheCloseFutureThenItsPromiseThenFailsPendingWritesThenNotifiesHandlers) {
     open();
     stage->inLoop([&] {
-        channel().closeFuture().addListener(
-            [&](const ChannelFuture&) { story.events.push_back("closeFuture"); });
+        channel().closeFuture().addListener([&](const ChannelFuture&) { story.events.push_back("closeFuture"); });
         channel().write(Buffer::copyOf("unflushed"), told("write"));
         channel().close(told("close"));
     });
     untilEvent("removed");
-    EXPECT_EQ(events(), (Events{"active", "closeFuture", "close ok", "write failed", "inactive",
-                                            "unregistered", "removed"}));
+    EXPECT_EQ(events(),
+              (Events{"active", "closeFuture", "close ok", "write failed", "inactive", "unregistered", "removed"}));
     EXPECT_TRUE(stage->peerSeesEnd());
 }
 

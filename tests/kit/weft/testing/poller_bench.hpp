@@ -1,6 +1,6 @@
 // PollerBench: runs one poller under test on its own carrier, with what the checks of poller_checks.hpp need to watch
-// it from outside. The bench must never hang with the poller: it abandons a poller that does not end and reports that in the
-// verdict.
+// it from outside. The bench must never hang with the poller: it abandons a poller that does not end and reports that
+// in the verdict.
 #pragma once
 
 #include <atomic>
@@ -30,8 +30,8 @@ struct PollerSettings {
     // long, however slow the machine.
     std::chrono::milliseconds timeout{20'000};
     std::chrono::milliseconds endTimeout{20'000};  // the same for the end of the poller after stop()
-    int rounds = 2000;                              // of each race with going to sleep
-    std::uint64_t busySlices = 200'000;             // slices or events of others that prove starvation
+    int rounds = 2000;                             // of each race with going to sleep
+    std::uint64_t busySlices = 200'000;            // slices or events of others that prove starvation
 };
 
 // An event for a poller under test. The poller's body calls it once, when it reports the event.

@@ -38,7 +38,7 @@
 namespace weft::test {
 
 struct SocketsUnderTest {
-    std::string name;                                         // letters and digits, for the tests' names
+    std::string name;                                        // letters and digits, for the tests' names
     std::function<std::unique_ptr<SocketIoHandler>()> make;  // makes a handler for one loop
 };
 
@@ -162,7 +162,8 @@ inline std::string exchange(PlainClient& client, unsigned seed, std::size_t mess
         MessageHash answer = 0;
         const std::size_t got = client.receive(reinterpret_cast<char*>(&answer), sizeof answer);
         if (got != sizeof answer) wrong = "no answer to message " + std::to_string(i);
-        if (wrong.empty() && answer != hashOf(maker.payload())) wrong = "a wrong answer to message " + std::to_string(i);
+        if (wrong.empty() && answer != hashOf(maker.payload()))
+            wrong = "a wrong answer to message " + std::to_string(i);
     }
     sender.join();
     if (wrong.empty() && thenEnds && !client.ended()) wrong = "no end behind the last answer";

@@ -73,7 +73,8 @@ class FiberStrand : public detail::ExecutorBase {
     friend bool operator!=(const FiberStrand& a, const FiberStrand& b) noexcept { return !(a == b); }
 
   private:
-    FiberStrand(detail::ServedContext* context, std::uint8_t bits, const boost::intrusive_ptr<detail::StrandState>& state) noexcept
+    FiberStrand(detail::ServedContext* context, std::uint8_t bits,
+                const boost::intrusive_ptr<detail::StrandState>& state) noexcept
         : ExecutorBase(context, bits), state_(state) {}
     FiberStrand with(std::uint8_t set, std::uint8_t clear) const noexcept {
         return {context_, bitsWith(set, clear), state_};

@@ -35,8 +35,8 @@ struct RequestOptions {
     // Of request() and its shorthands: for the whole call. Of begin(): for each wait, which are begin() itself and each
     // call of its ClientExchange; so a long body may take any time, unless its sender pauses for longer than this.
     Duration timeout = std::chrono::seconds(30);
-    std::size_t maxBodyBytes = 8 * 1024 * 1024;   // for a whole response; more is ClientFault::bodyTooLarge
-    std::string_view host = {};                   // the Host header if the request has none; empty: the server's name
+    std::size_t maxBodyBytes = 8 * 1024 * 1024;  // for a whole response; more is ClientFault::bodyTooLarge
+    std::string_view host = {};                  // the Host header if the request has none; empty: the server's name
 };
 using GetOptions = RequestOptions;
 

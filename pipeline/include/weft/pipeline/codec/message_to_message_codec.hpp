@@ -11,9 +11,9 @@
 
 namespace weft {
 
-// decode() gets each inbound message whose type is exactly `In`, encode() each outbound one whose type is exactly `Out`;
-// messages of other types pass. The message is released after the call unless it was moved from. Context: the loop;
-// neither may block.
+// decode() gets each inbound message whose type is exactly `In`, encode() each outbound one whose type is exactly
+// `Out`; messages of other types pass. The message is released after the call unless it was moved from. Context: the
+// loop; neither may block.
 //
 // decode() calls ctx.fireChannelRead() once for each message that it makes, or not at all. An exception goes to
 // exceptionCaught() as DecoderException (E-1). encode() returns the one message that is written instead; it carries the

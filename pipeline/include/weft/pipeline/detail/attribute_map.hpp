@@ -6,7 +6,8 @@
 
 namespace weft::detail {
 
-// A handful of values: the search is linear. A pointer while there is none, since every channel has a map. References to values stay valid until the map is destroyed.
+// A handful of values: the search is linear. A pointer while there is none, since every channel has a map. References
+// to values stay valid until the map is destroyed.
 class AttributeMap {
   public:
     // Null when there is none.

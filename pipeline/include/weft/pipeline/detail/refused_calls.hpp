@@ -44,9 +44,8 @@ template <class T>
     using H = std::remove_cvref_t<T>;
     constexpr bool pointer = std::is_pointer_v<H>;
     constexpr bool handler = std::is_base_of_v<ChannelHandler, H>;
-    static_assert(!pointer,
-                  "Weft: a pipeline owns its handlers. Instead of addLast(new H(args...)), call "
-                  "pipeline.addLast<H>(args...) or pipeline.addLast(std::make_unique<H>(args...))");
+    static_assert(!pointer, "Weft: a pipeline owns its handlers. Instead of addLast(new H(args...)), call "
+                            "pipeline.addLast<H>(args...) or pipeline.addLast(std::make_unique<H>(args...))");
     static_assert(pointer || !handler,
                   "Weft: a handler is constructed in place in the pipeline. Instead of addLast(H(args...)), call "
                   "pipeline.addLast<H>(args...) or pipeline.addLast(std::make_unique<H>(args...))");

@@ -22,12 +22,14 @@ class Ring {
     const T& operator[](std::size_t index) const noexcept { return slots_[(first_ + index) & mask_]; }
 
     void push(T&& value) {
-        if (size_ == capacity()) [[unlikely]] grow();
+        if (size_ == capacity()) [[unlikely]]
+            grow();
         renew(slots_[(first_ + size_++) & mask_], std::move(value));
     }
     // Adds a default value, for the caller to fill in.
     T& push() {
-        if (size_ == capacity()) [[unlikely]] grow();
+        if (size_ == capacity()) [[unlikely]]
+            grow();
         return slots_[(first_ + size_++) & mask_];
     }
     T pop() noexcept {

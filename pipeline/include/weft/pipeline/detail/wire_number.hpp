@@ -17,13 +17,21 @@ concept WireNumber = (std::integral<T> || std::floating_point<T> || std::is_enum
 template <std::size_t size>
 struct UnsignedOf;
 template <>
-struct UnsignedOf<1> { using Type = std::uint8_t; };
+struct UnsignedOf<1> {
+    using Type = std::uint8_t;
+};
 template <>
-struct UnsignedOf<2> { using Type = std::uint16_t; };
+struct UnsignedOf<2> {
+    using Type = std::uint16_t;
+};
 template <>
-struct UnsignedOf<4> { using Type = std::uint32_t; };
+struct UnsignedOf<4> {
+    using Type = std::uint32_t;
+};
 template <>
-struct UnsignedOf<8> { using Type = std::uint64_t; };
+struct UnsignedOf<8> {
+    using Type = std::uint64_t;
+};
 
 template <class Unsigned>
 Unsigned inOrder(Unsigned value, std::endian order) noexcept {

@@ -1,5 +1,5 @@
-// DateCache: the current time as an IMF-fixdate ("Sun, 06 Nov 1994 08:49:37 GMT"), formatted at most once per second. One
-// per carrier. The caller passes the time; the cache reads no clock.
+// DateCache: the current time as an IMF-fixdate ("Sun, 06 Nov 1994 08:49:37 GMT"), formatted at most once per second.
+// One per carrier. The caller passes the time; the cache reads no clock.
 #pragma once
 
 #include <array>

@@ -11,8 +11,8 @@ namespace weft::http {
 // contain any byte, NUL and '/' included: split a path into its segments before decoding them.
 std::optional<std::string> percentDecode(std::string_view text);
 
-// Encodes every byte except the unreserved ones (letters, digits, '-', '.', '_', '~'): the result can stand for one path
-// segment, or for a name or value of a query.
+// Encodes every byte except the unreserved ones (letters, digits, '-', '.', '_', '~'): the result can stand for one
+// path segment, or for a name or value of a query.
 std::string percentEncode(std::string_view text);
 
 }  // namespace weft::http

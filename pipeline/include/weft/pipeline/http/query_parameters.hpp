@@ -18,8 +18,8 @@ class QueryParameters {
     using Parameter = std::pair<std::string, std::string>;
 
     QueryParameters() = default;
-    // Parses "a=1&b=x%20y" as HTML forms write it (application/x-www-form-urlencoded): '+' is a space, a name without '='
-    // has an empty value, empty parts are skipped. Returns nothing when a percent escape is malformed.
+    // Parses "a=1&b=x%20y" as HTML forms write it (application/x-www-form-urlencoded): '+' is a space, a name without
+    // '=' has an empty value, empty parts are skipped. Returns nothing when a percent escape is malformed.
     static std::optional<QueryParameters> parse(std::string_view text);
     // Parses the query of the request's target; empty when it has none.
     static std::optional<QueryParameters> of(const Request& request);

@@ -127,8 +127,7 @@ class Request {
     void ended() noexcept {
         if (weft::detail::watchedDelivery != reinterpret_cast<std::uintptr_t>(data_.get())) [[unlikely]]
             return endedSlow();
-        weft::detail::watchedDelivery =
-            reinterpret_cast<std::uintptr_t>(data_->taker) | weft::detail::endedInDelivery;
+        weft::detail::watchedDelivery = reinterpret_cast<std::uintptr_t>(data_->taker) | weft::detail::endedInDelivery;
     }
     void endedSlow() noexcept;
     std::string_view absolutePath() const noexcept;

@@ -16,8 +16,9 @@ struct OutgoingHead {
     std::string_view method = "GET";
     std::string_view target = "/";
     // The application's headers. The encoder writes Content-Length, Transfer-Encoding and Connection itself; Connection
-    // gets `close` without keepAlive, `upgrade` with an Upgrade header, `TE` with a TE header. Among these headers, those
-    // three are accepted if they agree with what the encoder writes, and `Connection: close` means keepAlive = false.
+    // gets `close` without keepAlive, `upgrade` with an Upgrade header, `TE` with a TE header. Among these headers,
+    // those three are accepted if they agree with what the encoder writes, and `Connection: close` means keepAlive =
+    // false.
     std::span<const HeaderView> headers = {};
     std::string_view host = {};  // the value of Host if it is not among `headers`
     // `length`: contentLength bytes follow (a length of 0 is sent only if the method expects a body: POST, PUT, PATCH).
@@ -43,8 +44,8 @@ std::string_view textOf(RequestError error) noexcept;
 
 struct EncodedRequest {
     RequestError error = RequestError::none;
-    std::size_t size = 0;  // bytes written; 0 after an error
-    bool upgrade = false;  // the request has an Upgrade header: 101 may answer it
+    std::size_t size = 0;   // bytes written; 0 after an error
+    bool upgrade = false;   // the request has an Upgrade header: 101 may answer it
     bool keepAlive = true;  // the connection may carry another request
 };
 

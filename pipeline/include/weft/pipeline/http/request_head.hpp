@@ -53,8 +53,7 @@ class HeaderTable {
     void add(const HeaderField& field) {
         if (size_ < inlineCapacity) [[likely]]
             inline_[size_] = field;
-        else
-            spill(field);
+        else spill(field);
         ++size_;
     }
     void clear() noexcept { size_ = 0; }

@@ -41,8 +41,8 @@ class PathParameters {
 //
 // A pattern is a path: "/users", "/users/{id}", "/files/{path...}". {id} stands for one segment that is not empty;
 // {path...}, at the end only, for the rest of the path, which may be empty. Literal text is compared with the decoded
-// segment of the request. Where several patterns match, literal text precedes {id}, and {id} precedes {path...}, from the
-// left; a pattern without a route for the method gives way to the next one.
+// segment of the request. Where several patterns match, literal text precedes {id}, and {id} precedes {path...}, from
+// the left; a pattern without a route for the method gives way to the next one.
 class RouteTable {
   public:
     using Function = std::function<void(ChannelHandlerContext&, FullRequest, PathParameters)>;

@@ -30,9 +30,9 @@ class BasicCarrierCore {
             static_assert(offsetof(BasicCarrierCore, submitters_) / cacheLine >
                               offsetof(BasicCarrierCore, readyPoller_) / cacheLine,
                           "wakers write submitters_: it must not be in a line that the carrier reads each turn");
-            static_assert(offsetof(BasicCarrierCore, queue_) / cacheLine >
-                              offsetof(BasicCarrierCore, submitters_) / cacheLine,
-                          "wakers write submitters_: it must not be in a line of the queue");
+            static_assert(
+                offsetof(BasicCarrierCore, queue_) / cacheLine > offsetof(BasicCarrierCore, submitters_) / cacheLine,
+                "wakers write submitters_: it must not be in a line of the queue");
         }
     }
 
@@ -93,7 +93,7 @@ class BasicCarrierCore {
         readyPoller_.store(&poller, std::memory_order_relaxed);  // read by this thread next
     }
     Node* takeReadyPoller() noexcept {
-        Node* poller = readyPoller_.load(std::memory_order_acquire);  // [K5] with its saved context
+        Node* poller = readyPoller_.load(std::memory_order_acquire);                    // [K5] with its saved context
         if (poller != nullptr) readyPoller_.store(nullptr, std::memory_order_relaxed);  // only its own wake fills it
         return poller;
     }
@@ -102,7 +102,7 @@ class BasicCarrierCore {
     bool hasWork() const noexcept {
         return !queue_.empty() || readyPoller_.load(std::memory_order_seq_cst) != nullptr ||  // [K3]
                (stopRequested_.load(std::memory_order_seq_cst) && !stopping_) ||              // [K3]
-               turnRequested_.load(std::memory_order_seq_cst);                              // [K3]
+               turnRequested_.load(std::memory_order_seq_cst);                                // [K3]
     }
 
     // Announces a sleep and checks for work again. True: no work, the carrier may block. `moreWork` checks sources of
@@ -139,7 +139,7 @@ class BasicCarrierCore {
     // The caller must answer the request that it takes. A request that is not taken keeps the carrier awake.
     bool takeTurnRequest() noexcept {
         if (!turnRequested_.load(std::memory_order_relaxed)) return false;  // [K3] finds one that this load misses
-        return turnRequested_.exchange(false, std::memory_order_acquire);  // [K1] what was written before the request
+        return turnRequested_.exchange(false, std::memory_order_acquire);   // [K1] what was written before the request
     }
     // After the queue has been closed: true while a thread still holds a SubmitGuard.
     bool hasSubmitters() const noexcept { return submitters_.load(std::memory_order_acquire) != 0; }  // [V1]
@@ -156,7 +156,7 @@ class BasicCarrierCore {
     alignas(cacheLine) Queue queue_;
     SleepKind sleep_ = SleepKind::none;  // between trySleep() and leaveSleep()
     CalledBy call_;
-    bool stopping_ = false;              // the carrier has begun to act on the stop request
+    bool stopping_ = false;  // the carrier has begun to act on the stop request
 };
 
 }  // namespace weft::detail

@@ -48,7 +48,7 @@ struct Fiber : FiberContext, Task {
     // relaxed: read by the thread that runs it, by the thread that has claimed its wake, and by its home for the log.
     std::atomic<Carrier*> running{nullptr};
     Stack stack;
-    std::uint64_t id;  // from its submission on
+    std::uint64_t id;                            // from its submission on
     void (*run)(Fiber&) noexcept = nullptr;      // calls the closure, keeps the result, destroys the closure
     void (*destroy)(Fiber&) noexcept = nullptr;  // destroys the frame, not the stack
     void (*dropResult)(Fiber&) noexcept = nullptr;
@@ -56,10 +56,10 @@ struct Fiber : FiberContext, Task {
     SwitchReason switchReason = SwitchReason::yielded;
     Stealable stealable;
     bool isPoller = false;
-    bool resumesAnywhere = true;      // the fiber allows another carrier to run its next slice
-    std::uint16_t keptHome = 0;       // number of live NonMigratingScopes
-    InterruptMask interrupts;         // number of live CancellationShields; whether a wait is uninterruptible
-    Fiber* previousLive = nullptr;    // the home carrier's list of its fibers (LiveList)
+    bool resumesAnywhere = true;    // the fiber allows another carrier to run its next slice
+    std::uint16_t keptHome = 0;     // number of live NonMigratingScopes
+    InterruptMask interrupts;       // number of live CancellationShields; whether a wait is uninterruptible
+    Fiber* previousLive = nullptr;  // the home carrier's list of its fibers (LiveList)
     Fiber* nextLive = nullptr;
     WakeKey joiner;                       // written by the join handle's owner before setJoinWaiter()
     std::atomic<bool> joinerTold{false};  // the completer will not use `joiner` any more [J4]
@@ -69,7 +69,7 @@ struct Fiber : FiberContext, Task {
     Fiber* nextCancelled;
     // The current or last blocking call, for the log. relaxed: the text is a constant.
     std::atomic<const char*> lastCall{nullptr};
-    char nameBytes[nameLimit];            // zero-terminated; empty: no name was given
+    char nameBytes[nameLimit];  // zero-terminated; empty: no name was given
 
   private:
     void keepName(std::string_view name) noexcept;

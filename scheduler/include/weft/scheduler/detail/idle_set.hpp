@@ -1,4 +1,5 @@
-// IdleSet: the members of a steal cluster that sleep and may be called for help. docs/explanation/protocol.md section 16.
+// IdleSet: the members of a steal cluster that sleep and may be called for help. docs/explanation/protocol.md
+// section 16.
 #pragma once
 
 #include <bit>

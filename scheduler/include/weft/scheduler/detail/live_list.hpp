@@ -1,6 +1,6 @@
 // LiveList: the tasks of one home, from their submission to their end, on whichever carrier they run. The home's
-// shutdown ends the waits of the tasks in this list, and the home ends only once it is empty. docs/explanation/protocol.md section
-// 13.
+// shutdown ends the waits of the tasks in this list, and the home ends only once it is empty.
+// docs/explanation/protocol.md section 13.
 #pragma once
 
 #include <atomic>
@@ -20,9 +20,7 @@ template <class P, class Node, class QueueNode = Node>
 class BasicLiveList {
   public:
     // Home: adds a task that the home's own thread submits.
-    void add(Node& node) noexcept {
-        link(node);
-    }
+    void add(Node& node) noexcept { link(node); }
     // Any other thread: adds a task before it is submitted [L1]. False: the home has ended, and the caller keeps the
     // node. After true the home cannot end before the task has ended.
     [[nodiscard]] bool enlist(Node& node) noexcept {

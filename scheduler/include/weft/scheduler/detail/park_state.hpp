@@ -41,7 +41,8 @@ class BasicParkState {
 
     // Ends the sleep, whether or not a waker has ended it. An exchange, so that no wake or call is lost. [K4]
     Ended leave() noexcept {
-        const std::uint32_t seen = word_.exchange(static_cast<std::uint32_t>(SleepKind::none), std::memory_order_seq_cst);
+        const std::uint32_t seen =
+            word_.exchange(static_cast<std::uint32_t>(SleepKind::none), std::memory_order_seq_cst);
         if (isSleep(seen)) return {false, {}};
         return {true, seen == 0 ? CalledBy() : CalledBy(seen >> kindBits)};
     }
@@ -67,7 +68,8 @@ class BasicParkState {
     static constexpr unsigned kindBits = 2;
 
     static bool isSleep(std::uint32_t word) noexcept {
-        return word == static_cast<std::uint32_t>(SleepKind::futex) || word == static_cast<std::uint32_t>(SleepKind::poller);
+        return word == static_cast<std::uint32_t>(SleepKind::futex) ||
+               word == static_cast<std::uint32_t>(SleepKind::poller);
     }
     SleepKind wakeAs(std::uint32_t next) noexcept {
         std::uint32_t seen = word_.load(std::memory_order_seq_cst);  // [K1]

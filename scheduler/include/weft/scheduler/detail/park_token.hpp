@@ -1,5 +1,6 @@
 // ParkToken: the suspension protocol. A task registers while it still runs (prepare), its scheduler commits the wait
-// once the task's context is saved, and exactly one waker claims it. docs/explanation/protocol.md section 2, docs/adr/0001.
+// once the task's context is saved, and exactly one waker claims it. docs/explanation/protocol.md section 2,
+// docs/adr/0001.
 #pragma once
 
 #include <cstdint>

@@ -84,7 +84,8 @@ class BasicStealCluster {
     bool watched() const noexcept { return sentinel_.load(std::memory_order_seq_cst) != noMember; }
     bool becomeSentinel(unsigned member) noexcept {
         std::uint32_t none = noMember;
-        return sentinel_.compare_exchange_strong(none, member, std::memory_order_seq_cst, std::memory_order_seq_cst);  // [D7]
+        return sentinel_.compare_exchange_strong(none, member, std::memory_order_seq_cst,
+                                                 std::memory_order_seq_cst);  // [D7]
     }
     void resignSentinel() noexcept { sentinel_.store(noMember, std::memory_order_seq_cst); }  // [D7]
     // Call it after resignSentinel() if `member` is about to be busy: starts a search for the work that it watched, or
@@ -246,9 +247,7 @@ class BasicStealPolicy {
         passOn(member);
         return true;
     }
-    bool takeFrom(unsigned member) noexcept {
-        return crew().hasSpoils(member) && worth(member) && host_.rob(member);
-    }
+    bool takeFrom(unsigned member) noexcept { return crew().hasSpoils(member) && worth(member) && host_.rob(member); }
     // After a theft: calls another idle carrier if there is still work to steal, at the victim, here or elsewhere.
     void passOn(unsigned victim) noexcept {
         if (!cluster_.anyIdle()) return;

@@ -1,6 +1,6 @@
 // StealableQueue: the lane of a carrier's queue that other carriers steal from (SCH-4). As BasicRunQueue, but thieves
-// can reach every task in it, which costs the owner two uncontended RMWs per task. docs/explanation/protocol.md section 11,
-// docs/adr/0002.
+// can reach every task in it, which costs the owner two uncontended RMWs per task. docs/explanation/protocol.md section
+// 11, docs/adr/0002.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@ class BasicStealableQueue {
     // operation, in the order of these operations, and still is. May also be true for tasks that have been taken. [D4]
     bool hasSpoils() const noexcept {
         const Index tail = tail_.load(std::memory_order_seq_cst);  // [D4]
-        return head_.load(std::memory_order_relaxed) != tail ||      // a stale head shows too many tasks
+        return head_.load(std::memory_order_relaxed) != tail ||    // a stale head shows too many tasks
                isList(backlog_.load(std::memory_order_seq_cst)) || !inTray_.empty();  // [D4]
     }
 
@@ -154,9 +154,9 @@ class BasicStealableQueue {
     // Copies up to half of the victim's ring to this ring's tail, then claims it. If slots were overwritten meanwhile,
     // the claim fails.
     bool claimFrom(BasicStealableQueue& victim, std::uint32_t stamp, std::uint32_t most) noexcept {
-        const Index tail = tail_.load(std::memory_order_relaxed);                      // only the owner writes it
+        const Index tail = tail_.load(std::memory_order_relaxed);  // only the owner writes it
         const Index room = std::min<Index>(most, capacity - (tail - head_.load(std::memory_order_acquire)));  // [H2]
-        Index head = victim.head_.load(std::memory_order_relaxed);                     // the compare-exchange decides
+        Index head = victim.head_.load(std::memory_order_relaxed);  // the compare-exchange decides
         for (;;) {
             const Index size = victim.tail_.load(std::memory_order_acquire) - head;  // [H1]
             const Index count = std::min(size - size / 2, room);
@@ -178,7 +178,7 @@ class BasicStealableQueue {
 
     // Moves up to half of a list, which no other thread can reach, into the ring; returns the rest.
     Node* keepHalf(Node* list, std::uint32_t stamp, std::uint32_t most) noexcept {
-        Index tail = tail_.load(std::memory_order_relaxed);                                           // only the owner writes it
+        Index tail = tail_.load(std::memory_order_relaxed);  // only the owner writes it
         const Index end = std::min(tail + most, head_.load(std::memory_order_acquire) + capacity);  // [H2]
         for (Node* twiceAsFar = list; twiceAsFar != nullptr && tail != end;) {
             twiceAsFar = twiceAsFar->next;

@@ -1,6 +1,6 @@
 // TaskState: the life-cycle word of a task: completion, join interest, cancellation, references. Every transition is
-// one RMW whose result tells the caller what it must do. docs/explanation/protocol.md section 3, docs/adr/0001. Source: the state
-// word of Tokio's tasks, without its run bits (here a ParkToken claim is the right to run a fiber).
+// one RMW whose result tells the caller what it must do. docs/explanation/protocol.md section 3, docs/adr/0001. Source:
+// the state word of Tokio's tasks, without its run bits (here a ParkToken claim is the right to run a fiber).
 #pragma once
 
 #include <cstdint>

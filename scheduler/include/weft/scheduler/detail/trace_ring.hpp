@@ -1,4 +1,5 @@
-// TraceRing: the most recent events of a carrier, for the flight recorder. docs/explanation/protocol.md section 17, docs/adr/0021.
+// TraceRing: the most recent events of a carrier, for the flight recorder. docs/explanation/protocol.md section 17,
+// docs/adr/0021.
 #pragma once
 
 #include <algorithm>
@@ -31,12 +32,14 @@ class BasicTraceRing {
         std::uint64_t seen = slot.turn.load(std::memory_order_relaxed);  // the compare-exchange decides
         // acquire: after the data of the previous turn. [F1]
         if (isBeingWritten(seen) || seen > written(index) ||
-            !slot.turn.compare_exchange_strong(seen, writing(index), std::memory_order_acquire, std::memory_order_relaxed)) {
+            !slot.turn.compare_exchange_strong(seen, writing(index), std::memory_order_acquire,
+                                               std::memory_order_relaxed)) {
             dropped_.fetch_add(1, std::memory_order_relaxed);
             return;
         }
-        for (std::size_t i = 0; i < words.size(); ++i) slot.words[i].store(words[i], std::memory_order_release);  // [F2]
-        slot.turn.store(written(index), std::memory_order_release);  // [F1] [F3]
+        for (std::size_t i = 0; i < words.size(); ++i)
+            slot.words[i].store(words[i], std::memory_order_release);  // [F2]
+        slot.turn.store(written(index), std::memory_order_release);    // [F1] [F3]
     }
 
     // Calls take(words) for each recorded event, oldest first. Skips events that are written or replaced during the
@@ -48,7 +51,8 @@ class BasicTraceRing {
             const Slot& slot = slots_[index & (size_ - 1)];
             if (slot.turn.load(std::memory_order_acquire) != written(index)) continue;  // [F3]
             TraceWords words;
-            for (std::size_t i = 0; i < words.size(); ++i) words[i] = slot.words[i].load(std::memory_order_acquire);  // [F2]
+            for (std::size_t i = 0; i < words.size(); ++i)
+                words[i] = slot.words[i].load(std::memory_order_acquire);  // [F2]
             // relaxed: a word of a later turn, acquired above, makes that turn's mark visible.
             if (slot.turn.load(std::memory_order_relaxed) == written(index)) take(words);
         }

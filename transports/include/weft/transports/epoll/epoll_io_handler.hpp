@@ -35,7 +35,9 @@ class EpollIoHandler final : public SocketIoHandler {
     void wakeup() noexcept override;
     // Events left over from an earlier budget, and handles that requested another dispatch. The kernel reports neither
     // again.
-    bool hasWork() const noexcept override { return nextReported_ != endReported_ || !batch_.empty() || !next_.empty(); }
+    bool hasWork() const noexcept override {
+        return nextReported_ != endReported_ || !batch_.empty() || !next_.empty();
+    }
     int pollFd() const noexcept override { return epoll_.get(); }
     // Closes every channel and fiber stream; later registrations fail with operation_aborted.
     void closeChannels() override;

@@ -51,7 +51,9 @@ class ForwardingUringCalls : public UringCalls {
     int registerBufferRing(io_uring& ring, io_uring_buf_reg& registration) noexcept override {
         return kernel_.registerBufferRing(ring, registration);
     }
-    int unregisterBufferRing(io_uring& ring, int group) noexcept override { return kernel_.unregisterBufferRing(ring, group); }
+    int unregisterBufferRing(io_uring& ring, int group) noexcept override {
+        return kernel_.unregisterBufferRing(ring, group);
+    }
     int registerRingFd(io_uring& ring) noexcept override { return kernel_.registerRingFd(ring); }
     int unregisterRingFd(io_uring& ring) noexcept override { return kernel_.unregisterRingFd(ring); }
     int registerEventFd(io_uring& ring, int fd) noexcept override { return kernel_.registerEventFd(ring, fd); }

@@ -107,8 +107,7 @@ class AsioThread : private boost::asio::detail::thread_context {
 // As in Asio, the destructor first balances this against work that the handlers posted for the thread.
 class ReadyCalls {
   public:
-    explicit ReadyCalls(AsioScheduler& scheduler) noexcept
-        : scheduler_(scheduler), thread_(AsioThread::current()) {}
+    explicit ReadyCalls(AsioScheduler& scheduler) noexcept : scheduler_(scheduler), thread_(AsioThread::current()) {}
     ReadyCalls(const ReadyCalls&) = delete;
     ReadyCalls& operator=(const ReadyCalls&) = delete;
     ~ReadyCalls() {

@@ -94,7 +94,7 @@ class FiberOperation {
     bool completed_ = false;  // guarded by lock_, as is emitting_
     bool emitting_ = false;
     bool late_ = false;
-    bool here_ = false;  // begun on the carrier of its context
+    bool here_ = false;      // begun on the carrier of its context
     bool wasReady_ = false;  // its own fiber completed it while starting it
     bool memoryTaken_ = false;
     boost::asio::cancellation_signal signal_;

@@ -40,7 +40,8 @@ class Place {
     }
     Place require(boost::asio::execution::blocking_t::never_t never) const {
         const LoopExecutor* const loop = asLoop();
-        return loop != nullptr ? Place(boost::asio::require(*loop, never)) : Place(boost::asio::require(other(), never));
+        return loop != nullptr ? Place(boost::asio::require(*loop, never))
+                               : Place(boost::asio::require(other(), never));
     }
     boost::asio::execution_context& query(boost::asio::execution::context_t context) const noexcept {
         const LoopExecutor* const loop = asLoop();

@@ -65,8 +65,8 @@ class StrandState final : public ExecutorTask, public boost::intrusive_ref_count
     std::mutex lock_;
     std::unique_ptr<StrandTask> first_;
     StrandTask* last_ = nullptr;
-    bool busy_ = false;      // guarded by lock_, as are first_ and last_
-    bool spawning_ = false;  // used by the loop only
+    bool busy_ = false;                     // guarded by lock_, as are first_ and last_
+    bool spawning_ = false;                 // used by the loop only
     std::atomic<std::uint64_t> inside_{0};  // id of the running fiber; relaxed: a fiber can only match its own id
 };
 

@@ -59,6 +59,7 @@ class BodyDecoder {
     std::string_view trailerText() const noexcept { return trailerText_; }
 
   private:
+    // clang-format off
     // What the next byte of the body belongs to.
     enum class State : std::uint8_t {
         fixed,                                                          // Content-Length: remaining_ bytes

@@ -20,7 +20,8 @@ class DrainBarrier final : private FlushPointListener {
   public:
     static constexpr Duration longest = std::chrono::milliseconds(250);
 
-    // Fires DrainBarrierPassed on `channel` after at least one poll that begins after this call; never inside this call.
+    // Fires DrainBarrierPassed on `channel` after at least one poll that begins after this call; never inside this
+    // call.
     void join(Channel& channel);
 
   private:

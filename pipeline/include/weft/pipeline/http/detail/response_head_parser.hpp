@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <string_view>
 
+#include <weft/pipeline/http/detail/request_head_parser.hpp>
 #include <weft/pipeline/http/limits.hpp>
 #include <weft/pipeline/http/received_head.hpp>
 #include <weft/pipeline/http/refusal.hpp>
-#include <weft/pipeline/http/detail/request_head_parser.hpp>
 
 namespace weft::http::detail {
 
