@@ -26,7 +26,7 @@ void Channel::headClose(ChannelPromise promise) {
 }
 
 // The same after an error on this side: later writes fail with `cause` as the cause.
-void Channel::closeBecauseOf(std::exception_ptr cause) noexcept {
+void Channel::closeAfterError(std::exception_ptr cause) noexcept {
     PipelineEntry entry(*this);
     if (!closed() && active()) flushNow();
     if (!closed()) beginClose({}, std::move(cause));
@@ -42,10 +42,11 @@ void Channel::beginClose(ChannelPromise promise, std::exception_ptr cause) {
     }
     promise.setUncancellable();
     closeCause_ = std::move(cause);
-    note(Life::isClosed);  // writes fail from here on
+    state_.set(State::isClosed);  // writes fail from here on
     loop_.withdrawFlushPoint(*this);
     stopConnectTimer();
-    wantsRead_ = readPending_ = false;
+    reads_.setWanted(false);
+    reads_.forbid();
     if (!sink_) return socketClosed(promise);
     ChannelPromise internal = newPromise();
     internal.addListener([this, promise](const ChannelFuture&) { socketClosed(promise); });
@@ -58,7 +59,7 @@ void Channel::socketClosed(const ChannelPromise& promise) {
     closeState_.trySuccess();
     promise.trySuccess();
     // Inside a flush, the loop of that flush must end first (C-3).
-    if (!flushing_ && !consuming_) failPendingWrites();
+    if (writes_.mayFailPending()) failPendingWrites();
     try {
         loop_.execute([self = ChannelRef(*this)] { self->tearDown(); });  // not nested in the caller's event (S-5)
     } catch (...) {
@@ -93,12 +94,12 @@ void Channel::tearDown() {
     onReadComplete();  // every channelRead is followed by a channelReadComplete
     if (activeFired_) pipeline_.fireChannelInactive();
     if (registered()) {
-        unnote(Life::isRegistered);
+        state_.clear(State::isRegistered);
         pipeline_.fireChannelUnregistered();
     }
     fibers_.cancel();  // after channelInactive: its handlers can first tell waiting fibers why the connection ended
     pipeline_.removeAll();
-    letGoOfSelf();  // the caller holds another reference
+    releaseOwnReference();  // the caller holds another reference
 }
 
 // ---- half-close ----
@@ -111,7 +112,7 @@ ChannelFuture Channel::shutdownOutput() {
 
 // Ends the output; reading continues (HC-3).
 void Channel::shutdownOutput(ChannelPromise promise) {
-    if (!mayRunHere()) return runInLoop([this, promise] { shutdownOutput(promise); });
+    if (!detail::entersLoop(loop_)) return runInLoop([this, promise] { shutdownOutput(promise); });
     outputEndedHere_ = !loop_.stopping();
     endOutput(std::move(promise));
 }
@@ -122,12 +123,12 @@ void Channel::endOutput(ChannelPromise promise) {
         promise.tryFailure(closedException());
         return;
     }
-    if (is(Life::outputEnded)) {
+    if (state_.is(State::outputEnded)) {
         promise.trySuccess();
         return;
     }
     if (active()) flushNow();
-    note(Life::outputEnded);
+    state_.set(State::outputEnded);
     ChannelPromise internal = newPromise();
     internal.addListener([this, promise](const ChannelFuture& done) {
         detail::forward(done, promise);

@@ -54,7 +54,7 @@ void ChannelHandlerContext::watchReadCycles(bool on) noexcept {
 
 void ChannelHandlerContext::countReadWatcher(bool on) noexcept {
     if (state_ != HandlerState::added) return;
-    unsigned& watchers = channel_.pipeline_.readWatchers_;
+    unsigned& watchers = channel_.pipeline().readWatchers_;
     on ? ++watchers : --watchers;
 }
 
@@ -89,7 +89,7 @@ inline void ChannelHandlerContext::invokeWrite(Message&& message, ChannelPromise
 
 [[gnu::cold, gnu::noinline]] void ChannelHandlerContext::writeThrew() noexcept {
     Delivery::handlerThrew(*this);
-    channel_.pipeline_.onWriteThrew(*this, std::current_exception());
+    channel_.pipeline().onWriteThrew(*this, std::current_exception());
 }
 
 // An exception from flush() goes to the same handler's exceptionCaught() (E-3).
@@ -136,7 +136,7 @@ void ChannelHandlerContext::fireChannelRead(Message&& message) {
 }
 
 [[gnu::noinline]] void ChannelHandlerContext::enterRead(Message&& message) {
-    if (!channel_.mayRunHere()) {
+    if (!detail::entersLoop(channel_.loop())) {
         return detail::post(channel_, {},
                             [this, held = std::move(message)]() mutable { fireChannelRead(std::move(held)); });
     }
@@ -192,7 +192,7 @@ void ChannelHandlerContext::writeAndFlush(Message&& message, ChannelPromise prom
     if (!promise.isVoid() || !entered()) [[unlikely]]
         return writeAndFlushSlow(std::move(message), std::move(promise));
     ChannelHandlerContext& next = nextWriter();
-    if (channel_.pipeline_.isHead(next)) return writeAndFlushSlow(std::move(message), std::move(promise));
+    if (channel_.pipeline().isHead(next)) return writeAndFlushSlow(std::move(message), std::move(promise));
     next.invokeWrite(std::move(message), ChannelPromise());
     next.flushBehindWrite();
 }
@@ -202,9 +202,9 @@ void ChannelHandlerContext::writeAndFlush(Message&& message, ChannelPromise prom
     if (refused(promise)) return;
     if (!entered()) return enterWrite(std::move(message), std::move(promise), true);
     ChannelHandlerContext& next = nextWriter();
-    if (promise.isVoid() && channel_.pipeline_.isHead(next) && message.is<Buffer>()) {
+    if (promise.isVoid() && channel_.pipeline().isHead(next) && message.is<Buffer>()) {
         Buffer& bytes = message.get<Buffer>();
-        const std::size_t taken = channel_.headWriteDirect(bytes.view(), bytes);
+        const std::size_t taken = channel_.pipeline().writeDirect(bytes.view(), bytes);
         if (taken > 0 && taken == bytes.readableBytes()) return;
         bytes.consumed(taken);
     }
@@ -227,11 +227,12 @@ ChannelFuture ChannelHandlerContext::writeAndClose(Message&& message) {
 }
 
 std::size_t ChannelHandlerContext::tryWriteDirect(std::string_view bytes, const Buffer& storage) noexcept {
-    return channel_.pipeline_.isHead(nextWriter()) ? channel_.headWriteDirect(bytes, storage) : 0;
+    ChannelPipeline& pipeline = channel_.pipeline();
+    return pipeline.isHead(nextWriter()) ? pipeline.writeDirect(bytes, storage) : 0;
 }
 
 [[gnu::noinline]] void ChannelHandlerContext::enterWrite(Message&& message, ChannelPromise&& promise, bool flush) {
-    if (!channel_.mayRunHere()) return postWrite(std::move(message), std::move(promise), flush);
+    if (!detail::entersLoop(channel_.loop())) return postWrite(std::move(message), std::move(promise), flush);
     PipelineEntry entry(channel_);
     if (flush) {
         writeAndFlush(std::move(message), std::move(promise));

@@ -51,7 +51,7 @@ Channel::Channel(EventLoop& loop)
 Channel::~Channel() = default;
 
 void Channel::attach(std::unique_ptr<ChannelSink> sink) {
-    WEFT_ASSERT(!is(Life::wasRegistered), "Channel::attach() after registration");
+    WEFT_ASSERT(!state_.is(State::wasRegistered), "Channel::attach() after registration");
     sink_ = std::move(sink);
     sendsLater_ = sink_->sendsLater();
     if (sink_->takesMessages()) outbound_.takeWholeMessages();
@@ -82,7 +82,7 @@ ChannelFuture Channel::registerWithLoop() {
 
 void Channel::registerWithLoop(ChannelPromise promise) {
     WEFT_ASSERT(sink_ != nullptr, "Channel::registerWithLoop() before attach()");
-    note(Life::wasRegistered);  // from here on the loop owns the channel
+    state_.set(State::wasRegistered);  // from here on the loop owns the channel
     try {
         runInLoop([this, promise] { registerNow(promise); });
     } catch (...) {
@@ -107,7 +107,7 @@ void Channel::registerNow(const ChannelPromise& promise) {
     } catch (...) {
         return failRegistration(promise, std::current_exception());
     }
-    note(Life::isRegistered);
+    state_.set(State::isRegistered);
     if (!references_.biased()) references_.bias(home());
     pipeline_.runPendingCallbacks();
     promise.trySuccess();
@@ -117,13 +117,13 @@ void Channel::registerNow(const ChannelPromise& promise) {
         becomeActive();
     } else {
         if (!outbound_.empty()) loop_.requestFlushPoint(*this);
-        readIfAutoRead();  // a second registration reads again (S-2)
+        if (config_.autoRead && !closed()) read();  // a second registration reads again (S-2)
     }
 }
 
 void Channel::failRegistration(const ChannelPromise& promise, std::exception_ptr cause) {
     closeCause_ = cause;
-    note(Life::isClosed);
+    state_.set(State::isClosed);
     sink_.reset();  // the sink's destructor releases the descriptor
     closeState_.trySuccess();
     promise.tryFailure(std::move(cause));
@@ -131,11 +131,11 @@ void Channel::failRegistration(const ChannelPromise& promise, std::exception_ptr
 
 // Fires channelActive at most once per channel (S-2).
 void Channel::becomeActive() {
-    note(Life::isActive);
+    state_.set(State::isActive);
     if (activeFired_ || closed()) return;
     activeFired_ = true;
     pipeline_.fireChannelActive();
-    if (readPending_ && !wantsRead_) setWantRead(true);  // an earlier read()
+    if (reads_.permitted() && !reads_.wanted()) setWantRead(true);  // an earlier read()
 }
 
 // Deregisters in a task, never inside the call (S-6).
@@ -160,16 +160,16 @@ void Channel::deregisterNow(ChannelPromise promise) {
 }
 
 void Channel::unregister() {
-    wantsRead_ = false;
-    sinkFull_ = false;  // deregistering also cancels what the sink had begun to send
+    reads_.setWanted(false);
+    writes_.setFull(false);  // deregistering also cancels what the sink had begun to send
     loop_.withdrawFlushPoint(*this);
-    unnote(Life::isRegistered);
+    state_.clear(State::isRegistered);
     pipeline_.fireChannelUnregistered();
-    if (!closed()) letGoOfSelf();
+    if (!closed()) releaseOwnReference();
 }
 
 // Releases the reference that the loop holds, and ends the bias of the count.
-void Channel::letGoOfSelf() noexcept {
+void Channel::releaseOwnReference() noexcept {
     if (references_.biased() && references_.unbias()) delete this;
 }
 
@@ -186,12 +186,6 @@ void Channel::freeRemovedHandlers() noexcept {
             detail::LeakRegistry::instance().channelEnded(id_);
         }
     }
-}
-
-// Keeps a fiber's operations in order: one that it posted as a guest elsewhere could be overtaken by the next one, made
-// at home.
-[[gnu::cold, gnu::noinline]] bool Channel::comesHome() const noexcept {
-    return loop_.carrier() != nullptr && detail::comeHome(*loop_.carrier());
 }
 
 void Channel::unpin() noexcept {

@@ -7,6 +7,7 @@
 #include <weft/scheduler/log.hpp>
 
 #include "channel_private.hpp"
+#include "enters_loop.hpp"
 #include "pipeline_entry.hpp"
 
 namespace weft {
@@ -30,7 +31,7 @@ void Channel::headBind(const SocketAddress& local, ChannelPromise promise) {
         const bool listens = done.success() && sink_->listens();
         if (listens) {
             listening_ = true;
-            note(Life::isActive);
+            state_.set(State::isActive);
         }
         detail::forward(done, promise);
         if (!listens || closed()) return;
@@ -83,7 +84,7 @@ void Channel::connected(const ChannelFuture& attempt, const ChannelPromise& prom
         promise.tryFailure(closedException());
         return;
     }
-    note(Life::isActive);
+    state_.set(State::isActive);
     const bool wanted = promise.trySuccess();
     becomeActive();  // also when the user has cancelled meanwhile
     if (!wanted && !closed()) beginClose({}, nullptr);
@@ -109,8 +110,12 @@ void Channel::stopConnectTimer() noexcept {
 
 // ---- options ----
 
+bool Channel::mayConfigureHere() const noexcept {
+    return !state_.is(State::wasRegistered) || detail::entersLoop(loop_);
+}
+
 void Channel::changeConfig(ConfigChange change) {
-    if (!is(Life::wasRegistered)) return changeConfigNow(change);
+    if (!state_.is(State::wasRegistered)) return changeConfigNow(change);
     runInLoop([this, change = std::move(change)]() mutable { changeConfigNow(change); });
 }
 
@@ -118,20 +123,16 @@ void Channel::changeConfigNow(ConfigChange& change) {
     const bool readBefore = config_.autoRead;
     change(config_);
     if (config_.maxMessagesPerRead == 0) config_.maxMessagesPerRead = 1;
-    lowMark_.store(config_.writeBufferWaterMark.low(), std::memory_order_relaxed);    // a hint for other threads
-    highMark_.store(config_.writeBufferWaterMark.high(), std::memory_order_relaxed);  // a hint for other threads
+    writability_.setMarks(config_.writeBufferWaterMark);
     if (!registered()) return;
     if (config_.autoRead && !readBefore) read();  // AUTO_READ on again reads
     if (!config_.autoRead && readBefore) stopReading();
 }
 
-// On other threads: the loop may have closed the descriptor, and its number may belong to another connection.
-bool Channel::mayUseSocketHere() const noexcept {
-    return !is(Life::wasRegistered) || mayRunHere();
-}
-
+// Not at once on other threads: the loop may have closed the descriptor, and its number may belong to another
+// connection.
 ErrorCode Channel::setSocketOption(const char* name, SocketOption option, int value) {
-    if (mayUseSocketHere()) return setSocketOptionNow(name, option, value);
+    if (mayConfigureHere()) return setSocketOptionNow(name, option, value);
     try {
         loop_.execute(
             [self = ChannelRef(*this), name, option, value] { self->setSocketOptionNow(name, option, value); });
@@ -151,7 +152,7 @@ ErrorCode Channel::setSocketOptionNow(const char* name, SocketOption option, int
 }
 
 int Channel::socketOption(const char* name, SocketOption option) const {
-    if (!mayUseSocketHere()) {
+    if (!mayConfigureHere()) {
         throw std::logic_error("Channel::option(" + std::string(name) + ") of channel " + std::to_string(id_) +
                                " was called outside its event loop; call it in a task: channel.loop().execute(...)");
     }

@@ -48,7 +48,7 @@ ChannelPipeline::~ChannelPipeline() {
 
 // Before registration one thread builds the channel; after that the loop owns the list.
 bool ChannelPipeline::editsHere() const noexcept {
-    return !channel_.is(Channel::Life::wasRegistered) || channel_.mayRunHere();
+    return channel_.mayConfigureHere();
 }
 
 // Errors are thrown to the caller when the edit runs here, and logged when it runs as a task. The pin keeps the
@@ -56,7 +56,7 @@ bool ChannelPipeline::editsHere() const noexcept {
 template <class Edit>
 void ChannelPipeline::editInLoop(Edit edit) {
     if (editsHere()) return edit();
-    channel_.loop_.execute([pin = detail::ChannelPin(channel_), edit = std::move(edit)]() mutable { edit(); });
+    channel_.loop().execute([pin = detail::ChannelPin(channel_), edit = std::move(edit)]() mutable { edit(); });
 }
 
 ChannelPipeline& ChannelPipeline::insert(Context& base, bool after, OwnedContext context) {

@@ -6,13 +6,15 @@
 
 #include <weft/pipeline/channel.hpp>
 
+#include "enters_loop.hpp"
+
 namespace weft {
 
 // Runs the operation at once on the loop, and otherwise in a task that keeps the channel alive (TH-2). Throws what
 // EventLoop::execute() throws.
 template <class F>
 void Channel::runInLoop(F&& operation) {
-    if (mayRunHere()) return operation();
+    if (detail::entersLoop(loop_)) return operation();
     loop_.execute([self = ChannelRef(*this), operation = std::forward<F>(operation)]() mutable { operation(); });
 }
 

@@ -1,8 +1,6 @@
 // The inbound half of a channel: read cycles, the end of input, read errors.
 #include <weft/pipeline/channel.hpp>
 
-#include <algorithm>
-
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/channel_events.hpp>
 
@@ -11,14 +9,12 @@
 
 namespace weft {
 
-using detail::OutermostEntry;
 using detail::PipelineEntry;
 
-// wantsRead_ implies that the channel is open and its input has not ended.
 inline void Channel::permitRead() noexcept {
-    if (!wantsRead_) [[unlikely]]
+    if (!reads_.wanted()) [[unlikely]]
         return startReading();
-    readPending_ = true;
+    reads_.permit();
 }
 
 // A read() permits one cycle. The sink is called only when wantRead() changes.
@@ -27,69 +23,44 @@ void Channel::headRead() {
 }
 
 [[gnu::noinline]] void Channel::startReading() noexcept {
-    if (closed() || inputShutdown_) return;
-    readPending_ = true;
+    if (closed() || reads_.inputEnded()) return;
+    reads_.permit();
     if (active() && registered()) setWantRead(true);
 }
 
 void Channel::setWantRead(bool on) noexcept {
-    wantsRead_ = on;
+    reads_.setWanted(on);
     sink_->wantRead(on);
 }
 
 // AUTO_READ off withdraws the permission to read.
 void Channel::stopReading() noexcept {
-    readPending_ = false;
-    if (wantsRead_) setWantRead(false);
-}
-
-// With AUTO_READ, reads after channelActive and after each channelReadComplete.
-void Channel::readIfAutoRead() {
-    if (config_.autoRead && !closed()) pipeline_.read();
+    reads_.forbid();
+    if (reads_.wanted()) setWantRead(false);
 }
 
 inline void Channel::completeCycle() noexcept {
-    cycleMessages_ = 0;
+    reads_.complete();
     if (config_.autoRead && !pipeline_.readsWatched()) {
         permitRead();  // the events would do no more than this
     } else {
-        tellOfCycle();
+        completeCycleSlow();
     }
 }
 
-[[gnu::noinline]] void Channel::tellOfCycle() noexcept {
-    // As ChannelPipeline::fireChannelReadComplete(), but that may be called on any thread.
-    pipeline_.head_.fireChannelReadComplete();
-    readIfAutoRead();
-    if (!readPending_ && wantsRead_ && !closed()) setWantRead(false);
+[[gnu::noinline]] void Channel::completeCycleSlow() noexcept {
+    pipeline_.fireChannelReadComplete();
+    if (!reads_.permitted() && reads_.wanted() && !closed()) setWantRead(false);
 }
 
-inline void Channel::learnReadSize(std::size_t bytes) noexcept {
-    if (bytes >= readBytes_ || bytes < shrinkBelow_) [[unlikely]]
-        return changeReadSize(bytes);
-    smallReads_ = 0;
-}
-
-// Grows at once when a read filled its buffer, shrinks after two small reads in a row.
 [[gnu::cold]] void Channel::changeReadSize(std::size_t bytes) noexcept {
-    if (bytes >= readBytes_) {
-        readBytes_ = std::min(readBytes_ * 4, sink_->maxReadBytes());
-    } else {
-        if (++smallReads_ < 2) return;
-        readBytes_ = std::max(readBytes_ / 2, minReadBytes);
-    }
-    smallReads_ = 0;
-    shrinkBelow_ = readBytes_ > minReadBytes ? readBytes_ / 4 : 0;
-}
-
-inline void Channel::countMessage() noexcept {
-    ++cycleMessages_;
-    readPending_ = false;  // used by this cycle; a read() from here on is for the next one
+    readSize_.change(bytes, sink_->maxReadBytes());
 }
 
 inline void Channel::deliver(Buffer&& bytes) noexcept {
-    countMessage();
-    learnReadSize(bytes.readableBytes());
+    reads_.count();
+    if (readSize_.learn(bytes.readableBytes())) [[unlikely]]
+        changeReadSize(bytes.readableBytes());
     pipeline_.head_.passRead(Message(std::move(bytes)));
 }
 
@@ -101,9 +72,9 @@ void Channel::onRead(Buffer&& bytes) noexcept {
 
 void Channel::onLastRead(Buffer&& bytes) noexcept {
     if (closed()) return;
-    if (!OutermostEntry::possible(*this)) [[unlikely]]
+    if (!PipelineEntry::Outermost::possible(*this)) [[unlikely]]
         return enterLastRead(std::move(bytes));
-    OutermostEntry entry(*this);
+    PipelineEntry::Outermost entry(*this);
     deliver(std::move(bytes));
     if (!closed()) completeCycle();
 }
@@ -117,12 +88,12 @@ void Channel::onLastRead(Buffer&& bytes) noexcept {
 void Channel::onMessage(Message&& message) noexcept {
     if (closed()) return;
     PipelineEntry entry(*this);
-    countMessage();
+    reads_.count();
     pipeline_.fireChannelRead(std::move(message));
 }
 
 void Channel::onReadComplete() noexcept {
-    if (!inCycle() && (closed() || inputShutdown_)) return;
+    if (!reads_.running() && (closed() || reads_.inputEnded())) return;
     PipelineEntry entry(*this);
     completeCycle();
 }
@@ -131,16 +102,16 @@ void Channel::onReadComplete() noexcept {
 void Channel::onEof() noexcept {
     if (closed()) return;
     PipelineEntry entry(*this);
-    if (inputShutdown_) {
-        if (!std::exchange(inputShutdownReported_, true)) {
+    if (reads_.inputEnded()) {
+        if (reads_.takeSecondReport()) {
             pipeline_.fireUserEventTriggered(Message(InputShutdownReadCompleteEvent{}));
         }
         return;
     }
     if (config_.allowHalfClosure) {
-        inputShutdown_ = true;
+        reads_.endInput();
         stopReading();
-        if (inCycle()) completeCycle();
+        if (reads_.running()) completeCycle();
         if (!closed()) pipeline_.fireUserEventTriggered(Message(InputShutdownEvent{}));
         return;
     }
@@ -152,7 +123,7 @@ void Channel::onEof() noexcept {
 void Channel::onError(ErrorCode error) noexcept {
     if (closed()) return;
     PipelineEntry entry(*this);
-    if (inCycle()) completeCycle();
+    if (reads_.running()) completeCycle();
     const std::exception_ptr cause = std::make_exception_ptr(SystemError(error));
     pipeline_.fireExceptionCaught(cause);
     if (!listening_ && !closed()) beginClose({}, cause);

@@ -15,8 +15,7 @@ using detail::PipelineEntry;
 
 namespace {
 
-// Bit 0 of unwritable_; bits 1 to 31 are the application's.
-constexpr std::uint32_t tooManyBytes = 1;
+using detail::Writability;
 
 // Fails the promise, or logs the failure when the promise is void.
 void refuseUnsupported(const Channel& channel, const Message& message, const ChannelPromise& promise,
@@ -36,7 +35,7 @@ void refuseUnsupported(const Channel& channel, const Message& message, const Cha
 
 // A closed channel releases the message and fails the promise (C-4).
 void Channel::headWrite(Message&& message, ChannelPromise&& promise) {
-    if (!is(0, Life::isClosed | Life::outputEnded)) [[unlikely]] {
+    if (!state_.is(0, State::isClosed | State::outputEnded)) [[unlikely]] {
         refuseLate(std::move(message), promise);
     } else if (outbound_.bytesOnly() && !message.is<Buffer>()) {
         refuseUnsupported(*this, message, promise, pipeline_.lastWriter());
@@ -53,7 +52,8 @@ void Channel::headWrite(Message&& message, ChannelPromise&& promise) {
     const Message released = std::move(message);
     const bool isClosed = closed();
     if (promise.isVoid()) {
-        const bool ours = (isClosed ? closedHere_ : outputEndedHere_) && !inputShutdown_;  // not loop_: it may be gone
+        const bool ours =
+            (isClosed ? closedHere_ : outputEndedHere_) && !reads_.inputEnded();  // not loop_: it may be gone
         detail::logLateWrite(ours ? LogLevel::warning : LogLevel::debug, *this, pipeline_.lastWriter(), released,
                              isClosed ? "the channel was closed" : "the channel's output was shut down");
     } else {
@@ -66,16 +66,17 @@ ChannelFuture Channel::writeAndClose(Message&& message) {
     return closeFuture();
 }
 
-// A write and a flush at the flush point while nothing is pending: bypasses the queue and calls no handler or listener.
-// The caller gives what has not been taken to an ordinary write and flush.
-std::size_t Channel::headWriteDirect(std::string_view bytes, const Buffer& storage) noexcept {
-    if (outbound_.pendingBytes() != 0 || !loop_.inFlushPoint() || sinkFull_ || flushing_ ||
-        !is(Life::isRegistered | Life::isActive, Life::outputEnded | Life::isClosed)) {
+std::size_t detail::HeadHandler::writeDirect(std::string_view bytes, const Buffer& storage) noexcept {
+    Channel& channel = channel_;
+    if (channel.outbound_.pendingBytes() != 0 || !channel.loop_.inFlushPoint() || !channel.writes_.mayFlush() ||
+        !channel.state_.is(ChannelState::isRegistered | ChannelState::isActive,
+                           ChannelState::outputEnded | ChannelState::isClosed)) {
         return 0;
     }
-    if (bytes.size() - 1 >= config_.writeBufferWaterMark.high()) return 0;  // above the high mark (W-3), or empty
-    const std::size_t taken = sink_->tryWriteDirect(bytes, storage);
-    sendsLater_ ? outbound_.passingBy(taken) : outbound_.passedBy(taken);
+    // Above the high mark (W-3), or empty.
+    if (bytes.size() - 1 >= channel.config_.writeBufferWaterMark.high()) return 0;
+    const std::size_t taken = channel.sink_->tryWriteDirect(bytes, storage);
+    channel.sendsLater_ ? channel.outbound_.passingBy(taken) : channel.outbound_.passedBy(taken);
     return taken;
 }
 
@@ -91,7 +92,7 @@ void Channel::headFlush() {
     } else if (loop_.inFlushPoint() || config_.flushImmediately || !active() || !registered() ||
                outbound_.flushedBytes() >= flushCap || !isWritable()) {
         flushNow();
-    } else if (!sinkFull_) {
+    } else if (!writes_.full()) {
         loop_.requestFlushPoint(*this);
     }
 }
@@ -102,7 +103,7 @@ void Channel::onFlushPoint() noexcept {
 
 // Not re-entrant; with a full socket a flush only marks (W-5).
 void Channel::flushNow() noexcept {
-    if (flushing_ || sinkFull_ || closed() || outbound_.empty()) return tearDownAtFlushPoint();
+    if (!writes_.mayFlush() || closed() || outbound_.empty()) return tearDownAtFlushPoint();
     PipelineEntry entry(*this);
     if (!active()) {
         outbound_.failFlushed(std::make_exception_ptr(NotYetConnectedException()));  // not the unflushed ones (W-6)
@@ -110,10 +111,9 @@ void Channel::flushNow() noexcept {
         return;
     }
     const std::uint64_t given = outbound_.flushedPosition();
-    givenPosition_ = given;
-    flushing_ = true;
+    writes_.beginFlush(given);
     sink_->flush(outbound_);
-    flushing_ = false;
+    writes_.endFlush();
     afterSinkFlush(given);
 }
 
@@ -123,32 +123,29 @@ void Channel::afterSinkFlush(std::uint64_t given) noexcept {
     if (closed()) return;  // the tear-down task fails the rest
     updateWritability();
     if (closed() || outbound_.empty()) return;
-    sinkFull_ = !outbound_.bytesOnly() || outbound_.writtenPosition() < given;
-    if (!sinkFull_) loop_.requestFlushPoint(*this);
+    writes_.setFull(!outbound_.bytesOnly() || outbound_.writtenPosition() < given);
+    if (!writes_.full()) loop_.requestFlushPoint(*this);
 }
 
 // A sink that completes later may report bytes that it sent while it closes: those writes have succeeded.
 void Channel::onWritten(std::size_t bytes) noexcept {
     if (closed() && detail::isDone(closeState_.status())) return;
     // All these bytes were sent past the buffer: no promise and no event depends on them.
-    if (outbound_.pendingWrites() == 0 && !sinkFull_ && unwritable_.load(std::memory_order_relaxed) == 0)
-        return outbound_.consumePassing(bytes);
+    if (outbound_.pendingWrites() == 0 && !writes_.full() && isWritable()) return outbound_.consumePassing(bytes);
     PipelineEntry entry(*this);
-    const bool outer = !std::exchange(consuming_, true);
+    const bool outer = writes_.beginConsume();
     outbound_.consume(bytes);
-    if (outer) consuming_ = false;
+    writes_.endConsume(outer);
     if (closed()) return;  // by a listener: the tear-down task fails the rest
     updateWritability();
-    // A sink that completes later has now reported all that it was given.
-    if (!flushing_ && sinkFull_ && outbound_.writtenPosition() >= givenPosition_) {
-        sinkFull_ = false;
-        if (!outbound_.empty() && !closed()) loop_.requestFlushPoint(*this);
+    if (writes_.reportedAll(outbound_.writtenPosition()) && !outbound_.empty() && !closed()) {
+        loop_.requestFlushPoint(*this);
     }
 }
 
 void Channel::onWritable() noexcept {
     if (closed()) return;
-    sinkFull_ = false;
+    writes_.setFull(false);
     flushNow();
 }
 
@@ -167,17 +164,17 @@ void Channel::onWriteError(ErrorCode error) noexcept {
 // ---- writability (W-3, W-4) ----
 
 std::size_t Channel::pendingBytes() const noexcept {
-    return outbound_.pendingBytes() + submitted_.load(std::memory_order_relaxed);  // relaxed: a hint off the loop
+    return outbound_.pendingBytes() + writability_.submitted();
 }
 
 std::size_t Channel::bytesBeforeUnwritable() const noexcept {
-    const std::size_t high = highMark_.load(std::memory_order_relaxed);
+    const std::size_t high = writability_.high();
     const std::size_t pending = pendingBytes();
     return isWritable() && pending <= high ? high - pending + 1 : 0;
 }
 
 std::size_t Channel::bytesBeforeWritable() const noexcept {
-    const std::size_t low = lowMark_.load(std::memory_order_relaxed);
+    const std::size_t low = writability_.low();
     const std::size_t pending = pendingBytes();
     return !isWritable() && pending >= low ? pending - low + 1 : 0;
 }
@@ -185,19 +182,14 @@ std::size_t Channel::bytesBeforeWritable() const noexcept {
 // Called on the loop after every change of the pending bytes. A task of another thread's write calls it, too.
 void Channel::updateWritability() noexcept {
     const std::size_t pending = pendingBytes();
-    const bool full = unwritable_.load(std::memory_order_relaxed) & tooManyBytes;
-    if (!full && pending > config_.writeBufferWaterMark.high()) changeWritability(tooManyBytes, 0);
-    if (full && pending < config_.writeBufferWaterMark.low()) changeWritability(0, tooManyBytes);
+    const bool full = writability_.isFull();
+    if (!full && pending > config_.writeBufferWaterMark.high()) changeWritability(Writability::tooManyBytes, 0);
+    if (full && pending < config_.writeBufferWaterMark.low()) changeWritability(0, Writability::tooManyBytes);
 }
 
-// Fires channelWritabilityChanged at once on the loop, otherwise in a task; never for a closed channel. relaxed: the
-// bits order no other data.
+// Fires channelWritabilityChanged at once on the loop, otherwise in a task; never for a closed channel.
 void Channel::changeWritability(std::uint32_t set, std::uint32_t clear) noexcept {
-    std::uint32_t before = unwritable_.load(std::memory_order_relaxed);
-    while (!unwritable_.compare_exchange_weak(before, (before & ~clear) | set, std::memory_order_relaxed)) {
-    }
-    const std::uint32_t after = (before & ~clear) | set;
-    if ((before == 0) == (after == 0) || closed()) return;
+    if (!writability_.change(set, clear) || closed()) return;
     try {
         runInLoop([this] {
             if (!closed()) pipeline_.fireChannelWritabilityChanged();
@@ -217,13 +209,13 @@ void Channel::setUserDefinedWritability(unsigned index, bool writable) {
 
 // A write from another thread counts as pending from its submission on (TH-4).
 void Channel::addSubmitted(std::size_t bytes) noexcept {
-    submitted_.fetch_add(bytes, std::memory_order_relaxed);
-    const bool full = unwritable_.load(std::memory_order_relaxed) & tooManyBytes;
-    if (!full && pendingBytes() > highMark_.load(std::memory_order_relaxed)) changeWritability(tooManyBytes, 0);
+    writability_.addSubmitted(bytes);
+    if (writability_.isFull() || pendingBytes() <= writability_.high()) return;
+    changeWritability(Writability::tooManyBytes, 0);
 }
 
 void Channel::subtractSubmitted(std::size_t bytes) noexcept {
-    submitted_.fetch_sub(bytes, std::memory_order_relaxed);
+    writability_.subtractSubmitted(bytes);
 }
 
 }  // namespace weft

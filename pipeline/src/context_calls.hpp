@@ -10,6 +10,7 @@
 #include <weft/pipeline/detail/channel_pin.hpp>
 
 #include "delivery.hpp"
+#include "enters_loop.hpp"
 #include "pipeline_entry.hpp"
 
 namespace weft {
@@ -58,7 +59,7 @@ inline bool ChannelHandlerContext::entered() const noexcept {
 // first; this opens an entry, or posts a task, and repeats the call.
 template <class F>
 [[gnu::noinline]] void ChannelHandlerContext::enter(const ChannelPromise& promise, F call) {
-    if (!channel_.mayRunHere()) return detail::post(channel_, promise, std::move(call));
+    if (!detail::entersLoop(channel_.loop())) return detail::post(channel_, promise, std::move(call));
     const detail::PipelineEntry entry(channel_);
     call();
 }

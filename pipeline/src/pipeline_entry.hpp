@@ -12,6 +12,8 @@ namespace weft::detail {
 // in between.
 class PipelineEntry {
   public:
+    class Outermost;
+
     explicit PipelineEntry(Channel& channel) noexcept : channel_(channel), outer_(currentChannel()) {
         if (outer_ == &channel) return;
         setCurrentChannel(&channel);
@@ -32,7 +34,6 @@ class PipelineEntry {
     [[gnu::noinline]] static void forbidSuspending(Channel& channel) noexcept {
         channel.scope_.emplace(channel.loop_.carrier());
     }
-    friend class OutermostEntry;
     [[gnu::noinline]] static void settle(Channel& channel) noexcept {
         channel.scope_.reset();
         if (channel.pipeline_.hasRemoved()) channel.freeRemovedHandlers();
@@ -44,21 +45,21 @@ class PipelineEntry {
 
 // The same for calls from the loop's dispatch while this thread is in no pipeline: there is no outer entry to restore,
 // and suspending is forbidden already.
-class OutermostEntry {
+class PipelineEntry::Outermost {
   public:
     static bool possible(const Channel& channel) noexcept { return !currentChannel() && channel.loop_.dispatching(); }
-    explicit OutermostEntry(Channel& channel) noexcept : channel_(channel) {
+    explicit Outermost(Channel& channel) noexcept : channel_(channel) {
         setCurrentChannel(&channel);
         channel.depth_ = 1;
     }
-    ~OutermostEntry() {
+    ~Outermost() {
         setCurrentChannel(nullptr);
         channel_.depth_ = 0;
         if (channel_.pipeline_.hasRemoved()) [[unlikely]]
             PipelineEntry::settle(channel_);
     }
-    OutermostEntry(const OutermostEntry&) = delete;
-    OutermostEntry& operator=(const OutermostEntry&) = delete;
+    Outermost(const Outermost&) = delete;
+    Outermost& operator=(const Outermost&) = delete;
 
   private:
     Channel& channel_;

@@ -9,6 +9,7 @@
 #include <weft/pipeline/detail/limited_log.hpp>
 #include <weft/scheduler/log.hpp>
 
+#include "enters_loop.hpp"
 #include "lost_writes.hpp"
 #include "tail_release.hpp"
 
@@ -59,12 +60,17 @@ void ChannelPipeline::fireExceptionCaught(std::exception_ptr cause) {
 
 void ChannelPipeline::fireChannelActive() {
     head_.fireChannelActive();
-    if (channel_.mayRunHere()) channel_.readIfAutoRead();
+    readIfAutoRead();
 }
 
 void ChannelPipeline::fireChannelReadComplete() {
     head_.fireChannelReadComplete();
-    if (channel_.mayRunHere()) channel_.readIfAutoRead();
+    readIfAutoRead();
+}
+
+// On another thread the loop reads when it fires the event.
+void ChannelPipeline::readIfAutoRead() {
+    if (detail::entersLoop(channel_.loop()) && channel_.config().autoRead && !channel_.closed()) read();
 }
 
 thread_local constinit std::uintptr_t detail::watchedDelivery = 0;
@@ -106,7 +112,7 @@ void ChannelPipeline::loseChannel(std::exception_ptr cause) noexcept {
     } else {
         detail::logThrownWrite(thrower, cause);
     }
-    channel_.closeBecauseOf(std::move(cause));
+    headHandler_.closeAfterError(std::move(cause));
 }
 
 namespace detail {
@@ -145,6 +151,9 @@ void HeadHandler::write(ChannelHandlerContext&, Message&& message, ChannelPromis
 }
 void HeadHandler::flush(ChannelHandlerContext&) {
     channel_.headFlush();
+}
+void HeadHandler::closeAfterError(std::exception_ptr cause) noexcept {
+    channel_.closeAfterError(std::move(cause));
 }
 
 }  // namespace detail

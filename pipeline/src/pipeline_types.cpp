@@ -91,7 +91,7 @@ bool isNews(const void* expecting, const void* giving) {
 }  // namespace
 
 void ChannelPipeline::reportUnusableTypes() const {
-    if (!channel_.outbound_.bytesOnly()) return;  // a transport of whole messages may deliver any type
+    if (channel_.sink()->takesMessages()) return;  // a transport of whole messages may deliver any type
     Supply supply;
     supply.add(&detail::messageTypeOf<Buffer>, nullptr);
     supply.add(&detail::messageTypeOf<ChannelRef>, nullptr);  // of a listener

@@ -3,7 +3,6 @@
 // ChannelRef.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -20,6 +19,11 @@
 #include <weft/pipeline/channel_ref.hpp>
 #include <weft/pipeline/channel_sink.hpp>
 #include <weft/pipeline/detail/attribute_map.hpp>
+#include <weft/pipeline/detail/channel_state.hpp>
+#include <weft/pipeline/detail/read_cycle.hpp>
+#include <weft/pipeline/detail/read_size.hpp>
+#include <weft/pipeline/detail/sink_writes.hpp>
+#include <weft/pipeline/detail/writability.hpp>
 #include <weft/pipeline/message.hpp>
 #include <weft/pipeline/outbound_buffer.hpp>
 #include <weft/scheduler/detail/biased_count.hpp>
@@ -32,7 +36,6 @@
 namespace weft {
 
 namespace detail {
-class OutermostEntry;
 class PipelineEntry;
 class ChannelPin;
 class PostedWrite;
@@ -45,9 +48,9 @@ class PostedWrite;
 // unregistered, handlerRemoved*.
 class Channel final : private FlushPointListener {
   public:
-    static constexpr std::size_t flushCap = 64 * 1024;   // flushed bytes at which a flush writes at once (W-7)
-    static constexpr std::size_t minReadBytes = 256;     // the smallest read buffer
-    static constexpr std::size_t firstReadBytes = 2048;  // the first read buffer
+    static constexpr std::size_t flushCap = 64 * 1024;  // flushed bytes at which a flush writes at once (W-7)
+    static constexpr std::size_t minReadBytes = detail::ReadSize::least;    // the smallest read buffer
+    static constexpr std::size_t firstReadBytes = detail::ReadSize::first;  // the first read buffer
 
     static ChannelRef create(EventLoop& loop);
     Channel(const Channel&) = delete;
@@ -61,7 +64,7 @@ class Channel final : private FlushPointListener {
     void registerWithLoop(ChannelPromise promise);
     ChannelFuture registerWithLoop();
     // For accepted streams, which are active before they are registered.
-    void setActive(bool active) noexcept { active ? note(Life::isActive) : unnote(Life::isActive); }
+    void setActive(bool active) noexcept { active ? state_.set(State::isActive) : state_.clear(State::isActive); }
 
     // ---- state ----
     EventLoop& loop() const noexcept { return loop_; }
@@ -70,13 +73,17 @@ class Channel final : private FlushPointListener {
     ChannelPipeline& pipeline() noexcept { return pipeline_; }
     ChannelSink* sink() const noexcept { return sink_.get(); }
     // True once a close has begun or registration has failed.
-    bool closed() const noexcept { return is(Life::isClosed); }
+    bool closed() const noexcept { return state_.is(State::isClosed); }
     bool open() const noexcept { return !closed(); }
-    bool registered() const noexcept { return is(Life::isRegistered); }
+    bool registered() const noexcept { return state_.is(State::isRegistered); }
     // Connected (a listener: bound) and not closed.
-    bool active() const noexcept { return is(Life::isActive, Life::isClosed); }
+    bool active() const noexcept { return state_.is(State::isActive, State::isClosed); }
     SocketAddress localAddress() const;   // context: the loop
     SocketAddress remoteAddress() const;  // context: the loop
+    // True where the pipeline and the options are changed at once and not in a task: on the loop, and before
+    // registration on any thread, which must be the one that builds the channel. A fiber of the loop's carrier that
+    // runs as a guest elsewhere goes home first.
+    bool mayConfigureHere() const noexcept;
     // Unique in the process; for logs.
     std::uint64_t id() const noexcept { return id_; }
 
@@ -128,7 +135,7 @@ class Channel final : private FlushPointListener {
     // ---- writability ----
     // False while too many bytes are pending or a user-defined bit is false. Advisory: writes are accepted all the
     // same. (W-3, W-4, TH-4)
-    bool isWritable() const noexcept { return unwritable_.load(std::memory_order_relaxed) == 0; }
+    bool isWritable() const noexcept { return writability_.isWritable(); }
     // How many more pending bytes would make the channel unwritable; 0 when it is unwritable.
     std::size_t bytesBeforeUnwritable() const noexcept;
     // How many pending bytes must be sent before the channel is writable again; 0 when the pending bytes allow it.
@@ -206,21 +213,16 @@ class Channel final : private FlushPointListener {
     void onWriteError(ErrorCode error) noexcept;
     // False: the sink ends this read cycle now. It checks after every onRead and onMessage.
     bool keepReading() const noexcept {
-        return config_.autoRead && cycleMessages_ < config_.maxMessagesPerRead && !closed() && !inputShutdown_;
+        return config_.autoRead && reads_.messages() < config_.maxMessagesPerRead && !closed() && !reads_.inputEnded();
     }
     // Size of the buffer for the next read, in bytes; it follows the sizes of earlier reads.
-    std::size_t readBufferSize() const noexcept { return readBytes_; }
+    std::size_t readBufferSize() const noexcept { return readSize_.bytes(); }
 
   private:
-    friend class ChannelHandlerContext;
-    friend class ChannelPipeline;
-    friend class ChannelRef;
-    friend class detail::HeadHandler;
-    friend class detail::OutermostEntry;
-    friend class detail::PipelineEntry;
+    friend class detail::HeadHandler;    // calls the operations of the channel
+    friend class detail::PipelineEntry;  // owns depth_ and scope_
     friend class detail::ChannelPin;
     friend class detail::PostedWrite;
-    friend class detail::PromiseState;
     friend void detail::retainChannel(Channel&) noexcept;
     friend void detail::releaseChannel(Channel&) noexcept;
 
@@ -233,9 +235,6 @@ class Channel final : private FlushPointListener {
     void becomeActive();
     void deregisterNow(ChannelPromise promise);
     void unregister();
-    // True on the loop. A fiber of the loop's carrier that runs as a guest elsewhere goes home first.
-    bool mayRunHere() const noexcept { return loop_.inEventLoop() || comesHome(); }
-    bool comesHome() const noexcept;
     template <class F>
     void runInLoop(F&& operation);
 
@@ -248,7 +247,6 @@ class Channel final : private FlushPointListener {
     void headWrite(Message&& message, ChannelPromise&& promise);
     void refuseLate(Message&& message, const ChannelPromise& promise);
     void headFlush();
-    std::size_t headWriteDirect(std::string_view bytes, const Buffer& storage) noexcept;
 
     void connected(const ChannelFuture& attempt, const ChannelPromise& promise);
     void startConnectTimer(const ChannelPromise& promise, const SocketAddress& remote);
@@ -258,7 +256,7 @@ class Channel final : private FlushPointListener {
     void beginClose(ChannelPromise promise, std::exception_ptr cause);
     void socketClosed(const ChannelPromise& promise);
     void endOutput(ChannelPromise promise);
-    void closeBecauseOf(std::exception_ptr cause) noexcept;
+    void closeAfterError(std::exception_ptr cause) noexcept;
     void failPendingWrites();
     void tearDownWithoutTask() noexcept;
     void tearDownAtFlushPoint() noexcept;
@@ -273,15 +271,11 @@ class Channel final : private FlushPointListener {
     void addSubmitted(std::size_t bytes) noexcept;
     void subtractSubmitted(std::size_t bytes) noexcept;
 
-    bool inCycle() const noexcept { return cycleMessages_ > 0; }
-    void countMessage() noexcept;
     void deliver(Buffer&& bytes) noexcept;
     void enterLastRead(Buffer&& bytes) noexcept;
     void completeCycle() noexcept;
-    void tellOfCycle() noexcept;
-    void learnReadSize(std::size_t bytes) noexcept;
+    void completeCycleSlow() noexcept;
     void changeReadSize(std::size_t bytes) noexcept;
-    void readIfAutoRead();
     void permitRead() noexcept;
     void startReading() noexcept;
     void setWantRead(bool on) noexcept;
@@ -290,7 +284,6 @@ class Channel final : private FlushPointListener {
     using ConfigChange = UniqueFunction<void(ChannelConfig&)>;
     void changeConfig(ConfigChange change);
     void changeConfigNow(ConfigChange& change);
-    bool mayUseSocketHere() const noexcept;
     ErrorCode setSocketOption(const char* name, SocketOption option, int value);
     ErrorCode setSocketOptionNow(const char* name, SocketOption option, int value);
     int socketOption(const char* name, SocketOption option) const;
@@ -298,73 +291,40 @@ class Channel final : private FlushPointListener {
     // The owner of the biased counts, whose thread counts references and pins without a read-modify-write: the loop's
     // carrier, which is detail::currentHome() on that thread.
     const void* home() const noexcept;
-    void letGoOfSelf() noexcept;
+    void releaseOwnReference() noexcept;
     void pin() noexcept { pins_.retain(detail::currentHome()); }  // the pinner holds a reference already
     void unpin() noexcept;
     void freeRemovedHandlers() noexcept;
 
-    // State bits in one word, so that a write checks several with one load. The builder and the loop may set bits
-    // concurrently.
-    struct Life {
-        enum : std::uint8_t {
-            wasRegistered = 1,  // set by the builder, which hands the channel over to the loop
-            isRegistered = 2,
-            isActive = 4,  // set by the builder, later by the loop
-            outputEnded = 8,
-            isClosed = 16,
-        };
-    };
-    // True when all of `wanted` and none of `unwanted` are set. Any thread. [N1]
-    bool is(unsigned wanted, unsigned unwanted = 0) const noexcept {
-        return (life_.load(std::memory_order_acquire) & (wanted | unwanted)) == wanted;
-    }
-    void note(std::uint8_t what) noexcept { life_.fetch_or(what, std::memory_order_release); }  // [N1]
-    void unnote(std::uint8_t what) noexcept {
-        life_.fetch_and(static_cast<std::uint8_t>(~what), std::memory_order_release);  // [N1]
-    }
-
+    using State = detail::ChannelState;
     using Count = detail::BasicBiasedCount<detail::NativeAtomics>;
 
     // The members that every event touches come first, in three cache lines.
     EventLoop& loop_;
     std::unique_ptr<ChannelSink> sink_;
-    Count references_{1};  // any thread; biased to home() from registration to letGoOfSelf()
+    Count references_{1};  // any thread; biased to home() from registration to releaseOwnReference()
 
-    // Any thread.
-    std::atomic<std::uint8_t> life_{0};  // written by the loop, and some bits by the builder: see Life
+    State state_;  // any thread
 
     // The loop only.
-    unsigned depth_ = 0;          // pipeline entries on the stack
-    unsigned cycleMessages_ = 0;  // delivered in the running read cycle; 0: no cycle is running
-    unsigned smallReads_ = 0;     // small reads in a row
-    std::size_t readBytes_ = firstReadBytes;
-    std::size_t shrinkBelow_ = firstReadBytes / 4;  // reads of fewer bytes are small; 0 at the smallest size
-    bool readPending_ = false;                      // a read() that no cycle has used yet
-    bool wantsRead_ = false;                        // the last value given to sink_->wantRead()
-    bool flushing_ = false;                         // inside sink_->flush()
-    bool sendsLater_ = false;                       // sink_->sendsLater()
-    bool sinkFull_ = false;                         // until onWritable(), or until the sink reports all it was given
-    bool consuming_ = false;  // inside outbound_.consume(): a close leaves the pending writes to a task (C-3)
+    unsigned depth_ = 0;  // pipeline entries on the stack
+    detail::ReadCycle reads_;
+    detail::ReadSize readSize_;
+    bool sendsLater_ = false;  // sink_->sendsLater()
     bool activeFired_ = false;
     bool listening_ = false;        // bound, and its sink listens
     bool closedHere_ = false;       // by an operation of this side, not by the peer or an error
     bool outputEndedHere_ = false;  // likewise
     bool tearDownDue_ = false;      // tearDown() runs at the next flush point
     bool connecting_ = false;
-    bool inputShutdown_ = false;
-    bool inputShutdownReported_ = false;       // InputShutdownReadCompleteEvent has been fired
     std::optional<NonSuspendingScope> scope_;  // of the outermost entry, when a fiber opened it
     ChannelConfig config_;
     OutboundBuffer outbound_;
-    std::uint64_t givenPosition_ = 0;  // flushed position at the last sink_->flush()
+    detail::SinkWrites writes_;
 
-    // Any thread. The operations on the atomics are relaxed: writability, the counts and the marks order no other data,
-    // and off the loop they are hints.
-    Count pins_;                                // fibers and posted operations that may use a removed context
-    std::atomic<std::uint32_t> unwritable_{0};  // bit 0: too many pending bytes; 1..31: the application's
-    std::atomic<std::size_t> submitted_{0};     // bytes of writes that were posted and have not run (TH-4)
-    std::atomic<std::size_t> lowMark_{WriteBufferWaterMark::defaultLow};
-    std::atomic<std::size_t> highMark_{WriteBufferWaterMark::defaultHigh};
+    // Any thread.
+    Count pins_;  // fibers and posted operations that may use a removed context
+    detail::Writability writability_;
     const std::uint64_t id_;
 
     // The loop only.

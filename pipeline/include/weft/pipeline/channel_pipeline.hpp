@@ -20,7 +20,6 @@ namespace weft {
 
 class Channel;
 namespace detail {
-class OutermostEntry;
 class PipelineEntry;
 std::string lastWriterTo(const ChannelHandlerContext& taker);
 }  // namespace detail
@@ -182,7 +181,6 @@ class ChannelPipeline {
     friend class Channel;
     friend class ChannelHandlerContext;
     friend class EmbeddedChannel;
-    friend class detail::OutermostEntry;
     friend class detail::PipelineEntry;
     friend std::string detail::lastWriterTo(const ChannelHandlerContext& taker);
 
@@ -223,7 +221,11 @@ class ChannelPipeline {
     void freeRemoved() noexcept;          // once nothing can be running in a removed handler
     bool hasRemoved() const noexcept { return removed_ != nullptr; }
     bool readsWatched() const noexcept { return readWatchers_ > 0; }
+    void readIfAutoRead();
     bool isHead(const Context& context) const noexcept { return &context == &head_; }
+    std::size_t writeDirect(std::string_view bytes, const Buffer& storage) noexcept {
+        return headHandler_.writeDirect(bytes, storage);
+    }
     // For messages that no handler can use (pipeline_types.cpp).
     void reportUnusableTypes() const;
     std::string lastReader() const;
