@@ -35,7 +35,7 @@ Resolver::Addresses addressesOf(const addrinfo* list) {
     return all;
 }
 
-Resolver::Addresses askSystem(const std::string& host) {
+Resolver::Addresses resolveBySystem(const std::string& host) {
     addrinfo wanted{};
     wanted.ai_family = AF_UNSPEC;
     wanted.ai_socktype = SOCK_STREAM;
@@ -75,7 +75,7 @@ const boost::system::error_category& resolverCategory() noexcept {
 }
 
 ThreadPoolResolver::Lookup ThreadPoolResolver::systemLookup() {
-    return askSystem;
+    return resolveBySystem;
 }
 
 // Never destroyed, because its threads may outlive main().

@@ -114,16 +114,16 @@ void awaitEvent() noexcept {
 }  // namespace
 
 ShutdownSignals::ShutdownSignals() {
-    bool deaf = false;
+    bool noSignalHeld = false;
     {
         std::lock_guard held(installation.lock);
         if (!installation.installed) {
             install();
-            deaf = installation.holdsNone();
+            noSignalHeld = installation.holdsNone();
         }
         ++installation.users;
     }
-    if (!deaf) return;
+    if (!noSignalHeld) return;
     log(LogLevel::warning,
         "SIGINT and SIGTERM were ignored when this process started and stay ignored: no signal will shut it down "
         "gracefully");

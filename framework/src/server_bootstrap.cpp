@@ -24,8 +24,8 @@ using detail::PipelineSetup;
 using detail::ServerAcceptor;
 using detail::ServerState;
 
-constexpr int rivalTries = 100;
-constexpr std::chrono::milliseconds rivalPause{1};
+constexpr int portTries = 100;
+constexpr std::chrono::milliseconds portPause{1};
 
 // A bind() in progress.
 struct Binding {
@@ -113,7 +113,7 @@ void listening(const BindingPointer& binding, std::size_t index) {
 
 // While a rival's listen() is failing, the kernel counts it as a listener and refuses binds to the port. By then the
 // port belongs to our first listener, so the other loops' listeners only need to retry.
-bool metRival(std::size_t index, const ChannelFuture& done) {
+bool portWasTaken(std::size_t index, const ChannelFuture& done) {
     return index > 0 && errorCodeOf(done.cause()) == fromErrno(EADDRINUSE);
 }
 
@@ -122,11 +122,10 @@ ChannelPromise attempt(const BindingPointer& binding, std::size_t index, const C
     ChannelPromise bound = listener->newPromise();
     bound.addListener([binding, index, listener, triesLeft](const ChannelFuture& done) {
         if (done.success()) return listening(binding, index);
-        if (triesLeft == 0 || !metRival(index, done)) return binding->fail(done.cause());
+        if (triesLeft == 0 || !portWasTaken(index, done)) return binding->fail(done.cause());
         const ChannelPromise next = attempt(binding, index, listener, triesLeft - 1);
         try {
-            listener->loop().schedule([binding, listener, next] { listener->bind(binding->address, next); },
-                                      rivalPause);
+            listener->loop().schedule([binding, listener, next] { listener->bind(binding->address, next); }, portPause);
         } catch (...) {
             next.tryFailure(std::current_exception());
         }
@@ -142,7 +141,7 @@ void bindListener(const BindingPointer& binding, std::size_t index) {
         return binding->fail(std::current_exception());
     }
     if (!binding->server->addListener(listener)) return binding->fail(binding->drained());
-    const ChannelPromise bound = attempt(binding, index, listener, rivalTries);
+    const ChannelPromise bound = attempt(binding, index, listener, portTries);
     listener->registerWithLoop().addListener([binding, listener, bound](const ChannelFuture& registered) {
         if (!registered.success()) {
             bound.tryFailure(registered.cause());

@@ -15,10 +15,10 @@ namespace weft::detail {
 
 namespace {
 
-constexpr Duration closingTime = std::chrono::seconds(1);        // for all steps after the timeout
-constexpr Duration answerTime = std::chrono::milliseconds(250);  // part of it: for answers of fibers that unwind
-constexpr Duration betweenLooks = std::chrono::milliseconds(2);  // between checks of cancelled fibers
-constexpr std::size_t mostNamed = 16;                            // connections listed in the log, per server
+constexpr Duration closingTime = std::chrono::seconds(1);         // for all steps after the timeout
+constexpr Duration answerTime = std::chrono::milliseconds(250);   // part of it: for answers of fibers that unwind
+constexpr Duration betweenChecks = std::chrono::milliseconds(2);  // between checks of cancelled fibers
+constexpr std::size_t mostNamed = 16;                             // connections listed in the log, per server
 
 // The connections of one server on one loop.
 struct LoopDrain {
@@ -73,7 +73,7 @@ std::vector<LateConnection> unfinished(const LoopDrain& drain, Deadline end) {
         if (look.error()) return {};  // the loop has ended
         left = look.get();
         if (left.empty() || Clock::steady().now() >= end) return left;
-        thisFiber::sleepFor(betweenLooks);
+        thisFiber::sleepFor(betweenChecks);
     }
     return left;
 }

@@ -77,7 +77,7 @@ void ServerState::admit(Channel& child) {
         if (const auto self = weak.lock()) remove(children, place);
     });
     if (!children.draining) return;
-    child.loop().execute([channel = ChannelRef(child)] { tellOfDrain(*channel); });  // once its handlers are in place
+    child.loop().execute([channel = ChannelRef(child)] { notifyDrain(*channel); });  // once its handlers are in place
 }
 
 void ServerState::remove(Children& children, std::list<ChannelRef>::iterator child) noexcept {
@@ -154,10 +154,10 @@ Future<void> ServerState::emptied(std::size_t loop) {
 // Iterates over a copy, because the event may close its channel, which changes the list.
 void ServerState::fireDrainStarted(Children& children) noexcept {
     const std::vector<ChannelRef> now(children.open.begin(), children.open.end());
-    for (const auto& child : now) tellOfDrain(*child);
+    for (const auto& child : now) notifyDrain(*child);
 }
 
-void ServerState::tellOfDrain(Channel& child) noexcept {
+void ServerState::notifyDrain(Channel& child) noexcept {
     child.pipeline().fireUserEventTriggered(Message(DrainStarted{}));
 }
 

@@ -90,7 +90,7 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
     void admit(Channel& child);
     static void remove(Children& children, std::list<ChannelRef>::iterator child) noexcept;
     static void fireDrainStarted(Children& children) noexcept;
-    static void tellOfDrain(Channel& child) noexcept;
+    static void notifyDrain(Channel& child) noexcept;
     static void closeAllNow(Children& children) noexcept;
 
     const PipelineSetup child_;

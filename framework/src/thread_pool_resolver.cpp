@@ -59,7 +59,7 @@ std::string lowerCase(std::string_view host) {
     return lower;
 }
 
-bool saysThereIsNone(const ErrorCode& error) noexcept {
+bool isNotFound(const ErrorCode& error) noexcept {
     return error.category() == resolverCategory() && (error.value() == EAI_NONAME || error.value() == EAI_NODATA);
 }
 
@@ -190,7 +190,7 @@ ThreadPoolResolver::State::Answer ThreadPoolResolver::State::lookUp(const std::s
         if (!answer.addresses.empty()) return answer;
         return {{}, failure(ErrorCode(EAI_NODATA, resolverCategory()), host, checkTheName), options_.negativeTime};
     } catch (const SystemError& error) {
-        const bool none = saysThereIsNone(error.code());
+        const bool none = isNotFound(error.code());
         return {{}, failure(error.code(), host, checkTheName), none ? options_.negativeTime : Duration::zero()};
     } catch (...) {
         return {{}, std::current_exception(), Duration::zero()};

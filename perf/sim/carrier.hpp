@@ -1,4 +1,4 @@
-// Crew and Carrier of the simulator: the shipped turn, queue, park state and steal policy on the simulated machine.
+// Group and Carrier of the simulator: the shipped turn, queue, park state and steal policy on the simulated machine.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ using detail::CalledBy;
 using detail::Lanes;
 using detail::SleepEnd;
 using detail::SleepKind;
+using detail::StealResult;
 using detail::StealRules;
-using detail::Theft;
 
 inline TimePoint asTimePoint(Nanoseconds time) {
     return TimePoint(Duration(time));
@@ -54,15 +54,15 @@ struct Counters {
 class Carrier;
 
 // The carriers of a steal cluster, for the policy.
-class Crew {
+class Group {
   public:
-    using Cluster = detail::BasicStealCluster<SimulatedAtomics, Crew>;
+    using Cluster = detail::BasicStealCluster<SimulatedAtomics, Group>;
 
-    Crew(std::vector<Carrier*> members, const StealRules& rules)
+    Group(std::vector<Carrier*> members, const StealRules& rules)
         : cluster(*this, static_cast<unsigned>(members.size()), rules), members_(std::move(members)) {}
 
-    bool hasSpoils(unsigned member) const;
-    std::size_t spoils(unsigned member) const;
+    bool hasStealable(unsigned member) const;
+    std::size_t stealableCount(unsigned member) const;
     std::uint64_t slices(unsigned member) const;
     bool call(unsigned member, unsigned victim);
     Carrier& carrier(unsigned member) const { return *members_[member]; }
@@ -100,10 +100,10 @@ class Carrier {
           process_(static_cast<int>(index)),
           random_(index + 1) {}
 
-    void join(Crew& crew, unsigned member) {
-        crew_ = &crew;
+    void join(Group& group, unsigned member) {
+        group_ = &group;
         member_ = member;
-        policy_ = std::make_unique<Policy>(*this, crew.cluster, member);
+        policy_ = std::make_unique<Policy>(*this, group.cluster, member);
     }
     void start() {
         simulation_.start(process_, [this] { runUntilStop(); });
@@ -119,7 +119,7 @@ class Carrier {
         static_cast<void>(core_.submitStealable(task));
         const SleepKind sleep = core_.wake();
         if (sleep != SleepKind::none) return endSleep(sleep);
-        crew_->cluster.published(member_);
+        group_->cluster.published(member_);
     }
     void stop() {
         core_.requestStop();
@@ -171,13 +171,13 @@ class Carrier {
     void countWake(SleepEnd) {}
 
     // --- required by the steal policy
-    bool rob(unsigned victim);
+    bool stealFromMember(unsigned victim);
     TimePoint now() const { return asTimePoint(simulation_.now()); }
     unsigned random() { return static_cast<unsigned>(random_()); }
     std::uint64_t slices() const { return slices_.load(std::memory_order_relaxed); }
 
   private:
-    using Policy = detail::BasicStealPolicy<Crew::Cluster, Carrier>;
+    using Policy = detail::BasicStealPolicy<Group::Cluster, Carrier>;
 
     void runUntilStop();
     void runFiber(Task& task);
@@ -193,7 +193,7 @@ class Carrier {
     Core core_;
     Process process_;
     std::minstd_rand random_;
-    Crew* crew_ = nullptr;
+    Group* group_ = nullptr;
     unsigned member_ = 0;
     std::unique_ptr<Policy> policy_;
     SimulatedAtomics::Atomic<std::uint64_t> slices_{0};
@@ -201,16 +201,16 @@ class Carrier {
     Nanoseconds slept_ = 0;
 };
 
-inline bool Crew::hasSpoils(unsigned member) const {
-    return members_[member]->core().queue().hasSpoils();
+inline bool Group::hasStealable(unsigned member) const {
+    return members_[member]->core().queue().hasStealable();
 }
-inline std::size_t Crew::spoils(unsigned member) const {
-    return members_[member]->core().queue().spoils();
+inline std::size_t Group::stealableCount(unsigned member) const {
+    return members_[member]->core().queue().stealableCount();
 }
-inline std::uint64_t Crew::slices(unsigned member) const {
+inline std::uint64_t Group::slices(unsigned member) const {
     return members_[member]->slices();
 }
-inline bool Crew::call(unsigned member, unsigned victim) {
+inline bool Group::call(unsigned member, unsigned victim) {
     const SleepKind sleep = members_[member]->core().call(victim);
     members_[member]->endSleep(sleep);
     return sleep != SleepKind::none;
@@ -265,14 +265,14 @@ inline void Carrier::blockInFutex() {
     slept_ += simulation_.now() - began;
 }
 
-inline bool Carrier::rob(unsigned victim) {
-    Carrier& robbed = crew_->carrier(victim);
-    const std::size_t before = core_.queue().spoils();
-    const Theft theft = core_.queue().stealFrom(robbed.core_.queue(), workload_.most);
-    if (theft == Theft::nothing) return false;
-    if (theft == Theft::handedBack) robbed.endSleep(robbed.core_.wake());
+inline bool Carrier::stealFromMember(unsigned victim) {
+    Carrier& victimCarrier = group_->carrier(victim);
+    const std::size_t before = core_.queue().stealableCount();
+    const StealResult stealResult = core_.queue().stealFrom(victimCarrier.core_.queue(), workload_.most);
+    if (stealResult == StealResult::nothing) return false;
+    if (stealResult == StealResult::handedBack) victimCarrier.endSleep(victimCarrier.core_.wake());
     ++workload_.counters.steals;
-    workload_.counters.stolen += core_.queue().spoils() - before;
+    workload_.counters.stolen += core_.queue().stealableCount() - before;
     return true;
 }
 

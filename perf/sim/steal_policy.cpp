@@ -116,14 +116,14 @@ Setup parsed(int argc, char** argv) {
     return setup;
 }
 
-std::vector<std::unique_ptr<Crew>> makeCrews(Loads& loads, const Setup& setup) {
-    std::vector<std::unique_ptr<Crew>> crews;
+std::vector<std::unique_ptr<Group>> makeCrews(Loads& loads, const Setup& setup) {
+    std::vector<std::unique_ptr<Group>> crews;
     const unsigned count = setup.global ? 1 : setup.shape.clusters;
     const unsigned size = setup.shape.carriers / count;
     for (unsigned c = 0; c < count; ++c) {
         std::vector<Carrier*> members;
         for (unsigned m = 0; m < size; ++m) members.push_back(&loads.carrier(c * size + m));
-        crews.push_back(std::make_unique<Crew>(members, setup.rules));
+        crews.push_back(std::make_unique<Group>(members, setup.rules));
         for (unsigned m = 0; m < size; ++m) loads.carrier(c * size + m).join(*crews.back(), m);
     }
     return crews;
@@ -138,7 +138,7 @@ void run(const Setup& setup) {
     loads.answersAtHome = setup.answersAtHome;
     loads.most = setup.most;
     loads.build(setup.steals);
-    std::vector<std::unique_ptr<Crew>> crews;
+    std::vector<std::unique_ptr<Group>> crews;
     if (setup.steals) crews = makeCrews(loads, setup);
     loads.start();
     simulation.run();

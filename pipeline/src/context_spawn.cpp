@@ -22,7 +22,7 @@ bool isEndOfConnection(const std::exception_ptr& error) noexcept {
     return code == operationAborted();
 }
 
-bool wasAskedToEnd(const Channel& channel) noexcept {
+bool endWasRequested(const Channel& channel) noexcept {
     return thisFiber::cancelRequested() || channel.closed() || channel.loop().stopping();
 }
 
@@ -30,7 +30,7 @@ bool wasAskedToEnd(const Channel& channel) noexcept {
 
 void logSpawnedFiber(const ChannelHandlerContext& spawner, const std::exception_ptr& error) noexcept {
     const Channel& channel = spawner.channel();
-    const bool expected = isEndOfConnection(error) && wasAskedToEnd(channel);
+    const bool expected = isEndOfConnection(error) && endWasRequested(channel);
     const LogLevel level = expected ? LogLevel::debug : LogLevel::error;
     try {
         log(level,

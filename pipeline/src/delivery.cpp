@@ -42,7 +42,7 @@ HandlerPlace placeOf(const ChannelHandlerContext& context) {
 }
 
 // All connections of a server have the same fault, so it is reported once.
-bool isNews(const ChannelHandler& handler, std::string_view messageType, bool outbound) {
+bool isFirst(const ChannelHandler& handler, std::string_view messageType, bool outbound) {
     static std::mutex lock;
     static auto& told = *new std::set<std::pair<std::type_index, std::pair<std::string, bool>>>;
     const std::lock_guard held(lock);
@@ -97,9 +97,9 @@ void Delivery::note(const Message& message) const {
     if (!watched_) return;
     innermost = outer_;
     const bool leftInPlace = place_ == given_;  // the caller releases it next
-    if (leftInPlace && fate_ == Fate::open) fate_ = Fate::dropped;
+    if (leftInPlace && outcome_ == Outcome::open) outcome_ = Outcome::dropped;
     const bool answered = promise_ && !promise_->isVoid() && promise_->done();
-    if (fate_ == Fate::dropped && !answered) reportDrop();
+    if (outcome_ == Outcome::dropped && !answered) reportDrop();
     if (!place_ || leftInPlace || !LeakRegistry::watching()) return;
     try {
         LeakRegistry::instance().messageKept(place_, placeOf(receiver_));
@@ -109,7 +109,7 @@ void Delivery::note(const Message& message) const {
 }
 
 void Delivery::settle() noexcept {
-    fate_ = Fate::seen;
+    outcome_ = Outcome::seen;
     place_ = nullptr;
 }
 
@@ -117,7 +117,7 @@ void Delivery::reportDrop() const noexcept {
     countDropped();
     try {
         const bool outbound = promise_ != nullptr;
-        if (!isNews(receiver_.handler(), type_, outbound)) return;
+        if (!isFirst(receiver_.handler(), type_, outbound)) return;
         const HandlerPlace place = placeOf(receiver_);
         const bool isBuffer = type_ == messageTypeOf<Buffer>.name;
         const std::string size = isBuffer ? " of " + std::to_string(bytes_) + " bytes" : "";
@@ -147,7 +147,7 @@ void Delivery::reportDrop() const noexcept {
 
 [[gnu::noinline]] void messageUsed(const Message& message) noexcept {
     for (Delivery* delivery = innermost; delivery; delivery = delivery->outer_) {
-        if (delivery->place_ == &message) delivery->fate_ = Delivery::Fate::seen;
+        if (delivery->place_ == &message) delivery->outcome_ = Delivery::Outcome::seen;
     }
 }
 
@@ -165,7 +165,7 @@ void Delivery::reportDrop() const noexcept {
 [[gnu::noinline]] void messageEnded(const Message& message) noexcept {
     for (Delivery* delivery = innermost; delivery; delivery = delivery->outer_) {
         if (delivery->place_ != &message) continue;
-        if (delivery->fate_ == Delivery::Fate::open) delivery->fate_ = Delivery::Fate::dropped;
+        if (delivery->outcome_ == Delivery::Outcome::open) delivery->outcome_ = Delivery::Outcome::dropped;
         delivery->place_ = nullptr;
     }
     if (LeakRegistry::watching()) LeakRegistry::instance().messageEnded(&message);

@@ -37,7 +37,7 @@ class Delivery {
     friend void messageMoved(const Message& from, const Message& to) noexcept;
     friend void messageEnded(const Message& message) noexcept;
 
-    enum class Fate : unsigned char { open, seen, dropped };
+    enum class Outcome : unsigned char { open, seen, dropped };
 
     void watch(const Message& message) noexcept;
     void note(const Message& message) const;
@@ -49,7 +49,7 @@ class Delivery {
     const ChannelPromise* const promise_;
     const Message* const given_;
     const Message* place_ = nullptr;  // where the message is now; null: it has ended or been passed on
-    Fate fate_ = Fate::open;
+    Outcome outcome_ = Outcome::open;
     bool watched_ = false;
     std::string_view type_;
     std::size_t bytes_ = 0;

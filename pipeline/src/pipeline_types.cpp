@@ -81,7 +81,7 @@ std::string namesOf(const DeclaredTypes& types) {
 }
 
 // All connections of a server have the same fault, so it is reported once.
-bool isNews(const void* expecting, const void* giving) {
+bool isFirst(const void* expecting, const void* giving) {
     static std::mutex lock;
     static std::set<std::pair<const void*, const void*>> told;
     const std::lock_guard held(lock);
@@ -100,7 +100,7 @@ void ChannelPipeline::reportUnusableTypes() const {
         const auto& types = *static_cast<const detail::HandlerTypes*>(context->typeTag_);
         if (typeKnown && types.in.declared && !supply.hasAnyOf(types.in)) {
             const auto* giver = static_cast<const Context*>(supply.lastGiver());
-            if (isNews(context->typeTag_, giver ? giver->typeTag_ : nullptr)) {
+            if (isFirst(context->typeTag_, giver ? giver->typeTag_ : nullptr)) {
                 log(LogLevel::warning,
                     {"handler ", context->name(), " accepts ", namesOf(types.in),
                      ", which no handler before it produces; messages that can reach it: ", supply.describe(),

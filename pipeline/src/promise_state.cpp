@@ -138,14 +138,14 @@ void PromiseState::notifyLater() noexcept {
 
 void PromiseState::runListeners() noexcept {
     Completion::Listeners listeners;
-    if (!completion_.beginTelling(listeners)) return;  // the running call does it
+    if (!completion_.beginNotifying(listeners)) return;  // the running call does it
     retain();
     const ChannelFuture future(PromiseStateRef::adopt(this));  // a listener may drop the promise
     const NonSuspendingScope scope = loop_ ? NonSuspendingScope(loop_->carrier()) : NonSuspendingScope();
     ++nestedNotifications;
     do {
         listeners.callAll([&future](Listener& listener) { callListener(listener, future); });
-    } while (completion_.keepTelling(listeners));
+    } while (completion_.keepNotifying(listeners));
     --nestedNotifications;
 }
 

@@ -21,7 +21,7 @@ CarrierGroup::CarrierGroup(const CarrierOptions& options)
       stacks_(StackPool::create(options_.stackGuard)) {
     carriers_.reserve(options_.carriers);
     for (unsigned i = 0; i < options_.carriers; ++i) carriers_.push_back(std::make_unique<Carrier>(*this, i));
-    if (options_.workStealing) formCrews();
+    if (options_.workStealing) formStealGroups();
     startCarriers();
 }
 
@@ -39,18 +39,18 @@ namespace {
 
 // Before each sleep a carrier checks every other carrier of its steal cluster; for the cost see
 // docs/explanation/work-stealing.md.
-constexpr std::size_t largestCrew = 32;
+constexpr std::size_t largestGroup = 32;
 
-void reportLargeCrew(std::size_t carriers) noexcept {
+void reportLargeGroup(std::size_t carriers) noexcept {
     log(LogLevel::warning,
         {std::to_string(carriers), " carriers are in one steal cluster; the recommended maximum is ",
-         std::to_string(largestCrew), ": set topology to linux and stealScope to cluster, or use several groups"});
+         std::to_string(largestGroup), ": set topology to linux and stealScope to cluster, or use several groups"});
 }
 
 }  // namespace
 
 // Forms the crews of carriers that steal from each other. A carrier that is alone in its cluster gets none.
-void CarrierGroup::formCrews() {
+void CarrierGroup::formStealGroups() {
     std::map<unsigned, std::vector<Carrier*>> members;
     for (const auto& carrier : carriers_) {
         const bool byCluster = options_.stealScope == StealScope::cluster;
@@ -58,8 +58,8 @@ void CarrierGroup::formCrews() {
     }
     for (auto& [cluster, carriers] : members) {
         if (carriers.size() == 1) continue;
-        if (carriers.size() > largestCrew) reportLargeCrew(carriers.size());
-        crews_.push_back(std::make_unique<detail::StealCrew>(
+        if (carriers.size() > largestGroup) reportLargeGroup(carriers.size());
+        groups_.push_back(std::make_unique<detail::StealGroup>(
             std::move(carriers), detail::StealRules{.depth = options_.stealDepth, .age = options_.stealAge}));
     }
 }
@@ -142,7 +142,7 @@ void CarrierGroup::countOutstanding() const noexcept {
 // In a forked child: the threads do not exist, so they cannot be joined, and the memory that they use cannot be freed.
 void CarrierGroup::abandon() noexcept {
     for (auto& carrier : carriers_) static_cast<void>(carrier.release());
-    for (auto& crew : crews_) static_cast<void>(crew.release());
+    for (auto& group : groups_) static_cast<void>(group.release());
     static_cast<void>(stacks_.release());
     log(LogLevel::warning,
         {"carrier group '", options_.name,

@@ -1,4 +1,4 @@
-// CarrierHelper and StealCrew: the adapters between the steal policy and the carriers.
+// CarrierHelper and StealGroup: the adapters between the steal policy and the carriers.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,18 @@ namespace weft::detail {
 
 // The carriers of a steal cluster. The group creates it before the first thread starts and destroys it after all have
 // ended.
-class StealCrew {
+class StealGroup {
   public:
-    using Cluster = BasicStealCluster<NativeAtomics, StealCrew>;
+    using Cluster = BasicStealCluster<NativeAtomics, StealGroup>;
 
     // Throws std::bad_alloc. The carriers must stay at their addresses while their threads run.
-    StealCrew(std::vector<Carrier*> carriers, const StealRules& rules);
+    StealGroup(std::vector<Carrier*> carriers, const StealRules& rules);
 
     // Called by the policy. Any thread. Carriers are identified by their number in the cluster.
-    bool hasSpoils(unsigned member) const noexcept { return carriers_[member]->core_.queue().hasSpoils(); }
-    std::size_t spoils(unsigned member) const noexcept { return carriers_[member]->core_.queue().spoils(); }
+    bool hasStealable(unsigned member) const noexcept { return carriers_[member]->core_.queue().hasStealable(); }
+    std::size_t stealableCount(unsigned member) const noexcept {
+        return carriers_[member]->core_.queue().stealableCount();
+    }
     std::uint64_t slices(unsigned member) const noexcept { return carriers_[member]->counters_.run.get(); }
     bool call(unsigned member, unsigned victim) noexcept;
 
@@ -36,10 +38,10 @@ class StealCrew {
 // The host of one carrier's steal policy.
 class CarrierHelper {
   public:
-    CarrierHelper(Carrier& carrier, StealCrew& crew, unsigned member);
+    CarrierHelper(Carrier& carrier, StealGroup& group, unsigned member);
 
     // Called by the policy. Context: the carrier.
-    bool rob(unsigned victim) noexcept;
+    bool stealFromMember(unsigned victim) noexcept;
     TimePoint now() const noexcept { return Clock::steady().now(); }
     unsigned random() noexcept { return static_cast<unsigned>(random_()); }
 
@@ -51,15 +53,15 @@ class CarrierHelper {
     }
     // Calls an idle carrier, because this one is busy and may not run its work soon. Any thread that keeps the carrier
     // from ending.
-    void callHelp() noexcept { crew_.cluster().published(member_); }
+    void callHelp() noexcept { group_.cluster().published(member_); }
 
   private:
     Carrier& carrier_;
-    StealCrew& crew_;
+    StealGroup& group_;
     const unsigned member_;
     std::minstd_rand random_;
     bool directed_ = false;  // it answers a call; for the recorder
-    BasicStealPolicy<StealCrew::Cluster, CarrierHelper> policy_;
+    BasicStealPolicy<StealGroup::Cluster, CarrierHelper> policy_;
 };
 
 }  // namespace weft::detail

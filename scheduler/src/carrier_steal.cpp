@@ -13,12 +13,12 @@ namespace weft {
 
 namespace detail {
 
-StealCrew::StealCrew(std::vector<Carrier*> carriers, const StealRules& rules)
+StealGroup::StealGroup(std::vector<Carrier*> carriers, const StealRules& rules)
     : carriers_(std::move(carriers)), cluster_(*this, static_cast<unsigned>(carriers_.size()), rules) {
-    for (unsigned member = 0; member < carriers_.size(); ++member) carriers_[member]->joinCrew(*this, member);
+    for (unsigned member = 0; member < carriers_.size(); ++member) carriers_[member]->joinGroup(*this, member);
 }
 
-bool StealCrew::call(unsigned member, unsigned victim) noexcept {
+bool StealGroup::call(unsigned member, unsigned victim) noexcept {
     Carrier& called = *carriers_[member];
     const Carrier::SubmitGuard visit(called.core_);
     const SleepKind sleep = called.core_.call(victim);
@@ -26,35 +26,36 @@ bool StealCrew::call(unsigned member, unsigned victim) noexcept {
     return sleep != SleepKind::none;
 }
 
-CarrierHelper::CarrierHelper(Carrier& carrier, StealCrew& crew, unsigned member)
+CarrierHelper::CarrierHelper(Carrier& carrier, StealGroup& group, unsigned member)
     : carrier_(carrier),
-      crew_(crew),
+      group_(group),
       member_(member),
       random_(carrier.index() + 1),
-      policy_(*this, crew.cluster(), member) {}
+      policy_(*this, group.cluster(), member) {}
 
-bool CarrierHelper::rob(unsigned victim) noexcept {
-    Carrier& robbed = crew_.carrier(victim);
+bool CarrierHelper::stealFromMember(unsigned victim) noexcept {
+    Carrier& victimCarrier = group_.carrier(victim);
     if (carrier_.core_.stopping()) return false;
     auto& queue = carrier_.core_.queue();
     const TimePoint began = carrier_.traces() ? Clock::steady().now() : TimePoint();
-    const std::size_t before = queue.spoils();
-    const Theft theft = queue.stealFrom(robbed.core_.queue());
-    if (theft == Theft::nothing) return false;
-    if (theft == Theft::handedBack) robbed.wakeIfParked();
-    const std::size_t count = queue.spoils() - before;
+    const std::size_t before = queue.stealableCount();
+    const StealResult stealResult = queue.stealFrom(victimCarrier.core_.queue());
+    if (stealResult == StealResult::nothing) return false;
+    if (stealResult == StealResult::handedBack) victimCarrier.wakeIfParked();
+    const std::size_t count = queue.stealableCount() - before;
     carrier_.counters_.steals.add();
     carrier_.counters_.stolen.add(count);
-    WEFT_PROBE3(steal, carrier_.index(), robbed.index(), count);
+    WEFT_PROBE3(steal, carrier_.index(), victimCarrier.index(), count);
     if (carrier_.traces()) [[unlikely]]
-        carrier_.trace(TraceKind::steal, began, count << 32 | robbed.core_.queue().spoils(), robbed.index(), directed_);
+        carrier_.trace(TraceKind::steal, began, count << 32 | victimCarrier.core_.queue().stealableCount(),
+                       victimCarrier.index(), directed_);
     return true;
 }
 
 }  // namespace detail
 
-void Carrier::joinCrew(detail::StealCrew& crew, unsigned member) {
-    helper_ = std::make_unique<detail::CarrierHelper>(*this, crew, member);
+void Carrier::joinGroup(detail::StealGroup& group, unsigned member) {
+    helper_ = std::make_unique<detail::CarrierHelper>(*this, group, member);
 }
 
 // The frames of a fiber that has begun may hold thread_local addresses of its home: only Stealable::any permits moving

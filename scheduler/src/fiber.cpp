@@ -46,7 +46,7 @@ void completeFiber(Fiber& fiber) noexcept {
         case CompletionDuty::dropResult: fiber.dropResult(fiber); break;
         case CompletionDuty::wakeJoiner:
             fiber.joiner.wake();
-            fiber.joinerTold.store(true, std::memory_order_release);  // [J4] the key is not used any more
+            fiber.joinerNotified.store(true, std::memory_order_release);  // [J4] the key is not used any more
             break;
         case CompletionDuty::none: break;
     }
@@ -105,7 +105,7 @@ ErrorCode JoinHandleBase::wait(Deadline deadline) {
     if (why == WakeReason::resource) return {};
     if (fiber_->state.unsetJoinWaiter()) return why == WakeReason::timeout ? timedOut() : operationAborted();
     // The fiber has ended after all. The completer may still be about to use the key, so wait until it has.
-    while (!fiber_->joinerTold.load(std::memory_order_acquire)) std::this_thread::yield();  // [J4]
+    while (!fiber_->joinerNotified.load(std::memory_order_acquire)) std::this_thread::yield();  // [J4]
     return {};
 }
 

@@ -35,10 +35,10 @@ std::optional<unsigned> numberIn(const std::string& path) {
 // The properties that determine a CPU's place in the order.
 struct Cpu {
     unsigned number;
-    unsigned core;                  // the lowest CPU number of its physical core
-    unsigned thread = 0;            // its index among the allowed CPUs of its core
-    bool slow = false;              // a slow core of a hybrid machine
-    std::vector<unsigned> sharers;  // CPUs that share its last-level cache; empty: no cache from level 3 on
+    unsigned core;                       // the lowest CPU number of its physical core
+    unsigned thread = 0;                 // its index among the allowed CPUs of its core
+    bool slow = false;                   // a slow core of a hybrid machine
+    std::vector<unsigned> cacheSharers;  // CPUs that share its last-level cache; empty: no cache from level 3 on
     unsigned cluster = 0;
 };
 
@@ -47,7 +47,7 @@ class Machine {
     Machine(const std::string& sysfs, const std::vector<unsigned>& allowed) : sysfs_(sysfs) {
         const std::vector<unsigned> atoms = listIn(sysfs_ + "/devices/cpu_atom/cpus");
         for (const unsigned number : allowed) {
-            cpus_.push_back({.number = number, .core = coreOf(number), .sharers = sharersOf(number)});
+            cpus_.push_back({.number = number, .core = coreOf(number), .cacheSharers = cacheSharersOf(number)});
             cpus_.back().slow = std::binary_search(atoms.begin(), atoms.end(), number);
         }
         markSlowByCapacity();
@@ -60,7 +60,7 @@ class Machine {
 
   private:
     static std::tuple<unsigned, bool, unsigned, unsigned> turn(const Cpu& cpu) {
-        return {cpu.thread, cpu.slow, cpu.sharers.empty() ? 0 : cpu.sharers.front(), cpu.number};
+        return {cpu.thread, cpu.slow, cpu.cacheSharers.empty() ? 0 : cpu.cacheSharers.front(), cpu.number};
     }
     std::string folderOf(unsigned number) const { return sysfs_ + "/devices/system/cpu/cpu" + std::to_string(number); }
     unsigned coreOf(unsigned number) const {
@@ -70,18 +70,18 @@ class Machine {
         }
         return number;
     }
-    std::vector<unsigned> sharersOf(unsigned number) const {
-        std::vector<unsigned> sharers;
+    std::vector<unsigned> cacheSharersOf(unsigned number) const {
+        std::vector<unsigned> cacheSharers;
         unsigned highest = 2;
         for (unsigned index = 0;; ++index) {
             const std::string cache = folderOf(number) + "/cache/index" + std::to_string(index);
             const auto level = numberIn(cache + "/level");
-            if (!level) return sharers;
+            if (!level) return cacheSharers;
             if (*level <= highest) continue;
             auto list = listIn(cache + "/shared_cpu_list");
             if (list.empty()) continue;
             highest = *level;
-            sharers = std::move(list);
+            cacheSharers = std::move(list);
         }
     }
     void markSlowByCapacity() {
@@ -97,7 +97,7 @@ class Machine {
     void numberClusters() {
         std::map<std::vector<unsigned>, unsigned> numbers;
         for (Cpu& cpu : cpus_)
-            cpu.cluster = numbers.emplace(cpu.sharers, static_cast<unsigned>(numbers.size())).first->second;
+            cpu.cluster = numbers.emplace(cpu.cacheSharers, static_cast<unsigned>(numbers.size())).first->second;
         clusters_ = static_cast<unsigned>(numbers.size());
     }
 

@@ -11,7 +11,7 @@ namespace weft {
 namespace {
 
 constexpr unsigned mostKeptClosures = 256;  // 80 bytes each
-constexpr std::size_t stepsPerLook = 64;    // between reads of the clock, which cost as much as a step (a cache miss)
+constexpr std::size_t stepsPerCheck = 64;   // between reads of the clock, which cost as much as a step (a cache miss)
 
 [[noreturn]] void refuse() {
     throw SystemError(operationAborted(), "EventLoop::execute on a loop that has ended");
@@ -109,7 +109,7 @@ bool EventLoop::post(LoopTask& task) noexcept {
 
 void EventLoop::takeOverTasks() noexcept {
     if (tasks_.settled()) tasks_.adopt(inbox_->takeNewestFirst());
-    do tasks_.settle(stepsPerLook);
+    do tasks_.settle(stepsPerCheck);
     while (!tasks_.settled() && !taskClock_.passed());
 }
 

@@ -158,30 +158,11 @@ class ChannelUnderAsio : public ServedLoop {
     }
 
   private:
-    class Source final : public ChannelInboundHandler {
-      public:
-        explicit Source(ChannelUnderAsio& owner) : owner_(owner) {}
-        void channelRead(ChannelHandlerContext&, Message&& message) override {
-            std::exception_ptr error;
-            for (std::size_t left = message.get<Buffer>().view().size(); left > 0; --left) {
-                try {
-                    owner_.events_.dispatchOne();
-                } catch (...) {  // the other bytes are events too
-                    error = std::current_exception();
-                }
-            }
-            if (error) std::rethrow_exception(error);
-        }
-
-      private:
-        ChannelUnderAsio& owner_;
-    };
-
     void connect() {
         channel_ = Channel::create(loop());
         channel_->attach(this->ServedLoop::sockets().stream(std::move(sockets_.theirs), *channel_));
         channel_->setActive(true);  // a connected socket
-        channel_->pipeline().addLast<Source>(*this);
+        channel_->pipeline().addLast<EventSource>(events_);
         channel_->registerWithLoop();
     }
 

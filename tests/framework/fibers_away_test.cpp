@@ -15,14 +15,9 @@ class StolenFiberCalls : public testing::Test {
   public:
     Carrier& home() { return group.carriers().carrier(0); }
     Carrier& other() { return group.carriers().carrier(1); }
-    // Runs `body` in a stealable fiber of home(), starting at home.
     template <class F>
     void inFiber(F body) {
-        const auto run = [body = std::move(body)] {
-            thisFiber::goHome();
-            body();
-        };
-        home().spawn(run, mayBeStolen).join();
+        runStealableFiber(home(), std::move(body));
     }
     // Lets the fiber be stolen, and expects that the call ends at home.
     template <class F>

@@ -105,11 +105,11 @@ class Shared {
     // PromiseState::runListeners()
     void tell() {
         typename Completion::Listeners listeners;
-        if (!completion.beginTelling(listeners)) return;
+        if (!completion.beginNotifying(listeners)) return;
         references.retain();
         do {
             listeners.callAll([](Listener& listener) { listener(); });
-        } while (completion.keepTelling(listeners));
+        } while (completion.keepNotifying(listeners));
         letGo();
     }
 

@@ -76,21 +76,21 @@ class TwinCompletion {
         listeners_.append(std::move(listener));
         return isFinal(status());
     }
-    bool beginTelling(Listeners& batch) {
+    bool beginNotifying(Listeners& batch) {
         std::lock_guard held(lock_);
-        if ((defect != Defect::tellsTogether && telling_) || listeners_.empty()) return false;
+        if ((defect != Defect::tellsTogether && notifying_) || listeners_.empty()) return false;
         batch.takeFrom(listeners_);
-        return telling_ = true;
+        return notifying_ = true;
     }
-    bool keepTelling(Listeners& batch) {
+    bool keepNotifying(Listeners& batch) {
         {
             std::lock_guard held(lock_);
             batch.takeFrom(listeners_);
-            if (defect != Defect::stopsBlindly) return telling_ = !batch.empty();
+            if (defect != Defect::stopsBlindly) return notifying_ = !batch.empty();
         }
         if (!batch.empty()) return true;
         std::lock_guard held(lock_);
-        return telling_ = false;
+        return notifying_ = false;
     }
 
   private:
@@ -98,7 +98,7 @@ class TwinCompletion {
     Atomic<Status> status_{Status::pending};
     Listeners listeners_;
     WaitList waiters_;
-    bool telling_ = false;
+    bool notifying_ = false;
 };
 
 template <Defect defect>

@@ -9,8 +9,8 @@
 #include <weft/scheduler/detail/park_token.hpp>
 #include <weft/scheduler/detail/poller_gate.hpp>
 
-#include "helps_nobody.hpp"
 #include "protocol_test.hpp"
+#include "simple_host.hpp"
 
 namespace weft::model {
 
@@ -188,16 +188,10 @@ class ModelCarrier final : public CarrierBase, public HelpsNobody {
         return true;
     }
 
-    // --- what CarrierTurn needs
+    // --- what CarrierTurn needs besides SimpleHost
     Core& core() { return core_; }
     auto& live() { return live_; }
     auto& poller() { return gate_; }
-    void fireTimers() {}
-    void noteDepth(std::size_t) {}
-    void beginFiberRun() {}
-    void endFiberRun(unsigned) {}
-    bool fiberRunIsOver() { return false; }
-    void prefetchNext() {}
     ModelFiber* nextTask(bool& moved) {
         if (defect == Defect::takesLate) core_.queue().takeSubmitted();
         return core_.queue().pop(moved);
@@ -210,7 +204,6 @@ class ModelCarrier final : public CarrierBase, public HelpsNobody {
         assertThat(!fiber.hasLeft, "a fiber leaves once");
         fiber.hasLeft = true;
     }
-    void beforeSleep() {}
     void blockInFutex() {
         ++sleeps_;
         while (core_.asleepIn(SleepKind::futex)) futexWait(core_.sleepWord(), 1);

@@ -115,7 +115,7 @@ class ContextLoop {
         bool calledNone() const { return !called; }
         bool stopSeen() const { return false; }
         bool stopped() { return defect != ContextDefect::looksNowhere && loop.asio_.stopped(); }
-        void letAllGo() {
+        void releaseAllRunners() {
             loop.serves_ = false;
             loop.releaseWork();
         }
@@ -125,7 +125,7 @@ class ContextLoop {
         }
         void holdWork() { loop.holdWork(); }
         void callOne() { called |= loop.callOne(*this); }
-        void letGoThoseWhoDoNotWait() {}
+        void endNonWaitingRunners() {}
         bool maySleep() const { return true; }
         void sleep() { loop.sleep(*this); }
 

@@ -7,8 +7,8 @@
 #include <weft/scheduler/detail/carrier_turn.hpp>
 #include <weft/scheduler/detail/poller_gate.hpp>
 
-#include "helps_nobody.hpp"
 #include "protocol_test.hpp"
+#include "simple_host.hpp"
 
 namespace weft::model {
 namespace {
@@ -108,16 +108,10 @@ class Carrier : public HelpsNobody {
     }
     void checkWakes() const { assertThat(sent_ == counted_, "one wake for each sleep that a waker ended"); }
 
-    // --- what CarrierTurn needs
+    // --- what CarrierTurn needs besides SimpleHost
     Core& core() { return core_; }
     auto& live() { return live_; }
     auto& poller() { return gate_; }
-    void fireTimers() {}
-    void noteDepth(std::size_t) {}
-    void beginFiberRun() {}
-    void endFiberRun(unsigned) {}
-    bool fiberRunIsOver() { return false; }
-    void prefetchNext() {}
     Work* nextTask(bool& moved) { return core_.queue().pop(moved); }
     void run(Work& work) {
         if (&work == &poller_) return runPoller();
@@ -131,7 +125,6 @@ class Carrier : public HelpsNobody {
         assertThat(reportWanted_.exchange(false, std::memory_order_relaxed), "a turn shows what it was asked for");
         reported_ = true;
     }
-    void beforeSleep() {}
     void blockInFutex() {
         while (core_.asleepIn(SleepKind::futex)) futexWait(core_.sleepWord(), 1);
     }

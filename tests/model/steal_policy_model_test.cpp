@@ -33,38 +33,38 @@ TEST(StealPolicyModel, CarriersWithOneDefectAreNoticed) {
 }
 
 // Clusters with one defect.
-template <class P, class Crew>
-struct KeepsSearches : detail::BasicStealCluster<P, Crew> {
-    using detail::BasicStealCluster<P, Crew>::BasicStealCluster;
+template <class P, class Group>
+struct KeepsSearches : detail::BasicStealCluster<P, Group> {
+    using detail::BasicStealCluster<P, Group>::BasicStealCluster;
     bool endSearch() noexcept { return false; }
 };
-template <class P, class Crew>
-struct AlwaysSentinel : detail::BasicStealCluster<P, Crew> {
-    using detail::BasicStealCluster<P, Crew>::BasicStealCluster;
+template <class P, class Group>
+struct AlwaysSentinel : detail::BasicStealCluster<P, Group> {
+    using detail::BasicStealCluster<P, Group>::BasicStealCluster;
     bool becomeSentinel(unsigned) noexcept { return false; }  // as if another carrier had to do it
 };
-template <class P, class Crew>
-struct NeverResigns : detail::BasicStealCluster<P, Crew> {
-    using detail::BasicStealCluster<P, Crew>::BasicStealCluster;
+template <class P, class Group>
+struct NeverResigns : detail::BasicStealCluster<P, Group> {
+    using detail::BasicStealCluster<P, Group>::BasicStealCluster;
     void resignSentinel() noexcept {}
 };
-template <class P, class Crew>
-struct NobodyIdle : detail::BasicStealCluster<P, Crew> {
-    using detail::BasicStealCluster<P, Crew>::BasicStealCluster;
+template <class P, class Group>
+struct NobodyIdle : detail::BasicStealCluster<P, Group> {
+    using detail::BasicStealCluster<P, Group>::BasicStealCluster;
     bool anyIdle() const noexcept { return false; }  // nothing is passed on
 };
-template <class P, class Crew>
-struct ForgetsItself : detail::BasicStealCluster<P, Crew> {
-    using Base = detail::BasicStealCluster<P, Crew>;
+template <class P, class Group>
+struct ForgetsItself : detail::BasicStealCluster<P, Group> {
+    using Base = detail::BasicStealCluster<P, Group>;
     using Base::Base;
     void callSuccessor(unsigned member) noexcept {
         const unsigned other = Base::anyIdle() ? Base::needy(member) : Base::members;
         if (other != Base::members) Base::search(other);
     }
 };
-template <class P, class Crew>
-struct HasNoSuccessor : detail::BasicStealCluster<P, Crew> {
-    using detail::BasicStealCluster<P, Crew>::BasicStealCluster;
+template <class P, class Group>
+struct HasNoSuccessor : detail::BasicStealCluster<P, Group> {
+    using detail::BasicStealCluster<P, Group>::BasicStealCluster;
     void callSuccessor(unsigned) noexcept {}
 };
 
@@ -96,8 +96,8 @@ TEST(StealPolicyModel, PublicationOrdersWhatAThiefReads) {
         const Hunt hunt{.random = 20'000, .pct = 20'000, .depthFirst = 20'000, .files = {"stealable_queue"}};
         expectKilledTogether(only(where, cases()), {order}, hunt);
     };
-    expectKilledIn("one in need", "stealable_queue hasSpoils load seq_cst->acquire");
-    expectKilledIn("moved by the owner", "stealable_queue hasSpoils load#3 seq_cst->acquire");
+    expectKilledIn("one in need", "stealable_queue hasStealable load seq_cst->acquire");
+    expectKilledIn("moved by the owner", "stealable_queue hasStealable load#3 seq_cst->acquire");
     expectKilledIn("one in need", "stealable_queue publish exchange seq_cst->acq_rel");
     expectKilledIn("moved by the owner", "stealable_queue putBacklog compare_exchange.success seq_cst->acq_rel");
 }

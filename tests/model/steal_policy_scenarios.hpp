@@ -8,6 +8,7 @@
 #include <weft/scheduler/detail/steal_policy.hpp>
 
 #include "protocol_test.hpp"
+#include "simple_host.hpp"
 
 namespace weft::model::helping {
 
@@ -15,8 +16,8 @@ using weft::detail::CalledBy;
 using weft::detail::Lanes;
 using weft::detail::SleepEnd;
 using weft::detail::SleepKind;
+using weft::detail::StealResult;
 using weft::detail::StealRules;
-using weft::detail::Theft;
 
 // The defects of a carrier.
 enum class Defect {
@@ -44,18 +45,18 @@ class Carrier;
 
 // Who steals from whom, and the work to do.
 template <template <class, class> class ClusterOf, Defect defect>
-class Crew {
+class Group {
   public:
     using Member = Carrier<ClusterOf, defect>;
-    using Cluster = ClusterOf<Atomics, Crew>;
+    using Cluster = ClusterOf<Atomics, Group>;
 
-    Crew(unsigned members, int tasks, const StealRules& rules) : cluster(*this, members, rules), total_(tasks) {
+    Group(unsigned members, int tasks, const StealRules& rules) : cluster(*this, members, rules), total_(tasks) {
         for (int i = 0; i < tasks; ++i) this->tasks[static_cast<std::size_t>(i)].number = i;
     }
 
     // What the policy needs.
-    bool hasSpoils(unsigned member) const { return members[member]->core().queue().hasSpoils(); }
-    std::size_t spoils(unsigned member) const { return members[member]->core().queue().spoils(); }
+    bool hasStealable(unsigned member) const { return members[member]->core().queue().hasStealable(); }
+    std::size_t stealableCount(unsigned member) const { return members[member]->core().queue().stealableCount(); }
     std::uint64_t slices(unsigned member) const { return members[member]->slices; }
     bool call(unsigned member, unsigned victim) {
         const SleepKind sleep = members[member]->core().call(victim);
@@ -97,14 +98,14 @@ class Crew {
 
 // A carrier of shipped parts, without a live list.
 template <template <class, class> class ClusterOf, Defect defect>
-class Carrier {
+class Carrier : public SimpleHost {
   public:
     using Core = detail::BasicCarrierCore<Atomics, Task, 1>;
-    using CrewType = Crew<ClusterOf, defect>;
+    using GroupType = Group<ClusterOf, defect>;
 
-    Carrier(CrewType& crew, unsigned self)
-        : core_(Lanes::both), crew_(crew), self_(self), policy_(*this, crew.cluster, self) {
-        crew.members[self] = this;
+    Carrier(GroupType& group, unsigned self)
+        : core_(Lanes::both), group_(group), self_(self), policy_(*this, group.cluster, self) {
+        group.members[self] = this;
     }
 
     // --- any thread
@@ -116,7 +117,7 @@ class Carrier {
         assertThat(core_.submitStealable(task), "it is open");
         const SleepKind sleep = core_.wake();
         if (sleep != SleepKind::none) return endSleep(sleep);
-        if (defect != Defect::submitsQuietly) crew_.cluster.published(self_);
+        if (defect != Defect::submitsQuietly) group_.cluster.published(self_);
     }
     void requestStop() {
         core_.requestStop();
@@ -136,7 +137,7 @@ class Carrier {
         while (!core_.stopRequested()) turn.turn();
     }
 
-    // --- what CarrierTurn needs
+    // --- what CarrierTurn needs besides SimpleHost
     struct NobodyLives {
         template <class Release>
         void settle(Release) {}
@@ -149,17 +150,11 @@ class Carrier {
     Core& core() { return core_; }
     NobodyLives live() { return {}; }
     NoPoller poller() { return {}; }
-    void fireTimers() {}
-    void noteDepth(std::size_t) {}
-    void beginFiberRun() {}
-    void endFiberRun(unsigned) {}
-    bool fiberRunIsOver() { return false; }
-    void prefetchNext() {}
     Task* nextTask(bool& moved) { return core_.queue().pop(moved); }
     void run(Task& task) {
         if (defect != Defect::keepsWatching) policy_.getsBusy();
         ++slices;
-        crew_.run(task);
+        group_.run(task);
     }
     void left(Task&) {}
     void published() {
@@ -169,14 +164,13 @@ class Carrier {
     bool mayNotSleep() {
         if (defect == Defect::looksFirst && policy_.mayNotSleep(false)) return true;
         if (defect != Defect::looksOnce && defect != Defect::looksFirst) return policy_.mayNotSleep(true);
-        crew_.cluster.addIdle(self_);
+        group_.cluster.addIdle(self_);
         return false;
     }
     void leavesSleep() { policy_.leavesSleep(); }
     void answer(CalledBy call) {
         if (defect != Defect::forgetsCalls) policy_.answer(call);
     }
-    void beforeSleep() {}
     void blockInFutex() {
         if (policy_.due() != never) {  // runs before anything else
             clock_ = policy_.due();
@@ -187,11 +181,12 @@ class Carrier {
     void countWake(SleepEnd) {}
 
     // --- what the policy needs
-    bool rob(unsigned victim) {
-        Carrier& robbed = *crew_.members[victim];
-        const Theft theft = core_.queue().stealFrom(robbed.core_.queue());
-        if (theft == Theft::handedBack && defect != Defect::handsBackQuietly) robbed.endSleep(robbed.core_.wake());
-        return theft != Theft::nothing;
+    bool stealFromMember(unsigned victim) {
+        Carrier& victimCarrier = *group_.members[victim];
+        const StealResult stealResult = core_.queue().stealFrom(victimCarrier.core_.queue());
+        if (stealResult == StealResult::handedBack && defect != Defect::handsBackQuietly)
+            victimCarrier.endSleep(victimCarrier.core_.wake());
+        return stealResult != StealResult::nothing;
     }
     TimePoint now() const { return clock_; }
     unsigned random() { return 0; }
@@ -200,23 +195,23 @@ class Carrier {
 
   private:
     Core core_;
-    CrewType& crew_;
+    GroupType& group_;
     const unsigned self_;
     TimePoint clock_{std::chrono::seconds(1)};
-    detail::BasicStealPolicy<typename CrewType::Cluster, Carrier> policy_;
+    detail::BasicStealPolicy<typename GroupType::Cluster, Carrier> policy_;
 };
 
 template <template <class, class> class ClusterOf, Defect defect>
 struct Scenarios {
-    using CrewType = Crew<ClusterOf, defect>;
+    using GroupType = Group<ClusterOf, defect>;
     using CarrierType = Carrier<ClusterOf, defect>;
 
     struct State {
-        State(unsigned members, int tasks, const StealRules& rules) : crew(members, tasks, rules) {
-            for (unsigned i = 0; i < members; ++i) carriers[i].emplace(crew, i);
+        State(unsigned members, int tasks, const StealRules& rules) : group(members, tasks, rules) {
+            for (unsigned i = 0; i < members; ++i) carriers[i].emplace(group, i);
         }
         CarrierType& operator[](unsigned carrier) { return *carriers[carrier]; }
-        CrewType crew;
+        GroupType group;
         std::array<std::optional<CarrierType>, 3> carriers;
     };
 
@@ -235,7 +230,7 @@ struct Scenarios {
     // The task that one helper took waits for one that it left.
     static void moreThanOneCanDo(ModelRun& run) {
         State& state = make(run, 3, 2, atOnce);
-        state.crew.tasks[0].awaits = 1;
+        state.group.tasks[0].awaits = 1;
         inNeed(run, state, 0, "victim", {0, 1});
         helper(run, state, 1, "helper1");
         helper(run, state, 2, "helper2");
@@ -250,35 +245,35 @@ struct Scenarios {
     // The sentinel that watches the victim gets its own work, which lasts until the victim's is done.
     static void theWatcherGetsBusy(ModelRun& run) {
         State& state = make(run, 3, 2, later);
-        state.crew.tasks[1].awaits = 0;
+        state.group.tasks[1].awaits = 0;
         inNeed(run, state, 0, "victim", {0});
         helper(run, state, 1, "helper1");
         helper(run, state, 2, "helper2");
-        run.thread("producer", [&state] { state[1].submit(state.crew.prepared(1)); });
+        run.thread("producer", [&state] { state[1].submit(state.group.prepared(1)); });
     }
     // Some of its own work waits behind the rest, while the former victim is idle.
     static void theWatcherIsInNeed(ModelRun& run) {
         State& state = make(run, 2, 3, later);
-        state.crew.tasks[1].awaits = 2;
+        state.group.tasks[1].awaits = 2;
         run.thread("victim", [&state] {
-            state[0].pushOwn(state.crew.prepared(0));
+            state[0].pushOwn(state.group.prepared(0));
             state[0].help();
         });
         helper(run, state, 1, "watcher");
         run.thread("producer", [&state] {
-            state[1].submitStealable(state.crew.prepared(1));
-            state[1].submitStealable(state.crew.prepared(2));
+            state[1].submitStealable(state.group.prepared(1));
+            state[1].submitStealable(state.group.prepared(2));
         });
     }
     // The victim itself runs the watched task, and then has a new one.
     static void theWatcherGivesUp(ModelRun& run) {
         State& state = make(run, 2, 2, later);
         run.thread("victim", [&state] {
-            state[0].pushOwn(state.crew.prepared(0));
+            state[0].pushOwn(state.group.prepared(0));
             bool moved = false;
             if (Task* task = state[0].core().queue().pop(moved)) state[0].run(*task);
-            state[0].pushOwn(state.crew.prepared(1));
-            state.crew.awaitAll();
+            state[0].pushOwn(state.group.prepared(1));
+            state.group.awaitAll();
         });
         helper(run, state, 1, "helper");
     }
@@ -287,28 +282,28 @@ struct Scenarios {
         State& state = make(run, 2, 1, atOnce);
         inNeed(run, state, 0, "victim", {});
         helper(run, state, 1, "helper");
-        run.thread("producer", [&state] { state[0].submitStealable(state.crew.prepared(0)); });
+        run.thread("producer", [&state] { state[0].submitStealable(state.group.prepared(0)); });
     }
     // Work comes from outside to a carrier that takes it and begins a long slice with the first task.
     static void movedByTheOwner(ModelRun& run) {
         State& state = make(run, 2, 2, atOnce);
-        state.crew.tasks[0].awaits = 1;
-        state.crew.tasks[1].awaits = -1;
+        state.group.tasks[0].awaits = 1;
+        state.group.tasks[1].awaits = -1;
         helper(run, state, 0, "owner");
         helper(run, state, 1, "helper");
         run.thread("producer", [&state] {
-            state[0].submitStealable(state.crew.prepared(0));
-            state[0].submitStealable(state.crew.prepared(1));
+            state[0].submitStealable(state.group.prepared(0));
+            state[0].submitStealable(state.group.prepared(1));
         });
     }
     // As before, with more work than the ring holds, so that a pop moves the rest.
     static void movedByAPop(ModelRun& run) {
         State& state = make(run, 2, 3, atOnce);
-        state.crew.tasks[1].awaits = 2;
+        state.group.tasks[1].awaits = 2;
         helper(run, state, 0, "owner");
         helper(run, state, 1, "helper");
         run.thread("producer", [&state] {
-            for (const int task : {0, 1, 2}) state[0].submitStealable(state.crew.prepared(task));
+            for (const int task : {0, 1, 2}) state[0].submitStealable(state.group.prepared(task));
         });
     }
 
@@ -324,13 +319,13 @@ struct Scenarios {
                   "poller1",  "submitters1", "tray1",    "head1",   "backlog1",    "tail1",       "ring1",
                   "home1",    "park2",       "stop2",    "turn2",   "poller2",     "submitters2", "tray2",
                   "head2",    "backlog2",    "tail2",    "ring2",   "home2"});
-        run.finally([&state] { state.crew.checkAllRan(); });
+        run.finally([&state] { state.group.checkAllRan(); });
         return state;
     }
     static void inNeed(ModelRun& run, State& state, unsigned carrier, const char* name, std::vector<int> tasks) {
         run.thread(name, [&state, carrier, tasks] {
-            for (const int task : tasks) state[carrier].pushOwn(state.crew.prepared(task));
-            state.crew.awaitAll();
+            for (const int task : tasks) state[carrier].pushOwn(state.group.prepared(task));
+            state.group.awaitAll();
         });
     }
     static void helper(ModelRun& run, State& state, unsigned carrier, const char* name) {

@@ -15,7 +15,7 @@ std::vector<Case> speculativeCases() {
     using Refill = Built::Refill;
     std::vector<Case> all = {makeCase("used again by a push", Built::reuses(Refill::push)),
                              makeCase("used again by a list", Built::reuses(Refill::accept)),
-                             makeCase("used again by a theft", Built::reuses(Refill::steal)),
+                             makeCase("used again by a stealResult", Built::reuses(Refill::steal)),
                              makeCase("used again by a stolen list", Built::reuses(Refill::stealList))};
     for (Case& speculative : all) speculative.options.memory.speculateLoads = true;
     return all;
@@ -45,11 +45,11 @@ constexpr Survivor survivors[] = {
     {"stealable_queue keepHalf load#2 *", "a read before a write: see the next test"},
     {"stealable_queue claimFrom load#2 *", "a read before a write: see the next test"},
     {"stealable_queue claimFrom compare_exchange.success *", "a read before a write: see the next test"},
-    {"stealable_queue hasSpoils *", "what a thief sees before it sleeps: see steal_policy_model_test"},
-    {"stealable_queue publish exchange seq_cst->release", "as hasSpoils"},
-    {"stealable_queue publish exchange seq_cst->acq_rel", "as hasSpoils"},
-    {"stealable_queue putBacklog compare_exchange.success seq_cst->release", "as hasSpoils"},
-    {"stealable_queue putBacklog compare_exchange.success seq_cst->acq_rel", "as hasSpoils"},
+    {"stealable_queue hasStealable *", "what a thief sees before it sleeps: see steal_policy_model_test"},
+    {"stealable_queue publish exchange seq_cst->release", "as hasStealable"},
+    {"stealable_queue publish exchange seq_cst->acq_rel", "as hasStealable"},
+    {"stealable_queue putBacklog compare_exchange.success seq_cst->release", "as hasStealable"},
+    {"stealable_queue putBacklog compare_exchange.success seq_cst->acq_rel", "as hasStealable"},
 };
 
 TEST(StealingModel, EveryOrderIsNeeded) {
@@ -66,7 +66,7 @@ TEST(StealingModel, WithoutTheOrdersOfAClaimASlotIsReadAfterItIsUsedAgain) {
     expectKilledIn("used again by a push", "stealable_queue claimFrom compare_exchange.success release->relaxed");
     expectKilledIn("used again by a push", "stealable_queue push load#3 acquire->relaxed");
     expectKilledIn("used again by a list", "stealable_queue accept load#2 acquire->relaxed");
-    expectKilledIn("used again by a theft", "stealable_queue claimFrom load#2 acquire->relaxed");
+    expectKilledIn("used again by a stealResult", "stealable_queue claimFrom load#2 acquire->relaxed");
     expectKilledIn("used again by a stolen list", "stealable_queue keepHalf load#2 acquire->relaxed");
 }
 

@@ -11,7 +11,7 @@
 namespace weft::model::stealing {
 
 using weft::detail::SleepKind;
-using weft::detail::Theft;
+using weft::detail::StealResult;
 
 struct Task {
     Link<Task> next;
@@ -71,7 +71,7 @@ struct Crowd {
     }
     // --- a thief: waits until there is something to take, and takes some of it
     void steal(int thief) {
-        await([this] { return victim.hasSpoils() || allDone(); });
+        await([this] { return victim.hasStealable() || allDone(); });
         (void)thieves[thief].stealFrom(victim);
         runAll(thieves[thief]);
     }
@@ -214,14 +214,14 @@ struct Scenarios {
             }
         });
         run.thread("thief", [&state] {
-            if (state.thief.stealFrom(state.core.queue()) == Theft::handedBack) state.wake();
+            if (state.thief.stealFrom(state.core.queue()) == StealResult::handedBack) state.wake();
             state.runAll(state.thief);
         });
         run.finally([&state] { assertThat(state.ran == 3, "all has run"); });
     }
 
     // Another thief steals from a thief's queue what it has just stolen, from a ring or from an in-tray.
-    static Scenario robbed(bool fromRing) {
+    static Scenario victimCarrier(bool fromRing) {
         return [=](ModelRun& run) {
             State& state = make(run, 1);
             run.thread("owner", [&state, fromRing] { fromRing ? state.pushOwn(0) : state.submit(0); });
@@ -245,7 +245,7 @@ struct Scenarios {
     static Scenario reuses(Refill how) {
         return [=](ModelRun& run) {
             struct Rings {
-                QueueOf<Atomics, Task, 1> robbed;
+                QueueOf<Atomics, Task, 1> victimCarrier;
                 QueueOf<Atomics, Task, 1> thief;
                 QueueOf<Atomics, Task, 1> third;
                 Task first;
@@ -255,22 +255,22 @@ struct Scenarios {
             };
             auto& state = run.make<Rings>();
             run.name({"tray", "head", "backlog", "tail", "ring"});
-            state.robbed.push(state.first);
+            state.victimCarrier.push(state.first);
             if (how == Refill::steal) state.third.push(state.second);
             if (how == Refill::stealList) (void)state.third.submit(state.second);
             run.thread("owner", [&state, how] {
                 if (how == Refill::push) {
-                    state.robbed.push(state.second);
+                    state.victimCarrier.push(state.second);
                 } else if (how == Refill::accept) {
-                    (void)state.robbed.submit(state.second);
-                    state.robbed.takeSubmitted();
+                    (void)state.victimCarrier.submit(state.second);
+                    state.victimCarrier.takeSubmitted();
                 } else {
-                    (void)state.robbed.stealFrom(state.third);
+                    (void)state.victimCarrier.stealFrom(state.third);
                 }
-                state.owners = state.robbed.pop();
+                state.owners = state.victimCarrier.pop();
             });
             run.thread("thief", [&state] {
-                (void)state.thief.stealFrom(state.robbed);
+                (void)state.thief.stealFrom(state.victimCarrier);
                 state.thiefs = state.thief.pop();
             });
             run.finally(
@@ -291,8 +291,8 @@ template <template <class, class, std::uint32_t> class QueueOf = Shipped>
 std::vector<Case> cases() {
     using Built = Scenarios<QueueOf>;
     return {makeCase("the last task", Built::theLastTask),
-            makeCase("a robbed thief", Built::robbed(true)),
-            makeCase("a thief robbed of a list", Built::robbed(false)),
+            makeCase("a victimCarrier thief", Built::victimCarrier(true)),
+            makeCase("a thief victimCarrier of a list", Built::victimCarrier(false)),
             makeCase("the ring wraps", Built::wraps),
             makeCase("a sleeping owner", Built::sleeps),
             makeCase("closing", Built::closing),

@@ -28,30 +28,30 @@ template <Defect defect, std::uint32_t capacity>
 class TwinQueue {
   public:
     bool submit(Task& task) { return inTray_.push(task); }
-    bool hasSpoils() const {
+    bool hasStealable() const {
         return head_.load(std::memory_order_relaxed) != tail_.load(std::memory_order_relaxed) ||
                isList(backlog_.load(std::memory_order_relaxed)) || !inTray_.empty();
     }
 
-    Theft stealFrom(TwinQueue& victim) {
-        if (claimFrom(victim)) return Theft::taken;
+    StealResult stealFrom(TwinQueue& victim) {
+        if (claimFrom(victim)) return StealResult::taken;
         Task* list = victim.takeBacklog();
         if (list == nullptr) {
             list = defect == Defect::takesTheMark ? victim.inTray_.takeAll() : victim.inTray_.stealAll();
         }
-        if (list == nullptr) return Theft::nothing;
+        if (list == nullptr) return StealResult::nothing;
         Task* rest = keepHalf(list);
-        if (rest == nullptr) return Theft::taken;
+        if (rest == nullptr) return StealResult::taken;
         Task* none = nullptr;
         if (defect == Defect::handsBackByStore) {
             victim.backlog_.store(rest, std::memory_order_seq_cst);
-            return Theft::handedBack;
+            return StealResult::handedBack;
         }
         if (victim.backlog_.compare_exchange_strong(none, rest, std::memory_order_seq_cst, std::memory_order_relaxed)) {
-            return defect == Defect::hidesHandBack ? Theft::taken : Theft::handedBack;
+            return defect == Defect::hidesHandBack ? StealResult::taken : StealResult::handedBack;
         }
         accept(rest);
-        return Theft::taken;
+        return StealResult::taken;
     }
 
     void push(Task& task) {

@@ -15,11 +15,11 @@ struct Scenarios {
     using CarrierType = Carrier<Parts, defect>;
 
     struct State {
-        State(unsigned members, const StealRules& rules) : crew(members, rules) {}
-        typename CarrierType::CrewType crew;
+        State(unsigned members, const StealRules& rules) : group(members, rules) {}
+        typename CarrierType::GroupType group;
         std::array<Fiber, 3> fibers;
         Atomic<bool> spawnerLeft{true};
-        CarrierType& operator[](unsigned member) { return *crew.members[member]; }
+        CarrierType& operator[](unsigned member) { return *group.members[member]; }
     };
 
     // The fibers are submitted from outside, while the carriers run and are asked to stop.
@@ -59,7 +59,7 @@ struct Scenarios {
     static void theSentinelStops(ModelRun& run) {
         State& state = make(run, 2, later);
         state[0].spawn(state.fibers[0]);
-        (void)state[1].rob(0);
+        (void)state[1].stealFromMember(0);
         start(run, state, 2, Stops::homeFirst, [&state] { state[1].spawnHere(state.fibers[1]); });
     }
 
@@ -69,7 +69,7 @@ struct Scenarios {
 
     static State& make(ModelRun& run, unsigned members, const StealRules& rules) {
         State& state = run.make<State>(members, rules);
-        for (unsigned i = 0; i < members; ++i) run.make<CarrierType>(state.crew, i);
+        for (unsigned i = 0; i < members; ++i) run.make<CarrierType>(state.group, i);
         run.name({"idle",  "searching", "sentinel", "spawnerLeft",  //
                   "park0", "stop0",     "turn0",    "poller0",     "submitters0", "tray0",     "head0",  "backlog0",
                   "tail0", "ring0",     "home0",    "arrivals0",   "departures0", "enlisted0", "ended0",  //
@@ -131,7 +131,7 @@ std::vector<Case> cases() {
             makeCase("a guest spawns", Built::aGuestSpawns(Stops::homeFirst)),
             makeCase("the sentinel stops", Built::theSentinelStops),
             makeCase("two thieves", Built::waiting(3, 3, Plan::ends, Stops::together)),
-            makeCase("a robbed thief stops", Built::waiting(3, 3, Plan::goesHome, Stops::thievesFirst))};
+            makeCase("a victimCarrier thief stops", Built::waiting(3, 3, Plan::goesHome, Stops::thievesFirst))};
 }
 
 constexpr const char* protocol = "stolen fibers";

@@ -11,6 +11,7 @@
 #include <weft/scheduler/detail/steal_policy.hpp>
 
 #include "protocol_test.hpp"
+#include "simple_host.hpp"
 
 namespace weft::model::stolen {
 
@@ -18,8 +19,8 @@ using weft::detail::CalledBy;
 using weft::detail::Lanes;
 using weft::detail::SleepEnd;
 using weft::detail::SleepKind;
+using weft::detail::StealResult;
 using weft::detail::StealRules;
-using weft::detail::Theft;
 
 // Defects of the functions around the shipped parts.
 enum class Defect {
@@ -66,16 +67,16 @@ class CarrierBase {
 };
 
 template <class Member>
-struct Crew {
-    Crew(unsigned members, const StealRules& rules) : cluster(*this, members, rules) {}
+struct Group {
+    Group(unsigned members, const StealRules& rules) : cluster(*this, members, rules) {}
 
     // What the policy needs.
-    bool hasSpoils(unsigned member) const { return members[member]->core().queue().hasSpoils(); }
-    std::size_t spoils(unsigned member) const { return members[member]->core().queue().spoils(); }
+    bool hasStealable(unsigned member) const { return members[member]->core().queue().hasStealable(); }
+    std::size_t stealableCount(unsigned member) const { return members[member]->core().queue().stealableCount(); }
     std::uint64_t slices(unsigned member) const { return members[member]->slices; }
     bool call(unsigned member, unsigned victim) { return members[member]->call(victim); }
 
-    detail::BasicStealCluster<Atomics, Crew> cluster;
+    detail::BasicStealCluster<Atomics, Group> cluster;
     std::array<Member*, 3> members{};
 };
 
@@ -85,15 +86,15 @@ struct ShippedParts {
 };
 
 template <class Parts = ShippedParts, Defect defect = Defect::none>
-class Carrier final : public CarrierBase {
+class Carrier final : public CarrierBase, public SimpleHost {
   public:
     using Core = typename Parts::Core;
     using SubmitGuard = typename ShippedParts::Core::SubmitGuard;
-    using CrewType = Crew<Carrier>;
+    using GroupType = Group<Carrier>;
 
-    Carrier(CrewType& crew, unsigned self)
-        : core_(Lanes::both), crew_(crew), self_(self), policy_(*this, crew.cluster, self) {
-        crew.members[self] = this;
+    Carrier(GroupType& group, unsigned self)
+        : core_(Lanes::both), group_(group), self_(self), policy_(*this, group.cluster, self) {
+        group.members[self] = this;
     }
 
     // --- any thread
@@ -129,7 +130,7 @@ class Carrier final : public CarrierBase {
         core_.requestStop();
         wakeIfParked();
     }
-    // StealCrew::call()
+    // StealGroup::call()
     bool call(unsigned victim) {
         const SubmitGuard guard(core_);
         const SleepKind sleep = core_.call(victim);
@@ -148,10 +149,10 @@ class Carrier final : public CarrierBase {
         live_.add(fiber);
         publish(fiber);
     }
-    // CarrierHelper::rob()
-    bool rob(unsigned victim) {
+    // CarrierHelper::stealFromMember()
+    bool stealFromMember(unsigned victim) {
         if (stopping()) return false;
-        return stealFrom(*crew_.members[victim]);
+        return stealFrom(*group_.members[victim]);
     }
     void run() {
         detail::CarrierTurn<Carrier>(*this).runUntilEnd();
@@ -159,7 +160,7 @@ class Carrier final : public CarrierBase {
         ended_.store(true, std::memory_order_release);
     }
 
-    // --- what CarrierTurn needs
+    // --- what CarrierTurn needs besides SimpleHost
     struct NoPoller {
         bool closeIfFree() { return true; }
         void countWake() {}
@@ -167,12 +168,6 @@ class Carrier final : public CarrierBase {
     Core& core() { return core_; }
     auto& live() { return live_; }
     NoPoller poller() { return {}; }
-    void fireTimers() {}
-    void noteDepth(std::size_t) {}
-    void beginFiberRun() {}
-    void endFiberRun(unsigned) {}
-    bool fiberRunIsOver() { return false; }
-    void prefetchNext() {}
     Fiber* nextTask(bool& moved) {
         Fiber* const next = core_.queue().pop(moved);
         if (defect == Defect::movesQuietly) moved = false;
@@ -197,7 +192,6 @@ class Carrier final : public CarrierBase {
     }
     void leavesSleep() { policy_.leavesSleep(); }
     void answer(CalledBy call) { policy_.answer(call); }
-    void beforeSleep() {}
     void blockInFutex() {
         if (policy_.due() != never) {  // runs before anything else
             clock_ = policy_.due();
@@ -211,7 +205,7 @@ class Carrier final : public CarrierBase {
     void beforeEnd() {
         policy_.getsBusy();
         if (defect != Defect::stealsAtItsEnd) return;
-        for (Carrier* other : crew_.members) {
+        for (Carrier* other : group_.members) {
             if (other != nullptr && other != this) stealFrom(*other);
         }
     }
@@ -246,16 +240,16 @@ class Carrier final : public CarrierBase {
     void wakeIfParked() { endSleep(core_.wake()); }
     void wakeOrCallHelp() {
         const SleepKind sleep = core_.wake();
-        if (sleep == SleepKind::none) return crew_.cluster.published(self_);
+        if (sleep == SleepKind::none) return group_.cluster.published(self_);
         endSleep(sleep);
     }
     void endSleep(SleepKind sleep) {
         if (sleep == SleepKind::futex) futexWake(core_.sleepWord());
     }
-    bool stealFrom(Carrier& robbed) {
-        const Theft theft = core_.queue().stealFrom(robbed.core_.queue());
-        if (theft == Theft::handedBack && defect != Defect::handsBackQuietly) robbed.wakeIfParked();
-        return theft != Theft::nothing;
+    bool stealFrom(Carrier& victimCarrier) {
+        const StealResult stealResult = core_.queue().stealFrom(victimCarrier.core_.queue());
+        if (stealResult == StealResult::handedBack && defect != Defect::handsBackQuietly) victimCarrier.wakeIfParked();
+        return stealResult != StealResult::nothing;
     }
     // Carrier::run() and afterSwitch().
     void runSlice(Fiber& fiber) {
@@ -284,10 +278,10 @@ class Carrier final : public CarrierBase {
 
     Core core_;
     typename Parts::Live live_;
-    CrewType& crew_;
+    GroupType& group_;
     const unsigned self_;
     TimePoint clock_{std::chrono::seconds(1)};
-    detail::BasicStealPolicy<decltype(CrewType::cluster), Carrier> policy_;
+    detail::BasicStealPolicy<decltype(GroupType::cluster), Carrier> policy_;
     Atomic<bool> ended_{false};
     // For the checks only.
     bool over_ = false;

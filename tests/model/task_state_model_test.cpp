@@ -159,7 +159,7 @@ struct Scenarios {
     static TaskType& begin(ModelRun& run) {
         auto& totals = run.make<Totals>();
         auto& task = run.make<TaskType>(totals);
-        run.name({"state", "joinerTold", "joiner.token", "joiner.runnable"});
+        run.name({"state", "joinerNotified", "joiner.token", "joiner.runnable"});
         run.thread("completer", [&task] { task.complete(); });
         run.finally([&totals] {
             assertThat(totals.dropped == 1, "the result is dropped once");
@@ -214,7 +214,7 @@ TEST(TaskStateModel, EveryOrderIsNeeded) {
 }
 
 TEST(TaskStateModel, AJoinerThatDoesNotWaitForTheUseOfItsKeyIsTouchedAfterItsEnd) {
-    expectKilled("does not wait for joinerTold", cases<Defect::forgetsTheKey>());
+    expectKilled("does not wait for joinerNotified", cases<Defect::forgetsTheKey>());
 }
 TEST(TaskStateModel, ASlotWrittenAfterItsFlagIsReadTooEarly) {
     expectKilled("writes the slot after the flag", cases<Defect::slotAfterFlag>());

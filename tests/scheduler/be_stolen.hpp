@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <thread>
+#include <utility>
 
 #include <weft/scheduler/carrier.hpp>
 #include <weft/scheduler/carrier_options.hpp>
@@ -38,6 +39,16 @@ inline void beStolen() {
         thisFiber::yield();
         *goesOn = true;
     }
+}
+
+// Runs `body` in a fiber of `home` that may be stolen and begins at home. Blocks until it has ended.
+template <class F>
+void runStealableFiber(Carrier& home, F body) {
+    const auto run = [body = std::move(body)] {
+        thisFiber::goHome();
+        body();
+    };
+    home.spawn(run, mayBeStolen).join();
 }
 
 }  // namespace weft::test

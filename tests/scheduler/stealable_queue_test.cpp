@@ -80,12 +80,12 @@ TEST(StealableQueue, AThiefTakesTheOlderHalfOfARing) {
     Queue thief;
     Jobs jobs(3);
     for (int i = 0; i < 3; ++i) victim.push(jobs[i]);
-    EXPECT_TRUE(victim.hasSpoils());
-    EXPECT_EQ(thief.stealFrom(victim), Theft::taken);
+    EXPECT_TRUE(victim.hasStealable());
+    EXPECT_EQ(thief.stealFrom(victim), StealResult::taken);
     EXPECT_EQ(drained(thief), from(0, 2));
     EXPECT_EQ(drained(victim), from(2, 3));
-    EXPECT_FALSE(victim.hasSpoils());
-    EXPECT_EQ(thief.stealFrom(victim), Theft::nothing);
+    EXPECT_FALSE(victim.hasStealable());
+    EXPECT_EQ(thief.stealFrom(victim), StealResult::nothing);
 }
 
 TEST(StealableQueue, AThiefTakesHalfOfAnInTrayAndHandsTheRestBackAheadOfLaterOnes) {
@@ -93,7 +93,7 @@ TEST(StealableQueue, AThiefTakesHalfOfAnInTrayAndHandsTheRestBackAheadOfLaterOne
     Queue thief;
     Jobs jobs(12);
     for (int i = 0; i < 5; ++i) ASSERT_TRUE(victim.submit(jobs[i]));
-    EXPECT_EQ(thief.stealFrom(victim), Theft::handedBack);
+    EXPECT_EQ(thief.stealFrom(victim), StealResult::handedBack);
     for (int i = 5; i < 12; ++i) ASSERT_TRUE(victim.submit(jobs[i]));
     EXPECT_EQ(drained(thief), from(0, 3));
     EXPECT_EQ(drained(victim), from(3, 12));
@@ -104,8 +104,8 @@ TEST(StealableQueue, AThiefTakesNoMoreThanItsRingHolds) {
     Queue thief;
     Jobs jobs(100);
     for (int i = 0; i < 100; ++i) ASSERT_TRUE(victim.submit(jobs[i]));
-    EXPECT_EQ(thief.stealFrom(victim), Theft::handedBack);
-    EXPECT_EQ(thief.stealFrom(victim), Theft::handedBack) << "a full ring takes nothing, and loses nothing";
+    EXPECT_EQ(thief.stealFrom(victim), StealResult::handedBack);
+    EXPECT_EQ(thief.stealFrom(victim), StealResult::handedBack) << "a full ring takes nothing, and loses nothing";
     EXPECT_EQ(drained(thief), from(0, 4));
     EXPECT_EQ(drained(victim), from(4, 100));
 }
@@ -116,12 +116,12 @@ TEST(StealableQueue, AThiefCanTakeTheBacklog) {
     Jobs jobs(9);
     for (int i = 0; i < 9; ++i) ASSERT_TRUE(victim.submit(jobs[i]));
     victim.takeSubmitted();  // four go into the ring, the rest are the backlog
-    EXPECT_EQ(thief.stealFrom(victim), Theft::taken);
+    EXPECT_EQ(thief.stealFrom(victim), StealResult::taken);
     EXPECT_EQ(drained(thief), from(0, 2));
-    EXPECT_EQ(thief.stealFrom(victim), Theft::taken);
-    EXPECT_EQ(thief.stealFrom(victim), Theft::taken);
+    EXPECT_EQ(thief.stealFrom(victim), StealResult::taken);
+    EXPECT_EQ(thief.stealFrom(victim), StealResult::taken);
     EXPECT_EQ(drained(thief), from(2, 4));
-    EXPECT_EQ(thief.stealFrom(victim), Theft::handedBack);
+    EXPECT_EQ(thief.stealFrom(victim), StealResult::handedBack);
     EXPECT_EQ(drained(thief), from(4, 7));
     EXPECT_EQ(drained(victim), from(7, 9));
 }
@@ -137,8 +137,8 @@ TEST(StealableQueue, AnEmptyQueueClosesForGood) {
     EXPECT_TRUE(queue.closeIfEmpty());
     EXPECT_FALSE(queue.submit(jobs[1]));
     EXPECT_TRUE(queue.empty());
-    EXPECT_FALSE(queue.hasSpoils());
-    EXPECT_EQ(thief.stealFrom(queue), Theft::nothing);
+    EXPECT_FALSE(queue.hasStealable());
+    EXPECT_EQ(thief.stealFrom(queue), StealResult::nothing);
 }
 
 }  // namespace

@@ -29,14 +29,9 @@ class StolenFibers : public testing::Test {
   public:
     Carrier& home() { return group.carrier(0); }
     Carrier& thief() { return group.carrier(1); }
-    // Runs `body` in a fiber of home() that may be stolen and begins at home.
     template <class F>
     void inFiber(F body) {
-        const auto run = [body = std::move(body)] {
-            thisFiber::goHome();
-            body();
-        };
-        home().spawn(run, mayBeStolen).join();
+        test::runStealableFiber(home(), std::move(body));
     }
     // Has the fiber stolen first; expects that the call ends at home.
     template <class F>

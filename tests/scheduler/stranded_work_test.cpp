@@ -20,8 +20,8 @@ constexpr unsigned most = 4;
 struct Carriers {
     explicit Carriers(unsigned count) : count(count) {}
 
-    bool hasSpoils(unsigned member) const { return work[member] > 0; }
-    std::size_t spoils(unsigned member) const { return work[member]; }
+    bool hasStealable(unsigned member) const { return work[member] > 0; }
+    std::size_t stealableCount(unsigned member) const { return work[member]; }
     std::uint64_t slices(unsigned) const { return 0; }
     bool call(unsigned member, unsigned victim) {
         if (!asleep[member]) return false;
@@ -51,7 +51,7 @@ class Host {
   public:
     explicit Host(Carriers& carriers) : carriers_(carriers) {}
     // The carrier begins the work that it takes.
-    bool rob(unsigned victim) {
+    bool stealFromMember(unsigned victim) {
         if (carriers_.work[victim] == 0) return false;
         --carriers_.work[victim];
         return true;
@@ -83,8 +83,8 @@ class Shipped {
 class Ancestor {
   public:
     struct Cluster {
-        explicit Cluster(Carriers& crew) : crew(crew) {}
-        Carriers& crew;
+        explicit Cluster(Carriers& group) : group(group) {}
+        Carriers& group;
         bool searching = false;  // a carrier has been woken and has not taken anything yet
         std::array<bool, most> idle{};
     };
@@ -94,29 +94,29 @@ class Ancestor {
     // Does nothing while a search is in flight, or when no idle bit is visible.
     void published() { signal(self_); }
     bool pull() {
-        for (unsigned other = 0; other < cluster_.crew.count; ++other) {
-            if (other != self_ && host_.rob(other)) return true;
+        for (unsigned other = 0; other < cluster_.group.count; ++other) {
+            if (other != self_ && host_.stealFromMember(other)) return true;
         }
         return false;
     }
     // Checks only its own queue again.
     bool mayNotSleep() {
         cluster_.idle[self_] = true;
-        return cluster_.crew.hasSpoils(self_);
+        return cluster_.group.hasStealable(self_);
     }
     void leavesSleep() { cluster_.idle[self_] = false; }
     // After a search, it also checks its victim's queue.
     void answer(CalledBy call) {
-        (void)host_.rob(call.victim());
+        (void)host_.stealFromMember(call.victim());
         cluster_.searching = false;
-        if (cluster_.crew.hasSpoils(call.victim())) signal(call.victim());
+        if (cluster_.group.hasStealable(call.victim())) signal(call.victim());
     }
 
   private:
     void signal(unsigned victim) {
         if (std::exchange(cluster_.searching, true)) return;
-        for (unsigned member = 0; member < cluster_.crew.count; ++member) {
-            if (cluster_.idle[member] && cluster_.crew.call(member, victim)) return;
+        for (unsigned member = 0; member < cluster_.group.count; ++member) {
+            if (cluster_.idle[member] && cluster_.group.call(member, victim)) return;
         }
         cluster_.searching = false;
     }

@@ -81,7 +81,7 @@ class Crowd {
         Queue& other = queues_[1 - thief];
         Noise noise(seed_ + 20 + thief);
         while (!allDone()) {
-            if (own.stealFrom(noise.next() % 4 == 0 ? other : victim_) == detail::Theft::nothing) {
+            if (own.stealFrom(noise.next() % 4 == 0 ? other : victim_) == detail::StealResult::nothing) {
                 std::this_thread::yield();
             } else {
                 stolen_.fetch_add(1, std::memory_order_relaxed);

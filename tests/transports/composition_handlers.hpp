@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -103,6 +104,26 @@ struct SocketPair {
     Fd theirs;
 };
 
+// Dispatches one event of the queue for each byte that it reads.
+class EventSource final : public ChannelInboundHandler {
+  public:
+    explicit EventSource(EventQueue& events) : events_(events) {}
+    void channelRead(ChannelHandlerContext&, Message&& message) override {
+        std::exception_ptr error;
+        for (std::size_t left = message.get<Buffer>().view().size(); left > 0; --left) {
+            try {
+                events_.dispatchOne();
+            } catch (...) {  // the other bytes are events too
+                error = std::current_exception();
+            }
+        }
+        if (error) std::rethrow_exception(error);
+    }
+
+  private:
+    EventQueue& events_;
+};
+
 // The adapter of the conformance kit: an event is a byte on a connection, and the connection's handler dispatches it.
 template <class Handler>
 class ChannelPoller {
@@ -139,30 +160,11 @@ class ChannelPoller {
     std::uint64_t wakeups() const { return handler_->wakeups; }
 
   private:
-    class Source final : public ChannelInboundHandler {
-      public:
-        explicit Source(ChannelPoller& owner) : owner_(owner) {}
-        void channelRead(ChannelHandlerContext&, Message&& message) override {
-            std::exception_ptr error;
-            for (std::size_t left = message.get<Buffer>().view().size(); left > 0; --left) {
-                try {
-                    owner_.events_.dispatchOne();
-                } catch (...) {  // the other bytes are events too
-                    error = std::current_exception();
-                }
-            }
-            if (error) std::rethrow_exception(error);
-        }
-
-      private:
-        ChannelPoller& owner_;
-    };
-
     void connect() {
         channel_ = Channel::create(*loop_);
         channel_->attach(handler_->stream(std::move(sockets_.theirs), *channel_));
         channel_->setActive(true);  // a connected socket
-        channel_->pipeline().addLast<Source>(*this);
+        channel_->pipeline().addLast<EventSource>(events_);
         channel_->registerWithLoop();
     }
 

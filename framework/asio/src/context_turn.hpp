@@ -15,8 +15,8 @@ namespace weft::asio_io::detail {
 //   stopSeen(), stopped(): Asio has been stopped; the former may lag behind another thread's stop()
 //   mayEnd(): the context ends when it has no work
 //   releaseWork(), holdWork(): the loop's own unit of Asio's work
-//   callOne(): io_context::poll_one(); letGoThoseWhoDoNotWait(): releases callers of poll(); letAllGo(): all callers
-//   maySleep(), sleep(): the carrier's guard, and a sleep inside io_context::run_one()
+//   callOne(): io_context::poll_one(); endNonWaitingRunners(): releases callers of poll(); releaseAllRunners(): all
+//   callers maySleep(), sleep(): the carrier's guard, and a sleep inside io_context::run_one()
 template <class Host>
 class ContextTurn {
   public:
@@ -25,7 +25,7 @@ class ContextTurn {
     void run() {
         host_.callReady();
         if (!host_.serving()) return;
-        if (host_.stopSeen() || (host_.calledNone() && host_.stopped())) return host_.letAllGo();
+        if (host_.stopSeen() || (host_.calledNone() && host_.stopped())) return host_.releaseAllRunners();
         if (host_.calledNone()) passIdle();
     }
 
@@ -35,12 +35,12 @@ class ContextTurn {
         if (host_.mayEnd()) {
             host_.releaseWork();
             host_.callOne();
-            if (host_.stopped()) return host_.letAllGo();
-            if (host_.calledNone()) host_.letGoThoseWhoDoNotWait();
+            if (host_.stopped()) return host_.releaseAllRunners();
+            if (host_.calledNone()) host_.endNonWaitingRunners();
             if (!host_.serving()) return;
         }
         if (host_.calledNone() && host_.maySleep()) host_.sleep();
-        if (host_.stopped()) host_.letAllGo();
+        if (host_.stopped()) host_.releaseAllRunners();
         if (host_.serving()) host_.holdWork();
     }
 

@@ -25,10 +25,10 @@ class Runner {
 
     // Returns no error once the caller has been released. Context: the caller.
     ErrorCode awaitUntil(Deadline deadline, const char* call) {
-        return waiters_.waitUntil(lock_, deadline, call, [this] { return letGo_; });
+        return waiters_.waitUntil(lock_, deadline, call, [this] { return released_; });
     }
     void awaitCertainly(const char* call) {
-        waiters_.waitUninterruptibly(lock_, call, [this] { return letGo_; });
+        waiters_.waitUninterruptibly(lock_, call, [this] { return released_; });
     }
     // Returns the number of handlers run, or throws the error. Once, after the wait.
     std::size_t result() const {
@@ -36,8 +36,8 @@ class Runner {
         return ran;
     }
     // Releases the caller; does not touch this object after that. Context: the loop.
-    void letGo() noexcept {
-        waiters_.changeAndWakeAll(lock_, [this] { letGo_ = true; });
+    void releaseWaiters() noexcept {
+        waiters_.changeAndWakeAll(lock_, [this] { released_ = true; });
     }
 
     // Used by the loop only, until it releases the caller.
@@ -49,11 +49,12 @@ class Runner {
   private:
     std::mutex lock_;
     WaitList waiters_;
-    bool letGo_ = false;
+    bool released_ = false;
 };
 
 // Handlers are counted for the oldest caller. A caller that has reached its limit leaves the list at once;
-// letGoThoseWhoLeft() releases it later, when the context is in the state that the caller will see. Context: the loop.
+// releaseLeavingRunners() releases it later, when the context is in the state that the caller will see. Context: the
+// loop.
 class Runners {
     using Pointer = std::shared_ptr<Runner>;
 
@@ -75,15 +76,15 @@ class Runners {
             return false;
         return countOff(first, count);
     }
-    bool someoneDoesNotWait() const noexcept {
+    bool hasNonWaiting() const noexcept {
         return std::any_of(active_.begin(), active_.end(), [](const Pointer& runner) { return !runner->waits; });
     }
-    bool someoneCountsOff() const noexcept {
+    bool hasLimited() const noexcept {
         return std::any_of(active_.begin(), active_.end(),
                            [](const Pointer& runner) { return runner->left != Runner::unlimited; });
     }
     // Call it when no handler is ready.
-    void endThoseWhoDoNotWait() noexcept {
+    void endNonWaiting() noexcept {
         for (std::size_t i = active_.size(); i-- > 0;) {
             if (!active_[i]->waits) leave(i);
         }
@@ -107,9 +108,9 @@ class Runners {
         leave(0);
         return true;
     }
-    void letGoThoseWhoLeft() noexcept {
+    void releaseLeavingRunners() noexcept {
         if (!left_.empty()) [[unlikely]]
-            letGo();
+            releaseWaiters();
     }
 
   private:
@@ -119,11 +120,11 @@ class Runners {
         leave(0);
         return true;
     }
-    [[gnu::noinline]] void letGo() noexcept {
+    [[gnu::noinline]] void releaseWaiters() noexcept {
         while (!left_.empty()) {
             const Pointer runner = std::move(left_.back());
             left_.pop_back();
-            runner->letGo();
+            runner->releaseWaiters();
         }
     }
     void leave(std::size_t index) noexcept {

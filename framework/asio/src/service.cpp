@@ -135,7 +135,7 @@ void Service::attach() {
 void Service::detach() noexcept {
     if (std::exchange(ended_, true)) return;
     forgetOperations();
-    letAllGo(std::make_exception_ptr(aborted("asio_io::Context::run: its event loop has ended")));
+    releaseAllRunners(std::make_exception_ptr(aborted("asio_io::Context::run: its event loop has ended")));
     reactor_->unwatchAll();
     handler_->wakeInAsio(false);
 }
@@ -177,11 +177,11 @@ std::size_t Service::serve(std::size_t most, bool waits, Deadline deadline, cons
 void Service::open(const std::shared_ptr<Runner>& runner) noexcept {
     try {
         if (closing()) throw aborted("asio_io::Context::run: its event loop has ended");
-        if (context_.stopped()) return runner->letGo();
+        if (context_.stopped()) return runner->releaseWaiters();
         runners_.add(runner);
     } catch (...) {
         runner->error = std::current_exception();
-        return runner->letGo();
+        return runner->releaseWaiters();
     }
     if (runners_.size() > 1 && !std::exchange(severalNoted_, true)) {
         log(LogLevel::info,
@@ -193,7 +193,7 @@ void Service::open(const std::shared_ptr<Runner>& runner) noexcept {
 void Service::end(const Runner& runner) noexcept {
     runners_.end(runner);
     closeIfUnused();
-    runners_.letGoThoseWhoLeft();
+    runners_.releaseLeavingRunners();
 }
 
 void Service::noteRestart() noexcept {
@@ -225,20 +225,20 @@ void Service::closeIfUnused() noexcept {
     handler_->wakeInAsio(false);
 }
 
-void Service::letAllGo(const std::exception_ptr& error) noexcept {
+void Service::releaseAllRunners(const std::exception_ptr& error) noexcept {
     runners_.endAll(error);
     if (closing() && !ended_ && operationsLeft()) {
         goOnToTheEnd();
     } else {
         closeIfUnused();
     }
-    runners_.letGoThoseWhoLeft();
+    runners_.releaseLeavingRunners();
 }
 
 bool Service::stopConfirmed() noexcept {
     if (context_.stopped()) return true;
     // relaxed: publishes nothing. It may overwrite a later request, which the turn's check of stopped() still finds.
-    stopAsked_.store(false, std::memory_order_relaxed);
+    stopRequested_.store(false, std::memory_order_relaxed);
     return false;
 }
 
@@ -255,7 +255,7 @@ void Service::capture(std::exception_ptr error) noexcept {
 
 void Service::fail(const std::exception_ptr& error) noexcept {
     deliver(error);
-    runners_.letGoThoseWhoLeft();
+    runners_.releaseLeavingRunners();
 }
 
 void Service::deliver(const std::exception_ptr& error) noexcept {

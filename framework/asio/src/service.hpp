@@ -54,7 +54,7 @@ class Service {
     std::size_t serve(std::size_t most, bool waits, Deadline deadline, const char* call);
     bool servesForLife() const noexcept { return forLife_; }
     // Call after the io_context's stop(); any thread.
-    void noteStop() noexcept { stopAsked_.store(true, std::memory_order_release); }  // [A5]
+    void noteStop() noexcept { stopRequested_.store(true, std::memory_order_release); }  // [A5]
     void noteRestart() noexcept;  // call after the io_context's restart(); any thread
 
     void run(ExecutorTask& task) noexcept;  // for tasks not submitted by the loop or its carrier's fibers
@@ -108,7 +108,7 @@ class Service {
     void reopen() noexcept;
     void beginServing() noexcept;
     void closeIfUnused() noexcept;
-    void letAllGo(const std::exception_ptr& error = nullptr) noexcept;
+    void releaseAllRunners(const std::exception_ptr& error = nullptr) noexcept;
     void count(std::size_t handlers) noexcept {
         if (runners_.count(handlers)) [[unlikely]]
             closeIfUnused();
@@ -119,7 +119,7 @@ class Service {
             deliver(std::exchange(captured_, nullptr));
     }
     // Asio's flag decides. Ours avoids reading it, which takes a lock, for each function.
-    bool stopSeen() noexcept { return stopAsked_.load(std::memory_order_acquire) && stopConfirmed(); }  // [A5]
+    bool stopSeen() noexcept { return stopRequested_.load(std::memory_order_acquire) && stopConfirmed(); }  // [A5]
     bool stopConfirmed() noexcept;
 
     void runHeld(Turn& turn) noexcept;
@@ -127,7 +127,7 @@ class Service {
     PollResult pollWrapped(Budget budget);
     template <class Step>
     std::size_t step(Step step) noexcept;
-    void letGoThoseWhoDoNotWait() noexcept;
+    void endNonWaitingRunners() noexcept;
     void sleep(PollGuard& guard, Deadline deadline, PollResult& result) noexcept;
     bool wrappedIsReadable() noexcept;
     void holdWork() noexcept;
@@ -156,8 +156,8 @@ class Service {
     std::exception_ptr captured_;
     unsigned ownCalls_ = 0;  // calls of the service's own handlers
     bool severalNoted_ = false;
-    bool ended_ = false;                  // detached
-    std::atomic<bool> stopAsked_{false};  // writers: any thread; the loop clears it
+    bool ended_ = false;                      // detached
+    std::atomic<bool> stopRequested_{false};  // writers: any thread; the loop clears it
     WakePost wakePost_;
     HandlerSlot wakeSlot_;
     OperationList operationsHere_;

@@ -72,7 +72,7 @@ void Service::beginEnd() noexcept {
     closing_.store(true, std::memory_order_relaxed);
     operationsHere_.cancelAll();
     remoteOperations_->cancelAll();
-    letAllGo(
+    releaseAllRunners(
         std::make_exception_ptr(SystemError(operationAborted(), "asio_io::Context::run: its event loop has ended")));
 }
 

@@ -52,14 +52,14 @@ class Service::Turn final : public ServedReactor::Caller {
     bool calledNone() const noexcept { return called_ + used_ == 0; }
     bool stopSeen() noexcept { return service_.stopSeen(); }
     bool stopped() const { return service_.context_.stopped(); }
-    void letAllGo() noexcept { service_.letAllGo(); }
+    void releaseAllRunners() noexcept { service_.releaseAllRunners(); }
     bool mayEnd() const noexcept { return !service_.forLife_ && !service_.closing(); }
     void releaseWork() noexcept { service_.releaseWork(); }
     void holdWork() noexcept { service_.holdWork(); }
     void callOne() noexcept {
         if (service_.step([this] { return service_.context_.poll_one(); }) != 0) static_cast<void>(goesOn());
     }
-    void letGoThoseWhoDoNotWait() noexcept { service_.letGoThoseWhoDoNotWait(); }
+    void endNonWaitingRunners() noexcept { service_.endNonWaitingRunners(); }
     bool maySleep() const noexcept { return guard_ != nullptr && wrapped_.events == 0 && !wrapped_.more; }
     void sleep() noexcept { service_.sleep(*guard_, deadline_, wrapped_); }
 
@@ -71,7 +71,7 @@ class Service::Turn final : public ServedReactor::Caller {
     void call(const ReadyOperation& operation) noexcept override {
         if (service_.step(operation) != 0) static_cast<void>(goesOn());
     }
-    bool callsMany() const noexcept override { return !service_.runners_.someoneCountsOff(); }
+    bool callsMany() const noexcept override { return !service_.runners_.hasLimited(); }
     void returned() noexcept override { ++service_.ownCalls_; }
 
   private:
@@ -130,12 +130,12 @@ PollResult Service::pollWrapped(Budget budget) {
 // has a limit.
 class Service::Calls {
   public:
-    explicit Calls(Service& service) noexcept : service_(service), each_(service.runners_.someoneCountsOff()) {}
+    explicit Calls(Service& service) noexcept : service_(service), each_(service.runners_.hasLimited()) {}
     Calls(const Calls&) = delete;
     Calls& operator=(const Calls&) = delete;
     ~Calls() {
         count();
-        service_.runners_.letGoThoseWhoLeft();
+        service_.runners_.releaseLeavingRunners();
     }
 
     void call(ExecutorTask& task) noexcept {
@@ -152,7 +152,7 @@ class Service::Calls {
             service_.deliverCaptured();
         }
         if (counted) service_.context_.workFinished();
-        service_.runners_.letGoThoseWhoLeft();
+        service_.runners_.releaseLeavingRunners();
     }
 
   private:
@@ -203,7 +203,7 @@ std::size_t Service::step(Step step) noexcept {
         deliver(std::current_exception());
     }
     deliverCaptured();
-    runners_.letGoThoseWhoLeft();
+    runners_.releaseLeavingRunners();
     return called;
 }
 
@@ -223,11 +223,11 @@ void Service::completeReady(FiberOperation& operation, AsioThread& thread) noexc
     }
 }
 
-void Service::letGoThoseWhoDoNotWait() noexcept {
-    if (!runners_.someoneDoesNotWait()) return;
-    runners_.endThoseWhoDoNotWait();
+void Service::endNonWaitingRunners() noexcept {
+    if (!runners_.hasNonWaiting()) return;
+    runners_.endNonWaiting();
     closeIfUnused();
-    runners_.letGoThoseWhoLeft();
+    runners_.releaseLeavingRunners();
 }
 
 void Service::sleep(PollGuard& guard, Deadline deadline, PollResult& result) noexcept {

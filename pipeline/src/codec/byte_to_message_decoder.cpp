@@ -138,9 +138,9 @@ void ByteToMessageDecoder::takeBytes(ChannelHandlerContext& ctx, Buffer bytes) {
 // would call read().
 void ByteToMessageDecoder::endCycle(ChannelHandlerContext& ctx) {
     discardRead();
-    const bool hungry = received_ && !emitted_ && !ctx.channel().config().autoRead;
+    const bool needsInput = received_ && !emitted_ && !ctx.channel().config().autoRead;
     received_ = emitted_ = false;
-    if (hungry) ctx.read();
+    if (needsInput) ctx.read();
 }
 
 // Decodes what is left before the end of input is passed on (D-5).

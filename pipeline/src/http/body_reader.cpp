@@ -27,7 +27,7 @@ void sendContinue(StreamedBody& body) {
     body.channel->writeAndFlush(Message(std::move(goOn)));
 }
 
-ErrorCode waitForNews(StreamedBody& body) {
+ErrorCode waitForChange(StreamedBody& body) {
     const char* const call = "BodyReader::read";
     return body.readers.waitUntil(body.bodies->lock, never, call, [&] {
         if (!body.pieces.empty() || body.ended || body.cut) return true;
@@ -87,10 +87,10 @@ std::optional<Buffer> BodyReader::read(ErrorCode& error) {
     bool goOn = false;
     {
         std::lock_guard held(lock);
-        goOn = std::exchange(body.owesContinue, false) && body.pieces.empty() && !body.ended && !body.cut;
+        goOn = std::exchange(body.continueDue, false) && body.pieces.empty() && !body.ended && !body.cut;
     }
     if (goOn) sendContinue(body);
-    error = waitForNews(body);
+    error = waitForChange(body);
     if (error) return std::nullopt;
     std::optional<Buffer> piece;
     bool resume = false;

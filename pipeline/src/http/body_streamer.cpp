@@ -51,8 +51,8 @@ void BodyStreamer::channelRead(ChannelHandlerContext& ctx, Message&& message) {
     }
 }
 
-BodyReader BodyStreamer::begin(ChannelHandlerContext& ctx, Ticket ticket, bool owesContinue) {
-    current_ = std::make_shared<StreamedBody>(bodies_, ctx.channel(), ticket, owesContinue);
+BodyReader BodyStreamer::begin(ChannelHandlerContext& ctx, Ticket ticket, bool continueDue) {
+    current_ = std::make_shared<StreamedBody>(bodies_, ctx.channel(), ticket, continueDue);
     return BodyReader(current_);
 }
 

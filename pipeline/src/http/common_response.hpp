@@ -1,5 +1,5 @@
-// The most common response, inlined where it is written: ResponseWriter::answerEasily(), and the parts of it that other
-// responses use.
+// The most common response, inlined where it is written: ResponseWriter::tryAnswerCommon(), and the parts of it that
+// other responses use.
 #pragma once
 
 #include <cstring>
@@ -25,9 +25,9 @@ namespace weft::http::detail {
 }
 
 // All checks come first, and no foreign code runs after them.
-[[gnu::always_inline]] inline bool ResponseWriter::answerEasily(Response& response) {
+[[gnu::always_inline]] inline bool ResponseWriter::tryAnswerCommon(Response& response) {
     const std::size_t waiting = connection_.slots.size();
-    if (connection_.slowPath.any() || waiting == 0 || output_.size() > easyOutput) return false;
+    if (connection_.slowPath.any() || waiting == 0 || output_.size() > commonOutput) return false;
     ResponseSlot& slot = connection_.slots.front();
     const std::size_t body = response.body.readableBytes();
     if ((!slot.isPlainGet() && slot.answered) || !mayKnowHead(slot, response) || body > copiedBody) return false;

@@ -21,7 +21,7 @@ enum class Fault : std::uint8_t {
     unknownTransferCoding, bodyWithConnect,
     badChunkSize, chunkSizeOverflow, badChunkExtension, chunkLineTooLong, chunkExtensionsTooLarge, chunkDataOverrun,
     trailersTooLarge, tooManyTrailers, forbiddenTrailer,
-    notHttp, badStatusLine, statusLineTooLong, unaskedSwitch, interimTooLarge, endedEarly,  // of responses only
+    notHttp, badStatusLine, statusLineTooLong, unrequestedSwitch, interimTooLarge, endedEarly,  // of responses only
     count,
 };
 // clang-format on

@@ -31,7 +31,7 @@ void ObjectAggregator::channelRead(ChannelHandlerContext& ctx, Message&& message
 [[gnu::noinline]] void ObjectAggregator::channelReadSlow(ChannelHandlerContext& ctx, Message&& message) {
     if (message.is<Content>()) {
         if (!refused_) append(std::move(message.get<Content>().data));
-        askForMore(ctx);
+        requestMore(ctx);
     } else if (message.is<LastContent>()) {
         if (!refused_ && request_) end(ctx, message.take<LastContent>());
         request_.reset();
@@ -55,11 +55,11 @@ void ObjectAggregator::channelRead(ChannelHandlerContext& ctx, Message&& message
         ctx.writeAndFlush(Message(std::move(goOn)));
     }
     request_.emplace(std::move(request));
-    askForMore(ctx);
+    requestMore(ctx);
 }
 
 // with AUTO_READ off, handlers call read() once for a whole request; the aggregator calls it for the pieces.
-void ObjectAggregator::askForMore(ChannelHandlerContext& ctx) {
+void ObjectAggregator::requestMore(ChannelHandlerContext& ctx) {
     if (!ctx.channel().config().autoRead) ctx.read();
 }
 

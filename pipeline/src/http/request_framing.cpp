@@ -30,7 +30,7 @@ Fault RequestHeadParser::noteTransferEncoding(std::string_view text) noexcept {
 }
 
 // Refuses contradictions between header lines. 501 comes last: a request that is also malformed gets 400.
-Fault RequestHeadParser::judgeFraming() const noexcept {
+Fault RequestHeadParser::checkFraming() const noexcept {
     const bool http11 = head_->version == Version::http11;
     const bool coded = (seen_ & sawTransferEncoding) != 0;
     const bool measured = (seen_ & sawContentLength) != 0;
@@ -46,7 +46,7 @@ Fault RequestHeadParser::judgeFraming() const noexcept {
 
 // The framing decision for any request, and everything else that depends on all header lines.
 Verdict RequestHeadParser::decide() noexcept {
-    if (const Fault fault = judgeFraming(); fault != Fault::none) return fail(fault);
+    if (const Fault fault = checkFraming(); fault != Fault::none) return fail(fault);
     const auto said = [this](std::uint32_t bits) { return (seen_ & bits) == bits; };
     const bool http11 = head_->version == Version::http11;
     head_->bodyKind = said(sawTransferEncoding) ? BodyKind::chunked

@@ -56,12 +56,12 @@ void RequestReader::expectNoMore(Ticket ticket, bool streamed) noexcept {
 // Sets what follows a head, unless that is certainly another head.
 [[gnu::noinline]] void RequestReader::expectAfter(const RequestData& data) {
     const RequestHead& head = data.head;
-    if (head.upgrade || head.method == Method::connect) connection_.slowPath.asksSwitch = true;
+    if (head.upgrade || head.method == Method::connect) connection_.slowPath.requestsSwitch = true;
     if (head.hasBody()) {
         body_.start(head);
         connection_.bodyTicket = data.ticket;
         expects_ = Input::body;
-        connection_.slowPath.owesContinue = head.expectContinue;
+        connection_.slowPath.continueDue = head.expectContinue;
     } else if (connection_.slowPath.any() || !head.keepAlive) {
         endRequest();
     }
@@ -133,7 +133,7 @@ void RequestReader::decode() {
 // Called if no head is expected, a slow-path flag is set, or maxInFlight has been reached.
 bool RequestReader::mayGoOn() {
     if (connection_.ctx == nullptr || expects_ == Input::ended) return false;
-    if (expects_ == Input::head) connection_.slowPath.asksSwitch = false;
+    if (expects_ == Input::head) connection_.slowPath.requestsSwitch = false;
     const bool held = connection_.slowPath.blocked || connection_.slowPath.crowded || expects_ == Input::undecided;
     if (!(held || connection_.slots.size() >= maxInFlight_) || mayDecode()) return true;
     if (connection_.ctx != nullptr) pause();  // flushing the output may have removed this codec
@@ -179,7 +179,7 @@ bool RequestReader::decodeBody() {
         data = input_.slice(static_cast<std::size_t>(step.data.data() - input_.readData()), step.data.size());
     }
     input_.consumed(step.consumed);
-    connection_.slowPath.owesContinue = false;  // the client did not wait
+    connection_.slowPath.continueDue = false;  // the client did not wait
     switch (step.event) {
         case BodyEvent::error: cutBody(body_.refusal()); return false;
         case BodyEvent::needMore: return !input_.empty();
@@ -205,7 +205,7 @@ bool RequestReader::decodeBody() {
 void RequestReader::endRequest() {
     const bool more = !connection_.slowPath.draining || (connection_.atDrainBarrier && !connection_.slowPath.blocked);
     expects_ = lastKeepAlive_ && more ? Input::head : Input::ended;
-    if (connection_.slowPath.asksSwitch && expects_ == Input::head) [[unlikely]] {
+    if (connection_.slowPath.requestsSwitch && expects_ == Input::head) [[unlikely]] {
         expects_ = Input::undecided;
         if (connection_.slots.empty()) connection_.owner.decideProtocol();  // answered before its body was complete
     }

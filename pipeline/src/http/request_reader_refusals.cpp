@@ -78,7 +78,7 @@ void RequestReader::noteDropped(Ticket ticket, std::unique_ptr<std::string>&& un
 
 // A handler may destroy the head and answer once the body has arrived. But a client that waits for 100 sends no body.
 void RequestReader::settleDropped(Ticket ticket, ResponseSlot& slot, const ChannelHandlerContext* taker) {
-    if (expects_ == Input::body && connection_.bodyTicket == ticket && !connection_.slowPath.owesContinue) return;
+    if (expects_ == Input::body && connection_.bodyTicket == ticket && !connection_.slowPath.continueDue) return;
     if (!connection_.ctx->channel().open()) return;  // a connection that is being closed needs no answer
     warnOfDropped(ticket, slot, taker);
     Response response = error(slot.untaken ? Status::notFound : Status::internalServerError);

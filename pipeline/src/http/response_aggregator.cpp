@@ -23,7 +23,7 @@ void ResponseAggregator::channelRead(ChannelHandlerContext& ctx, Message&& messa
         begin(ctx, message.take<ReceivedResponse>());
     } else if (message.is<Content>()) {
         append(ctx, std::move(message.get<Content>().data));
-        askForMore(ctx);
+        requestMore(ctx);
     } else if (message.is<LastContent>()) {
         if (!response_) return;
         detail::ResponseDataPointer data = std::move(response_->data_);
@@ -40,11 +40,11 @@ void ResponseAggregator::begin(ChannelHandlerContext& ctx, ReceivedResponse&& re
     if (!head.hasBody()) return ctx.fireChannelRead(Message(FullResponse(std::move(response.data_))));
     if (head.bodyKind == BodyKind::length && head.contentLength > maxBodyBytes_) return refuse(ctx);
     response_.emplace(std::move(response));
-    askForMore(ctx);
+    requestMore(ctx);
 }
 
 // with AUTO_READ off, handlers call read() once for a whole response; the aggregator calls it for the pieces.
-void ResponseAggregator::askForMore(ChannelHandlerContext& ctx) {
+void ResponseAggregator::requestMore(ChannelHandlerContext& ctx) {
     if (!ctx.channel().config().autoRead) ctx.read();
 }
 

@@ -197,7 +197,7 @@ std::string_view textOf(EncodeError error) noexcept {
         case EncodeError::wrongLength:
             return "Content-Length differs from the length of the body; leave it out, and the encoder sets it";
         case EncodeError::interimForHttp10: return "1xx response to an HTTP/1.0 request";
-        case EncodeError::unaskedSwitch: return "101 Switching Protocols to a request without Upgrade";
+        case EncodeError::unrequestedSwitch: return "101 Switching Protocols to a request without Upgrade";
         case EncodeError::badTrailer:
             return "a field that must not be a trailer (framing, routing, authentication, control, content)";
         case EncodeError::tooSmall: return "not enough room for the response head";

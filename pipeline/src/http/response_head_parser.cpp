@@ -135,7 +135,7 @@ Fault ResponseHeadParser::decide() noexcept {
     const unsigned code = codeOf(head_.status);
     if (chunked && !http11) return Fault::transferEncodingInHttp10;
     if (chunked && measured) return Fault::lengthAndTransferEncoding;
-    if (head_.status == Status::switchingProtocols && !mayUpgrade_) return Fault::unaskedSwitch;
+    if (head_.status == Status::switchingProtocols && !mayUpgrade_) return Fault::unrequestedSwitch;
     head_.switches =
         head_.status == Status::switchingProtocols || (method_ == Method::connect && code >= 200 && code < 300);
     const bool bodiless = head_.switches || neverHasBody(head_.status) || method_ == Method::head;

@@ -53,7 +53,7 @@ void ResponseWriter::accept(Message&& message, ChannelPromise&& promise) {
         slot->answered = !isInterim(response);
         slot->ended = slot->answered && !response.streamed;
         slot->hasWriter = Tickets::hasWriter(response);
-        if (connection_.slowPath.owesContinue && ticket == connection_.bodyTicket) [[unlikely]]
+        if (connection_.slowPath.continueDue && ticket == connection_.bodyTicket) [[unlikely]]
             settleContinue(response);
         if (!response.keepAlive && slot->answered) connection_.owner.expectNoMore(ticket, response.streamed);
     } else if (!slot->answered) {
@@ -82,7 +82,7 @@ bool ResponseWriter::isTunnelled(const Message& message, Ticket ticket) const no
 // the next request (RFC 9110, 10.1.1).
 void ResponseWriter::settleContinue(Response& response) noexcept {
     if (response.status != Status::continue_ && isInterim(response)) return;
-    connection_.slowPath.owesContinue = false;
+    connection_.slowPath.continueDue = false;
     if (response.status != Status::continue_) response.keepAlive = false;
 }
 
@@ -128,7 +128,7 @@ void ResponseWriter::emitEarly() {
 void ResponseWriter::emit(Message& message, ChannelPromise&& promise) {
     try {
         // With room for a common response, no foreign code runs between the lookup of its head and the copy.
-        if (output_.size() > easyOutput) passOut({});
+        if (output_.size() > commonOutput) passOut({});
         connection_.slowPath.closing || connection_.slots.empty() ? cutShort(promise)
                                                                   : emitNow(message, std::move(promise));
     } catch (...) {

@@ -37,7 +37,7 @@ void ResponseWriter::emitHead(Response& response, ChannelPromise&& promise) {
     if (interim && slot.version == Version::http10)
         return void(promise.trySuccess());  // the client would take it for the final response
     if (response.status == Status::switchingProtocols && !slot.upgrade)
-        return failHead(std::move(promise), EncodeError::unaskedSwitch);
+        return failHead(std::move(promise), EncodeError::unrequestedSwitch);
     ResponseHead head;
     head.status = response.status;
     head.body = interim                                    ? BodyKind::none

@@ -123,7 +123,7 @@ void ServerCodec::resumeReading() {
 // ---- writing ----
 
 void ServerCodec::write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) {
-    if (message.is<Response>() && promise.isVoid() && writer_.answerEasily(message.get<Response>())) [[likely]]
+    if (message.is<Response>() && promise.isVoid() && writer_.tryAnswerCommon(message.get<Response>())) [[likely]]
         return;
     writeSlow(ctx, std::move(message), std::move(promise));
 }

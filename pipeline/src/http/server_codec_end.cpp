@@ -24,20 +24,20 @@ void ServerCodec::onInputEnded() {
     inputShutdown_ = true;
     if (outputShutdown_) return closeNow();
     if (reader_.expects() == Input::undecided) reader_.pause();
-    if (!connection_.slowPath.paused || clientHasGone()) endOfRequests();
+    if (!connection_.slowPath.paused || clientIsGone()) endOfRequests();
 }
 
 void ServerCodec::endOfRequests() {
     if (reader_.expects() == Input::body) reader_.cutBody({Status::badRequest, "the connection ended inside the body"});
     if (connection_.ctx == nullptr) return;
-    if (!clientHasGone()) return closeWhenAnswered();
+    if (!clientIsGone()) return closeWhenAnswered();
     connection_.slowPath.draining = true;
     outputPending() ? closeAfterResponse() : closeNow();
 }
 
 // True if InputEnd::cancel applies: the client has ended its output, while responses are outstanding. After a request
 // for another protocol, the end belongs to that protocol.
-bool ServerCodec::clientHasGone() const noexcept {
+bool ServerCodec::clientIsGone() const noexcept {
     return options_.inputEnd == InputEnd::cancel && inputShutdown_ && !connection_.slots.empty() &&
            !connection_.slowPath.closing && reader_.expects() != Input::undecided;
 }

@@ -23,7 +23,7 @@ struct StreamedBodies {
 
 struct StreamedBody {
     StreamedBody(std::shared_ptr<StreamedBodies> itsBodies, Channel& itsChannel, Ticket itsTicket, bool waitsFor100)
-        : bodies(std::move(itsBodies)), channel(itsChannel), ticket(itsTicket), owesContinue(waitsFor100) {}
+        : bodies(std::move(itsBodies)), channel(itsChannel), ticket(itsTicket), continueDue(waitsFor100) {}
 
     const std::shared_ptr<StreamedBodies> bodies;
     const ChannelRef channel;
@@ -33,7 +33,7 @@ struct StreamedBody {
     HeldPieces pieces;
     std::unique_ptr<HeaderList> trailers;
     std::string_view cutReason;
-    bool owesContinue;
+    bool continueDue;
     bool ended = false;
     bool cut = false;
     bool abandoned = false;  // the BodyReader is gone

@@ -108,7 +108,7 @@ void EpollIoHandler::growEvents() noexcept {
 
 int EpollIoHandler::waitForEvents(PollGuard* guard, Deadline deadline) noexcept {
     const bool nothingToWaitFor = closing_ && closable();
-    if (!guard || !batch_.empty() || nothingToWaitFor || !guard->enter()) return epollLook();
+    if (!guard || !batch_.empty() || nothingToWaitFor || !guard->enter()) return pollWithoutWaiting();
     const int count = epollWait(deadline);
     guard->leave(count > 0);
     return count;
@@ -130,7 +130,7 @@ int EpollIoHandler::epollWait(Deadline deadline) noexcept {
     return std::max(count, 0);
 }
 
-int EpollIoHandler::epollLook() noexcept {
+int EpollIoHandler::pollWithoutWaiting() noexcept {
     const int count = calls_.epollWait(epoll_.get(), events_.data(), static_cast<int>(events_.size()), 0);
     WEFT_ASSERT(count >= 0 || count == -EINTR, "epoll_wait rejected the handler's arguments");
     return std::max(count, 0);

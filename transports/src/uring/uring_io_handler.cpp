@@ -171,28 +171,28 @@ class UringIoHandler::Spending {
           clock_(clock),
           end_(deadlineAfter(clock.now(), budget.time)),
           most_(budget.events),
-          nextLook_(std::min(budget.events, detail::eventsPerClockRead)) {
+          nextCheck_(std::min(budget.events, detail::eventsPerClockRead)) {
         const std::size_t waiting = carrier.runnableFibers();
         enoughFibers_ = waiting + std::min(budget.fibers, ~waiting);
     }
     unsigned events() const noexcept { return events_; }
     bool over() const noexcept { return over_; }
     void count() {
-        if (++events_ == nextLook_ || carrier_.runnableFibers() >= enoughFibers_) [[unlikely]]
+        if (++events_ == nextCheck_ || carrier_.runnableFibers() >= enoughFibers_) [[unlikely]]
             look();
     }
 
   private:
     void look() {
         over_ = events_ >= most_ || carrier_.runnableFibers() >= enoughFibers_ || clock_.now() >= end_;
-        nextLook_ += std::min(most_ - events_, detail::eventsPerClockRead);
+        nextCheck_ += std::min(most_ - events_, detail::eventsPerClockRead);
     }
 
     const Carrier& carrier_;
     Clock& clock_;
     const TimePoint end_;
     const unsigned most_;
-    unsigned nextLook_;
+    unsigned nextCheck_;
     std::size_t enoughFibers_;
     unsigned events_ = 0;
     bool over_ = false;

@@ -35,7 +35,7 @@ class UringOperation : private detail::ReadyLink {
     ~UringOperation() { WEFT_ASSERT(!inFlight(), "an io_uring operation was destroyed while the kernel uses it"); }
 
     bool inFlight() const noexcept { return state_ != 0; }
-    bool cancelling() const noexcept { return has(askedToEnd); }
+    bool cancelling() const noexcept { return has(cancelRequested); }
 
   private:
     friend class UringRing;
@@ -43,7 +43,7 @@ class UringOperation : private detail::ReadyLink {
     using State = unsigned char;
     static constexpr State started = 1 << 0;
     static constexpr State submitted = 1 << 1;  // in an entry of the ring, or in the kernel
-    static constexpr State askedToEnd = 1 << 2;
+    static constexpr State cancelRequested = 1 << 2;
     static constexpr State cancelSubmitted = 1 << 3;  // the cancellation was submitted and is not answered yet
     static constexpr State over = 1 << 4;             // its last completion came before that answer
 
@@ -54,7 +54,7 @@ class UringOperation : private detail::ReadyLink {
         ++count_;
     }
     void end() noexcept {
-        if (has(askedToEnd)) [[unlikely]]
+        if (has(cancelRequested)) [[unlikely]]
             unlink();
         state_ = 0;
         --count_;

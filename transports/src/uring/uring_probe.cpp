@@ -93,25 +93,25 @@ bool waitFor(UringRing& ring, Condition condition) {
 }  // namespace
 
 void UringProbe::run() {
-    askInstrument();
-    askKernelRelease();
-    askSetting();
-    askMemoryLimit();
-    askForRing();
-    askForOperations();
+    findInstrument();
+    findKernelRelease();
+    findSetting();
+    findMemoryLimit();
+    findRing();
+    findOperations();
     tryReceive();
 }
 
 // Valgrind preloads its own library into the programs that it runs. Under it, a carrier that waits in io_uring_enter
 // stops all threads.
-void UringProbe::askInstrument() {
+void UringProbe::findInstrument() {
     const char* const preloaded = std::getenv("LD_PRELOAD");
     if (preloaded == nullptr || std::string_view(preloaded).find("vgpreload") == std::string_view::npos) return;
     throw Missing{ENOSYS, "valgrind runs no other thread while one waits in io_uring_enter"};
 }
 
 // In 6.6 to 6.8, a multishot accept on a ring with DEFER_TASKRUN may return an invalid descriptor (liburing #1062).
-void UringProbe::askKernelRelease() {
+void UringProbe::findKernelRelease() {
     const std::string release = surroundings_.kernelRelease.empty() ? releaseOfKernel() : surroundings_.kernelRelease;
     found("kernel", "Linux " + release);
     unsigned major = 0, minor = 0;
@@ -123,21 +123,21 @@ void UringProbe::askKernelRelease() {
     }
 }
 
-void UringProbe::askSetting() {
+void UringProbe::findSetting() {
     std::ifstream file(surroundings_.disabledSetting);
     if (!(file >> setting_)) setting_ = "absent";  // as before Linux 6.6
     found("kernel.io_uring_disabled", setting_);
     if (setting_ == "2") throw Missing{EPERM, "the setting kernel.io_uring_disabled is 2"};
 }
 
-void UringProbe::askMemoryLimit() {
+void UringProbe::findMemoryLimit() {
     rlimit limit{};
     ::getrlimit(RLIMIT_MEMLOCK, &limit);
     memoryLimit_ = limit.rlim_cur == RLIM_INFINITY ? "unlimited" : std::to_string(limit.rlim_cur / 1024) + " KiB";
     found("RLIMIT_MEMLOCK", memoryLimit_);
 }
 
-void UringProbe::askForRing() {
+void UringProbe::findRing() {
     try {
         ring_.open(trialEntries);
     } catch (const SystemError& refused) {
@@ -162,7 +162,7 @@ std::string UringProbe::reasonOfRefusal(int error) const {
     }
 }
 
-void UringProbe::askForOperations() {
+void UringProbe::findOperations() {
     constexpr unsigned most = 64;
     alignas(io_uring_probe) std::array<char, sizeof(io_uring_probe) + most * sizeof(io_uring_probe_op)> memory{};
     auto& answer = *reinterpret_cast<io_uring_probe*>(memory.data());

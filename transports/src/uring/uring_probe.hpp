@@ -28,12 +28,12 @@ class UringProbe {
     void run();
 
   private:
-    void askInstrument();
-    void askKernelRelease();
-    void askSetting();
-    void askMemoryLimit();
-    void askForRing();
-    void askForOperations();
+    void findInstrument();
+    void findKernelRelease();
+    void findSetting();
+    void findMemoryLimit();
+    void findRing();
+    void findOperations();
     void tryReceive();
     void found(std::string what, std::string how) { findings_.emplace_back(std::move(what), std::move(how)); }
     std::string reasonOfRefusal(int error) const;

@@ -82,7 +82,7 @@ void UringRing::start(UringOperation& operation) noexcept {
 void UringRing::cancel(UringOperation& operation) noexcept {
     WEFT_ASSERT(!operation.inFlight() || onItsThread(), "an io_uring operation was cancelled on another carrier");
     if (!operation.inFlight() || operation.cancelling()) return;
-    operation.state_ |= UringOperation::askedToEnd;
+    operation.state_ |= UringOperation::cancelRequested;
     if (!operation.has(UringOperation::submitted)) {
         operation.unlink();
         return dropped_.append(operation);
@@ -138,7 +138,7 @@ void UringRing::submitAndGetEvents() noexcept {
 
 // The kernel refuses (EALREADY) to cancel an operation that it is executing, which may then continue; so the request is
 // repeated.
-void UringRing::tellOfCancel(UringOperation& operation, int result) {
+void UringRing::reportCancel(UringOperation& operation, int result) {
     operation.state_ &= static_cast<UringOperation::State>(~UringOperation::cancelSubmitted);
     if (operation.has(UringOperation::over)) return tell(operation, operation.result_, operation.flags_);
     if (result < 0) cancels_.append(operation);

@@ -71,7 +71,7 @@ class UringRing {
     void prepareCancel(UringOperation& operation, io_uring_sqe& entry) noexcept;
     bool submitWaiting() noexcept;
     static void tell(UringOperation& operation, int result, unsigned flags);
-    void tellOfCancel(UringOperation& operation, int result);
+    void reportCancel(UringOperation& operation, int result);
 
     void submitAndGetEvents() noexcept;
     bool onItsThread() const noexcept { return std::this_thread::get_id() == thread_; }
@@ -115,7 +115,7 @@ inline bool UringRing::dispatchNext(bool& isEvent) {
     auto& operation = *reinterpret_cast<UringOperation*>(key & ~cancelBit);
     if (key & cancelBit) [[unlikely]] {
         isEvent = false;
-        tellOfCancel(operation, result);
+        reportCancel(operation, result);
     } else {
         isEvent = operation.kind_.isEvent;
         tell(operation, result, flags);

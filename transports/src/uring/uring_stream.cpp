@@ -172,11 +172,11 @@ void UringStream::readCycle() {
         if (leaving()) return;
         goesOn = has(wantsRead) && channel_.keepReading();
     }
-    const bool tellsOfEnd = goesOn && arrived_.empty() && has(endDue);
-    if (tellsOfEnd && !readError_ && !has(writeErrorDue)) return tellOfEnd();
+    const bool reportsEnd = goesOn && arrived_.empty() && has(endDue);
+    if (reportsEnd && !readError_ && !has(writeErrorDue)) return reportEnd();
     if (delivered) channel_.onReadComplete();  // E-6: readComplete comes before the error
     if (leaving()) return;
-    if (tellsOfEnd) return failReading(readError_ ? readError_ : writeError_);
+    if (reportsEnd) return failReading(readError_ ? readError_ : writeError_);
     clear(outOfBuffers);
     if (mayReceive()) return startInput();
     if (has(wantsRead) && (!arrived_.empty() || has(endDue))) requeue();
@@ -184,11 +184,11 @@ void UringStream::readCycle() {
 
 // With half-closure a channel stays open after the peer's end and no longer receives. A reset must be reported even
 // then, and without a write nothing else would reveal it.
-void UringStream::tellOfEnd() {
+void UringStream::reportEnd() {
     clear(endDue);
     channel_.onEof();
     if (leaving() || !isRegistered()) return;
-    if (hungUp_) return lookForReset();
+    if (hungUp_) return checkForReset();
     if (!hangUp_.inFlight()) start(hangUp_);
 }
 
@@ -204,10 +204,10 @@ void UringStream::onHangUp(int events) {
     }
     hungUp_ = true;
     if (!has(inputEnded)) return requeue();
-    if (!has(endDue)) lookForReset();
+    if (!has(endDue)) checkForReset();
 }
 
-void UringStream::lookForReset() {
+void UringStream::checkForReset() {
     if (has(inputFailed | outputFailed)) return;
     if (ErrorCode error = detail::takeSocketError(calls(), fd())) failReading(error);
 }

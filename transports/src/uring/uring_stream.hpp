@@ -83,7 +83,7 @@ class UringStream : public UringHandle, public ChannelSink {
     bool largeReads() const noexcept;
     UringBuffers& buffers() const noexcept;
     void readCycle();
-    void tellOfEnd();
+    void reportEnd();
     void failReading(const ErrorCode& error);
 
     void startOutput(OutboundBuffer& outbound);
@@ -96,7 +96,7 @@ class UringStream : public UringHandle, public ChannelSink {
     void sendRemaining();
     void finishShutdown();
     void onHangUp(int events);
-    void lookForReset();
+    void checkForReset();
 
     Channel& channel_;
     Flags flags_ = 0;

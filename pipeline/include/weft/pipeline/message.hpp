@@ -43,11 +43,11 @@ inline constexpr bool messageInline = sizeof(T) <= messageInlineBytes &&
 // A type may declare `static constexpr bool movesByBytes = true;` when nothing points back at its objects: then copying
 // the bytes moves the object, and the source is not destroyed. A Buffer, four pointers, is such a type.
 template <class T>
-concept SaysItMovesByBytes = requires {
+concept DeclaresMovesByBytes = requires {
     requires T::movesByBytes;
 };
 template <class T>
-inline constexpr bool messageMovesByBytes = std::is_same_v<T, Buffer> || SaysItMovesByBytes<T> ||
+inline constexpr bool messageMovesByBytes = std::is_same_v<T, Buffer> || DeclaresMovesByBytes<T> ||
                                             (std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
 
 template <class T>

@@ -38,7 +38,7 @@ class EventLoop;
 
 namespace detail {
 class CarrierHelper;
-class StealCrew;
+class StealGroup;
 template <class Host>
 class CarrierTurn;
 }  // namespace detail
@@ -142,7 +142,7 @@ class Carrier final : public TaskScheduler {
 
     friend class detail::CarrierHelper;
     friend class detail::CarrierTurn<Carrier>;
-    friend class detail::StealCrew;
+    friend class detail::StealGroup;
 
     using Core = detail::BasicCarrierCore<detail::NativeAtomics, Task>;
     using Live = detail::BasicLiveList<detail::NativeAtomics, detail::Fiber, Task>;
@@ -227,7 +227,7 @@ class Carrier final : public TaskScheduler {
     void endSleep(detail::SleepKind sleep, bool call = false) noexcept;
 
     // Work stealing (carrier_steal.cpp): inactive without a helper.
-    void joinCrew(detail::StealCrew& crew, unsigned member);
+    void joinGroup(detail::StealGroup& group, unsigned member);
     Deadline sooner(Deadline timer) const noexcept;
     bool mayBeStolen(const detail::Fiber& fiber) const noexcept { return helper_ != nullptr && othersMayRun(fiber); }
     static bool othersMayRun(const detail::Fiber& fiber) noexcept;

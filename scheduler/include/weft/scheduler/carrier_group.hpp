@@ -76,7 +76,7 @@ class CarrierGroup {
     friend class Carrier;
 
     static std::vector<CarrierPlace> placesFor(const ResolvedCarrierOptions& options);
-    void formCrews();
+    void formStealGroups();
     void reportUnbound(const Carrier& carrier, int error) noexcept;
     void startCarriers();
     void carrierEnded() noexcept;
@@ -92,7 +92,7 @@ class CarrierGroup {
     std::atomic<bool> unboundReported_{false};
     const std::uint32_t forkGeneration_;
     StackPool::Owner stacks_;
-    std::vector<std::unique_ptr<detail::StealCrew>> crews_;  // carriers that steal from each other
+    std::vector<std::unique_ptr<detail::StealGroup>> groups_;  // carriers that steal from each other
     std::vector<std::unique_ptr<Carrier>> carriers_;
     std::atomic<unsigned> next_{0};
     std::mutex lock_;  // guards running_

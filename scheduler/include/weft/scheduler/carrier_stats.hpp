@@ -19,8 +19,8 @@ struct CarrierStats {
     std::uint64_t ioEvents = 0;     // I/O events that these calls handled
     std::uint64_t queueDepth = 0;   // queued fibers at the beginning of the last run of fibers
     std::uint64_t timersFired = 0;
-    std::uint64_t steals = 0;  // successful thefts from another carrier
-    std::uint64_t stolen = 0;  // fibers taken by these thefts
+    std::uint64_t steals = 0;  // successful steals from other carriers
+    std::uint64_t stolen = 0;  // fibers taken by these steals
     std::uint64_t calls = 0;   // sleeps that ended because another carrier called for help
 };
 

@@ -26,7 +26,7 @@ inline constexpr std::size_t mostTraceEvents = std::size_t{1} << 24;
 //   park     one sleep: "in" ("futex" or "poller"), "ended" by ("itself", "wake" or "call"); after a call, the "victim"
 //   wake     a sleeping carrier was woken: "carrier", "in", whether by a "call" for help; on the waker's track
 //   timers   timers expired: "count"
-//   steal    fibers were stolen: "count", "victim", whether a call "directed" the theft, the victim's depth "after" it
+//   steal    fibers were stolen: "count", "victim", whether a call "directed" the steal, the victim's depth "after" it
 // Without the option the trace has no events. "dropped" is the number of events dropped because their slot was busy.
 // Context: any thread while the group exists. Allocates; throws what the stream throws.
 void writeTrace(CarrierGroup& group, std::ostream& out);

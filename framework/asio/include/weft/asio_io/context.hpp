@@ -121,10 +121,10 @@ Context::count_type Context::serveUntil(std::size_t most, const std::chrono::tim
     if constexpr (std::is_same_v<OfClock, std::chrono::steady_clock>) {
         return serve(most, true, deadlineAfter(left), call);
     }
-    constexpr Duration lookAgain = std::chrono::seconds(1);
+    constexpr Duration checkInterval = std::chrono::seconds(1);
     count_type ran = 0;
     for (; ran < most && left > Duration::zero() && !stopped(); left = detail::timeUntil(time))
-        ran += serve(most, true, deadlineAfter(std::min(left, lookAgain)), call);
+        ran += serve(most, true, deadlineAfter(std::min(left, checkInterval)), call);
     return ran;
 }
 

@@ -54,7 +54,7 @@ class BodyStreamer final : public ChannelDuplexHandler {
     void read(ChannelHandlerContext& ctx) override;
 
   private:
-    BodyReader begin(ChannelHandlerContext& ctx, Ticket ticket, bool owesContinue);
+    BodyReader begin(ChannelHandlerContext& ctx, Ticket ticket, bool continueDue);
     void put(Buffer&& data);
     void putOrCut(Buffer&& data);
     void end(std::unique_ptr<HeaderList> trailers);

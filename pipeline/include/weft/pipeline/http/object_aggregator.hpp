@@ -27,7 +27,7 @@ class ObjectAggregator final : public ChannelInboundHandler {
     void channelReadSlow(ChannelHandlerContext& ctx, Message&& message);
     void collect(ChannelHandlerContext& ctx, Message&& message);
     void append(Buffer&& data);
-    void askForMore(ChannelHandlerContext& ctx);
+    void requestMore(ChannelHandlerContext& ctx);
     void end(ChannelHandlerContext& ctx, LastContent&& last);
     detail::RequestDataPointer takeData();
     void refuse(Request& request, Status status, std::string_view reason);

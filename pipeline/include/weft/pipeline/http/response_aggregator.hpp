@@ -26,7 +26,7 @@ class ResponseAggregator final : public ChannelInboundHandler {
   private:
     void begin(ChannelHandlerContext& ctx, ReceivedResponse&& response);
     void append(ChannelHandlerContext& ctx, Buffer&& data);
-    void askForMore(ChannelHandlerContext& ctx);
+    void requestMore(ChannelHandlerContext& ctx);
     void refuse(ChannelHandlerContext& ctx);
 
     const std::size_t maxBodyBytes_;

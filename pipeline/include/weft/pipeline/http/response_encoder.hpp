@@ -41,15 +41,15 @@ struct ResponseHead {
 
 enum class EncodeError : std::uint8_t {
     none,
-    badStatus,         // not 100-999
-    badHeaderName,     // not a token
-    badHeaderValue,    // CR, LF, NUL or another control character
-    reservedHeader,    // Transfer-Encoding or Connection with a value that the encoder does not write
-    wrongLength,       // a Content-Length that differs from the length of the body
-    interimForHttp10,  // 1xx to an HTTP/1.0 client, which would take it for the final response
-    unaskedSwitch,     // 101 to a request without Upgrade; detected by ServerCodec, not by encodeHead()
-    badTrailer,        // a field that must not be a trailer (RFC 9110, 6.5.1)
-    tooSmall,          // less room than headBound()
+    badStatus,          // not 100-999
+    badHeaderName,      // not a token
+    badHeaderValue,     // CR, LF, NUL or another control character
+    reservedHeader,     // Transfer-Encoding or Connection with a value that the encoder does not write
+    wrongLength,        // a Content-Length that differs from the length of the body
+    interimForHttp10,   // 1xx to an HTTP/1.0 client, which would take it for the final response
+    unrequestedSwitch,  // 101 to a request without Upgrade; detected by ServerCodec, not by encodeHead()
+    badTrailer,         // a field that must not be a trailer (RFC 9110, 6.5.1)
+    tooSmall,           // less room than headBound()
 };
 
 // A constant text for exceptions and the log.

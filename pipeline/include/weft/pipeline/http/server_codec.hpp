@@ -106,7 +106,7 @@ class ServerCodec final : public ChannelDuplexHandler, private detail::Connectio
     // The end of the connection (server_codec_end.cpp).
     void onInputEnded();
     void endOfRequests();
-    bool clientHasGone() const noexcept;
+    bool clientIsGone() const noexcept;
     void onOutputEnded();
     void beginDrain();
     void closeWhenAnswered();

@@ -30,16 +30,16 @@ class BasicCarrierQueue {
 
     // Any thread; false when closed.
     [[nodiscard]] bool submit(Node& node) noexcept { return home_.submit(node); }
-    // As submit(), for a task that another carrier may run. Requires both lanes, as do hasSpoils(), spoils(),
-    // stealFrom() and pushStealable().
+    // As submit(), for a task that another carrier may run. Requires both lanes, as do hasStealable(),
+    // stealableCount(), stealFrom() and pushStealable().
     [[nodiscard]] bool submitStealable(Node& node) noexcept { return stealable_->submit(node); }
 
-    // Any thread: true if there are tasks to steal; see BasicStealableQueue::hasSpoils(). [D4]
-    bool hasSpoils() const noexcept { return stealable_->hasSpoils(); }
+    // Any thread: true if there are tasks to steal; see BasicStealableQueue::hasStealable(). [D4]
+    bool hasStealable() const noexcept { return stealable_->hasStealable(); }
     // Any thread: number of tasks in the stealable lane's ring; may be stale.
-    std::size_t spoils() const noexcept { return stealable_->depth(); }
+    std::size_t stealableCount() const noexcept { return stealable_->depth(); }
     // The owner of this queue: steals from the victim's stealable lane; see BasicStealableQueue::stealFrom().
-    Theft stealFrom(BasicCarrierQueue& victim, std::uint32_t most = capacity) noexcept {
+    StealResult stealFrom(BasicCarrierQueue& victim, std::uint32_t most = capacity) noexcept {
         return stealable_->stealFrom(*victim.stealable_, home_.pushed(), most);
     }
 

@@ -91,7 +91,7 @@ class CarrierTurn {
 
     bool nothingLives() noexcept { return host_.live().empty() && host_.poller().closeIfFree(); }
     // True for a stopping carrier that may end. Needed because a thief may have taken the last guest, for which the
-    // carrier was waiting: a theft sends no wake-up.
+    // carrier was waiting: a steal sends no wake-up.
     bool mayEnd() noexcept { return core_.stopping() && nothingLives(); }
 
     void settle() noexcept {

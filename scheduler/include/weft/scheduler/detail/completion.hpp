@@ -140,29 +140,30 @@ class BasicOrderedCompletion : public BasicCompletion<P, firstFinal, Listener, W
   public:
     using typename BasicCompletion<P, firstFinal, Listener, Waiters>::Listeners;
 
-    // Adds a listener after all others. True if the status is final: the caller must then call beginTelling().
+    // Adds a listener after all others. True if the status is final: the caller must then call beginNotifying().
     [[nodiscard]] bool append(Listener listener) {
         std::lock_guard held(this->lock_);
         this->listeners_.append(std::move(listener));
         return this->isFinal(this->current());
     }
-    // True: the caller must call the listeners in `batch`, then keepTelling(). False: there are no listeners, or
+    // True: the caller must call the listeners in `batch`, then keepNotifying(). False: there are no listeners, or
     // another thread is telling and will call them.
-    [[nodiscard]] bool beginTelling(Listeners& batch) noexcept {
+    [[nodiscard]] bool beginNotifying(Listeners& batch) noexcept {
         std::lock_guard held(this->lock_);
-        if (telling_ || this->listeners_.empty()) return false;
+        if (notifying_ || this->listeners_.empty()) return false;
         batch.takeFrom(this->listeners_);
-        return telling_ = true;
+        return notifying_ = true;
     }
-    // True: as beginTelling(). False: no listeners were added meanwhile; the thread that appends the next one tells it.
-    [[nodiscard]] bool keepTelling(Listeners& batch) noexcept {
+    // True: as beginNotifying(). False: no listeners were added meanwhile; the thread that appends the next one tells
+    // it.
+    [[nodiscard]] bool keepNotifying(Listeners& batch) noexcept {
         std::lock_guard held(this->lock_);
         batch.takeFrom(this->listeners_);
-        return telling_ = !batch.empty();
+        return notifying_ = !batch.empty();
     }
 
   private:
-    bool telling_ = false;
+    bool notifying_ = false;
 };
 
 }  // namespace weft::detail

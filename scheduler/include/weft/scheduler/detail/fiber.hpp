@@ -61,9 +61,9 @@ struct Fiber : FiberContext, Task {
     InterruptMask interrupts;       // number of live CancellationShields; whether a wait is uninterruptible
     Fiber* previousLive = nullptr;  // the home carrier's list of its fibers (LiveList)
     Fiber* nextLive = nullptr;
-    WakeKey joiner;                       // written by the join handle's owner before setJoinWaiter()
-    std::atomic<bool> joinerTold{false};  // the completer will not use `joiner` any more [J4]
-    ScopeChildren* scope = nullptr;       // the children of its TaskScope, if any, which owns the next three members
+    WakeKey joiner;                           // written by the join handle's owner before setJoinWaiter()
+    std::atomic<bool> joinerNotified{false};  // the completer will not use `joiner` any more [J4]
+    ScopeChildren* scope = nullptr;  // the children of its TaskScope, if any, which owns the next three members
     Fiber* previousSibling;
     Fiber* nextSibling;
     Fiber* nextCancelled;

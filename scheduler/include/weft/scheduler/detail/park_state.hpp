@@ -15,12 +15,12 @@ class CalledBy {
   public:
     constexpr CalledBy() noexcept = default;
     constexpr explicit CalledBy(std::uint32_t victim) noexcept : victim_(victim) {}
-    constexpr explicit operator bool() const noexcept { return victim_ != nobody; }
+    constexpr explicit operator bool() const noexcept { return victim_ != noVictim; }
     constexpr std::uint32_t victim() const noexcept { return victim_; }
 
   private:
-    static constexpr std::uint32_t nobody = ~std::uint32_t{0};
-    std::uint32_t victim_ = nobody;
+    static constexpr std::uint32_t noVictim = ~std::uint32_t{0};
+    std::uint32_t victim_ = noVictim;
 };
 
 // Writers: the carrier (advertise, leave), any waker (wake, call). Values: a SleepKind while the carrier sleeps; while

@@ -26,22 +26,22 @@ struct StealRules {
     bool lingers = true;     // a sentinel stays while published work relies on it
 };
 
-// The state that the carriers of a cluster share. Crew: the carriers, by their number in the cluster. It provides
-//   hasSpoils(m): by seq_cst loads, true if there are tasks to steal; spoils(m): their number, may be stale
+// The state that the carriers of a cluster share. Group: the carriers, by their number in the cluster. It provides
+//   hasStealable(m): by seq_cst loads, true if there are tasks to steal; stealableCount(m): their number, may be stale
 //   slices(m): number of slices that m has begun, may be stale
 //   call(m, victim): wakes m to help `victim`; false if m does not sleep
-template <class P, class Crew>
+template <class P, class Group>
 class BasicStealCluster {
   public:
-    // Throws std::bad_alloc. `crew` outlives it.
-    BasicStealCluster(Crew& crew, unsigned members, const StealRules& rules)
-        : crew(crew), members(members), rules(rules), idle_(members) {}
+    // Throws std::bad_alloc. `group` outlives it.
+    BasicStealCluster(Group& group, unsigned members, const StealRules& rules)
+        : group(group), members(members), rules(rules), idle_(members) {}
 
     // Call it after a seq_cst operation that made work of `victim` reachable for thieves [D4]. Any thread that keeps
-    // the crew from ending.
+    // the group from ending.
     void published(unsigned victim) noexcept {
         if (!rules.push || !idle_.any()) return;
-        if (watched() && crew.spoils(victim) < rules.depth) return relyOnSentinel();  // [D7]
+        if (watched() && group.stealableCount(victim) < rules.depth) return relyOnSentinel();  // [D7]
         search(victim);
     }
 
@@ -51,7 +51,7 @@ class BasicStealCluster {
     void search(unsigned victim) noexcept {
         while (takeSearch()) {
             const bool accepted =
-                idle_.offer(victim, [&](unsigned member) { return member != victim && crew.call(member, victim); });
+                idle_.offer(victim, [&](unsigned member) { return member != victim && group.call(member, victim); });
             if (accepted || !endSearch()) return;
             victim = needy(members);
             if (victim == members) return;
@@ -71,7 +71,7 @@ class BasicStealCluster {
     unsigned needy(unsigned self) const noexcept {
         for (unsigned i = 1; i <= members; ++i) {
             const unsigned member = (self + i) % members;
-            if (member != self && crew.hasSpoils(member)) return member;
+            if (member != self && group.hasStealable(member)) return member;
         }
         return members;
     }
@@ -94,14 +94,14 @@ class BasicStealCluster {
         if (!idle_.any()) return;
         const unsigned other = needy(member);
         if (other != members) return search(other);
-        if (crew.hasSpoils(member)) search(member);
+        if (group.hasStealable(member)) search(member);
     }
     // True if a carrier has relied on the sentinel since the last call. relaxed: never needed for correctness.
     bool takeReliance() noexcept {
         return reliedOn_.load(std::memory_order_relaxed) && reliedOn_.exchange(false, std::memory_order_relaxed);
     }
 
-    Crew& crew;
+    Group& group;
     const unsigned members;
     const StealRules rules;
 
@@ -134,7 +134,8 @@ class BasicStealCluster {
 };
 
 // The policy of one carrier. Host: the carrier, which provides
-//   rob(victim): moves some of the victim's tasks into its own queue; false if there were none; now(); random()
+//   stealFromMember(victim): moves some of the victim's tasks into its own queue; false if there were none; now();
+//   random()
 // Context: the carrier's thread.
 template <class Cluster, class Host>
 class BasicStealPolicy {
@@ -159,12 +160,12 @@ class BasicStealPolicy {
     bool mayNotSleep(bool callable) noexcept {
         if (callable) cluster_.addIdle(self_);  // [D4]
         for (;;) {
-            const Look look = lookAround();
-            if (look.worth != noMember) {
-                needy_ = look.worth;
+            const Scan found = scan();
+            if (found.victim != noMember) {
+                needy_ = found.victim;
                 return true;
             }
-            if (look.due != never) return !watches(look.due);
+            if (found.due != never) return !watches(found.due);
             if (!watching_ || staysOn()) return false;
             stopWatching();  // then check once more: a carrier may have relied on this one [D7]
         }
@@ -180,13 +181,13 @@ class BasicStealPolicy {
         const bool helped = takeFrom(call.victim());
         static_cast<void>(cluster_.endSearch());  // this carrier checks all members in any case
         if (helped) return passOn(call.victim());
-        Look look = lookAround();
-        for (unsigned tries = cluster_.members; tries > 0 && look.worth != noMember && !help(look.worth); --tries)
-            look = lookAround();  // another thief was there first
-        if (look.worth != noMember) return;
+        Scan found = scan();
+        for (unsigned tries = cluster_.members; tries > 0 && found.victim != noMember && !help(found.victim); --tries)
+            found = scan();  // another thief was there first
+        if (found.victim != noMember) return;
         // The work that it was called for is gone, but there is likely to be more: become the sentinel.
-        if (cluster_.rules.lingers) look.due = std::min(look.due, deadlineAfter(host_.now(), cluster_.rules.age));
-        if (look.due != never) static_cast<void>(watches(look.due));
+        if (cluster_.rules.lingers) found.due = std::min(found.due, deadlineAfter(host_.now(), cluster_.rules.age));
+        if (found.due != never) static_cast<void>(watches(found.due));
     }
     // The carrier is about to work: a sentinel resigns and calls a successor.
     void getsBusy() noexcept {
@@ -203,12 +204,12 @@ class BasicStealPolicy {
         std::uint64_t slices = 0;
         TimePoint since{};  // when `slices` was first seen
     };
-    struct Look {
-        unsigned worth = noMember;
+    struct Scan {
+        unsigned victim = noMember;
         Deadline due = never;  // when the first member with work that is not worth stealing yet becomes overdue
     };
 
-    auto& crew() noexcept { return cluster_.crew; }
+    auto& group() noexcept { return cluster_.group; }
 
     // Of two random other members, the one with more tasks to steal.
     unsigned better() noexcept {
@@ -216,27 +217,30 @@ class BasicStealPolicy {
         const unsigned first = host_.random() % others;
         const unsigned second = others == 1 ? first : (first + 1 + host_.random() % (others - 1)) % others;
         const auto member = [this](unsigned other) { return (self_ + 1 + other) % cluster_.members; };
-        return crew().spoils(member(second)) > crew().spoils(member(first)) ? member(second) : member(first);
+        return group().stealableCount(member(second)) > group().stealableCount(member(first)) ? member(second)
+                                                                                              : member(first);
     }
 
-    Look lookAround() noexcept {
-        Look look;
+    Scan scan() noexcept {
+        Scan found;
         for (unsigned i = 1; i < cluster_.members; ++i) {
             const unsigned member = (self_ + i) % cluster_.members;
-            if (!crew().hasSpoils(member)) continue;  // [D4]
-            if (worth(member)) {
-                look.worth = member;
-                return look;
+            if (!group().hasStealable(member)) continue;  // [D4]
+            if (worthStealing(member)) {
+                found.victim = member;
+                return found;
             }
-            look.due = std::min(look.due, deadlineAfter(seen_[member].since, cluster_.rules.age));
+            found.due = std::min(found.due, deadlineAfter(seen_[member].since, cluster_.rules.age));
         }
-        return look;
+        return found;
     }
-    bool worth(unsigned member) noexcept { return crew().spoils(member) >= cluster_.rules.depth || overdue(member); }
+    bool worthStealing(unsigned member) noexcept {
+        return group().stealableCount(member) >= cluster_.rules.depth || overdue(member);
+    }
     // True if the member has been in the same slice for `age`, as far as this carrier has seen.
     bool overdue(unsigned member) noexcept {
         Seen& seen = seen_[member];
-        const std::uint64_t slices = crew().slices(member);
+        const std::uint64_t slices = group().slices(member);
         const TimePoint now = host_.now();
         if (seen.slices != slices || seen.since == TimePoint{}) seen = {slices, now};
         return now - seen.since >= cluster_.rules.age;
@@ -247,12 +251,14 @@ class BasicStealPolicy {
         passOn(member);
         return true;
     }
-    bool takeFrom(unsigned member) noexcept { return crew().hasSpoils(member) && worth(member) && host_.rob(member); }
-    // After a theft: calls another idle carrier if there is still work to steal, at the victim, here or elsewhere.
+    bool takeFrom(unsigned member) noexcept {
+        return group().hasStealable(member) && worthStealing(member) && host_.stealFromMember(member);
+    }
+    // After a steal: calls another idle carrier if there is still work to steal, at the victim, here or elsewhere.
     void passOn(unsigned victim) noexcept {
         if (!cluster_.anyIdle()) return;
-        if (crew().hasSpoils(victim)) return cluster_.published(victim);
-        if (crew().hasSpoils(self_)) return cluster_.published(self_);
+        if (group().hasStealable(victim)) return cluster_.published(victim);
+        if (group().hasStealable(self_)) return cluster_.published(self_);
         const unsigned needy = cluster_.needy(self_);
         if (needy != cluster_.members) cluster_.published(needy);
     }

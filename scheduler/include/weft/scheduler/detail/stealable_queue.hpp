@@ -14,8 +14,8 @@
 
 namespace weft::detail {
 
-// The result of a theft.
-enum class [[nodiscard]] Theft : std::uint8_t{
+// The result of a steal.
+enum class [[nodiscard]] StealResult : std::uint8_t{
     nothing,
     taken,       // the thief's queue has received tasks
     handedBack,  // as taken, and the victim has received tasks back: the thief must wake the victim's carrier [K1]
@@ -23,7 +23,7 @@ enum class [[nodiscard]] Theft : std::uint8_t{
 
 // In the order in which the owner runs them: a ring, a backlog (a list that did not fit into the ring or that a thief
 // has handed back), and an in-tray. Unbounded; never allocates; no thread waits for another. FIFO for each submitter
-// while there are no thefts; tasks that a thief hands back may come after tasks submitted later. Node has a member
+// while nothing is stolen; tasks that a thief hands back may come after tasks submitted later. Node has a member
 // `Node* next`.
 template <class P, class Node, std::uint32_t capacity = 256>
 class BasicStealableQueue {
@@ -35,7 +35,7 @@ class BasicStealableQueue {
 
     // Any thread: true if there are tasks to steal. Finds every task that was there before the caller's last seq_cst
     // operation, in the order of these operations, and still is. May also be true for tasks that have been taken. [D4]
-    bool hasSpoils() const noexcept {
+    bool hasStealable() const noexcept {
         const Index tail = tail_.load(std::memory_order_seq_cst);  // [D4]
         return head_.load(std::memory_order_relaxed) != tail ||    // a stale head shows too many tasks
                isList(backlog_.load(std::memory_order_seq_cst)) || !inTray_.empty();  // [D4]
@@ -44,20 +44,21 @@ class BasicStealableQueue {
     // The owner of this queue: takes up to half (rounded up), and at most `most`, of the tasks in the victim's ring, or
     // if that is empty, in its backlog or else its in-tray. It takes such a list as a whole and hands the rest back; if
     // the victim's backlog is in use or closed, it keeps the rest.
-    Theft stealFrom(BasicStealableQueue& victim, std::uint32_t stamp = 0, std::uint32_t most = capacity) noexcept {
-        if (claimFrom(victim, stamp, most)) return Theft::taken;
+    StealResult stealFrom(BasicStealableQueue& victim, std::uint32_t stamp = 0,
+                          std::uint32_t most = capacity) noexcept {
+        if (claimFrom(victim, stamp, most)) return StealResult::taken;
         Node* list = victim.takeBacklog();
         if (list == nullptr) list = victim.inTray_.stealAll();
-        if (list == nullptr) return Theft::nothing;
+        if (list == nullptr) return StealResult::nothing;
         Node* rest = keepHalf(list, stamp, most);
-        if (rest == nullptr) return Theft::taken;
+        if (rest == nullptr) return StealResult::taken;
         Node* none = nullptr;
         if (victim.backlog_.compare_exchange_strong(none, rest, std::memory_order_seq_cst,  // [H3] [K1]
                                                     std::memory_order_relaxed)) {
-            return Theft::handedBack;
+            return StealResult::handedBack;
         }
         accept(rest, stamp);
-        return Theft::taken;
+        return StealResult::taken;
     }
 
     // Context of everything below: the owner. Queues a task after everything that the owner has taken over so far.

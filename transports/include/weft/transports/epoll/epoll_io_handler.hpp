@@ -92,7 +92,7 @@ class EpollIoHandler final : public SocketIoHandler {
     void growEvents() noexcept;
     int waitForEvents(PollGuard* guard, Deadline deadline) noexcept;
     int epollWait(Deadline deadline) noexcept;
-    int epollLook() noexcept;
+    int pollWithoutWaiting() noexcept;
     EpollHandle* handleOf(const epoll_event& event) const noexcept;
     void collect() noexcept;
     Due takeNext() noexcept;

@@ -66,7 +66,7 @@ class RequestHeadParser {
     Fault noteHost(Slice value, std::string_view message) noexcept;
     Fault noteContentLength(std::string_view text) noexcept;
     Fault noteTransferEncoding(std::string_view text) noexcept;
-    Fault judgeFraming() const noexcept;
+    Fault checkFraming() const noexcept;
     Verdict finish(std::string_view message, std::size_t blankLine);
     Verdict acceptPlain(std::uint32_t seen, Slice host) noexcept;
     void remember(std::string_view section);

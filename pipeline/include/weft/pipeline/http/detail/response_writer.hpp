@@ -40,7 +40,7 @@ class ResponseWriter final : private FlushPointListener {
 
     // Writes the most common response: small and complete, to the oldest request, with the same head as the response
     // before it. False: another kind of response; nothing has been done. Defined in src/http/common_response.hpp.
-    inline bool answerEasily(Response& response);
+    inline bool tryAnswerCommon(Response& response);
     // Response, Content or LastContent: encodes it if its request is the oldest one, otherwise queues it with its
     // request. A message that belongs to no request is refused.
     void accept(Message&& message, ChannelPromise&& promise);
@@ -74,7 +74,7 @@ class ResponseWriter final : private FlushPointListener {
   private:
     static constexpr std::size_t copiedBody = 1024;  // bodies up to this size are copied after their head
     // With at most this much output, there is room for a cached head and a copied body.
-    static constexpr std::size_t easyOutput = OutputBatch::largeBlock - HeadCache::longestHead - copiedBody;
+    static constexpr std::size_t commonOutput = OutputBatch::largeBlock - HeadCache::longestHead - copiedBody;
 
     // While a guard is alive, responses to any request are queued. A handler before the codec, or the listener of a
     // promise, may answer a request from inside one of our writes, and its bytes must not come between two parts of a

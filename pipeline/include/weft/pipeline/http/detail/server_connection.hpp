@@ -36,14 +36,14 @@ class ConnectionOwner {
 
 // Conditions that need the slow path. any() checks all of them with one comparison.
 struct SlowPathFlags {
-    bool busy = true;           // a response is being encoded (see ReentrancyGuard), or the codec is in no pipeline
-    bool asksSwitch = false;    // the last request read asks for another protocol; until the next request begins
-    bool owesContinue = false;  // the client expects 100 or a final answer before it sends the body
-    bool blocked = false;       // the channel was not writable at its last notification
-    bool crowded = false;       // too much memory is held by responses that wait for their turn
-    bool paused = false;        // decoding is suspended: maxInFlight, blocked, crowded, or undecided
-    bool draining = false;      // no further request is read, except up to the drain barrier
-    bool closing = false;       // the last response has been encoded: later ones fail
+    bool busy = true;             // a response is being encoded (see ReentrancyGuard), or the codec is in no pipeline
+    bool requestsSwitch = false;  // the last request read asks for another protocol; until the next request begins
+    bool continueDue = false;     // the client expects 100 or a final answer before it sends the body
+    bool blocked = false;         // the channel was not writable at its last notification
+    bool crowded = false;         // too much memory is held by responses that wait for their turn
+    bool paused = false;          // decoding is suspended: maxInFlight, blocked, crowded, or undecided
+    bool draining = false;        // no further request is read, except up to the drain barrier
+    bool closing = false;         // the last response has been encoded: later ones fail
 
     bool any() const noexcept { return std::bit_cast<std::uint64_t>(*this) != 0; }
 };
