@@ -201,6 +201,7 @@ int run(const CLI::App& app, const examples::ServerFlags& flags) {
     weft::EventLoopGroup group(options);
     std::vector<std::unique_ptr<Place>> places;  // connections that outlive the drain end with the contexts
     weft::asio_io::ContextGroup contexts(group);
+    places.reserve(contexts.size());
     for (std::size_t i = 0; i < contexts.size(); ++i)
         places.push_back(std::make_unique<Place>(contexts.context(i).get_executor()));
     weft::ShutdownSignals signals;  // before the program announces that it is ready

@@ -9,7 +9,6 @@
 
 namespace {
 
-using weft::http::Responder;
 using weft::http::Response;
 using weft::http::Status;
 

@@ -162,6 +162,7 @@ std::size_t endLate(Drains& drains, Duration timeout) {
 std::size_t drainServers(const std::vector<std::shared_ptr<ServerState>>& servers, Deadline deadline,
                          Duration timeout) {
     std::vector<Future<void>> listeners;
+    listeners.reserve(servers.size());
     for (const auto& server : servers) listeners.push_back(server->startDrain());
     for (const auto& closed : listeners) closed.awaitUntil(deadline);
 

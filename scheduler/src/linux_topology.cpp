@@ -86,6 +86,7 @@ class Machine {
     }
     void markSlowByCapacity() {
         std::vector<unsigned> capacities;
+        capacities.reserve(cpus_.size());
         for (const Cpu& cpu : cpus_) capacities.push_back(numberIn(folderOf(cpu.number) + "/cpu_capacity").value_or(0));
         const auto most = std::max_element(capacities.begin(), capacities.end());
         for (std::size_t i = 0; i < cpus_.size(); ++i) cpus_[i].slow = cpus_[i].slow || capacities[i] < *most;

@@ -118,7 +118,7 @@ bool IdleStateHandler::outputMoved(ChannelHandlerContext& ctx, Watch& watch) con
 }
 
 void IdleStateHandler::channelIdle(ChannelHandlerContext& ctx, IdleStateEvent event) {
-    ctx.fireUserEventTriggered(Message(std::move(event)));
+    ctx.fireUserEventTriggered(Message(IdleStateEvent(event)));
 }
 
 }  // namespace weft

@@ -141,6 +141,7 @@ void ResponseWriter::emitNow(Message& message, ChannelPromise&& promise) {
         // A refused interim head was answered with 500.
         if (connection_.slots.front().complete) return cutShort(promise);
         Response& response = message.get<Response>();
+        // NOLINTNEXTLINE(bugprone-use-after-move): emitKnownHead() takes the promise only when it returns true
         if (!emitKnownHead(response, std::move(promise))) emitHead(response, std::move(promise));
     } else if (message.is<Content>()) {
         emitContent(std::move(message.get<Content>().data), std::move(promise));

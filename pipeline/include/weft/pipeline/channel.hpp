@@ -227,7 +227,7 @@ class Channel final : private FlushPointListener {
     friend void detail::releaseChannel(Channel&) noexcept;
 
     explicit Channel(EventLoop& loop);
-    ~Channel();
+    ~Channel() override;
 
     // Life (channel_lifecycle.cpp).
     void registerNow(const ChannelPromise& promise);

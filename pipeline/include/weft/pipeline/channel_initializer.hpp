@@ -1,6 +1,7 @@
 // ChannelInitializer: a handler that fills a channel's pipeline when the channel is registered, then removes itself.
 #pragma once
 
+#include <concepts>
 #include <exception>
 #include <type_traits>
 #include <utility>
@@ -28,6 +29,7 @@ template <class F>
 class CallableInitializer final : public ChannelInitializer {
   public:
     template <class G>
+    requires(!std::same_as<std::remove_cvref_t<G>, CallableInitializer>)
     explicit CallableInitializer(G&& function) : function_(std::forward<G>(function)) {}
 
   private:

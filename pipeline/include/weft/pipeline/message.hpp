@@ -211,7 +211,7 @@ class Message {
         if constexpr (detail::leakDetectionBuilt) detail::messageEnded(*this);
         type_ = nullptr;
         if constexpr (detail::messageInline<T>) {  // here, because reset() does not know the type
-            object.~T();
+            object.~T();  // NOLINT(bugprone-use-after-move): a moved-from object is destroyed, too
         } else {
             detail::MessagePlace<T>::of(storage_).destroy();
         }

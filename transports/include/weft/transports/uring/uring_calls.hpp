@@ -6,7 +6,7 @@ struct io_uring;
 struct io_uring_params;
 struct io_uring_buf_reg;
 struct io_uring_probe;
-struct __kernel_timespec;
+struct __kernel_timespec;  // NOLINT(bugprone-reserved-identifier): the kernel's name
 
 namespace weft {
 

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <atomic>
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <type_traits>
 #include <utility>
 
 #include <boost/smart_ptr/intrusive_ref_counter.hpp>
@@ -32,6 +34,7 @@ template <class Function>
 class StrandFunction final : public StrandTask {
   public:
     template <class Source>
+    requires(!std::same_as<std::remove_cvref_t<Source>, StrandFunction>)
     explicit StrandFunction(Source&& source) : function_(std::forward<Source>(source)) {}
     void call() override { function_(); }
 
