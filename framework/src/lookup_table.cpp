@@ -16,7 +16,7 @@ TimePoint after(TimePoint start, Duration time) noexcept {
 
 }  // namespace
 
-void LookupTable::Answer::tell(Caller& caller) const noexcept {
+void LookupTable::Answer::deliverTo(Caller& caller) const noexcept {
     if (failure) {
         caller.promise.setError(failure);
         return;
@@ -82,15 +82,15 @@ std::optional<std::string> LookupTable::takeQueued() noexcept {
 
 LookupTable::Callers LookupTable::finish(const std::string& host, const Answer& answer, TimePoint now) noexcept {
     const auto name = names_.find(host);
-    Callers told;
-    for (const Callers::iterator caller : name->second.callers) told.splice(told.end(), callers_, caller);
+    Callers waiting;
+    for (const Callers::iterator caller : name->second.callers) waiting.splice(waiting.end(), callers_, caller);
     name->second.callers.clear();
     try {
         keep(name, answer, now);
     } catch (const std::bad_alloc&) {  // it will be looked up again
         names_.erase(name);
     }
-    return told;
+    return waiting;
 }
 
 void LookupTable::keep(Names::iterator name, const Answer& answer, TimePoint now) {

@@ -36,7 +36,7 @@ class LookupTable {
 
         // Completes the caller's promise. Never throws; if there is no memory for the addresses, bad_alloc is the
         // error.
-        void tell(Caller& caller) const noexcept;
+        void deliverTo(Caller& caller) const noexcept;
     };
 
     explicit LookupTable(const ResolverOptions& options) noexcept : options_(options) {}

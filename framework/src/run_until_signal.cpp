@@ -74,6 +74,7 @@ void onSignal(int signal) noexcept {
 // Signals for earlier objects must not end a wait of this one.
 void forgetEarlierSignals(int fd) noexcept {
     std::uint64_t count = 0;
+    // NOLINTNEXTLINE(clang-analyzer-unix.BlockInCriticalSection): the descriptor does not block
     [[maybe_unused]] const auto taken = ::read(fd, &count, sizeof count);
 }
 

@@ -101,21 +101,21 @@ class Report {
 
     void count(std::size_t connections, Duration timeout, const char* what) const {
         if (connections == 0) return;
-        say(std::to_string(connections) + " connection(s) had not ended after " + milliseconds(timeout) + " and " +
-            what);
+        warn(std::to_string(connections) + " connection(s) had not ended after " + milliseconds(timeout) + " and " +
+             what);
     }
     void name(const std::vector<LateConnection>& connections, const char* what) {
         const TimePoint now = Clock::steady().now();
         for (const LateConnection& late : connections) {
-            if (named_++ < mostNamed) say(describe(late, now) + what);
+            if (named_++ < mostNamed) warn(describe(late, now) + what);
         }
     }
     ~Report() {
-        if (named_ > mostNamed) say(std::to_string(named_ - mostNamed) + " more");
+        if (named_ > mostNamed) warn(std::to_string(named_ - mostNamed) + " more");
     }
 
   private:
-    void say(const std::string& text) const { log(LogLevel::warning, drain_ + text); }
+    void warn(const std::string& text) const { log(LogLevel::warning, drain_ + text); }
 
     const std::string drain_;
     std::size_t named_ = 0;

@@ -131,7 +131,7 @@ Future<Resolver::Addresses> ThreadPoolResolver::State::resolve(std::string_view 
         }
     }
     // Listeners run outside the lock.
-    if (known) known->tell(caller);
+    if (known) known->deliverTo(caller);
     for (Caller& each : refused) {
         each.promise.setError(failure(fromErrno(EAGAIN), each.host,
                                       "the thread for the lookup cannot start: raise the limit of threads"));
@@ -176,7 +176,7 @@ void ThreadPoolResolver::State::work() {
         Callers callers = table_.finish(*host, answer, Clock::steady().now());
         if (!table_.hasCallers()) ended_.notify_all();
         held.unlock();
-        for (Caller& caller : callers) answer.tell(caller);
+        for (Caller& caller : callers) answer.deliverTo(caller);
         callers.clear();
         held.lock();
         --busy_;  // only after the listeners, so that the next name need not wait for them

@@ -44,9 +44,9 @@ HandlerPlace placeOf(const ChannelHandlerContext& context) {
 // All connections of a server have the same fault, so it is reported once.
 bool isFirst(const ChannelHandler& handler, std::string_view messageType, bool outbound) {
     static std::mutex lock;
-    static auto& told = *new std::set<std::pair<std::type_index, std::pair<std::string, bool>>>;
+    static auto& reported = *new std::set<std::pair<std::type_index, std::pair<std::string, bool>>>;
     const std::lock_guard held(lock);
-    return told.emplace(typeid(handler), std::pair(std::string(messageType), outbound)).second;
+    return reported.emplace(typeid(handler), std::pair(std::string(messageType), outbound)).second;
 }
 
 }  // namespace

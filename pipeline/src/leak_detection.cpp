@@ -53,14 +53,14 @@ LeakDetection leakDetection() {
     return detail::leakLevel();
 }
 
-void setLeakDetection(LeakDetection wanted) {
+void setLeakDetection(LeakDetection level) {
     if (!leakDetectionBuilt) {
-        if (wanted == LeakDetection::off) return;
+        if (level == LeakDetection::off) return;
         throw std::logic_error(
             "leak detection is not in this build: configure it with -DWEFT_LEAK_DETECTION=ON, or as a Debug build");
     }
     chosen.store(true, std::memory_order_relaxed);
-    apply(wanted);
+    apply(level);
 }
 
 std::vector<HeldByHandler> heldByHandlers() {

@@ -107,8 +107,12 @@ void OutboundBuffer::removeBytes(std::uint64_t from, std::uint64_t length) {
         const std::size_t cut = static_cast<std::size_t>(std::min(length, size - skip));
         // Slices, does not copy: the bytes before must stay in place, because a transport may be sending them now.
         Buffer back = piece.slice(skip + cut, static_cast<std::size_t>(size) - skip - cut);
-        piece = skip > 0 ? piece.slice(0, skip) : std::move(back);
-        if (!back.empty()) pieces_.insertAt(++i, std::move(back));
+        if (skip == 0) {
+            piece = std::move(back);
+        } else {
+            piece = piece.slice(0, skip);
+            if (!back.empty()) pieces_.insertAt(++i, std::move(back));
+        }
         length -= cut;
         start += size - cut;
     }

@@ -83,9 +83,9 @@ std::string namesOf(const DeclaredTypes& types) {
 // All connections of a server have the same fault, so it is reported once.
 bool isFirst(const void* expecting, const void* giving) {
     static std::mutex lock;
-    static std::set<std::pair<const void*, const void*>> told;
+    static std::set<std::pair<const void*, const void*>> reported;
     const std::lock_guard held(lock);
-    return told.emplace(expecting, giving).second;
+    return reported.emplace(expecting, giving).second;
 }
 
 }  // namespace

@@ -86,7 +86,9 @@ std::optional<std::vector<unsigned>> parseCpuList(std::string_view text) {
         }
         for (unsigned cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
         if (at == end) break;
-        if (*at++ != ',' || at == end) return std::nullopt;
+        if (*at != ',') return std::nullopt;
+        ++at;
+        if (at == end) return std::nullopt;
     }
     std::sort(cpus.begin(), cpus.end());
     cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());

@@ -82,8 +82,8 @@ bool carrierShutsDown() noexcept {
 
 // A fiber that ends with operation_aborted after it was cancelled or its carrier shut down is not an error.
 void reportUnobserved(const Fiber& fiber, std::exception_ptr error) noexcept {
-    const bool asked = (fiber.state.isCancelRequested() || carrierShutsDown()) && isAbort(error);
-    log(asked ? LogLevel::debug : LogLevel::error,
+    const bool requested = (fiber.state.isCancelRequested() || carrierShutsDown()) && isAbort(error);
+    log(requested ? LogLevel::debug : LogLevel::error,
         {"fiber '", FiberName(fiber), "' ended with an exception that no join() received: ", describe(error)});
 }
 

@@ -24,7 +24,7 @@ struct ScheduledEntry final : TimerEntry, LoopTask {
           fixedRate(atFixedRate),
           cancellation(*this) {}
 
-    static void fired(TimerEntry& entry) noexcept;
+    static void fired(TimerEntry& timer) noexcept;
     void run() noexcept override;
     // The task will not run any more. Context: the loop, or the thread that destroys it.
     void abandon() noexcept override;

@@ -82,11 +82,11 @@ ErrorCode getLinger(SystemCalls& calls, int fd, int& seconds) noexcept {
     return {};
 }
 
-template <class Ask>
-SocketAddress addressFrom(Ask ask) noexcept {
+template <class GetAddress>
+SocketAddress addressFrom(GetAddress get) noexcept {
     sockaddr_storage storage{};
     socklen_t size = sizeof storage;
-    if (ask(reinterpret_cast<sockaddr*>(&storage), &size) < 0) return {};
+    if (get(reinterpret_cast<sockaddr*>(&storage), &size) < 0) return {};
     return SocketAddress::from(reinterpret_cast<const sockaddr*>(&storage), size);
 }
 

@@ -118,13 +118,13 @@ ChunkedWriteHandler::Step ChunkedWriteHandler::writeFront() {
     try {
         return writeChunk();
     } catch (...) {
-        if (asked()) failFront(std::current_exception());
+        if (chunkWanted()) failFront(std::current_exception());
         return Step::finished;
     }
 }
 
 // True when writeChunk() has taken the front's input out of the queue and its write has not failed meanwhile.
-bool ChunkedWriteHandler::asked() {
+bool ChunkedWriteHandler::chunkWanted() {
     ChunkedInputPointer* input = flushed_ > 0 ? queue_.front().message.getIf<ChunkedInputPointer>() : nullptr;
     return input != nullptr && *input == nullptr;
 }
@@ -134,7 +134,7 @@ ChunkedWriteHandler::Step ChunkedWriteHandler::writeChunk() {
     ChunkedInputPointer input = std::move(queue_.front().message.get<ChunkedInputPointer>());
     Message chunk = input->readChunk();
     const bool end = input->isEndOfInput();
-    if (!asked()) return Step::finished;
+    if (!chunkWanted()) return Step::finished;
     if (end) {
         finishFront(chunk.empty() ? Message(Buffer()) : std::move(chunk));
         return Step::wrote;

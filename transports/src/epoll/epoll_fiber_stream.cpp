@@ -68,15 +68,15 @@ void EpollFiberStream::readWith(Receive receive, Deadline deadline, ErrorCode& e
         error = result > 0 ? ErrorCode() : inputEnded(result);
         return true;
     };
-    bool ask = readable_ || NonSuspendingScope::active();
-    for (; !error; ask = true) {
+    bool tryFirst = readable_ || NonSuspendingScope::active();
+    for (; !error; tryFirst = true) {
         if (!isOpen()) {
             error = operationAborted();
             return;
         }
-        if (ask && received()) return;
+        if (tryFirst && received()) return;
         error = waitFor(reader_, "TcpStream::read", deadline);
-        if (error && !ask && isOpen()) return void(received());
+        if (error && !tryFirst && isOpen()) return void(received());
     }
 }
 

@@ -85,13 +85,13 @@ PollResult EpollIoHandler::poll(PollGuard* guard, Deadline deadline, Budget budg
     // handles.
     if (nextReported_ == endReported_ && batch_.empty()) {
         batch_.takeAll(next_);
-        ask(guard, std::min(deadline, closeDeadline_));
+        pollKernel(guard, std::min(deadline, closeDeadline_));
         if (!batch_.empty()) collect();
     }
     return dispatch(budget);
 }
 
-void EpollIoHandler::ask(PollGuard* guard, Deadline deadline) {
+void EpollIoHandler::pollKernel(PollGuard* guard, Deadline deadline) {
     const bool wasFull = endReported_ == events_.data() + events_.size();
     if (wasFull && events_.size() < maximumEvents) growEvents();
     const int count = waitForEvents(guard, deadline);

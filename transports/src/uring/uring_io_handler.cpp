@@ -130,7 +130,7 @@ PollResult UringIoHandler::poll(PollGuard* guard, Deadline deadline, Budget budg
     small_->adjust();
     large_->adjust();
     if (batch_.empty() && !ring_->hasCompletions()) {
-        ask(guard, std::min(deadline, closeDeadline_));
+        enterKernel(guard, std::min(deadline, closeDeadline_));
     } else {
         ring_->look();
     }
@@ -143,7 +143,7 @@ void UringIoHandler::clearCompletions() noexcept {
     static_cast<void>(::read(completions_.get(), &count, sizeof count));  // EAGAIN: no signal
 }
 
-void UringIoHandler::ask(PollGuard* guard, Deadline deadline) noexcept {
+void UringIoHandler::enterKernel(PollGuard* guard, Deadline deadline) noexcept {
     const bool nothingToWaitFor = !ready_.empty() || nested_->hasWork() || (closing_ && closable());
     if (!guard || nothingToWaitFor || !guard->enter()) return ring_->look();
     Duration atMost = timeUntil(deadline);

@@ -140,7 +140,7 @@ void UringRing::submitAndGetEvents() noexcept {
 // repeated.
 void UringRing::reportCancel(UringOperation& operation, int result) {
     operation.state_ &= static_cast<UringOperation::State>(~UringOperation::cancelSubmitted);
-    if (operation.has(UringOperation::over)) return tell(operation, operation.result_, operation.flags_);
+    if (operation.has(UringOperation::over)) return complete(operation, operation.result_, operation.flags_);
     if (result < 0) cancels_.append(operation);
 }
 
@@ -188,7 +188,7 @@ int UringRing::reportedError(const UringOperation& operation) const noexcept {
 [[gnu::cold, gnu::noinline]] bool UringRing::dispatchDropped(bool& isEvent) {
     auto& operation = static_cast<UringOperation&>(*dropped_.popFirst());
     isEvent = operation.kind_.isEvent;
-    tell(operation, -ECANCELED, 0);
+    complete(operation, -ECANCELED, 0);
     return true;
 }
 

@@ -70,7 +70,7 @@ class UringRing {
     void prepare(UringOperation& operation, io_uring_sqe& entry) noexcept;
     void prepareCancel(UringOperation& operation, io_uring_sqe& entry) noexcept;
     bool submitWaiting() noexcept;
-    static void tell(UringOperation& operation, int result, unsigned flags);
+    static void complete(UringOperation& operation, int result, unsigned flags);
     void reportCancel(UringOperation& operation, int result);
 
     void submitAndGetEvents() noexcept;
@@ -87,7 +87,7 @@ class UringRing {
 };
 
 // An operation stays in flight until the kernel has also answered its cancellation, which refers to its address.
-inline void UringRing::tell(UringOperation& operation, int result, unsigned flags) {
+inline void UringRing::complete(UringOperation& operation, int result, unsigned flags) {
     if (!(flags & IORING_CQE_F_MORE)) {
         if (operation.has(UringOperation::cancelSubmitted)) [[unlikely]] {
             operation.state_ |= UringOperation::over;
@@ -118,7 +118,7 @@ inline bool UringRing::dispatchNext(bool& isEvent) {
         reportCancel(operation, result);
     } else {
         isEvent = operation.kind_.isEvent;
-        tell(operation, result, flags);
+        complete(operation, result, flags);
     }
     return true;
 }

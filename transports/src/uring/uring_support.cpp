@@ -13,7 +13,7 @@ namespace weft {
 UringSupport UringSupport::probe(UringCalls& calls, const UringSurroundings& surroundings) {
     UringSupport support;
     std::exception_ptr failure;
-    const auto ask = [&] {
+    const auto runTrial = [&] {
         try {
             UringProbe(calls, surroundings, support.findings_).run();
         } catch (const UringProbe::Missing& missing) {
@@ -24,7 +24,7 @@ UringSupport UringSupport::probe(UringCalls& calls, const UringSurroundings& sur
         }
     };
     try {
-        std::thread(ask).join();
+        std::thread(runTrial).join();
     } catch (const std::system_error& refused) {
         support.error_ = refused.code();
         support.reason_ = std::string("cannot start a thread for a trial: ") + refused.what();
@@ -40,7 +40,7 @@ const UringSupport& UringSupport::ofThisProcess() {
 
 std::string UringSupport::report() const {
     std::string text = available() ? "io_uring: available" : "io_uring: not available: " + reason_;
-    for (const auto& [what, how] : findings_) text += "\n  " + what + ": " + how;
+    for (const auto& [what, how] : findings_) text.append("\n  ").append(what).append(": ").append(how);
     return text;
 }
 

@@ -29,8 +29,8 @@ template <class F>
 class CallableInitializer final : public ChannelInitializer {
   public:
     template <class G>
-    requires(!std::same_as<std::remove_cvref_t<G>, CallableInitializer>)
-    explicit CallableInitializer(G&& function) : function_(std::forward<G>(function)) {}
+    requires(!std::same_as<std::remove_cvref_t<G>, CallableInitializer>) explicit CallableInitializer(G&& function)
+        : function_(std::forward<G>(function)) {}
 
   private:
     void initChannel(Channel& channel) override { function_(channel); }

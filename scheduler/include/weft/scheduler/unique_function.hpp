@@ -42,6 +42,7 @@ class UniqueFunction<R(Args...), InlineSize> {
 
     explicit operator bool() const noexcept { return operations_ != nullptr; }
 
+    // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): an empty function must not be called
     R operator()(Args... args) { return operations_->invoke(storage_, std::forward<Args>(args)...); }
 
     void reset() noexcept {

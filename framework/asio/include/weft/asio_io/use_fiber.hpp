@@ -220,7 +220,9 @@ class async_result<weft::asio_io::use_fiber_t, Returned(Args...)> {
     // part of that state is in this frame, so nothing may wait here.
     template <class Initiation, class... InitArgs>
     [[gnu::noinline]] static void launch(Initiation&& initiation, Operation& operation, InitArgs&&... args) {
-        const auto start = [&] { std::forward<Initiation>(initiation)(Handler(operation), std::forward<InitArgs>(args)...); };
+        const auto start = [&] {
+            std::forward<Initiation>(initiation)(Handler(operation), std::forward<InitArgs>(args)...);
+        };
         if (operation.thread() == nullptr) return start();
         const weft::NonSuspendingScope scope;
         const weft::asio_io::detail::AsioThread::Use thread(*operation.thread());

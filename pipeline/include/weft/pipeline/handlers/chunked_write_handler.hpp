@@ -44,7 +44,7 @@ class ChunkedWriteHandler final : public ChannelDuplexHandler {
     bool pumpSome();
     Step writeFront();
     Step writeChunk();
-    bool asked();
+    bool chunkWanted();
     void finishFront(Message&& last);
     void failFront(const std::exception_ptr& cause);
     void failAll(const std::exception_ptr& cause);

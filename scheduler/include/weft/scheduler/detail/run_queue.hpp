@@ -82,7 +82,7 @@ class BasicRunQueue {
     void refill() noexcept {
         Node* node = batchFirst_;
         batchFirst_ = node->next;
-        if (batchFirst_ != nullptr) __builtin_prefetch(&batchFirst_->next);
+        if (batchFirst_ != nullptr) __builtin_prefetch(static_cast<const void*>(&batchFirst_->next));
         --batchSize_;
         ring_[tail_++ & (capacity - 1)] = node;
     }

@@ -88,7 +88,7 @@ class EpollIoHandler final : public SocketIoHandler {
     void reserveWakeKey();
     std::uint32_t takeSlot();
 
-    void ask(PollGuard* guard, Deadline deadline);
+    void pollKernel(PollGuard* guard, Deadline deadline);
     void growEvents() noexcept;
     int waitForEvents(PollGuard* guard, Deadline deadline) noexcept;
     int epollWait(Deadline deadline) noexcept;

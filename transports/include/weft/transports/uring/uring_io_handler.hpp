@@ -89,7 +89,7 @@ class UringIoHandler final : public SocketIoHandler {
 
     ErrorCode add(UringHandle& handle) noexcept;
     void clearCompletions() noexcept;
-    void ask(PollGuard* guard, Deadline deadline) noexcept;
+    void enterKernel(PollGuard* guard, Deadline deadline) noexcept;
     void noteIdle(Duration length) noexcept;
     Duration timeUntil(Deadline deadline) const noexcept;
     PollResult dispatch(Budget budget);

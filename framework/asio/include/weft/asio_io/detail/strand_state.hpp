@@ -34,8 +34,8 @@ template <class Function>
 class StrandFunction final : public StrandTask {
   public:
     template <class Source>
-    requires(!std::same_as<std::remove_cvref_t<Source>, StrandFunction>)
-    explicit StrandFunction(Source&& source) : function_(std::forward<Source>(source)) {}
+    requires(!std::same_as<std::remove_cvref_t<Source>, StrandFunction>) explicit StrandFunction(Source&& source)
+        : function_(std::forward<Source>(source)) {}
     void call() override { function_(); }
 
   private:
