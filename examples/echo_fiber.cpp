@@ -13,7 +13,7 @@ namespace {
 constexpr auto drainTime = weft::EventLoopGroup::defaultDrainTime;
 
 // The listener and the connections of one carrier. Only fibers of that carrier use it, so it needs no lock.
-class EchoPost {
+class CarrierEcho {
   public:
     void listen(const weft::SocketAddress& address, bool shared) {
         listener_ = weft::TcpListener::listen(address, {.reusePort = shared});
@@ -42,9 +42,9 @@ class EchoPost {
         for (Session& session : sessions_) {
             if (!session.writing) session.stream.close();
         }
-        leaveIfLast();
+        completeIfLast();
     }
-    weft::Future<void> empty() const { return empty_.future(); }
+    weft::Future<void> allEnded() const { return allEnded_.future(); }
 
   private:
     struct Session {
@@ -57,7 +57,7 @@ class EchoPost {
         while (!stopping_ && echoOnce(*session)) {
         }
         sessions_.erase(session);
-        leaveIfLast();
+        completeIfLast();
     }
     static bool echoOnce(Session& session) {
         weft::ErrorCode error;
@@ -68,51 +68,52 @@ class EchoPost {
         session.writing = false;
         return !error;
     }
-    void leaveIfLast() {
-        if (stopping_ && sessions_.empty()) empty_.setValue();
+    void completeIfLast() {
+        if (stopping_ && sessions_.empty()) allEnded_.setValue();
     }
 
     weft::TcpListener listener_;
     weft::SocketAddress address_;
     std::list<Session> sessions_;
     bool stopping_ = false;
-    weft::Promise<void> empty_;
+    weft::Promise<void> allEnded_;
 };
 
-using Posts = std::vector<std::unique_ptr<EchoPost>>;
+using CarrierEchoes = std::vector<std::unique_ptr<CarrierEcho>>;
 
 // Listens on every carrier; the first one determines the port.
-void open(Posts& posts, weft::CarrierGroup& carriers, weft::SocketAddress address) {
-    // A shared port might also belong to another program, so bind it exclusively first.
+void open(CarrierEchoes& echoes, weft::CarrierGroup& carriers, weft::SocketAddress address) {
+    // With SO_REUSEPORT, listen() would succeed on a port of another program. An exclusive listener fails then, so try
+    // one first.
     if (address.port() != 0) carriers.carrier(0).spawn([&] { weft::TcpListener::listen(address).close(); }).join();
     for (std::size_t i = 0; i < carriers.size(); ++i) {
-        posts.push_back(std::make_unique<EchoPost>());
-        carriers.carrier(i).spawn([&] { posts.back()->listen(address, carriers.size() > 1); }).join();
-        address = posts.back()->address();
+        echoes.push_back(std::make_unique<CarrierEcho>());
+        carriers.carrier(i).spawn([&] { echoes.back()->listen(address, carriers.size() > 1); }).join();
+        address = echoes.back()->address();
     }
 }
 
-void stop(Posts& posts, weft::CarrierGroup& carriers) {
-    for (std::size_t i = 0; i < posts.size(); ++i) carriers.carrier(i).spawn([&, i] { posts[i]->stop(); }).join();
+void stop(CarrierEchoes& echoes, weft::CarrierGroup& carriers) {
+    for (std::size_t i = 0; i < echoes.size(); ++i) carriers.carrier(i).spawn([&, i] { echoes[i]->stop(); }).join();
 }
 
 int run(const CLI::App& app, const examples::ServerFlags& flags) {
-    Posts posts;  // outlives the fibers that use it, which end with the group
+    CarrierEchoes echoes;  // outlives the fibers that use it, which end with the group
     weft::EventLoopGroup group(flags.group);
     weft::CarrierGroup& carriers = group.carriers();
     weft::ShutdownSignals signals;
     try {
-        open(posts, carriers, flags.listen);
+        open(echoes, carriers, flags.listen);
     } catch (const weft::SystemError& error) {
-        stop(posts, carriers);
+        stop(echoes, carriers);
         return examples::cannotListen(app, flags.listen, error);
     }
-    for (std::size_t i = 0; i < posts.size(); ++i) carriers.carrier(i).spawnDetached([&, i] { posts[i]->accept(); });
-    examples::announce(posts.front()->address());
+    for (std::size_t i = 0; i < echoes.size(); ++i) carriers.carrier(i).spawnDetached([&, i] { echoes[i]->accept(); });
+    examples::announce(echoes.front()->address());
     signals.wait();
-    stop(posts, carriers);
+    stop(echoes, carriers);
     const weft::Deadline deadline = weft::deadlineAfter(drainTime);
-    for (const auto& post : posts) post->empty().awaitUntil(deadline);
+    for (const auto& echo : echoes) echo->allEnded().awaitUntil(deadline);
     while (!group.shutdown(drainTime)) {  // ends the waits of the remaining fibers
     }
     return examples::success;

@@ -26,7 +26,8 @@ void appendQuoted(std::string& out, std::string_view bytes) {
     out += '"';
 }
 
-// The text after the target of the request line ("HTTP/1.1"). The parser stores only the version that it serves.
+// The version as received, "HTTP/1.1": Request::version() has only the parsed value. Reads behind the end of target(),
+// which is a view into the request line.
 std::string_view versionText(const weft::http::Request& request) {
     const std::string_view target = request.target();
     return {target.data() + target.size() + 1, std::string_view("HTTP/1.1").size()};
@@ -57,8 +58,8 @@ std::string describeRequest(const weft::http::FullRequest& request) {
 
 void Inspect::channelRead0(weft::ChannelHandlerContext& ctx, weft::http::FullRequest request) {
     auto response = weft::http::ok(describeRequest(request), "application/json");
-    // A 200 to CONNECT opens a tunnel. The description is sent through it, and the end of the connection ends the
-    // tunnel.
+    // A 200 to CONNECT opens a tunnel, which has no length. The description is what goes through it, so the connection
+    // must be closed after it.
     response.keepAlive = request.method() != weft::http::Method::connect;
     ctx.writeAndFlush(std::move(response));
 }

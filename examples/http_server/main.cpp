@@ -23,7 +23,7 @@ struct Flags {
                              "address of the backend that /fruits queries; without it /fruits answers 502");
         app.add_option("--trace-events", server.group.traceEvents,
                        "events that each carrier keeps for /trace; default WEFT_TRACE_EVENTS, else 0")
-            ->check(CLI::Range(std::size_t{0}, weft::mostTraceEvents))
+            ->check(CLI::Range(std::size_t{0}, weft::maxTraceEvents))
             ->type_name("N");
         app.add_option("--trace-file", traceFile, "file that SIGUSR1 writes the trace to; needs --trace-events")
             ->type_name("PATH");

@@ -14,7 +14,7 @@ using detail::ConnectPlan;
 
 Bootstrap& Bootstrap::retry(unsigned times, Duration pause) {
     if (times > mostRetries || pause < Duration::zero()) {
-        throw std::invalid_argument("Bootstrap::retry(): " + std::to_string(times) + " times every " +
+        throw std::invalid_argument("Bootstrap::retry(): " + std::to_string(times) + " times with a pause of " +
                                     std::to_string(pause.count()) + " ns; accepted: 0 to " +
                                     std::to_string(mostRetries) + " times, and a pause of 0 or more");
     }

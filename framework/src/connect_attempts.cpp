@@ -31,8 +31,8 @@ ChannelFuture failed(std::exception_ptr cause) {
     return promise.future();
 }
 
-// True for errors that may be gone at a retry.
-bool mayPass(const ErrorCode& error) noexcept {
+// True for errors that a later attempt may not meet.
+bool isTemporary(const ErrorCode& error) noexcept {
     if (error.category() != boost::system::system_category()) return false;
     switch (error.value()) {
         case ECONNREFUSED:
@@ -149,16 +149,16 @@ void ConnectAttempts::attempted(const SocketAddress& remote, const ChannelFuture
     }
 }
 
-// Returns false when the failure was not a system error but a mistake (such as a pipeline filler that throws), which
-// another address cannot fix.
+// Returns false, and fails the promise, when the failure is not a SystemError but, for example, an exception of the
+// function that fills the pipeline: another address would not help.
 bool ConnectAttempts::noteFailure(const SocketAddress& remote, const ChannelFuture& attempt) {
     try {
         std::rethrow_exception(attempt.cause());
-    } catch (const SystemError& refused) {
-        error_ = refused.code();
-        mayHelp_ = mayHelp_ || mayPass(error_);
-        if (!story_.empty()) story_ += ", ";
-        story_ += remote.toString() + " (" + error_.message() + ")";
+    } catch (const SystemError& failure) {
+        error_ = failure.code();
+        retryMayHelp_ = retryMayHelp_ || isTemporary(error_);
+        if (!attemptErrors_.empty()) attemptErrors_ += ", ";
+        attemptErrors_ += remote.toString() + " (" + error_.message() + ")";
         return true;
     } catch (...) {
         promise_.tryFailure(attempt.cause());
@@ -167,18 +167,18 @@ bool ConnectAttempts::noteFailure(const SocketAddress& remote, const ChannelFutu
 }
 
 void ConnectAttempts::endRound() {
-    if (++round_ == plan_.rounds || !mayHelp_) return fail();
+    if (++round_ == plan_.rounds || !retryMayHelp_) return fail();
     next_ = 0;
-    mayHelp_ = false;
-    story_.clear();
+    retryMayHelp_ = false;
+    attemptErrors_.clear();
     pause_ = loop_.schedule([self = shared_from_this()] { self->tryNext(); }, plan_.pause);
 }
 
 void ConnectAttempts::fail() {
     std::string text = "connect to " + remote_;
     if (!plan_.local.empty()) text += " from " + plan_.local.toString();
-    if (round_ > 1) text += ", " + std::to_string(round_) + " times";
-    text += ": tried " + story_ + "; " + std::string(connectAdvice(error_));
+    if (round_ > 1) text += " failed in " + std::to_string(round_) + " rounds, the last of which";
+    text += (round_ > 1 ? " tried " : ": tried ") + attemptErrors_ + "; " + std::string(connectAdvice(error_));
     promise_.tryFailure(std::make_exception_ptr(SystemError(error_, text)));
 }
 

@@ -24,11 +24,11 @@ struct ConnectPlan {
 // Makes a channel on the loop and connects it. The future's channel() is null when no socket could be created.
 ChannelFuture connectOnce(const ConnectPlan& plan, EventLoop& loop, const SocketAddress& remote);
 
-// Context: the loop, unless stated otherwise. Kept alive by whatever will call it: a resolver, a connecting channel, or
-// a timer. When the last of them is gone without a call (the loop has ended), the promise fails.
+// Context: the loop, unless stated otherwise. Owned by its pending callback: of a resolver, a connecting channel or a
+// timer. If that is destroyed without having been called, because the loop has ended, the destructor fails the promise.
 class ConnectAttempts final : public std::enable_shared_from_this<ConnectAttempts> {
   public:
-    // `remote` is the name of the other side in error texts.
+    // `remote` is the name of the other side in error texts. Context: any thread.
     static std::shared_ptr<ConnectAttempts> create(EventLoop& loop, ConnectPlan plan, std::string remote);
     ~ConnectAttempts();
 
@@ -36,7 +36,7 @@ class ConnectAttempts final : public std::enable_shared_from_this<ConnectAttempt
     // Starts with the given addresses. Context: any thread, once, while the loop exists.
     void start(Resolver::Addresses addresses) noexcept;
     // Starts with the resolver's result. Returns false when the loop accepts no task (it has ended, or there is no
-    // memory); the caller must then call abort().
+    // memory); the caller must then call abort(). Context: any thread, once, while the loop exists.
     [[nodiscard]] bool resolved(Future<Resolver::Addresses> addresses) noexcept;
     // Fails the promise unless it is already done. Context: any thread, while the loop exists.
     void abort() noexcept;
@@ -59,9 +59,9 @@ class ConnectAttempts final : public std::enable_shared_from_this<ConnectAttempt
     Resolver::Addresses addresses_;
     std::size_t next_ = 0;
     unsigned round_ = 0;
-    bool mayHelp_ = false;  // a retry may help: an error of this round may be temporary
-    ErrorCode error_;       // the latest
-    std::string story_;     // the errors of this round, by address
+    bool retryMayHelp_ = false;  // an error of this round may be temporary
+    ErrorCode error_;            // the latest
+    std::string attemptErrors_;  // of this round, by address
     ChannelFuture current_;
     ScheduledTask pause_;
 };

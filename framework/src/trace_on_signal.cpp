@@ -21,21 +21,21 @@ namespace weft {
 
 namespace {
 
-std::atomic<bool> traceSignalTaken{false};  // by the one object
-std::atomic<bool> traceThreadEnds{false};   // written by that object, read by its thread
+std::atomic<bool> traceSignalTaken{false};    // true while a TraceOnSignal exists
+std::atomic<bool> traceThreadMustEnd{false};  // written by that object, read by its thread
 // Read by the handler. Made once and never closed, because a late handler may still write. relaxed: the installation of
 // the handler and the start of the thread order the only store before their loads.
 std::atomic<int> traceEventFd{-1};
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler uses it");
 
-void announceTrace() noexcept {
+void requestTrace() noexcept {
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto written = ::write(traceEventFd.load(std::memory_order_relaxed), &one, sizeof one);
 }
 
 void onTraceSignal(int) noexcept {
     const int error = errno;
-    announceTrace();
+    requestTrace();
     errno = error;
 }
 
@@ -71,7 +71,7 @@ TraceOnSignal::TraceOnSignal(CarrierGroup& group, std::string path, int signal)
         throw std::logic_error("TraceOnSignal: the process already has one; destroy it first");
     try {
         openTraceEventFd();
-        traceThreadEnds.store(false, std::memory_order_relaxed);  // the start of the thread publishes it
+        traceThreadMustEnd.store(false, std::memory_order_relaxed);  // the start of the thread publishes it
         former_ = handleTraceSignal(signal);
         const detail::SignalsBlocked blocked;  // the thread handles no signals of the program
         thread_ = std::thread([this] { writeAtEachSignal(); });
@@ -87,8 +87,8 @@ TraceOnSignal::TraceOnSignal(CarrierGroup& group, std::string path, int signal)
 
 TraceOnSignal::~TraceOnSignal() {
     ::sigaction(signal_, &former_, nullptr);
-    traceThreadEnds.store(true, std::memory_order_relaxed);  // the announcement publishes it
-    announceTrace();
+    traceThreadMustEnd.store(true, std::memory_order_relaxed);  // the write to the eventfd publishes it
+    requestTrace();
     thread_.join();
     traceSignalTaken.store(false, std::memory_order_release);  // [G1]
 }
@@ -96,7 +96,7 @@ TraceOnSignal::~TraceOnSignal() {
 void TraceOnSignal::writeAtEachSignal() noexcept {
     for (;;) {
         awaitTraceRequest();
-        if (traceThreadEnds.load(std::memory_order_relaxed)) return;  // the read of the eventfd orders it
+        if (traceThreadMustEnd.load(std::memory_order_relaxed)) return;  // the read of the eventfd orders it
         write();
     }
 }
@@ -112,7 +112,7 @@ std::string writeTo(const std::string& path, CarrierGroup& group) {
     std::ofstream file(target, std::ios::trunc);
     if (file) writeTrace(group, file);
     if (file) file.flush();
-    if (!file) return fromErrno(errno).message();
+    if (!file) return errno != 0 ? fromErrno(errno).message() : "the stream failed";
     file.close();
     if (replaces && std::rename(target.c_str(), path.c_str()) != 0) return fromErrno(errno).message();
     return {};

@@ -1,15 +1,15 @@
-// Question: how does work stealing change the time that a task takes? Carriers of one process run with it and without
-// it in turns. Tasks come at their due times (open loop), each with its own amount of CPU time; a task's time counts
-// from its due time.
+// Question: how does work stealing change the latency of tasks? Runs with and without it alternate in one process.
+// Tasks arrive at due times (open loop), each with its own amount of CPU time; latency counts from the due time.
 //   helping [--rounds N] [--duration-ms N] [--topology none|linux] [--noise off|on] [--load NAME]
-//   helping --trace FILE.json [--load NAME]   one run with stealing, and the last 20,000 events of each carrier
+//   helping --trace FILE.json [--load NAME]   one run (default: skewed) with stealing and without noise; writes the
+//                                             last 20,000 events of each carrier
 // Loads, as shares of one carrier's time:
 //   skewed      95 % of one carrier, all of it submitted there; the other one has nothing
 //   balanced    50 % of each carrier
 //   busy        70 % of each carrier
 //   saturated   90 % of each carrier
 //   hogged      20 % of one carrier, which also runs a slice of 10 ms every 20 ms
-//   ping-pong   two fibers on each carrier that wake each other in turn; its time is one exchange
+//   ping-pong   two fibers on each carrier that yield to each other; its time is one exchange
 // With noise, a thread bound to each CPU uses 1 ms of it every 10 ms, as a system's own work does.
 #include <algorithm>
 #include <atomic>
@@ -75,13 +75,14 @@ double cpuSeconds() {
     return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-// Times of tasks; written on whichever carrier they end.
+// Times of tasks; written on whichever carrier they end, read once all have been recorded.
 class Times {
   public:
     explicit Times(std::size_t most) : values_(most) {}
     void record(std::int64_t nanoseconds) {
-        const std::size_t index = count_.fetch_add(1, std::memory_order_relaxed);
+        const std::size_t index = next_.fetch_add(1, std::memory_order_relaxed);
         if (index < values_.size()) values_[index] = nanoseconds;
+        count_.fetch_add(1, std::memory_order_release);  // after the value
     }
     std::size_t count() const { return count_.load(std::memory_order_acquire); }
     void addTo(LatencyHistogram& histogram) const {
@@ -90,6 +91,7 @@ class Times {
 
   private:
     std::vector<std::int64_t> values_;
+    std::atomic<std::size_t> next_{0};
     std::atomic<std::size_t> count_{0};
 };
 
@@ -244,7 +246,7 @@ void print(const char* load, bool stealing, const Result& result) {
 Flags parsed(int argc, char** argv) {
     Flags flags;
     for (int i = 1; i < argc; i += 2) {
-        if (i + 1 == argc) refuse(argv[i]);
+        if (i + 1 == argc) refuse((std::string(argv[i]) + " without a value").c_str());
         if (std::strcmp(argv[i], "--rounds") == 0) {
             flags.rounds = static_cast<unsigned>(std::max(1, std::atoi(argv[i + 1])));
         } else if (std::strcmp(argv[i], "--duration-ms") == 0) {
@@ -259,7 +261,7 @@ Flags parsed(int argc, char** argv) {
         } else if (std::strcmp(argv[i], "--trace") == 0) {
             flags.trace = argv[i + 1];
         } else {
-            refuse(argv[i]);
+            refuse((std::string("unknown argument ") + argv[i]).c_str());
         }
     }
     const auto known = [&](const Load& load) { return load.name == flags.load; };

@@ -1,6 +1,7 @@
 // What does a burst of timers or of posted tasks cost, and how long does it keep the loop from polling? 20,000 fibers
 // sleep to deadlines within 10 ms, all of them due when the carrier returns from a task of 12 ms, armed in the order of
-// their deadlines or at random. In the other benchmark another thread posts 500,000 tasks during such a task.
+// their deadlines or at random (sleepers). wakes: the same without timers. posts: another thread posts 500,000 tasks
+// while one task occupies the loop.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -19,7 +20,7 @@ namespace {
 using namespace weft;
 
 // Polls nothing, never sleeps, and records the longest time between two polls.
-class PollTimer final : public IoHandler {
+class PollGapRecorder final : public IoHandler {
   public:
     void open(Carrier&) override {}
     PollResult poll(PollGuard*, Deadline, Budget) override {
@@ -42,7 +43,7 @@ struct Bench {
         CarrierOptions options;
         options.carriers = 1;
         group = std::make_unique<CarrierGroup>(options);
-        auto handler = std::make_unique<PollTimer>();
+        auto handler = std::make_unique<PollGapRecorder>();
         polls = handler.get();
         loop = std::make_unique<EventLoop>(group->carrier(0), std::move(handler));
         ended = loop->start();
@@ -51,7 +52,7 @@ struct Bench {
         loop->stop();
         ended.await();
     }
-    // Runs `block` in the loop; times the polls after it.
+    // Posts a task that runs `block` and then starts the measurement: `began`, and the longest gap between polls.
     template <class Block>
     void afterBlocking(Block block) {
         loop->execute([this, block] {
@@ -68,7 +69,7 @@ struct Bench {
     }
 
     std::unique_ptr<CarrierGroup> group;
-    PollTimer* polls = nullptr;
+    PollGapRecorder* polls = nullptr;
     std::unique_ptr<EventLoop> loop;
     Future<void> ended;
     TimePoint began{};
@@ -94,7 +95,7 @@ void sleepers(benchmark::State& state, bool shuffled) {
                 first = std::min(first, last);
             }));
         }
-        bench.group->carrier(0).spawn([] { thisFiber::yield(); }).join();  // all of them sleep
+        bench.group->carrier(0).spawn([] { thisFiber::yield(); }).join();  // queued after them: all of them sleep
         std::this_thread::sleep_until(base - std::chrono::milliseconds(2));
         bench.afterBlocking([&] {
             while (Clock::steady().now() < base + window + TimerWheel::tick) {
@@ -124,7 +125,7 @@ void wakes(benchmark::State& state, bool shuffled) {
                 first = std::min(first, last);
             }));
         }
-        bench.group->carrier(0).spawn([] { thisFiber::yield(); }).join();  // all of them wait
+        bench.group->carrier(0).spawn([] { thisFiber::yield(); }).join();  // queued after them: all of them wait
         if (shuffled) std::shuffle(keys.begin(), keys.end(), std::mt19937_64(1));
         bench.afterBlocking([] {});
         bench.loop->execute([&] {

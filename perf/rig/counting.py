@@ -1,4 +1,6 @@
-"""The counts per request of one server. Each function runs it under one instrument; none reads a clock."""
+"""The counts per request of one server. Each function runs it under one instrument. No count is a time, and only the
+voluntary switches depend on timing.
+"""
 
 import json
 import os
@@ -11,7 +13,7 @@ from dataclasses import replace
 from .failure import Failure
 from .servers import Server, drive
 
-# What can be counted, and the noise that a limit must allow at least (absolute, beside the 2 %).
+# What can be counted, and the least margin of a limit: perf/counts allows this or 2 %, whichever is more.
 COUNTS = {
     'syscalls_per_request': 0.02,
     'futex_calls_per_request': 0.01,
@@ -22,7 +24,7 @@ COUNTS = {
 }
 SHORT, LONG = 4_096, 24_576       # lengths of run under strace and callgrind: multiples of 64 connections * depth 16
 NATIVE = 200_000                  # length of run at full speed
-LARGE = 1024                      # bytes of an echo's message: a message n times as large is sent n times less often
+LARGE = 1024                      # bytes: echo messages of n * LARGE divide all lengths of run by n
 
 
 def measure(build, implementation, shape, kinds):
@@ -99,8 +101,8 @@ class Counting:
         raise Failure(f'{self.implementation.name}: callgrind wrote no totals. {complaint}')
 
     def heap(self):
-        """malloc, calloc, realloc and aligned allocations ("total"; operator new calls malloc), and the bytes of the
-        larger copies ("copied"), per request."""
+        """Per request: allocations ("total": malloc, calloc, realloc and aligned; operator new calls malloc), and bytes
+        copied in pieces of 512 or more ("copied")."""
         library = os.path.join(self.build, 'alloc_count.so')
         if not os.path.exists(library):
             raise Failure(f'{library} is not built')

@@ -1,4 +1,4 @@
-"""The one exception of the rig: a problem that is reported in one line, without a traceback."""
+"""The base of the rig's exceptions: a problem that is reported in one line, without a traceback."""
 
 
 class Failure(Exception):

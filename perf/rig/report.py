@@ -1,4 +1,6 @@
-"""Makes a summary of samples, and a table of a summary: medians with min..max and n, ratios within one regime only."""
+"""Summarises samples into rows (median, min..max and n), and prints rows as a table. Ratios compare samples of one regime
+(speed of the machine, see perf/README.md) only.
+"""
 
 from dataclasses import asdict
 from statistics import median
@@ -15,7 +17,8 @@ def shapeOf(entry):
 
 
 def summarise(samples, floor):
-    """One row per (shape, load, regime, implementation), in the order in which they were measured."""
+    """One row per (shape, load, regime, implementation), sorted by these; shapes and implementations in the order in which
+    they were measured. `floor` is the implementation to which the ratios refer."""
     groups = {}
     for sample in samples:
         if sample['kept']:
@@ -43,8 +46,8 @@ def summarise(samples, floor):
 
 
 def histograms(samples):
-    """Moves the latencies out of the kept open-loop samples: one entry per row of the summary, with pairs of nanoseconds
-    and the number of requests that took at most this long, and longer than the pair before."""
+    """Removes the histograms from all samples and merges those of kept ones: one entry per row of the summary. A pair
+    [ns, count] counts the requests that took at most `ns`, and longer than the pair before."""
     merged = {}
     for sample in samples:
         counts = sample.get('client', {}).pop('histogram', None)

@@ -1,7 +1,7 @@
 """The files of perf/results/: one compact summary for each run, small enough to read in a diff.
 
-A file holds the command, the versions, the programs and the summary, one row a line. Samples and histograms go to files of
-their own, which are not committed.
+A file holds the command, the versions, the programs and the summary, one row a line. Samples and histograms go to files
+of their own, which are not committed.
 """
 
 import json
@@ -34,8 +34,8 @@ def beside(path, suffix):
 
 
 def text(content):
-    """`content` as JSON: a line for each key, each implementation and each row of the summary. Fields that are None are
-    left out."""
+    """`content` as JSON: a line for each key, each implementation and each row of the summary. Rows omit fields that are
+    None."""
     def line(value):
         return json.dumps(rounded(value))
 
@@ -64,7 +64,8 @@ def withoutDirectory(argument):
 
 
 def quoted(argument):
-    return argument if '{' in argument and ' ' not in argument else shlex.quote(argument)    # {backend}, filled in later
+    """Quoted for a shell, except placeholders such as {backend}."""
+    return argument if '{' in argument and ' ' not in argument else shlex.quote(argument)
 
 
 def rounded(value):
@@ -80,5 +81,6 @@ def rounded(value):
 
 
 def endsInFive(value):
-    """1.06502 must not become 1.065, for example, which two digits show as 1.06 or 1.07 by chance."""
+    """True if the last digit is 5. 1.06502 must not be stored as 1.065, which is printed with two decimals as 1.06 or as
+    1.07, whichever way the binary fraction lies."""
     return repr(value).partition('e')[0].removesuffix('.0').rstrip('0').endswith('5')

@@ -1,5 +1,6 @@
-"""The memory that a request touches: all accesses of a server, divided at its receives and sends. The kernel uses the cache
-there, so a line that is touched before and after counts twice."""
+"""The memory that a request touches. The accesses of a server are divided at each receive and send, where the kernel may
+evict lines from the cache. So a line that is touched before and after one counts twice.
+"""
 
 import collections
 import os
@@ -15,7 +16,7 @@ from .servers import Server, drive
 
 LINE, PAGE = 64, 4_096              # bytes
 ROUNDS = 16                         # requests of each connection
-WARM = 6                            # rounds that are left out at the beginning
+WARM = 6                            # rounds left out at the beginning; the last round is left out, too
 # Functions of the C library, and Weft's own, which make the system call themselves.
 OF_LIBC = re.compile(r'(recv|recvfrom|recvmsg|read|readv|send|sendto|sendmsg|write|writev)@')
 OURS = re.compile(r'weft::.*KernelSystemCalls::(recv|send)v?\(')
@@ -31,8 +32,8 @@ class Touched:
     instructions: float
     codeLines: float
     codePages: float
-    commonLines: float
-    ownLines: float
+    commonLines: float   # of data, touched in more than a quarter as many stretches as there are requests
+    ownLines: float      # the other lines of data
 
 
 def measure(build, implementation, connections):
@@ -42,15 +43,15 @@ def measure(build, implementation, connections):
         trace = Trace(pipe)
         wrapper = [tool('valgrind'), '--tool=lackey', '--trace-mem=yes', f'--log-file={pipe}']
         with Server(implementation, sorted(os.sched_getaffinity(0))[:1], wrapper) as server:
-            trace.cutAt(calls(server))
+            trace.cutAt(callAddresses(server))
             drive(build, server, implementation.path,
                   {'connections': connections, 'depth': 1, 'requests': connections * ROUNDS, 'check': None})
             server.stop()
         return summary(trace.stretches(), connections)
 
 
-def calls(server):
-    """Where the functions that receive and send begin, in the address space of the server."""
+def callAddresses(server):
+    """The addresses of the server's functions that receive and send."""
     found, seen = set(), set()
     with open(f'/proc/{server.pid}/maps') as maps:
         for fields in map(str.split, maps):
@@ -64,7 +65,7 @@ def calls(server):
             elif os.path.basename(path) == os.path.basename(server.command[0]):
                 found |= {base + offset for offset in offsets(path, ['-C'], OURS)}
     if not found:
-        raise Untraceable('it does not use the C library')
+        raise Untraceable('no function that receives or sends was found; it may be linked statically or use io_uring')
     return found
 
 
@@ -79,7 +80,7 @@ def offsets(path, flags, functions):
 
 @dataclass
 class Stretch:
-    """The accesses between two of these calls."""
+    """The accesses from one receive or send to the next."""
     code: set
     data: set
     instructions: int = 0

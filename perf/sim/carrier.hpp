@@ -157,7 +157,7 @@ class Carrier {
     void left(Task&) {}
     void published() { policy_->published(); }
     bool pull() { return policy_ != nullptr && policy_->pull(); }
-    bool mayNotSleep() { return policy_ != nullptr && policy_->mayNotSleep(true); }
+    bool mustNotSleep() { return policy_ != nullptr && policy_->mustNotSleep(true); }
     void leavesSleep() {
         if (policy_ != nullptr) policy_->leavesSleep();
     }

@@ -194,7 +194,7 @@ void ChannelHandlerContext::writeAndFlush(Message&& message, ChannelPromise prom
     ChannelHandlerContext& next = nextWriter();
     if (channel_.pipeline().isHead(next)) return writeAndFlushSlow(std::move(message), std::move(promise));
     next.invokeWrite(std::move(message), ChannelPromise());
-    next.flushBehindWrite();
+    next.flushAfterWrite();
 }
 
 // With a promise, from outside an entry, or directly to the head.
@@ -209,11 +209,11 @@ void ChannelHandlerContext::writeAndFlush(Message&& message, ChannelPromise prom
         bytes.consumed(taken);
     }
     next.invokeWrite(std::move(message), std::move(promise));
-    next.flushBehindWrite();
+    next.flushAfterWrite();
 }
 
 // Flushes the same handler, unless it removed itself during the write; then the next one.
-inline void ChannelHandlerContext::flushBehindWrite() noexcept {
+inline void ChannelHandlerContext::flushAfterWrite() noexcept {
     if (state_ == HandlerState::added) [[likely]] {
         invokeFlush();
     } else {

@@ -182,7 +182,7 @@ std::size_t Channel::bytesBeforeWritable() const noexcept {
 // Called on the loop after every change of the pending bytes. A task of another thread's write calls it, too.
 void Channel::updateWritability() noexcept {
     const std::size_t pending = pendingBytes();
-    const bool full = writability_.isFull();
+    const bool full = writability_.hasTooManyBytes();
     if (!full && pending > config_.writeBufferWaterMark.high()) changeWritability(Writability::tooManyBytes, 0);
     if (full && pending < config_.writeBufferWaterMark.low()) changeWritability(0, Writability::tooManyBytes);
 }
@@ -210,7 +210,7 @@ void Channel::setUserDefinedWritability(unsigned index, bool writable) {
 // A write from another thread counts as pending from its submission on (TH-4).
 void Channel::addSubmitted(std::size_t bytes) noexcept {
     writability_.addSubmitted(bytes);
-    if (writability_.isFull() || pendingBytes() <= writability_.high()) return;
+    if (writability_.hasTooManyBytes() || pendingBytes() <= writability_.high()) return;
     changeWritability(Writability::tooManyBytes, 0);
 }
 

@@ -41,7 +41,7 @@ void logThrownWrite(const ChannelHandlerContext& thrower, const std::exception_p
         limited.write(
             LogLevel::warning,
             {"write() of handler ", thrower.name(), " of ", channelName(thrower.channel()), " threw ", describe(cause),
-             ", and no exceptionCaught() from there to the tail handled that: its message is lost, ",
+             ", and no exceptionCaught() from there to the tail handled the exception: the message is lost, ",
              "so the channel is closed; to keep it open, handle the exception in exceptionCaught(), or give ",
              "the write a promise"});
     } catch (...) {
@@ -49,11 +49,12 @@ void logThrownWrite(const ChannelHandlerContext& thrower, const std::exception_p
     }
 }
 
-void logUnrunWrite(const Channel& channel, const Message& message) noexcept {
+void logUndeliveredWrite(const Channel& channel, const Message& message) noexcept {
     static LimitedLog limited;
     try {
-        limited.write(LogLevel::debug, {"a ", message.typeName(), " that another thread wrote to channel ",
-                                        std::to_string(channel.id()), " was dropped: its event loop has ended"});
+        limited.write(LogLevel::debug,
+                      {"a ", message.typeName(), " that another thread wrote to channel ", std::to_string(channel.id()),
+                       " was dropped: the channel's event loop has ended"});
     } catch (...) {
         limited.write(LogLevel::debug, {outOfMemory});
     }

@@ -22,13 +22,13 @@ std::string channelName(const Channel& channel);
 // the loop; `taker` is in its pipeline.
 std::string lastWriterTo(const ChannelHandlerContext& taker);
 
-// All are limited in rate and never throw. Context: the loop, except logUnrunWrite().
+// All are limited in rate and never throw. Context: the loop, except logUndeliveredWrite().
 // `how` names what had ended before the write: "the channel was closed".
 void logLateWrite(LogLevel level, const Channel& channel, const std::string& writer, const Message& message,
                   std::string_view how) noexcept;
 void logThrownWrite(const ChannelHandlerContext& thrower, const std::exception_ptr& cause) noexcept;
 // A write of another thread was dropped because the loop ended first. Context: any thread.
-void logUnrunWrite(const Channel& channel, const Message& message) noexcept;
+void logUndeliveredWrite(const Channel& channel, const Message& message) noexcept;
 void logUnsupportedWrite(std::string_view what) noexcept;
 
 }  // namespace detail

@@ -89,7 +89,7 @@ void OutboundBuffer::dropCancelled() {
         gone += write.size;
         addPending(-static_cast<std::int64_t>(write.size + entryOverhead));
     }
-    writes_.shrinkTo(kept);
+    writes_.truncate(kept);
     added_ -= gone;
 }
 

@@ -32,7 +32,7 @@ class PostedWrite {
     ~PostedWrite() {
         if (ran_) return;
         channel_->subtractSubmitted(bytes_);
-        if (promise_.isVoid()) logUnrunWrite(*channel_, message_);
+        if (promise_.isVoid()) logUndeliveredWrite(*channel_, message_);
         promise_.tryFailure(operationAborted());
     }
     void run() {

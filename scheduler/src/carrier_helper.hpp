@@ -10,8 +10,8 @@
 
 namespace weft::detail {
 
-// The carriers of a steal cluster. The group creates it before the first thread starts and destroys it after all have
-// ended.
+// The carriers of a steal cluster. The CarrierGroup creates it before the first thread starts and destroys it after all
+// threads have ended.
 class StealGroup {
   public:
     using Cluster = BasicStealCluster<NativeAtomics, StealGroup>;
@@ -51,8 +51,8 @@ class CarrierHelper {
         policy_.answer(call);
         directed_ = false;
     }
-    // Calls an idle carrier, because this one is busy and may not run its work soon. Any thread that keeps the carrier
-    // from ending.
+    // Has this carrier's work stolen by an idle carrier, or watched by the sentinel, because this carrier is busy. Any
+    // thread that keeps the carrier from ending.
     void callHelp() noexcept { group_.cluster().published(member_); }
 
   private:
@@ -60,7 +60,7 @@ class CarrierHelper {
     StealGroup& group_;
     const unsigned member_;
     std::minstd_rand random_;
-    bool directed_ = false;  // it answers a call; for the recorder
+    bool directed_ = false;  // true while it answers a call; recorded with each steal
     BasicStealPolicy<StealGroup::Cluster, CarrierHelper> policy_;
 };
 

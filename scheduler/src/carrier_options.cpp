@@ -119,7 +119,7 @@ ResolvedCarrierOptions resolve(const CarrierOptions& options) {
     resolved.stealAge =
         microseconds(number("stealAge (us)", options.stealAge, "WEFT_STEAL_AGE_US", {0, 1'000'000}, 100, count));
     resolved.traceEvents = static_cast<std::size_t>(number("traceEvents", options.traceEvents, "WEFT_TRACE_EVENTS",
-                                                           {0, static_cast<long long>(mostTraceEvents)}, 0, same));
+                                                           {0, static_cast<long long>(maxTraceEvents)}, 0, same));
     resolved.stackSize = static_cast<std::size_t>(
         checked("stackSize (bytes)", static_cast<long long>(options.stackSize),
                 {static_cast<long long>(StackPool::minimumSize), static_cast<long long>(StackPool::maximumSize)}));

@@ -36,7 +36,7 @@ bool Carrier::trySleepInPoller(const EventLoop* loop) noexcept {
         if (loop != nullptr && loop->hasRemoteWork()) return true;
         if (!std::exchange(announced, true)) return false;
         if (loop != nullptr && loop->io_->hasWork()) return true;
-        return forOthers = mayNotSleep(loop == nullptr || !loop->io_->dispatchesAsleep());
+        return forOthers = mustNotSleep(loop == nullptr || !loop->io_->dispatchesAsleep());
     };
     if (!trySleep(detail::SleepKind::poller, moreWork)) {
         if (!forOthers) getsBusy();

@@ -41,6 +41,7 @@ bool CarrierHelper::stealFromMember(unsigned victim) noexcept {
     const std::size_t before = queue.stealableCount();
     const StealResult stealResult = queue.stealFrom(victimCarrier.core_.queue());
     if (stealResult == StealResult::nothing) return false;
+    // The victim has got tasks back into its queue, and may have gone to sleep meanwhile.
     if (stealResult == StealResult::handedBack) victimCarrier.wakeIfParked();
     const std::size_t count = queue.stealableCount() - before;
     carrier_.counters_.steals.add();
@@ -84,10 +85,11 @@ bool Carrier::pull() noexcept {
     return helper_ != nullptr && !core_.stopping() && helper_->policy().pull();
 }
 
-bool Carrier::mayNotSleep(bool callable) noexcept {
+bool Carrier::mustNotSleep(bool callable) noexcept {
     if (helper_ == nullptr) return false;
-    if (!core_.stopping()) return helper_->policy().mayNotSleep(callable);
-    helper_->policy().getsBusy();  // it no longer steals: as the sentinel it could never sleep after its deadline
+    if (!core_.stopping()) return helper_->policy().mustNotSleep(callable);
+    // A carrier that stops no longer steals. As the sentinel it would spin once its deadline had passed, so it resigns.
+    helper_->policy().getsBusy();
     return false;
 }
 

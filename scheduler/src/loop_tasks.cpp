@@ -108,9 +108,9 @@ bool EventLoop::post(LoopTask& task) noexcept {
 }
 
 void EventLoop::takeOverTasks() noexcept {
-    if (tasks_.settled()) tasks_.adopt(inbox_->takeNewestFirst());
-    do tasks_.settle(stepsPerCheck);
-    while (!tasks_.settled() && !taskClock_.passed());
+    if (tasks_.reversed()) tasks_.adopt(inbox_->takeNewestFirst());
+    do tasks_.reverse(stepsPerCheck);
+    while (!tasks_.reversed() && !taskClock_.passed());
 }
 
 bool EventLoop::succeeds(Task& task) noexcept {
@@ -126,7 +126,7 @@ bool EventLoop::succeeds(Task& task) noexcept {
 // The loop will not run again: returns the tasks that it has not run to their owners.
 void EventLoop::abandonTasks() noexcept {
     do {
-        tasks_.settle(~std::size_t{0});
+        tasks_.reverse(~std::size_t{0});
         while (LoopTask* task = tasks_.pop()) task->abandon();
     } while (!tasks_.empty());
     while (Closure* closure = kept_) {

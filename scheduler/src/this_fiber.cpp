@@ -21,21 +21,22 @@ void yield() {
     FiberAccess::yield(*carrier, Resumes::anywhere);
 }
 
-// Resumes at home, because the caller is often inside a call that uses state of the carrier.
+// Resumes at home, because its callers (the read and accept loops, for example) use the home carrier's state
+// afterwards.
 void yieldIfDue() noexcept {
     Carrier* carrier = Carrier::current();
     if (carrier != nullptr && FiberAccess::yieldIsDue(*carrier)) FiberAccess::yield(*carrier, Resumes::atHome);
 }
 
 void sleepUntil(Deadline deadline, ErrorCode& error) {
-    Suspension wait("thisFiber::sleep");
+    Suspension wait("thisFiber::sleepUntil");
     error = wait.park(deadline) == WakeReason::timeout ? ErrorCode() : operationAborted();
 }
 
 void sleepUntil(Deadline deadline) {
     ErrorCode error;
     sleepUntil(deadline, error);
-    if (error) throw SystemError(error, "thisFiber::sleep");
+    if (error) throw SystemError(error, "thisFiber::sleepUntil");
 }
 
 void sleepFor(Duration time, ErrorCode& error) {

@@ -277,7 +277,7 @@ TEST(BootstrapRetryTest, ItGivesUpAfterTheLastAttemptAndReportsTheirNumber) {
     const ChannelFuture connected = Bootstrap(group).retry(2, 1ms).connect(port.address());
     connected.await();
     EXPECT_EQ(connected.error(), fromErrno(ECONNREFUSED));
-    EXPECT_TRUE(contains(textOf(connected), port.address().toString() + ", 3 times")) << textOf(connected);
+    EXPECT_TRUE(contains(textOf(connected), port.address().toString() + " failed in 3 rounds")) << textOf(connected);
     EXPECT_THROW(Bootstrap(group).retry(1, -1ms), std::invalid_argument);
 }
 

@@ -37,7 +37,8 @@ struct HelpingFiber final : ModelFiber {
     bool accepted = false;
 };
 
-// One carrier with a fiber that waits; `wakes`: another thread wakes it, otherwise only the shutdown can.
+// One carrier with a fiber that waits. `wakes`: another thread wakes it; otherwise only the shutdown can. `early`: a
+// defect, the owner does not wait for the end of the carrier.
 template <class Carrier, bool early = false>
 Scenario oneCarrier(bool wakes, int spawns) {
     return [=](ModelRun& run) {
@@ -105,8 +106,8 @@ void twoCarriers(ModelRun& run) {
     });
 }
 
-// A fiber is submitted to one carrier and begins, and perhaps ends, on another. Only its home is stopped: the home
-// waits for it, whether it parks away from home or ends there.
+// A fiber is submitted to one carrier and begins, and perhaps ends, on another. Its home is stopped first and must wait
+// for it, whether it parks away from home or ends there.
 template <class Carrier, class Fiber>
 void awayFromHome(ModelRun& run) {
     struct State {
@@ -175,7 +176,7 @@ std::vector<Case> cases() {
 
 constexpr const char* protocol = "group shutdown";
 
-TEST(GroupShutdownModel, NoFiberIsLostInTheSearchOfThreePreemptions) {
+TEST(GroupShutdownModel, NoFiberIsLostWithUpToThreePreemptions) {
     exploreAll(protocol, cases(), {.preemptions = 3, .executions = 60'000});
 }
 TEST(GroupShutdownModel, NoFiberIsLostAtRandom) {
@@ -183,7 +184,8 @@ TEST(GroupShutdownModel, NoFiberIsLostAtRandom) {
     exploreAll(protocol, cases(), {.search = Search::pct, .executions = 20'000});
 }
 
-// --- twins: of the orders, only those of the end; park_model_test has the sleep's, park_token_model_test the wait's
+// --- twins. Memory orders: only those of the end of a carrier. park_model_test weakens those of the sleep, and
+// park_token_model_test those of the wait.
 
 TEST(GroupShutdownModel, TheOrdersOfTheSubmitGuardAreNeeded) {
     for (const std::string_view order :
@@ -196,7 +198,7 @@ template <Defect defect>
 void expectKilledIn(const char* name, const char* where) {
     expectKilled(name, only(where, cases<ShippedParts, defect>()));
 }
-// Each shadows one function of the shipped list.
+// Each shadows functions of a shipped part: the live list or the core.
 struct ForgetsFibers : ShippedParts::Live {
     bool empty() const { return true; }
     bool closeIfEmpty() { return true; }

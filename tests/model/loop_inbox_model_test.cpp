@@ -70,12 +70,12 @@ class Loop {
     void turn() {
         sleep();
         for (Work* work = handlersWork_.takeAll(); work != nullptr; work = work->next) ++ran_;
-        if (tasks_.settled()) tasks_.adopt(inbox_.takeNewestFirst());
+        if (tasks_.reversed()) tasks_.adopt(inbox_.takeNewestFirst());
         runTasks();
     }
     // One step at a time, as a loop does whose budget is short.
     void runTasks() {
-        tasks_.settle(1);
+        tasks_.reverse(1);
         if (defect == Defect::readsTheNextLate) {
             for (Posted* task = tasks_.pop(); task != nullptr; task = task->next) runTask(*task);
         }

@@ -75,7 +75,7 @@ class ContextLoop {
     void later(Posted& task) {
         task.payload = 1;
         tasks_.adopt(&task);
-        tasks_.settle(8);
+        tasks_.reverse(8);
     }
     void handlerRan() {
         assertThat(!core_.asleepIn(SleepKind::poller), "a carrier that runs a handler does not count as asleep");
@@ -88,7 +88,7 @@ class ContextLoop {
         holdWork();
         while (serves_) {
             tasks_.adopt(inbox_.takeNewestFirst());
-            tasks_.settle(8);
+            tasks_.reverse(8);
             while (Posted* task = tasks_.pop()) runTask(*task);
             if (!sawPublished_ && published_.load(std::memory_order_seq_cst)) {
                 sawPublished_ = true;

@@ -21,7 +21,7 @@ struct SimpleHost {
 struct HelpsNobody : SimpleHost {
     void published() {}
     bool pull() { return false; }
-    bool mayNotSleep() { return false; }
+    bool mustNotSleep() { return false; }
     void leavesSleep() {}
     void answer(detail::CalledBy) {}
 };

@@ -161,9 +161,9 @@ class Carrier : public SimpleHost {
         if (defect != Defect::movesQuietly) policy_.published();
     }
     bool pull() { return policy_.pull(); }
-    bool mayNotSleep() {
-        if (defect == Defect::looksFirst && policy_.mayNotSleep(false)) return true;
-        if (defect != Defect::looksOnce && defect != Defect::looksFirst) return policy_.mayNotSleep(true);
+    bool mustNotSleep() {
+        if (defect == Defect::looksFirst && policy_.mustNotSleep(false)) return true;
+        if (defect != Defect::looksOnce && defect != Defect::looksFirst) return policy_.mustNotSleep(true);
         group_.cluster.addIdle(self_);
         return false;
     }

@@ -185,8 +185,8 @@ class Carrier final : public CarrierBase, public SimpleHost {
     }
     void published() { policy_.published(); }
     bool pull() { return !stopping() && policy_.pull(); }
-    bool mayNotSleep() {
-        if (!stopping()) return policy_.mayNotSleep(true);
+    bool mustNotSleep() {
+        if (!stopping()) return policy_.mustNotSleep(true);
         if (defect != Defect::watchesToTheEnd) policy_.getsBusy();
         return false;
     }

@@ -173,9 +173,9 @@ TEST(FlightRecorder, ATraceIsWrittenWhileCarriersRecord) {
 TEST(FlightRecorder, ItsSizeHasARange) {
     EXPECT_EQ(resolve({}).traceEvents, 0u);
     CarrierOptions options;
-    options.traceEvents = mostTraceEvents;
-    EXPECT_EQ(resolve(options).traceEvents, mostTraceEvents);
-    options.traceEvents = mostTraceEvents + 1;
+    options.traceEvents = maxTraceEvents;
+    EXPECT_EQ(resolve(options).traceEvents, maxTraceEvents);
+    options.traceEvents = maxTraceEvents + 1;
     try {
         resolve(options);
         ADD_FAILURE() << "accepted";

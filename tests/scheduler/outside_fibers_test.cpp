@@ -151,7 +151,7 @@ TEST(OutsideFibers, TheMessageNamesTheCall) {
     Timer timer;
     group.spawn([&] { group.carrier(0).timers().arm(timer, Clock::steady().now()); }).join();
     while (!timer.done) std::this_thread::yield();
-    EXPECT_EQ(timer.message.find("thisFiber::sleep would block"), 0u) << timer.message;
+    EXPECT_EQ(timer.message.find("thisFiber::sleepUntil would block"), 0u) << timer.message;
 }
 
 }  // namespace

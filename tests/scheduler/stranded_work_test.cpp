@@ -72,7 +72,7 @@ class Shipped {
     }
     void published() { policy_.published(); }
     bool pull() { return policy_.pull(); }
-    bool mayNotSleep() { return policy_.mayNotSleep(true); }
+    bool mustNotSleep() { return policy_.mustNotSleep(true); }
     void leavesSleep() { policy_.leavesSleep(); }
     void answer(CalledBy call) { policy_.answer(call); }
 
@@ -100,7 +100,7 @@ class Ancestor {
         return false;
     }
     // Checks only its own queue again.
-    bool mayNotSleep() {
+    bool mustNotSleep() {
         cluster_.idle[self_] = true;
         return cluster_.group.hasStealable(self_);
     }
@@ -144,7 +144,7 @@ class Bench {
     // It announces its sleep and does what follows.
     void goesToSleep(unsigned carrier) {
         carriers.asleep[carrier] = true;
-        if (!policies_[carrier]->mayNotSleep()) return;
+        if (!policies_[carrier]->mustNotSleep()) return;
         policies_[carrier]->leavesSleep();
         carriers.asleep[carrier] = false;
         if (!findsWork(carrier)) goesToSleep(carrier);

@@ -1,4 +1,4 @@
-// The exception with which a failed connect completes its promise.
+// The exceptions with which a failed connect or bind completes its promise.
 #pragma once
 
 #include <exception>
@@ -8,9 +8,12 @@
 
 namespace weft::detail {
 
-// The message contains the address (S-4).
+// The messages contain the address (S-4).
 inline std::exception_ptr connectError(const ErrorCode& error, const SocketAddress& remote) {
     return std::make_exception_ptr(SystemError(error, "connect to " + remote.toString()));
+}
+inline std::exception_ptr bindError(const ErrorCode& error, const SocketAddress& local) {
+    return std::make_exception_ptr(SystemError(error, "bind to " + local.toString()));
 }
 
 }  // namespace weft::detail

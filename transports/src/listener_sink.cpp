@@ -14,6 +14,8 @@
 #include <weft/scheduler/log.hpp>
 #include <weft/transports/tcp_socket.hpp>
 
+#include "connect_error.hpp"
+
 namespace weft {
 
 ListenerSink::ListenerSink(SystemCalls& calls, Channel& channel, ChildLoopChooser chooser) noexcept
@@ -23,7 +25,7 @@ ListenerSink::ListenerSink(SystemCalls& calls, Channel& channel, ChildLoopChoose
       backlog_(std::numeric_limits<int>::max()) {}  // the kernel caps it at net.core.somaxconn
 
 ListenerSink::~ListenerSink() {
-    endPause();
+    cancelPause();
 }
 
 void ListenerSink::setDefaults(int socket) noexcept {
@@ -35,7 +37,7 @@ void ListenerSink::bind(const SocketAddress& local, ChannelPromise promise) {
     const ErrorCode error =
         socket() < 0 ? operationAborted() : detail::bindAndListen(socketCalls_, socket(), local, backlog_);
     if (error) {
-        promise.tryFailure(std::make_exception_ptr(SystemError(error, "bind to " + local.toString())));
+        promise.tryFailure(detail::bindError(error, local));
         return;
     }
     listening_ = true;
@@ -61,7 +63,7 @@ void ListenerSink::deliver(Fd connection) {
     EventLoop& loop = chooser_ ? chooser_() : channel_.loop();
     SocketIoHandler* const poller = &loop == &channel_.loop() ? &sockets() : SocketIoHandler::of(loop);
     if (!poller) {
-        log(LogLevel::error, "listener: the loop chosen for a connection has no sockets; the connection is closed");
+        log(LogLevel::error, "listener: closed an accepted connection: the loop chosen for it has no SocketIoHandler");
         return;
     }
     ChannelRef child = Channel::create(loop);
@@ -80,12 +82,12 @@ void ListenerSink::pauseAccepting() {
                 pauseEnded();
             },
             shortagePause);
-    } catch (const std::exception&) {  // the loop is ending, or there is no memory for a timer
+    } catch (const std::exception&) {  // the loop is ending, or there is no memory for a timer: no pause
         paused_ = false;
     }
 }
 
-void ListenerSink::endPause() noexcept {
+void ListenerSink::cancelPause() noexcept {
     if (resume_) resume_.cancel();
 }
 

@@ -47,7 +47,7 @@ class ListenerSink : public ChannelSink {
     // Makes a channel of the connection and passes it to the listener's channel. Throws std::bad_alloc.
     void deliver(Fd connection);
     void pauseAccepting();
-    void endPause() noexcept;
+    void cancelPause() noexcept;
 
     Channel& channel() const noexcept { return channel_; }
     bool paused() const noexcept { return paused_; }

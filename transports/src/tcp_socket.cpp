@@ -140,7 +140,7 @@ bool wouldBlock(ssize_t result) noexcept {
     return result == -EAGAIN || result == -EWOULDBLOCK;
 }
 
-bool concernsConnection(int error) noexcept {
+bool endsConnection(int error) noexcept {
     switch (error) {
         case ENOMEM:
         case ENOBUFS:
@@ -152,7 +152,7 @@ bool concernsConnection(int error) noexcept {
 }
 
 // Gets the second address only if the ports are equal; for most connections the first comparison suffices.
-bool connectedToItself(SystemCalls& calls, int fd, const SocketAddress& remote) noexcept {
+bool resetIfConnectedToItself(SystemCalls& calls, int fd, const SocketAddress& remote) noexcept {
     const SocketAddress local = localAddressOf(calls, fd);
     if (local.empty() || local.port() != remote.port() || !(local == remoteAddressOf(calls, fd))) return false;
     setSocketOption(calls, fd, SocketOption::linger, 0);

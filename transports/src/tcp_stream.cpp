@@ -1,5 +1,5 @@
 // TcpStream: the context checks, the throwing overloads, and the loops over partial reads and writes. The transport's
-// FiberStream makes each single system call.
+// FiberStream performs the individual operations.
 #include <weft/transports/tcp_stream.hpp>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ iovec toIovec(std::string_view part) noexcept {
     return {const_cast<char*>(part.data()), part.size()};
 }
 
-// Drops `bytes` from the front of `parts`, and any parts that are then empty.
+// Drops `bytes` from the front of `parts`, then the empty parts at the front.
 std::span<iovec> dropFront(std::span<iovec> parts, std::size_t bytes) noexcept {
     while (!parts.empty() && bytes >= parts.front().iov_len) {
         bytes -= parts.front().iov_len;
@@ -70,7 +70,7 @@ TcpStream TcpStream::connect(const SocketAddress& remote, Deadline deadline, Err
     Fd fd = openTcpSocket(remote.family(), handler->systemCalls(), error);
     if (error) return {};
     TcpStream stream(carrier, handler->fiberStream(std::move(fd)));
-    stream.setOption(SocketOption::noDelay, 1);  // fails on a socket that is not TCP, which is harmless
+    stream.setOption(SocketOption::noDelay, 1);  // an error is ignored: the stream works without the option
     error = stream.stream_->connect(remote, deadline);
     return error ? TcpStream() : std::move(stream);
 }

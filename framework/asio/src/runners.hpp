@@ -21,13 +21,13 @@ class Runner {
   public:
     static constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
 
-    Runner(std::size_t most, bool whileIdle) : left(most), waits(whileIdle) {}
+    Runner(std::size_t most, bool whileIdle) : remaining(most), waitsWhenIdle(whileIdle) {}
 
-    // Returns no error once the caller has been released. Context: the caller.
+    // Returns success once the caller has been released, otherwise why the wait ended. Context: the caller.
     ErrorCode awaitUntil(Deadline deadline, const char* call) {
         return waiters_.waitUntil(lock_, deadline, call, [this] { return released_; });
     }
-    void awaitCertainly(const char* call) {
+    void awaitUninterruptibly(const char* call) {
         waiters_.waitUninterruptibly(lock_, call, [this] { return released_; });
     }
     // Returns the number of handlers run, or throws the error. Once, after the wait.
@@ -41,8 +41,8 @@ class Runner {
     }
 
     // Used by the loop only, until it releases the caller.
-    std::size_t left;  // handlers that this call may still run
-    const bool waits;  // for further handlers when none is ready
+    std::size_t remaining;     // handlers that this call may still run
+    const bool waitsWhenIdle;  // false for poll() and poll_one(), which return when no handler is ready
     std::size_t ran = 0;
     std::exception_ptr error;
 
@@ -63,30 +63,31 @@ class Runners {
     std::size_t size() const noexcept { return active_.size(); }
     // Throws std::bad_alloc without any effect.
     void add(const Pointer& runner) {
-        left_.reserve(left_.size() + active_.size() + 1);
+        leaving_.reserve(leaving_.size() + active_.size() + 1);
         active_.push_back(runner);
     }
 
-    // Call it after `count` handlers have run. Returns true when a caller has reached its limit by that.
+    // Call it after `count` handlers have run. Returns true if the oldest caller has thereby reached its limit.
     [[nodiscard]] bool count(std::size_t count) noexcept {
         if (empty()) return false;
         Runner& first = *active_.front();
         first.ran += count;
-        if (first.left == Runner::unlimited) [[likely]]
+        if (first.remaining == Runner::unlimited) [[likely]]
             return false;
         return countOff(first, count);
     }
     bool hasNonWaiting() const noexcept {
-        return std::any_of(active_.begin(), active_.end(), [](const Pointer& runner) { return !runner->waits; });
+        return std::any_of(active_.begin(), active_.end(),
+                           [](const Pointer& runner) { return !runner->waitsWhenIdle; });
     }
     bool hasLimited() const noexcept {
         return std::any_of(active_.begin(), active_.end(),
-                           [](const Pointer& runner) { return runner->left != Runner::unlimited; });
+                           [](const Pointer& runner) { return runner->remaining != Runner::unlimited; });
     }
     // Call it when no handler is ready.
     void endNonWaiting() noexcept {
         for (std::size_t i = active_.size(); i-- > 0;) {
-            if (!active_[i]->waits) leave(i);
+            if (!active_[i]->waitsWhenIdle) leave(i);
         }
     }
     void endAll(const std::exception_ptr& error = nullptr) noexcept {
@@ -109,31 +110,31 @@ class Runners {
         return true;
     }
     void releaseLeavingRunners() noexcept {
-        if (!left_.empty()) [[unlikely]]
+        if (!leaving_.empty()) [[unlikely]]
             releaseWaiters();
     }
 
   private:
     [[gnu::noinline]] bool countOff(Runner& first, std::size_t count) noexcept {
-        first.left -= std::min(count, first.left);
-        if (first.left != 0) return false;
+        first.remaining -= std::min(count, first.remaining);
+        if (first.remaining != 0) return false;
         leave(0);
         return true;
     }
     [[gnu::noinline]] void releaseWaiters() noexcept {
-        while (!left_.empty()) {
-            const Pointer runner = std::move(left_.back());
-            left_.pop_back();
+        while (!leaving_.empty()) {
+            const Pointer runner = std::move(leaving_.back());
+            leaving_.pop_back();
             runner->releaseWaiters();
         }
     }
     void leave(std::size_t index) noexcept {
-        left_.push_back(std::move(active_[index]));  // add() reserved capacity
+        leaving_.push_back(std::move(active_[index]));  // add() reserved capacity
         active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(index));
     }
 
     std::vector<Pointer> active_;
-    std::vector<Pointer> left_;
+    std::vector<Pointer> leaving_;  // no longer active, not yet released
 };
 
 }  // namespace weft::asio_io::detail

@@ -168,7 +168,7 @@ std::size_t Service::serve(std::size_t most, bool waits, Deadline deadline, cons
     } catch (const std::exception&) {
         // The loop has ended and releases all callers; or there is no memory, and the run ends by itself.
     }
-    runner->awaitCertainly(call);
+    runner->awaitUninterruptibly(call);
     const std::size_t ran = runner->result();
     if (why != timedOut()) throw SystemError(why, call);
     return ran;

@@ -26,9 +26,9 @@ class Service::Turn final : public ServedReactor::Caller {
         : service_(service), carrier_(*service.loop_.carrier()), guard_(guard), deadline_(deadline), budget_(budget) {}
 
     // Counts a call; returns whether the turn may make another.
-    bool goesOn() noexcept {
+    bool countCall() noexcept {
         if (++used_ >= checkAt_) [[unlikely]]
-            return goesOnSlow();
+            return countCallSlow();
         exhausted_ = fibers() >= enoughFibers_;
         return !exhausted_;
     }
@@ -57,7 +57,7 @@ class Service::Turn final : public ServedReactor::Caller {
     void releaseWork() noexcept { service_.releaseWork(); }
     void holdWork() noexcept { service_.holdWork(); }
     void callOne() noexcept {
-        if (service_.step([this] { return service_.context_.poll_one(); }) != 0) static_cast<void>(goesOn());
+        if (service_.step([this] { return service_.context_.poll_one(); }) != 0) static_cast<void>(countCall());
     }
     void endNonWaitingRunners() noexcept { service_.endNonWaitingRunners(); }
     bool maySleep() const noexcept { return guard_ != nullptr && wrapped_.events == 0 && !wrapped_.more; }
@@ -69,13 +69,13 @@ class Service::Turn final : public ServedReactor::Caller {
         return exhausted_ ? Next::later : Next::call;
     }
     void call(const ReadyOperation& operation) noexcept override {
-        if (service_.step(operation) != 0) static_cast<void>(goesOn());
+        if (service_.step(operation) != 0) static_cast<void>(countCall());
     }
     bool callsMany() const noexcept override { return !service_.runners_.hasLimited(); }
     void returned() noexcept override { ++service_.ownCalls_; }
 
   private:
-    [[gnu::noinline]] bool goesOnSlow() noexcept {
+    [[gnu::noinline]] bool countCallSlow() noexcept {
         if (used_ == 1) service_.slice_.begin(service_.loop_.clock().now(), budget_.time);
         exhausted_ = used_ >= most_ || fibers() >= enoughFibers_ || (used_ > 1 && service_.slice_.passed());
         checkAt_ = std::min(most_, used_ + handlersPerClockRead);
@@ -173,7 +173,7 @@ void Service::runHeld(Turn& turn) noexcept {
     Calls calls(*this);
     while (!context_.held_.empty() && serving() && !stopSeen()) {
         calls.call(context_.held_.take());
-        if (!turn.goesOn()) return;
+        if (!turn.countCall()) return;
     }
 }
 
@@ -185,11 +185,12 @@ void Service::destroyHeld() noexcept {
 
 void Service::runReady(Turn& turn) noexcept {
     while (serving() && step([&] { return context_.poll_one(); }) != 0) {
-        if (!turn.goesOn()) return;
+        if (!turn.countCall()) return;
     }
 }
 
-// Calls at most one handler; returns whether it did. run() throws the handler's exception.
+// Runs one poll_one(), run_one() or ready operation, inside which the reactor may call further handlers. Returns what
+// that returned, 0 or 1; 1 also after an exception, which run() throws.
 template <class Step>
 std::size_t Service::step(Step step) noexcept {
     const unsigned ownCalls = ownCalls_;
@@ -207,7 +208,8 @@ std::size_t Service::step(Step step) noexcept {
     return called;
 }
 
-// An operation with several steps may post the next one. Operations posted by others are left to the loop.
+// Context: the fiber that started `operation`. Runs the steps that this operation has posted to the thread, one after
+// another. What others posted is left to the loop.
 void Service::completeReady(FiberOperation& operation, AsioThread& thread) noexcept {
     try {
         thread.rethrowPending();
@@ -244,8 +246,8 @@ void Service::sleep(PollGuard& guard, Deadline deadline, PollResult& result) noe
     if (sleep.entered) guard.leave();
 }
 
-// Level-triggered, as pollFd() should be watched. The reactor's edges only report what arrives later, or has arrived
-// since the handler was polled.
+// Emulates a level-triggered watch of pollFd(). The reactor reports only edges, so it misses events that the last poll
+// of the handler left behind the descriptor.
 bool Service::wrappedIsReadable() noexcept {
     if (wrappedWatch_.takeReadable()) return mayHaveEvents_ = true;
     if (!mayBeReadable_) return false;
@@ -269,7 +271,8 @@ void Service::releaseWork() noexcept {
     context_.workFinished();
 }
 
-// Called after a caller has left while functions wait in the loop's queue, where they are held.
+// Called when the context stops running. Functions that are not counted may stay queued until it runs again, and need
+// the loop's unit of work until then.
 void Service::releaseWorkIfAllCounted() noexcept {
     if (!context_.held_.anyUncounted()) releaseWork();
 }

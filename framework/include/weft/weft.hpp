@@ -1,5 +1,5 @@
 // All of Weft in one include: fibers, pipelines with Netty's codecs and handlers, sockets, HTTP, and the bootstraps.
-// Excludes EmbeddedChannel, which is for tests, and the headers for authors of pollers and transports.
+// Excludes EmbeddedChannel and ManualClock, which are for tests, and the headers for authors of pollers and transports.
 #pragma once
 
 #include <weft/scheduler/cancellation_shield.hpp>

@@ -55,7 +55,7 @@ void ClientPool::Lease::keep() noexcept {
 void ClientPool::Lease::release() noexcept {
     close();
     const std::shared_ptr<ClientPool> pool = std::move(pool_);
-    if (pool) pool->giveUp(*host_);
+    if (pool) pool->releasePlace(*host_);
 }
 
 // ---- taking ----
@@ -77,7 +77,7 @@ ClientPool::Lease ClientPool::acquire(const Origin& origin, Deadline deadline, E
         ++stats_.stale;
         lease.close();
         lease.connection_ = popIdle(host);
-        if (lease.connection_) giveUp(host);  // the lease already has a place
+        if (lease.connection_) releasePlace(host);  // it has a place of its own, but the lease already holds one
     }
     if (lease.isOpen()) ++stats_.reused;
     return lease;
@@ -98,7 +98,8 @@ ClientPool::Lease ClientPool::takeIdle(Host& host) {
     return {shared_from_this(), host, std::move(last)};
 }
 
-// Takes the newest usable connection; its place stays taken. Null when there is none.
+// Takes the newest usable connection; its place stays taken. Closes newer ones that are not usable (closed by the peer,
+// or of a loop that has been replaced) and frees their places. Null when there is none.
 std::shared_ptr<PooledConnection> ClientPool::popIdle(Host& host) noexcept {
     SocketIoHandler* const home = SocketIoHandler::of(*Carrier::current());
     while (!host.idle.empty()) {
@@ -132,7 +133,7 @@ ClientPool::Lease ClientPool::waitFor(Host& host, Deadline deadline, ErrorCode& 
 void ClientPool::put(Host& host, std::shared_ptr<PooledConnection> connection) {
     if (options_->maxIdlePerHost == 0) {
         connection->stream.close();
-        return giveUp(host);
+        return releasePlace(host);
     }
     connection->stream.setDeadline(never);
     if (host.idle.size() >= options_->maxIdlePerHost) closeIdle(host, 0);
@@ -143,7 +144,7 @@ void ClientPool::put(Host& host, std::shared_ptr<PooledConnection> connection) {
     armTimer();
 }
 
-void ClientPool::giveUp(Host& host) noexcept {
+void ClientPool::releasePlace(Host& host) noexcept {
     --host.open;
     --total_;
     serveOne();
@@ -177,7 +178,7 @@ void ClientPool::closeIdle(Host& host, std::size_t index) noexcept {
     --idle_;
 }
 
-// Closes the oldest idle connection of any host, because a waiter needs its place.
+// Closes the oldest idle connection of any host, because a request needs its place and maxConnections is reached.
 bool ClientPool::closeOldest() noexcept {
     Host* oldest = nullptr;
     for (auto& [origin, host] : hosts_) {
@@ -202,7 +203,8 @@ ClientStats ClientPool::statsNow() const noexcept {
 
 // ---- expiry ----
 
-// One timer, for the oldest connection. If that has been taken meanwhile, the timer fires once without effect.
+// One timer, armed for the oldest connection. If a request has taken that connection meanwhile, the timer closes
+// nothing when it fires, and is armed for the connection that is then the oldest.
 void ClientPool::armTimer() noexcept {
     if (armed() || idle_ == 0) return;
     TimePoint first = TimePoint::max();
@@ -232,7 +234,7 @@ const std::shared_ptr<ClientPool>& ClientPools::of(const std::shared_ptr<const C
     for (const auto& pool : pools_) {
         if (pool->options() == client) return pool;
     }
-    // The pools of destroyed clients are not used any more.
+    // Drops the pools of destroyed clients, except those that still have connections in use or waiting requests.
     std::erase_if(pools_, [](const auto& pool) { return pool->options().use_count() == 1 && !pool->inUse(); });
     return pools_.emplace_back(std::make_shared<ClientPool>(client));
 }

@@ -120,8 +120,8 @@ std::string_view textOf(RequestError error) noexcept {
         case RequestError::badHeaderValue:
             return "a request header value contains CR, LF, NUL or another control character";
         case RequestError::reservedHeader:
-            return "Transfer-Encoding and Connection are set by the encoder; accepted: values that agree with it, and "
-                   "Connection: close";
+            return "Transfer-Encoding and Connection are set by the encoder; accepted: a Transfer-Encoding that agrees "
+                   "with the body, Connection: close and Connection: keep-alive";
         case RequestError::wrongLength:
             return "a Content-Length that differs from the length of the request's body; for a streamed body set "
                    "ClientRequest::contentLength";

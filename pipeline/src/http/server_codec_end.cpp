@@ -19,7 +19,7 @@ constexpr Duration lingerTime = std::chrono::seconds(2);
 
 }  // namespace
 
-// Input that waits for room is decoded first; only then does the end of input take effect.
+// Input that waits for room is decoded before the end of input takes effect, unless clientIsGone(): then it is dropped.
 void ServerCodec::onInputEnded() {
     inputShutdown_ = true;
     if (outputShutdown_) return closeNow();
@@ -50,7 +50,8 @@ void ServerCodec::onOutputEnded() {
                                                lingerTime);
 }
 
-// The kernel may hold a request for an idle connection, whose client cannot know about the drain yet.
+// A request may already be in the kernel, sent before its client could know about the drain. So an idle connection is
+// closed only after the drain barrier, that is, after one more poll.
 void ServerCodec::beginDrain() {
     if (connection_.slowPath.draining) return;
     connection_.slowPath.draining = true;
@@ -74,7 +75,8 @@ bool ServerCodec::outputPending() const noexcept {
     return connection_.ctx != nullptr && (writer_.hasOutput() || connection_.ctx->channel().pendingBytes() > 0);
 }
 
-// Nothing more will be sent. The close starts before this handler, so it does not pass our own close().
+// Sends what has been encoded, then closes. ctx->close() begins at the next handler towards the head, so it does not
+// call ServerCodec::close().
 void ServerCodec::closeNow() {
     connection_.slowPath.closing = true;
     reader_.expect(Input::ended);
@@ -88,11 +90,11 @@ void ServerCodec::closeNow() {
 void ServerCodec::closeAfterResponse() {
     connection_.slowPath.closing = true;
     reader_.end();
-    const std::optional<int> linger = writer_.takeLinger();
+    const std::optional<int> socketLinger = writer_.takeLinger();  // SO_LINGER to restore before the orderly close
     ChannelPromise written = connection_.ctx->newPromise();
     written.addListener([channel = ChannelRef(connection_.ctx->channel()), inputShutdown = inputShutdown_,
-                         linger](const ChannelFuture& done) {
-        if (done.success() && linger) channel->setOption(ChannelOption::LINGER, *linger);
+                         socketLinger](const ChannelFuture& done) {
+        if (done.success() && socketLinger) channel->setOption(ChannelOption::LINGER, *socketLinger);
         if (done.success() && !inputShutdown) {
             channel->shutdownOutput();
         } else {

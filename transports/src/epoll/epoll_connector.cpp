@@ -16,7 +16,7 @@ namespace weft {
 void EpollConnector::bind(const SocketAddress& local, ChannelPromise promise) {
     const int result = isOpen() ? calls().bind(fd(), local.data(), local.size()) : -ECANCELED;
     if (result < 0) {
-        promise.tryFailure(fromErrno(-result));
+        promise.tryFailure(detail::bindError(fromErrno(-result), local));
     } else {
         promise.trySuccess();
     }
@@ -31,28 +31,27 @@ void EpollConnector::connect(const SocketAddress& remote, const SocketAddress* l
     connecting_ = std::move(promise);
     inProgress_ = true;
     dropPendingEvents();  // an unconnected socket reports a hang-up, which is not about this attempt
-    const int result = bindAndConnect(remote, local);
+    const int bound = local ? calls().bind(fd(), local->data(), local->size()) : 0;
+    if (bound < 0) return failConnecting(detail::bindError(fromErrno(-bound), *local));
+    const int result = calls().connect(fd(), remote.data(), remote.size());
     if (result == -EINPROGRESS) return;
-    if (ErrorCode error = outcome(fromErrno(result < 0 ? -result : 0))) return failConnecting(error);
+    if (ErrorCode error = outcome(fromErrno(result < 0 ? -result : 0))) {
+        return failConnecting(detail::connectError(error, remote_));
+    }
     becomeStream();
 }
 
-// A connection to itself counts as refused, as from any other port of this host (docs/adr/0011-self-connect.md).
+// A socket that has connected to itself: nothing listens on that port, and a connect from any other port of this host
+// would have been refused, so this one is, too (docs/adr/0011-self-connect.md).
 ErrorCode EpollConnector::outcome(const ErrorCode& error) noexcept {
-    return !error && detail::connectedToItself(calls(), fd(), remote_) ? fromErrno(ECONNREFUSED) : error;
-}
-
-int EpollConnector::bindAndConnect(const SocketAddress& remote, const SocketAddress* local) noexcept {
-    if (local) {
-        const int result = calls().bind(fd(), local->data(), local->size());
-        if (result < 0) return result;
-    }
-    return calls().connect(fd(), remote.data(), remote.size());
+    return !error && detail::resetIfConnectedToItself(calls(), fd(), remote_) ? fromErrno(ECONNREFUSED) : error;
 }
 
 void EpollConnector::onEvents(std::uint32_t events) {
     if (!inProgress_ || !(events & (EPOLLOUT | EPOLLERR | EPOLLHUP))) return;
-    if (ErrorCode error = outcome(detail::takeSocketError(calls(), fd()))) return failConnecting(error);
+    if (ErrorCode error = outcome(detail::takeSocketError(calls(), fd()))) {
+        return failConnecting(detail::connectError(error, remote_));
+    }
     becomeStream();
     if (isOpen()) EpollStream::onEvents(events & ~std::uint32_t{EPOLLOUT});
 }
@@ -63,9 +62,9 @@ void EpollConnector::becomeStream() {
     std::exchange(connecting_, {}).trySuccess();
 }
 
-void EpollConnector::failConnecting(const ErrorCode& error) {
+void EpollConnector::failConnecting(std::exception_ptr cause) {
     inProgress_ = false;
-    std::exchange(connecting_, {}).tryFailure(detail::connectError(error, remote_));
+    std::exchange(connecting_, {}).tryFailure(std::move(cause));
 }
 
 void EpollConnector::close(ChannelPromise promise) {

@@ -1,6 +1,8 @@
 // EpollConnector: a fresh socket that connects; once connected, the same object is the EpollStream.
 #pragma once
 
+#include <exception>
+
 #include <weft/pipeline/channel_promise.hpp>
 
 #include "epoll/epoll_stream.hpp"
@@ -20,10 +22,9 @@ class EpollConnector final : public EpollStream {
     void onEvents(std::uint32_t events);
 
   private:
-    int bindAndConnect(const SocketAddress& remote, const SocketAddress* local) noexcept;
     ErrorCode outcome(const ErrorCode& error) noexcept;
     void becomeStream();
-    void failConnecting(const ErrorCode& error);
+    void failConnecting(std::exception_ptr cause);
 
     ChannelPromise connecting_;
     SocketAddress remote_;

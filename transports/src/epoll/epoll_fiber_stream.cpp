@@ -29,7 +29,7 @@ ErrorCode EpollFiberStream::connect(const SocketAddress& remote, Deadline deadli
 
 // Refused, as from any other port of this host: nothing listens there (docs/adr/0011-self-connect.md).
 ErrorCode EpollFiberStream::refuseItself(const SocketAddress& remote) noexcept {
-    return detail::connectedToItself(calls(), fd(), remote) ? fromErrno(ECONNREFUSED) : ErrorCode();
+    return detail::resetIfConnectedToItself(calls(), fd(), remote) ? fromErrno(ECONNREFUSED) : ErrorCode();
 }
 
 ErrorCode EpollFiberStream::awaitConnected(Deadline deadline) {
@@ -139,7 +139,7 @@ ssize_t EpollFiberStream::send(std::span<const iovec> parts) noexcept {
 // EPIPE says nothing about the input. It results from a write after shutdownOutput(), and from a reset that follows the
 // peer's end, when no input is missing.
 void EpollFiberStream::noteLoss(int error) noexcept {
-    if (error != EPIPE && detail::concernsConnection(error) && lost_ == 0) lost_ = error;
+    if (error != EPIPE && detail::endsConnection(error) && lost_ == 0) lost_ = error;
 }
 
 std::size_t EpollFiberStream::tryReadSome(std::span<char> into, ErrorCode& error) noexcept {

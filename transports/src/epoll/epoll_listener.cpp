@@ -105,7 +105,7 @@ void EpollListener::deregister(ChannelPromise promise) {
 }
 
 void EpollListener::close(ChannelPromise promise) {
-    endPause();
+    cancelPause();
     closeHandle();
     promise.trySuccess();
 }

@@ -20,7 +20,7 @@ void UringBuffers::open() {
     const int result = ring_.calls().registerBufferRing(ring_.native(), registration);
     if (result < 0) {
         ::munmap(memory, size);
-        throw SystemError(fromErrno(-result), "io_uring_register: ring of buffers");
+        throw SystemError(fromErrno(-result), "io_uring_register: provided buffer ring");
     }
     shared_ = static_cast<io_uring_buf_ring*>(memory);
     io_uring_buf_ring_init(shared_);
@@ -34,7 +34,7 @@ void UringBuffers::close() noexcept {
     ::munmap(std::exchange(shared_, nullptr), sizes_.most * sizeof(io_uring_buf));
 }
 
-// Precondition: the slot is empty.
+// Precondition: the slot is empty, so construct_at() destroys nothing. Leaves it empty if there is no memory.
 inline void UringBuffers::provide(unsigned id) noexcept {
     Buffer& block = *std::construct_at(&slots_[id], Buffer::tryAllocate(sizes_.bytes));
     if (!block) [[unlikely]]
@@ -74,7 +74,8 @@ void UringBuffers::noteIdle(Duration length) noexcept {
     if (idle_ >= idleTime && ring_.hasSettled()) shrink();
 }
 
-// The kernel takes the oldest blocks, and only in calls of this thread, so the newest ones can still be withdrawn.
+// The kernel takes the oldest blocks first and, since the ring is deferred (hasGrown() requires it), only in system
+// calls of this thread. So the newest ones can be withdrawn here without a race.
 void UringBuffers::shrink() noexcept {
     wanted_ = sizes_.least;
     idle_ = {};

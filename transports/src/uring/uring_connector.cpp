@@ -25,7 +25,7 @@ const UringOperation::Kind UringConnector::Connect::kind = {
 void UringConnector::bind(const SocketAddress& local, ChannelPromise promise) {
     const int result = isOpen() ? calls().bind(fd(), local.data(), local.size()) : -ECANCELED;
     if (result < 0) {
-        promise.tryFailure(fromErrno(-result));
+        promise.tryFailure(detail::bindError(fromErrno(-result), local));
     } else {
         promise.trySuccess();
     }
@@ -40,23 +40,24 @@ void UringConnector::connect(const SocketAddress& remote, const SocketAddress* l
     connecting_ = std::move(promise);
     inProgress_ = true;
     const int bound = local ? calls().bind(fd(), local->data(), local->size()) : 0;
-    if (bound < 0) return failConnecting(fromErrno(-bound));
+    if (bound < 0) return failConnecting(detail::bindError(fromErrno(-bound), *local));
     start(connect_);
 }
 
 void UringConnector::completed(int result) {
-    if (leaving() || !inProgress_) return operationEnded();
+    if (leaving() || !inProgress_) return operationEnded();  // close() has failed the promise already
     ErrorCode error = fromErrno(result < 0 ? -result : 0);
-    // A connection to itself counts as refused, as from any other port of this host (docs/adr/0011-self-connect.md).
-    if (!error && detail::connectedToItself(calls(), fd(), remote_)) error = fromErrno(ECONNREFUSED);
-    if (error) return failConnecting(error);
+    // A socket that has connected to itself: nothing listens on that port, and a connect from any other port of this
+    // host would have been refused, so this one is, too (docs/adr/0011-self-connect.md).
+    if (!error && detail::resetIfConnectedToItself(calls(), fd(), remote_)) error = fromErrno(ECONNREFUSED);
+    if (error) return failConnecting(detail::connectError(error, remote_));
     inProgress_ = false;
     std::exchange(connecting_, {}).trySuccess();
 }
 
-void UringConnector::failConnecting(const ErrorCode& error) {
+void UringConnector::failConnecting(std::exception_ptr cause) {
     inProgress_ = false;
-    std::exchange(connecting_, {}).tryFailure(detail::connectError(error, remote_));
+    std::exchange(connecting_, {}).tryFailure(std::move(cause));
 }
 
 void UringConnector::cancelAll() noexcept {

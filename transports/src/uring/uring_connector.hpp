@@ -1,6 +1,8 @@
 // UringConnector: a fresh socket that connects; once connected, the same object is the UringStream.
 #pragma once
 
+#include <exception>
+
 #include "uring/uring_stream.hpp"
 
 namespace weft {
@@ -25,7 +27,7 @@ class UringConnector final : public UringStream {
     };
 
     void completed(int result);
-    void failConnecting(const ErrorCode& error);
+    void failConnecting(std::exception_ptr cause);
 
     Connect connect_;
     ChannelPromise connecting_;

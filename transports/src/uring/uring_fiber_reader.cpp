@@ -159,7 +159,7 @@ std::size_t UringFiberReader::tryRead(std::span<char> into, ErrorCode& error) no
 // that any further bytes are in the socket. Makes a system call only if there may be completions.
 bool UringFiberReader::receiveIsOver() noexcept {
     if (!input_.inFlight()) return true;
-    look();
+    submitAndFetch();
     int result = 0;
     unsigned flags = IORING_CQE_F_MORE;
     while ((flags & IORING_CQE_F_MORE) && takeCompletion(input_, result, flags)) onReceived(result, flags);
@@ -245,7 +245,7 @@ ErrorCode UringFiberReader::noteError(ssize_t result) noexcept {
 // peer's end, when no input is missing.
 void UringFiberReader::noteResult(int result) noexcept {
     if (result >= 0 || isToBeDoneAgain(result) || lost_ != 0) return;
-    if (result != -EPIPE && detail::concernsConnection(-result)) lost_ = -result;
+    if (result != -EPIPE && detail::endsConnection(-result)) lost_ = -result;
 }
 
 void UringFiberReader::closeInput() noexcept {

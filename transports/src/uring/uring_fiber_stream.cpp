@@ -69,7 +69,7 @@ ErrorCode UringFiberStream::connect(const SocketAddress& remote, Deadline deadli
 
 // Refused, as from any other port of this host: nothing listens there (docs/adr/0011-self-connect.md).
 ErrorCode UringFiberStream::refuseItself(const SocketAddress& remote) noexcept {
-    return detail::connectedToItself(calls(), fd(), remote) ? fromErrno(ECONNREFUSED) : ErrorCode();
+    return detail::resetIfConnectedToItself(calls(), fd(), remote) ? fromErrno(ECONNREFUSED) : ErrorCode();
 }
 
 // ---- writing ----

@@ -56,8 +56,8 @@ int UringHandle::reportedError(const UringOperation& operation) const noexcept {
     return operation.inFlight() ? handler_->ring().reportedError(operation) : 0;
 }
 
-void UringHandle::look() noexcept {
-    handler_->ring().look();
+void UringHandle::submitAndFetch() noexcept {
+    handler_->ring().submitAndFetch();
 }
 
 }  // namespace weft

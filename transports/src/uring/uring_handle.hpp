@@ -47,7 +47,7 @@ class UringHandle : private detail::ReadyLink {
     void start(UringOperation& operation) noexcept;
     void cancel(UringOperation& operation) noexcept;
     // As the functions of UringRing.
-    void look() noexcept;
+    void submitAndFetch() noexcept;
     bool takeResult(const UringOperation& operation, int& result) noexcept;
     bool takeCompletion(UringOperation& operation, int& result, unsigned& flags) noexcept;
     int reportedError(const UringOperation& operation) const noexcept;

@@ -132,7 +132,7 @@ PollResult UringIoHandler::poll(PollGuard* guard, Deadline deadline, Budget budg
     if (batch_.empty() && !ring_->hasCompletions()) {
         enterKernel(guard, std::min(deadline, closeDeadline_));
     } else {
-        ring_->look();
+        ring_->submitAndFetch();
     }
     return dispatch(budget);
 }
@@ -145,7 +145,7 @@ void UringIoHandler::clearCompletions() noexcept {
 
 void UringIoHandler::enterKernel(PollGuard* guard, Deadline deadline) noexcept {
     const bool nothingToWaitFor = !ready_.empty() || nested_->hasWork() || (closing_ && closable());
-    if (!guard || nothingToWaitFor || !guard->enter()) return ring_->look();
+    if (!guard || nothingToWaitFor || !guard->enter()) return ring_->submitAndFetch();
     Duration atMost = timeUntil(deadline);
     if (small_->hasGrown() || large_->hasGrown()) atMost = std::min<Duration>(atMost, UringBuffers::idleTime);
     ring_->wait(atMost);
@@ -179,11 +179,11 @@ class UringIoHandler::Spending {
     bool over() const noexcept { return over_; }
     void count() {
         if (++events_ == nextCheck_ || carrier_.runnableFibers() >= enoughFibers_) [[unlikely]]
-            look();
+            submitAndFetch();
     }
 
   private:
-    void look() {
+    void submitAndFetch() {
         over_ = events_ >= most_ || carrier_.runnableFibers() >= enoughFibers_ || clock_.now() >= end_;
         nextCheck_ += std::min(most_ - events_, detail::eventsPerClockRead);
     }

@@ -109,7 +109,7 @@ void UringListener::dispatch() {
 void UringListener::acceptWaiting() {
     if (!listening() || leaving()) return;
     cancel(accept_);
-    look();
+    submitAndFetch();
     for (int connection = -1; takeResult(accept_, connection);) keep(connection);
     bool delivered = false, more = true;
     for (unsigned accepts = 0; more && accepts < mostWaiting; ++accepts) {
@@ -147,7 +147,7 @@ void UringListener::leave(Leaving how, ChannelPromise promise) {
 void UringListener::operationEnded() {
     if (!leaving() || inFlight() != 0 || !isOpen()) return;
     if (leaving_ == Leaving::closing) {
-        endPause();
+        cancelPause();
         accepted_.clear();
         closeHandle();
     } else {

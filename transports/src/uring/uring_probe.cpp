@@ -190,7 +190,7 @@ void UringProbe::tryReceive() {
     const Fd near(pair[0]), far(pair[1]);
     auto trial = std::make_unique<Trial>(near.get(), *buffers);
     ring_.start(*trial);
-    ring_.look();
+    ring_.submitAndFetch();
     while (::send(far.get(), trialText.data(), trialText.size(), MSG_NOSIGNAL) < 0 && errno == EINTR) {
     }
     waitFor(ring_, [&] { return !trial->pending(); });

@@ -120,7 +120,7 @@ void UringRing::wait(Duration atMost) noexcept {
     ::nanosleep(&pause, nullptr);
 }
 
-void UringRing::look() noexcept {
+void UringRing::submitAndFetch() noexcept {
     submitWaiting();
     const bool has = IO_URING_READ_ONCE(*ring_.sq.kflags) & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW);
     if (has || io_uring_sq_ready(&ring_) > 0) submitAndGetEvents();

@@ -15,8 +15,8 @@
 
 namespace weft {
 
-// An operation that finds no room in the ring waits in a list, and a later call submits it. So nothing fails or
-// allocates after open(). Context: the thread that calls open(), except for construction.
+// An operation that finds no room in the ring waits in a list until wait() or submitAndFetch() submits it. So nothing
+// fails or allocates after open(). Context: the thread that calls open(), except for construction.
 class UringRing {
   public:
     UringRing(UringCalls& calls, UringCounters& counters) noexcept : calls_(calls), counters_(counters) {}
@@ -37,21 +37,22 @@ class UringRing {
     void cancel(UringOperation& operation) noexcept;
 
     // Takes the next result >= 0 of the operation from the undispatched completions; the operation will see -ECANCELED
-    // instead. Returns false when there is none. Call look() before, to fetch completions from the kernel.
+    // instead. Returns false when there is none. Call submitAndFetch() before, to get what the kernel holds back.
     bool takeResult(const UringOperation& operation, int& result) noexcept;
 
-    // As takeResult(), but includes errors and the completion's flags. A completion without IORING_CQE_F_MORE is the
-    // last one, and each call finds it again.
+    // As takeResult(), but includes errors and the completion's flags. The last completion, without IORING_CQE_F_MORE,
+    // stays: each later call returns it again, with -ECANCELED and without IORING_CQE_F_BUFFER.
     bool takeCompletion(UringOperation& operation, int& result, unsigned& flags) noexcept;
-    // The error of an undispatched completion of the operation, which must be in flight, or 0. The completion stays in
-    // the ring.
+    // The error (a negative number) of an undispatched completion of the operation, or 0 if there is none. The
+    // completion stays in the ring. Precondition: the operation is in flight.
     int reportedError(const UringOperation& operation) const noexcept;
 
     // Submits entries and waits for a completion. If the kernel refuses the call (no memory, too many completions),
     // returns after a pause of a millisecond, so that the caller can retry.
     void wait(Duration atMost) noexcept;  // Duration::max(): no limit
-    // Submits entries and fetches completions if there are any; otherwise makes no system call.
-    void look() noexcept;
+    // Submits queued entries, and fetches completions that the kernel holds back (deferred work, an overflow). Makes no
+    // system call if there are neither.
+    void submitAndFetch() noexcept;
     bool hasCompletions() const noexcept { return !dropped_.empty() || io_uring_cq_ready(&ring_) > 0; }
     // True when the kernel works for this ring only inside calls of its thread.
     bool isDeferred() const noexcept { return ring_.flags & IORING_SETUP_DEFER_TASKRUN; }
@@ -59,7 +60,8 @@ class UringRing {
     bool hasSettled() const noexcept;
     // True when there are entries that have not been submitted.
     bool hasEntries() const noexcept { return !waiting_.empty() || !cancels_.empty() || io_uring_sq_ready(&ring_) > 0; }
-    // Dispatches the next completion to its operation; false when there is none.
+    // Dispatches the next completion to its operation; false when there is none. `isEvent`: whether it is an event of a
+    // socket (UringOperation::Kind::isEvent), which counts against the poll's budget.
     bool dispatchNext(bool& isEvent);
 
   private:

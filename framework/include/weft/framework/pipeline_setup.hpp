@@ -12,11 +12,11 @@
 
 namespace weft::detail {
 
-// Built by one thread, then shared as const with every loop that makes channels from it.
+// Built by one thread, then copied or shared as const. Copies share the handler, which several loops use at once.
 class PipelineSetup {
   public:
-    // A callable void(Channel&), which runs on each channel's loop and thus on several loops at once, or a
-    // std::shared_ptr to a sharable handler.
+    // `handler` is a callable void(Channel&), which runs on each channel's loop and so must be safe to call from
+    // several loops at once, or a std::shared_ptr to a sharable handler.
     template <class H>
     void setHandler(H&& handler) {
         using D = std::decay_t<H>;

@@ -9,16 +9,17 @@
 
 namespace weft {
 
-// While the object exists, each `signal` makes its thread write writeTrace() of the group to `path`. A regular file is
-// written as `path`.part and then renamed; a pipe or device is written directly. Each trace, and each failure to write
-// one, is logged. Signals that arrive while a trace is written cause one more trace. A trace contains events only with
-// CarrierOptions::traceEvents.
+// While the object exists, its own thread calls writeTrace() for the group at each `signal` and writes the result to
+// `path`. A regular file is written as `path`.part and then renamed; a pipe or device is written directly. Each trace,
+// and each failure to write one, is logged. Signals that arrive while a trace is written cause one more trace. A trace
+// contains events only with CarrierOptions::traceEvents.
 class TraceOnSignal {
   public:
     // Throws std::logic_error when the process already has one, std::invalid_argument when `signal` cannot be handled,
     // and SystemError when no descriptor or thread is left. `group` must outlive the object. Context: any thread.
     TraceOnSignal(CarrierGroup& group, std::string path, int signal = SIGUSR1);
-    // Restores the former handler of the signal. Blocks while a trace is being written.
+    // Restores the former handler of the signal. Blocks the thread while a trace is being written. A requested trace
+    // that has not been begun is not written.
     ~TraceOnSignal();
     TraceOnSignal(const TraceOnSignal&) = delete;
     TraceOnSignal& operator=(const TraceOnSignal&) = delete;

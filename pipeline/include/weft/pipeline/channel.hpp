@@ -44,8 +44,9 @@ class PostedWrite;
 // Context: operations, state queries and isWritable(): any thread. Options: the loop, or before registration the thread
 // that builds the channel; from other threads setOption() becomes a task. Up-calls: the sink, on the loop. Operations
 // never block; awaiting their futures does.
-// Events always come in this order (S-1..S-6): handlerAdded*, registered, active, { read* readComplete }*, inactive,
-// unregistered, handlerRemoved*.
+// Events come in this order (S-1..S-6); inactive only follows active, and unregistered only follows registered:
+// handlerAdded*, registered, active, { read* readComplete }*, inactive, unregistered, handlerRemoved*. The ids of rules
+// (S-1, W-3) are those of docs/reference/netty.md.
 class Channel final : private FlushPointListener {
   public:
     static constexpr std::size_t flushCap = 64 * 1024;  // flushed bytes at which a flush writes at once (W-7)
@@ -80,9 +81,9 @@ class Channel final : private FlushPointListener {
     bool active() const noexcept { return state_.is(State::isActive, State::isClosed); }
     SocketAddress localAddress() const;   // context: the loop
     SocketAddress remoteAddress() const;  // context: the loop
-    // True where the pipeline and the options are changed at once and not in a task: on the loop, and before
-    // registration on any thread, which must be the one that builds the channel. A fiber of the loop's carrier that
-    // runs as a guest elsewhere goes home first.
+    // True where changes of the pipeline and of options take effect before the call returns: on the loop and, before
+    // registration, on the thread that builds the channel (not checked). A guest fiber of the loop's carrier first goes
+    // home.
     bool mayConfigureHere() const noexcept;
     // Unique in the process; for logs.
     std::uint64_t id() const noexcept { return id_; }
@@ -138,7 +139,8 @@ class Channel final : private FlushPointListener {
     bool isWritable() const noexcept { return writability_.isWritable(); }
     // How many more pending bytes would make the channel unwritable; 0 when it is unwritable.
     std::size_t bytesBeforeUnwritable() const noexcept;
-    // How many pending bytes must be sent before the channel is writable again; 0 when the pending bytes allow it.
+    // How many pending bytes must be sent to fall below the low water mark; 0 when the channel is writable, or when
+    // they are below it already: then a user-defined bit makes the channel unwritable.
     std::size_t bytesBeforeWritable() const noexcept;
     std::size_t pendingBytes() const noexcept;
     // Bytes that the kernel has accepted so far; shows whether a slow peer still makes progress. Context: the loop.
@@ -196,12 +198,12 @@ class Channel final : private FlushPointListener {
     void onRead(Buffer&& bytes) noexcept;
     // Listeners: fires one channelRead(ChannelRef) per accepted child, which is not registered yet.
     void onMessage(Message&& message) noexcept;
-    // Called once after each poll batch with an onRead or onMessage.
+    // Ends a read cycle: the sink calls it once after the last onRead() or onMessage() of the cycle.
     void onReadComplete() noexcept;
     // onRead() and, unless that closed the channel, onReadComplete().
     void onLastRead(Buffer&& bytes) noexcept;
-    // The peer ended its output. Ends the batch: the channel fires channelReadComplete itself (HC-1) and ignores an
-    // onReadComplete() that follows.
+    // The peer ended its output. Ends the read cycle: the channel fires channelReadComplete itself (HC-1; with
+    // ALLOW_HALF_CLOSURE only if the cycle has had a message) and ignores an onReadComplete() that follows.
     void onEof() noexcept;
     // The kernel has accepted the next `bytes` bytes of the outbound buffer.
     void onWritten(std::size_t bytes) noexcept;

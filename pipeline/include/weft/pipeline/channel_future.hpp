@@ -24,26 +24,28 @@ class ChannelFuture {
     bool success() const noexcept { return state_->status() == PromiseStatus::success; }
     bool cancelled() const noexcept { return state_->status() == PromiseStatus::cancelled; }
     PromiseStatus status() const noexcept { return state_->status(); }
-    // Why it failed: null while pending and on success; SystemError(operation_aborted) when cancelled.
+    // Why the operation failed: null while pending and on success; SystemError(operation_aborted) when cancelled.
     std::exception_ptr cause() const { return state_->cause(); }
     // The code of a cause() that is a SystemError; EIO for any other exception; none while pending and on success.
     ErrorCode error() const { return state_->error(); }
-    // The channel of the operation; null until it exists, and for good when the operation failed before that.
+    // The channel of the operation; null when there is none. For the connect() of a bootstrap: null until it has
+    // succeeded.
     ChannelRef channel() const noexcept { return state_->channelRef(); }
 
-    // Calls listener(const ChannelFuture&) once on the channel's loop, after the listeners added before it. If the
-    // future is done already, the call is made before addListener() returns on the loop, and from a task otherwise.
-    // Notifications nested deeper than 8 become tasks. An exception from a listener is logged; the others still run.
+    // Calls listener(const ChannelFuture&) once on the channel's loop, after the listeners added before it; never if
+    // the loop has ended, which is logged. On the loop, a future that is done already calls it before addListener()
+    // returns, unless the caller is a listener of this future or eight notifications are nested: then it runs later.
+    // On other threads addListener() posts a task. An exception from a listener is logged; the others still run.
     // (F-2, E-4)
     const ChannelFuture& addListener(Listener listener) const {
         state_->listen(std::move(listener));
         return *this;
     }
 
-    // Waits until the operation is done: an ordinary fiber parks, a foreign thread blocks. Throws
-    // BlockingOperationException where blocking is forbidden (dispatch, a pipeline entry, an embedded loop's own
-    // thread) unless it is done already, and SystemError(operation_aborted) when the fiber is cancelled or its carrier
-    // shuts down. (F-3, F-4)
+    // Waits until the operation is done: an ordinary fiber parks, a thread that is not a carrier blocks. Returns at
+    // once if the operation is done already. Otherwise throws BlockingOperationException where blocking is forbidden
+    // (dispatch, a pipeline entry, an embedded loop's own thread), and SystemError(operation_aborted) when the fiber is
+    // cancelled or its carrier shuts down. (F-3, F-4)
     const ChannelFuture& await() const;
     // As await(), but returns false when `deadline` passes first.
     bool awaitUntil(Deadline deadline) const;
@@ -55,7 +57,7 @@ class ChannelFuture {
     const ChannelFuture& sync() const;
 
     // Cancels the operation; returns false when it is done or can no longer be cancelled. Cancelling a connect closes
-    // its channel. A write can be cancelled until it is flushed, and is then not sent.
+    // its channel. A write can be cancelled until it has been flushed; a cancelled write is not sent.
     bool cancel() const { return state_->tryCancel(); }
 
     friend bool operator==(const ChannelFuture& left, const ChannelFuture& right) noexcept {

@@ -106,18 +106,18 @@ class alignas(64) ChannelHandlerContext {  // the size of a cache line: see the 
 
     // For codecs that gather their output until the loop's flush point (EventLoop::requestFlushPoint()): offers `bytes`
     // to the transport at once and returns how many it took. Give the rest to writeAndFlush(). The result is 0 when
-    // another handler has to see the bytes, earlier writes are pending, the socket is full, or the loop is not at its
-    // flush point. `storage` owns the bytes, which must not change while the transport keeps a share of it
-    // (Buffer::unique()). A null `storage` owns nothing: then only a transport that sends at once takes any bytes.
-    // Context: the loop. Calls no handler.
+    // another handler has to see the bytes, earlier writes are pending, the socket is full, the channel is not active,
+    // there are more bytes than the high water mark, or the loop is not at its flush point. `storage` owns the bytes,
+    // which must not change while the transport keeps a share of it (Buffer::unique()). A null `storage` owns nothing:
+    // then only a transport that sends at once takes any bytes. Context: the loop. Calls no handler.
     std::size_t tryWriteDirect(std::string_view bytes, const Buffer& storage) noexcept;
 
     // For handlers that act on the ends of read cycles only now and then. Initially on for handlers that override
     // channelReadComplete() or read(); without effect for others. `false` promises that, under AUTO_READ, your
     // overrides of both only forward: the channel may then end read cycles without calling them. `true` takes effect
-    // at the end of the running cycle. Both are called nevertheless with AUTO_READ off, while another handler of the
-    // pipeline watches, and for an explicit read() or fireChannelReadComplete(). Call it as often as needed, from
-    // handlerAdded() on. Context: the loop. Calls no handler.
+    // at the end of the running cycle. Both overrides are called all the same while AUTO_READ is off, while another
+    // handler of the pipeline watches, and for an explicit read() or fireChannelReadComplete(). Call this as often as
+    // needed, from handlerAdded() on. Context: the loop. Calls no handler.
     void watchReadCycles(bool on) noexcept;
 
     ChannelPromise newPromise() const;
@@ -134,8 +134,8 @@ class alignas(64) ChannelHandlerContext {  // the size of a cache line: see the 
     // Calls fn() once, as a callback of this handler: on the loop, where nothing may block, and not before `delay` has
     // passed; an exception from fn() goes to this handler's exceptionCaught(). The handler's removal, and so the end of
     // the channel, cancels the task and destroys fn. Returns an empty ScheduledTask, and drops fn, if the handler has
-    // been removed already. A time beyond Duration::max() counts as that, a negative one as 0. Throws
-    // SystemError(operation_aborted) once the loop has ended, std::bad_alloc. Context: the loop.
+    // been removed already. A delay beyond Duration::max() is cut to it; a negative one counts as 0. Throws
+    // SystemError(operation_aborted) once the loop has ended, and std::bad_alloc. Context: the loop.
     ScheduledTask schedule(Duration delay, UniqueFunction<void()> fn);
     template <class Rep, class Period>
     ScheduledTask schedule(std::chrono::duration<Rep, Period> delay, UniqueFunction<void()> fn) {
@@ -181,7 +181,7 @@ class alignas(64) ChannelHandlerContext {  // the size of a cache line: see the 
     void invokeWrite(Message&& message, ChannelPromise&& promise) noexcept;
     void invokeFlush() noexcept;
     void passRead(Message&& message) noexcept;
-    void flushBehindWrite() noexcept;
+    void flushAfterWrite() noexcept;
     void inboundThrew() noexcept;
     void writeThrew() noexcept;
     void invokeExceptionCaught(std::exception_ptr cause) noexcept;

@@ -16,7 +16,7 @@ struct ChannelConfig {
     bool autoClose = true;             // a write error closes the channel (E-8)
     bool allowHalfClosure = false;     // the peer's end of output becomes a user event instead of a close (HC-1, HC-2)
     bool flushImmediately = false;     // each flush writes at once, instead of at the loop's flush point (W-7)
-    unsigned maxMessagesPerRead = 16;  // messages, 1 or more, per read cycle
+    unsigned maxMessagesPerRead = 16;  // messages per read cycle; 0 counts as 1
     std::chrono::milliseconds connectTimeout{30'000};  // 0: none (S-4)
     WriteBufferWaterMark writeBufferWaterMark;
 };
@@ -30,7 +30,8 @@ struct TypedChannelOption {
     using Value = T;
 };
 
-// Netty's names. Those of socket options lack SO_, TCP_ and IP_, because system headers define macros of such names.
+// Names follow Netty's, but without SO_, TCP_ and IP_, because system headers define macros of such names, and spelled
+// out: SO_SNDBUF is SEND_BUFFER, CONNECT_TIMEOUT_MILLIS is CONNECT_TIMEOUT. Units: socket_option.hpp.
 // Example: channel.setOption(ChannelOption::AUTO_READ, false).
 struct ChannelOption {
     static constexpr TypedChannelOption<bool> AUTO_READ{"AUTO_READ", &ChannelConfig::autoRead};

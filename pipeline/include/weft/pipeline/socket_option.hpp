@@ -3,8 +3,9 @@
 
 namespace weft {
 
-// Values are ints: 0/1 for switches, bytes for buffers, seconds for linger (negative: unset) and the keep-alive times,
-// milliseconds for userTimeout, connections for backlog.
+// Values are ints: 0 or 1 for switches; bytes for buffers and notSentLowat; seconds for linger (negative: unset),
+// deferAccept, keepIdle and keepInterval; milliseconds for userTimeout; microseconds for busyPoll; connections for
+// backlog and fastOpen; probes for keepCount; the IP TOS byte for trafficClass.
 enum class SocketOption : unsigned char {
     reuseAddress,
     reusePort,

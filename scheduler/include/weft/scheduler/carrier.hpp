@@ -235,7 +235,7 @@ class Carrier final : public TaskScheduler {
     void published() noexcept;
     void callHelp() noexcept;
     bool pull() noexcept;
-    bool mayNotSleep(bool callable = true) noexcept;
+    bool mustNotSleep(bool callable = true) noexcept;
     void leavesSleep() noexcept;
     void answer(detail::CalledBy call) noexcept;
     void getsBusy() noexcept {

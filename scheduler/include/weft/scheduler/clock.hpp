@@ -10,11 +10,11 @@
 namespace weft {
 
 using TimePoint = std::chrono::steady_clock::time_point;
-// Nanoseconds in 64 bits: at most 292 years, Duration::max(). std::chrono's implicit conversion of a longer time from a
-// coarser unit overflows; saturated() does not.
+// Nanoseconds in 64 bits, so at most 292 years (Duration::max()). An implicit conversion of a longer std::chrono time,
+// such as hours::max(), overflows; saturated() clamps it.
 using Duration = std::chrono::nanoseconds;
 
-// Converts `time` to nanoseconds, clamped to the range of Duration. A NaN becomes zero.
+// Converts `time` to nanoseconds, without fractions, clamped to the range of Duration. A NaN becomes zero.
 template <class Rep, class Period>
 constexpr Duration saturated(std::chrono::duration<Rep, Period> time) noexcept {
     if constexpr (std::is_integral_v<Rep> && std::is_signed_v<Rep> && std::ratio_greater_equal_v<Period, std::nano>) {

@@ -15,9 +15,10 @@ namespace detail {
 struct Fiber;
 }
 
-// Intrusive: the members live on their fibers' stacks. Context: the home carrier of its fibers, inside or outside a
-// fiber; a fiber that runs on another carrier goes home to join and to leave. Never allocates or throws; never blocks
-// at home. Lifetime: longer than its members. Carrier::spawnMember() starts a fiber that is a member from its spawn.
+// Intrusive: a Member lives on its fiber's stack. Context: the home carrier of its fibers, in a fiber or in dispatch. A
+// fiber that runs on another carrier goes home to join and to leave; it must not do so where nothing may suspend
+// (asserted). Never allocates or throws; never blocks at home. Lifetime: longer than its members.
+// Carrier::spawnMember() starts a fiber that is a member from its spawn.
 class FiberSet {
   public:
     // Membership of a fiber in a set; the destructor ends it. A fiber that joins a cancelled set is cancelled at once.
@@ -50,13 +51,12 @@ class FiberSet {
         Member* next_ = nullptr;
     };
 
-    // Cancels every present and future member, as JoinHandle::cancel().
+    // Cancels every present and future member, as JoinHandle::cancel() does.
     void cancel() noexcept;
 
     bool empty() const noexcept { return first_ == nullptr; }
     // Calls visit(name, since) for each member. `name` is the fiber's name, valid during the call. `since` is the time
-    // at which it began as a member, possibly earlier by up to one turn of the carrier that ran it; now, if it has not
-    // begun.
+    // of Member::begin(), or up to one turn of the carrier before it; the current time if begin() has not been called.
     template <class Visit>
     void forEach(Visit visit) const {
         for (const Member* member = first_; member != nullptr; member = member->next_) {

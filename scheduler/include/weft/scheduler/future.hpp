@@ -54,7 +54,8 @@ class FutureState {
     }
 
     bool done() const { return completion_.settled(); }
-    // As done(), without the lock. Context: the promise's own thread.
+    // As done(), but without the lock, so the completing thread may still be using this object. Context: the promise's
+    // owner.
     bool completed() const noexcept { return completion_.isFinal(completion_.status()); }
 
     ErrorCode await(Deadline deadline, const char* call) { return completion_.wait(deadline, call); }
@@ -82,9 +83,9 @@ class Future {
     bool valid() const noexcept { return state_ != nullptr; }
     bool done() const { return state_->done(); }
 
-    // Waits until the future is complete: parks a fiber, blocks a plain thread. Throws BlockingOperationException if
-    // the future is not complete yet and nothing may block here, SystemError(operation_aborted) when the fiber is
-    // cancelled or its carrier shuts down.
+    // Waits until the future is complete: parks a fiber, blocks a plain thread. Does not throw the future's own error;
+    // get() does. Throws BlockingOperationException if the future is not complete yet and nothing may block here,
+    // SystemError(operation_aborted) when the calling fiber is cancelled or its carrier shuts down.
     void await() const {
         if (ErrorCode error = state_->await(never, "Future::await")) throw SystemError(error, "Future::await");
     }
@@ -99,7 +100,9 @@ class Future {
         return awaitUntil(deadlineAfter(saturated(time)));
     }
 
-    // Waits, then returns a copy of the value (a move-only T is moved out, so call it once) or throws the error.
+    // As await(), then returns a copy of the value (a move-only T is moved out, so call it once) or throws the future's
+    // error. The error of a promise that was destroyed is operation_aborted, too; then done() is true and error() is
+    // not null.
     T get() const {
         await();
         if (state_->error()) std::rethrow_exception(state_->error());
@@ -108,13 +111,14 @@ class Future {
             else return std::move(state_->value());
         }
     }
-    // The error, or null; after done().
+    // The future's error, or null if it has a value. Precondition: done() is true.
     std::exception_ptr error() const { return state_->error(); }
 
-    // Calls `listener(*this)` once: on the completing thread, or here and now if the future is complete. On a carrier,
+    // Calls `listener(*this)` once: on the completing thread, or in this call if the future is complete. On a carrier,
     // blocking calls in a listener throw BlockingOperationException; an exception of the listener is logged. A listener
-    // may complete other futures, whose listeners may do the same: at most eight calls nest on one thread. The
-    // outermost completion makes all further calls before it returns, so the stack does not grow with the chain.
+    // may complete other futures, whose listeners may do the same. Beyond eight nested levels on a thread, in both
+    // cases, the call is queued, and the outermost level makes it before it returns: the stack does not grow with the
+    // chain.
     template <class F>
     void addListener(F listener) const {
         state_->listen([self = *this, listener = std::move(listener)]() mutable { listener(self); });

@@ -1,5 +1,5 @@
-// IoHandlerDecorator: an IoHandler that wraps another one and forwards every call. Derive from it to count, measure or
-// disturb the calls between an event loop and its transport.
+// IoHandlerDecorator: an IoHandler that wraps another one and forwards every call. Derive from it to count or measure
+// the calls between an event loop and its transport, or to inject faults into them.
 #pragma once
 
 #include <memory>
@@ -11,9 +11,9 @@
 namespace weft {
 
 // Every call has the context and the guarantees of IoHandler's; an override must not block or throw where IoHandler
-// forbids it. Cost: one more virtual call per call of the loop, which makes one per turn (poll); streams and channels
-// call their transport directly and are not affected. Pass a PollGuard on to the wrapped handler: an override must not
-// call enter() or leave().
+// forbids it. Cost: one more virtual call per call of the loop: poll() in each turn, hasWork() and dispatchesAsleep()
+// before a sleep. Streams and channels call their transport directly and are not affected. An override of poll() passes
+// its PollGuard on to the wrapped handler, and calls neither enter() nor leave() itself.
 class IoHandlerDecorator : public IoHandler {
   public:
     // Throws std::invalid_argument for null.
@@ -34,7 +34,7 @@ class IoHandlerDecorator : public IoHandler {
     bool closable() const noexcept override { return wrapped_->closable(); }
     void close() override { wrapped_->close(); }
 
-    // Always familyTag(): a downcast continues with wrapped().
+    // The same for every decorator, so that a checked downcast recognises it and continues with wrapped().
     const void* family() const noexcept final { return familyTag(); }
     static const void* familyTag() noexcept {
         static const char tag = 0;

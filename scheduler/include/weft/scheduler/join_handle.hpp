@@ -23,13 +23,14 @@ class JoinHandleBase {
     std::uint64_t id() const noexcept { return fiber_->id; }
     std::string name() const { return std::string(FiberName(*fiber_)); }
 
-    // Requests that the fiber end: its current blocking call and every later one end with operation_aborted, unless the
-    // result is available already or a CancellationShield is alive. The fiber unwinds as after any other error; nothing
-    // forces it to end. Has no effect on a fiber that has ended. Any thread; never blocks, allocates or throws.
+    // Requests that the fiber end: its current blocking call and every later one end with operation_aborted, unless
+    // that call's own result is available already, or a CancellationShield is alive in the fiber. The fiber unwinds as
+    // after any other error; nothing forces it to end. Has no effect on a fiber that has ended. Any thread; never
+    // blocks, allocates or throws.
     void cancel() noexcept { cancelFiber(*fiber_); }
 
-    // Releases the fiber, which continues to run; if it ends with an exception, that is logged. The destructor
-    // detaches.
+    // Releases the fiber, which continues to run. If it ends with an exception, that is logged: as an error, or at
+    // debug level if it is operation_aborted after a cancellation or a shutdown. The destructor detaches.
     void detach() noexcept;
 
   protected:
@@ -45,8 +46,9 @@ class JoinHandleBase {
 
 }  // namespace detail
 
-// Move-only; the destructor detaches the fiber. A handle keeps the fiber's stack allocated, even after the group has
-// been destroyed. Only one thread or fiber may use a handle at a time.
+// Move-only; the destructor detaches the fiber. done(), id(), name(), cancel() and the waits require valid(). A handle
+// keeps the fiber's stack allocated, even after the group has been destroyed. Any thread may use a handle, but only one
+// thread or fiber at a time: for instance, no other thread may call cancel() on it during join().
 template <class T>
 class [[nodiscard]] JoinHandle final : public detail::JoinHandleBase {
   public:
@@ -59,12 +61,11 @@ class [[nodiscard]] JoinHandle final : public detail::JoinHandleBase {
         return *this;
     }
 
-    // Waits until the fiber has ended, then returns its result or rethrows its exception; call it once. Parks a fiber,
-    // blocks a plain thread. Throws BlockingOperationException if the fiber has not ended and nothing may block here,
-    // SystemError(operation_aborted) when the caller is cancelled or its own carrier shuts down first (the handle stays
-    // valid).
-    // After such an operation_aborted the fiber still runs and may outlive the caller's variables. If the fiber uses
-    // them, start it in a TaskScope.
+    // Waits until the fiber has ended, then returns its result or rethrows its exception, and leaves the handle empty.
+    // Parks a fiber, blocks a plain thread. Throws BlockingOperationException if the fiber has not ended and nothing
+    // may block here, SystemError(operation_aborted) when the caller is cancelled or its own carrier shuts down first;
+    // in both cases the handle stays valid, and join() may be called again. After such an operation_aborted the fiber
+    // still runs and may outlive the caller's variables. If the fiber uses them, start it in a TaskScope.
     T join() {
         if (ErrorCode error = wait(never)) throw SystemError(error, "JoinHandle::join");
         JoinHandle ended = std::move(*this);  // releases the reference at the end of this call, even if it throws

@@ -22,8 +22,8 @@ SocketAddress remoteAddressOf(SystemCalls& calls, int fd) noexcept;
 // Returns and clears the socket's pending error (SO_ERROR).
 ErrorCode takeSocketError(SystemCalls& calls, int fd) noexcept;
 
-// When several sockets do this with the same address at the same time, without SO_REUSEPORT, exactly one succeeds; the
-// others get EADDRINUSE.
+// Binds and listens. When several sockets do so with the same address at the same time, without SO_REUSEPORT, one
+// succeeds and the others get EADDRINUSE; it repeats the call after EADDRINUSE that Linux returns in error.
 ErrorCode bindAndListen(SystemCalls& calls, int fd, const SocketAddress& local, int backlog) noexcept;
 
 // Values as for SocketOption. `backlog` is not a kernel option and fails with ENOPROTOOPT, like any option that the
@@ -32,16 +32,16 @@ ErrorCode bindAndListen(SystemCalls& calls, int fd, const SocketAddress& local, 
 ErrorCode setSocketOption(SystemCalls& calls, int fd, SocketOption option, int value) noexcept;
 ErrorCode getSocketOption(SystemCalls& calls, int fd, SocketOption option, int& value) noexcept;
 
-// True when a read, write or accept failed only because it would block.
+// `result`: of a system call, an error as a negative number. True when it failed only because it would block.
 bool wouldBlock(ssize_t result) noexcept;
-// False for errors of a read or write that affect only that call: no memory, or arguments that the kernel refuses.
-// After any other error the connection is over.
-bool concernsConnection(int error) noexcept;
+// `error`: a positive errno of a read or write, but not EAGAIN. False for errors that affect only that call: no memory,
+// or arguments that the kernel refuses. After any other error the connection is over.
+bool endsConnection(int error) noexcept;
 
 // True when the connected socket's peer is the socket itself. The kernel makes such a connection when nothing listens
 // on the port and the connecting socket was given that same port, by chance or by a bind. The function then sets the
 // socket to reset on close, so that the port is free at once instead of lingering in TIME_WAIT.
-bool connectedToItself(SystemCalls& calls, int fd, const SocketAddress& remote) noexcept;
+bool resetIfConnectedToItself(SystemCalls& calls, int fd, const SocketAddress& remote) noexcept;
 
 }  // namespace detail
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Transport: which kernel interface an event loop uses, chosen at run time (DEC-10).
+// Transport: which kernel interface an event loop uses. Chosen at run time (docs/reference/rules.md, DEC-10).
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@ namespace weft {
 struct Transport {
     enum class Kind : unsigned char { automatic, epoll, ioUring };
 
-    // Accepts "auto", "epoll" and "io_uring". Throws ConfigurationError that quotes `text`, names `source` (an option
-    // or a variable such as WEFT_TRANSPORT) and lists the accepted values. Context: any thread.
+    // Accepts "auto", "epoll" and "io_uring". Otherwise throws a ConfigurationError that quotes `text`, names `source`
+    // (an option or a variable such as WEFT_TRANSPORT) and lists the accepted values. Context: any thread.
     static Kind parse(std::string_view text, std::string_view source = "transport");
     // Returns "auto", "epoll" or "io_uring".
     static std::string_view name(Kind kind) noexcept;
@@ -23,8 +23,8 @@ struct Transport {
     // any thread.
     static Kind best();
 
-    // A report of several lines: what is available, what the unavailable transports lack, and what `automatic` selects.
-    // Context: as for best().
+    // A report of several lines: the io_uring features that were probed, up to the first that is missing; that epoll is
+    // available; and what `automatic` selects. Context: any thread; the first call probes the kernel, as best() does.
     static std::string explain();
 
     // Makes a handler for one event loop; `automatic` means best(). Throws SystemError with the reason when io_uring is

@@ -17,13 +17,15 @@
 namespace weft::asio_io {
 
 //     tcp::socket socket(FiberExecutor(context));      // its completion handlers may block
-// Properties: as for LoopExecutor, except that blocking is never (a function does not run inside execute()) and there
-// is no allocator. The fibers of functions submitted by one thread start in the order of submission; while one waits,
-// others run. A function counts as work of the Context until it has returned. Context::run() throws the functions'
-// exceptions, except SystemError(operation_aborted), with which a shutdown ends their waits. Use FiberStrand for
-// functions that must not run at the same time. Do not use a boost::asio::strand over this executor with functions that
+// Properties: as for LoopExecutor, except that blocking is blocking.never (execute() returns before the function runs)
+// and there is no allocator. The fibers of functions submitted by one thread start in the order of submission; while
+// one waits, others run. A function counts as work of the Context until it has returned. Context::run() throws the
+// functions' exceptions; without a caller of run() they are logged. SystemError(operation_aborted), with which
+// cancellation and shutdown end their waits, is not reported. Use FiberStrand for functions that must not run at the
+// same time. Do not use a boost::asio::strand over this executor with functions that
 // wait: Asio marks "in the strand" per thread, so other fibers of the carrier would count as inside meanwhile.
-// Context: any thread. execute() allocates; it passes on exceptions of the allocation and of the function's move.
+// Context: any thread. execute() allocates, and throws what the allocation and the function's move throw. Once the loop
+// has ended, it destroys the function.
 class FiberExecutor : public detail::ExecutorBase {
   public:
     explicit FiberExecutor(Context& context) noexcept : ExecutorBase(&context, neverBlocking) {}

@@ -108,7 +108,7 @@ class ClientPool final : private TimerEntry, public std::enable_shared_from_this
     std::shared_ptr<PooledConnection> popIdle(Host& host) noexcept;
     Lease waitFor(Host& host, Deadline deadline, ErrorCode& error);
     void put(Host& host, std::shared_ptr<PooledConnection> connection);
-    void giveUp(Host& host) noexcept;
+    void releasePlace(Host& host) noexcept;
     bool serveOne();
     void closeIdle(Host& host, std::size_t index) noexcept;
     bool closeOldest() noexcept;

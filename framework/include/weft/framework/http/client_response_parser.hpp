@@ -25,7 +25,8 @@ class ClientResponseParser {
     // Consumes bytes up to the end of the response and returns their number. A smaller number than given means that the
     // response is complete and the rest does not belong to it, or that parsing failed.
     std::size_t feed(std::string_view bytes);
-    // The connection has ended. Completes a body that is delimited by the end of the connection; otherwise a fault.
+    // The connection has ended. No effect after complete(). Completes a body that only the end of the connection
+    // delimits; any other response that is not complete becomes ClientFault::endedEarly.
     void endOfInput();
 
     bool started() const noexcept { return started_; }  // at least one byte has arrived
@@ -38,10 +39,11 @@ class ClientResponseParser {
     // After complete(), once.
     ClientResponse take() { return std::move(response_); }
 
-    // For reading the body in pieces: true once the head is complete.
+    // For reading the body in pieces: true once the head is complete, until parsing fails.
     bool headComplete() const noexcept { return inBody_ && !failed_; }
     const ClientResponse& response() const noexcept { return response_; }
-    // The body bytes since the last call. They no longer count towards maxBodyBytes.
+    // The body bytes since the last call. They no longer count towards maxBodyBytes, but a Content-Length above
+    // maxBodyBytes is a fault all the same.
     Buffer takeBody() noexcept { return std::exchange(response_.body_, {}); }
     // After complete(): the trailer fields of a chunked body.
     HeaderList trailers() const;

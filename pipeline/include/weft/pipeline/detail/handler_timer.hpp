@@ -13,8 +13,8 @@
 
 namespace weft::detail {
 
-// A member of the handler, which must cancel it in handlerRemoved() and channelUnregistered(), because a timer that is
-// set keeps the channel alive. Context: the loop.
+// A member of the handler. The handler must call cancel() in handlerRemoved() and channelUnregistered(): a timer that
+// is set holds a reference to the channel. Context: the loop.
 class HandlerTimer {
   public:
     HandlerTimer() = default;
@@ -22,7 +22,9 @@ class HandlerTimer {
     HandlerTimer& operator=(const HandlerTimer&) = delete;
     ~HandlerTimer() { cancel(); }
 
-    // Calls fire() once, from a task of the loop, after `delay`. Replaces an earlier call that has not fired.
+    // Calls fire() once, from a task of the loop, not before `delay` has passed. Cancels a timer that is set already.
+    // An exception from fire() does not go to exceptionCaught(). Throws SystemError(operation_aborted) once the loop
+    // has ended, and std::bad_alloc.
     template <class F>
     void set(ChannelHandlerContext& ctx, Duration delay, F fire) {
         cancel();

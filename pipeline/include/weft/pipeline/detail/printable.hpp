@@ -7,8 +7,9 @@
 
 namespace weft::detail {
 
-// Replaces control characters by escapes such as "\x0a", so that the result is one line without NUL bytes. Cuts a text
-// of more than `most` bytes and appends "...". Context: any thread. Allocates.
+// Replaces the bytes 0x00 to 0x1f and 0x7f by escapes such as "\x0a", so that the result is one line without NUL bytes.
+// Other bytes, backslashes and invalid UTF-8 included, are unchanged. Text beyond `most` bytes is replaced by "...".
+// The result may be longer than `most`, because an escape takes four bytes. Context: any thread. Allocates.
 inline std::string printable(std::string_view text, std::size_t most = 300) {
     constexpr char digits[] = "0123456789abcdef";
     std::string shown;

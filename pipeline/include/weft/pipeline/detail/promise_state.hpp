@@ -19,7 +19,7 @@ namespace weft {
 class EventLoop;
 class ChannelFuture;
 
-// Transitions (F-1): pending -> {uncancellable} -> success | failure; pending -> cancelled.
+// Transitions (F-1): pending -> success | failure | cancelled; pending -> uncancellable -> success | failure.
 enum class PromiseStatus : std::uint8_t { pending, uncancellable, success, failure, cancelled };
 
 namespace detail {
@@ -34,12 +34,13 @@ class PromiseState {
     using Listener = UniqueFunction<void(const ChannelFuture&)>;
     static constexpr unsigned maxNestedNotifications = 8;  // deeper ones become tasks (F-2): stack protection
 
-    // A separate state. `channel` and `loop` may be null; listeners then run on the completing thread.
+    // A separate state. `channel` may be null. If `loop` is null, listeners run on the thread that completes the state
+    // or, once it is final, on the thread that adds them.
     static PromiseState* create(Channel* channel, EventLoop* loop);
-    // For a channel that is not created yet: trySuccess(channel) names it. Listeners run on `loop`.
+    // For an operation whose channel does not exist yet: trySuccess(channel) sets it. Listeners run on `loop`.
     static PromiseState* createEarly(EventLoop& loop);
     // A member of `owner`: shares its reference count and holds no reference of its own.
-    PromiseState(Channel& owner, EventLoop& loop) noexcept : channel_(&owner), loop_(&loop), embedded_(true) {}
+    PromiseState(Channel& owner, EventLoop& loop) noexcept : channel_(&owner), loop_(&loop), inChannel_(true) {}
     PromiseState(const PromiseState&) = delete;
     PromiseState& operator=(const PromiseState&) = delete;
     ~PromiseState();
@@ -53,9 +54,10 @@ class PromiseState {
     ErrorCode error() const;
     ChannelRef channelRef() const noexcept { return channel() ? ChannelRef(*channel()) : ChannelRef(); }
     Channel* channel() const noexcept { return !early_ || status() == PromiseStatus::success ? channel_ : nullptr; }
-    bool isCloseFuture() const noexcept { return embedded_; }
+    bool isCloseFuture() const noexcept { return inChannel_; }
 
-    // Each returns false when the state does not allow it.
+    // The try functions return false when the status is final or, for tryCancel(), uncancellable. A close future cannot
+    // be cancelled. setUncancellable() returns false only when the status is `cancelled`.
     bool trySuccess() { return finish(PromiseStatus::success, nullptr); }
     bool trySuccess(Channel& channel);  // for createEarly()
     bool tryFailure(std::exception_ptr cause) { return finish(PromiseStatus::failure, std::move(cause)); }
@@ -79,7 +81,7 @@ class PromiseState {
     BasicReferenceCount<NativeAtomics> references_;
     Channel* channel_;  // createEarly(): written before the state becomes final
     EventLoop* const loop_;
-    const bool embedded_ = false;
+    const bool inChannel_ = false;
     const bool early_ = false;
     std::exception_ptr cause_;  // written before the state becomes final
     Completion completion_;

@@ -1,4 +1,4 @@
-// ReadCycle: what a channel's reads need to remember: the permission to read, what the sink was last told, the messages
+// ReadCycle: the state of a channel's reading: the permission to read, the last value given to wantRead(), the messages
 // of the running cycle, and the end of input (R-1 to R-4, HC-2). Owned by the channel, which calls the sink.
 #pragma once
 
@@ -9,7 +9,7 @@ namespace weft::detail {
 // Context: the channel's loop.
 class ReadCycle {
   public:
-    // A message of the cycle: it uses the permission; a read() from here on is for the next cycle.
+    // Counts a message of the running cycle and uses up the permission: a later read() permits the next cycle.
     void count() noexcept {
         ++messages_;
         permitted_ = false;
@@ -18,7 +18,7 @@ class ReadCycle {
     bool running() const noexcept { return messages_ > 0; }
     unsigned messages() const noexcept { return messages_; }
 
-    // A read() that no cycle has used yet.
+    // True if a read() has been called that no cycle has used yet.
     bool permitted() const noexcept { return permitted_; }
     void permit() noexcept { permitted_ = true; }
     void forbid() noexcept { permitted_ = false; }
@@ -31,7 +31,8 @@ class ReadCycle {
     // The peer has ended its output, and the channel stays open (ALLOW_HALF_CLOSURE).
     bool inputEnded() const noexcept { return inputEnded_; }
     void endInput() noexcept { inputEnded_ = true; }
-    // True at the first call: the second report of the end of input has its own event.
+    // True on the first call only. The sink's second report of the end of input fires InputShutdownReadCompleteEvent;
+    // later reports fire nothing.
     bool takeSecondReport() noexcept { return !std::exchange(secondReport_, true); }
 
   private:

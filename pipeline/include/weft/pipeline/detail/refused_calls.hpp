@@ -17,7 +17,7 @@ namespace detail {
 template <class T>
 concept RefusedMessage = !std::is_convertible_v<T, Message>;
 
-// The result of a refused call. Calls on it cause no further compile errors.
+// The result of a refused call. The calls that Netty users chain to a future cause no further compile errors.
 struct NoFuture {
     template <class... Arguments>
     const NoFuture& addListener(Arguments&&...) const;
@@ -34,7 +34,8 @@ template <class T>
                   "To get the outcome, call ctx.writeFuture(std::move(message)).addListener(...), which also flushes. "
                   "To write text, call ctx.write(Buffer::copyOf(text))");
     static_assert(std::is_lvalue_reference_v<T>,
-                  "Weft: a Message cannot hold this: a message is a movable value, passed with std::move()");
+                  "Weft: a Message cannot hold this: a message is a non-const value of a movable type, passed with "
+                  "std::move()");
 }
 
 // Reports an argument that addLast() and its variants cannot take: neither a std::unique_ptr<H> or std::shared_ptr<H>

@@ -1,4 +1,5 @@
-// Ring: a FIFO in a power-of-two array that grows when full and never shrinks: no allocation in steady state.
+// Ring: a FIFO in an array whose capacity is a power of two. The capacity doubles when full and never shrinks, so that
+// there is no allocation in steady state.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,8 @@
 
 namespace weft::detail {
 
-// T is default-constructible and moves without throwing. Context: one thread. push() allocates when it grows.
+// T is default-constructible and movable without throwing. Unused slots hold a default-constructed T. Context: one
+// thread. push() allocates when it grows.
 template <class T>
 class Ring {
   public:
@@ -47,7 +49,7 @@ class Ring {
         --size_;
     }
     // Drops everything from index `size` on.
-    void shrinkTo(std::size_t size) noexcept {
+    void truncate(std::size_t size) noexcept {
         while (size_ > size) slots_[(first_ + --size_) & mask_] = T();
     }
     void insertAt(std::size_t index, T&& value) {
@@ -56,7 +58,7 @@ class Ring {
     }
     void removeAt(std::size_t index) noexcept {
         for (std::size_t i = index; i + 1 < size_; ++i) (*this)[i] = std::move((*this)[i + 1]);
-        shrinkTo(size_ - 1);
+        truncate(size_ - 1);
     }
     void clear() noexcept {
         while (!empty()) pop();
@@ -65,7 +67,7 @@ class Ring {
   private:
     static constexpr std::size_t firstCapacity = 8;
 
-    // Cheaper than an assignment, which must handle a target that owns a part of its source.
+    // Replaces the value of the slot. Cheaper than a move assignment, which must allow for self-assignment.
     template <class... Value>
     static void renew(T& slot, Value&&... value) noexcept {
         std::destroy_at(&slot);

@@ -1,5 +1,5 @@
-// SinkWrites: whether a channel may hand bytes to its sink now: not while a flush runs, and not while the sink has more
-// than it takes (W-5). Owned by the channel; it calls nothing.
+// SinkWrites: whether a channel may hand bytes to its sink now: not inside a flush, and not while the sink has yet to
+// take or report bytes of an earlier flush (W-5). Owned by the channel; it calls nothing.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,10 @@ class SinkWrites {
         flushing_ = true;
     }
     void endFlush() noexcept { flushing_ = false; }
-    // The sink did not take all that it was given: it calls onWritable() when it has room, or reports bytes later.
+    // True: the sink has not taken, or not reported, all that it was given. It calls onWritable() once it has room, or
+    // reports the bytes later with onWritten().
     void setFull(bool full) noexcept { full_ = full; }
-    // True, once, when a full sink that completes later has now reported all that it was given.
+    // True, once, when a full sink that reports asynchronously (io_uring) has now reported all that it was given.
     bool reportedAll(std::uint64_t written) noexcept {
         return !flushing_ && full_ && written >= given_ && std::exchange(full_, false);
     }

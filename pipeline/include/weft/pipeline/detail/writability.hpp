@@ -1,5 +1,5 @@
-// Writability: whether a channel takes more writes without holding too many bytes: its bits, its water marks, and the
-// bytes of writes that other threads have submitted (W-3, W-4, TH-4). Owned by the channel, which fires the events.
+// Writability: the state behind Channel::isWritable(): the bits that make the channel unwritable, the water marks, and
+// the bytes of writes that other threads have submitted (W-3, W-4, TH-4). Owned by the channel, which fires the events.
 #pragma once
 
 #include <atomic>
@@ -16,8 +16,8 @@ class Writability {
     static constexpr std::uint32_t tooManyBytes = 1;  // bits 1 to 31 are the application's
 
     bool isWritable() const noexcept { return unwritable_.load(std::memory_order_relaxed) == 0; }
-    bool isFull() const noexcept { return unwritable_.load(std::memory_order_relaxed) & tooManyBytes; }
-    // Sets and clears reasons to be unwritable. True: that changed isWritable().
+    bool hasTooManyBytes() const noexcept { return unwritable_.load(std::memory_order_relaxed) & tooManyBytes; }
+    // Sets the bits in `set` and clears those in `clear`; a bit in both ends up set. True if that changed isWritable().
     bool change(std::uint32_t set, std::uint32_t clear) noexcept {
         std::uint32_t before = unwritable_.load(std::memory_order_relaxed);
         while (!unwritable_.compare_exchange_weak(before, (before & ~clear) | set, std::memory_order_relaxed)) {

@@ -7,12 +7,12 @@
 
 namespace weft::http {
 
-// Replaces each `%XX` by its byte. Returns nothing when a '%' is not followed by two hexadecimal digits. The result may
-// contain any byte, NUL and '/' included: split a path into its segments before decoding them.
+// Replaces each `%XX` by its byte; '+' stays '+'. Returns std::nullopt when a '%' is not followed by two hexadecimal
+// digits. The result may contain any byte, NUL and '/' included: split a path into its segments before decoding them.
 std::optional<std::string> percentDecode(std::string_view text);
 
-// Encodes every byte except the unreserved ones (letters, digits, '-', '.', '_', '~'): the result can stand for one
-// path segment, or for a name or value of a query.
+// Encodes every byte except the unreserved ones (letters, digits, '-', '.', '_', '~'). The result can stand for a name
+// or value of a query, and for one path segment unless `text` is "." or "..", which URI parsers remove from paths.
 std::string percentEncode(std::string_view text);
 
 }  // namespace weft::http

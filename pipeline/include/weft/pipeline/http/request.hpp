@@ -48,7 +48,7 @@ struct RequestData {
     std::unique_ptr<HeaderList> trailers;
     ChannelRef channel;
     Ticket ticket = noTicket;
-    const ChannelHandlerContext* taker = nullptr;  // the handler that took the request out of its message, if known
+    const ChannelHandlerContext* taker = nullptr;  // the SimpleInboundHandler that got the request; for warnings
     bool hasResponder = false;                     // a Responder or a Response is responsible for the answer
     Buffer longText;                               // the head's bytes, when they are not in shortText
     std::array<char, shortHead> shortText;
@@ -73,8 +73,8 @@ inline RequestDataPointer makeRequestData() {
 
 // The head of a request. Move-only, one pointer in size. Views live as long as the request, also after a move. If
 // hasBody(), Content messages and one LastContent (or BodyCut) follow; otherwise nothing follows.
-// If a Request is destroyed unanswered, without a responder and without a response that is to() it, its codec answers
-// with 500 after the request, body included, has been delivered. If it reaches the tail of the pipeline, the codec
+// If a Request is destroyed unanswered, and neither responder() nor Response::to() has been called for it, its codec
+// answers with 500 once the request and its body have been delivered. If it reaches the tail of the pipeline, the codec
 // answers with 404. Both are logged: a handler that forgets a branch, or throws, does not leave its client waiting.
 class Request {
   public:
@@ -98,9 +98,10 @@ class Request {
             return absolutePath();
         return target().substr(0, data_->head.pathSize);
     }
-    // The first query parameter with this name, not decoded, if any.
+    // The value of the first query parameter with this name: "" if it has none, std::nullopt if there is no such
+    // parameter. Neither name nor value is decoded.
     std::optional<std::string_view> query(std::string_view name) const noexcept;
-    // The first header with this name (case-insensitive), if any.
+    // The value of the first header with this name (case-insensitive), if any.
     std::optional<std::string_view> header(std::string_view name) const noexcept;
     std::size_t headerCount() const noexcept { return data_->head.headers.size(); }
     HeaderView headerAt(std::size_t index) const noexcept;
@@ -108,8 +109,8 @@ class Request {
     bool keepAlive() const noexcept { return data_->head.keepAlive; }
     const RequestHead& head() const noexcept { return data_->head; }
 
-    // The right to answer this request, from any thread or fiber, before or after other requests. Call it at most once
-    // per request.
+    // The right to answer this request, from any thread or fiber, in any order relative to other requests; the codec
+    // sends the answers in the order of the requests. Call it at most once per request.
     Responder responder() const {
         data_->hasResponder = true;
         return Responder(data_->channel, data_->ticket);

@@ -1,4 +1,4 @@
-// Encodes request heads into memory of the caller (RFC 9110, RFC 9112). Used by the client codec. Decides the framing
+// Encodes request heads into the caller's memory (RFC 9110, RFC 9112). Used by the client codec. Decides the framing
 // headers and refuses headers that could split a request; never sees a body or a socket.
 #pragma once
 
@@ -16,12 +16,13 @@ struct OutgoingHead {
     std::string_view method = "GET";
     std::string_view target = "/";
     // The application's headers. The encoder writes Content-Length, Transfer-Encoding and Connection itself; Connection
-    // gets `close` without keepAlive, `upgrade` with an Upgrade header, `TE` with a TE header. Among these headers,
-    // those three are accepted if they agree with what the encoder writes, and `Connection: close` means keepAlive =
-    // false.
+    // gets `close` without keepAlive, `upgrade` with an Upgrade header, `TE` with a TE header. Accepted among these
+    // headers are a Content-Length or Transfer-Encoding that agrees with the body, `Connection: keep-alive`, which is
+    // ignored, and `Connection: close`, which means keepAlive = false. Other values of Connection are refused.
     std::span<const HeaderView> headers = {};
     std::string_view host = {};  // the value of Host if it is not among `headers`
     // `length`: contentLength bytes follow (a length of 0 is sent only if the method expects a body: POST, PUT, PATCH).
+    // `chunked`: chunks follow. `none`: no body and no framing header.
     BodyKind body = BodyKind::length;
     std::uint64_t contentLength = 0;
     bool keepAlive = true;
@@ -33,7 +34,7 @@ enum class RequestError : std::uint8_t {
     badHost,         // no Host, several, or not host[:port]
     badHeaderName,
     badHeaderValue,
-    reservedHeader,  // a Transfer-Encoding or Connection that differs from what the encoder writes
+    reservedHeader,  // a Transfer-Encoding unlike the encoder's, or a Connection other than close or keep-alive
     wrongLength,     // a Content-Length that differs from the length of the body
     bodyNotAllowed,  // CONNECT with a body
     tooSmall,        // less room than headBound()

@@ -39,8 +39,7 @@ class HeaderTable {
 
     HeaderTable() noexcept {}  // leaves the storage uninitialised
     HeaderTable(const HeaderTable& other) { *this = other; }
-    // Copies only the used fields: most requests have a handful, for which a library call would cost more than the
-    // copy.
+    // Copies only the used fields: most requests have few, and a loop over these is cheaper than a call of memcpy().
     HeaderTable& operator=(const HeaderTable& other) {
         if (other.size_ > inlineCapacity) [[unlikely]]
             spilled_ = other.spilled_;
@@ -91,7 +90,8 @@ enum class TargetForm : std::uint8_t { origin, absolute, authority, asterisk };
 enum class BodyKind : std::uint8_t { none, length, chunked };
 
 struct RequestHead {
-    // ResponseState begins with the same four members in the same order, so that the codec can copy them at once.
+    // ResponseState begins with the same four members in the same order, so that the codec can copy them in one
+    // operation.
     Method method = Method::other;
     Version version = Version::http11;
     // The client allows the connection to persist after the response (version default and `Connection` options; close

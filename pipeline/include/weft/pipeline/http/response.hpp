@@ -15,17 +15,17 @@ class Request;
 
 // Identifies a request: the requests of a connection are numbered from 1.
 using Ticket = std::uint64_t;
-// Identifies no request. An outbound message without a ticket belongs to the request that is being delivered: see
-// Response.
+// Identifies no request. An outbound message without a ticket belongs to the request that is being delivered; for
+// exceptions see Content.
 inline constexpr Ticket noTicket = 0;
 
 namespace detail {
 struct Tickets;
 }
 
-// A response answers the request that Responder::send() or to() has set, otherwise the request that the codec is
-// delivering while the response is written: inside channelRead() of the request, its Content or its LastContent. If no
-// request is set and none is being delivered (in a fiber, a timer or the listener of a promise), the response is
+// A response answers the request set by Responder::send() or to(). If none is set, it answers the request that the
+// codec delivers while the response is written: inside channelRead() of the request, its Content or its LastContent. If
+// no request is set and none is being delivered (in a fiber, a timer or the listener of a promise), the response is
 // refused: its promise fails or, without a promise, a warning is logged. The request stays unanswered.
 struct Response {
     Response() = default;
@@ -35,9 +35,10 @@ struct Response {
     }
 
     Status status = Status::ok;
-    bool keepAlive = true;   // false: close the connection after this response
-    bool streamed = false;   // Content and LastContent follow; `body` is empty
-    bool hasLength = false;  // if streamed: the body has contentLength bytes (otherwise it is chunked)
+    bool keepAlive = true;  // false: close the connection after this response
+    bool streamed = false;  // Content and LastContent follow; `body` is empty
+    bool hasLength =
+        false;  // if streamed: the body has contentLength bytes (else: chunked, or until the close for HTTP/1.0)
     std::uint64_t contentLength = 0;
     HeaderList headers;  // the codec sets Content-Length, Transfer-Encoding and Connection: see ResponseHead::headers
     Buffer body;

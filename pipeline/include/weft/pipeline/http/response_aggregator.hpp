@@ -12,13 +12,14 @@
 namespace weft::http {
 
 // Add it after ClientCodec. For a body of more than `maxBodyBytes` it fires exceptionCaught(BadResponseException) and
-// closes the connection, immediately if the response announces the size.
+// closes the connection: at the head if its Content-Length is larger, otherwise at the first excess byte. With
+// AUTO_READ off, one read() suffices for a whole response: the aggregator reads the rest of it.
 class ResponseAggregator final : public ChannelInboundHandler {
   public:
     using InboundIn = Messages<ReceivedResponse, Content, LastContent>;
     using InboundOut = Messages<FullResponse>;
 
-    // `maxBodyBytes`: 0 to 2 GiB.
+    // `maxBodyBytes`: 0 to 2 GiB; throws std::invalid_argument otherwise.
     explicit ResponseAggregator(std::size_t maxBodyBytes = 8 * 1024 * 1024);
 
     void channelRead(ChannelHandlerContext& ctx, Message&& message) override;

@@ -10,8 +10,9 @@
 
 namespace weft::detail {
 
-// A thread is identified by an address that no other running thread has: `me` is the caller's id, or null. Only the sum
-// of both parts is meaningful: one thread may retain and another release, so either part alone may have any value.
+// A thread is identified by an address that no other running thread has. `me` is the caller's id, or null if it must
+// count in the shared part. Only the sum of both parts is meaningful: one thread may retain and another release, so the
+// owner's part may be negative.
 template <class P>
 class BasicBiasedCount {
   public:
@@ -20,7 +21,7 @@ class BasicBiasedCount {
     // Starts with an owner.
     BasicBiasedCount(std::uint64_t count, const void* owner) noexcept : owner_(owner), shared_(count + weight) {}
 
-    // relaxed: the caller holds a count already, or otherwise knows that the object stays alive.
+    // relaxed: the caller holds a reference already, or otherwise knows that the object stays alive.
     void retain(const void* me) noexcept {
         if (isOwner(me)) {
             local_ = local_ + 1;
@@ -28,7 +29,7 @@ class BasicBiasedCount {
             shared_.fetch_add(1, std::memory_order_relaxed);
         }
     }
-    // True if this released the last count. Never true while there is an owner: unbias() then reports the last one.
+    // True if this released the last reference. Never true while there is an owner: unbias() then reports the last one.
     [[nodiscard]] bool release(const void* me) noexcept {
         if (isOwner(me)) {
             local_ = local_ - 1;
@@ -37,21 +38,23 @@ class BasicBiasedCount {
         return shared_.fetch_sub(1, std::memory_order_acq_rel) == 1;  // [B1]
     }
 
-    // Makes the thread with id `owner` the owner; an id that no thread has reserves the weight without an owner's part.
-    // Context: the owner, while the count cannot drop to 0, for instance because the owner holds a count. relaxed: only
-    // the owner finds its own id, by its own store. [B3]
+    // Makes the thread with id `owner` the owner. With an id that no thread has (an embedded loop's), every thread
+    // still counts in the shared part, and the weight keeps that above 0 until unbias(). Context: the owner, while the
+    // count cannot drop to 0, for instance because the owner holds a reference. relaxed: only the owner finds its own
+    // id, by its own store. [B3]
     void bias(const void* owner) noexcept {
         shared_.fetch_add(weight, std::memory_order_relaxed);
         owner_.store(owner, std::memory_order_relaxed);
     }
     // Adds the owner's part to the shared part; from then on all threads count there. True if the count is 0. If false,
-    // the release of the last count may come at any time, so the caller must not touch this object again unless it
-    // holds a count. Context: the owner.
+    // the release of the last reference may come at any time, so the caller must not touch this object again unless it
+    // holds a reference. Context: the owner.
     [[nodiscard]] bool unbias() noexcept {
         owner_.store(this, std::memory_order_relaxed);  // as in bias()
         const std::uint64_t change = static_cast<std::uint64_t>(local_) - weight;
         local_ = 0;
-        return shared_.fetch_add(change, std::memory_order_acq_rel) + change == 0;  // [B2] in one step
+        return shared_.fetch_add(change, std::memory_order_acq_rel) + change ==
+               0;  // [B2] one RMW: an intermediate value could be 0
     }
     // Context: the owner.
     bool biased() const noexcept { return owner_.load(std::memory_order_relaxed) != this; }  // its own store

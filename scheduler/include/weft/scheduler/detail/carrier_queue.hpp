@@ -47,14 +47,15 @@ class BasicCarrierQueue {
     void push(Node& node) noexcept { home_.push(node); }
     void pushStealable(Node& node) noexcept { stealable_->push(node, home_.pushed()); }
 
-    // Takes over submitted tasks and queues them last. True if thieves can reach some of them: the first half of [D4].
+    // Takes over submitted tasks and queues them last. True if thieves can reach some of them: the caller must then
+    // check the idle set for a carrier to call. [D4]
     bool takeSubmitted() noexcept {
         home_.takeSubmitted();
         return stealable_ != nullptr && stealable_->takeSubmitted(home_.pushed());
     }
 
     // The oldest task, or null. Does not take from the in-trays. Sets `moved` if it moved other tasks of the stealable
-    // lane to where thieves can reach them, as takeSubmitted().
+    // lane to where thieves can reach them: the caller must then do as after takeSubmitted().
     Node* pop(bool& moved) noexcept {
         if (stealable_ == nullptr) [[likely]]
             return home_.pop();
@@ -65,15 +66,16 @@ class BasicCarrierQueue {
 
     // The task of the home lane with `ahead` tasks before it, if it is in the ring; otherwise null.
     const Node* peek(std::uint32_t ahead) const noexcept { return home_.peek(ahead); }
-    // For CarrierOptions::shuffleSeed: moves a task of the home lane, which `nth` selects, to its front.
+    // For CarrierOptions::shuffleSeed: swaps the first task in the home lane's ring with the one that `nth` selects.
     void promote(std::uint32_t nth) noexcept { home_.promote(nth); }
 
     // True if no task is queued and, by seq_cst loads [K3], none has been submitted or handed back.
     bool empty() const noexcept { return home_.empty() && (stealable_ == nullptr || stealable_->empty()); }
-    // Number of queued tasks, excluding those in the in-trays.
+    // Number of queued tasks, excluding those in the in-trays and in the stealable lane's backlog.
     std::size_t depth() const noexcept { return home_.depth() + (stealable_ == nullptr ? 0 : stealable_->depth()); }
 
-    // Closes both lanes if they are empty. If only the stealable lane could be closed, it stays closed.
+    // Closes both lanes if they are empty; true if both are closed. If only the stealable lane could be closed, it
+    // stays closed, so that submitStealable() fails while submit() still succeeds; call closeIfEmpty() again later.
     [[nodiscard]] bool closeIfEmpty() noexcept {
         return home_.empty() && (stealable_ == nullptr || stealable_->closeIfEmpty()) && home_.closeIfEmpty();
     }

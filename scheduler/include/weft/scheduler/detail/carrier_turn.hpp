@@ -15,7 +15,7 @@ namespace weft::detail {
 //   fireTimers(), noteDepth(n), beginFiberRun(), nextTask(moved), prefetchNext(), run(task), fiberRunIsOver(),
 //   endFiberRun(ran)
 //   beforeSleep(), blockInFutex(), countWake(SleepEnd)
-//   published(), pull(), mayNotSleep(), leavesSleep(), answer(CalledBy): those of its StealPolicy, or no-ops
+//   published(), pull(), mustNotSleep(), leavesSleep(), answer(CalledBy): those of its StealPolicy, or no-ops
 //   left(task): called for a task that has ended on another carrier, after its removal from the live list
 //   abort(task): ends the wait that the task is parked in; answerTurnRequest(); beforeEnd(); pause()
 template <class Host>
@@ -113,10 +113,10 @@ class CarrierTurn {
         if (host_.pull()) return;
         host_.beforeSleep();
         bool announced = false;  // only the check after the announcement decides
-        const auto mayNotSleep = [this, &announced] {
-            return std::exchange(announced, true) && (mayEnd() || host_.mayNotSleep());
+        const auto mustNotSleep = [this, &announced] {
+            return std::exchange(announced, true) && (mayEnd() || host_.mustNotSleep());
         };
-        if (core_.trySleep(SleepKind::futex, mayNotSleep)) host_.blockInFutex();
+        if (core_.trySleep(SleepKind::futex, mustNotSleep)) host_.blockInFutex();
         leaveSleep();
     }
 

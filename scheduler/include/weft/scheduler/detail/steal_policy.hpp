@@ -67,7 +67,7 @@ class BasicStealCluster {
         return (seen & refused) != 0;
     }
 
-    // A member other than `self` that has tasks to steal; `members` if there is none.
+    // A member other than `self` (self == members: any member) that has tasks to steal; `members` if there is none.
     unsigned needy(unsigned self) const noexcept {
         for (unsigned i = 1; i <= members; ++i) {
             const unsigned member = (self + i) % members;
@@ -114,7 +114,7 @@ class BasicStealCluster {
         // Stored only if needed: all carriers share the cache line.
         if (!reliedOn_.load(std::memory_order_relaxed)) reliedOn_.store(true, std::memory_order_relaxed);
     }
-    // False: the maximum is in progress. The mark then makes one of them search again.
+    // False: the maximum is in progress. The `refused` bit then makes a holder search again when it ends its search.
     bool takeSearch() noexcept {
         std::uint32_t seen = searching_.load(std::memory_order_relaxed);  // the compare-exchange decides
         for (;;) {
@@ -157,7 +157,7 @@ class BasicStealPolicy {
 
     // The carrier has announced a sleep. True: it must not sleep, because there is work to steal or its deadline has
     // changed. `callable`: other carriers may call it for help during this sleep.
-    bool mayNotSleep(bool callable) noexcept {
+    bool mustNotSleep(bool callable) noexcept {
         if (callable) cluster_.addIdle(self_);  // [D4]
         for (;;) {
             const Scan found = scan();
@@ -165,7 +165,7 @@ class BasicStealPolicy {
                 needy_ = found.victim;
                 return true;
             }
-            if (found.due != never) return !watches(found.due);
+            if (found.due != never) return !ensureSentinel(found.due);
             if (!watching_ || staysOn()) return false;
             stopWatching();  // then check once more: a carrier may have relied on this one [D7]
         }
@@ -187,7 +187,7 @@ class BasicStealPolicy {
         if (found.victim != noMember) return;
         // The work that it was called for is gone, but there is likely to be more: become the sentinel.
         if (cluster_.rules.lingers) found.due = std::min(found.due, deadlineAfter(host_.now(), cluster_.rules.age));
-        if (found.due != never) static_cast<void>(watches(found.due));
+        if (found.due != never) static_cast<void>(ensureSentinel(found.due));
     }
     // The carrier is about to work: a sentinel resigns and calls a successor.
     void getsBusy() noexcept {
@@ -263,9 +263,9 @@ class BasicStealPolicy {
         if (needy != cluster_.members) cluster_.published(needy);
     }
 
-    // Makes sure that there is a sentinel for work that becomes overdue at `due`. False: this carrier is the sentinel
-    // and its deadline has become earlier, so it must not sleep with the old one.
-    bool watches(Deadline due) noexcept {
+    // Makes sure that there is a sentinel for work that becomes overdue at `due`. Returns whether this carrier may
+    // sleep. False: it is the sentinel and its deadline has become earlier, so it must not sleep with the old one.
+    bool ensureSentinel(Deadline due) noexcept {
         if (!watching_ && !cluster_.becomeSentinel(self_)) return true;
         watching_ = true;
         return std::exchange(due_, due) <= due;

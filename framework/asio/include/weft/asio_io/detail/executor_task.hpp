@@ -7,7 +7,8 @@ namespace weft::asio_io::detail {
 
 class ServedContext;
 
-// The caller passes it to the loop, and the loop to the context's queue until the context runs.
+// Submitted to the loop or, on the loop's carrier, directly to the context's queue, where it waits for the context to
+// run.
 class ExecutorTask : public LoopTask {
   public:
     // Frees this task, then calls its function, which may throw. Context: the loop's dispatch.
@@ -29,7 +30,7 @@ class ExecutorTask : public LoopTask {
     bool counted_ = false;  // counted as work of the context until it has run
 };
 
-// FIFO. Context: the loop, or any thread once nothing else can reach the queue.
+// FIFO. Context: the loop and fibers of its carrier, or any thread once nothing else can reach the queue.
 class ExecutorTasks {
   public:
     bool empty() const noexcept { return first_ == nullptr; }
@@ -38,8 +39,7 @@ class ExecutorTasks {
         *last_ = &task;
         last_ = &task.next_;
     }
-    // Pushes a task that is not counted as work, because its context holds a unit of work of its own. It may have been
-    // counted earlier.
+    // Pushes a task that is not counted as work, because the loop's own unit of work covers it (Service::holdWork()).
     void pushUncounted(ExecutorTask& task) noexcept {
         task.counted_ = false;
         lastUncounted_ = &task;

@@ -42,7 +42,8 @@ class ServedContext : public boost::asio::io_context {
             return held_.pushUncounted(task);
         submitSlow(task);
     }
-    // True when the caller may run a handler now: in the loop's dispatch, while the context runs, and not too deep.
+    // True when the caller may run a handler now: in the loop's dispatch or under HandlersHere, while the context runs,
+    // and with fewer than mostDepth handlers nested.
     bool mayRunHere() const noexcept {
         return isHere() && (loop_->dispatching() || handlersHere_) && runs_ && depth_ < mostDepth;
     }
@@ -101,8 +102,8 @@ class ServedContext : public boost::asio::io_context {
   protected:
     ServedContext();
     ~ServedContext();
-    // Each is called once, in this order. serveOn() throws what Service's constructor throws. After leaveLoop() nothing
-    // runs; destroyHandlers() destroys what has not run.
+    // Each is called once, in this order. serveOn() throws what Service's constructor throws; `forLife`: the context
+    // runs without callers of run(). After leaveLoop() nothing runs; destroyHandlers() destroys what has not run.
     void serveOn(EventLoop& loop, bool forLife);
     void leaveLoop() noexcept;
     void destroyHandlers() noexcept;
@@ -132,17 +133,17 @@ class ServedContext : public boost::asio::io_context {
     EventLoop* loop_ = nullptr;
     const Carrier* home_ = nullptr;    // the loop's carrier
     std::atomic<bool> closed_{false};  // the loop must no longer be used [A4]
-    KeptBlock* kept_ = nullptr;        // used by the loop only
+    KeptBlock* kept_ = nullptr;        // used by the loop and by fibers of its carrier
     unsigned keptCount_ = 0;
     unsigned depth_ = 0;
     bool runs_ = false;
     bool handlersHere_ = false;
     bool holdsWork_ = false;  // the loop holds a unit of work, while it is awake
-    ExecutorTasks held_;      // submitted by the loop, or while the context did not run; used by the loop only
+    ExecutorTasks held_;      // submitted on the carrier, or while the context did not run; used on the carrier only
 };
 
-// Exists from before its fiber is spawned until its function is destroyed. It counts as work of the context, which does
-// not end before it.
+// Created before its fiber is spawned, destroyed after its function. Counts as work of the context, whose destructor
+// waits for it.
 class FunctionInFiber {
   public:
     explicit FunctionInFiber(ServedContext& context) : context_(&context) { context.functionStarted(); }
