@@ -54,16 +54,16 @@ PromiseState::~PromiseState() {
     if constexpr (leakDetectionBuilt) {
         if (LeakRegistry::watching()) LeakRegistry::instance().promiseEnded(this);
     }
-    if (channel_ && !embedded_) releaseChannel(*channel_);
+    if (channel_ && !inChannel_) releaseChannel(*channel_);
 }
 
 void PromiseState::retain() noexcept {
-    if (embedded_) return retainChannel(*channel_);
+    if (inChannel_) return retainChannel(*channel_);
     references_.retain();
 }
 
 void PromiseState::release() noexcept {
-    if (embedded_) return releaseChannel(*channel_);
+    if (inChannel_) return releaseChannel(*channel_);
     if (!references_.release()) return;
     this->~PromiseState();
     ThreadCache::release(this, sizeof(PromiseState));
@@ -97,7 +97,7 @@ bool PromiseState::trySuccess(Channel& channel) {
 bool PromiseState::finish(PromiseStatus outcome, std::exception_ptr cause, Channel* made) {
     const auto mayEnd = [this, outcome](PromiseStatus now) {
         if (outcome == PromiseStatus::cancelled) [[unlikely]]
-            return now != PromiseStatus::uncancellable && !embedded_;  // never the close future (C-7)
+            return now != PromiseStatus::uncancellable && !inChannel_;  // never the close future (C-7)
         return true;
     };
     const auto publish = [&] {
