@@ -35,7 +35,7 @@ std::vector<std::string> hostsOf(const LookupTable::Callers& callers) {
 void know(LookupTable& table, const std::string& host, const Answer& answer, TimePoint now) {
     add(table, host);
     while (const auto next = table.takeQueued()) {
-        for (Caller& caller : table.finish(*next, answer, now)) answer.tell(caller);
+        for (Caller& caller : table.finish(*next, answer, now)) answer.deliverTo(caller);
     }
 }
 
@@ -134,7 +134,7 @@ TEST(LookupTable, EachCallerGetsTheAddressesWithItsPort) {
     LookupTable table({});
     const auto future = add(table, "a");
     table.takeQueued();
-    for (Caller& caller : table.finish("a", good(0s), start)) good(0s).tell(caller);
+    for (Caller& caller : table.finish("a", good(0s), start)) good(0s).deliverTo(caller);
     EXPECT_EQ(future.get(), (Resolver::Addresses{SocketAddress::loopbackV4(80)}));
 }
 
