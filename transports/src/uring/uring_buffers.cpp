@@ -20,7 +20,7 @@ void UringBuffers::open() {
     const int result = ring_.calls().registerBufferRing(ring_.native(), registration);
     if (result < 0) {
         ::munmap(memory, size);
-        throw SystemError(fromErrno(-result), "io_uring_register: provided buffer ring");
+        throw SystemError(fromErrno(-result), "io_uring_register: ring of provided buffers");
     }
     shared_ = static_cast<io_uring_buf_ring*>(memory);
     io_uring_buf_ring_init(shared_);
