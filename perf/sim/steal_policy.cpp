@@ -116,17 +116,17 @@ Setup parsed(int argc, char** argv) {
     return setup;
 }
 
-std::vector<std::unique_ptr<Group>> makeCrews(Loads& loads, const Setup& setup) {
-    std::vector<std::unique_ptr<Group>> crews;
+std::vector<std::unique_ptr<Group>> makeGroups(Loads& loads, const Setup& setup) {
+    std::vector<std::unique_ptr<Group>> groups;
     const unsigned count = setup.global ? 1 : setup.shape.clusters;
     const unsigned size = setup.shape.carriers / count;
     for (unsigned c = 0; c < count; ++c) {
         std::vector<Carrier*> members;
         for (unsigned m = 0; m < size; ++m) members.push_back(&loads.carrier(c * size + m));
-        crews.push_back(std::make_unique<Group>(members, setup.rules));
-        for (unsigned m = 0; m < size; ++m) loads.carrier(c * size + m).join(*crews.back(), m);
+        groups.push_back(std::make_unique<Group>(members, setup.rules));
+        for (unsigned m = 0; m < size; ++m) loads.carrier(c * size + m).join(*groups.back(), m);
     }
-    return crews;
+    return groups;
 }
 
 void run(const Setup& setup) {
@@ -138,8 +138,8 @@ void run(const Setup& setup) {
     loads.answersAtHome = setup.answersAtHome;
     loads.most = setup.most;
     loads.build(setup.steals);
-    std::vector<std::unique_ptr<Group>> crews;
-    if (setup.steals) crews = makeCrews(loads, setup);
+    std::vector<std::unique_ptr<Group>> groups;
+    if (setup.steals) groups = makeGroups(loads, setup);
     loads.start();
     simulation.run();
 

@@ -49,7 +49,7 @@ void reportLargeGroup(std::size_t carriers) noexcept {
 
 }  // namespace
 
-// Forms the crews of carriers that steal from each other. A carrier that is alone in its cluster gets none.
+// Forms the groups of carriers that steal from each other. A carrier that is alone in its cluster gets none.
 void CarrierGroup::formStealGroups() {
     std::map<unsigned, std::vector<Carrier*>> members;
     for (const auto& carrier : carriers_) {

@@ -36,7 +36,7 @@ class Object {
     Object(std::uint64_t references, int& ends) : count(references), ends_(ends) {}
 
     void use(std::size_t who) { uses_[who] = 1; }
-    void letGo(const void* me) {
+    void dropReference(const void* me) {
         if (count.release(me)) end();
     }
     void unbias() {
@@ -98,13 +98,13 @@ struct Scenarios {
             object.count.bias(owner);
             object.count.retain(owner);
             object.use(0);
-            object.letGo(owner);
-            object.letGo(owner);
+            object.dropReference(owner);
+            object.dropReference(owner);
             object.unbias();
         });
         run.thread("other", [&object] {
             object.use(1);
-            object.letGo(other);
+            object.dropReference(other);
         });
     }
     static void twoOthers(ModelRun& run) {
@@ -112,13 +112,13 @@ struct Scenarios {
         run.thread("owner", [&object] {
             object.count.bias(owner);
             object.use(0);
-            object.letGo(owner);
+            object.dropReference(owner);
             object.unbias();
         });
         for (const std::size_t who : {1, 2}) {
             run.thread(who == 1 ? "other1" : "other2", [&object, who] {
                 object.use(who);
-                object.letGo(other);
+                object.dropReference(other);
             });
         }
     }
@@ -127,14 +127,14 @@ struct Scenarios {
         auto& object = make(run, 2);
         run.thread("owner", [&object] {
             object.count.bias(owner);
-            object.letGo(owner);
+            object.dropReference(owner);
             object.unbias();
         });
         run.thread("other", [&object] {
             object.count.retain(other);
-            object.letGo(other);
+            object.dropReference(other);
             object.use(1);
-            object.letGo(other);
+            object.dropReference(other);
         });
     }
     // The loop takes a reference and another thread releases it.
@@ -146,13 +146,13 @@ struct Scenarios {
             object.count.retain(owner);
             box.put();
             object.use(0);
-            object.letGo(owner);
+            object.dropReference(owner);
             object.unbias();
         });
         run.thread("other", [&object, &box] {
             box.take();
             object.use(1);
-            object.letGo(other);
+            object.dropReference(other);
         });
     }
     // As before, but the loop still holds a reference when its part ends: the shared part alone would be zero.
@@ -165,12 +165,12 @@ struct Scenarios {
             box.put();
             object.unbias();
             object.use(0);
-            object.letGo(owner);
+            object.dropReference(owner);
         });
         run.thread("other", [&object, &box] {
             box.take();
             object.use(1);
-            object.letGo(other);
+            object.dropReference(other);
         });
     }
     // The reverse: the loop releases a reference that another thread took, so the loop's part is negative.
@@ -179,17 +179,17 @@ struct Scenarios {
         auto& box = run.make<Box>();
         run.thread("owner", [&object, &box] {
             object.count.bias(owner);
-            object.letGo(owner);
+            object.dropReference(owner);
             box.take();
             object.use(0);
-            object.letGo(owner);
+            object.dropReference(owner);
             object.unbias();
         });
         run.thread("other", [&object, &box] {
             object.count.retain(other);
             box.put();
             object.use(1);
-            object.letGo(other);
+            object.dropReference(other);
         });
     }
     // One thread gets a reference from the loop, another one gives the loop a reference.
@@ -201,22 +201,22 @@ struct Scenarios {
             object.count.bias(owner);
             object.count.retain(owner);
             given.put();
-            object.letGo(owner);
+            object.dropReference(owner);
             taken.take();
             object.use(0);
-            object.letGo(owner);
+            object.dropReference(owner);
             object.unbias();
         });
         run.thread("gets", [&object, &given] {
             given.take();
             object.use(1);
-            object.letGo(other);
+            object.dropReference(other);
         });
         run.thread("gives", [&object, &taken] {
             object.count.retain(other);
             taken.put();
             object.use(2);
-            object.letGo(other);
+            object.dropReference(other);
         });
     }
     // The builder's reference, and that of the task that brings the channel to its loop.
@@ -227,13 +227,13 @@ struct Scenarios {
             object.count.retain(other);
             box.put();
             object.use(1);
-            object.letGo(other);
+            object.dropReference(other);
         });
         run.thread("owner", [&object, &box] {
             box.take();
             object.count.bias(owner);
             object.use(0);
-            object.letGo(owner);
+            object.dropReference(owner);
             object.unbias();
         });
     }
@@ -244,15 +244,15 @@ struct Scenarios {
             object.count.bias(owner);
             object.count.retain(owner);
             object.unbias();
-            object.letGo(owner);
+            object.dropReference(owner);
             object.count.bias(owner);
             object.use(0);
-            object.letGo(owner);
+            object.dropReference(owner);
             object.unbias();
         });
         run.thread("other", [&object] {
             object.use(1);
-            object.letGo(other);
+            object.dropReference(other);
         });
     }
     // A handler is removed while the loop and another thread run in it; the last of them causes it to be freed.

@@ -22,10 +22,10 @@ enum class Status : std::uint8_t { pending, uncancellable, done, cancelled };
 // A listener's call, and records of it for the checks.
 struct Call {
     Plain<int>* value = nullptr;
-    Plain<int>* inside = nullptr;  // written while it runs: two calls at once race
-    int* order = nullptr;          // how many have been called
-    int called = 0;                // the position of this call among them
-    std::function<void()> letGo;   // of the reference that the listener holds, if it does
+    Plain<int>* inside = nullptr;         // written while it runs: two calls at once race
+    int* order = nullptr;                 // how many have been called
+    int called = 0;                       // the position of this call among them
+    std::function<void()> dropReference;  // of the reference that the listener holds, if it does
 
     void run() {
         assertThat(value->get() != 0, "a listener sees the value");
@@ -50,7 +50,7 @@ class Listener {
     void reset() {
         Call* call = call_;
         call_ = nullptr;
-        if (call->letGo) call->letGo();
+        if (call->dropReference) call->dropReference();
     }
 
   private:
@@ -81,7 +81,7 @@ class Shared {
     // Future::addListener(): the listener holds a future.
     void listen(Call& call) {
         references.retain();
-        call.letGo = [this] { letGo(); };
+        call.dropReference = [this] { dropReference(); };
         Listener listener(call);
         if (completion.listen(listener)) return;
         listener();
@@ -110,7 +110,7 @@ class Shared {
         do {
             listeners.callAll([](Listener& listener) { listener(); });
         } while (completion.keepNotifying(listeners));
-        letGo();
+        dropReference();
     }
 
     bool awaits(ThreadTask& task, Timeout limit) {
@@ -119,7 +119,7 @@ class Shared {
         if (ended) assertThat(value != 0, "who has waited sees the value");
         return ended;
     }
-    void letGo() {
+    void dropReference() {
         if (references.release()) destroy(*this);
     }
 };
@@ -135,16 +135,16 @@ struct Scenarios {
             auto& tasks = run.make<std::array<ThreadTask, 2>>();
             run.thread("completer", [&state] {
                 assertThat(state.complete(1), "the only one");
-                state.letGo();
+                state.dropReference();
             });
             run.thread("awaiter1", [&state, &tasks, first] {
                 (void)state.awaits(tasks[0], first);
                 destroy(tasks[0]);
-                state.letGo();
+                state.dropReference();
             });
             run.thread("awaiter2", [&state, &tasks] {
                 assertThat(state.awaits(tasks[1], Timeout::never), "it has not given up");
-                state.letGo();
+                state.dropReference();
             });
         };
     }
@@ -159,7 +159,7 @@ struct Scenarios {
             run.thread("owner", [&state, &calls, &task, looksFirst] {
                 state.listen(calls[0]);
                 if (!looksFirst || !state.completion.settled()) (void)state.awaits(task, Timeout::never);
-                state.letGo();
+                state.dropReference();
             });
         };
     }
@@ -168,12 +168,12 @@ struct Scenarios {
         State& state = make(run, 2);
         run.thread("completer", [&state] {
             state.complete(1);
-            state.letGo();
+            state.dropReference();
         });
         run.thread("observer", [&state] {
             await([&state] { return Completion::isFinal(state.completion.status()); });
             assertThat(state.value == 1, "the value comes before the status");
-            state.letGo();
+            state.dropReference();
         });
     }
     // Two threads try to complete it and one waits: the value is the winner's.
@@ -188,13 +188,13 @@ struct Scenarios {
         for (const int who : {0, 1}) {
             run.thread(who == 0 ? "succeeds" : "fails", [&state, &notes, who] {
                 notes.wins[who] = state.complete(who + 1);
-                state.letGo();
+                state.dropReference();
             });
         }
         run.thread("awaiter", [&state, &notes, &task] {
             (void)state.awaits(task, Timeout::never);
             notes.seen = state.value;
-            state.letGo();
+            state.dropReference();
         });
         run.finally([&notes] {
             assertThat(notes.wins[0] != notes.wins[1], "one ends it");
@@ -207,16 +207,16 @@ struct Scenarios {
         auto& calls = makeCalls<3>(run, state);
         run.thread("completer", [&state] {
             state.complete(1);
-            state.letGo();
+            state.dropReference();
         });
         run.thread("listener1", [&state, &calls] {
             state.listen(calls[0]);
             state.listen(calls[1]);
-            state.letGo();
+            state.dropReference();
         });
         run.thread("listener2", [&state, &calls] {
             state.listen(calls[2]);
-            state.letGo();
+            state.dropReference();
         });
     }
     // The same in one order and one at a time; any thread may notify.
@@ -226,16 +226,16 @@ struct Scenarios {
         const auto tell = [&state] { state.tell(); };
         run.thread("completer", [&state, tell] {
             state.finish(Status::done, 1, tell);
-            state.letGo();
+            state.dropReference();
         });
         run.thread("listener1", [&state, &calls, tell] {
             state.append(calls[0], tell);
             state.append(calls[1], tell);
-            state.letGo();
+            state.dropReference();
         });
         run.thread("listener2", [&state, &calls, tell] {
             state.append(calls[2], tell);
-            state.letGo();
+            state.dropReference();
         });
         run.finally([&calls] { assertThat(calls[0].called < calls[1].called, "in the order in which they came"); });
     }
@@ -255,11 +255,11 @@ struct Scenarios {
         run.name({"references", "status", "tray"});
         run.thread("completer", [&state, &loop] {
             state.finish(Status::done, 1, [&loop] { (void)loop.tray.push(loop.posts[0]); });
-            state.letGo();
+            state.dropReference();
         });
         run.thread("listener", [&state, &calls, &loop] {
             state.append(calls[0], [&loop] { (void)loop.tray.push(loop.posts[1]); });
-            state.letGo();
+            state.dropReference();
         });
         run.thread("loop", [&state, &calls, &loop] {
             const bool ended = Completion::isFinal(state.completion.status());
@@ -270,7 +270,7 @@ struct Scenarios {
                 (void)loop.tray.takeAll();
                 state.tell();
             }
-            state.letGo();
+            state.dropReference();
         });
     }
     // The point of no return races with a cancellation: one of them wins, and the winner then succeeds.
@@ -285,11 +285,11 @@ struct Scenarios {
         run.thread("operation", [&state, &answers] {
             answers.mayGoOn = state.completion.advance(Status::pending, Status::uncancellable) != Status::cancelled;
             answers.succeeded = state.finish(Status::done, 1, [] {});
-            state.letGo();
+            state.dropReference();
         });
         run.thread("canceller", [&state, &answers] {
             answers.cancelled = state.finish(Status::cancelled, 2, [] {});
-            state.letGo();
+            state.dropReference();
         });
         run.finally([&answers] {
             assertThat(answers.mayGoOn != answers.cancelled, "cancelled or past the point of no return");

@@ -64,7 +64,7 @@ const Edge edges[] = {
      nullptr,
      {"looksOnce", "looksFirst", "publishesQuietly", "movesQuietly", "submitsQuietly"}},
     {"D5", "steal_policy_model_test.cpp", nullptr, {"forgetsCalls"}},  // its orders are K4's
-    {"D6", "steal_policy_model_test.cpp", nullptr},                    // by hand, KeepsSearches and NobodyIdle
+    {"D6", "steal_policy_model_test.cpp", nullptr},                    // by hand, KeepsSearches and NeverIdle
     {"D7", "steal_policy_model_test.cpp", nullptr, {"keepsWatching"}},
     {"F1", "trace_ring_model_test.cpp", nullptr},
     {"F2", "trace_ring_model_test.cpp", nullptr},

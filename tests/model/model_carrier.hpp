@@ -79,7 +79,7 @@ struct ShippedParts {
 };
 
 template <class Parts = ShippedParts, Defect defect = Defect::none>
-class ModelCarrier final : public CarrierBase, public HelpsNobody {
+class ModelCarrier final : public CarrierBase, public NonStealingHost {
   public:
     using Core = typename Parts::Core;
     using SubmitGuard = typename ShippedParts::Core::SubmitGuard;

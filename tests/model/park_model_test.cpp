@@ -71,7 +71,7 @@ struct Duty {
 };
 
 template <class CoreType, Defect defect>
-class Carrier : public HelpsNobody {
+class Carrier : public NonStealingHost {
   public:
     using Core = CoreType;
 

@@ -1,5 +1,5 @@
-// Bases for the hosts of CarrierTurn: SimpleHost for what no model explores (timers, statistics, the length of a run of
-// fibers), HelpsNobody for a host that does not steal, as Carrier without a helper.
+// Base classes of the hosts of CarrierTurn. SimpleHost: without timers and statistics, which no model explores.
+// NonStealingHost: also without work stealing, as Carrier is without a CarrierHelper.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct SimpleHost {
     void beforeSleep() {}
 };
 
-struct HelpsNobody : SimpleHost {
+struct NonStealingHost : SimpleHost {
     void published() {}
     bool pull() { return false; }
     bool mustNotSleep() { return false; }

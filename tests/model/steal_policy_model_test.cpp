@@ -49,7 +49,7 @@ struct NeverResigns : detail::BasicStealCluster<P, Group> {
     void resignSentinel() noexcept {}
 };
 template <class P, class Group>
-struct NobodyIdle : detail::BasicStealCluster<P, Group> {
+struct NeverIdle : detail::BasicStealCluster<P, Group> {
     using detail::BasicStealCluster<P, Group>::BasicStealCluster;
     bool anyIdle() const noexcept { return false; }  // nothing is passed on
 };
@@ -72,7 +72,7 @@ TEST(StealPolicyModel, ClustersWithOneDefectAreNoticed) {
     expectKilled("a search that has ended is still counted", cases<KeepsSearches>());
     expectKilled("nobody looks again at what is too young", cases<AlwaysSentinel>());
     expectKilled("a busy sentinel is still counted on", cases<NeverResigns>());
-    expectKilled("nothing is passed on", cases<NobodyIdle>());
+    expectKilled("nothing is passed on", cases<NeverIdle>());
     expectKilled("a sentinel that gets busy calls no successor", cases<HasNoSuccessor>());
     expectKilled("a sentinel that gets busy forgets its own work", cases<ForgetsItself>());
 }

@@ -138,7 +138,7 @@ class Carrier : public SimpleHost {
     }
 
     // --- what CarrierTurn needs besides SimpleHost
-    struct NobodyLives {
+    struct NoLiveTasks {
         template <class Release>
         void settle(Release) {}
         bool empty() const { return true; }
@@ -148,7 +148,7 @@ class Carrier : public SimpleHost {
         void countWake() {}
     };
     Core& core() { return core_; }
-    NobodyLives live() { return {}; }
+    NoLiveTasks live() { return {}; }
     NoPoller poller() { return {}; }
     Task* nextTask(bool& moved) { return core_.queue().pop(moved); }
     void run(Task& task) {

@@ -15,8 +15,9 @@ namespace weft::asio_io::detail {
 //   stopSeen(), stopped(): Asio has been stopped; the former may lag behind another thread's stop()
 //   mayEnd(): the context ends when it has no work
 //   releaseWork(), holdWork(): the loop's own unit of Asio's work
-//   callOne(): io_context::poll_one(); endNonWaitingRunners(): releases callers of poll(); releaseAllRunners(): all
-//   callers maySleep(), sleep(): the carrier's guard, and a sleep inside io_context::run_one()
+//   callOne(): io_context::poll_one(); endNonWaitingRunners(): releases callers of poll()
+//   releaseAllRunners(): releases all callers
+//   maySleep(), sleep(): the carrier's guard, and a sleep inside io_context::run_one()
 template <class Host>
 class ContextTurn {
   public:

@@ -98,8 +98,8 @@ ClientPool::Lease ClientPool::takeIdle(Host& host) {
     return {shared_from_this(), host, std::move(last)};
 }
 
-// Takes the newest usable connection; its place stays taken. Closes newer ones that are not usable (closed by the peer,
-// or of a loop that has been replaced) and frees their places. Null when there is none.
+// Takes the newest usable connection; its place stays taken. Closes newer ones that are not usable (closed, or
+// of a loop that has been replaced) and frees their places. Null when there is none.
 std::shared_ptr<PooledConnection> ClientPool::popIdle(Host& host) noexcept {
     SocketIoHandler* const home = SocketIoHandler::of(*Carrier::current());
     while (!host.idle.empty()) {

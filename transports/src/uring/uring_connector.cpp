@@ -45,7 +45,7 @@ void UringConnector::connect(const SocketAddress& remote, const SocketAddress* l
 }
 
 void UringConnector::completed(int result) {
-    if (leaving() || !inProgress_) return operationEnded();  // close() has failed the promise already
+    if (leaving() || !inProgress_) return operationEnded();  // closed, so the promise has failed; or leaving
     ErrorCode error = fromErrno(result < 0 ? -result : 0);
     // A socket that has connected to itself: nothing listens on that port, and a connect from any other port of this
     // host would have been refused, so this one is, too (docs/adr/0011-self-connect.md).

@@ -179,11 +179,11 @@ class UringIoHandler::Spending {
     bool over() const noexcept { return over_; }
     void count() {
         if (++events_ == nextCheck_ || carrier_.runnableFibers() >= enoughFibers_) [[unlikely]]
-            submitAndFetch();
+            check();
     }
 
   private:
-    void submitAndFetch() {
+    void check() {
         over_ = events_ >= most_ || carrier_.runnableFibers() >= enoughFibers_ || clock_.now() >= end_;
         nextCheck_ += std::min(most_ - events_, detail::eventsPerClockRead);
     }

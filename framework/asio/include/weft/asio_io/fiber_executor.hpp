@@ -22,8 +22,8 @@ namespace weft::asio_io {
 // one waits, others run. A function counts as work of the Context until it has returned. Context::run() throws the
 // functions' exceptions; without a caller of run() they are logged. SystemError(operation_aborted), with which
 // cancellation and shutdown end their waits, is not reported. Use FiberStrand for functions that must not run at the
-// same time. Do not use a boost::asio::strand over this executor with functions that
-// wait: Asio marks "in the strand" per thread, so other fibers of the carrier would count as inside meanwhile.
+// same time. Do not use a boost::asio::strand over this executor with functions that wait: Asio marks "in the strand"
+// per thread, so other fibers of the carrier would count as inside meanwhile.
 // Context: any thread. execute() allocates, and throws what the allocation and the function's move throw. Once the loop
 // has ended, it destroys the function.
 class FiberExecutor : public detail::ExecutorBase {

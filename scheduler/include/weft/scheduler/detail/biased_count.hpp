@@ -53,8 +53,8 @@ class BasicBiasedCount {
         owner_.store(this, std::memory_order_relaxed);  // as in bias()
         const std::uint64_t change = static_cast<std::uint64_t>(local_) - weight;
         local_ = 0;
-        return shared_.fetch_add(change, std::memory_order_acq_rel) + change ==
-               0;  // [B2] one RMW: an intermediate value could be 0
+        // One RMW, because an intermediate value could be 0.
+        return shared_.fetch_add(change, std::memory_order_acq_rel) + change == 0;  // [B2]
     }
     // Context: the owner.
     bool biased() const noexcept { return owner_.load(std::memory_order_relaxed) != this; }  // its own store
