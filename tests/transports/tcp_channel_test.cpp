@@ -1,4 +1,4 @@
-// Channels over real loopback sockets, on carriers with an epoll event loop.
+// Channels over real loopback sockets, on the transport that WEFT_TRANSPORT names, or the best one.
 #include <gtest/gtest.h>
 
 #include <mutex>
@@ -238,6 +238,25 @@ TEST(TcpChannel, S4_ARefusedConnectFailsWithTheAddress) {
     ASSERT_TRUE(attempt.awaitUntil(testDeadline()));
     EXPECT_EQ(attempt.error(), fromErrno(ECONNREFUSED));
     EXPECT_NE(describe(attempt.cause()).find(gone.toString()), std::string::npos) << describe(attempt.cause());
+    client->close().sync();
+}
+
+TEST(TcpChannel, S4_AFailedBindOfAConnectIsReportedAsOneWithTheLocalAddress) {
+    const DescriptorGuard guard;
+    SocketLoops host;
+    Server server(host, echo);
+    const SocketAddress local("192.0.2.1", 0);  // for documentation: no address of this host
+    const auto expectBindError = [&](const ChannelFuture& attempt) {
+        ASSERT_TRUE(attempt.awaitUntil(testDeadline()));
+        EXPECT_EQ(attempt.error(), fromErrno(EADDRNOTAVAIL));
+        EXPECT_NE(describe(attempt.cause()).find("bind to " + local.toString()), std::string::npos)
+            << describe(attempt.cause());
+    };
+    ChannelRef client = makeClient(host, echo);
+    expectBindError(client->bind(local));
+    ChannelPromise connected = client->newPromise();
+    client->connect(server.address, &local, connected);
+    expectBindError(connected.future());
     client->close().sync();
 }
 
