@@ -110,12 +110,15 @@ TEST(FlightRecorder, ASubmitIsOnTheTrackOfTheCarrierThatMadeIt) {
 
 TEST(FlightRecorder, AParkEventRecordsWhatEndedIt) {
     CarrierGroup group(recording(1));
+    const std::string_view byItself = "\"in\":\"futex\",\"ended\":\"itself\"";
+    while (eventsOf(group, "\"park\"").empty()) group.carrier(0).spawn([] {}).join();
+    EXPECT_TRUE(eventsOf(group, "\"park\"", byItself).empty()) << "there are no timers: only wakes end a sleep";
+    EXPECT_GE(eventsOf(group, "\"park\"", "\"ended\":\"wake\"").size(), 1u);
+    EXPECT_GE(eventsOf(group, "\"wake\"", "\"carrier\":0,\"in\":\"futex\",\"call\":false").size(), 1u);
     // Repeated: a carrier that is slow to go to sleep finds the timer due already.
-    while (eventsOf(group, "\"park\"", "\"in\":\"futex\",\"ended\":\"itself\"").empty()) {
+    while (eventsOf(group, "\"park\"", byItself).empty()) {
         group.carrier(0).spawn([] { thisFiber::sleepFor(std::chrono::milliseconds(1)); }).join();
     }
-    while (eventsOf(group, "\"park\"", "\"ended\":\"wake\"").empty()) group.carrier(0).spawn([] {}).join();
-    EXPECT_GE(eventsOf(group, "\"wake\"", "\"carrier\":0,\"in\":\"futex\",\"call\":false").size(), 1u);
 }
 
 TEST(FlightRecorder, AStealEventRecordsItsVictimAndWhetherACallDirectedIt) {
