@@ -1,4 +1,5 @@
-// Operations that allocate nothing on any thread: posts of tasks that bring their own memory, and returns of stacks.
+// Operations that allocate nothing on any thread: posts of tasks that bring their own memory, returns of stacks, and
+// the primitives of weft::sync, also when they wait.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -6,8 +7,18 @@
 #include <thread>
 #include <vector>
 
+#include <weft/scheduler/carrier_group.hpp>
 #include <weft/scheduler/event_loop.hpp>
 #include <weft/scheduler/stack_pool.hpp>
+#include <weft/scheduler/sync/barrier.hpp>
+#include <weft/scheduler/sync/condition.hpp>
+#include <weft/scheduler/sync/mutex.hpp>
+#include <weft/scheduler/sync/notify.hpp>
+#include <weft/scheduler/sync/once_cell.hpp>
+#include <weft/scheduler/sync/rw_lock.hpp>
+#include <weft/scheduler/sync/semaphore.hpp>
+#include <weft/scheduler/sync/wait_group.hpp>
+#include <weft/scheduler/this_fiber.hpp>
 
 #include "exhaustion/exhaustion_test.hpp"
 #include "support/loop_without_io.hpp"
@@ -96,6 +107,78 @@ TEST_F(NoAllocation, ReturningStacksThroughACache) {
     while (cache.trim()) {
     }
     EXPECT_FALSE(failing.hasFailed());
+}
+
+// Two fibers of one carrier that make each other wait.
+template <class First, class Second>
+void runBoth(CarrierGroup& group, First first, Second second) {
+    const auto rounds = [](auto& once) {
+        for (int i = 0; i < 100; ++i) once();
+    };
+    auto other = group.spawn([&] { rounds(second); });
+    group.spawn([&] { rounds(first); }).join();
+    other.join();
+}
+template <class Once>
+void runBoth(CarrierGroup& group, Once once) {
+    runBoth(group, once, once);
+}
+
+TEST_F(NoAllocation, LocksAndOtherPrimitivesOfFibers) {
+    CarrierOptions options;
+    options.carriers = 1;
+    CarrierGroup group(options);
+    sync::Mutex mutex;
+    sync::FairMutex fair;
+    sync::RwLock readers;
+    sync::Semaphore semaphore(1);
+    sync::Condition changed;
+    sync::Notify notify;
+    sync::Barrier barrier(2);
+    int turn = 0;
+    const auto locked = [](auto& lockable) {
+        return [&lockable] {
+            std::lock_guard held(lockable);
+            thisFiber::yield();
+        };
+    };
+    const auto takeTurns = [&](int mine) {
+        return [&, mine] {
+            std::unique_lock held(mutex);
+            changed.wait(held, [&] { return turn == mine; });
+            turn = 1 - mine;
+            changed.notifyAll();
+        };
+    };
+    const auto all = [&] {
+        runBoth(group, locked(mutex));
+        runBoth(group, locked(fair));
+        runBoth(group, locked(readers));
+        runBoth(group, [&] {
+            const auto permit = semaphore.acquirePermit();
+            thisFiber::yield();
+        });
+        runBoth(group, takeTurns(0), takeTurns(1));
+        runBoth(
+            group, [&] { notify.wait(); },
+            [&] {
+                while (notify.waiters() == 0) thisFiber::yield();
+                notify.notifyOne();
+            });
+        runBoth(group, [&] { barrier.wait(); });
+        runBoth(group, [] {
+            sync::WaitGroup work;
+            sync::OnceCell<int> cell;
+            cell.getOrInit([] { return 1; });
+            work.add();
+            work.done();
+            work.wait();
+        });
+    };
+    all();
+    const CountedAllocations counted;
+    all();
+    EXPECT_EQ(counted.soFar(), 0u) << "of all threads";
 }
 
 }  // namespace

@@ -86,6 +86,15 @@ const Edge edges[] = {
     {"A5", nullptr, "a hint: Asio's own flag, under its lock, decides"},
     {"A6", nullptr, "two words of a handler that is no template over the atomics; the pair of K1 and K3 is proven"},
     {"A7", nullptr, "one thread does both, unless the contract is broken"},
+    {"M1", "sync_model_test.cpp", nullptr},
+    {"M2", "sync_model_test.cpp", nullptr},  // relaxed already; the compare-exchanges of M1 decide
+    {"M3", "sync_model_test.cpp", nullptr},
+    {"M4", "sync_model_test.cpp", nullptr},  // as M2
+    {"M5", "sync_model_test.cpp", nullptr},
+    {"M6", "sync_model_test.cpp", nullptr},  // as M2; and by hand, TakesItsTicketLate
+    {"M7", "sync_model_test.cpp", nullptr},  // by hand, UnlocksFirst
+    {"M8", "sync_model_test.cpp", nullptr},  // and by hand, FindsZeroBlindly
+    {"M9", "sync_model_test.cpp", nullptr},
     {"N1", nullptr, "one word; the loop decides again"},
     {"U1", nullptr, "one word, written once"},
     {"G1", nullptr, "one word, exchanged"},

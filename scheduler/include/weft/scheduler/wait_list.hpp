@@ -2,19 +2,18 @@
 #pragma once
 
 #include <mutex>
-#include <utility>
 
+#include <weft/scheduler/detail/waiter_queue.hpp>
 #include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/suspension.hpp>
 
 namespace weft {
 
-// The mutex belongs to the owner of the list; nothing suspends while it is held. Nodes live on the waiters' stacks, so
-// the list never allocates. Wait is Suspension, or the model explorer's equivalent. docs/explanation/protocol.md
-// section 10.
+// The mutex belongs to the owner of the list; nothing suspends while it is held. Never allocates. Wait is Suspension,
+// or the model explorer's equivalent. docs/explanation/protocol.md section 10.
 template <class Wait>
 class BasicWaitList {
-    struct Node;
+    using Queue = detail::BasicWaiterQueue<Wait, detail::NoRequest>;
 
   public:
     BasicWaitList() = default;
@@ -31,13 +30,14 @@ class BasicWaitList {
         comeHome(lock, call, ready);
         while (!ready()) {
             Wait wait(call);
-            Node node{wait.key()};
-            link(node);
+            typename Queue::Waiter waiter;
+            waiter.key = wait.key();
+            waiters_.append(waiter);
             lock.unlock();
             const WakeReason why = wait.park(deadline);
             lock.lock();
-            unlink(node);
-            if (why != WakeReason::resource && !ready()) return errorOf(why);
+            waiters_.remove(waiter);
+            if (why != WakeReason::resource && !ready()) return detail::errorOf(why);
         }
         return {};
     }
@@ -49,45 +49,23 @@ class BasicWaitList {
         comeHome(lock, call, ready);
         while (!ready()) {
             Wait wait(call);
-            Node node{wait.key()};
-            link(node);
+            typename Queue::Waiter waiter;
+            waiter.key = wait.key();
+            waiters_.append(waiter);
             lock.unlock();
             static_cast<void>(wait.parkUninterruptibly());
             lock.lock();
-            unlink(node);
+            waiters_.remove(waiter);
         }
     }
 
-    // Waiters whose waits have been ended, but which do not run until resume().
-    class Woken {
-      public:
-        // Makes the waiters runnable, in the order in which they began to wait. Context: any thread, after unlocking
-        // the mutex, so that neither the waiters nor other users of the mutex are blocked during the enqueues.
-        void resume() noexcept {
-            while (Node* node = first_) {
-                first_ = node->next;
-                const Key key = node->key;  // a copy: the node is destroyed once its waiter runs
-                key.enqueue();
-            }
-        }
-
-      private:
-        friend class BasicWaitList;
-        Node* first_ = nullptr;
-    };
+    using Woken = typename Queue::Woken;
 
     // Ends the wait of every waiter. Context: any thread that holds the mutex; it must unlock the mutex before it calls
     // resume() on the result. [C2]
     [[nodiscard]] Woken claimAll() noexcept {
         Woken woken;
-        Node* last = nullptr;
-        while (Node* node = first_) {
-            unlink(*node);
-            if (node->key.claim() != detail::Claim::enqueue) continue;  // it runs; its node may be gone after unlock
-            node->next = nullptr;
-            (last ? last->next : woken.first_) = node;
-            last = node;
-        }
+        Queue::endAll(waiters_.takeAll(), woken);
         return woken;
     }
     // claimAll() and resume(). Context: any thread that holds the mutex.
@@ -121,33 +99,7 @@ class BasicWaitList {
         }
     }
 
-    using Key = decltype(std::declval<Wait&>().key());
-    struct Node {
-        explicit Node(Key key) noexcept : key(key) {}
-        Key key;
-        Node* previous = nullptr;
-        Node* next = nullptr;
-        bool linked = false;
-    };
-
-    void link(Node& node) noexcept {
-        node.previous = last_;
-        (last_ ? last_->next : first_) = &node;
-        last_ = &node;
-        node.linked = true;
-    }
-    void unlink(Node& node) noexcept {
-        if (!node.linked) return;
-        (node.previous ? node.previous->next : first_) = node.next;
-        (node.next ? node.next->previous : last_) = node.previous;
-        node.linked = false;
-    }
-    static ErrorCode errorOf(WakeReason why) noexcept {
-        return why == WakeReason::timeout ? timedOut() : operationAborted();
-    }
-
-    Node* first_ = nullptr;
-    Node* last_ = nullptr;
+    Queue waiters_;
 };
 
 using WaitList = BasicWaitList<Suspension>;

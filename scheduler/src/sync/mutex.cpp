@@ -1,0 +1,52 @@
+#include <weft/scheduler/sync/mutex.hpp>
+
+#include <weft/scheduler/assert.hpp>
+
+#include "own_stack.hpp"
+
+namespace weft::detail {
+
+namespace {
+constexpr Duration fairAfter = std::chrono::milliseconds(1);
+}
+
+bool EventualFairness::handsOver(Stamp since) noexcept {
+    return Clock::steady().now() - since >= fairAfter;
+}
+
+template <class Fairness>
+void FiberMutex<Fairness>::lockSlow() {
+    constexpr const char* call = "sync::Mutex::lock";
+    throwOnError(lockSlowUntil(never, call), call);
+}
+
+template <class Fairness>
+void FiberMutex<Fairness>::lockSlowUninterruptibly() {
+    assertNotOwner();
+    core_.lockSlowUninterruptibly("sync::Mutex::lockUninterruptibly");
+}
+
+template <class Fairness>
+ErrorCode FiberMutex<Fairness>::lockSlowUntil(Deadline deadline, const char* call) {
+    assertNotOwner();
+    return core_.lockSlow(deadline, call);
+}
+
+template <class Fairness>
+bool FiberMutex<Fairness>::try_lock_until(Deadline deadline) {
+    ErrorCode error;
+    static_cast<void>(try_lock_until(deadline, error));
+    return falseOnTimeout(error, "sync::Mutex::try_lock_until");
+}
+
+// Where nothing may block, the wait throws.
+template <class Fairness>
+void FiberMutex<Fairness>::assertNotOwner() const {
+    WEFT_ASSERT(!Suspension::allowed() || !isOnOwnStack(owner_.load(std::memory_order_relaxed)),
+                "deadlock: a fiber or thread locks a mutex that it has locked already");
+}
+
+template class FiberMutex<EventualFairness>;
+template class FiberMutex<FifoFairness>;
+
+}  // namespace weft::detail

@@ -1,0 +1,7 @@
+#include <weft/scheduler/sync/notify.hpp>
+
+namespace weft::detail {
+
+template class BasicNotify<NativeSync>;
+
+}  // namespace weft::detail

@@ -1,0 +1,550 @@
+// The scenarios that explore the primitives of weft::sync (docs/explanation/protocol.md section 19): threads that take
+// and release, give up, and destroy the object as soon as its contract allows.
+#pragma once
+
+#include <weft/scheduler/detail/basic_barrier.hpp>
+#include <weft/scheduler/detail/basic_condition.hpp>
+#include <weft/scheduler/detail/basic_mutex.hpp>
+#include <weft/scheduler/detail/basic_notify.hpp>
+#include <weft/scheduler/detail/basic_once.hpp>
+#include <weft/scheduler/detail/basic_semaphore.hpp>
+#include <weft/scheduler/detail/basic_wait_group.hpp>
+
+#include "protocol_test.hpp"
+#include "thread_wait.hpp"
+
+namespace weft::model::sync {
+
+// NativeSync of the model. The lock of every queue is one mutex, which outlives the objects.
+struct Sync : Atomics {
+    using Wait = ThreadWait;
+    using Until = Timeout;
+    class QueueLock {
+      public:
+        explicit QueueLock(const void*) : mutex_(*ofRun()) { mutex_.lock(); }
+        ~QueueLock() { mutex_.unlock(); }
+        QueueLock(const QueueLock&) = delete;
+        QueueLock& operator=(const QueueLock&) = delete;
+
+        static Mutex*& ofRun() {
+            static Mutex* mutex = nullptr;
+            return mutex;
+        }
+
+      private:
+        Mutex& mutex_;
+    };
+};
+
+// Which unlocks hand the mutex over.
+struct NeverFair {
+    struct Stamp {};
+    static Stamp now() { return {}; }
+    static bool handsOver(Stamp) { return false; }
+};
+struct AlwaysFair : NeverFair {
+    static bool handsOver(Stamp) { return true; }
+};
+// Each waiter whose number is odd; the first has 0.
+struct SometimesFair {
+    using Stamp = unsigned;
+    static unsigned& count() {
+        static unsigned number = 0;
+        return number;
+    }
+    static Stamp now() { return count()++; }
+    static bool handsOver(Stamp stamp) { return stamp % 2 == 1; }
+};
+
+template <class Object, std::size_t threads>
+struct World {
+    template <class... Args>
+    explicit World(Args... args) : object(args...) {}
+    std::array<ThreadTask, threads> tasks;
+    Object object;
+    Plain<int> data{0};
+    int inside = 0;  // for the checks
+
+    // Context: the first statement of a thread that waits.
+    Object& enter(std::size_t thread) {
+        ThreadWait::use(tasks[thread]);
+        return object;
+    }
+};
+
+template <class Object, std::size_t threads, class... Args>
+World<Object, threads>& makeWorld(ModelRun& run, Args... args) {
+    Sync::QueueLock::ofRun() = &run.make<Mutex>("queue");
+    SometimesFair::count() = 0;
+    return run.make<World<Object, threads>>(args...);
+}
+
+template <class M>
+struct MutexScenarios {
+    static bool lock(M& mutex, Timeout until = Timeout::never) {
+        return mutex.tryLock() || !mutex.lockSlow(until, "lock");
+    }
+    template <class W>
+    static void increment(W& world) {
+        assertThat(++world.inside == 1, "one thread holds the mutex");
+        world.data = world.data + 1;
+        --world.inside;
+    }
+
+    // Threads exclude each other; the first one `mayGiveUp`, but takes the mutex if it is free by then.
+    template <std::size_t threads>
+    static Scenario exclude(bool mayGiveUp) {
+        return [=](ModelRun& run) {
+            auto& world = makeWorld<M, threads>(run);
+            static constexpr const char* names[] = {"thread1", "thread2", "thread3"};
+            for (std::size_t i = 0; i < threads; ++i) {
+                run.thread(names[i], [&world, i, mayGiveUp] {
+                    M& mutex = world.enter(i);
+                    const bool limited = i == 0 && mayGiveUp;
+                    if (!lock(mutex, limited ? Timeout::possible : Timeout::never) && !mutex.tryLock()) return;
+                    increment(world);
+                    mutex.unlock();
+                });
+            }
+            run.finally([&world, mayGiveUp] {
+                assertThat(world.data >= static_cast<int>(threads) - (mayGiveUp ? 1 : 0), "nobody else gives up");
+                assertThat(!world.object.isLocked() && world.object.tryLock(), "it is free");
+            });
+        };
+    }
+    // Each takes it twice.
+    static void again(ModelRun& run) {
+        auto& world = makeWorld<M, 2>(run);
+        for (const std::size_t i : {0u, 1u}) {
+            run.thread(i == 0 ? "thread1" : "thread2", [&world, i] {
+                M& mutex = world.enter(i);
+                for (int round = 0; round < 2; ++round) {
+                    lock(mutex);
+                    increment(world);
+                    mutex.unlock();
+                }
+            });
+        }
+        run.finally([&world] { assertThat(world.data == 4, "each took it twice"); });
+    }
+    // The last owner destroys what the mutex guards, and the mutex.
+    template <std::size_t threads>
+    static void destroyed(ModelRun& run) {
+        struct Owned {
+            M mutex;
+            Plain<int> owners{static_cast<int>(threads)};
+        };
+        struct Tasks {
+            std::array<ThreadTask, threads> all;
+        };
+        Sync::QueueLock::ofRun() = &run.make<Mutex>("queue");
+        SometimesFair::count() = 0;
+        auto& owned = run.make<Owned>();
+        auto& tasks = run.make<Tasks>();
+        static constexpr const char* names[] = {"owner1", "owner2", "owner3"};
+        for (std::size_t i = 0; i < threads; ++i) {
+            run.thread(names[i], [&owned, &tasks, i] {
+                ThreadWait::use(tasks.all[i]);
+                lock(owned.mutex);
+                owned.owners = owned.owners - 1;
+                const bool last = owned.owners == 0;
+                owned.mutex.unlock();
+                if (last) destroy(owned);
+            });
+        }
+    }
+};
+
+template <class M>
+void addMutexCases(std::vector<Case>& all, const std::string& kind) {
+    using Built = MutexScenarios<M>;
+    all.push_back(makeCase(kind + ", two", Built::template exclude<2>(false)));
+    all.push_back(makeCase(kind + ", one gives up", Built::template exclude<2>(true)));
+    all.push_back(makeCase(kind + ", again", Built::again));
+    all.push_back(makeCase(kind + ", destroyed", Built::template destroyed<2>));
+    all.push_back(makeCase(kind + ", three", Built::template exclude<3>(false)));
+    all.push_back(makeCase(kind + ", one of three gives up", Built::template exclude<3>(true)));
+    all.push_back(makeCase(kind + ", destroyed by the last of three", Built::template destroyed<3>));
+}
+
+template <template <class, class> class M = detail::BasicMutex>
+std::vector<Case> mutexCases() {
+    std::vector<Case> all;
+    addMutexCases<M<Sync, NeverFair>>(all, "barging");
+    addMutexCases<M<Sync, AlwaysFair>>(all, "fair");
+    addMutexCases<M<Sync, SometimesFair>>(all, "mixed");
+    return all;
+}
+
+template <class C>
+struct ConditionScenarios {
+    using M = detail::BasicMutex<Sync, NeverFair>;
+    struct Guarded {
+        // Condition locks it again with this.
+        struct Lockable : M {
+            void lockUninterruptibly() {
+                if (!this->tryLock()) this->lockSlowUninterruptibly("relock");
+            }
+        };
+        Lockable mutex;
+        C changed;
+    };
+
+    // `consumers` wait for one item each; the producer makes them one after the other.
+    template <std::size_t consumers>
+    static Scenario items(bool all, bool mayGiveUp) {
+        return [=](ModelRun& run) {
+            auto& world = makeWorld<Guarded, consumers + 1>(run);
+            run.thread("producer", [&world, all] {
+                Guarded& guarded = world.enter(consumers);
+                for (std::size_t i = 0; i < consumers; ++i) {
+                    guarded.mutex.lockUninterruptibly();
+                    world.data = world.data + 1;
+                    guarded.mutex.unlock();
+                    if (!all) guarded.changed.notifyOne();
+                }
+                if (all) guarded.changed.notifyAll();
+            });
+            for (std::size_t i = 0; i < consumers; ++i) {
+                run.thread(i == 0 ? "consumer1" : "consumer2", [&world, i, mayGiveUp] {
+                    Guarded& guarded = world.enter(i);
+                    guarded.mutex.lockUninterruptibly();
+                    bool gaveUp = false;
+                    while (world.data == 0 && !gaveUp) {
+                        const Timeout until = i == 0 && mayGiveUp ? Timeout::possible : Timeout::never;
+                        gaveUp = static_cast<bool>(guarded.changed.wait(guarded.mutex, until, "wait"));
+                    }
+                    if (world.data > 0) world.data = world.data - 1;
+                    guarded.mutex.unlock();
+                });
+            }
+        };
+    }
+};
+
+template <class C = detail::BasicCondition<Sync>>
+std::vector<Case> conditionCases() {
+    using Built = ConditionScenarios<C>;
+    return {makeCase("one item", Built::template items<1>(false, false)),
+            makeCase("one item, gives up", Built::template items<1>(false, true)),
+            makeCase("two items", Built::template items<2>(false, false)),
+            makeCase("two items, one gives up", Built::template items<2>(false, true)),
+            makeCase("notify all", Built::template items<2>(true, false))};
+}
+
+template <class S>
+struct SemaphoreScenarios {
+    static ErrorCode acquire(S& semaphore, std::uint32_t count, Timeout until = Timeout::never) {
+        return semaphore.tryAcquire(count) ? ErrorCode() : semaphore.acquireSlow(count, until, "acquire");
+    }
+
+    // One permit is a mutex.
+    static Scenario excludes(bool mayGiveUp) {
+        return [=](ModelRun& run) {
+            auto& world = makeWorld<S, 2>(run, 1u);
+            for (const std::size_t i : {0u, 1u}) {
+                run.thread(i == 0 ? "thread1" : "thread2", [&world, i, mayGiveUp] {
+                    S& semaphore = world.enter(i);
+                    if (acquire(semaphore, 1, i == 0 && mayGiveUp ? Timeout::possible : Timeout::never)) return;
+                    world.data = world.data + 1;
+                    assertThat(semaphore.release(1), "not too many");
+                });
+            }
+            run.finally([&world] { assertThat(world.object.permits() == 1, "no permit is lost or doubled"); });
+        };
+    }
+    // A request for two permits, which two threads release, then one for one.
+    static Scenario batches(bool mayGiveUp) {
+        return [=](ModelRun& run) {
+            auto& world = makeWorld<S, 2>(run, 0u);
+            auto& gaveUp = run.make<bool>(false);
+            run.thread("large", [&world, &gaveUp, mayGiveUp] {
+                S& semaphore = world.enter(0);
+                gaveUp = static_cast<bool>(acquire(semaphore, 2, mayGiveUp ? Timeout::possible : Timeout::never));
+            });
+            run.thread("small", [&world] {
+                S& semaphore = world.enter(1);
+                assertThat(!acquire(semaphore, 1), "it does not give up");
+            });
+            run.thread("releases", [&world] {
+                assertThat(world.object.release(1), "not too many");
+                assertThat(world.object.release(2), "not too many");
+            });
+            run.finally([&world, &gaveUp] {
+                assertThat(world.object.permits() == (gaveUp ? 2u : 0u), "no permit is lost or doubled");
+            });
+        };
+    }
+    // Each permit brings what its releaser has written, also if another thread grants it.
+    static void brings(ModelRun& run) {
+        struct State {
+            S semaphore{0};
+            std::array<Plain<int>, 2> results{Plain<int>(0), Plain<int>(0)};
+            ThreadTask task;
+        };
+        Sync::QueueLock::ofRun() = &run.make<Mutex>("queue");
+        auto& state = run.make<State>();
+        for (const std::size_t i : {0u, 1u}) {
+            run.thread(i == 0 ? "releases1" : "releases2", [&state, i] {
+                state.results[i] = 1;
+                assertThat(state.semaphore.release(1), "not too many");
+            });
+        }
+        run.thread("acquires both", [&state] {
+            ThreadWait::use(state.task);
+            assertThat(!acquire(state.semaphore, 2), "it does not give up");
+            assertThat(state.results[0] == 1 && state.results[1] == 1, "both results");
+            destroy(state);
+        });
+    }
+    // A result that a permit announces; whoever has the permit destroys the semaphore.
+    static Scenario destroyed(bool givesUpFirst) {
+        return [=](ModelRun& run) {
+            struct State {
+                S semaphore{0};
+                Plain<int> result{0};
+            };
+            Sync::QueueLock::ofRun() = &run.make<Mutex>("queue");
+            auto& state = run.make<State>();
+            auto& task = run.make<ThreadTask>();
+            run.thread("worker", [&state] {
+                state.result = 1;
+                assertThat(state.semaphore.release(1), "not too many");
+            });
+            run.thread("waiter", [&state, &task, givesUpFirst] {
+                ThreadWait::use(task);
+                if (!givesUpFirst || acquire(state.semaphore, 1, Timeout::possible)) {
+                    assertThat(!acquire(state.semaphore, 1), "it does not give up");
+                }
+                assertThat(state.result == 1, "the permit brings the result");
+                destroy(state);
+            });
+        };
+    }
+    // A close races with a request and a release: the request gets the permit or fails.
+    static void closes(ModelRun& run) {
+        auto& world = makeWorld<S, 1>(run, 0u);
+        auto& got = run.make<bool>(false);
+        run.thread("requests", [&world, &got] { got = !acquire(world.enter(0), 1); });
+        run.thread("releases", [&world] { assertThat(world.object.release(1), "not too many"); });
+        run.thread("closes", [&world] { assertThat(world.object.close(), "the first close"); });
+        run.finally([&world, &got] {
+            assertThat(world.object.permits() == (got ? 0u : 1u), "no permit is lost or doubled");
+            assertThat(!world.object.tryAcquire(1) && world.object.isClosed(), "it is closed");
+        });
+    }
+};
+
+template <class S = detail::BasicSemaphore<Sync>>
+std::vector<Case> semaphoreCases() {
+    using Built = SemaphoreScenarios<S>;
+    return {makeCase("excludes", Built::excludes(false)),
+            makeCase("excludes, one gives up", Built::excludes(true)),
+            makeCase("batches", Built::batches(false)),
+            makeCase("batches, one gives up", Built::batches(true)),
+            makeCase("brings", Built::brings),
+            makeCase("destroyed", Built::destroyed(false)),
+            makeCase("destroyed, gives up first", Built::destroyed(true)),
+            makeCase("closes", Built::closes)};
+}
+
+template <class N>
+struct NotifyScenarios {
+    static ErrorCode wait(N& notify, Timeout until = Timeout::never) {
+        const auto since = notify.generation();
+        return notify.tryConsume() ? ErrorCode() : notify.wait(since, until, "wait");
+    }
+
+    // Whoever is notified has the data, and may destroy the object.
+    static void one(ModelRun& run) {
+        struct State {
+            N notify;
+            Plain<int> result{0};
+        };
+        Sync::QueueLock::ofRun() = &run.make<Mutex>("queue");
+        auto& state = run.make<State>();
+        auto& task = run.make<ThreadTask>();
+        run.thread("notifies", [&state] {
+            state.result = 1;
+            state.notify.notifyOne();
+        });
+        run.thread("waits", [&state, &task] {
+            ThreadWait::use(task);
+            assertThat(!wait(state.notify), "it does not give up");
+            assertThat(state.result == 1, "the notification brings the data");
+            destroy(state);
+        });
+    }
+    // Two notifications for two waiters: none is lost. At most one is stored, so the second comes once the first wait
+    // has ended. If the first waiter may give up, it passes its notification on.
+    static Scenario two(bool mayGiveUp) {
+        return [=](ModelRun& run) {
+            auto& world = makeWorld<N, 2>(run);
+            auto& ended = run.make<Atomic<int>>(0);
+            for (const std::size_t i : {0u, 1u}) {
+                run.thread(i == 0 ? "first" : "second", [&world, &ended, i, mayGiveUp] {
+                    const bool limited = i == 0 && mayGiveUp;
+                    N& notify = world.enter(i);
+                    if (wait(notify, limited ? Timeout::possible : Timeout::never)) return;
+                    assertThat(world.data == 1, "the notification brings the data");
+                    ended.fetch_add(1, std::memory_order_relaxed);
+                    if (limited) notify.notifyOne();
+                });
+            }
+            run.thread("notifies", [&world, &ended, mayGiveUp] {
+                world.data = 1;
+                world.object.notifyOne();
+                if (mayGiveUp) return;
+                await([&ended] { return ended.load(std::memory_order_relaxed) > 0; });
+                world.object.notifyOne();
+            });
+        };
+    }
+    // A check, then a wait: with the ticket no notifyAll() between them is missed.
+    static void ticket(ModelRun& run) {
+        auto& world = makeWorld<N, 2>(run);
+        for (const std::size_t i : {0u, 1u}) {
+            run.thread(i == 0 ? "first" : "second", [&world, i] {
+                N& notify = world.enter(i);
+                const auto since = notify.generation();
+                if (since > 0) {
+                    assertThat(world.data == 1, "the generation brings the data");
+                    return;
+                }
+                assertThat(!notify.wait(since, Timeout::never, "wait"), "it does not give up");
+                assertThat(world.data == 1, "the notification brings the data");
+            });
+        }
+        run.thread("notifies", [&world] {
+            world.data = 1;
+            world.object.notifyAll();
+        });
+    }
+};
+
+template <class G>
+struct WaitGroupScenarios {
+    static ErrorCode wait(G& group, Timeout until = Timeout::never) {
+        return group.isSettled() ? ErrorCode() : group.wait(until, "wait");
+    }
+    // Two parts of the work; the waiter, which may give up once and wait again, destroys the group.
+    static Scenario destroyed(bool givesUpFirst) {
+        return [=](ModelRun& run) {
+            struct State {
+                G group;
+                std::array<Plain<int>, 2> results{Plain<int>(0), Plain<int>(0)};
+            };
+            Sync::QueueLock::ofRun() = &run.make<Mutex>("queue");
+            auto& state = run.make<State>();
+            auto& task = run.make<ThreadTask>();
+            assertThat(state.group.add(2), "not too many");
+            for (const std::size_t i : {0u, 1u}) {
+                run.thread(i == 0 ? "part1" : "part2", [&state, i] {
+                    state.results[i] = 1;
+                    assertThat(state.group.done(), "counted");
+                });
+            }
+            run.thread("waiter", [&state, &task, givesUpFirst] {
+                ThreadWait::use(task);
+                if (givesUpFirst) static_cast<void>(wait(state.group, Timeout::possible));
+                assertThat(!wait(state.group), "it does not give up");
+                assertThat(state.results[0] == 1 && state.results[1] == 1, "the work is done");
+                destroy(state);
+            });
+        };
+    }
+    static Scenario twoWait(bool mayGiveUp) {
+        return [=](ModelRun& run) {
+            auto& world = makeWorld<G, 2>(run);
+            assertThat(world.object.add(1), "not too many");
+            run.thread("work", [&world] {
+                world.data = 1;
+                assertThat(world.object.done(), "counted");
+            });
+            for (const std::size_t i : {0u, 1u}) {
+                run.thread(i == 0 ? "waiter1" : "waiter2", [&world, i, mayGiveUp] {
+                    if (wait(world.enter(i), i == 0 && mayGiveUp ? Timeout::possible : Timeout::never)) return;
+                    assertThat(world.data == 1, "the work is done");
+                });
+            }
+        };
+    }
+};
+
+template <class G = detail::BasicWaitGroup<Sync>>
+std::vector<Case> waitGroupCases() {
+    using Built = WaitGroupScenarios<G>;
+    return {makeCase("two wait", Built::twoWait(false)), makeCase("two wait, one gives up", Built::twoWait(true)),
+            makeCase("destroyed", Built::destroyed(false)),
+            makeCase("destroyed, gives up first", Built::destroyed(true))};
+}
+
+template <class N = detail::BasicNotify<Sync>>
+std::vector<Case> notifyCases() {
+    using Built = NotifyScenarios<N>;
+    return {makeCase("one", Built::one), makeCase("ticket", Built::ticket), makeCase("two", Built::two(false)),
+            makeCase("two, one gives up", Built::two(true))};
+}
+
+// Two parties; one of them may give up and wait again.
+inline Scenario barrier(bool givesUpFirst) {
+    return [=](ModelRun& run) {
+        using B = detail::BasicBarrier<Sync>;
+        auto& world = makeWorld<B, 2>(run, std::size_t{2});
+        auto& leaders = run.make<int>(0);
+        auto& arrived = run.make<std::array<Plain<int>, 2>>();
+        for (const std::size_t i : {0u, 1u}) {
+            run.thread(i == 0 ? "party1" : "party2", [&world, &leaders, &arrived, i, givesUpFirst] {
+                B& both = world.enter(i);
+                arrived[i] = 1;
+                bool leader = false;
+                if (i == 1 || !givesUpFirst || both.wait(leader, Timeout::possible, "wait")) {
+                    assertThat(!both.wait(leader, Timeout::never, "wait"), "it does not give up");
+                }
+                assertThat(arrived[1 - i] == 1, "the other party has arrived");
+                if (leader) ++leaders;
+            });
+        }
+        run.finally([&leaders] { assertThat(leaders == 1, "one leader"); });
+    };
+}
+
+// Two callers initialise a value; the first attempt `fails`; a caller may give up while it waits.
+inline Scenario once(bool fails, bool mayGiveUp) {
+    return [=](ModelRun& run) {
+        using O = detail::BasicOnce<Sync>;
+        auto& world = makeWorld<O, 2>(run);
+        auto& attempts = run.make<int>(0);
+        for (const std::size_t i : {0u, 1u}) {
+            run.thread(i == 0 ? "caller1" : "caller2", [&world, &attempts, i, fails, mayGiveUp] {
+                O& cell = world.enter(i);
+                if (!cell.isDone()) {
+                    bool begun = false;
+                    if (cell.begin(begun, i == 0 && mayGiveUp ? Timeout::possible : Timeout::never, "begin")) return;
+                    if (begun) {
+                        const bool succeeds = ++attempts > 1 || !fails;
+                        if (succeeds) world.data = world.data + 1;
+                        cell.finish(succeeds);
+                        if (!succeeds) return;
+                    }
+                }
+                assertThat(cell.isDone() && world.data == 1, "the value is there, once");
+            });
+        }
+        run.finally([&world, &attempts, fails, mayGiveUp] {
+            if (!fails) assertThat(world.data == 1 && attempts == 1, "one attempt");
+            if (fails && !mayGiveUp) assertThat(world.data == 1 && attempts == 2, "the other caller tries again");
+        });
+    };
+}
+
+inline std::vector<Case> otherCases() {
+    return {makeCase("barrier", barrier(false)),
+            makeCase("barrier, gives up first", barrier(true)),
+            makeCase("once", once(false, false)),
+            makeCase("once, one gives up", once(false, true)),
+            makeCase("once, the first fails", once(true, false)),
+            makeCase("once, the first fails and one gives up", once(true, true))};
+}
+
+}  // namespace weft::model::sync
