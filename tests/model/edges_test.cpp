@@ -95,6 +95,8 @@ const Edge edges[] = {
     {"M7", "sync_model_test.cpp", nullptr},  // by hand, UnlocksFirst
     {"M8", "sync_model_test.cpp", nullptr},  // and by hand, FindsZeroBlindly
     {"M9", "sync_model_test.cpp", nullptr},
+    {"Y1", "queue_model_test.cpp", nullptr},
+    {"Y2", "queue_model_test.cpp", nullptr},  // and by hand, ClosesLate
     {"N1", nullptr, "one word; the loop decides again"},
     {"U1", nullptr, "one word, written once"},
     {"G1", nullptr, "one word, exchanged"},

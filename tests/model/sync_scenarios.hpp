@@ -19,6 +19,7 @@ namespace weft::model::sync {
 struct Sync : Atomics {
     using Wait = ThreadWait;
     using Until = Timeout;
+    using ShortLock = Mutex;
     class QueueLock {
       public:
         explicit QueueLock(const void*) : mutex_(*ofRun()) { mutex_.lock(); }

@@ -10,12 +10,15 @@
 #include <weft/scheduler/log.hpp>
 #include <weft/scheduler/non_migrating_scope.hpp>
 #include <weft/scheduler/sync/barrier.hpp>
+#include <weft/scheduler/sync/bounded_queue.hpp>
 #include <weft/scheduler/sync/condition.hpp>
 #include <weft/scheduler/sync/mutex.hpp>
 #include <weft/scheduler/sync/notify.hpp>
 #include <weft/scheduler/sync/once_cell.hpp>
+#include <weft/scheduler/sync/oneshot.hpp>
 #include <weft/scheduler/sync/rw_lock.hpp>
 #include <weft/scheduler/sync/semaphore.hpp>
+#include <weft/scheduler/sync/unbounded_queue.hpp>
 #include <weft/scheduler/sync/wait_group.hpp>
 #include <weft/scheduler/task_scope.hpp>
 #include <weft/scheduler/this_fiber.hpp>

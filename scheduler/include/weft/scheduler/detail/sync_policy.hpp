@@ -3,6 +3,7 @@
 #pragma once
 
 #include <weft/scheduler/detail/atomics.hpp>
+#include <weft/scheduler/detail/spin_lock.hpp>
 #include <weft/scheduler/detail/striped_lock.hpp>
 #include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/suspension.hpp>
@@ -20,6 +21,7 @@ struct NativeSync : NativeAtomics {
     using Wait = SyncWait;
     using Until = Deadline;
     using QueueLock = StripedLock;
+    using ShortLock = SpinLock;
 };
 
 inline void throwOnError(const ErrorCode& error, const char* call) {

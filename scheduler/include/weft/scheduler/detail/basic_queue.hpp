@@ -1,0 +1,227 @@
+// BasicQueue: the core of sync::BoundedQueue and sync::UnboundedQueue: values, and those who wait to send or to
+// receive. docs/explanation/protocol.md section 20, docs/adr/0026.
+#pragma once
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include <weft/scheduler/detail/waiter_queue.hpp>
+#include <weft/scheduler/errors.hpp>
+
+namespace weft::detail {
+
+enum class QueueStatus : std::uint8_t { done, wouldWait, closed };
+
+// S: the waits, the deadlines and the lock. Storage holds the values in order:
+//     bool full() const; bool empty() const; std::size_t size() const;
+//     bool needsReserve() const;              // the next push() would have to allocate
+//     static Reserve allocate();              // without the lock; may throw
+//     void push(T&&, Reserve&) noexcept;      // takes the reserve if it needs it
+//     T pop(Reserve& freed) noexcept;         // may put memory there that is to be freed without the lock
+// The lock guards everything. While receivers wait, the storage is empty; while senders wait, it is full. A waiter
+// takes the lock before it returns; until then the thread that has ended its wait may use the queue and the waiter's
+// value.
+template <class S, class T, class Storage>
+class BasicQueue {
+    using Wait = typename S::Wait;
+    using Until = typename S::Until;
+    using Reserve = typename Storage::Reserve;
+
+  public:
+    template <class... Args>
+    explicit BasicQueue(Args&&... args) : values_(std::forward<Args>(args)...) {}
+
+    // Moves from `value` if it is sent, and only then. Throws what Storage::allocate() throws.
+    QueueStatus trySend(T& value) {
+        Woken woken;
+        Reserve reserve;
+        const QueueStatus status = sendNow(value, reserve, woken, [] {});
+        woken.resume();
+        return status;
+    }
+    // As trySend(), and closes the queue in the same step if the value is sent.
+    QueueStatus trySendLast(T& value) {
+        Woken woken;
+        Reserve reserve;
+        const QueueStatus status = sendNow(
+            value, reserve, woken, [] {}, true);
+        woken.resume();
+        return status;
+    }
+    // Waits while the queue is full. Moves from `value` if it is sent, and only then. Errors: closed (EPIPE),
+    // timedOut(), operationAborted(). Throws as trySend(), and BlockingOperationException, which names `call`, where
+    // nothing may block.
+    [[gnu::noinline]] ErrorCode sendSlow(T& value, Until until, const char* call) {
+        Sender sender;
+        sender.value = &value;
+        Wait wait(call);
+        Woken woken;
+        Reserve reserve;
+        const QueueStatus status = sendNow(value, reserve, woken, [&] {
+            sender.key = wait.key();
+            senders_.append(sender);
+        });
+        woken.resume();
+        if (status != QueueStatus::wouldWait) return errorFor(status);
+        const WakeReason why = wait.park(until);
+        leave(senders_, sender);
+        return why == WakeReason::resource ? errorFor(sender.status) : errorOf(why);
+    }
+
+    // Puts the oldest value into `out`. `closed`: the queue is closed and empty.
+    QueueStatus tryReceive(std::optional<T>& out) {
+        Woken woken;
+        Reserve freed;
+        const QueueStatus status = receiveNow(out, freed, woken, [] {});
+        woken.resume();
+        return status;
+    }
+    // Waits while the queue is empty. Without an error, `out` has a value, or the queue is closed and empty. Errors:
+    // timedOut(), operationAborted(). Throws BlockingOperationException, which names `call`, where nothing may block.
+    [[gnu::noinline]] ErrorCode receiveSlow(std::optional<T>& out, Until until, const char* call) {
+        Receiver receiver;
+        receiver.out = &out;
+        Wait wait(call);
+        Woken woken;
+        Reserve freed;
+        const QueueStatus status = receiveNow(out, freed, woken, [&] {
+            receiver.key = wait.key();
+            receivers_.append(receiver);
+        });
+        woken.resume();
+        if (status != QueueStatus::wouldWait) return {};
+        const WakeReason why = wait.park(until);
+        leave(receivers_, receiver);
+        return why == WakeReason::resource ? ErrorCode() : errorOf(why);
+    }
+
+    // Ends the waits of all senders, which keep their values, and of all receivers. Values in the queue can still be
+    // received. False if it was closed before.
+    bool close() noexcept {
+        Woken woken;
+        {
+            std::lock_guard held(lock_);
+            if (closed_) return false;
+            closeLocked(woken);
+        }
+        woken.resume();
+        return true;
+    }
+
+    bool isClosed() const {
+        std::lock_guard held(lock_);
+        return closed_;
+    }
+    std::size_t size() const {
+        std::lock_guard held(lock_);
+        return values_.size();
+    }
+    std::size_t waitingSenders() const {
+        std::lock_guard held(lock_);
+        return senders_.size();
+    }
+    std::size_t waitingReceivers() const {
+        std::lock_guard held(lock_);
+        return receivers_.size();
+    }
+
+  private:
+    struct SendRequest {
+        T* value = nullptr;
+        QueueStatus status = QueueStatus::done;  // or closed
+    };
+    struct ReceiveRequest {
+        std::optional<T>* out = nullptr;
+    };
+    using Senders = BasicWaiterQueue<Wait, SendRequest, S>;
+    using Receivers = BasicWaiterQueue<Wait, ReceiveRequest, S>;
+    using Sender = typename Senders::Waiter;
+    using Receiver = typename Receivers::Waiter;
+    struct Woken {
+        void resume() noexcept {
+            senders.resume();
+            receivers.resume();
+        }
+        typename Senders::Woken senders;
+        typename Receivers::Woken receivers;
+    };
+
+    // If it would have to wait, calls `queue()` under the lock.
+    template <class Enqueue>
+    QueueStatus sendNow(T& value, Reserve& reserve, Woken& woken, Enqueue enqueue, bool last = false) {
+        for (;;) {
+            {
+                std::lock_guard held(lock_);
+                if (closed_) return QueueStatus::closed;
+                const bool handed = handToReceiver(value, woken);
+                if (!handed && values_.full()) {
+                    enqueue();
+                    return QueueStatus::wouldWait;
+                }
+                if (handed || reserve || !values_.needsReserve()) {
+                    if (!handed) values_.push(std::move(value), reserve);
+                    if (last) closeLocked(woken);
+                    return QueueStatus::done;
+                }
+            }
+            reserve = Storage::allocate();
+        }
+    }
+    bool handToReceiver(T& value, Woken& woken) noexcept {
+        while (Receiver* const first = receivers_.first()) {
+            receivers_.remove(*first);
+            if (!Receivers::end(*first, woken.receivers)) continue;
+            first->out->emplace(std::move(value));  // [Y2] it takes the lock before it looks
+            return true;
+        }
+        return false;
+    }
+
+    template <class Enqueue>
+    QueueStatus receiveNow(std::optional<T>& out, Reserve& freed, Woken& woken, Enqueue enqueue) {
+        std::lock_guard held(lock_);
+        if (values_.empty()) {
+            if (closed_) return QueueStatus::closed;
+            enqueue();
+            return QueueStatus::wouldWait;
+        }
+        out.emplace(values_.pop(freed));
+        takeFromSender(freed, woken);
+        return QueueStatus::done;
+    }
+    void closeLocked(Woken& woken) noexcept {
+        closed_ = true;
+        Senders::endAll(senders_.takeAll(), woken.senders, [](Sender& sender) { sender.status = QueueStatus::closed; });
+        Receivers::endAll(receivers_.takeAll(), woken.receivers);
+    }
+    // A value has been taken, so one that waits has a place.
+    void takeFromSender(Reserve& reserve, Woken& woken) noexcept {
+        while (Sender* const first = senders_.first()) {
+            senders_.remove(*first);
+            if (!Senders::end(*first, woken.senders)) continue;
+            values_.push(std::move(*first->value), reserve);
+            return;
+        }
+    }
+
+    template <class Queue>
+    void leave(Queue& queue, typename Queue::Waiter& waiter) noexcept {
+        std::lock_guard held(lock_);  // [Y2]
+        queue.remove(waiter);
+    }
+    static ErrorCode errorFor(QueueStatus status) noexcept {
+        return status == QueueStatus::closed ? fromErrno(EPIPE) : ErrorCode();
+    }
+
+    mutable typename S::ShortLock lock_;
+    typename S::template Plain<bool> closed_{false};
+    Storage values_;
+    Senders senders_;
+    Receivers receivers_;
+};
+
+}  // namespace weft::detail

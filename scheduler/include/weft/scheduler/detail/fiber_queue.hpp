@@ -1,0 +1,95 @@
+// FiberQueue: the calls that sync::BoundedQueue, sync::UnboundedQueue and sync::Oneshot share: to receive, and to
+// close.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <weft/scheduler/deadline.hpp>
+#include <weft/scheduler/detail/basic_queue.hpp>
+#include <weft/scheduler/detail/sync_policy.hpp>
+#include <weft/scheduler/detail/value_storage.hpp>
+#include <weft/scheduler/errors.hpp>
+
+namespace weft::detail {
+
+template <class T, class Storage>
+class FiberQueue {
+    static_assert(
+        std::is_object_v<T> && std::is_nothrow_move_constructible_v<T> && std::is_nothrow_destructible_v<T>,
+        "a queue moves its values under its lock: their move constructor must be noexcept; if it is not, send "
+        "them in a std::unique_ptr");
+
+  public:
+    // No fiber or thread may be in a call, except that a thread whose value has been received, or which has closed the
+    // queue, may not have returned yet. Destroys the values that have not been received.
+    ~FiberQueue() = default;
+    FiberQueue(const FiberQueue&) = delete;
+    FiberQueue& operator=(const FiberQueue&) = delete;
+
+    // Waits for a value. Without a value: the queue is closed and empty. If the fiber is cancelled during the wait or
+    // its carrier shuts down, the throwing overload throws SystemError(operation_aborted), the other sets `error`. A
+    // value that is there is taken without a check for cancellation. Context: a fiber or a plain thread. Where nothing
+    // may block, a value that is there is taken, and otherwise both throw BlockingOperationException. Never allocates.
+    // A loop over values that never has to wait must call thisFiber::yieldIfDue().
+    [[nodiscard]] std::optional<T> receive() {
+        std::optional<T> value;
+        throwOnError(receiveOr(value, never, "sync::Queue::receive"), "sync::Queue::receive");
+        return value;
+    }
+    [[nodiscard]] std::optional<T> receive(ErrorCode& error) {
+        std::optional<T> value;
+        error = receiveOr(value, never, "sync::Queue::receive");
+        return value;
+    }
+    // The same with a deadline, at which `error` is timed_out.
+    [[nodiscard]] std::optional<T> receiveUntil(Deadline deadline, ErrorCode& error) {
+        std::optional<T> value;
+        error = receiveOr(value, deadline, "sync::Queue::receiveUntil");
+        return value;
+    }
+    // No value: the queue is empty. Never blocks. Any thread.
+    [[nodiscard]] std::optional<T> tryReceive() {
+        std::optional<T> value;
+        static_cast<void>(core_.tryReceive(value));
+        return value;
+    }
+
+    // Later sends fail. The waits of senders end with EPIPE; they keep their values. Receivers get the values that are
+    // in the queue, then none. Returns false if the queue was closed before. Never blocks. Any thread.
+    bool close() noexcept { return core_.close(); }
+
+    // These may be outdated when they return. Any thread.
+    bool isClosed() const { return core_.isClosed(); }
+    std::size_t size() const { return core_.size(); }
+    bool isEmpty() const { return size() == 0; }
+    // The number of waiting senders and receivers; walks through the queues.
+    std::size_t waiters() const { return core_.waitingSenders() + core_.waitingReceivers(); }
+
+  protected:
+    using Core = BasicQueue<NativeSync, T, Storage>;
+
+    template <class... Args>
+    explicit FiberQueue(Args&&... args) : core_(std::forward<Args>(args)...) {}
+
+    ErrorCode sendOr(T& value, Deadline deadline, const char* call) {
+        switch (core_.trySend(value)) {
+            case QueueStatus::done: return {};
+            case QueueStatus::closed: return fromErrno(EPIPE);
+            case QueueStatus::wouldWait: break;
+        }
+        return core_.sendSlow(value, deadline, call);
+    }
+
+    Core core_;
+
+  private:
+    ErrorCode receiveOr(std::optional<T>& value, Deadline deadline, const char* call) {
+        if (core_.tryReceive(value) != QueueStatus::wouldWait) return {};
+        return core_.receiveSlow(value, deadline, call);
+    }
+};
+
+}  // namespace weft::detail
