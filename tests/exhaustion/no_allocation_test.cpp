@@ -4,6 +4,8 @@
 
 #include <array>
 #include <atomic>
+#include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -11,11 +13,13 @@
 #include <weft/scheduler/event_loop.hpp>
 #include <weft/scheduler/stack_pool.hpp>
 #include <weft/scheduler/sync/barrier.hpp>
+#include <weft/scheduler/sync/bounded_queue.hpp>
 #include <weft/scheduler/sync/condition.hpp>
 #include <weft/scheduler/sync/mutex.hpp>
 #include <weft/scheduler/sync/notify.hpp>
 #include <weft/scheduler/sync/once_cell.hpp>
 #include <weft/scheduler/sync/rw_lock.hpp>
+#include <weft/scheduler/sync/select.hpp>
 #include <weft/scheduler/sync/semaphore.hpp>
 #include <weft/scheduler/sync/wait_group.hpp>
 #include <weft/scheduler/this_fiber.hpp>
@@ -135,6 +139,7 @@ TEST_F(NoAllocation, LocksAndOtherPrimitivesOfFibers) {
     sync::Condition changed;
     sync::Notify notify;
     sync::Barrier barrier(2);
+    sync::BoundedQueue<int> queue(1);
     int turn = 0;
     const auto locked = [](auto& lockable) {
         return [&lockable] {
@@ -166,6 +171,11 @@ TEST_F(NoAllocation, LocksAndOtherPrimitivesOfFibers) {
                 notify.notifyOne();
             });
         runBoth(group, [&] { barrier.wait(); });
+        runBoth(
+            group, [&] { queue.send(1); }, [&] { static_cast<void>(queue.receive()); });
+        runBoth(
+            group, [&] { queue.send(1); },
+            [&] { sync::select(sync::onReceive(queue, [](std::optional<int>) {}), sync::onNotify(notify, [] {})); });
         runBoth(group, [] {
             sync::WaitGroup work;
             sync::OnceCell<int> cell;

@@ -2,6 +2,7 @@
 // sender, no waiter is forgotten, and nothing touches a queue that its contract allows to be destroyed. And the lock
 // inside.
 #include <weft/scheduler/detail/basic_queue.hpp>
+#include <weft/scheduler/detail/basic_select.hpp>
 #include <weft/scheduler/detail/spin_lock.hpp>
 #include <weft/scheduler/detail/value_storage.hpp>
 
@@ -177,6 +178,143 @@ struct ClosesLate : One {
 };
 TEST(QueueModel, AQueueIsNotClosedAfterItsLastValueHasBeenReceived) {
     expectKilled("closes late", only("destroyed", queueCases<ClosesLate>()));
+}
+
+// A wait for values of two queues (docs/explanation/protocol.md section 21).
+template <class Q>
+struct SelectScenarios {
+    using Select = detail::BasicSelect<Sync>;
+    struct Pair {
+        Q left;
+        Q right;
+    };
+    struct Receive final : Select::Branch {
+        explicit Receive(Q& queue) : queue(queue) { receiver.out = &value; }
+        bool tryNow() override { return queue.tryReceive(value) != QueueStatus::wouldWait; }
+        bool enlist(const Select::Key& key) override {
+            receiver.key = key;
+            return queue.enlist(receiver);
+        }
+        void withdraw() noexcept override { queue.withdraw(receiver); }
+        Q& queue;
+        std::optional<Value> value;
+        typename Q::Receiver receiver;
+    };
+    struct Send final : Select::Branch {
+        Send(Q& queue, Value& value) : queue(queue) { sender.value = &value; }
+        bool tryNow() override { return queue.trySend(*sender.value) != QueueStatus::wouldWait; }
+        bool enlist(const Select::Key& key) override {
+            sender.key = key;
+            return queue.enlist(sender);
+        }
+        void withdraw() noexcept override { queue.withdraw(sender); }
+        Q& queue;
+        typename Q::Sender sender;
+    };
+
+    // The sum of what was received; 0 if the wait timed out.
+    static int receive(Pair& pair, std::size_t start, Timeout until = Timeout::never) {
+        Receive left(pair.left);
+        Receive right(pair.right);
+        std::array<typename Select::Branch*, 2> branches{&left, &right};
+        std::size_t chosen = 0;
+        const bool failed{Select::wait(branches, start, true, until, chosen, "select")};
+        assertThat(left.value.has_value() == (!failed && chosen == 0), "one branch is complete, or none");
+        assertThat(right.value.has_value() == (!failed && chosen == 1), "one branch is complete, or none");
+        return (left.value ? left.value->get() : 0) + (right.value ? right.value->get() : 0);
+    }
+    static int left(Pair& pair) {
+        std::optional<Value> value;
+        int sum = 0;
+        while (pair.left.tryReceive(value) == QueueStatus::done) sum += value->get();
+        while (pair.right.tryReceive(value) == QueueStatus::done) sum += value->get();
+        return sum;
+    }
+    static void sendPlainly(Q& queue, int what) {
+        Value value(what);
+        assertThat(queue.trySend(value) == QueueStatus::done, "there is a place");
+    }
+
+    // A value in each queue, and one that takes one of them, and may give up.
+    static Scenario takesOne(bool mayGiveUp) {
+        return [=](ModelRun& run) {
+            auto& world = makeWorld<Pair, 1>(run);
+            auto& got = run.make<int>(0);
+            run.thread("selects", [&world, &got, mayGiveUp] {
+                got = receive(world.enter(0), 0, mayGiveUp ? Timeout::possible : Timeout::never);
+            });
+            run.thread("sends left", [&world] { sendPlainly(world.object.left, 1); });
+            run.thread("sends right", [&world] { sendPlainly(world.object.right, 2); });
+            run.finally([&world, &got, mayGiveUp] {
+                assertThat(got + left(world.object) == 3, "the other value is left");
+                assertThat(mayGiveUp || got != 0, "one of them is taken");
+            });
+        };
+    }
+    // Two that take one each, in different orders.
+    static void eachTakesOne(ModelRun& run) {
+        auto& world = makeWorld<Pair, 2>(run);
+        auto& sum = run.make<int>(0);
+        for (const std::size_t i : {0u, 1u}) {
+            run.thread(i == 0 ? "selects1" : "selects2", [&world, &sum, i] { sum += receive(world.enter(i), i); });
+        }
+        run.thread("sends", [&world] {
+            sendPlainly(world.object.left, 1);
+            sendPlainly(world.object.right, 2);
+        });
+        run.finally([&sum] { assertThat(sum == 3, "each value once"); });
+    }
+    // One sends to whichever full queue has a place first; both get one.
+    static void sendsOnce(ModelRun& run) {
+        auto& world = makeWorld<Pair, 1>(run);
+        sendPlainly(world.object.left, 1);
+        sendPlainly(world.object.right, 2);
+        run.thread("selects", [&world] {
+            Pair& pair = world.enter(0);
+            Value value(4);
+            Send toLeft(pair.left, value);
+            Send toRight(pair.right, value);
+            std::array<typename Select::Branch*, 2> branches{&toLeft, &toRight};
+            std::size_t chosen = 0;
+            assertThat(!Select::wait(branches, 0, true, Timeout::never, chosen, "select"), "it does not give up");
+        });
+        auto& taken = run.make<int>(0);
+        for (const bool isLeft : {true, false}) {
+            run.thread(isLeft ? "takes left" : "takes right", [&world, &taken, isLeft] {
+                std::optional<Value> value;
+                Q& queue = isLeft ? world.object.left : world.object.right;
+                assertThat(queue.tryReceive(value) == QueueStatus::done, "a value is there");
+                taken += value->get();
+            });
+        }
+        run.finally([&world, &taken] { assertThat(taken + left(world.object) == 7, "the value is sent once"); });
+    }
+};
+
+template <class Q = One>
+std::vector<Case> selectCases() {
+    using Built = SelectScenarios<Q>;
+    return {makeCase("takes one", Built::takesOne(false)), makeCase("takes one or gives up", Built::takesOne(true)),
+            makeCase("sends once", Built::sendsOnce), makeCase("each takes one", Built::eachTakesOne)};
+}
+
+TEST(SelectModel, ExactlyOneBranchIsCompleted) {
+    exploreAll("select", selectCases(), {.preemptions = 2, .executions = 100'000});
+    exploreAll("select", selectCases(), {.search = Search::random, .executions = 10'000});
+    exploreAll("select", selectCases(), {.search = Search::pct, .executions = 10'000});
+}
+
+// A value taken by a branch during enlist(), although another branch may have been completed meanwhile.
+struct TakesWhileItEnlists : One {
+    bool enlist(Receiver& receiver) {
+        if (One::enlist(receiver)) return true;
+        (void)tryReceive(*receiver.out);
+        return false;
+    }
+    using One::enlist;
+};
+TEST(SelectModel, ABranchThatTakesWhileItEnlistsCompletesTwo) {
+    expectKilled("takes while it enlists", only("takes one", selectCases<TakesWhileItEnlists>()));
 }
 
 // The lock inside. A thread that waits for it lets the owner take a step.

@@ -14,8 +14,9 @@ class ThreadWait {
     struct Key {
         Plain<ThreadTask*> task;
         Plain<Epoch> epoch;
-        bool wake() const { return task.get()->wake(epoch, ThreadTask::resource); }
-        detail::Claim claim() const { return task.get()->token.claim(epoch, ThreadTask::resource); }
+        Plain<Branch> branch;
+        bool wake() const { return task.get()->wake(epoch, branch); }
+        detail::Claim claim() const { return task.get()->token.claim(epoch, branch); }
         void enqueue() const { task.get()->enqueue(); }
     };
 
@@ -29,16 +30,21 @@ class ThreadWait {
         if (!parked_ && !task_.token.abort(epoch_)) task_.token.finish();
     }
 
-    Key key() const { return {&task_, epoch_}; }
+    Key key(WakeReason branch = WakeReason::resource) const { return {&task_, epoch_, branchOf(branch)}; }
 
     WakeReason park(Timeout limit) {
         parked_ = true;
-        return task_.park(epoch_, limit) == ThreadTask::resource ? WakeReason::resource : WakeReason::timeout;
+        const Branch branch = task_.park(epoch_, limit);
+        return branch == ThreadTask::timeout ? WakeReason::timeout : static_cast<WakeReason>(branch - branchOf({}));
     }
 
     WakeReason parkUninterruptibly() { return park(Timeout::never); }
 
   private:
+    // ThreadTask has two branches of its own.
+    static Branch branchOf(WakeReason reason) {
+        return static_cast<Branch>(ThreadTask::timeout + 1 + static_cast<unsigned>(reason));
+    }
     static std::array<ThreadTask*, maxThreads>& tasks() {
         static std::array<ThreadTask*, maxThreads> all{};
         return all;

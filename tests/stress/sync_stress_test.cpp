@@ -4,12 +4,15 @@
 
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
+#include <weft/scheduler/sync/bounded_queue.hpp>
 #include <weft/scheduler/sync/condition.hpp>
 #include <weft/scheduler/sync/mutex.hpp>
 #include <weft/scheduler/sync/notify.hpp>
+#include <weft/scheduler/sync/select.hpp>
 #include <weft/scheduler/sync/semaphore.hpp>
 #include <weft/scheduler/sync/wait_group.hpp>
 #include <weft/scheduler/this_fiber.hpp>
@@ -200,6 +203,49 @@ TEST_F(SyncStress, AConditionHandsOverEveryItem) {
     first.join();
     second.join();
     EXPECT_EQ(taken, total);
+}
+
+// Senders and receivers that wait for two queues at once, with deadlines that are often too short.
+TEST_F(SyncStress, QueuesAndSelectsNeitherLoseNorDoubleValues) {
+    CarrierGroup group(carriers(2));
+    Watchdog watchdog(group);
+    const std::uint64_t total = rounds(0.3) / fibers;
+    sync::BoundedQueue<std::uint64_t> left(1);
+    sync::BoundedQueue<std::uint64_t> right(3);
+    std::atomic<std::uint64_t> sent{0};
+    std::atomic<std::uint64_t> received{0};
+    const auto take = [&](std::optional<std::uint64_t> value) {
+        if (value) received.fetch_add(*value, std::memory_order_relaxed);
+    };
+    runAll(group, [&](Noise& noise) {
+        for (std::uint64_t i = 1; i <= total; ++i) {
+            std::uint64_t value = i;
+            const auto note = [&](bool done) {
+                if (done) sent.fetch_add(i, std::memory_order_relaxed);
+            };
+            noise();
+            switch (noise.next() % 4) {
+                case 0:
+                    sync::select(sync::onSend(left, value, note), sync::onSend(right, value, note),
+                                 sync::onDeadline(hasty(noise), [] {}));
+                    break;
+                case 1:
+                    sync::select(sync::onReceive(left, take), sync::onReceive(right, take),
+                                 sync::onDeadline(hasty(noise), [] {}));
+                    break;
+                case 2: note(left.sendUntil(hasty(noise), std::move(value))); break;
+                default: {
+                    ErrorCode error;
+                    take(right.receiveUntil(hasty(noise), error));
+                }
+            }
+            watchdog.advance();
+        }
+    });
+    while (const auto value = left.tryReceive()) take(value);
+    while (const auto value = right.tryReceive()) take(value);
+    EXPECT_EQ(sent, received);
+    EXPECT_GT(sent, 0u);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include <weft/scheduler/sync/once_cell.hpp>
 #include <weft/scheduler/sync/oneshot.hpp>
 #include <weft/scheduler/sync/rw_lock.hpp>
+#include <weft/scheduler/sync/select.hpp>
 #include <weft/scheduler/sync/semaphore.hpp>
 #include <weft/scheduler/sync/unbounded_queue.hpp>
 #include <weft/scheduler/sync/wait_group.hpp>

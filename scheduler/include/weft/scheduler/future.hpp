@@ -59,6 +59,8 @@ class FutureState {
     bool completed() const noexcept { return completion_.isFinal(completion_.status()); }
 
     ErrorCode await(Deadline deadline, const char* call) { return completion_.wait(deadline, call); }
+    bool enlist(WaitList::Waiter& waiter) { return completion_.enlist(waiter); }
+    void withdraw(WaitList::Waiter& waiter) { completion_.withdraw(waiter); }
 
     const std::exception_ptr& error() const { return error_; }  // after done()
     ValueOf<T>& value() { return *value_; }                     // after done() without error()
@@ -72,6 +74,11 @@ class FutureState {
 };
 
 }  // namespace detail
+
+namespace detail {
+template <class, class>
+class DoneBranch;  // of sync::select()
+}
 
 // The reading side. Copyable; any thread may call any member.
 template <class T>
@@ -125,6 +132,9 @@ class Future {
     }
 
   private:
+    template <class, class>
+    friend class detail::DoneBranch;
+
     std::shared_ptr<detail::FutureState<T>> state_;
 };
 

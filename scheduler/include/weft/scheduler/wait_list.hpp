@@ -30,7 +30,7 @@ class BasicWaitList {
         comeHome(lock, call, ready);
         while (!ready()) {
             Wait wait(call);
-            typename Queue::Waiter waiter;
+            Waiter waiter;
             waiter.key = wait.key();
             waiters_.append(waiter);
             lock.unlock();
@@ -49,7 +49,7 @@ class BasicWaitList {
         comeHome(lock, call, ready);
         while (!ready()) {
             Wait wait(call);
-            typename Queue::Waiter waiter;
+            Waiter waiter;
             waiter.key = wait.key();
             waiters_.append(waiter);
             lock.unlock();
@@ -59,7 +59,24 @@ class BasicWaitList {
         }
     }
 
+    using Waiter = typename Queue::Waiter;
     using Woken = typename Queue::Woken;
+
+    // The halves of a wait, for a caller that waits for several things. enlist() returns false if `ready()` is true.
+    // Otherwise `waiter`, whose key is set, is in the list; the caller must call withdraw() when its wait has ended,
+    // whatever ended it.
+    template <class Mutex, class Ready>
+    [[nodiscard]] bool enlist(Mutex& mutex, Waiter& waiter, Ready ready) {
+        std::lock_guard held(mutex);
+        if (ready()) return false;
+        waiters_.append(waiter);
+        return true;
+    }
+    template <class Mutex>
+    void withdraw(Mutex& mutex, Waiter& waiter) {
+        std::lock_guard held(mutex);
+        waiters_.remove(waiter);
+    }
 
     // Ends the wait of every waiter. Context: any thread that holds the mutex; it must unlock the mutex before it calls
     // resume() on the result. [C2]

@@ -19,9 +19,11 @@ template <class S>
 class BasicNotify {
     using Wait = typename S::Wait;
     using Until = typename S::Until;
+    using Queue = BasicWaiterQueue<Wait, NoRequest, S>;
 
   public:
     using Generation = std::uint32_t;
+    using Waiter = typename Queue::Waiter;
 
     Generation generation() const noexcept { return generationIn(word_.load(std::memory_order_acquire)); }  // [M5]
 
@@ -36,16 +38,43 @@ class BasicNotify {
         }
         return false;
     }
-    // Waits for a notification, or until the generation is another one than `since`. Errors: timedOut(),
-    // operationAborted(). Throws BlockingOperationException, which names `call`, where nothing may block.
+    // Consumes the stored notification, or finds that the generation is another one than `since`.
+    bool isReady(Generation since) noexcept { return tryConsume() || generation() != since; }
+    // Waits until isReady(). Errors: timedOut(), operationAborted(). Throws BlockingOperationException, which names
+    // `call`, where nothing may block.
     [[gnu::noinline]] ErrorCode wait(Generation since, Until until, const char* call) {
         Waiter waiter;
-        Wait wait(call);
-        if (consumeOrQueue(waiter, wait, since)) return {};
-        const WakeReason why = wait.park(until);
-        if (why == WakeReason::resource) return {};
-        leaveQueue(waiter);
-        return errorOf(why);
+        for (;;) {
+            Wait wait(call);
+            waiter.key = wait.key();
+            if (enlist(waiter, since)) {
+                const WakeReason why = wait.park(until);
+                if (why == WakeReason::resource) return {};
+                withdraw(waiter);
+                return errorOf(why);
+            }
+            if (isReady(since)) return {};
+        }
+    }
+
+    // The two halves of a wait. enlist() returns false if isReady() would have returned true. Otherwise `waiter` is in
+    // the queue, and its wait ends with its key, or the caller must call withdraw().
+    [[nodiscard]] bool enlist(Waiter& waiter, Generation since) noexcept {
+        const typename S::QueueLock held(this);
+        std::uint32_t seen = word_.load(std::memory_order_relaxed);  // isReady() acquires what this finds [M5]
+        do {
+            if (generationIn(seen) != since || (seen & stored) != 0) return false;
+        } while ((seen & waiting) == 0 &&
+                 !word_.compare_exchange_weak(seen, seen | waiting, std::memory_order_relaxed,  // [M6]
+                                              std::memory_order_relaxed));
+        queue_.append(waiter);
+        return true;
+    }
+    void withdraw(Waiter& waiter) noexcept {
+        const typename S::QueueLock held(this);
+        if (!waiter.linked) return;
+        queue_.remove(waiter);
+        if (queue_.empty()) word_.fetch_and(~waiting, std::memory_order_relaxed);  // [M6]
     }
 
     void notifyOne() noexcept {
@@ -78,37 +107,9 @@ class BasicNotify {
     static constexpr std::uint32_t waiting = 1;
     static constexpr std::uint32_t stored = 2;
     static constexpr std::uint32_t oneGeneration = 4;
-    using Queue = BasicWaiterQueue<Wait, NoRequest, S>;
-    using Waiter = typename Queue::Waiter;
     using Woken = typename Queue::Woken;
 
     static Generation generationIn(std::uint32_t word) noexcept { return word / oneGeneration; }
-
-    bool consumeOrQueue(Waiter& waiter, Wait& wait, Generation since) {
-        const typename S::QueueLock held(this);
-        std::uint32_t seen = word_.load(std::memory_order_acquire);  // [M5] the generation
-        for (;;) {
-            if (generationIn(seen) != since) return true;
-            const bool consumes = (seen & stored) != 0;
-            if (!consumes && (seen & waiting) != 0) break;
-            if (word_.compare_exchange_weak(seen, consumes ? seen & ~stored : seen | waiting,
-                                            std::memory_order_acquire,     // [M5] [M6]
-                                            std::memory_order_acquire)) {  // [M5] the generation
-                if (consumes) return true;
-                break;
-            }
-        }
-        waiter.key = wait.key();
-        queue_.append(waiter);
-        return false;
-    }
-
-    void leaveQueue(Waiter& waiter) noexcept {
-        const typename S::QueueLock held(this);
-        if (!waiter.linked) return;
-        queue_.remove(waiter);
-        if (queue_.empty()) word_.fetch_and(~waiting, std::memory_order_relaxed);  // [M6]
-    }
 
     [[gnu::noinline]] void notifyOneSlow() noexcept {
         Woken woken;

@@ -31,7 +31,20 @@ class BasicQueue {
     using Until = typename S::Until;
     using Reserve = typename Storage::Reserve;
 
+    struct SendRequest {
+        T* value = nullptr;
+        QueueStatus status = QueueStatus::done;  // or closed
+    };
+    struct ReceiveRequest {
+        std::optional<T>* out = nullptr;
+    };
+    using Senders = BasicWaiterQueue<Wait, SendRequest, S>;
+    using Receivers = BasicWaiterQueue<Wait, ReceiveRequest, S>;
+
   public:
+    using Sender = typename Senders::Waiter;
+    using Receiver = typename Receivers::Waiter;
+
     template <class... Args>
     explicit BasicQueue(Args&&... args) : values_(std::forward<Args>(args)...) {}
 
@@ -99,6 +112,24 @@ class BasicQueue {
         return why == WakeReason::resource ? ErrorCode() : errorOf(why);
     }
 
+    // The halves of a wait, for a caller that waits for several things. enlist() returns false if trySend() or
+    // tryReceive() would not return `wouldWait`. Otherwise the waiter, whose key and request are set, is in the queue;
+    // the caller must call withdraw() when its wait has ended, whatever ended it.
+    [[nodiscard]] bool enlist(Sender& sender) {
+        std::lock_guard held(lock_);
+        if (closed_ || !values_.full()) return false;
+        senders_.append(sender);
+        return true;
+    }
+    [[nodiscard]] bool enlist(Receiver& receiver) {
+        std::lock_guard held(lock_);
+        if (closed_ || !values_.empty()) return false;
+        receivers_.append(receiver);
+        return true;
+    }
+    void withdraw(Sender& sender) noexcept { leave(senders_, sender); }
+    void withdraw(Receiver& receiver) noexcept { leave(receivers_, receiver); }
+
     // Ends the waits of all senders, which keep their values, and of all receivers. Values in the queue can still be
     // received. False if it was closed before.
     bool close() noexcept {
@@ -130,17 +161,6 @@ class BasicQueue {
     }
 
   private:
-    struct SendRequest {
-        T* value = nullptr;
-        QueueStatus status = QueueStatus::done;  // or closed
-    };
-    struct ReceiveRequest {
-        std::optional<T>* out = nullptr;
-    };
-    using Senders = BasicWaiterQueue<Wait, SendRequest, S>;
-    using Receivers = BasicWaiterQueue<Wait, ReceiveRequest, S>;
-    using Sender = typename Senders::Waiter;
-    using Receiver = typename Receivers::Waiter;
     struct Woken {
         void resume() noexcept {
             senders.resume();

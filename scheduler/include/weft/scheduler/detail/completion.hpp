@@ -123,6 +123,16 @@ class BasicCompletion {
         return waiters_.waitUntil(lock_, deadline, call, [this] { return isFinal(current()); });
     }
 
+    // The halves of a wait, for a caller that waits for several things: as BasicWaitList::enlist(). [C2]
+    template <class Waiter>
+    [[nodiscard]] bool enlist(Waiter& waiter) {
+        return waiters_.enlist(lock_, waiter, [this] { return isFinal(current()); });
+    }
+    template <class Waiter>
+    void withdraw(Waiter& waiter) {
+        waiters_.withdraw(lock_, waiter);
+    }
+
   protected:
     // relaxed: written only under the lock, which the caller holds.
     Status current() const noexcept { return status_.load(std::memory_order_relaxed); }

@@ -68,6 +68,8 @@ class FiberQueue {
     // The number of waiting senders and receivers; walks through the queues.
     std::size_t waiters() const { return core_.waitingSenders() + core_.waitingReceivers(); }
 
+    using ValueType = T;
+
   protected:
     using Core = BasicQueue<NativeSync, T, Storage>;
 
@@ -86,6 +88,11 @@ class FiberQueue {
     Core core_;
 
   private:
+    template <class, class>
+    friend class ReceiveBranch;
+    template <class, class>
+    friend class SendBranch;
+
     ErrorCode receiveOr(std::optional<T>& value, Deadline deadline, const char* call) {
         if (core_.tryReceive(value) != QueueStatus::wouldWait) return {};
         return core_.receiveSlow(value, deadline, call);

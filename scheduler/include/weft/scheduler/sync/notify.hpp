@@ -11,6 +11,9 @@
 
 namespace weft::detail {
 
+template <class>
+class NotifyBranch;  // of sync::select()
+
 extern template class BasicNotify<NativeSync>;
 
 }  // namespace weft::detail
@@ -32,6 +35,8 @@ class Notify {
     //     }
     class Ticket {
         friend class Notify;
+        template <class>
+        friend class detail::NotifyBranch;
         explicit Ticket(std::uint32_t generation) noexcept : generation_(generation) {}
         std::uint32_t generation_;
     };
@@ -72,6 +77,9 @@ class Notify {
     std::size_t waiters() const noexcept { return core_.waiters(); }
 
   private:
+    template <class>
+    friend class detail::NotifyBranch;
+
     ErrorCode waitOr(Ticket since, Deadline deadline, const char* call) {
         return core_.tryConsume() ? ErrorCode() : core_.wait(since.generation_, deadline, call);
     }

@@ -1,0 +1,227 @@
+// sync::select: waits for the first of several things: values of queues, futures, notifications, deadlines.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include <weft/scheduler/deadline.hpp>
+#include <weft/scheduler/detail/basic_select.hpp>
+#include <weft/scheduler/detail/fiber_queue.hpp>
+#include <weft/scheduler/detail/sync_policy.hpp>
+#include <weft/scheduler/future.hpp>
+#include <weft/scheduler/sync/notify.hpp>
+
+namespace weft::detail {
+
+using Select = BasicSelect<NativeSync>;
+
+// What each kind of branch tells select(): `deadline` ends the wait, `waits` is false for `otherwise`.
+struct SelectBranch : Select::Branch {
+    Deadline deadline = never;
+    bool waits = true;
+};
+
+template <class Queue, class F>
+class ReceiveBranch final : public SelectBranch {
+  public:
+    ReceiveBranch(Queue& queue, F&& function) : queue_(queue.core_), function_(std::forward<F>(function)) {
+        receiver_.out = &value_;
+    }
+    bool tryNow() override { return queue_.tryReceive(value_) != QueueStatus::wouldWait; }
+    bool enlist(const WakeKey& key) override {
+        receiver_.key = key;
+        return queue_.enlist(receiver_);
+    }
+    void withdraw() noexcept override { queue_.withdraw(receiver_); }
+    void run() { std::invoke(function_, std::move(value_)); }
+
+  private:
+    typename Queue::Core& queue_;
+    F function_;
+    std::optional<typename Queue::ValueType> value_;
+    typename Queue::Core::Receiver receiver_;
+};
+
+template <class Queue, class F>
+class SendBranch final : public SelectBranch {
+  public:
+    SendBranch(Queue& queue, typename Queue::ValueType& value, F&& function)
+        : queue_(queue.core_), function_(std::forward<F>(function)) {
+        sender_.value = &value;
+    }
+    bool tryNow() override {
+        sender_.status = queue_.trySend(*sender_.value);
+        return sender_.status != QueueStatus::wouldWait;
+    }
+    bool enlist(const WakeKey& key) override {
+        sender_.key = key;
+        sender_.status = QueueStatus::done;
+        return queue_.enlist(sender_);
+    }
+    void withdraw() noexcept override { queue_.withdraw(sender_); }
+    void run() { std::invoke(function_, sender_.status == QueueStatus::done); }
+
+  private:
+    typename Queue::Core& queue_;
+    F function_;
+    typename Queue::Core::Sender sender_;
+};
+
+template <class T, class F>
+class DoneBranch final : public SelectBranch {
+  public:
+    DoneBranch(Future<T> future, F&& function) : future_(std::move(future)), function_(std::forward<F>(function)) {}
+    bool tryNow() override { return future_.done(); }
+    bool enlist(const WakeKey& key) override {
+        waiter_.key = key;
+        return future_.state_->enlist(waiter_);
+    }
+    void withdraw() noexcept override { future_.state_->withdraw(waiter_); }
+    void run() { std::invoke(function_, future_); }
+
+  private:
+    Future<T> future_;
+    F function_;
+    WaitList::Waiter waiter_;
+};
+
+template <class F>
+class NotifyBranch final : public SelectBranch {
+  public:
+    NotifyBranch(sync::Notify& notify, sync::Notify::Ticket since, F&& function)
+        : core_(notify.core_), since_(since), function_(std::forward<F>(function)) {}
+    bool tryNow() override { return core_.isReady(since_.generation_); }
+    bool enlist(const WakeKey& key) override {
+        waiter_.key = key;
+        return core_.enlist(waiter_, since_.generation_);
+    }
+    void withdraw() noexcept override { core_.withdraw(waiter_); }
+    void run() { std::invoke(function_); }
+
+  private:
+    BasicNotify<NativeSync>& core_;
+    sync::Notify::Ticket since_;
+    F function_;
+    BasicNotify<NativeSync>::Waiter waiter_;
+};
+
+template <class F>
+class DeadlineBranch final : public SelectBranch {
+  public:
+    DeadlineBranch(Deadline at, F&& function) : function_(std::forward<F>(function)) { deadline = at; }
+    bool tryNow() override { return deadline != never && Clock::steady().now() >= deadline; }
+    bool enlist(const WakeKey&) override { return true; }
+    void withdraw() noexcept override {}
+    void run() { std::invoke(function_); }
+
+  private:
+    F function_;
+};
+
+template <class F>
+class OtherwiseBranch final : public SelectBranch {
+  public:
+    explicit OtherwiseBranch(F&& function) : function_(std::forward<F>(function)) { waits = false; }
+    bool tryNow() override { return false; }
+    bool enlist(const WakeKey&) override { return true; }
+    void withdraw() noexcept override {}
+    void run() { std::invoke(function_); }
+
+  private:
+    F function_;
+};
+
+// Waits, and returns the index of the branch that is complete. `start`: which branch is tried first.
+std::size_t selectOne(std::span<SelectBranch* const> branches, std::size_t start, ErrorCode& error);
+// A different branch in each call of a thread, so that none is starved by another that is always ready.
+[[gnu::noinline]] std::size_t selectStart(std::size_t count) noexcept;
+
+template <class... Branches>
+std::size_t selectFrom(std::size_t start, ErrorCode& error, Branches&... branches) {
+    static_assert(sizeof...(Branches) > 0 && sizeof...(Branches) <= Select::most);
+    const std::array<SelectBranch*, sizeof...(Branches)> all{&branches...};
+    const std::size_t chosen = selectOne(all, start, error);
+    if (!error) {
+        std::size_t index = 0;
+        ((index++ == chosen ? branches.run() : void()), ...);
+    }
+    return chosen;
+}
+
+}  // namespace weft::detail
+
+namespace weft::sync {
+
+// The branches of select(). Each function is called, after the wait, if its branch was chosen.
+//     onReceive(queue, [](std::optional<T> value) {})   a value, or none if the queue is closed and empty; also Oneshot
+//     onSend(queue, value, [](bool sent) {})            moves from `value` if it is sent; false: the queue is closed
+//     onDone(future, [](const Future<T>& future) {})    the future is complete
+//     onNotify(notify, [] {})                           a notification; with a ticket, also one after it
+//     onDeadline(deadline, [] {})                       the deadline has passed
+//     otherwise([] {})                                  no other branch is ready; select() then does not wait
+template <class Queue, class F>
+[[nodiscard]] auto onReceive(Queue& queue, F&& function) {
+    return detail::ReceiveBranch<Queue, F>(queue, std::forward<F>(function));
+}
+template <class Queue, class F>
+[[nodiscard]] auto onSend(Queue& queue, typename Queue::ValueType& value, F&& function) {
+    return detail::SendBranch<Queue, F>(queue, value, std::forward<F>(function));
+}
+template <class T, class F>
+[[nodiscard]] auto onDone(Future<T> future, F&& function) {
+    return detail::DoneBranch<T, F>(std::move(future), std::forward<F>(function));
+}
+template <class F>
+[[nodiscard]] auto onNotify(Notify& notify, F&& function) {
+    return detail::NotifyBranch<F>(notify, notify.ticket(), std::forward<F>(function));
+}
+template <class F>
+[[nodiscard]] auto onNotify(Notify& notify, Notify::Ticket since, F&& function) {
+    return detail::NotifyBranch<F>(notify, since, std::forward<F>(function));
+}
+template <class F>
+[[nodiscard]] auto onDeadline(Deadline deadline, F&& function) {
+    return detail::DeadlineBranch<F>(deadline, std::forward<F>(function));
+}
+template <class F>
+[[nodiscard]] auto otherwise(F&& function) {
+    return detail::OtherwiseBranch<F>(std::forward<F>(function));
+}
+
+// Waits until one of the branches is ready, completes exactly that one, calls its function and returns its index. The
+// others are as if they had not been there: no value is taken from their queues, and theirs are not sent. Of several
+// that are ready, it takes one in turn. If the fiber is cancelled during the wait or its carrier shuts down, the first
+// form throws SystemError(operation_aborted), the second sets `error`; no function is then called.
+//     while (open) {
+//         sync::select(sync::onReceive(jobs, [&](std::optional<Job> job) { open = job && run(*job); }),
+//                      sync::onNotify(stop, [&] { open = false; }),
+//                      sync::onDeadline(idle, [&] { open = false; }));
+//     }
+// Context: a fiber or a plain thread. Where nothing may block, a branch that is ready is taken, and otherwise both
+// throw BlockingOperationException. Never allocates. An exception of the function reaches the caller. Every object must
+// live until the call returns.
+template <class... Branches>
+std::size_t select(Branches&&... branches) {
+    ErrorCode error;
+    const std::size_t chosen = detail::selectFrom(detail::selectStart(sizeof...(Branches)), error, branches...);
+    detail::throwOnError(error, "sync::select");
+    return chosen;
+}
+template <class... Branches>
+std::size_t select(ErrorCode& error, Branches&&... branches) {
+    return detail::selectFrom(detail::selectStart(sizeof...(Branches)), error, branches...);
+}
+// As select(), but of several that are ready it takes the first in the order of the arguments.
+template <class... Branches>
+std::size_t selectInOrder(Branches&&... branches) {
+    ErrorCode error;
+    const std::size_t chosen = detail::selectFrom(0, error, branches...);
+    detail::throwOnError(error, "sync::select");
+    return chosen;
+}
+
+}  // namespace weft::sync
