@@ -32,11 +32,18 @@ class BasicSemaphore {
     // After tryAcquire() has failed. Errors: closed (EPIPE), timedOut(), operationAborted(); the caller then has no
     // permit of this call. Throws BlockingOperationException, which names `call`, where nothing may block.
     [[gnu::noinline]] ErrorCode acquireSlow(std::uint32_t count, Until until, const char* call) {
-        return acquire(count, call, [until](Wait& wait) { return wait.park(until); });
-    }
-    // The same, but a deadline, a cancellation or a shutdown does not end the wait.
-    [[gnu::noinline]] ErrorCode acquireSlowUninterruptibly(std::uint32_t count, const char* call) {
-        return acquire(count, call, [](Wait& wait) { return wait.parkUninterruptibly(); });
+        Waiter waiter;
+        waiter.count = count;
+        Wait wait(call);
+        switch (takeOrQueue(waiter, wait)) {
+            case Start::taken: return {};
+            case Start::refused: return fromErrno(EPIPE);
+            case Start::queued: break;
+        }
+        const WakeReason why = wait.park(until);
+        if (why == WakeReason::resource) return waiter.refused ? fromErrno(EPIPE) : ErrorCode();
+        leaveQueue(waiter);
+        return errorOf(why);
     }
 
     // The semaphore may be destroyed as soon as the waiter that these permits were the last to satisfy has returned, or
@@ -105,22 +112,6 @@ class BasicSemaphore {
             }
         }
         return false;
-    }
-
-    template <class Park>
-    ErrorCode acquire(std::uint32_t count, const char* call, Park park) {
-        Waiter waiter;
-        waiter.count = count;
-        Wait wait(call);
-        switch (takeOrQueue(waiter, wait)) {
-            case Start::taken: return {};
-            case Start::refused: return fromErrno(EPIPE);
-            case Start::queued: break;
-        }
-        const WakeReason why = park(wait);
-        if (why == WakeReason::resource) return waiter.refused ? fromErrno(EPIPE) : ErrorCode();
-        leaveQueue(waiter);
-        return errorOf(why);
     }
 
     Start takeOrQueue(Waiter& waiter, Wait& wait) {

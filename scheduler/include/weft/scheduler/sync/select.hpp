@@ -23,6 +23,9 @@ using Select = BasicSelect<NativeSync>;
 struct SelectBranch : Select::Branch {
     Deadline deadline = never;
     bool waits = true;
+
+  protected:
+    ~SelectBranch() = default;
 };
 
 template <class Queue, class F>
