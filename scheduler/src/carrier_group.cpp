@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include <weft/scheduler/blocking_pool.hpp>
 #include <weft/scheduler/detail/outstanding.hpp>
 #include <weft/scheduler/detail/two_choices.hpp>
 #include <weft/scheduler/log.hpp>
@@ -18,7 +19,8 @@ CarrierGroup::CarrierGroup(const CarrierOptions& options)
     : options_(resolve(options)),
       places_(placesFor(options_)),
       forkGeneration_(detail::watchForks()),
-      stacks_(StackPool::create(options_.stackGuard)) {
+      stacks_(StackPool::create(options_.stackGuard)),
+      blockingPool_(std::make_unique<BlockingPool>(BlockingPoolOptions{.threads = options_.blockingThreads})) {
     carriers_.reserve(options_.carriers);
     for (unsigned i = 0; i < options_.carriers; ++i) carriers_.push_back(std::make_unique<Carrier>(*this, i));
     if (options_.workStealing) formStealGroups();
@@ -144,6 +146,7 @@ void CarrierGroup::abandon() noexcept {
     for (auto& carrier : carriers_) static_cast<void>(carrier.release());
     for (auto& group : groups_) static_cast<void>(group.release());
     static_cast<void>(stacks_.release());
+    static_cast<void>(blockingPool_.release());
     log(LogLevel::warning,
         {"carrier group '", options_.name,
          "' has no threads in this forked process and is not destroyed; after fork(), call exec() or "

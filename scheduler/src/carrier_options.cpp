@@ -120,6 +120,8 @@ ResolvedCarrierOptions resolve(const CarrierOptions& options) {
         microseconds(number("stealAge (us)", options.stealAge, "WEFT_STEAL_AGE_US", {0, 1'000'000}, 100, count));
     resolved.traceEvents = static_cast<std::size_t>(number("traceEvents", options.traceEvents, "WEFT_TRACE_EVENTS",
                                                            {0, static_cast<long long>(maxTraceEvents)}, 0, same));
+    resolved.blockingThreads = static_cast<std::size_t>(
+        number("blockingThreads", options.blockingThreads, "WEFT_BLOCKING_THREADS", {1, 16'384}, 512, same));
     resolved.stackSize = static_cast<std::size_t>(
         checked("stackSize (bytes)", static_cast<long long>(options.stackSize),
                 {static_cast<long long>(StackPool::minimumSize), static_cast<long long>(StackPool::maximumSize)}));

@@ -66,6 +66,14 @@ bool bindToCpu(unsigned cpu) noexcept {
     return ::sched_setaffinity(0, mask.size(), mask.get()) == 0;
 }
 
+void bindToCpus(const std::vector<unsigned>& cpus) noexcept {
+    if (cpus.empty()) return;
+    CpuMask mask(cpus.back() + 1);
+    if (!mask) return;
+    for (const unsigned cpu : cpus) mask.add(cpu);
+    static_cast<void>(::sched_setaffinity(0, mask.size(), mask.get()));
+}
+
 std::optional<std::vector<unsigned>> parseCpuList(std::string_view text) {
     while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
     std::vector<unsigned> cpus;

@@ -127,6 +127,17 @@ TEST(CarrierOptions, TheDefaultsMayBeSpelledOut) {
     EXPECT_EQ(refusal({}), "WEFT_SHUFFLE_SEED is '-3'; accepted: a whole number from 0 to 4294967295");
 }
 
+TEST(CarrierOptions, TheNumberOfBlockingThreadsIsChecked) {
+    EXPECT_EQ(resolve({}).blockingThreads, 512u);
+    const Variable threads("WEFT_BLOCKING_THREADS", "7");
+    EXPECT_EQ(resolve({}).blockingThreads, 7u);
+    CarrierOptions options;
+    options.blockingThreads = 0;
+    EXPECT_EQ(refusal(options), "blockingThreads is '0'; accepted: a whole number from 1 to 16384");
+    const Variable none("WEFT_BLOCKING_THREADS", "none");
+    EXPECT_EQ(refusal({}), "WEFT_BLOCKING_THREADS is 'none'; accepted: a whole number from 1 to 16384");
+}
+
 TEST(CarrierOptions, WorkStealingIsTrueOrFalse) {
     const Variable stealing("WEFT_WORK_STEALING", "yes");
     EXPECT_NE(refusal({}).find("true, false"), std::string::npos);

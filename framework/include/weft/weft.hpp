@@ -2,6 +2,7 @@
 // Excludes EmbeddedChannel and ManualClock, which are for tests, and the headers for authors of pollers and transports.
 #pragma once
 
+#include <weft/scheduler/blocking.hpp>
 #include <weft/scheduler/cancellation_shield.hpp>
 #include <weft/scheduler/carrier_group.hpp>
 #include <weft/scheduler/event_loop.hpp>

@@ -14,6 +14,8 @@
 
 namespace weft {
 
+class BlockingPool;
+
 // The constructor creates everything before it starts the first thread (SCH-1); the destructor returns after it has
 // joined every thread (SCH-11). Carrier threads block every signal except SIGPROF and the signals that a thread raises
 // itself, such as SIGSEGV: signal handlers run on the program's own threads. A child process that a fiber starts
@@ -68,6 +70,8 @@ class CarrierGroup {
     // The CPU that a carrier runs on, and its cluster of carriers that share a cache. Throws std::out_of_range.
     const CarrierPlace& place(std::size_t index) const { return places_.at(index); }
     StackPool& stacks() noexcept { return *stacks_; }
+    // The threads of weft::blocking(). They end with the group.
+    BlockingPool& blockingPool() noexcept { return *blockingPool_; }
 
     // Reserves `count` consecutive fiber ids, unique in the process, and returns the first. Any thread.
     static std::uint64_t takeFiberIds(std::uint64_t count) noexcept;
@@ -92,6 +96,7 @@ class CarrierGroup {
     std::atomic<bool> unboundReported_{false};
     const std::uint32_t forkGeneration_;
     StackPool::Owner stacks_;
+    std::unique_ptr<BlockingPool> blockingPool_;
     std::vector<std::unique_ptr<detail::StealGroup>> groups_;  // carriers that steal from each other
     std::vector<std::unique_ptr<Carrier>> carriers_;
     std::atomic<unsigned> next_{0};

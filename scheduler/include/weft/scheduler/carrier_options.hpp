@@ -44,6 +44,9 @@ struct CarrierOptions {
     // Number of events that each carrier's flight recorder keeps: 0 to 16,777,216, rounded up to a power of two, 40
     // bytes each; WEFT_TRACE_EVENTS; default 0: no recorder. See flight_recorder.hpp.
     std::optional<std::size_t> traceEvents;
+    // The number of threads on which weft::blocking() runs functions of this group's fibers: 1 to 16,384;
+    // WEFT_BLOCKING_THREADS; default 512. Threads start when they are needed.
+    std::optional<std::size_t> blockingThreads;
     std::size_t stackSize = 256 * 1024;  // bytes of virtual memory per fiber, plus a guard: 16 KiB to 64 MiB
     std::size_t cachedStacks = 1024;     // free stacks that each carrier keeps with their memory: 1 to 1,000,000
     StackGuard stackGuard = StackGuard::automatic;
@@ -64,6 +67,7 @@ struct ResolvedCarrierOptions {
     StealScope stealScope;
     std::shared_ptr<const Topology> topology;  // null: carriers float
     std::size_t traceEvents;
+    std::size_t blockingThreads;
     std::size_t stackSize;
     std::size_t cachedStacks;
     StackGuard stackGuard;
