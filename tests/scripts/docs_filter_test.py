@@ -111,6 +111,11 @@ class DocsFilter(unittest.TestCase):
         self.assertIn('@ref page_docs_README_two-words "this", @ref mainpage_status "README",\na source, '
                       '[elsewhere](https://example.org) and `[](int error)`.', page)
 
+    def test_links_whose_label_is_code_are_links_too(self):
+        page = docs_filter.markdown('docs/README.md', 'See [`main.cpp`](../src/main.cpp), [`README`](../README.md) and `[` or\n'
+                                    '[`elsewhere`](https://example.org).\n')
+        self.assertIn('See `main.cpp`, @ref mainpage "README" and `[` or\n[elsewhere](https://example.org).', page)
+
 
 if __name__ == '__main__':
     unittest.main()
