@@ -108,7 +108,7 @@ struct MutexScenarios {
                 });
             }
             run.finally([&world, mayGiveUp] {
-                assertThat(world.data >= static_cast<int>(threads) - (mayGiveUp ? 1 : 0), "nobody else gives up");
+                assertThat(world.data >= static_cast<int>(threads) - (mayGiveUp ? 1 : 0), "only one gives up");
                 assertThat(!world.object.isLocked() && world.object.tryLock(), "it is free");
             });
         };
@@ -298,7 +298,7 @@ struct SemaphoreScenarios {
             destroy(state);
         });
     }
-    // A result that a permit announces; whoever has the permit destroys the semaphore.
+    // A result that a permit announces; the thread that gets the permit destroys the semaphore.
     static Scenario destroyed(bool givesUpFirst) {
         return [=](ModelRun& run) {
             struct State {
@@ -356,7 +356,7 @@ struct NotifyScenarios {
         return notify.tryConsume() ? ErrorCode() : notify.wait(since, until, "wait");
     }
 
-    // Whoever is notified has the data, and may destroy the object.
+    // The notified thread has the data, and may destroy the object.
     static void one(ModelRun& run) {
         struct State {
             N notify;

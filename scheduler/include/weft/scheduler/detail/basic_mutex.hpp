@@ -1,4 +1,4 @@
-// BasicMutex: the core of sync::Mutex and sync::FairMutex: a word, and a queue of those who wait.
+// BasicMutex: the core of sync::Mutex and sync::FairMutex: a word and a queue of waiters.
 // docs/explanation/protocol.md section 19, docs/adr/0025.
 #pragma once
 
@@ -13,8 +13,8 @@ namespace weft::detail {
 
 // S: the atomics, the waits, the deadlines and the lock of the queue. Fairness decides whether an unlock hands the
 // mutex over to the first waiter: `Fairness::Stamp` is a value taken when a wait begins, `Fairness::handsOver(stamp)`
-// is asked when the mutex is unlocked. Otherwise the unlock frees the mutex and wakes the first waiter, and whoever
-// comes first gets it.
+// is asked when the mutex is unlocked. Otherwise the unlock frees the mutex and wakes the first waiter, and the first
+// thread that tries gets it.
 //
 // The word: [waiting | locked]. Writers: any thread that takes or releases the mutex; `waiting` is set and cleared
 // under the queue's lock. `waiting` is set if and only if the queue is not empty, once that lock is free.

@@ -1,4 +1,4 @@
-// BasicNotify: the core of sync::Notify: a word, and a queue of those who wait. docs/explanation/protocol.md section
+// BasicNotify: the core of sync::Notify: a word and a queue of waiters. docs/explanation/protocol.md section
 // 19, docs/adr/0025.
 #pragma once
 

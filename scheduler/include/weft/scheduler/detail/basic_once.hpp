@@ -1,5 +1,5 @@
-// BasicOnce: the core of sync::OnceCell: which caller initialises, and who waits for it. docs/explanation/protocol.md
-// section 19.
+// BasicOnce: the core of sync::OnceCell: which caller initialises, and the callers that wait for it.
+// docs/explanation/protocol.md section 19.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// BasicQueue: the core of sync::BoundedQueue and sync::UnboundedQueue: values, and those who wait to send or to
+// BasicQueue: the core of sync::BoundedQueue and sync::UnboundedQueue: values, and the callers that wait to send or to
 // receive. docs/explanation/protocol.md section 20, docs/adr/0026.
 #pragma once
 

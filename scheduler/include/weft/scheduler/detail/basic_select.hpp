@@ -26,7 +26,8 @@ class BasicSelect {
       public:
         // Completes the branch if that needs no wait.
         virtual bool tryNow() = 0;
-        // False if tryNow() would have returned true. Otherwise whoever completes the branch ends the wait of `key`.
+        // False if tryNow() would have returned true. Otherwise the thread that completes the branch ends the wait of
+        // `key`.
         [[nodiscard]] virtual bool enlist(const Key& key) = 0;
         // After enlist() has returned true: the wait has ended. If this branch's key ended it, the branch is complete
         // after this call; otherwise it is as it was before enlist().

@@ -1,4 +1,4 @@
-// BasicWaitGroup: the core of sync::WaitGroup: a count, and a queue of those who wait for zero.
+// BasicWaitGroup: the core of sync::WaitGroup: a count, and a queue of the callers that wait for zero.
 // docs/explanation/protocol.md section 19, docs/adr/0025.
 #pragma once
 

@@ -11,7 +11,7 @@
 
 namespace weft::detail {
 
-// Guarded by a lock of its owner, under which nothing suspends. The waiters live on the stacks of those who wait, so
+// Guarded by a lock of its owner, under which nothing suspends. A waiter is on the stack of its fiber or thread, so
 // the queue never allocates. Wait is Suspension, or the model explorer's equivalent. Request is what the owner keeps
 // for each waiter. P: the atomics policy, of which it uses Plain.
 template <class Wait, class Request, class P = NativeAtomics>

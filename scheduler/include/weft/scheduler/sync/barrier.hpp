@@ -19,7 +19,7 @@ class Barrier {
     explicit Barrier(std::size_t parties) : core_(parties) {
         WEFT_ASSERT(parties > 0, "sync::Barrier: at least one party");
     }
-    // No fiber or thread may wait. Whoever has passed the barrier as the last may destroy it.
+    // No fiber or thread may wait. The last party to return from wait() may destroy the barrier.
     ~Barrier() = default;
     Barrier(const Barrier&) = delete;
     Barrier& operator=(const Barrier&) = delete;

@@ -110,15 +110,16 @@ extern template class FiberMutex<FifoFairness>;
 
 namespace weft::sync {
 
-// Gives the lock to whoever comes first after an unlock, which is fastest; but a waiter that has waited for a
-// millisecond gets it at the next unlock. Example:
+// After an unlock the first fiber or thread that tries gets the lock, which is fastest; but a waiter that has waited
+// for a millisecond gets it at the next unlock. Example:
 //     sync::Mutex mutex;
 //     std::lock_guard held(mutex);  // other fibers run while this one waits; it may block while it holds the lock
 // Source: the eventual fairness of WebKit's WTF::Lock.
 class Mutex : public detail::FiberMutex<detail::EventualFairness> {};
 
-// Gives the lock to the waiters in the order in which they began to wait, and lets no other fiber overtake them. Under
-// contention each unlock is followed by a switch to the next owner, so that it is several times slower than Mutex.
+// Gives the lock to the waiters in the order in which they began to wait, and lets no other fiber overtake them. Each
+// unlock is then followed by a switch to the next owner, so with several carriers it is several times slower than
+// Mutex.
 class FairMutex : public detail::FiberMutex<detail::FifoFairness> {};
 
 }  // namespace weft::sync

@@ -42,7 +42,7 @@ class Notify {
     };
 
     Notify() = default;
-    // No fiber or thread may wait. Whoever a notification has woken may destroy the object even if notifyOne() or
+    // No fiber or thread may wait. A waiter that a notification has woken may destroy the object even if notifyOne() or
     // notifyAll() has not returned yet.
     ~Notify() = default;
     Notify(const Notify&) = delete;

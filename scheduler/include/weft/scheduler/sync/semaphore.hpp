@@ -31,8 +31,8 @@ class Semaphore {
     static constexpr std::uint32_t mostPermits = detail::BasicSemaphore<detail::NativeSync>::most;
 
     explicit Semaphore(std::uint32_t permits);
-    // No fiber or thread may wait for permits. After a release(), whoever acquires those permits may destroy the
-    // semaphore even if the release() has not returned yet.
+    // No fiber or thread may wait for permits. After a release(), the caller that acquires those permits may destroy
+    // the semaphore even if the release() has not returned yet.
     ~Semaphore() = default;
     Semaphore(const Semaphore&) = delete;
     Semaphore& operator=(const Semaphore&) = delete;

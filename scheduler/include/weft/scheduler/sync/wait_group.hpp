@@ -26,8 +26,8 @@ class WaitGroup {
     static constexpr std::uint32_t most = detail::BasicWaitGroup<detail::NativeSync>::most;
 
     WaitGroup() = default;
-    // No fiber or thread may wait. Whoever has returned from wait() may destroy the group, even if the done() that
-    // reached zero has not returned yet.
+    // No fiber or thread may wait. A caller that has returned from wait() may destroy the group, even if the done()
+    // that reached zero has not returned yet.
     ~WaitGroup() = default;
     WaitGroup(const WaitGroup&) = delete;
     WaitGroup& operator=(const WaitGroup&) = delete;
