@@ -14,7 +14,7 @@ namespace weft {
 
 namespace {
 
-constexpr const char* call = "blocking";
+constexpr const char* callName = "blocking";
 
 void require(bool accepted, const char* name, const std::string& value, const char* range) {
     if (accepted) return;
@@ -55,18 +55,18 @@ BlockingPool::~BlockingPool() {
 // The first wait can be interrupted. If it was, and a thread has begun, the second one cannot.
 void BlockingPool::execute(Job& job) {
     {
-        Suspension wait(call);
+        Suspension wait(callName);
         enqueue(job, wait);
         if (wait.park() == WakeReason::resource) return;
     }
-    Suspension wait(call);
+    Suspension wait(callName);
     {
         std::lock_guard held(lock_);
         if (job.done) return;
         if (job.linked) {
             queue_.remove(job);
             --queued_;
-            throw SystemError(operationAborted(), call);
+            throw SystemError(operationAborted(), callName);
         }
         job.key = wait.key();
     }

@@ -12,7 +12,7 @@ struct alignas(cacheLine) Stripe {
 };
 
 constexpr std::size_t stripes = 256;  // stripeOf() takes eight bits
-constinit std::array<Stripe, stripes> table{};
+constinit std::array<Stripe, stripes> allStripes{};
 
 }  // namespace
 
@@ -20,7 +20,7 @@ constinit std::array<Stripe, stripes> table{};
 std::mutex& StripedLock::stripeOf(const void* address) noexcept {
     constexpr std::uint64_t multiplier = 0x9e3779b97f4a7c15;  // 2^64 divided by the golden ratio
     const std::uint64_t product = reinterpret_cast<std::uintptr_t>(address) * multiplier;
-    return table[product >> 56].mutex;
+    return allStripes[product >> 56].mutex;
 }
 
 }  // namespace weft::detail

@@ -38,7 +38,8 @@ class BasicOnce {
     ErrorCode begin(bool& begun, Until until, const char* call) {
         for (;;) {
             OnceState found;
-            if ((begun = tryBegin(found)) || found == OnceState::done) return {};
+            begun = tryBegin(found);
+            if (begun || found == OnceState::done) return {};
             Waiter waiter;
             Wait wait(call);
             if (!queueBehindInitializer(waiter, wait)) continue;
