@@ -194,7 +194,7 @@ class ChannelPipeline {
     bool editsHere() const noexcept;
     ChannelPipeline& insert(Context& base, bool after, OwnedContext context);
     ChannelPipeline& insertBy(std::string_view base, bool after, OwnedContext context);
-    void insertNow(Context& base, bool after, OwnedContext context);
+    void insertNow(Context& base, bool after, OwnedContext owned);
     void giveName(Context& context) const;
     void link(Context& context, Context& previous, Context& next) noexcept;
     void unlink(Context& context) noexcept;
@@ -207,7 +207,7 @@ class ChannelPipeline {
     void replaceBy(std::string_view old, OwnedContext context);
     template <class Edit>
     void editInLoop(Edit edit);
-    void replaceNow(Context& old, OwnedContext context);
+    void replaceNow(Context& old, OwnedContext owned);
     void bury(Context& context) noexcept;
 
     Context* contextNamed(std::string_view name) const noexcept;
