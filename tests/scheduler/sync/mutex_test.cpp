@@ -165,6 +165,7 @@ TYPED_TEST(MutexTest, AnotherFiberMayUnlock) {
 }
 
 TYPED_TEST(MutexTest, LockingTwiceIsADeadlockAndFailsAnAssertion) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");  // one of the children starts threads
     EXPECT_DEATH(
         {
             TypeParam mutex;
