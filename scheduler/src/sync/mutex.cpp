@@ -2,7 +2,7 @@
 
 #include <weft/scheduler/assert.hpp>
 
-#include "own_stack.hpp"
+#include "caller_id.hpp"
 
 namespace weft::detail {
 
@@ -39,10 +39,15 @@ bool FiberMutex<Fairness>::try_lock_until(Deadline deadline) {
     return falseOnTimeout(error, "sync::Mutex::try_lock_until");
 }
 
+template <class Fairness>
+void FiberMutex<Fairness>::noteOwner() noexcept {
+    owner_.store(callerId(), std::memory_order_relaxed);
+}
+
 // Where nothing may block, the wait throws.
 template <class Fairness>
 void FiberMutex<Fairness>::assertNotOwner() const {
-    WEFT_ASSERT(!Suspension::allowed() || !isOnOwnStack(owner_.load(std::memory_order_relaxed)),
+    WEFT_ASSERT(!Suspension::allowed() || owner_.load(std::memory_order_relaxed) != callerId(),
                 "deadlock: a fiber or thread locks a mutex that it has locked already");
 }
 

@@ -164,6 +164,20 @@ TYPED_TEST(MutexTest, AnotherFiberMayUnlock) {
     mutex.unlock();
 }
 
+// The next fiber runs on the stack of the one that has ended; it is not the owner.
+TYPED_TEST(MutexTest, AFiberThatGaveItsLockAwayAndEndedIsNotMistakenForTheNextOnItsStack) {
+    CarrierGroup group(carriers(1));
+    TypeParam mutex;
+    std::unique_lock<TypeParam> given;
+    for (int round = 0; round < 20; ++round) {
+        group.spawn([&] { given = std::unique_lock(mutex); }).join();
+        auto waiting = group.spawn([&] { std::lock_guard held(mutex); });
+        awaitWaiters(mutex, 1);
+        given.unlock();
+        waiting.join();
+    }
+}
+
 TYPED_TEST(MutexTest, LockingTwiceIsADeadlockAndFailsAnAssertion) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");  // one of the children starts threads
     EXPECT_DEATH(

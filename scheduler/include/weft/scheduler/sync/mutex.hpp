@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 
 #include <weft/scheduler/deadline.hpp>
 #include <weft/scheduler/detail/basic_mutex.hpp>
@@ -83,7 +84,7 @@ class FiberMutex {
 
     // Context: any fiber or thread, also one that did not lock the mutex. Never blocks, allocates or throws.
     void unlock() noexcept {
-        owner_.store(nullptr, std::memory_order_relaxed);  // for the assertion of lock() only
+        owner_.store(0, std::memory_order_relaxed);  // for the assertion of lock() only
         core_.unlock();
     }
 
@@ -96,11 +97,10 @@ class FiberMutex {
     void lockSlowUninterruptibly();
     ErrorCode lockSlowUntil(Deadline deadline, const char* call);
     void assertNotOwner() const;
-    // An address on the owner's stack costs nothing to obtain and identifies the owner.
-    void noteOwner() noexcept { owner_.store(__builtin_frame_address(0), std::memory_order_relaxed); }
+    void noteOwner() noexcept;
 
     BasicMutex<NativeSync, Fairness> core_;
-    std::atomic<const void*> owner_{nullptr};  // relaxed: a thread compares it with its own stack only
+    std::atomic<std::uint64_t> owner_{0};  // callerId() of the last to lock; relaxed: compared with the caller's own
 };
 
 extern template class FiberMutex<EventualFairness>;
