@@ -9,6 +9,7 @@
 #include <weft/scheduler/errors.hpp>
 
 #include "cpus.hpp"
+#include "fork_mark.hpp"
 
 namespace weft {
 
@@ -37,7 +38,7 @@ void BlockingPoolOptions::validate() const {
 }
 
 BlockingPool::BlockingPool(BlockingPoolOptions options)
-    : options_(validated(std::move(options))), cpus_(detail::allowedCpus()) {}
+    : options_(validated(std::move(options))), cpus_(detail::allowedCpus()), forkGeneration_(detail::watchForks()) {}
 
 BlockingPool::~BlockingPool() {
     Threads threads;
@@ -54,6 +55,7 @@ BlockingPool::~BlockingPool() {
 
 // The first wait can be interrupted. If it was, and a thread has begun, the second one cannot.
 void BlockingPool::execute(Job& job) {
+    if (forkGeneration_ != detail::forkGeneration()) throw detail::forkedError("BlockingPool::run");
     {
         Suspension wait(callName);
         enqueue(job, wait);

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include <weft/scheduler/blocking_pool.hpp>
 #include <weft/scheduler/carrier_group.hpp>
 #include <weft/scheduler/future.hpp>
 #include <weft/scheduler/this_fiber.hpp>
@@ -120,6 +121,7 @@ TEST_F(ProcessEndDeathTest, AForkedChildIsToldThatItCannotJoinSpawnOrHostAPoller
                 };
                 refused([&] { waiting.join(); });
                 refused([&] { (void)group.spawn([] {}); });
+                refused([&] { group.blockingPool().run([] {}); });
                 refused([&] { (void)group.carrier(0).registerPinnedPoller([] {}, [](PinnedPoller&) {}); });
                 if (!group.shutdown(std::chrono::hours(1))) ::_exit(92);
                 ::_exit(ended.join());  // its result was ready before the fork

@@ -12,6 +12,7 @@
 #include <weft/scheduler/non_migrating_scope.hpp>
 #include <weft/scheduler/sync/barrier.hpp>
 #include <weft/scheduler/sync/bounded_queue.hpp>
+#include <weft/scheduler/sync/broadcast.hpp>
 #include <weft/scheduler/sync/condition.hpp>
 #include <weft/scheduler/sync/mutex.hpp>
 #include <weft/scheduler/sync/notify.hpp>
@@ -22,6 +23,7 @@
 #include <weft/scheduler/sync/semaphore.hpp>
 #include <weft/scheduler/sync/unbounded_queue.hpp>
 #include <weft/scheduler/sync/wait_group.hpp>
+#include <weft/scheduler/sync/watch.hpp>
 #include <weft/scheduler/task_scope.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 

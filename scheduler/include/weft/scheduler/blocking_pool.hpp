@@ -4,6 +4,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <list>
@@ -39,7 +40,9 @@ class BlockingPool {
   public:
     // Starts no thread. Throws as BlockingPoolOptions::validate().
     explicit BlockingPool(BlockingPoolOptions options = {});
-    // Joins the threads. Precondition: no call is in run().
+    // Joins the threads. Precondition: no call is in run(). In a process that was forked after the pool was created,
+    // the pool has no threads: run() throws SystemError(ENOTSUP), and the pool cannot be destroyed, so end such a
+    // process by exec() or _exit().
     ~BlockingPool();
     BlockingPool(const BlockingPool&) = delete;
     BlockingPool& operator=(const BlockingPool&) = delete;
@@ -108,6 +111,7 @@ class BlockingPool {
 
     const BlockingPoolOptions options_;
     const std::vector<unsigned> cpus_;
+    const std::uint32_t forkGeneration_;
     mutable std::mutex lock_;  // guards the members below
     std::condition_variable changed_;
     Queue queue_;

@@ -1,4 +1,4 @@
-// sync::select: waits for the first of several things: values of queues, futures, notifications, deadlines.
+// sync::select: waits for the first of several things: values of queues and cells, futures, notifications, deadlines.
 #pragma once
 
 #include <array>
@@ -13,7 +13,9 @@
 #include <weft/scheduler/detail/fiber_queue.hpp>
 #include <weft/scheduler/detail/sync_policy.hpp>
 #include <weft/scheduler/future.hpp>
+#include <weft/scheduler/sync/broadcast.hpp>
 #include <weft/scheduler/sync/notify.hpp>
+#include <weft/scheduler/sync/watch.hpp>
 
 namespace weft::detail {
 
@@ -112,6 +114,60 @@ class NotifyBranch final : public SelectBranch {
     BasicNotify<NativeSync>::Waiter waiter_;
 };
 
+// For readers that are woken and then take the value themselves.
+template <class T, class F>
+class ReaderBranch : public SelectBranch {
+  public:
+    void run() {
+        if (!complete_) static_cast<void>(this->tryNow());  // its key has ended the wait
+        std::invoke(function_, std::move(value_));
+    }
+
+  protected:
+    explicit ReaderBranch(F&& function) : function_(std::forward<F>(function)) {}
+    ~ReaderBranch() = default;
+
+    std::optional<T> value_;
+    bool complete_ = false;
+
+  private:
+    F function_;
+};
+
+template <class T, class F>
+class BroadcastBranch final : public ReaderBranch<T, F> {
+  public:
+    BroadcastBranch(sync::BroadcastReceiver<T>& receiver, F&& function)
+        : ReaderBranch<T, F>(std::forward<F>(function)), receiver_(receiver) {}
+    bool tryNow() override { return this->complete_ = receiver_.tryReceiveOr(this->value_); }
+    bool enlist(const WakeKey& key) override {
+        waiter_.key = key;
+        return receiver_.core_.enlist(waiter_, receiver_.next_);
+    }
+    void withdraw() noexcept override { receiver_.core_.withdraw(waiter_); }
+
+  private:
+    sync::BroadcastReceiver<T>& receiver_;
+    typename BasicBroadcast<NativeSync, T>::Waiter waiter_;
+};
+
+template <class T, class F>
+class ChangeBranch final : public ReaderBranch<T, F> {
+  public:
+    ChangeBranch(sync::WatchReader<T>& reader, F&& function)
+        : ReaderBranch<T, F>(std::forward<F>(function)), reader_(reader) {}
+    bool tryNow() override { return this->complete_ = reader_.core_->tryNext(reader_.seen_, this->value_); }
+    bool enlist(const WakeKey& key) override {
+        waiter_.key = key;
+        return reader_.core_->enlist(waiter_, reader_.seen_);
+    }
+    void withdraw() noexcept override { reader_.core_->withdraw(waiter_); }
+
+  private:
+    sync::WatchReader<T>& reader_;
+    typename BasicWatch<NativeSync, T>::Waiter waiter_;
+};
+
 template <class F>
 class DeadlineBranch final : public SelectBranch {
   public:
@@ -160,7 +216,9 @@ std::size_t selectFrom(std::size_t start, ErrorCode& error, Branches&... branche
 namespace weft::sync {
 
 // The branches of select(). Each function is called, after the wait, if its branch was chosen.
-//     onReceive(queue, [](std::optional<T> value) {})   a value, or none if the queue is closed and empty; also Oneshot
+//     onReceive(queue, [](std::optional<T> value) {})   a value, or none if the queue is closed and empty; also of a
+//                                                       Oneshot or a BroadcastReceiver
+//     onChange(reader, [](std::optional<T> value) {})   the latest value of a Watch, or none if it is closed
 //     onSend(queue, value, [](bool sent) {})            moves from `value` if it is sent; false: the queue is closed
 //     onDone(future, [](const Future<T>& future) {})    the future is complete
 //     onNotify(notify, [] {})                           a notification; with a ticket, also one after it
@@ -169,6 +227,14 @@ namespace weft::sync {
 template <class Queue, class F>
 [[nodiscard]] auto onReceive(Queue& queue, F&& function) {
     return detail::ReceiveBranch<Queue, F>(queue, std::forward<F>(function));
+}
+template <class T, class F>
+[[nodiscard]] auto onReceive(BroadcastReceiver<T>& receiver, F&& function) {
+    return detail::BroadcastBranch<T, F>(receiver, std::forward<F>(function));
+}
+template <class T, class F>
+[[nodiscard]] auto onChange(WatchReader<T>& reader, F&& function) {
+    return detail::ChangeBranch<T, F>(reader, std::forward<F>(function));
 }
 template <class Queue, class F>
 [[nodiscard]] auto onSend(Queue& queue, typename Queue::ValueType& value, F&& function) {
