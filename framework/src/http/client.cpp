@@ -70,29 +70,30 @@ ClientResponse Client::request(const Origin& server, ClientRequest request, cons
                                ErrorCode& error) const {
     if (request.streamed)
         throw std::invalid_argument("http::Client::request() called with a streamed request: use begin()");
-    Exchange exchange(poolHere(options_), server, std::move(request), options, Exchange::Timeout::ofTheWhole);
+    Exchange exchange(poolHere(options_), server, request, options, Exchange::Timeout::ofTheWhole);
     error = run(exchange);
-    return error ? ClientResponse() : taken(exchange);
+    if (error) return {};
+    return taken(exchange);
 }
 
 ClientResponse Client::request(const Origin& server, ClientRequest request, const RequestOptions& options) const {
     if (request.streamed)
         throw std::invalid_argument("http::Client::request() called with a streamed request: use begin()");
-    Exchange exchange(poolHere(options_), server, std::move(request), options, Exchange::Timeout::ofTheWhole);
+    Exchange exchange(poolHere(options_), server, request, options, Exchange::Timeout::ofTheWhole);
     if (run(exchange)) throw exchange.failure();
     return taken(exchange);
 }
 
 ClientResponse Client::taken(detail::Exchange& exchange) {
     ClientResponse response = exchange.parser().take();
+    if (response.succeeded()) return response;
     response.server_ = exchange.origin().toString();
     response.target_ = exchange.request().target;
     return response;
 }
 
 ClientExchange Client::begin(const Origin& server, ClientRequest request, const RequestOptions& options) const {
-    auto exchange = std::make_unique<Exchange>(poolHere(options_), server, std::move(request), options,
-                                               Exchange::Timeout::ofEachWait);
+    auto exchange = std::make_unique<detail::OwningExchange>(poolHere(options_), server, std::move(request), options);
     exchange->begin();
     if (exchange->error()) throw exchange->failure();
     return ClientExchange(std::move(exchange));

@@ -6,7 +6,7 @@
 
 namespace weft::http {
 
-ClientExchange::ClientExchange(std::unique_ptr<detail::Exchange> exchange) noexcept : exchange_(std::move(exchange)) {}
+ClientExchange::ClientExchange(std::unique_ptr<detail::OwningExchange> exchange) noexcept : exchange_(std::move(exchange)) {}
 ClientExchange::ClientExchange(ClientExchange&&) noexcept = default;
 ClientExchange& ClientExchange::operator=(ClientExchange&&) noexcept = default;
 ClientExchange::~ClientExchange() = default;

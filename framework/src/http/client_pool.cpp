@@ -29,7 +29,7 @@ bool isQuiet(TcpStream& stream) {
 ClientPool::Lease& ClientPool::Lease::operator=(Lease&& other) noexcept {
     if (this != &other) {
         release();
-        pool_ = std::move(other.pool_);
+        pool_ = std::exchange(other.pool_, nullptr);
         host_ = other.host_;
         connection_ = std::move(other.connection_);
     }
@@ -48,14 +48,12 @@ void ClientPool::Lease::close() noexcept {
 }
 
 void ClientPool::Lease::keep() noexcept {
-    const std::shared_ptr<ClientPool> pool = std::move(pool_);
-    if (pool) pool->put(*host_, std::move(connection_));
+    if (ClientPool* const pool = std::exchange(pool_, nullptr)) pool->put(*host_, std::move(connection_));
 }
 
 void ClientPool::Lease::release() noexcept {
     close();
-    const std::shared_ptr<ClientPool> pool = std::move(pool_);
-    if (pool) pool->releasePlace(*host_);
+    if (ClientPool* const pool = std::exchange(pool_, nullptr)) pool->releasePlace(*host_);
 }
 
 // ---- taking ----
@@ -70,7 +68,7 @@ ClientPool::~ClientPool() {
 ClientPool::Lease ClientPool::acquire(const Origin& origin, Deadline deadline, ErrorCode& error) {
     error = {};
     thisFiber::yieldIfDue();  // here, not between the check of a connection and the request
-    Host& host = hosts_[origin];
+    Host& host = hostOf(origin);
     Lease lease = tryTake(host);
     if (!lease.valid()) lease = waitFor(host, deadline, error);
     while (lease.isOpen() && !isQuiet(lease.stream())) {
@@ -83,19 +81,24 @@ ClientPool::Lease ClientPool::acquire(const Origin& origin, Deadline deadline, E
     return lease;
 }
 
+ClientPool::Host& ClientPool::hostOf(const Origin& origin) {
+    if (lastUsed_ == nullptr || lastUsed_->first != origin) lastUsed_ = &*hosts_.try_emplace(origin).first;
+    return lastUsed_->second;
+}
+
 ClientPool::Lease ClientPool::tryTake(Host& host) {
     if (Lease lease = takeIdle(host); lease.valid()) return lease;
     if (host.open >= options_->maxPerHost) return {};
     if (total_ >= options_->maxConnections && !closeOldest()) return {};
     ++host.open;
     ++total_;
-    return {shared_from_this(), host, nullptr};
+    return {*this, host, nullptr};
 }
 
 ClientPool::Lease ClientPool::takeIdle(Host& host) {
     std::shared_ptr<PooledConnection> last = popIdle(host);
     if (!last) return {};
-    return {shared_from_this(), host, std::move(last)};
+    return {*this, host, std::move(last)};
 }
 
 // Takes the newest usable connection; its place stays taken. Closes newer ones that are not usable (closed, or
@@ -190,6 +193,7 @@ bool ClientPool::closeOldest() noexcept {
 }
 
 void ClientPool::forgetUnused() noexcept {
+    lastUsed_ = nullptr;
     std::erase_if(hosts_, [](const auto& entry) { return entry.second.open == 0 && entry.second.waiting == 0; });
 }
 

@@ -3,9 +3,9 @@
 namespace weft::http {
 
 std::optional<std::string_view> ClientResponse::header(std::string_view name) const noexcept {
-    const HeaderField* field = received_.headers.find(name, head_);
+    const HeaderField* field = received_.headers.find(name, head_.view());
     if (field == nullptr) return std::nullopt;
-    return field->value.in(head_);
+    return text(field->value);
 }
 
 ClientResponseParser::ClientResponseParser(std::size_t maxBodyBytes, Method method, const Limits& limits)
@@ -23,21 +23,28 @@ std::size_t ClientResponseParser::feed(std::string_view bytes) {
     return consumed;
 }
 
-// The decoder needs a head from its first byte.
+// The decoder needs a head from its first byte. Only a head that arrives in several parts is collected first.
 std::size_t ClientResponseParser::feedHead(std::string_view bytes) {
-    std::string& head = response_.head_;
-    const std::size_t before = head.size();
-    head.append(bytes);
-    const ResponseStep step = decoder_.decode(head);
+    Buffer& head = response_.head_;
+    const std::size_t before = head.readableBytes();
+    if (before != 0) head.append(bytes);
+    const std::string_view arrived = before != 0 ? head.view() : bytes;
+    const ResponseStep step = decoder_.decode(arrived);
     switch (step.event) {
-        case ResponseEvent::needMore: return bytes.size();
-        case ResponseEvent::interim: head.clear(); return step.consumed - before;
+        case ResponseEvent::needMore:
+            if (before == 0) head.append(bytes);
+            return bytes.size();
+        case ResponseEvent::interim: head = {}; return step.consumed - before;
         case ResponseEvent::head:
-            head.resize(step.consumed);
+            keepHead(arrived.substr(0, step.consumed));
             beginBody();
             return step.consumed - before;
         default: refuse(decoder_.refusal()); return 0;
     }
+}
+
+void ClientResponseParser::keepHead(std::string_view text) {
+    response_.head_ = Buffer::copyOf(text);
 }
 
 void ClientResponseParser::beginBody() {

@@ -39,23 +39,24 @@ bool isIdempotent(Method method) noexcept {
 
 }  // namespace
 
-Exchange::Exchange(std::shared_ptr<ClientPool> pool, Origin origin, ClientRequest request,
+Exchange::Exchange(const std::shared_ptr<ClientPool>& pool, const Origin& origin, const ClientRequest& request,
                    const RequestOptions& options, Timeout timeout)
-    : pool_(std::move(pool)),
-      origin_(std::move(origin)),
-      request_(std::move(request)),
+    : pool_(pool),
+      origin_(origin),
+      request_(request),
+      method_(methodOf(request.method)),
       maxBodyBytes_(timeout == Timeout::ofTheWhole ? options.maxBodyBytes : std::numeric_limits<std::size_t>::max()),
-      repeatable_(isIdempotent(methodOf(request_.method)) && !request_.streamed),
+      repeatable_(isIdempotent(method_) && !request_.streamed),
       timeout_(options.timeout),
       timeoutIs_(timeout),
       latest_(options.deadline),
       deadline_(std::min(latest_, deadlineAfter(timeout_))),
       remaining_(request_.contentLength) {
-    if (request_.method == "CONNECT" || request_.headers.find("Upgrade").data()) {
+    if (method_ == Method::connect || request_.headers.find("Upgrade").data()) {
         refuse(request_, "CONNECT and Upgrade are not supported here; use a ClientCodec in a pipeline");
     }
     encode(options.host);
-    parser_.emplace(maxBodyBytes_, methodOf(request_.method), pool_->options()->limits);
+    parser_.emplace(maxBodyBytes_, method_, pool_->options()->limits);
 }
 
 void Exchange::encode(std::string_view host) {
@@ -142,7 +143,7 @@ void Exchange::repeat() {
     pool_->drop(lease_);
     error_ = {};
     sendError_ = {};
-    parser_.emplace(maxBodyBytes_, methodOf(request_.method), pool_->options()->limits);
+    parser_.emplace(maxBodyBytes_, method_, pool_->options()->limits);
     open();
     if (!error_) sendRequest();
 }
@@ -263,9 +264,8 @@ void Exchange::beginWait() noexcept {
 
 void Exchange::receive() {
     if (error_ || finished_) return;
-    const std::shared_ptr<PooledConnection> connection = lease_.connection();
     ErrorCode error = cancelled_ ? operationAborted() : ErrorCode();
-    const Buffer bytes = error ? Buffer() : connection->stream.read(readBytes, error);
+    const Buffer bytes = error ? Buffer() : lease_.stream().read(readBytes, error);
     if (error) {
         fail(error, error == timedOut() ? "no complete response in time"
                     : sendError_        ? "the connection broke while the request was being sent"

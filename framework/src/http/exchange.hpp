@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <weft/framework/http/client_pool.hpp>
 #include <weft/framework/http/client_response_parser.hpp>
@@ -15,7 +16,7 @@
 
 namespace weft::http::detail {
 
-// Context: fibers of one carrier; one may send while another receives.
+// Context: fibers of one carrier; one may send while another receives. `origin` and `request` must outlive it.
 class Exchange {
   public:
     // What RequestOptions::timeout limits.
@@ -23,8 +24,8 @@ class Exchange {
 
     // Throws std::invalid_argument for a request that cannot be sent. The options' host is used in the constructor
     // only. With Timeout::ofEachWait there is no limit on the size of the body.
-    Exchange(std::shared_ptr<ClientPool> pool, Origin origin, ClientRequest request, const RequestOptions& options,
-             Timeout timeout);
+    Exchange(const std::shared_ptr<ClientPool>& pool, const Origin& origin, const ClientRequest& request,
+             const RequestOptions& options, Timeout timeout);
     Exchange(const Exchange&) = delete;
     Exchange& operator=(const Exchange&) = delete;
 
@@ -69,8 +70,9 @@ class Exchange {
     void fail(const ErrorCode& error, std::string what);
 
     const std::shared_ptr<ClientPool> pool_;
-    const Origin origin_;
-    const ClientRequest request_;
+    const Origin& origin_;
+    const ClientRequest& request_;
+    const Method method_;
     const std::size_t maxBodyBytes_;
     const bool repeatable_;  // idempotent, and its body is complete
     const Duration timeout_;
@@ -91,6 +93,19 @@ class Exchange {
     bool repeated_ = false;
     bool finished_ = false;
     bool cancelled_ = false;
+};
+
+// An exchange with what it refers to.
+struct ExchangeParts {
+    Origin origin;
+    ClientRequest request;
+};
+class OwningExchange final : private ExchangeParts, public Exchange {
+  public:
+    OwningExchange(const std::shared_ptr<ClientPool>& pool, const Origin& origin, ClientRequest request,
+                   const RequestOptions& options)
+        : ExchangeParts{origin, std::move(request)},
+          Exchange(pool, ExchangeParts::origin, ExchangeParts::request, options, Timeout::ofEachWait) {}
 };
 
 }  // namespace weft::http::detail

@@ -61,7 +61,7 @@ inline KnownField knownField(const char* name, std::size_t size) noexcept {
     }
 }
 
-// True for common Host values: letters, digits, '.', '-', then optionally ':' and one to four digits, in at most 16
+// True for common Host values: letters, digits, '.', '-', then optionally ':' and a port below 60000, in at most 16
 // bytes. False decides nothing: call isAuthority(). Reads only in [begin, end).
 inline bool isPlainHost([[maybe_unused]] const char* value, [[maybe_unused]] std::size_t size,
                         [[maybe_unused]] const char* begin, [[maybe_unused]] const char* end) noexcept {
@@ -79,7 +79,8 @@ inline bool isPlainHost([[maybe_unused]] const char* value, [[maybe_unused]] std
     const unsigned colon = static_cast<unsigned>(std::countr_zero(beyond));
     const unsigned port = all & ~((2U << colon) - 1);
     const std::size_t portSize = size - colon - 1;
-    return value[colon] == ':' && colon != 0 && portSize - 1 < 4 && (bits(digits) >> shift & port) == port;
+    const bool inRangeOfPorts = portSize - 1 < 4 || (portSize == 5 && value[colon + 1] < '6');
+    return value[colon] == ':' && colon != 0 && inRangeOfPorts && (bits(digits) >> shift & port) == port;
 #else
     return false;
 #endif

@@ -7,6 +7,7 @@
 #include "http/byte_scan.hpp"
 #include "http/character_class.hpp"
 #include "http/header_rules.hpp"
+#include "http/known_fields.hpp"
 #include "http/request_line.hpp"
 
 namespace weft::http {
@@ -75,11 +76,14 @@ RequestError check(const HeaderView& header, const OutgoingHead& head, KnownFiel
     return RequestError::none;
 }
 
-// Parses the line as a server would.
-bool isRequestLine(std::string_view line) noexcept {
-    if (!detail::isFieldValue(line)) return false;
+// Parses the line, which ends with CRLF, as a server would.
+bool isRequestLine(std::string_view text) noexcept {
     RequestHead head;
-    return detail::parseRequestLine(line, 0, head) == detail::Fault::none;
+    const char* const begin = text.data();
+    const char* const lineEnd = begin + text.size() - 2;
+    if (detail::scanPlainRequestLine(begin, begin, lineEnd + 2, head) == lineEnd) return true;
+    const std::string_view line = text.substr(0, text.size() - 2);
+    return detail::isFieldValue(line) && detail::parseRequestLine(line, 0, head) == detail::Fault::none;
 }
 
 bool expectsBody(std::string_view method) noexcept {
@@ -140,8 +144,7 @@ std::size_t headBound(const OutgoingHead& head) noexcept {
 EncodedRequest encodeHead(const OutgoingHead& head, std::span<char> out) noexcept {
     if (out.size() < headBound(head)) return {.error = RequestError::tooSmall};
     char* at = putText(putText(putText(putText(out.data(), head.method), " "), head.target), version);
-    const std::size_t line = static_cast<std::size_t>(at - out.data()) - 2;
-    if (!isRequestLine({out.data(), line})) return {.error = RequestError::badRequestLine};
+    if (!isRequestLine({out.data(), at})) return {.error = RequestError::badRequestLine};
     if (head.method == "CONNECT" && (head.body == BodyKind::chunked || head.contentLength != 0)) {
         return {.error = RequestError::bodyNotAllowed};
     }
@@ -150,8 +153,11 @@ EncodedRequest encodeHead(const OutgoingHead& head, std::span<char> out) noexcep
         if (const RequestError error = check(header, head, known); error != RequestError::none) return {.error = error};
     }
     if (known.hosts == 0) {  // Host comes first (RFC 9110, 7.2)
-        if (!detail::isAuthority(head.host)) return {.error = RequestError::badHost};
+        const char* const host = at + "Host: "sv.size();
         at = putField(at, "Host", head.host);
+        if (!detail::isPlainHost(host, head.host.size(), out.data(), at) && !detail::isAuthority(head.host)) {
+            return {.error = RequestError::badHost};
+        }
     }
     if (known.hosts > 1) return {.error = RequestError::badHost};
     for (const HeaderView& header : head.headers) {

@@ -6,6 +6,7 @@
 #include "http/fault.hpp"
 #include "http/field_line.hpp"
 #include "http/header_rules.hpp"
+#include "http/known_fields.hpp"
 #include "http/line_frame.hpp"
 #include "http/seen_fields.hpp"
 
@@ -53,6 +54,7 @@ Verdict ResponseHeadParser::parse(std::string_view message) {
     if (stage_ == Stage::error) return Verdict::error;
     if (!beginsRight(message)) return fail(Fault::notHttp);
     for (;;) {
+        if (stage_ == Stage::headers && scanned_ == lineStart_) takePlainLines(message);
         const bool headers = stage_ == Stage::headers;
         const auto line = frameLine(message, scanned_, headers ? sectionStart_ : lineStart_,
                                     headers ? limits_.headerSectionBytes : limits_.requestLineBytes,
@@ -84,6 +86,33 @@ Fault ResponseHeadParser::takeStatusLine(std::string_view line) noexcept {
     return Fault::none;
 }
 
+// Takes header lines while they are plain. The first other line (or the empty line) is left to the caller, and so is a
+// line with a fault, which the caller reports: noteField() returns the same fault for it again.
+void ResponseHeadParser::takePlainLines(std::string_view message) noexcept {
+#if defined(__SSE2__)
+    if (message.size() < plainLineBytes) return;
+    const std::size_t lastBlock = message.size() - plainLineBytes;
+    const std::span<HeaderField> room = head_.headers.inlineRoom(limits_.headerCount);
+    const char* const begin = message.data();
+    std::size_t at = lineStart_;
+    std::size_t taken = 0;
+    while (at <= lastBlock && taken != room.size()) {
+        HeaderField& field = room[taken];
+        const char* const cr = scanPlainLine(begin, at, lastBlock, field);
+        if (cr == nullptr) break;
+        const auto end = static_cast<std::size_t>(cr - begin);
+        if (end - sectionStart_ > limits_.headerSectionBytes) break;
+        if (mayBeKnown(begin + at, field.name.size) && noteField(field, message) != Fault::none) break;
+        ++taken;
+        at = end + 2;
+    }
+    head_.headers.added(static_cast<std::ptrdiff_t>(taken));
+    lineStart_ = scanned_ = at;
+#else
+    static_cast<void>(message);
+#endif
+}
+
 Fault ResponseHeadParser::takeField(std::string_view message, std::size_t lineEnd) {
     const char* const begin = message.data();
     FieldLine line;
@@ -96,27 +125,41 @@ Fault ResponseHeadParser::takeField(std::string_view message, std::size_t lineEn
     };
     const HeaderField field{slice(begin + lineStart_, line.nameEnd), slice(line.value, line.valueEnd)};
     head_.headers.add(field);
-    return noteField(field.name.in(message), field.value.in(message));
+    return noteField(field, message);
 }
 
-Fault ResponseHeadParser::noteField(std::string_view name, std::string_view value) noexcept {
-    if (equalIgnoringCase(name, "content-length")) {
-        if ((seen_ & sawContentLength) != 0) return Fault::duplicateContentLength;
-        const auto length = parseContentLength(value);
-        if (!length) return Fault::badContentLength;
-        seen_ |= sawContentLength;
-        head_.contentLength = *length;
-    } else if (equalIgnoringCase(name, "transfer-encoding")) {
-        if ((seen_ & sawTransferEncoding) != 0) return Fault::duplicateTransferEncoding;
-        const TransferEncoding coding = parseTransferEncoding(value);
-        if (coding == TransferEncoding::malformed) return Fault::badTransferEncoding;
-        if (coding == TransferEncoding::notChunked) return Fault::codingNotChunked;
-        if (coding == TransferEncoding::unknownCoding) return Fault::unknownTransferCoding;
-        seen_ |= sawTransferEncoding;
-    } else if (equalIgnoringCase(name, "connection")) {
-        const ConnectionOptions options = parseConnection(value);
-        seen_ |= (options.close ? optionClose : 0U) | (options.keepAlive ? optionKeepAlive : 0U);
+// A fault leaves seen_ unchanged.
+Fault ResponseHeadParser::noteField(const HeaderField& field, std::string_view message) noexcept {
+    const std::string_view value = field.value.in(message);
+    switch (knownField(message.data() + field.name.offset, field.name.size)) {
+        case KnownField::contentLength: return noteContentLength(value);
+        case KnownField::transferEncoding: return noteTransferEncoding(value);
+        case KnownField::connection: {
+            const ConnectionOptions options = parseConnection(value);
+            seen_ |= (options.close ? optionClose : 0U) | (options.keepAlive ? optionKeepAlive : 0U);
+            return Fault::none;
+        }
+        case KnownField::nameless: return Fault::emptyName;
+        default: return Fault::none;
     }
+}
+
+Fault ResponseHeadParser::noteContentLength(std::string_view value) noexcept {
+    if ((seen_ & sawContentLength) != 0) return Fault::duplicateContentLength;
+    const auto length = parseContentLength(value);
+    if (!length) return Fault::badContentLength;
+    seen_ |= sawContentLength;
+    head_.contentLength = *length;
+    return Fault::none;
+}
+
+Fault ResponseHeadParser::noteTransferEncoding(std::string_view value) noexcept {
+    if ((seen_ & sawTransferEncoding) != 0) return Fault::duplicateTransferEncoding;
+    const TransferEncoding coding = parseTransferEncoding(value);
+    if (coding == TransferEncoding::malformed) return Fault::badTransferEncoding;
+    if (coding == TransferEncoding::notChunked) return Fault::codingNotChunked;
+    if (coding == TransferEncoding::unknownCoding) return Fault::unknownTransferCoding;
+    seen_ |= sawTransferEncoding;
     return Fault::none;
 }
 

@@ -14,6 +14,10 @@
 
 namespace weft::http {
 
+namespace detail {
+class Exchange;
+}
+
 // A copyable handle; copies share their connections. Each carrier has its own connections, which no other carrier uses.
 // They are closed after being idle for ClientOptions::idleTime, and with their carrier.
 //

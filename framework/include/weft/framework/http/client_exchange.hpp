@@ -13,7 +13,7 @@
 namespace weft::http {
 
 namespace detail {
-class Exchange;
+class OwningExchange;
 }
 
 // Made by Client::begin(). Move-only; belongs to its carrier. Bytes move only on demand: an unread body stays in the
@@ -24,7 +24,7 @@ class Exchange;
 // BlockingOperationException where nothing may block. Failures: throws ClientError, or with `error` stores its code.
 class ClientExchange {
   public:
-    explicit ClientExchange(std::unique_ptr<detail::Exchange> exchange) noexcept;
+    explicit ClientExchange(std::unique_ptr<detail::OwningExchange> exchange) noexcept;
     ClientExchange(ClientExchange&&) noexcept;
     ClientExchange& operator=(ClientExchange&&) noexcept;
     ~ClientExchange();
@@ -57,7 +57,7 @@ class ClientExchange {
     void cancel() noexcept;
 
   private:
-    std::unique_ptr<detail::Exchange> exchange_;
+    std::unique_ptr<detail::OwningExchange> exchange_;
 };
 
 }  // namespace weft::http

@@ -7,6 +7,7 @@
 #include <list>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <weft/framework/http/client_options.hpp>
@@ -31,16 +32,20 @@ struct PooledConnection {
 
 // Context: fibers of its carrier. Only acquire() may block. Idle connections are reused last in, first out, so that
 // unneeded ones age; a timer closes those that exceed the idle time.
-class ClientPool final : private TimerEntry, public std::enable_shared_from_this<ClientPool> {
+class ClientPool final : private TimerEntry {
     struct Host;
 
   public:
     // One of a host's permitted connections: a place, and the connection in it. After that connection is closed, a new
-    // one may take the place. Move-only; the destructor closes the connection and gives up the place.
+    // one may take the place. Move-only; the destructor closes the connection and gives up the place. The pool must
+    // outlive it.
     class Lease {
       public:
         Lease() noexcept = default;
-        Lease(Lease&& other) noexcept = default;
+        Lease(Lease&& other) noexcept
+            : pool_(std::exchange(other.pool_, nullptr)),
+              host_(other.host_),
+              connection_(std::move(other.connection_)) {}
         Lease& operator=(Lease&& other) noexcept;
         ~Lease() { release(); }
 
@@ -56,10 +61,10 @@ class ClientPool final : private TimerEntry, public std::enable_shared_from_this
 
       private:
         friend class ClientPool;
-        Lease(std::shared_ptr<ClientPool> pool, Host& host, std::shared_ptr<PooledConnection> connection) noexcept
-            : pool_(std::move(pool)), host_(&host), connection_(std::move(connection)) {}
+        Lease(ClientPool& pool, Host& host, std::shared_ptr<PooledConnection> connection) noexcept
+            : pool_(&pool), host_(&host), connection_(std::move(connection)) {}
 
-        std::shared_ptr<ClientPool> pool_;
+        ClientPool* pool_ = nullptr;
         Host* host_ = nullptr;
         std::shared_ptr<PooledConnection> connection_;
     };
@@ -103,6 +108,7 @@ class ClientPool final : private TimerEntry, public std::enable_shared_from_this
     };
     using Hosts = std::unordered_map<Origin, Host, OriginHash>;
 
+    Host& hostOf(const Origin& origin);
     Lease tryTake(Host& host);
     Lease takeIdle(Host& host);
     std::shared_ptr<PooledConnection> popIdle(Host& host) noexcept;
@@ -120,6 +126,7 @@ class ClientPool final : private TimerEntry, public std::enable_shared_from_this
 
     const std::shared_ptr<const ClientOptions> options_;
     Hosts hosts_;
+    Hosts::value_type* lastUsed_ = nullptr;  // of hosts_; null: none
     std::list<Waiter*> waiters_;  // FIFO
     std::size_t total_ = 0;       // places taken, over all hosts
     std::size_t idle_ = 0;

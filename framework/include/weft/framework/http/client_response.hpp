@@ -45,12 +45,13 @@ class ClientResponse {
   private:
     friend class ClientResponseParser;
     friend class Client;
-    std::string_view text(Slice slice) const noexcept { return slice.in(head_); }
+    std::string_view text(Slice slice) const noexcept { return slice.in(head_.view()); }
 
     ReceivedHead received_;
-    std::string head_;  // status line and header lines, as received
+    Buffer head_;  // status line and header lines, as received
     Buffer body_;
-    std::string server_;  // the server and target of the request, for the message of operator Buffer()
+    // Unless succeeded(): the server and target of the request, for the message of operator Buffer().
+    std::string server_;
     std::string target_;
 };
 

@@ -50,6 +50,7 @@ class ClientResponseParser {
 
   private:
     std::size_t feedHead(std::string_view bytes);
+    void keepHead(std::string_view text);
     std::size_t feedBody(std::string_view bytes);
     void beginBody();
     bool append(std::string_view data);

@@ -40,8 +40,11 @@ class ResponseHeadParser {
 
     bool beginsRight(std::string_view message) const noexcept;
     Fault takeStatusLine(std::string_view line) noexcept;
+    void takePlainLines(std::string_view message) noexcept;
     Fault takeField(std::string_view message, std::size_t lineEnd);
-    Fault noteField(std::string_view name, std::string_view value) noexcept;
+    Fault noteField(const HeaderField& field, std::string_view message) noexcept;
+    Fault noteContentLength(std::string_view value) noexcept;
+    Fault noteTransferEncoding(std::string_view value) noexcept;
     Verdict finish() noexcept;
     Fault decide() noexcept;
     Verdict fail(Fault fault) noexcept;
