@@ -154,6 +154,7 @@ class Program:
     """The fields that Server needs, for a program that is no implementation of a scenario."""
 
     announces = True
+    environment = {}
 
     def __init__(self, name, command):
         self.name, self.command = name, command

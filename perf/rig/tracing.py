@@ -36,16 +36,17 @@ class Touched:
     ownLines: float      # the other lines of data
 
 
-def measure(build, implementation, connections):
+def measure(build, implementation, connections, backend=None):
     with tempfile.TemporaryDirectory() as directory:
         pipe = os.path.join(directory, 'trace')
         os.mkfifo(pipe)
         trace = Trace(pipe)
         wrapper = [tool('valgrind'), '--tool=lackey', '--trace-mem=yes', f'--log-file={pipe}']
-        with Server(implementation, sorted(os.sched_getaffinity(0))[:1], wrapper) as server:
+        with Server(implementation, sorted(os.sched_getaffinity(0))[:1], wrapper, backend=backend) as server:
             trace.cutAt(callAddresses(server))
             drive(build, server, implementation.path,
-                  {'connections': connections, 'depth': 1, 'requests': connections * ROUNDS, 'check': None})
+                  {'connections': connections, 'depth': 1, 'requests': connections * ROUNDS, 'check': None,
+                   **({'body': backend.body} if backend else {})})
             server.stop()
         return summary(trace.stretches(), connections)
 
