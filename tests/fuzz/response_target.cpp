@@ -68,7 +68,8 @@ class Reading {
         }
     }
 
-    ResponseDecoder decoder_{limits};
+    ReceivedHead head_;
+    ResponseDecoder decoder_{head_, limits};
     std::string input_;
     std::string text_;
 };

@@ -30,6 +30,11 @@ ClientRequest requestOf(Method method, std::string_view target) {
     return {method, std::string(target)};
 }
 
+void requireWhole(const ClientRequest& request) {
+    if (request.streamed)
+        throw std::invalid_argument("http::Client::request() called with a streamed request: use begin()");
+}
+
 ErrorCode run(Exchange& exchange) {
     exchange.begin();
     while (!exchange.error() && !exchange.finished()) exchange.receive();
@@ -68,28 +73,29 @@ const Client& Client::shared() {
 
 ClientResponse Client::request(const Origin& server, ClientRequest request, const RequestOptions& options,
                                ErrorCode& error) const {
-    if (request.streamed)
-        throw std::invalid_argument("http::Client::request() called with a streamed request: use begin()");
-    Exchange exchange(poolHere(options_), server, request, options, Exchange::Timeout::ofTheWhole);
+    requireWhole(request);
+    ClientResponse response;
+    Exchange exchange(poolHere(options_), server, request, options, Exchange::Timeout::ofTheWhole, response);
     error = run(exchange);
-    if (error) return {};
-    return taken(exchange);
+    if (error) response = {};
+    name(response, server, request);
+    return response;
 }
 
 ClientResponse Client::request(const Origin& server, ClientRequest request, const RequestOptions& options) const {
-    if (request.streamed)
-        throw std::invalid_argument("http::Client::request() called with a streamed request: use begin()");
-    Exchange exchange(poolHere(options_), server, request, options, Exchange::Timeout::ofTheWhole);
+    requireWhole(request);
+    ClientResponse response;
+    Exchange exchange(poolHere(options_), server, request, options, Exchange::Timeout::ofTheWhole, response);
     if (run(exchange)) throw exchange.failure();
-    return taken(exchange);
+    name(response, server, request);
+    return response;
 }
 
-ClientResponse Client::taken(detail::Exchange& exchange) {
-    ClientResponse response = exchange.parser().take();
-    if (response.succeeded()) return response;
-    response.server_ = exchange.origin().toString();
-    response.target_ = exchange.request().target;
-    return response;
+// Keeps what an exception about the response would say.
+void Client::name(ClientResponse& response, const Origin& server, const ClientRequest& request) {
+    if (response.succeeded()) return;
+    response.server_ = server.toString();
+    response.target_ = request.target;
 }
 
 ClientExchange Client::begin(const Origin& server, ClientRequest request, const RequestOptions& options) const {

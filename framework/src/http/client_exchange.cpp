@@ -6,7 +6,8 @@
 
 namespace weft::http {
 
-ClientExchange::ClientExchange(std::unique_ptr<detail::OwningExchange> exchange) noexcept : exchange_(std::move(exchange)) {}
+ClientExchange::ClientExchange(std::unique_ptr<detail::OwningExchange> exchange) noexcept
+    : exchange_(std::move(exchange)) {}
 ClientExchange::ClientExchange(ClientExchange&&) noexcept = default;
 ClientExchange& ClientExchange::operator=(ClientExchange&&) noexcept = default;
 ClientExchange::~ClientExchange() = default;
@@ -37,7 +38,7 @@ const ClientResponse& ClientExchange::response(ErrorCode& error) {
     exchange_->beginWait();
     exchange_->receiveHead();
     error = exchange_->parser().headComplete() ? ErrorCode() : exchange_->error();
-    return exchange_->parser().response();
+    return exchange_->response();
 }
 
 const ClientResponse& ClientExchange::response() {

@@ -8,8 +8,9 @@ std::optional<std::string_view> ClientResponse::header(std::string_view name) co
     return text(field->value);
 }
 
-ClientResponseParser::ClientResponseParser(std::size_t maxBodyBytes, Method method, const Limits& limits)
-    : maxBodyBytes_(maxBodyBytes), decoder_(limits) {
+ClientResponseParser::ClientResponseParser(ClientResponse& response, std::size_t maxBodyBytes, Method method,
+                                           const Limits& limits)
+    : maxBodyBytes_(maxBodyBytes), response_(response), decoder_(response.received_, limits) {
     decoder_.start(method);
 }
 
@@ -49,7 +50,6 @@ void ClientResponseParser::keepHead(std::string_view text) {
 
 void ClientResponseParser::beginBody() {
     const ReceivedHead& head = decoder_.head();
-    response_.received_ = head;
     inBody_ = true;
     if (head.bodyKind == BodyKind::length && head.contentLength > maxBodyBytes_) {
         refuse("the response body is larger than this call allows", ClientFault::bodyTooLarge);

@@ -40,10 +40,11 @@ bool isIdempotent(Method method) noexcept {
 }  // namespace
 
 Exchange::Exchange(const std::shared_ptr<ClientPool>& pool, const Origin& origin, const ClientRequest& request,
-                   const RequestOptions& options, Timeout timeout)
+                   const RequestOptions& options, Timeout timeout, ClientResponse& response)
     : pool_(pool),
       origin_(origin),
       request_(request),
+      response_(response),
       method_(methodOf(request.method)),
       maxBodyBytes_(timeout == Timeout::ofTheWhole ? options.maxBodyBytes : std::numeric_limits<std::size_t>::max()),
       repeatable_(isIdempotent(method_) && !request_.streamed),
@@ -56,7 +57,7 @@ Exchange::Exchange(const std::shared_ptr<ClientPool>& pool, const Origin& origin
         refuse(request_, "CONNECT and Upgrade are not supported here; use a ClientCodec in a pipeline");
     }
     encode(options.host);
-    parser_.emplace(maxBodyBytes_, method_, pool_->options()->limits);
+    parser_.emplace(response_, maxBodyBytes_, method_, pool_->options()->limits);
 }
 
 void Exchange::encode(std::string_view host) {
@@ -143,7 +144,8 @@ void Exchange::repeat() {
     pool_->drop(lease_);
     error_ = {};
     sendError_ = {};
-    parser_.emplace(maxBodyBytes_, method_, pool_->options()->limits);
+    response_ = {};
+    parser_.emplace(response_, maxBodyBytes_, method_, pool_->options()->limits);
     open();
     if (!error_) sendRequest();
 }

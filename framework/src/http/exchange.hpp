@@ -16,16 +16,17 @@
 
 namespace weft::http::detail {
 
-// Context: fibers of one carrier; one may send while another receives. `origin` and `request` must outlive it.
+// Context: fibers of one carrier; one may send while another receives. `origin`, `request` and `response` must
+// outlive it.
 class Exchange {
   public:
     // What RequestOptions::timeout limits.
     enum class Timeout : bool { ofTheWhole, ofEachWait };
 
-    // Throws std::invalid_argument for a request that cannot be sent. The options' host is used in the constructor
-    // only. With Timeout::ofEachWait there is no limit on the size of the body.
+    // `response` must be new. Throws std::invalid_argument for a request that cannot be sent. The options' host is used
+    // in the constructor only. With Timeout::ofEachWait there is no limit on the size of the body.
     Exchange(const std::shared_ptr<ClientPool>& pool, const Origin& origin, const ClientRequest& request,
-             const RequestOptions& options, Timeout timeout);
+             const RequestOptions& options, Timeout timeout, ClientResponse& response);
     Exchange(const Exchange&) = delete;
     Exchange& operator=(const Exchange&) = delete;
 
@@ -43,6 +44,8 @@ class Exchange {
     void end(const HeaderList& trailers, ErrorCode& error);
 
     ClientResponseParser& parser() noexcept { return *parser_; }
+    // Valid as far as parser() says.
+    const ClientResponse& response() const noexcept { return response_; }
     bool finished() const noexcept { return finished_; }
     const ErrorCode& error() const noexcept { return error_; }
     ClientError failure() const;
@@ -72,6 +75,7 @@ class Exchange {
     const std::shared_ptr<ClientPool> pool_;
     const Origin& origin_;
     const ClientRequest& request_;
+    ClientResponse& response_;
     const Method method_;
     const std::size_t maxBodyBytes_;
     const bool repeatable_;  // idempotent, and its body is complete
@@ -95,17 +99,19 @@ class Exchange {
     bool cancelled_ = false;
 };
 
-// An exchange with what it refers to.
 struct ExchangeParts {
-    Origin origin;
-    ClientRequest request;
+    Origin ownOrigin;
+    ClientRequest ownRequest;
+    ClientResponse ownResponse;
 };
+
+// An exchange with what it refers to.
 class OwningExchange final : private ExchangeParts, public Exchange {
   public:
     OwningExchange(const std::shared_ptr<ClientPool>& pool, const Origin& origin, ClientRequest request,
                    const RequestOptions& options)
-        : ExchangeParts{origin, std::move(request)},
-          Exchange(pool, ExchangeParts::origin, ExchangeParts::request, options, Timeout::ofEachWait) {}
+        : ExchangeParts{origin, std::move(request), {}},
+          Exchange(pool, ownOrigin, ownRequest, options, Timeout::ofEachWait, ownResponse) {}
 };
 
 }  // namespace weft::http::detail

@@ -33,7 +33,7 @@ void refuseMisuse(const ChannelHandlerContext& ctx, const ChannelPromise& promis
 
 }  // namespace
 
-ClientCodec::ClientCodec(ClientCodecOptions options) : options_(std::move(options)), decoder_(options_.limits) {}
+ClientCodec::ClientCodec(ClientCodecOptions options) : options_(std::move(options)), decoder_(head_, options_.limits) {}
 
 void ClientCodec::handlerAdded(ChannelHandlerContext& ctx) {
     ctx_ = &ctx;

@@ -10,8 +10,8 @@ using detail::Fault;
 using detail::refusalOf;
 using detail::Verdict;
 
-ResponseDecoder::ResponseDecoder(const Limits& limits)
-    : mostInterimBytes_(limits.headerSectionBytes), parser_(limits), body_(limits) {}
+ResponseDecoder::ResponseDecoder(ReceivedHead& head, const Limits& limits)
+    : mostInterimBytes_(limits.headerSectionBytes), parser_(head, limits), body_(limits) {}
 
 void ResponseDecoder::start(Method method, bool mayUpgrade) noexcept {
     method_ = method;

@@ -20,7 +20,7 @@ constexpr std::string_view protocol = "HTTP/";
 
 }  // namespace
 
-ResponseHeadParser::ResponseHeadParser(const Limits& limits) : limits_(limits) {
+ResponseHeadParser::ResponseHeadParser(ReceivedHead& head, const Limits& limits) : limits_(limits), head_(head) {
     limits_.validate();
 }
 

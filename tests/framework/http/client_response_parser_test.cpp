@@ -16,7 +16,8 @@ struct Outcome {
 };
 
 Outcome parse(std::string_view bytes, std::size_t step, bool end) {
-    ClientResponseParser parser(maxBody);
+    ClientResponse response;
+    ClientResponseParser parser(response, maxBody);
     Outcome outcome;
     while (outcome.consumed < bytes.size() && !parser.complete() && !parser.failed()) {
         const std::string_view piece = bytes.substr(outcome.consumed, step);
@@ -30,7 +31,6 @@ Outcome parse(std::string_view bytes, std::size_t step, bool end) {
         outcome.text = "more";
     } else {
         outcome.text = parser.keepAlive() ? "keep " : "close ";
-        const ClientResponse response = parser.take();
         outcome.text += std::to_string(codeOf(response.status())) + " " + std::string(response.reason());
         for (std::size_t i = 0; i < response.headerCount(); ++i) {
             outcome.text +=
@@ -70,11 +70,12 @@ TEST(ClientResponseParserTest, SomeAnswersHaveNoBody) {
 }
 
 TEST(ClientResponseParserTest, TheAnswerToAHeadHasNoBody) {
-    ClientResponseParser parser(maxBody, Method::head);
+    ClientResponse response;
+    ClientResponseParser parser(response, maxBody, Method::head);
     const std::string_view bytes = "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n";
     EXPECT_EQ(parser.feed(bytes), bytes.size());
     EXPECT_TRUE(parser.complete());
-    EXPECT_EQ(parser.take().body(), "");
+    EXPECT_EQ(response.body(), "");
 }
 
 TEST(ClientResponseParserTest, StopsAtTheEndOfTheResponse) {

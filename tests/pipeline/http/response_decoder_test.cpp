@@ -77,7 +77,8 @@ class Reader {
                                                      : "none");
     }
 
-    ResponseDecoder decoder_;
+    ReceivedHead head_;
+    ResponseDecoder decoder_{head_};
     std::string input_;
     std::string text_;
     std::string fields_;
@@ -156,7 +157,8 @@ TEST(ResponseDecoder, ReachesTheSameOutcomeForMutatedResponses) {
 }
 
 TEST(ResponseDecoder, OneDecoderServesManyResponses) {
-    ResponseDecoder decoder;
+    ReceivedHead head;
+    ResponseDecoder decoder(head);
     decoder.start(Method::get);
     const std::string bad = "HTTP/1.1 2x0 OK\r\n\r\n";
     EXPECT_EQ(decoder.decode(bad).event, ResponseEvent::error);
@@ -175,9 +177,10 @@ TEST(ResponseDecoder, OneDecoderServesManyResponses) {
 }
 
 TEST(ResponseDecoder, ObeysSmallerLimits) {
-    EXPECT_THROW(ResponseDecoder({.headerCount = 0}), std::invalid_argument);
-    const auto refusal = [](const Limits& limits, std::string_view bytes) {
-        ResponseDecoder decoder(limits);
+    ReceivedHead head;
+    EXPECT_THROW(ResponseDecoder(head, {.headerCount = 0}), std::invalid_argument);
+    const auto refusal = [&head](const Limits& limits, std::string_view bytes) {
+        ResponseDecoder decoder(head, limits);
         decoder.start(Method::get);
         EXPECT_EQ(decoder.decode(bytes).event, ResponseEvent::error);
         EXPECT_EQ(decoder.refusal().status, Status::requestHeaderFieldsTooLarge);

@@ -14,10 +14,6 @@
 
 namespace weft::http {
 
-namespace detail {
-class Exchange;
-}
-
 // A copyable handle; copies share their connections. Each carrier has its own connections, which no other carrier uses.
 // They are closed after being idle for ClientOptions::idleTime, and with their carrier.
 //
@@ -59,7 +55,7 @@ class Client {
     static const Client& shared();
 
   private:
-    static ClientResponse taken(detail::Exchange& exchange);
+    static void name(ClientResponse& response, const Origin& server, const ClientRequest& request);
 
     std::shared_ptr<const ClientOptions> options_;
 };

@@ -127,8 +127,8 @@ class ClientPool final : private TimerEntry {
     const std::shared_ptr<const ClientOptions> options_;
     Hosts hosts_;
     Hosts::value_type* lastUsed_ = nullptr;  // of hosts_; null: none
-    std::list<Waiter*> waiters_;  // FIFO
-    std::size_t total_ = 0;       // places taken, over all hosts
+    std::list<Waiter*> waiters_;             // FIFO
+    std::size_t total_ = 0;                  // places taken, over all hosts
     std::size_t idle_ = 0;
     ClientStats stats_;
 };

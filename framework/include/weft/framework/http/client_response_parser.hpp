@@ -18,9 +18,12 @@ namespace weft::http {
 // Context: one thread or fiber at a time. Never blocks; allocates the head's text and the body.
 class ClientResponseParser {
   public:
-    // Parses the response to a request with this method. A body longer than `maxBodyBytes` is a fault, detected no
-    // later than at the first excess byte.
-    explicit ClientResponseParser(std::size_t maxBodyBytes, Method method = Method::get, const Limits& limits = {});
+    // Parses the response to a request with this method into `response`, which must be new and outlive the parser. A
+    // body longer than `maxBodyBytes` is a fault, detected no later than at the first excess byte.
+    ClientResponseParser(ClientResponse& response, std::size_t maxBodyBytes, Method method = Method::get,
+                         const Limits& limits = {});
+    ClientResponseParser(const ClientResponseParser&) = delete;
+    ClientResponseParser& operator=(const ClientResponseParser&) = delete;
 
     // Consumes bytes up to the end of the response and returns their number. A smaller number than given means that the
     // response is complete and the rest does not belong to it, or that parsing failed.
@@ -36,12 +39,8 @@ class ClientResponseParser {
     std::string_view reason() const noexcept { return reason_; }  // after failed(); constant text
     // After complete(): the connection may carry another request.
     bool keepAlive() const noexcept { return decoder_.head().keepAlive; }
-    // After complete(), once.
-    ClientResponse take() { return std::move(response_); }
-
     // For reading the body in pieces: true once the head is complete, until parsing fails.
     bool headComplete() const noexcept { return inBody_ && !failed_; }
-    const ClientResponse& response() const noexcept { return response_; }
     // The body bytes since the last call. They no longer count towards maxBodyBytes, but a Content-Length above
     // maxBodyBytes is a fault all the same.
     Buffer takeBody() noexcept { return std::exchange(response_.body_, {}); }
@@ -61,8 +60,8 @@ class ClientResponseParser {
     bool started_ = false;
     bool failed_ = false;
     bool inBody_ = false;
+    ClientResponse& response_;
     ResponseDecoder decoder_;
-    ClientResponse response_;
     ErrorCode fault_;
     std::string_view reason_;
 };

@@ -103,6 +103,7 @@ class ClientCodec final : public ChannelDuplexHandler {
     const ClientCodecOptions options_;
     ChannelHandlerContext* ctx_ = nullptr;
 
+    ReceivedHead head_;  // of the response that decoder_ works on
     ResponseDecoder decoder_;
     Buffer input_;  // bytes not yet decoded
     Input expects_ = Input::responses;

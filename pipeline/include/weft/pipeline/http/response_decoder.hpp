@@ -31,9 +31,9 @@ struct ResponseStep {
 // HeaderTable::inlineCapacity headers.
 class ResponseDecoder {
   public:
-    // Throws std::invalid_argument for limits out of range. headerSectionBytes also bounds all interim heads of a
-    // response together.
-    explicit ResponseDecoder(const Limits& limits = {});
+    // Parses heads into `head`, which must outlive the decoder. Throws std::invalid_argument for limits out of range.
+    // headerSectionBytes also bounds all interim heads of a response together.
+    explicit ResponseDecoder(ReceivedHead& head, const Limits& limits = {});
 
     // Begins a new response, to a request with this method. `mayUpgrade`: the request had an Upgrade header.
     void start(Method method, bool mayUpgrade = false) noexcept;

@@ -18,9 +18,9 @@ namespace weft::http::detail {
 // Context: one thread at a time. Does not block; allocates only for more than HeaderTable::inlineCapacity headers.
 class ResponseHeadParser {
   public:
-    // Uses requestLineBytes (for the status line), headerSectionBytes and headerCount of `limits`. Throws
-    // std::invalid_argument for limits out of range.
-    explicit ResponseHeadParser(const Limits& limits = {});
+    // Parses into `head`, which must outlive the parser. Uses requestLineBytes (for the status line),
+    // headerSectionBytes and headerCount of `limits`. Throws std::invalid_argument for limits out of range.
+    explicit ResponseHeadParser(ReceivedHead& head, const Limits& limits = {});
 
     // Prepares for the response to a request with this method. `mayUpgrade`: the request had an Upgrade header.
     void start(Method method, bool mayUpgrade) noexcept;
@@ -58,7 +58,7 @@ class ResponseHeadParser {
     std::size_t lineStart_ = 0;     // first byte of the current line
     std::size_t scanned_ = 0;       // no line end in [lineStart_, scanned_)
     std::size_t sectionStart_ = 0;  // first byte of the first header line
-    ReceivedHead head_;
+    ReceivedHead& head_;
 };
 
 }  // namespace weft::http::detail
