@@ -56,7 +56,8 @@ inline std::pair<long, double> measured(const Primitive& primitive, Shape shape,
     }
 }
 
-// main() of a program. `prepare` creates the runtime with shape.carriers carriers, and runs its argument in a fiber.
+// main() of a program. runtime(carriers, body) starts the runtime with so many carriers and runs `body` in a fiber of
+// it.
 template <class Runtime>
 int measurePrimitives(int argc, char** argv, const std::vector<Primitive>& primitives, Runtime runtime) {
     Flags flags(argc, argv, "--list | --row NAME [--carriers 1] [--fibers 1] [--yield] [--milliseconds 40]");
@@ -71,11 +72,13 @@ int measurePrimitives(int argc, char** argv, const std::vector<Primitive>& primi
     shape.yields = flags.present("--yield");
     const double seconds = static_cast<double>(flags.number("--milliseconds", 40, 1, 60'000)) / 1000;
     flags.finish();
-    const auto found = std::find_if(primitives.begin(), primitives.end(), [&](const auto& p) { return p.name == name; });
+    const auto found =
+        std::find_if(primitives.begin(), primitives.end(), [&](const auto& p) { return p.name == name; });
     if (found == primitives.end()) flags.fail("no row " + name + " (see --list)");
     std::pair<long, double> result;
     runtime(shape.carriers, [&] { result = measured(*found, shape, seconds); });
-    std::printf("{\"row\": \"%s\", \"operations\": %ld, \"seconds\": %.9f}\n", found->name, result.first, result.second);
+    std::printf("{\"row\": \"%s\", \"operations\": %ld, \"seconds\": %.9f}\n", found->name, result.first,
+                result.second);
     return 0;
 }
 

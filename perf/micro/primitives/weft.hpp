@@ -26,7 +26,9 @@ void onCarriers(unsigned count, Body body) {
     group.carrier(0).spawn(body).join();
 }
 
-inline int inTurn(int fiber) { return fiber; }
+inline int inTurn(int fiber) {
+    return fiber;
+}
 
 // Spawns `count` fibers and joins them. Fiber i calls body(i) on carrier place(i) modulo their number.
 template <class Body>

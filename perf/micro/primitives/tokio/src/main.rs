@@ -2,6 +2,8 @@
 // I/O or timers, so a turn of the scheduler polls no driver.
 // Rows of a single task run as unconstrained(): a task otherwise returns to the scheduler after 128 operations. Tokio has
 // no condition and no wait group; those rows are left out. A fair mutex is its mutex, which serves waiters in order.
+mod contended;
+
 use std::task::{Context, Poll, Waker};
 use std::{cell::RefCell, future::Future, pin::Pin, sync::Arc, time::Instant};
 use tokio::sync::{broadcast, mpsc, oneshot, watch, Barrier, Mutex, Notify, OnceCell, RwLock, Semaphore};
@@ -121,74 +123,6 @@ async fn barrier(shape: Shape) -> f64 {
     .await
 }
 
-async fn contended_mutex(shape: Shape) -> f64 {
-    let mutex = Arc::new(Mutex::new(0_i64));
-    seconds_of_tasks(shape.fibers, |_| {
-        let mutex = mutex.clone();
-        async move {
-            for _ in 0..shape.each() {
-                let mut count = mutex.lock().await;
-                *count += 1;
-                keep(*count);
-                if shape.yields {
-                    yield_now().await;
-                }
-            }
-        }
-    })
-    .await
-}
-
-async fn contended_semaphore(shape: Shape) -> f64 {
-    let semaphore = Arc::new(Semaphore::new(shape.fibers / 2));
-    seconds_of_tasks(shape.fibers, |_| {
-        let semaphore = semaphore.clone();
-        async move {
-            for _ in 0..shape.each() {
-                let _permit = semaphore.acquire().await.unwrap();
-                if shape.yields {
-                    yield_now().await;
-                }
-            }
-        }
-    })
-    .await
-}
-
-// A channel of Tokio has one receiver. Several consumers share it through a mutex, Tokio's idiom for that.
-async fn contended_queue(shape: Shape) -> f64 {
-    let (sender, mut receiver) = mpsc::channel(QUEUE_CAPACITY);
-    let produce = |sender: mpsc::Sender<i64>| async move {
-        for i in 0..shape.each() {
-            sender.send(i as i64).await.unwrap();
-        }
-    };
-    seconds_of(async {
-        let mut tasks: Vec<_> = (0..shape.fibers).map(|_| tokio::spawn(produce(sender.clone()))).collect();
-        if shape.fibers == 1 {
-            tasks.push(tokio::spawn(async move {
-                for _ in 0..shape.each() {
-                    keep(receiver.recv().await.unwrap());
-                }
-            }));
-        } else {
-            let shared = Arc::new(Mutex::new(receiver));
-            for _ in 0..shape.fibers {
-                let shared = shared.clone();
-                tasks.push(tokio::spawn(async move {
-                    for _ in 0..shape.each() {
-                        keep(shared.lock().await.recv().await.unwrap());
-                    }
-                }));
-            }
-        }
-        for task in tasks {
-            task.await.unwrap();
-        }
-    })
-    .await
-}
-
 // The time of `$operation`, repeated in one task.
 macro_rules! repeat {
     ($shape:expr, $operation:expr) => {
@@ -281,9 +215,9 @@ async fn run(name: &str, shape: Shape) -> f64 {
                 }
             })
         }
-        "contended_mutex" | "contended_fair_mutex" => contended_mutex(shape).await,
-        "contended_semaphore" => contended_semaphore(shape).await,
-        "contended_queue" => contended_queue(shape).await,
+        "contended_mutex" | "contended_fair_mutex" => contended::mutex(shape).await,
+        "contended_semaphore" => contended::semaphore(shape).await,
+        "contended_queue" => contended::queue(shape).await,
         _ => unreachable!("checked by main()"),
     }
 }
