@@ -2,8 +2,10 @@
 """perf/micro/run: a row's programs run in turns, each round in one regime; what they print becomes medians with ranges and
 ratios, and these become tables. The programs name the rows of the table and no others."""
 
+import contextlib
 import importlib.machinery
 import importlib.util
+import io
 import json
 import os
 import re
@@ -11,6 +13,7 @@ import sys
 import tempfile
 import types
 import unittest
+from unittest import mock
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAMS = os.path.join(ROOT, 'perf', 'micro', 'primitives')
@@ -73,6 +76,25 @@ class Samples(unittest.TestCase):
     def test_a_program_that_fails_ends_the_run_with_its_message(self):
         with self.assertRaisesRegex(Failure, 'sh -c echo no row >&2; exit 2: status 2: no row'):
             RUN.output(['/bin/sh', '-c', 'echo no row >&2; exit 2'], None)
+
+
+class Options(unittest.TestCase):
+    def read(self, *arguments):
+        with mock.patch.object(sys, 'argv', ['perf/micro/run', *arguments]), contextlib.redirect_stderr(io.StringIO()) as error:
+            try:
+                return RUN.readOptions()
+            except SystemExit:
+                return error.getvalue()
+
+    def test_all_implementations_are_measured_unless_some_are_named(self):
+        self.assertEqual(self.read().impl, list(PRIMITIVES.IMPLEMENTATIONS))
+        self.assertEqual(self.read('--impl', 'weft,go').impl, ['weft', 'go'])
+        self.assertIn('unknown java', self.read('--impl', 'weft,java'))
+
+    def test_a_part_of_the_rows_does_not_replace_the_tables_of_the_page(self):
+        self.assertTrue(self.read('--write').write)
+        self.assertIn('run without --impl and --rows', self.read('--write', '--rows', 'mutex'))
+        self.assertIn('run without --impl and --rows', self.read('--write', '--impl', 'weft'))
 
 
 class Turns(unittest.TestCase):
