@@ -19,9 +19,10 @@ def read(*path):
         return file.read()
 
 
-def perfRuns():
-    loader = importlib.machinery.SourceFileLoader('perf_runs', os.path.join(ROOT, 'perf', 'runs'))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader('perf_runs', loader))
+def script(*path):
+    """A script of perf/ as a module."""
+    loader = importlib.machinery.SourceFileLoader('_'.join(['perf', *path]), os.path.join(ROOT, 'perf', *path))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
     loader.exec_module(module)
     return module
 
@@ -126,8 +127,14 @@ class Page(unittest.TestCase):
         self.assertEqual([end for _, end in names if end and not any(name.endswith(end) for name in present)], [])
 
     def test_its_history_lists_every_run(self):
-        module = perfRuns()
+        module = script('runs')
         self.assertIn(module.BEGIN + module.table() + module.END, self.history, 'run perf/runs --write')
+
+    def test_its_tables_of_primitives_are_those_of_the_newest_run(self):
+        module = script('micro', 'run')
+        newest = module.newest()
+        section = module.section(newest) if newest else ''
+        self.assertIn(module.BEGIN + section + module.END, self.page, f'run perf/micro/run --table {newest} --write')
 
     def test_plaintext(self):
         for run, depth in PLAINTEXT:
