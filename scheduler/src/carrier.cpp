@@ -151,7 +151,7 @@ void Carrier::submit(detail::Fiber& fiber) {
     }
     if (fiber.scope != nullptr) fiber.scope->remove(fiber);
     const Stack stack = fiber.stack;
-    fiber.destroy(fiber);
+    fiber.operations->destroy(fiber);
     giveStack(stack);
     if (group_.forked()) throw detail::forkedError("spawn on carrier " + name_);
     throw SystemError(operationAborted(), "spawn on carrier " + name_ + ", which is shutting down");

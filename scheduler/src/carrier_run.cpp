@@ -206,7 +206,7 @@ namespace detail {
 // The first function of a fiber, called by the trampoline.
 void fiberMain(FiberContext& self) noexcept {
     auto& fiber = static_cast<Fiber&>(self);
-    fiber.run(fiber);
+    fiber.operations->run(fiber);
     // The fiber may have moved to another carrier meanwhile: switch to the one that runs it now.
     FiberAccess::leave(fiber);
 }

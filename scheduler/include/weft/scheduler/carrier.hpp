@@ -15,9 +15,11 @@
 #include <weft/scheduler/carrier_stats.hpp>
 #include <weft/scheduler/deadline.hpp>
 #include <weft/scheduler/detail/carrier_core.hpp>
+#include <weft/scheduler/detail/carrier_request.hpp>
 #include <weft/scheduler/detail/current_home.hpp>
 #include <weft/scheduler/detail/fiber.hpp>
 #include <weft/scheduler/detail/live_list.hpp>
+#include <weft/scheduler/detail/owned_pointer.hpp>
 #include <weft/scheduler/detail/poller_slot.hpp>
 #include <weft/scheduler/detail/slice_clock.hpp>
 #include <weft/scheduler/errors.hpp>
@@ -38,6 +40,7 @@ class EventLoop;
 
 namespace detail {
 class CarrierHelper;
+class FiberCollector;
 class StealGroup;
 template <class Host>
 class CarrierTurn;
@@ -141,6 +144,7 @@ class Carrier final : public TaskScheduler {
     friend void writeTrace(CarrierGroup&, std::ostream&);
 
     friend class detail::CarrierHelper;
+    friend class detail::FiberCollector;
     friend class detail::CarrierTurn<Carrier>;
     friend class detail::StealGroup;
 
@@ -187,6 +191,11 @@ class Carrier final : public TaskScheduler {
     void threadMain() noexcept;
     void abort(detail::Fiber& fiber) noexcept;
     void requestStragglers() noexcept;
+    // Sends a request that the carrier answers on its own thread. False: the carrier has ended, and the caller keeps
+    // the request. Any thread.
+    [[nodiscard]] bool send(detail::CarrierRequest& request) noexcept;
+    void answerRequests(detail::CarrierRequest* first) noexcept;
+    void logStragglers() noexcept;
     void answerTurnRequest() noexcept;
     void beforeEnd() noexcept;
     static void pause() noexcept { std::this_thread::yield(); }
@@ -286,12 +295,13 @@ class Carrier final : public TaskScheduler {
     // Any thread.
     Core core_;
     std::atomic<bool> stragglersWanted_{false};
+    detail::CarrierRequests requests_;
     std::atomic<bool> ended_{false};
     detail::PollerSlot poller_;
     Live live_;
 
     // The carrier's thread.
-    alignas(detail::cacheLine) detail::Fiber* currentFiber_ = nullptr;
+    alignas(detail::cacheLine) detail::OwnedPointer<detail::Fiber> currentFiber_;
     detail::ExceptionGlobals* threadExceptions_ = nullptr;
     const std::unique_ptr<detail::TraceRing> trace_;  // any thread may record
     unsigned nonSuspendingDepth_ = 0;

@@ -11,6 +11,7 @@
 
 #include <weft/scheduler/carrier.hpp>
 #include <weft/scheduler/carrier_options.hpp>
+#include <weft/scheduler/fiber_dump.hpp>
 
 namespace weft {
 
@@ -65,6 +66,13 @@ class CarrierGroup {
 
     // True in a process that was forked after this group was created. Any thread.
     bool forked() const noexcept;
+
+    // A dump of the group's fibers: see fiber_dump.hpp. Each carrier lists its own fibers on its own thread, between
+    // two tasks; fibers that are spawned or wait pay nothing for it. A carrier that has not answered after `timeout` is
+    // reported as such. Parks a fiber, blocks a plain thread. Context: a fiber, or a plain thread that keeps the group
+    // alive. Allocates. Throws BlockingOperationException where nothing may block, SystemError(operation_aborted) if
+    // the calling fiber is cancelled or its carrier shuts down, SystemError(ENOTSUP) in a forked process.
+    FiberDump fibers(Duration timeout = std::chrono::seconds(1));
 
     const ResolvedCarrierOptions& options() const noexcept { return options_; }
     // The CPU that a carrier runs on, and its cluster of carriers that share a cache. Throws std::out_of_range.
