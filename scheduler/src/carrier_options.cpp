@@ -7,6 +7,8 @@
 #include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/flight_recorder.hpp>
 
+#include "watchdog_limit.hpp"
+
 namespace weft {
 
 namespace {
@@ -133,6 +135,12 @@ ResolvedCarrierOptions resolve(const CarrierOptions& options) {
         resolved.shuffleSeed = static_cast<std::uint32_t>(parsed("WEFT_SHUFFLE_SEED", *text, {0, 0xffff'ffff}));
     }
     return resolved;
+}
+
+std::chrono::milliseconds detail::watchdogLimit(const std::optional<std::chrono::milliseconds>& given) {
+    const auto inMilliseconds = [](std::chrono::milliseconds time) { return time.count(); };
+    return std::chrono::milliseconds(
+        number("CarrierWatchdogOptions::limit (ms)", given, "WEFT_WATCHDOG_MS", {0, 3'600'000}, 0, inMilliseconds));
 }
 
 }  // namespace weft

@@ -13,6 +13,7 @@
 #include <cerrno>
 
 #include <pthread.h>
+#include <unistd.h>
 
 namespace weft {
 
@@ -47,6 +48,7 @@ void Carrier::join() noexcept {
 
 void Carrier::threadMain() noexcept {
     nameThread(name_);
+    threadId_.store(::gettid(), std::memory_order_relaxed);
     if (const auto cpu = group_.place(index_).cpu; cpu && !detail::bindToCpu(*cpu)) group_.reportUnbound(*this, errno);
     detail::setCurrentCarrier(this);
     detail::setCurrentHome(this);

@@ -60,8 +60,9 @@ std::vector<const FiberInfo*> longestWaitFirst(const FiberDump& dump) {
     for (const CarrierFibers& carrier : dump.carriers) {
         for (const FiberInfo& fiber : carrier.fibers) all.push_back(&fiber);
     }
-    std::stable_sort(all.begin(), all.end(),
-                     [](const FiberInfo* left, const FiberInfo* right) { return left->waited > right->waited; });
+    std::sort(all.begin(), all.end(), [](const FiberInfo* left, const FiberInfo* right) {
+        return left->waited != right->waited ? left->waited > right->waited : left->id < right->id;
+    });
     return all;
 }
 

@@ -222,7 +222,6 @@ TEST(FiberDumpTest, FibersThatDeadlockOnTwoMutexesNameTheirHolders) {
     sync::FairMutex second;
     Promise<void> firstHeld;
     Promise<void> secondHeld;
-    ErrorCode endOfA;
     const auto lockBoth = [&](auto& held, Promise<void>& isHeld, Promise<void>& otherIsHeld, auto& other) {
         const std::lock_guard guard(held);
         isHeld.setValue();

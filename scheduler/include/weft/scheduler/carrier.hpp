@@ -42,6 +42,7 @@ namespace detail {
 class CarrierHelper;
 class FiberCollector;
 class StealGroup;
+class StuckCarriers;
 template <class Host>
 class CarrierTurn;
 }  // namespace detail
@@ -145,6 +146,7 @@ class Carrier final : public TaskScheduler {
 
     friend class detail::CarrierHelper;
     friend class detail::FiberCollector;
+    friend class detail::StuckCarriers;
     friend class detail::CarrierTurn<Carrier>;
     friend class detail::StealGroup;
 
@@ -297,6 +299,7 @@ class Carrier final : public TaskScheduler {
     std::atomic<bool> stragglersWanted_{false};
     detail::CarrierRequests requests_;
     std::atomic<bool> ended_{false};
+    std::atomic<int> threadId_{0};  // the kernel's, once the thread runs. relaxed: used for signals only
     detail::PollerSlot poller_;
     Live live_;
 

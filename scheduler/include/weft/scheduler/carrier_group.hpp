@@ -19,7 +19,8 @@ class BlockingPool;
 
 // The constructor creates everything before it starts the first thread (SCH-1); the destructor returns after it has
 // joined every thread (SCH-11). Carrier threads block every signal except SIGPROF and the signals that a thread raises
-// itself, such as SIGSEGV: signal handlers run on the program's own threads. A child process that a fiber starts
+// itself, such as SIGSEGV: signal handlers run on the program's own threads. A CarrierWatchdog
+// unblocks one more. A child process that a fiber starts
 // inherits this mask, so give the child a mask of its own (POSIX_SPAWN_SETSIGMASK).
 //
 // fork() copies only the calling thread, so the child process has no carriers. In the child, shutdown() and the
