@@ -49,6 +49,8 @@ std::unique_ptr<detail::TraceRing> makeTraceRing(std::size_t events) {
 Carrier::Carrier(CarrierGroup& group, unsigned index)
     : group_(group),
       index_(index),
+      clock_(*group.options().clock),
+      ownTime_(&clock_ != &Clock::steady()),
       name_(nameOf(group, index)),
       signalStack_(std::make_unique<std::byte[]>(StackOverflowReporter::signalStackSize)),
       core_(group.options().workStealing ? detail::Lanes::both : detail::Lanes::homeOnly),
@@ -56,7 +58,7 @@ Carrier::Carrier(CarrierGroup& group, unsigned index)
       shuffled_(group.options().shuffleSeed.has_value()),
       shuffle_(group.options().shuffleSeed.value_or(0) + index),
       stacks_(group.stacks(), group.options().stackSize, group.options().cachedStacks),
-      timers_(Clock::steady().now()) {}
+      timers_(clock_.now()) {}
 
 Carrier::~Carrier() = default;
 

@@ -130,6 +130,7 @@ ResolvedCarrierOptions resolve(const CarrierOptions& options) {
     resolved.cachedStacks =
         static_cast<std::size_t>(checked("cachedStacks", static_cast<long long>(options.cachedStacks), {1, 1'000'000}));
     resolved.stackGuard = options.stackGuard;
+    resolved.clock = options.clock != nullptr ? options.clock : &Clock::steady();
     resolved.shuffleSeed = options.shuffleSeed;
     if (const auto text = environment("WEFT_SHUFFLE_SEED"); text && !options.shuffleSeed) {
         resolved.shuffleSeed = static_cast<std::uint32_t>(parsed("WEFT_SHUFFLE_SEED", *text, {0, 0xffff'ffff}));

@@ -92,12 +92,17 @@ class Carrier final : public TaskScheduler {
         return locals_.get<T>();
     }
 
-    // When a sleep of this carrier must end: when its earliest timer is due or, with work stealing, when it must check
-    // other carriers' queues again, whichever is earlier. `never` if there is neither. Context: this carrier.
+    // When, on the steady clock, a sleep of this carrier must end: when its earliest timer is due or, with work
+    // stealing, when it must check other carriers' queues again, whichever is earlier. `never` if there is neither.
+    // Context: this carrier.
     Deadline parkDeadline() const noexcept {
-        const Deadline timer = timers_.nextExpiry();
+        Deadline timer = timers_.nextExpiry();
+        if (ownTime_) [[unlikely]]
+            timer = onSteadyClock(timer);
         return helper_ == nullptr ? timer : sooner(timer);
     }
+    // The clock of its timers, and of the deadlines of waits on it: CarrierOptions::clock. Any thread.
+    Clock& clock() const noexcept { return clock_; }
     TimerWheel& timers() noexcept { return timers_; }  // context: this carrier
     // Number of queued fibers, excluding those that other threads have submitted and the carrier has not taken over
     // yet. Context: this carrier.
@@ -208,6 +213,8 @@ class Carrier final : public TaskScheduler {
     Live& live() noexcept { return live_; }
     detail::PollerSlot& poller() noexcept { return poller_; }
     void fireTimers() noexcept;
+    Deadline onSteadyClock(Deadline timer) const noexcept;
+    void wakeForClock() noexcept;
     void noteDepth(std::size_t depth) noexcept { counters_.queueDepth.set(depth); }
     void beginFiberRun() noexcept;
     void endFiberRun(unsigned ran) noexcept;
@@ -226,7 +233,7 @@ class Carrier final : public TaskScheduler {
     void makeRunnable(detail::Fiber& fiber) noexcept;
     bool isAway(const detail::Fiber& fiber) const noexcept { return fiber.homeCarrier != this; }
     std::size_t fireManyTimers(TimePoint now) noexcept;
-    void noteTimers(TimePoint now, std::size_t fired) noexcept;
+    void noteTimers(std::size_t fired) noexcept;
     void switchOut(detail::Fiber& fiber, detail::SwitchReason reason) noexcept;
     std::uint64_t takeFiberId() noexcept;
     void enlistHere(detail::Fiber& fiber) noexcept;
@@ -280,6 +287,8 @@ class Carrier final : public TaskScheduler {
 
     CarrierGroup& group_;
     const unsigned index_;
+    Clock& clock_;
+    const bool ownTime_;  // clock_ is not the steady clock
     const std::string name_;
     std::unique_ptr<detail::CarrierHelper> helper_;  // null without work stealing; set before the threads start
     // Owns a descriptor; declared before the members whose constructors may throw.
