@@ -53,6 +53,7 @@ int run(const CLI::App& app, const Flags& flags) {
             pipeline.addLast<weft::http::Router>(routes).addLast<examples::CloseOnError>();
         }
     });
+    const weft::CarrierWatchdog watchdog(group.carriers());  // if WEFT_WATCHDOG_MS is set
     std::optional<weft::TraceOnSignal> trace;
     if (flags.traceFile) trace.emplace(group.carriers(), *flags.traceFile);
     return examples::serve(app, flags.server, group, server);
@@ -61,7 +62,7 @@ int run(const CLI::App& app, const Flags& flags) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("Serves /plaintext, /fiber, /sleep?ms=N, /fruits, /echo, /stats and /trace.", "http_server");
+    CLI::App app("Serves /plaintext, /fiber, /sleep?ms=N, /fruits, /echo, /stats, /fibers and /trace.", "http_server");
     const Flags flags(app);
     return examples::runProgram(app, argc, argv, [&] { return run(app, flags); });
 }

@@ -81,6 +81,16 @@ void trace(const Site& site, Context& ctx) {
     ctx.writeAndFlush(weft::http::ok(std::move(text).str(), "application/json"));
 }
 
+// As JSON for `?json`, otherwise as text. From a fiber, because the carriers answer between two tasks.
+void fibers(const std::shared_ptr<const Site>& site, Context& ctx, const FullRequest& request) {
+    ctx.spawn([site, json = request.query("json").has_value(), responder = request.responder()]() mutable {
+        const weft::FiberDump dump = site->carriers.fibers();
+        std::ostringstream text;
+        json ? dump.writeJson(text) : dump.writeText(text);
+        responder.send(weft::http::ok(std::move(text).str(), json ? "application/json" : "text/plain"));
+    });
+}
+
 }  // namespace
 
 std::shared_ptr<const weft::http::RouteTable> makeRoutes(const std::shared_ptr<const Site>& site) {
@@ -94,6 +104,7 @@ std::shared_ptr<const weft::http::RouteTable> makeRoutes(const std::shared_ptr<c
              [site](Context& ctx, FullRequest) {
                  ctx.writeAndFlush(weft::http::ok(statsJson(site->carriers), "application/json"));
              })
+        .get("/fibers", [site](Context& ctx, FullRequest request) { fibers(site, ctx, request); })
         .get("/trace", [site](Context& ctx, FullRequest) { trace(*site, ctx); });
     return routes;
 }

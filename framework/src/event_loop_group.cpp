@@ -99,7 +99,7 @@ bool EventLoopGroup::shutdown(Duration timeout) {
     const Deadline deadline = deadlineAfter(timeout);
     if (!stopLoops(deadline)) return false;
     if (!own_) return true;
-    return own_->shutdown(deadline == never ? timeout : std::max<Duration>(deadline - Clock::steady().now(), {}));
+    return own_->shutdown(deadline == never ? timeout : std::max<Duration>(deadline - Clock::current().now(), {}));
 }
 
 bool EventLoopGroup::stopLoops(Deadline deadline) {

@@ -72,7 +72,7 @@ std::vector<LateConnection> unfinished(const LoopDrain& drain, Deadline end) {
         if (!look.awaitUntil(end)) return left;
         if (look.error()) return {};  // the loop has ended
         left = look.get();
-        if (left.empty() || Clock::steady().now() >= end) return left;
+        if (left.empty() || Clock::current().now() >= end) return left;
         thisFiber::sleepFor(betweenChecks);
     }
     return left;
@@ -140,7 +140,7 @@ std::size_t reportLate(const ServerState& server, const Drains& drains, Duration
 
 // Cancels, closes and reports the connections left after the timeout. Returns their number.
 std::size_t endLate(Drains& drains, Duration timeout) {
-    const TimePoint now = Clock::steady().now();
+    const TimePoint now = Clock::current().now();
     const Deadline end = deadlineAfter(now, closingTime);
     cancelFibers(drains, end);
     awaitAnswers(drains, deadlineAfter(now, answerTime));

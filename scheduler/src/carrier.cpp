@@ -49,6 +49,8 @@ std::unique_ptr<detail::TraceRing> makeTraceRing(std::size_t events) {
 Carrier::Carrier(CarrierGroup& group, unsigned index)
     : group_(group),
       index_(index),
+      clock_(*group.options().clock),
+      ownTime_(&clock_ != &Clock::steady()),
       name_(nameOf(group, index)),
       signalStack_(std::make_unique<std::byte[]>(StackOverflowReporter::signalStackSize)),
       core_(group.options().workStealing ? detail::Lanes::both : detail::Lanes::homeOnly),
@@ -56,7 +58,7 @@ Carrier::Carrier(CarrierGroup& group, unsigned index)
       shuffled_(group.options().shuffleSeed.has_value()),
       shuffle_(group.options().shuffleSeed.value_or(0) + index),
       stacks_(group.stacks(), group.options().stackSize, group.options().cachedStacks),
-      timers_(Clock::steady().now()) {}
+      timers_(clock_.now()) {}
 
 Carrier::~Carrier() = default;
 
@@ -151,7 +153,7 @@ void Carrier::submit(detail::Fiber& fiber) {
     }
     if (fiber.scope != nullptr) fiber.scope->remove(fiber);
     const Stack stack = fiber.stack;
-    fiber.destroy(fiber);
+    fiber.operations->destroy(fiber);
     giveStack(stack);
     if (group_.forked()) throw detail::forkedError("spawn on carrier " + name_);
     throw SystemError(operationAborted(), "spawn on carrier " + name_ + ", which is shutting down");

@@ -24,7 +24,20 @@ CarrierGroup::CarrierGroup(const CarrierOptions& options)
     carriers_.reserve(options_.carriers);
     for (unsigned i = 0; i < options_.carriers; ++i) carriers_.push_back(std::make_unique<Carrier>(*this, i));
     if (options_.workStealing) formStealGroups();
+    clockWatch_.emplace(*this);
     startCarriers();
+}
+
+CarrierGroup::ClockWatch::ClockWatch(CarrierGroup& group) : group_(group) {
+    group_.options_.clock->addListener(*this);
+}
+
+CarrierGroup::ClockWatch::~ClockWatch() {
+    group_.options_.clock->removeListener(*this);
+}
+
+void CarrierGroup::ClockWatch::onClockMoved() noexcept {
+    for (auto& carrier : group_.carriers_) carrier->wakeForClock();
 }
 
 std::vector<CarrierPlace> CarrierGroup::placesFor(const ResolvedCarrierOptions& options) {
@@ -127,6 +140,7 @@ CarrierGroup::~CarrierGroup() {
     }
     while (!shutdown(std::chrono::seconds(5))) {
     }
+    clockWatch_.reset();
     countOutstanding();
     carriers_.clear();  // before the pool of the stacks that their caches hold
 }
@@ -153,6 +167,7 @@ void keepForever(std::unique_ptr<BlockingPool> pool) {
 
 // In a forked child: the threads do not exist, so they cannot be joined, and the memory that they use cannot be freed.
 void CarrierGroup::abandon() noexcept {
+    clockWatch_.reset();
     for (auto& carrier : carriers_) static_cast<void>(carrier.release());
     for (auto& group : groups_) static_cast<void>(group.release());
     static_cast<void>(stacks_.release());
@@ -207,7 +222,7 @@ bool CarrierGroup::shutdown(Duration timeout) {
                                 "' in a forked process, which has no carriers: the call has no effect"});
         return true;
     }
-    const Deadline deadline = deadlineAfter(timeout);
+    const Deadline deadline = deadlineAfter(Clock::steady().now(), timeout);
     beginShutdown();
     if (!awaitCarriers(deadline)) {
         nameStragglers();

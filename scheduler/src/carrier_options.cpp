@@ -7,6 +7,8 @@
 #include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/flight_recorder.hpp>
 
+#include "watchdog_limit.hpp"
+
 namespace weft {
 
 namespace {
@@ -128,11 +130,18 @@ ResolvedCarrierOptions resolve(const CarrierOptions& options) {
     resolved.cachedStacks =
         static_cast<std::size_t>(checked("cachedStacks", static_cast<long long>(options.cachedStacks), {1, 1'000'000}));
     resolved.stackGuard = options.stackGuard;
+    resolved.clock = options.clock != nullptr ? options.clock : &Clock::steady();
     resolved.shuffleSeed = options.shuffleSeed;
     if (const auto text = environment("WEFT_SHUFFLE_SEED"); text && !options.shuffleSeed) {
         resolved.shuffleSeed = static_cast<std::uint32_t>(parsed("WEFT_SHUFFLE_SEED", *text, {0, 0xffff'ffff}));
     }
     return resolved;
+}
+
+std::chrono::milliseconds detail::watchdogLimit(const std::optional<std::chrono::milliseconds>& given) {
+    const auto inMilliseconds = [](std::chrono::milliseconds time) { return time.count(); };
+    return std::chrono::milliseconds(
+        number("CarrierWatchdogOptions::limit (ms)", given, "WEFT_WATCHDOG_MS", {0, 3'600'000}, 0, inMilliseconds));
 }
 
 }  // namespace weft

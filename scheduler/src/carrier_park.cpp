@@ -76,6 +76,18 @@ void Carrier::beforeSleep() noexcept {
     }
 }
 
+// A carrier with a clock of its own sleeps until the clock has moved: timers that are due end the sleep at once.
+Deadline Carrier::onSteadyClock(Deadline timer) const noexcept {
+    return timer <= clock_.now() ? TimePoint() : never;
+}
+
+// Makes the carrier check its timers. Any thread.
+void Carrier::wakeForClock() noexcept {
+    const SubmitGuard guard(core_);
+    core_.requestTurn();
+    wakeIfParked();
+}
+
 // Blocks until a waker ends the sleep or parkDeadline() passes.
 void Carrier::blockInFutex() noexcept {
     notePark(detail::SleepKind::futex);
@@ -94,7 +106,8 @@ void Carrier::leaveSleepInPoller(bool toWork) noexcept {
 
 // Logs a warning if the poller slept past parkDeadline() and thereby delayed timers.
 void Carrier::diagnoseOversleep() noexcept {
-    if (advertisedDeadline_ == never || timers_.unfinished()) return;  // the carrier's own budget may delay timers
+    if (advertisedDeadline_ == never || timers_.unfinished() || ownTime_)
+        return;  // the carrier's own budget may delay timers
     const TimePoint now = Clock::steady().now();
     if (now <= deadlineAfter(std::exchange(advertisedDeadline_, never), lateness)) return;
     const Deadline deadline = timers_.earliest();  // parkDeadline() may be early

@@ -26,7 +26,7 @@ void Carrier::runUntilEnd() noexcept {
 
 inline void Carrier::beginFiberRun() noexcept {
     const TimePoint now = Clock::steady().now();
-    timers_.catchUp(now);
+    timers_.catchUp(ownTime_ ? clock_.now() : now);
     fiberRunClock_.begin(now, group_.options().yieldBudget);
     if (traces()) [[unlikely]]
         fiberRunBegan_ = now;
@@ -162,28 +162,28 @@ void Carrier::makeRunnable(detail::Fiber& fiber) noexcept {
 
 void Carrier::fireTimers() noexcept {
     if (timers_.empty()) return;
-    const TimePoint now = Clock::steady().now();
+    const TimePoint now = clock_.now();
     std::size_t fired = timers_.expire(now, timerSteps);
     if (timers_.unfinished()) [[unlikely]]
         fired += fireManyTimers(now);
     counters_.timersFired.add(fired);
-    if (fired > 0) noteTimers(now, fired);
+    if (fired > 0) noteTimers(fired);
 }
 
 // Timers beyond the budget fire in the next call. Until then parkDeadline() is in the past, so the carrier does not
 // sleep.
 [[gnu::noinline]] std::size_t Carrier::fireManyTimers(TimePoint now) noexcept {
-    timerClock_.begin(now, timerBudget);
+    timerClock_.begin(Clock::steady().now(), timerBudget);
     std::size_t fired = 0;
     do fired += timers_.expire(now, timerSteps);
     while (timers_.unfinished() && !timerClock_.passed());
     return fired;
 }
 
-void Carrier::noteTimers(TimePoint now, std::size_t fired) noexcept {
+void Carrier::noteTimers(std::size_t fired) noexcept {
     WEFT_PROBE2(timers, index_, fired);
     if (traces()) [[unlikely]]
-        trace(detail::TraceKind::timers, now, fired);
+        trace(detail::TraceKind::timers, Clock::steady().now(), fired);
 }
 
 void Carrier::switchOut(detail::Fiber& fiber, detail::SwitchReason reason) noexcept {
@@ -206,7 +206,7 @@ namespace detail {
 // The first function of a fiber, called by the trampoline.
 void fiberMain(FiberContext& self) noexcept {
     auto& fiber = static_cast<Fiber&>(self);
-    fiber.run(fiber);
+    fiber.operations->run(fiber);
     // The fiber may have moved to another carrier meanwhile: switch to the one that runs it now.
     FiberAccess::leave(fiber);
 }

@@ -113,6 +113,7 @@ void Carrier::stopWatchingOthers() noexcept {
 void Carrier::beforeEnd() noexcept {
     getsBusy();
     locals_.clear();
+    answerRequests(requests_.close());
 }
 
 Deadline Carrier::sooner(Deadline timer) const noexcept {

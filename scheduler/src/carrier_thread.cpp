@@ -13,6 +13,7 @@
 #include <cerrno>
 
 #include <pthread.h>
+#include <unistd.h>
 
 namespace weft {
 
@@ -47,6 +48,7 @@ void Carrier::join() noexcept {
 
 void Carrier::threadMain() noexcept {
     nameThread(name_);
+    threadId_.store(::gettid(), std::memory_order_relaxed);
     if (const auto cpu = group_.place(index_).cpu; cpu && !detail::bindToCpu(*cpu)) group_.reportUnbound(*this, errno);
     detail::setCurrentCarrier(this);
     detail::setCurrentHome(this);
@@ -78,9 +80,29 @@ void Carrier::requestStragglers() noexcept {
     wakeIfParked();
 }
 
-// Logs the fibers that have not ended, if that was requested.
+bool Carrier::send(detail::CarrierRequest& request) noexcept {
+    const SubmitGuard guard(core_);
+    if (!requests_.push(request)) return false;
+    core_.requestTurn();
+    wakeIfParked();
+    return true;
+}
+
+void Carrier::answerRequests(detail::CarrierRequest* first) noexcept {
+    while (first != nullptr) {
+        detail::CarrierRequest& request = *first;
+        first = request.next;
+        request.answer(*this);
+    }
+}
+
 void Carrier::answerTurnRequest() noexcept {
-    if (!stragglersWanted_.exchange(false, std::memory_order_relaxed)) return;
+    answerRequests(requests_.takeAll());
+    if (stragglersWanted_.exchange(false, std::memory_order_relaxed)) logStragglers();
+}
+
+// Logs the fibers that have not ended.
+void Carrier::logStragglers() noexcept {
     live_.forEach([this](detail::Fiber& fiber) {
         const bool waits = fiber.park.parkedEpoch() != 0;
         const bool begun = fiber.running.load(std::memory_order_relaxed) != nullptr;

@@ -1,5 +1,7 @@
 #include <weft/scheduler/clock.hpp>
 
+#include <weft/scheduler/carrier.hpp>
+
 namespace weft {
 
 namespace {
@@ -15,6 +17,11 @@ constinit SteadyClock theSteadyClock;  // not a function-local static, whose gua
 
 Clock& Clock::steady() noexcept {
     return theSteadyClock;
+}
+
+Clock& Clock::current() noexcept {
+    const Carrier* const here = Carrier::current();
+    return here != nullptr ? here->clock() : steady();
 }
 
 }  // namespace weft

@@ -93,7 +93,7 @@ struct EventLoop::GracefulShutdown {
 EventLoop::EventLoop(Carrier& carrier, std::unique_ptr<IoHandler> io, Options options)
     : thread_{&carrier, {}},
       carrier_(&carrier),
-      clock_(Clock::steady()),
+      clock_(carrier.clock()),
       options_(resolved(options, carrier)),
       io_(std::move(io)) {
     if (io_ == nullptr) throw std::invalid_argument("EventLoop: a hosted loop needs an IoHandler, but was given null");
@@ -235,11 +235,12 @@ bool EventLoop::maySleep() const noexcept {
 
 // Restarts the idleSpin interval, in which the loop polls without blocking, after each work.
 void EventLoop::noteIdleness(bool worked) noexcept {
-    if (*options_.idleSpin > Duration::zero() && worked) spinUntil_ = deadlineAfter(clock_.now(), *options_.idleSpin);
+    if (*options_.idleSpin > Duration::zero() && worked)
+        spinUntil_ = deadlineAfter(Clock::steady().now(), *options_.idleSpin);
 }
 
 bool EventLoop::spinning() const noexcept {
-    return *options_.idleSpin > Duration::zero() && clock_.now() < spinUntil_;
+    return *options_.idleSpin > Duration::zero() && Clock::steady().now() < spinUntil_;
 }
 
 constexpr unsigned lastTurns = 100;  // turns with tasks after which an ending loop refuses its own tasks, too

@@ -43,7 +43,7 @@ FiberName::FiberName(const Fiber& fiber) noexcept {
 
 void completeFiber(Fiber& fiber) noexcept {
     switch (fiber.state.markComplete()) {
-        case CompletionDuty::dropResult: fiber.dropResult(fiber); break;
+        case CompletionDuty::dropResult: fiber.operations->dropResult(fiber); break;
         case CompletionDuty::wakeJoiner:
             fiber.joiner.wake();
             fiber.joinerNotified.store(true, std::memory_order_release);  // [J4] the key is not used any more
@@ -60,7 +60,7 @@ void releaseFiber(Fiber& fiber) noexcept {
 
 void freeFiber(Fiber& fiber) noexcept {
     const Stack stack = fiber.stack;
-    fiber.destroy(fiber);
+    fiber.operations->destroy(fiber);
     FiberAccess::giveStack(stack);
 }
 
@@ -90,7 +90,7 @@ void reportUnobserved(const Fiber& fiber, std::exception_ptr error) noexcept {
 void JoinHandleBase::detach() noexcept {
     if (!fiber_) return;
     Fiber& fiber = *std::exchange(fiber_, nullptr);
-    if (fiber.state.dropInterest() == HandleDuty::dropResult) fiber.dropResult(fiber);
+    if (fiber.state.dropInterest() == HandleDuty::dropResult) fiber.operations->dropResult(fiber);
     if (fiber.state.release()) freeFiber(fiber);
 }
 

@@ -14,7 +14,7 @@ struct FiberAccess {
     // The calling fiber; null on a plain thread. Context: any thread.
     static detail::Fiber* currentFiber() noexcept {
         Carrier* const carrier = Carrier::current();
-        return carrier ? carrier->currentFiber_ : nullptr;
+        return carrier != nullptr ? currentFiber(*carrier) : nullptr;
     }
     // True once the carrier acts on its stop request and refuses waits. Context: the carrier.
     static bool stopping(const Carrier& carrier) noexcept { return carrier.core_.stopping(); }

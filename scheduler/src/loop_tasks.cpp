@@ -96,7 +96,7 @@ bool EventLoop::post(LoopTask& task) noexcept {
 // Runs tasks until none is left or the budget has passed. Runs at least one, unless none is visible yet or too many
 // tasks have arrived at once to be put in order within the budget.
 [[gnu::noinline]] std::size_t EventLoop::runTasksFor(Duration budget) noexcept {
-    taskClock_.begin(clock_.now(), budget);
+    taskClock_.begin(Clock::steady().now(), budget);
     takeOverTasks();
     std::size_t ran = 0;
     while (LoopTask* task = tasks_.pop()) {

@@ -37,6 +37,7 @@ void PinnedPoller::unpark() noexcept {
 bool PinnedPoller::maybeYield(bool hadIoWork) {
     assertOwnBody(carrier_);
     if (carrier_.nonSuspendingDepth_ != 0) throw BlockingOperationException("PinnedPoller::maybeYield");
+    carrier_.counters_.pollerTurns.add();
     carrier_.fireTimers();
     if (hadIoWork) carrier_.getsBusy();
     if (!carrier_.core_.hasWork() && (hadIoWork || !carrier_.pull())) return false;

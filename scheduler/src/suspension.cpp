@@ -155,6 +155,7 @@ WakeReason Suspension::parkUninterruptibly() noexcept {
 inline void Suspension::switchOut(Carrier& carrier) const noexcept {
     auto& fiber = static_cast<detail::Fiber&>(*task_);
     fiber.parkEpoch = epoch_;
+    fiber.runBeforeWait = carrier.fiberRunClock_.began();
     carrier.switchOut(fiber, detail::SwitchReason::parking);
 }
 

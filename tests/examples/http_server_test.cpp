@@ -267,6 +267,19 @@ TEST(HttpServerExample, InspectTellsWhatWasParsed) {
 }
 
 // Whether Python's parser accepts the file.
+TEST(HttpServerExample, ListsItsFibers) {
+    Program server = httpServer();
+    HttpClient client(server.listening());
+    const HttpAnswer text = client.get("/fibers");
+    EXPECT_EQ(text.status, 200);
+    EXPECT_NE(text.body.find(" in Future::awaitUntil"), std::string::npos) << text.body;  // the fiber that answers
+    EXPECT_NE(text.body.find(" fibers on 2 carriers: "), std::string::npos) << text.body;
+    const HttpAnswer json = client.get("/fibers?json");
+    EXPECT_EQ(json.header("Content-Type"), "application/json");
+    EXPECT_EQ(json.body.find("{\"carriers\":[{\"name\":\"weft0\",\"answer\":\"given\","), 0u) << json.body;
+    EXPECT_EQ(server.stop(), 0);
+}
+
 bool isJson(const std::string& path) {
     return std::system(("python3 -m json.tool " + path + " > /dev/null").c_str()) == 0;
 }

@@ -100,6 +100,7 @@ const Edge edges[] = {
     {"N1", nullptr, "one word; the loop decides again"},
     {"U1", nullptr, "one word, written once"},
     {"G1", nullptr, "one word, exchanged"},
+    {"G2", nullptr, "one word; a signal handler cannot run in the explorer"},
 };
 
 // The first cells of the tables, and the beginnings of lines such as "P1:".

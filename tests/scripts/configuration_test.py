@@ -12,6 +12,7 @@ ROOMS = ('scheduler', 'pipeline', 'transports', 'framework', 'examples', 'tests'
 # Struct, header, and how the page must show its fields.
 OPTIONS = {
     'CarrierOptions': 'scheduler/include/weft/scheduler/carrier_options.hpp',
+    'CarrierWatchdogOptions': 'scheduler/include/weft/scheduler/carrier_watchdog.hpp',
     'BlockingPoolOptions': 'scheduler/include/weft/scheduler/blocking_pool.hpp',
     'SpawnOptions': 'scheduler/include/weft/scheduler/spawn_options.hpp',
     'EventLoopGroupOptions': 'framework/include/weft/framework/event_loop_group.hpp',

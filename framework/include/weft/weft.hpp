@@ -5,7 +5,9 @@
 #include <weft/scheduler/blocking.hpp>
 #include <weft/scheduler/cancellation_shield.hpp>
 #include <weft/scheduler/carrier_group.hpp>
+#include <weft/scheduler/carrier_watchdog.hpp>
 #include <weft/scheduler/event_loop.hpp>
+#include <weft/scheduler/fiber_dump.hpp>
 #include <weft/scheduler/flight_recorder.hpp>
 #include <weft/scheduler/future.hpp>
 #include <weft/scheduler/log.hpp>

@@ -140,7 +140,7 @@ void ClientPool::put(Host& host, std::shared_ptr<PooledConnection> connection) {
     }
     connection->stream.setDeadline(never);
     if (host.idle.size() >= options_->maxIdlePerHost) closeIdle(host, 0);
-    connection->idleSince = Clock::steady().now();
+    connection->idleSince = Clock::current().now();
     host.idle.push_back({std::move(connection), SocketIoHandler::of(*Carrier::current())});
     ++idle_;
     serveOne();
@@ -225,7 +225,7 @@ void ClientPool::expire(TimerEntry& entry) noexcept {
 }
 
 void ClientPool::closeExpired() noexcept {
-    const TimePoint now = Clock::steady().now();
+    const TimePoint now = Clock::current().now();
     for (auto& [origin, host] : hosts_) {
         while (!host.idle.empty() && now >= host.idle.front().since() + options_->idleTime) closeIdle(host, 0);
     }

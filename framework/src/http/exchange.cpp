@@ -102,7 +102,7 @@ void Exchange::open() {
     for (const SocketAddress& address : addresses) {
         error_ = {};
         connect(address);
-        if (!error_ || cancelled_ || Clock::steady().now() >= deadline_) return;
+        if (!error_ || cancelled_ || Clock::current().now() >= deadline_) return;
     }
 }
 

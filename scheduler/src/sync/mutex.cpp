@@ -3,6 +3,7 @@
 #include <weft/scheduler/assert.hpp>
 
 #include "caller_id.hpp"
+#include "lock_waits.hpp"
 
 namespace weft::detail {
 
@@ -23,12 +24,14 @@ void FiberMutex<Fairness>::lockSlow() {
 template <class Fairness>
 void FiberMutex<Fairness>::lockSlowUninterruptibly() {
     assertNotOwner();
+    const LockWait noted(owner_);
     core_.lockSlowUninterruptibly("sync::Mutex::lockUninterruptibly");
 }
 
 template <class Fairness>
 ErrorCode FiberMutex<Fairness>::lockSlowUntil(Deadline deadline, const char* call) {
     assertNotOwner();
+    const LockWait noted(owner_);
     return core_.lockSlow(deadline, call);
 }
 

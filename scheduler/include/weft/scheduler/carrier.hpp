@@ -15,9 +15,11 @@
 #include <weft/scheduler/carrier_stats.hpp>
 #include <weft/scheduler/deadline.hpp>
 #include <weft/scheduler/detail/carrier_core.hpp>
+#include <weft/scheduler/detail/carrier_request.hpp>
 #include <weft/scheduler/detail/current_home.hpp>
 #include <weft/scheduler/detail/fiber.hpp>
 #include <weft/scheduler/detail/live_list.hpp>
+#include <weft/scheduler/detail/owned_pointer.hpp>
 #include <weft/scheduler/detail/poller_slot.hpp>
 #include <weft/scheduler/detail/slice_clock.hpp>
 #include <weft/scheduler/errors.hpp>
@@ -38,7 +40,9 @@ class EventLoop;
 
 namespace detail {
 class CarrierHelper;
+class FiberCollector;
 class StealGroup;
+class StuckCarriers;
 template <class Host>
 class CarrierTurn;
 }  // namespace detail
@@ -88,12 +92,17 @@ class Carrier final : public TaskScheduler {
         return locals_.get<T>();
     }
 
-    // When a sleep of this carrier must end: when its earliest timer is due or, with work stealing, when it must check
-    // other carriers' queues again, whichever is earlier. `never` if there is neither. Context: this carrier.
+    // When, on the steady clock, a sleep of this carrier must end: when its earliest timer is due or, with work
+    // stealing, when it must check other carriers' queues again, whichever is earlier. `never` if there is neither.
+    // Context: this carrier.
     Deadline parkDeadline() const noexcept {
-        const Deadline timer = timers_.nextExpiry();
+        Deadline timer = timers_.nextExpiry();
+        if (ownTime_) [[unlikely]]
+            timer = onSteadyClock(timer);
         return helper_ == nullptr ? timer : sooner(timer);
     }
+    // The clock of its timers, and of the deadlines of waits on it: CarrierOptions::clock. Any thread.
+    Clock& clock() const noexcept { return clock_; }
     TimerWheel& timers() noexcept { return timers_; }  // context: this carrier
     // Number of queued fibers, excluding those that other threads have submitted and the carrier has not taken over
     // yet. Context: this carrier.
@@ -141,6 +150,8 @@ class Carrier final : public TaskScheduler {
     friend void writeTrace(CarrierGroup&, std::ostream&);
 
     friend class detail::CarrierHelper;
+    friend class detail::FiberCollector;
+    friend class detail::StuckCarriers;
     friend class detail::CarrierTurn<Carrier>;
     friend class detail::StealGroup;
 
@@ -187,6 +198,11 @@ class Carrier final : public TaskScheduler {
     void threadMain() noexcept;
     void abort(detail::Fiber& fiber) noexcept;
     void requestStragglers() noexcept;
+    // Sends a request that the carrier answers on its own thread. False: the carrier has ended, and the caller keeps
+    // the request. Any thread.
+    [[nodiscard]] bool send(detail::CarrierRequest& request) noexcept;
+    void answerRequests(detail::CarrierRequest* first) noexcept;
+    void logStragglers() noexcept;
     void answerTurnRequest() noexcept;
     void beforeEnd() noexcept;
     static void pause() noexcept { std::this_thread::yield(); }
@@ -197,6 +213,8 @@ class Carrier final : public TaskScheduler {
     Live& live() noexcept { return live_; }
     detail::PollerSlot& poller() noexcept { return poller_; }
     void fireTimers() noexcept;
+    Deadline onSteadyClock(Deadline timer) const noexcept;
+    void wakeForClock() noexcept;
     void noteDepth(std::size_t depth) noexcept { counters_.queueDepth.set(depth); }
     void beginFiberRun() noexcept;
     void endFiberRun(unsigned ran) noexcept;
@@ -215,7 +233,7 @@ class Carrier final : public TaskScheduler {
     void makeRunnable(detail::Fiber& fiber) noexcept;
     bool isAway(const detail::Fiber& fiber) const noexcept { return fiber.homeCarrier != this; }
     std::size_t fireManyTimers(TimePoint now) noexcept;
-    void noteTimers(TimePoint now, std::size_t fired) noexcept;
+    void noteTimers(std::size_t fired) noexcept;
     void switchOut(detail::Fiber& fiber, detail::SwitchReason reason) noexcept;
     std::uint64_t takeFiberId() noexcept;
     void enlistHere(detail::Fiber& fiber) noexcept;
@@ -269,6 +287,8 @@ class Carrier final : public TaskScheduler {
 
     CarrierGroup& group_;
     const unsigned index_;
+    Clock& clock_;
+    const bool ownTime_;  // clock_ is not the steady clock
     const std::string name_;
     std::unique_ptr<detail::CarrierHelper> helper_;  // null without work stealing; set before the threads start
     // Owns a descriptor; declared before the members whose constructors may throw.
@@ -286,12 +306,14 @@ class Carrier final : public TaskScheduler {
     // Any thread.
     Core core_;
     std::atomic<bool> stragglersWanted_{false};
+    detail::CarrierRequests requests_;
     std::atomic<bool> ended_{false};
+    std::atomic<int> threadId_{0};  // the kernel's, once the thread runs. relaxed: used for signals only
     detail::PollerSlot poller_;
     Live live_;
 
     // The carrier's thread.
-    alignas(detail::cacheLine) detail::Fiber* currentFiber_ = nullptr;
+    alignas(detail::cacheLine) detail::OwnedPointer<detail::Fiber> currentFiber_;
     detail::ExceptionGlobals* threadExceptions_ = nullptr;
     const std::unique_ptr<detail::TraceRing> trace_;  // any thread may record
     unsigned nonSuspendingDepth_ = 0;

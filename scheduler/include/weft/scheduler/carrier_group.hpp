@@ -6,11 +6,13 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <weft/scheduler/carrier.hpp>
 #include <weft/scheduler/carrier_options.hpp>
+#include <weft/scheduler/fiber_dump.hpp>
 
 namespace weft {
 
@@ -18,7 +20,8 @@ class BlockingPool;
 
 // The constructor creates everything before it starts the first thread (SCH-1); the destructor returns after it has
 // joined every thread (SCH-11). Carrier threads block every signal except SIGPROF and the signals that a thread raises
-// itself, such as SIGSEGV: signal handlers run on the program's own threads. A child process that a fiber starts
+// itself, such as SIGSEGV: signal handlers run on the program's own threads. A CarrierWatchdog
+// unblocks one more. A child process that a fiber starts
 // inherits this mask, so give the child a mask of its own (POSIX_SPAWN_SETSIGMASK).
 //
 // fork() copies only the calling thread, so the child process has no carriers. In the child, shutdown() and the
@@ -66,6 +69,14 @@ class CarrierGroup {
     // True in a process that was forked after this group was created. Any thread.
     bool forked() const noexcept;
 
+    // A dump of the group's fibers: see fiber_dump.hpp. `timeout` is time of Clock::current(). Each carrier lists its
+    // own fibers on its own thread, between two tasks; fibers that are spawned or wait pay nothing for it. A carrier
+    // that has not answered after `timeout` is reported as such. Parks a fiber, blocks a plain thread. Context: a
+    // fiber, or a plain thread that keeps the group alive. Allocates. Throws BlockingOperationException where nothing
+    // may block, SystemError(operation_aborted) if the calling fiber is cancelled or its carrier shuts down,
+    // SystemError(ENOTSUP) in a forked process.
+    FiberDump fibers(Duration timeout = std::chrono::seconds(1));
+
     const ResolvedCarrierOptions& options() const noexcept { return options_; }
     // The CPU that a carrier runs on, and its cluster of carriers that share a cache. Throws std::out_of_range.
     const CarrierPlace& place(std::size_t index) const { return places_.at(index); }
@@ -91,6 +102,19 @@ class CarrierGroup {
     void nameStragglers() noexcept;
     void countOutstanding() const noexcept;
 
+    // Wakes the carriers after their clock has moved.
+    class ClockWatch final : public ClockListener {
+      public:
+        explicit ClockWatch(CarrierGroup& group);
+        ~ClockWatch();
+        ClockWatch(const ClockWatch&) = delete;
+        ClockWatch& operator=(const ClockWatch&) = delete;
+        void onClockMoved() noexcept override;
+
+      private:
+        CarrierGroup& group_;
+    };
+
     const ResolvedCarrierOptions options_;
     const std::vector<CarrierPlace> places_;
     std::atomic<bool> unboundReported_{false};
@@ -99,6 +123,7 @@ class CarrierGroup {
     std::unique_ptr<BlockingPool> blockingPool_;
     std::vector<std::unique_ptr<detail::StealGroup>> groups_;  // carriers that steal from each other
     std::vector<std::unique_ptr<Carrier>> carriers_;
+    std::optional<ClockWatch> clockWatch_;
     std::atomic<unsigned> next_{0};
     std::mutex lock_;  // guards running_
     std::condition_variable ended_;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include <weft/scheduler/clock.hpp>
 #include <weft/scheduler/stack_pool.hpp>
 #include <weft/scheduler/topology.hpp>
 
@@ -50,6 +51,11 @@ struct CarrierOptions {
     std::size_t stackSize = 256 * 1024;  // bytes of virtual memory per fiber, plus a guard: 16 KiB to 64 MiB
     std::size_t cachedStacks = 1024;     // free stacks that each carrier keeps with their memory: 1 to 1,000,000
     StackGuard stackGuard = StackGuard::automatic;
+    // For tests: the clock of all timers, sleeps and deadlines of the group's fibers and event loops, and of
+    // deadlineAfter() there; see ManualClock. It must outlive the group. Not covered: what the carriers measure for
+    // themselves (yieldBudget, idleSpin, stealAge, CarrierStats, traces, FiberInfo::waited), timeouts of the kernel,
+    // and waits of threads that are no carriers. Null, the default: Clock::steady().
+    Clock* clock = nullptr;
     // For tests: runs runnable fibers in a pseudo-random order that this seed determines, to find code that relies on
     // FIFO order. WEFT_SHUFFLE_SEED; default: none.
     std::optional<std::uint32_t> shuffleSeed;
@@ -71,6 +77,7 @@ struct ResolvedCarrierOptions {
     std::size_t stackSize;
     std::size_t cachedStacks;
     StackGuard stackGuard;
+    Clock* clock;  // never null
     std::optional<std::uint32_t> shuffleSeed;
 };
 

@@ -42,6 +42,7 @@ class OwnedCounter {
 struct CarrierCounters {
     OwnedCounter spawned, finished, run, parks, wakesFutex, wakesPoller, ioCycles, ioEvents, queueDepth, timersFired,
         steals, stolen, calls;
+    OwnedCounter pollerTurns;  // maybeYield() calls, for the watchdog
 
     // `enlisted`: number of fibers that other threads have spawned here; `spawned` does not count them.
     CarrierStats snapshot(std::uint64_t enlisted) const noexcept {

@@ -34,14 +34,33 @@ constexpr Duration saturated(Duration time) noexcept {
     return time;
 }
 
+// Is told when a clock has been moved.
+class ClockListener {
+  public:
+    // Context: the thread that moved the clock. Must not block, and must not add or remove listeners.
+    virtual void onClockMoved() noexcept = 0;
+
+  protected:
+    ~ClockListener() = default;
+};
+
 // A source of monotonic time. Context: any thread. Never blocks, allocates or throws.
 class Clock {
   public:
     virtual ~Clock() = default;
     virtual TimePoint now() const noexcept = 0;
 
+    // A clock that runs otherwise than CLOCK_MONOTONIC overrides both, and calls its listeners whenever its time has
+    // changed: carriers with such a clock (CarrierOptions::clock) sleep until then. Context: any thread; after
+    // removeListener() has returned, the listener is not called any more.
+    virtual void addListener(ClockListener&) {}
+    virtual void removeListener(ClockListener&) noexcept {}
+
     // The machine's CLOCK_MONOTONIC; lives for the whole process.
     static Clock& steady() noexcept;
+    // The clock of the carrier that the caller runs on (CarrierOptions::clock); steady() on every other thread. The
+    // deadlines of waits are times of this clock.
+    static Clock& current() noexcept;
 };
 
 }  // namespace weft

@@ -19,9 +19,9 @@ constexpr Deadline deadlineAfter(TimePoint from, Duration time) noexcept {
     return from + time;
 }
 
-// `time` from now on the steady clock, clamped as above.
+// `time` from now on Clock::current(), clamped as above.
 inline Deadline deadlineAfter(Duration time) noexcept {
-    return deadlineAfter(Clock::steady().now(), time);
+    return deadlineAfter(Clock::current().now(), time);
 }
 
 }  // namespace weft

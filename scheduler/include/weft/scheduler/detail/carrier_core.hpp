@@ -81,6 +81,8 @@ class BasicCarrierCore {
     void requestTurn() noexcept { turnRequested_.store(true, std::memory_order_seq_cst); }  // [K1]
     // Call it after one of the above. Returns the kind of sleep that the caller must now end, or `none`.
     [[nodiscard]] SleepKind wake() noexcept { return park_.wake(); }
+    // The sleep that the carrier has announced and that has not ended; may be outdated. Any thread.
+    [[nodiscard]] SleepKind announcedSleep() const noexcept { return park_.current(); }
     // As wake(), and tells the carrier to help `victim`. [D5]
     [[nodiscard]] SleepKind call(std::uint32_t victim) noexcept { return park_.call(victim); }
 

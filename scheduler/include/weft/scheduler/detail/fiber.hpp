@@ -10,8 +10,10 @@
 #include <optional>
 #include <string_view>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 
+#include <weft/scheduler/clock.hpp>
 #include <weft/scheduler/detail/fiber_context.hpp>
 #include <weft/scheduler/detail/interrupt_mask.hpp>
 #include <weft/scheduler/spawn_options.hpp>
@@ -29,6 +31,16 @@ class ScopeChildren;
 // Why a fiber switched back to its carrier, which determines what the carrier does with it once its context is saved.
 // goingHome: the carrier is not the fiber's home.
 enum class SwitchReason : std::uint8_t { yielded, goingHome, parking, ended };
+
+struct Fiber;
+
+// What depends on the type of a fiber's closure.
+struct FiberOperations {
+    void (*run)(Fiber&) noexcept;      // calls the closure, keeps the result, destroys the closure
+    void (*destroy)(Fiber&) noexcept;  // destroys the frame, not the stack
+    void (*dropResult)(Fiber&) noexcept;
+    const std::type_info* closure;  // for the fiber dump; null without RTTI
+};
 
 struct Fiber : FiberContext, Task {
     static constexpr std::size_t nameLimit = 32;
@@ -48,10 +60,8 @@ struct Fiber : FiberContext, Task {
     // relaxed: read by the thread that runs it, by the thread that has claimed its wake, and by its home for the log.
     std::atomic<Carrier*> running{nullptr};
     Stack stack;
-    std::uint64_t id;                            // from its submission on
-    void (*run)(Fiber&) noexcept = nullptr;      // calls the closure, keeps the result, destroys the closure
-    void (*destroy)(Fiber&) noexcept = nullptr;  // destroys the frame, not the stack
-    void (*dropResult)(Fiber&) noexcept = nullptr;
+    std::uint64_t id;  // from its submission on
+    const FiberOperations* operations = nullptr;
     ParkToken::Epoch parkEpoch = 0;  // valid while switchReason is `parking`
     SwitchReason switchReason = SwitchReason::yielded;
     Stealable stealable;
@@ -69,6 +79,7 @@ struct Fiber : FiberContext, Task {
     Fiber* nextCancelled;
     // The current or last blocking call, for the log. relaxed: the text is a constant.
     std::atomic<const char*> lastCall{nullptr};
+    TimePoint runBeforeWait;  // when the run of fibers began in which the current or last wait did, for the fiber dump
     char nameBytes[nameLimit];  // zero-terminated; empty: no name was given
 
   private:
@@ -144,14 +155,14 @@ struct FiberFrame final : ResultFiber<std::invoke_result_t<F&>> {
     template <class G>
     FiberFrame(Carrier& home, const Stack& stack, const SpawnOptions& options, bool joinable, G&& function)
         : ResultFiber<Result>(home, stack, options, joinable), function_(std::in_place, std::forward<G>(function)) {
-        this->run = &FiberFrame::runFrame;
-        this->destroy = [](Fiber& self) noexcept { static_cast<FiberFrame&>(self).~FiberFrame(); };
-        this->dropResult = [](Fiber& self) noexcept { static_cast<FiberFrame&>(self).drop(); };
+        this->operations = &ofFrame;
     }
 
     F& function() noexcept { return *function_; }  // valid until it has run
 
   private:
+    static void destroyFrame(Fiber& self) noexcept { static_cast<FiberFrame&>(self).~FiberFrame(); }
+    static void dropFrameResult(Fiber& self) noexcept { static_cast<FiberFrame&>(self).drop(); }
     static void runFrame(Fiber& self) noexcept {
         auto& frame = static_cast<FiberFrame&>(self);
         try {
@@ -165,6 +176,13 @@ struct FiberFrame final : ResultFiber<std::invoke_result_t<F&>> {
         }
         frame.function_.reset();
     }
+
+#ifdef __cpp_rtti
+    static constexpr const std::type_info* closureType = &typeid(F);
+#else
+    static constexpr const std::type_info* closureType = nullptr;
+#endif
+    static constexpr FiberOperations ofFrame{&runFrame, &destroyFrame, &dropFrameResult, closureType};
 
     std::optional<F> function_;
 };

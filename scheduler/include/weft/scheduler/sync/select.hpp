@@ -172,7 +172,7 @@ template <class F>
 class DeadlineBranch final : public SelectBranch {
   public:
     DeadlineBranch(Deadline at, F&& function) : function_(std::forward<F>(function)) { deadline = at; }
-    bool tryNow() override { return deadline != never && Clock::steady().now() >= deadline; }
+    bool tryNow() override { return deadline != never && Clock::current().now() >= deadline; }
     bool enlist(const WakeKey&) override { return true; }
     void withdraw() noexcept override {}
     void run() { std::invoke(function_); }

@@ -1,0 +1,71 @@
+// CarrierWatchdog: logs which carrier has been in one task for too long, and the stack of that task.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include <weft/scheduler/clock.hpp>
+
+namespace weft {
+
+class CarrierGroup;
+
+namespace detail {
+class StuckCarriers;
+}
+
+struct CarrierWatchdogOptions {
+    // How long a carrier may be in one slice of a fiber or in one turn of its poller: 0 to 1 h; WEFT_WATCHDOG_MS;
+    // default 0: no watchdog.
+    std::optional<std::chrono::milliseconds> limit = {};
+    // Time between two checks: 1 ms to 1 h; default: a quarter of the limit, at least 1 ms. A carrier is reported after
+    // the limit plus at most two intervals.
+    std::optional<std::chrono::milliseconds> interval = {};
+    // The signal by which a stuck carrier is made to record its stack. Default: SIGRTMIN + 4; 0: reports have neither a
+    // stack nor a fiber.
+    std::optional<int> signal = {};
+};
+
+// While the object exists, its own thread reads counters that the carriers of the group keep anyway. Each time that a
+// carrier has been in one task for longer than the limit, it logs one warning with the carrier, the fiber's name and
+// id, and how long, followed by one line per frame of the stack, innermost first; and one more line when the carrier
+// goes on. A carrier that sleeps, in its poller or otherwise, is never reported. Time in which the whole process was
+// stopped counts as at most two intervals.
+//
+// The stack is taken by the stuck thread itself, in the handler of `signal`, which calls glibc's backtrace() and writes
+// to memory that exists already. backtrace() takes no lock with glibc 2.35 and gcc 12 or later; with earlier versions
+// it may wait for a lock of the dynamic loader. A system call of the stuck task may return early (EINTR), as with every
+// signal. The carriers' threads unblock the signal when the watchdog starts; a carrier that is stuck at that time is
+// reported without a stack. The handler stays installed for the rest of the process, because a late signal would
+// otherwise end it. If the program replaces the handler later, reports have no stack, and the program's handler runs on
+// the stuck thread. Frames have names where the dynamic symbol table has them (link with -rdynamic); otherwise they
+// have a module and an offset for addr2line.
+class CarrierWatchdog {
+  public:
+    // Throws ConfigurationError for an option out of range, std::invalid_argument when `signal` cannot be handled or
+    // has a handler of the program, and SystemError when no thread is left. `group` must outlive the object. Context:
+    // any thread.
+    explicit CarrierWatchdog(CarrierGroup& group, const CarrierWatchdogOptions& options = {});
+    // Joins the thread. Blocks the calling thread while a report is being made (at most a second).
+    ~CarrierWatchdog();
+    CarrierWatchdog(const CarrierWatchdog&) = delete;
+    CarrierWatchdog& operator=(const CarrierWatchdog&) = delete;
+
+    // False with a limit of 0: there is no thread, and no signal is used. Any thread.
+    bool enabled() const noexcept { return carriers_ != nullptr; }
+
+  private:
+    void watch(Duration interval) noexcept;
+
+    std::unique_ptr<detail::StuckCarriers> carriers_;
+    std::mutex lock_;  // guards ends_
+    std::condition_variable changed_;
+    bool ends_ = false;
+    std::thread thread_;
+};
+
+}  // namespace weft

@@ -1,0 +1,271 @@
+// FiberDump: what CarrierGroup::fibers() reports about fibers that wait, run, are stuck or have not started.
+#include <weft/scheduler/fiber_dump.hpp>
+
+#include <atomic>
+#include <mutex>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <weft/scheduler/non_suspending_scope.hpp>
+#include <weft/scheduler/sync/mutex.hpp>
+
+#include "scheduler/spinner.hpp"
+#include "scheduler/sync/fibers.hpp"
+
+namespace weft {
+namespace {
+
+using sync::carriers;
+using Answer = CarrierFibers::Answer;
+
+std::string textOf(const FiberDump& dump) {
+    std::ostringstream out;
+    dump.writeText(out);
+    return out.str();
+}
+std::string jsonOf(const FiberDump& dump) {
+    std::ostringstream out;
+    dump.writeJson(out);
+    return out.str();
+}
+
+const FiberInfo* named(const FiberDump& dump, std::string_view name) {
+    for (const CarrierFibers& carrier : dump.carriers) {
+        for (const FiberInfo& fiber : carrier.fibers) {
+            if (fiber.name == name) return &fiber;
+        }
+    }
+    return nullptr;
+}
+
+bool waits(const FiberDump& dump, std::string_view name) {
+    const FiberInfo* const fiber = named(dump, name);
+    return fiber != nullptr && fiber->state == FiberState::waiting;
+}
+
+// Dumps until these fibers wait.
+template <class... Names>
+FiberDump dumpOnceWaiting(CarrierGroup& group, Names... names) {
+    for (;;) {
+        FiberDump dump = group.fibers();
+        if ((... && waits(dump, names))) return dump;
+        std::this_thread::yield();
+    }
+}
+
+void contains(const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is missing in:\n" << text;
+}
+
+TEST(FiberDumpTest, AWaitingFiberIsListedWithItsCallAndItsClosure) {
+    CarrierGroup group(carriers(2));
+    Promise<void> promise;
+    auto fiber = group.carrier(1).spawn([&] { promise.future().await(); },
+                                        {.name = "waiter \"1\"", .stealable = Stealable::never});
+    const FiberDump dump = dumpOnceWaiting(group, "waiter \"1\"");
+    const FiberInfo& info = *named(dump, "waiter \"1\"");
+    EXPECT_EQ(info.home, 1u);
+    EXPECT_EQ(info.ranOn, 1u);
+    EXPECT_STREQ(info.call, "Future::await");
+    EXPECT_GT(info.waited, Duration::zero());
+    EXPECT_EQ(info.holder, 0u);
+    EXPECT_FALSE(info.cancelled);
+    EXPECT_EQ(dump.find(info.id), &info);
+    EXPECT_EQ(dump.size(), 1u);
+    contains(info.closureName(), "AWaitingFiberIsListedWithItsCallAndItsClosure");
+    contains(textOf(dump), " 'waiter \"1\"' of weft1: waits ");
+    contains(textOf(dump), " s in Future::await  [");
+    contains(textOf(dump), "total: 1 fibers on 2 carriers: 1 waiting\n  1 in Future::await\n");
+    contains(jsonOf(dump), R"("name":"waiter \"1\"","home":1,"ranOn":1,"state":"waiting","cancelled":false,)"
+                           R"("call":"Future::await","waitedNs":)");
+    promise.setValue();
+    fiber.join();
+    EXPECT_EQ(group.fibers().size(), 0u);
+}
+
+TEST(FiberDumpTest, ACarrierThatIsStuckInOneTaskIsReported) {
+    CarrierGroup group(carriers(2));
+    Promise<void> promise;
+    auto waiting = group.carrier(1).spawn([&] { promise.future().await(); }, {.name = "waiting"});
+    dumpOnceWaiting(group, "waiting");
+    {
+        const test::Spinner spinner(group.carrier(0));
+        FiberDump dump = group.fibers(std::chrono::milliseconds(1));
+        EXPECT_EQ(dump.carriers[0].answer, Answer::none);
+        EXPECT_EQ(dump.carriers[0].live, 1u);
+        contains(textOf(dump), "carrier weft0 does not answer: it is stuck in one task; its 1 fibers are not listed\n");
+        contains(jsonOf(dump), R"({"name":"weft0","answer":"none","live":1,"fibers":[]})");
+    }
+    EXPECT_EQ(group.fibers(std::chrono::minutes(1)).carriers[0].answer, Answer::given);
+    promise.setValue();
+    waiting.join();
+}
+
+TEST(FiberDumpTest, AFiberDumpsItsOwnCarrier) {
+    CarrierGroup group(carriers(1));
+    const FiberDump dump = group.carrier(0).spawn([&] { return group.fibers(); }, {.name = "dumper"}).join();
+    ASSERT_NE(named(dump, "dumper"), nullptr);
+    EXPECT_EQ(named(dump, "dumper")->state, FiberState::waiting);
+    EXPECT_EQ(dump.carriers[0].answer, Answer::given);
+}
+
+TEST(FiberDumpTest, FibersThatAreQueuedAreListed) {
+    CarrierOptions options = carriers(1);
+    options.yieldBudget = std::chrono::microseconds(1);
+    CarrierGroup group(options);
+    std::atomic<bool> ends{false};
+    const auto yieldOften = [&] {
+        while (!ends) thisFiber::yield();
+    };
+    auto fiber = group.carrier(0).spawn(yieldOften, {.name = "busy"});
+    const FiberDump dump = [&] {
+        for (;;) {
+            FiberDump now = group.fibers();
+            if (named(now, "busy")->state == FiberState::runnable) return now;
+        }
+    }();
+    contains(textOf(dump), "'busy' of weft0: runnable  [");
+    contains(jsonOf(dump), R"("state":"runnable","cancelled":false,"call":null,"waitedNs":0,"holder":null,)");
+    ends = true;
+    fiber.join();
+}
+
+TEST(FiberDumpTest, TwoThreadsDumpAtOnce) {
+    CarrierGroup group(carriers(2));
+    Promise<void> promise;
+    std::vector<JoinHandle<void>> waiting;
+    for (std::size_t i = 0; i < 10; ++i) {
+        waiting.push_back(group.carrier(i % 2).spawn([&] { promise.future().await(); }));
+    }
+    const auto dumpOften = [&] {
+        for (int i = 0; i < 100; ++i) EXPECT_EQ(group.fibers(std::chrono::minutes(1)).size(), 10u);
+    };
+    std::thread other(dumpOften);
+    dumpOften();
+    other.join();
+    promise.setValue();
+    for (auto& fiber : waiting) fiber.join();
+}
+
+TEST(FiberDumpTest, TenThousandFibersAreListed) {
+    CarrierOptions options = carriers(2);
+    options.stackSize = 16 * 1024;
+    CarrierGroup group(options);
+    Promise<void> promise;
+    std::vector<JoinHandle<void>> waiting;
+    for (std::size_t i = 0; i < 10'000; ++i) {
+        waiting.push_back(group.carrier(i % 2).spawn([&] { promise.future().await(); }));
+    }
+    const FiberDump dump = group.fibers(std::chrono::minutes(1));
+    EXPECT_EQ(dump.size(), 10'000u);
+    EXPECT_EQ(dump.carriers[0].fibers.size(), 5'000u);
+    contains(textOf(dump), "total: 10000 fibers on 2 carriers: ");
+    promise.setValue();
+    for (auto& fiber : waiting) fiber.join();
+}
+
+TEST(FiberDumpTest, AGroupThatShutsDownStillAnswers) {
+    CarrierGroup group(carriers(2));
+    sync::Mutex mutex;
+    mutex.lock();
+    auto fiber = group.carrier(0).spawn(
+        [&] {
+            mutex.lockUninterruptibly();
+            mutex.unlock();
+        },
+        {.name = "stubborn"});
+    dumpOnceWaiting(group, "stubborn");
+    group.beginShutdown();
+    FiberDump dump = group.fibers(std::chrono::minutes(1));
+    EXPECT_TRUE(waits(dump, "stubborn"));
+    EXPECT_STREQ(named(dump, "stubborn")->call, "sync::Mutex::lockUninterruptibly");
+    mutex.unlock();
+    fiber.join();
+    ASSERT_TRUE(group.shutdown(std::chrono::minutes(1)));
+    dump = group.fibers();
+    EXPECT_EQ(dump.carriers[0].answer, Answer::ended);
+    EXPECT_EQ(dump.carriers[1].answer, Answer::ended);
+    contains(textOf(dump), "total: 0 fibers on 2 carriers\n");
+}
+
+TEST(FiberDumpTest, AFiberOfACarrierThatShutsDownGetsNoDump) {
+    CarrierGroup group(carriers(1));
+    auto fiber = group.spawn(
+        [&] {
+            ErrorCode error;
+            thisFiber::sleepUntil(never, error);
+            EXPECT_EQ(sync::outcome([&] { static_cast<void>(group.fibers()); }), operationAborted());
+        },
+        {.name = "sleeper"});
+    dumpOnceWaiting(group, "sleeper");
+    group.beginShutdown();
+    fiber.join();
+}
+
+TEST(FiberDumpTest, WhereNothingMayBlockTheCallIsRefused) {
+    CarrierGroup group(carriers(1));
+    const auto dumpInScope = [&] {
+        const NonSuspendingScope scope;
+        EXPECT_THROW(static_cast<void>(group.fibers()), BlockingOperationException);
+    };
+    group.spawn(dumpInScope).join();
+}
+
+#ifndef NDEBUG
+TEST(FiberDumpTest, FibersThatDeadlockOnTwoMutexesNameTheirHolders) {
+    CarrierGroup group(carriers(2));
+    sync::Mutex first;
+    sync::FairMutex second;
+    Promise<void> firstHeld;
+    Promise<void> secondHeld;
+    const auto lockBoth = [&](auto& held, Promise<void>& isHeld, Promise<void>& otherIsHeld, auto& other) {
+        const std::lock_guard guard(held);
+        isHeld.setValue();
+        otherIsHeld.future().await();
+        ErrorCode error;
+        other.lock(error);
+        if (!error) other.unlock();
+        return error;
+    };
+    auto a = group.carrier(0).spawn([&] { return lockBoth(first, firstHeld, secondHeld, second); }, {.name = "a"});
+    auto b = group.carrier(1).spawn([&] { return lockBoth(second, secondHeld, firstHeld, first); }, {.name = "b"});
+    sync::awaitWaiters(first, 1);
+    sync::awaitWaiters(second, 1);
+    const FiberDump dump = dumpOnceWaiting(group, "a", "b");
+    const FiberInfo& infoA = *named(dump, "a");
+    const FiberInfo& infoB = *named(dump, "b");
+    EXPECT_EQ(infoA.holder, infoB.id);
+    EXPECT_EQ(infoB.holder, infoA.id);
+    contains(textOf(dump), " s in sync::Mutex::lock, held by fiber " + std::to_string(infoA.id) + " 'a'");
+    contains(textOf(dump), " s in sync::Mutex::lock, held by fiber " + std::to_string(infoB.id) + " 'b'");
+    contains(jsonOf(dump), "\"holder\":" + std::to_string(infoA.id));
+    a.cancel();
+    EXPECT_EQ(a.join(), operationAborted());
+    EXPECT_EQ(b.join(), ErrorCode());
+}
+#endif
+
+TEST(FiberDumpTest, AThreadThatHoldsAMutexHasAnIdThatNoFiberHas) {
+    CarrierGroup group(carriers(1));
+    sync::Mutex mutex;
+    mutex.lock();
+    auto fiber = group.spawn([&] { const std::lock_guard held(mutex); }, {.name = "waiting"});
+    const FiberDump dump = dumpOnceWaiting(group, "waiting");
+    const FiberInfo& info = *named(dump, "waiting");
+#ifdef NDEBUG
+    EXPECT_EQ(info.holder, 0u);
+#else
+    EXPECT_NE(info.holder, 0u);
+    EXPECT_EQ(dump.find(info.holder), nullptr);
+    contains(textOf(dump), ", held by a thread or a fiber that is not listed (id ");
+#endif
+    mutex.unlock();
+    fiber.join();
+}
+
+}  // namespace
+}  // namespace weft
