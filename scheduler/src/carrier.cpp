@@ -151,7 +151,7 @@ void Carrier::submit(detail::Fiber& fiber) {
             return wakeIfParked();
         }
     }
-    if (fiber.scope != nullptr) fiber.scope->remove(fiber);
+    if (fiber.scope != nullptr) fiber.scope->withdraw(fiber);
     const Stack stack = fiber.stack;
     fiber.operations->destroy(fiber);
     giveStack(stack);
@@ -257,6 +257,7 @@ Future<void> Carrier::registerPinnedPoller(PinnedPoller::Wakeup wakeup, PinnedPo
 
 void Carrier::enlist(detail::Fiber& fiber, detail::ScopeChildren& scope) noexcept {
     fiber.scope = &scope;
+    fiber.scopes = scope.inherited();
     if (scope.add(fiber)) fiber.state.requestCancel();
 }
 

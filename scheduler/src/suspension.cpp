@@ -7,54 +7,11 @@
 #include <weft/scheduler/timer_wheel.hpp>
 
 #include "fiber_access.hpp"
-#include "futex.hpp"
+#include "thread_task.hpp"
 
 namespace weft {
 
 namespace {
-
-// A plain thread as a task, woken by a futex. One per thread, so that it outlives the keys of the thread's waits.
-class ThreadTask final : public TaskScheduler {
-  public:
-    ThreadTask() : task(*this) {}
-
-    void enqueue(Task&) noexcept override {
-        runnable_.store(1, std::memory_order_release);  // [P1]
-        detail::futexWake(runnable_);
-    }
-
-    // Blocks until enqueue() or the deadline.
-    bool block(Deadline deadline) noexcept {
-        while (runnable_.load(std::memory_order_acquire) == 0) {  // [P1]
-            if (deadline != never && Clock::steady().now() >= deadline) return false;
-            detail::futexWait(runnable_, 0, deadline);
-        }
-        runnable_.store(0, std::memory_order_relaxed);  // no other thread writes until the next wait begins
-        return true;
-    }
-
-    Task task;
-
-  private:
-    std::atomic<std::uint32_t> runnable_{0};
-};
-
-[[gnu::noinline]] ThreadTask& threadTask() noexcept {
-    static thread_local ThreadTask task;
-    asm volatile("" ::: "memory");
-    return task;
-}
-
-WakeReason parkThread(Task& task, detail::ParkToken::Epoch epoch, Deadline deadline) noexcept {
-    ThreadTask& thread = threadTask();
-    if (!task.park.commit(epoch)) return static_cast<WakeReason>(task.park.finish());
-    if (!thread.block(deadline)) {
-        const auto timeout = static_cast<std::uint8_t>(WakeReason::timeout);
-        // Lost: another waker has won and calls enqueue(). Consume that wake, so that it does not end the next wait.
-        if (task.park.claim(epoch, timeout) == detail::Claim::lost) thread.block(never);
-    }
-    return static_cast<WakeReason>(task.park.finish());
-}
 
 // The timer of a timed wait, on the waiter's stack.
 struct WaitTimer final : TimerEntry {
@@ -65,10 +22,16 @@ struct WaitTimer final : TimerEntry {
 
 }  // namespace
 
+detail::CurrentTask detail::currentTask() noexcept {
+    if (Fiber* const fiber = FiberAccess::currentFiber()) return {*fiber, fiber->interrupts, fiber->scopes};
+    ThreadTask& thread = threadTask();
+    return {thread.task, thread.interrupts, thread.scopes};
+}
+
 Suspension::Suspension(const char* call, Resumes where) : anywhere_(where == Resumes::anywhere) {
     Carrier* carrier = Carrier::current();
     if (carrier == nullptr) {
-        task_ = &threadTask().task;
+        task_ = &detail::threadTask().task;
     } else {
         if (!allowedOn(*carrier)) throw BlockingOperationException(call);
         detail::Fiber& fiber = *carrier->currentFiber_;
@@ -120,16 +83,31 @@ bool Suspension::refuse(const Carrier& carrier) const noexcept {
     return true;
 }
 
+// The deadline of the fiber's scopes comes before that of this wait. True if it has passed; the wait has then been
+// claimed. Otherwise `deadline` and `atDeadline` become those of the scopes.
+[[gnu::noinline]] bool Suspension::refuseInScope(const detail::Fiber& fiber, Deadline& deadline,
+                                                 WakeReason& atDeadline) const noexcept {
+    if (fiber.interrupts.holdsOffCancellation()) return false;
+    deadline = fiber.scopes.deadline;
+    atDeadline = WakeReason::cancelled;
+    if (Clock::steady().now() < deadline) return false;
+    key(WakeReason::cancelled).wake();
+    return true;
+}
+
 WakeReason Suspension::park(Deadline deadline) noexcept {
     parked_ = true;
     Carrier* carrier = Carrier::current();
-    if (carrier == nullptr) return parkThread(*task_, epoch_, deadline);
+    if (carrier == nullptr) return detail::threadTask().park(epoch_, deadline);
 
     auto& fiber = static_cast<detail::Fiber&>(*task_);
-    const bool refused = refuse(*carrier);
+    WakeReason atDeadline = WakeReason::timeout;
+    bool refused = refuse(*carrier);
+    if (fiber.scopes.deadline < deadline) [[unlikely]]
+        refused = refuseInScope(fiber, deadline, atDeadline) || refused;
     if (refused || !fiber.park.isClaimed()) {
         fiber.resumesAnywhere = anywhere_ && deadline == never;  // a timer must be disarmed where it was armed
-        WaitTimer timer(key(WakeReason::timeout));
+        WaitTimer timer(key(atDeadline));
         if (deadline != never && !refused) carrier->timers_.arm(timer, deadline);
         switchOut(*carrier);
         if (timer.armed()) carrier->timers_.disarm(timer);
@@ -140,7 +118,7 @@ WakeReason Suspension::park(Deadline deadline) noexcept {
 WakeReason Suspension::parkUninterruptibly() noexcept {
     parked_ = true;
     Carrier* carrier = Carrier::current();
-    if (carrier == nullptr) return parkThread(*task_, epoch_, never);
+    if (carrier == nullptr) return detail::threadTask().parkUninterruptibly(epoch_);
 
     auto& fiber = static_cast<detail::Fiber&>(*task_);
     if (!fiber.park.isClaimed()) {

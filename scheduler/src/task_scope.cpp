@@ -11,7 +11,7 @@
 
 namespace weft {
 
-TaskScope::TaskScope(OnError onError) : onError_(onError), exceptions_(std::uncaught_exceptions()) {
+TaskScope::TaskScope(Policy policy) : policy_(policy), exceptions_(std::uncaught_exceptions()) {
     if (!Suspension::allowed()) throw BlockingOperationException("TaskScope");
 }
 
@@ -21,44 +21,69 @@ TaskScope::~TaskScope() {
         WEFT_ASSERT(Suspension::allowed(), "a TaskScope with running children is destroyed where nothing may block");
         children_.waitUninterruptibly("~TaskScope");
     }
-    if (!error_) return;
+    if (!error_ || succeeded_) return;
     // The exception that unwinds the scope is usually this error or its cause.
     const bool unwinding = std::uncaught_exceptions() > exceptions_;
     log(unwinding ? LogLevel::debug : LogLevel::error,
         {"a TaskScope ended without join(); one of its children failed: ", detail::describe(error_)});
 }
 
-Carrier& TaskScope::carrierHere() {
+Carrier& detail::carrierForChild() {
     Carrier* here = thisFiber::carrier();
     return here != nullptr ? *here : CarrierGroup::instance().next();
 }
 
 void TaskScope::cancel() noexcept {
-    children_.cancelAll([](detail::Fiber& child) { child.state.addReference(); },
-                        [](detail::Fiber& child) {
-                            detail::cancelFiber(child);
-                            if (child.state.release()) detail::freeFiber(child);
-                        });
+    children_.cancel();
 }
 
 // Context: the child.
 void TaskScope::childFailed(const std::exception_ptr& error) noexcept {
-    if (thisFiber::cancelRequested() && detail::isAbort(error)) return;
+    if (detail::isAbort(error) && thisFiber::cancelRequested()) {
+        const bool interrupted = children_.interrupted();
+        std::lock_guard held(endLock_);
+        interrupted_ |= interrupted;
+    } else if (policy_ != Policy::collect) {
+        noteFailure(error);
+        if (policy_ == Policy::allOrThrow) cancel();
+    }
+}
+
+// Context: the child.
+void TaskScope::noteFailure(const std::exception_ptr& error) noexcept {
     bool first;
     {
-        std::lock_guard held(errorLock_);
+        std::lock_guard held(endLock_);
         first = !error_;
         if (first) error_ = error;
     }
-    if (!first) {
-        log(LogLevel::warning,
-            {"fiber '", thisFiber::name(), "' failed after another child of its TaskScope: ", detail::describe(error)});
+    if (first || policy_ == Policy::firstSuccess) return;
+    log(LogLevel::warning,
+        {"fiber '", thisFiber::name(), "' failed after another child of its TaskScope: ", detail::describe(error)});
+}
+
+// Context: the child.
+void TaskScope::childSucceeded() noexcept {
+    {
+        std::lock_guard held(endLock_);
+        succeeded_ = true;
     }
-    if (onError_ == OnError::cancelOthers) cancel();
+    cancel();
 }
 
 void TaskScope::rethrowFirstError() {
-    if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+    std::exception_ptr error = std::exchange(error_, nullptr);
+    if (error && !succeeded_) std::rethrow_exception(std::move(error));
+}
+
+// Waits for the children. timedOut(): some still run. Any other error: the wait was ended, and so were they.
+ErrorCode TaskScope::await(Deadline deadline) {
+    const ErrorCode error = children_.wait(deadline, "TaskScope::join");
+    if (error && error != timedOut()) {
+        cancel();
+        children_.waitUninterruptibly("TaskScope::join");
+    }
+    return error;
 }
 
 void TaskScope::join() {
@@ -66,13 +91,10 @@ void TaskScope::join() {
 }
 
 bool TaskScope::joinUntil(Deadline deadline) {
-    const ErrorCode error = children_.wait(deadline, "TaskScope::join");
-    if (error && error == timedOut()) return false;
-    if (error) {
-        cancel();
-        children_.waitUninterruptibly("TaskScope::join");
-    }
+    ErrorCode error = await(deadline);
+    if (error == timedOut()) return false;
     rethrowFirstError();
+    if (std::exchange(interrupted_, false) && !succeeded_) error = operationAborted();
     if (error) throw SystemError(error, "TaskScope::join");
     return true;
 }

@@ -47,8 +47,13 @@ void sleepFor(Duration time) {
 }
 
 bool cancelRequested() noexcept {
-    detail::Fiber* fiber = FiberAccess::currentFiber();
-    return fiber != nullptr && fiber->state.isCancelRequested();
+    const detail::CurrentTask here = detail::currentTask();
+    if (here.task.state.isInterruptRequested()) return true;
+    return here.scopes.deadline != never && Clock::steady().now() >= here.scopes.deadline;
+}
+
+Deadline deadline() noexcept {
+    return detail::currentTask().scopes.deadline;
 }
 
 std::uint64_t id() noexcept {

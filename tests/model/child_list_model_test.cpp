@@ -205,6 +205,49 @@ struct Scenarios {
     }
 };
 
+// JoinSet: the parent takes the children that have ended, one by one, and then ends the set.
+void takesTheEnded(ModelRun& run) {
+    struct Set {
+        Shipped list{true};
+        std::array<Plain<int>, 2> written;
+    };
+    struct Shared {
+        Set* set = nullptr;
+        std::array<Child*, 2> children{};
+        ThreadTask parent;
+        int freed = 0;
+    };
+    auto& shared = run.make<Shared>();
+    shared.set = &run.make<Set>();
+    for (const std::size_t i : {0u, 1u}) {
+        auto& child = run.make<Child>();
+        child.state.initialize(true);
+        child.freed = &shared.freed;
+        shared.children[i] = &child;
+        (void)shared.set->list.add(child);
+        run.thread(i == 0 ? "child0" : "child1", [&shared, &child, i] {
+            shared.set->written[i] = 1;
+            shared.set->list.remove(child);
+            child.release();
+        });
+    }
+    run.thread("parent", [&shared] {
+        ThreadWait::use(shared.parent);
+        int taken = 0;
+        for (;;) {
+            (void)shared.set->list.waitForOne(Timeout::never, "next");
+            Child* const child = shared.set->list.takeEnded();
+            if (child == nullptr) break;
+            assertThat(shared.set->written[child == shared.children[0] ? 0 : 1] == 1, "what the child wrote");
+            child->release();
+            ++taken;
+        }
+        assertThat(taken == 2, "each child is taken once");
+        destroy(*shared.set);
+    });
+    run.finally([&shared] { assertThat(shared.freed == 2, "each child is freed once"); });
+}
+
 template <class List = Shipped>
 std::vector<Case> cases() {
     using Built = Scenarios<List>;
@@ -224,6 +267,12 @@ TEST(ChildListModel, NoChildOutlivesItsScopeInEveryInterleaving) {
 TEST(ChildListModel, NoChildOutlivesItsScopeAtRandom) {
     exploreAll(protocol, cases(), {.search = Search::random, .executions = 20'000});
     exploreAll(protocol, cases(), {.search = Search::pct, .executions = 20'000});
+}
+
+TEST(ChildListModel, ASetHandsOutEachChildOnce) {
+    exploreAll(protocol, {makeCase("takes the ended", takesTheEnded)}, {.preemptions = 3, .executions = 100'000});
+    exploreAll(protocol, {makeCase("takes the ended", takesTheEnded)},
+               {.search = Search::random, .executions = 20'000});
 }
 
 // --- twins

@@ -97,6 +97,9 @@ const Edge edges[] = {
     {"M9", "sync_model_test.cpp", nullptr},
     {"Y1", "queue_model_test.cpp", nullptr},
     {"Y2", "queue_model_test.cpp", nullptr},  // and by hand, ClosesLate
+    {"Z1", "cancel_model_test.cpp", nullptr},
+    {"Z2", "cancel_model_test.cpp", nullptr},
+    {"Z3", "cancel_model_test.cpp", nullptr, {"forgetsTheOuter", "keepsTheFlag"}},
     {"N1", nullptr, "one word; the loop decides again"},
     {"U1", nullptr, "one word, written once"},
     {"G1", nullptr, "one word, exchanged"},

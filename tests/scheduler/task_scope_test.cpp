@@ -200,7 +200,7 @@ TEST(TaskScope, WithKeepOthersAnErrorLeavesTheOtherChildrenRunning) {
     CarrierGroup group(test::oneCarrier());
     group
         .spawn([] {
-            TaskScope scope(TaskScope::OnError::keepOthers);
+            TaskScope scope(TaskScope::Policy::runAll);
             auto slow = scope.spawn([] {
                 thisFiber::sleepFor(milliseconds(1));
                 return 7;

@@ -3,15 +3,20 @@
 #pragma once
 
 #include <weft/scheduler/blocking.hpp>
+#include <weft/scheduler/cancel_scope.hpp>
+#include <weft/scheduler/cancel_token.hpp>
 #include <weft/scheduler/cancellation_shield.hpp>
 #include <weft/scheduler/carrier_group.hpp>
 #include <weft/scheduler/carrier_watchdog.hpp>
+#include <weft/scheduler/deadline_scope.hpp>
 #include <weft/scheduler/event_loop.hpp>
 #include <weft/scheduler/fiber_dump.hpp>
 #include <weft/scheduler/flight_recorder.hpp>
 #include <weft/scheduler/future.hpp>
+#include <weft/scheduler/join_set.hpp>
 #include <weft/scheduler/log.hpp>
 #include <weft/scheduler/non_migrating_scope.hpp>
+#include <weft/scheduler/race.hpp>
 #include <weft/scheduler/sync/barrier.hpp>
 #include <weft/scheduler/sync/bounded_queue.hpp>
 #include <weft/scheduler/sync/broadcast.hpp>

@@ -9,7 +9,16 @@
 #include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
+#include "support/sanitized.hpp"
+
 namespace weft::sync {
+
+// The thread sanitizer has a limit for the number of threads and fibers.
+#ifdef WEFT_SANITIZED_THREAD
+constexpr unsigned manyFibers = 1'000;
+#else
+constexpr unsigned manyFibers = 10'000;
+#endif
 
 inline CarrierOptions carriers(std::size_t count) {
     CarrierOptions options;

@@ -146,6 +146,8 @@ class Carrier final : public TaskScheduler {
     friend class PollGuard;
     friend class Suspension;
     friend class TaskScope;
+    template <class>
+    friend class JoinSet;
     friend struct FiberAccess;
     friend void writeTrace(CarrierGroup&, std::ostream&);
 
@@ -188,6 +190,13 @@ class Carrier final : public TaskScheduler {
         enlist(frame, scope);
         submit(frame);
         return JoinHandle<std::invoke_result_t<std::decay_t<F>&>>(frame);
+    }
+    // The same for JoinSet: `scope` keeps the handle's reference.
+    template <class F>
+    void spawnKept(detail::ScopeChildren& scope, F&& fn, const SpawnOptions& options) {
+        auto& frame = makeFrame(std::forward<F>(fn), options, true);
+        enlist(frame, scope);
+        submit(frame);
     }
     static void enlist(detail::Fiber& fiber, detail::ScopeChildren& scope) noexcept;
 

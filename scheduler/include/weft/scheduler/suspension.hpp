@@ -8,6 +8,10 @@ namespace weft {
 
 class Carrier;
 
+namespace detail {
+struct Fiber;
+}
+
 // Where a fiber with Stealable::any may resume after a wait without a deadline.
 enum class Resumes : unsigned char {
     atHome,
@@ -39,22 +43,25 @@ class Suspension {
 
     WakeKey key(WakeReason branch = WakeReason::resource) const noexcept { return {*task_, epoch_, branch}; }
 
-    // Suspends until a key wakes it, the deadline passes (WakeReason::timeout), the fiber is cancelled (`cancelled`) or
-    // its carrier shuts down (`shutdown`). If the fiber has been cancelled or the carrier is shutting down already,
-    // park() yields to the other fibers once and returns that reason. Parks a fiber, blocks a plain thread. Call it at
-    // most once. Never throws.
+    // Suspends until a key wakes it, the deadline passes (WakeReason::timeout), the fiber or a CancelScope around it is
+    // cancelled or the deadline of a DeadlineScope around it passes (`cancelled`), or its carrier shuts down
+    // (`shutdown`). If one of the last four has happened already, park() yields to the other fibers once and returns
+    // that reason. On a plain thread the scopes apply, too. Parks a fiber, blocks a plain thread. Call it at most once.
+    // Never throws.
     WakeReason park(Deadline deadline = never) noexcept;
 
-    // Suspends until a key wakes it; returns the key's branch. Neither a cancellation nor the carrier's shutdown ends
-    // this wait; the fiber's next park() then returns that reason. Use it only if the wake is certain to come and its
-    // sender uses the waiter's stack until then (a kernel operation in flight, a child that uses the waiter's
-    // variables): the fiber's carrier cannot end before the wake. If CarrierGroup::shutdown() times out, it logs the
-    // fiber and `call`. Parks a fiber, blocks a plain thread. Call it at most once, instead of park(). Never throws.
+    // Suspends until a key wakes it; returns the key's branch. Neither a cancellation, nor a scope, nor the carrier's
+    // shutdown ends this wait; the fiber's next park() then returns that reason. Use it only if the wake is certain to
+    // come and its sender uses the waiter's stack until then (a kernel operation in flight, a child that uses the
+    // waiter's variables): the fiber's carrier cannot end before the wake. If CarrierGroup::shutdown() times out, it
+    // logs the fiber and `call`. Parks a fiber, blocks a plain thread. Call it at most once, instead of park(). Never
+    // throws.
     WakeReason parkUninterruptibly() noexcept;
 
   private:
     static bool allowedOn(const Carrier& carrier) noexcept;
     bool refuse(const Carrier& carrier) const noexcept;
+    bool refuseInScope(const detail::Fiber& fiber, Deadline& deadline, WakeReason& atDeadline) const noexcept;
     void switchOut(Carrier& carrier) const noexcept;
 
     Task* task_;

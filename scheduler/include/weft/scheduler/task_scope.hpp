@@ -21,13 +21,46 @@
 namespace weft {
 
 namespace detail {
+template <bool, class...>
+class Contest;  // of race() and firstSuccess()
+}
 
-// The result of a child. The scope has a copy of the error; the child fiber's own error slot stays empty.
+// How a function ended: with a value (detail::Unit for void) or with an exception.
 template <class T>
 struct Outcome {
-    std::optional<ValueOf<T>> value;
+    bool failed() const noexcept { return error != nullptr; }
+    // The value, moved out, or throws the exception. Once.
+    T get() {
+        if (error) std::rethrow_exception(std::move(error));
+        if constexpr (!std::is_void_v<T>) return *std::move(value);
+    }
+
+    std::optional<detail::ValueOf<T>> value;
     std::exception_ptr error;
 };
+
+namespace detail {
+
+// The caller's home carrier; on a plain thread, one of CarrierGroup::instance().
+Carrier& carrierForChild();
+
+// The outcome of fn().
+template <class F>
+auto outcomeOf(F& fn) {
+    using Result = std::invoke_result_t<F&>;
+    Outcome<Result> outcome;
+    try {
+        if constexpr (std::is_void_v<Result>) {
+            std::invoke(fn);
+            outcome.value.emplace();
+        } else {
+            outcome.value.emplace(std::invoke(fn));
+        }
+    } catch (...) {
+        outcome.error = std::current_exception();
+    }
+    return outcome;
+}
 
 }  // namespace detail
 
@@ -45,17 +78,15 @@ class ScopedTask {
     void cancel() noexcept { handle_.cancel(); }
     // Waits until the child has ended, as JoinHandle::join(), then returns its result or rethrows its exception. Call
     // it once.
-    T get() {
-        detail::Outcome<T> outcome = handle_.join();
-        if (outcome.error) std::rethrow_exception(std::move(outcome.error));
-        if constexpr (!std::is_void_v<T>) return *std::move(outcome.value);
-    }
+    T get() { return outcome().get(); }
+    // As get(), but hands out the child's exception instead of throwing it.
+    Outcome<T> outcome() { return handle_.join(); }
 
   private:
     friend class TaskScope;
-    explicit ScopedTask(JoinHandle<detail::Outcome<T>> handle) noexcept : handle_(std::move(handle)) {}
+    explicit ScopedTask(JoinHandle<Outcome<T>> handle) noexcept : handle_(std::move(handle)) {}
 
-    JoinHandle<detail::Outcome<T>> handle_;
+    JoinHandle<Outcome<T>> handle_;
 };
 
 // Example:
@@ -68,19 +99,21 @@ class ScopedTask {
 // their closures and discarded results have been destroyed. This wait is uninterruptible, so children may use variables
 // declared before the scope even if an exception, a cancellation (such as the close of the channel that spawned the
 // parent) or a shutdown ends the parent. A child that ignores its cancellation delays the parent; if a shutdown times
-// out, its log names both.
-// Context: a fiber or a plain thread, where blocking is allowed (elsewhere the constructor throws
-// BlockingOperationException). Only the fiber or thread that created the scope may use it, except that its children may
-// call spawn(), spawnOn() and cancel(). Not movable.
+// out, its log names both. A child has the deadline of the DeadlineScopes in which its TaskScope was constructed, and
+// is cancelled when a CancelScope around the TaskScope is. Context: a fiber or a plain thread, where blocking is
+// allowed (elsewhere the constructor throws BlockingOperationException). Only the fiber or thread that created the
+// scope may use it, except that its children may call spawn(), spawnOn() and cancel(). Not movable.
 class TaskScope {
   public:
-    // What happens to the other children when a child ends with an exception.
-    enum class OnError : std::uint8_t {
-        cancelOthers,
-        keepOthers,
+    // What the end of a child means for the others, and which exception join() rethrows.
+    enum class Policy : std::uint8_t {
+        allOrThrow,    // the first exception cancels the others, and is rethrown
+        runAll,        // all run; the first exception is rethrown
+        firstSuccess,  // the first result cancels the others; the first exception is rethrown if there is no result
+        collect,       // all run; exceptions are only in the children's outcomes
     };
 
-    explicit TaskScope(OnError onError = OnError::cancelOthers);
+    explicit TaskScope(Policy policy = Policy::allOrThrow);
     // Cancels the children and waits for them. Logs a child's error that join() has not thrown.
     ~TaskScope();
     TaskScope(const TaskScope&) = delete;
@@ -90,7 +123,7 @@ class TaskScope {
     // Carrier::spawn(), without starting a child. If the scope has been cancelled, the child starts cancelled.
     template <class F>
     auto spawn(F&& fn, SpawnOptions options = {}) {
-        return spawnOn(carrierHere(), std::forward<F>(fn), options);
+        return spawnOn(detail::carrierForChild(), std::forward<F>(fn), options);
     }
     // Starts a child on another carrier, of any group.
     template <class F>
@@ -104,10 +137,11 @@ class TaskScope {
     // alive; never blocks, allocates or throws.
     void cancel() noexcept;
 
-    // Waits until all children have ended. If a child failed, rethrows the first failure, once. A child that ends with
-    // operation_aborted after it was cancelled has not failed. If the caller is cancelled or its carrier shuts down
-    // during the wait, join() cancels the children, waits for them uninterruptibly, and throws the first failure or
-    // else SystemError(operation_aborted). May be called again after more spawns.
+    // Waits until all children have ended. If a child failed, rethrows the first failure, once, as the policy says. A
+    // child that ends with operation_aborted after it was cancelled has not failed; if a deadline or CancelScope around
+    // the TaskScope has ended a child so, join() throws SystemError(operation_aborted). If the caller is cancelled or
+    // its carrier shuts down during the wait, join() cancels the children, waits for them uninterruptibly, and throws
+    // the first failure or else SystemError(operation_aborted). May be called again after more spawns.
     void join();
     // As join(), but returns false if children still run at `deadline`; they continue to run.
     bool joinUntil(Deadline deadline);
@@ -120,18 +154,12 @@ class TaskScope {
     struct ChildBody {
         using Result = std::invoke_result_t<F&>;
 
-        detail::Outcome<Result> operator()() {
-            detail::Outcome<Result> outcome;
-            try {
-                if constexpr (std::is_void_v<Result>) {
-                    std::invoke(fn);
-                    outcome.value.emplace();
-                } else {
-                    outcome.value.emplace(std::invoke(fn));
-                }
-            } catch (...) {
-                outcome.error = std::current_exception();
+        Outcome<Result> operator()() {
+            Outcome<Result> outcome = detail::outcomeOf(fn);
+            if (outcome.failed()) {
                 scope.childFailed(outcome.error);
+            } else if (scope.policy_ == Policy::firstSuccess) {
+                scope.childSucceeded();
             }
             return outcome;
         }
@@ -140,15 +168,21 @@ class TaskScope {
         F fn;
     };
 
-    static Carrier& carrierHere();
     void childFailed(const std::exception_ptr& error) noexcept;
+    void childSucceeded() noexcept;
+    void noteFailure(const std::exception_ptr& error) noexcept;
+    ErrorCode await(Deadline deadline);
     void rethrowFirstError();
+    template <bool, class...>
+    friend class detail::Contest;
 
     detail::ScopeChildren children_;
-    const OnError onError_;
+    const Policy policy_;
     const int exceptions_;  // std::uncaught_exceptions() when the scope began
-    std::mutex errorLock_;  // guards error_ while children run
+    std::mutex endLock_;    // guards the next three while children run
     std::exception_ptr error_;
+    bool succeeded_ = false;    // firstSuccess: a child has a result
+    bool interrupted_ = false;  // a deadline or CancelScope around the scope has ended a child
 };
 
 namespace detail {

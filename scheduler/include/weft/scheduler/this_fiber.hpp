@@ -44,9 +44,13 @@ void sleepFor(std::chrono::duration<Rep, Period> time, ErrorCode& error) {
     sleepFor(saturated(time), error);
 }
 
-// True if the fiber has been cancelled (by JoinHandle::cancel(), or by the close of the channel that spawned it), also
-// under a CancellationShield. For work that does not block. False on a plain thread.
+// True if the fiber has been cancelled (by JoinHandle::cancel(), or by the close of the channel that spawned it), if a
+// CancelScope around it is cancelled or if deadline() has passed; also under a CancellationShield. For work that does
+// not block. On a plain thread, the scopes only.
 bool cancelRequested() noexcept;
+// The deadline of the DeadlineScopes around this call, for example to send it to another service; `never` without one.
+// Any thread.
+Deadline deadline() noexcept;
 
 // Unique in the process; 0 on a plain thread.
 std::uint64_t id() noexcept;

@@ -16,6 +16,11 @@ namespace weft::detail {
 template <class P, class Child, class Waiters>
 class BasicChildList {
   public:
+    BasicChildList() = default;
+    // keepsEnded: children that have ended stay in a list, in that order, until takeEnded(); the list then owns a
+    // reference to each. `nextSibling` links them.
+    explicit BasicChildList(bool keepsEnded) noexcept : keepsEnded_(keepsEnded) {}
+
     // Adds a child before it is published. Context: the waiter, or a child of the list, which keeps the list alive.
     // True: the list has been cancelled, and the caller must cancel this child, too.
     [[nodiscard]] bool add(Child& child) noexcept {
@@ -30,21 +35,23 @@ class BasicChildList {
 
     // Call it when no code of the child will run any more. The list may be destroyed before this returns. The caller
     // keeps the child.
-    void remove(Child& child) noexcept {
-        typename Waiters::Woken woken;
-        {
-            std::lock_guard held(lock_);
-            Child* const previous = child.previousSibling;
-            Child* const next = child.nextSibling;
-            if (previous) {
-                previous->nextSibling = next;
-            } else {
-                first_ = next;
-            }
-            if (next) next->previousSibling = previous;
-            if (--size_ == 0) woken = waiters_.claimAll();
-        }  // [E1]
-        woken.resume();
+    void remove(Child& child) noexcept { remove(child, keepsEnded_); }
+    // The same for a child that has not been started: it is not kept.
+    void withdraw(Child& child) noexcept { remove(child, false); }
+
+    // The first child of those that have ended and are kept; null if there is none. The reference is the caller's.
+    [[nodiscard]] Child* takeEnded() noexcept {
+        std::lock_guard held(lock_);
+        Child* const child = firstEnded_;
+        if (child == nullptr) return nullptr;
+        firstEnded_ = child->nextSibling;
+        if (firstEnded_ == nullptr) lastEnded_ = nullptr;
+        return child;
+    }
+    // Waits until takeEnded() returns a child or none runs any more. Errors: as BasicWaitList::waitUntil().
+    template <class Until>
+    auto waitForOne(Until deadline, const char* call) {
+        return waiters_.waitUntil(lock_, deadline, call, [this] { return size_ == 0 || firstEnded_ != nullptr; });
     }
 
     // Calls `cancel(child)` for each child, without the lock. Only the first call has an effect. To keep the children
@@ -84,8 +91,41 @@ class BasicChildList {
     }
 
   private:
+    void remove(Child& child, bool keep) noexcept {
+        typename Waiters::Woken woken;
+        {
+            std::lock_guard held(lock_);
+            unlink(child);
+            if (keep) keepEnded(child);
+            if (--size_ == 0 || keep) woken = waiters_.claimAll();
+        }  // [E1]
+        woken.resume();
+    }
+    void unlink(Child& child) noexcept {
+        Child* const previous = child.previousSibling;
+        Child* const next = child.nextSibling;
+        if (previous) {
+            previous->nextSibling = next;
+        } else {
+            first_ = next;
+        }
+        if (next) next->previousSibling = previous;
+    }
+    void keepEnded(Child& child) noexcept {
+        child.nextSibling = nullptr;
+        if (lastEnded_) {
+            lastEnded_->nextSibling = &child;
+        } else {
+            firstEnded_ = &child;
+        }
+        lastEnded_ = &child;
+    }
+
     mutable typename P::Mutex lock_;
     Child* first_ = nullptr;
+    Child* firstEnded_ = nullptr;
+    Child* lastEnded_ = nullptr;
+    const bool keepsEnded_ = false;
     std::size_t size_ = 0;
     bool cancelled_ = false;
     Waiters waiters_;

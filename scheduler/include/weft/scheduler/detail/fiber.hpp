@@ -16,6 +16,7 @@
 #include <weft/scheduler/clock.hpp>
 #include <weft/scheduler/detail/fiber_context.hpp>
 #include <weft/scheduler/detail/interrupt_mask.hpp>
+#include <weft/scheduler/detail/wait_scopes.hpp>
 #include <weft/scheduler/spawn_options.hpp>
 #include <weft/scheduler/stack_pool.hpp>
 #include <weft/scheduler/task.hpp>
@@ -47,8 +48,9 @@ struct Fiber : FiberContext, Task {
 
     Fiber(Carrier& home, const Stack& stack, const SpawnOptions& options, bool joinable) noexcept;
 
-    // True if a cancellation has been requested and neither a shield nor an uninterruptible wait defers it.
-    bool cancellationDue() const noexcept { return state.isCancelRequested() && !interrupts.holdsOffCancellation(); }
+    // True if a cancellation has been requested, of the fiber or by one of its CancelScopes, and neither a shield nor
+    // an uninterruptible wait defers it.
+    bool cancellationDue() const noexcept { return state.isInterruptRequested() && !interrupts.holdsOffCancellation(); }
 
     // Prefetch what a carrier needs to resume the fiber: first the cache lines of this block that a switch uses...
     void prefetch() const noexcept { fetchLines(this, 3); }
@@ -69,6 +71,7 @@ struct Fiber : FiberContext, Task {
     bool resumesAnywhere = true;    // the fiber allows another carrier to run its next slice
     std::uint16_t keptHome = 0;     // number of live NonMigratingScopes
     InterruptMask interrupts;       // number of live CancellationShields; whether a wait is uninterruptible
+    WaitScopes scopes;              // the scopes that it is in
     Fiber* previousLive = nullptr;  // the home carrier's list of its fibers (LiveList)
     Fiber* nextLive = nullptr;
     WakeKey joiner;                           // written by the join handle's owner before setJoinWaiter()

@@ -78,6 +78,14 @@ class BasicTaskState {
         return word_.load(std::memory_order_seq_cst) & cancelRequested;  // [X1]
     }
 
+    // The flag of the CancelScopes, as requestCancel(), except that the task takes it back when it leaves a scope.
+    void requestScopeCancel() noexcept { word_.fetch_or(scopeCancelled, std::memory_order_seq_cst); }     // [X1] [Z3]
+    void withdrawScopeCancel() noexcept { word_.fetch_and(~scopeCancelled, std::memory_order_acquire); }  // [Z3]
+    // True if either flag is set.
+    bool isInterruptRequested() const noexcept {
+        return word_.load(std::memory_order_seq_cst) & (cancelRequested | scopeCancelled);  // [X1]
+    }
+
     void addReference() noexcept { word_.fetch_add(reference, std::memory_order_relaxed); }  // the caller holds one
     // True if this was the last reference: the caller must free the task.
     [[nodiscard]] bool release() noexcept {
@@ -90,6 +98,7 @@ class BasicTaskState {
         joinInterest = 2,  // a handle exists, which takes or destroys the result
         joinWaiter = 4,    // the waiter slot is set, and the completer reads it
         cancelRequested = 8,
+        scopeCancelled = 32,
         notified = 16,  // reserved for coroutines: a queue holds a reference or will
         reference = 256,
     };

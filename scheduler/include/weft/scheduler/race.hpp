@@ -1,0 +1,135 @@
+// race(), firstSuccess(), collect(): several functions at a time, and how the caller takes their results.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include <weft/scheduler/task_scope.hpp>
+
+namespace weft {
+
+// The result of the function with this index.
+template <class T>
+struct FirstResult {
+    std::size_t index;
+    T value;
+};
+
+namespace detail {
+
+template <class F>
+using ResultOf = std::invoke_result_t<std::decay_t<F>&>;
+
+// Runs functions in fibers of their own. The first that ends, or with onlySuccess the first with a result, wins and
+// cancels the others.
+template <bool onlySuccess, class... F>
+class Contest {
+    template <class T, class... More>
+    static constexpr bool same = (std::is_same_v<T, More> && ...);
+
+  public:
+    static auto run(F&&... functions) {
+        Contest contest;
+        return contest.runAll(std::index_sequence_for<F...>(), std::forward<F>(functions)...);
+    }
+
+  private:
+    static constexpr std::size_t none = sizeof...(F);
+
+    template <class G>
+    struct Contestant {
+        using Result = std::invoke_result_t<G&>;
+        Outcome<Result> operator()() {
+            Outcome<Result> outcome = outcomeOf(function);
+            if (!onlySuccess || !outcome.failed()) contest.ended(index);
+            if (outcome.failed()) contest.scope_.childFailed(outcome.error);
+            return outcome;
+        }
+        Contest& contest;
+        std::size_t index;
+        G function;
+    };
+    template <class G>
+    auto start(std::size_t index, G&& function) {
+        return scope_.spawn(Contestant<std::decay_t<G>>{*this, index, std::forward<G>(function)});
+    }
+
+    // Context: a child.
+    void ended(std::size_t index) noexcept {
+        std::size_t expected = none;
+        // relaxed: the caller reads it after all children have ended, and no other data is published with it.
+        if (winner_.compare_exchange_strong(expected, index, std::memory_order_relaxed)) scope_.cancel();
+    }
+
+    template <std::size_t... index>
+    auto runAll(std::index_sequence<index...>, F&&... functions) {
+        std::tuple tasks{start(index, std::forward<F>(functions))...};
+        const ErrorCode error = scope_.await(never);
+        const std::size_t winner = winner_.load(std::memory_order_relaxed);
+        if (winner == none) throwAsNone(error, std::get<0>(tasks));
+        using First = ResultOf<std::tuple_element_t<0, std::tuple<F...>>>;
+        if constexpr (!same<First, ResultOf<F>...>) {
+            std::optional<std::variant<ValueOf<ResultOf<F>>...>> result;
+            ((winner == index ? take<index>(result, tasks) : void()), ...);
+            return *std::move(result);
+        } else if constexpr (std::is_void_v<First>) {
+            ((winner == index ? std::get<index>(tasks).get().get() : void()), ...);
+            return winner;
+        } else {
+            std::optional<First> result;
+            ((winner == index ? void(result.emplace(std::get<index>(tasks).get().get())) : void()), ...);
+            return FirstResult<First>{winner, *std::move(result)};
+        }
+    }
+    template <std::size_t index, class Result, class Tasks>
+    static void take(Result& result, Tasks& tasks) {
+        auto outcome = std::get<index>(tasks).get();
+        if (outcome.failed()) outcome.get();
+        result.emplace(std::in_place_index<index>, *std::move(outcome.value));
+    }
+    template <class Task>
+    [[noreturn]] void throwAsNone(const ErrorCode& error, Task& first) {
+        if (error || scope_.interrupted_) throw SystemError(operationAborted(), "firstSuccess");
+        std::rethrow_exception(first.get().error);
+    }
+
+    std::atomic<std::size_t> winner_{none};
+    TaskScope scope_{TaskScope::Policy::collect};  // destroyed first
+};
+
+}  // namespace detail
+
+// Runs each function in a fiber of its own. The first that ends, with a value or an exception, decides: its value is
+// returned or its exception rethrown. The others are cancelled, and have ended when race() returns or throws. The
+// result is a FirstResult<T> if all functions return T, the index of the function if all return void, and otherwise a
+// std::variant with one alternative for each function (detail::Unit for void). The results of the others are discarded.
+// The functions may use the caller's variables. A loser that ignores its cancellation delays the caller. Context,
+// errors and cancellation of the caller: as TaskScope::join(). Allocates only stacks.
+template <class... F>
+auto race(F&&... functions) {
+    return detail::Contest<false, F...>::run(std::forward<F>(functions)...);
+}
+
+// As race(), but functions that throw are out of the race. If all throw, rethrows the exception of the first function.
+template <class... F>
+auto firstSuccess(F&&... functions) {
+    return detail::Contest<true, F...>::run(std::forward<F>(functions)...);
+}
+
+// Runs each function in a fiber of its own until all have ended. Returns a tuple of their Outcomes, in the order of the
+// arguments. An exception cancels no other function. Context, errors and cancellation of the caller: as TaskScope.
+template <class... F>
+auto collect(F&&... functions) {
+    TaskScope scope(TaskScope::Policy::collect);
+    std::tuple tasks{scope.spawn(std::forward<F>(functions))...};
+    scope.join();
+    return std::apply([](auto&... task) { return std::tuple{task.outcome()...}; }, tasks);
+}
+
+}  // namespace weft

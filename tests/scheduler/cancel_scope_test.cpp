@@ -1,0 +1,439 @@
+// CancelSource, CancelToken, CancelCallback and CancelScope: what a cancellation reaches, and what it does not.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+#include <weft/scheduler/cancel_scope.hpp>
+#include <weft/scheduler/cancellation_shield.hpp>
+#include <weft/scheduler/carrier_group.hpp>
+#include <weft/scheduler/deadline_scope.hpp>
+#include <weft/scheduler/sync/semaphore.hpp>
+#include <weft/scheduler/task_scope.hpp>
+
+#include "scheduler/sync/fibers.hpp"
+#include "support/log_capture.hpp"
+
+namespace weft {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using sync::carriers;
+using sync::outcome;
+using sync::soon;
+
+void sleepLong() {
+    thisFiber::sleepFor(hours(1));
+}
+
+// --- sources and callbacks
+
+TEST(CancelSource, CancelsItsTokensAndItsChildrenButNotItsParent) {
+    CancelSource parent;
+    CancelSource child(parent.token());
+    CancelSource grandchild(child.token());
+    CancelSource sibling(parent.token());
+    EXPECT_TRUE(child.cancel());
+    EXPECT_FALSE(child.cancel());
+    EXPECT_TRUE(child.token().cancelled());
+    EXPECT_TRUE(grandchild.cancelled());
+    EXPECT_FALSE(parent.cancelled());
+    EXPECT_FALSE(sibling.cancelled());
+    EXPECT_TRUE(parent.cancel());
+    EXPECT_TRUE(sibling.cancelled());
+    EXPECT_TRUE(CancelSource(parent.token()).cancelled());
+    EXPECT_FALSE(CancelToken().cancelled());
+    EXPECT_FALSE(CancelSource(CancelToken()).cancelled());
+}
+
+TEST(CancelSource, IsNotCancelledByItsEnd) {
+    CancelToken token;
+    {
+        CancelSource parent;
+        CancelSource source(parent.token());
+        token = source.token();
+    }
+    EXPECT_FALSE(token.cancelled());
+}
+
+TEST(CancelSource, CancelsAGrandchildWhoseParentIsHeldByNothingElse) {
+    CancelSource root;
+    std::optional<CancelSource> middle(root.token());
+    CancelSource leaf(middle->token());
+    middle.reset();
+    root.cancel();
+    EXPECT_TRUE(leaf.cancelled());
+}
+
+TEST(CancelCallback, IsCalledOnceOnTheCancellingThread) {
+    CancelSource source;
+    int calls = 0;
+    const auto count = [&, caller = std::this_thread::get_id()] {
+        EXPECT_EQ(std::this_thread::get_id(), caller);
+        ++calls;
+    };
+    CancelCallback first(source.token(), count);
+    { CancelCallback gone(source.token(), count); }
+    CancelCallback never(CancelToken(), count);
+    source.cancel();
+    source.cancel();
+    EXPECT_EQ(calls, 1);
+    CancelCallback late(source.token(), count);
+    EXPECT_EQ(calls, 2);
+}
+
+TEST(CancelCallback, MayDestroyItselfAndTheSource) {
+    auto source = std::make_unique<CancelSource>();
+    std::optional<CancelCallback<std::function<void()>>> callback;
+    bool called = false;
+    callback.emplace(source->token(), [&] {
+        called = true;
+        source->cancel();
+        source.reset();
+        callback.reset();
+    });
+    source->cancel();
+    EXPECT_TRUE(called);
+    EXPECT_FALSE(callback.has_value());
+}
+
+TEST(CancelCallback, MayReleaseTheLastChildThatIsBeingCancelled) {
+    CancelSource parent;
+    std::unique_ptr<CancelCallback<std::function<void()>>> callback;
+    auto child = std::make_unique<CancelSource>(parent.token());
+    callback = std::make_unique<CancelCallback<std::function<void()>>>(child->token(), [&] {
+        child.reset();
+        callback.reset();  // has the last reference
+    });
+    parent.cancel();
+    EXPECT_EQ(child, nullptr);
+    EXPECT_EQ(callback, nullptr);
+}
+
+TEST(CancelCallback, MayDestroyAnotherOneThatIsThenNotCalled) {
+    CancelSource source;
+    int calls = 0;
+    std::optional<CancelCallback<std::function<void()>>> first;
+    std::optional<CancelCallback<std::function<void()>>> second;
+    first.emplace(source.token(), [&] { ++calls, second.reset(); });
+    second.emplace(source.token(), [&] { ++calls, first.reset(); });
+    source.cancel();
+    EXPECT_EQ(calls, 1);
+}
+
+TEST(CancelCallback, DestroyedElsewhereWaitsForTheCall) {
+    CancelSource source;
+    std::atomic<bool> inside{false};
+    std::atomic<bool> leave{false};
+    std::atomic<bool> returned{false};
+    std::optional<CancelCallback<std::function<void()>>> callback;
+    callback.emplace(source.token(), [&] {
+        inside = true;
+        while (!leave) std::this_thread::yield();
+        returned = true;
+    });
+    std::thread canceller([&] { source.cancel(); });
+    while (!inside) std::this_thread::yield();
+    std::thread helper([&] { leave = true; });
+    callback.reset();
+    EXPECT_TRUE(returned);
+    canceller.join();
+    helper.join();
+}
+
+TEST(CancelCallback, ThatThrowsIsLoggedAndTheOthersAreCalled) {
+    test::LogCapture captured;
+    CancelSource source;
+    bool called = false;
+    CancelCallback second(source.token(), [&] { called = true; });
+    CancelCallback first(source.token(), [] { throw std::runtime_error("bad callback"); });
+    source.cancel();
+    EXPECT_TRUE(called);
+    EXPECT_EQ(captured.count("bad callback"), 1);
+}
+
+TEST(CancelCallback, MayNotSuspendOnACarrier) {
+    CarrierGroup group(carriers(1));
+    group
+        .spawn([] {
+            CancelSource source;
+            bool refused = false;
+            CancelCallback callback(source.token(), [&] {
+                try {
+                    thisFiber::yield();
+                } catch (const BlockingOperationException&) {
+                    refused = true;
+                }
+            });
+            source.cancel();
+            EXPECT_TRUE(refused);
+        })
+        .join();
+}
+
+TEST(StopBridge, CarriesACancellationInBothDirections) {
+    std::stop_source stop;
+    const CancelToken token(stop.get_token());
+    EXPECT_FALSE(token.cancelled());
+    StopBridge back(token);
+    EXPECT_FALSE(back.token().stop_requested());
+    stop.request_stop();
+    EXPECT_TRUE(token.cancelled());
+    EXPECT_TRUE(back.token().stop_requested());
+    EXPECT_TRUE(CancelToken(stop.get_token()).cancelled());
+}
+
+TEST(StopBridge, MayReleaseTheTokenInTheCallOfTheStop) {
+    std::stop_source stop;
+    std::optional<CancelToken> token(stop.get_token());
+    std::optional<CancelCallback<std::function<void()>>> callback;
+    callback.emplace(*token, [&] { token.reset(), callback.reset(); });
+    stop.request_stop();
+    EXPECT_FALSE(callback.has_value());
+}
+
+// --- scopes
+
+TEST(CancelScope, EndsTheCurrentWaitAndEachLaterOneInTheScopeOnly) {
+    CarrierGroup group(carriers(1));
+    CancelSource source;
+    sync::Semaphore permits(0);
+    auto fiber = group.spawn([&] {
+        {
+            CancelScope scope(source.token());
+            EXPECT_EQ(outcome([&] { permits.acquire(); }), operationAborted());
+            EXPECT_EQ(outcome(sleepLong), operationAborted());
+            EXPECT_TRUE(scope.cancelled());
+            EXPECT_TRUE(thisFiber::cancelRequested());
+        }
+        EXPECT_FALSE(thisFiber::cancelRequested());
+        EXPECT_EQ(outcome([] { thisFiber::sleepFor(milliseconds(1)); }), ErrorCode());
+    });
+    sync::awaitWaiters(permits, 1);
+    source.cancel();
+    fiber.join();
+}
+
+TEST(CancelScope, WorksOnAPlainThread) {
+    CancelSource source;
+    sync::Semaphore permits(0);
+    std::thread thread([&] {
+        {
+            CancelScope scope(source.token());
+            EXPECT_EQ(outcome([&] { permits.acquire(); }), operationAborted());
+            EXPECT_EQ(outcome(sleepLong), operationAborted());
+        }
+        EXPECT_EQ(outcome([] { thisFiber::sleepFor(milliseconds(1)); }), ErrorCode());
+    });
+    sync::awaitWaiters(permits, 1);
+    source.cancel();
+    thread.join();
+}
+
+TEST(CancelScope, OfACancelledTokenEndsTheFirstWait) {
+    CarrierGroup group(carriers(1));
+    CancelSource source;
+    source.cancel();
+    std::stop_source stop;
+    stop.request_stop();
+    group
+        .spawn([&] {
+            {
+                CancelScope scope(source.token());
+                EXPECT_EQ(outcome(sleepLong), operationAborted());
+            }
+            {
+                CancelScope scope(stop.get_token());
+                EXPECT_EQ(outcome(sleepLong), operationAborted());
+            }
+            CancelScope scope{CancelToken()};
+            EXPECT_EQ(outcome([] { thisFiber::sleepFor(milliseconds(1)); }), ErrorCode());
+        })
+        .join();
+}
+
+TEST(CancelScope, OfAStopTokenEndsTheWait) {
+    CarrierGroup group(carriers(1));
+    std::stop_source stop;
+    sync::Semaphore permits(0);
+    auto fiber = group.spawn([&] {
+        CancelScope scope(stop.get_token());
+        return outcome([&] { permits.acquire(); });
+    });
+    sync::awaitWaiters(permits, 1);
+    stop.request_stop();
+    EXPECT_EQ(fiber.join(), operationAborted());
+}
+
+TEST(CancelScope, AnInnerOneLeavesTheOuterOneInForce) {
+    CarrierGroup group(carriers(1));
+    group
+        .spawn([] {
+            CancelSource outer;
+            CancelSource inner;
+            CancelScope outerScope(outer.token());
+            {
+                CancelScope innerScope(inner.token());
+                inner.cancel();
+                EXPECT_EQ(outcome(sleepLong), operationAborted());
+                EXPECT_FALSE(outerScope.cancelled());
+            }
+            EXPECT_EQ(outcome([] { thisFiber::sleepFor(milliseconds(1)); }), ErrorCode());
+            {
+                CancelScope innerScope(CancelSource().token());
+                outer.cancel();
+                EXPECT_TRUE(innerScope.cancelled());
+                EXPECT_EQ(outcome(sleepLong), operationAborted());
+            }
+            EXPECT_EQ(outcome(sleepLong), operationAborted());
+            CancelScope late(CancelSource().token());
+            EXPECT_TRUE(late.cancelled());
+        })
+        .join();
+}
+
+TEST(CancelScope, AShieldDefersItsCancellation) {
+    CarrierGroup group(carriers(1));
+    CancelSource source;
+    sync::Semaphore permits(0);
+    auto fiber = group.spawn([&] {
+        CancelScope scope(source.token());
+        {
+            CancellationShield shield;
+            EXPECT_EQ(outcome([&] { permits.acquire(); }), ErrorCode());
+        }
+        return outcome(sleepLong);
+    });
+    sync::awaitWaiters(permits, 1);
+    source.cancel();
+    permits.release();
+    EXPECT_EQ(fiber.join(), operationAborted());
+}
+
+TEST(CancelScope, ATimeoutInsideDoesNotTakeItsCancellationForAnExpiry) {
+    CarrierGroup group(carriers(1));
+    group
+        .spawn([] {
+            CancelSource source;
+            source.cancel();
+            CancelScope scope(source.token());
+            EXPECT_EQ(outcome([] { timeout(Deadline::min(), sleepLong); }), operationAborted());
+        })
+        .join();
+}
+
+TEST(CancelScope, CancelsTheChildrenOfItsTaskScopesAndTheirChildren) {
+    CarrierGroup group(carriers(2));
+    CancelSource source;
+    sync::Semaphore permits(0);
+    auto fiber = group.spawn([&] {
+        CancelScope scope(source.token());
+        TaskScope tasks;
+        tasks.spawnOn(group.carrier(1), [&] {
+            const CancellationShield shield;  // so that only its scope can reach the grandchild
+            TaskScope inner;
+            inner.spawnOn(group.carrier(0), [&] { permits.acquire(); });
+            EXPECT_EQ(outcome([&] { inner.join(); }), operationAborted());
+            throw SystemError(operationAborted());
+        });
+        return outcome([&] { tasks.join(); });
+    });
+    sync::awaitWaiters(permits, 1);
+    source.cancel();
+    EXPECT_EQ(fiber.join(), operationAborted());
+}
+
+TEST(CancelScope, ATaskScopeOutsideItKeepsItsChildren) {
+    CarrierGroup group(carriers(1));
+    group
+        .spawn([] {
+            CancelSource source;
+            TaskScope tasks;
+            sync::Semaphore permits(0);
+            {
+                CancelScope scope(source.token());
+                tasks.spawn([&] { EXPECT_EQ(outcome([&] { permits.acquire(); }), ErrorCode()); });
+                source.cancel();
+            }
+            permits.release();
+            tasks.join();
+        })
+        .join();
+}
+
+TEST(CancelScope, AChildThatIsSpawnedAfterTheCancellationStartsCancelled) {
+    CarrierGroup group(carriers(1));
+    group
+        .spawn([] {
+            CancelSource source;
+            source.cancel();
+            CancelScope scope(source.token());
+            TaskScope tasks;
+            ErrorCode error;
+            tasks.spawn([&] { error = outcome(sleepLong); });
+            EXPECT_EQ(outcome([&] { tasks.join(); }), operationAborted());
+            EXPECT_EQ(error, operationAborted());
+        })
+        .join();
+}
+
+TEST(CancelScope, CancelsManyChildrenOnTwoCarriers) {
+    CarrierGroup group(carriers(2));
+    CancelSource source;
+    sync::Semaphore permits(0);
+    auto fiber = group.spawn([&] {
+        CancelScope scope(source.token());
+        TaskScope tasks;
+        for (unsigned i = 0; i < sync::manyFibers; ++i) tasks.spawnOn(group.carrier(i % 2), [&] { permits.acquire(); });
+        return outcome([&] { tasks.join(); });
+    });
+    sync::awaitWaiters(permits, sync::manyFibers);
+    source.cancel();
+    EXPECT_EQ(fiber.join(), operationAborted());
+    EXPECT_EQ(permits.waiters(), 0u);
+}
+
+TEST(CancelScope, MayBeLeftWhileAnotherThreadCancelsIt) {
+    CarrierGroup group(carriers(2));
+    for (int round = 0; round < 500; ++round) {
+        CancelSource source;
+        std::atomic<bool> go{false};
+        auto fiber = group.spawn([&] {
+            go = true;
+            for (int i = 0; i < 3; ++i) {
+                CancelScope outer(source.token());
+                CancelScope inner(source.token());
+                TaskScope tasks;
+                tasks.spawn([] { thisFiber::yield(); });
+                ErrorCode error;
+                thisFiber::sleepFor(Duration(1), error);
+            }
+            return thisFiber::cancelRequested();
+        });
+        while (!go) std::this_thread::yield();
+        source.cancel();
+        EXPECT_FALSE(fiber.join());
+    }
+}
+
+TEST(CancelScope, ThatEndsBeforeItsTaskScopeIsFatal) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_DEATH(
+        {
+            CancelSource source;
+            std::optional<CancelScope> scope(source.token());
+            TaskScope tasks;
+            scope.reset();
+        },
+        "a CancelScope ends before a scope that was begun in it");
+}
+
+}  // namespace
+}  // namespace weft
