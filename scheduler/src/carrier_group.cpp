@@ -155,23 +155,12 @@ void CarrierGroup::countOutstanding() const noexcept {
     if (fibers != 0) detail::outstanding.fibers.fetch_add(fibers, std::memory_order_relaxed);
 }
 
-namespace {
-
-// For the rest of the process. Reachable, so that leak checkers do not report it.
-void keepForever(std::unique_ptr<BlockingPool> pool) {
-    static auto* const kept = new std::vector<std::unique_ptr<BlockingPool>>;
-    kept->push_back(std::move(pool));
-}
-
-}  // namespace
-
 // In a forked child: the threads do not exist, so they cannot be joined, and the memory that they use cannot be freed.
 void CarrierGroup::abandon() noexcept {
     clockWatch_.reset();
     for (auto& carrier : carriers_) static_cast<void>(carrier.release());
     for (auto& group : groups_) static_cast<void>(group.release());
     static_cast<void>(stacks_.release());
-    keepForever(std::move(blockingPool_));
     log(LogLevel::warning,
         {"carrier group '", options_.name,
          "' has no threads in this forked process and is not destroyed; after fork(), call exec() or "

@@ -16,6 +16,8 @@
 #include <weft/scheduler/non_suspending_scope.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
+#include "support/log_capture.hpp"
+
 namespace weft {
 namespace {
 
@@ -165,6 +167,27 @@ TEST(Blocking, WhereNothingMayBlockItIsAnError) {
     EXPECT_EQ(group.blockingPool().threads(), 0u);
 }
 
+TEST(Blocking, AReferenceThatTheFunctionReturnsComesBack) {
+    int number = 1;
+    std::string text = "moved from";
+    const auto lvalue = [&]() -> int& { return number; };
+    const auto constant = [&]() -> const int& { return number; };
+    const auto rvalue = [&]() -> std::string&& { return std::move(text); };
+    static_assert(std::is_same_v<decltype(blocking(lvalue)), int&>);
+    static_assert(std::is_same_v<decltype(blocking(constant)), const int&>);
+    static_assert(std::is_same_v<decltype(blocking(rvalue)), std::string&&>);
+    const auto check = [&] {
+        EXPECT_EQ(&blocking(lvalue), &number);
+        EXPECT_EQ(&blocking(constant), &number);
+        std::string&& same = blocking(rvalue);
+        EXPECT_EQ(&same, &text);
+        EXPECT_THROW(blocking([]() -> int& { throw std::runtime_error("no reference"); }), std::runtime_error);
+    };
+    check();
+    CarrierGroup group(carriers(1));
+    group.spawn(check).join();
+}
+
 TEST(BlockingPoolTest, AnIdleThreadEndsAfterItsTime) {
     BlockingPoolOptions options;
     options.idle = Duration::zero();
@@ -197,6 +220,80 @@ TEST(BlockingPoolTest, CallsBeyondItsLimitsAreRefused) {
     released = true;
     running.join();
     EXPECT_EQ(queued.join(), 3);
+}
+
+TEST(BlockingPoolTest, PostedFunctionsRunInTheOrderOfTheCallsAndTheDestructorWaitsForAll) {
+    std::vector<int> called;
+    std::atomic<bool> released{false};
+    {
+        BlockingPoolOptions options;
+        options.threads = 1;
+        BlockingPool pool(options);
+        pool.post([&] {
+            while (!released) std::this_thread::yield();
+        });
+        for (int i = 0; i < 10; ++i)
+            pool.post([&called, i, owned = std::make_unique<int>(i)] { called.push_back(*owned); });
+        released = true;
+    }
+    EXPECT_EQ(called, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+}
+
+TEST(BlockingPoolTest, AHandlerMayPost) {
+    CarrierGroup group(carriers(1));
+    std::atomic<bool> called{false};
+    group
+        .spawn([&] {
+            const NonSuspendingScope scope;
+            group.blockingPool().post([&] { called = true; });
+        })
+        .join();
+    while (!called) std::this_thread::yield();
+}
+
+TEST(BlockingPoolTest, AnExceptionOfAPostedFunctionIsLogged) {
+    const test::LogCapture log;
+    {
+        BlockingPool pool;
+        pool.post([] { throw std::runtime_error("on its own"); });
+    }
+    EXPECT_EQ(log.countAt(LogLevel::error, "a function posted to a BlockingPool threw: on its own"), 1);
+}
+
+TEST(BlockingPoolTest, APostBeyondTheLimitsIsRefusedAndItsFunctionNotCalled) {
+    BlockingPoolOptions options;
+    options.threads = 1;
+    options.maxQueued = 0;
+    std::atomic<bool> released{false};
+    BlockingPool pool(options);
+    pool.post([&] {
+        while (!released) std::this_thread::yield();
+    });
+    while (pool.queued() != 0) std::this_thread::yield();
+    const auto owned = std::make_shared<int>();
+    EXPECT_EQ(outcome([&] { pool.post([owned] { ADD_FAILURE(); }); }), fromErrno(EAGAIN));
+    EXPECT_EQ(owned.use_count(), 1);
+    released = true;
+}
+
+TEST(BlockingPoolTest, APoolThatDoesNotJoinMayBeDestroyedByItsOwnFunction) {
+    BlockingPoolOptions options;
+    options.joinsThreads = false;
+    options.idle = Duration::zero();
+    std::atomic<bool> released{false};
+    std::atomic<int> ended{0};
+    auto pool = std::make_shared<BlockingPool>(options);
+    for (int i = 0; i < 3; ++i) {
+        pool->post([&, pool]() mutable {
+            while (!released) std::this_thread::yield();
+            pool.reset();
+            ++ended;
+        });
+    }
+    EXPECT_EQ(ended, 0);
+    released = true;
+    pool.reset();
+    while (ended != 3) std::this_thread::yield();
 }
 
 TEST(BlockingPoolTest, BadOptionsAreRefusedByName) {

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -128,6 +130,41 @@ TEST_F(ProcessEndDeathTest, AForkedChildIsToldThatItCannotJoinSpawnOrHostAPoller
             });
         },
         testing::ExitedWithCode(5), "in a forked process, which has no carriers");
+}
+
+// A thread of the pool waits on its condition variable, and another one is in a call.
+TEST_F(ProcessEndDeathTest, AForkedChildDestroysABlockingPool) {
+    EXPECT_EXIT(
+        {
+            auto pool = std::make_unique<BlockingPool>();
+            std::atomic<bool> begun{false};
+            std::atomic<bool> release{false};
+            pool->post([&] {
+                begun = true;
+                while (!release) std::this_thread::yield();
+            });
+            while (!begun) std::this_thread::yield();
+            pool->run([] {});
+            const pid_t forked = ::fork();
+            if (forked == 0) {
+                if (pool->threads() + pool->idle() + pool->queued() != 0) ::_exit(90);
+                ErrorCode refused;
+                try {
+                    pool->post([] {});
+                } catch (const SystemError& error) {
+                    refused = error.code();
+                }
+                pool.reset();
+                BlockingPool own;  // made in this process, so it has threads
+                std::exit(refused == fromErrno(ENOTSUP) ? own.run([] { return 8; }) : 91);
+            }
+            int status = 0;
+            ::waitpid(forked, &status, 0);
+            release = true;
+            pool.reset();
+            ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+        },
+        testing::ExitedWithCode(8), "");
 }
 
 TEST_F(ProcessEndDeathTest, AFiberThatForksGoesOnInTheChildAsAPlainThread) {

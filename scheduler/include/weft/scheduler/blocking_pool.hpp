@@ -2,23 +2,19 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
-#include <cstdint>
 #include <exception>
 #include <functional>
-#include <list>
-#include <mutex>
+#include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include <weft/scheduler/clock.hpp>
 #include <weft/scheduler/detail/waiter_queue.hpp>
 #include <weft/scheduler/suspension.hpp>
+#include <weft/scheduler/unique_function.hpp>
 
 namespace weft {
 
@@ -28,6 +24,9 @@ struct BlockingPoolOptions {
     Duration idle = std::chrono::seconds(10);  // how long a thread without work lives: 0 to 24 h
     std::size_t maxQueued = 65'536;            // calls that may wait for a thread: 0 to 10,000,000
     std::string name = "weft-block";           // of the threads: 1 to 15 characters
+    // False: the destructor does not wait for posted functions. Those that run go on and must own all that they use;
+    // those that have not begun are called as threads become free.
+    bool joinsThreads = true;
 
     // Throws ConfigurationError, which names the option, its value and what is accepted.
     void validate() const;
@@ -40,19 +39,22 @@ class BlockingPool {
   public:
     // Starts no thread. Throws as BlockingPoolOptions::validate().
     explicit BlockingPool(BlockingPoolOptions options = {});
-    // Joins the threads. Precondition: no call is in run(). In a process that was forked after the pool was created,
-    // the pool has no threads: run() throws SystemError(ENOTSUP), and the pool cannot be destroyed, so end such a
-    // process by exec() or _exit().
+    // Waits until all posted functions have been called, and joins the threads, unless
+    // BlockingPoolOptions::joinsThreads is false. Precondition: no call is in run(), and this is no thread of the pool,
+    // unless it does not join them. A process that was forked after the pool was created has no threads of it: run()
+    // and post() throw SystemError(ENOTSUP), and the destructor does nothing; the pool's memory stays until the process
+    // ends.
     ~BlockingPool();
     BlockingPool(const BlockingPool&) = delete;
     BlockingPool& operator=(const BlockingPool&) = delete;
 
     // Calls `fn()` on one of the threads, while the calling fiber is parked (a plain thread blocks); returns its
-    // result, or rethrows its exception. `fn` may use the caller's variables. A cancellation or a shutdown ends the
-    // call with SystemError(operation_aborted) if `fn` has not begun. Otherwise the call waits for its end, and the
-    // caller's next wait reports the cancellation. Throws SystemError(EAGAIN), without a call of `fn`, if too many
-    // calls wait or the first thread cannot be started; BlockingOperationException where nothing may block. Allocates
-    // only to start a thread.
+    // result, or rethrows its exception. `fn` may use the caller's variables. If it returns a reference, the call
+    // returns that reference: it must not be to a local or thread_local variable of `fn`. A cancellation or a shutdown
+    // ends the call with SystemError(operation_aborted) if `fn` has not begun. Otherwise the call waits for its end,
+    // and the caller's next wait reports the cancellation. Throws SystemError(EAGAIN), without a call of `fn`, if too
+    // many calls wait or the first thread cannot be started; BlockingOperationException where nothing may block.
+    // Allocates only to start a thread.
     template <class F>
     std::invoke_result_t<F&> run(F&& fn) {
         Call<F> call(fn);
@@ -60,7 +62,12 @@ class BlockingPool {
         return call.take();
     }
 
-    // These may be outdated when they return. Any thread.
+    // Calls `fn()` on one of the threads, in its turn among the calls of run(), and does not wait for it. An exception
+    // of `fn` is logged. `fn` is destroyed on the pool's thread. Throws as run(), and std::bad_alloc; then `fn` is not
+    // called. Any thread, also a handler: it never blocks.
+    void post(UniqueFunction<void()> fn);
+
+    // These may be outdated when they return; 0 in a forked process. Any thread.
     std::size_t threads() const;
     std::size_t idle() const;    // threads without a call
     std::size_t queued() const;  // calls that wait for a thread
@@ -69,15 +76,21 @@ class BlockingPool {
     // What the queue holds for each call. The pool's lock guards `done`.
     struct Request {
         void (*run)(Request&) noexcept = nullptr;
+        bool posted = false;  // `run` destroys the request
         bool done = false;
     };
     using Queue = detail::BasicWaiterQueue<Suspension, Request>;
     using Job = Queue::Waiter;
+    struct Posted;
 
     // One call, on the caller's stack.
     template <class F>
     struct Call final : Job {
         using Result = std::invoke_result_t<F&>;
+        static constexpr bool refers = std::is_reference_v<Result>;
+        using Referred = std::remove_reference_t<Result>*;
+        using Value = std::conditional_t<std::is_void_v<Result>, detail::NoRequest, Result>;
+        using Stored = std::conditional_t<refers, Referred, Value>;
 
         explicit Call(F& function) noexcept : function(function) { this->run = &Call::runThis; }
         static void runThis(Request& request) noexcept {
@@ -85,6 +98,9 @@ class BlockingPool {
             try {
                 if constexpr (std::is_void_v<Result>) {
                     std::invoke(self.function);
+                } else if constexpr (refers) {
+                    auto&& referred = std::invoke(self.function);
+                    self.result.emplace(std::addressof(referred));
                 } else {
                     self.result.emplace(std::invoke(self.function));
                 }
@@ -94,32 +110,23 @@ class BlockingPool {
         }
         Result take() {
             if (error) std::rethrow_exception(std::move(error));
-            if constexpr (!std::is_void_v<Result>) return *std::move(result);
+            if constexpr (refers) {
+                return static_cast<Result>(**result);
+            } else if constexpr (!std::is_void_v<Result>) {
+                return *std::move(result);
+            }
         }
         F& function;
-        std::optional<std::conditional_t<std::is_void_v<Result>, detail::NoRequest, Result>> result;
+        std::optional<Stored> result;
         std::exception_ptr error;
     };
-    using Threads = std::list<std::thread>;
 
     void execute(Job& job);
-    void enqueue(Job& job, const Suspension& wait);
-    bool startThread() noexcept;
-    void work(Threads::iterator self) noexcept;
-    bool awaitWork(std::unique_lock<std::mutex>& held);
-    void runFirst(std::unique_lock<std::mutex>& held) noexcept;
 
-    const BlockingPoolOptions options_;
-    const std::vector<unsigned> cpus_;
-    const std::uint32_t forkGeneration_;
-    mutable std::mutex lock_;  // guards the members below
-    std::condition_variable changed_;
-    Queue queue_;
-    std::size_t queued_ = 0;
-    Threads threads_;
-    std::thread ended_;     // the thread that ended last; the next one joins it
-    std::size_t idle_ = 0;  // threads without a call, those that are starting included
-    bool closing_ = false;
+    // On the heap, because in a forked process its condition variable can never be destroyed: it would wait for threads
+    // that do not exist there. The threads share it.
+    class State;
+    std::shared_ptr<State> state_;
 };
 
 }  // namespace weft
