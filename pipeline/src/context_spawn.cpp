@@ -1,6 +1,7 @@
 #include <weft/pipeline/context_spawn.hpp>
 
 #include <cerrno>
+#include <stdexcept>
 #include <string>
 
 #include <weft/pipeline/channel_errors.hpp>
@@ -27,6 +28,12 @@ bool endWasRequested(const Channel& channel) noexcept {
 }
 
 }  // namespace
+
+Carrier& carrierOf(ChannelHandlerContext& context, const char* call) {
+    if (Carrier* const carrier = context.loop().carrier()) return *carrier;
+    throw std::logic_error("ChannelHandlerContext::" + std::string(call) +
+                           "(): an embedded loop has no carrier to run fibers");
+}
 
 void logSpawnedFiber(const ChannelHandlerContext& spawner, const std::exception_ptr& error) noexcept {
     const Channel& channel = spawner.channel();

@@ -28,7 +28,7 @@ void JoinSetBase::cancelAndDrop() noexcept {
         children_.waitUninterruptibly("JoinSet::shutdown");
     }
     while (Fiber* const ended = children_.takeEnded()) {
-        ended->dropResult(*ended);
+        ended->operations->dropResult(*ended);
         releaseFiber(*ended);
     }
 }

@@ -61,6 +61,51 @@ TEST(ContextSpawn, TheCloseOfTheChannelCancelsWhatItsHandlersSpawned) {
     for (const auto& end : ended) EXPECT_EQ(end.get(), operationAborted());
 }
 
+struct Order {
+    std::function<int()> body;
+    JoinHandle<int>* handle;
+    Promise<void>* spawned;
+};
+
+// Spawns each order's function and hands out the handle.
+struct SpawnsJoinable final : ChannelInboundHandler {
+    void userEventTriggered(ChannelHandlerContext& ctx, Message&& event) override {
+        Order order = event.take<Order>();
+        *order.handle = ctx.spawnJoinable(std::move(order.body), {.name = "spawned"});
+        order.spawned->setValue();
+    }
+};
+
+struct JoinableChannel : HostedChannel {
+    JoinableChannel() : HostedChannel([](Channel& inner) { inner.pipeline().addLast<SpawnsJoinable>(); }) {}
+    JoinHandle<int> spawn(std::function<int()> body) {
+        JoinHandle<int> handle;
+        Promise<void> spawned;
+        const Future<void> done = spawned.future();
+        (*this)->pipeline().fireUserEventTriggered(Message(Order{std::move(body), &handle, &spawned}));
+        done.get();
+        return handle;
+    }
+};
+
+TEST(ContextSpawn, AHandleGivesTheResultOrTheException) {
+    JoinableChannel channel;
+    EXPECT_EQ(channel.spawn([] { return 7; }).join(), 7);
+    JoinHandle<int> failed = channel.spawn([]() -> int { throw std::runtime_error("no result"); });
+    EXPECT_THROW(failed.join(), std::runtime_error);
+}
+
+TEST(ContextSpawn, AHandleCancelsItsFiberAlone) {
+    JoinableChannel channel;
+    JoinHandle<int> one = channel.spawn([] { return sleepForever() == operationAborted() ? 1 : 0; });
+    JoinHandle<int> other = channel.spawn([] { return sleepForever() == operationAborted() ? 2 : 0; });
+    one.cancel();
+    EXPECT_EQ(one.join(), 1);
+    EXPECT_FALSE(other.done());
+    channel->close().sync();
+    EXPECT_EQ(other.join(), 2);
+}
+
 TEST(ContextSpawn, AFiberThatBeginsBehindTheCloseIsCancelledToo) {
     SpawningChannel channel;
     Promise<ErrorCode> end;

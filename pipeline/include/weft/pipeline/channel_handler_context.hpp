@@ -4,6 +4,7 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include <weft/pipeline/channel_promise.hpp>
@@ -22,6 +23,8 @@ class Channel;
 class ChannelHandler;
 class ChannelPipeline;
 class EventLoop;
+template <class T>
+class JoinHandle;
 namespace detail {
 class Delivery;
 struct ContextDeleter;
@@ -130,6 +133,10 @@ class alignas(64) ChannelHandlerContext {  // the size of a cache line: see the 
     // loop, SystemError(operation_aborted) when the carrier shuts down.
     template <class F>
     void spawn(F&& fn, SpawnOptions options = {});
+    // As spawn(), with a handle, for another fiber that waits for this one or cancels it alone. An exception from fn()
+    // is rethrown by join(), and logged only if the handle is dropped.
+    template <class F>
+    auto spawnJoinable(F&& fn, SpawnOptions options = {}) -> JoinHandle<std::invoke_result_t<std::decay_t<F>&>>;
 
     // Calls fn() once, as a callback of this handler: on the loop, where nothing may block, and not before `delay` has
     // passed; an exception from fn() goes to this handler's exceptionCaught(). The handler's removal, and so the end of

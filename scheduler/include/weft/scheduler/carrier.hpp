@@ -70,11 +70,14 @@ class Carrier final : public TaskScheduler {
     // elsewhere first goes home, if it may suspend. In all other cases it begins when the new fiber does.
     template <class F>
     void spawnMember(FiberSet& set, F&& fn, SpawnOptions options = {}) {
-        const bool here = detail::currentHome() == this || detail::comeHome(*this);
-        using Function = detail::MemberFunction<std::decay_t<F>>;
-        auto& frame = makeFrame<Function>(detail::MemberParts<F>{set, std::forward<F>(fn)}, options, false);
-        if (here) frame.function().join(frame);
-        submit(frame);
+        submitMember(set, std::forward<F>(fn), options, false);
+    }
+    // The same with a handle.
+    template <class F>
+    auto spawnJoinableMember(FiberSet& set, F&& fn, SpawnOptions options = {})
+        -> JoinHandle<std::invoke_result_t<std::decay_t<F>&>> {
+        auto& frame = submitMember(set, std::forward<F>(fn), options, true);
+        return JoinHandle<std::invoke_result_t<std::decay_t<F>&>>(frame);
     }
 
     // Hosts a poller on this carrier: body(poller) runs in a fiber of its own, which the carrier runs after every run
@@ -180,6 +183,16 @@ class Carrier final : public TaskScheduler {
             giveStack(stack);
             throw;
         }
+    }
+
+    template <class F>
+    auto& submitMember(FiberSet& set, F&& fn, const SpawnOptions& options, bool joinable) {
+        const bool here = detail::currentHome() == this || detail::comeHome(*this);
+        using Function = detail::MemberFunction<std::decay_t<F>>;
+        auto& frame = makeFrame<Function>(detail::MemberParts<F>{set, std::forward<F>(fn)}, options, joinable);
+        if (here) frame.function().join(frame);
+        submit(frame);
+        return frame;
     }
 
     // spawn() for TaskScope: the fiber becomes a child of `scope`. If this throws, the fiber has been removed from it.

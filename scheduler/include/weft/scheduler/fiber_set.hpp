@@ -91,9 +91,9 @@ class MemberFunction {
     explicit MemberFunction(MemberParts<G>&& parts) : set_(parts.set), function_(std::forward<G>(parts.function)) {}
 
     void join(Fiber& fiber) noexcept { member_.join(set_, fiber); }
-    void operator()() {
+    decltype(auto) operator()() {
         member_.begin(set_);
-        function_();
+        return function_();
     }
 
   private:
