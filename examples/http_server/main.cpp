@@ -2,8 +2,10 @@
 // pipeline of a connection; the application itself is in routes.cpp.
 #include "support/program.hpp"
 
+#include <chrono>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "http_server/inspect.hpp"
 #include "http_server/routes.hpp"
@@ -15,12 +17,18 @@ constexpr std::size_t maxBodyBytes = 1 << 20;
 struct Flags {
     examples::ServerFlags server;
     std::optional<weft::SocketAddress> backend;
+    std::optional<unsigned> requestTimeoutMs;
     bool inspect = false;
     std::optional<std::string> traceFile;
 
     explicit Flags(CLI::App& app) : server(app, weft::SocketAddress("127.0.0.1", 8080)) {
         examples::addAddress(app, "--backend", backend,
                              "address of the backend that /fruits queries; without it /fruits answers 502");
+        app.add_option("--request-timeout-ms", requestTimeoutMs,
+                       "time for a request that a fiber answers (/sleep, /fruits), 1 to 3600000; then it gets 504; "
+                       "default: no limit")
+            ->check(CLI::Range(1U, 3'600'000U))
+            ->type_name("N");
         app.add_option("--trace-events", server.group.traceEvents,
                        "events that each carrier keeps for /trace; default WEFT_TRACE_EVENTS, else 0")
             ->check(CLI::Range(std::size_t{0}, weft::maxTraceEvents))
@@ -41,8 +49,9 @@ int run(const CLI::App& app, const Flags& flags) {
     weft::EventLoopGroup group(flags.server.group);
     if (flags.traceFile && group.carriers().options().traceEvents == 0)
         throw weft::ConfigurationError("--trace-file needs --trace-events (or WEFT_TRACE_EVENTS) of 1 or more");
-    const auto routes =
-        examples::makeRoutes(std::make_shared<const examples::Site>(examples::Site{group.carriers(), flags.backend}));
+    examples::Site site{group.carriers(), flags.backend, {}};
+    if (flags.requestTimeoutMs) site.requestTimeout = std::chrono::milliseconds(*flags.requestTimeoutMs);
+    const auto routes = examples::makeRoutes(std::make_shared<const examples::Site>(std::move(site)));
     weft::ServerBootstrap server(group);
     server.childHandler([routes, inspect = flags.inspect](weft::Channel& channel) {
         auto& pipeline = channel.pipeline();

@@ -33,8 +33,34 @@ Response fetchFruits(const weft::SocketAddress& backend) {
     try {
         return weft::http::ok(weft::http::get(backend, "/fruits"), "application/json");
     } catch (const weft::http::ClientError& error) {
+        if (error.code() == weft::operationAborted()) throw;
         return weft::http::error(Status::badGateway, error.what());
     }
+}
+
+// Calls make() under the deadline of a request: every wait in it ends when the time has passed, also those of fibers
+// that it starts in a TaskScope.
+template <class Make>
+Response inTime(const Site& site, Make make) {
+    try {
+        return site.requestTimeout ? weft::timeout(*site.requestTimeout, make) : make();
+    } catch (const weft::SystemError& error) {
+        if (error.code() == weft::timedOut()) {
+            return weft::http::error(Status::gatewayTimeout,
+                                     "no answer within " + std::to_string(site.requestTimeout->count()) + " ms");
+        }
+        if (error.code() != weft::operationAborted()) throw;
+        return weft::http::error(Status::serviceUnavailable, "the server is shutting down");
+    }
+}
+
+// Answers a request from a fiber, with what make() returns.
+template <class Make>
+void answerFromFiber(const std::shared_ptr<const Site>& site, Context& ctx, const FullRequest& request,
+                     const char* name, Make make) {
+    ctx.spawn([site, responder = request.responder(),
+               make = std::move(make)]() mutable { responder.send(inTime(*site, make)); },
+              {.name = name});
 }
 
 // The answer to the request that is being delivered.
@@ -47,17 +73,15 @@ void fiber(Context& ctx, FullRequest request) {
         [responder = request.responder()]() mutable { responder.send(weft::http::ok(Buffer::wrapStatic(hello))); });
 }
 
-void sleep(Context& ctx, FullRequest request) {
+void sleep(const std::shared_ptr<const Site>& site, Context& ctx, const FullRequest& request) {
     const auto time = sleepTime(request.query("ms"));
     if (!time) {
         ctx.writeAndFlush(weft::http::error(Status::badRequest, "ms must be a whole number from 0 to 60000"));
         return;
     }
-    ctx.spawn([time = *time, responder = request.responder()]() mutable {
-        weft::ErrorCode cut;
-        weft::thisFiber::sleepFor(time, cut);
-        if (cut) return responder.send(weft::http::error(Status::serviceUnavailable, "the server is shutting down"));
-        responder.send(weft::http::ok("slept " + std::to_string(time.count()) + " ms\n"));
+    answerFromFiber(site, ctx, request, "sleep", [time = *time] {
+        weft::thisFiber::sleepFor(time);
+        return weft::http::ok("slept " + std::to_string(time.count()) + " ms\n");
     });
 }
 
@@ -71,7 +95,7 @@ void fruits(const std::shared_ptr<const Site>& site, Context& ctx, const FullReq
         ctx.writeAndFlush(weft::http::error(Status::badGateway, "no backend: start http_server with --backend"));
         return;
     }
-    ctx.spawn([site, responder = request.responder()]() mutable { responder.send(fetchFruits(*site->backend)); });
+    answerFromFiber(site, ctx, request, "fruits", [site] { return fetchFruits(*site->backend); });
 }
 
 // Keeps its carrier busy while it formats the events, about 100 bytes each.
@@ -97,7 +121,7 @@ std::shared_ptr<const weft::http::RouteTable> makeRoutes(const std::shared_ptr<c
     auto routes = std::make_shared<weft::http::RouteTable>();
     routes->get("/plaintext", plaintext)
         .get("/fiber", fiber)
-        .get("/sleep", sleep)
+        .get("/sleep", [site](Context& ctx, FullRequest request) { sleep(site, ctx, request); })
         .post("/echo", echo)
         .get("/fruits", [site](Context& ctx, FullRequest request) { fruits(site, ctx, request); })
         .get("/stats",

@@ -1,6 +1,7 @@
 // The application of http_server: what each path answers.
 #pragma once
 
+#include <chrono>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@ namespace examples {
 struct Site {
     weft::CarrierGroup& carriers;
     std::optional<weft::SocketAddress> backend;
+    std::optional<std::chrono::milliseconds> requestTimeout;  // of requests that fibers answer
 };
 
 std::shared_ptr<const weft::http::RouteTable> makeRoutes(const std::shared_ptr<const Site>& site);

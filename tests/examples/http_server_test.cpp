@@ -55,6 +55,23 @@ TEST(HttpServerExample, SleepsForAsLongAsAsked) {
     EXPECT_EQ(server.stop(), 0);
 }
 
+TEST(HttpServerExample, ARequestThatTakesTooLongGets504AndNothingOfItRunsOn) {
+    Program backend("mock_backend", {"--listen", "127.0.0.1:0", "--think-ms", "60000"});
+    Program server = httpServer({"--request-timeout-ms", "30", "--backend", backend.listening().toString()});
+    HttpClient client(server.listening());
+    for (const char* const slow : {"/sleep?ms=60000", "/fruits"}) {
+        const HttpAnswer late = client.get(slow);
+        EXPECT_EQ(late.status, 504) << slow;
+        EXPECT_NE(late.body.find("30 ms"), std::string::npos) << late.body;
+    }
+    EXPECT_EQ(client.get("/sleep?ms=0").status, 200);
+    const std::string fibers = client.get("/fibers").body;
+    EXPECT_EQ(fibers.find("sleep"), std::string::npos) << fibers;
+    EXPECT_EQ(fibers.find("fruits"), std::string::npos) << fibers;
+    EXPECT_EQ(server.stop(), 0);
+    EXPECT_EQ(server.complaints(), "");
+}
+
 TEST(HttpServerExample, EchoesBodies) {
     Program server = httpServer();
     HttpClient client(server.listening());
@@ -266,7 +283,6 @@ TEST(HttpServerExample, InspectTellsWhatWasParsed) {
     EXPECT_EQ(server.stop(), 0);
 }
 
-// Whether Python's parser accepts the file.
 TEST(HttpServerExample, ListsItsFibers) {
     Program server = httpServer();
     HttpClient client(server.listening());
@@ -280,6 +296,7 @@ TEST(HttpServerExample, ListsItsFibers) {
     EXPECT_EQ(server.stop(), 0);
 }
 
+// Whether Python's parser accepts the file.
 bool isJson(const std::string& path) {
     return std::system(("python3 -m json.tool " + path + " > /dev/null").c_str()) == 0;
 }
