@@ -15,6 +15,7 @@
 
 #include "scheduler/spinner.hpp"
 #include "scheduler/sync/fibers.hpp"
+#include "support/sanitized.hpp"
 
 namespace weft {
 namespace {
@@ -152,18 +153,23 @@ TEST(FiberDumpTest, TwoThreadsDumpAtOnce) {
 }
 
 TEST(FiberDumpTest, TenThousandFibersAreListed) {
+#ifdef WEFT_SANITIZED_THREAD  // knows 8128 threads and fibers
+    constexpr std::size_t count = 1'000;
+#else
+    constexpr std::size_t count = 10'000;
+#endif
     CarrierOptions options = carriers(2);
     options.stackSize = 16 * 1024;
     CarrierGroup group(options);
     Promise<void> promise;
     std::vector<JoinHandle<void>> waiting;
-    for (std::size_t i = 0; i < 10'000; ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
         waiting.push_back(group.carrier(i % 2).spawn([&] { promise.future().await(); }));
     }
     const FiberDump dump = group.fibers(std::chrono::minutes(1));
-    EXPECT_EQ(dump.size(), 10'000u);
-    EXPECT_EQ(dump.carriers[0].fibers.size(), 5'000u);
-    contains(textOf(dump), "total: 10000 fibers on 2 carriers: ");
+    EXPECT_EQ(dump.size(), count);
+    EXPECT_EQ(dump.carriers[0].fibers.size(), count / 2);
+    contains(textOf(dump), "total: " + std::to_string(count) + " fibers on 2 carriers: ");
     promise.setValue();
     for (auto& fiber : waiting) fiber.join();
 }

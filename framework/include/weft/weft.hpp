@@ -75,6 +75,7 @@
 
 #include <weft/framework/bootstrap.hpp>
 #include <weft/framework/event_loop_group.hpp>
+#include <weft/framework/fibers_on_signal.hpp>
 #include <weft/framework/http/client.hpp>
 #include <weft/framework/logging.hpp>
 #include <weft/framework/run_until_signal.hpp>

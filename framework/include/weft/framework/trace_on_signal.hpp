@@ -2,8 +2,8 @@
 #pragma once
 
 #include <csignal>
+#include <memory>
 #include <string>
-#include <thread>
 
 #include <weft/scheduler/carrier_group.hpp>
 
@@ -25,14 +25,8 @@ class TraceOnSignal {
     TraceOnSignal& operator=(const TraceOnSignal&) = delete;
 
   private:
-    void writeAtEachSignal() noexcept;
-    void write() noexcept;
-
-    CarrierGroup& group_;
-    const std::string path_;
-    const int signal_;
-    struct sigaction former_ = {};
-    std::thread thread_;
+    class Writer;
+    const std::unique_ptr<Writer> writer_;
 };
 
 }  // namespace weft

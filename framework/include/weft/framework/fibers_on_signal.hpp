@@ -1,0 +1,32 @@
+// FibersOnSignal: writes the fiber dump to a file whenever the process receives a signal.
+#pragma once
+
+#include <csignal>
+#include <memory>
+#include <string>
+
+#include <weft/scheduler/carrier_group.hpp>
+
+namespace weft {
+
+// While the object exists, its own thread calls CarrierGroup::fibers() at each `signal` and writes the result as text
+// to `path`. A regular file is written as `path`.part and then renamed; a pipe or device, such as /dev/stderr, is
+// written directly. Each dump, and each failure to write one, is logged. Signals that arrive while a dump is written
+// cause one more dump.
+class FibersOnSignal {
+  public:
+    // Throws std::logic_error when the process already has one, std::invalid_argument when `signal` cannot be handled,
+    // and SystemError when no descriptor or thread is left. `group` must outlive the object. Context: any thread.
+    FibersOnSignal(CarrierGroup& group, std::string path, int signal = SIGUSR2);
+    // Restores the former handler of the signal. Blocks the thread while a dump is being written: up to a second if a
+    // carrier does not answer. A requested dump that has not been begun is not written.
+    ~FibersOnSignal();
+    FibersOnSignal(const FibersOnSignal&) = delete;
+    FibersOnSignal& operator=(const FibersOnSignal&) = delete;
+
+  private:
+    class Writer;
+    const std::unique_ptr<Writer> writer_;
+};
+
+}  // namespace weft

@@ -1,0 +1,23 @@
+#include <weft/framework/fibers_on_signal.hpp>
+
+#include "file_on_signal.hpp"
+
+namespace weft {
+
+class FibersOnSignal::Writer final : public detail::FileOnSignal<FibersOnSignal> {
+  public:
+    using FileOnSignal::FileOnSignal;
+};
+
+FibersOnSignal::FibersOnSignal(CarrierGroup& group, std::string path, int signal)
+    : writer_(std::make_unique<Writer>(detail::FileOnSignalOptions{
+          .owner = "FibersOnSignal",
+          .what = "fiber dump",
+          .path = std::move(path),
+          .signal = signal,
+          .write = [&group](std::ostream& out) { group.fibers().writeText(out); },
+      })) {}
+
+FibersOnSignal::~FibersOnSignal() = default;
+
+}  // namespace weft

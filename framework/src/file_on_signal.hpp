@@ -1,0 +1,151 @@
+// FileOnSignal: writes a file at each signal, on a thread of its own. Private to the framework.
+#pragma once
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <ostream>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <thread>
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <weft/scheduler/detail/signals_blocked.hpp>
+#include <weft/scheduler/errors.hpp>
+#include <weft/scheduler/log.hpp>
+
+namespace weft::detail {
+
+struct FileOnSignalOptions {
+    std::string owner;  // the class, for error messages
+    std::string what;   // what it writes: "trace"
+    std::string path;
+    int signal;
+    std::function<void(std::ostream&)> write;
+};
+
+// The process has at most one per Owner, which is a type. Errors, logging and files: see TraceOnSignal.
+template <class Owner>
+class FileOnSignal {
+  public:
+    explicit FileOnSignal(FileOnSignalOptions options) : options_(std::move(options)) {
+        if (taken_.exchange(true, std::memory_order_acquire))  // [G1]
+            throw std::logic_error(options_.owner + ": the process already has one; destroy it first");
+        try {
+            openEventFd();
+            mustEnd_.store(false, std::memory_order_relaxed);  // the start of the thread publishes it
+            former_ = handleSignal();
+            startThread();
+        } catch (...) {
+            taken_.store(false, std::memory_order_release);  // [G1]
+            throw;
+        }
+    }
+    ~FileOnSignal() {
+        ::sigaction(options_.signal, &former_, nullptr);
+        mustEnd_.store(true, std::memory_order_relaxed);  // the write to the eventfd publishes it
+        requestFile();
+        thread_.join();
+        taken_.store(false, std::memory_order_release);  // [G1]
+    }
+    FileOnSignal(const FileOnSignal&) = delete;
+    FileOnSignal& operator=(const FileOnSignal&) = delete;
+
+  private:
+    static_assert(std::atomic<int>::is_always_lock_free, "a signal handler uses it");
+
+    static void requestFile() noexcept {
+        const std::uint64_t one = 1;
+        [[maybe_unused]] const auto written = ::write(eventFd_.load(std::memory_order_relaxed), &one, sizeof one);
+    }
+    static void onSignal(int) noexcept {
+        const int error = errno;
+        requestFile();
+        errno = error;
+    }
+    static void awaitRequest() noexcept {
+        std::uint64_t count = 0;
+        while (::read(eventFd_.load(std::memory_order_relaxed), &count, sizeof count) < 0 && errno == EINTR) {
+        }
+    }
+    void openEventFd() const {
+        if (eventFd_.load(std::memory_order_relaxed) >= 0) return;
+        const int fd = ::eventfd(0, EFD_CLOEXEC);
+        if (fd < 0) throw SystemError(fromErrno(errno), "the eventfd of " + options_.owner);
+        eventFd_.store(fd, std::memory_order_relaxed);
+    }
+    struct sigaction handleSignal() const {
+        struct sigaction action = {}, former = {};
+        action.sa_handler = &onSignal;
+        action.sa_flags = SA_RESTART | SA_ONSTACK;  // a fiber's own stack may be small
+        if (::sigaction(options_.signal, &action, &former) < 0) {
+            throw std::invalid_argument(options_.owner + ": signal " + std::to_string(options_.signal) +
+                                        " cannot be handled; use SIGUSR1, for example");
+        }
+        return former;
+    }
+    void startThread() {
+        try {
+            const SignalsBlocked blocked;  // the thread handles no signals of the program
+            thread_ = std::thread([this] { writeAtEachSignal(); });
+        } catch (const std::system_error& error) {
+            ::sigaction(options_.signal, &former_, nullptr);
+            throw SystemError(fromErrno(error.code().value()), "starting the thread of " + options_.owner);
+        }
+    }
+
+    void writeAtEachSignal() noexcept {
+        for (;;) {
+            awaitRequest();
+            if (mustEnd_.load(std::memory_order_relaxed)) return;  // the read of the eventfd orders it
+            writeOnce();
+        }
+    }
+    void writeOnce() noexcept {
+        try {
+            const std::string failure = writeFile();
+            if (!failure.empty()) return logFailure(failure);
+            log(LogLevel::info, {options_.what, " written to ", options_.path});
+        } catch (const std::exception& error) {
+            logFailure(error.what());
+        }
+    }
+    void logFailure(std::string_view failure) const noexcept {
+        log(LogLevel::error, {"the ", options_.what, " cannot be written to ", options_.path, ": ", failure});
+    }
+    // Returns the error message, or an empty text on success. Replaces a regular file; writes directly to a pipe or a
+    // device.
+    std::string writeFile() const {
+        const std::string& path = options_.path;
+        const bool replaces = !std::filesystem::exists(path) || std::filesystem::is_regular_file(path);
+        const std::string target = replaces ? path + ".part" : path;
+        errno = 0;
+        std::ofstream file(target, std::ios::trunc);
+        if (file) options_.write(file);
+        if (file) file.flush();
+        if (!file) return errno != 0 ? fromErrno(errno).message() : "the stream failed";
+        file.close();
+        if (replaces && std::rename(target.c_str(), path.c_str()) != 0) return fromErrno(errno).message();
+        return {};
+    }
+
+    static inline std::atomic<bool> taken_{false};    // true while an object exists
+    static inline std::atomic<bool> mustEnd_{false};  // written by that object, read by its thread
+    // Read by the handler. Made once and never closed, because a late handler may still write. relaxed: the
+    // installation of the handler and the start of the thread order the only store before their loads.
+    static inline std::atomic<int> eventFd_{-1};
+
+    const FileOnSignalOptions options_;
+    struct sigaction former_ = {};
+    std::thread thread_;
+};
+
+}  // namespace weft::detail
