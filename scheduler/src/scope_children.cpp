@@ -6,7 +6,17 @@
 
 namespace weft::detail {
 
-ScopeChildren::ScopeChildren(bool keepsEnded) noexcept : BasicChildList(keepsEnded), inherited_(currentTask().scopes) {
+namespace {
+
+// Under a CancellationShield: none, because the scopes do not end the parent's waits either.
+WaitScopes scopesForChildren() noexcept {
+    const CurrentTask here = currentTask();
+    return here.interrupts.holdsOffCancellation() ? WaitScopes() : here.scopes;
+}
+
+}  // namespace
+
+ScopeChildren::ScopeChildren(bool keepsEnded) noexcept : BasicChildList(keepsEnded), inherited_(scopesForChildren()) {
     if (inherited_.innermost == nullptr) return;
     linked_ = inherited_.innermost->list().add(inFrame_);
     if (!linked_) InFrame::call(inFrame_, 0);

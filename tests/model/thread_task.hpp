@@ -1,5 +1,5 @@
-// ThreadTask: a plain thread as a task, driven as suspension.cpp drives one: its shipped ParkToken, its enqueue, its
-// sleep in a futex. Shared by the tests of the park token and of joining.
+// ThreadTask: a plain thread as a task, driven as scheduler/src/thread_task.cpp drives one: its shipped ParkToken, its
+// enqueue, its sleep in a futex. Shared by the tests of the park token and of joining.
 #pragma once
 
 #include <weft/scheduler/detail/park_token.hpp>

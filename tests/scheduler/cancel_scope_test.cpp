@@ -337,8 +337,8 @@ TEST(CancelScope, CancelsTheChildrenOfItsTaskScopesAndTheirChildren) {
         CancelScope scope(source.token());
         TaskScope tasks;
         tasks.spawnOn(group.carrier(1), [&] {
-            const CancellationShield shield;  // so that only its scope can reach the grandchild
             TaskScope inner;
+            const CancellationShield shield;  // so that only the scope can reach the grandchild
             inner.spawnOn(group.carrier(0), [&] { permits.acquire(); });
             EXPECT_EQ(outcome([&] { inner.join(); }), operationAborted());
             throw SystemError(operationAborted());
@@ -398,6 +398,55 @@ TEST(CancelScope, CancelsManyChildrenOnTwoCarriers) {
     source.cancel();
     EXPECT_EQ(fiber.join(), operationAborted());
     EXPECT_EQ(permits.waiters(), 0u);
+}
+
+TEST(CancelScope, ATaskScopeUnderAShieldIsPartOfTheCleanup) {
+    CarrierGroup group(carriers(1));
+    group
+        .spawn([] {
+            CancelSource source;
+            source.cancel();
+            CancelScope scope(source.token());
+            DeadlineScope deadline(Deadline::min());
+            const CancellationShield shield;
+            TaskScope tasks;
+            tasks.spawn([] {
+                EXPECT_EQ(thisFiber::deadline(), never);
+                thisFiber::sleepFor(milliseconds(1));
+            });
+            tasks.join();
+        })
+        .join();
+}
+
+// Whatever ends the waits (a permit, a token, a deadline, a cancellation), no permit is lost or doubled.
+TEST(CancelScope, AWaitEndsOnceWhateverEndsIt) {
+    CarrierGroup group(carriers(2));
+    sync::Semaphore permits(2);
+    for (int round = 0; round < 30; ++round) {
+        CancelSource source;
+        std::vector<JoinHandle<void>> fibers;
+        for (unsigned i = 0; i < 40; ++i) {
+            fibers.push_back(group.carrier(i % 2).spawn([&, i] {
+                CancelScope outer(source.token());
+                CancelScope inner(CancelSource(source.token()).token());
+                DeadlineScope deadline(std::chrono::microseconds(30 * i));
+                ErrorCode error;
+                for (int turn = 0; turn < 5 && !error; ++turn) {
+                    permits.acquire(1, error);
+                    if (error) break;
+                    thisFiber::yield();
+                    permits.release();
+                }
+            }));
+        }
+        fibers[7].cancel();
+        source.cancel();
+        for (auto& fiber : fibers) fiber.join();
+        EXPECT_TRUE(permits.tryAcquire(2));
+        EXPECT_FALSE(permits.tryAcquire(1));
+        permits.release(2);
+    }
 }
 
 TEST(CancelScope, MayBeLeftWhileAnotherThreadCancelsIt) {

@@ -7,8 +7,9 @@ namespace detail {
 struct Fiber;
 }
 
-// While a shield is alive, a cancellation does not end this fiber's blocking calls. It ends the first blocking call
-// after the outermost shield with operation_aborted. A shield does not defer the shutdown of the carrier. Shields nest.
+// While a shield is alive, no cancellation, CancelScope or DeadlineScope ends this fiber's blocking calls. It ends the
+// first blocking call after the outermost shield with operation_aborted. The children of a TaskScope that is
+// constructed under a shield inherit no scopes. A shield does not defer the shutdown of the carrier. Shields nest.
 // Context: constructed and destroyed by the same fiber; does nothing on a plain thread. Never blocks, allocates or
 // throws.
 class CancellationShield {

@@ -12,7 +12,7 @@ namespace weft {
 
 // Once the deadline has passed, the current wait of the scope's fiber or thread and each later one in the scope ends
 // with operation_aborted, as after a cancellation: socket calls, the HTTP client, locks, queues, sleeps, joins,
-// blocking(). A wait with an earlier deadline of its own times out as it does elsewhere. The children of a TaskScope
+// blocking(). A wait whose own deadline is not later times out as it does elsewhere. The children of a TaskScope
 // that is constructed in the scope have the same deadline. Scopes nest; an inner one cannot extend an outer one. A
 // CancellationShield defers the deadline; waits that nothing may interrupt ignore it.
 //     DeadlineScope scope(5s);
