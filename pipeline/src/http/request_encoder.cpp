@@ -76,14 +76,21 @@ RequestError check(const HeaderView& header, const OutgoingHead& head, KnownFiel
     return RequestError::none;
 }
 
-// Parses the line, which ends with CRLF, as a server would.
-bool isRequestLine(std::string_view text) noexcept {
+// True for a common line: a method of a path. False decides nothing: call isRequestLine(). `line` ends with CRLF.
+bool isPlainRequestLine(const OutgoingHead& head, std::string_view line) noexcept {
+    if (head.target.empty() || head.target.front() != '/') return false;
+    const Method method = methodOf(head.method);
+    if (method == Method::other || method == Method::connect) return false;
+    const char* const target = line.data() + head.method.size() + 1;
+    return detail::findFirst<detail::TargetStop>(target, line.data(), line.data() + line.size()) ==
+           target + head.target.size();
+}
+
+// Parses the line (without CRLF) as a server would.
+bool isRequestLine(std::string_view line) noexcept {
+    if (!detail::isFieldValue(line)) return false;
     RequestHead head;
-    const char* const begin = text.data();
-    const char* const lineEnd = begin + text.size() - 2;
-    if (detail::scanPlainRequestLine(begin, begin, lineEnd + 2, head) == lineEnd) return true;
-    const std::string_view line = text.substr(0, text.size() - 2);
-    return detail::isFieldValue(line) && detail::parseRequestLine(line, 0, head) == detail::Fault::none;
+    return detail::parseRequestLine(line, 0, head) == detail::Fault::none;
 }
 
 bool expectsBody(std::string_view method) noexcept {
@@ -99,6 +106,7 @@ char* putFraming(char* out, const OutgoingHead& head) noexcept {
 }
 
 char* putConnection(char* out, bool keepAlive, const KnownFields& known) noexcept {
+    if (keepAlive && !known.upgrade && !known.te) return out;
     const std::array<std::string_view, 3> options{keepAlive ? ""sv : "close"sv, known.upgrade ? "upgrade"sv : ""sv,
                                                   known.te ? "TE"sv : ""sv};
     std::string_view before = "Connection: ";
@@ -144,7 +152,10 @@ std::size_t headBound(const OutgoingHead& head) noexcept {
 EncodedRequest encodeHead(const OutgoingHead& head, std::span<char> out) noexcept {
     if (out.size() < headBound(head)) return {.error = RequestError::tooSmall};
     char* at = putText(putText(putText(putText(out.data(), head.method), " "), head.target), version);
-    if (!isRequestLine({out.data(), at})) return {.error = RequestError::badRequestLine};
+    const std::string_view line(out.data(), at);
+    if (!isPlainRequestLine(head, line) && !isRequestLine(line.substr(0, line.size() - 2))) {
+        return {.error = RequestError::badRequestLine};
+    }
     if (head.method == "CONNECT" && (head.body == BodyKind::chunked || head.contentLength != 0)) {
         return {.error = RequestError::bodyNotAllowed};
     }

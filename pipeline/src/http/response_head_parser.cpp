@@ -54,7 +54,10 @@ Verdict ResponseHeadParser::parse(std::string_view message) {
     if (stage_ == Stage::error) return Verdict::error;
     if (!beginsRight(message)) return fail(Fault::notHttp);
     for (;;) {
-        if (stage_ == Stage::headers && scanned_ == lineStart_) takePlainLines(message);
+        if (stage_ == Stage::headers && scanned_ == lineStart_) {
+            takePlainLines(message);
+            if (endsAtLine(message)) return finish();
+        }
         const bool headers = stage_ == Stage::headers;
         const auto line = frameLine(message, scanned_, headers ? sectionStart_ : lineStart_,
                                     headers ? limits_.headerSectionBytes : limits_.requestLineBytes,
@@ -69,6 +72,12 @@ Verdict ResponseHeadParser::parse(std::string_view message) {
         if (!headers) sectionStart_ = lineStart_;
         stage_ = Stage::headers;
     }
+}
+
+// True if the empty line begins at lineStart_, within the limit. False decides nothing.
+bool ResponseHeadParser::endsAtLine(std::string_view message) const noexcept {
+    return message.size() - lineStart_ >= 2 && load<std::uint16_t>(message.data() + lineStart_) == crlf &&
+           lineStart_ - sectionStart_ <= limits_.headerSectionBytes;
 }
 
 // "HTTP/1.1 200 OK". The reason may be missing, and then also the blank before it.

@@ -39,6 +39,7 @@ class ResponseHeadParser {
     enum class Stage : std::uint8_t { statusLine, headers, complete, error };
 
     bool beginsRight(std::string_view message) const noexcept;
+    bool endsAtLine(std::string_view message) const noexcept;
     Fault takeStatusLine(std::string_view line) noexcept;
     void takePlainLines(std::string_view message) noexcept;
     Fault takeField(std::string_view message, std::size_t lineEnd);
