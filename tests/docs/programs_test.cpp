@@ -73,6 +73,7 @@ TEST(Documents, TheProgramsOfTheGuidesPrintWhatTheySay) {
     EXPECT_EQ(outputOf("docs/fibers_locks"), "5 5\n");
     EXPECT_EQ(outputOf("docs/fibers_select"), "55\n");
     EXPECT_EQ(outputOf("docs/fibers_blocking"), "43\n");
+    EXPECT_EQ(outputOf("docs/fibers_files"), "third\nfirst\nsecond\nNo such file or directory\n");
     EXPECT_EQ(outputOf("docs/codecs_sum"), "0 0 0 1 0 0 0 3 \n");
     EXPECT_EQ(outputOf("docs/testing_handlers"), "passed\n");
     EXPECT_EQ(outputOf("docs/testing_server"), "later, 0 connections were late\n");
