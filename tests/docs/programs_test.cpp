@@ -78,6 +78,7 @@ TEST(Documents, TheProgramsOfTheGuidesPrintWhatTheySay) {
     EXPECT_EQ(outputOf("docs/patterns_workers"), "338350\n");
     EXPECT_EQ(outputOf("docs/patterns_rate"), "20 calls took 10 ms or more\n");
     EXPECT_EQ(outputOf("docs/patterns_cache"), "apple! after 1 load\n");
+    EXPECT_EQ(outputOf("docs/fibers_files"), "third\nfirst\nsecond\nNo such file or directory\n");
     EXPECT_EQ(outputOf("docs/codecs_sum"), "0 0 0 1 0 0 0 3 \n");
     EXPECT_EQ(outputOf("docs/testing_handlers"), "passed\n");
     EXPECT_EQ(outputOf("docs/testing_fibers"), "passed\n");

@@ -233,7 +233,7 @@ TEST(BlockingPoolTest, PostedFunctionsRunInTheOrderOfTheCallsAndTheDestructorWai
             while (!released) std::this_thread::yield();
         });
         for (int i = 0; i < 10; ++i)
-            pool.post([&called, i, owned = std::make_unique<int>(i)] { called.push_back(*owned); });
+            pool.post([&called, owned = std::make_unique<int>(i)] { called.push_back(*owned); });
         released = true;
     }
     EXPECT_EQ(called, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));

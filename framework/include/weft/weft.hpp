@@ -69,6 +69,8 @@
 #include <weft/pipeline/http/server_codec.hpp>
 #include <weft/pipeline/pipeline.hpp>
 
+#include <weft/transports/fs/file.hpp>
+#include <weft/transports/fs/whole_files.hpp>
 #include <weft/transports/tcp_listener.hpp>
 #include <weft/transports/tcp_stream.hpp>
 #include <weft/transports/transport.hpp>

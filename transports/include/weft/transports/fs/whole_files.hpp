@@ -1,0 +1,34 @@
+// Whole files in one call: read one, write one, and replace one so that readers see the old bytes or the new ones.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include <sys/types.h>
+
+#include <weft/scheduler/errors.hpp>
+
+namespace weft::fs {
+
+// Context, blocking, errors and the two forms of each function: as File.
+
+// EFBIG if the file has more than `limit` bytes.
+std::string readFile(const std::string& path, std::size_t limit);
+std::string readFile(const std::string& path, std::size_t limit, ErrorCode& error);
+
+// Creates the file, or overwrites it in place: a reader may see a part of the bytes, and a crash may leave a part.
+// `permissions`: of a file that is created, without the bits of the process's umask.
+void writeFile(const std::string& path, std::string_view bytes, mode_t permissions = 0666);
+void writeFile(const std::string& path, std::string_view bytes, ErrorCode& error);
+void writeFile(const std::string& path, std::string_view bytes, mode_t permissions, ErrorCode& error);
+
+// Creates the file, or replaces it at once: writes a file beside it, `<path>.<process id>-<number>.tmp`, syncs it,
+// renames it to `path` and syncs the directory. Readers and a crash find all of the old bytes or all of the new ones.
+// An existing file's permissions are kept, its owner and hard links are not; a symbolic link is replaced itself. After
+// an error the new file has been removed, unless only the sync of the directory failed.
+void replaceFile(const std::string& path, std::string_view bytes, mode_t permissions = 0666);
+void replaceFile(const std::string& path, std::string_view bytes, ErrorCode& error);
+void replaceFile(const std::string& path, std::string_view bytes, mode_t permissions, ErrorCode& error);
+
+}  // namespace weft::fs
