@@ -72,6 +72,19 @@ TEST(CancelSource, CancelsAGrandchildWhoseParentIsHeldByNothingElse) {
     EXPECT_TRUE(leaf.cancelled());
 }
 
+TEST(CancelSource, CancelsAHundredNestedChildrenOnAFibersStack) {
+    CarrierGroup group(carriers(1));
+    group
+        .spawn([] {
+            CancelSource root;
+            std::vector<CancelSource> chain{root};
+            for (int i = 0; i < 100; ++i) chain.emplace_back(chain.back().token());
+            root.cancel();
+            EXPECT_TRUE(chain.back().cancelled());
+        })
+        .join();
+}
+
 TEST(CancelCallback, IsCalledOnceOnTheCancellingThread) {
     CancelSource source;
     int calls = 0;
@@ -419,8 +432,8 @@ TEST(CancelScope, ATaskScopeUnderAShieldIsPartOfTheCleanup) {
         .join();
 }
 
-// Whatever ends the waits (a permit, a token, a deadline, a cancellation), no permit is lost or doubled.
-TEST(CancelScope, AWaitEndsOnceWhateverEndsIt) {
+// A permit, a token, a deadline or a cancellation ends each wait; no permit is lost or doubled.
+TEST(CancelScope, AWaitThatSeveralCausesEndTogetherEndsOnce) {
     CarrierGroup group(carriers(2));
     sync::Semaphore permits(2);
     for (int round = 0; round < 30; ++round) {

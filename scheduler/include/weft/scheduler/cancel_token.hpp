@@ -72,8 +72,8 @@ class CancelSource {
     // Cancels the tokens of this source and of its children. In this call it ends the waits in their CancelScopes,
     // cancels the TaskScopes in these, and calls the CancelCallbacks, each once. Only the first call has an effect; the
     // others return false, also while the first one has not returned. Any thread; never allocates or throws. Blocks
-    // only as the callbacks do, in which no fiber may suspend. Children may be nested in each other a thousand levels
-    // deep, not more: each takes a stack frame.
+    // only as the callbacks do, in which no fiber may suspend. Children may be nested a hundred levels
+    // deep, not more: each level takes stack.
     bool cancel() noexcept;
     bool cancelled() const noexcept { return token().cancelled(); }
 
