@@ -11,12 +11,19 @@ class SteadyClock final : public Clock {
     TimePoint now() const noexcept override { return std::chrono::steady_clock::now(); }
 };
 
-constinit SteadyClock theSteadyClock;  // not a function-local static, whose guard every call would check
+// Never destroyed: threads that outlive exit()'s destructors, such as those of a BlockingPool, still read the clock.
+union Undestroyed {
+    constexpr Undestroyed() noexcept : clock() {}
+    ~Undestroyed() {}  // NOLINT(modernize-use-equals-default): the default would be deleted
+    SteadyClock clock;
+};
+
+constinit Undestroyed theSteadyClock;  // not a function-local static, whose guard every call would check
 
 }  // namespace
 
 Clock& Clock::steady() noexcept {
-    return theSteadyClock;
+    return theSteadyClock.clock;
 }
 
 Clock& Clock::current() noexcept {
