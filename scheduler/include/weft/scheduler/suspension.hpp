@@ -8,6 +8,10 @@ namespace weft {
 
 class Carrier;
 
+namespace detail {
+struct Fiber;
+}
+
 // Where a fiber with Stealable::any may resume after a wait without a deadline.
 enum class Resumes : unsigned char {
     atHome,
@@ -53,7 +57,7 @@ class Suspension {
     WakeReason parkUninterruptibly() noexcept;
 
   private:
-    static bool allowedOn(const Carrier& carrier) noexcept;
+    static detail::Fiber* fiberThatMayWait(const Carrier& carrier) noexcept;
     bool refuse(const Carrier& carrier) const noexcept;
     void switchOut(Carrier& carrier) const noexcept;
 
