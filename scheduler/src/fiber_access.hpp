@@ -10,7 +10,7 @@ namespace weft {
 
 struct FiberAccess {
     static void giveStack(const Stack& stack) noexcept { Carrier::giveStack(stack); }
-    static detail::Fiber* currentFiber(Carrier& carrier) noexcept { return carrier.currentFiber_; }
+    static detail::Fiber* currentFiber(const Carrier& carrier) noexcept { return carrier.currentFiber_; }
     // The calling fiber; null on a plain thread. Context: any thread.
     static detail::Fiber* currentFiber() noexcept {
         Carrier* const carrier = Carrier::current();

@@ -33,8 +33,9 @@ Suspension::Suspension(const char* call, Resumes where) : anywhere_(where == Res
     if (carrier == nullptr) {
         task_ = &detail::threadTask().task;
     } else {
-        if (!allowedOn(*carrier)) throw BlockingOperationException(call);
-        detail::Fiber& fiber = *carrier->currentFiber_;
+        detail::Fiber* const mayWait = fiberThatMayWait(*carrier);
+        if (mayWait == nullptr) throw BlockingOperationException(call);
+        detail::Fiber& fiber = *mayWait;
         // Wakes, cancellations and timers require that a fiber waits on its home carrier.
         if (fiber.homeCarrier != carrier) [[unlikely]]
             FiberAccess::goHome(*carrier);
@@ -45,13 +46,13 @@ Suspension::Suspension(const char* call, Resumes where) : anywhere_(where == Res
 }
 
 // A carrier's own code, outside any fiber, would block the thread that has to deliver the wake.
-inline bool Suspension::allowedOn(const Carrier& carrier) noexcept {
-    return carrier.currentFiber_ != nullptr && carrier.nonSuspendingDepth_ == 0;
+inline detail::Fiber* Suspension::fiberThatMayWait(const Carrier& carrier) noexcept {
+    return carrier.nonSuspendingDepth_ == 0 ? FiberAccess::currentFiber(carrier) : nullptr;
 }
 
 bool Suspension::allowed() noexcept {
     const Carrier* carrier = Carrier::current();
-    return carrier == nullptr || allowedOn(*carrier);
+    return carrier == nullptr || fiberThatMayWait(*carrier) != nullptr;
 }
 
 bool Suspension::isAway() noexcept {

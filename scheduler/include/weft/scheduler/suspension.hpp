@@ -59,7 +59,7 @@ class Suspension {
     WakeReason parkUninterruptibly() noexcept;
 
   private:
-    static bool allowedOn(const Carrier& carrier) noexcept;
+    static detail::Fiber* fiberThatMayWait(const Carrier& carrier) noexcept;
     bool refuse(const Carrier& carrier) const noexcept;
     bool refuseInScope(const detail::Fiber& fiber, Deadline& deadline, WakeReason& atDeadline) const noexcept;
     void switchOut(Carrier& carrier) const noexcept;
