@@ -84,36 +84,38 @@ bool Suspension::refuse(const Carrier& carrier) const noexcept {
     return true;
 }
 
-// The deadline of the fiber's scopes comes before that of this wait. True if it has passed; the wait has then been
-// claimed. Otherwise `deadline` and `atDeadline` become those of the scopes.
-[[gnu::noinline]] bool Suspension::refuseInScope(const detail::Fiber& fiber, Deadline& deadline,
-                                                 WakeReason& atDeadline) const noexcept {
-    if (fiber.interrupts.holdsOffCancellation()) return false;
-    deadline = fiber.scopes.deadline;
-    atDeadline = WakeReason::cancelled;
-    if (Clock::steady().now() < deadline) return false;
-    key(WakeReason::cancelled).wake();
-    return true;
+// Suspends until a key or the deadline ends the wait; a wait that is `refused` has been claimed.
+[[gnu::always_inline]] inline WakeReason Suspension::parkUntil(Carrier& carrier, bool refused, Deadline deadline,
+                                                               WakeReason atDeadline) const noexcept {
+    auto& fiber = static_cast<detail::Fiber&>(*task_);
+    if (refused || !fiber.park.isClaimed()) {
+        fiber.resumesAnywhere = anywhere_ && deadline == never;  // a timer must be disarmed where it was armed
+        WaitTimer timer(key(atDeadline));
+        if (deadline != never && !refused) carrier.timers_.arm(timer, deadline);
+        switchOut(carrier);
+        if (timer.armed()) carrier.timers_.disarm(timer);
+    }
+    return static_cast<WakeReason>(fiber.park.finish());
+}
+
+// The deadline of the fiber's scopes comes before that of this wait.
+[[gnu::noinline]] WakeReason Suspension::parkInScope(Carrier& carrier, Deadline deadline) const noexcept {
+    const auto& fiber = static_cast<const detail::Fiber&>(*task_);
+    const bool refused = refuse(carrier);
+    if (fiber.interrupts.holdsOffCancellation()) return parkUntil(carrier, refused, deadline, WakeReason::timeout);
+    const Deadline end = fiber.scopes.deadline;
+    const bool passed = Clock::steady().now() >= end;
+    if (passed) key(WakeReason::cancelled).wake();
+    return parkUntil(carrier, refused || passed, end, WakeReason::cancelled);
 }
 
 WakeReason Suspension::park(Deadline deadline) noexcept {
     parked_ = true;
     Carrier* carrier = Carrier::current();
     if (carrier == nullptr) return detail::threadTask().park(epoch_, deadline);
-
-    auto& fiber = static_cast<detail::Fiber&>(*task_);
-    WakeReason atDeadline = WakeReason::timeout;
-    bool refused = refuse(*carrier);
-    if (fiber.scopes.deadline < deadline) [[unlikely]]
-        refused = refuseInScope(fiber, deadline, atDeadline) || refused;
-    if (refused || !fiber.park.isClaimed()) {
-        fiber.resumesAnywhere = anywhere_ && deadline == never;  // a timer must be disarmed where it was armed
-        WaitTimer timer(key(atDeadline));
-        if (deadline != never && !refused) carrier->timers_.arm(timer, deadline);
-        switchOut(*carrier);
-        if (timer.armed()) carrier->timers_.disarm(timer);
-    }
-    return static_cast<WakeReason>(fiber.park.finish());
+    if (static_cast<detail::Fiber&>(*task_).scopes.deadline < deadline) [[unlikely]]
+        return parkInScope(*carrier, deadline);
+    return parkUntil(*carrier, refuse(*carrier), deadline, WakeReason::timeout);
 }
 
 WakeReason Suspension::parkUninterruptibly() noexcept {

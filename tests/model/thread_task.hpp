@@ -21,7 +21,7 @@ class ThreadTask {
 
     Epoch prepare() { return token.prepare(); }
 
-    // parkThread(): sleeps until a waker or, if possible, the timeout ends the wait; returns which.
+    // parkUntil(): sleeps until a waker or, if possible, the timeout ends the wait; returns which.
     Branch park(Epoch epoch, Timeout limit) {
         if (!token.commit(epoch)) return token.finish();
         if (!block(limit) && token.claim(epoch, timeout) == detail::Claim::lost) block(Timeout::never);

@@ -8,10 +8,6 @@ namespace weft {
 
 class Carrier;
 
-namespace detail {
-struct Fiber;
-}
-
 // Where a fiber with Stealable::any may resume after a wait without a deadline.
 enum class Resumes : unsigned char {
     atHome,
@@ -61,7 +57,8 @@ class Suspension {
   private:
     static detail::Fiber* fiberThatMayWait(const Carrier& carrier) noexcept;
     bool refuse(const Carrier& carrier) const noexcept;
-    bool refuseInScope(const detail::Fiber& fiber, Deadline& deadline, WakeReason& atDeadline) const noexcept;
+    WakeReason parkUntil(Carrier& carrier, bool refused, Deadline deadline, WakeReason atDeadline) const noexcept;
+    WakeReason parkInScope(Carrier& carrier, Deadline deadline) const noexcept;
     void switchOut(Carrier& carrier) const noexcept;
 
     Task* task_;
