@@ -21,7 +21,7 @@ DeadlineScope::~DeadlineScope() {
 }
 
 bool DeadlineScope::expired() const noexcept {
-    return deadline_ != never && Clock::steady().now() >= deadline_;
+    return deadline_ != never && Clock::current().now() >= deadline_;
 }
 
 bool DeadlineScope::timedOut() const noexcept {

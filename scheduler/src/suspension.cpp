@@ -104,7 +104,7 @@ bool Suspension::refuse(const Carrier& carrier) const noexcept {
     const bool refused = refuse(carrier);
     if (fiber.interrupts.holdsOffCancellation()) return parkUntil(carrier, refused, deadline, WakeReason::timeout);
     const Deadline end = fiber.scopes.deadline;
-    const bool passed = Clock::steady().now() >= end;
+    const bool passed = Clock::current().now() >= end;
     if (passed) key(WakeReason::cancelled).wake();
     return parkUntil(carrier, refused || passed, end, WakeReason::cancelled);
 }

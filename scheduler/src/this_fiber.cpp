@@ -49,7 +49,7 @@ void sleepFor(Duration time) {
 bool cancelRequested() noexcept {
     const detail::CurrentTask here = detail::currentTask();
     if (here.task.state.isInterruptRequested()) return true;
-    return here.scopes.deadline != never && Clock::steady().now() >= here.scopes.deadline;
+    return here.scopes.deadline != never && Clock::current().now() >= here.scopes.deadline;
 }
 
 Deadline deadline() noexcept {

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <weft/scheduler/carrier_group.hpp>
+#include <weft/scheduler/deadline_scope.hpp>
 #include <weft/scheduler/future.hpp>
 #include <weft/scheduler/sync/mutex.hpp>
 #include <weft/scheduler/sync/select.hpp>
@@ -66,6 +67,24 @@ TEST(OwnClock, ASleepEndsWhenTheClockHasAdvanced) {
     clock.advance(24h);
     day.join();
     EXPECT_EQ(ended, 2);
+}
+
+TEST(OwnClock, ADeadlineScopeEndsItsWaitsWhenTheClockHasAdvanced) {
+    ManualClock clock;
+    CarrierGroup group(withClock(clock));
+    auto fiber = group.spawn([] {
+        ErrorCode first, second;
+        const DeadlineScope scope(1h);
+        thisFiber::sleepFor(24h, first);
+        const bool requested = thisFiber::cancelRequested();
+        thisFiber::sleepFor(24h, second);
+        return first == operationAborted() && second == operationAborted() && requested && scope.timedOut();
+    });
+    awaitWaiting(group, 1, "thisFiber::sleepUntil");
+    clock.advance(59min);
+    awaitWaiting(group, 1, "thisFiber::sleepUntil");
+    clock.advance(1min);
+    EXPECT_TRUE(fiber.join());
 }
 
 TEST(OwnClock, WaitsWithATimeoutEndWhenTheClockHasAdvanced) {
