@@ -115,7 +115,7 @@ void writeTotals(const FiberDump& dump, std::ostream& out) {
         out << std::exchange(separator, ", ") << states[i] << " " << stateNames[i];
     }
     out << "\n";
-    for (const auto& [call, count] : calls) out << "  " << count << " in " << call << "\n";
+    for (const auto& [call, waiting] : calls) out << "  " << waiting << " in " << call << "\n";
 }
 
 void writeFiberJson(const FiberInfo& fiber, std::ostream& out) {
@@ -139,9 +139,9 @@ std::string FiberInfo::closureName() const {
 }
 
 std::size_t FiberDump::size() const noexcept {
-    std::size_t count = 0;
-    for (const CarrierFibers& carrier : carriers) count += carrier.fibers.size();
-    return count;
+    std::size_t total = 0;
+    for (const CarrierFibers& carrier : carriers) total += carrier.fibers.size();
+    return total;
 }
 
 const FiberInfo* FiberDump::find(std::uint64_t id) const noexcept {
