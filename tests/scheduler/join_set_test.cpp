@@ -67,8 +67,8 @@ TEST(JoinSet, HandsOutExceptionsOneByOne) {
             EXPECT_EQ(**set.joinNext(), 5);
             JoinSet<void> nothing;
             nothing.spawn([] {});
-            nothing.spawn([] { throw std::out_of_range("x"); });
             EXPECT_TRUE(nothing.joinNext());
+            nothing.spawn([] { throw std::out_of_range("x"); });
             EXPECT_TRUE(nothing.nextOutcome()->failed());
             EXPECT_FALSE(nothing.joinNext());
         })
