@@ -7,6 +7,9 @@
 namespace weft {
 
 class Carrier;
+namespace detail {
+struct Fiber;
+}
 
 // Where a fiber with Stealable::any may resume after a wait without a deadline.
 enum class Resumes : unsigned char {
