@@ -1,6 +1,8 @@
 // SignalsBlocked: blocks signals while the library starts a thread of its own.
 #pragma once
 
+#include <initializer_list>
+
 #include <pthread.h>
 #include <signal.h>
 
