@@ -17,7 +17,7 @@ namespace weft {
 // advances the clock:
 //     auto fiber = group.spawn([] { thisFiber::sleepFor(std::chrono::hours(1)); });
 //     ...                                   // once the fiber waits, for example according to CarrierGroup::fibers()
-//     clock.advance(std::chrono::hours(1));
+//     clock.advance(std::chrono::hours(1) + std::chrono::milliseconds(1));  // timers may be late by a tick, 65 us
 //     fiber.join();
 // Lifetime: longer than everything that uses it.
 class ManualClock final : public Clock {
