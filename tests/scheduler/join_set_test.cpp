@@ -188,10 +188,10 @@ TEST(JoinSet, TakesManyResultsFromTwoCarriers) {
 }
 
 TEST(JoinSet, WorksOnAPlainThreadAndNotWhereNothingMayBlock) {
-    JoinSet<int> set;
-    set.spawn([] { return 1; });
-    EXPECT_EQ(set.joinNext(), 1);
     CarrierGroup group(carriers(1));
+    JoinSet<int> set;
+    set.spawnOn(group.carrier(0), [] { return 1; });
+    EXPECT_EQ(set.joinNext(), 1);
     group
         .spawn([] {
             NonSuspendingScope dispatch;

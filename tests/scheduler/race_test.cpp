@@ -15,6 +15,7 @@
 #include <weft/scheduler/deadline_scope.hpp>
 #include <weft/scheduler/race.hpp>
 #include <weft/scheduler/sync/semaphore.hpp>
+#include <weft/testing/leak_guard.hpp>
 
 #include "scheduler/sync/fibers.hpp"
 #include "support/log_capture.hpp"
@@ -129,6 +130,7 @@ TEST(Race, AgainstATimeoutEndsAtTheDeadline) {
 }
 
 TEST(Race, RunsOnAPlainThread) {
+    test::LeakGuard::keeps();  // the default group
     int ended = 0;
     EXPECT_EQ(race(Loser{&ended}, [] { return 2; }).value, 2);
     EXPECT_EQ(ended, 1);
