@@ -78,7 +78,7 @@ void Carrier::beforeSleep() noexcept {
 
 // A carrier with a clock of its own sleeps until the clock has moved: timers that are due end the sleep at once.
 Deadline Carrier::onSteadyClock(Deadline timer) const noexcept {
-    return timer <= clock_.now() ? TimePoint() : never;
+    return timer != never && timer <= clock_.now() ? TimePoint() : never;
 }
 
 // Makes the carrier check its timers. Any thread.

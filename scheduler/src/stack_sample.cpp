@@ -120,9 +120,11 @@ void handleSampleSignal(int signal) {
 
 bool takeSample(int threadId, int signal, Duration timeout, StackSample& sample) {
     const std::lock_guard held(samplesLock);
-    if (sampleSlot.step.load(std::memory_order_relaxed) != idle) return false;  // only a holder of the lock leaves idle
-    sampleSlot.threadId.store(threadId, std::memory_order_relaxed);             // [G2] publishes it
-    sampleSlot.step.store(requested, std::memory_order_release);                // [G2]
+    // Recorded: an answer that came too late. Acquires the handler's last accesses. [G2]
+    const std::uint32_t step = sampleSlot.step.load(std::memory_order_acquire);
+    if (step != idle && step != recorded) return false;
+    sampleSlot.threadId.store(threadId, std::memory_order_relaxed);  // [G2] publishes it
+    sampleSlot.step.store(requested, std::memory_order_release);     // [G2]
     const bool sent = ::syscall(SYS_tgkill, ::getpid(), threadId, signal) == 0;
     const bool answered = sent && awaitRecord(deadlineAfter(Clock::steady().now(), timeout));
     if (!answered && withdrawRequest()) return false;

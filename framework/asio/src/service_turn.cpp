@@ -75,8 +75,9 @@ class Service::Turn final : public ServedReactor::Caller {
     void returned() noexcept override { ++service_.ownCalls_; }
 
   private:
+    // The budget is real time, also where the loop has a clock of its own.
     [[gnu::noinline]] bool countCallSlow() noexcept {
-        if (used_ == 1) service_.slice_.begin(service_.loop_.clock().now(), budget_.time);
+        if (used_ == 1) service_.slice_.begin(Clock::steady().now(), budget_.time);
         exhausted_ = used_ >= most_ || fibers() >= enoughFibers_ || (used_ > 1 && service_.slice_.passed());
         checkAt_ = std::min(most_, used_ + handlersPerClockRead);
         return !exhausted_;
