@@ -198,13 +198,14 @@ TEST(FiberDumpTest, AGroupThatShutsDownStillAnswers) {
     contains(textOf(dump), "total: 0 fibers on 2 carriers\n");
 }
 
-TEST(FiberDumpTest, AFiberOfACarrierThatShutsDownGetsNoDump) {
+TEST(FiberDumpTest, AFiberOfACarrierThatShutsDownDoesNotWaitForADump) {
     CarrierGroup group(carriers(1));
     auto fiber = group.spawn(
         [&] {
             ErrorCode error;
             thisFiber::sleepUntil(never, error);
-            EXPECT_EQ(sync::outcome([&] { static_cast<void>(group.fibers()); }), operationAborted());
+            const ErrorCode aborted = sync::outcome([&] { static_cast<void>(group.fibers()); });
+            EXPECT_TRUE(!aborted || aborted == operationAborted()) << aborted;  // the carrier may answer first
         },
         {.name = "sleeper"});
     dumpOnceWaiting(group, "sleeper");
