@@ -36,7 +36,7 @@ class BlockingPool::State : public std::enable_shared_from_this<State> {
     // For a waiter whose wait was interrupted. False: the job is done. True: its thread will end `wait`. Throws
     // SystemError(operation_aborted) if no thread has begun; the job is then no longer in the queue.
     bool waitAgain(Job& job, const Suspension& wait);
-    // Ends the threads once the queue is empty, and joins them if the options say so.
+    // Ends the threads once the queue is empty. Joins them, unless BlockingPoolOptions::joinsThreads is false.
     void close() noexcept;
     Counts counts() const;
 
@@ -55,7 +55,7 @@ class BlockingPool::State : public std::enable_shared_from_this<State> {
     std::condition_variable changed_;
     Queue queue_;
     std::size_t queued_ = 0;
-    Threads threads_;       // not joinable, if the options say so
+    Threads threads_;       // not joinable if joinsThreads is false
     std::thread ended_;     // the thread that ended last; the next one joins it
     std::size_t idle_ = 0;  // threads without a call, those that are starting included
     bool closing_ = false;

@@ -151,7 +151,11 @@ void Carrier::submit(detail::Fiber& fiber) {
             return wakeIfParked();
         }
     }
-    if (fiber.scope != nullptr) fiber.scope->withdraw(fiber);
+    if (fiber.scope != nullptr) {
+        fiber.scope->withdraw(fiber);
+        // A cancellation of the scope may be about to release the reference that it took before. [E2]
+        while (fiber.state.isShared()) std::this_thread::yield();
+    }
     const Stack stack = fiber.stack;
     fiber.operations->destroy(fiber);
     giveStack(stack);

@@ -16,7 +16,7 @@ DeadlineScope::DeadlineScope(Deadline deadline) noexcept
 }
 
 DeadlineScope::~DeadlineScope() {
-    WEFT_DEBUG_ASSERT(scopes_.deadline == deadline_, "a DeadlineScope ends before a scope that was begun in it");
+    WEFT_ASSERT(scopes_.deadline == deadline_, "a DeadlineScope ends before a scope that was begun in it");
     scopes_.deadline = outer_;
 }
 

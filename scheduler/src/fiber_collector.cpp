@@ -26,6 +26,7 @@ class FiberCollector::Request final : public CarrierRequest {
 
     void answer(Carrier& carrier) noexcept override {
         const std::unique_ptr<Request> self(this);
+        if (isReturned(*answers_)) return;  // a list of many fibers takes milliseconds
         deliver(*answers_, carrier.index(), describe(carrier));
     }
 
@@ -42,6 +43,10 @@ FiberCollector::FiberCollector(CarrierGroup& group) : group_(group) {
         dump.carriers[i].live = carrier.stats().live;
     }
     answers_->missing = group.size();
+}
+
+FiberCollector::~FiberCollector() {
+    static_cast<void>(take());
 }
 
 void FiberCollector::send() {
@@ -67,6 +72,7 @@ FiberDump FiberCollector::await(Duration timeout) {
 
 FiberDump FiberCollector::take() {
     const std::lock_guard held(answers_->lock);
+    answers_->returned = true;
     return std::move(answers_->dump);
 }
 
@@ -81,10 +87,15 @@ void FiberCollector::addHolders(FiberDump& dump) {
     }
 }
 
+bool FiberCollector::isReturned(Answers& answers) noexcept {
+    const std::lock_guard held(answers.lock);
+    return answers.returned;
+}
+
 void FiberCollector::deliver(Answers& answers, unsigned index, CarrierFibers&& fibers) noexcept {
     {
         const std::lock_guard held(answers.lock);
-        if (answers.dump.carriers.empty()) return;  // too late: the dump has been returned
+        if (answers.returned) return;  // too late
         CarrierFibers& carrier = answers.dump.carriers[index];
         carrier.answer = fibers.answer;
         carrier.fibers = std::move(fibers.fibers);
@@ -111,6 +122,7 @@ CarrierFibers FiberCollector::describe(Carrier& carrier) noexcept {
 std::vector<FiberInfo> FiberCollector::list(Carrier& carrier) {
     carrier.live_.settle([&carrier](Fiber& fiber) { carrier.left(fiber); });
     std::vector<FiberInfo> fibers;
+    fibers.reserve(carrier.stats().live);
     const TimePoint now = Clock::steady().now();
     carrier.live_.forEach([&](const Fiber& fiber) { fibers.push_back(describe(fiber, now)); });
     std::sort(fibers.begin(), fibers.end(),

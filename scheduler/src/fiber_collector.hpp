@@ -13,8 +13,12 @@ namespace weft::detail {
 class FiberCollector {
   public:
     explicit FiberCollector(CarrierGroup& group);
+    // Carriers that have not answered yet will not list their fibers.
+    ~FiberCollector();
+    FiberCollector(const FiberCollector&) = delete;
+    FiberCollector& operator=(const FiberCollector&) = delete;
 
-    // Asks every carrier.
+    // Sends a request to every carrier.
     void send();
     // Waits for the answers until the timeout. Throws as Future::awaitUntil().
     FiberDump await(Duration timeout);
@@ -25,6 +29,7 @@ class FiberCollector {
         std::mutex lock;  // guards everything except `all`
         FiberDump dump;
         std::size_t missing = 0;
+        bool returned = false;  // nothing reads the dump any more
         Promise<void> all;
     };
     class Request;
@@ -35,6 +40,7 @@ class FiberCollector {
     static std::vector<FiberInfo> list(Carrier& carrier);
     static FiberInfo describe(const Fiber& fiber, TimePoint now);
     static FiberState stateOf(const Fiber& fiber) noexcept;
+    static bool isReturned(Answers& answers) noexcept;
     static void deliver(Answers& answers, unsigned index, CarrierFibers&& fibers) noexcept;
 
     CarrierGroup& group_;

@@ -95,8 +95,8 @@ void writeUnanswered(const CarrierFibers& carrier, std::ostream& out) {
     const bool failed = carrier.answer == CarrierFibers::Answer::failed;
     if (!failed && carrier.answer != CarrierFibers::Answer::none) return;
     out << "carrier " << carrier.name
-        << (failed ? " has no memory for its answer: its " : " does not answer: it is stuck in one task; its ")
-        << carrier.live << " fibers are not listed\n";
+        << (failed ? " has no memory for its answer: its " : " did not answer in time; its ") << carrier.live
+        << " fibers are not listed\n";
 }
 
 void writeTotals(const FiberDump& dump, std::ostream& out) {
@@ -118,12 +118,13 @@ void writeTotals(const FiberDump& dump, std::ostream& out) {
     for (const auto& [call, waiting] : calls) out << "  " << waiting << " in " << call << "\n";
 }
 
+// Numbers by std::to_string(): the stream may have a locale that groups digits.
 void writeFiberJson(const FiberInfo& fiber, std::ostream& out) {
-    out << "{\"id\":" << fiber.id << ",\"name\":" << quotedJson(fiber.name) << ",\"home\":" << fiber.home
-        << ",\"ranOn\":" << fiber.ranOn << ",\"state\":" << quotedJson(textOf(fiber.state))
-        << ",\"cancelled\":" << (fiber.cancelled ? "true" : "false")
+    out << "{\"id\":" << std::to_string(fiber.id) << ",\"name\":" << quotedJson(fiber.name)
+        << ",\"home\":" << std::to_string(fiber.home) << ",\"ranOn\":" << std::to_string(fiber.ranOn)
+        << ",\"state\":" << quotedJson(textOf(fiber.state)) << ",\"cancelled\":" << (fiber.cancelled ? "true" : "false")
         << ",\"call\":" << (fiber.call != nullptr ? quotedJson(fiber.call) : "null")
-        << ",\"waitedNs\":" << fiber.waited.count()
+        << ",\"waitedNs\":" << std::to_string(fiber.waited.count())
         << ",\"holder\":" << (fiber.holder != 0 ? std::to_string(fiber.holder) : "null")
         << ",\"closure\":" << (fiber.closure == nullptr ? "null" : quotedJson(fiber.closureName())) << "}";
 }
@@ -165,7 +166,8 @@ void FiberDump::writeJson(std::ostream& out) const {
     const char* separator = "";
     for (const CarrierFibers& carrier : carriers) {
         out << std::exchange(separator, ",") << "{\"name\":" << quotedJson(carrier.name)
-            << ",\"answer\":" << quotedJson(textOf(carrier.answer)) << ",\"live\":" << carrier.live << ",\"fibers\":[";
+            << ",\"answer\":" << quotedJson(textOf(carrier.answer)) << ",\"live\":" << std::to_string(carrier.live)
+            << ",\"fibers\":[";
         const char* next = "";
         for (const FiberInfo& fiber : carrier.fibers) {
             out << std::exchange(next, ",\n");

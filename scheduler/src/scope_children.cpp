@@ -35,15 +35,13 @@ void ScopeChildren::cancel() noexcept {
 }
 
 bool ScopeChildren::interrupted() const noexcept {
-    // relaxed: a child that this has cancelled has read its state since, an RMW after the store [X1].
-    if (frameCancelled_.load(std::memory_order_relaxed)) return true;
-    return inherited_.deadline != never && Clock::steady().now() >= inherited_.deadline;
+    // The scope itself, because its cancellation reaches the children of children before these.
+    if (inherited_.innermost != nullptr && inherited_.innermost->cancelled()) return true;
+    return inherited_.deadline != never && Clock::current().now() >= inherited_.deadline;
 }
 
 void ScopeChildren::InFrame::call(CancelNode& node, std::uint64_t) noexcept {
-    ScopeChildren& self = static_cast<InFrame&>(node).self;
-    self.frameCancelled_.store(true, std::memory_order_relaxed);  // see interrupted()
-    self.cancel();
+    static_cast<InFrame&>(node).self.cancel();
 }
 
 }  // namespace weft::detail

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <csignal>
 #include <memory>
+#include <utility>
 
 #include <pthread.h>
 
@@ -26,7 +27,9 @@ std::string taskOf(const StackSample& sample) {
 }  // namespace
 
 StuckTimer::Event StuckTimer::observe(std::uint64_t progress, bool asleep, Duration step, Duration limit) noexcept {
-    if (asleep || progress != progress_) return goOn(progress);
+    // Nothing says how much of the step a carrier has been awake that slept at the last check.
+    const bool slept = std::exchange(asleep_, asleep);
+    if (asleep || slept || progress != progress_) return goOn(progress);
     if (std::exchange(goesOn_, false)) time_ = {};
     time_ += step;
     if (time_ <= limit || reported_) return Event::none;

@@ -29,6 +29,7 @@ class StuckTimer {
     Duration time_{};
     bool goesOn_ = true;  // time_ is that of an incident or a task that has ended
     bool reported_ = false;
+    bool asleep_ = false;
 };
 
 class StuckCarriers {

@@ -39,8 +39,8 @@ void TaskScope::cancel() noexcept {
 
 // Context: the child.
 void TaskScope::childFailed(const std::exception_ptr& error) noexcept {
-    if (detail::isAbort(error) && thisFiber::cancelRequested()) {
-        const bool interrupted = children_.interrupted();
+    const bool interrupted = children_.interrupted();
+    if (detail::isAbort(error) && (interrupted || thisFiber::cancelRequested())) {
         std::lock_guard held(endLock_);
         interrupted_ |= interrupted;
     } else if (policy_ != Policy::collect) {
@@ -93,8 +93,9 @@ void TaskScope::join() {
 bool TaskScope::joinUntil(Deadline deadline) {
     ErrorCode error = await(deadline);
     if (error == timedOut()) return false;
+    const bool interrupted = std::exchange(interrupted_, false);
     rethrowFirstError();
-    if (std::exchange(interrupted_, false) && !succeeded_) error = operationAborted();
+    if (interrupted && !succeeded_) error = operationAborted();
     if (error) throw SystemError(error, "TaskScope::join");
     return true;
 }

@@ -8,7 +8,7 @@
 #include <weft/scheduler/detail/spin_lock.hpp>
 #include <weft/scheduler/detail/value_storage.hpp>
 
-#include "sync_scenarios.hpp"
+#include "sync_world.hpp"
 
 namespace weft::model {
 namespace {

@@ -1,7 +1,8 @@
 // The primitives of weft::sync (docs/explanation/protocol.md section 19): no wake-up is lost, no permit is lost or
 // doubled, what is guarded is never used by two threads, and nothing touches an object that its contract allows to be
 // destroyed.
-#include "sync_scenarios.hpp"
+#include "lock_scenarios.hpp"
+#include "signal_scenarios.hpp"
 
 namespace weft::model {
 namespace {

@@ -73,6 +73,16 @@ TEST(StuckTimerTest, SleepIsNoIncident) {
     }
 }
 
+TEST(StuckTimerTest, TheCheckThatFindsACarrierJustAwakeCountsNoTime) {
+    StuckTimer timer;
+    const Duration longStep = 2 * limit;
+    for (int i = 0; i < 100; ++i) {
+        EXPECT_EQ(timer.observe(1, asleep, longStep, limit), Event::none);
+        EXPECT_EQ(timer.observe(1, awake, longStep, limit), Event::none);
+    }
+    EXPECT_EQ(timer.observe(1, awake, longStep, limit), Event::stuck);
+}
+
 TEST(CarrierWatchdogTest, AStuckCarrierIsReportedOnceWithItsFiberAndItsStack) {
     LogCapture log;
     CarrierOptions options = carriers(2);

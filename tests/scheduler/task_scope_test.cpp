@@ -107,6 +107,28 @@ TEST(TaskScope, OfAPlainThreadJoinsToo) {
     EXPECT_EQ(sum, 3);
 }
 
+// The newest child is cancelled last, so the others give its spawn the time to fail in between.
+TEST(TaskScope, ACancellationBesideSpawnsThatFailTouchesNoneOfTheirFibers) {
+    CarrierGroup group(twoCarriers());
+    CarrierGroup stopped(twoCarriers());
+    ASSERT_TRUE(stopped.shutdown(std::chrono::minutes(1)));
+    for (int i = 0; i < 1'000; ++i) {
+        TaskScope scope;
+        for (int child = 0; child < 20; ++child) {
+            scope.spawnOn(group.carrier(0), [] { thisFiber::sleepFor(std::chrono::hours(1)); });
+        }
+        std::atomic<bool> done{false};
+        std::thread canceller([&] {
+            scope.cancel();
+            done.store(true, std::memory_order_release);
+        });
+        while (!done.load(std::memory_order_acquire)) {
+            EXPECT_THROW(scope.spawnOn(stopped.carrier(0), [] {}), SystemError);
+        }
+        canceller.join();
+    }
+}
+
 // The usual fan-out: the children write to the parent's variables. The parent begins one child on each carrier,
 // `interrupt(parent)` interrupts its join, and it must await the children.
 void expectChildrenAwaited(Carrier& home, const std::vector<Carrier*>& childCarriers,

@@ -67,13 +67,16 @@ class CancelSource {
     CancelSource();
     // A child of `parent`: is cancelled with it. Its own cancellation does not touch the parent.
     explicit CancelSource(const CancelToken& parent);
+    // A move copies, so that a source always is one.
+    CancelSource(const CancelSource&) = default;
+    CancelSource& operator=(const CancelSource&) = default;
 
     CancelToken token() const noexcept { return CancelToken(state_); }
     // Cancels the tokens of this source and of its children. In this call it ends the waits in their CancelScopes,
     // cancels the TaskScopes in these, and calls the CancelCallbacks, each once. Only the first call has an effect; the
-    // others return false, also while the first one has not returned. Any thread; never allocates or throws. Blocks
-    // only as the callbacks do, in which no fiber may suspend. Children may be nested a hundred levels
-    // deep, not more: each level takes stack.
+    // others return false, also while the first one has not returned. If a child's own cancel() has not returned, this
+    // call does not wait for it. Any thread; never allocates or throws. Blocks only as the callbacks do, in which no
+    // fiber may suspend. Children may be nested a hundred levels deep, not more: each level takes stack.
     bool cancel() noexcept;
     bool cancelled() const noexcept { return token().cancelled(); }
 

@@ -77,8 +77,9 @@ class BasicCarrierCore {
     void submitPoller(Node& poller) noexcept { readyPoller_.store(&poller, std::memory_order_seq_cst); }  // [K1]
     void requestStop() noexcept { stopRequested_.store(true, std::memory_order_seq_cst); }                // [K1]
     bool stopRequested() const noexcept { return stopRequested_.load(std::memory_order_acquire); }
-    // Requests one more turn of the carrier, in which it checks for changes.
-    void requestTurn() noexcept { turnRequested_.store(true, std::memory_order_seq_cst); }  // [K1]
+    // Requests one more turn of the carrier, in which it checks for changes. An exchange, so that the carrier acquires
+    // from each requester, not from the last one only. [K1]
+    void requestTurn() noexcept { turnRequested_.exchange(true, std::memory_order_seq_cst); }
     // Call it after one of the above. Returns the kind of sleep that the caller must now end, or `none`.
     [[nodiscard]] SleepKind wake() noexcept { return park_.wake(); }
     // The sleep that the carrier has announced and that has not ended; may be outdated. Any thread.

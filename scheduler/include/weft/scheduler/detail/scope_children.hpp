@@ -1,8 +1,6 @@
 // ScopeChildren: the running fibers of a TaskScope or JoinSet, and what they inherit from the scopes around it.
 #pragma once
 
-#include <atomic>
-
 #include <weft/scheduler/detail/atomics.hpp>
 #include <weft/scheduler/detail/cancel_list.hpp>
 #include <weft/scheduler/detail/child_list.hpp>
@@ -22,8 +20,8 @@ class ScopeChildren final : public BasicChildList<NativeAtomics, Fiber, WaitList
     // Cancels every present and future child. Any thread that keeps this alive; never blocks, allocates or throws.
     void cancel() noexcept;
     const WaitScopes& inherited() const noexcept { return inherited_; }
-    // True if the scopes around it have ended the waits of its children: the deadline has passed, or a CancelScope is
-    // cancelled. Context: a child that has been cancelled, or the owner.
+    // True if the scopes around it end the waits of its children: the deadline has passed, or the CancelScope is
+    // cancelled. Context: a child, or the owner.
     bool interrupted() const noexcept;
 
   private:
@@ -34,7 +32,6 @@ class ScopeChildren final : public BasicChildList<NativeAtomics, Fiber, WaitList
     };
 
     const WaitScopes inherited_;
-    std::atomic<bool> frameCancelled_{false};
     InFrame inFrame_{*this};
     bool linked_ = false;
 };

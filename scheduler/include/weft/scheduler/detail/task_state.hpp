@@ -87,6 +87,11 @@ class BasicTaskState {
     }
 
     void addReference() noexcept { word_.fetch_add(reference, std::memory_order_relaxed); }  // the caller holds one
+    // True if there are more references than a joinable task begins with. Context: its submitter, when none can be
+    // added.
+    [[nodiscard]] bool isShared() const noexcept {
+        return word_.load(std::memory_order_acquire) >= 3 * reference;  // [J3]
+    }
     // True if this was the last reference: the caller must free the task.
     [[nodiscard]] bool release() noexcept {
         return word_.fetch_sub(reference, std::memory_order_acq_rel) < 2 * reference;  // [J3] all uses before the free
