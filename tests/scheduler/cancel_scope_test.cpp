@@ -182,7 +182,7 @@ TEST(CancelScope, CancelsTheChildrenOfItsTaskScopesAndTheirChildren) {
     EXPECT_EQ(fiber.join(), operationAborted());
 }
 
-// The scopes of grandchildren are cancelled before those of children. Five thousand scopes between the two, and a
+// The scopes of grandchildren are cancelled before those of children. Fifty thousand scopes between the two, and a
 // carrier that does not sleep, give the child the time to end in between.
 TEST(CancelScope, AChildThatEndsBeforeItsOwnScopeIsReachedCountsAsInterrupted) {
     CarrierGroup group(carriers(1));
@@ -194,7 +194,7 @@ TEST(CancelScope, AChildThatEndsBeforeItsOwnScopeIsReachedCountsAsInterrupted) {
         CancelScope scope(source.token());
         TaskScope tasks(TaskScope::Policy::collect);
         tasks.spawn([&] {
-            std::vector<std::unique_ptr<TaskScope>> between(5'000);
+            std::vector<std::unique_ptr<TaskScope>> between(50'000);
             for (auto& each : between) each = std::make_unique<TaskScope>();
             stands = true;
             while (!ends.load(std::memory_order_acquire)) thisFiber::yield();
