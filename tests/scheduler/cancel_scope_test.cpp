@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <stop_token>
@@ -184,34 +183,38 @@ TEST(CancelScope, CancelsTheChildrenOfItsTaskScopesAndTheirChildren) {
 
 // The scopes of grandchildren are cancelled before those of children. Fifty thousand scopes between the two, and a
 // carrier that does not sleep, give the child the time to end in between.
+// Holds up a cancellation on its way through a scope until it is opened.
+struct Gate final : detail::CancelNode {
+    Gate() noexcept : CancelNode(&Gate::call) {}
+    static void call(detail::CancelNode& node, std::uint64_t) noexcept { static_cast<Gate&>(node).opened.wait(false); }
+    void open() noexcept {
+        opened = true;
+        opened.notify_one();
+    }
+    std::atomic<bool> opened{false};
+};
+
 TEST(CancelScope, AChildThatEndsBeforeItsOwnScopeIsReachedCountsAsInterrupted) {
     CarrierGroup group(carriers(1));
     CancelSource source;
     sync::Semaphore permits(0);
-    bool stands = false;
-    std::atomic<bool> ends{false};
+    Gate gate;
     auto parent = group.spawn([&] {
         CancelScope scope(source.token());
         TaskScope tasks(TaskScope::Policy::collect);
+        ASSERT_TRUE(detail::currentTask().scopes.innermost->list().add(gate));
         tasks.spawn([&] {
-            std::vector<std::unique_ptr<TaskScope>> between(50'000);
-            for (auto& each : between) each = std::make_unique<TaskScope>();
-            stands = true;
-            while (!ends.load(std::memory_order_acquire)) thisFiber::yield();
-        });
-        while (!stands) thisFiber::yield();
-        tasks.spawn([&] {
-            TaskScope inner;
+            TaskScope inner;  // newer than the gate: its child is cancelled before the cancellation is held up
             inner.spawn([&] { permits.acquire(); });
             const CancellationShield shield;  // so that only the grandchild's end ends the child
             inner.join();
         });
         while (tasks.running() != 0) thisFiber::yield();
+        gate.open();
         EXPECT_EQ(outcome([&] { tasks.join(); }), operationAborted());
     });
     sync::awaitWaiters(permits, 1);
     source.cancel();
-    ends.store(true, std::memory_order_release);
     parent.join();
 }
 
