@@ -58,7 +58,9 @@ Carrier::Carrier(CarrierGroup& group, unsigned index)
       shuffled_(group.options().shuffleSeed.has_value()),
       shuffle_(group.options().shuffleSeed.value_or(0) + index),
       stacks_(group.stacks(), group.options().stackSize, group.options().cachedStacks),
-      timers_(clock_.now()) {}
+      timers_(clock_.now()) {
+    detail::keepFloatControl(threadContext_);
+}
 
 Carrier::~Carrier() = default;
 
@@ -83,15 +85,12 @@ void Carrier::writeWakeFd() noexcept {
     [[maybe_unused]] const auto written = ::write(wakeFd_.fd, &one, sizeof one);
 }
 
-namespace {
-
-void prepare(detail::Fiber& fiber) noexcept {
-    // The control block is at the top of the stack; the frames begin below it.
+void Carrier::prepare(detail::Fiber& fiber) const noexcept {
     fiber.tsanFiber = fiber.stack.tsanFiber;
+    fiber.floatControl = threadContext_.floatControl;
+    // The control block is at the top of the stack; the frames begin below it.
     detail::makeContext(fiber, fiber.stack.bottom(), &fiber, &detail::fiberMain);
 }
-
-}  // namespace
 
 // Context: this carrier.
 inline std::uint64_t Carrier::takeFiberId() noexcept {

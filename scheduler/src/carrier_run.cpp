@@ -4,6 +4,7 @@
 #include <weft/scheduler/carrier_group.hpp>
 #include <weft/scheduler/detail/carrier_turn.hpp>
 
+#include "context_switch.hpp"
 #include "current_carrier.hpp"
 #include "fiber_access.hpp"
 #include "fork_mark.hpp"
@@ -62,7 +63,7 @@ inline Task* Carrier::nextTask(bool& moved) noexcept {
     if (guest) [[unlikely]]
         detail::setCurrentHome(nullptr);
     WEFT_PROBE2(fiber_run, index_, fiber.id);
-    detail::switchContext(threadContext_, fiber, *threadExceptions_);
+    detail::switchToFiber(threadContext_, fiber, *threadExceptions_);
     if (guest) [[unlikely]]
         detail::setCurrentHome(this);
     currentFiber_ = nullptr;
@@ -72,7 +73,7 @@ inline Task* Carrier::nextTask(bool& moved) noexcept {
     return left;
 }
 
-inline void Carrier::run(Task& task) noexcept {
+[[gnu::always_inline]] inline void Carrier::run(Task& task) noexcept {
     auto& fiber = static_cast<detail::Fiber&>(task);
     if (traces()) [[unlikely]]
         return runTraced(fiber);
@@ -188,7 +189,7 @@ void Carrier::noteTimers(std::size_t fired) noexcept {
 
 void Carrier::switchOut(detail::Fiber& fiber, detail::SwitchReason reason) noexcept {
     fiber.switchReason = reason;
-    detail::switchContext(fiber, threadContext_, *threadExceptions_);
+    detail::switchToThread(fiber, threadContext_, *threadExceptions_);
 }
 
 void FiberAccess::goHome(Carrier& carrier) noexcept {
@@ -201,25 +202,22 @@ void FiberAccess::yield(Carrier& carrier, Resumes where) noexcept {
     carrier.switchOut(*carrier.currentFiber_, detail::SwitchReason::yielded);
 }
 
-namespace detail {
-
-// The first function of a fiber, called by the trampoline.
-void fiberMain(FiberContext& self) noexcept {
-    auto& fiber = static_cast<Fiber&>(self);
-    fiber.operations->run(fiber);
-    // The fiber may have moved to another carrier meanwhile: switch to the one that runs it now.
-    FiberAccess::leave(fiber);
-}
-
-}  // namespace detail
-
-void FiberAccess::leave(detail::Fiber& fiber) noexcept {
+[[gnu::always_inline]] inline void FiberAccess::leave(detail::Fiber& fiber) noexcept {
+    // The fiber may have moved to another carrier: switch to the one that runs it now.
     Carrier* const running = fiber.running.load(std::memory_order_relaxed);
     if (running == nullptr) [[unlikely]]
         detail::endOfForkedFiber();
     Carrier& carrier = *running;
     fiber.switchReason = detail::SwitchReason::ended;
-    detail::leaveContext(fiber, carrier.threadContext_, *carrier.threadExceptions_);
+    detail::leaveFiber(fiber, carrier.threadContext_, *carrier.threadExceptions_);
+}
+
+// Calls nothing that does not return: an unanswered call would cost the carrier its predictions of returns.
+void detail::fiberMain(FiberContext* from, FiberContext* self) noexcept {
+    auto& fiber = static_cast<Fiber&>(*self);
+    arrive(fiber, *from);
+    fiber.operations->run(fiber);
+    FiberAccess::leave(fiber);
 }
 
 }  // namespace weft

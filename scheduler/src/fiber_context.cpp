@@ -4,68 +4,54 @@
 #include <cstddef>
 #include <cstdlib>
 
-#include <boost/context/detail/fcontext.hpp>
-
-#include "sanitizers.hpp"
+#include "context_switch.hpp"
 
 namespace weft::detail {
 
-namespace fcontext = boost::context::detail;
+#ifdef WEFT_INLINE_SWITCH
 
 namespace {
 
-// Passes only a pointer through the jump: an object on the switching stack would be destroyed with that stack.
-[[gnu::always_inline]] inline void jump(FiberContext& from, FiberContext& to) noexcept {
-    to.resumedFrom = &from;
-    const fcontext::transfer_t back = fcontext::jump_fcontext(to.saved, &to);
-    // `from` has been resumed: save the context that switched to it.
-    from.resumedFrom->saved = back.fctx;
-}
-
-void exchangeExceptions(FiberContext& from, FiberContext& to, ExceptionGlobals& thread) noexcept {
-    from.exceptions = thread;
-    thread = to.exceptions;
-}
-
-// The first frame of every fiber.
-void trampoline(fcontext::transfer_t arrival) noexcept {
-    auto& self = *static_cast<FiberContext*>(arrival.data);
-    self.resumedFrom->saved = arrival.fctx;
-    finishAsanSwitch(nullptr, self.resumedFrom);
-    tsanTakeOver(&self);
-    // makeContext() stored the entry in `asanFakeStack`, which is unused before the first switch.
-    auto entry = reinterpret_cast<FiberEntry>(self.asanFakeStack);
-    self.asanFakeStack = nullptr;
-    entry(self);
-    std::abort();  // an entry must end by leaveContext()
+void prepareFirstJump(FiberContext& context, void* top, FiberEntry entry) noexcept {
+    // As after a call: the return address, here null for debuggers, is at a multiple of 16 minus 8.
+    auto* const frame = reinterpret_cast<void**>(reinterpret_cast<std::uintptr_t>(top) & ~std::uintptr_t{15}) - 1;
+    *frame = nullptr;
+    context.stackPointer = frame;
+    context.next = reinterpret_cast<const void*>(entry);
 }
 
 }  // namespace
 
+#else
+
+namespace {
+
+void trampoline(boost::context::detail::transfer_t arrival) noexcept {
+    auto& self = *static_cast<FiberContext*>(arrival.data);
+    self.resumedFrom->stackPointer = arrival.fctx;
+    reinterpret_cast<FiberEntry>(const_cast<void*>(self.next))(self.resumedFrom, &self);
+}
+
+void prepareFirstJump(FiberContext& context, void* top, FiberEntry entry) noexcept {
+    context.stackPointer = boost::context::detail::make_fcontext(top, context.stackSize, &trampoline);
+    context.next = reinterpret_cast<const void*>(entry);
+}
+
+}  // namespace
+
+#endif
+
 void makeContext(FiberContext& context, void* bottom, void* top, FiberEntry entry) noexcept {
-    const auto size = static_cast<std::size_t>(static_cast<std::byte*>(top) - static_cast<std::byte*>(bottom));
     context.stackBottom = bottom;
-    context.stackSize = size;
-    context.asanFakeStack = reinterpret_cast<void*>(entry);
-    context.saved = fcontext::make_fcontext(top, size, &trampoline);
+    context.stackSize = static_cast<std::size_t>(static_cast<std::byte*>(top) - static_cast<std::byte*>(bottom));
+    prepareFirstJump(context, top, entry);
     tsanHandOver(&context);
 }
 
-void switchContext(FiberContext& from, FiberContext& to, ExceptionGlobals& threadExceptions) noexcept {
-    exchangeExceptions(from, to, threadExceptions);
-    startAsanSwitch(&from.asanFakeStack, to);
-    switchTsanFiber(to);
-    jump(from, to);
-    finishAsanSwitch(from.asanFakeStack, from.resumedFrom);
-}
-
-void leaveContext(FiberContext& from, FiberContext& to, ExceptionGlobals& threadExceptions) noexcept {
-    exchangeExceptions(from, to, threadExceptions);
-    startAsanSwitch(nullptr, to);  // null: the fake stack of a dying context is freed
-    switchTsanFiber(to);
-    to.resumedFrom = &from;
-    fcontext::jump_fcontext(to.saved, &to);
-    std::abort();
+void keepFloatControl(FiberContext& context) noexcept {
+    constexpr std::uint32_t statusFlags = 0x3f;
+    saveFloatControl(context.floatControl);
+    context.floatControl.mxcsr &= ~statusFlags;
 }
 
 [[gnu::noinline]] ExceptionGlobals& threadExceptionGlobals() noexcept {
@@ -74,6 +60,7 @@ void leaveContext(FiberContext& from, FiberContext& to, ExceptionGlobals& thread
 }
 
 void adoptThreadContext(FiberContext& context) noexcept {
+    loadFloatControl(context.floatControl);
     context.tsanFiber = currentTsanFiber();
 }
 

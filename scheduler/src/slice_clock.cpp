@@ -7,6 +7,7 @@ namespace weft::detail {
 namespace {
 constexpr Duration shortestMeasure = std::chrono::milliseconds(1);
 constexpr Duration longestMeasure = std::chrono::seconds(1);  // then measure again: a virtual machine may have moved
+constexpr unsigned longestBatch = 8;
 }  // namespace
 
 std::uint64_t SliceClock::cyclesIn(Duration time) const noexcept {
@@ -23,6 +24,14 @@ void SliceClock::calibrate(TimePoint now, std::uint64_t cycles) noexcept {
     }
     knownAt_ = now;
     knownCycles_ = cycles;
+}
+
+bool SliceClock::passedAfterBatch() noexcept {
+    const std::uint64_t cycles = readCycles();
+    batch_ = cycles - checkedAt_ < limit_ / 16 ? std::min(2 * batch_, longestBatch) : 1;
+    unchecked_ = batch_;
+    checkedAt_ = cycles;
+    return cycles - from_ >= limit_ && passedByTheClock();
 }
 
 bool SliceClock::passedByTheClock() noexcept {

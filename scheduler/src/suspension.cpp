@@ -73,7 +73,7 @@ Suspension::~Suspension() {
 
 // True if the fiber has been cancelled or the carrier is stopping; the wait has then been claimed. park() switches the
 // fiber out in any case, so that a fiber that waits again and again does not keep the others from running.
-bool Suspension::refuse(const Carrier& carrier) const noexcept {
+[[gnu::always_inline]] inline bool Suspension::refuse(const Carrier& carrier) const noexcept {
     if (carrier.core_.stopping()) {
         key(WakeReason::shutdown).wake();
     } else if (static_cast<detail::Fiber&>(*task_).cancellationDue()) {

@@ -110,5 +110,38 @@ TEST(SliceClock, IsNeverAheadOfTheSteadyClock) {
     EXPECT_TRUE(clock.passed());
 }
 
+// Asks after each slice until the clock says that the budget has passed; returns how often it should have said so
+// before.
+int lateAnswers(detail::SliceClock& clock, TimePoint end, Duration slice) {
+    for (int late = 0;; ++late) {
+        bool over = false;
+        do {
+            spinFor(slice);
+            over = Clock::steady().now() >= end;
+            if (!clock.passedAfterSlice()) continue;
+            EXPECT_GE(Clock::steady().now(), end);
+            return late;
+        } while (!over);
+    }
+}
+
+TEST(SliceClock, NoticesTheEndAfterEachLongSliceAndAfterAFewShortOnes) {
+    constexpr milliseconds budget(16);
+    detail::SliceClock clock;
+    clock.begin(Clock::steady().now(), budget);
+    spinFor(milliseconds(2));  // longer than the shortest measurement of the counter's rate
+    for (int i = 0; i < 5; ++i) {
+        TimePoint begin = Clock::steady().now();
+        clock.begin(begin, budget);
+        EXPECT_EQ(lateAnswers(clock, begin + budget, budget / 4), 0);
+
+        begin = Clock::steady().now();
+        clock.begin(begin, budget);
+        for (int j = 0; j < 100 && !clock.passedAfterSlice(); ++j) {
+        }
+        EXPECT_LE(lateAnswers(clock, begin + budget, budget / 4), 7);
+    }
+}
+
 }  // namespace
 }  // namespace weft

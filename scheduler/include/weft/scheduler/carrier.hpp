@@ -240,7 +240,7 @@ class Carrier final : public TaskScheduler {
     void noteDepth(std::size_t depth) noexcept { counters_.queueDepth.set(depth); }
     void beginFiberRun() noexcept;
     void endFiberRun(unsigned ran) noexcept;
-    bool fiberRunIsOver() noexcept { return fiberRunClock_.passed(); }
+    bool fiberRunIsOver() noexcept { return fiberRunClock_.passedAfterSlice(); }
     Task* nextTask(bool& moved) noexcept;
     void prefetchNext() const noexcept;
     void run(Task& task) noexcept;
@@ -259,6 +259,7 @@ class Carrier final : public TaskScheduler {
     void switchOut(detail::Fiber& fiber, detail::SwitchReason reason) noexcept;
     std::uint64_t takeFiberId() noexcept;
     void enlistHere(detail::Fiber& fiber) noexcept;
+    void prepare(detail::Fiber& fiber) const noexcept;
     void submit(detail::Fiber& fiber);
     Stack takeStack(std::size_t size);
     static void giveStack(const Stack& stack) noexcept;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include <weft/scheduler/assert.hpp>
@@ -68,8 +69,8 @@ class [[nodiscard]] JoinHandle final : public detail::JoinHandleBase {
     // still runs and may outlive the caller's variables. If the fiber uses them, start it in a TaskScope.
     T join() {
         if (ErrorCode error = wait(never)) throw SystemError(error, "JoinHandle::join");
-        JoinHandle ended = std::move(*this);  // releases the reference at the end of this call, even if it throws
-        return static_cast<detail::ResultFiber<T>*>(ended.fiber_)->takeResult();
+        const Joined ended{static_cast<detail::ResultFiber<T>&>(*std::exchange(fiber_, nullptr))};
+        return ended.fiber.takeResult();
     }
     // As join(), but waits until `deadline` at most and does not take the result. True if the fiber has ended.
     bool waitUntil(Deadline deadline) {
@@ -77,6 +78,16 @@ class [[nodiscard]] JoinHandle final : public detail::JoinHandleBase {
         if (error && error != timedOut()) throw SystemError(error, "JoinHandle::waitUntil");
         return !error;
     }
+
+  private:
+    // Releases the reference at the end of join(), even if that throws.
+    struct Joined {
+        ~Joined() {
+            if constexpr (!std::is_void_v<T> && !std::is_trivially_destructible_v<T>) fiber.drop();
+            detail::releaseFiber(fiber);
+        }
+        detail::ResultFiber<T>& fiber;
+    };
 };
 
 }  // namespace weft

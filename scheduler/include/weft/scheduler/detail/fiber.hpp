@@ -55,7 +55,7 @@ struct Fiber : FiberContext, Task {
     // Prefetch what a carrier needs to resume the fiber: first the cache lines of this block that a switch uses...
     void prefetch() const noexcept { fetchLines(this, 3); }
     // ... and, read from them, the innermost frames.
-    void prefetchFrames() const noexcept { fetchLines(saved, 8); }
+    void prefetchFrames() const noexcept { fetchLines(stackPointer, 8); }
 
     Carrier* const homeCarrier;
     // The carrier that runs the fiber or ran it last; null: it has not begun, or it continues in a forked process.
@@ -107,16 +107,15 @@ class FiberName {
 // larger. Neighbouring stacks use different offsets in the page; with equal offsets the first frames of all fibers
 // would compete for the same few sets of the cache. The offset is at most 15/2048 of the stack.
 inline void* placeOnStack(const Stack& stack, std::size_t size, std::size_t alignment) noexcept {
-    constexpr std::size_t colours = 16;
     const auto top = reinterpret_cast<std::uintptr_t>(stack.top());
     const std::size_t step = std::min<std::size_t>(128, stack.size / 2048);
-    const std::size_t colour = top / stack.sizeWithGuard() % colours;
+    const std::size_t colour = top * 0x9e3779b97f4a7c15 >> 60;  // the top bits of a product spread well
     const std::uintptr_t mask = std::max<std::size_t>(64, alignment) - 1;
     return reinterpret_cast<void*>((top - colour * step - size) & ~mask);
 }
 
-// The first function of every fiber; `self` is the fiber's context.
-[[noreturn]] void fiberMain(FiberContext& self) noexcept;
+// The FiberEntry of every fiber.
+[[noreturn]] void fiberMain(FiberContext* from, FiberContext* self) noexcept;
 // Marks the fiber complete: destroys the result or leaves it to the join handle, wakes the joiner. Context: the carrier
 // on which the fiber ended, which still holds the run's reference.
 void completeFiber(Fiber& fiber) noexcept;

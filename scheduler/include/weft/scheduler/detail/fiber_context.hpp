@@ -1,9 +1,9 @@
-// FiberContext: a saved machine context, and the switch between two contexts. One translation unit handles the raw
-// fcontext record, the C++ exception globals and the sanitizer annotations (docs/adr/0007). Source: Boost.Context's
-// fcontext.
+// FiberContext: a saved machine context with the C++ exception globals and what the sanitizers know of it. The switch
+// between two contexts is in src/context_switch.hpp (docs/adr/0007, docs/adr/0032).
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace weft::detail {
 
@@ -14,31 +14,39 @@ struct ExceptionGlobals {
     unsigned uncaughtExceptions = 0;
 };
 
+// The control registers of floating-point arithmetic, which a call preserves: rounding, precision, masked exceptions.
+struct FloatControl {
+    std::uint32_t mxcsr = 0;
+    std::uint16_t x87 = 0;
+};
+
 struct FiberContext {
-    void* saved = nullptr;                // fcontext_t while switched out
-    FiberContext* resumedFrom = nullptr;  // the context that switched to this one last
+    // While switched out: what the switch restores. Without the inline switch, stackPointer is the fcontext_t.
+    void* stackPointer = nullptr;
+    void* framePointer = nullptr;
+    void* base = nullptr;  // a compiler may address a frame by this register
+    const void* next = nullptr;
+    FloatControl floatControl;
     ExceptionGlobals exceptions;
-    const void* stackBottom = nullptr;  // for sanitizers: the lowest address and the size of the stack
+    FiberContext* resumedFrom = nullptr;  // for fcontext: the context that switched to this one last
+    const void* stackBottom = nullptr;    // for sanitizers: the lowest address and the size of the stack
     std::size_t stackSize = 0;
     void* asanFakeStack = nullptr;
     void* tsanFiber = nullptr;
 };
 
-using FiberEntry = void (*)(FiberContext& self) noexcept;
+// A context's first function; `from` is the context that has switched to it. It must never return.
+using FiberEntry = void (*)(FiberContext* from, FiberContext* self) noexcept;
 
-// Prepares a context that will run entry(self) on the given stack; `top` is one past its highest byte.
+// Prepares a context that will run `entry` on the given stack; `top` is one past its highest byte.
 void makeContext(FiberContext& context, void* bottom, void* top, FiberEntry entry) noexcept;
-
-// Saves the current context in `from` and resumes `to`; returns when `from` is resumed. `threadExceptions` are the
-// calling thread's runtime globals.
-void switchContext(FiberContext& from, FiberContext& to, ExceptionGlobals& threadExceptions) noexcept;
-// As switchContext(), for a context that will never be resumed.
-[[noreturn]] void leaveContext(FiberContext& from, FiberContext& to, ExceptionGlobals& threadExceptions) noexcept;
 
 // The calling thread's globals. Never inlined, so that the compiler does not keep the address across a switch.
 ExceptionGlobals& threadExceptionGlobals() noexcept;
 
-// Registers the calling thread's own context with the sanitizers.
+// Keeps the calling thread's control registers, without status flags, as those of a thread that it will create.
+void keepFloatControl(FiberContext& context) noexcept;
+// Makes `context`, in which keepFloatControl() has been called, the calling thread's own.
 void adoptThreadContext(FiberContext& context) noexcept;
 
 // The sanitizer state of a stack. It stays with a pooled stack, because creating it is expensive.

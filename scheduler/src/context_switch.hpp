@@ -1,0 +1,126 @@
+// The switch between two FiberContexts, inlined into its callers. On x86-64 it is a few instructions; elsewhere it is
+// Boost.Context's fcontext. docs/adr/0032. Private to the scheduler.
+#pragma once
+
+#include <cstdlib>
+
+#include <weft/scheduler/detail/fiber_context.hpp>
+
+#include "sanitizers.hpp"
+
+// A shadow stack would have to be switched, too.
+#if defined(__x86_64__) && defined(__LP64__) && !(defined(__CET__) && (__CET__ & 2) != 0)
+#define WEFT_INLINE_SWITCH 1
+#else
+#include <boost/context/detail/fcontext.hpp>
+#endif
+
+namespace weft::detail {
+
+#ifdef WEFT_INLINE_SWITCH
+
+[[gnu::always_inline]] inline void saveFloatControl(FloatControl& control) noexcept {
+    asm volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(control.mxcsr), "=m"(control.x87));
+}
+[[gnu::always_inline]] inline void loadFloatControl(const FloatControl& control) noexcept {
+    asm volatile("ldmxcsr %0\n\tfldcw %1" ::"m"(control.mxcsr), "m"(control.x87));
+}
+// The control registers hold `current`; nearly always these are the same values.
+[[gnu::always_inline]] inline void loadFloatControl(const FloatControl& control, const FloatControl& current) noexcept {
+    if (control.mxcsr != current.mxcsr || control.x87 != current.x87) [[unlikely]]
+        loadFloatControl(control);
+}
+
+// Returns the context that has switched back. The registers that are not in the context are clobbered, so the compiler
+// saves those that it still needs. There is neither a call nor a return, so the processor goes on to predict the
+// returns of its callers. A new context begins in its FiberEntry, whose arguments are in the same registers.
+[[gnu::always_inline]] inline FiberContext* jump(FiberContext& from, FiberContext& to) noexcept {
+    static_assert(offsetof(FiberContext, stackPointer) == 0 && offsetof(FiberContext, framePointer) == 8 &&
+                      offsetof(FiberContext, base) == 16 && offsetof(FiberContext, next) == 24,
+                  "the instructions below use these offsets");
+    FiberContext* first = &from;
+    FiberContext* second = &to;
+    asm volatile("leaq 1f(%%rip), %%rax\n\t"
+                 "movq %%rsp, 0(%%rdi)\n\t"
+                 "movq %%rbp, 8(%%rdi)\n\t"
+                 "movq %%rbx, 16(%%rdi)\n\t"
+                 "movq %%rax, 24(%%rdi)\n\t"
+                 "movq 0(%%rsi), %%rsp\n\t"
+                 "movq 8(%%rsi), %%rbp\n\t"
+                 "movq 16(%%rsi), %%rbx\n\t"
+                 "jmpq *24(%%rsi)\n"
+                 "1:"
+                 : "+D"(first), "+S"(second)
+                 :
+                 : "rax", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "memory", "cc", "st",
+                   "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)", "xmm0", "xmm1", "xmm2", "xmm3",
+                   "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15"
+#ifdef __AVX512F__
+                   ,
+                   "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26",
+                   "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5", "k6", "k7"
+#endif
+    );
+    return first;
+}
+
+#else  // fcontext keeps these registers itself
+
+inline void saveFloatControl(FloatControl&) noexcept {}
+inline void loadFloatControl(const FloatControl&) noexcept {}
+inline void loadFloatControl(const FloatControl&, const FloatControl&) noexcept {}
+
+[[gnu::always_inline]] inline FiberContext* jump(FiberContext& from, FiberContext& to) noexcept {
+    to.resumedFrom = &from;
+    const boost::context::detail::transfer_t back = boost::context::detail::jump_fcontext(to.stackPointer, &to);
+    from.resumedFrom->stackPointer = back.fctx;
+    return from.resumedFrom;
+}
+
+#endif
+
+[[gnu::always_inline]] inline void exchangeExceptions(FiberContext& from, FiberContext& to,
+                                                      ExceptionGlobals& thread) noexcept {
+    from.exceptions = thread;
+    thread = to.exceptions;
+}
+
+// Resumes a fiber; returns when it or another fiber switches back. `thread` is the calling thread's own context,
+// `threadExceptions` are its runtime globals.
+[[gnu::always_inline]] inline void switchToFiber(FiberContext& thread, FiberContext& fiber,
+                                                 ExceptionGlobals& threadExceptions) noexcept {
+    exchangeExceptions(thread, fiber, threadExceptions);
+    loadFloatControl(fiber.floatControl, thread.floatControl);
+    startAsanSwitch(&thread.asanFakeStack, fiber);
+    switchTsanFiber(fiber);
+    FiberContext* const cameFrom = jump(thread, fiber);
+    finishAsanSwitch(thread.asanFakeStack, cameFrom);
+}
+// The reverse. The fiber may be resumed by another thread, so the caller must not use thread-local variables.
+[[gnu::always_inline]] inline void switchToThread(FiberContext& fiber, FiberContext& thread,
+                                                  ExceptionGlobals& threadExceptions) noexcept {
+    exchangeExceptions(fiber, thread, threadExceptions);
+    saveFloatControl(fiber.floatControl);
+    loadFloatControl(thread.floatControl, fiber.floatControl);
+    startAsanSwitch(&fiber.asanFakeStack, thread);
+    switchTsanFiber(thread);
+    FiberContext* const cameFrom = jump(fiber, thread);
+    finishAsanSwitch(fiber.asanFakeStack, cameFrom);
+}
+// To be called first by a FiberEntry.
+[[gnu::always_inline]] inline void arrive(FiberContext& fiber, FiberContext& cameFrom) noexcept {
+    finishAsanSwitch(nullptr, &cameFrom);
+    tsanTakeOver(&fiber);
+}
+// As switchToThread(), for a fiber that will never be resumed.
+[[noreturn, gnu::always_inline]] inline void leaveFiber(FiberContext& fiber, FiberContext& thread,
+                                                        ExceptionGlobals& threadExceptions) noexcept {
+    exchangeExceptions(fiber, thread, threadExceptions);
+    loadFloatControl(thread.floatControl);
+    startAsanSwitch(nullptr, thread);  // null: the fake stack of a dying context is freed
+    switchTsanFiber(thread);
+    jump(fiber, thread);
+    std::abort();
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,146 @@
+// The floating-point environment of fibers: each keeps its own over its waits, as over a call.
+#include <gtest/gtest.h>
+
+#include <cfenv>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include <weft/scheduler/carrier_group.hpp>
+#include <weft/scheduler/this_fiber.hpp>
+
+#if defined(__x86_64__)
+#include <fpu_control.h>
+#include <xmmintrin.h>
+#endif
+
+namespace weft {
+namespace {
+
+CarrierOptions oneCarrier() {
+    CarrierOptions options;
+    options.carriers = 1;
+    return options;
+}
+
+// Runs `change`, then a yield; meanwhile another fiber runs `look` twice, before and after the first one's end.
+template <class Change, class Look>
+void besideAFiberThat(Change change, Look look) {
+    CarrierGroup group(oneCarrier());
+    bool changed = false;
+    bool looked = false;
+    auto first = group.spawn([&] {
+        change();
+        changed = true;
+        while (!looked) thisFiber::yield();
+    });
+    auto second = group.spawn([&] {
+        while (!changed) thisFiber::yield();
+        look();
+        looked = true;
+        first.join();
+        look();
+    });
+    second.join();
+}
+
+TEST(FloatingPoint, ARoundingModeIsThatOfItsFiber) {
+    besideAFiberThat([] { ASSERT_EQ(std::fesetround(FE_UPWARD), 0); },
+                     [] { EXPECT_EQ(std::fegetround(), FE_TONEAREST); });
+}
+
+TEST(FloatingPoint, AFiberFindsItsRoundingModeAfterAWait) {
+    CarrierGroup group(oneCarrier());
+    auto other = group.spawn([] {
+        for (int i = 0; i < 3; ++i) thisFiber::yield();
+    });
+    auto fiber = group.spawn([&] {
+        std::fesetround(FE_UPWARD);
+        for (int i = 0; i < 3; ++i) {
+            thisFiber::yield();
+            EXPECT_EQ(std::fegetround(), FE_UPWARD);
+            EXPECT_EQ(std::lrint(0.25), 1);
+        }
+        other.join();
+        EXPECT_EQ(std::fegetround(), FE_UPWARD);
+    });
+    fiber.join();
+}
+
+TEST(FloatingPoint, AFiberBeginsWithTheEnvironmentInWhichItsGroupWasMade) {
+    std::fesetround(FE_DOWNWARD);
+    CarrierGroup group(oneCarrier());
+    std::fesetround(FE_TONEAREST);
+    EXPECT_EQ(group.spawn([] { return std::fegetround(); }).join(), FE_DOWNWARD);
+}
+
+#if defined(__x86_64__)
+
+unsigned overflowFlag() {
+    return _mm_getcsr() & _MM_EXCEPT_OVERFLOW;
+}
+
+TEST(FloatingPoint, StatusFlagsAreThoseOfTheirFiber) {
+    const auto overflow = [] {
+        volatile double huge = std::numeric_limits<double>::max();
+        huge = huge * 2;
+    };
+    overflow();  // not inherited either
+    besideAFiberThat(
+        [&] {
+            EXPECT_EQ(overflowFlag(), 0u);
+            overflow();
+            thisFiber::yield();
+            EXPECT_NE(overflowFlag(), 0u);
+        },
+        [] { EXPECT_EQ(overflowFlag(), 0u); });
+}
+
+TEST(FloatingPoint, TheModeForDenormalNumbersIsThatOfItsFiber) {
+    besideAFiberThat([] { _MM_SET_FLUSH_ZERO_MODE(_MM_FLUSH_ZERO_ON); },
+                     [] { EXPECT_EQ(_MM_GET_FLUSH_ZERO_MODE(), unsigned{_MM_FLUSH_ZERO_OFF}); });
+}
+
+fpu_control_t x87Control() {
+    fpu_control_t control;
+    _FPU_GETCW(control);
+    return control;
+}
+
+TEST(FloatingPoint, TheX87PrecisionIsThatOfItsFiber) {
+    const fpu_control_t before = x87Control();
+    besideAFiberThat(
+        [before] {
+            fpu_control_t single = static_cast<fpu_control_t>(before & ~_FPU_EXTENDED);
+            _FPU_SETCW(single);
+        },
+        [before] { EXPECT_EQ(x87Control(), before); });
+}
+
+#endif
+
+// The switch itself saves only three registers; the compiler must save the others.
+TEST(FloatingPoint, ValuesInRegistersSurviveASwitch) {
+    CarrierGroup group(oneCarrier());
+    const auto count = [](double step) {
+        return [step] {
+            double a = step, b = 2 * step, c = 3 * step, d = 4 * step, e = 5 * step, f = 6 * step;
+            std::uint64_t u = 1, v = 2, w = 3, x = 4, y = 5, z = 6;
+            long double l = step;
+            for (int i = 0; i < 100; ++i) {
+                thisFiber::yield();
+                a += step, b += a, c += b, d += c, e += d, f += e, l += f;
+                u += 1, v += u, w += v, x += w, y += x, z += y;
+            }
+            return static_cast<double>(l) + a + b + c + d + e + f + static_cast<double>(u + v + w + x + y + z);
+        };
+    };
+    const double alone = group.spawn(count(0.5)).join();
+    auto first = group.spawn(count(0.5));
+    auto other = group.spawn(count(-3));
+    EXPECT_EQ(first.join(), alone);
+    EXPECT_NE(other.join(), alone);
+}
+
+}  // namespace
+}  // namespace weft
