@@ -162,6 +162,8 @@ class Connection {
             backend_.keep(std::move(toBackend_));
             return answerWithBody(*body);
         }
+        error_code ignored;
+        toBackend_.close(ignored);
         return std::string(badGatewayResponse);
     }
 
