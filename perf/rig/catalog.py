@@ -97,7 +97,7 @@ def implementations(scenarioName, build, wanted=None):
         own = [os.path.join(build, entry.get('program', prefix + name)), *entry.get('args', [])]
         command = entry.get('command', own)
         if not shutil.which(command[0]):
-            missing.append(name + (f' (apt-get install {entry["package"]}, then build)' if 'package' in entry else ''))
+            missing.append(name + (f' (apt-get install {entry["package"]}, then configure and build)' if 'package' in entry else ''))
             continue
         chosen.append(Implementation(name, command, entry.get('path', table.get('path')),
                                      entry.get('depths', table['depths']), entry.get('canned', False),

@@ -10,7 +10,8 @@ from .failure import Failure
 
 THRESHOLD_NS = 250      # between the two regimes seen: about 100 ns and about 500 ns per cache-line round trip
 # The packages of the rivals; those that are not installed are left out.
-PACKAGES = ('libboost1.81-dev', 'libuv1', 'nginx-light', 'golang-go', 'libnetty-java', 'default-jdk-headless', 'librust-tokio-dev', 'rustc')
+PACKAGES = ('libboost1.81-dev', 'libboost-fiber1.81-dev', 'libuv1', 'nginx-light', 'golang-go', 'libnetty-java',
+            'default-jdk-headless', 'librust-tokio-dev', 'rustc')
 
 
 def probe(build, milliseconds=20):

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """perf/run fails if and only if an implementation failed: a sample that the machine disturbed is no failure. It writes
-a compact summary; with --keep-samples it also writes the samples, to separate files."""
+a compact summary; with --keep-samples it also writes the samples, to separate files. It measures the programs that are
+built, and names the package of each one that is not."""
 
 import importlib.machinery
 import importlib.util
 import json
 import os
+import re
 import tempfile
 import types
 import unittest
@@ -100,6 +102,60 @@ class Results(unittest.TestCase):
     def test_a_command_has_no_path_of_this_machine(self):
         self.assertEqual(self.run_.results.commandLine(['/a/b/weft', '--results=/tmp/r', '--build', 'build/perf', '{backend}']),
                          'weft --results=r --build build/perf {backend}')
+
+
+class Programs(unittest.TestCase):
+    """The programs of the scenarios in a build directory."""
+
+    def setUp(self):
+        self.run_ = perfRun()
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.build = directory.name
+
+    def buildProgram(self, name):
+        os.close(os.open(os.path.join(self.build, name), os.O_CREAT, 0o755))
+
+    def find(self, wanted=None):
+        return self.run_.catalog.implementations('backend_call', self.build, wanted)
+
+    def test_one_that_is_not_built_is_skipped_with_the_package_that_it_needs(self):
+        self.buildProgram('backend_call_weft_split')
+        self.buildProgram('backend_call_go')
+        chosen, missing = self.find()
+        self.assertEqual([each.name for each in chosen], ['weft_split', 'go'])
+        self.assertIn('boost_fiber (apt-get install libboost-fiber1.81-dev, then configure and build)', missing)
+        self.assertIn('beast_spawn', missing)    # Weft itself needs the packages of this one
+
+    def test_one_that_is_wanted_and_not_built_fails_the_run(self):
+        self.buildProgram('backend_call_weft_split')
+        with self.assertRaisesRegex(self.run_.Failure, r'not built in .*: go \(apt-get install golang-go'):
+            self.find(['weft_split', 'go'])
+
+    def test_go_runs_goroutines_on_one_thread(self):
+        self.buildProgram('backend_call_go')
+        go, = self.find(['go'])[0]
+        self.assertEqual([go.commandLine()[0], *go.command[1:]], ['GOMAXPROCS=1', '--backend', '{backend}'])
+
+    def test_setup_installs_the_packages_that_they_need(self):
+        with open(os.path.join(ROOT, 'scripts', 'packages')) as file:
+            rivals = re.search(r'^\[rivals\]\n(.*?)(?:\n\[|\Z)', file.read(), re.M | re.S)[1].split()
+        needed = {name for scenario in self.run_.SCENARIOS.values() for entry in scenario['implementations'].values()
+                  for name in entry.get('package', '').split()}
+        self.assertIn('libboost-fiber1.81-dev', needed)
+        self.assertEqual(needed - set(rivals), set())
+
+    def test_each_source_that_calls_a_backend_is_given_its_address(self):
+        entries = self.run_.SCENARIOS['backend_call']['implementations']
+        programs = {entry.get('program', f'backend_call_{name}') for name, entry in entries.items() if '{backend}' in entry['args']}
+        sources = os.listdir(os.path.join(ROOT, 'perf', 'scenarios', 'backend_call'))
+        self.assertEqual(programs, {f'backend_call_{os.path.splitext(source)[0]}' for source in sources})
+
+    def test_the_readme_has_a_row_for_each_that_calls_a_backend(self):
+        with open(os.path.join(ROOT, 'perf', 'README.md'), encoding='utf-8') as file:
+            section = file.read().split('## A call to a backend')[1].split('\n## ')[0]
+        rows = {name for row in re.findall(r'^\| (`.*?) \|', section, re.M) for name in re.findall(r'`(\w+)`', row)}
+        self.assertEqual(rows, set(self.run_.SCENARIOS['backend_call']['implementations']))
 
 
 if __name__ == '__main__':

@@ -4,30 +4,13 @@
 
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
-#include <ctime>
 #include <memory>
 
 #include "../../support/asio_server.hpp"
+#include "../../support/beast_answer.hpp"
 
 namespace weft::perf {
 namespace {
-
-namespace http = boost::beast::http;
-
-// The Date header's text, made once a second.
-const std::string& date() {
-    static std::time_t made = 0;
-    static std::string text;
-    const std::time_t now = std::time(nullptr);
-    if (now != made) {
-        char buffer[64];
-        std::tm parts{};
-        gmtime_r(&now, &parts);
-        text.assign(buffer, std::strftime(buffer, sizeof buffer, "%a, %d %b %Y %H:%M:%S GMT", &parts));
-        made = now;
-    }
-    return text;
-}
 
 class Connection : public std::enable_shared_from_this<Connection> {
   public:
@@ -43,22 +26,17 @@ class Connection : public std::enable_shared_from_this<Connection> {
   private:
     void answer() {
         const bool known = request_.target() == "/plaintext";
-        response_ = {known ? http::status::ok : http::status::not_found, request_.version()};
-        response_.set(http::field::server, "beast");
-        response_.set(http::field::content_type, "text/plain");
-        response_.set(http::field::date, date());
-        response_.keep_alive(request_.keep_alive());
-        if (known) response_.body() = "Hello, World!";
-        response_.prepare_payload();
-        http::async_write(socket_, response_, [self = shared_from_this()](error_code error, std::size_t) {
-            if (!error && self->response_.keep_alive()) self->read();
+        answer_ =
+            known ? answerTo(request_, http::status::ok, "Hello, World!") : answerTo(request_, http::status::not_found);
+        http::async_write(socket_, answer_, [self = shared_from_this()](error_code error, std::size_t) {
+            if (!error && self->answer_.keep_alive()) self->read();
         });
     }
 
     tcp::socket socket_;
     boost::beast::flat_buffer buffer_;
-    http::request<http::string_body> request_;
-    http::response<http::string_body> response_;
+    BeastRequest request_;
+    BeastAnswer answer_;
 };
 
 }  // namespace
