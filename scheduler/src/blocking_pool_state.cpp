@@ -25,14 +25,6 @@ void BlockingPool::State::refuseFork(const char* call) const {
     if (forked()) throw detail::forkedError(call);
 }
 
-void BlockingPool::State::keepForever(std::shared_ptr<State> state) noexcept {
-    static std::mutex lock;
-    static State* newest = nullptr;
-    std::lock_guard held(lock);
-    state->keptBefore_ = std::exchange(newest, state.get());
-    newest->self_ = std::move(state);
-}
-
 void BlockingPool::State::close() noexcept {
     Threads threads;
     {
