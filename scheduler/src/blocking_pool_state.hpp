@@ -42,6 +42,8 @@ class BlockingPool::State : public std::enable_shared_from_this<State>, public d
   private:
     using Threads = std::list<std::thread>;
 
+    // A carrier may be bound to one CPU.
+    static std::vector<unsigned> permittedCpus();
     bool startThread() noexcept;
     void work(Threads::iterator self) noexcept;
     bool awaitWork(std::unique_lock<std::mutex>& held);
