@@ -47,7 +47,7 @@ class LookupTable {
     // Adds a caller that waits for the name; queues the name if it is the first.
     void add(Caller&& caller);
     // Removes and returns the caller that was added last.
-    Callers takeNewest() noexcept;
+    Caller takeNewest() noexcept;
 
     std::size_t queued() const noexcept { return queue_.size(); }  // names
     // The next name to look up; its callers keep waiting.

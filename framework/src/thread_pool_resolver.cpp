@@ -121,36 +121,30 @@ class ThreadPoolResolver::State : public std::enable_shared_from_this<State>, pu
 Future<Resolver::Addresses> ThreadPoolResolver::State::resolve(std::string_view host, std::uint16_t port) {
     Caller caller{{}, port, never, lowerCase(host)};
     Future<Addresses> future = caller.promise.future();
-    if (forked()) {
-        caller.promise.setError(failure(fromErrno(ENOTSUP), caller.host,
-                                        "its resolver was created before fork(), which copies no threads: use "
-                                        "Resolver::system(), or create one after fork()"));
-        return future;
-    }
     std::optional<Answer> known;
-    Callers refused;
-    {
+    const auto refuse = [&](int error, const char* remedy) {
+        known = Answer{{}, failure(fromErrno(error), caller.host, remedy), {}};
+    };
+    if (forked()) {
+        refuse(ENOTSUP, "its resolver was created before fork(), which copies no threads: use Resolver::system(), or "
+                        "create one after fork()");
+    } else {
         std::lock_guard held(lock_);
         const TimePoint now = Clock::steady().now();
         if (const Answer* answer = table_.find(caller.host, now)) {
             known = *answer;
-        } else if (!table_.full()) {
+        } else if (table_.full()) {
+            refuse(EAGAIN, "too many lookups are waiting: try again later, or connect to numeric addresses");
+        } else {
             caller.deadline = options_.timeout == Duration::zero() ? never : now + options_.timeout;
             table_.add(std::move(caller));
-            if (!startWork()) refused = table_.takeNewest();
-        } else {
-            known = Answer{{},
-                           failure(fromErrno(EAGAIN), caller.host,
-                                   "too many lookups are waiting: try again later, or connect to numeric addresses"),
-                           {}};
+            if (!startWork()) {
+                caller = table_.takeNewest();
+                refuse(EAGAIN, "the thread for the lookup cannot start: raise the limit of threads");
+            }
         }
     }
-    // Listeners run outside the lock.
-    if (known) known->deliverTo(caller);
-    for (Caller& each : refused) {
-        each.promise.setError(failure(fromErrno(EAGAIN), each.host,
-                                      "the thread for the lookup cannot start: raise the limit of threads"));
-    }
+    if (known) known->deliverTo(caller);  // listeners run outside the lock
     return future;
 }
 
