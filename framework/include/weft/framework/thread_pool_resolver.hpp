@@ -48,17 +48,17 @@ class ThreadPoolResolver final : public Resolver {
     // Throws std::invalid_argument for options out of range or an empty `lookup`.
     explicit ThreadPoolResolver(const ResolverOptions& options = {}, Lookup lookup = systemLookup());
     // Fails waiting calls with operation_aborted. Does not wait for running lookups: everything they use must outlive
-    // them. Does nothing in a forked process; the memory stays until the process ends.
+    // them. If forked(), it does nothing, and the resolver's memory stays until the process ends.
     ~ThreadPoolResolver() override;
 
     // Resolves a numeric host at once. Fails with EINVAL for text that is not a valid host, and with ENOTSUP for a name
-    // in a forked process.
+    // if forked().
     Future<Addresses> resolve(std::string_view host, std::uint16_t port) override;
 
-    // Clears the cache; does nothing in a forked process.
+    // Clears the cache. Does nothing if forked().
     void clear();
 
-    // True in a process that was forked after the resolver was created: there are no threads for its lookups.
+    // True in a process that was forked after the resolver was created: it has no threads there. Any thread.
     bool forked() const noexcept;
 
     // getaddrinfo().
