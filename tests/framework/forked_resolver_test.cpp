@@ -18,16 +18,6 @@ namespace {
 
 using Addresses = Resolver::Addresses;
 
-ErrorCode errorOf(const Future<Addresses>& future) {
-    future.await();
-    try {
-        if (future.error()) std::rethrow_exception(future.error());
-    } catch (const SystemError& error) {
-        return error.code();
-    }
-    return {};
-}
-
 // A lookup of a name that begins with "stuck" takes until stop().
 class StuckLookup {
   public:
@@ -53,6 +43,19 @@ class StuckLookup {
     const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
 };
 
+// A forked process may inherit the address sanitizer's allocator locked, and the thread sanitizer ends one that starts
+// threads.
+#ifndef WEFT_SANITIZED
+ErrorCode errorOf(const Future<Addresses>& future) {
+    future.await();
+    try {
+        if (future.error()) std::rethrow_exception(future.error());
+    } catch (const SystemError& error) {
+        return error.code();
+    }
+    return {};
+}
+
 // One thread is in a lookup, and the timekeeper waits on its condition variable.
 TEST(ForkedResolver, ItRefusesNamesAndIsDestroyedWithoutAWait) {
     StuckLookup names;
@@ -77,8 +80,6 @@ TEST(ForkedResolver, ItRefusesNamesAndIsDestroyedWithoutAWait) {
     EXPECT_EQ(queued.get().size(), 1u);
 }
 
-// The thread sanitizer ends a forked process that starts threads.
-#ifndef WEFT_SANITIZED_THREAD
 TEST(ForkedResolver, OneCreatedInTheForkedProcessResolves) {
     StuckLookup names;
     ThreadPoolResolver inherited({}, names.lookup());
