@@ -62,12 +62,11 @@ void LookupTable::add(Caller&& caller) {
     }
 }
 
-LookupTable::Callers LookupTable::takeNewest() noexcept {
-    Callers newest;
-    const auto caller = std::prev(callers_.end());
-    const auto name = names_.find(caller->host);
+LookupTable::Caller LookupTable::takeNewest() noexcept {
+    const auto name = names_.find(callers_.back().host);
     name->second.callers.pop_back();
-    newest.splice(newest.end(), callers_, caller);
+    Caller newest = std::move(callers_.back());
+    callers_.pop_back();
     forgetUnwanted(name);
     return newest;
 }

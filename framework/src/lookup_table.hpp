@@ -47,9 +47,9 @@ class LookupTable {
     // Adds a caller that waits for the name; queues the name if it is the first.
     void add(Caller&& caller);
     // Removes and returns the caller that was added last.
-    Callers takeNewest() noexcept;
+    Caller takeNewest() noexcept;
 
-    bool hasQueued() const noexcept { return !queue_.empty(); }
+    std::size_t queued() const noexcept { return queue_.size(); }  // names
     // The next name to look up; its callers keep waiting.
     std::optional<std::string> takeQueued() noexcept;
     // Called after a lookup. Caches the answer if allowed, and returns the callers of the name.

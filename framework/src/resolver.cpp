@@ -2,6 +2,7 @@
 #include <weft/framework/resolver.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <memory>
 #include <stdexcept>
@@ -47,6 +48,13 @@ Resolver::Addresses resolveBySystem(const std::string& host) {
     return addressesOf(list.get());
 }
 
+// Never destroyed, because its lookups may outlive main().
+struct SystemResolver {
+    explicit SystemResolver(SystemResolver* inherited) : inherited(inherited) {}
+    SystemResolver* const inherited;  // the parent process's, or null; reachable for leak checkers
+    ThreadPoolResolver resolver;
+};
+
 bool isDigit(char c) noexcept {
     return c >= '0' && c <= '9';
 }
@@ -78,10 +86,17 @@ ThreadPoolResolver::Lookup ThreadPoolResolver::systemLookup() {
     return resolveBySystem;
 }
 
-// Never destroyed, because its threads may outlive main().
+// A static variable of the resolver itself would have a guard, which a forked process could inherit in use.
 Resolver& Resolver::system() {
-    static ThreadPoolResolver& resolver = *new ThreadPoolResolver;
-    return resolver;
+    static std::atomic<SystemResolver*> newest{nullptr};  // written by the first caller of each process, read by all
+    SystemResolver* found = newest.load(std::memory_order_acquire);  // [G3]
+    if (found == nullptr || found->resolver.forked()) {
+        auto own = std::make_unique<SystemResolver>(found);
+        if (newest.compare_exchange_strong(found, own.get(), std::memory_order_release,  // [G3]
+                                           std::memory_order_acquire))
+            found = own.release();
+    }
+    return found->resolver;
 }
 
 namespace detail {

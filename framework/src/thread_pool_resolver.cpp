@@ -1,4 +1,5 @@
-// The threads: workers call the lookup; while any caller waits, a timekeeper fails those whose deadline has passed.
+// Two blocking pools: the threads of one call the lookup; while any caller waits, the thread of the other fails those
+// whose deadline has passed.
 #include <weft/framework/thread_pool_resolver.hpp>
 
 #include <algorithm>
@@ -7,15 +8,13 @@
 #include <mutex>
 #include <optional>
 #include <stdexcept>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 #include <netdb.h>
-#include <pthread.h>
 
 #include <weft/pipeline/detail/printable.hpp>
-#include <weft/scheduler/detail/signals_blocked.hpp>
+#include <weft/scheduler/blocking_pool.hpp>
+#include <weft/scheduler/detail/kept_in_fork.hpp>
 
 #include "lookup_table.hpp"
 
@@ -63,6 +62,16 @@ bool isNotFound(const ErrorCode& error) noexcept {
     return error.category() == resolverCategory() && (error.value() == EAI_NONAME || error.value() == EAI_NODATA);
 }
 
+ResolverOptions validated(const ResolverOptions& options) {
+    options.validate();
+    return options;
+}
+
+// Its threads end as soon as they have no work. They are not joined, because a lookup may never return.
+BlockingPoolOptions poolOptions(const char* name, std::size_t threads, std::size_t maxQueued) {
+    return {.threads = threads, .idle = Duration::zero(), .maxQueued = maxQueued, .name = name, .joinsThreads = false};
+}
+
 }  // namespace
 
 void ResolverOptions::validate() const {
@@ -74,15 +83,16 @@ void ResolverOptions::validate() const {
     requireTime("timeout", timeout);
 }
 
-// Shared with its threads, which may outlive the resolver inside a lookup.
-class ThreadPoolResolver::State : public std::enable_shared_from_this<State> {
+// Shared with its threads, which may outlive the resolver inside a lookup. Context in a forked process: forked() and
+// resolve(), which touches nothing else there.
+class ThreadPoolResolver::State : public std::enable_shared_from_this<State>, public detail::KeptInFork {
   public:
     State(const ResolverOptions& options, Lookup lookup)
-        : options_(options), lookup_(std::move(lookup)), table_(options) {
-        options.validate();
+        : options_(validated(options)), lookup_(std::move(lookup)), table_(options) {
         if (!lookup_) throw std::invalid_argument("ThreadPoolResolver: the lookup is an empty function");
     }
 
+    bool forked() const noexcept { return lookups_.forked(); }
     Future<Addresses> resolve(std::string_view host, std::uint16_t port);
     void clear();
     void close() noexcept;
@@ -92,20 +102,19 @@ class ThreadPoolResolver::State : public std::enable_shared_from_this<State> {
     using Callers = LookupTable::Callers;
     using Answer = LookupTable::Answer;
 
-    bool startThreads() noexcept;
-    template <class Body>
-    static bool startThread(Body body) noexcept;
-    void work();
+    bool startWork() noexcept;
+    void lookUpNext();
     Answer lookUp(const std::string& host) const noexcept;
     void keepTime();
 
     const ResolverOptions options_;
     const Lookup lookup_;
+    BlockingPool lookups_{poolOptions("weft-resolver", options_.threads, options_.maxWaiting)};
+    BlockingPool timekeeper_{poolOptions("weft-resolver-t", 1, 1)};
     std::mutex lock_;  // guards the members below
     LookupTable table_;
-    unsigned workers_ = 0;
-    unsigned busy_ = 0;              // workers inside a lookup
-    bool keeping_ = false;           // the timekeeper is running and will check the callers again
+    std::size_t posted_ = 0;         // calls of lookUpNext() that have not begun: at least the queued names
+    bool keeping_ = false;           // keepTime() will check the callers again
     std::condition_variable ended_;  // wakes the timekeeper when no caller waits any more
 };
 
@@ -113,75 +122,62 @@ Future<Resolver::Addresses> ThreadPoolResolver::State::resolve(std::string_view 
     Caller caller{{}, port, never, lowerCase(host)};
     Future<Addresses> future = caller.promise.future();
     std::optional<Answer> known;
-    Callers refused;
-    {
+    const auto refuse = [&](int error, const char* remedy) {
+        known = Answer{{}, failure(fromErrno(error), caller.host, remedy), {}};
+    };
+    if (forked()) {
+        refuse(ENOTSUP, "its resolver was created before fork(), which copies no threads: use Resolver::system(), or "
+                        "create one after fork()");
+    } else {
         std::lock_guard held(lock_);
         const TimePoint now = Clock::steady().now();
         if (const Answer* answer = table_.find(caller.host, now)) {
             known = *answer;
-        } else if (!table_.full()) {
+        } else if (table_.full()) {
+            refuse(EAGAIN, "too many lookups are waiting: try again later, or connect to numeric addresses");
+        } else {
             caller.deadline = options_.timeout == Duration::zero() ? never : now + options_.timeout;
             table_.add(std::move(caller));
-            if (!startThreads()) refused = table_.takeNewest();
-        } else {
-            known = Answer{{},
-                           failure(fromErrno(EAGAIN), caller.host,
-                                   "too many lookups are waiting: try again later, or connect to numeric addresses"),
-                           {}};
+            if (!startWork()) {
+                caller = table_.takeNewest();
+                refuse(EAGAIN, "the thread for the lookup cannot start: raise the limit of threads");
+            }
         }
     }
-    // Listeners run outside the lock.
-    if (known) known->deliverTo(caller);
-    for (Caller& each : refused) {
-        each.promise.setError(failure(fromErrno(EAGAIN), each.host,
-                                      "the thread for the lookup cannot start: raise the limit of threads"));
-    }
+    if (known) known->deliverTo(caller);  // listeners run outside the lock
     return future;
 }
 
-// Starts a worker if a queued name needs one and the limit allows, and the timekeeper. Returns false when no worker
-// exists.
-bool ThreadPoolResolver::State::startThreads() noexcept {
-    if (options_.timeout != Duration::zero() && !keeping_) {
-        keeping_ = startThread([self = shared_from_this()] { self->keepTime(); });
-        if (!keeping_) return false;
-    }
-    if (table_.hasQueued() && workers_ == busy_ && workers_ < options_.threads) {
-        if (startThread([self = shared_from_this()] { self->work(); })) ++workers_;
-    }
-    return workers_ > 0;
-}
-
-// Detached, because it may be inside a lookup when the process ends.
-template <class Body>
-bool ThreadPoolResolver::State::startThread(Body body) noexcept {
+// Context: with the lock, after a caller was added. False: there is no thread for it.
+bool ThreadPoolResolver::State::startWork() noexcept {
     try {
-        const detail::SignalsBlocked blocked;
-        std::thread(std::move(body)).detach();
+        if (options_.timeout != Duration::zero() && !keeping_) {
+            timekeeper_.post([self = shared_from_this()] { self->keepTime(); });
+            keeping_ = true;
+        }
+        if (posted_ < table_.queued()) {
+            lookups_.post([self = shared_from_this()] { self->lookUpNext(); });
+            ++posted_;
+        }
         return true;
-    } catch (const std::exception&) {  // system_error: no more threads; bad_alloc
+    } catch (const std::exception&) {  // SystemError: the first thread cannot start; bad_alloc
         return false;
     }
 }
 
-void ThreadPoolResolver::State::work() {
-    ::pthread_setname_np(::pthread_self(), "weft-resolver");
+// Finds no name if the callers of one have timed out meanwhile.
+void ThreadPoolResolver::State::lookUpNext() {
     std::unique_lock held(lock_);
-    while (const std::optional<std::string> host = table_.takeQueued()) {
-        ++busy_;
-        startThreads();  // for the next queued name
-        held.unlock();
-        const Answer answer = lookUp(*host);
-        held.lock();
-        Callers callers = table_.finish(*host, answer, Clock::steady().now());
-        if (!table_.hasCallers()) ended_.notify_all();
-        held.unlock();
-        for (Caller& caller : callers) answer.deliverTo(caller);
-        callers.clear();
-        held.lock();
-        --busy_;  // only after the listeners, so that the next name need not wait for them
-    }
-    --workers_;
+    --posted_;
+    const std::optional<std::string> host = table_.takeQueued();
+    if (!host) return;
+    held.unlock();
+    const Answer answer = lookUp(*host);
+    held.lock();
+    Callers callers = table_.finish(*host, answer, Clock::steady().now());
+    if (!table_.hasCallers()) ended_.notify_all();
+    held.unlock();
+    for (Caller& caller : callers) answer.deliverTo(caller);
 }
 
 ThreadPoolResolver::State::Answer ThreadPoolResolver::State::lookUp(const std::string& host) const noexcept {
@@ -198,7 +194,6 @@ ThreadPoolResolver::State::Answer ThreadPoolResolver::State::lookUp(const std::s
 }
 
 void ThreadPoolResolver::State::keepTime() {
-    ::pthread_setname_np(::pthread_self(), "weft-resolver-t");
     std::unique_lock held(lock_);
     while (table_.hasCallers()) {
         ended_.wait_until(held, table_.nextDeadline());
@@ -235,7 +230,15 @@ ThreadPoolResolver::ThreadPoolResolver(const ResolverOptions& options, Lookup lo
     : state_(std::make_shared<State>(options, std::move(lookup))) {}
 
 ThreadPoolResolver::~ThreadPoolResolver() {
-    state_->close();
+    if (forked()) {
+        detail::KeptInFork::keep(std::move(state_));
+    } else {
+        state_->close();
+    }
+}
+
+bool ThreadPoolResolver::forked() const noexcept {
+    return state_->forked();
 }
 
 Future<Resolver::Addresses> ThreadPoolResolver::resolve(std::string_view host, std::uint16_t port) {
@@ -253,7 +256,7 @@ Future<Resolver::Addresses> ThreadPoolResolver::resolve(std::string_view host, s
 }
 
 void ThreadPoolResolver::clear() {
-    state_->clear();
+    if (!forked()) state_->clear();
 }
 
 }  // namespace weft

@@ -52,8 +52,8 @@ BlockingPool::BlockingPool(BlockingPoolOptions options)
     : state_(std::make_shared<State>(validated(std::move(options)))) {}
 
 BlockingPool::~BlockingPool() {
-    if (state_->forked()) {
-        State::keepForever(std::move(state_));
+    if (forked()) {
+        detail::KeptInFork::keep(std::move(state_));
     } else {
         state_->close();
     }
@@ -78,6 +78,10 @@ void BlockingPool::post(UniqueFunction<void()> fn) {
     auto posted = std::make_unique<Posted>(std::move(fn));
     state_->enqueue(*posted);
     static_cast<void>(posted.release());  // its thread destroys it
+}
+
+bool BlockingPool::forked() const noexcept {
+    return state_->forked();
 }
 
 std::size_t BlockingPool::threads() const {

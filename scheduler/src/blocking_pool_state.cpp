@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include <weft/scheduler/assert.hpp>
+#include <weft/scheduler/carrier_group.hpp>
 #include <weft/scheduler/detail/signals_blocked.hpp>
 #include <weft/scheduler/errors.hpp>
 
@@ -15,7 +16,12 @@
 namespace weft {
 
 BlockingPool::State::State(BlockingPoolOptions options)
-    : options_(std::move(options)), cpus_(detail::allowedCpus()), forkGeneration_(detail::watchForks()) {}
+    : options_(std::move(options)), cpus_(permittedCpus()), forkGeneration_(detail::watchForks()) {}
+
+std::vector<unsigned> BlockingPool::State::permittedCpus() {
+    const Carrier* here = Carrier::current();
+    return here == nullptr ? detail::allowedCpus() : here->group().blockingPool().state_->cpus_;
+}
 
 bool BlockingPool::State::forked() const noexcept {
     return forkGeneration_ != detail::forkGeneration();
@@ -23,14 +29,6 @@ bool BlockingPool::State::forked() const noexcept {
 
 void BlockingPool::State::refuseFork(const char* call) const {
     if (forked()) throw detail::forkedError(call);
-}
-
-void BlockingPool::State::keepForever(std::shared_ptr<State> state) noexcept {
-    static std::mutex lock;
-    static State* newest = nullptr;
-    std::lock_guard held(lock);
-    state->keptBefore_ = std::exchange(newest, state.get());
-    newest->self_ = std::move(state);
 }
 
 void BlockingPool::State::close() noexcept {

@@ -9,11 +9,12 @@
 #include <vector>
 
 #include <weft/scheduler/blocking_pool.hpp>
+#include <weft/scheduler/detail/kept_in_fork.hpp>
 
 namespace weft {
 
-// Context: any thread; in a forked process only the static functions, forked(), refuseFork() and counts().
-class BlockingPool::State : public std::enable_shared_from_this<State> {
+// Context: any thread; in a forked process only forked(), refuseFork() and counts().
+class BlockingPool::State : public std::enable_shared_from_this<State>, public detail::KeptInFork {
   public:
     static constexpr const char* callName = "blocking";
 
@@ -28,8 +29,6 @@ class BlockingPool::State : public std::enable_shared_from_this<State> {
     // True in a process that was forked after the pool was created.
     bool forked() const noexcept;
     void refuseFork(const char* call) const;
-    // Keeps it for the rest of the process. Reachable, so that leak checkers do not report it.
-    static void keepForever(std::shared_ptr<State> state) noexcept;
 
     // Throws SystemError(EAGAIN), with the job not in the queue.
     void enqueue(Job& job);
@@ -43,6 +42,8 @@ class BlockingPool::State : public std::enable_shared_from_this<State> {
   private:
     using Threads = std::list<std::thread>;
 
+    // A carrier may be bound to one CPU.
+    static std::vector<unsigned> permittedCpus();
     bool startThread() noexcept;
     void work(Threads::iterator self) noexcept;
     bool awaitWork(std::unique_lock<std::mutex>& held);
@@ -59,10 +60,6 @@ class BlockingPool::State : public std::enable_shared_from_this<State> {
     std::thread ended_;     // the thread that ended last; the next one joins it
     std::size_t idle_ = 0;  // threads without a call, those that are starting included
     bool closing_ = false;
-
-    // In a forked process: its reference to itself, and the one that was kept before it.
-    std::shared_ptr<State> self_;
-    State* keptBefore_ = nullptr;
 };
 
 }  // namespace weft

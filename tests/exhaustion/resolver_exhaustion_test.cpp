@@ -67,7 +67,7 @@ TEST_F(ResolverExhaustion, WithoutTimeoutsALookupAnswersOrFails) {
     sweep(15, [] { ask(longName, {.threads = 2, .timeout = Duration::zero()}); });
 }
 
-// Several names at once: each worker starts the next one.
+// Several names at once, each on a thread of its own.
 TEST_F(ResolverExhaustion, EachOfSeveralNamesAnswersOrFails) {
     sweep(30, [] {
         ThreadPoolResolver resolver({.threads = 3}, lookUp);

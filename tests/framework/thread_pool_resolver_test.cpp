@@ -2,6 +2,8 @@
 #include <weft/framework/thread_pool_resolver.hpp>
 
 #include <condition_variable>
+#include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <new>
 #include <set>
@@ -197,6 +199,22 @@ TEST_F(ThreadPoolResolverTest, ACallTimesOutAndTheAnswerIsStillCached) {
     EXPECT_EQ(std::count(asked.begin(), asked.end(), "queued.test"), 0) << "nobody waited for it any more";
 }
 
+// Otherwise the pool's queue would be full of names that nobody waits for.
+TEST_F(ThreadPoolResolverTest, CallsThatTimedOutTakeNoRoomFromLaterOnes) {
+    ResolverOptions options = threads(1);
+    options.timeout = 1ms;
+    options.maxWaiting = 2;
+    ThreadPoolResolver resolver(options, lookup());
+    names().hold("dead.test");
+    while (names().timesAsked() == 0) resolver.resolve("dead.test", 1).await();
+    for (int i = 0; i < 10; ++i) {
+        EXPECT_EQ(errorOf(resolver.resolve("late" + std::to_string(i), 1)), timedOut());
+    }
+    names().release("dead.test");
+    EXPECT_TRUE(eventually([&] { return !errorOf(resolver.resolve("good.test", 1)).failed(); }));
+    for (const std::string& host : names().asked()) EXPECT_FALSE(host.starts_with("late")) << host;
+}
+
 TEST_F(ThreadPoolResolverTest, OneCallMoreThanMayWaitFailsAtOnce) {
     ResolverOptions options;
     options.maxWaiting = 2;
@@ -287,6 +305,32 @@ TEST_F(ThreadPoolResolverTest, NamesTheOptionThatIsOutOfRange) {
     EXPECT_NE(refusal([](ResolverOptions& o) { o.positiveTime = Duration::max(); }), "accepted");
     EXPECT_NE(refusal([](ResolverOptions& o) { o.negativeTime = 25h; }), "accepted");
     EXPECT_THROW(ThreadPoolResolver({}, nullptr), std::invalid_argument);
+}
+
+std::set<std::string> threadNames() {
+    std::set<std::string> names;
+    for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+        std::string name;
+        std::getline(std::ifstream(thread.path() / "comm"), name);
+        names.insert(name);
+    }
+    return names;
+}
+
+TEST_F(ThreadPoolResolverTest, ItsThreadsHaveNamesAndExistOnlyWhileTheyAreNeeded) {
+    ThreadPoolResolver resolver({}, lookup());
+    names().hold("dead.test");
+    const auto running = resolver.resolve("dead.test", 1);
+    EXPECT_TRUE(eventually([] {
+        const auto all = threadNames();
+        return all.contains("weft-resolver") && all.contains("weft-resolver-t");
+    }));
+    names().release("dead.test");
+    running.await();
+    EXPECT_TRUE(eventually([] {
+        const auto all = threadNames();
+        return !all.contains("weft-resolver") && !all.contains("weft-resolver-t");
+    }));
 }
 
 // Handlers run on the program's own threads; a signal that a thread causes itself is delivered to that thread.

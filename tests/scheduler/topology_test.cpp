@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <weft/scheduler/blocking_pool.hpp>
 #include <weft/scheduler/carrier_group.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
@@ -194,6 +195,15 @@ TEST(Topology, ACarrierIsBoundToItsCpuAndNamedByIt) {
     EXPECT_THAT(group.carrier(0).spawn(detail::allowedCpus).join(), ElementsAre(cpu));
     EXPECT_EQ(group.carrier(1).name(), "weft1");
     EXPECT_EQ(group.carrier(1).spawn(detail::allowedCpus).join(), detail::allowedCpus());
+}
+
+TEST(Topology, ABlockingPoolThatABoundCarrierCreatesIsNotBound) {
+    CarrierGroup group(placed({{detail::allowedCpus().back(), 0}}));
+    const auto cpusOfPool = [] {
+        BlockingPool pool;
+        return pool.run(detail::allowedCpus);
+    };
+    EXPECT_EQ(group.spawn(cpusOfPool).join(), detail::allowedCpus());
 }
 
 TEST(Topology, ALongNameLosesItsClusterFirst) {

@@ -16,18 +16,19 @@
 #include <weft/scheduler/carrier_group.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
+#include "support/forked_process.hpp"
 #include "transports/fs/temporary_directory.hpp"
 
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace weft::fs {
 namespace {
 
+using test::resultOfFork;
 using test::TemporaryDirectory;
 
 CarrierOptions filesOn(unsigned carriers, std::size_t threads = 512) {
@@ -223,15 +224,6 @@ TEST(FileWaits, ASignalDoesNotEndACall) {
     ::sigaction(SIGUSR1, &former, nullptr);
 }
 
-// Runs `body` in a process of its own and returns its result.
-template <class Body>
-int resultOf(Body body) {
-    const pid_t forked = ::fork();
-    if (forked == 0) ::_exit(body());
-    int status = 0;
-    return ::waitpid(forked, &status, 0) == forked && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 void setLimit(int resource, rlim_t limit) {
     const struct rlimit value { limit, limit };
     if (::setrlimit(static_cast<__rlimit_resource>(resource), &value) != 0) ::_exit(99);
@@ -241,7 +233,7 @@ void setLimit(int resource, rlim_t limit) {
 TEST(FileLimits, AWriteBeyondTheLargestFileReportsWhatWasWritten) {
     const TemporaryDirectory directory;
     const std::string path = directory.path("file");
-    EXPECT_EQ(resultOf([&] {
+    EXPECT_EQ(resultOfFork([&] {
                   std::signal(SIGXFSZ, SIG_IGN);
                   setLimit(RLIMIT_FSIZE, 1000);
                   ErrorCode error;
@@ -257,7 +249,7 @@ TEST(FileLimits, AWriteBeyondTheLargestFileReportsWhatWasWritten) {
 
 TEST(FileLimits, WithoutADescriptorOpenFailsAndCreatesNothing) {
     const TemporaryDirectory directory;
-    EXPECT_EQ(resultOf([&] {
+    EXPECT_EQ(resultOfFork([&] {
                   setLimit(RLIMIT_NOFILE, 0);
                   ErrorCode error;
                   const File file = File::open(directory.path("file"), OpenMode::createNew, error);
@@ -272,7 +264,7 @@ TEST(FileLimits, AFileOfAForkedProcessIsUsedDirectly) {
     CarrierGroup group(filesOn(1));
     group
         .spawn([&] {
-            EXPECT_EQ(resultOf([&] {
+            EXPECT_EQ(resultOfFork([&] {
                           File::open(directory.path("file"), OpenMode::createNew).write("from the child");
                           return 0;
                       }),

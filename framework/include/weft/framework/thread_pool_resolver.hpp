@@ -36,8 +36,8 @@ struct ResolverOptions {
 };
 
 // Calls for a name that is being looked up wait for that lookup; names compare without regard to case. Lookups start in
-// the order of the calls. Threads start with the first name that needs them and end when no lookup is left; they handle
-// no signals of the process. Context: any thread.
+// the order of the calls. They run on a BlockingPool, whose threads start with the first name that needs them and end
+// when no lookup is left. Context: any thread.
 class ThreadPoolResolver final : public Resolver {
   public:
     // Returns the addresses of `host` (lower case); their ports are ignored. Throws SystemError. EAI_NONAME and
@@ -48,21 +48,25 @@ class ThreadPoolResolver final : public Resolver {
     // Throws std::invalid_argument for options out of range or an empty `lookup`.
     explicit ThreadPoolResolver(const ResolverOptions& options = {}, Lookup lookup = systemLookup());
     // Fails waiting calls with operation_aborted. Does not wait for running lookups: everything they use must outlive
-    // them.
+    // them. If forked(), it does nothing, and the resolver's memory stays until the process ends.
     ~ThreadPoolResolver() override;
 
-    // Resolves a numeric host at once. Fails with EINVAL for text that is not a valid host.
+    // Resolves a numeric host at once. Fails with EINVAL for text that is not a valid host, and with ENOTSUP for a name
+    // if forked().
     Future<Addresses> resolve(std::string_view host, std::uint16_t port) override;
 
-    // Clears the cache.
+    // Clears the cache. Does nothing if forked().
     void clear();
+
+    // True in a process that was forked after the resolver was created: it has no threads there. Any thread.
+    bool forked() const noexcept;
 
     // getaddrinfo().
     static Lookup systemLookup();
 
   private:
     class State;
-    const std::shared_ptr<State> state_;
+    std::shared_ptr<State> state_;
 };
 
 }  // namespace weft

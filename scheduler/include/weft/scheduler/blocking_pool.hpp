@@ -67,6 +67,9 @@ class BlockingPool {
     // called. Any thread, also a handler: it never blocks.
     void post(UniqueFunction<void()> fn);
 
+    // True in a process that was forked after the pool was created. Any thread.
+    bool forked() const noexcept;
+
     // These may be outdated when they return; 0 in a forked process. Any thread.
     std::size_t threads() const;
     std::size_t idle() const;    // threads without a call
