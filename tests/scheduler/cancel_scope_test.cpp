@@ -185,7 +185,7 @@ TEST(CancelScope, CancelsTheChildrenOfItsTaskScopesAndTheirChildren) {
 // carrier that does not sleep, give the child the time to end in between.
 // Holds up a cancellation on its way through a scope until it is opened.
 struct Gate final : detail::CancelNode {
-    Gate() noexcept : CancelNode(&Gate::call) {}
+    Gate() noexcept : BasicCancelNode(&Gate::call) {}
     static void call(detail::CancelNode& node, std::uint64_t) noexcept { static_cast<Gate&>(node).opened.wait(false); }
     void open() noexcept {
         opened = true;
