@@ -9,10 +9,11 @@
 
 namespace weft::property {
 
-Actor::Actor(World& world, int id, const Frame* outer, bool isThread)
+Actor::Actor(World& world, int id, const Actor* parent, const Frame* outer, bool isThread)
     : world_(world),
       id_(id),
       isThread_(isThread),
+      mayInsist_(parent == nullptr || (parent->mayInsist_ && parent->families_ == 0)),
       own_{.outer = outer, .cancelled = &cancelled_},
       held_(world.program().objects.size()),
       locals_(world.program().objects.size()) {}
@@ -63,7 +64,8 @@ void Actor::releaseMutexes() {
     }
 }
 
-bool Actor::holdsNoOther(const Thing& thing) const {
+bool Actor::mayInsistOn(const Thing& thing) const {
+    if (!mayInsist_ || families_ > 0) return false;
     for (std::size_t i = 0; i < held_.size(); ++i) {
         if (held_[i] != 0 && i != static_cast<std::size_t>(thing.number()) && world_.thing(i).isMutex()) return false;
     }

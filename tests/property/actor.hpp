@@ -25,7 +25,8 @@ struct ChildFailure {
 
 class Actor {
   public:
-    Actor(World& world, int id, const Frame* outer, bool isThread);
+    // `parent`: null, or the actor whose scope it is a child of.
+    Actor(World& world, int id, const Actor* parent, const Frame* outer, bool isThread);
 
     void run(const std::vector<Operation>& operations);
     // Gives back all that it holds.
@@ -43,8 +44,9 @@ class Actor {
 
     long& held(const Thing& thing) { return held_[static_cast<std::size_t>(thing.number())]; }
     std::unique_ptr<Local>& local(const Thing& thing) { return locals_[static_cast<std::size_t>(thing.number())]; }
-    // No mutex except perhaps this one.
-    bool holdsNoOther(const Thing& thing) const;
+    // Whether a wait for this mutex that nothing interrupts surely ends: the actor holds no other mutex, and there are
+    // no fibers that would be cancelled only after the wait.
+    bool mayInsistOn(const Thing& thing) const;
     // Yields, and may sleep: what a function does that initialises.
     void linger(const Operation& operation);
 
@@ -64,7 +66,7 @@ class Actor {
     void runIn(Frame frame, const std::vector<Operation>& operations);
     void taskScope(const Operation& operation);
     void joinSet(const Operation& operation);
-    int runChild(Family& family, const std::vector<Operation>& operations);
+    int runChild(Family& family, Actor& child, const std::vector<Operation>& operations);
     void releaseMutexes();
     Deadline deadlineOf(const Operation& operation) const;
     // The least stamp at which a wait of this actor can have been ended; none: nothing ends its waits.
@@ -75,9 +77,11 @@ class Actor {
     World& world_;
     const int id_;
     const bool isThread_;
+    const bool mayInsist_;
     Moment cancelled_;
     Frame own_;
     const Frame* frames_ = &own_;
+    int families_ = 0;  // scopes with children that are open
     std::deque<Call> calls_;
     std::vector<long> held_;
     std::vector<std::unique_ptr<Local>> locals_;

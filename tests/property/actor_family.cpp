@@ -20,7 +20,7 @@ struct Family {
     std::vector<int> failed;
     std::vector<int> ended;
     std::size_t started = 0;
-    bool firstEndCancels = false;      // success
+    bool firstEndCancels = false;  // success
     bool firstFailureCancels = false;
 };
 
@@ -38,8 +38,7 @@ int failureOf(const std::function<void()>& work, ErrorCode& error) {
 
 }  // namespace
 
-int Actor::runChild(Family& family, const std::vector<Operation>& operations) {
-    Actor& child = world_.makeActor(&family.frame, false);
+int Actor::runChild(Family& family, Actor& child, const std::vector<Operation>& operations) {
     child.run(operations);
     child.leave();
     const bool fails = !operations.empty() && operations.back().fails;
@@ -63,9 +62,13 @@ void Actor::taskScope(const Operation& operation) {
     {
         TaskScope scope(policy);
         for (std::size_t i = 0; i < operation.children.size(); ++i) {
-            scope.spawnOn(world_.carrier(i), [this, &family, &operation, i] { runChild(family, operation.children[i]); });
+            Actor& child = world_.makeActor(this, &family.frame, false);
+            scope.spawnOn(world_.carrier(i),
+                          [this, &family, &operation, &child, i] { runChild(family, child, operation.children[i]); });
         }
+        ++families_;
         run(operation.body);
+        --families_;
         releaseMutexes();
         if (operation.ticks == 1) {
             family.cancelled.note(world_.stamp());
@@ -78,9 +81,10 @@ void Actor::taskScope(const Operation& operation) {
     const bool throws = policy != TaskScope::Policy::collect && !family.failed.empty() &&
                         (policy != TaskScope::Policy::firstSuccess || family.ended.empty());
     const bool expected =
-        !throws ? failure == 0
-                : (world_.exact() ? failure == family.failed.front()
-                                  : std::find(family.failed.begin(), family.failed.end(), failure) != family.failed.end());
+        !throws
+            ? failure == 0
+            : (world_.exact() ? failure == family.failed.front()
+                              : std::find(family.failed.begin(), family.failed.end(), failure) != family.failed.end());
     if (!expected) world_.fault("TaskScope::join() threw the failure of actor " + std::to_string(failure));
     if (error) because(error == operationAborted() ? interruption() : std::nullopt, "TaskScope::join() was aborted");
 }
@@ -92,9 +96,14 @@ void Actor::joinSet(const Operation& operation) {
     {
         JoinSet<int> set;
         for (std::size_t i = 0; i < operation.children.size(); ++i) {
-            set.spawnOn(world_.carrier(i), [this, &family, &operation, i] { return runChild(family, operation.children[i]); });
+            Actor& child = world_.makeActor(this, &family.frame, false);
+            set.spawnOn(world_.carrier(i), [this, &family, &operation, &child, i] {
+                return runChild(family, child, operation.children[i]);
+            });
         }
+        ++families_;
         run(operation.body);
+        --families_;
         releaseMutexes();
         for (bool more = operation.choice != 0; more;) {
             ErrorCode error;

@@ -54,6 +54,7 @@ void Actor::select(const Operation& operation) {
     if (!error && chosen < choices.size()) {
         choices[chosen]->take(calls[chosen]);
         calls[chosen].ended = world_.stamp();
+        calls[chosen].queuesLate = passed(own).has_value();
         calls_.push_back(calls[chosen]);
         return;
     }

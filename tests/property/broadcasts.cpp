@@ -125,9 +125,9 @@ class Broadcasting final : public Readable<sync::Broadcast<long>, sync::Broadcas
 class BroadcastChoice final : public Choice {
   public:
     explicit BroadcastChoice(sync::BroadcastReceiver<long>& from)
-        : from_(from), missed_(from.missed()), choice_(makeChoice([&from](Got got) {
-              return sync::onReceive(from, std::move(got));
-          })) {}
+        : from_(from),
+          missed_(from.missed()),
+          choice_(makeChoice([&from](Got got) { return sync::onReceive(from, std::move(got)); })) {}
     weft::detail::SelectBranch& branch() noexcept override { return choice_->branch(); }
     void take(Call& call) override {
         choice_->take(call);
@@ -190,7 +190,8 @@ class Watching final : public Readable<sync::Watch<long>, sync::WatchReader<long
     void send(Actor& actor, const Operation& operation) {
         const long value = actor.world().freshValue();
         Call& call = actor.begin(*this, Verb::send, value);
-        const bool sent = operation.throws ? source_.send(value) : source_.modify([value](long& each) { each = value; });
+        const bool sent =
+            operation.throws ? source_.send(value) : source_.modify([value](long& each) { each = value; });
         actor.end(call, sent ? Outcome::done : Outcome::closed);
     }
 };

@@ -58,13 +58,15 @@ struct Call {
     long argument = 0;
     Outcome outcome = Outcome::none;
     long value = 0;
-    long missed = 0;       // of a receiver of a Broadcast
-    bool queues = false;   // it may queue, first in, first out
-    bool relocks = false;  // it locks a mutex again before it returns
-    Stamp begun = 0;       // before the call
-    Stamp ended = 0;       // after it
-    Stamp interrupted = 0;  // timedOut and aborted: no earlier than this has the wait been ended
-    Stamp entered = 0;     // initialize: before and after the function
+    long missed = 0;          // of a receiver of a Broadcast
+    bool queues = false;      // it may queue, first in, first out
+    bool queuesLate = false;  // perhaps not at once: a select() whose deadline has passed tries again
+    bool relocks = false;     // it locks a mutex again before it returns
+    bool hasTicket = false;   // a wait for a Notify
+    Stamp begun = 0;          // before the call
+    Stamp ended = 0;          // after it
+    Stamp interrupted = 0;    // timedOut and aborted: no earlier than this has the wait been ended
+    Stamp entered = 0;        // initialize: before and after the function
     Stamp left = 0;
 
     bool gaveUp() const noexcept { return outcome == Outcome::timedOut || outcome == Outcome::aborted; }

@@ -48,9 +48,14 @@ class Search {
         } else if (!call.queues) {
             add(call, id, Phase::whole, ending, call.ended);
         } else {
-            const int begin = add(call, id, Phase::begin, call.begun, exact_ ? call.begun : call.ended);
-            const int end = add(call, id, Phase::end, ending, call.ended, begin);
-            if (call.relocks) add(call, id, Phase::relock, call.begun, call.ended, end);
+            const Stamp queued = exact_ && !call.queuesLate ? call.begun : call.ended;
+            int last = -1;
+            if (call.hasTicket) last = add(call, id, Phase::ticket, call.begun, queued);
+            last = add(call, id, Phase::begin, call.begun, queued, last);
+            if (call.verb == Verb::acquire && call.gaveUp())
+                last = add(call, id, Phase::giveUp, ending, call.ended, last);
+            last = add(call, id, Phase::end, ending, call.ended, last);
+            if (call.relocks) add(call, id, Phase::relock, call.begun, call.ended, last);
         }
     }
 

@@ -18,7 +18,7 @@ class Generator {
     }
 
     Program run() {
-        const unsigned objects = between(1, 3);
+        const unsigned objects = oneIn(2) ? 1 : between(2, 3);
         for (unsigned i = 0; i < objects; ++i) program_.objects.push_back(object());
         const unsigned fibers = between(2, 5);
         for (unsigned i = 0; i < fibers + program_.threads; ++i) {
@@ -55,12 +55,12 @@ class Generator {
 
     Operation operation(unsigned depth) {
         const unsigned die = between(0, 99);
-        if (die < 62) return use();
-        if (die < 70) return select();
-        if (die < 76) return simple(Act::yield);
-        if (die < 79) return simple(inThread_ ? Act::yield : Act::sleep);
-        if (die < 83) return simple(Act::advance);
-        if (die < 85) return simple(Act::cancelSource);
+        if (die < 58) return use();
+        if (die < 65) return select();
+        if (die < 71) return simple(Act::yield);
+        if (die < 76) return simple(inThread_ ? Act::yield : Act::sleep);
+        if (die < 80) return simple(Act::advance);
+        if (die < 83) return simple(Act::cancelSource);
         if (die < 87) return simple(Act::cancelFiber);
         if (depth >= 2) return use();
         if (die < 90 || inThread_) return block(Act::cancelScope, depth);
@@ -71,7 +71,7 @@ class Generator {
     Operation simple(Act act) {
         Operation made{.act = act};
         made.ticks = between(1, 3);
-        made.choice = between(0, 1);
+        made.choice = between(0, act == Act::cancelFiber ? 4 : 1);
         return made;
     }
     Operation use() {
@@ -116,7 +116,8 @@ class Generator {
         return made;
     }
     Operation conducted() {
-        static constexpr Act acts[] = {Act::yield, Act::sleep, Act::sleep, Act::sleep, Act::cancelSource, Act::cancelFiber};
+        static constexpr Act acts[] = {Act::yield, Act::sleep,        Act::sleep,
+                                       Act::sleep, Act::cancelSource, Act::cancelFiber};
         return simple(acts[next() % std::size(acts)]);
     }
 

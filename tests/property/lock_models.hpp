@@ -2,6 +2,7 @@
 // sync::FairMutex), of sync::Notify, sync::Barrier, sync::WaitGroup and sync::OnceCell.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "property/model.hpp"
@@ -74,7 +75,7 @@ class PermitsModel final : public ModelBase<PermitsModel> {
 
     bool apply(Phase phase, const Call& call, int id) override {
         switch (call.verb) {
-            case Verb::acquire: return phase == Phase::begin ? begin(call.argument, id) : end(call, id);
+            case Verb::acquire: return acquire(phase, call, id);
             case Verb::tryAcquire: return tryAcquire(call);
             case Verb::release: free_ += call.argument; return serve();
             case Verb::forget: return forget(call);
@@ -93,6 +94,11 @@ class PermitsModel final : public ModelBase<PermitsModel> {
     static constexpr long granted = 0, refused = 1;
 
     bool available(long count) const { return !closed_ && waiters_.empty() && free_ >= count; }
+    bool acquire(Phase phase, const Call& call, int id) {
+        if (phase == Phase::begin) return begin(call.argument, id);
+        if (phase == Phase::giveUp) return waiters_.giveUp(id);
+        return end(call, id);
+    }
     bool begin(long count, int id) {
         if (closed_) {
             waiters_.grant(id, refused);
@@ -103,7 +109,10 @@ class PermitsModel final : public ModelBase<PermitsModel> {
         return true;
     }
     bool end(const Call& call, int id) {
-        if (call.gaveUp()) return waiters_.withdraw(id) && serve();
+        if (call.gaveUp()) {
+            static_cast<void>(waiters_.withdraw(id));  // a release or close() may have removed it
+            return serve();
+        }
         return waiters_.take(id, call.outcome == Outcome::closed ? refused : granted);
     }
     bool tryAcquire(const Call& call) {
@@ -114,8 +123,8 @@ class PermitsModel final : public ModelBase<PermitsModel> {
     }
     bool serve() {
         while (!waiters_.empty() && waiters_.first().wants <= free_) {
-            free_ -= waiters_.first().wants;
-            waiters_.grantFirst(granted);
+            const long wanted = waiters_.first().wants;
+            if (waiters_.grantFirst(granted)) free_ -= wanted;
         }
         return true;
     }
@@ -140,16 +149,17 @@ class NotifyModel final : public ModelBase<NotifyModel> {
   public:
     bool apply(Phase phase, const Call& call, int id) override {
         switch (call.verb) {
-            case Verb::wait: return phase == Phase::begin ? begin(id) : end(call, id);
+            case Verb::wait: return wait(phase, call, id);
             case Verb::tryWait: return call.outcome == Outcome::done ? consume() : !stored_;
             case Verb::find: return !stored_;
             case Verb::notifyOne: return notifyOne();
-            case Verb::notifyAll: return waiters_.grantAll(), true;
+            case Verb::notifyAll: return notifyAll();
             default: return false;
         }
     }
     std::vector<long> state() const override {
         std::vector<long> all{stored_};
+        for (const auto& [id, stale] : tickets_) all.insert(all.end(), {id, stale});
         waiters_.addTo(all);
         return all;
     }
@@ -160,8 +170,14 @@ class NotifyModel final : public ModelBase<NotifyModel> {
         stored_ = false;
         return was;
     }
+    bool wait(Phase phase, const Call& call, int id) {
+        if (phase == Phase::ticket) return tickets_.emplace(id, false).second;
+        return phase == Phase::begin ? begin(id) : end(call, id);
+    }
     bool begin(int id) {
-        if (consume()) {
+        const bool stale = tickets_.at(id);
+        tickets_.erase(id);
+        if (consume() || stale) {
             waiters_.grant(id);
         } else {
             waiters_.append(id);
@@ -169,6 +185,11 @@ class NotifyModel final : public ModelBase<NotifyModel> {
         return true;
     }
     bool end(const Call& call, int id) { return call.gaveUp() ? waiters_.withdraw(id) : waiters_.take(id, 0); }
+    bool notifyAll() {
+        waiters_.grantAll();
+        for (auto& [id, stale] : tickets_) stale = true;
+        return true;
+    }
     bool notifyOne() {
         if (waiters_.empty()) return stored_ = true;
         waiters_.grantFirst();
@@ -176,6 +197,7 @@ class NotifyModel final : public ModelBase<NotifyModel> {
     }
 
     bool stored_ = false;
+    std::map<int, bool> tickets_;  // of waits that have not begun: whether notifyAll() came after
     Waiters waiters_;
 };
 

@@ -34,15 +34,16 @@ class Monitor final : public Thing {
     bool isMutex() const noexcept override { return true; }
 
     void use(Actor& actor, const Operation& operation) override {
-        if (actor.held(*this) == 0) return operation.choice % 4 == 0 ? tryLock(actor) : lock(actor, operation);
-        switch (operation.choice % 4) {
-            case 0: return notify(actor, operation);
-            case 1:
-            case 2:
-                if (actor.holdsNoOther(*this)) return wait(actor, operation);
-                [[fallthrough]];
-            default: return leave(actor);
+        const unsigned choice = operation.choice;
+        if (actor.held(*this) != 0) {
+            if (choice < 3) return notify(actor, operation);
+            return choice < 6 ? wait(actor, operation) : leave(actor);
         }
+        choice == 0 ? tryLock(actor) : lock(actor, operation);
+        if (choice < 4 || actor.held(*this) == 0) return;
+        if (choice < 8) return wait(actor, operation);
+        notify(actor, operation);
+        leave(actor);
     }
     void leave(Actor& actor) override {
         if (actor.held(*this) == 0) return;
@@ -65,7 +66,7 @@ class Monitor final : public Thing {
     }
     void lock(Actor& actor, const Operation& operation) {
         Call& call = actor.begin(*this, Verb::lock);
-        if (operation.choice == 1 && actor.holdsNoOther(*this)) {
+        if (operation.choice == 1 && actor.mayInsistOn(*this)) {
             mutex_.lockUninterruptibly();
             actor.held(*this) = 1;
             return actor.end(call, Outcome::done);
@@ -82,6 +83,7 @@ class Monitor final : public Thing {
         actor.end(call, Outcome::done);
     }
     void wait(Actor& actor, const Operation& operation) {
+        if (!actor.mayInsistOn(*this)) return;
         std::unique_lock lock(mutex_, std::adopt_lock);
         Call& call = actor.begin(*this, Verb::wait);
         call.relocks = true;
@@ -137,7 +139,7 @@ class Fair final : public Thing {
     void lock(Actor& actor, const Operation& operation) {
         Call& call = actor.begin(*this, Verb::acquire, 1);
         const Deadline deadline = actor.queue(call, operation);
-        if (operation.choice == 1 && actor.holdsNoOther(*this)) {
+        if (operation.choice == 1 && actor.mayInsistOn(*this)) {
             mutex_.lockUninterruptibly();
             actor.held(*this) = 1;
             return actor.end(call, Outcome::done);

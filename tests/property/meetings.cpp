@@ -34,6 +34,7 @@ class Notification final : public Thing {
     std::unique_ptr<Choice> choice(Actor&, Call& call) override {
         call.verb = Verb::wait;
         call.queues = true;
+        call.hasTicket = true;
         return makeChoice([this](Got got) { return sync::onNotify(notify_, std::move(got)); });
     }
     void finish(Actor& actor) override {
@@ -54,6 +55,7 @@ class Notification final : public Thing {
     }
     void wait(Actor& actor, const Operation& operation) {
         Call& call = actor.begin(*this, Verb::wait);
+        call.hasTicket = true;
         const Deadline deadline = actor.queue(call, operation);
         const auto ticket = notify_.ticket();
         const auto throwing = [&] {

@@ -14,8 +14,10 @@ namespace weft::property {
 
 enum class Phase : std::uint8_t {
     whole,   // the call has its effect at one moment
-    begin,   // it gets what it wants, or queues
-    end,     // it has got it, or leaves the queue
+    ticket,  // a wait for a Notify takes its ticket
+    begin,   // the call gets what it wants, or queues
+    giveUp,  // its wait ends otherwise; it keeps its place in the queue until `end`
+    end,     // it has got what it wants, or leaves the queue
     relock,  // a wait for a condition has the mutex again
 };
 
@@ -45,15 +47,19 @@ class Waiters {
     struct Waiter {
         int id;
         long wants;
+        bool gone = false;  // has given up
     };
 
     bool empty() const noexcept { return queue_.empty(); }
     const Waiter& first() const { return queue_.front(); }
     void append(int id, long wants = 0) { queue_.push_back({id, wants}); }
     void grant(int id, long value = 0) { granted_[id] = value; }
-    void grantFirst(long value = 0) {
-        grant(queue_.front().id, value);
+    // Returns false if the first waiter has given up; then it only leaves the queue.
+    bool grantFirst(long value = 0) {
+        const bool grants = !queue_.front().gone;
+        if (grants) grant(queue_.front().id, value);
         queue_.erase(queue_.begin());
+        return grants;
     }
     void grantAll(long value = 0) {
         while (!queue_.empty()) grantFirst(value);
@@ -65,20 +71,29 @@ class Waiters {
         granted_.erase(found);
         return true;
     }
+    bool giveUp(int id) {
+        const auto found = find(id);
+        if (found == queue_.end()) return false;
+        return found->gone = true;
+    }
     bool withdraw(int id) {
-        const auto found = std::find_if(queue_.begin(), queue_.end(), [id](const Waiter& each) { return each.id == id; });
+        const auto found = find(id);
         if (found == queue_.end()) return false;
         queue_.erase(found);
         return true;
     }
     void addTo(std::vector<long>& state) const {
         state.push_back(static_cast<long>(queue_.size()));
-        for (const Waiter& each : queue_) state.insert(state.end(), {each.id, each.wants});
+        for (const Waiter& each : queue_) state.insert(state.end(), {each.id, each.wants, each.gone});
         for (const auto& [id, value] : granted_) state.insert(state.end(), {id, value});
         state.push_back(nothing);
     }
 
   private:
+    std::vector<Waiter>::iterator find(int id) {
+        return std::find_if(queue_.begin(), queue_.end(), [id](const Waiter& each) { return each.id == id; });
+    }
+
     std::vector<Waiter> queue_;
     std::map<int, long> granted_;
 };

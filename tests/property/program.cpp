@@ -8,8 +8,9 @@ namespace weft::property {
 
 namespace {
 
-constexpr std::array kindNames{"Mutex and Condition", "FairMutex", "RwLock", "Semaphore", "Notify", "Barrier",
-                               "WaitGroup", "OnceCell", "BoundedQueue", "UnboundedQueue", "Oneshot", "Broadcast", "Watch"};
+constexpr std::array kindNames{
+    "Mutex and Condition", "FairMutex",      "RwLock",  "Semaphore", "Notify", "Barrier", "WaitGroup", "OnceCell",
+    "BoundedQueue",        "UnboundedQueue", "Oneshot", "Broadcast", "Watch"};
 static_assert(kindNames.size() == kinds);
 
 using Operations = std::vector<Operation>;
@@ -36,7 +37,8 @@ void print(std::ostream& out, const Operations& operations, const std::string& i
 void printHead(std::ostream& out, const Operation& operation) {
     switch (operation.act) {
         case Act::use:
-            out << "use object " << operation.object << ", choice " << operation.choice << ", amount " << operation.amount;
+            out << "use object " << operation.object << ", choice " << operation.choice << ", amount "
+                << operation.amount;
             break;
         case Act::select:
             out << "select from objects";

@@ -26,15 +26,15 @@ enum class Kind : std::uint8_t {
 inline constexpr std::size_t kinds = static_cast<std::size_t>(Kind::watch) + 1;
 
 enum class Act : std::uint8_t {
-    use,      // a call of `object`: which one depends on its kind and on `choice`
-    select,   // receives from `objects`, until a deadline if `timed`, or not waiting if `choice` is 0
+    use,     // a call of `object`: which one depends on its kind and on `choice`
+    select,  // receives from `objects`, until a deadline if `timed`, or not waiting if `choice` is 0
     yield,
-    sleep,    // for `ticks`
-    advance,  // moves the clock by `ticks`
+    sleep,         // for `ticks`
+    advance,       // moves the clock by `ticks`
     cancelSource,  // `choice`: which
     cancelFiber,   // `choice`: which
     // Blocks: `body` runs in a scope.
-    cancelScope,  // `choice`: which source
+    cancelScope,    // `choice`: which source
     deadlineScope,  // `ticks` from its begin
     shield,
     taskScope,  // `children` run while `body` does; `choice`: its policy

@@ -163,8 +163,8 @@ class BroadcastModel final : public ModelBase<BroadcastModel> {
 
     const long capacity_;
     bool closed_ = false;
-    long end_ = 0;            // the number of values sent
-    std::deque<long> kept_;   // the last of them
+    long end_ = 0;                  // the number of values sent
+    std::deque<long> kept_;         // the last of them
     std::map<long, long> readers_;  // the number of the value that each reads next
 };
 

@@ -40,9 +40,10 @@ World::World(const Program& program, unsigned carriers)
       sources_{CancelSource(), CancelSource(), CancelSource()},
       group_(optionsFor(program, carriers, clock_)) {
     sources_[1] = CancelSource(sources_[0].token());
-    for (const Object& object : program_.objects) things_.push_back(makeThing(object, static_cast<int>(things_.size())));
+    for (const Object& object : program_.objects)
+        things_.push_back(makeThing(object, static_cast<int>(things_.size())));
     for (std::size_t i = 0; i < program_.actors.size(); ++i) {
-        tops_.push_back(&makeActor(nullptr, i + program_.threads >= program_.actors.size()));
+        tops_.push_back(&makeActor(nullptr, nullptr, i + program_.threads >= program_.actors.size()));
     }
 }
 
@@ -64,7 +65,7 @@ void World::run() {
 // On one carrier, a fiber starts the others, so that none runs before all are queued.
 void World::conduct() {
     startFibers();
-    Actor& conductor = makeActor(nullptr, false);
+    Actor& conductor = makeActor(nullptr, nullptr, false);
     for (const Operation& operation : program_.conductor) {
         operation.act == Act::sleep ? pass(operation.ticks) : conductor.run({operation});
     }
@@ -111,13 +112,13 @@ void World::pass(unsigned ticks) {
 }
 
 void World::finishThings() {
-    Actor& last = makeActor(nullptr, false);
+    Actor& last = makeActor(nullptr, nullptr, false);
     for (const auto& thing : things_) thing->finish(last);
 }
 
-Actor& World::makeActor(const Frame* outer, bool isThread) {
+Actor& World::makeActor(const Actor* parent, const Frame* outer, bool isThread) {
     const std::lock_guard held(lock_);
-    return actors_.emplace_back(*this, static_cast<int>(actors_.size()), outer, isThread);
+    return actors_.emplace_back(*this, static_cast<int>(actors_.size()), parent, outer, isThread);
 }
 
 void World::fault(std::string text) {

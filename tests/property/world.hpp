@@ -74,7 +74,7 @@ class World {
     Thing& thing(std::size_t index) { return *things_[index]; }
     long freshValue() noexcept { return values_.fetch_add(1) + 1; }
     Carrier& carrier(std::size_t number) { return group_.carrier(number % group_.size()); }
-    Actor& makeActor(const Frame* outer, bool isThread);
+    Actor& makeActor(const Actor* parent, const Frame* outer, bool isThread);
     void fault(std::string text);
 
     void advance(unsigned ticks);
