@@ -62,15 +62,15 @@ void checkAll(std::uint32_t programs, unsigned carriers, unsigned threads) {
 }
 
 TEST(RandomPrograms, FibersOfOneCarrierDoWhatTheModelsAllow) {
-    checkAll(500, 1, 0);
+    checkAll(400, 1, 0);
 }
 
 TEST(RandomPrograms, FibersOfTwoCarriersDoWhatTheModelsAllow) {
-    checkAll(200, 2, 0);
+    checkAll(150, 2, 0);
 }
 
 TEST(RandomPrograms, FibersAndThreadsDoWhatTheModelsAllow) {
-    checkAll(200, 2, 2);
+    checkAll(150, 2, 2);
 }
 
 }  // namespace

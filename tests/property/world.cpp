@@ -25,7 +25,6 @@ CarrierOptions optionsFor(const Program& program, unsigned carriers, Clock& cloc
     options.topology = "none";
     options.traceEvents = 0;
     options.clock = &clock;
-    options.stackSize = 64 * 1024;
     options.workStealing = carriers > 1 && program.seed % 2 != 0;
     if (carriers == 1) options.yieldBudget = std::chrono::seconds(1);  // real time changes no order
     options.shuffleSeed = program.seed;
