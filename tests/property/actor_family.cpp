@@ -18,15 +18,15 @@ struct Family {
     Frame frame;
     std::mutex lock;  // guards the others
     std::vector<int> failed;
-    std::vector<int> ended;
-    std::size_t started = 0;
-    bool firstEndCancels = false;  // success
+    std::vector<int> succeeded;
+    std::vector<int> ended;  // all, in this order
+    bool firstSuccessCancels = false;
     bool firstFailureCancels = false;
 };
 
 namespace {
 
-// The failure that ends the call, 0 without one; -1: any other exception.
+// The actor whose failure ends the call, 0 without one.
 int failureOf(const std::function<void()>& work, ErrorCode& error) {
     try {
         error = Actor::errorOf(work);
@@ -42,10 +42,11 @@ int Actor::runChild(Family& family, Actor& child, const std::vector<Operation>& 
     child.run(operations);
     child.leave();
     const bool fails = !operations.empty() && operations.back().fails;
-    if (fails ? family.firstFailureCancels : family.firstEndCancels) family.cancelled.note(world_.stamp());
+    if (fails ? family.firstFailureCancels : family.firstSuccessCancels) family.cancelled.note(world_.stamp());
     {
         const std::lock_guard held(family.lock);
-        (fails ? family.failed : family.ended).push_back(child.id());
+        (fails ? family.failed : family.succeeded).push_back(child.id());
+        family.ended.push_back(child.id());
     }
     if (fails) throw ChildFailure{child.id()};
     return child.id();
@@ -56,7 +57,7 @@ void Actor::taskScope(const Operation& operation) {
     const auto policy = static_cast<TaskScope::Policy>(operation.choice % 4);
     Family family(frames_);
     family.firstFailureCancels = policy == TaskScope::Policy::allOrThrow;
-    family.firstEndCancels = policy == TaskScope::Policy::firstSuccess;
+    family.firstSuccessCancels = policy == TaskScope::Policy::firstSuccess;
     ErrorCode error;
     int failure = 0;
     {
@@ -76,10 +77,9 @@ void Actor::taskScope(const Operation& operation) {
         }
         failure = failureOf([&] { scope.join(); }, error);
     }
-    if (family.failed.size() + family.ended.size() != operation.children.size())
-        world_.fault("a TaskScope ended before its children");
+    if (family.ended.size() != operation.children.size()) world_.fault("a TaskScope ended before its children");
     const bool throws = policy != TaskScope::Policy::collect && !family.failed.empty() &&
-                        (policy != TaskScope::Policy::firstSuccess || family.ended.empty());
+                        (policy != TaskScope::Policy::firstSuccess || family.succeeded.empty());
     const bool expected =
         !throws
             ? failure == 0
@@ -125,8 +125,10 @@ void Actor::joinSet(const Operation& operation) {
         family.cancelled.note(world_.stamp());
         if (operation.ticks == 1) set.shutdown();
     }
-    if (family.failed.size() + family.ended.size() != operation.children.size())
-        world_.fault("a JoinSet ended before its children");
+    if (family.ended.size() != operation.children.size()) world_.fault("a JoinSet ended before its children");
+    if (world_.exact() && !std::equal(taken.begin(), taken.end(), family.ended.begin(),
+                                      family.ended.begin() + std::min(taken.size(), family.ended.size())))
+        world_.fault("a JoinSet gave results in another order than that in which its children ended");
     std::sort(taken.begin(), taken.end());
     if (std::adjacent_find(taken.begin(), taken.end()) != taken.end()) world_.fault("a JoinSet gave a result twice");
 }

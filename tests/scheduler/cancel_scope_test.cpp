@@ -181,11 +181,9 @@ TEST(CancelScope, CancelsTheChildrenOfItsTaskScopesAndTheirChildren) {
     EXPECT_EQ(fiber.join(), operationAborted());
 }
 
-// The scopes of grandchildren are cancelled before those of children. Fifty thousand scopes between the two, and a
-// carrier that does not sleep, give the child the time to end in between.
 // Holds up a cancellation on its way through a scope until it is opened.
 struct Gate final : detail::CancelNode {
-    Gate() noexcept : BasicCancelNode(&Gate::call) {}
+    Gate() noexcept : detail::CancelNode(&Gate::call) {}
     static void call(detail::CancelNode& node, std::uint64_t) noexcept { static_cast<Gate&>(node).opened.wait(false); }
     void open() noexcept {
         opened = true;
@@ -194,6 +192,7 @@ struct Gate final : detail::CancelNode {
     std::atomic<bool> opened{false};
 };
 
+// The scopes of grandchildren are cancelled before those of children.
 TEST(CancelScope, AChildThatEndsBeforeItsOwnScopeIsReachedCountsAsInterrupted) {
     CarrierGroup group(carriers(1));
     CancelSource source;
