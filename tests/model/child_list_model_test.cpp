@@ -19,6 +19,8 @@ enum class Defect {
     addsBlindly,     // a child added to a cancelled scope is not cancelled
     forgetsToWake,   // the last child does not wake the parent
     interruptible,   // the parent's wait may end before the last child has left
+    freesBlindly,    // a refused child is freed without a look at its references
+    asksFirst,       // or the look comes before the child has left the list
 };
 
 struct Child {
@@ -97,8 +99,8 @@ struct Family {
     ThreadTask parent;
     int freed = 0;
 
-    void adopt(Child& child) {
-        child.state.initialize(false);
+    void adopt(Child& child, bool joinable = false) {
+        child.state.initialize(joinable);
         child.freed = &freed;
         if (scope->list.add(child)) child.state.requestCancel();
     }
@@ -107,6 +109,16 @@ struct Family {
         scope->written[which] = 1;
         scope->list.remove(child);
         child.release();
+    }
+    // The end of Carrier::submit(), for a child that adopt() has put into the list. It has the references of its run
+    // and its handle.
+    void refuse(Child& child, Defect defect) {
+        const auto awaitSole = [&child] { await([&child] { return !child.state.isShared(); }); };
+        if (defect == Defect::asksFirst) awaitSole();
+        scope->list.withdraw(child);
+        if (defect == Defect::none) awaitSole();
+        ++freed;
+        destroy(child);
     }
     // TaskScope::cancel()
     void cancel() {
@@ -191,6 +203,45 @@ struct Scenarios {
         run.finally([&family] { assertThat(family.freed == 2, "each child is freed once"); });
     }
 
+    // A carrier that shuts down refuses the sibling that a child starts, while the parent cancels them.
+    template <Defect defect>
+    static void refusesASibling(ModelRun& run) {
+        FamilyType& family = make(run);
+        auto& first = run.make<Child>();
+        auto& second = run.make<Child>();
+        family.adopt(first);
+        run.thread("child", [&family, &first, &second] {
+            family.adopt(second, true);
+            family.refuse(second, defect);
+            family.end(first, 0);
+        });
+        run.thread("parent", [&family] {
+            ThreadWait::use(family.parent);
+            family.cancel();
+            family.leave({0});
+        });
+        run.finally([&family] { assertThat(family.freed == 2, "each child is freed once"); });
+    }
+    // A third thread cancels the children, one of which is refused.
+    static void refusesOneOfThree(ModelRun& run) {
+        FamilyType& family = make(run);
+        auto& refused = run.make<Child>();
+        auto& ended = run.make<Atomic<int>>(0);
+        addChild(run, family, 0);
+        run.thread("canceller", [&family, &ended] {
+            family.cancel();
+            ended.store(1, std::memory_order_release);
+        });
+        run.thread("parent", [&family, &refused, &ended] {
+            ThreadWait::use(family.parent);
+            family.adopt(refused, true);
+            family.refuse(refused, Defect::none);
+            await([&ended] { return ended.load(std::memory_order_acquire) != 0; });
+            family.leave({0});
+        });
+        run.finally([&family] { assertThat(family.freed == 2, "each child is freed once"); });
+    }
+
   private:
     static FamilyType& make(ModelRun& run) {
         auto& family = run.make<FamilyType>();
@@ -251,9 +302,13 @@ void takesTheEnded(ModelRun& run) {
 template <class List = Shipped>
 std::vector<Case> cases() {
     using Built = Scenarios<List>;
-    return {makeCase("awaits", Built::awaits(false)), makeCase("awaits with a timeout", Built::awaits(true)),
-            makeCase("cancels", Built::cancels), makeCase("spawns a sibling", Built::spawnsASibling),
-            makeCase("fails", Built::fails)};
+    return {makeCase("awaits", Built::awaits(false)),
+            makeCase("awaits with a timeout", Built::awaits(true)),
+            makeCase("cancels", Built::cancels),
+            makeCase("spawns a sibling", Built::spawnsASibling),
+            makeCase("fails", Built::fails),
+            makeCase("refuses a sibling", Built::template refusesASibling<Defect::none>),
+            makeCase("refuses one of three", Built::refusesOneOfThree)};
 }
 
 constexpr const char* protocol = "child list";
@@ -280,6 +335,18 @@ TEST(ChildListModel, ASetHandsOutEachChildOnce) {
 // The lock orders the list; only the children's reference counts are atomic.
 TEST(ChildListModel, ARelaxedReleaseOfAReferenceFreesAChildTooEarly) {
     expectKilledTogether(only("cancels", cases()), {"task_state release fetch_sub acq_rel->relaxed"});
+}
+
+// [E2] [J3]: the uses of a canceller come before the block is freed.
+TEST(ChildListModel, ARelaxedLookAtTheReferencesFreesARefusedChildTooEarly) {
+    expectKilledTogether(only("refuses a sibling", cases()), {"task_state isShared load acquire->relaxed"});
+}
+TEST(ChildListModel, ARefusedChildThatIsFreedBlindlyIsTouchedByACanceller) {
+    expectKilled("frees blindly",
+                 {makeCase("refuses a sibling", Scenarios<Shipped>::refusesASibling<Defect::freesBlindly>)});
+}
+TEST(ChildListModel, ARefusedChildMustLeaveTheListBeforeTheLookAtItsReferences) {
+    expectKilled("asks first", {makeCase("refuses a sibling", Scenarios<Shipped>::refusesASibling<Defect::asksFirst>)});
 }
 
 template <Defect defect>

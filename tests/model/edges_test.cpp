@@ -46,7 +46,7 @@ const Edge edges[] = {
     {"V1", "carrier_end_model_test.cpp", nullptr},
     {"S1", "scheduled_state_model_test.cpp", nullptr},
     {"E1", "child_list_model_test.cpp", nullptr, {"wakesOutside", "findsItBlindly", "interruptible"}},
-    {"E2", "child_list_model_test.cpp", nullptr, {"cancelsBlindly"}},
+    {"E2", "child_list_model_test.cpp", nullptr, {"cancelsBlindly", "freesBlindly", "asksFirst"}},
     {"C1", "completion_model_test.cpp", nullptr},
     {"C2",
      "completion_model_test.cpp",

@@ -13,6 +13,7 @@
 
 #include <weft/scheduler/non_suspending_scope.hpp>
 #include <weft/scheduler/sync/mutex.hpp>
+#include <weft/scheduler/sync/rw_lock.hpp>
 
 #include "scheduler/spinner.hpp"
 #include "scheduler/sync/fibers.hpp"
@@ -275,6 +276,43 @@ TEST(FiberDumpTest, FibersThatDeadlockOnTwoMutexesNameTheirHolders) {
     a.cancel();
     EXPECT_EQ(a.join(), operationAborted());
     EXPECT_EQ(b.join(), ErrorCode());
+}
+
+TEST(FiberDumpTest, AFiberThatWaitsForAReadWriteLockNamesTheWriterButNoReaders) {
+    CarrierGroup group(carriers(1));
+    sync::RwLock lock;
+    Promise<void> written;
+    Promise<void> read;
+    auto owner = group.spawn(
+        [&] {
+            lock.lock();
+            written.future().await();
+            lock.downgrade();
+            read.future().await();
+            lock.unlock_shared();
+        },
+        {.name = "owner"});
+    while (!lock.isWriteLocked()) std::this_thread::yield();
+    auto reader = group.spawn([&] { const std::shared_lock held(lock); }, {.name = "reader"});
+    sync::awaitWaiters(lock, 1);
+    auto writer = group.spawn([&] { const std::unique_lock held(lock); }, {.name = "writer"});
+    sync::awaitWaiters(lock, 2);
+    {
+        const FiberDump dump = dumpOnceWaiting(group, "owner", "reader", "writer");
+        EXPECT_EQ(named(dump, "reader")->holder, named(dump, "owner")->id);
+        EXPECT_EQ(named(dump, "writer")->holder, named(dump, "owner")->id);
+        contains(textOf(dump), " s in sync::RwLock::lock_shared, held by fiber ");
+    }
+    written.setValue();
+    reader.join();
+    {
+        const FiberDump dump = dumpOnceWaiting(group, "owner", "writer");
+        EXPECT_EQ(named(dump, "writer")->holder, 0u);
+    }
+    read.setValue();
+    writer.join();
+    owner.join();
+    EXPECT_FALSE(lock.isWriteLocked());
 }
 #endif
 

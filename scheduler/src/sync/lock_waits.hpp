@@ -1,4 +1,4 @@
-// LockWait: notes, in debug builds, for which mutex a fiber or thread waits, so that the fiber dump names the holder.
+// LockWait: notes, in debug builds, for which lock a fiber or thread waits, so that the fiber dump names the holder.
 // Release builds (NDEBUG) contain none of it. Private to the scheduler.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace weft::detail {
 
-// Lives on the waiter's stack during the wait, and shorter than the mutex. `owner`: the mutex's member with the
-// callerId() of its holder. Never allocates; takes a lock.
+// Lives on the waiter's stack during the wait, and shorter than the lock. `owner`: the lock's member with the
+// callerId() of its holder, or 0 if the lock does not know it. Never allocates; takes a mutex.
 class LockWait {
   public:
 #ifdef NDEBUG

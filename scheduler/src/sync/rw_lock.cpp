@@ -2,6 +2,9 @@
 
 #include <weft/scheduler/assert.hpp>
 
+#include "caller_id.hpp"
+#include "lock_waits.hpp"
+
 namespace weft::sync {
 
 namespace {
@@ -17,11 +20,17 @@ void RwLock::lockSlow(std::uint32_t permits) {
 }
 
 ErrorCode RwLock::acquire(std::uint32_t permits, Deadline deadline) {
-    return core_.tryAcquire(permits) ? ErrorCode() : core_.acquireSlow(permits, deadline, callFor(permits));
+    if (core_.tryAcquire(permits)) return {};
+    const detail::LockWait noted(writer_);
+    return core_.acquireSlow(permits, deadline, callFor(permits));
 }
 
 bool RwLock::acquireUntil(std::uint32_t permits, Deadline deadline) {
     return detail::falseOnTimeout(acquire(permits, deadline), callFor(permits));
+}
+
+void RwLock::noteWriter() noexcept {
+    writer_.store(detail::callerId(), std::memory_order_relaxed);
 }
 
 void RwLock::notLocked() noexcept {

@@ -1,6 +1,7 @@
 // sync::RwLock: one writer or many readers.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +18,8 @@ namespace weft::sync {
 // First in, first out: once a writer waits, later readers wait after it, so readers cannot starve writers; readers that
 // wait next to each other get the lock together. It satisfies the standard's requirements of a SharedTimedLockable:
 // std::unique_lock is the writers' guard, std::shared_lock the readers'. A fiber that holds a shared lock and locks
-// again, shared or not, may wait forever.
+// again, shared or not, may wait forever. In debug builds the fiber dump names the writer for which a fiber waits; the
+// lock counts its readers without knowing them, so for a wait for readers the dump names no holder.
 // Context, errors, cancellation and lifetime of every call: as the call of sync::Mutex with the same name.
 class RwLock {
   public:
@@ -29,19 +31,32 @@ class RwLock {
     void lock() {
         if (!core_.tryAcquire(all)) [[unlikely]]
             lockSlow(all);
+        noteWriter();
     }
-    void lock(ErrorCode& error) { error = acquire(all, never); }
-    [[nodiscard]] bool try_lock() noexcept { return core_.tryAcquire(all); }
-    [[nodiscard]] bool try_lock_until(Deadline deadline) { return acquireUntil(all, deadline); }
+    void lock(ErrorCode& error) { static_cast<void>(try_lock_until(never, error)); }
+    [[nodiscard]] bool try_lock() noexcept {
+        if (!core_.tryAcquire(all)) return false;
+        noteWriter();
+        return true;
+    }
+    [[nodiscard]] bool try_lock_until(Deadline deadline) {
+        if (!acquireUntil(all, deadline)) return false;
+        noteWriter();
+        return true;
+    }
     [[nodiscard]] bool try_lock_until(Deadline deadline, ErrorCode& error) {
         error = acquire(all, deadline);
+        if (!error) noteWriter();
         return !error;
     }
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> time) {
         return try_lock_until(deadlineAfter(saturated(time)));
     }
-    void unlock() noexcept { release(all); }
+    void unlock() noexcept {
+        forgetWriter();
+        release(all);
+    }
 
     void lock_shared() {
         if (!core_.tryAcquire(1)) [[unlikely]]
@@ -62,7 +77,10 @@ class RwLock {
 
     // Turns the caller's exclusive lock into a shared one. No writer gets the lock in between; readers that wait at the
     // head of the queue get it.
-    void downgrade() noexcept { release(all - 1); }
+    void downgrade() noexcept {
+        forgetWriter();
+        release(all - 1);
+    }
     [[nodiscard]] static std::shared_lock<RwLock> downgrade(std::unique_lock<RwLock> guard) noexcept {
         RwLock& lock = *guard.release();
         lock.downgrade();
@@ -91,8 +109,11 @@ class RwLock {
             notLocked();
     }
     [[noreturn]] static void notLocked() noexcept;
+    void noteWriter() noexcept;
+    void forgetWriter() noexcept { writer_.store(0, std::memory_order_relaxed); }  // only shown
 
     Core core_;
+    std::atomic<std::uint64_t> writer_{0};  // callerId() of the writer, 0 without one; relaxed: for the fiber dump only
 };
 
 }  // namespace weft::sync
