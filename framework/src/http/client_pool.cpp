@@ -88,18 +88,12 @@ ClientPool::Host& ClientPool::hostOf(const Origin& origin) {
 }
 
 ClientPool::Lease ClientPool::tryTake(Host& host) {
-    if (Lease lease = takeIdle(host); lease.valid()) return lease;
+    if (std::shared_ptr<PooledConnection> last = popIdle(host)) return {*this, host, std::move(last)};
     if (host.open >= options_->maxPerHost) return {};
     if (total_ >= options_->maxConnections && !closeOldest()) return {};
     ++host.open;
     ++total_;
     return {*this, host, nullptr};
-}
-
-ClientPool::Lease ClientPool::takeIdle(Host& host) {
-    std::shared_ptr<PooledConnection> last = popIdle(host);
-    if (!last) return {};
-    return {*this, host, std::move(last)};
 }
 
 // Takes the newest usable connection; its place stays taken. Closes newer ones that are not usable (closed, or

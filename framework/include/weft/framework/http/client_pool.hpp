@@ -109,7 +109,6 @@ class ClientPool final : private TimerEntry {
 
     Host& hostOf(const Origin& origin);
     Lease tryTake(Host& host);
-    Lease takeIdle(Host& host);
     std::shared_ptr<PooledConnection> popIdle(Host& host) noexcept;
     Lease waitFor(Host& host, Deadline deadline, ErrorCode& error);
     void put(Host& host, std::shared_ptr<PooledConnection> connection);
