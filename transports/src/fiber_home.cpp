@@ -6,7 +6,6 @@
 #include <string>
 
 #include <weft/scheduler/carrier.hpp>
-#include <weft/scheduler/detail/current_home.hpp>
 #include <weft/scheduler/event_loop.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 #include <weft/transports/socket_io_handler.hpp>
@@ -38,8 +37,8 @@ SocketIoHandler* requireSockets(Carrier& carrier, const char* call, ErrorCode& e
     return handler;
 }
 
-void requireHome(Carrier& home, const char* call) {
-    if (currentHome() == &home || comeHome(home)) return;
+void requireHomeSlow(Carrier& home, const char* call) {
+    if (comeHome(home)) return;
     refuse(call,
            " on a socket of carrier '" + home.name() +
                "' from another thread: sockets belong to the carrier they were made on; call it from a fiber there");

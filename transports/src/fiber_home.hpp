@@ -2,6 +2,7 @@
 // that runs elsewhere returns to its home carrier first. A violation is a program bug; its message says what to do.
 #pragma once
 
+#include <weft/scheduler/detail/current_home.hpp>
 #include <weft/scheduler/errors.hpp>
 
 namespace weft {
@@ -17,9 +18,14 @@ Carrier& requireFiberCarrier(const char* call);
 // Returns the carrier's socket handler. Returns null and sets operation_aborted when the carrier is shutting down or
 // its event loop has ended; throws std::logic_error naming `call` when the poller has no sockets.
 SocketIoHandler* requireSockets(Carrier& carrier, const char* call, ErrorCode& error);
+// The rest of requireHome(), for a caller that does not run on `home`.
+void requireHomeSlow(Carrier& home, const char* call);
 // Brings the running fiber to `home` if that is its home carrier. Otherwise throws std::logic_error naming `call`,
 // unless the caller already runs on `home`.
-void requireHome(Carrier& home, const char* call);
+inline void requireHome(Carrier& home, const char* call) {
+    if (currentHome() != &home) [[unlikely]]
+        requireHomeSlow(home, call);
+}
 // As requireHome(), for calls that cannot fail, such as a close.
 void comeHomeTo(Carrier& home) noexcept;
 

@@ -18,9 +18,11 @@ SocketIoHandler* SocketIoHandler::of(EventLoop& loop) noexcept {
 }
 
 SocketIoHandler* SocketIoHandler::in(IoHandler& handler) noexcept {
-    IoHandler* io = &handler;
-    while (io->family() == IoHandlerDecorator::familyTag()) io = &static_cast<IoHandlerDecorator*>(io)->wrapped();
-    return io->family() == familyTag() ? static_cast<SocketIoHandler*>(io) : nullptr;
+    for (IoHandler* io = &handler;; io = &static_cast<IoHandlerDecorator*>(io)->wrapped()) {
+        const void* const family = io->family();
+        if (family == familyTag()) return static_cast<SocketIoHandler*>(io);
+        if (family != IoHandlerDecorator::familyTag()) return nullptr;
+    }
 }
 
 SocketIoHandler* SocketIoHandler::of(Carrier& carrier) noexcept {

@@ -7,6 +7,7 @@
 
 #include <weft/framework/http/client_pool.hpp>
 #include <weft/scheduler/carrier.hpp>
+#include <weft/scheduler/detail/current_home.hpp>
 #include <weft/scheduler/non_suspending_scope.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
@@ -20,10 +21,10 @@ using detail::Exchange;
 
 const std::shared_ptr<ClientPool>& poolHere(const std::shared_ptr<const ClientOptions>& client) {
     if (NonSuspendingScope::active()) throw BlockingOperationException("http::Client");
-    if (!thisFiber::isFiber())
-        throw std::logic_error("http::Client called outside a fiber: spawn one and call it there");
-    thisFiber::goHome();
-    return thisFiber::carrier()->local<ClientPools>().of(client);
+    Carrier* const home = thisFiber::carrier();
+    if (home == nullptr) throw std::logic_error("http::Client called outside a fiber: spawn one and call it there");
+    if (weft::detail::currentHome() != home) thisFiber::goHome();
+    return home->local<ClientPools>().of(client);
 }
 
 ClientRequest requestOf(Method method, std::string_view target) {

@@ -39,6 +39,7 @@ ClientPool::Lease& ClientPool::Lease::operator=(Lease&& other) noexcept {
 void ClientPool::Lease::fill(TcpStream stream) {
     connection_ = std::make_shared<PooledConnection>();
     connection_->stream = std::move(stream);
+    connection_->home = SocketIoHandler::of(*Carrier::current());
     ++pool_->stats_.opened;
 }
 
@@ -51,9 +52,9 @@ void ClientPool::Lease::keep() noexcept {
     if (ClientPool* const pool = std::exchange(pool_, nullptr)) pool->put(*host_, std::move(connection_));
 }
 
-void ClientPool::Lease::release() noexcept {
+void ClientPool::Lease::giveUp() noexcept {
     close();
-    if (ClientPool* const pool = std::exchange(pool_, nullptr)) pool->releasePlace(*host_);
+    std::exchange(pool_, nullptr)->releasePlace(*host_);
 }
 
 // ---- taking ----
@@ -71,13 +72,13 @@ ClientPool::Lease ClientPool::acquire(const Origin& origin, Deadline deadline, E
     Host& host = hostOf(origin);
     Lease lease = tryTake(host);
     if (!lease.valid()) lease = waitFor(host, deadline, error);
-    while (lease.isOpen() && !isQuiet(lease.stream())) {
+    while (lease.connection_ && !isQuiet(lease.stream())) {
         ++stats_.stale;
         lease.close();
         lease.connection_ = popIdle(host);
         if (lease.connection_) releasePlace(host);  // it has a place of its own, but the lease already holds one
     }
-    if (lease.isOpen()) ++stats_.reused;
+    if (lease.connection_) ++stats_.reused;
     return lease;
 }
 
@@ -87,7 +88,7 @@ ClientPool::Host& ClientPool::hostOf(const Origin& origin) {
 }
 
 ClientPool::Lease ClientPool::tryTake(Host& host) {
-    if (Lease lease = takeIdle(host); lease.valid()) return lease;
+    if (std::shared_ptr<PooledConnection> last = popIdle(host)) return {*this, host, std::move(last)};
     if (host.open >= options_->maxPerHost) return {};
     if (total_ >= options_->maxConnections && !closeOldest()) return {};
     ++host.open;
@@ -95,21 +96,15 @@ ClientPool::Lease ClientPool::tryTake(Host& host) {
     return {*this, host, nullptr};
 }
 
-ClientPool::Lease ClientPool::takeIdle(Host& host) {
-    std::shared_ptr<PooledConnection> last = popIdle(host);
-    if (!last) return {};
-    return {*this, host, std::move(last)};
-}
-
 // Takes the newest usable connection; its place stays taken. Closes newer ones that are not usable (closed, or
 // of a loop that has been replaced) and frees their places. Null when there is none.
 std::shared_ptr<PooledConnection> ClientPool::popIdle(Host& host) noexcept {
     SocketIoHandler* const home = SocketIoHandler::of(*Carrier::current());
     while (!host.idle.empty()) {
-        Idle last = std::move(host.idle.back());
+        std::shared_ptr<PooledConnection> last = std::move(host.idle.back());
         host.idle.pop_back();
         --idle_;
-        if (last.home == home && last.connection->stream.isOpen()) return std::move(last.connection);
+        if (last->home == home && last->stream.isOpen()) return last;
         --host.open;
         --total_;
     }
@@ -141,9 +136,9 @@ void ClientPool::put(Host& host, std::shared_ptr<PooledConnection> connection) {
     connection->stream.setDeadline(never);
     if (host.idle.size() >= options_->maxIdlePerHost) closeIdle(host, 0);
     connection->idleSince = Clock::current().now();
-    host.idle.push_back({std::move(connection), SocketIoHandler::of(*Carrier::current())});
+    host.idle.push_back(std::move(connection));
     ++idle_;
-    serveOne();
+    if (!waiters_.empty()) serveOne();
     armTimer();
 }
 
@@ -186,7 +181,7 @@ bool ClientPool::closeOldest() noexcept {
     Host* oldest = nullptr;
     for (auto& [origin, host] : hosts_) {
         if (host.idle.empty()) continue;
-        if (!oldest || host.idle.front().since() < oldest->idle.front().since()) oldest = &host;
+        if (!oldest || host.idle.front()->idleSince < oldest->idle.front()->idleSince) oldest = &host;
     }
     if (oldest) closeIdle(*oldest, 0);
     return oldest != nullptr;
@@ -213,7 +208,7 @@ void ClientPool::armTimer() noexcept {
     if (armed() || idle_ == 0) return;
     TimePoint first = TimePoint::max();
     for (const auto& [origin, host] : hosts_) {
-        if (!host.idle.empty()) first = std::min(first, host.idle.front().since());
+        if (!host.idle.empty()) first = std::min(first, host.idle.front()->idleSince);
     }
     Carrier::current()->timers().arm(*this, first + options_->idleTime);
 }
@@ -227,7 +222,7 @@ void ClientPool::expire(TimerEntry& entry) noexcept {
 void ClientPool::closeExpired() noexcept {
     const TimePoint now = Clock::current().now();
     for (auto& [origin, host] : hosts_) {
-        while (!host.idle.empty() && now >= host.idle.front().since() + options_->idleTime) closeIdle(host, 0);
+        while (!host.idle.empty() && now >= host.idle.front()->idleSince + options_->idleTime) closeIdle(host, 0);
     }
     while (serveOne()) {
     }

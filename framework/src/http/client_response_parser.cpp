@@ -1,5 +1,7 @@
 #include <weft/framework/http/client_response_parser.hpp>
 
+#include <weft/pipeline/detail/held_bytes.hpp>
+
 namespace weft::http {
 
 std::optional<std::string_view> ClientResponse::header(std::string_view name) const noexcept {
@@ -36,16 +38,24 @@ std::size_t ClientResponseParser::feedHead(std::string_view bytes) {
             if (before == 0) head.append(bytes);
             return bytes.size();
         case ResponseEvent::interim: head = {}; return step.consumed - before;
-        case ResponseEvent::head:
-            keepHead(arrived.substr(0, step.consumed));
-            beginBody();
-            return step.consumed - before;
+        case ResponseEvent::head: beginBody(); return keepHead(arrived, step.consumed) - before;
         default: refuse(decoder_.refusal()); return 0;
     }
 }
 
-void ClientResponseParser::keepHead(std::string_view text) {
-    response_.head_ = Buffer::copyOf(text);
+// Copies the head, and in the same block a body of known length that has arrived whole. Returns how many bytes of
+// `arrived` it has consumed.
+std::size_t ClientResponseParser::keepHead(std::string_view arrived, std::size_t headSize) {
+    const std::size_t bodySize = failed_ ? 0 : decoder_.takeWholeBody(arrived.substr(headSize)).size();
+    Buffer kept = Buffer::copyOf(arrived.substr(0, headSize + bodySize));
+    if (bodySize == 0) {
+        response_.head_ = std::move(kept);
+    } else {
+        response_.head_ = kept.split(headSize);
+        response_.body_ = std::move(kept);
+        weft::detail::compact(response_.body_);  // the caller may keep the body for longer than a long head
+    }
+    return headSize + bodySize;
 }
 
 void ClientResponseParser::beginBody() {

@@ -20,6 +20,8 @@ namespace {
 constexpr std::size_t readBytes = 16 * 1024;
 constexpr std::size_t sentAtOnce = 64 * 1024;  // a larger body is sent by a separate fiber
 
+constexpr std::string_view notSupported = "CONNECT and Upgrade are not supported here; use a ClientCodec in a pipeline";
+
 // RFC 9110, section 9.2.2.
 bool isIdempotent(Method method) noexcept {
     switch (method) {
@@ -53,10 +55,8 @@ Exchange::Exchange(const std::shared_ptr<ClientPool>& pool, const Origin& origin
       latest_(options.deadline),
       deadline_(std::min(latest_, deadlineAfter(timeout_))),
       remaining_(request_.contentLength) {
-    if (method_ == Method::connect || request_.headers.find("Upgrade").data()) {
-        refuse(request_, "CONNECT and Upgrade are not supported here; use a ClientCodec in a pipeline");
-    }
-    encode(options.host);
+    if (method_ == Method::connect) refuse(request_, notSupported);
+    encode(options.host.empty() ? std::string_view(origin_.authority()) : options.host);
     parser_.emplace(response_, maxBodyBytes_, method_, pool_->options()->limits);
 }
 
@@ -64,7 +64,7 @@ void Exchange::encode(std::string_view host) {
     OutgoingHead head;
     head.method = request_.method;
     head.target = request_.target;
-    if (!request_.headers.find("Host").data()) head.host = host.empty() ? std::string_view(origin_.authority()) : host;
+    head.host = host;
     head.body = request_.streamed && !request_.hasLength ? BodyKind::chunked : BodyKind::length;
     head.contentLength = request_.streamed ? request_.contentLength : request_.body.readableBytes();
     head.keepAlive = request_.keepAlive;
@@ -75,6 +75,7 @@ void Exchange::encode(std::string_view host) {
         const EncodedRequest encoded = encodeHead(head, std::span<char>(head_.writeData(), bound));
         head_.produced(encoded.size);
         keepAlive_ = encoded.keepAlive;
+        if (encoded.upgrade) refuse(request_, notSupported);
         return encoded.error;
     });
     if (error != RequestError::none) refuse(request_, textOf(error));
@@ -91,7 +92,7 @@ void Exchange::begin() {
                                " per host (maxPerHost) and " + std::to_string(limits.maxConnections) +
                                " in total (maxConnections) are allowed");
     }
-    reused_ = lease_.isOpen();
+    reused_ = lease_.connection() != nullptr;
     if (!reused_) open();
     if (!error_) sendRequest();
 }
@@ -174,14 +175,15 @@ void Exchange::sendRequest() {
     sendPromptly(head_.view(), body);
     if (aside && !sendError_) return sendAside();
     ended_ = !request_.streamed;
-    if (sendError_ == timedOut() || sendError_ == operationAborted()) fail(sendError_, "sending the request failed");
+    if (sendError_ && (sendError_ == timedOut() || sendError_ == operationAborted()))
+        fail(sendError_, "sending the request failed");
 }
 
 // The first bytes leave before any other fiber runs, because the pool has just checked that this connection is quiet.
 void Exchange::sendPromptly(std::string_view head, std::string_view body) {
     std::size_t sent = lease_.stream().tryWrite({head, body}, sendError_);
-    if (sendError_ == fromErrno(EAGAIN)) sendError_ = {};
-    if (sendError_ || sent == head.size() + body.size()) return;
+    if (sent == head.size() + body.size()) return;
+    if (sendError_ && sendError_ != fromErrno(EAGAIN)) return;
     const std::size_t ofHead = std::min(sent, head.size());
     lease_.stream().write({head.substr(ofHead), body.substr(sent - ofHead)}, sendError_);
 }

@@ -10,9 +10,7 @@
 
 namespace weft::http::detail {
 
-BodyDecoder::BodyDecoder(const Limits& limits) : limits_(limits) {
-    limits_.validate();
-}
+BodyDecoder::BodyDecoder(const Limits& limits) noexcept : limits_(limits) {}
 
 void BodyDecoder::start(BodyKind kind, std::uint64_t length) noexcept {
     remaining_ = kind == BodyKind::length ? length : 0;
@@ -44,6 +42,11 @@ BodyStep BodyDecoder::decode(std::string_view input) {
         else if (state_ < State::data && state_ != State::sizeLineFeed) stepSizeLine(input[at++]);
         else stepAfterSizeLine(input[at++]);
     }
+}
+
+std::string_view BodyDecoder::takeWhole(std::string_view input) noexcept {
+    if (state_ != State::fixed || remaining_ > input.size()) return {};
+    return takeData(input, 0).data;
 }
 
 BodyStep BodyDecoder::takeData(std::string_view input, std::size_t at) noexcept {

@@ -56,10 +56,12 @@ bool isAuthority(std::string_view text) noexcept {
 }
 
 std::optional<std::uint64_t> parseContentLength(std::string_view text) noexcept {
-    if (text.size() > 19 || !consistsOf(digitChar, text)) return std::nullopt;
-    if (text.size() > 1 && text.front() == '0') return std::nullopt;
+    if (text.empty() || text.size() > 19 || (text.size() > 1 && text.front() == '0')) return std::nullopt;
     std::uint64_t length = 0;
-    for (const char c : text) length = length * 10 + static_cast<std::uint64_t>(c - '0');  // 19 digits cannot overflow
+    for (const char c : text) {
+        if (c < '0' || c > '9') return std::nullopt;
+        length = length * 10 + static_cast<std::uint64_t>(c - '0');  // 19 digits cannot overflow
+    }
     if (length > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) return std::nullopt;
     return length;
 }

@@ -77,9 +77,8 @@ RequestError check(const HeaderView& header, const OutgoingHead& head, KnownFiel
 }
 
 // True for a common line: a method of a path. False decides nothing: call isRequestLine(). `line` ends with CRLF.
-bool isPlainRequestLine(const OutgoingHead& head, std::string_view line) noexcept {
+bool isPlainRequestLine(Method method, const OutgoingHead& head, std::string_view line) noexcept {
     if (head.target.empty() || head.target.front() != '/') return false;
-    const Method method = methodOf(head.method);
     if (method == Method::other || method == Method::connect) return false;
     const char* const target = line.data() + head.method.size() + 1;
     return detail::findFirst<detail::TargetStop>(target, line.data(), line.data() + line.size()) ==
@@ -93,13 +92,13 @@ bool isRequestLine(std::string_view line) noexcept {
     return detail::parseRequestLine(line, 0, head) == detail::Fault::none;
 }
 
-bool expectsBody(std::string_view method) noexcept {
-    return method == "POST" || method == "PUT" || method == "PATCH";
+bool expectsBody(Method method) noexcept {
+    return method == Method::post || method == Method::put || method == Method::patch;
 }
 
-char* putFraming(char* out, const OutgoingHead& head) noexcept {
+char* putFraming(char* out, Method method, const OutgoingHead& head) noexcept {
     if (head.body == BodyKind::chunked) return putText(out, "Transfer-Encoding: chunked\r\n");
-    if (head.body == BodyKind::none || (head.contentLength == 0 && !expectsBody(head.method))) return out;
+    if (head.body == BodyKind::none || (head.contentLength == 0 && !expectsBody(method))) return out;
     out = putText(out, "Content-Length: ");
     out += writeDecimal(head.contentLength, out);
     return putText(out, "\r\n");
@@ -153,10 +152,11 @@ EncodedRequest encodeHead(const OutgoingHead& head, std::span<char> out) noexcep
     if (out.size() < headBound(head)) return {.error = RequestError::tooSmall};
     char* at = putText(putText(putText(putText(out.data(), head.method), " "), head.target), version);
     const std::string_view line(out.data(), at);
-    if (!isPlainRequestLine(head, line) && !isRequestLine(line.substr(0, line.size() - 2))) {
+    const Method method = methodOf(head.method);
+    if (!isPlainRequestLine(method, head, line) && !isRequestLine(line.substr(0, line.size() - 2))) {
         return {.error = RequestError::badRequestLine};
     }
-    if (head.method == "CONNECT" && (head.body == BodyKind::chunked || head.contentLength != 0)) {
+    if (method == Method::connect && (head.body == BodyKind::chunked || head.contentLength != 0)) {
         return {.error = RequestError::bodyNotAllowed};
     }
     KnownFields known;
@@ -175,7 +175,7 @@ EncodedRequest encodeHead(const OutgoingHead& head, std::span<char> out) noexcep
         if (!isReserved(header)) at = putField(at, header.name, header.value);
     }
     const bool keepAlive = head.keepAlive && !known.close;
-    at = putText(putConnection(putFraming(at, head), keepAlive, known), "\r\n");
+    at = putText(putConnection(putFraming(at, method, head), keepAlive, known), "\r\n");
     return {RequestError::none, static_cast<std::size_t>(at - out.data()), known.upgrade, keepAlive};
 }
 

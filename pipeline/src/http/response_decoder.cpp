@@ -18,7 +18,6 @@ void ResponseDecoder::start(Method method, bool mayUpgrade) noexcept {
     mayUpgrade_ = mayUpgrade;
     interimBytes_ = 0;
     parser_.start(method, mayUpgrade);
-    body_.start(BodyKind::none);
     state_ = State::head;
 }
 
@@ -69,6 +68,13 @@ ResponseStep ResponseDecoder::decodeBody(std::string_view input) {
         case BodyEvent::end: return {ResponseEvent::end, step.consumed, {}};
         default: return {ResponseEvent::needMore, step.consumed, {}};
     }
+}
+
+std::string_view ResponseDecoder::takeWholeBody(std::string_view input) noexcept {
+    if (state_ != State::body) return {};
+    const std::string_view whole = body_.takeWhole(input);
+    if (body_.finished()) state_ = State::done;
+    return whole;
 }
 
 ResponseEvent ResponseDecoder::endOfInput() noexcept {

@@ -17,6 +17,15 @@ using namespace seen;
 namespace {
 
 constexpr std::string_view protocol = "HTTP/";
+constexpr std::size_t codeStart = 9;
+constexpr std::size_t reasonStart = 13;
+
+// The three digits at `at`; 0 for anything else and for a code below 100.
+int statusCodeAt(const char* at) noexcept {
+    if (!is(digitChar, at[0]) || !is(digitChar, at[1]) || !is(digitChar, at[2])) return 0;
+    const int code = (at[0] - '0') * 100 + (at[1] - '0') * 10 + (at[2] - '0');
+    return code < 100 ? 0 : code;
+}
 
 }  // namespace
 
@@ -52,7 +61,7 @@ bool ResponseHeadParser::beginsRight(std::string_view message) const noexcept {
 Verdict ResponseHeadParser::parse(std::string_view message) {
     if (stage_ == Stage::complete) return Verdict::complete;
     if (stage_ == Stage::error) return Verdict::error;
-    if (!beginsRight(message)) return fail(Fault::notHttp);
+    if (!takePlainStatusLine(message) && !beginsRight(message)) return fail(Fault::notHttp);
     for (;;) {
         if (stage_ == Stage::headers && scanned_ == lineStart_) {
             takePlainLines(message);
@@ -69,9 +78,13 @@ Verdict ResponseHeadParser::parse(std::string_view message) {
         const Fault fault = headers ? takeField(message, line.end) : takeStatusLine(message.substr(0, line.end));
         if (fault != Fault::none) return fail(fault);
         lineStart_ = scanned_ = line.end + 2;
-        if (!headers) sectionStart_ = lineStart_;
-        stage_ = Stage::headers;
+        if (!headers) beginSection();
     }
+}
+
+void ResponseHeadParser::beginSection() noexcept {
+    sectionStart_ = lineStart_;
+    stage_ = Stage::headers;
 }
 
 // True if the empty line begins at lineStart_, within the limit. False decides nothing.
@@ -80,18 +93,42 @@ bool ResponseHeadParser::endsAtLine(std::string_view message) const noexcept {
            lineStart_ - sectionStart_ <= limits_.headerSectionBytes;
 }
 
+// The fast path for nearly all status lines, "HTTP/1.1 200 OK" with CRLF. The caller accepts the same lines with the
+// same result; false decides nothing.
+bool ResponseHeadParser::takePlainStatusLine(std::string_view message) noexcept {
+    if (stage_ != Stage::statusLine || message.size() < reasonStart) return false;
+    const char* const begin = message.data();
+    const char* const end = begin + message.size();
+    const int code = statusCodeAt(begin + codeStart);
+    if (load<std::uint64_t>(begin) != word<std::uint64_t>("HTTP/1.1") || begin[8] != ' ' || code == 0 ||
+        begin[reasonStart - 1] != ' ') {
+        return false;
+    }
+    const char* const stop = findFirst<FieldStop>(begin + reasonStart, begin, end);
+    const auto size = static_cast<std::size_t>(stop - begin);
+    if (end - stop < 2 || load<std::uint16_t>(stop) != crlf || size > limits_.requestLineBytes) return false;
+    takeStatus(code, Version::http11, size);
+    lineStart_ = scanned_ = size + 2;
+    beginSection();
+    return true;
+}
+
+void ResponseHeadParser::takeStatus(int code, Version version, std::size_t lineSize) noexcept {
+    head_.status = static_cast<Status>(code);
+    head_.version = version;
+    const std::size_t reason = std::min(lineSize, reasonStart);
+    head_.reason = {static_cast<std::uint32_t>(reason), static_cast<std::uint32_t>(lineSize - reason)};
+}
+
 // "HTTP/1.1 200 OK". The reason may be missing, and then also the blank before it.
 Fault ResponseHeadParser::takeStatusLine(std::string_view line) noexcept {
     const auto digit = [&](std::size_t at) { return is(digitChar, line[at]); };
     if (line.size() < 12 || !digit(5) || line[6] != '.' || !digit(7) || line[8] != ' ') return Fault::badStatusLine;
     if (!digit(9) || !digit(10) || !digit(11) || (line.size() > 12 && line[12] != ' ')) return Fault::badStatusLine;
     if (line[5] != '1') return Fault::unsupportedVersion;
-    const int code = (line[9] - '0') * 100 + (line[10] - '0') * 10 + (line[11] - '0');
-    if (code < 100) return Fault::badStatusLine;
-    head_.status = static_cast<Status>(code);
-    head_.version = line[7] == '0' ? Version::http10 : Version::http11;
-    const std::size_t reason = std::min<std::size_t>(line.size(), 13);
-    head_.reason = {static_cast<std::uint32_t>(reason), static_cast<std::uint32_t>(line.size() - reason)};
+    const int code = statusCodeAt(line.data() + codeStart);
+    if (code == 0) return Fault::badStatusLine;
+    takeStatus(code, line[7] == '0' ? Version::http10 : Version::http11, line.size());
     return Fault::none;
 }
 

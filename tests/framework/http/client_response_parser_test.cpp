@@ -3,6 +3,7 @@
 #include <string>
 
 #include <gtest/gtest.h>
+#include <weft/pipeline/buffer_pool.hpp>
 
 namespace weft::http {
 namespace {
@@ -60,6 +61,35 @@ TEST(ClientResponseParserTest, TakesTheThreeKindsOfBodies) {
     EXPECT_EQ(outcomeOf("HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n"),
               "keep 200 OK|Transfer-Encoding=Chunked|abc");
     EXPECT_EQ(outcomeOf("HTTP/1.1 200 OK\r\n\r\nabc"), "close 200 OK|abc");
+}
+
+// The body of a response whose head has one header with `headerBytes` of value.
+Buffer bodyAfterHead(std::size_t headerBytes) {
+    ClientResponse response;
+    ClientResponseParser parser(response, maxBody);
+    parser.feed("HTTP/1.1 200 OK\r\nX: " + std::string(headerBytes, 'x') + "\r\nContent-Length: 1\r\n\r\na");
+    EXPECT_TRUE(parser.complete());
+    EXPECT_EQ(response.header("X"), std::string(headerBytes, 'x'));
+    return response.takeBody();
+}
+
+TEST(ClientResponseParserTest, AHeadAndABodyThatArriveTogetherTakeOneBlock) {
+    const std::int64_t before = BufferPool::liveBlocks();
+    ClientResponse response;
+    ClientResponseParser parser(response, maxBody);
+    parser.feed("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc");
+    EXPECT_EQ(BufferPool::liveBlocks(), before + 1);
+    Buffer body = response.takeBody();
+    body.append("d");
+    EXPECT_EQ(body.view(), "abcd");
+    EXPECT_EQ(response.reason(), "OK");
+}
+
+TEST(ClientResponseParserTest, AShortBodyDoesNotKeepTheBlockOfALongHead) {
+    EXPECT_EQ(bodyAfterHead(100).view(), "a");
+    const Buffer body = bodyAfterHead(8'000);
+    EXPECT_EQ(body.view(), "a");
+    EXPECT_LT(body.heldBytes(), 4'096u);
 }
 
 TEST(ClientResponseParserTest, SomeAnswersHaveNoBody) {

@@ -176,6 +176,35 @@ TEST(ResponseDecoder, OneDecoderServesManyResponses) {
     EXPECT_EQ(decoder.head().headers.size(), 2u);
 }
 
+// What is left of `response` after its head, as far as the decoder gives it at once.
+std::string wholeBodyOf(std::string_view response, bool& finished) {
+    ReceivedHead head;
+    ResponseDecoder decoder(head);
+    decoder.start(Method::get);
+    const ResponseStep step = decoder.decode(response);
+    EXPECT_EQ(step.event, ResponseEvent::head);
+    const std::string_view body = decoder.takeWholeBody(response.substr(step.consumed));
+    finished = decoder.finished();
+    if (!finished) {
+        EXPECT_EQ(decoder.decode("2\r\nab").event, ResponseEvent::data) << "nothing is consumed";
+    }
+    return std::string(body);
+}
+
+TEST(ResponseDecoder, GivesABodyAtOnceIfAllOfItHasArrived) {
+    bool finished = false;
+    EXPECT_EQ(wholeBodyOf("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nabHTTP", finished), "ab");
+    EXPECT_TRUE(finished);
+    EXPECT_EQ(wholeBodyOf("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nab", finished), "");
+    EXPECT_TRUE(finished);
+    EXPECT_EQ(wholeBodyOf("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nab", finished), "");
+    EXPECT_FALSE(finished) << "a part of the body is missing";
+    EXPECT_EQ(wholeBodyOf("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", finished), "");
+    EXPECT_FALSE(finished) << "chunks need decode()";
+    EXPECT_EQ(wholeBodyOf("HTTP/1.1 200 OK\r\n\r\nab", finished), "");
+    EXPECT_FALSE(finished) << "the end of the connection ends it";
+}
+
 TEST(ResponseDecoder, ObeysSmallerLimits) {
     ReceivedHead head;
     EXPECT_THROW(ResponseDecoder(head, {.headerCount = 0}), std::invalid_argument);

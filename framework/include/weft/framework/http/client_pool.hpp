@@ -26,8 +26,9 @@ namespace weft::http {
 // A connection, shared with a fiber that may still be sending on it when the exchange gives it up.
 struct PooledConnection {
     TcpStream stream;
-    TimePoint idleSince{};  // when it last entered the pool; bytes that arrived since then belong to no request
-    bool sending = false;   // a fiber is sending a request's body
+    SocketIoHandler* home = nullptr;  // a stream of a loop that has since been replaced is useless
+    TimePoint idleSince{};            // when it last entered the pool; bytes that arrived since belong to no request
+    bool sending = false;             // a fiber is sending a request's body
 };
 
 // Context: fibers of its carrier. Only acquire() may block. Idle connections are reused last in, first out, so that
@@ -57,14 +58,17 @@ class ClientPool final : private TimerEntry {
         void close() noexcept;  // keeps the place
         // Returns the connection to the pool; the last response must be fully read and the last request fully sent.
         void keep() noexcept;
-        void release() noexcept;
+        void release() noexcept {
+            if (pool_ != nullptr) giveUp();
+        }
 
       private:
         friend class ClientPool;
         Lease(ClientPool& pool, Host& host, std::shared_ptr<PooledConnection> connection) noexcept
             : pool_(&pool), host_(&host), connection_(std::move(connection)) {}
+        void giveUp() noexcept;
 
-        ClientPool* pool_ = nullptr;
+        ClientPool* pool_ = nullptr;  // null: neither a place nor a connection
         Host* host_ = nullptr;
         std::shared_ptr<PooledConnection> connection_;
     };
@@ -86,14 +90,9 @@ class ClientPool final : private TimerEntry {
     bool inUse() const noexcept { return total_ != idle_ || !waiters_.empty(); }
 
   private:
-    struct Idle {
-        std::shared_ptr<PooledConnection> connection;
-        SocketIoHandler* home;  // a stream of a loop that has since been replaced is useless
-        TimePoint since() const noexcept { return connection->idleSince; }
-    };
     struct Host {
-        std::vector<Idle> idle;  // oldest first
-        std::size_t open = 0;    // places taken, idle and in use
+        std::vector<std::shared_ptr<PooledConnection>> idle;  // oldest first
+        std::size_t open = 0;                                 // places taken, idle and in use
         std::size_t waiting = 0;
     };
     struct OriginHash {
@@ -110,7 +109,6 @@ class ClientPool final : private TimerEntry {
 
     Host& hostOf(const Origin& origin);
     Lease tryTake(Host& host);
-    Lease takeIdle(Host& host);
     std::shared_ptr<PooledConnection> popIdle(Host& host) noexcept;
     Lease waitFor(Host& host, Deadline deadline, ErrorCode& error);
     void put(Host& host, std::shared_ptr<PooledConnection> connection);

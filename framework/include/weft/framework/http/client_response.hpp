@@ -37,6 +37,7 @@ class ClientResponse {
     std::optional<std::string_view> header(std::string_view name) const noexcept;
 
     std::string_view body() const noexcept { return body_.view(); }
+    // A small body may share its block with the head, so it may be not unique() while the response lives.
     Buffer takeBody() noexcept { return std::move(body_); }
     // The body of a 2xx response, for callers that need nothing else: `Buffer body = http::get(...)`. Throws
     // ClientError for any other status.
@@ -49,7 +50,7 @@ class ClientResponse {
 
     ReceivedHead received_;
     Buffer head_;  // status line and header lines, as received
-    Buffer body_;
+    Buffer body_;  // may share the block of head_
     // Unless succeeded(): the server and target of the request, for the message of operator Buffer().
     std::string server_;
     std::string target_;

@@ -49,7 +49,7 @@ class ClientResponseParser {
 
   private:
     std::size_t feedHead(std::string_view bytes);
-    void keepHead(std::string_view text);
+    std::size_t keepHead(std::string_view arrived, std::size_t headSize);
     std::size_t feedBody(std::string_view bytes);
     void beginBody();
     bool append(std::string_view data);

@@ -74,11 +74,12 @@ class HeaderList {
     template <class Visit>
     auto visit(const HeaderView& extra, Visit visit) const {
         const std::size_t total = count_ + (extra.name.empty() ? 0 : 1);
-        std::array<HeaderView, inlineHeaders + 1> few;
-        std::vector<HeaderView> many(total > few.size() ? total : 0);
-        HeaderView* views = many.empty() ? few.data() : many.data();
-        for (std::size_t i = 0; i < count_; ++i) views[i] = view(i);
-        if (total > count_) views[count_] = extra;
+        constexpr std::size_t most = inlineHeaders + 1;
+        alignas(HeaderView) std::array<std::byte, most * sizeof(HeaderView)> few;  // not set: most lists are short
+        std::vector<HeaderView> many(total > most ? total : 0);
+        HeaderView* const views = many.empty() ? reinterpret_cast<HeaderView*>(few.data()) : many.data();
+        for (std::size_t i = 0; i < count_; ++i) std::construct_at(views + i, view(i));
+        if (total > count_) std::construct_at(views + count_, extra);
         return visit(std::span<const HeaderView>(views, total));
     }
 

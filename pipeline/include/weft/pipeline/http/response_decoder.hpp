@@ -42,6 +42,9 @@ class ResponseDecoder {
     // consumed as a whole: until then `input` must contain all of it that has arrived. After end and error, every
     // further call returns the same event until start().
     ResponseStep decode(std::string_view input);
+    // After `head`, in place of decode(): returns the body and completes the response if its length is known and all of
+    // it is in `input`. Otherwise returns nothing and changes nothing.
+    std::string_view takeWholeBody(std::string_view input) noexcept;
     // Call it when the connection has ended and all bytes have been decoded. Returns `end` if the response is complete,
     // which includes a body that only the end of the connection delimits; otherwise `error`.
     ResponseEvent endOfInput() noexcept;

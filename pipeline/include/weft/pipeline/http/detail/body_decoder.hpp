@@ -36,8 +36,8 @@ struct BodyStep {
 // Context: one thread at a time. Does not block; allocates only to keep trailers.
 class BodyDecoder {
   public:
-    // Throws std::invalid_argument for limits out of range.
-    explicit BodyDecoder(const Limits& limits = {});
+    // `limits` must be valid; the parser of the head before the body has checked them.
+    explicit BodyDecoder(const Limits& limits = {}) noexcept;
 
     // Begins a new body; `length` in bytes, for BodyKind::length.
     void start(BodyKind kind, std::uint64_t length = 0) noexcept;
@@ -46,6 +46,10 @@ class BodyDecoder {
     // Returns the next event of the body in `input`, which begins where the bytes consumed by the last call ended.
     // After end and error, every further call returns the same event and consumes nothing, until start().
     BodyStep decode(std::string_view input);
+
+    // In place of decode(): returns what is left of a body of known length, and completes it, if all of it is in
+    // `input`. Otherwise returns nothing and changes nothing.
+    std::string_view takeWhole(std::string_view input) noexcept;
 
     // True once the body is complete: at the latest with BodyEvent::end, and for a body of known length already with
     // its last data.

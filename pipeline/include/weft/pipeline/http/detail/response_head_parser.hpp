@@ -39,6 +39,9 @@ class ResponseHeadParser {
     enum class Stage : std::uint8_t { statusLine, headers, complete, error };
 
     bool beginsRight(std::string_view message) const noexcept;
+    bool takePlainStatusLine(std::string_view message) noexcept;
+    void takeStatus(int code, Version version, std::size_t lineSize) noexcept;
+    void beginSection() noexcept;
     bool endsAtLine(std::string_view message) const noexcept;
     Fault takeStatusLine(std::string_view line) noexcept;
     void takePlainLines(std::string_view message) noexcept;
