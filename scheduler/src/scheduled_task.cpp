@@ -109,14 +109,14 @@ bool ScheduledTask::cancel() noexcept {
 void EventLoop::forget(const std::shared_ptr<ScheduledEntry>& entry) noexcept {
     ScheduledEntry::Cancellation& cancellation = entry->cancellation;
     cancellation.self = entry;
-    if (entry->thread.isHere()) return cancellation.run();
+    if (entry->inbox->thread.isHere()) return cancellation.run();
     if (!entry->inbox->post(cancellation)) cancellation.abandon();
 }
 
 void ScheduledEntry::Cancellation::run() noexcept {
     const auto queued = std::move(self);
-    const auto armed = entry.loop->disarmScheduled(entry);
-    entry.task.reset();
+    const auto armed = queued->loop->disarmScheduled(*queued);
+    queued->task.reset();
 }
 
 bool ScheduledTask::done() const noexcept {

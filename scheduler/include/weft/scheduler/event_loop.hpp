@@ -185,7 +185,11 @@ class EventLoop {
     class Dispatch;
     friend struct detail::ScheduledEntry;
     using EntryPointer = std::shared_ptr<detail::ScheduledEntry>;
-    using Inbox = detail::BasicLoopInbox<detail::NativeAtomics, LoopTask>;
+    // Shared with timed tasks, which may outlive the loop.
+    struct Inbox : detail::BasicLoopInbox<detail::NativeAtomics, LoopTask> {
+        explicit Inbox(const detail::LoopThread& itsThread) noexcept : thread(itsThread) {}
+        const detail::LoopThread thread;
+    };
 
     // The hosted body (event_loop.cpp).
     void run(PinnedPoller& poller);
@@ -232,8 +236,7 @@ class EventLoop {
     Future<void> termination_;  // once started
 
     // Any thread.
-    const std::shared_ptr<Inbox> inbox_ =
-        std::make_shared<Inbox>();  // shared with timed tasks, which may outlive the loop
+    const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>(thread_);
 
     // In the loop.
     detail::TaskFifo<LoopTask> tasks_;
