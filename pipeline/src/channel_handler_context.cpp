@@ -29,7 +29,7 @@ ChannelPromise ChannelHandlerContext::newPromise() const {
 }
 
 std::string ChannelHandlerContext::name() const {
-    return name_.empty() ? std::string(typeName_) + "#" + std::to_string(ordinal_) : name_;
+    return name_ ? *name_ : std::string(type_.name) + "#" + std::to_string(ordinal_);
 }
 
 void ChannelHandlerContext::becomeAdded() noexcept {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <exception>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -37,7 +38,7 @@ enum class HandlerState : unsigned char { init, addPending, added, removed };
 // order (TH-2). Everything else: the channel's loop. Never blocks.
 // Lifetime: valid while the handler is in the pipeline, while one of its callbacks runs, and while a fiber runs that it
 // started with spawn(). Other code keeps a ChannelRef instead.
-class alignas(64) ChannelHandlerContext {  // the size of a cache line: see the last members
+class ChannelHandlerContext {
   public:
     ChannelHandlerContext(const ChannelHandlerContext&) = delete;
     ChannelHandlerContext& operator=(const ChannelHandlerContext&) = delete;
@@ -150,18 +151,11 @@ class alignas(64) ChannelHandlerContext {  // the size of a cache line: see the 
     }
 
   protected:
-    ChannelHandlerContext(Channel& channel, detail::EventMask mask, std::string_view typeName, const void* typeTag)
-        : typeTag_(typeTag),
-          typeName_(typeName),
-          channel_(channel),
-          fullMask_(mask),
-          watchesReads_(mask & detail::Event::readCycle) {}
+    ChannelHandlerContext(Channel& channel, detail::EventMask mask, const detail::HandlerType& type)
+        : type_(type), channel_(channel), fullMask_(mask), watchesReads_(mask & detail::Event::readCycle) {}
     virtual ~ChannelHandlerContext() = default;
     // Called by the derived class, which owns the handler.
-    void holds(ChannelHandler& handler, void* object) noexcept {
-        handler_ = &handler;
-        object_ = object;
-    }
+    void holds(ChannelHandler& handler) noexcept { handler_ = &handler; }
 
   private:
     friend class Channel;
@@ -208,12 +202,10 @@ class alignas(64) ChannelHandlerContext {  // the size of a cache line: see the 
     void enterWrite(Message&& message, ChannelPromise&& promise, bool flush);
     void postWrite(Message&& message, ChannelPromise promise, bool flush);
 
-    // Members that no event touches come first. Those that every event touches follow in one cache line, directly
-    // before the handler itself.
-    const void* typeTag_;
-    void* object_ = nullptr;  // the handler, as a pointer to the type it was added as
-    std::string_view typeName_;
-    std::string name_;  // empty: automatic
+    // Members that no event touches come first. Those that every event touches follow, directly before the handler
+    // itself.
+    const detail::HandlerType& type_;          // that the handler was added as
+    std::unique_ptr<const std::string> name_;  // null: automatic
     ChannelHandlerContext* nextRemoved_ = nullptr;
 
     Channel& channel_;
