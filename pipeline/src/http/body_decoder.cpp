@@ -14,6 +14,10 @@ BodyDecoder::BodyDecoder(const Limits& limits) : limits_(limits) {
     limits_.validate();
 }
 
+BodyDecoderPointer makeBodyDecoder(const Limits& limits) {
+    return BodyDecoderPointer(::new (weft::detail::ThreadCache::allocate(sizeof(BodyDecoder))) BodyDecoder(limits));
+}
+
 void BodyDecoder::start(BodyKind kind, std::uint64_t length) noexcept {
     remaining_ = kind == BodyKind::length ? length : 0;
     state_ = kind == BodyKind::chunked ? State::sizeStart : remaining_ != 0 ? State::fixed : State::done;

@@ -17,22 +17,23 @@ Duration orUnlimited(Duration limit) noexcept {
     return limit == Duration::zero() ? unlimited : limit;
 }
 
-Duration intervalOf(const ServerTimeouts& limits) noexcept {
-    const Duration shortest = std::min(orUnlimited(limits.idle), orUnlimited(limits.stall));
-    return shortest == unlimited ? unlimited : shortest / latePart;
-}
-
 }  // namespace
 
-ConnectionTimeouts::ConnectionTimeouts(const ServerTimeouts& limits) : limits_(limits), interval_(intervalOf(limits)) {
+ConnectionTimeouts::ConnectionTimeouts(const ServerTimeouts& limits) : limits_(limits) {
     limits.validate();
+}
+
+// Between the checks of a busy connection.
+Duration ConnectionTimeouts::interval() const noexcept {
+    const Duration shortest = std::min(orUnlimited(limits_.idle), orUnlimited(limits_.stall));
+    return shortest == unlimited ? unlimited : shortest / latePart;
 }
 
 void ConnectionTimeouts::begin(Channel& channel) {
     channel_ = &channel;
     idleSince_ = stalledSince_ = since_ = channel.loop().clock().now();
     wait_ = Wait::first;
-    checkBy(std::min(deadlineAfter(since_, interval_), endOfWait()));
+    checkBy(std::min(deadlineAfter(since_, interval()), endOfWait()));
 }
 
 // The limit for a connection's first head counts from the beginning of the connection.
@@ -62,7 +63,7 @@ void ConnectionTimeouts::satisfied() {
     if (channel_ == nullptr) return;
     wait_ = Wait::none;
     paused_ = false;
-    checkBy(deadlineAfter(channel_->loop().clock().now(), interval_));
+    checkBy(deadlineAfter(channel_->loop().clock().now(), interval()));
 }
 
 void ConnectionTimeouts::pause() noexcept {
@@ -99,7 +100,7 @@ std::optional<TimeoutKind> ConnectionTimeouts::check(const Activity& activity) {
     if (!activity.reading) pause();
     const auto exceeded = evaluate(activity, now);
     if (!exceeded)
-        checkBy(wait_ == Wait::idle ? endOfIdleness() : std::min(deadlineAfter(now, interval_), endOfWait()));
+        checkBy(wait_ == Wait::idle ? endOfIdleness() : std::min(deadlineAfter(now, interval()), endOfWait()));
     return exceeded;
 }
 
