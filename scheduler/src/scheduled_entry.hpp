@@ -14,10 +14,9 @@ namespace weft::detail {
 // on the loop's own thread and while the entry waits there; otherwise it posts a Cancellation to the inbox. The entry
 // itself is the loop task that arms it and the one that runs it, so that neither needs an allocation.
 struct ScheduledEntry final : TimerEntry, LoopTask {
-    ScheduledEntry(EventLoop& itsLoop, EventLoop::Task itsTask, Duration itsPeriod, bool atFixedRate)
-        : TimerEntry(&ScheduledEntry::fired),
-          loop(&itsLoop),
-          inbox(itsLoop.inbox_),
+    ScheduledEntry(EventLoop& loop, EventLoop::Task itsTask, Deadline due, Duration itsPeriod, bool atFixedRate)
+        : TimerEntry(&ScheduledEntry::fired, due),
+          inbox(loop.inbox_),
           task(std::move(itsTask)),
           period(itsPeriod),
           fixedRate(atFixedRate) {}
@@ -35,11 +34,9 @@ struct ScheduledEntry final : TimerEntry, LoopTask {
         std::shared_ptr<ScheduledEntry> self;  // its entry, while it is queued
     };
 
-    EventLoop* const loop;
     const std::shared_ptr<EventLoop::Inbox> inbox;
     EventLoop::Task task;   // the loop's thread
     const Duration period;  // zero: once
-    Deadline due{};         // the loop's thread
     const bool fixedRate;
     bool listed = false;  // among the loop's armed entries
     bool isDue = false;   // queued because its time has come
