@@ -29,7 +29,11 @@ ChannelPromise ChannelHandlerContext::newPromise() const {
 }
 
 std::string ChannelHandlerContext::name() const {
-    return name_ ? *name_ : std::string(type_.name) + "#" + std::to_string(ordinal_);
+    return isNamed() ? name_->given : automaticName(ordinal());
+}
+
+std::string ChannelHandlerContext::automaticName(unsigned ordinal) const {
+    return std::string(type_.name) + "#" + std::to_string(ordinal);
 }
 
 void ChannelHandlerContext::becomeAdded() noexcept {

@@ -74,7 +74,8 @@ ChannelPipeline& ChannelPipeline::insertBy(std::string_view base, bool after, Ow
 }
 
 void ChannelPipeline::insertNow(Context& base, bool after, OwnedContext owned) {
-    if (!owned.name.empty()) owned.context->name_ = std::make_unique<const std::string>(std::move(owned.name));
+    if (!owned.name.empty())
+        owned.context->name_ = std::make_unique<Context::Name>(Context::Name{std::move(owned.name), 0});
     giveName(*owned.context);
     Context& context = *owned.context.release();
     link(context, after ? base : *base.previous_, after ? *base.next_ : base);
@@ -83,26 +84,28 @@ void ChannelPipeline::insertNow(Context& base, bool after, OwnedContext owned) {
 
 // Names are unique; a handler without a name gets "Type#n" (H-1).
 void ChannelPipeline::giveName(Context& context) const {
-    if (context.name_) {
-        const std::string& name = *context.name_;
+    if (context.isNamed()) {
+        const std::string& name = context.name_->given;
         if (contextNamed(name) || name == "head" || name == "tail") {
             throw std::invalid_argument("the pipeline already has a handler named \"" + name + "\"");
         }
         return;
     }
+    unsigned ordinal = 0;
     for (Context* other = head_.next_; other != &tail_; other = other->next_) {
-        if (!other->name_ && other->type_.name == context.type_.name) {
-            context.ordinal_ = std::max(context.ordinal_, other->ordinal_ + 1);
+        if (!other->isNamed() && other->type_.name == context.type_.name) {
+            ordinal = std::max(ordinal, other->ordinal() + 1);
         }
     }
     // A handler may have been given such a name explicitly.
     const auto taken = [this](const std::string& name) {
         for (Context* other = head_.next_; other != &tail_; other = other->next_) {
-            if (other->name_ && *other->name_ == name) return true;
+            if (other->isNamed() && other->name_->given == name) return true;
         }
         return false;
     };
-    while (taken(context.name())) ++context.ordinal_;
+    while (taken(context.automaticName(ordinal))) ++ordinal;
+    if (ordinal > 0) context.name_ = std::make_unique<Context::Name>(Context::Name{{}, ordinal});
 }
 
 void ChannelPipeline::link(Context& context, Context& previous, Context& next) noexcept {
@@ -210,7 +213,8 @@ void ChannelPipeline::replaceBy(std::string_view old, OwnedContext context) {
 // Makes the new context both neighbours of the old one, so that bytes which the old handler still holds go through the
 // new one (H-7).
 void ChannelPipeline::replaceNow(Context& old, OwnedContext owned) {
-    if (!owned.name.empty()) owned.context->name_ = std::make_unique<const std::string>(std::move(owned.name));
+    if (!owned.name.empty())
+        owned.context->name_ = std::make_unique<Context::Name>(Context::Name{std::move(owned.name), 0});
     giveName(*owned.context);
     PipelineEntry entry(channel_);
     Context& context = *owned.context.release();
@@ -275,7 +279,7 @@ void ChannelPipeline::removeAll() noexcept {
 
 ChannelHandlerContext* ChannelPipeline::contextNamed(std::string_view name) const noexcept {
     for (Context* context = head_.next_; context != &tail_; context = context->next_) {
-        if (context->name_ ? *context->name_ == name : context->name() == name) return context;
+        if (context->isNamed() ? context->name_->given == name : context->name() == name) return context;
     }
     return nullptr;
 }

@@ -105,18 +105,22 @@ std::optional<TimeoutKind> ConnectionTimeouts::check(const Activity& activity) {
 }
 
 std::optional<TimeoutKind> ConnectionTimeouts::evaluate(const Activity& activity, TimePoint now) noexcept {
-    const Activity before = std::exchange(last_, activity);
+    const bool quiet = !activity.unanswered && !activity.pending && activity.reading;
+    const bool stalled = activity.pending && pendingBefore_ && activity.written == writtenBefore_;
+    const bool still = quiet && quietBefore_ && activity.requests == requestsBefore_;
+    pendingBefore_ = activity.pending;
+    quietBefore_ = quiet;
+    requestsBefore_ = activity.requests;
+    writtenBefore_ = activity.written;
     if (now >= endOfWait()) {
         if (wait_ == Wait::first) return TimeoutKind::idle;
         return wait_ == Wait::head ? TimeoutKind::head : TimeoutKind::body;
     }
 
-    if (!activity.pending || !before.pending || activity.written != before.written) stalledSince_ = now;
+    if (!stalled) stalledSince_ = now;
     if (now >= deadlineAfter(stalledSince_, orUnlimited(limits_.stall))) return TimeoutKind::stalled;
 
     if (wait_ == Wait::first || wait_ == Wait::head || wait_ == Wait::body) return std::nullopt;
-    const auto quiet = [](const Activity& at) { return !at.unanswered && !at.pending && at.reading; };
-    const bool still = activity.requests == before.requests && quiet(before) && quiet(activity);
     wait_ = still ? Wait::idle : Wait::none;  // arrivals are reported from now on, so the next check may be the last
     if (!still) idleSince_ = now;
     if (now >= endOfIdleness()) return TimeoutKind::idle;

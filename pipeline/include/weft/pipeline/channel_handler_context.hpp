@@ -161,6 +161,11 @@ class ChannelHandlerContext {
     friend class Channel;
     friend class ChannelPipeline;
     friend class detail::Delivery;
+
+    struct Name {
+        std::string given;     // empty: automatic
+        unsigned ordinal = 0;  // the n of an automatic name "Type#n"
+    };
     friend struct detail::ContextDeleter;
 
     ChannelHandlerContext& nextInbound(detail::EventMask event) const noexcept {
@@ -186,6 +191,9 @@ class ChannelHandlerContext {
     void inboundThrew() noexcept;
     void writeThrew() noexcept;
     void invokeExceptionCaught(std::exception_ptr cause) noexcept;
+    bool isNamed() const noexcept { return name_ != nullptr && !name_->given.empty(); }
+    unsigned ordinal() const noexcept { return name_ != nullptr ? name_->ordinal : 0; }
+    std::string automaticName(unsigned ordinal) const;
     void becomeAdded() noexcept;
     void becomeRemoved() noexcept;
     void countReadWatcher(bool on) noexcept;
@@ -204,8 +212,8 @@ class ChannelHandlerContext {
 
     // Members that no event touches come first. Those that every event touches follow, directly before the handler
     // itself.
-    const detail::HandlerType& type_;          // that the handler was added as
-    std::unique_ptr<const std::string> name_;  // null: automatic
+    const detail::HandlerType& type_;  // that the handler was added as
+    std::unique_ptr<Name> name_;       // null: automatic, with the ordinal 0
     ChannelHandlerContext* nextRemoved_ = nullptr;
 
     Channel& channel_;
@@ -213,12 +221,11 @@ class ChannelHandlerContext {
     ChannelHandlerContext* next_ = nullptr;
     ChannelHandler* handler_ = nullptr;
     detail::EventMask mask_ = 0;  // fullMask_ while `added`, else 0: one test decides whether an event stops here
-    const detail::EventMask fullMask_;
-    HandlerState state_ = HandlerState::init;
-    bool linked_ = false;
-    bool watchesReads_;       // set for handlers of read cycle events only; counted by the pipeline while `added`
-    bool hasTimers_ = false;  // schedule() has been called
-    unsigned ordinal_ = 0;    // the n of an automatic name "Type#n"
+    const detail::EventMask fullMask_ : 24;
+    HandlerState state_ : 2 = HandlerState::init;
+    bool linked_ : 1 = false;
+    bool watchesReads_ : 1;       // set for handlers of read cycle events only; counted by the pipeline while `added`
+    bool hasTimers_ : 1 = false;  // schedule() has been called
 };
 
 }  // namespace weft

@@ -68,6 +68,11 @@ class ConnectionTimeouts {
 
     Wait wait_ = Wait::none;
     bool paused_ = false;  // since pausedAt_
+    // At the last check.
+    bool pendingBefore_ = false;
+    bool quietBefore_ = false;
+    std::uint64_t requestsBefore_ = 0;
+    std::uint64_t writtenBefore_ = 0;
 
     const ServerTimeouts& limits_;
     Channel* channel_ = nullptr;
@@ -78,7 +83,6 @@ class ConnectionTimeouts {
     TimePoint pausedAt_{};
     std::uint64_t bodyBytes_ = 0;  // of the current body, so far
 
-    Activity last_;             // at the last check
     TimePoint idleSince_{};     // nothing has arrived since then; at most one interval too late
     TimePoint stalledSince_{};  // the peer has accepted nothing since then; at most one interval too late
 };
