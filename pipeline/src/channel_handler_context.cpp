@@ -29,7 +29,11 @@ ChannelPromise ChannelHandlerContext::newPromise() const {
 }
 
 std::string ChannelHandlerContext::name() const {
-    return name_.empty() ? std::string(typeName_) + "#" + std::to_string(ordinal_) : name_;
+    return isNamed() ? name_->given : automaticName(ordinal());
+}
+
+std::string ChannelHandlerContext::automaticName(unsigned ordinal) const {
+    return std::string(type_.name) + "#" + std::to_string(ordinal);
 }
 
 void ChannelHandlerContext::becomeAdded() noexcept {

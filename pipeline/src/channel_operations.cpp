@@ -92,20 +92,19 @@ void Channel::connected(const ChannelFuture& attempt, const ChannelPromise& prom
 
 void Channel::startConnectTimer(const ChannelPromise& promise, const SocketAddress& remote) {
     if (config_.connectTimeout.count() <= 0) return;
-    connectTimer_ = loop_.schedule(
+    connectTimer_ = std::make_unique<ScheduledTask>(loop_.schedule(
         [self = ChannelRef(*this), promise, remote] {
             if (!self->connecting_) return;
             const SystemError timeout(timedOut(), "connecting to " + remote.toString());
             promise.tryFailure(std::make_exception_ptr(timeout));
             self->close({});
         },
-        config_.connectTimeout);
+        config_.connectTimeout));
 }
 
 // The task holds a reference to the channel, so dropping the task breaks the cycle.
 void Channel::stopConnectTimer() noexcept {
-    connectTimer_.cancel();
-    connectTimer_ = {};
+    if (const auto timer = std::move(connectTimer_)) timer->cancel();
 }
 
 // ---- options ----

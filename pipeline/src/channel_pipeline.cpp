@@ -21,9 +21,8 @@ void detail::ContextDeleter::operator()(ChannelHandlerContext* context) const no
 ChannelPipeline::ChannelPipeline(Channel& channel)
     : channel_(channel),
       headHandler_(channel),
-      tailHandler_(*this),
-      head_(channel, Event::outbound, "head", headHandler_),
-      tail_(channel, Event::inbound | Event::exception, "tail", tailHandler_) {
+      head_(channel, Event::outbound, detail::headType, headHandler_),
+      tail_(channel, Event::inbound | Event::exception, detail::tailType, tailHandler_) {
     head_.next_ = &tail_;
     tail_.previous_ = &head_;
     head_.watchReadCycles(false);
@@ -34,8 +33,10 @@ ChannelPipeline::ChannelPipeline(Channel& channel)
 
 ChannelPipeline::~ChannelPipeline() {
     freeRemoved();
-    for (const PendingCallback& callback : pending_) {
-        if (!callback.added) delete callback.context;  // added and removed, but the channel was never registered
+    if (pending_) {
+        for (const PendingCallback& callback : *pending_) {
+            if (!callback.added) delete callback.context;  // added and removed, but the channel was never registered
+        }
     }
     for (Context* context = head_.next_; context != &tail_;) {
         Context* next = context->next_;
@@ -73,7 +74,8 @@ ChannelPipeline& ChannelPipeline::insertBy(std::string_view base, bool after, Ow
 }
 
 void ChannelPipeline::insertNow(Context& base, bool after, OwnedContext owned) {
-    owned.context->name_ = std::move(owned.name);
+    if (!owned.name.empty())
+        owned.context->name_ = std::make_unique<Context::Name>(Context::Name{std::move(owned.name), 0});
     giveName(*owned.context);
     Context& context = *owned.context.release();
     link(context, after ? base : *base.previous_, after ? *base.next_ : base);
@@ -82,25 +84,28 @@ void ChannelPipeline::insertNow(Context& base, bool after, OwnedContext owned) {
 
 // Names are unique; a handler without a name gets "Type#n" (H-1).
 void ChannelPipeline::giveName(Context& context) const {
-    if (!context.name_.empty()) {
-        if (contextNamed(context.name_) || context.name_ == "head" || context.name_ == "tail") {
-            throw std::invalid_argument("the pipeline already has a handler named \"" + context.name_ + "\"");
+    if (context.isNamed()) {
+        const std::string& name = context.name_->given;
+        if (contextNamed(name) || name == "head" || name == "tail") {
+            throw std::invalid_argument("the pipeline already has a handler named \"" + name + "\"");
         }
         return;
     }
+    unsigned ordinal = 0;
     for (Context* other = head_.next_; other != &tail_; other = other->next_) {
-        if (other->name_.empty() && other->typeName_ == context.typeName_) {
-            context.ordinal_ = std::max(context.ordinal_, other->ordinal_ + 1);
+        if (!other->isNamed() && other->type_.name == context.type_.name) {
+            ordinal = std::max(ordinal, other->ordinal() + 1);
         }
     }
     // A handler may have been given such a name explicitly.
     const auto taken = [this](const std::string& name) {
         for (Context* other = head_.next_; other != &tail_; other = other->next_) {
-            if (other->name_ == name) return true;
+            if (other->isNamed() && other->name_->given == name) return true;
         }
         return false;
     };
-    while (taken(context.name())) ++context.ordinal_;
+    while (taken(context.automaticName(ordinal))) ++ordinal;
+    if (ordinal > 0) context.name_ = std::make_unique<Context::Name>(Context::Name{{}, ordinal});
 }
 
 void ChannelPipeline::link(Context& context, Context& previous, Context& next) noexcept {
@@ -118,12 +123,17 @@ void ChannelPipeline::unlink(Context& context) noexcept {
     context.linked_ = false;
 }
 
+void ChannelPipeline::callLater(Context& context, bool added) {
+    if (!pending_) pending_ = std::make_unique<std::vector<PendingCallback>>();
+    pending_->push_back({&context, added});
+}
+
 // Calls handlerAdded() before any other callback (H-3), but not before the registration (H-4). A handler that throws
 // from it is removed (H-5).
 void ChannelPipeline::callAdded(Context& context) noexcept {
     if (!started_) {
         context.state_ = HandlerState::addPending;
-        pending_.push_back({&context, true});
+        callLater(context, true);
         return;
     }
     PipelineEntry entry(channel_);
@@ -166,7 +176,7 @@ void ChannelPipeline::callRemoved(Context& context) noexcept {
 void ChannelPipeline::removeNow(Context& context) noexcept {
     unlink(context);
     if (context.state_ == HandlerState::addPending && !started_) {
-        pending_.push_back({&context, false});  // its handlerAdded() comes first (H-4)
+        callLater(context, false);  // its handlerAdded() comes first (H-4)
     } else {
         callRemoved(context);
     }
@@ -184,8 +194,8 @@ void ChannelPipeline::remove(const ChannelHandler& handler) {
     editInLoop([this, &handler] { removeContext(require(contextOf(handler), "the given handler")); });
 }
 
-void ChannelPipeline::removeTagged(const void* tag, std::string_view typeName) {
-    editInLoop([this, tag, typeName] { removeContext(require(contextOfTag(tag), typeName)); });
+void ChannelPipeline::removeOf(const detail::HandlerType& type, std::string_view typeName) {
+    editInLoop([this, &type, typeName] { removeContext(require(contextOf(type), typeName)); });
 }
 
 void ChannelPipeline::replaceBy(const ChannelHandler& old, OwnedContext context) {
@@ -203,7 +213,8 @@ void ChannelPipeline::replaceBy(std::string_view old, OwnedContext context) {
 // Makes the new context both neighbours of the old one, so that bytes which the old handler still holds go through the
 // new one (H-7).
 void ChannelPipeline::replaceNow(Context& old, OwnedContext owned) {
-    owned.context->name_ = std::move(owned.name);
+    if (!owned.name.empty())
+        owned.context->name_ = std::make_unique<Context::Name>(Context::Name{std::move(owned.name), 0});
     giveName(*owned.context);
     PipelineEntry entry(channel_);
     Context& context = *owned.context.release();
@@ -213,7 +224,7 @@ void ChannelPipeline::replaceNow(Context& old, OwnedContext owned) {
     old.next_ = &context;
     callAdded(context);
     if (old.state_ == HandlerState::addPending && !started_) {
-        pending_.push_back({&old, false});
+        callLater(old, false);
     } else {
         callRemoved(old);
     }
@@ -241,13 +252,14 @@ void ChannelPipeline::runPendingCallbacks() noexcept {
     if (started_) return;
     started_ = true;
     PipelineEntry entry(channel_);
-    std::vector<PendingCallback> pending = std::move(pending_);
-    for (const PendingCallback& callback : pending) {
-        if (callback.added) {
-            // Skips a handler that has been removed meanwhile, for example by another handler's callback.
-            if (callback.context->state_ == HandlerState::addPending) callAdded(*callback.context);
-        } else {
-            callRemoved(*callback.context);
+    if (const auto pending = std::move(pending_)) {
+        for (const PendingCallback& callback : *pending) {
+            if (callback.added) {
+                // Skips a handler that has been removed meanwhile, for example by another handler's callback.
+                if (callback.context->state_ == HandlerState::addPending) callAdded(*callback.context);
+            } else {
+                callRemoved(*callback.context);
+            }
         }
     }
     reportUnusableTypes();
@@ -267,7 +279,7 @@ void ChannelPipeline::removeAll() noexcept {
 
 ChannelHandlerContext* ChannelPipeline::contextNamed(std::string_view name) const noexcept {
     for (Context* context = head_.next_; context != &tail_; context = context->next_) {
-        if (context->name_.empty() ? context->name() == name : context->name_ == name) return context;
+        if (context->isNamed() ? context->name_->given == name : context->name() == name) return context;
     }
     return nullptr;
 }
@@ -279,9 +291,9 @@ ChannelHandlerContext* ChannelPipeline::contextOf(const ChannelHandler& handler)
     return nullptr;
 }
 
-ChannelHandlerContext* ChannelPipeline::contextOfTag(const void* tag) const noexcept {
+ChannelHandlerContext* ChannelPipeline::contextOf(const detail::HandlerType& type) const noexcept {
     for (Context* context = head_.next_; context != &tail_; context = context->next_) {
-        if (context->typeTag_ == tag) return context;
+        if (&context->type_ == &type) return context;
     }
     return nullptr;
 }

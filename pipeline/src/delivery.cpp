@@ -55,7 +55,8 @@ bool isFirst(const ChannelHandler& handler, std::string_view messageType, bool o
                                      const ChannelPromise* promise) noexcept
     : receiver_(receiver), promise_(promise), given_(&message) {
     if (message.empty() || leakLevel() == LeakDetection::off) return;
-    const bool isEnd = receiver.typeTag_ == nullptr;  // the head and the tail log themselves what they drop
+    // The head and the tail log themselves what they drop.
+    const bool isEnd = &receiver.type_ == &headType || &receiver.type_ == &tailType;
     if (!isEnd) {
         watch(message);
     } else if (LeakRegistry::watching()) {

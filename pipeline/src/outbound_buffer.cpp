@@ -12,10 +12,10 @@ namespace weft {
 
 void OutboundBuffer::add(Message&& message, ChannelPromise&& promise) {
     const std::size_t size = message.estimatedBytes();
-    if (bytesOnly_) {
+    if (bytesOnly()) {
         addBytes(std::move(message.get<Buffer>()));
     } else {
-        messages_.push(std::move(message));
+        messages_->push(std::move(message));
     }
     added_ += size;
     if (!promise.isVoid()) ++cancellable_;
@@ -64,7 +64,7 @@ bool OutboundBuffer::join(const Buffer& bytes) {
 void OutboundBuffer::addFlush() {
     if (cancellable_ > 0) dropCancelled();
     flushed_ = added_;
-    flushedWrites_ = writes_.size();
+    flushedWrites_ = static_cast<std::uint32_t>(writes_.size());
 }
 
 // Removes cancelled writes from the unflushed ones, and makes the others uncancellable (W-2).
@@ -81,10 +81,10 @@ void OutboundBuffer::dropCancelled() {
             ++piece;
             continue;
         }
-        if (bytesOnly_) {
+        if (bytesOnly()) {
             removeBytes(write.end - write.size, write.size);
         } else {
-            messages_.removeAt(piece);
+            messages_->removeAt(piece);
         }
         gone += write.size;
         addPending(-static_cast<std::int64_t>(write.size + entryOverhead));
@@ -133,7 +133,7 @@ std::size_t OutboundBuffer::gather(iovec* into, std::size_t max, std::size_t max
 
 bool OutboundBuffer::takeMessage(Message& into) {
     if (flushedWrites_ == 0) return false;
-    into = messages_.pop();
+    into = messages_->pop();
     Write write = popWrite();
     written_ = write.end;
     write.promise.trySuccess();
@@ -174,10 +174,10 @@ void OutboundBuffer::failFlushed(const std::exception_ptr& cause) {
     std::uint64_t bytes = flushedBytes();
     written_ += bytes;
     bytes -= stopPassing(passing_);
-    if (bytesOnly_) releasePieces(bytes);
+    if (bytesOnly()) releasePieces(bytes);
     // Only the writes that were flushed when this began, not those that listeners add and flush.
     for (std::size_t left = flushedWrites_; left > 0 && flushedWrites_ > 0; --left) {
-        if (!bytesOnly_) messages_.drop();
+        if (!bytesOnly()) messages_->drop();
         Write write = popWrite();
         write.promise.tryFailure(cause);
     }
@@ -185,7 +185,7 @@ void OutboundBuffer::failFlushed(const std::exception_ptr& cause) {
 
 void OutboundBuffer::failAll(const std::exception_ptr& cause) {
     pieces_.clear();
-    messages_.clear();
+    if (messages_) messages_->clear();
     stopPassing(passing_);
     written_ = flushed_ = added_;
     while (!writes_.empty()) {

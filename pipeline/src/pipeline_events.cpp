@@ -117,14 +117,14 @@ void ChannelPipeline::loseChannel(std::exception_ptr cause) noexcept {
 
 namespace detail {
 
-void TailHandler::exceptionCaught(ChannelHandlerContext&, std::exception_ptr cause) {
-    pipeline_.onUnhandledException(std::move(cause));
+void TailHandler::exceptionCaught(ChannelHandlerContext& ctx, std::exception_ptr cause) {
+    ctx.pipeline().onUnhandledException(std::move(cause));
 }
-void TailHandler::channelRead(ChannelHandlerContext&, Message&& message) {
-    pipeline_.onUnhandledMessage(std::move(message));
+void TailHandler::channelRead(ChannelHandlerContext& ctx, Message&& message) {
+    ctx.pipeline().onUnhandledMessage(std::move(message));
 }
-void TailHandler::userEventTriggered(ChannelHandlerContext&, Message&& event) {
-    pipeline_.onUnhandledEvent(std::move(event));
+void TailHandler::userEventTriggered(ChannelHandlerContext& ctx, Message&& event) {
+    ctx.pipeline().onUnhandledEvent(std::move(event));
 }
 
 void HeadHandler::bind(ChannelHandlerContext&, const SocketAddress& local, ChannelPromise promise) {

@@ -97,10 +97,10 @@ void ChannelPipeline::reportUnusableTypes() const {
     supply.add(&detail::messageTypeOf<ChannelRef>, nullptr);  // of a listener
     for (const Context* context = head_.next_; context != &tail_ && supply.known(); context = context->next_) {
         const bool typeKnown = !(context->fullMask_ & Event::ofUnknownType);
-        const auto& types = *static_cast<const detail::HandlerTypes*>(context->typeTag_);
+        const detail::HandlerType& types = context->type_;
         if (typeKnown && types.in.declared && !supply.hasAnyOf(types.in)) {
             const auto* giver = static_cast<const Context*>(supply.lastGiver());
-            if (isFirst(context->typeTag_, giver ? giver->typeTag_ : nullptr)) {
+            if (isFirst(&types, giver ? &giver->type_ : nullptr)) {
                 log(LogLevel::warning,
                     {"handler ", context->name(), " accepts ", namesOf(types.in),
                      ", which no handler before it produces; messages that can reach it: ", supply.describe(),

@@ -46,7 +46,7 @@ PromiseState* PromiseState::createEarly(EventLoop& loop) {
 }
 
 PromiseState::PromiseState(Channel* channel, EventLoop* loop, bool early) noexcept
-    : channel_(channel), loop_(loop), early_(early) {
+    : early_(early), channel_(channel), loop_(loop) {
     if (channel_) retainChannel(*channel_);
 }
 

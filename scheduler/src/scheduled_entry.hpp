@@ -14,15 +14,12 @@ namespace weft::detail {
 // on the loop's own thread and while the entry waits there; otherwise it posts a Cancellation to the inbox. The entry
 // itself is the loop task that arms it and the one that runs it, so that neither needs an allocation.
 struct ScheduledEntry final : TimerEntry, LoopTask {
-    ScheduledEntry(EventLoop& itsLoop, EventLoop::Task itsTask, Duration itsPeriod, bool atFixedRate)
-        : TimerEntry(&ScheduledEntry::fired),
-          loop(&itsLoop),
-          thread(itsLoop.thread_),
-          inbox(itsLoop.inbox_),
+    ScheduledEntry(EventLoop& loop, EventLoop::Task itsTask, Deadline due, Duration itsPeriod, bool atFixedRate)
+        : TimerEntry(&ScheduledEntry::fired, due),
+          inbox(loop.inbox_),
           task(std::move(itsTask)),
           period(itsPeriod),
-          fixedRate(atFixedRate),
-          cancellation(*this) {}
+          fixedRate(atFixedRate) {}
 
     static void fired(TimerEntry& timer) noexcept;
     void run() noexcept override;
@@ -31,23 +28,18 @@ struct ScheduledEntry final : TimerEntry, LoopTask {
 
     // The loop task that a cancellation on another thread posts.
     struct Cancellation final : LoopTask {
-        explicit Cancellation(ScheduledEntry& itsEntry) noexcept : entry(itsEntry) {}
         void run() noexcept override;
         void abandon() noexcept override { self.reset(); }
 
-        ScheduledEntry& entry;
-        std::shared_ptr<ScheduledEntry> self;  // while it is queued
+        std::shared_ptr<ScheduledEntry> self;  // its entry, while it is queued
     };
 
-    EventLoop* const loop;
-    const LoopThread thread;
     const std::shared_ptr<EventLoop::Inbox> inbox;
     EventLoop::Task task;   // the loop's thread
     const Duration period;  // zero: once
     const bool fixedRate;
     bool listed = false;  // among the loop's armed entries
     bool isDue = false;   // queued because its time has come
-    Deadline due{};       // the loop's thread
     BasicScheduledState<NativeAtomics> state;
     ScheduledEntry* previousArmed = nullptr;  // the loop's list of armed entries
     ScheduledEntry* nextArmed = nullptr;

@@ -29,12 +29,12 @@ ScheduledTask EventLoop::scheduleWithFixedDelay(Task task, Duration initialDelay
 }
 
 ScheduledTask EventLoop::scheduleTask(Task task, Duration delay, Duration period, bool fixedRate) {
-    auto entry = std::make_shared<ScheduledEntry>(*this, std::move(task), period, fixedRate);
     const TimePoint now = clock_.now();
-    entry->due = deadlineAfter(now, std::max(delay, Duration::zero()));
+    const Deadline due = deadlineAfter(now, std::max(delay, Duration::zero()));
+    auto entry = std::make_shared<ScheduledEntry>(*this, std::move(task), due, period, fixedRate);
     if (inEventLoop() && !closed_) {
         timers().catchUp(now);
-        armScheduled(entry);
+        armScheduled(entry, due);
         return ScheduledTask(std::move(entry));
     }
     entry->self = entry;
@@ -43,7 +43,7 @@ ScheduledTask EventLoop::scheduleTask(Task task, Duration delay, Duration period
     throw SystemError(operationAborted(), "EventLoop::schedule on a loop that has ended");
 }
 
-void EventLoop::armScheduled(const std::shared_ptr<ScheduledEntry>& entry) noexcept {
+void EventLoop::armScheduled(const std::shared_ptr<ScheduledEntry>& entry, Deadline due) noexcept {
     if (closed_) return entry->abandon();
     if (!entry->state.isWaiting()) return entry->task.reset();  // cancelled while it was queued
     entry->self = entry;
@@ -51,7 +51,7 @@ void EventLoop::armScheduled(const std::shared_ptr<ScheduledEntry>& entry) noexc
     entry->nextArmed = firstArmed_;
     if (firstArmed_) firstArmed_->previousArmed = entry.get();
     firstArmed_ = entry.get();
-    timers().arm(*entry, entry->due);
+    timers().arm(*entry, due);
 }
 
 EventLoop::EntryPointer EventLoop::disarmScheduled(ScheduledEntry& entry) noexcept {
@@ -72,14 +72,16 @@ void EventLoop::cancelScheduled() noexcept {
 // The timer is due: queues the task in the loop, in the order of deadlines (L-2).
 void ScheduledEntry::fired(TimerEntry& timer) noexcept {
     auto& entry = static_cast<ScheduledEntry&>(timer);
-    entry.self = entry.loop->disarmScheduled(entry);
+    EventLoop& loop = entry.inbox->loop;
+    entry.self = loop.disarmScheduled(entry);
     entry.isDue = true;
-    entry.loop->tasks_.push(entry);
+    loop.tasks_.push(entry);
 }
 
 void ScheduledEntry::run() noexcept {
     const auto queued = std::move(self);
-    std::exchange(isDue, false) ? loop->runScheduled(queued) : loop->armScheduled(queued);
+    EventLoop& loop = inbox->loop;
+    std::exchange(isDue, false) ? loop.runScheduled(queued) : loop.armScheduled(queued, deadline());
 }
 
 void ScheduledEntry::abandon() noexcept {
@@ -93,8 +95,7 @@ void EventLoop::runScheduled(const std::shared_ptr<ScheduledEntry>& entry) noexc
     const bool again = succeeds(entry->task) && entry->period != Duration::zero();
     if (!again) entry->state.end();
     if (!again || !entry->state.endRun()) return entry->task.reset();  // ended, or cancelled during the run
-    entry->due = deadlineAfter(entry->fixedRate ? entry->due : clock_.now(), entry->period);
-    armScheduled(entry);
+    armScheduled(entry, deadlineAfter(entry->fixedRate ? entry->deadline() : clock_.now(), entry->period));
 }
 
 bool ScheduledTask::cancel() noexcept {
@@ -109,14 +110,14 @@ bool ScheduledTask::cancel() noexcept {
 void EventLoop::forget(const std::shared_ptr<ScheduledEntry>& entry) noexcept {
     ScheduledEntry::Cancellation& cancellation = entry->cancellation;
     cancellation.self = entry;
-    if (entry->thread.isHere()) return cancellation.run();
+    if (entry->inbox->thread.isHere()) return cancellation.run();
     if (!entry->inbox->post(cancellation)) cancellation.abandon();
 }
 
 void ScheduledEntry::Cancellation::run() noexcept {
     const auto queued = std::move(self);
-    const auto armed = entry.loop->disarmScheduled(entry);
-    entry.task.reset();
+    const auto armed = queued->inbox->loop.disarmScheduled(*queued);
+    queued->task.reset();
 }
 
 bool ScheduledTask::done() const noexcept {

@@ -14,7 +14,8 @@ class HeadReader {
   public:
     explicit HeadReader(const Limits& limits = {}, HeadReader* carrier = nullptr)
         : sections_(carrier != nullptr ? carrier->sections_ : std::make_shared<detail::HeaderSections>()),
-          parser_(limits) {
+          limits_(std::make_unique<const Limits>(limits)),
+          parser_(*limits_) {
         parser_.share(*sections_);
     }
 
@@ -28,6 +29,7 @@ class HeadReader {
 
   private:
     std::shared_ptr<detail::HeaderSections> sections_;
+    std::unique_ptr<const Limits> limits_;
     detail::RequestHeadParser parser_;
     std::unique_ptr<RequestHead> head_ = std::make_unique<RequestHead>();
 };

@@ -17,22 +17,23 @@ Duration orUnlimited(Duration limit) noexcept {
     return limit == Duration::zero() ? unlimited : limit;
 }
 
-Duration intervalOf(const ServerTimeouts& limits) noexcept {
-    const Duration shortest = std::min(orUnlimited(limits.idle), orUnlimited(limits.stall));
-    return shortest == unlimited ? unlimited : shortest / latePart;
-}
-
 }  // namespace
 
-ConnectionTimeouts::ConnectionTimeouts(const ServerTimeouts& limits) : limits_(limits), interval_(intervalOf(limits)) {
+ConnectionTimeouts::ConnectionTimeouts(const ServerTimeouts& limits) : limits_(limits) {
     limits.validate();
+}
+
+// Between the checks of a busy connection.
+Duration ConnectionTimeouts::interval() const noexcept {
+    const Duration shortest = std::min(orUnlimited(limits_.idle), orUnlimited(limits_.stall));
+    return shortest == unlimited ? unlimited : shortest / latePart;
 }
 
 void ConnectionTimeouts::begin(Channel& channel) {
     channel_ = &channel;
     idleSince_ = stalledSince_ = since_ = channel.loop().clock().now();
     wait_ = Wait::first;
-    checkBy(std::min(deadlineAfter(since_, interval_), endOfWait()));
+    checkBy(std::min(deadlineAfter(since_, interval()), endOfWait()));
 }
 
 // The limit for a connection's first head counts from the beginning of the connection.
@@ -62,7 +63,7 @@ void ConnectionTimeouts::satisfied() {
     if (channel_ == nullptr) return;
     wait_ = Wait::none;
     paused_ = false;
-    checkBy(deadlineAfter(channel_->loop().clock().now(), interval_));
+    checkBy(deadlineAfter(channel_->loop().clock().now(), interval()));
 }
 
 void ConnectionTimeouts::pause() noexcept {
@@ -99,23 +100,27 @@ std::optional<TimeoutKind> ConnectionTimeouts::check(const Activity& activity) {
     if (!activity.reading) pause();
     const auto exceeded = evaluate(activity, now);
     if (!exceeded)
-        checkBy(wait_ == Wait::idle ? endOfIdleness() : std::min(deadlineAfter(now, interval_), endOfWait()));
+        checkBy(wait_ == Wait::idle ? endOfIdleness() : std::min(deadlineAfter(now, interval()), endOfWait()));
     return exceeded;
 }
 
 std::optional<TimeoutKind> ConnectionTimeouts::evaluate(const Activity& activity, TimePoint now) noexcept {
-    const Activity before = std::exchange(last_, activity);
+    const bool quiet = !activity.unanswered && !activity.pending && activity.reading;
+    const bool stalled = activity.pending && pendingBefore_ && activity.written == writtenBefore_;
+    const bool still = quiet && quietBefore_ && activity.requests == requestsBefore_;
+    pendingBefore_ = activity.pending;
+    quietBefore_ = quiet;
+    requestsBefore_ = activity.requests;
+    writtenBefore_ = activity.written;
     if (now >= endOfWait()) {
         if (wait_ == Wait::first) return TimeoutKind::idle;
         return wait_ == Wait::head ? TimeoutKind::head : TimeoutKind::body;
     }
 
-    if (!activity.pending || !before.pending || activity.written != before.written) stalledSince_ = now;
+    if (!stalled) stalledSince_ = now;
     if (now >= deadlineAfter(stalledSince_, orUnlimited(limits_.stall))) return TimeoutKind::stalled;
 
     if (wait_ == Wait::first || wait_ == Wait::head || wait_ == Wait::body) return std::nullopt;
-    const auto quiet = [](const Activity& at) { return !at.unanswered && !at.pending && at.reading; };
-    const bool still = activity.requests == before.requests && quiet(before) && quiet(activity);
     wait_ = still ? Wait::idle : Wait::none;  // arrivals are reported from now on, so the next check may be the last
     if (!still) idleSince_ = now;
     if (now >= endOfIdleness()) return TimeoutKind::idle;

@@ -9,7 +9,7 @@
 
 namespace weft::http {
 
-ObjectAggregator::ObjectAggregator(std::size_t maxBodyBytes) : maxBodyBytes_(maxBodyBytes) {
+ObjectAggregator::ObjectAggregator(std::size_t maxBodyBytes) : maxBodyBytes_(static_cast<std::uint32_t>(maxBodyBytes)) {
     constexpr std::size_t most = std::size_t{2} << 30;
     if (maxBodyBytes > most) {
         throw std::invalid_argument("ObjectAggregator: maxBodyBytes is " + std::to_string(maxBodyBytes) +
@@ -33,10 +33,10 @@ void ObjectAggregator::channelRead(ChannelHandlerContext& ctx, Message&& message
         if (!refused_) append(std::move(message.get<Content>().data));
         requestMore(ctx);
     } else if (message.is<LastContent>()) {
-        if (!refused_ && request_) end(ctx, message.take<LastContent>());
-        request_.reset();
+        if (!refused_ && collecting()) end(ctx, message.take<LastContent>());
+        drop();
     } else if (message.is<BodyCut>()) {
-        request_.reset();
+        drop();
     } else {
         ctx.fireChannelRead(std::move(message));
     }
@@ -54,7 +54,8 @@ void ObjectAggregator::channelRead(ChannelHandlerContext& ctx, Message&& message
         detail::Tickets::set(goOn, request.ticket());
         ctx.writeAndFlush(Message(std::move(goOn)));
     }
-    request_.emplace(std::move(request));
+    drop();
+    request_ = std::move(request);
     requestMore(ctx);
 }
 
@@ -64,11 +65,11 @@ void ObjectAggregator::requestMore(ChannelHandlerContext& ctx) {
 }
 
 void ObjectAggregator::append(Buffer&& data) {
-    if (!request_) return;
-    Buffer& body = request_->data_->body;
+    if (!collecting()) return;
+    Buffer& body = request_.data_->body;
     if (body.readableBytes() + data.readableBytes() > maxBodyBytes_) {
-        refuse(*request_, Status::contentTooLarge, "the body is larger than this server accepts");
-        request_.reset();
+        refuse(request_, Status::contentTooLarge, "the body is larger than this server accepts");
+        drop();
     } else if (body.empty()) {
         body = std::move(data);
         weft::detail::compact(body);  // a body that comes slowly must not keep a large block
@@ -78,8 +79,8 @@ void ObjectAggregator::append(Buffer&& data) {
 }
 
 void ObjectAggregator::end(ChannelHandlerContext& ctx, LastContent&& last) {
-    request_->data_->trailers = std::move(last.trailers);
-    ctx.fireChannelRead(Message(FullRequest(takeData())));
+    request_.data_->trailers = std::move(last.trailers);
+    ctx.fireChannelRead(Message(FullRequest(std::move(request_.data_))));
 }
 
 // Does not wait for the rest of the body: the codec closes the connection after this response.
@@ -88,12 +89,6 @@ void ObjectAggregator::refuse(Request& request, Status status, std::string_view 
     Response response = error(status, reason);
     response.keepAlive = false;
     request.responder().send(std::move(response));
-}
-
-detail::RequestDataPointer ObjectAggregator::takeData() {
-    detail::RequestDataPointer data = std::move(request_->data_);
-    request_.reset();
-    return data;
 }
 
 }  // namespace weft::http

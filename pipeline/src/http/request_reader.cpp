@@ -26,12 +26,7 @@ constexpr std::size_t longestPiece = 64 * 1024;
 
 RequestReader::RequestReader(ServerConnection& connection, ResponseWriter& writer, ConnectionTimeouts& timeouts,
                              const Limits& limits, std::uint32_t maxInFlight)
-    : connection_(connection),
-      maxInFlight_(maxInFlight),
-      timeouts_(timeouts),
-      parser_(limits),
-      writer_(writer),
-      body_(limits) {}
+    : connection_(connection), maxInFlight_(maxInFlight), timeouts_(timeouts), parser_(limits), writer_(writer) {}
 
 void RequestReader::begin(ChannelHandlerContext& ctx) {
     parser_.share(ctx.loop().local<HeaderSections>());
@@ -42,6 +37,7 @@ void RequestReader::end() noexcept {
     expects_ = Input::ended;
     input_ = Buffer();
     next_.reset();
+    body_.reset();
 }
 
 // A response that ends the connection has been accepted.
@@ -58,7 +54,8 @@ void RequestReader::expectNoMore(Ticket ticket, bool streamed) noexcept {
     const RequestHead& head = data.head;
     if (head.upgrade || head.method == Method::connect) connection_.slowPath.requestsSwitch = true;
     if (head.hasBody()) {
-        body_.start(head);
+        body_ = makeBodyDecoder(parser_.limits());
+        body_->start(head);
         connection_.bodyTicket = data.ticket;
         expects_ = Input::body;
         connection_.slowPath.continueDue = head.expectContinue;
@@ -173,7 +170,7 @@ bool RequestReader::mayDecode() {
 }
 
 bool RequestReader::decodeBody() {
-    const BodyStep step = body_.decode(input_.view().substr(0, longestPiece));
+    const BodyStep step = body_->decode(input_.view().substr(0, longestPiece));
     Buffer data;
     if (step.event == BodyEvent::data) {
         data = input_.slice(static_cast<std::size_t>(step.data.data() - input_.readData()), step.data.size());
@@ -181,7 +178,7 @@ bool RequestReader::decodeBody() {
     input_.consumed(step.consumed);
     connection_.slowPath.continueDue = false;  // the client did not wait
     switch (step.event) {
-        case BodyEvent::error: cutBody(body_.refusal()); return false;
+        case BodyEvent::error: cutBody(body_->refusal()); return false;
         case BodyEvent::needMore: return !input_.empty();
         case BodyEvent::data:
             timeouts_.noteBody(data.readableBytes());
@@ -191,10 +188,12 @@ bool RequestReader::decodeBody() {
     }
     if (connection_.ctx == nullptr || expects_ != Input::body) return false;
     fired_ = true;
-    if (body_.finished()) {
+    if (body_->finished()) {
+        LastContent last{connection_.bodyTicket, trailersOf(*body_)};
+        body_.reset();
         if (timeouts_.waiting()) timeouts_.satisfied();
         endRequest();
-        deliverBody(Message(LastContent{connection_.bodyTicket, trailersOf(body_)}));
+        deliverBody(Message(std::move(last)));
         afterDelivery(connection_.bodyTicket);
     }
     return true;

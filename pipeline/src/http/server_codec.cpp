@@ -28,24 +28,36 @@ std::uint32_t checkedMaxInFlight(const ServerCodecOptions& options) {
     return static_cast<std::uint32_t>(options.maxInFlight);
 }
 
+// The codecs of a server have equal options and are made one after the other, so each shares those of the last one that
+// was made on its thread.
+std::shared_ptr<const ServerCodecOptions> shared(ServerCodecOptions&& options) {
+    thread_local std::weak_ptr<const ServerCodecOptions> last;
+    std::shared_ptr<const ServerCodecOptions> same = last.lock();
+    if (same == nullptr || *same != options) {
+        same = std::make_shared<const ServerCodecOptions>(std::move(options));
+        last = same;
+    }
+    return same;
+}
+
 }  // namespace
 
 ServerCodec::ServerCodec(ServerCodecOptions options)
     : connection_(*this),
       writer_(connection_),
-      reader_(connection_, writer_, timeouts_, options.limits, checkedMaxInFlight(options)),
-      timeouts_(options.timeouts),
-      options_(std::move(options)) {}
+      options_(shared(std::move(options))),
+      reader_(connection_, writer_, timeouts_, options_->limits, checkedMaxInFlight(*options_)),
+      timeouts_(options_->timeouts) {}
 
 void ServerCodec::handlerAdded(ChannelHandlerContext& ctx) {
     connection_.ctx = &ctx;
     connection_.loop = &ctx.loop();
     connection_.slowPath.busy = false;
     connection_.slowPath.blocked = !ctx.channel().isWritable();
-    writer_.begin(ctx, options_.serverName);
+    writer_.begin(ctx, options_->serverName);
     reader_.begin(ctx);
     // A client may end its output and still wait for its responses.
-    hadHalfClosure_ = ctx.channel().option(ChannelOption::ALLOW_HALF_CLOSURE);
+    connection_.hadHalfClosure = ctx.channel().option(ChannelOption::ALLOW_HALF_CLOSURE);
     ctx.channel().setOption(ChannelOption::ALLOW_HALF_CLOSURE, true);
     timeouts_.begin(ctx.channel());
 }
@@ -108,7 +120,7 @@ void ServerCodec::readOn(ChannelHandlerContext& ctx) {
 // last cycle brought no message, so the codec reads again.
 void ServerCodec::readOnIfManual() {
     if (connection_.ctx == nullptr || connection_.slowPath.paused || reader_.expects() == Input::switched ||
-        inputShutdown_)
+        connection_.inputShutdown)
         return;
     if (!connection_.ctx->channel().config().autoRead) readOn(*connection_.ctx);
 }
@@ -116,7 +128,7 @@ void ServerCodec::readOnIfManual() {
 // A response has made room below maxInFlight, or the peer has accepted enough output.
 void ServerCodec::resumeReading() {
     if (!reader_.resume()) return;
-    if (inputShutdown_ && reader_.expects() != Input::ended) return endOfRequests();
+    if (connection_.inputShutdown && reader_.expects() != Input::ended) return endOfRequests();
     if (reader_.takeWithheldRead()) readOn(*connection_.ctx);
 }
 
@@ -150,7 +162,7 @@ void ServerCodec::flush(ChannelHandlerContext&) {
 
 void ServerCodec::channelInactive(ChannelHandlerContext& ctx) {
     timeouts_.end();
-    linger_.cancel();
+    if (linger_) linger_->cancel();
     reader_.end();
     connection_.slowPath.closing = true;
     writer_.clearOutput();

@@ -21,8 +21,8 @@ constexpr Duration lingerTime = std::chrono::seconds(2);
 
 // Input that waits for room is decoded before the end of input takes effect, unless clientIsGone(): then it is dropped.
 void ServerCodec::onInputEnded() {
-    inputShutdown_ = true;
-    if (outputShutdown_) return closeNow();
+    connection_.inputShutdown = true;
+    if (connection_.outputShutdown) return closeNow();
     if (reader_.expects() == Input::undecided) reader_.pause();
     if (!connection_.slowPath.paused || clientIsGone()) endOfRequests();
 }
@@ -38,16 +38,16 @@ void ServerCodec::endOfRequests() {
 // True if InputEnd::cancel applies: the client has ended its output, while responses are outstanding. After a request
 // for another protocol, the end belongs to that protocol.
 bool ServerCodec::clientIsGone() const noexcept {
-    return options_.inputEnd == InputEnd::cancel && inputShutdown_ && !connection_.slots.empty() &&
+    return options_->inputEnd == InputEnd::cancel && connection_.inputShutdown && !connection_.slots.empty() &&
            !connection_.slowPath.closing && reader_.expects() != Input::undecided;
 }
 
 // The last response has been sent. The peer's end, or a timeout, closes the connection.
 void ServerCodec::onOutputEnded() {
-    outputShutdown_ = true;
-    if (inputShutdown_) return closeNow();
-    linger_ = connection_.ctx->loop().schedule([channel = ChannelRef(connection_.ctx->channel())] { channel->close(); },
-                                               lingerTime);
+    connection_.outputShutdown = true;
+    if (connection_.inputShutdown) return closeNow();
+    linger_ = std::make_unique<ScheduledTask>(connection_.ctx->loop().schedule(
+        [channel = ChannelRef(connection_.ctx->channel())] { channel->close(); }, lingerTime));
 }
 
 // A request may already be in the kernel, sent before its client could know about the drain. So an idle connection is
@@ -68,7 +68,7 @@ void ServerCodec::closeWhenAnswered() {
     reader_.expectNoMore();
     if (!connection_.slots.empty() || connection_.slowPath.closing) return;
     // Lingers even without a response: a request that crosses our FIN must be read, or close() resets the connection.
-    outputPending() || !inputShutdown_ ? closeAfterResponse() : closeNow();
+    outputPending() || !connection_.inputShutdown ? closeAfterResponse() : closeNow();
 }
 
 bool ServerCodec::outputPending() const noexcept {
@@ -92,7 +92,7 @@ void ServerCodec::closeAfterResponse() {
     reader_.end();
     const std::optional<int> socketLinger = writer_.takeLinger();  // SO_LINGER to restore before the orderly close
     ChannelPromise written = connection_.ctx->newPromise();
-    written.addListener([channel = ChannelRef(connection_.ctx->channel()), inputShutdown = inputShutdown_,
+    written.addListener([channel = ChannelRef(connection_.ctx->channel()), inputShutdown = connection_.inputShutdown,
                          socketLinger](const ChannelFuture& done) {
         if (done.success() && socketLinger) channel->setOption(ChannelOption::LINGER, *socketLinger);
         if (done.success() && !inputShutdown) {
@@ -112,8 +112,8 @@ void ServerCodec::closeAfterResponse() {
 void ServerCodec::checkTimeouts() {
     if (connection_.ctx == nullptr) return;
     const auto exceeded = timeouts_.check({.requests = connection_.slots.added(),
-                                           .pending = connection_.ctx->channel().pendingBytes() > 0,
                                            .written = connection_.ctx->channel().writtenBytes(),
+                                           .pending = connection_.ctx->channel().pendingBytes() > 0,
                                            .unanswered = !connection_.slots.empty(),
                                            .reading = reader_.reading() && !connection_.slowPath.paused});
     if (exceeded) onTimeout(*exceeded);

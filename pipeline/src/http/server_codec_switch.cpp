@@ -45,8 +45,8 @@ void ServerCodec::passInputOn() {
         connection_.ctx->fireChannelRead(Message(reader_.takeInput()));
         connection_.ctx->fireChannelReadComplete();
     }
-    if (!std::exchange(inputShutdown_, false)) return;
-    if (hadHalfClosure_) {
+    if (!std::exchange(connection_.inputShutdown, false)) return;
+    if (connection_.hadHalfClosure) {
         connection_.ctx->fireUserEventTriggered(Message(InputShutdownEvent{}));
     } else {
         connection_.ctx->close();
@@ -54,7 +54,7 @@ void ServerCodec::passInputOn() {
 }
 
 void ServerCodec::restoreHalfClosure() {
-    connection_.ctx->channel().setOption(ChannelOption::ALLOW_HALF_CLOSURE, hadHalfClosure_);
+    connection_.ctx->channel().setOption(ChannelOption::ALLOW_HALF_CLOSURE, connection_.hadHalfClosure);
 }
 
 }  // namespace weft::http

@@ -78,6 +78,39 @@ TEST(ServerCodec, AnswersGivenOutOfOrderLeaveInTheOrderOfTheRequests) {
     EXPECT_LT(rest.find("second"), rest.find("third"));
 }
 
+TEST(ServerCodec, APipelineThatDeepensDuringTheConnectionKeepsItsOrder) {
+    Keeper keeper;
+    Server server(keeper.keep(), {.maxInFlight = 64});
+    const auto answerAllFromTheBack = [&](int requests) {
+        std::string bytes;
+        std::string expected;
+        for (int i = 0; i < requests; ++i) {
+            const bool head = i % 2 == 0;  // answered without a body
+            bytes += head ? "HEAD /a HTTP/1.1\r\nHost: x\r\n\r\n" : get;
+            if (!head) expected += "[" + std::to_string(i) + "]";
+        }
+        server.channel.writeInbound(Buffer::copyOf(bytes));
+        for (int i = requests; i-- > 0;)
+            keeper.waiting[static_cast<std::size_t>(i)].send(ok("[" + std::to_string(i) + "]"));
+        keeper.waiting.clear();
+        const std::string answers = server.heard();
+        std::string bodies;
+        for (std::size_t at = answers.find('['); at != std::string::npos; at = answers.find('[', at + 1))
+            bodies += answers.substr(at, answers.find(']', at) + 1 - at);
+        EXPECT_EQ(bodies, expected);
+    };
+    for (const int requests : {1, 1, 1, 3, 1, 20, 1, 50}) answerAllFromTheBack(requests);
+}
+
+TEST(ServerCodec, ServersWithDifferentOptionsOnOneThreadKeepTheirOwn) {
+    Server first(hello, {.serverName = "first"});
+    Server second(hello, {.serverName = "second"});
+    Server third(hello, {.limits = {.requestLineBytes = 20}, .serverName = "second"});
+    EXPECT_NE(first.say(get).find("Server: first\r\n"), std::string::npos);
+    EXPECT_NE(second.say(get).find("Server: second\r\n"), std::string::npos);
+    EXPECT_EQ(third.say("GET /a-longer-target HTTP/1.1\r\nHost: x\r\n\r\n").substr(0, 12), "HTTP/1.1 414");
+}
+
 TEST(ServerCodec, StopsReadingAtMaxInFlightAndGoesOnAfterAnAnswer) {
     Keeper keeper;
     Server server(keeper.keep(), {.maxInFlight = 2});

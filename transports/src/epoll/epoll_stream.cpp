@@ -102,7 +102,7 @@ EpollStream::ReadStep EpollStream::take(Buffer& buffer, ssize_t count, bool& del
     if (count < 0) {
         clear(readable);
         if (detail::wouldBlock(count)) return ReadStep::pause;
-        readError_ = fromErrno(static_cast<int>(-count));
+        readError_ = static_cast<std::int16_t>(-count);
         return ReadStep::failed;
     }
     if (count == 0) return ReadStep::ended;
@@ -128,8 +128,8 @@ void EpollStream::finishReading(ReadStep how, bool delivered) {
     }
     if (delivered) channel_.onReadComplete();  // E-6: readComplete comes before the error
     if (!isOpen()) return;
-    if (how == ReadStep::failed) return failReading(readError_);
-    if (how == ReadStep::ended) return failReading(writeError_);
+    if (how == ReadStep::failed) return failReading(fromErrno(readError_));
+    if (how == ReadStep::ended) return failReading(fromErrno(writeError_));
     if (has(readable) && has(wantsRead)) requeue();
 }
 
@@ -198,7 +198,7 @@ std::size_t EpollStream::tryWriteDirect(std::string_view bytes, const Buffer&) {
 // Does not report the error here: the channel is in the middle of its flush (C-3), and the peer's last bytes may still
 // be unread.
 void EpollStream::failWriting(int error) noexcept {
-    writeError_ = fromErrno(error);
+    writeError_ = static_cast<std::int16_t>(error);
     set(outputFailed | writeErrorDue);
     requeue();
 }
@@ -211,7 +211,7 @@ void EpollStream::continueWriting() {
 void EpollStream::reportWriteError() {
     if (!isOpen()) return;
     clear(writeErrorDue);
-    channel_.onWriteError(writeError_);
+    channel_.onWriteError(fromErrno(writeError_));
 }
 
 void EpollStream::shutdownOutput(ChannelPromise promise) {

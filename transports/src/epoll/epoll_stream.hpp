@@ -79,8 +79,8 @@ class EpollStream : public EpollHandle, public ChannelSink {
 
     Channel& channel_;
     Flags flags_ = 0;
-    ErrorCode readError_;
-    ErrorCode writeError_;
+    std::int16_t readError_ = 0;  // values of errno
+    std::int16_t writeError_ = 0;
 };
 
 }  // namespace weft

@@ -309,9 +309,6 @@ class Channel final : private FlushPointListener {
     State state_;  // any thread
 
     // The loop only.
-    unsigned depth_ = 0;  // pipeline entries on the stack
-    detail::ReadCycle reads_;
-    detail::ReadSize readSize_;
     bool sendsLater_ = false;  // sink_->sendsLater()
     bool activeFired_ = false;
     bool listening_ = false;        // bound, and its sink listens
@@ -319,6 +316,9 @@ class Channel final : private FlushPointListener {
     bool outputEndedHere_ = false;  // likewise
     bool tearDownDue_ = false;      // tearDown() runs at the next flush point
     bool connecting_ = false;
+    unsigned depth_ = 0;  // pipeline entries on the stack
+    detail::ReadCycle reads_;
+    detail::ReadSize readSize_;
     std::optional<NonSuspendingScope> scope_;  // of the outermost entry, when a fiber opened it
     ChannelConfig config_;
     OutboundBuffer outbound_;
@@ -331,7 +331,7 @@ class Channel final : private FlushPointListener {
 
     // The loop only.
     std::exception_ptr closeCause_;
-    ScheduledTask connectTimer_;
+    std::unique_ptr<ScheduledTask> connectTimer_;  // null: not connecting, or no timeout
     FiberSet fibers_;
     detail::AttributeMap attributes_;
     ChannelPipeline pipeline_;

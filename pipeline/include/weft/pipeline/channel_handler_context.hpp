@@ -2,6 +2,7 @@
 #pragma once
 
 #include <exception>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -37,7 +38,7 @@ enum class HandlerState : unsigned char { init, addPending, added, removed };
 // order (TH-2). Everything else: the channel's loop. Never blocks.
 // Lifetime: valid while the handler is in the pipeline, while one of its callbacks runs, and while a fiber runs that it
 // started with spawn(). Other code keeps a ChannelRef instead.
-class alignas(64) ChannelHandlerContext {  // the size of a cache line: see the last members
+class ChannelHandlerContext {
   public:
     ChannelHandlerContext(const ChannelHandlerContext&) = delete;
     ChannelHandlerContext& operator=(const ChannelHandlerContext&) = delete;
@@ -150,23 +151,21 @@ class alignas(64) ChannelHandlerContext {  // the size of a cache line: see the 
     }
 
   protected:
-    ChannelHandlerContext(Channel& channel, detail::EventMask mask, std::string_view typeName, const void* typeTag)
-        : typeTag_(typeTag),
-          typeName_(typeName),
-          channel_(channel),
-          fullMask_(mask),
-          watchesReads_(mask & detail::Event::readCycle) {}
+    ChannelHandlerContext(Channel& channel, detail::EventMask mask, const detail::HandlerType& type)
+        : type_(type), channel_(channel), fullMask_(mask), watchesReads_(mask & detail::Event::readCycle) {}
     virtual ~ChannelHandlerContext() = default;
     // Called by the derived class, which owns the handler.
-    void holds(ChannelHandler& handler, void* object) noexcept {
-        handler_ = &handler;
-        object_ = object;
-    }
+    void holds(ChannelHandler& handler) noexcept { handler_ = &handler; }
 
   private:
     friend class Channel;
     friend class ChannelPipeline;
     friend class detail::Delivery;
+
+    struct Name {
+        std::string given;     // empty: automatic
+        unsigned ordinal = 0;  // the n of an automatic name "Type#n"
+    };
     friend struct detail::ContextDeleter;
 
     ChannelHandlerContext& nextInbound(detail::EventMask event) const noexcept {
@@ -192,6 +191,9 @@ class alignas(64) ChannelHandlerContext {  // the size of a cache line: see the 
     void inboundThrew() noexcept;
     void writeThrew() noexcept;
     void invokeExceptionCaught(std::exception_ptr cause) noexcept;
+    bool isNamed() const noexcept { return name_ != nullptr && !name_->given.empty(); }
+    unsigned ordinal() const noexcept { return name_ != nullptr ? name_->ordinal : 0; }
+    std::string automaticName(unsigned ordinal) const;
     void becomeAdded() noexcept;
     void becomeRemoved() noexcept;
     void countReadWatcher(bool on) noexcept;
@@ -208,12 +210,10 @@ class alignas(64) ChannelHandlerContext {  // the size of a cache line: see the 
     void enterWrite(Message&& message, ChannelPromise&& promise, bool flush);
     void postWrite(Message&& message, ChannelPromise promise, bool flush);
 
-    // Members that no event touches come first. Those that every event touches follow in one cache line, directly
-    // before the handler itself.
-    const void* typeTag_;
-    void* object_ = nullptr;  // the handler, as a pointer to the type it was added as
-    std::string_view typeName_;
-    std::string name_;  // empty: automatic
+    // Members that no event touches come first. Those that every event touches follow, directly before the handler
+    // itself.
+    const detail::HandlerType& type_;  // that the handler was added as
+    std::unique_ptr<Name> name_;       // null: automatic, with the ordinal 0
     ChannelHandlerContext* nextRemoved_ = nullptr;
 
     Channel& channel_;
@@ -221,12 +221,11 @@ class alignas(64) ChannelHandlerContext {  // the size of a cache line: see the 
     ChannelHandlerContext* next_ = nullptr;
     ChannelHandler* handler_ = nullptr;
     detail::EventMask mask_ = 0;  // fullMask_ while `added`, else 0: one test decides whether an event stops here
-    const detail::EventMask fullMask_;
-    HandlerState state_ = HandlerState::init;
-    bool linked_ = false;
-    bool watchesReads_;       // set for handlers of read cycle events only; counted by the pipeline while `added`
-    bool hasTimers_ = false;  // schedule() has been called
-    unsigned ordinal_ = 0;    // the n of an automatic name "Type#n"
+    const detail::EventMask fullMask_ : 24;
+    HandlerState state_ : 2 = HandlerState::init;
+    bool linked_ : 1 = false;
+    bool watchesReads_ : 1;       // set for handlers of read cycle events only; counted by the pipeline while `added`
+    bool hasTimers_ : 1 = false;  // schedule() has been called
 };
 
 }  // namespace weft

@@ -113,7 +113,7 @@ class ChannelPipeline {
     void remove(const ChannelHandler& handler);
     template <class H>
     void remove() {
-        removeTagged(&detail::handlerTag<H>, detail::nameOf<H>());
+        removeOf(detail::handlerType<H>, detail::nameOf<H>());
     }
     // Replaces `old` by a new H: calls the new handler's handlerAdded(), then the old one's handlerRemoved(). Events
     // and operations that the old one still passes on go through the new one. (H-7)
@@ -129,8 +129,8 @@ class ChannelPipeline {
     // The first handler that was added as exactly H, or null.
     template <class H>
     H* get() const noexcept {
-        ChannelHandlerContext* found = contextOfTag(&detail::handlerTag<H>);
-        return found ? static_cast<H*>(found->object_) : nullptr;
+        ChannelHandlerContext* found = contextOf(detail::handlerType<H>);
+        return found ? static_cast<H*>(found->handler_) : nullptr;
     }
     ChannelHandler* get(std::string_view name) const noexcept {
         ChannelHandlerContext* found = contextNamed(name);
@@ -138,7 +138,7 @@ class ChannelPipeline {
     }
     template <class H>
     ChannelHandlerContext* context() const noexcept {
-        return contextOfTag(&detail::handlerTag<H>);
+        return contextOf(detail::handlerType<H>);
     }
     ChannelHandlerContext* context(std::string_view name) const noexcept { return contextNamed(name); }
     ChannelHandlerContext* context(const ChannelHandler& handler) const noexcept { return contextOf(handler); }
@@ -198,10 +198,11 @@ class ChannelPipeline {
     void giveName(Context& context) const;
     void link(Context& context, Context& previous, Context& next) noexcept;
     void unlink(Context& context) noexcept;
+    void callLater(Context& context, bool added);
     void callAdded(Context& context) noexcept;
     void callRemoved(Context& context) noexcept;
     void removeContext(Context& context);
-    void removeTagged(const void* tag, std::string_view typeName);
+    void removeOf(const detail::HandlerType& type, std::string_view typeName);
     void removeNow(Context& context) noexcept;
     void replaceBy(const ChannelHandler& old, OwnedContext context);
     void replaceBy(std::string_view old, OwnedContext context);
@@ -212,7 +213,7 @@ class ChannelPipeline {
 
     Context* contextNamed(std::string_view name) const noexcept;
     Context* contextOf(const ChannelHandler& handler) const noexcept;
-    Context* contextOfTag(const void* tag) const noexcept;
+    Context* contextOf(const detail::HandlerType& type) const noexcept;
     static Context& require(Context* context, std::string_view what);
 
     // For Channel.
@@ -242,13 +243,13 @@ class ChannelPipeline {
     Channel& channel_;
     Context* removed_ = nullptr;  // unlinked contexts in which a callback or a fiber may still run
     unsigned readWatchers_ = 0;   // added contexts that watch read cycles
+    bool started_ = false;        // pending_ has run
     detail::HeadHandler headHandler_;
     detail::TailHandler tailHandler_;
     detail::EndContext head_;
     detail::EndContext tail_;
-    std::vector<PendingCallback> pending_;  // for the first registration
-    bool started_ = false;                  // pending_ has run
-    Context* losing_ = nullptr;             // while exceptionCaught() handles what this one's write() threw
+    std::unique_ptr<std::vector<PendingCallback>> pending_;  // for the first registration; null: none
+    Context* losing_ = nullptr;  // while exceptionCaught() handles what this one's write() threw
     detail::TailObserver* observer_ = nullptr;
 };
 

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <string_view>
 
 #include <weft/pipeline/message.hpp>
 
@@ -34,14 +35,23 @@ constexpr DeclaredTypes declaredTypes(Messages<T...>) noexcept {
     return {messageTypes<T...>.data(), sizeof...(T), true};
 }
 
-struct HandlerTypes {
+// What a pipeline knows about the type of a handler. The address of this object is the type's tag.
+struct HandlerType {
+    std::string_view name;  // without namespaces and template arguments
     DeclaredTypes in;
     DeclaredTypes out;
 };
 
+// "ns::Codec<int>" -> "Codec".
+constexpr std::string_view simpleName(std::string_view name) noexcept {
+    name = name.substr(0, name.find('<'));
+    const std::size_t colon = name.rfind(':');
+    return colon == std::string_view::npos ? name : name.substr(colon + 1);
+}
+
 template <class H>
-constexpr HandlerTypes handlerTypesOf() noexcept {
-    HandlerTypes types;
+constexpr HandlerType handlerTypeOf() noexcept {
+    HandlerType types{simpleName(nameOf<H>()), {}, {}};
     if constexpr (requires { typename H::InboundIn; }) types.in = declaredTypes(typename H::InboundIn());
     if constexpr (requires { typename H::InboundOut; }) types.out = declaredTypes(typename H::InboundOut());
     return types;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <string_view>
 
 #include <weft/pipeline/channel_promise.hpp>
@@ -16,7 +17,7 @@ struct iovec;
 
 namespace weft {
 
-// A byte stream with marks. The bytes are in `pieces_` (for sinks that take messages: in `messages_`); `writes_` holds
+// A byte stream with marks. The bytes are in `pieces_` (for sinks that take messages: in `*messages_`); `writes_` holds
 // the end position and the promise of each write. Small writes are joined by copying, so that pipelined responses leave
 // in few pieces; promises stay at their positions. A write of up to 4 KiB that is less than a quarter of its block is
 // copied, unless it is the first piece or follows another piece of that block. Blocks held here are therefore at most
@@ -35,7 +36,7 @@ class OutboundBuffer {
     // ---- for sinks ----
     // True when no flushed bytes are left (for a sink that takes messages: no flushed messages), and no bytes that the
     // sink took past this buffer and has not sent.
-    bool empty() const noexcept { return flushedBytes() == 0 && (bytesOnly_ || flushedWrites_ == 0); }
+    bool empty() const noexcept { return flushedBytes() == 0 && (bytesOnly() || flushedWrites_ == 0); }
     std::size_t flushedBytes() const noexcept { return static_cast<std::size_t>(flushed_ - written_); }
     // Points `into` at flushed bytes, in order, at most `max` pieces and `maxBytes` bytes; returns how many pieces.
     // The pointers are valid until Channel::onWritten() reports those bytes or the channel closes.
@@ -50,9 +51,9 @@ class OutboundBuffer {
     bool takeMessage(Message& into);
 
     // ---- for the channel ----
-    // Switches to whole messages. Call it before the first write.
-    void takeWholeMessages() noexcept { bytesOnly_ = false; }
-    bool bytesOnly() const noexcept { return bytesOnly_; }
+    // Switches to whole messages. Call it before the first write. Throws std::bad_alloc.
+    void takeWholeMessages() { messages_ = std::make_unique<detail::Ring<Message>>(); }
+    bool bytesOnly() const noexcept { return messages_ == nullptr; }
     void add(Message&& message, ChannelPromise&& promise);
     // Marks everything added so far as flushed. Drops cancelled writes; the others can no longer be cancelled.
     void addFlush();
@@ -117,13 +118,12 @@ class OutboundBuffer {
     std::uint64_t written_ = 0;            // positions in the channel's byte stream: written_ <= flushed_ <= added_
     std::uint64_t flushed_ = 0;
     std::uint64_t added_ = 0;
-    std::size_t passing_ = 0;         // bytes after written_ that are in no piece: the sink took them
-    detail::Ring<Buffer> pieces_;     // when bytesOnly_
-    detail::Ring<Message> messages_;  // otherwise; one for each write
+    std::size_t passing_ = 0;      // bytes after written_ that are in no piece: the sink took them
+    detail::Ring<Buffer> pieces_;  // when bytesOnly()
     detail::Ring<Write> writes_;
-    std::size_t flushedWrites_ = 0;  // how many of writes_, from the front, are flushed
-    std::size_t cancellable_ = 0;    // unflushed writes with a promise; addFlush() checks them when not 0
-    bool bytesOnly_ = true;
+    std::uint32_t flushedWrites_ = 0;                  // how many of writes_, from the front, are flushed
+    std::uint32_t cancellable_ = 0;                    // unflushed writes with a promise; addFlush() checks them
+    std::unique_ptr<detail::Ring<Message>> messages_;  // null: bytesOnly(); one for each write
 };
 
 }  // namespace weft

@@ -185,7 +185,12 @@ class EventLoop {
     class Dispatch;
     friend struct detail::ScheduledEntry;
     using EntryPointer = std::shared_ptr<detail::ScheduledEntry>;
-    using Inbox = detail::BasicLoopInbox<detail::NativeAtomics, LoopTask>;
+    // Shared with timed tasks, which may outlive the loop.
+    struct Inbox : detail::BasicLoopInbox<detail::NativeAtomics, LoopTask> {
+        Inbox(EventLoop& itsLoop, const detail::LoopThread& itsThread) noexcept : loop(itsLoop), thread(itsThread) {}
+        EventLoop& loop;  // on its thread only, until it has ended
+        const detail::LoopThread thread;
+    };
 
     // The hosted body (event_loop.cpp).
     void run(PinnedPoller& poller);
@@ -218,7 +223,7 @@ class EventLoop {
 
     // Timed tasks (scheduled_task.cpp).
     ScheduledTask scheduleTask(Task task, Duration delay, Duration period, bool fixedRate);
-    void armScheduled(const EntryPointer& entry) noexcept;
+    void armScheduled(const EntryPointer& entry, Deadline due) noexcept;
     EntryPointer disarmScheduled(detail::ScheduledEntry& entry) noexcept;
     void runScheduled(const EntryPointer& entry) noexcept;
     void cancelScheduled() noexcept;
@@ -232,8 +237,7 @@ class EventLoop {
     Future<void> termination_;  // once started
 
     // Any thread.
-    const std::shared_ptr<Inbox> inbox_ =
-        std::make_shared<Inbox>();  // shared with timed tasks, which may outlive the loop
+    const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>(*this, thread_);
 
     // In the loop.
     detail::TaskFifo<LoopTask> tasks_;

@@ -18,7 +18,8 @@ class TimerWheel;
 struct TimerEntry {
     using Fire = void (*)(TimerEntry&) noexcept;
 
-    explicit TimerEntry(Fire fire) noexcept : fire(fire) {}
+    // `at`: deadline() until the entry is armed.
+    explicit TimerEntry(Fire fire, Deadline at = {}) noexcept : fire(fire), at(at) {}
     TimerEntry(const TimerEntry&) = delete;
     TimerEntry& operator=(const TimerEntry&) = delete;
 
@@ -33,7 +34,7 @@ struct TimerEntry {
 
     TimerEntry* previous = nullptr;
     TimerEntry* next = nullptr;
-    Deadline at{};
+    Deadline at;
     std::uint64_t key = 0;
     std::uint8_t level = unlinked;
     std::uint8_t slot = 0;

@@ -12,7 +12,8 @@ template <class Signature, std::size_t InlineSize = 48>
 class UniqueFunction;
 
 // Holds any callable R(Args...), including move-only ones. A callable of at most InlineSize bytes with a noexcept move
-// is stored inside; any other is allocated. Calling an empty one is undefined behaviour. Not thread-safe.
+// that is aligned like a pointer or less is stored inside; any other is allocated. Calling an empty one is undefined
+// behaviour. Not thread-safe.
 template <class R, class... Args, std::size_t InlineSize>
 class UniqueFunction<R(Args...), InlineSize> {
   public:
@@ -57,8 +58,8 @@ class UniqueFunction<R(Args...), InlineSize> {
     };
 
     template <class D>
-    static constexpr bool fitsInline =
-        sizeof(D) <= InlineSize && alignof(D) <= alignof(std::max_align_t) && std::is_nothrow_move_constructible_v<D>;
+    static constexpr bool fitsInline = sizeof(D) <= InlineSize &&
+                                       alignof(D) <= alignof(void*) && std::is_nothrow_move_constructible_v<D>;
 
     template <class D>
     static constexpr Operations inlineOperations{
@@ -87,7 +88,7 @@ class UniqueFunction<R(Args...), InlineSize> {
     }
 
     const Operations* operations_ = nullptr;
-    alignas(std::max_align_t) std::byte storage_[InlineSize < sizeof(void*) ? sizeof(void*) : InlineSize];
+    alignas(void*) std::byte storage_[InlineSize < sizeof(void*) ? sizeof(void*) : InlineSize];
 };
 
 }  // namespace weft

@@ -89,8 +89,8 @@ concept Sharable = requires {
     requires H::sharable;
 };
 
-// The address of handlerTag<H> identifies the type H in look-ups by type. It holds the message types that H declares.
+// The address of handlerType<H> identifies the type H in look-ups by type.
 template <class H>
-inline constexpr HandlerTypes handlerTag = handlerTypesOf<H>();
+inline constexpr HandlerType handlerType = handlerTypeOf<H>();
 
 }  // namespace weft::detail

@@ -4,7 +4,6 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <type_traits>
 #include <typeinfo>
 #include <utility>
@@ -36,21 +35,13 @@ struct OwnedContext {
     std::string name;
 };
 
-// "ns::Codec<int>" -> "Codec".
-constexpr std::string_view simpleName(std::string_view name) noexcept {
-    name = name.substr(0, name.find('<'));
-    const std::size_t colon = name.rfind(':');
-    return colon == std::string_view::npos ? name : name.substr(colon + 1);
-}
-
 template <class H>
 class InPlaceContext final : public ChannelHandlerContext {
   public:
     template <class... Args>
     explicit InPlaceContext(Channel& channel, Args&&... args)
-        : ChannelHandlerContext(channel, eventMaskOf<H>(), simpleName(nameOf<H>()), &handlerTag<H>),
-          own_(std::forward<Args>(args)...) {
-        holds(own_, &own_);
+        : ChannelHandlerContext(channel, eventMaskOf<H>(), handlerType<H>), own_(std::forward<Args>(args)...) {
+        holds(own_);
     }
 
   private:
@@ -65,9 +56,8 @@ class HeldContext final : public ChannelHandlerContext {
 
   public:
     HeldContext(Channel& channel, Pointer object)
-        : ChannelHandlerContext(channel, maskOf(*object), simpleName(nameOf<H>()), &handlerTag<H>),
-          own_(std::move(object)) {
-        holds(*own_, own_.get());
+        : ChannelHandlerContext(channel, maskOf(*object), handlerType<H>), own_(std::move(object)) {
+        holds(*own_);
     }
 
   private:

@@ -47,7 +47,6 @@ class HeadHandler final : public ChannelHandler {
 
 class TailHandler final : public ChannelHandler {
   public:
-    explicit TailHandler(ChannelPipeline& pipeline) noexcept : pipeline_(pipeline) {}
     void exceptionCaught(ChannelHandlerContext&, std::exception_ptr cause) override;
     void channelRegistered(ChannelHandlerContext&) override {}
     void channelUnregistered(ChannelHandlerContext&) override {}
@@ -57,17 +56,17 @@ class TailHandler final : public ChannelHandler {
     void channelReadComplete(ChannelHandlerContext&) override {}
     void userEventTriggered(ChannelHandlerContext&, Message&& event) override;
     void channelWritabilityChanged(ChannelHandlerContext&) override {}
-
-  private:
-    ChannelPipeline& pipeline_;
 };
+
+inline constexpr HandlerType headType{"head", {}, {}};
+inline constexpr HandlerType tailType{"tail", {}, {}};
 
 // Neither end can be removed; both are parts of the pipeline.
 class EndContext final : public ChannelHandlerContext {
   public:
-    EndContext(Channel& channel, EventMask mask, std::string_view name, ChannelHandler& handler)
-        : ChannelHandlerContext(channel, mask, name, nullptr) {
-        holds(handler, nullptr);
+    EndContext(Channel& channel, EventMask mask, const HandlerType& type, ChannelHandler& handler)
+        : ChannelHandlerContext(channel, mask, type) {
+        holds(handler);
     }
 };
 

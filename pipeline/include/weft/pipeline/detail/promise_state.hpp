@@ -40,7 +40,7 @@ class PromiseState {
     // For an operation whose channel does not exist yet: trySuccess(channel) sets it. Listeners run on `loop`.
     static PromiseState* createEarly(EventLoop& loop);
     // A member of `owner`: shares its reference count and holds no reference of its own.
-    PromiseState(Channel& owner, EventLoop& loop) noexcept : channel_(&owner), loop_(&loop), inChannel_(true) {}
+    PromiseState(Channel& owner, EventLoop& loop) noexcept : inChannel_(true), channel_(&owner), loop_(&loop) {}
     PromiseState(const PromiseState&) = delete;
     PromiseState& operator=(const PromiseState&) = delete;
     ~PromiseState();
@@ -79,10 +79,10 @@ class PromiseState {
     using Completion = BasicOrderedCompletion<NativeAtomics, PromiseStatus::success, Listener, WaitList>;
 
     BasicReferenceCount<NativeAtomics> references_;
-    Channel* channel_;  // createEarly(): written before the state becomes final
-    EventLoop* const loop_;
     const bool inChannel_ = false;
     const bool early_ = false;
+    Channel* channel_;  // createEarly(): written before the state becomes final
+    EventLoop* const loop_;
     std::exception_ptr cause_;  // written before the state becomes final
     Completion completion_;
 };

@@ -4,14 +4,16 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
 namespace weft::detail {
 
 // Context: the channel's loop.
 class ReadSize {
   public:
-    static constexpr std::size_t least = 256;   // bytes
-    static constexpr std::size_t first = 2048;  // bytes
+    static constexpr std::size_t least = 256;                     // bytes
+    static constexpr std::size_t first = 2048;                    // bytes
+    static constexpr std::size_t largest = std::size_t{1} << 30;  // bytes
 
     std::size_t bytes() const noexcept { return bytes_; }
 
@@ -24,19 +26,19 @@ class ReadSize {
     // Grows at once when a read filled its buffer, up to `most`; shrinks after two small reads in a row.
     void change(std::size_t read, std::size_t most) noexcept {
         if (read >= bytes_) {
-            bytes_ = std::min(bytes_ * 4, most);
+            bytes_ = static_cast<std::uint32_t>(std::min({bytes() * 4, most, largest}));
         } else {
             if (++smallReads_ < 2) return;
-            bytes_ = std::max(bytes_ / 2, least);
+            bytes_ = static_cast<std::uint32_t>(std::max(bytes() / 2, least));
         }
         smallReads_ = 0;
         shrinkBelow_ = bytes_ > least ? bytes_ / 4 : 0;
     }
 
   private:
-    unsigned smallReads_ = 0;  // in a row
-    std::size_t bytes_ = first;
-    std::size_t shrinkBelow_ = first / 4;  // reads of fewer bytes are small; 0 at the smallest size
+    std::uint32_t smallReads_ = 0;  // in a row
+    std::uint32_t bytes_ = first;
+    std::uint32_t shrinkBelow_ = first / 4;  // reads of fewer bytes are small; 0 at the smallest size
 };
 
 }  // namespace weft::detail

@@ -3,15 +3,17 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <utility>
 
 #include <weft/scheduler/assert.hpp>
 
 namespace weft::detail {
 
-// T is default-constructible and movable without throwing. Unused slots hold a default-constructed T. Context: one
-// thread. push() allocates when it grows.
+// T is default-constructible and movable without throwing. Unused slots hold a default-constructed T. At most 2^31
+// values. Context: one thread. push() allocates when it grows; throws std::bad_alloc, and std::length_error when full.
 template <class T>
 class Ring {
   public:
@@ -66,6 +68,7 @@ class Ring {
 
   private:
     static constexpr std::size_t firstCapacity = 8;
+    static constexpr std::size_t mostCapacity = std::size_t{1} << 31;
 
     // Replaces the value of the slot. Cheaper than a move assignment, which must allow for self-assignment.
     template <class... Value>
@@ -74,20 +77,21 @@ class Ring {
         std::construct_at(&slot, std::forward<Value>(value)...);
     }
 
-    std::size_t capacity() const noexcept { return slots_ ? mask_ + 1 : 0; }
+    std::size_t capacity() const noexcept { return slots_ ? std::size_t{mask_} + 1 : 0; }
     void grow() {
         const std::size_t larger = slots_ ? capacity() * 2 : firstCapacity;
+        if (larger > mostCapacity) throw std::length_error("a Ring is full");
         auto slots = std::make_unique<T[]>(larger);
         for (std::size_t i = 0; i < size_; ++i) slots[i] = std::move((*this)[i]);
         slots_ = std::move(slots);
-        mask_ = larger - 1;
+        mask_ = static_cast<std::uint32_t>(larger - 1);
         first_ = 0;
     }
 
     std::unique_ptr<T[]> slots_;
-    std::size_t mask_ = 0;
-    std::size_t first_ = 0;
-    std::size_t size_ = 0;
+    std::uint32_t mask_ = 0;
+    std::uint32_t first_ = 0;
+    std::uint32_t size_ = 0;
 };
 
 }  // namespace weft::detail

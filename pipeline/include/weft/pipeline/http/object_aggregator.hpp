@@ -2,7 +2,8 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
+#include <cstdint>
+#include <utility>
 
 #include <weft/pipeline/channel_handler.hpp>
 #include <weft/pipeline/handler_types.hpp>
@@ -27,14 +28,15 @@ class ObjectAggregator final : public ChannelInboundHandler {
     void channelReadSlow(ChannelHandlerContext& ctx, Message&& message);
     void collect(ChannelHandlerContext& ctx, Message&& message);
     void append(Buffer&& data);
+    bool collecting() const noexcept { return request_.data_ != nullptr; }
+    void drop() noexcept { const Request dropped = std::move(request_); }
     void requestMore(ChannelHandlerContext& ctx);
     void end(ChannelHandlerContext& ctx, LastContent&& last);
-    detail::RequestDataPointer takeData();
     void refuse(Request& request, Status status, std::string_view reason);
 
-    const std::size_t maxBodyBytes_;
-    std::optional<Request> request_;  // the request whose body is being collected
-    bool refused_ = false;            // the rest of this body is discarded
+    const std::uint32_t maxBodyBytes_;
+    bool refused_ = false;      // the rest of this body is discarded
+    Request request_{nullptr};  // the request whose body is being collected; without data: none
 };
 
 }  // namespace weft::http

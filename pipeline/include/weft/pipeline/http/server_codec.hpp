@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include <weft/pipeline/channel_handler.hpp>
@@ -46,6 +47,8 @@ struct ServerCodecOptions {
     // The end of input is detected only while the codec reads: not at maxInFlight, nor while a body or a response waits
     // for room.
     InputEnd inputEnd = InputEnd::cancel;
+
+    friend bool operator==(const ServerCodecOptions&, const ServerCodecOptions&) = default;
 };
 
 // The first handler of a server connection. Inbound, it decodes Buffers to Request, Content and LastContent (or
@@ -121,16 +124,13 @@ class ServerCodec final : public ChannelDuplexHandler, private detail::Connectio
     void passInputOn();
     void restoreHalfClosure();
 
-    // Every request uses the first three, each of which begins with what every request uses.
+    // Every request uses the connection, the writer and the reader, each of which begins with what every request uses.
     detail::ServerConnection connection_;
     detail::ResponseWriter writer_;
+    const std::shared_ptr<const ServerCodecOptions> options_;  // shared by codecs with equal options
     detail::RequestReader reader_;
     detail::ConnectionTimeouts timeouts_;
-    bool inputShutdown_ = false;
-    bool outputShutdown_ = false;
-    bool hadHalfClosure_ = false;
-    ScheduledTask linger_;
-    const ServerCodecOptions options_;
+    std::unique_ptr<ScheduledTask> linger_;  // closes the connection after its output has ended; null: it has not
 };
 
 }  // namespace weft::http

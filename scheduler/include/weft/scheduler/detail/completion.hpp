@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -29,7 +30,8 @@ class ListenerList {
         if (empty()) {
             first_ = std::move(listener);
         } else {
-            more_.push_back(std::move(listener));
+            if (!more_) more_ = std::make_unique<std::vector<Listener>>();
+            more_->push_back(std::move(listener));
         }
     }
     // Takes all listeners of `other`. This list must be empty.
@@ -42,8 +44,9 @@ class ListenerList {
     void callAll(Call call) {
         if (empty()) return;
         callOne(first_, call);
-        for (Listener& listener : more_) callOne(listener, call);
-        more_.clear();
+        if (!more_) return;
+        for (Listener& listener : *more_) callOne(listener, call);
+        more_.reset();
     }
 
   private:
@@ -54,7 +57,7 @@ class ListenerList {
     }
 
     Listener first_;  // outside the vector: nearly every promise has at most one listener
-    std::vector<Listener> more_;
+    std::unique_ptr<std::vector<Listener>> more_;
 };
 
 // The status begins with the value 0; the values from `firstFinal` on are final. The lock guards everything except
@@ -138,9 +141,9 @@ class BasicCompletion {
     Status current() const noexcept { return status_.load(std::memory_order_relaxed); }
 
     mutable typename P::Mutex lock_;
-    typename P::template Atomic<Status> status_{Status{}};
     Listeners listeners_;
     Waiters waiters_;
+    typename P::template Atomic<Status> status_{Status{}};
 };
 
 // A Completion that calls its listeners one at a time, in the order in which they were added, including listeners that

@@ -5,11 +5,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <new>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <weft/pipeline/detail/thread_cache.hpp>
 #include <weft/pipeline/http/limits.hpp>
 #include <weft/pipeline/http/refusal.hpp>
 #include <weft/pipeline/http/request_head.hpp>
@@ -95,5 +98,17 @@ class BodyDecoder {
     std::string trailerText_;
     std::vector<HeaderField> trailers_;
 };
+
+// For connections, most of whose messages have no body: in a block of the thread's cache, from the start of a body to
+// its end.
+struct BodyDecoderDeleter {
+    void operator()(BodyDecoder* decoder) const noexcept {
+        std::destroy_at(decoder);
+        weft::detail::ThreadCache::release(decoder, sizeof(BodyDecoder));
+    }
+};
+using BodyDecoderPointer = std::unique_ptr<BodyDecoder, BodyDecoderDeleter>;
+// Throws std::bad_alloc. `limits` must be in range.
+BodyDecoderPointer makeBodyDecoder(const Limits& limits);
 
 }  // namespace weft::http::detail

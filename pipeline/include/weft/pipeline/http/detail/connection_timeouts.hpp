@@ -24,13 +24,15 @@ class ConnectionTimeouts {
     // What the owner reports to check().
     struct Activity {
         std::uint64_t requests = 0;  // read so far
-        bool pending = false;        // something is written and not in the kernel
         std::uint64_t written = 0;   // bytes in the kernel so far
+        bool pending = false;        // something is written and not in the kernel
         bool unanswered = false;     // a request has no answer yet
         bool reading = false;        // the owner reads from the connection
     };
 
+    // `limits` must outlive this object. Throws std::invalid_argument for limits out of range.
     explicit ConnectionTimeouts(const ServerTimeouts& limits);
+    explicit ConnectionTimeouts(ServerTimeouts&&) = delete;
 
     // Call it when the connection begins. The first head must be complete within the head timeout from now on, and the
     // first byte must arrive within the idle timeout, too.
@@ -58,6 +60,7 @@ class ConnectionTimeouts {
     enum class Wait : std::uint8_t { none, idle, first, head, body };  // first: for the first byte of the connection
 
     void await(Wait what);
+    Duration interval() const noexcept;
     Deadline endOfWait() const noexcept;
     Deadline endOfIdleness() const noexcept;
     std::optional<TimeoutKind> evaluate(const Activity& activity, TimePoint now) noexcept;
@@ -65,9 +68,13 @@ class ConnectionTimeouts {
 
     Wait wait_ = Wait::none;
     bool paused_ = false;  // since pausedAt_
+    // At the last check.
+    bool pendingBefore_ = false;
+    bool quietBefore_ = false;
+    std::uint64_t requestsBefore_ = 0;
+    std::uint64_t writtenBefore_ = 0;
 
-    const ServerTimeouts limits_;
-    const Duration interval_;  // between checks of a busy connection
+    const ServerTimeouts& limits_;
     Channel* channel_ = nullptr;
     ScheduledTask timer_;
     Deadline nextCheck_ = never;
@@ -76,7 +83,6 @@ class ConnectionTimeouts {
     TimePoint pausedAt_{};
     std::uint64_t bodyBytes_ = 0;  // of the current body, so far
 
-    Activity last_;             // at the last check
     TimePoint idleSince_{};     // nothing has arrived since then; at most one interval too late
     TimePoint stalledSince_{};  // the peer has accepted nothing since then; at most one interval too late
 };

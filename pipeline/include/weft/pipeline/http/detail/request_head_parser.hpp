@@ -30,8 +30,9 @@ enum class Verdict : std::uint8_t { needMore, complete, error };
 // once for the shared sections.
 class RequestHeadParser {
   public:
-    // Throws std::invalid_argument for limits out of range.
-    explicit RequestHeadParser(const Limits& limits = {});
+    // `limits` must outlive this parser. Throws std::invalid_argument for limits out of range.
+    explicit RequestHeadParser(const Limits& limits);
+    explicit RequestHeadParser(Limits&&) = delete;
 
     // From now on, uses header sections that other connections have parsed. `sections` must outlive this parser.
     void share(HeaderSections& sections) noexcept { sections_ = &sections; }
@@ -44,6 +45,8 @@ class RequestHeadParser {
 
     // After Verdict::error only. Send its status, then close.
     Refusal refusal() const noexcept;
+
+    const Limits& limits() const noexcept { return limits_; }
 
     // Prepares for the next message.
     void reset() noexcept {
@@ -76,7 +79,7 @@ class RequestHeadParser {
     Verdict fail(Fault fault) noexcept;
     Verdict pending() const noexcept;
 
-    Limits limits_;
+    const Limits& limits_;
     Stage stage_ = Stage::requestLine;
     Fault fault_{};
     std::uint32_t seen_ = 0;          // what the header lines contain; bits of seen::Seen

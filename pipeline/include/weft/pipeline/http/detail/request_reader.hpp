@@ -131,7 +131,7 @@ class RequestReader {
     RequestHeadParser parser_;
 
     ResponseWriter& writer_;
-    BodyDecoder body_;                           // of connection_.bodyTicket
+    BodyDecoderPointer body_;                    // of connection_.bodyTicket; null: no body is being read
     std::unique_ptr<std::string> untakenAfter_;  // the handler that passed the newest untaken request on; null: none
 };
 

@@ -2,6 +2,7 @@
 // were written before its turn.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -35,7 +36,7 @@ struct ResponseState {
     }
 };
 
-struct alignas(32) ResponseSlot : ResponseState {
+struct ResponseSlot : ResponseState {
     struct Early {
         Message message;
         ChannelPromise promise;
@@ -57,10 +58,14 @@ struct alignas(32) ResponseSlot : ResponseState {
     }
 };
 
-// A power-of-two array, addressed by ticket, that grows when full and never shrinks. Context: the channel's loop.
-// Allocates only to grow.
+// A power-of-two array, addressed by ticket, that grows when full and never shrinks. Its first slot is a member, so
+// that a client which awaits each response costs no allocation. Context: the channel's loop. Allocates only to grow.
 class ResponseSlots {
   public:
+    ResponseSlots() = default;
+    ResponseSlots(const ResponseSlots&) = delete;
+    ResponseSlots& operator=(const ResponseSlots&) = delete;
+
     bool empty() const noexcept { return first_ == next_; }
     std::size_t size() const noexcept { return static_cast<std::size_t>(next_ - first_); }
     // Adds a slot after the others; its ticket is backTicket(). Throws std::bad_alloc.
@@ -91,27 +96,30 @@ class ResponseSlots {
     }
 
   private:
-    static constexpr std::size_t firstCapacity = 8;
+    static constexpr std::size_t firstArray = 8;  // slots
 
     std::size_t capacity() const noexcept { return mask_ + 1; }
     ResponseSlot& slotOf(Ticket ticket) noexcept { return slots_[static_cast<std::size_t>(ticket) & mask_]; }
     [[gnu::noinline, gnu::cold]] static void forgetEarly(ResponseSlot& slot) noexcept { slot.early.reset(); }
     [[gnu::noinline, gnu::cold]] void grow() {
-        const std::size_t larger = capacity() == 0 ? firstCapacity : capacity() * 2;
+        const std::size_t larger = std::max(capacity() * 2, firstArray);
         auto slots = std::make_unique<ResponseSlot[]>(larger);
         for (Ticket ticket = first_; ticket != next_; ++ticket) {
             slots[static_cast<std::size_t>(ticket) & (larger - 1)] = std::move(slotOf(ticket));
         }
-        slots_ = std::move(slots);
+        array_ = std::move(slots);
+        slots_ = array_.get();
         mask_ = larger - 1;
         full_ = first_ + larger;
     }
 
-    std::unique_ptr<ResponseSlot[]> slots_;
-    std::size_t mask_ = ~std::size_t{0};  // a capacity of 0
+    ResponseSlot* slots_ = &own_;
+    std::size_t mask_ = 0;  // capacity() - 1
     Ticket first_ = 1;
     Ticket next_ = 1;
-    Ticket full_ = 1;  // first_ + capacity(): next_ when no slot is left
+    Ticket full_ = 2;                        // first_ + capacity(): next_ when no slot is left
+    std::unique_ptr<ResponseSlot[]> array_;  // null: own_ is the only slot
+    ResponseSlot own_;
 };
 
 }  // namespace weft::http::detail

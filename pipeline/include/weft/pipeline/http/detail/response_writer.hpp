@@ -161,11 +161,11 @@ class ResponseWriter final : private FlushPointListener {
     void passOnAtFlushPoint() noexcept;
 
     // Members that every request uses come first.
+    bool flushWanted_ = false;
     ServerConnection& connection_;
     HeadCache* heads_ = nullptr;
     const std::string* serverName_ = nullptr;  // heads_'s key
     OutputBatch output_;                       // encoded, not yet written to the pipeline
-    bool flushWanted_ = false;
 
     Ticket switching_ = noTicket;
     Ticket firstLost_ = ~noTicket;

@@ -59,6 +59,9 @@ struct ServerConnection {
     Ticket delivering = noTicket;  // the request whose messages are being fired
     Ticket bodyTicket = noTicket;  // the request whose body is being read, or was read last
     bool atDrainBarrier = false;   // a drain waits until the input that had arrived has been read
+    bool inputShutdown = false;    // the client has ended its output
+    bool outputShutdown = false;   // the last response has been sent, and our output ended
+    bool hadHalfClosure = false;   // ALLOW_HALF_CLOSURE before the codec set it
     ConnectionOwner& owner;
 };
 
