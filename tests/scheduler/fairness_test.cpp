@@ -110,36 +110,56 @@ TEST(SliceClock, IsNeverAheadOfTheSteadyClock) {
     EXPECT_TRUE(clock.passed());
 }
 
+constexpr milliseconds sliceBudget(16);
+constexpr milliseconds tolerance(2);  // of the counter against the clock
+
+// True if the thread ran between the readings of the clock and of the counter.
+bool beginsAtOnce(detail::SliceClock& clock, TimePoint begin) {
+    clock.begin(begin, sliceBudget);
+    return Clock::steady().now() - begin < std::chrono::microseconds(50);
+}
+
+detail::SliceClock calibrated() {
+    for (;;) {
+        detail::SliceClock clock;
+        const bool first = beginsAtOnce(clock, Clock::steady().now());
+        spinFor(milliseconds(2));  // longer than the shortest measurement of the counter's rate
+        if (beginsAtOnce(clock, Clock::steady().now()) && first) return clock;
+    }
+}
+
+// Begins a budget; returns its end.
+TimePoint beginBudget(detail::SliceClock& clock) {
+    for (;;) {
+        const TimePoint begin = Clock::steady().now();
+        if (beginsAtOnce(clock, begin)) return begin + sliceBudget;
+    }
+}
+
 // Asks after each slice until the clock says that the budget has passed; returns how often it should have said so
 // before.
-int lateAnswers(detail::SliceClock& clock, TimePoint end, Duration slice) {
-    for (int late = 0;; ++late) {
-        bool over = false;
-        do {
-            spinFor(slice);
-            over = Clock::steady().now() >= end;
-            if (!clock.passedAfterSlice()) continue;
+int lateAnswers(detail::SliceClock& clock, TimePoint end) {
+    for (int late = 0;;) {
+        spinFor(sliceBudget / 4);
+        const bool over = Clock::steady().now() >= end + tolerance;
+        if (clock.passedAfterSlice()) {
             EXPECT_GE(Clock::steady().now(), end);
             return late;
-        } while (!over);
+        }
+        if (over) ++late;
     }
 }
 
 TEST(SliceClock, NoticesTheEndAfterEachLongSliceAndAfterAFewShortOnes) {
-    constexpr milliseconds budget(16);
-    detail::SliceClock clock;
-    clock.begin(Clock::steady().now(), budget);
-    spinFor(milliseconds(2));  // longer than the shortest measurement of the counter's rate
+    detail::SliceClock clock = calibrated();
     for (int i = 0; i < 5; ++i) {
-        TimePoint begin = Clock::steady().now();
-        clock.begin(begin, budget);
-        EXPECT_EQ(lateAnswers(clock, begin + budget, budget / 4), 0);
+        TimePoint end = beginBudget(clock);
+        EXPECT_EQ(lateAnswers(clock, end), 0);
 
-        begin = Clock::steady().now();
-        clock.begin(begin, budget);
+        end = beginBudget(clock);
         for (int j = 0; j < 100 && !clock.passedAfterSlice(); ++j) {
         }
-        EXPECT_LE(lateAnswers(clock, begin + budget, budget / 4), 7);
+        EXPECT_LE(lateAnswers(clock, end), 7);
     }
 }
 
