@@ -240,7 +240,7 @@ class Page(unittest.TestCase):
             self.assertQuoted(line(title, cell(name, 1 << 16), cell(name, 1 << 20)))
 
     def test_idle_connections(self):
-        run = 'idle_connections-20261122-093702'
+        run = 'idle_connections-20261126-081959'
         for title, name in (('floor', 'floor_epoll'), ('nginx', 'nginx'), ('Beast', 'beast'), ('**Weft**', 'weft_epoll'), ('libuv', 'libuv'),
                             ('Asio', 'asio'), ('Netty', 'netty'), ('Go', 'go')):
             found, = rows(run, implementation=name)
