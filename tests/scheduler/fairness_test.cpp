@@ -140,7 +140,7 @@ TimePoint beginBudget(detail::SliceClock& clock) {
 // before.
 int lateAnswers(detail::SliceClock& clock, TimePoint end) {
     for (int late = 0;;) {
-        spinFor(sliceBudget / 4);
+        spinFor(sliceBudget / 14);  // a long slice: more than a sixteenth
         const bool over = Clock::steady().now() >= end + tolerance;
         if (clock.passedAfterSlice()) {
             EXPECT_GE(Clock::steady().now(), end);
@@ -152,7 +152,7 @@ int lateAnswers(detail::SliceClock& clock, TimePoint end) {
 
 TEST(SliceClock, NoticesTheEndAfterEachLongSliceAndAfterAFewShortOnes) {
     detail::SliceClock clock = calibrated();
-    for (int i = 0; i < 5; ++i) {
+    for (int i = 0; i < 10; ++i) {
         TimePoint end = beginBudget(clock);
         EXPECT_EQ(lateAnswers(clock, end), 0);
 
