@@ -4,6 +4,7 @@
 
 #include <weft/scheduler/carrier_group.hpp>
 #include <weft/scheduler/detail/scope_children.hpp>
+#include <weft/scheduler/detail/spin_lock.hpp>
 #include <weft/scheduler/log.hpp>
 
 #include "carrier_helper.hpp"
@@ -150,11 +151,7 @@ void Carrier::submit(detail::Fiber& fiber) {
             return wakeIfParked();
         }
     }
-    if (fiber.scope != nullptr) {
-        fiber.scope->withdraw(fiber);
-        // A cancellation of the scope may be about to release the reference that it took before. [E2]
-        while (fiber.state.isShared()) std::this_thread::yield();
-    }
+    if (fiber.scope != nullptr) fiber.scope->withdraw(fiber, detail::Backoff());
     const Stack stack = fiber.stack;
     fiber.operations->destroy(fiber);
     giveStack(stack);

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "framework/bench.hpp"
+#include "framework/lookup_error.hpp"
 #include "support/forked_process.hpp"
 #include "support/sanitized.hpp"
 
@@ -46,16 +47,6 @@ class StuckLookup {
 // A forked process may inherit the address sanitizer's allocator locked, and the thread sanitizer ends one that starts
 // threads.
 #ifndef WEFT_SANITIZED
-ErrorCode errorOf(const Future<Addresses>& future) {
-    future.await();
-    try {
-        if (future.error()) std::rethrow_exception(future.error());
-    } catch (const SystemError& error) {
-        return error.code();
-    }
-    return {};
-}
-
 // One thread is in a lookup, and the timekeeper waits on its condition variable.
 TEST(ForkedResolver, ItRefusesNamesAndIsDestroyedWithoutAWait) {
     StuckLookup names;

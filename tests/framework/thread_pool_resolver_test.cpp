@@ -15,21 +15,12 @@
 #include <signal.h>
 
 #include "framework/bench.hpp"
+#include "framework/lookup_error.hpp"
 
 namespace weft::test {
 namespace {
 
 using Addresses = Resolver::Addresses;
-
-ErrorCode errorOf(const Future<Addresses>& future) {
-    future.await();
-    try {
-        if (future.error()) std::rethrow_exception(future.error());
-    } catch (const SystemError& error) {
-        return error.code();
-    }
-    return {};
-}
 
 // A name service whose answers a test can hold back. Shared with lookups, which may outlive the resolver.
 class NameService {
@@ -196,10 +187,10 @@ TEST_F(ThreadPoolResolverTest, ACallTimesOutAndTheAnswerIsStillCached) {
     EXPECT_TRUE(eventually([&] { return resolver.resolve("good.test", 1).done(); }));
     const auto asked = names().asked();
     EXPECT_EQ(std::count(asked.begin(), asked.end(), "dead.test"), 1);
-    EXPECT_EQ(std::count(asked.begin(), asked.end(), "queued.test"), 0) << "nobody waited for it any more";
+    EXPECT_EQ(std::count(asked.begin(), asked.end(), "queued.test"), 0) << "its call had timed out";
 }
 
-// Otherwise the pool's queue would be full of names that nobody waits for.
+// Otherwise names without callers would fill the pool's queue.
 TEST_F(ThreadPoolResolverTest, CallsThatTimedOutTakeNoRoomFromLaterOnes) {
     ResolverOptions options = threads(1);
     options.timeout = 1ms;

@@ -113,10 +113,12 @@ struct Family {
     // The end of Carrier::submit(), for a child that adopt() has put into the list. It has the references of its run
     // and its handle.
     void refuse(Child& child, Defect defect) {
-        const auto awaitSole = [&child] { await([&child] { return !child.state.isShared(); }); };
-        if (defect == Defect::asksFirst) awaitSole();
-        scope->list.withdraw(child);
-        if (defect == Defect::none) awaitSole();
+        if (defect == Defect::none) {
+            scope->list.withdraw(child, [] { yield(); });
+        } else {
+            if (defect == Defect::asksFirst) await([&child] { return !child.state.isShared(); });
+            scope->list.remove(child);
+        }
         ++freed;
         destroy(child);
     }

@@ -176,7 +176,7 @@ TEST(ResponseDecoder, OneDecoderServesManyResponses) {
     EXPECT_EQ(decoder.head().headers.size(), 2u);
 }
 
-// What is left of `response` after its head, as far as the decoder gives it at once.
+// The body that takeWholeBody() returns for a response; empty if it takes none.
 std::string wholeBodyOf(std::string_view response, bool& finished) {
     ReceivedHead head;
     ResponseDecoder decoder(head);

@@ -36,8 +36,14 @@ class BasicChildList {
     // Call it when no code of the child will run any more. The list may be destroyed before this returns. The caller
     // keeps the child.
     void remove(Child& child) noexcept { remove(child, keepsEnded_); }
-    // The same for a child that has not been started: it is not kept.
-    void withdraw(Child& child) noexcept { remove(child, false); }
+    // The same for a child that has not been started: it is not kept. `child.state` is its BasicTaskState. Calls
+    // `pause()` until no other thread holds a reference, which a cancellation may have taken before [E2]. The caller
+    // frees it.
+    template <class Pause>
+    void withdraw(Child& child, Pause pause) noexcept {
+        remove(child, false);
+        while (child.state.isShared()) pause();
+    }
 
     // The first child of those that have ended and are kept; null if there is none. The reference is the caller's.
     [[nodiscard]] Child* takeEnded() noexcept {

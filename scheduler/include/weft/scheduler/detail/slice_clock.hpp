@@ -33,8 +33,8 @@ class SliceClock {
         return passedByTheClock();
     }
     // As passed(), for a caller that asks after each slice. While slices are short it reads the counter after up to
-    // eight of them, if the last such batch took less than a sixteenth of the budget: reading it after each would cost
-    // a third of the shortest slices.
+    // eight of them, if the last such batch took less than a sixteenth of the budget: reading it after each costs a
+    // tenth of the shortest slices (docs/adr/0032).
     bool passedAfterSlice() noexcept { return --unchecked_ == 0 && passedAfterBatch(); }
 
   private:
