@@ -74,21 +74,19 @@ ChannelPipeline& ChannelPipeline::insertBy(std::string_view base, bool after, Ow
 }
 
 void ChannelPipeline::insertNow(Context& base, bool after, OwnedContext owned) {
-    if (!owned.name.empty())
-        owned.context->name_ = std::make_unique<Context::Name>(Context::Name{std::move(owned.name), 0});
-    giveName(*owned.context);
+    giveName(*owned.context, std::move(owned.name));
     Context& context = *owned.context.release();
     link(context, after ? base : *base.previous_, after ? *base.next_ : base);
     callAdded(context);
 }
 
 // Names are unique; a handler without a name gets "Type#n" (H-1).
-void ChannelPipeline::giveName(Context& context) const {
-    if (context.isNamed()) {
-        const std::string& name = context.name_->given;
-        if (contextNamed(name) || name == "head" || name == "tail") {
-            throw std::invalid_argument("the pipeline already has a handler named \"" + name + "\"");
+void ChannelPipeline::giveName(Context& context, std::string given) const {
+    if (!given.empty()) {
+        if (contextNamed(given) || given == "head" || given == "tail") {
+            throw std::invalid_argument("the pipeline already has a handler named \"" + given + "\"");
         }
+        context.name_ = std::make_unique<Context::Name>(Context::Name{std::move(given), 0});
         return;
     }
     unsigned ordinal = 0;
@@ -213,9 +211,7 @@ void ChannelPipeline::replaceBy(std::string_view old, OwnedContext context) {
 // Makes the new context both neighbours of the old one, so that bytes which the old handler still holds go through the
 // new one (H-7).
 void ChannelPipeline::replaceNow(Context& old, OwnedContext owned) {
-    if (!owned.name.empty())
-        owned.context->name_ = std::make_unique<Context::Name>(Context::Name{std::move(owned.name), 0});
-    giveName(*owned.context);
+    giveName(*owned.context, std::move(owned.name));
     PipelineEntry entry(channel_);
     Context& context = *owned.context.release();
     link(context, *old.previous_, *old.next_);

@@ -195,7 +195,7 @@ class ChannelPipeline {
     ChannelPipeline& insert(Context& base, bool after, OwnedContext context);
     ChannelPipeline& insertBy(std::string_view base, bool after, OwnedContext context);
     void insertNow(Context& base, bool after, OwnedContext owned);
-    void giveName(Context& context) const;
+    void giveName(Context& context, std::string given) const;
     void link(Context& context, Context& previous, Context& next) noexcept;
     void unlink(Context& context) noexcept;
     void callLater(Context& context, bool added);
