@@ -151,7 +151,11 @@ void Carrier::submit(detail::Fiber& fiber) {
             return wakeIfParked();
         }
     }
-    if (fiber.scope != nullptr) fiber.scope->withdraw(fiber, detail::Backoff());
+    if (fiber.scope != nullptr) {
+        fiber.scope->withdraw(fiber, [](auto condition) {
+            for (detail::Backoff pause; !condition();) pause();
+        });
+    }
     const Stack stack = fiber.stack;
     fiber.operations->destroy(fiber);
     giveStack(stack);

@@ -114,7 +114,7 @@ struct Family {
     // and its handle.
     void refuse(Child& child, Defect defect) {
         if (defect == Defect::none) {
-            scope->list.withdraw(child, [] { yield(); });
+            scope->list.withdraw(child, [](auto condition) { await(condition); });
         } else {
             if (defect == Defect::asksFirst) await([&child] { return !child.state.isShared(); });
             scope->list.remove(child);

@@ -103,6 +103,7 @@ const Edge edges[] = {
     {"N1", nullptr, "one word; the loop decides again"},
     {"U1", nullptr, "one word, written once"},
     {"G1", nullptr, "one word, exchanged"},
+    {"G3", nullptr, "one word, which each process exchanges once"},
     {"G2", nullptr, "one word; a signal handler cannot run in the explorer"},
 };
 

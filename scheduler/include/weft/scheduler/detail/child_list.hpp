@@ -37,12 +37,12 @@ class BasicChildList {
     // keeps the child.
     void remove(Child& child) noexcept { remove(child, keepsEnded_); }
     // The same for a child that has not been started: it is not kept. `child.state` is its BasicTaskState. Calls
-    // `pause()` until no other thread holds a reference, which a cancellation may have taken before [E2]. The caller
-    // frees it.
-    template <class Pause>
-    void withdraw(Child& child, Pause pause) noexcept {
+    // `await(condition)`, which returns once `condition()` holds: no other thread has a reference, which a cancellation
+    // may have taken before [E2]. The caller frees it.
+    template <class Await>
+    void withdraw(Child& child, Await await) noexcept {
         remove(child, false);
-        while (child.state.isShared()) pause();
+        await([&child] { return !child.state.isShared(); });
     }
 
     // The first child of those that have ended and are kept; null if there is none. The reference is the caller's.

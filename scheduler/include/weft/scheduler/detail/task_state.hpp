@@ -94,7 +94,6 @@ class BasicTaskState {
     }
     // True if this was the last reference: the caller must free the task.
     [[nodiscard]] bool release() noexcept {
-        if (word_.load(std::memory_order_acquire) < 2 * reference) return true;        // [J3] saves the RMW
         return word_.fetch_sub(reference, std::memory_order_acq_rel) < 2 * reference;  // [J3] all uses before the free
     }
 
