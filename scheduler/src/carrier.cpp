@@ -8,6 +8,7 @@
 #include <weft/scheduler/log.hpp>
 
 #include "carrier_helper.hpp"
+#include "context_switch.hpp"
 #include "current_carrier.hpp"
 #include "describe_error.hpp"
 #include "fiber_access.hpp"
@@ -69,10 +70,6 @@ Carrier::WakeFd::WakeFd() : fd(makeWakeFd()) {}
 
 Carrier::WakeFd::~WakeFd() {
     ::close(fd);
-}
-
-Carrier* Carrier::current() noexcept {
-    return detail::currentCarrier();
 }
 
 Carrier* Carrier::home() noexcept {
@@ -137,12 +134,14 @@ void Carrier::submit(detail::Fiber& fiber) {
     const bool here = isCurrent();
     fiber.id = here ? takeFiberId() : CarrierGroup::takeFiberIds(1);
     traceSubmit(fiber);
-    if (here && !core_.stopping()) {
-        enlistHere(fiber);
-        if (helper_ == nullptr) [[likely]]
-            return core_.queue().push(fiber);
-        return makeRunnable(fiber);
-    }
+    if (!here || core_.stopping()) [[unlikely]]
+        return submitFromOutside(fiber);
+    enlistHere(fiber);
+    makeRunnable(fiber);
+}
+
+// Also refuses a fiber that a stopping carrier would start.
+[[gnu::noinline]] void Carrier::submitFromOutside(detail::Fiber& fiber) {
     if (!group_.forked()) {
         const SubmitGuard guard(core_);
         if (mayBeStolen(fiber)) {
@@ -166,6 +165,7 @@ void Carrier::submit(detail::Fiber& fiber) {
 void Carrier::enqueue(Task& task) noexcept {
     auto& fiber = static_cast<detail::Fiber&>(task);
     if (isCurrent()) {
+        fiber.prefetch();
         traceSubmit(fiber);
         return makeRunnable(fiber);
     }
@@ -207,7 +207,11 @@ void Carrier::endSleep(detail::SleepKind sleep, bool call) noexcept {
 }
 
 Stack Carrier::takeStack(std::size_t size) {
-    if (isCurrent() && (size == 0 || size == stacks_.stackSize())) return stacks_.take();
+    if (isCurrent() && (size == 0 || size == stacks_.stackSize())) [[likely]] {
+        const Stack stack = stacks_.take();
+        detail::tsanTakeOver(stack.low);
+        return stack;
+    }
     return group_.stacks().take(size == 0 ? group_.options().stackSize : size);
 }
 
@@ -216,6 +220,7 @@ void Carrier::giveStack(const Stack& stack) noexcept {
     // The carrier that took the stack may have been destroyed; its pool has not.
     Carrier* here = current();
     if (here != nullptr && &here->group_.stacks() == stack.pool) {
+        detail::tsanHandOver(stack.low);
         here->stacks_.give(stack);
     } else {
         stack.pool->giveFromOutside(stack);

@@ -89,7 +89,7 @@ inline Task* Carrier::nextTask(bool& moved) noexcept {
 }
 
 // The fiber's context has been saved: acts on the reason for its switch.
-void Carrier::afterSwitch(detail::Fiber& fiber) noexcept {
+[[gnu::always_inline]] inline void Carrier::afterSwitch(detail::Fiber& fiber) noexcept {
     switch (fiber.switchReason) {
         case detail::SwitchReason::yielded:
             if (!isAway(fiber)) [[likely]] {
@@ -150,8 +150,8 @@ void Carrier::commitWait(detail::Fiber& fiber) noexcept {
     }
 }
 
-// Context: the carrier's own thread, which is awake, so no wake-up is needed.
-void Carrier::makeRunnable(detail::Fiber& fiber) noexcept {
+// makeRunnable() for a poller, or with work stealing.
+[[gnu::noinline]] void Carrier::makeRunnableInItsPlace(detail::Fiber& fiber) noexcept {
     if (fiber.isPoller) [[unlikely]] {
         core_.setReadyPoller(fiber);
     } else if (mayBeStolen(fiber)) {

@@ -2,8 +2,11 @@
 // Boost.Context's fcontext. docs/adr/0032. Private to the scheduler.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 
+#include <weft/scheduler/assert.hpp>
 #include <weft/scheduler/detail/fiber_context.hpp>
 
 #include "sanitizers.hpp"
@@ -64,6 +67,14 @@ namespace weft::detail {
     return first;
 }
 
+inline void prepareFirstJump(FiberContext& context, void* top, FiberEntry entry) noexcept {
+    // As after a call: the return address, here null for debuggers, is at a multiple of 16 minus 8.
+    auto* const frame = reinterpret_cast<void**>(reinterpret_cast<std::uintptr_t>(top) & ~std::uintptr_t{15}) - 1;
+    *frame = nullptr;
+    context.stackPointer = frame;
+    context.next = reinterpret_cast<const void*>(entry);
+}
+
 #else  // fcontext keeps these registers itself
 
 inline void saveFloatControl(FloatControl&) noexcept {}
@@ -77,19 +88,33 @@ inline void loadFloatControl(const FloatControl&, const FloatControl&) noexcept 
     return from.resumedFrom;
 }
 
+inline void firstFunction(boost::context::detail::transfer_t arrival) noexcept {
+    auto& self = *static_cast<FiberContext*>(arrival.data);
+    self.resumedFrom->stackPointer = arrival.fctx;
+    reinterpret_cast<FiberEntry>(const_cast<void*>(self.next))(self.resumedFrom, &self);
+}
+
+inline void prepareFirstJump(FiberContext& context, void* top, FiberEntry entry) noexcept {
+    context.stackPointer = boost::context::detail::make_fcontext(top, context.stackSize, &firstFunction);
+    context.next = reinterpret_cast<const void*>(entry);
+}
+
 #endif
 
-[[gnu::always_inline]] inline void exchangeExceptions(FiberContext& from, FiberContext& to,
-                                                      ExceptionGlobals& thread) noexcept {
-    from.exceptions = thread;
-    thread = to.exceptions;
+// Prepares a context that will run `entry` on the given stack; `top` is one past its highest byte.
+inline void makeContext(FiberContext& context, std::byte* bottom, void* top, FiberEntry entry) noexcept {
+    context.stackBottom = bottom;
+    context.stackSize = static_cast<std::size_t>(static_cast<std::byte*>(top) - bottom);
+    prepareFirstJump(context, top, entry);
+    tsanHandOver(&context);
 }
 
 // Resumes a fiber; returns when it or another fiber switches back. `thread` is the calling thread's own context,
-// `threadExceptions` are its runtime globals.
+// `threadExceptions` are its runtime globals. The thread's own code, which calls this, handles no exception meanwhile.
 [[gnu::always_inline]] inline void switchToFiber(FiberContext& thread, FiberContext& fiber,
                                                  ExceptionGlobals& threadExceptions) noexcept {
-    exchangeExceptions(thread, fiber, threadExceptions);
+    WEFT_DEBUG_ASSERT(threadExceptions.empty(), "a fiber is resumed while an exception is handled");
+    threadExceptions = fiber.exceptions;
     loadFloatControl(fiber.floatControl, thread.floatControl);
     startAsanSwitch(&thread.asanFakeStack, fiber);
     switchTsanFiber(fiber);
@@ -99,7 +124,8 @@ inline void loadFloatControl(const FloatControl&, const FloatControl&) noexcept 
 // The reverse. The fiber may be resumed by another thread, so the caller must not use thread-local variables.
 [[gnu::always_inline]] inline void switchToThread(FiberContext& fiber, FiberContext& thread,
                                                   ExceptionGlobals& threadExceptions) noexcept {
-    exchangeExceptions(fiber, thread, threadExceptions);
+    fiber.exceptions = threadExceptions;
+    threadExceptions = {};
     saveFloatControl(fiber.floatControl);
     loadFloatControl(thread.floatControl, fiber.floatControl);
     startAsanSwitch(&fiber.asanFakeStack, thread);
@@ -112,10 +138,10 @@ inline void loadFloatControl(const FloatControl&, const FloatControl&) noexcept 
     finishAsanSwitch(nullptr, &cameFrom);
     tsanTakeOver(&fiber);
 }
-// As switchToThread(), for a fiber that will never be resumed.
+// As switchToThread(), for a fiber that will never be resumed. Its function has returned, so it handles no exception.
 [[noreturn, gnu::always_inline]] inline void leaveFiber(FiberContext& fiber, FiberContext& thread,
-                                                        ExceptionGlobals& threadExceptions) noexcept {
-    exchangeExceptions(fiber, thread, threadExceptions);
+                                                        [[maybe_unused]] ExceptionGlobals& threadExceptions) noexcept {
+    WEFT_DEBUG_ASSERT(threadExceptions.empty(), "a fiber has ended while it handles an exception");
     loadFloatControl(thread.floatControl);
     startAsanSwitch(nullptr, thread);  // null: the fake stack of a dying context is freed
     switchTsanFiber(thread);

@@ -1,16 +1,12 @@
-// The calling thread's carrier. Private to the scheduler.
+// Who the calling thread is: what CurrentCarrier and CurrentHome report. Private to the scheduler.
 #pragma once
 
-namespace weft {
-class Carrier;
-}
+#include <weft/scheduler/detail/current_home.hpp>
 
 namespace weft::detail {
 
 // Never inlined, so that a fiber that has moved to another thread does not use a cached address of the variable.
-Carrier* currentCarrier() noexcept;
 void setCurrentCarrier(Carrier* carrier) noexcept;
-// Sets the result of currentHome() on this thread (detail/current_home.hpp).
 void setCurrentHome(Carrier* carrier) noexcept;
 
 }  // namespace weft::detail

@@ -18,7 +18,7 @@
 namespace weft::detail {
 
 Fiber::Fiber(Carrier& home, const Stack& itsStack, const SpawnOptions& options, bool joinable) noexcept
-    : Task(home), homeCarrier(&home), stack(itsStack), stealable(options.stealable) {
+    : Task(home), homeCarrier(&home), stealable(options.stealable), stack(itsStack) {
     nameBytes[0] = '\0';
     if (!options.name.empty()) [[unlikely]]
         keepName(options.name);
@@ -58,6 +58,11 @@ void releaseFiber(Fiber& fiber) noexcept {
     if (fiber.state.release()) freeFiber(fiber);
 }
 
+void detachFiber(Fiber& fiber) noexcept {
+    if (fiber.state.dropInterest() == HandleDuty::dropResult) fiber.operations->dropResult(fiber);
+    releaseFiber(fiber);
+}
+
 void freeFiber(Fiber& fiber) noexcept {
     const Stack stack = fiber.stack;
     fiber.operations->destroy(fiber);
@@ -87,17 +92,11 @@ void reportUnobserved(const Fiber& fiber, std::exception_ptr error) noexcept {
         {"fiber '", FiberName(fiber), "' ended with an exception that no join() received: ", describe(error)});
 }
 
-void JoinHandleBase::detach() noexcept {
-    if (!fiber_) return;
-    Fiber& fiber = *std::exchange(fiber_, nullptr);
-    if (fiber.state.dropInterest() == HandleDuty::dropResult) fiber.operations->dropResult(fiber);
-    if (fiber.state.release()) freeFiber(fiber);
-}
-
 ErrorCode JoinHandleBase::wait(Deadline deadline) {
     WEFT_ASSERT(fiber_ != nullptr, "join() called on an empty handle");
     if (fiber_->state.isComplete()) return {};
-    if (fiber_->homeCarrier->group().forked()) throw forkedError("JoinHandle::join");
+    if (Carrier::current() == nullptr && fiber_->homeCarrier->group().forked()) [[unlikely]]
+        throw forkedError("JoinHandle::join");  // a forked process has no carriers
     Suspension waiting("JoinHandle::join", Resumes::anywhere);
     fiber_->joiner = waiting.key();
     if (!fiber_->state.setJoinWaiter()) return {};

@@ -246,23 +246,6 @@ StackCache::~StackCache() {
     for (const Stack& stack : hot_) pool_.give(stack);
 }
 
-Stack StackCache::take() {
-    if (hot_.empty()) return pool_.take(size_);
-    const Stack stack = hot_.back();
-    hot_.pop_back();
-    detail::tsanTakeOver(stack.low);
-    return stack;
-}
-
-void StackCache::give(Stack stack) noexcept {
-    detail::tsanHandOver(stack.low);
-    if (stack.size != size_ || hot_.size() == hot_.capacity()) {
-        pool_.give(stack);
-    } else {
-        hot_.push_back(stack);
-    }
-}
-
 bool StackCache::trim() noexcept {
     if (hot_.size() <= limit_) return pool_.coolDown();
     const std::size_t count = std::min(StackPool::coolingBatch, hot_.size() - limit_);

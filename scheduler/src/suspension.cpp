@@ -89,13 +89,19 @@ Suspension::~Suspension() {
                                                                WakeReason atDeadline) const noexcept {
     auto& fiber = static_cast<detail::Fiber&>(*task_);
     if (refused || !fiber.park.isClaimed()) {
-        fiber.resumesAnywhere = anywhere_ && deadline == never;  // a timer must be disarmed where it was armed
-        WaitTimer timer(key(atDeadline));
-        if (deadline != never && !refused) carrier.timers_.arm(timer, deadline);
-        switchOut(carrier);
-        if (timer.armed()) carrier.timers_.disarm(timer);
+        const bool timed = deadline != never && !refused;
+        fiber.resumesAnywhere = anywhere_ && !timed;  // a timer must be disarmed where it was armed
+        timed ? switchOutTimed(carrier, deadline, atDeadline) : switchOut(carrier);
     }
     return static_cast<WakeReason>(fiber.park.finish());
+}
+
+[[gnu::noinline]] void Suspension::switchOutTimed(Carrier& carrier, Deadline deadline,
+                                                  WakeReason atDeadline) const noexcept {
+    WaitTimer timer(key(atDeadline));
+    carrier.timers_.arm(timer, deadline);
+    switchOut(carrier);
+    if (timer.armed()) carrier.timers_.disarm(timer);
 }
 
 // The deadline of the fiber's scopes comes before that of this wait.

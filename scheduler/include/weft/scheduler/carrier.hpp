@@ -120,8 +120,8 @@ class Carrier final : public TaskScheduler {
     CarrierStats stats() const noexcept { return counters_.snapshot(live_.enlisted()); }  // any thread
     bool stopRequested() const noexcept { return core_.stopRequested(); }
 
-    // The carrier that runs on the calling thread, or null. Never inlined, so it is safe across suspensions.
-    static Carrier* current() noexcept;
+    // The carrier that runs on the calling thread, or null. Read anew by each call, so it is safe across suspensions.
+    static Carrier* current() noexcept { return detail::currentCarrier(); }
     // The running fiber's home carrier, on whichever carrier it runs; outside of fibers, current().
     static Carrier* home() noexcept;
     bool isCurrent() const noexcept { return current() == this; }
@@ -252,7 +252,13 @@ class Carrier final : public TaskScheduler {
     void commitWait(detail::Fiber& fiber) noexcept;
     void end(detail::Fiber& fiber) noexcept;
     void endAway(detail::Fiber& fiber) noexcept;
-    void makeRunnable(detail::Fiber& fiber) noexcept;
+    // Context: the carrier's own thread, which is awake, so no wake-up is needed.
+    void makeRunnable(detail::Fiber& fiber) noexcept {
+        if (helper_ != nullptr || fiber.isPoller) [[unlikely]]
+            return makeRunnableInItsPlace(fiber);
+        core_.queue().push(fiber);
+    }
+    void makeRunnableInItsPlace(detail::Fiber& fiber) noexcept;
     bool isAway(const detail::Fiber& fiber) const noexcept { return fiber.homeCarrier != this; }
     std::size_t fireManyTimers(TimePoint now) noexcept;
     void noteTimers(std::size_t fired) noexcept;
@@ -261,6 +267,7 @@ class Carrier final : public TaskScheduler {
     void enlistHere(detail::Fiber& fiber) noexcept;
     void prepare(detail::Fiber& fiber) const noexcept;
     void submit(detail::Fiber& fiber);
+    void submitFromOutside(detail::Fiber& fiber);
     Stack takeStack(std::size_t size);
     static void giveStack(const Stack& stack) noexcept;
     void startPoller(detail::Fiber& fiber);

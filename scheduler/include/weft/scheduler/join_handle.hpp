@@ -32,7 +32,9 @@ class JoinHandleBase {
 
     // Releases the fiber, which continues to run. If it ends with an exception, that is logged: as an error, or at
     // debug level if it is operation_aborted after a cancellation or a shutdown. The destructor detaches.
-    void detach() noexcept;
+    void detach() noexcept {
+        if (fiber_ != nullptr) detachFiber(*std::exchange(fiber_, nullptr));
+    }
 
   protected:
     JoinHandleBase() = default;

@@ -132,8 +132,18 @@ class StackCache {
     StackCache(StackPool& pool, std::size_t size, std::size_t limit);
     ~StackCache();
 
-    Stack take();
-    void give(Stack stack) noexcept;
+    Stack take() {
+        if (hot_.empty()) [[unlikely]]
+            return pool_.take(size_);
+        const Stack stack = hot_.back();
+        hot_.pop_back();
+        return stack;
+    }
+    void give(const Stack& stack) noexcept {
+        if (stack.size != size_ || hot_.size() == hot_.capacity()) [[unlikely]]
+            return pool_.give(stack);
+        hot_.push_back(stack);
+    }
     // Called when the carrier is idle: gives up to StackPool::coolingBatch stacks above `limit` back to the pool, cold;
     // if there are none, calls the pool's coolDown(). True if it should be called again.
     bool trim() noexcept;

@@ -63,6 +63,7 @@ class Suspension {
     WakeReason parkUntil(Carrier& carrier, bool refused, Deadline deadline, WakeReason atDeadline) const noexcept;
     WakeReason parkInScope(Carrier& carrier, Deadline deadline) const noexcept;
     void switchOut(Carrier& carrier) const noexcept;
+    void switchOutTimed(Carrier& carrier, Deadline deadline, WakeReason atDeadline) const noexcept;
 
     Task* task_;
     detail::ParkToken::Epoch epoch_;

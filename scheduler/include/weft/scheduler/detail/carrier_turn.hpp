@@ -66,6 +66,7 @@ class CarrierTurn {
         if (core_.queue().takeSubmitted()) host_.published();
         settle();  // afterwards, so that every task is on the list before it runs [L1]
         host_.noteDepth(core_.queue().depth());
+        host_.prefetchNext();
         auto* task = next();
         if (task == nullptr) return 0;
         host_.beginFiberRun();

@@ -52,26 +52,32 @@ struct Fiber : FiberContext, Task {
     // an uninterruptible wait defers it.
     bool cancellationDue() const noexcept { return state.isInterruptRequested() && !interrupts.holdsOffCancellation(); }
 
-    // Prefetch what a carrier needs to resume the fiber: first the cache lines of this block that a switch uses...
-    void prefetch() const noexcept { fetchLines(this, 3); }
+    // Prefetch what a carrier needs to resume the fiber: first the cache lines of this block that a switch, a wait and
+    // the fiber's end use...
+    void prefetch() const noexcept { fetchLines(this, 4); }
     // ... and, read from them, the innermost frames.
     void prefetchFrames() const noexcept { fetchLines(stackPointer, 8); }
 
+    // A wait and a wake use the members up to `scopes`, which fill the third cache line.
     Carrier* const homeCarrier;
     // The carrier that runs the fiber or ran it last; null: it has not begun, or it continues in a forked process.
     // relaxed: read by the thread that runs it, by the thread that has claimed its wake, and by its home for the log.
     std::atomic<Carrier*> running{nullptr};
-    Stack stack;
-    std::uint64_t id;  // from its submission on
-    const FiberOperations* operations = nullptr;
     ParkToken::Epoch parkEpoch = 0;  // valid while switchReason is `parking`
+    TimePoint runBeforeWait;  // when the run of fibers began in which the current or last wait did, for the fiber dump
+    // The current or last blocking call, for the log. relaxed: the text is a constant.
+    std::atomic<const char*> lastCall{nullptr};
     SwitchReason switchReason = SwitchReason::yielded;
     Stealable stealable;
     bool isPoller = false;
-    bool resumesAnywhere = true;    // the fiber allows another carrier to run its next slice
-    std::uint16_t keptHome = 0;     // number of live NonMigratingScopes
-    InterruptMask interrupts;       // number of live CancellationShields; whether a wait is uninterruptible
-    WaitScopes scopes;              // the scopes that it is in
+    bool resumesAnywhere = true;  // the fiber allows another carrier to run its next slice
+    InterruptMask interrupts;     // number of live CancellationShields; whether a wait is uninterruptible
+    WaitScopes scopes;            // the scopes that it is in
+
+    std::uint16_t keptHome = 0;  // number of live NonMigratingScopes
+    Stack stack;
+    std::uint64_t id;  // from its submission on
+    const FiberOperations* operations = nullptr;
     Fiber* previousLive = nullptr;  // the home carrier's list of its fibers (LiveList)
     Fiber* nextLive = nullptr;
     WakeKey joiner;                           // written by the join handle's owner before setJoinWaiter()
@@ -80,9 +86,6 @@ struct Fiber : FiberContext, Task {
     Fiber* previousSibling;
     Fiber* nextSibling;
     Fiber* nextCancelled;
-    // The current or last blocking call, for the log. relaxed: the text is a constant.
-    std::atomic<const char*> lastCall{nullptr};
-    TimePoint runBeforeWait;  // when the run of fibers began in which the current or last wait did, for the fiber dump
     char nameBytes[nameLimit];  // zero-terminated; empty: no name was given
 
   private:
@@ -121,6 +124,8 @@ inline void* placeOnStack(const Stack& stack, std::size_t size, std::size_t alig
 void completeFiber(Fiber& fiber) noexcept;
 // Releases one reference; frees the fiber if it was the last.
 void releaseFiber(Fiber& fiber) noexcept;
+// Releases the reference of a handle that does not take the result.
+void detachFiber(Fiber& fiber) noexcept;
 // Destroys the frame and gives the stack back. Context: the thread that released the last reference.
 void freeFiber(Fiber& fiber) noexcept;
 // Requests that the fiber end: ends its current wait and every later one. Context: any thread that keeps the fiber

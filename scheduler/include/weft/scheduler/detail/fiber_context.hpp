@@ -10,6 +10,8 @@ namespace weft::detail {
 // The C++ runtime's per-thread exception state, of which each fiber needs a copy of its own: the stack of caught
 // exceptions and the count of uncaught ones (the layout of __cxa_eh_globals in the Itanium C++ ABI).
 struct ExceptionGlobals {
+    bool empty() const noexcept { return caughtExceptions == nullptr && uncaughtExceptions == 0; }
+
     void* caughtExceptions = nullptr;
     unsigned uncaughtExceptions = 0;
 };
@@ -37,9 +39,6 @@ struct FiberContext {
 
 // A context's first function; `from` is the context that has switched to it. It must never return.
 using FiberEntry = void (*)(FiberContext* from, FiberContext* self) noexcept;
-
-// Prepares a context that will run `entry` on the given stack; `top` is one past its highest byte.
-void makeContext(FiberContext& context, void* bottom, void* top, FiberEntry entry) noexcept;
 
 // The calling thread's globals. Never inlined, so that the compiler does not keep the address across a switch.
 ExceptionGlobals& threadExceptionGlobals() noexcept;

@@ -95,6 +95,7 @@ class EpollIoHandler final : public SocketIoHandler {
     int pollWithoutWaiting() noexcept;
     EpollHandle* handleOf(const epoll_event& event) const noexcept;
     void collect() noexcept;
+    void prefetchReported() const noexcept;
     Due takeNext() noexcept;
     Due takeQueued() noexcept;
     PollResult dispatch(Budget budget);
