@@ -29,6 +29,7 @@ namespace {
 
 constexpr std::size_t initialEvents = 256;
 constexpr std::size_t maximumEvents = 4096;
+constexpr std::size_t cachedHandles = 256;
 constexpr std::uint32_t interest = EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 constexpr std::uint64_t wakeKey = 0;  // the first slot, which never has a handle
 
@@ -97,6 +98,9 @@ void EpollIoHandler::pollKernel(PollGuard* guard, Deadline deadline) {
     const int count = waitForEvents(guard, deadline);
     nextReported_ = events_.data();
     endReported_ = nextReported_ + count;
+    // The handles of few sockets stay in the cache.
+    const bool prefetches = count > 1 && registered_ > cachedHandles;
+    prefetchEnd_ = prefetches ? endReported_ - 1 : nextReported_;
 }
 
 void EpollIoHandler::growEvents() noexcept {
@@ -164,9 +168,9 @@ inline std::size_t EpollIoHandler::runnableFibers() const noexcept {
     return carrier_ ? carrier_->runnableFibers() : 0;
 }
 
-// If many sockets are ready, those of the next events are no longer in the cache.
+// The handle of the event after the next one.
 inline void EpollIoHandler::prefetchReported() const noexcept {
-    if (endReported_ - nextReported_ < 2) return;
+    if (nextReported_ >= prefetchEnd_) return;
     const auto index = static_cast<std::uint32_t>(nextReported_[1].data.u64);
     const auto* const second = reinterpret_cast<const std::byte*>(slots_[index].handle);
     __builtin_prefetch(second);
