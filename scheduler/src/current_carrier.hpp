@@ -1,4 +1,4 @@
-// Who the calling thread is: what CurrentCarrier and CurrentHome report. Private to the scheduler.
+// Sets the results of currentCarrier() and currentHome() on the calling thread. Private to the scheduler.
 #pragma once
 
 #include <weft/scheduler/detail/current_home.hpp>

@@ -33,7 +33,7 @@ class ThreadTask final : public TaskScheduler {
     std::atomic<std::uint32_t> runnable_{0};
 };
 
-// Never inlined: see currentCarrier().
+// Never inlined, so that a fiber that has moved to another thread does not use a cached address of the variable.
 ThreadTask& threadTask() noexcept;
 
 }  // namespace weft::detail

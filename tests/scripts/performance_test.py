@@ -186,13 +186,21 @@ class Page(unittest.TestCase):
         self.assertQuoted(line('p99 in ms: Weft, split', *both(milliseconds)))
         self.assertQuoted(line('context switches per request: Weft, split', *both(switches)))
         for end in ('1122-092925', '1122-093235', '1122-135702', '1122-135912', '1122-160307', '1123-045651', '1123-051906',
-                    '1124-051032', '1124-100546', '1126-115807', '1126-120255'):
+                    '1124-051032', '1124-100546', '1126-102254', '1126-112630', '1126-115807', '1126-120255'):
             self.assertQuoted(line(f'`...-2026{end}`', *each(ratioAndCount, f'backend_call-2026{end}')))
         for end in ('093235', '135702'):
             for title, name in (('one worker thread', 'asio_split_1'), ('four worker threads', 'asio_split_4')):
                 self.assertQuoted(line(f'Asio, {title}, `...-{end}`', *each(ratioAndCount, f'backend_call-20261122-{end}', name)))
         many = ratios('backend_call', 'weft', connections=1000)
         self.assertQuoted(f'all runs: {min(many)} to {max(many)}')
+        toAsio = []
+        for end in ('102254', '112630', '115807', '120255'):
+            run = f'backend_call-20261126-{end}'
+            for shape in SHAPES[2:]:
+                if rows(run, implementation='asio', regime='fast', **shape):
+                    ours, theirs = (row(run, name, **shape)['per_cpu_second'] for name in ('weft', 'asio'))
+                    toAsio.append(f'{ours / theirs:.2f}')
+        self.assertQuoted(', '.join(sorted(toAsio)) + ' on 26 November')
         few = ratios('backend_call', 'weft', connections=64)
         self.assertQuoted(', '.join(each for each in sorted(few) if float(each) < 1.3) + ' in two of nine runs')
         rivals = ('boost_fiber', 'asio', 'weft_uring', 'weft', 'beast_spawn', 'go', 'asio_split_4', 'asio_split_1')

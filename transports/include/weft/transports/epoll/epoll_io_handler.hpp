@@ -117,9 +117,8 @@ class EpollIoHandler final : public SocketIoHandler {
     std::vector<epoll_event> events_;
     epoll_event* nextReported_ = nullptr;  // in events_: the next reported event that has not been dispatched
     epoll_event* endReported_ = nullptr;
-    const epoll_event* prefetchEnd_ =
-        nullptr;               // up to here, a dispatch prefetches the handle of the event after the next
-    std::vector<Slot> slots_;  // the first has no handle: its key belongs to the wake-up descriptor
+    const epoll_event* prefetchEnd_ = nullptr;  // a dispatch prefetches while nextReported_ is before this
+    std::vector<Slot> slots_;                   // the first has no handle: its key belongs to the wake-up descriptor
     std::vector<std::uint32_t> freeSlots_;
     detail::ReadyList batch_;  // being dispatched, when events go through a list instead of events_
     detail::ReadyList next_;   // handles that requested another dispatch meanwhile
