@@ -165,7 +165,7 @@ void Carrier::submit(detail::Fiber& fiber) {
 void Carrier::enqueue(Task& task) noexcept {
     auto& fiber = static_cast<detail::Fiber&>(task);
     if (isCurrent()) {
-        fiber.prefetch();
+        if (prefetches_) fiber.prefetch();
         traceSubmit(fiber);
         return makeRunnable(fiber);
     }

@@ -19,16 +19,23 @@ namespace {
 constexpr Duration timerBudget = std::chrono::microseconds(50);
 constexpr std::size_t timerSteps = 32;
 
+constexpr std::uint64_t cachedFibers = 256;  // the memory of so many stays in the cache
+
 }  // namespace
 
 void Carrier::runUntilEnd() noexcept {
     detail::CarrierTurn<Carrier>(*this).runUntilEnd();
 }
 
+inline bool Carrier::hasManyFibers() const noexcept {
+    return counters_.spawned.get() + live_.enlisted() > counters_.finished.get() + cachedFibers;
+}
+
 inline void Carrier::beginFiberRun() noexcept {
     const TimePoint now = Clock::steady().now();
     timers_.catchUp(ownTime_ ? clock_.now() : now);
     fiberRunClock_.begin(now, group_.options().yieldBudget);
+    prefetches_ = hasManyFibers();
     if (traces()) [[unlikely]]
         fiberRunBegan_ = now;
 }
@@ -39,11 +46,22 @@ inline void Carrier::endFiberRun(unsigned ran) noexcept {
         trace(detail::TraceKind::runFibers, fiberRunBegan_, ran, counters_.queueDepth.get(), core_.queue().depth());
 }
 
-// If many fibers wait, the memory of each is no longer in the cache when it runs. While one fiber runs, this prefetches
-// the control block of the second next fiber, which has the address of its frames, and the frames of the next fiber.
-inline void Carrier::prefetchNext() const noexcept {
+// While one fiber runs, this prefetches the control block and closure of the second next fiber, and from those of the
+// next fiber its frames and objects.
+[[gnu::always_inline]] inline void Carrier::prefetchNext() const noexcept {
+    if (!prefetches_) [[likely]]
+        return;
     if (const Task* second = core_.queue().peek(1)) static_cast<const detail::Fiber*>(second)->prefetch();
-    if (const Task* first = core_.queue().peek(0)) static_cast<const detail::Fiber*>(first)->prefetchFrames();
+    if (const auto* first = static_cast<const detail::Fiber*>(core_.queue().peek(0))) {
+        first->prefetchFrames();
+        prefetchObjects(*first, detail::PrefetchStep::held);
+    }
+}
+
+// Only of fibers that are at home: what the closure refers to may belong to the home's thread.
+inline void Carrier::prefetchObjects(const detail::Fiber& fiber, detail::PrefetchStep step) const noexcept {
+    if (fiber.operations->prefetch != nullptr && fiber.hasBegun() && !isAway(fiber))
+        fiber.operations->prefetch(fiber, step);
 }
 
 inline Task* Carrier::nextTask(bool& moved) noexcept {
@@ -75,6 +93,8 @@ inline Task* Carrier::nextTask(bool& moved) noexcept {
 
 [[gnu::always_inline]] inline void Carrier::run(Task& task) noexcept {
     auto& fiber = static_cast<detail::Fiber&>(task);
+    if (prefetches_) [[unlikely]]
+        prefetchObjects(fiber, detail::PrefetchStep::referred);
     if (traces()) [[unlikely]]
         return runTraced(fiber);
     runUntraced(fiber);

@@ -2,6 +2,7 @@
 
 #include <weft/scheduler/assert.hpp>
 #include <weft/scheduler/carrier.hpp>
+#include <weft/scheduler/detail/lazy_timer.hpp>
 #include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/non_suspending_scope.hpp>
 #include <weft/scheduler/timer_wheel.hpp>
@@ -86,12 +87,19 @@ Suspension::~Suspension() {
 
 // Suspends until a key or the deadline ends the wait; a wait that is `refused` has been claimed.
 [[gnu::always_inline]] inline WakeReason Suspension::parkUntil(Carrier& carrier, bool refused, Deadline deadline,
-                                                               WakeReason atDeadline) const noexcept {
+                                                               WakeReason atDeadline,
+                                                               detail::LazyTimer* timer) const noexcept {
     auto& fiber = static_cast<detail::Fiber&>(*task_);
     if (refused || !fiber.park.isClaimed()) {
         const bool timed = deadline != never && !refused;
         fiber.resumesAnywhere = anywhere_ && !timed;  // a timer must be disarmed where it was armed
-        timed ? switchOutTimed(carrier, deadline, atDeadline) : switchOut(carrier);
+        if (!timed) {
+            switchOut(carrier);
+        } else if (timer == nullptr) {
+            switchOutTimed(carrier, deadline, atDeadline);
+        } else {
+            switchOutTimed(carrier, deadline, atDeadline, *timer);
+        }
     }
     return static_cast<WakeReason>(fiber.park.finish());
 }
@@ -104,24 +112,41 @@ Suspension::~Suspension() {
     if (timer.armed()) carrier.timers_.disarm(timer);
 }
 
+inline void Suspension::switchOutTimed(Carrier& carrier, Deadline deadline, WakeReason atDeadline,
+                                       detail::LazyTimer& timer) const noexcept {
+    timer.begin(carrier.timers_, key(atDeadline), deadline);
+    switchOut(carrier);
+    timer.end();
+}
+
 // The deadline of the fiber's scopes comes before that of this wait.
-[[gnu::noinline]] WakeReason Suspension::parkInScope(Carrier& carrier, Deadline deadline) const noexcept {
+[[gnu::noinline]] WakeReason Suspension::parkInScope(Carrier& carrier, Deadline deadline,
+                                                     detail::LazyTimer* timer) const noexcept {
     const auto& fiber = static_cast<const detail::Fiber&>(*task_);
     const bool refused = refuse(carrier);
-    if (fiber.interrupts.holdsOffCancellation()) return parkUntil(carrier, refused, deadline, WakeReason::timeout);
+    if (fiber.interrupts.holdsOffCancellation())
+        return parkUntil(carrier, refused, deadline, WakeReason::timeout, timer);
     const Deadline end = fiber.scopes.deadline;
     const bool passed = Clock::current().now() >= end;
     if (passed) key(WakeReason::cancelled).wake();
-    return parkUntil(carrier, refused || passed, end, WakeReason::cancelled);
+    return parkUntil(carrier, refused || passed, end, WakeReason::cancelled, timer);
 }
 
-WakeReason Suspension::park(Deadline deadline) noexcept {
+[[gnu::always_inline]] inline WakeReason Suspension::parkHere(Deadline deadline, detail::LazyTimer* timer) noexcept {
     parked_ = true;
     Carrier* carrier = Carrier::current();
     if (carrier == nullptr) return detail::threadTask().park(epoch_, deadline);
     if (static_cast<detail::Fiber&>(*task_).scopes.deadline < deadline) [[unlikely]]
-        return parkInScope(*carrier, deadline);
-    return parkUntil(*carrier, refuse(*carrier), deadline, WakeReason::timeout);
+        return parkInScope(*carrier, deadline, timer);
+    return parkUntil(*carrier, refuse(*carrier), deadline, WakeReason::timeout, timer);
+}
+
+WakeReason Suspension::park(Deadline deadline) noexcept {
+    return parkHere(deadline, nullptr);
+}
+
+WakeReason Suspension::park(Deadline deadline, detail::LazyTimer& timer) noexcept {
+    return parkHere(deadline, &timer);
 }
 
 WakeReason Suspension::parkUninterruptibly() noexcept {

@@ -66,6 +66,10 @@ TEST(TcpStreamTry, AWriteGivesTheKernelWhatItTakesAndNeverWaits) {
         std::array<char, 4> bytes;
         EXPECT_EQ(pair.server.readExactly(bytes, error), 4u);
         EXPECT_EQ(std::string(bytes.data(), 4), "abcd");
+        EXPECT_EQ(pair.client.tryWrite({"1", "", "2", "3", "", "4", "5"}, error), 5u);
+        std::array<char, 5> more;
+        EXPECT_EQ(pair.server.readExactly(more, error), 5u);
+        EXPECT_EQ(std::string(more.data(), 5), "12345");
         EXPECT_EQ(pair.client.tryWrite({"", ""}, error), 0u);
         EXPECT_FALSE(error);
         const std::string block(1 << 20, 'x');

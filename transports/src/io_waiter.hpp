@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <utility>
 
+#include <weft/scheduler/detail/lazy_timer.hpp>
 #include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/suspension.hpp>
 
@@ -16,7 +17,7 @@ class IoWaiter {
     ErrorCode wait(const char* call, Deadline deadline) {
         Suspension wait(call);
         key_ = wait.key();
-        const WakeReason why = wait.park(deadline);
+        const WakeReason why = wait.park(deadline, timer_);
         key_ = {};
         switch (why) {
             case WakeReason::resource: return {};
@@ -26,6 +27,11 @@ class IoWaiter {
     }
     void wake() noexcept {
         if (key_) std::exchange(key_, {}).wake();
+    }
+    // As wake(), for the last time: the carrier may end afterwards.
+    void close() noexcept {
+        wake();
+        timer_.disarm();
     }
 
     // Held by an operation from start to end, including while its fiber is runnable but not running.
@@ -48,6 +54,7 @@ class IoWaiter {
   private:
     WakeKey key_;
     bool busy_ = false;
+    LazyTimer timer_;
 };
 
 }  // namespace weft::detail

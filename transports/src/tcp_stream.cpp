@@ -17,6 +17,7 @@ namespace weft {
 namespace {
 
 constexpr std::size_t partsPerCall = 64;
+constexpr std::size_t fewParts = 4;  // of most calls: their frame stays small
 
 void throwIf(const ErrorCode& error, const char* call) {
     if (error) throw SystemError(error, call);
@@ -39,6 +40,22 @@ std::span<iovec> dropFront(std::span<iovec> parts, std::size_t bytes) noexcept {
     return parts;
 }
 
+// Moves the first non-empty parts, at most `Most`, from `parts` to an array.
+template <std::size_t Most>
+class Batch {
+  public:
+    explicit Batch(std::span<const std::string_view>& parts) noexcept {
+        for (; count_ < Most && !parts.empty(); parts = parts.subspan(1)) {
+            if (!parts.front().empty()) batch_[count_++] = toIovec(parts.front());
+        }
+    }
+    std::span<iovec> get() noexcept { return {batch_.data(), count_}; }
+
+  private:
+    std::array<iovec, Most> batch_;
+    std::size_t count_ = 0;
+};
+
 std::size_t writeAll(FiberStream& stream, std::span<iovec> parts, Deadline deadline, ErrorCode& error) {
     std::size_t written = 0;
     for (parts = dropFront(parts, 0); !parts.empty();) {
@@ -48,6 +65,24 @@ std::size_t writeAll(FiberStream& stream, std::span<iovec> parts, Deadline deadl
         parts = dropFront(parts, count);
     }
     return written;
+}
+
+template <std::size_t Most>
+[[gnu::noinline]] std::size_t writeInBatches(FiberStream& stream, std::span<const std::string_view> parts,
+                                             Deadline deadline, ErrorCode& error) {
+    std::size_t written = 0;
+    while (!error && !parts.empty()) {
+        Batch<Most> batch(parts);
+        written += writeAll(stream, batch.get(), deadline, error);
+    }
+    return written;
+}
+
+template <std::size_t Most>
+[[gnu::noinline]] std::size_t tryWriteBatch(FiberStream& stream, std::span<const std::string_view> parts,
+                                            ErrorCode& error) {
+    Batch<Most> batch(parts);
+    return batch.get().empty() ? 0 : stream.tryWriteSome(batch.get(), error);
 }
 
 }  // namespace
@@ -159,16 +194,9 @@ void TcpStream::write(std::span<const char> bytes) {
 
 std::size_t TcpStream::writeParts(std::span<const std::string_view> parts, ErrorCode& error) {
     FiberStream* stream = usable("TcpStream::write", error);
-    std::size_t written = 0;
-    std::array<iovec, partsPerCall> batch;
-    while (stream && !error && !parts.empty()) {
-        std::size_t count = 0;
-        for (; count < batch.size() && !parts.empty(); parts = parts.subspan(1)) {
-            if (!parts.front().empty()) batch[count++] = toIovec(parts.front());
-        }
-        written += writeAll(*stream, {batch.data(), count}, deadline_, error);
-    }
-    return written;
+    if (!stream) return 0;
+    return parts.size() <= fewParts ? writeInBatches<fewParts>(*stream, parts, deadline_, error)
+                                    : writeInBatches<partsPerCall>(*stream, parts, deadline_, error);
 }
 
 void TcpStream::writeParts(std::span<const std::string_view> parts) {
@@ -192,12 +220,10 @@ std::size_t TcpStream::tryRead(std::span<char> into, ErrorCode& error) {
 
 std::size_t TcpStream::tryWrite(std::initializer_list<std::string_view> parts, ErrorCode& error) {
     FiberStream* stream = usable("TcpStream::tryWrite", error);
-    std::array<iovec, partsPerCall> batch;
-    std::size_t count = 0;
-    for (const std::string_view part : parts) {
-        if (!part.empty() && count < batch.size()) batch[count++] = toIovec(part);
-    }
-    return !stream || count == 0 ? 0 : stream->tryWriteSome({batch.data(), count}, error);
+    if (!stream) return 0;
+    const std::span<const std::string_view> all(parts.begin(), parts.size());
+    return all.size() <= fewParts ? tryWriteBatch<fewParts>(*stream, all, error)
+                                  : tryWriteBatch<partsPerCall>(*stream, all, error);
 }
 
 void TcpStream::shutdownOutput(ErrorCode& error) {

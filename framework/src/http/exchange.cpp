@@ -12,6 +12,7 @@
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/http/request_encoder.hpp>
 #include <weft/scheduler/carrier.hpp>
+#include <weft/scheduler/detail/prefetch.hpp>
 
 namespace weft::http::detail {
 
@@ -54,17 +55,18 @@ Exchange::Exchange(const std::shared_ptr<ClientPool>& pool, const Origin& origin
       timeoutIs_(timeout),
       latest_(options.deadline),
       deadline_(std::min(latest_, deadlineAfter(timeout_))),
+      host_(options.host),
       remaining_(request_.contentLength) {
     if (method_ == Method::connect) refuse(request_, notSupported);
-    encode(options.host.empty() ? std::string_view(origin_.authority()) : options.host);
+    encode();
     parser_.emplace(response_, maxBodyBytes_, method_, pool_->options()->limits);
 }
 
-void Exchange::encode(std::string_view host) {
+void Exchange::encode() {
     OutgoingHead head;
     head.method = request_.method;
     head.target = request_.target;
-    head.host = host;
+    head.host = host_.empty() ? origin_.authority() : host_;
     head.body = request_.streamed && !request_.hasLength ? BodyKind::chunked : BodyKind::length;
     head.contentLength = request_.streamed ? request_.contentLength : request_.body.readableBytes();
     head.keepAlive = request_.keepAlive;
@@ -147,6 +149,7 @@ void Exchange::repeat() {
     sendError_ = {};
     response_ = {};
     parser_.emplace(response_, maxBodyBytes_, method_, pool_->options()->limits);
+    encode();
     open();
     if (!error_) sendRequest();
 }
@@ -173,6 +176,7 @@ void Exchange::sendRequest() {
     const bool aside = request_.body.readableBytes() > sentAtOnce;
     const std::string_view body = aside ? std::string_view() : request_.body.view();
     sendPromptly(head_.view(), body);
+    head_ = {};  // a wait for the response holds no buffer
     if (aside && !sendError_) return sendAside();
     ended_ = !request_.streamed;
     if (sendError_ && (sendError_ == timedOut() || sendError_ == operationAborted()))
@@ -270,6 +274,7 @@ void Exchange::receive() {
     if (error_ || finished_) return;
     ErrorCode error = cancelled_ ? operationAborted() : ErrorCode();
     const Buffer bytes = error ? Buffer() : lease_.stream().read(readBytes, error);
+    weft::detail::prefetchLines(lease_.connection().get(), 1);  // for finish()
     if (error) {
         fail(error, error == timedOut() ? "no complete response in time"
                     : sendError_        ? "the connection broke while the request was being sent"

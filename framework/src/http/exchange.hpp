@@ -23,8 +23,8 @@ class Exchange {
     // What RequestOptions::timeout limits.
     enum class Timeout : bool { ofTheWhole, ofEachWait };
 
-    // `response` must be new. Throws std::invalid_argument for a request that cannot be sent. The options' host is used
-    // in the constructor only. With Timeout::ofEachWait there is no limit on the size of the body.
+    // `response` must be new. Throws std::invalid_argument for a request that cannot be sent. With Timeout::ofEachWait
+    // there is no limit on the size of the body.
     Exchange(const std::shared_ptr<ClientPool>& pool, const Origin& origin, const ClientRequest& request,
              const RequestOptions& options, Timeout timeout, ClientResponse& response);
     Exchange(const Exchange&) = delete;
@@ -58,7 +58,7 @@ class Exchange {
     void cancel() noexcept;
 
   private:
-    void encode(std::string_view host);
+    void encode();
     void open();
     void connect(const SocketAddress& address);
     Resolver::Addresses resolve();
@@ -81,10 +81,11 @@ class Exchange {
     const bool repeatable_;  // idempotent, and its body is complete
     const Duration timeout_;
     const Timeout timeoutIs_;
-    Deadline latest_;        // for the whole exchange
-    Deadline deadline_;      // for the present wait
-    Buffer head_;            // encoded
-    bool keepAlive_ = true;  // as encoded
+    Deadline latest_;         // for the whole exchange
+    Deadline deadline_;       // for the present wait
+    const std::string host_;  // of the options
+    Buffer head_;             // encoded; empty once it has been sent
+    bool keepAlive_ = true;   // as encoded
     ClientPool::Lease lease_;
     std::optional<ClientResponseParser> parser_;
     ErrorCode error_;

@@ -130,7 +130,7 @@ double boundedQueue(const Shape& shape) {
     sync::BoundedQueue<long> queue(queueCapacity);
     return secondsOfEach(shape, [&] {
         queue.send(1);
-        keep(queue.receive());
+        keep(*queue.receive());
     });
 }
 
@@ -138,7 +138,7 @@ double unboundedQueue(const Shape& shape) {
     sync::UnboundedQueue<long> queue;
     return secondsOfEach(shape, [&] {
         queue.send(1);
-        keep(queue.receive());
+        keep(*queue.receive());
     });
 }
 

@@ -46,7 +46,7 @@ inline double contendedQueue(const Shape& shape) {
             if (self % 2 == 0) {
                 queue.send(i);
             } else {
-                keep(queue.receive());
+                keep(*queue.receive());
             }
         }
     };

@@ -234,6 +234,21 @@ TEST_F(ClientPoolTest, OnlyIdempotentRequestsAreSentAgain) {
     }
 }
 
+TEST_F(ClientPoolTest, ARequestThatIsSentAgainIsTheSame) {
+    ScriptedBackend backend({{answerText("")}, {"", Then::close}, {answerText(""), Then::close}});
+    const Client client;
+    inFiber([&] {
+        client.request(backend.address(), ClientRequest(Method::get, "/"));
+        ClientRequest request(Method::put, "/again", Buffer::copyOf("body"));
+        request.headers.add("X-Count", "1");
+        client.request(backend.address(), std::move(request), {.host = "virtual.example"});
+        EXPECT_EQ(client.stats().retried, 1u);
+    });
+    ASSERT_EQ(backend.requests().size(), 3u);
+    EXPECT_EQ(backend.requests()[1], backend.requests()[2]);
+    EXPECT_NE(backend.requests()[2].find("Host: virtual.example\r\n"), std::string::npos);
+}
+
 // Answers a request after its head and reads nothing of its body.
 class DeafServer {
   public:

@@ -178,8 +178,8 @@ ErrorCode EpollFiberStream::shutdownOutput() {
 
 void EpollFiberStream::close() noexcept {
     closeHandle();
-    reader_.wake();
-    writer_.wake();
+    reader_.close();
+    writer_.close();
 }
 
 // A woken fiber repeats its system call, which reports what has happened.

@@ -12,6 +12,7 @@
 
 #include <weft/scheduler/assert.hpp>
 #include <weft/scheduler/carrier.hpp>
+#include <weft/scheduler/detail/prefetch.hpp>
 #include <weft/scheduler/errors.hpp>
 
 #include "cycle_limits.hpp"
@@ -172,9 +173,7 @@ inline std::size_t EpollIoHandler::runnableFibers() const noexcept {
 inline void EpollIoHandler::prefetchReported() const noexcept {
     if (nextReported_ >= prefetchEnd_) return;
     const auto index = static_cast<std::uint32_t>(nextReported_[1].data.u64);
-    const auto* const second = reinterpret_cast<const std::byte*>(slots_[index].handle);
-    __builtin_prefetch(second);
-    __builtin_prefetch(second + 64);
+    detail::prefetchLines(slots_[index].handle, 2);
 }
 
 // Precondition: the batch is empty, or no reported event is left.

@@ -253,7 +253,7 @@ void UringFiberReader::closeInput() noexcept {
     cancel(hangUp_);
     arrived_.clear();
     ended_ = false;
-    waiter_.wake();
+    waiter_.close();
 }
 
 }  // namespace weft

@@ -27,6 +27,7 @@
 #include <weft/pipeline/message.hpp>
 #include <weft/pipeline/outbound_buffer.hpp>
 #include <weft/scheduler/detail/biased_count.hpp>
+#include <weft/scheduler/detail/prefetch.hpp>
 #include <weft/scheduler/event_loop.hpp>
 #include <weft/scheduler/fiber_set.hpp>
 #include <weft/scheduler/non_suspending_scope.hpp>
@@ -219,6 +220,9 @@ class Channel final : private FlushPointListener {
     }
     // Size of the buffer for the next read, in bytes; it follows the sizes of earlier reads.
     std::size_t readBufferSize() const noexcept { return readSize_.bytes(); }
+
+    // Prefetches what a write uses: the channel itself, then its sink and its first handler. Context: the loop.
+    void prefetch(detail::PrefetchStep step) const noexcept;
 
   private:
     friend class detail::HeadHandler;    // calls the operations of the channel

@@ -243,6 +243,8 @@ class Carrier final : public TaskScheduler {
     bool fiberRunIsOver() noexcept { return fiberRunClock_.passedAfterSlice(); }
     Task* nextTask(bool& moved) noexcept;
     void prefetchNext() const noexcept;
+    void prefetchObjects(const detail::Fiber& fiber, detail::PrefetchStep step) const noexcept;
+    bool hasManyFibers() const noexcept;
     void run(Task& task) noexcept;
     void left(detail::Fiber& fiber) noexcept;
 
@@ -353,6 +355,7 @@ class Carrier final : public TaskScheduler {
     detail::SleepKind parkKind_ = detail::SleepKind::none;
     detail::SleepEnd parkEnd_ = detail::SleepEnd::notAsleep;
     TimePoint fiberRunBegan_{};
+    bool prefetches_ = false;  // more fibers live than the cache holds
     detail::SliceClock fiberRunClock_;
     detail::SliceClock timerClock_;
     const bool shuffled_;

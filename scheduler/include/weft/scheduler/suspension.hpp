@@ -9,7 +9,8 @@ namespace weft {
 class Carrier;
 namespace detail {
 struct Fiber;
-}
+class LazyTimer;
+}  // namespace detail
 
 // Where a fiber with Stealable::any may resume after a wait without a deadline.
 enum class Resumes : unsigned char {
@@ -48,6 +49,9 @@ class Suspension {
     // that reason. On a plain thread the scopes apply, too. Parks a fiber, blocks a plain thread. Call it at most once.
     // Never throws.
     WakeReason park(Deadline deadline = never) noexcept;
+    // The same with a timer that stays armed from one wait to the next; one waiter at a time. On a plain thread the
+    // timer is not used.
+    WakeReason park(Deadline deadline, detail::LazyTimer& timer) noexcept;
 
     // Suspends until a key wakes it; returns the key's branch. Neither a cancellation, nor a scope, nor the carrier's
     // shutdown ends this wait; the fiber's next park() then returns that reason. Use it only if the wake is certain to
@@ -60,10 +64,14 @@ class Suspension {
   private:
     static detail::Fiber* fiberThatMayWait(const Carrier& carrier) noexcept;
     bool refuse(const Carrier& carrier) const noexcept;
-    WakeReason parkUntil(Carrier& carrier, bool refused, Deadline deadline, WakeReason atDeadline) const noexcept;
-    WakeReason parkInScope(Carrier& carrier, Deadline deadline) const noexcept;
+    WakeReason parkHere(Deadline deadline, detail::LazyTimer* timer) noexcept;
+    WakeReason parkUntil(Carrier& carrier, bool refused, Deadline deadline, WakeReason atDeadline,
+                         detail::LazyTimer* timer) const noexcept;
+    WakeReason parkInScope(Carrier& carrier, Deadline deadline, detail::LazyTimer* timer) const noexcept;
     void switchOut(Carrier& carrier) const noexcept;
     void switchOutTimed(Carrier& carrier, Deadline deadline, WakeReason atDeadline) const noexcept;
+    void switchOutTimed(Carrier& carrier, Deadline deadline, WakeReason atDeadline,
+                        detail::LazyTimer& timer) const noexcept;
 
     Task* task_;
     detail::ParkToken::Epoch epoch_;

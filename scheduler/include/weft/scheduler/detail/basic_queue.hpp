@@ -93,6 +93,26 @@ class BasicQueue {
         woken.resume();
         return status;
     }
+    // Returns the oldest value; nothing if the queue is closed and empty; if it is only empty, what `otherwise`
+    // returns. Each path makes the result in its place: GCC would write a small optional that it copies in parts and
+    // read it as a whole, for which the processor waits.
+    template <class Otherwise>
+    std::optional<T> takeOr(Otherwise otherwise) {
+        Woken woken;
+        Reserve freed;
+        {
+            std::unique_lock held(lock_);
+            if (!values_.empty()) {
+                T value = values_.pop(freed);
+                takeFromSender(freed, woken);
+                held.unlock();
+                woken.resume();
+                return std::optional<T>(std::move(value));
+            }
+            if (closed_) return std::nullopt;
+        }
+        return otherwise();
+    }
     // Waits while the queue is empty. Without an error, `out` has a value, or the queue is closed and empty. Errors:
     // timedOut(), operationAborted(). Throws BlockingOperationException, which names `call`, where nothing may block.
     [[gnu::noinline]] ErrorCode receiveSlow(std::optional<T>& out, Until until, const char* call) {

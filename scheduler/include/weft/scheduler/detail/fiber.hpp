@@ -16,6 +16,7 @@
 #include <weft/scheduler/clock.hpp>
 #include <weft/scheduler/detail/fiber_context.hpp>
 #include <weft/scheduler/detail/interrupt_mask.hpp>
+#include <weft/scheduler/detail/prefetch.hpp>
 #include <weft/scheduler/detail/wait_scopes.hpp>
 #include <weft/scheduler/spawn_options.hpp>
 #include <weft/scheduler/stack_pool.hpp>
@@ -40,7 +41,8 @@ struct FiberOperations {
     void (*run)(Fiber&) noexcept;      // calls the closure, keeps the result, destroys the closure
     void (*destroy)(Fiber&) noexcept;  // destroys the frame, not the stack
     void (*dropResult)(Fiber&) noexcept;
-    const std::type_info* closure;  // for the fiber dump; null without RTTI
+    void (*prefetch)(const Fiber&, PrefetchStep) noexcept;  // what the closure uses; null: nothing
+    const std::type_info* closure;                          // for the fiber dump; null without RTTI
 };
 
 struct Fiber : FiberContext, Task {
@@ -52,11 +54,17 @@ struct Fiber : FiberContext, Task {
     // an uninterruptible wait defers it.
     bool cancellationDue() const noexcept { return state.isInterruptRequested() && !interrupts.holdsOffCancellation(); }
 
-    // Prefetch what a carrier needs to resume the fiber: first the cache lines of this block that a switch, a wait and
-    // the fiber's end use...
-    void prefetch() const noexcept { fetchLines(this, 4); }
-    // ... and, read from them, the innermost frames.
-    void prefetchFrames() const noexcept { fetchLines(stackPointer, 8); }
+    // Prefetches this block and the closure behind it.
+    [[gnu::always_inline]] void prefetch() const noexcept { prefetchLines(this, 9); }
+    // Reads the block, and prefetches the frames: of a fiber that has begun those of its calls and some of the calls to
+    // come, otherwise those of its first calls.
+    [[gnu::always_inline]] void prefetchFrames() const noexcept {
+        constexpr std::size_t mostLines = 48, toCome = 256, first = 1024;
+        const auto* const bottom = static_cast<const std::byte*>(stackPointer) - (hasBegun() ? toCome : first);
+        const auto bytes = static_cast<std::size_t>(reinterpret_cast<const std::byte*>(this) - bottom);
+        prefetchLines(bottom, std::min(bytes / 64, mostLines));
+    }
+    bool hasBegun() const noexcept { return running.load(std::memory_order_relaxed) != nullptr; }
 
     // A wait and a wake use the members up to `scopes`, which fill the third cache line.
     Carrier* const homeCarrier;
@@ -90,9 +98,6 @@ struct Fiber : FiberContext, Task {
 
   private:
     void keepName(std::string_view name) noexcept;
-    static void fetchLines(const void* first, unsigned count) noexcept {
-        for (unsigned i = 0; i < count; ++i) __builtin_prefetch(static_cast<const std::byte*>(first) + i * 64);
-    }
 };
 
 // A fiber's name as given, or "fiber-<id>"; never allocates.
@@ -170,6 +175,13 @@ struct FiberFrame final : ResultFiber<std::invoke_result_t<F&>> {
   private:
     static void destroyFrame(Fiber& self) noexcept { static_cast<FiberFrame&>(self).~FiberFrame(); }
     static void dropFrameResult(Fiber& self) noexcept { static_cast<FiberFrame&>(self).drop(); }
+    static constexpr bool prefetches = requires(const F& function) { function.prefetch(PrefetchStep::held); };
+    static void prefetchFrame(const Fiber& self, PrefetchStep step) noexcept {
+        if constexpr (prefetches) {
+            const auto& frame = static_cast<const FiberFrame&>(self);
+            if (frame.function_) frame.function_->prefetch(step);
+        }
+    }
     static void runFrame(Fiber& self) noexcept {
         auto& frame = static_cast<FiberFrame&>(self);
         try {
@@ -189,7 +201,8 @@ struct FiberFrame final : ResultFiber<std::invoke_result_t<F&>> {
 #else
     static constexpr const std::type_info* closureType = nullptr;
 #endif
-    static constexpr FiberOperations ofFrame{&runFrame, &destroyFrame, &dropFrameResult, closureType};
+    static constexpr FiberOperations ofFrame{&runFrame, &destroyFrame, &dropFrameResult,
+                                             prefetches ? &prefetchFrame : nullptr, closureType};
 
     std::optional<F> function_;
 };

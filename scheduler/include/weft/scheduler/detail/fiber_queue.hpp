@@ -35,26 +35,16 @@ class FiberQueue {
     // may block, a value that is there is taken, and otherwise both throw BlockingOperationException. Never allocates.
     // A loop over values that never has to wait must call thisFiber::yieldIfDue().
     [[nodiscard]] std::optional<T> receive() {
-        std::optional<T> value;
-        throwOnError(receiveOr(value, never, "sync::Queue::receive"), "sync::Queue::receive");
-        return value;
+        return core_.takeOr([this] { return receiveSlow(); });
     }
-    [[nodiscard]] std::optional<T> receive(ErrorCode& error) {
-        std::optional<T> value;
-        error = receiveOr(value, never, "sync::Queue::receive");
-        return value;
-    }
+    [[nodiscard]] std::optional<T> receive(ErrorCode& error) { return receiveOr(never, error, "sync::Queue::receive"); }
     // The same with a deadline, at which `error` is timed_out.
     [[nodiscard]] std::optional<T> receiveUntil(Deadline deadline, ErrorCode& error) {
-        std::optional<T> value;
-        error = receiveOr(value, deadline, "sync::Queue::receiveUntil");
-        return value;
+        return receiveOr(deadline, error, "sync::Queue::receiveUntil");
     }
     // No value: the queue is empty. Never blocks. Any thread.
     [[nodiscard]] std::optional<T> tryReceive() {
-        std::optional<T> value;
-        static_cast<void>(core_.tryReceive(value));
-        return value;
+        return core_.takeOr([] { return std::optional<T>(); });
     }
 
     // Later sends fail. The waits of senders end with EPIPE; they keep their values. Receivers get the values that are
@@ -93,9 +83,20 @@ class FiberQueue {
     template <class, class>
     friend class SendBranch;
 
-    ErrorCode receiveOr(std::optional<T>& value, Deadline deadline, const char* call) {
-        if (core_.tryReceive(value) != QueueStatus::wouldWait) return {};
-        return core_.receiveSlow(value, deadline, call);
+    std::optional<T> receiveOr(Deadline deadline, ErrorCode& error, const char* call) {
+        error = {};
+        return core_.takeOr([&] { return receiveSlow(deadline, error, call); });
+    }
+    std::optional<T> receiveSlow(Deadline deadline, ErrorCode& error, const char* call) {
+        std::optional<T> value;
+        error = core_.receiveSlow(value, deadline, call);
+        return value;
+    }
+    [[gnu::noinline]] std::optional<T> receiveSlow() {
+        ErrorCode error;
+        std::optional<T> value = receiveSlow(never, error, "sync::Queue::receive");
+        throwOnError(error, "sync::Queue::receive");
+        return value;
     }
 };
 

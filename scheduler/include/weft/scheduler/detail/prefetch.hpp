@@ -1,0 +1,20 @@
+// Prefetching of what a fiber will use, for carriers with more fibers than the cache holds (docs/adr/0033).
+#pragma once
+
+#include <cstddef>
+
+namespace weft::detail {
+
+// Prefetches `count` cache lines from `first`, which may be any address. GCC takes a function that does nothing else
+// for one without effects and drops its calls; the empty statement keeps them.
+[[gnu::always_inline]] inline void prefetchLines(const void* first, std::size_t count) noexcept {
+    for (std::size_t i = 0; i < count; ++i) __builtin_prefetch(static_cast<const std::byte*>(first) + i * 64);
+    asm volatile("");
+}
+
+// A closure with a member `void prefetch(PrefetchStep) const noexcept` gets two calls before its fiber continues after
+// a wait, on the fiber's home: the first while another fiber runs, for the objects whose addresses the closure has; the
+// second directly before, for what those objects refer to.
+enum class PrefetchStep : bool { held, referred };
+
+}  // namespace weft::detail
