@@ -55,7 +55,7 @@ class FiberQueue {
     bool isClosed() const { return core_.isClosed(); }
     std::size_t size() const { return core_.size(); }
     bool isEmpty() const { return size() == 0; }
-    // The number of waiting senders and receivers; walks through the queues.
+    // The number of waiting senders and receivers.
     std::size_t waiters() const { return core_.waitingSenders() + core_.waitingReceivers(); }
 
     using ValueType = T;

@@ -58,12 +58,7 @@ class BasicWaiterQueue {
 
     bool empty() const noexcept { return first_ == nullptr; }
     Waiter* first() const noexcept { return first_; }
-    // Counts by walking through the queue.
-    std::size_t size() const noexcept {
-        std::size_t count = 0;
-        for (const Waiter* waiter = first_; waiter != nullptr; waiter = waiter->next) ++count;
-        return count;
-    }
+    std::size_t size() const noexcept { return size_; }
 
     void append(Waiter& waiter) noexcept { insert(waiter, last_, nullptr); }
     void prepend(Waiter& waiter) noexcept { insert(waiter, nullptr, first_); }
@@ -72,6 +67,7 @@ class BasicWaiterQueue {
         if (!waiter.linked) return;
         join(waiter.previous, waiter.next);
         waiter.linked = false;
+        size_ = size_ - 1;
     }
 
     // Ends the wait of a waiter that has been removed. True if this call ended it: the waiter then returns without
@@ -92,6 +88,7 @@ class BasicWaiterQueue {
         Waiter* const all = first_;
         first_ = nullptr;
         last_ = nullptr;
+        size_ = 0;
         return all;
     }
     // Calls `before(waiter)` for each and ends its wait, as end().
@@ -113,6 +110,7 @@ class BasicWaiterQueue {
         join(previous, &waiter);
         join(&waiter, next);
         waiter.linked = true;
+        size_ = size_ + 1;
     }
     // Makes them neighbours; null: the end of the queue.
     void join(Waiter* previous, Waiter* next) noexcept {
@@ -130,6 +128,7 @@ class BasicWaiterQueue {
 
     typename P::template Plain<Waiter*> first_{nullptr};
     typename P::template Plain<Waiter*> last_{nullptr};
+    typename P::template Plain<std::size_t> size_{0};
 };
 
 struct NoRequest {};

@@ -62,7 +62,7 @@ class Condition {
     void notifyOne() noexcept { core_.notifyOne(); }
     void notifyAll() noexcept { core_.notifyAll(); }
 
-    // Walks through the queue. May be outdated when it returns. Any thread.
+    // May be outdated when it returns. Any thread.
     std::size_t waiters() const noexcept { return core_.waiters(); }
 
   private:

@@ -88,7 +88,7 @@ class FiberMutex {
         core_.unlock();
     }
 
-    // Both may be outdated when they return. waiters() walks through the queue. Any thread.
+    // Both may be outdated when they return. Any thread.
     bool isLocked() const noexcept { return core_.isLocked(); }
     std::size_t waiters() const noexcept { return core_.waiters(); }
 

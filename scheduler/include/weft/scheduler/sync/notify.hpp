@@ -73,7 +73,7 @@ class Notify {
     // Consumes a stored notification. Never blocks. Any thread.
     [[nodiscard]] bool tryWait() noexcept { return core_.tryConsume(); }
 
-    // Walks through the queue. May be outdated when it returns. Any thread.
+    // May be outdated when it returns. Any thread.
     std::size_t waiters() const noexcept { return core_.waiters(); }
 
   private:

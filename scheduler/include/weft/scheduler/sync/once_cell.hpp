@@ -53,7 +53,7 @@ class OnceCell {
     }
 
     bool isInitialized() const noexcept { return once_.isDone(); }
-    // Walks through the queue. May be outdated when it returns. Any thread.
+    // May be outdated when it returns. Any thread.
     std::size_t waiters() const noexcept { return once_.waiters(); }
 
   private:

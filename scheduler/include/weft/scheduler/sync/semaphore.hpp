@@ -70,7 +70,7 @@ class Semaphore {
     // Removes up to `count` of the free permits for good; returns how many. Any thread.
     std::uint32_t forget(std::uint32_t count) noexcept { return core_.forget(count); }
 
-    // These may be outdated when they return. waiters() walks through the queue. Any thread.
+    // These may be outdated when they return. Any thread.
     std::uint32_t permits() const noexcept { return core_.permits(); }
     bool isClosed() const noexcept { return core_.isClosed(); }
     std::size_t waiters() const noexcept { return core_.waiters(); }

@@ -56,7 +56,7 @@ class WaitGroup {
         return detail::falseOnTimeout(waitOr(deadline, call), call);
     }
 
-    // These may be outdated when they return. waiters() walks through the queue. Any thread.
+    // These may be outdated when they return. Any thread.
     std::uint32_t count() const noexcept { return core_.count(); }
     std::size_t waiters() const noexcept { return core_.waiters(); }
 
