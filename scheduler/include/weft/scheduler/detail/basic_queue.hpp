@@ -87,11 +87,14 @@ class BasicQueue {
 
     // Puts the oldest value into `out`. `closed`: the queue is closed and empty.
     QueueStatus tryReceive(std::optional<T>& out) {
-        Woken woken;
-        Reserve freed;
-        const QueueStatus status = receiveNow(out, freed, woken, [] {});
-        woken.resume();
-        return status;
+        QueueStatus status = QueueStatus::closed;
+        std::optional<T> value = takeOr([&status] {
+            status = QueueStatus::wouldWait;
+            return std::optional<T>();
+        });
+        if (!value) return status;
+        out.emplace(std::move(*value));
+        return QueueStatus::done;
     }
     // Returns the oldest value; nothing if the queue is closed and empty; if it is only empty, what `otherwise`
     // returns. Each path makes the result in its place: GCC would write a small optional that it copies in parts and
@@ -103,8 +106,7 @@ class BasicQueue {
         {
             std::unique_lock held(lock_);
             if (!values_.empty()) {
-                T value = values_.pop(freed);
-                takeFromSender(freed, woken);
+                T value = takeFirst(freed, woken);
                 held.unlock();
                 woken.resume();
                 return std::optional<T>(std::move(value));
@@ -229,14 +231,18 @@ class BasicQueue {
             enqueue();
             return QueueStatus::wouldWait;
         }
-        out.emplace(values_.pop(freed));
-        takeFromSender(freed, woken);
+        out.emplace(takeFirst(freed, woken));
         return QueueStatus::done;
     }
     void closeLocked(Woken& woken) noexcept {
         closed_ = true;
         Senders::endAll(senders_.takeAll(), woken.senders, [](Sender& sender) { sender.status = QueueStatus::closed; });
         Receivers::endAll(receivers_.takeAll(), woken.receivers);
+    }
+    T takeFirst(Reserve& freed, Woken& woken) noexcept {
+        T value = values_.pop(freed);
+        takeFromSender(freed, woken);
+        return value;
     }
     // A value has been taken, so one that waits has a place.
     void takeFromSender(Reserve& reserve, Woken& woken) noexcept {
