@@ -19,8 +19,9 @@ void LazyTimer::begin(TimerWheel& wheel, const WakeKey& key, Deadline deadline) 
 }
 
 void LazyTimer::armAfter(TimePoint now) noexcept {
-    const auto second = std::chrono::floor<std::chrono::seconds>(wanted_);
-    wheel_->arm(*this, second > now ? Deadline(second) : wanted_);
+    const bool passed = wanted_ <= now;  // the second before the earliest time point would overflow
+    const Deadline second = passed ? wanted_ : Deadline(std::chrono::floor<std::chrono::seconds>(wanted_));
+    wheel_->arm(*this, second > now ? second : wanted_);
 }
 
 void LazyTimer::fired(TimerEntry& entry) noexcept {

@@ -78,6 +78,15 @@ TEST_F(LazyTimerTest, ADeadlineThatHasPassedEndsTheWaitAtOnce) {
     waiter_.begin(Clock::steady().now() - 1h);
     wheel_.expire(Clock::steady().now());
     EXPECT_TRUE(waiter_.end());
+    waiter_.begin(TimePoint::min());
+    wheel_.expire(Clock::steady().now());
+    EXPECT_TRUE(waiter_.end());
+}
+
+TEST_F(LazyTimerTest, ALongDeadlineDoesNotOverflow) {
+    waiter_.begin(TimePoint::max() - 1ns);
+    pass(1h);
+    EXPECT_FALSE(waiter_.end());
 }
 
 TEST_F(LazyTimerTest, ItStaysArmedAndALaterWaitEndsAtItsOwnDeadline) {
@@ -119,7 +128,7 @@ TEST_F(LazyTimerTest, AfterDisarmingNothingIsLeftInTheWheel) {
 }
 
 // A carrier that has become idle is woken once for all of them.
-TEST_F(LazyTimerTest, TimersThatNobodyNeedsFireTogether) {
+TEST_F(LazyTimerTest, TimersOfEndedWaitsFireTogether) {
     std::deque<detail::LazyTimer> timers(1000);
     std::deque<Waiter> waiters;
     for (std::size_t i = 0; i < timers.size(); ++i) {

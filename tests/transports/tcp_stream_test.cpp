@@ -215,35 +215,6 @@ TEST(TcpStream, AReadEndsAtTheStreamsDeadline) {
     });
 }
 
-TEST(TcpStream, EachReadHasItsOwnDeadline) {
-    SocketLoops host;
-    host.inFiber([&] {
-        TcpPair pair;
-        ErrorCode error;
-        std::array<char, 8> bytes;
-        pair.server.write({"bytes"});
-        pair.client.setDeadline(testDeadline());
-        ASSERT_EQ(pair.client.read(bytes, error), 5u);
-        const Deadline early = std::chrono::steady_clock::now() + 5ms;
-        for (const Deadline deadline : {early, early + 15ms}) {
-            pair.client.setDeadline(deadline);
-            pair.client.read(bytes, error);
-            EXPECT_EQ(error, timedOut());
-            EXPECT_GE(std::chrono::steady_clock::now(), deadline);
-        }
-        pair.client.setDeadline(testDeadline());
-        auto reader = host.carrier().spawn([&] {
-            std::array<char, 8> into;
-            return pair.client.read(into);
-        });
-        thisFiber::yield();
-        pair.server.write({"more"});
-        EXPECT_EQ(reader.join(), 4u);
-        pair.client.close();
-        EXPECT_TRUE(host.carrier().timers().empty());  // it stays armed until then
-    });
-}
-
 TEST(TcpStream, AcceptEndsAtItsDeadline) {
     SocketLoops host;
     host.inFiber([] {

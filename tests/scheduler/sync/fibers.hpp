@@ -1,7 +1,6 @@
 // Shared by the tests of weft::sync: carriers with fibers that wait, and how a test knows that they do.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <thread>
@@ -27,17 +26,10 @@ inline CarrierOptions carriers(std::size_t count) {
     return options;
 }
 
-// Returns once `count` fibers and threads wait for the object. Context: any thread or fiber. waiters() counts with the
-// lock of the queue held, so a thread that called it again at once would keep that lock from the carriers.
+// Returns once `count` fibers and threads wait for the object. Context: any thread or fiber.
 template <class Object>
 void awaitWaiters(const Object& object, std::size_t count) {
-    while (object.waiters() != count) {
-        if (thisFiber::isFiber()) {
-            thisFiber::yield();
-        } else {
-            std::this_thread::sleep_for(std::chrono::microseconds(100));
-        }
-    }
+    while (object.waiters() != count) thisFiber::yield();
 }
 
 // The error that ended the call, or none.

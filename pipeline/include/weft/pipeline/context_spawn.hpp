@@ -17,6 +17,7 @@ namespace detail {
 // the exception reports the end of a connection and the fiber was cancelled, its channel is closed, or its loop is
 // stopping. Context: the fiber.
 void logSpawnedFiber(const ChannelHandlerContext& spawner, const std::exception_ptr& error) noexcept;
+
 // A function that a handler spawned, with what it keeps alive.
 template <class F>
 struct SpawnedFunction {

@@ -10,8 +10,8 @@ namespace weft::detail {
 
 // Stays armed when a wait ends, for the next one. Most waits end long before their deadline, and to leave the wheel's
 // list each would have to write to its neighbours, the timers of other waiters, which are seldom in the cache.
-// If the deadline is seconds away it is armed for the last whole second before, so that those which nobody needs any
-// more fire together. One that fires when nobody waits does nothing.
+// If the deadline is seconds away, the timer is armed for the last whole second before it, so that timers whose waits
+// have ended fire together. A timer that fires while no wait uses it does nothing.
 // Context: the wheel's thread. Never blocks, allocates or throws.
 class LazyTimer final : private TimerEntry {
   public:
@@ -30,7 +30,7 @@ class LazyTimer final : private TimerEntry {
     static void fired(TimerEntry& entry) noexcept;
     void armAfter(TimePoint now) noexcept;
 
-    WakeKey key_;  // empty: nobody waits
+    WakeKey key_;  // empty: no wait uses the timer
     Deadline wanted_{};
     TimerWheel* wheel_ = nullptr;
 };
