@@ -83,13 +83,6 @@ void Carrier::writeWakeFd() noexcept {
     [[maybe_unused]] const auto written = ::write(wakeFd_.fd, &one, sizeof one);
 }
 
-void Carrier::prepare(detail::Fiber& fiber) const noexcept {
-    fiber.tsanFiber = fiber.stack.tsanFiber;
-    fiber.floatControl = threadContext_.floatControl;
-    // The control block is at the top of the stack; the frames begin below it.
-    detail::makeContext(fiber, fiber.stack.bottom(), &fiber, &detail::fiberMain);
-}
-
 // Context: this carrier.
 inline std::uint64_t Carrier::takeFiberId() noexcept {
     constexpr std::uint64_t block = 1024;  // taken at once, so that a local spawn needs no RMW
@@ -109,7 +102,7 @@ void Carrier::enlistHere(detail::Fiber& fiber) noexcept {
 // The claimed poller slot keeps the carrier from ending, so enlist() cannot fail.
 void Carrier::startPoller(detail::Fiber& fiber) {
     fiber.isPoller = true;
-    prepare(fiber);
+    detail::tsanHandOver(&fiber);
     if (isCurrent()) {
         fiber.id = takeFiberId();
         enlistHere(fiber);
@@ -130,7 +123,7 @@ inline void Carrier::traceSubmit(const detail::Fiber& fiber) noexcept {
 }
 
 void Carrier::submit(detail::Fiber& fiber) {
-    prepare(fiber);
+    detail::tsanHandOver(&fiber);
     const bool here = isCurrent();
     fiber.id = here ? takeFiberId() : CarrierGroup::takeFiberIds(1);
     traceSubmit(fiber);
@@ -207,16 +200,18 @@ void Carrier::endSleep(detail::SleepKind sleep, bool call) noexcept {
 }
 
 Stack Carrier::takeStack(std::size_t size) {
-    if (isCurrent() && (size == 0 || size == stacks_.stackSize())) [[likely]] {
-        const Stack stack = stacks_.take();
-        detail::tsanTakeOver(stack.low);
-        return stack;
-    }
+    if (!isCurrent() || (size != 0 && size != stacks_.stackSize())) [[unlikely]]
+        return takeStackOfPool(size);
+    detail::tsanTakeOver(stacks_.next().low);
+    return stacks_.take();
+}
+
+[[gnu::noinline]] Stack Carrier::takeStackOfPool(std::size_t size) const {
     return group_.stacks().take(size == 0 ? group_.options().stackSize : size);
 }
 
 void Carrier::giveStack(const Stack& stack) noexcept {
-    detail::unpoisonStack(stack.bottom(), stack.size);
+    detail::asanUnpoison(stack.bottom(), stack.size);
     // The carrier that took the stack may have been destroyed; its pool has not.
     Carrier* here = current();
     if (here != nullptr && &here->group_.stacks() == stack.pool) {

@@ -4,10 +4,9 @@
 #include <weft/scheduler/carrier_group.hpp>
 #include <weft/scheduler/detail/carrier_turn.hpp>
 
+#include "carrier_slice.hpp"
 #include "context_switch.hpp"
 #include "current_carrier.hpp"
-#include "fiber_access.hpp"
-#include "fork_mark.hpp"
 #include "probes.hpp"
 #include "stack_overflow.hpp"
 
@@ -36,65 +35,38 @@ inline void Carrier::beginFiberRun() noexcept {
     timers_.catchUp(ownTime_ ? clock_.now() : now);
     fiberRunClock_.begin(now, group_.options().yieldBudget);
     prefetches_ = hasManyFibers();
+    switchesDirectly_ = helper_ == nullptr && !traces() && !detail::tsanNoSync();
+    ranBefore_ = counters_.run.get();
     if (traces()) [[unlikely]]
         fiberRunBegan_ = now;
 }
 
-inline void Carrier::endFiberRun(unsigned ran) noexcept {
+inline void Carrier::endFiberRun() noexcept {
+    switchesDirectly_ = false;
+    [[maybe_unused]] const std::uint64_t ran = counters_.run.get() - ranBefore_;
     WEFT_PROBE2(fibers_run, index_, ran);
     if (traces()) [[unlikely]]
         trace(detail::TraceKind::runFibers, fiberRunBegan_, ran, counters_.queueDepth.get(), core_.queue().depth());
 }
 
-// While one fiber runs, this prefetches the control block and closure of the second next fiber, and from those of the
-// next fiber its frames and objects.
-[[gnu::always_inline]] inline void Carrier::prefetchNext() const noexcept {
-    if (!prefetches_) [[likely]]
-        return;
-    if (const Task* second = core_.queue().peek(1)) static_cast<const detail::Fiber*>(second)->prefetch();
-    if (const auto* first = static_cast<const detail::Fiber*>(core_.queue().peek(0))) {
-        first->prefetchFrames();
-        prefetchObjects(*first, detail::PrefetchStep::held);
-    }
-}
-
-// Only of fibers that are at home: what the closure refers to may belong to the home's thread.
-inline void Carrier::prefetchObjects(const detail::Fiber& fiber, detail::PrefetchStep step) const noexcept {
-    if (fiber.operations->prefetch != nullptr && fiber.hasBegun() && !isAway(fiber))
-        fiber.operations->prefetch(fiber, step);
-}
-
-inline Task* Carrier::nextTask(bool& moved) noexcept {
-    // Draw no random number for an empty queue: the number of such calls depends on timing, and the order must not.
-    if (shuffled_ && core_.queue().depth() > 0) [[unlikely]] {
-        core_.queue().promote(static_cast<std::uint32_t>(shuffle_()));
-    }
-    return core_.queue().pop(moved);
-}
-
-[[gnu::always_inline]] inline detail::SwitchReason Carrier::runUntraced(detail::Fiber& fiber) noexcept {
+// Returns when a fiber switches back to this loop: this one or, after direct switches, another one.
+[[gnu::always_inline]] inline detail::SwitchReason Carrier::runUntraced(detail::Fiber& first) noexcept {
     getsBusy();
-    fiber.running.store(this, std::memory_order_relaxed);
-    currentFiber_ = &fiber;
-    counters_.run.add();
-    const bool guest = isAway(fiber);
+    const bool guest = isAway(first);
     if (guest) [[unlikely]]
         detail::setCurrentHome(nullptr);
-    WEFT_PROBE2(fiber_run, index_, fiber.id);
-    detail::switchToFiber(threadContext_, fiber, *threadExceptions_);
+    beginSlice(first);
+    auto& fiber = static_cast<detail::Fiber&>(detail::switchToFiber(threadContext_, first, *threadExceptions_));
     if (guest) [[unlikely]]
         detail::setCurrentHome(this);
     currentFiber_ = nullptr;
     const detail::SwitchReason left = fiber.switchReason;
-    WEFT_PROBE2(fiber_left, index_, static_cast<int>(left));
     afterSwitch(fiber);  // may free the fiber
     return left;
 }
 
 [[gnu::always_inline]] inline void Carrier::run(Task& task) noexcept {
     auto& fiber = static_cast<detail::Fiber&>(task);
-    if (prefetches_) [[unlikely]]
-        prefetchObjects(fiber, detail::PrefetchStep::referred);
     if (traces()) [[unlikely]]
         return runTraced(fiber);
     runUntraced(fiber);
@@ -111,6 +83,8 @@ inline Task* Carrier::nextTask(bool& moved) noexcept {
 // The fiber's context has been saved: acts on the reason for its switch.
 [[gnu::always_inline]] inline void Carrier::afterSwitch(detail::Fiber& fiber) noexcept {
     switch (fiber.switchReason) {
+        case detail::SwitchReason::settled: break;
+        case detail::SwitchReason::completed: detail::retireFiber(fiber); break;
         case detail::SwitchReason::yielded:
             if (!isAway(fiber)) [[likely]] {
                 makeRunnable(fiber);
@@ -120,8 +94,6 @@ inline Task* Carrier::nextTask(bool& moved) noexcept {
         case detail::SwitchReason::goingHome: fiber.homeCarrier->enqueue(fiber); break;
         case detail::SwitchReason::parking: commitWait(fiber); break;
         case detail::SwitchReason::ended:
-            if (fiber.stack.overflowed()) [[unlikely]]
-                detail::reportOverflowAndAbort(fiber);
             if (!isAway(fiber)) [[likely]] {
                 end(fiber);
             } else {
@@ -132,11 +104,9 @@ inline Task* Carrier::nextTask(bool& moved) noexcept {
 }
 
 inline void Carrier::end(detail::Fiber& fiber) noexcept {
-    live_.remove(fiber);
-    counters_.finished.add();
     const bool wasPoller = fiber.isPoller;
-    detail::completeFiber(fiber);
-    detail::releaseFiber(fiber);
+    complete(fiber);
+    detail::retireFiber(fiber);
     if (wasPoller) {
         leaveSleep();  // if the body threw while parked
         poller_.release();
@@ -146,6 +116,8 @@ inline void Carrier::end(detail::Fiber& fiber) noexcept {
 // A guest has ended. Its home removes it from the live list and releases it; until then the home cannot end.
 void Carrier::endAway(detail::Fiber& fiber) noexcept {
     Carrier& home = *fiber.homeCarrier;
+    if (fiber.stack.overflowed()) [[unlikely]]
+        detail::reportOverflowAndAbort(fiber);
     detail::completeFiber(fiber);
     const SubmitGuard guard(home.core_);
     home.core_.endedRemotely(fiber, home.live_);
@@ -155,19 +127,7 @@ void Carrier::endAway(detail::Fiber& fiber) noexcept {
 // The home's part of endAway().
 void Carrier::left(detail::Fiber& fiber) noexcept {
     counters_.finished.add();
-    detail::releaseFiber(fiber);
-}
-
-// Commits the wait, then delivers a cancellation that was requested before the commit [X1]. A fiber waits only at home
-// and therefore ends on this thread, so it cannot be freed between the two.
-void Carrier::commitWait(detail::Fiber& fiber) noexcept {
-    WEFT_DEBUG_ASSERT(!isAway(fiber), "a fiber waits away from its home");
-    const auto epoch = fiber.parkEpoch;
-    if (!fiber.park.commit(epoch)) {
-        makeRunnable(fiber);
-    } else if (fiber.cancellationDue()) [[unlikely]] {
-        WakeKey(fiber, epoch, WakeReason::cancelled).wake();
-    }
+    detail::retireFiber(fiber);
 }
 
 // makeRunnable() for a poller, or with work stealing.
@@ -205,39 +165,6 @@ void Carrier::noteTimers(std::size_t fired) noexcept {
     WEFT_PROBE2(timers, index_, fired);
     if (traces()) [[unlikely]]
         trace(detail::TraceKind::timers, Clock::steady().now(), fired);
-}
-
-void Carrier::switchOut(detail::Fiber& fiber, detail::SwitchReason reason) noexcept {
-    fiber.switchReason = reason;
-    detail::switchToThread(fiber, threadContext_, *threadExceptions_);
-}
-
-void FiberAccess::goHome(Carrier& carrier) noexcept {
-    carrier.currentFiber_->resumesAnywhere = false;
-    carrier.switchOut(*carrier.currentFiber_, detail::SwitchReason::goingHome);
-}
-
-void FiberAccess::yield(Carrier& carrier, Resumes where) noexcept {
-    carrier.currentFiber_->resumesAnywhere = where == Resumes::anywhere;
-    carrier.switchOut(*carrier.currentFiber_, detail::SwitchReason::yielded);
-}
-
-[[gnu::always_inline]] inline void FiberAccess::leave(detail::Fiber& fiber) noexcept {
-    // The fiber may have moved to another carrier: switch to the one that runs it now.
-    Carrier* const running = fiber.running.load(std::memory_order_relaxed);
-    if (running == nullptr) [[unlikely]]
-        detail::endOfForkedFiber();
-    Carrier& carrier = *running;
-    fiber.switchReason = detail::SwitchReason::ended;
-    detail::leaveFiber(fiber, carrier.threadContext_, *carrier.threadExceptions_);
-}
-
-// Calls nothing that does not return: an unanswered call would cost the carrier its predictions of returns.
-void detail::fiberMain(FiberContext* from, FiberContext* self) noexcept {
-    auto& fiber = static_cast<Fiber&>(*self);
-    arrive(fiber, *from);
-    fiber.operations->run(fiber);
-    FiberAccess::leave(fiber);
 }
 
 }  // namespace weft

@@ -67,6 +67,7 @@ namespace weft::detail {
     return first;
 }
 
+// The context, on a stack that ends at `top`, will run `entry`.
 inline void prepareFirstJump(FiberContext& context, void* top, FiberEntry entry) noexcept {
     // As after a call: the return address, here null for debuggers, is at a multiple of 16 minus 8.
     auto* const frame = reinterpret_cast<void**>(reinterpret_cast<std::uintptr_t>(top) & ~std::uintptr_t{15}) - 1;
@@ -101,18 +102,11 @@ inline void prepareFirstJump(FiberContext& context, void* top, FiberEntry entry)
 
 #endif
 
-// Prepares a context that will run `entry` on the given stack; `top` is one past its highest byte.
-inline void makeContext(FiberContext& context, std::byte* bottom, void* top, FiberEntry entry) noexcept {
-    context.stackBottom = bottom;
-    context.stackSize = static_cast<std::size_t>(static_cast<std::byte*>(top) - bottom);
-    prepareFirstJump(context, top, entry);
-    tsanHandOver(&context);
-}
-
-// Resumes a fiber; returns when it or another fiber switches back. `thread` is the calling thread's own context,
-// `threadExceptions` are its runtime globals. The thread's own code, which calls this, handles no exception meanwhile.
-[[gnu::always_inline]] inline void switchToFiber(FiberContext& thread, FiberContext& fiber,
-                                                 ExceptionGlobals& threadExceptions) noexcept {
+// Resumes a fiber; returns the fiber that switched back, which may be another one. `thread` is the calling thread's own
+// context, `threadExceptions` are its runtime globals. The thread's own code, which calls this, handles no exception
+// meanwhile.
+[[gnu::always_inline]] inline FiberContext& switchToFiber(FiberContext& thread, FiberContext& fiber,
+                                                          ExceptionGlobals& threadExceptions) noexcept {
     WEFT_DEBUG_ASSERT(threadExceptions.empty(), "a fiber is resumed while an exception is handled");
     threadExceptions = fiber.exceptions;
     loadFloatControl(fiber.floatControl, thread.floatControl);
@@ -120,33 +114,53 @@ inline void makeContext(FiberContext& context, std::byte* bottom, void* top, Fib
     switchTsanFiber(fiber);
     FiberContext* const cameFrom = jump(thread, fiber);
     finishAsanSwitch(thread.asanFakeStack, cameFrom);
+    return *cameFrom;
 }
-// The reverse. The fiber may be resumed by another thread, so the caller must not use thread-local variables.
+// A switch from one fiber to another one or to the thread. The fiber may be resumed by another thread, so the caller
+// must not use thread-local variables.
+[[gnu::always_inline]] inline void switchAway(FiberContext& fiber, FiberContext& to) noexcept {
+    saveFloatControl(fiber.floatControl);
+    loadFloatControl(to.floatControl, fiber.floatControl);
+    startAsanSwitch(&fiber.asanFakeStack, to);
+    switchTsanFiber(to);
+    FiberContext* const cameFrom = jump(fiber, to);
+    finishAsanSwitch(fiber.asanFakeStack, cameFrom);
+}
 [[gnu::always_inline]] inline void switchToThread(FiberContext& fiber, FiberContext& thread,
                                                   ExceptionGlobals& threadExceptions) noexcept {
     fiber.exceptions = threadExceptions;
     threadExceptions = {};
-    saveFloatControl(fiber.floatControl);
-    loadFloatControl(thread.floatControl, fiber.floatControl);
-    startAsanSwitch(&fiber.asanFakeStack, thread);
-    switchTsanFiber(thread);
-    FiberContext* const cameFrom = jump(fiber, thread);
-    finishAsanSwitch(fiber.asanFakeStack, cameFrom);
+    switchAway(fiber, thread);
+}
+[[gnu::always_inline]] inline void switchToNext(FiberContext& fiber, FiberContext& next,
+                                                ExceptionGlobals& threadExceptions) noexcept {
+    fiber.exceptions = threadExceptions;
+    threadExceptions = next.exceptions;
+    switchAway(fiber, next);
 }
 // To be called first by a FiberEntry.
 [[gnu::always_inline]] inline void arrive(FiberContext& fiber, FiberContext& cameFrom) noexcept {
     finishAsanSwitch(nullptr, &cameFrom);
     tsanTakeOver(&fiber);
 }
-// As switchToThread(), for a fiber that will never be resumed. Its function has returned, so it handles no exception.
-[[noreturn, gnu::always_inline]] inline void leaveFiber(FiberContext& fiber, FiberContext& thread,
-                                                        [[maybe_unused]] ExceptionGlobals& threadExceptions) noexcept {
-    WEFT_DEBUG_ASSERT(threadExceptions.empty(), "a fiber has ended while it handles an exception");
-    loadFloatControl(thread.floatControl);
-    startAsanSwitch(nullptr, thread);  // null: the fake stack of a dying context is freed
-    switchTsanFiber(thread);
-    jump(fiber, thread);
+// As switchAway(), for a fiber that will never be resumed. Its function has returned, so it handles no exception.
+[[noreturn, gnu::always_inline]] inline void leave(FiberContext& fiber, FiberContext& to) noexcept {
+    loadFloatControl(to.floatControl);
+    startAsanSwitch(nullptr, to);  // null: the fake stack of a dying context is freed
+    switchTsanFiber(to);
+    jump(fiber, to);
     std::abort();
+}
+[[noreturn, gnu::always_inline]] inline void leaveForThread(
+    FiberContext& fiber, FiberContext& thread, [[maybe_unused]] const ExceptionGlobals& threadExceptions) noexcept {
+    WEFT_DEBUG_ASSERT(threadExceptions.empty(), "a fiber has ended while it handles an exception");
+    leave(fiber, thread);
+}
+[[noreturn, gnu::always_inline]] inline void leaveForNext(FiberContext& fiber, FiberContext& next,
+                                                          ExceptionGlobals& threadExceptions) noexcept {
+    WEFT_DEBUG_ASSERT(threadExceptions.empty(), "a fiber has ended while it handles an exception");
+    threadExceptions = next.exceptions;
+    leave(fiber, next);
 }
 
 }  // namespace weft::detail

@@ -11,14 +11,22 @@
 #include <weft/scheduler/suspension.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
+#include "context_switch.hpp"
 #include "describe_error.hpp"
 #include "fiber_access.hpp"
 #include "fork_mark.hpp"
 
 namespace weft::detail {
 
+// The control block is at the top of the stack; the frames begin below it.
 Fiber::Fiber(Carrier& home, const Stack& itsStack, const SpawnOptions& options, bool joinable) noexcept
-    : Task(home), homeCarrier(&home), stealable(options.stealable), stack(itsStack) {
+    : FiberContext(FiberAccess::floatControl(home), itsStack.bottom(), reinterpret_cast<std::byte*>(this),
+                   itsStack.tsanFiber),
+      Task(home),
+      homeCarrier(&home),
+      stealable(options.stealable),
+      stack(itsStack) {
+    prepareFirstJump(*this, this, &fiberMain);
     nameBytes[0] = '\0';
     if (!options.name.empty()) [[unlikely]]
         keepName(options.name);
@@ -41,7 +49,10 @@ FiberName::FiberName(const Fiber& fiber) noexcept {
     }
 }
 
-void completeFiber(Fiber& fiber) noexcept {
+namespace {
+
+// The handle's owner may be any thread.
+void completeForOthers(Fiber& fiber) noexcept {
     switch (fiber.state.markComplete()) {
         case CompletionDuty::dropResult: fiber.operations->dropResult(fiber); break;
         case CompletionDuty::wakeJoiner:
@@ -50,8 +61,28 @@ void completeFiber(Fiber& fiber) noexcept {
             break;
         case CompletionDuty::none: break;
     }
+}
+
+}  // namespace
+
+// Where no other thread acts on the completion, retireFiber() marks it, by the same RMW that releases the reference.
+void completeFiber(Fiber& fiber) noexcept {
+    if (fiber.joinedAtHome) {
+        fiber.completesLate = true;
+        fiber.joiner.wake();
+    } else if (fiber.state.isDetached()) {
+        fiber.completesLate = true;
+        fiber.operations->dropResult(fiber);
+    } else {
+        completeForOthers(fiber);
+    }
     if (fiber.scope != nullptr) [[unlikely]]
         fiber.scope->remove(fiber);
+}
+
+void retireFiber(Fiber& fiber) noexcept {
+    const bool last = fiber.completesLate ? fiber.state.completeAndRelease() : fiber.state.release();
+    if (last) freeFiber(fiber);
 }
 
 void releaseFiber(Fiber& fiber) noexcept {
@@ -77,6 +108,8 @@ void cancelFiber(Fiber& fiber) noexcept {
 
 namespace {
 
+constexpr const char* waitName = "JoinHandle::join";
+
 // For a fiber that completes here. A thread that destroys a handle elsewhere cannot tell, and gets false.
 bool carrierShutsDown() noexcept {
     const Carrier* const here = Carrier::current();
@@ -92,20 +125,37 @@ void reportUnobserved(const Fiber& fiber, std::exception_ptr error) noexcept {
         {"fiber '", FiberName(fiber), "' ended with an exception that no join() received: ", describe(error)});
 }
 
-ErrorCode JoinHandleBase::wait(Deadline deadline) {
-    WEFT_ASSERT(fiber_ != nullptr, "join() called on an empty handle");
-    if (fiber_->state.isComplete()) return {};
-    if (Carrier::current() == nullptr && fiber_->homeCarrier->group().forked()) [[unlikely]]
-        throw forkedError("JoinHandle::join");  // a forked process has no carriers
-    Suspension waiting("JoinHandle::join", Resumes::anywhere);
+// The fiber will end on this thread, so a plain flag tells it that it is joined [J5].
+inline JoinHandleBase::Waited JoinHandleBase::waitAtHome(Deadline deadline) {
+    Suspension waiting(waitName, Resumes::anywhere);
     fiber_->joiner = waiting.key();
-    if (!fiber_->state.setJoinWaiter()) return {};
+    fiber_->joinedAtHome = true;
     const WakeReason why = waiting.park(deadline);
-    if (why == WakeReason::resource) return {};
-    if (fiber_->state.unsetJoinWaiter()) return why == WakeReason::timeout ? timedOut() : operationAborted();
+    fiber_->joinedAtHome = false;
+    if (why == WakeReason::resource || fiber_->state.isComplete()) return Waited::ended;
+    return why == WakeReason::timeout ? Waited::timedOut : Waited::aborted;
+}
+
+JoinHandleBase::Waited JoinHandleBase::wait(Deadline deadline) {
+    WEFT_ASSERT(fiber_ != nullptr, "join() called on an empty handle");
+    if (fiber_->state.isComplete()) return Waited::ended;
+    const Carrier* const here = Carrier::current();
+    if (here == fiber_->homeCarrier && FiberAccess::keepsItsFibers(*here)) return waitAtHome(deadline);
+    if (here == nullptr && fiber_->homeCarrier->group().forked()) [[unlikely]]
+        throw forkedError(waitName);  // a forked process has no carriers
+    Suspension waiting(waitName, Resumes::anywhere);
+    fiber_->joiner = waiting.key();
+    if (!fiber_->state.setJoinWaiter()) return Waited::ended;
+    const WakeReason why = waiting.park(deadline);
+    if (why == WakeReason::resource) return Waited::ended;
+    if (fiber_->state.unsetJoinWaiter()) return why == WakeReason::timeout ? Waited::timedOut : Waited::aborted;
     // The fiber has ended after all. The completer may still be about to use the key, so wait until it has.
     while (!fiber_->joinerNotified.load(std::memory_order_acquire)) std::this_thread::yield();  // [J4]
-    return {};
+    return Waited::ended;
+}
+
+void JoinHandleBase::throwAborted(const char* call) {
+    throw SystemError(operationAborted(), call);
 }
 
 }  // namespace weft::detail

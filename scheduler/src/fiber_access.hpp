@@ -16,6 +16,11 @@ struct FiberAccess {
         Carrier* const carrier = Carrier::current();
         return carrier != nullptr ? currentFiber(*carrier) : nullptr;
     }
+    // True if no other carrier runs fibers whose home this is. Context: the carrier.
+    static bool keepsItsFibers(const Carrier& carrier) noexcept { return carrier.helper_ == nullptr; }
+    static const detail::FloatControl& floatControl(const Carrier& carrier) noexcept {
+        return carrier.threadContext_.floatControl;
+    }
     // True once the carrier acts on its stop request and refuses waits. Context: the carrier.
     static bool stopping(const Carrier& carrier) noexcept { return carrier.core_.stopping(); }
     static void yield(Carrier& carrier, Resumes where) noexcept;
@@ -28,6 +33,7 @@ struct FiberAccess {
         return fiber != nullptr && !fiber->isPoller && carrier.nonSuspendingDepth_ == 0 &&
                carrier.fiberRunClock_.passed();
     }
+    static void arrive(const detail::Fiber& fiber) noexcept;
     [[noreturn]] static void leave(detail::Fiber& fiber) noexcept;
 };
 

@@ -28,8 +28,5 @@ void* createTsanFiber() noexcept {
 void destroyTsanFiber(void* fiber) noexcept {
     deleteTsanFiber(fiber);
 }
-void unpoisonStack(void* bottom, std::size_t size) noexcept {
-    asanUnpoison(bottom, size);
-}
 
 }  // namespace weft::detail

@@ -91,6 +91,9 @@ inline void deleteTsanFiber(void* fiber) noexcept {
     if (fiber) __tsan_destroy_fiber(fiber);
 }
 #else
+inline bool tsanNoSync() noexcept {
+    return false;
+}
 inline void switchTsanFiber(const FiberContext&) noexcept {}
 inline void tsanHandOver(const void*) noexcept {}
 inline void tsanTakeOver(const void*) noexcept {}

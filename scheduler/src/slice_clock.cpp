@@ -31,7 +31,9 @@ bool SliceClock::passedAfterBatch() noexcept {
     batch_ = cycles - checkedAt_ < limit_ / 16 ? std::min(2 * batch_, longestBatch) : 1;
     unchecked_ = batch_;
     checkedAt_ = cycles;
-    return cycles - from_ >= limit_ && passedByTheClock();
+    if (cycles - from_ < limit_ || !passedByTheClock()) return false;
+    unchecked_ = 1;  // the next call finds it, too
+    return true;
 }
 
 bool SliceClock::passedByTheClock() noexcept {

@@ -75,8 +75,8 @@ bool Stack::guardContains(const void* address) const noexcept {
     return at >= low && at < low + StackPool::guardSize;
 }
 
-bool Stack::overflowed() const noexcept {
-    return guard == StackGuard::canary && *canaryOf(*this) != canaryWord;
+bool Stack::canaryIntact() const noexcept {
+    return *canaryOf(*this) == canaryWord;
 }
 
 StackPool::StackPool(StackGuard guard) : guard_(chooseGuard(guard)), mappingLimit_(mappingLimit()) {}
@@ -239,11 +239,15 @@ bool StackPool::coolDown() noexcept {
 
 StackCache::StackCache(StackPool& pool, std::size_t size, std::size_t limit)
     : pool_(pool), size_(std::bit_ceil(size)), limit_(limit) {
-    hot_.reserve(2 * limit);
+    hot_.reserve(std::max<std::size_t>(1, 2 * limit));  // refill() needs one place
 }
 
 StackCache::~StackCache() {
     for (const Stack& stack : hot_) pool_.give(stack);
+}
+
+[[gnu::noinline]] void StackCache::refill() {
+    hot_.push_back(pool_.take(size_));
 }
 
 bool StackCache::trim() noexcept {

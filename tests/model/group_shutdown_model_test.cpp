@@ -252,5 +252,9 @@ TEST(GroupShutdownModel, AnOwnerWhoDoesNotWaitDestroysARunningCarrier) {
     expectKilled("destroys early", {makeCase("destroys early", oneCarrier<ModelCarrier<>, true>(false, 1))});
 }
 
+TEST(GroupShutdownModel, AGuestThatSavesItsContextAfterItHasGoneHomeRacesWithItsNextSlice) {
+    expectKilledIn<Defect::savesLate>("saves its context late", "goes home and parks");
+}
+
 }  // namespace
 }  // namespace weft::model

@@ -28,9 +28,11 @@ struct ModelFiber {
 
     Link<ModelFiber> next, nextLive, previousLive;
     Plain<int> closure{0};  // written by the spawner
+    Plain<int> context{0};  // saved after each slice, read by the next one
     CarrierBase* home = nullptr;
     ParkToken* token = nullptr;  // of a fiber that parks
     bool isPoller = false;
+    int slices = 0;        // for the checks only
     bool hasLeft = false;  // the home has taken it off its list after an end elsewhere
 
   protected:
@@ -68,6 +70,7 @@ enum class Defect {
     abortsBlindly,   // a stop makes parked fibers runnable without a claim
     parksBlindly,    // a fiber parks although its carrier has begun to stop
     guestParks,      // a fiber parks where it runs, and not at home
+    savesLate,       // a fiber that goes home saves its context after its home may run it
     takesLate,       // a carrier takes submitted fibers after it has updated its list
     answersNothing,  // a request for a report is taken and forgotten
 };
@@ -168,6 +171,7 @@ class ModelCarrier final : public CarrierBase, public NonStealingHost {
         ended_.store(true, std::memory_order_release);
     }
     void end(ModelFiber& fiber) override {
+        gone_ = true;
         if (fiber.home != this) return fiber.home->takeBack(fiber);
         live_.remove(fiber);
         if constexpr (requires { gate_.unclaim(); }) {
@@ -176,10 +180,14 @@ class ModelCarrier final : public CarrierBase, public NonStealingHost {
     }
     bool goHome(ModelFiber& fiber) override {
         if (fiber.home == this || defect == Defect::guestParks) return false;
+        if (defect != Defect::savesLate) {
+            fiber.context = fiber.slices;
+            gone_ = true;
+        }
         fiber.home->enqueue(fiber);
         return true;
     }
-    // Suspension::park() and Carrier::commitWait()
+    // Suspension::park() and Carrier::switchOut(): the context is saved after the commit [T4].
     bool park(ModelFiber& fiber, Epoch epoch) override {
         ParkToken& token = *fiber.token;
         if (core_.stopping() && defect != Defect::parksBlindly) (void)token.claim(epoch, shutdownBranch);
@@ -198,7 +206,11 @@ class ModelCarrier final : public CarrierBase, public NonStealingHost {
     }
     void run(ModelFiber& fiber) {
         assertThat(fiber.closure != 0, "what its spawner wrote");
+        assertThat(fiber.context == fiber.slices, "each slice goes on where the last one stopped");
+        ++fiber.slices;
+        gone_ = false;
         fiber.run(*this);
+        if (!gone_) fiber.context = fiber.slices;
     }
     void left(ModelFiber& fiber) {
         assertThat(!fiber.hasLeft, "a fiber leaves once");
@@ -243,6 +255,7 @@ class ModelCarrier final : public CarrierBase, public NonStealingHost {
     typename Parts::Live live_;
     typename Parts::Gate gate_;
     Atomic<bool> ended_{false};
+    bool gone_ = false;          // the fiber that ran has ended or may run elsewhere
     bool reportWanted_ = false;  // for the checks only
     int reports_ = 0;
     int sleeps_ = 0;

@@ -12,7 +12,7 @@ struct SimpleHost {
     void fireTimers() {}
     void noteDepth(std::size_t) {}
     void beginFiberRun() {}
-    void endFiberRun(unsigned) {}
+    void endFiberRun() {}
     bool fiberRunIsOver() { return false; }
     void prefetchNext() {}
     void beforeSleep() {}

@@ -182,6 +182,9 @@ TEST(StolenFibersModel, AGuestTouchedAfterItHasLeftRacesWithItsHome) {
     expectKilledIn<Defect::touchesTheEnded>("a guest is touched after its departure", "ends away");
     expectKilledIn<Defect::leavesLate>("a guest is touched after it has gone home", "goes home");
 }
+TEST(StolenFibersModel, AFiberThatMakesItselfRunnableBeforeItsContextIsSavedRacesWithAThief) {
+    expectKilledIn<Defect::publishesEarly>("runnable before its context is saved", "yields");
+}
 TEST(StolenFibersModel, FibersHandedBackWithoutAWakeAreSleptThrough) {
     expectKilledIn<Defect::handsBackQuietly>("handed back without a wake", "handed back");
 }

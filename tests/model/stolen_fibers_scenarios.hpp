@@ -29,6 +29,7 @@ enum class Defect {
     departsInSilence,  // a fiber that ends on another carrier requests no turn of its home
     touchesTheEnded,   // it is touched there after its home has been notified
     leavesLate,        // a fiber on its way home is touched after it was submitted there
+    publishesEarly,    // a fiber makes itself runnable before its context is saved, although thieves can take it [T4]
     handsBackQuietly,  // a thief does not wake the victim to which it has handed fibers back
     movesQuietly,      // a carrier runs what it takes from its backlog without checking the arrivals again
     stealsAtItsEnd,    // a carrier steals once more after it has closed its queue
@@ -265,7 +266,11 @@ class Carrier final : public CarrierBase, public SimpleHost {
                 if (defect == Defect::leavesLate) fiber.frames = 1;
                 return;
             }
-            if (fiber.plan == Plan::yields) return publish(fiber);
+            if (fiber.plan == Plan::yields) {
+                publish(fiber);
+                if (defect == Defect::publishesEarly) fiber.frames = 1;
+                return;
+            }
         }
         fiber.ended = true;
         if (!away) {

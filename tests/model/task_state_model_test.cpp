@@ -19,9 +19,11 @@ struct Key {
 
 enum class Defect {
     none,
-    forgetsTheKey,  // the joiner does not wait until the completer no longer uses its key
-    slotAfterFlag,  // the waiter slot is written after the flag that announces it
-    dropsBlindly,   // the handle drops the result whatever the state is
+    forgetsTheKey,      // the joiner does not wait until the completer no longer uses its key
+    slotAfterFlag,      // the waiter slot is written after the flag that announces it
+    dropsBlindly,       // the handle drops the result whatever the state is
+    retiresOnItsStack,  // the run's reference is released before the task has left its stack
+    retiresAsTheLast,   // a task that completes late is freed although there are other references
 };
 
 struct Totals {
@@ -33,24 +35,31 @@ struct Totals {
 template <Defect defect>
 class JoinedTask {
   public:
-    explicit JoinedTask(Totals& totals) : totals_(totals) { state.initialize(true); }
+    explicit JoinedTask(Totals& totals, bool joinable = true) : totals_(totals) { state.initialize(joinable); }
 
     detail::BasicTaskState<Atomics> state;
 
-    // completeFiber()
+    // completeFiber(), the switch to another stack, retireFiber()
     void complete() {
         result_ = 42;
-        switch (state.markComplete()) {
-            case CompletionDuty::dropResult: drop(); break;
-            case CompletionDuty::wakeJoiner: {
-                const Key key = joiner_;
-                key.task->wake(key.epoch, ThreadTask::resource);
-                joinerTold_.store(true, std::memory_order_release);  // [J4]
-                break;
-            }
-            case CompletionDuty::none: break;
+        const bool late = state.isDetached();  // [J5]
+        if (late) {
+            drop();
+        } else {
+            completeForOthers();
         }
-        release();
+        leaveAndRetire(late);
+    }
+    // JoinHandleBase::waitAtHome(): joiner and task are fibers of one carrier that take turns.
+    void endAndJoinAtHome(ThreadTask& self) {
+        const Epoch epoch = self.prepare();
+        assertThat(self.token.commit(epoch), "nobody else wakes the joiner");
+        result_ = 42;
+        assertThat(self.wake(epoch, ThreadTask::resource), "the joiner waits");  // completeFiber() [J5]
+        leaveAndRetire(true);
+        assertThat(self.token.finish() == ThreadTask::resource && state.isComplete(), "the task has ended");
+        assertThat(takeResult() == 42, "the result");
+        detach();
     }
 
     // JoinHandleBase::wait(); true when the task has ended.
@@ -86,6 +95,27 @@ class JoinedTask {
     }
 
   private:
+    void completeForOthers() {
+        switch (state.markComplete()) {
+            case CompletionDuty::dropResult: drop(); break;
+            case CompletionDuty::wakeJoiner: {
+                const Key key = joiner_;
+                key.task->wake(key.epoch, ThreadTask::resource);
+                joinerTold_.store(true, std::memory_order_release);  // [J4]
+                break;
+            }
+            case CompletionDuty::none: break;
+        }
+    }
+    void leaveAndRetire(bool late) {
+        if (defect == Defect::retiresOnItsStack) retire(late);
+        stack_ = 1;  // the switch itself
+        if (defect != Defect::retiresOnItsStack) retire(late);
+    }
+    void retire(bool late) {
+        if (!late) return release();
+        if (state.completeAndRelease() || defect == Defect::retiresAsTheLast) free();
+    }
     void drop() {
         result_ = 0;
         ++totals_.dropped;
@@ -99,6 +129,7 @@ class JoinedTask {
     Atomic<bool> joinerTold_{false};
     Plain<Key> joiner_{Key{}};
     Plain<int> result_{0};
+    Plain<int> stack_{0};
 };
 
 template <Defect defect>
@@ -155,12 +186,37 @@ struct Scenarios {
         });
     }
 
-  private:
-    static TaskType& begin(ModelRun& run) {
-        auto& totals = run.make<Totals>();
-        auto& task = run.make<TaskType>(totals);
-        run.name({"state", "joinerNotified", "joiner.token", "joiner.runnable"});
+    // Joined by a fiber of its own carrier, while another thread cancels and releases its own reference.
+    static void joinsAtHome(ModelRun& run) {
+        TaskType& task = make(run, true);
+        auto& self = run.make<ThreadTask>();
+        run.thread("carrier", [&task, &self] { task.endAndJoinAtHome(self); });
+        cancels(run, task);
+    }
+    // There never was a handle.
+    static void isDetached(ModelRun& run) {
+        TaskType& task = make(run, false);
         run.thread("completer", [&task] { task.complete(); });
+        cancels(run, task);
+    }
+
+  private:
+    static void cancels(ModelRun& run, TaskType& task) {
+        task.state.addReference();
+        run.thread("canceller", [&task] {
+            task.state.requestCancel();
+            task.release();
+        });
+    }
+    static TaskType& begin(ModelRun& run) {
+        TaskType& task = make(run, true);
+        run.thread("completer", [&task] { task.complete(); });
+        return task;
+    }
+    static TaskType& make(ModelRun& run, bool joinable) {
+        auto& totals = run.make<Totals>();
+        auto& task = run.make<TaskType>(totals, joinable);
+        run.name({"state", "joinerNotified", "joiner.token", "joiner.runnable"});
         run.finally([&totals] {
             assertThat(totals.dropped == 1, "the result is dropped once");
             assertThat(totals.freed == 1, "the task is freed once");
@@ -173,8 +229,12 @@ template <Defect defect = Defect::none>
 std::vector<Case> cases() {
     using Built = Scenarios<defect>;
     return {makeCase("joins", Built::joins(Timeout::never)),
-            makeCase("joins, timeout", Built::joins(Timeout::possible)), makeCase("joins twice", Built::joinsTwice),
-            makeCase("detaches", Built::detaches), makeCase("joins while cancelled", Built::joinsWhileCancelled)};
+            makeCase("joins, timeout", Built::joins(Timeout::possible)),
+            makeCase("joins twice", Built::joinsTwice),
+            makeCase("detaches", Built::detaches),
+            makeCase("joins while cancelled", Built::joinsWhileCancelled),
+            makeCase("joins at home", Built::joinsAtHome),
+            makeCase("is detached", Built::isDetached)};
 }
 
 constexpr const char* protocol = "task state";
@@ -185,7 +245,7 @@ TEST(TaskStateModel, FreedOnceInTheSearchOfThreePreemptions) {
 TEST(TaskStateModel, FreedOnceInTheFullSearch) {
     exploreAll(protocol, cases(),
                {.search = Search::full,
-                .executions = 200'000,
+                .executions = 1'000'000,
                 .seconds = 200,
                 .mustEnd = true,
                 .unless = {"joins while cancelled"}});
@@ -221,6 +281,13 @@ TEST(TaskStateModel, ASlotWrittenAfterItsFlagIsReadTooEarly) {
 }
 TEST(TaskStateModel, AHandleThatDropsWithoutACheckDropsTwice) {
     expectKilled("drops whatever the state says", cases<Defect::dropsBlindly>());
+}
+
+TEST(TaskStateModel, ATaskThatIsReleasedOnItsOwnStackIsFreedUnderIt) {
+    expectKilled("retires on its stack", cases<Defect::retiresOnItsStack>());
+}
+TEST(TaskStateModel, ATaskThatCompletesLateMayHaveOtherReferences) {
+    expectKilled("retires as the last", cases<Defect::retiresAsTheLast>());
 }
 
 }  // namespace

@@ -27,9 +27,13 @@ namespace {
 
 using test::moveTo;
 
+// Other carriers may run the fibers, as moveTo() requires, but steal none themselves.
 CarrierOptions carriers(unsigned count) {
     CarrierOptions options;
     options.carriers = count;
+    options.workStealing = true;
+    options.stealDepth = 1'000'000;
+    options.stealAge = std::chrono::seconds(1);
     return options;
 }
 

@@ -1,7 +1,9 @@
 // moveTo(): moves a fiber as a thief does, for tests of what fibers do away from their home. Needs scheduler/src.
 #pragma once
 
+#include <weft/scheduler/assert.hpp>
 #include <weft/scheduler/carrier.hpp>
+#include <weft/scheduler/carrier_group.hpp>
 #include <weft/scheduler/suspension.hpp>
 
 #include "fiber_access.hpp"
@@ -18,8 +20,10 @@ struct Redirection final : TaskScheduler {
     Carrier& carrier;
 };
 
-// Makes the running fiber continue on another carrier; it passes through its own.
+// Makes the running fiber continue on another carrier; it passes through its own. The group must have work stealing:
+// without it a fiber may commit its wait before its context is saved.
 inline void moveTo(Carrier& target) {
+    WEFT_ASSERT(target.group().options().workStealing, "moveTo() in a group without work stealing");
     Task& self = *FiberAccess::currentFiber(*Carrier::current());
     TaskScheduler* const home = self.home;
     Redirection redirection(target);

@@ -239,7 +239,7 @@ class Carrier final : public TaskScheduler {
     void wakeForClock() noexcept;
     void noteDepth(std::size_t depth) noexcept { counters_.queueDepth.set(depth); }
     void beginFiberRun() noexcept;
-    void endFiberRun(unsigned ran) noexcept;
+    void endFiberRun() noexcept;
     bool fiberRunIsOver() noexcept { return fiberRunClock_.passedAfterSlice(); }
     Task* nextTask(bool& moved) noexcept;
     void prefetchNext() const noexcept;
@@ -251,7 +251,6 @@ class Carrier final : public TaskScheduler {
     // Running fibers (carrier_run.cpp).
     detail::SwitchReason runUntraced(detail::Fiber& fiber) noexcept;
     void afterSwitch(detail::Fiber& fiber) noexcept;
-    void commitWait(detail::Fiber& fiber) noexcept;
     void end(detail::Fiber& fiber) noexcept;
     void endAway(detail::Fiber& fiber) noexcept;
     // Context: the carrier's own thread, which is awake, so no wake-up is needed.
@@ -264,13 +263,23 @@ class Carrier final : public TaskScheduler {
     bool isAway(const detail::Fiber& fiber) const noexcept { return fiber.homeCarrier != this; }
     std::size_t fireManyTimers(TimePoint now) noexcept;
     void noteTimers(std::size_t fired) noexcept;
+
+    // Running fibers, on their own stacks (carrier_switch.cpp).
     void switchOut(detail::Fiber& fiber, detail::SwitchReason reason) noexcept;
+    void commitWait(detail::Fiber& fiber) noexcept;
+    detail::Fiber* successor() noexcept;
+    void beginSlice(detail::Fiber& fiber) noexcept;
+    void arrive() noexcept;
+    void complete(detail::Fiber& fiber) noexcept;
+    detail::Fiber* finish(detail::Fiber& fiber) noexcept;
+
+    // Starting fibers (carrier.cpp).
     std::uint64_t takeFiberId() noexcept;
     void enlistHere(detail::Fiber& fiber) noexcept;
-    void prepare(detail::Fiber& fiber) const noexcept;
     void submit(detail::Fiber& fiber);
     void submitFromOutside(detail::Fiber& fiber);
     Stack takeStack(std::size_t size);
+    Stack takeStackOfPool(std::size_t size) const;
     static void giveStack(const Stack& stack) noexcept;
     void startPoller(detail::Fiber& fiber);
     void wakeOrCallHelp() noexcept;
@@ -355,7 +364,10 @@ class Carrier final : public TaskScheduler {
     detail::SleepKind parkKind_ = detail::SleepKind::none;
     detail::SleepEnd parkEnd_ = detail::SleepEnd::notAsleep;
     TimePoint fiberRunBegan_{};
-    bool prefetches_ = false;  // more fibers live than the cache holds
+    bool switchesDirectly_ = false;         // fibers run from the queue, and no other thread can run them
+    detail::Fiber* leftForNext_ = nullptr;  // has ended, and is released by the fiber that runs next
+    std::uint64_t ranBefore_ = 0;           // counters_.run at the beginning of the run of fibers
+    bool prefetches_ = false;               // more fibers live than the cache holds
     detail::SliceClock fiberRunClock_;
     detail::SliceClock timerClock_;
     const bool shuffled_;

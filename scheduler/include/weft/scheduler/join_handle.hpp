@@ -42,9 +42,15 @@ class JoinHandleBase {
     JoinHandleBase(JoinHandleBase&& other) noexcept : fiber_(std::exchange(other.fiber_, nullptr)) {}
     ~JoinHandleBase() { detach(); }
 
-    ErrorCode wait(Deadline deadline);
+    enum class Waited : std::uint8_t { ended, timedOut, aborted };
+
+    Waited wait(Deadline deadline);
+    [[noreturn]] static void throwAborted(const char* call);
 
     Fiber* fiber_ = nullptr;
+
+  private:
+    Waited waitAtHome(Deadline deadline);
 };
 
 }  // namespace detail
@@ -70,15 +76,15 @@ class [[nodiscard]] JoinHandle final : public detail::JoinHandleBase {
     // in both cases the handle stays valid, and join() may be called again. After such an operation_aborted the fiber
     // still runs and may outlive the caller's variables. If the fiber uses them, start it in a TaskScope.
     T join() {
-        if (ErrorCode error = wait(never)) throw SystemError(error, "JoinHandle::join");
+        if (wait(never) != Waited::ended) throwAborted("JoinHandle::join");
         const Joined ended{static_cast<detail::ResultFiber<T>&>(*std::exchange(fiber_, nullptr))};
         return ended.fiber.takeResult();
     }
     // As join(), but waits until `deadline` at most and does not take the result. True if the fiber has ended.
     bool waitUntil(Deadline deadline) {
-        const ErrorCode error = wait(deadline);
-        if (error && error != timedOut()) throw SystemError(error, "JoinHandle::waitUntil");
-        return !error;
+        const Waited waited = wait(deadline);
+        if (waited == Waited::aborted) throwAborted("JoinHandle::waitUntil");
+        return waited == Waited::ended;
     }
 
   private:

@@ -36,7 +36,8 @@ struct Stack {
     inline std::size_t sizeWithGuard() const noexcept;
     bool guardContains(const void* address) const noexcept;
     // True if the stack has a canary and the canary has been overwritten.
-    bool overflowed() const noexcept;
+    bool overflowed() const noexcept { return guard == StackGuard::canary && !canaryIntact(); }
+    bool canaryIntact() const noexcept;  // requires a canary
 };
 
 class StackPool {
@@ -132,15 +133,19 @@ class StackCache {
     StackCache(StackPool& pool, std::size_t size, std::size_t limit);
     ~StackCache();
 
-    Stack take() {
+    // The stack that take() will return.
+    const Stack& next() {
         if (hot_.empty()) [[unlikely]]
-            return pool_.take(size_);
-        const Stack stack = hot_.back();
+            refill();
+        return hot_.back();
+    }
+    Stack take() {
+        Stack stack = next();
         hot_.pop_back();
         return stack;
     }
     void give(const Stack& stack) noexcept {
-        if (stack.size != size_ || hot_.size() == hot_.capacity()) [[unlikely]]
+        if (stack.size != size_ || hot_.size() == 2 * limit_) [[unlikely]]
             return pool_.give(stack);
         hot_.push_back(stack);
     }
@@ -150,6 +155,8 @@ class StackCache {
     std::size_t stackSize() const noexcept { return size_; }
 
   private:
+    void refill();
+
     StackPool& pool_;
     const std::size_t size_;
     const std::size_t limit_;

@@ -13,7 +13,7 @@ namespace weft::detail {
 // The host provides
 //   core(), live(), poller(): its CarrierCore, its LiveList, its PollerSlot (or PollerGate)
 //   fireTimers(), noteDepth(n), beginFiberRun(), nextTask(moved), prefetchNext(), run(task), fiberRunIsOver(),
-//   endFiberRun(ran)
+//   endFiberRun()
 //   beforeSleep(), blockInFutex(), countWake(SleepEnd)
 //   published(), pull(), mustNotSleep(), leavesSleep(), answer(CalledBy): those of its StealPolicy, or no-ops
 //   left(task): called for a task that has ended on another carrier, after its removal from the live list
@@ -33,7 +33,7 @@ class CarrierTurn {
     // One turn: timers, fibers, poller. Sleeps if neither fibers nor the poller ran.
     void turn() noexcept {
         host_.fireTimers();
-        const bool ranFibers = runFibers() > 0;
+        const bool ranFibers = runFibers();
         const bool ranPoller = runPoller();
         if (!ranFibers && !ranPoller) sleep();
     }
@@ -61,23 +61,22 @@ class CarrierTurn {
     }
 
   private:
-    // Runs tasks until none is runnable or the host's budget is used up; at least one if any is runnable (SCH-8).
-    unsigned runFibers() noexcept {
+    // Runs tasks until none is runnable or the host's budget is used up; at least one if any is runnable (SCH-8). True
+    // if it ran one. host_.run(task) may run several, which switch directly to each other.
+    bool runFibers() noexcept {
         if (core_.queue().takeSubmitted()) host_.published();
         settle();  // afterwards, so that every task is on the list before it runs [L1]
         host_.noteDepth(core_.queue().depth());
         host_.prefetchNext();
         auto* task = next();
-        if (task == nullptr) return 0;
+        if (task == nullptr) return false;
         host_.beginFiberRun();
-        unsigned ran = 0;
         do {
             host_.prefetchNext();
             host_.run(*task);
-            ++ran;
         } while (!host_.fiberRunIsOver() && (task = next()) != nullptr);
-        host_.endFiberRun(ran);
-        return ran;
+        host_.endFiberRun();
+        return true;
     }
 
     auto* next() noexcept {

@@ -31,8 +31,9 @@ namespace weft::detail {
 class ScopeChildren;
 
 // Why a fiber switched back to its carrier, which determines what the carrier does with it once its context is saved.
-// goingHome: the carrier is not the fiber's home.
-enum class SwitchReason : std::uint8_t { yielded, goingHome, parking, ended };
+// goingHome: the carrier is not the fiber's home. settled: nothing, since the fiber has made itself runnable or has
+// committed its wait. completed: releases it.
+enum class SwitchReason : std::uint8_t { yielded, goingHome, parking, ended, settled, completed };
 
 struct Fiber;
 
@@ -71,7 +72,7 @@ struct Fiber : FiberContext, Task {
     // The carrier that runs the fiber or ran it last; null: it has not begun, or it continues in a forked process.
     // relaxed: read by the thread that runs it, by the thread that has claimed its wake, and by its home for the log.
     std::atomic<Carrier*> running{nullptr};
-    ParkToken::Epoch parkEpoch = 0;  // valid while switchReason is `parking`
+    ParkToken::Epoch parkEpoch = 0;  // of the wait that is to be committed
     TimePoint runBeforeWait;  // when the run of fibers began in which the current or last wait did, for the fiber dump
     // The current or last blocking call, for the log. relaxed: the text is a constant.
     std::atomic<const char*> lastCall{nullptr};
@@ -88,8 +89,10 @@ struct Fiber : FiberContext, Task {
     const FiberOperations* operations = nullptr;
     Fiber* previousLive = nullptr;  // the home carrier's list of its fibers (LiveList)
     Fiber* nextLive = nullptr;
-    WakeKey joiner;                           // written by the join handle's owner before setJoinWaiter()
+    WakeKey joiner;  // written by the join handle's owner before setJoinWaiter() or joinedAtHome
     std::atomic<bool> joinerNotified{false};  // the completer will not use `joiner` any more [J4]
+    bool joinedAtHome = false;   // `joiner` waits on the carrier on which this fiber will end; used by its thread [J5]
+    bool completesLate = false;  // retireFiber() marks the fiber complete [J5]
     ScopeChildren* scope = nullptr;  // the children of its TaskScope, if any, which owns the next three members
     Fiber* previousSibling;
     Fiber* nextSibling;
@@ -124,9 +127,12 @@ inline void* placeOnStack(const Stack& stack, std::size_t size, std::size_t alig
 
 // The FiberEntry of every fiber.
 [[noreturn]] void fiberMain(FiberContext* from, FiberContext* self) noexcept;
-// Marks the fiber complete: destroys the result or leaves it to the join handle, wakes the joiner. Context: the carrier
-// on which the fiber ended, which still holds the run's reference.
+// The fiber has ended: destroys the result or leaves it to the join handle, wakes the joiner. Context: the carrier on
+// which the fiber ended, which still holds the run's reference.
 void completeFiber(Fiber& fiber) noexcept;
+// Then releases the run's reference, when no code runs on the fiber's stack any more. The carrier runs no fiber between
+// the two.
+void retireFiber(Fiber& fiber) noexcept;
 // Releases one reference; frees the fiber if it was the last.
 void releaseFiber(Fiber& fiber) noexcept;
 // Releases the reference of a handle that does not take the result.

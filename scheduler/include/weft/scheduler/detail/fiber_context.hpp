@@ -23,6 +23,14 @@ struct FloatControl {
 };
 
 struct FiberContext {
+    FiberContext() = default;
+    // Of a fiber; `top` is one past the highest byte of its stack.
+    FiberContext(const FloatControl& control, std::byte* bottom, std::byte* top, void* tsan) noexcept
+        : floatControl(control),
+          stackBottom(bottom),
+          stackSize(static_cast<std::size_t>(top - bottom)),
+          tsanFiber(tsan) {}
+
     // While switched out: what the switch restores. Without the inline switch, stackPointer is the fcontext_t.
     void* stackPointer = nullptr;
     void* framePointer = nullptr;
@@ -51,6 +59,5 @@ void adoptThreadContext(FiberContext& context) noexcept;
 // The sanitizer state of a stack. It stays with a pooled stack, because creating it is expensive.
 void* createTsanFiber() noexcept;
 void destroyTsanFiber(void* fiber) noexcept;
-void unpoisonStack(void* bottom, std::size_t size) noexcept;
 
 }  // namespace weft::detail

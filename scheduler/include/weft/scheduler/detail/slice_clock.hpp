@@ -34,7 +34,7 @@ class SliceClock {
     }
     // As passed(), for a caller that asks after each slice. While slices are short it reads the counter after up to
     // eight of them, if the last such batch took less than a sixteenth of the budget: reading it after each costs a
-    // tenth of the shortest slices (docs/adr/0032).
+    // tenth of the shortest slices (docs/adr/0032). Once true, it remains true.
     bool passedAfterSlice() noexcept { return --unchecked_ == 0 && passedAfterBatch(); }
 
   private:

@@ -1,6 +1,7 @@
 // TaskState: the life-cycle word of a task: completion, join interest, cancellation, references. Every transition is
-// one RMW whose result tells the caller what it must do. docs/explanation/protocol.md section 3, docs/adr/0001. Source:
-// the state word of Tokio's tasks, without its run bits (here a ParkToken claim is the right to run a fiber).
+// one RMW whose result tells the caller what it must do; the last release is a load. docs/explanation/protocol.md
+// section 3, docs/adr/0001. Source: the state word of Tokio's tasks, without its run bits (here a ParkToken claim is
+// the right to run a fiber).
 #pragma once
 
 #include <cstdint>
@@ -32,6 +33,10 @@ class BasicTaskState {
         if (!(before & joinInterest)) return CompletionDuty::dropResult;
         return before & joinWaiter ? CompletionDuty::wakeJoiner : CompletionDuty::none;
     }
+
+    // True if no handle exists any more: the scheduler drops the result without markComplete(), and calls
+    // completeAndRelease(). relaxed: the owner of the handle leaves nothing else to read [J3].
+    bool isDetached() const noexcept { return !(word_.load(std::memory_order_relaxed) & joinInterest); }
 
     // The handle's owner has written the waiter slot. False: the task is complete, and the completer will not read the
     // slot.
@@ -94,10 +99,18 @@ class BasicTaskState {
     }
     // True if this was the last reference: the caller must free the task.
     [[nodiscard]] bool release() noexcept {
-        return word_.fetch_sub(reference, std::memory_order_acq_rel) < 2 * reference;  // [J3] all uses before the free
+        return isSole() || word_.fetch_sub(reference, std::memory_order_acq_rel) < 2 * reference;  // [J3]
+    }
+    // markComplete() and release() of the run in one step, for a task whose completion no other thread acts on: it is
+    // detached, or the owner of its handle waits on this thread, which it does not use before this call [J5].
+    [[nodiscard]] bool completeAndRelease() noexcept {
+        return isSole() || word_.fetch_add(complete - reference, std::memory_order_acq_rel) < 2 * reference;  // [J3]
     }
 
   private:
+    // Nobody else can add a reference, so the last release needs no RMW.
+    bool isSole() const noexcept { return word_.load(std::memory_order_acquire) < 2 * reference; }  // [J3]
+
     enum : std::uint64_t {
         complete = 1,
         joinInterest = 2,  // a handle exists, which takes or destroys the result
