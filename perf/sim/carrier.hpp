@@ -149,7 +149,7 @@ class Carrier {
     void fireTimers() { simulation_.advance(Machine::current().costs.poll); }
     void noteDepth(std::size_t) {}
     void beginFiberRun() { fiberRunBegan_ = simulation_.now(); }
-    void endFiberRun(unsigned) {}
+    void endFiberRun() {}
     bool fiberRunIsOver() { return simulation_.now() - fiberRunBegan_ >= workload_.drainBudget; }
     void prefetchNext() {}
     Task* nextTask(bool& moved) { return core_.queue().pop(moved); }

@@ -42,8 +42,8 @@ void Carrier::commitWait(detail::Fiber& fiber) noexcept {
     if (detail::Fiber* const left = std::exchange(leftForNext_, nullptr)) detail::retireFiber(*left);
 }
 
-// While no other thread can run its fibers, a fiber commits its own wait, or makes itself runnable, before its context
-// is saved [T4], and switches to the next one itself. Otherwise the main loop does both for it.
+// While its carrier switches directly, a fiber commits its own wait, or makes itself runnable, before its context is
+// saved [T4], and switches to the next one itself. Otherwise the main loop does both for it.
 void Carrier::switchOut(detail::Fiber& fiber, detail::SwitchReason reason) noexcept {
     fiber.switchReason = reason;
     WEFT_PROBE2(fiber_left, index_, static_cast<int>(reason));
@@ -73,14 +73,15 @@ void Carrier::complete(detail::Fiber& fiber) noexcept {
     detail::completeFiber(fiber);
 }
 
-// The function of the fiber, which is on its own stack, has returned. Returns the fiber that runs next, or null.
+// The function of the fiber, which is on its own stack, has returned. Returns the fiber that runs next. Null: the main
+// loop continues; it also completes the fiber if a result's destructor or a log sink may have to run, code of the
+// program for which the fiber's stack need not be large enough.
 detail::Fiber* Carrier::finish(detail::Fiber& fiber) noexcept {
     fiber.switchReason = detail::SwitchReason::ended;
     WEFT_PROBE2(fiber_left, index_, static_cast<int>(detail::SwitchReason::ended));
-    if (!switchesDirectly_) return nullptr;
-    ++nonSuspendingDepth_;  // the result's destructor must not suspend
+    if (!switchesDirectly_ || !(fiber.dropsNothing || fiber.joinedAtHome)) return nullptr;
+    currentFiber_ = nullptr;
     complete(fiber);
-    --nonSuspendingDepth_;
     fiber.switchReason = detail::SwitchReason::completed;
     detail::Fiber* const next = successor();
     if (next != nullptr) leftForNext_ = &fiber;

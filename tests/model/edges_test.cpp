@@ -33,12 +33,16 @@ const Edge edges[] = {
     {"T1", "park_token_model_test.cpp", nullptr},
     {"T2", "park_token_model_test.cpp", nullptr},
     {"T3", "park_token_model_test.cpp", nullptr},
-    {"T4", "group_shutdown_model_test.cpp", nullptr, {"savesLate"}},  // and with thieves: stolen_fibers_model_test
+    {"T4",
+     "group_shutdown_model_test.cpp",
+     nullptr,
+     {"savesLate", "resumesElsewhere"}},  // and with thieves: stolen_fibers_model_test
     {"X1", "park_token_model_test.cpp", nullptr},
     {"J1", "task_state_model_test.cpp", nullptr},
     {"J2", "task_state_model_test.cpp", nullptr},
     {"J3", "task_state_model_test.cpp", nullptr},
     {"J4", "task_state_model_test.cpp", nullptr},
+    {"J6", "task_state_model_test.cpp", nullptr},
     {"J5", "task_state_model_test.cpp", nullptr, {"retiresOnItsStack", "retiresAsTheLast"}},
     {"Q1", "run_queue_model_test.cpp", nullptr},
     {"Q2", "run_queue_model_test.cpp", nullptr},

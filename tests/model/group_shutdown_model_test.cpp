@@ -89,6 +89,7 @@ void twoCarriers(ModelRun& run) {
     auto& state = run.make<State>();
     auto& first = run.make<Carrier>();
     auto& second = run.make<Carrier>();
+    first.thief = &second;
     auto& helping = run.make<HelpingFiber>(first, state.child, state.waiting);
     (void)first.spawn(state.waiting);
     (void)second.spawn(helping);
@@ -252,6 +253,9 @@ TEST(GroupShutdownModel, AnOwnerWhoDoesNotWaitDestroysARunningCarrier) {
     expectKilled("destroys early", {makeCase("destroys early", oneCarrier<ModelCarrier<>, true>(false, 1))});
 }
 
+TEST(GroupShutdownModel, AFiberThatCommitsItsOwnWaitRacesWithAThiefThatResumesIt) {
+    expectKilledIn<Defect::resumesElsewhere>("resumes elsewhere", "two carriers");
+}
 TEST(GroupShutdownModel, AGuestThatSavesItsContextAfterItHasGoneHomeRacesWithItsNextSlice) {
     expectKilledIn<Defect::savesLate>("saves its context late", "goes home and parks");
 }

@@ -1,6 +1,6 @@
 // ModelCarrier: a carrier for the explorer. Its parts are the shipped ones: CarrierCore, LiveList, PollerGate, and
 // CarrierTurn, which takes the turns and decides about the end. The functions that other threads call do what
-// carrier.cpp and carrier_run.cpp do. A twin replaces one part by a derived type with one defect.
+// carrier.cpp, carrier_run.cpp and carrier_switch.cpp do. A twin replaces one part by a derived type with one defect.
 #pragma once
 
 #include <weft/scheduler/detail/carrier_core.hpp>
@@ -62,17 +62,18 @@ constexpr std::uint8_t shutdownBranch = 2;
 // Defects of the functions that other threads, or fibers, call.
 enum class Defect {
     none,
-    noSubmitGuard,   // a waker takes no SubmitGuard
-    countsInLate,    // a waker takes it only after it has published
-    stopsSilently,   // a stop wakes no carrier
-    enlistsLate,     // a spawn is submitted before it is on the list
-    noAbort,         // a stop leaves parked fibers alone
-    abortsBlindly,   // a stop makes parked fibers runnable without a claim
-    parksBlindly,    // a fiber parks although its carrier has begun to stop
-    guestParks,      // a fiber parks where it runs, and not at home
-    savesLate,       // a fiber that goes home saves its context after its home may run it
-    takesLate,       // a carrier takes submitted fibers after it has updated its list
-    answersNothing,  // a request for a report is taken and forgotten
+    noSubmitGuard,     // a waker takes no SubmitGuard
+    countsInLate,      // a waker takes it only after it has published
+    stopsSilently,     // a stop wakes no carrier
+    enlistsLate,       // a spawn is submitted before it is on the list
+    noAbort,           // a stop leaves parked fibers alone
+    abortsBlindly,     // a stop makes parked fibers runnable without a claim
+    parksBlindly,      // a fiber parks although its carrier has begun to stop
+    guestParks,        // a fiber parks where it runs, and not at home
+    savesLate,         // a fiber that goes home saves its context after its home may run it
+    resumesElsewhere,  // the thief may run a fiber that has committed its own wait
+    takesLate,         // a carrier takes submitted fibers after it has updated its list
+    answersNothing,    // a request for a report is taken and forgotten
 };
 
 struct ShippedParts {
@@ -115,6 +116,7 @@ class ModelCarrier final : public CarrierBase, public NonStealingHost {
     }
     // Carrier::enqueue()
     void enqueue(ModelFiber& fiber) override {
+        if (defect == Defect::resumesElsewhere && thief != nullptr) return thief->enqueue(fiber);
         if (defect == Defect::noSubmitGuard) return publish(fiber);
         if (defect == Defect::countsInLate) {
             assertThat(core_.submit(fiber), "a wake never meets a closed tray");
@@ -163,6 +165,7 @@ class ModelCarrier final : public CarrierBase, public NonStealingHost {
     }
     bool hasEnded() const { return ended_.load(std::memory_order_acquire); }  // thread::join()
     std::uint64_t enlisted() const { return live_.enlisted(); }
+    ModelCarrier* thief = nullptr;  // for the twin that resumes fibers elsewhere
     bool isAsleep() { return core_.sleepWord().load(std::memory_order_relaxed) != 0; }
 
     // --- its own thread: Carrier::threadMain()

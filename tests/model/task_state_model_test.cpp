@@ -35,7 +35,9 @@ struct Totals {
 template <Defect defect>
 class JoinedTask {
   public:
-    explicit JoinedTask(Totals& totals, bool joinable = true) : totals_(totals) { state.initialize(joinable); }
+    explicit JoinedTask(Totals& totals, bool joinable = true) : totals_(totals), hadHandle_(joinable) {
+        state.initialize(joinable);
+    }
 
     detail::BasicTaskState<Atomics> state;
 
@@ -50,14 +52,17 @@ class JoinedTask {
         }
         leaveAndRetire(late);
     }
-    // JoinHandleBase::waitAtHome(): joiner and task are fibers of one carrier that take turns.
-    void endAndJoinAtHome(ThreadTask& self) {
+    // JoinHandleBase::waitAtHome(): joiner and task are fibers of one carrier that take turns. `late`: the joiner's
+    // timer ends its wait, and the task ends before the joiner runs.
+    void endAndJoinAtHome(ThreadTask& self, bool late) {
         const Epoch epoch = self.prepare();
         assertThat(self.token.commit(epoch), "nobody else wakes the joiner");
+        if (late) assertThat(self.wake(epoch, ThreadTask::timeout), "the joiner waits");
         result_ = 42;
-        assertThat(self.wake(epoch, ThreadTask::resource), "the joiner waits");  // completeFiber() [J5]
+        assertThat(self.wake(epoch, ThreadTask::resource) != late, "one ends the wait");  // completeFiber() [J5]
         leaveAndRetire(true);
-        assertThat(self.token.finish() == ThreadTask::resource && state.isComplete(), "the task has ended");
+        assertThat(self.token.finish() == (late ? ThreadTask::timeout : ThreadTask::resource), "why it ended");
+        assertThat(state.isComplete(), "the task has ended");
         assertThat(takeResult() == 42, "the result");
         detach();
     }
@@ -85,6 +90,7 @@ class JoinedTask {
 
     // JoinHandleBase::detach()
     void detach() {
+        owners_ = 1;
         const HandleDuty duty = state.dropInterest();
         if (duty == HandleDuty::dropResult || defect == Defect::dropsBlindly) drop();
         release();
@@ -117,6 +123,7 @@ class JoinedTask {
         if (state.completeAndRelease() || defect == Defect::retiresAsTheLast) free();
     }
     void drop() {
+        assertThat(owners_ == 1 || !hadHandle_, "what the handle's owner did");  // [J6]
         result_ = 0;
         ++totals_.dropped;
     }
@@ -130,6 +137,8 @@ class JoinedTask {
     Plain<Key> joiner_{Key{}};
     Plain<int> result_{0};
     Plain<int> stack_{0};
+    Plain<int> owners_{0};  // written by the handle's owner before it detaches, read by the result's destructor
+    const bool hadHandle_;
 };
 
 template <Defect defect>
@@ -187,11 +196,13 @@ struct Scenarios {
     }
 
     // Joined by a fiber of its own carrier, while another thread cancels and releases its own reference.
-    static void joinsAtHome(ModelRun& run) {
-        TaskType& task = make(run, true);
-        auto& self = run.make<ThreadTask>();
-        run.thread("carrier", [&task, &self] { task.endAndJoinAtHome(self); });
-        cancels(run, task);
+    static Scenario joinsAtHome(bool late) {
+        return [=](ModelRun& run) {
+            TaskType& task = make(run, true);
+            auto& self = run.make<ThreadTask>();
+            run.thread("carrier", [&task, &self, late] { task.endAndJoinAtHome(self, late); });
+            cancels(run, task);
+        };
     }
     // There never was a handle.
     static void isDetached(ModelRun& run) {
@@ -233,7 +244,8 @@ std::vector<Case> cases() {
             makeCase("joins twice", Built::joinsTwice),
             makeCase("detaches", Built::detaches),
             makeCase("joins while cancelled", Built::joinsWhileCancelled),
-            makeCase("joins at home", Built::joinsAtHome),
+            makeCase("joins at home", Built::joinsAtHome(false)),
+            makeCase("joins at home, late", Built::joinsAtHome(true)),
             makeCase("is detached", Built::isDetached)};
 }
 
@@ -263,8 +275,7 @@ constexpr Survivor survivors[] = {
     {"task_state unsetJoinWaiter compare_exchange.success *", "nothing is read or written behind it"},
     {"task_state unsetJoinWaiter compare_exchange.failure *",
      "when the task is complete, J4 acquires what J1 would have"},
-    {"task_state dropInterest compare_exchange.success *",
-     "the handle's reference [J3] orders its uses before the free"},
+    {"task_state dropInterest compare_exchange.success acq_rel->release", "there is nothing to acquire"},
     {"task_state requestCancel fetch_or *", "it goes with the wait that it ends [X1]: park_token_model_test"},
     {"task_state isCancelRequested load *", "it goes with the wait that it ends [X1]: park_token_model_test"},
 };

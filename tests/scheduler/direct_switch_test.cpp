@@ -2,9 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <string>
+#include <utility>
 
 #include <weft/scheduler/carrier_group.hpp>
 #include <weft/scheduler/suspension.hpp>
@@ -55,19 +58,50 @@ TEST(DirectSwitch, FibersThatEndOneAfterAnotherUseTheSameStack) {
     EXPECT_EQ(most, 1u);
 }
 
-// A waker that runs before the fiber has left its stack: the fiber continues at the end of the queue.
+// The wait is refused before the fiber has left its stack: the fiber continues at the end of the queue.
 TEST(DirectSwitch, AWaitThatIsOverBeforeTheSwitchLetsOthersRun) {
     CarrierGroup group(test::oneCarrier());
     Carrier& carrier = group.carrier(0);
+    std::atomic<bool> cancelled{false};
     std::string order;
+    auto waiter = carrier.spawn([&] {
+        while (!cancelled) thisFiber::yield();
+        carrier.spawnDetached([&] { order += "other "; });
+        ErrorCode error;
+        thisFiber::sleepUntil(never, error);
+        order += error == operationAborted() ? "waiter" : "asleep";
+    });
+    waiter.cancel();
+    cancelled = true;
+    waiter.join();
+    EXPECT_EQ(order, "other waiter");
+}
+
+// Such a destructor needs no place on the fiber's stack.
+struct UsesAnotherStack {
+    explicit UsesAnotherStack(bool& other) : other(&other), stack(__builtin_frame_address(0)) {}
+    UsesAnotherStack(UsesAnotherStack&& from) noexcept : other(std::exchange(from.other, nullptr)), stack(from.stack) {}
+    ~UsesAnotherStack() {
+        if (other == nullptr) return;
+        const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+        const auto there = reinterpret_cast<std::uintptr_t>(stack);
+        *other = std::max(here, there) - std::min(here, there) > StackPool::minimumSize && !thisFiber::isFiber();
+    }
+    bool* other;
+    const void* stack;
+};
+
+TEST(DirectSwitch, TheDestructorOfAResultThatNobodyTakesRunsOutsideOfFibers) {
+    CarrierGroup group(test::oneCarrier());
+    Carrier& carrier = group.carrier(0);
+    bool other = false;
     carrier
         .spawn([&] {
-            carrier.spawnDetached([&] { order += "other "; });
-            thisFiber::sleepUntil(TimePoint::min());
-            order += "waiter";
+            carrier.spawnDetached([&] { return UsesAnotherStack(other); }, {.stackSize = StackPool::minimumSize});
+            thisFiber::yield();
         })
         .join();
-    EXPECT_EQ(order, "other waiter");
+    EXPECT_TRUE(other);
 }
 
 TEST(DirectSwitch, EachSliceIsCounted) {

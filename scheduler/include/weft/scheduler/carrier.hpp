@@ -364,7 +364,7 @@ class Carrier final : public TaskScheduler {
     detail::SleepKind parkKind_ = detail::SleepKind::none;
     detail::SleepEnd parkEnd_ = detail::SleepEnd::notAsleep;
     TimePoint fiberRunBegan_{};
-    bool switchesDirectly_ = false;         // fibers run from the queue, and no other thread can run them
+    bool switchesDirectly_ = false;         // fibers run from the queue, no thief can take them, nothing is recorded
     detail::Fiber* leftForNext_ = nullptr;  // has ended, and is released by the fiber that runs next
     std::uint64_t ranBefore_ = 0;           // counters_.run at the beginning of the run of fibers
     bool prefetches_ = false;               // more fibers live than the cache holds

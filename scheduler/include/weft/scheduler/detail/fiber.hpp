@@ -93,6 +93,7 @@ struct Fiber : FiberContext, Task {
     std::atomic<bool> joinerNotified{false};  // the completer will not use `joiner` any more [J4]
     bool joinedAtHome = false;   // `joiner` waits on the carrier on which this fiber will end; used by its thread [J5]
     bool completesLate = false;  // retireFiber() marks the fiber complete [J5]
+    bool dropsNothing = false;   // the result has no destructor to run, and there is no error
     ScopeChildren* scope = nullptr;  // the children of its TaskScope, if any, which owns the next three members
     Fiber* previousSibling;
     Fiber* nextSibling;
@@ -130,8 +131,8 @@ inline void* placeOnStack(const Stack& stack, std::size_t size, std::size_t alig
 // The fiber has ended: destroys the result or leaves it to the join handle, wakes the joiner. Context: the carrier on
 // which the fiber ended, which still holds the run's reference.
 void completeFiber(Fiber& fiber) noexcept;
-// Then releases the run's reference, when no code runs on the fiber's stack any more. The carrier runs no fiber between
-// the two.
+// Then releases the run's reference, when no code runs on the fiber's stack any more. A fiber at home: its carrier runs
+// no other fiber between the two.
 void retireFiber(Fiber& fiber) noexcept;
 // Releases one reference; frees the fiber if it was the last.
 void releaseFiber(Fiber& fiber) noexcept;
@@ -196,6 +197,7 @@ struct FiberFrame final : ResultFiber<std::invoke_result_t<F&>> {
             } else {
                 frame.result.emplace(std::invoke(*frame.function_));
             }
+            self.dropsNothing = std::is_void_v<Result> || std::is_trivially_destructible_v<Result>;
         } catch (...) {
             frame.error = std::current_exception();
         }

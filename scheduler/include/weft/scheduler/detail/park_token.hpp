@@ -1,6 +1,6 @@
-// ParkToken: the suspension protocol. A task registers while it still runs (prepare), its scheduler commits the wait
-// once the task's context is saved, and exactly one waker claims it. docs/explanation/protocol.md section 2,
-// docs/adr/0001.
+// ParkToken: the suspension protocol. A task registers while it still runs (prepare), the wait is committed once the
+// task's context is saved, or by the task itself where only its own thread can resume it [T4], and exactly one waker
+// claims it. docs/explanation/protocol.md section 2, docs/adr/0001.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,13 @@ namespace weft::detail {
 // What the caller of claim() must do.
 enum class [[nodiscard]] Claim : std::uint8_t{
     lost,     // nothing: another waker was first, or the wait is over. Keep the resource, do not touch the task.
-    early,    // nothing: won before the task was switched out, which will find the claim. Do not touch the task.
-    enqueue,  // won: the task is switched out, and the caller must make it runnable
+    early,    // nothing: won before the commit, which will find the claim. Do not touch the task.
+    enqueue,  // won: the wait is committed, and the caller must make the task runnable
 };
 
-// The word: [epoch:48 | branch:8 | phase:8]. Writers: the task (prepare, abort, finish), its scheduler (commit), any
-// thread that holds {epoch, branch} (claim). Each wait has an epoch, which never repeats, so a late claim fails.
+// The word: [epoch:48 | branch:8 | phase:8]. Writers: the task (prepare, abort, finish), the task or its scheduler
+// (commit), any thread that holds {epoch, branch} (claim). Each wait has an epoch, which never repeats, so a late claim
+// fails.
 template <class P>
 class BasicParkToken {
   public:
@@ -40,8 +41,8 @@ class BasicParkToken {
                                              std::memory_order_acquire);  // [T3] reads what the claimer published
     }
 
-    // Publishes that the context is saved. Context: the scheduler, after the switch. False: a waker has claimed the
-    // wait meanwhile, and the caller must make the task runnable.
+    // Publishes that the task may be made runnable. Context: the scheduler, after the switch; or the task [T4]. False:
+    // a waker has claimed the wait meanwhile, and the caller must make the task runnable.
     [[nodiscard]] bool commit(Epoch epoch) noexcept {
         std::uint64_t expected = pack(epoch, 0, preparing);
         return word_.compare_exchange_strong(expected, pack(epoch, 0, parked),

@@ -35,8 +35,8 @@ class BasicTaskState {
     }
 
     // True if no handle exists any more: the scheduler drops the result without markComplete(), and calls
-    // completeAndRelease(). relaxed: the owner of the handle leaves nothing else to read [J3].
-    bool isDetached() const noexcept { return !(word_.load(std::memory_order_relaxed) & joinInterest); }
+    // completeAndRelease().
+    bool isDetached() const noexcept { return !(word_.load(std::memory_order_acquire) & joinInterest); }  // [J6]
 
     // The handle's owner has written the waiter slot. False: the task is complete, and the completer will not read the
     // slot.
@@ -67,7 +67,8 @@ class BasicTaskState {
     HandleDuty dropInterest() noexcept {
         std::uint64_t seen = word_.load(std::memory_order_acquire);
         while (!(seen & complete)) {
-            if (word_.compare_exchange_weak(seen, seen & ~(joinInterest | joinWaiter), std::memory_order_acq_rel,
+            if (word_.compare_exchange_weak(seen, seen & ~(joinInterest | joinWaiter),
+                                            std::memory_order_acq_rel,  // [J6] what its owner did, to the destructor
                                             std::memory_order_acquire)) {
                 return HandleDuty::none;
             }
@@ -102,7 +103,7 @@ class BasicTaskState {
         return isSole() || word_.fetch_sub(reference, std::memory_order_acq_rel) < 2 * reference;  // [J3]
     }
     // markComplete() and release() of the run in one step, for a task whose completion no other thread acts on: it is
-    // detached, or the owner of its handle waits on this thread, which it does not use before this call [J5].
+    // detached, or the owner of its handle is a fiber of this thread that runs only after this call [J5].
     [[nodiscard]] bool completeAndRelease() noexcept {
         return isSole() || word_.fetch_add(complete - reference, std::memory_order_acq_rel) < 2 * reference;  // [J3]
     }
