@@ -104,7 +104,8 @@ OTHERS = 'plaintext-20261122-093628'
 FIBERS = [('fiber_per_request-20261122-133341', 1), ('fiber_per_request-20261122-133600', 1),
           ('fiber_per_request-20261122-160650', 1), ('fiber_per_request-20261122-165024', 1),
           ('fiber_per_request-20261122-133341', 16), ('fiber_per_request-20261122-160650', 16)]
-BACKEND = 'backend_call-20261126-154141'
+BACKEND = 'backend_call-20261126-184949'
+MANY = 'backend_call-20261126-190323'  # 1,000 connections only
 LOADS = (25, 50, 70, 85)
 SHAPES = [{'think_ms': think, 'connections': connections} for think, connections in ((1, 64), (30, 64), (1, 1000), (30, 1000))]
 MAX_BYTES = 32 << 10    # limit of a results file; a run of backend_call in both regimes has 72 rows of about 400 bytes
@@ -194,7 +195,7 @@ class Page(unittest.TestCase):
         self.assertQuoted(line('context switches per request: Weft, split', *both(switches)))
         for end in ('1122-092925', '1122-093235', '1122-135702', '1122-135912', '1122-160307', '1123-045651', '1123-051906',
                     '1124-051032', '1124-100546', '1126-102254', '1126-112630', '1126-115807', '1126-120255',
-                    '1126-154141'):
+                    '1126-154141', '1126-184949', '1126-190323'):
             self.assertQuoted(line(f'`...-2026{end}`', *each(ratioAndCount, f'backend_call-2026{end}')))
         for end in ('093235', '135702'):
             for title, name in (('one worker thread', 'asio_split_1'), ('four worker threads', 'asio_split_4')):
@@ -203,9 +204,13 @@ class Page(unittest.TestCase):
         self.assertQuoted(f'all runs: {min(many)} to {max(many)}')
         before = [each for end in ('102254', '112630', '115807', '120255') for each in self.toAsio(f'backend_call-20261126-{end}')]
         self.assertQuoted(', '.join(sorted(before)) + ' on 26 November')
-        self.assertQuoted(' and '.join(self.toAsio(BACKEND)) + " times what Asio's callbacks serve")
+        self.assertQuoted(' and '.join(self.toAsio(MANY)) + " times what Asio's callbacks serve")
+        self.assertQuoted(' and '.join(self.toAsio(BACKEND)) + ' in the run above, '
+                          + ' and '.join(self.toAsio('backend_call-20261126-154141')) + ' in `...-154141`')
+        for title, name in (('**Weft**', 'weft'), ('Asio, callbacks on one thread', 'asio')):
+            self.assertQuoted(line(title, *(paired(MANY, name, **shape) for shape in SHAPES[2:])))
         few = ratios('backend_call', 'weft', connections=64)
-        self.assertQuoted(', '.join(each for each in sorted(few) if float(each) < 1.3) + ' in three of ten runs')
+        self.assertQuoted(', '.join(each for each in sorted(few) if float(each) < 1.3) + ' in four of eleven runs')
         rivals = ('boost_fiber', 'asio', 'weft_uring', 'weft', 'beast_spawn', 'go', 'asio_split_4', 'asio_split_1')
         self.assertQuoted(line(*(paired('backend_call-20261126-115807', each, connections=1000, think_ms=30) for each in rivals)))
 
