@@ -68,6 +68,7 @@ void completeForOthers(Fiber& fiber) noexcept {
 // Where no other thread acts on the completion, retireFiber() marks it, by the same RMW that releases the reference.
 void completeFiber(Fiber& fiber) noexcept {
     if (fiber.joinedAtHome) {
+        WEFT_DEBUG_ASSERT(!fiber.state.hasJoinWaiter(), "two joins of one handle at a time");
         fiber.completesLate = true;
         fiber.joiner.wake();
     } else if (fiber.state.isDetached()) {

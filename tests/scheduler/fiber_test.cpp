@@ -14,6 +14,7 @@
 #include <weft/scheduler/non_suspending_scope.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
+#include "scheduler/both_switches.hpp"
 #include "support/sanitized.hpp"
 
 namespace weft {
@@ -25,8 +26,8 @@ CarrierOptions oneCarrier() {
     return options;
 }
 
-TEST(Fiber, EachHasItsOwnCaughtExceptionOverSuspensions) {
-    CarrierGroup group(oneCarrier());
+void expectOwnCaughtExceptions(const CarrierOptions& options) {
+    CarrierGroup group(options);
     const auto rethrow = [](std::string text) {
         return [text] {
             std::string seen;
@@ -48,8 +49,12 @@ TEST(Fiber, EachHasItsOwnCaughtExceptionOverSuspensions) {
     for (int i = 0; i < 20; ++i) EXPECT_EQ(handles[static_cast<std::size_t>(i)].join(), "thread " + std::to_string(i));
 }
 
-TEST(Fiber, UncaughtExceptionsAreCountedPerFiberInUnwindingDestructors) {
-    CarrierGroup group(oneCarrier());
+TEST(Fiber, EachHasItsOwnCaughtExceptionOverSuspensions) {
+    for (const CarrierOptions& options : test::bothSwitches()) expectOwnCaughtExceptions(options);
+}
+
+void expectOwnUncaughtExceptions(const CarrierOptions& options) {
+    CarrierGroup group(options);
     struct Yielder {
         int* seen;
         ~Yielder() {
@@ -79,6 +84,10 @@ TEST(Fiber, UncaughtExceptionsAreCountedPerFiberInUnwindingDestructors) {
     EXPECT_EQ(first.join(), 1);
     EXPECT_EQ(second.join(), 1);
     EXPECT_EQ(calm.join(), 0);
+}
+
+TEST(Fiber, UncaughtExceptionsAreCountedPerFiberInUnwindingDestructors) {
+    for (const CarrierOptions& options : test::bothSwitches()) expectOwnUncaughtExceptions(options);
 }
 
 TEST(Fiber, KnowsItsNameIdAndCarrier) {

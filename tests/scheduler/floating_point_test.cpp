@@ -10,6 +10,7 @@
 #include <weft/scheduler/this_fiber.hpp>
 
 #include "context_switch.hpp"
+#include "scheduler/both_switches.hpp"
 
 #ifdef WEFT_INLINE_SWITCH
 #include <fpu_control.h>
@@ -19,6 +20,8 @@
 namespace weft {
 namespace {
 
+using test::bothSwitches;
+
 CarrierOptions oneCarrier() {
     CarrierOptions options;
     options.carriers = 1;
@@ -27,8 +30,8 @@ CarrierOptions oneCarrier() {
 
 // Runs `change`, then a yield; meanwhile another fiber runs `look` twice, before and after the first one's end.
 template <class Change, class Look>
-void besideAFiberThat(Change change, Look look) {
-    CarrierGroup group(oneCarrier());
+void besideAFiberThat(const CarrierOptions& options, Change change, Look look) {
+    CarrierGroup group(options);
     bool changed = false;
     bool looked = false;
     auto first = group.spawn([&] {
@@ -45,14 +48,18 @@ void besideAFiberThat(Change change, Look look) {
     });
     second.join();
 }
+template <class Change, class Look>
+void besideAFiberThat(Change change, Look look) {
+    for (const CarrierOptions& options : bothSwitches()) besideAFiberThat(options, change, look);
+}
 
 TEST(FloatingPoint, ARoundingModeIsThatOfItsFiber) {
     besideAFiberThat([] { ASSERT_EQ(std::fesetround(FE_UPWARD), 0); },
                      [] { EXPECT_EQ(std::fegetround(), FE_TONEAREST); });
 }
 
-TEST(FloatingPoint, AFiberFindsItsRoundingModeAfterAWait) {
-    CarrierGroup group(oneCarrier());
+void expectRoundingModeAfterWaits(const CarrierOptions& options) {
+    CarrierGroup group(options);
     auto other = group.spawn([] {
         for (int i = 0; i < 3; ++i) thisFiber::yield();
     });
@@ -67,6 +74,10 @@ TEST(FloatingPoint, AFiberFindsItsRoundingModeAfterAWait) {
         EXPECT_EQ(std::fegetround(), FE_UPWARD);
     });
     fiber.join();
+}
+
+TEST(FloatingPoint, AFiberFindsItsRoundingModeAfterAWait) {
+    for (const CarrierOptions& options : bothSwitches()) expectRoundingModeAfterWaits(options);
 }
 
 #ifdef WEFT_INLINE_SWITCH  // fcontext begins with the environment of the spawn, and with its status flags

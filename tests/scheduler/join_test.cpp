@@ -4,10 +4,12 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <thread>
 
 #include <weft/scheduler/carrier_group.hpp>
+#include <weft/scheduler/fiber_dump.hpp>
 #include <weft/scheduler/manual_clock.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
@@ -18,8 +20,16 @@ namespace {
 
 using std::chrono::seconds;
 
+bool waits(CarrierGroup& group, std::uint64_t fiber) {
+    const FiberDump dump = group.fibers();
+    const FiberInfo* const found = dump.find(fiber);
+    return found != nullptr && found->state == FiberState::waiting;
+}
+
 TEST(JoinAtHome, AWaitThatTimesOutLeavesTheHandleToOtherThreads) {
-    CarrierGroup group(test::oneCarrier());
+    CarrierOptions options = test::oneCarrier();
+    options.carriers = 2;
+    CarrierGroup group(options);
     Carrier& carrier = group.carrier(0);
     std::atomic<bool> stop{false};
     auto joined = carrier.spawn([&] {
@@ -27,8 +37,10 @@ TEST(JoinAtHome, AWaitThatTimesOutLeavesTheHandleToOtherThreads) {
         return 7;
     });
     EXPECT_FALSE(carrier.spawn([&] { return joined.waitUntil(deadlineAfter(std::chrono::milliseconds(1))); }).join());
+    auto elsewhere = group.carrier(1).spawn([&] { return joined.join(); });
+    while (!waits(group, elsewhere.id())) std::this_thread::yield();
     stop = true;
-    EXPECT_EQ(joined.join(), 7);
+    EXPECT_EQ(elsewhere.join(), 7);
 }
 
 TEST(JoinAtHome, AfterAWaitTheFiberIsDoneAndCanBeJoined) {

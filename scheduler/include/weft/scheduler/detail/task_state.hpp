@@ -51,6 +51,8 @@ class BasicTaskState {
         return false;
     }
 
+    bool hasJoinWaiter() const noexcept { return word_.load(std::memory_order_relaxed) & joinWaiter; }  // for checks
+
     // The handle's owner stops waiting. False: the task is complete, and the completer may be reading the slot.
     [[nodiscard]] bool unsetJoinWaiter() noexcept {
         std::uint64_t seen = word_.load(std::memory_order_acquire);
