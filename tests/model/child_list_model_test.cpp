@@ -319,7 +319,7 @@ TEST(ChildListModel, NoChildOutlivesItsScopeWithinThreePreemptions) {
     exploreAll(protocol, cases(), {.preemptions = 3, .executions = 200'000, .seconds = 200, .mustEnd = true});
 }
 TEST(ChildListModel, NoChildOutlivesItsScopeInEveryInterleaving) {
-    exploreAll(protocol, cases(), {.search = Search::full, .executions = 100'000, .seconds = 200, .mustEnd = true});
+    exploreAll(protocol, cases(), {.search = Search::full, .executions = 600'000, .seconds = 200, .mustEnd = true});
 }
 TEST(ChildListModel, NoChildOutlivesItsScopeAtRandom) {
     exploreAll(protocol, cases(), {.search = Search::random, .executions = 20'000});
