@@ -99,8 +99,8 @@ std::vector<Answer> answersIn(std::string_view bytes) {
 }
 
 TEST(HttpServerTest, ARequestWithTheEndOfTheOutputBehindItIsAnswered) {
-    EventLoopGroup group(groupOptions(2));
     Site site;
+    EventLoopGroup group(groupOptions(2));
     Server server = serve(group, site);
     for (int i = 0; i < 25; ++i) {
         BlockingPeer peer(server.localAddress());
@@ -111,8 +111,8 @@ TEST(HttpServerTest, ARequestWithTheEndOfTheOutputBehindItIsAnswered) {
 }
 
 TEST(HttpServerTest, ALargeBodyWithTheEndOfTheOutputBehindItIsEchoed) {
-    EventLoopGroup group(groupOptions(1));
     Site site;
+    EventLoopGroup group(groupOptions(1));
     Server server = serve(group, site);
     for (int i = 0; i < 5; ++i) {
         BlockingPeer peer(server.localAddress());
@@ -125,8 +125,8 @@ TEST(HttpServerTest, ALargeBodyWithTheEndOfTheOutputBehindItIsEchoed) {
 }
 
 TEST(HttpServerTest, AnEndInsideABodyLeavesEarlierAnswersIntactUnderInputEndAnswer) {
-    EventLoopGroup group(groupOptions(1));
     Site site;
+    EventLoopGroup group(groupOptions(1));
     Server server = serve(group, site, http::InputEnd::answer);
     BlockingPeer peer(server.localAddress());
     peer.send(get + getAndWait + post(100).substr(0, 90));
@@ -150,8 +150,8 @@ std::string posts(std::size_t count) {
 
 TEST(HttpServerTest, APeerThatDoesNotReadIsNotReadFromAndGetsEverythingOnceItReads) {
     constexpr std::size_t requests = 60;
-    EventLoopGroup group(groupOptions(1));
     Site site;
+    EventLoopGroup group(groupOptions(1));
     Server server = serve(group, site);
     EagerPeer peer(server.localAddress(), posts(requests));
     peer.sendUntilStuck();
@@ -164,8 +164,8 @@ TEST(HttpServerTest, APeerThatDoesNotReadIsNotReadFromAndGetsEverythingOnceItRea
 // ---- drains ----
 
 TEST(HttpServerTest, ADrainLeavesASlowReaderItsWholeAnswersAndTheLastSaysClose) {
-    EventLoopGroup group(groupOptions(1));
     Site site;
+    EventLoopGroup group(groupOptions(1));
     Server server = serve(group, site);
     auto peer = std::make_unique<EagerPeer>(server.localAddress(), posts(60));
     peer->sendUntilStuck();
@@ -185,8 +185,8 @@ TEST(HttpServerTest, ADrainLeavesASlowReaderItsWholeAnswersAndTheLastSaysClose) 
 TEST(HttpServerTest, ADrainAnswersTheRequestsThatWaitInTheKernel) {
     constexpr std::size_t connections = 64;
     for (int round = 0; round < 10; ++round) {
-        EventLoopGroup group(groupOptions(2));
         Site site;
+        EventLoopGroup group(groupOptions(2));
         Server server = serve(group, site);
         std::vector<std::unique_ptr<BlockingPeer>> peers;
         for (std::size_t i = 0; i < connections; ++i) {
@@ -203,8 +203,8 @@ TEST(HttpServerTest, ADrainAnswersTheRequestsThatWaitInTheKernel) {
 }
 
 TEST(HttpServerTest, ADrainAnswersWhatAnIdleConnectionHasInTheKernelAndSaysClose) {
-    EventLoopGroup group(groupOptions(1));
     Site site;
+    EventLoopGroup group(groupOptions(1));
     Server server = serve(group, site);
     BlockingPeer peer(server.localAddress());
     peer.send(get);
