@@ -56,7 +56,7 @@ class JoinedTask {
     // timer ends its wait, and the task ends before the joiner runs.
     void endAndJoinAtHome(ThreadTask& self, bool late) {
         const Epoch epoch = self.prepare();
-        assertThat(self.token.commit(epoch), "nobody else wakes the joiner");
+        assertThat(self.token.commit(epoch), "no other thread wakes the joiner");
         if (late) assertThat(self.wake(epoch, ThreadTask::timeout), "the joiner waits");
         result_ = 42;
         assertThat(self.wake(epoch, ThreadTask::resource) != late, "one ends the wait");  // completeFiber() [J5]

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include <weft/scheduler/carrier_group.hpp>
-#include <weft/scheduler/suspension.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
 #include "support/loop_without_io.hpp"
@@ -91,7 +90,7 @@ struct UsesAnotherStack {
     const void* stack;
 };
 
-TEST(DirectSwitch, TheDestructorOfAResultThatNobodyTakesRunsOutsideOfFibers) {
+TEST(DirectSwitch, TheDestructorOfAnUnjoinedResultRunsOutsideOfFibers) {
     CarrierGroup group(test::oneCarrier());
     Carrier& carrier = group.carrier(0);
     bool other = false;

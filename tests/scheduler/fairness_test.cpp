@@ -163,5 +163,13 @@ TEST(SliceClock, NoticesTheEndAfterEachLongSliceAndAfterAFewShortOnes) {
     }
 }
 
+TEST(SliceClock, ABudgetThatHasPassedRemainsPassed) {
+    detail::SliceClock clock = calibrated();
+    beginBudget(clock);
+    while (!clock.passedAfterSlice()) {
+    }
+    for (int i = 0; i < 20; ++i) EXPECT_TRUE(clock.passedAfterSlice());
+}
+
 }  // namespace
 }  // namespace weft

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <memory>
 #include <thread>
 
 #include <weft/scheduler/carrier_group.hpp>
@@ -82,16 +81,16 @@ TEST(JoinAtHome, ACancelledWaitMayBeRepeated) {
     CarrierGroup group(test::oneCarrier());
     Carrier& carrier = group.carrier(0);
     std::atomic<bool> stop{false};
-    auto joined = std::make_shared<JoinHandle<int>>(carrier.spawn([&] {
+    auto joined = carrier.spawn([&] {
         while (!stop) thisFiber::yield();
         return 7;
-    }));
-    auto waiter = carrier.spawn([&] { joined->waitUntil(never); });
+    });
+    auto waiter = carrier.spawn([&] { joined.waitUntil(never); });
     waiter.cancel();
     EXPECT_THROW(waiter.join(), SystemError);
-    EXPECT_FALSE(joined->done());
+    EXPECT_FALSE(joined.done());
     stop = true;
-    EXPECT_EQ(carrier.spawn([&] { return joined->join(); }).join(), 7);
+    EXPECT_EQ(carrier.spawn([&] { return joined.join(); }).join(), 7);
 }
 
 }  // namespace

@@ -111,7 +111,7 @@ class BasicTaskState {
     }
 
   private:
-    // Nobody else can add a reference, so the last release needs no RMW.
+    // Only the holder of the last reference could add one, so the last release needs no RMW.
     bool isSole() const noexcept { return word_.load(std::memory_order_acquire) < 2 * reference; }  // [J3]
 
     enum : std::uint64_t {
