@@ -163,12 +163,15 @@ TEST(SliceClock, NoticesTheEndAfterEachLongSliceAndAfterAFewShortOnes) {
     }
 }
 
+// Several times: a thread that was preempted at the end reads the counter after each slice anyway.
 TEST(SliceClock, ABudgetThatHasPassedRemainsPassed) {
     detail::SliceClock clock = calibrated();
-    beginBudget(clock);
-    while (!clock.passedAfterSlice()) {
+    for (int i = 0; i < 20; ++i) {
+        beginBudget(clock);
+        while (!clock.passedAfterSlice()) {
+        }
+        for (int j = 0; j < 20; ++j) EXPECT_TRUE(clock.passedAfterSlice());
     }
-    for (int i = 0; i < 20; ++i) EXPECT_TRUE(clock.passedAfterSlice());
 }
 
 }  // namespace
