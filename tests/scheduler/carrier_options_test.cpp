@@ -208,6 +208,7 @@ TEST(CarrierGroup, ASignalOfTheProcessNeverRunsItsHandlerOnACarrier) {
     sigemptyset(&only);
     sigaddset(&only, SIGUSR1);
     ::pthread_sigmask(SIG_BLOCK, &only, &before);  // from now on only a carrier could take the signal
+    handledOn = 0;
     group.spawn([] { ::kill(::getpid(), SIGUSR1); }).join();
     EXPECT_EQ(handledOn, 0);
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
