@@ -7,6 +7,7 @@
 #include "carrier_slice.hpp"
 #include "context_switch.hpp"
 #include "current_carrier.hpp"
+#include "fork_mark.hpp"
 #include "probes.hpp"
 #include "stack_overflow.hpp"
 
@@ -19,6 +20,12 @@ constexpr Duration timerBudget = std::chrono::microseconds(50);
 constexpr std::size_t timerSteps = 32;
 
 constexpr std::uint64_t cachedFibers = 256;  // the memory of so many stays in the cache
+
+// A result's destructor or a log sink may have called fork(): in the child this thread is no carrier.
+inline void abortIfForked(const Carrier& carrier) noexcept {
+    if (detail::currentCarrier() != &carrier) [[unlikely]]
+        detail::endOfForkedFiber();
+}
 
 }  // namespace
 
@@ -106,6 +113,7 @@ inline void Carrier::endFiberRun() noexcept {
 inline void Carrier::end(detail::Fiber& fiber) noexcept {
     const bool wasPoller = fiber.isPoller;
     complete(fiber);
+    abortIfForked(*this);
     detail::retireFiber(fiber);
     if (wasPoller) {
         leaveSleep();  // if the body threw while parked
@@ -119,6 +127,7 @@ void Carrier::endAway(detail::Fiber& fiber) noexcept {
     if (fiber.stack.overflowed()) [[unlikely]]
         detail::reportOverflowAndAbort(fiber);
     detail::completeFiber(fiber);
+    abortIfForked(*this);
     const SubmitGuard guard(home.core_);
     home.core_.endedRemotely(fiber, home.live_);
     home.wakeIfParked();

@@ -49,9 +49,8 @@ SystemError forkedError(const std::string& call) {
 }
 
 void endOfForkedFiber() noexcept {
-    log(LogLevel::error,
-        "a fiber's function has returned in a forked process, which has no carrier to continue on: end such "
-        "a process with exec(), exit() or _exit()");
+    log(LogLevel::error, "a fiber has ended in a forked process, which has no carrier to continue on: end such "
+                         "a process with exec(), exit() or _exit()");
     std::abort();
 }
 

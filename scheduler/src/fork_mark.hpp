@@ -15,7 +15,7 @@ std::uint32_t forkGeneration() noexcept;
 std::uint32_t watchForks();
 // The exception for a call that would need a carrier's thread.
 SystemError forkedError(const std::string& call);
-// Called when a fiber's function has returned in a forked child, which has no carrier to switch to. Logs it and aborts.
+// Called when a fiber has ended in a forked child, which has no carrier to continue on. Logs it and aborts.
 [[noreturn]] void endOfForkedFiber() noexcept;
 
 }  // namespace weft::detail

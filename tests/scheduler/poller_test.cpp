@@ -285,7 +285,10 @@ TEST_F(PinnedPollerTest, BEH31_APollerDescheduledBetweenTryParkAndTheBlockingCal
                                                   poller.unpark();
                                               });
     while (!parked) std::this_thread::yield();
-    for (int i = 0; i < 100; ++i) ASSERT_EQ(carrier.spawn([i] { return i; }).join(), i);
+    for (int i = 0; i < 100; ++i) {
+        awaitAsleep();
+        ASSERT_EQ(carrier.spawn([i] { return i; }).join(), i);
+    }
     latch.setValue();
     ended.get();
     EXPECT_FALSE(couldPark);

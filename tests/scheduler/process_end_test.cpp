@@ -190,7 +190,38 @@ TEST_F(ProcessEndDeathTest, AForkedFiberThatReturnsIsAborted) {
                         ::_exit(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT ? 0 : 1);
                     })
                     .join(),
-                testing::ExitedWithCode(0), "returned in a forked process");
+                testing::ExitedWithCode(0), "a fiber has ended in a forked process");
+}
+
+// The result of a fiber that a program does not join. Its destructor runs on the carrier's thread.
+struct ForksWhenDestroyed {
+    ~ForksWhenDestroyed() {
+        const pid_t forked = ::fork();
+        if (forked == 0) return;
+        int status = 0;
+        ::waitpid(forked, &status, 0);
+        ::_exit(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT ? 0 : WEXITSTATUS(status));
+    }
+};
+
+TEST_F(ProcessEndDeathTest, AForkInTheDestructorOfAResultLetsTheChildRunNoFiber) {
+    for (const bool stealing : {false, true}) {
+        EXPECT_EXIT(
+            {
+                CarrierOptions options = carriers(1);
+                options.workStealing = stealing;
+                CarrierGroup group(options);
+                group
+                    .spawn([] {
+                        Carrier& carrier = *Carrier::current();
+                        static_cast<void>(carrier.spawn([] { return std::make_unique<ForksWhenDestroyed>(); }));
+                        carrier.spawnDetached([] { ::_exit(7); });
+                        thisFiber::sleepFor(std::chrono::hours(1));
+                    })
+                    .join();
+            },
+            testing::ExitedWithCode(0), "a fiber has ended in a forked process");
+    }
 }
 
 TEST_F(ProcessEndDeathTest, ASegmentationFaultThatIsSentKills) {
