@@ -5,7 +5,6 @@
 #include <chrono>
 #include <memory>
 #include <optional>
-#include <utility>
 
 #include "http_server/inspect.hpp"
 #include "http_server/routes.hpp"
@@ -51,7 +50,7 @@ int run(const CLI::App& app, const Flags& flags) {
         throw weft::ConfigurationError("--trace-file needs --trace-events (or WEFT_TRACE_EVENTS) of 1 or more");
     examples::Site site{group.carriers(), flags.backend, {}};
     if (flags.requestTimeoutMs) site.requestTimeout = std::chrono::milliseconds(*flags.requestTimeoutMs);
-    const auto routes = examples::makeRoutes(std::make_shared<const examples::Site>(std::move(site)));
+    const auto routes = examples::makeRoutes(std::make_shared<const examples::Site>(site));
     weft::ServerBootstrap server(group);
     server.childHandler([routes, inspect = flags.inspect](weft::Channel& channel) {
         auto& pipeline = channel.pipeline();

@@ -72,7 +72,7 @@ inline void prepareFirstJump(FiberContext& context, void* top, FiberEntry entry)
     // As after a call: the return address, here null for debuggers, is at a multiple of 16 minus 8.
     auto* const frame = reinterpret_cast<void**>(reinterpret_cast<std::uintptr_t>(top) & ~std::uintptr_t{15}) - 1;
     *frame = nullptr;
-    context.stackPointer = frame;
+    context.stackPointer = static_cast<void*>(frame);
     context.next = reinterpret_cast<const void*>(entry);
 }
 

@@ -249,7 +249,7 @@ class Carrier final : public TaskScheduler {
     void left(detail::Fiber& fiber) noexcept;
 
     // Running fibers (carrier_run.cpp).
-    detail::SwitchReason runUntraced(detail::Fiber& fiber) noexcept;
+    detail::SwitchReason runUntraced(detail::Fiber& first) noexcept;
     void afterSwitch(detail::Fiber& fiber) noexcept;
     void end(detail::Fiber& fiber) noexcept;
     void endAway(detail::Fiber& fiber) noexcept;

@@ -19,6 +19,9 @@ namespace detail {
 // The part of JoinSet that does not depend on the result type.
 class JoinSetBase {
   public:
+    JoinSetBase(const JoinSetBase&) = delete;
+    JoinSetBase& operator=(const JoinSetBase&) = delete;
+
     // Cancels every present and future child, as JoinHandle::cancel(). Does not wait. Any thread that keeps the set
     // alive; never blocks, allocates or throws.
     void cancelAll() noexcept { children_.cancel(); }
@@ -28,8 +31,6 @@ class JoinSetBase {
   protected:
     JoinSetBase();
     ~JoinSetBase();
-    JoinSetBase(const JoinSetBase&) = delete;
-    JoinSetBase& operator=(const JoinSetBase&) = delete;
 
     // The next child that has ended; null: the set is empty.
     Fiber* next();

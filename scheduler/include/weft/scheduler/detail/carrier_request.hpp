@@ -12,6 +12,9 @@ namespace weft::detail {
 
 class CarrierRequest {
   public:
+    CarrierRequest(const CarrierRequest&) = delete;
+    CarrierRequest& operator=(const CarrierRequest&) = delete;
+
     // Called once, on the carrier's thread, outside of fibers; may delete the request. Must neither suspend nor block.
     virtual void answer(Carrier& carrier) noexcept = 0;
 
@@ -20,8 +23,6 @@ class CarrierRequest {
   protected:
     CarrierRequest() = default;
     virtual ~CarrierRequest() = default;
-    CarrierRequest(const CarrierRequest&) = delete;
-    CarrierRequest& operator=(const CarrierRequest&) = delete;
 };
 
 // Any thread pushes; the carrier takes everything when it answers a turn request, and closes the tray when it ends.
