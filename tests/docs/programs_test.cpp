@@ -76,8 +76,11 @@ TEST(Documents, TheProgramsOfTheGuidesPrintWhatTheySay) {
     EXPECT_EQ(outputOf("docs/fibers_select"), "55\n");
     EXPECT_EQ(outputOf("docs/fibers_blocking"), "43\n");
     const std::string stuck = outputOf("docs/fibers_stuck");
+    EXPECT_NE(stuck.find("2 in sync::Mutex::lock"), std::string::npos) << stuck;
+#ifndef NDEBUG  // only debug builds know the holders
     EXPECT_NE(stuck.find("sync::Mutex::lock, held by fiber 1 'payment'"), std::string::npos) << stuck;
     EXPECT_NE(stuck.find("sync::Mutex::lock, held by fiber 2 'report'"), std::string::npos) << stuck;
+#endif
     EXPECT_EQ(outputOf("docs/patterns_workers"), "338350\n");
     EXPECT_EQ(outputOf("docs/patterns_rate"), "20 calls took 10 ms or more\n");
     EXPECT_EQ(outputOf("docs/patterns_cache"), "apple! after 1 load\n");
