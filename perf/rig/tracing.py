@@ -22,10 +22,6 @@ OF_LIBC = re.compile(r'(recv|recvfrom|recvmsg|read|readv|send|sendto|sendmsg|wri
 OURS = re.compile(r'weft::.*KernelSystemCalls::(recv|send)v?\(')
 
 
-class Untraceable(Failure):
-    """This server cannot be traced."""
-
-
 @dataclass(frozen=True)
 class Touched:
     """Means over requests."""
@@ -66,7 +62,7 @@ def callAddresses(server):
             elif os.path.basename(path) == os.path.basename(server.command[0]):
                 found |= {base + offset for offset in offsets(path, ['-C'], OURS)}
     if not found:
-        raise Untraceable('no function that receives or sends was found; it may be linked statically or use io_uring')
+        raise Failure('no function that receives or sends was found; it may be linked statically or use io_uring')
     return found
 
 
@@ -129,7 +125,7 @@ class Trace:
 
 def summary(stretches, connections):
     if len(stretches) < connections * ROUNDS:
-        raise Untraceable(f'its {len(stretches)} calls are too few for {connections * ROUNDS} requests')
+        raise Failure(f'its {len(stretches)} calls are too few for {connections * ROUNDS} requests')
     warm = stretches[len(stretches) * WARM // ROUNDS:len(stretches) * (ROUNDS - 1) // ROUNDS]
     requests = connections * (ROUNDS - 1 - WARM)
     visits = collections.Counter(line for stretch in warm for line in stretch.data)
