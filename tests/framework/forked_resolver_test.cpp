@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -94,14 +96,30 @@ bool asksTheSystem(Resolver& resolver) {
     return errorOf(resolver.resolve(impossible, 1)).category() == resolverCategory();
 }
 
+// A thread that has called getaddrinfo() takes a lock of the C library as it ends; a forked process would inherit it
+// locked.
+void awaitEndOfLookupThreads() {
+    const auto one = [] {
+        for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+            std::string name;
+            std::getline(std::ifstream(task.path() / "comm"), name);  // none: it has ended
+            if (name == "weft-resolver") return true;
+        }
+        return false;
+    };
+    while (one()) std::this_thread::yield();
+}
+
 TEST(ForkedResolver, TheSystemsResolverOfAForkedProcessIsItsOwnAndResolves) {
     Resolver& here = Resolver::system();
     EXPECT_TRUE(asksTheSystem(here));
+    awaitEndOfLookupThreads();
     EXPECT_EQ(resultOfFork([&] {
                   if (asksTheSystem(here)) return 1;
                   Resolver& own = Resolver::system();
                   if (&own == &here || &own != &Resolver::system()) return 2;
                   if (!asksTheSystem(own)) return 3;
+                  awaitEndOfLookupThreads();
                   return resultOfFork([] { return asksTheSystem(Resolver::system()) ? 0 : 4; });
               }),
               0);

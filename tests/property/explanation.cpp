@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace weft::property {
@@ -81,6 +82,15 @@ class Search {
         return onlyReads(*step.call) && after.state() == before;
     }
 
+    // Which of two steps is tried first. In most histories the calls that got something queued in the order in which
+    // they ended, and before those that got nothing.
+    bool isLikelier(std::size_t a, std::size_t b) const {
+        const auto rank = [this](std::size_t i) {
+            return std::tuple(steps_[i].call->outcome != Outcome::done, steps_[i].call->ended, i);
+        };
+        return rank(a) < rank(b);
+    }
+
     bool from(std::unique_ptr<Model> model, std::size_t count) {
         if (count == steps_.size()) return model->isSettled();
         const std::vector<long> state = model->state();
@@ -94,6 +104,8 @@ class Search {
             if (isFree(steps_[i], state, *next)) return with(i, std::move(next), count);
             choices.emplace_back(i, std::move(next));
         }
+        std::sort(choices.begin(), choices.end(),
+                  [this](const auto& a, const auto& b) { return isLikelier(a.first, b.first); });
         for (auto& [index, next] : choices) {
             if (with(index, std::move(next), count)) return true;
         }

@@ -25,7 +25,9 @@ class Resolver {
     virtual Future<Addresses> resolve(std::string_view host, std::uint16_t port) = 0;
 
     // The system's getaddrinfo() (hosts file, DNS), called by a ThreadPoolResolver with default ResolverOptions. Lives
-    // for the whole process. A forked process has one of its own: call system() again there. Context: any thread.
+    // for the whole process. A forked process has one of its own: call system() again there. Its lookups fail with
+    // ETIMEDOUT if fork() came while a thread of the parent was in getaddrinfo(), or was ending after that: the lock of
+    // the C library stays locked there. Context: any thread.
     static Resolver& system();
 };
 
