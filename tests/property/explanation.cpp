@@ -22,21 +22,25 @@ struct Step {
     int after = -1;  // the step that comes first, or -1
 };
 
+// In which order the steps are tried that may come next. Some histories have too many orders for the one, others for
+// the other.
+enum class Order { begun, likely };
+
 class Search {
   public:
-    Search(const std::vector<Call>& calls, bool exact) : exact_(exact) {
+    // `most`: states, after which it gives up.
+    Search(const std::vector<Call>& calls, bool exact, Order order, std::size_t most)
+        : exact_(exact), order_(order), most_(most) {
         for (std::size_t i = 0; i < calls.size(); ++i) addCall(calls[i], static_cast<int>(i));
         taken_.assign(steps_.size(), false);
     }
 
     Explanation run(const Model& initial) {
         if (from(initial.clone(), 0)) return Explanation::found;
-        return visited_.size() >= most ? Explanation::gaveUp : Explanation::none;
+        return visited_.size() >= most_ ? Explanation::gaveUp : Explanation::none;
     }
 
   private:
-    static constexpr std::size_t most = 300'000;
-
     int add(const Call& call, int id, Phase phase, Stamp from, Stamp until, int after = -1) {
         steps_.push_back({&call, id, phase, from, until, after});
         return static_cast<int>(steps_.size()) - 1;
@@ -82,8 +86,16 @@ class Search {
         return onlyReads(*step.call) && after.state() == before;
     }
 
-    // Which of two steps is tried first. In most histories the calls that got something queued in the order in which
-    // they ended, and before those that got nothing.
+    // Whether all calls may still return what they have returned, after `next`.
+    bool mayEnd(const Model& model, std::size_t next) const {
+        for (std::size_t i = 0; i < steps_.size(); ++i) {
+            const Step& step = steps_[i];
+            if (step.phase == Phase::end && !taken_[i] && i != next && !model.mayEnd(*step.call, step.id)) return false;
+        }
+        return true;
+    }
+    // For Order::likely. In most histories the calls that got something queued in the order in which they ended, and
+    // before those that got nothing.
     bool isLikelier(std::size_t a, std::size_t b) const {
         const auto rank = [this](std::size_t i) {
             return std::tuple(steps_[i].call->outcome != Outcome::done, steps_[i].call->ended, i);
@@ -94,18 +106,20 @@ class Search {
     bool from(std::unique_ptr<Model> model, std::size_t count) {
         if (count == steps_.size()) return model->isSettled();
         const std::vector<long> state = model->state();
-        if (visited_.size() >= most || !visited_.emplace(taken_, state).second) return false;
+        if (visited_.size() >= most_ || !visited_.emplace(taken_, state).second) return false;
         const Stamp last = bound();
         std::vector<std::pair<std::size_t, std::unique_ptr<Model>>> choices;
         for (std::size_t i = 0; i < steps_.size(); ++i) {
             if (!mayCome(i, last)) continue;
             auto next = model->clone();
-            if (!next->apply(steps_[i].phase, *steps_[i].call, steps_[i].id)) continue;
+            if (!next->apply(steps_[i].phase, *steps_[i].call, steps_[i].id) || !mayEnd(*next, i)) continue;
             if (isFree(steps_[i], state, *next)) return with(i, std::move(next), count);
             choices.emplace_back(i, std::move(next));
         }
-        std::sort(choices.begin(), choices.end(),
-                  [this](const auto& a, const auto& b) { return isLikelier(a.first, b.first); });
+        if (order_ == Order::likely) {
+            std::sort(choices.begin(), choices.end(),
+                      [this](const auto& a, const auto& b) { return isLikelier(a.first, b.first); });
+        }
         for (auto& [index, next] : choices) {
             if (with(index, std::move(next), count)) return true;
         }
@@ -119,6 +133,8 @@ class Search {
     }
 
     const bool exact_;
+    const Order order_;
+    const std::size_t most_;
     std::vector<Step> steps_;
     std::vector<bool> taken_;
     std::set<std::pair<std::vector<bool>, std::vector<long>>> visited_;
@@ -127,7 +143,13 @@ class Search {
 }  // namespace
 
 Explanation explain(const Model& initial, const std::vector<Call>& calls, bool exact) {
-    return Search(calls, exact).run(initial);
+    for (std::size_t most = 5'000; most <= 320'000; most *= 8) {
+        for (const Order order : {Order::begun, Order::likely}) {
+            const Explanation result = Search(calls, exact, order, most).run(initial);
+            if (result != Explanation::gaveUp) return result;
+        }
+    }
+    return Explanation::gaveUp;
 }
 
 }  // namespace weft::property

@@ -36,7 +36,9 @@ Call parsed(const std::string& line) {
     call.begun = begun, call.ended = ended;
     call.verb = named(verb, Verb::count);
     call.outcome = named(outcome, Outcome::aborted);
-    call.queues = call.verb == Verb::acquire || call.verb == Verb::send || call.verb == Verb::receive;
+    call.queues =
+        call.verb == Verb::acquire || call.verb == Verb::send || call.verb == Verb::receive || call.verb == Verb::wait;
+    call.hasTicket = call.verb == Verb::wait;
     const char* const rest = line.c_str() + used;
     if (call.gaveUp()) {
         EXPECT_EQ(std::sscanf(rest, ", interrupted from %lu", &interrupted), 1) << line;
@@ -154,6 +156,39 @@ constexpr const char* closedReceivers = R"([1, 2] actor 1: receive(0) timed out,
 [334, 335] actor 16: tryReceive(0) refused
 [336, 337] actor 16: count(0) done, 0)";
 
+constexpr const char* notified = R"([1, 4] actor 1: wait(0) done, 0
+[2, 3] actor 3: notifyAll(0) done, 0
+[6, 10] actor 1: wait(0) done, 0
+[7, 8] actor 3: notifyAll(0) done, 0
+[9, 15] actor 3: wait(0) done, 0
+[11, 1029] actor 1: wait(0) done, 0
+[12, 13] actor 7: notifyOne(0) done, 0
+[14, 1028] actor 7: wait(0) done, 0
+[16, 1041] actor 3: wait(0) done, 0
+[17, 18] actor 4: tryWait(0) refused
+[19, 61] actor 6: wait(0) done, 0
+[20, 21] actor 4: notifyOne(0) done, 0
+[22, 23] actor 4: notifyOne(0) done, 0
+[24, 53] actor 4: wait(0) aborted, interrupted from 44
+[26, 27] actor 8: notifyOne(0) done, 0
+[28, 29] actor 8: find(0) refused
+[30, 56] actor 5: wait(0) done, 0
+[31, 45] actor 2: wait(0) aborted, interrupted from 42
+[32, 57] actor 0: wait(0) aborted, interrupted from 36
+[46, 47] actor 2: notifyOne(0) done, 0
+[49, 50] actor 2: tryWait(0) refused
+[51, 60] actor 2: wait(0) aborted, interrupted from 42
+[54, 55] actor 4: notifyOne(0) done, 0
+[58, 59] actor 0: notifyOne(0) done, 0
+[62, 63] actor 6: notifyAll(0) done, 0
+[1030, 1031] actor 1: notifyAll(0) done, 0
+[1033, 1034] actor 1: wait(0) done, 0
+[1035, 1036] actor 1: notifyAll(0) done, 0
+[1037, 1038] actor 1: notifyOne(0) done, 0
+[1039, 1040] actor 1: wait(0) done, 0
+[1043, 1044] actor 10: tryWait(0) refused
+[1045, 1046] actor 10: tryWait(0) refused)";
+
 // With one permit. Actor 2 gets it before actor 1, which asked first.
 constexpr const char* overtaken = R"([1, 2] actor 0: acquire(1) done, 0
 [3, 12] actor 1: acquire(1) done, 0
@@ -167,6 +202,10 @@ TEST(Explanation, TenCallersThatQueuedInAnUnknownOrder) {
 
 TEST(Explanation, ReceiversThatOneValueAndACloseServed) {
     EXPECT_EQ(explain(QueueModel(2, false), history(closedReceivers), false), Explanation::found);
+}
+
+TEST(Explanation, WaitersThatNotificationsServed) {
+    EXPECT_EQ(explain(NotifyModel(), history(notified), false), Explanation::found);
 }
 
 // On one carrier a caller queues before the next one begins, so nothing explains it there.

@@ -35,6 +35,7 @@ class MonitorModel final : public ModelBase<MonitorModel> {
             default: return false;
         }
     }
+    bool mayEnd(const Call& call, int id) const override { return waiters_.mayEnd(call, id); }
     std::vector<long> state() const override {
         std::vector<long> all{locked_, debt_.paid()};
         waiters_.addTo(all);
@@ -58,7 +59,7 @@ class MonitorModel final : public ModelBase<MonitorModel> {
     }
     bool wait(Phase phase, const Call& call, int id) {
         if (phase == Phase::relock) return take();
-        if (phase == Phase::end) return call.gaveUp() ? waiters_.withdraw(id) : waiters_.take(id, 0);
+        if (phase == Phase::end) return call.gaveUp() ? waiters_.withdraw(id) : waiters_.take(call, id);
         waiters_.append(id);
         return free();
     }
@@ -84,6 +85,7 @@ class PermitsModel final : public ModelBase<PermitsModel> {
             default: return false;
         }
     }
+    bool mayEnd(const Call& call, int id) const override { return waiters_.mayEnd(call, id); }
     std::vector<long> state() const override {
         std::vector<long> all{free_, closed_};
         waiters_.addTo(all);
@@ -91,7 +93,7 @@ class PermitsModel final : public ModelBase<PermitsModel> {
     }
 
   private:
-    static constexpr long granted = 0, refused = 1;
+    static constexpr long granted = 0, refused = nothing;
 
     bool available(long count) const { return !closed_ && waiters_.empty() && free_ >= count; }
     bool acquire(Phase phase, const Call& call, int id) {
@@ -113,7 +115,7 @@ class PermitsModel final : public ModelBase<PermitsModel> {
             static_cast<void>(waiters_.withdraw(id));  // a release or close() may have removed it
             return serve();
         }
-        return waiters_.take(id, call.outcome == Outcome::closed ? refused : granted);
+        return waiters_.take(call, id);
     }
     bool tryAcquire(const Call& call) {
         if (call.outcome == Outcome::refused) return !available(call.argument);
@@ -157,6 +159,7 @@ class NotifyModel final : public ModelBase<NotifyModel> {
             default: return false;
         }
     }
+    bool mayEnd(const Call& call, int id) const override { return waiters_.mayEnd(call, id); }
     std::vector<long> state() const override {
         std::vector<long> all{stored_};
         for (const auto& [id, stale] : tickets_) all.insert(all.end(), {id, stale});
@@ -184,7 +187,7 @@ class NotifyModel final : public ModelBase<NotifyModel> {
         }
         return true;
     }
-    bool end(const Call& call, int id) { return call.gaveUp() ? waiters_.withdraw(id) : waiters_.take(id, 0); }
+    bool end(const Call& call, int id) { return call.gaveUp() ? waiters_.withdraw(id) : waiters_.take(call, id); }
     bool notifyAll() {
         waiters_.grantAll();
         for (auto& [id, stale] : tickets_) stale = true;
@@ -208,10 +211,11 @@ class BarrierModel final : public ModelBase<BarrierModel> {
     bool apply(Phase phase, const Call& call, int id) override {
         if (call.verb == Verb::count) return waiting_ == 0;
         if (phase == Phase::begin) return arrive(id);
-        if (!call.gaveUp()) return waiters_.take(id, call.value);
+        if (!call.gaveUp()) return waiters_.take(call, id);
         --waiting_;
         return waiters_.withdraw(id);
     }
+    bool mayEnd(const Call& call, int id) const override { return waiters_.mayEnd(call, id); }
     std::vector<long> state() const override {
         std::vector<long> all;
         waiters_.addTo(all);
@@ -249,6 +253,7 @@ class WaitGroupModel final : public ModelBase<WaitGroupModel> {
             default: return false;
         }
     }
+    bool mayEnd(const Call& call, int id) const override { return waiters_.mayEnd(call, id); }
     std::vector<long> state() const override {
         std::vector<long> all{count_};
         waiters_.addTo(all);
@@ -261,7 +266,7 @@ class WaitGroupModel final : public ModelBase<WaitGroupModel> {
         if (count_ == 0) waiters_.grantAll();
         return true;
     }
-    bool end(const Call& call, int id) { return call.gaveUp() ? waiters_.withdraw(id) : waiters_.take(id, 0); }
+    bool end(const Call& call, int id) { return call.gaveUp() ? waiters_.withdraw(id) : waiters_.take(call, id); }
 
     long count_;
     Waiters waiters_;

@@ -27,6 +27,8 @@ class Model {
     virtual std::unique_ptr<Model> clone() const = 0;
     // False: the step is not allowed; the state is then unspecified. `id`: the call's, in its history.
     virtual bool apply(Phase phase, const Call& call, int id) = 0;
+    // False: the call has been granted something else than what it has returned, so its `end` cannot come any more.
+    virtual bool mayEnd(const Call&, int) const { return true; }
     // Equal for equal states.
     virtual std::vector<long> state() const = 0;
     // At the end of a history: no call is owed anything.
@@ -40,6 +42,11 @@ class ModelBase : public Model {
         return std::make_unique<Derived>(static_cast<const Derived&>(*this));
     }
 };
+
+// What a call that waits has been granted: `nothing` if it is closed.
+inline long resultOf(const Call& call) noexcept {
+    return call.outcome == Outcome::closed ? nothing : call.value;
+}
 
 // The calls that wait, first in, first out, and those that have got something and have not returned.
 class Waiters {
@@ -64,12 +71,17 @@ class Waiters {
     void grantAll(long value = 0) {
         while (!queue_.empty()) grantFirst(value);
     }
-    // The call returns with `value`.
-    bool take(int id, long value) {
+    // The call returns.
+    bool take(const Call& call, int id) {
         const auto found = granted_.find(id);
-        if (found == granted_.end() || found->second != value) return false;
+        if (found == granted_.end() || found->second != resultOf(call)) return false;
         granted_.erase(found);
         return true;
+    }
+    // As Model::mayEnd() says.
+    bool mayEnd(const Call& call, int id) const {
+        const auto found = granted_.find(id);
+        return found == granted_.end() || (!call.gaveUp() && found->second == resultOf(call));
     }
     bool giveUp(int id) {
         const auto found = find(id);

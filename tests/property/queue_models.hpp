@@ -30,6 +30,9 @@ class QueueModel final : public ModelBase<QueueModel> {
             default: return false;
         }
     }
+    bool mayEnd(const Call& call, int id) const override {
+        return senders_.mayEnd(call, id) && receivers_.mayEnd(call, id);
+    }
     std::vector<long> state() const override {
         std::vector<long> all{closed_};
         all.insert(all.end(), values_.begin(), values_.end());
@@ -40,7 +43,7 @@ class QueueModel final : public ModelBase<QueueModel> {
     }
 
   private:
-    static constexpr long sent = 0, refused = 1;
+    static constexpr long sent = 0, refused = nothing;
 
     bool full() const noexcept { return values_.size() >= capacity_; }
     void put(long value) {
@@ -80,7 +83,7 @@ class QueueModel final : public ModelBase<QueueModel> {
     }
     bool endSend(const Call& call, int id) {
         if (call.gaveUp()) return senders_.withdraw(id);
-        return senders_.take(id, call.outcome == Outcome::closed ? refused : sent);
+        return senders_.take(call, id);
     }
     bool beginReceive(int id) {
         if (!values_.empty()) {
@@ -94,7 +97,7 @@ class QueueModel final : public ModelBase<QueueModel> {
     }
     bool endReceive(const Call& call, int id) {
         if (call.gaveUp()) return receivers_.withdraw(id);
-        return receivers_.take(id, call.outcome == Outcome::closed ? nothing : call.value);
+        return receivers_.take(call, id);
     }
     bool trySend(const Call& call) {
         if (call.outcome == Outcome::closed) return closed_;
