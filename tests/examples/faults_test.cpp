@@ -286,9 +286,7 @@ TEST(Faults, TenThousandIdleConnectionsAreHeldWhileOthersAreServedAndAllEnd) {
     std::vector<std::unique_ptr<HttpClient>> idle;
     for (std::size_t i = 0; i < count; ++i) {
         idle.push_back(std::make_unique<HttpClient>(address));
-        if (i % 100 == 0) {  // also waits for the acceptor
-            ASSERT_EQ(idle.back()->get("/plaintext").status, 200) << i;
-        }
+        ASSERT_EQ(idle.back()->get("/plaintext").status, 200) << i;  // one that never asks is closed after 20 s
     }
     HttpClient busy(address);
     expectService(busy, "others are idle");

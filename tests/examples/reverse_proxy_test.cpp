@@ -9,6 +9,7 @@
 #include "examples/http_client.hpp"
 #include "examples/program.hpp"
 #include "framework/http/scripted_backend.hpp"
+#include "framework/reserved_port.hpp"
 
 namespace weft::test {
 namespace {
@@ -155,9 +156,9 @@ TEST(ReverseProxyExample, PipelinedRequestsAreAnsweredInOrder) {
 }
 
 TEST(ReverseProxyExample, AFailingUpstreamIs502WithItsReasonAndALateOne504) {
-    SocketAddress down;
-    { down = ScriptedBackend({{""}}).address(); }
     {
+        const ReservedPort port;  // nothing listens on it
+        const SocketAddress down = port.address();
         Program proxy = proxyTo(down);
         HttpClient client(proxy.listening());
         const HttpAnswer refused = client.get("/x");
@@ -168,15 +169,22 @@ TEST(ReverseProxyExample, AFailingUpstreamIs502WithItsReasonAndALateOne504) {
         EXPECT_EQ(proxy.stop(), 0);
         EXPECT_EQ(proxy.complaints(), "");
     }
-    ScriptedBackend upstream({{"", Then::close}, {"SSH-2.0\r\n", Then::close}, {"", Then::hang}});
+    {
+        ScriptedBackend upstream({{"", Then::close}, {"SSH-2.0\r\n", Then::close}});
+        Program proxy = proxyTo(upstream.address());
+        HttpClient client(proxy.listening());
+        const HttpAnswer early = client.get("/");
+        EXPECT_EQ(early.status, 502);
+        EXPECT_NE(early.body.find("ended before the response was complete"), std::string::npos) << early.body;
+        const HttpAnswer nonsense = client.get("/");
+        EXPECT_EQ(nonsense.status, 502);
+        EXPECT_NE(nonsense.body.find("does not begin with HTTP/"), std::string::npos) << nonsense.body;
+        EXPECT_EQ(proxy.stop(), 0);
+        EXPECT_EQ(proxy.complaints(), "");
+    }
+    ScriptedBackend upstream({{"", Then::hang}});
     Program proxy = proxyTo(upstream.address(), {"--timeout-ms", "50"});
     HttpClient client(proxy.listening());
-    const HttpAnswer early = client.get("/");
-    EXPECT_EQ(early.status, 502);
-    EXPECT_NE(early.body.find("ended before the response was complete"), std::string::npos) << early.body;
-    const HttpAnswer nonsense = client.get("/");
-    EXPECT_EQ(nonsense.status, 502);
-    EXPECT_NE(nonsense.body.find("does not begin with HTTP/"), std::string::npos) << nonsense.body;
     const HttpAnswer late = client.get("/");
     EXPECT_EQ(late.status, 504);
     EXPECT_NE(late.body.find("no complete response in time"), std::string::npos) << late.body;
@@ -229,11 +237,11 @@ TEST(ReverseProxyExample, ASignalLetsRequestsInProgressBeAnswered) {
     Program proxy = proxyTo(slow.listening());
     const SocketAddress address = proxy.listening();
     HttpClient busy(address);
-    busy.send("GET /plaintext HTTP/1.1\r\nHost: x\r\n\r\nGET /sleep?ms=200 HTTP/1.1\r\nHost: x\r\n\r\n");
+    busy.send("GET /plaintext HTTP/1.1\r\nHost: x\r\n\r\nGET /sleep?ms=1000 HTTP/1.1\r\nHost: x\r\n\r\n");
     EXPECT_EQ(busy.receive().status, 200);  // so the other request of the same segment is in progress too
     proxy.signal(SIGTERM);
     const HttpAnswer answer = busy.receive();
-    EXPECT_EQ(answer.body, "slept 200 ms\n");
+    EXPECT_EQ(answer.body, "slept 1000 ms\n");
     EXPECT_EQ(answer.header("Connection"), "close");
     EXPECT_TRUE(busy.ended());
     EXPECT_EQ(proxy.exitStatus(), 0);

@@ -1,6 +1,7 @@
 // Channels over real loopback sockets, on the transport that WEFT_TRANSPORT names, or the best one.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <mutex>
 #include <set>
 #include <string>
@@ -309,16 +310,20 @@ TEST(EpollIoHandler, NoWakeUpIsLostBetweenTwoLoops) {
     constexpr int rounds = 20'000;
     Promise<void> reached;
     Future<void> done = reached.future();
-    int count = 0;  // passed back and forth by the tasks
+    std::atomic<int> count{0};  // passed back and forth by the tasks
     std::function<void()> pass = [&] {
         if (++count == rounds) {
             reached.setValue();
         } else {
-            host.loop(static_cast<unsigned>(count) % 2).execute([&] { pass(); });
+            host.loop(static_cast<unsigned>(count.load()) % 2).execute([&] { pass(); });
         }
     };
     host.loop(0).execute([&] { pass(); });
-    EXPECT_TRUE(done.awaitUntil(testDeadline())) << "stopped after " << count << " rounds";
+    for (int before = -1; !done.awaitUntil(testDeadline());) {
+        const int now = count;
+        ASSERT_NE(now, before) << "it has stopped";
+        before = now;
+    }
 }
 
 TEST(EpollIoHandler, AnIdleLoopSleepsInsteadOfSpinning) {

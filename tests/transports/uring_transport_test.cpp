@@ -2,6 +2,7 @@
 // close. The other files here test what both transports do: they run on the transport named by WEFT_TRANSPORT.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <random>
 #include <string>
 #include <thread>
@@ -395,16 +396,23 @@ TEST_F(UringTransport, NoWakeUpIsLostBetweenTwoLoops) {
     constexpr int rounds = 20'000;
     Promise<void> reached;
     Future<void> done = reached.future();
-    int count = 0;  // passed back and forth by the tasks
+    std::atomic<int> count{0};  // passed back and forth by the tasks
     std::function<void()> pass = [&] {
         if (++count == rounds) {
             reached.setValue();
         } else {
-            hosts[count % 2].loop().execute([&] { pass(); });
+            hosts[count.load() % 2].loop().execute([&] { pass(); });
         }
     };
     hosts[0].loop().execute([&] { pass(); });
-    EXPECT_TRUE(done.awaitUntil(testDeadline())) << "stopped after " << count << " rounds";
+    for (int before = -1; !done.awaitUntil(testDeadline());) {
+        const int now = count;
+        if (now == before) {
+            ADD_FAILURE() << "stopped after " << now << " rounds";
+            break;
+        }
+        before = now;
+    }
     for (auto& host : hosts) host.stop();  // the last execute() has returned before either host is destroyed
 }
 

@@ -290,8 +290,8 @@ TEST(HttpTimeoutsTest, ASlowHeadIs408AndAnIdleConnectionIsClosedWhileOthersAreSe
         }
     };
     http::ServerCodecOptions options;
-    options.timeouts.head = 30ms;
-    options.timeouts.idle = 60ms;
+    options.timeouts.head = 500ms;  // also the limit of what the clients do at once
+    options.timeouts.idle = 1s;
     EventLoopGroup group(groupOptions(1));
     Server server = serve(group, [options](ChannelPipeline& pipeline) {
         pipeline.addLast<http::ServerCodec>(options).addLast<http::ObjectAggregator>().addLast<Hello>();
