@@ -5,6 +5,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <optional>
 #include <string>
 
 #include <weft/scheduler/carrier_group.hpp>
@@ -19,11 +20,15 @@ using std::chrono::microseconds;
 // Sets an environment variable for the duration of a test.
 class Variable {
   public:
-    Variable(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
-    ~Variable() { ::unsetenv(name_); }
+    Variable(const char* name, const char* value) : name_(name) {
+        if (const char* const set = std::getenv(name)) before_ = set;
+        ::setenv(name, value, 1);
+    }
+    ~Variable() { before_ ? ::setenv(name_, before_->c_str(), 1) : ::unsetenv(name_); }
 
   private:
     const char* name_;
+    std::optional<std::string> before_;
 };
 
 std::string refusal(const CarrierOptions& options) {

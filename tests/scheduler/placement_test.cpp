@@ -33,6 +33,7 @@ TEST(TwoChoices, TheSecondCandidateIsAnyPlaceButTheFirst) {
 TEST(Placement, FibersWithoutAHomeGoPastALongQueue) {
     CarrierOptions options;
     options.carriers = 2;
+    options.workStealing = false;
     options.yieldBudget = std::chrono::microseconds(1);  // checks the queue after each slice
     std::atomic<bool> release{false};
     std::atomic<int> waiting{0};

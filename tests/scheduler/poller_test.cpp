@@ -125,8 +125,10 @@ TEST_F(PinnedPollerTest, EverySpawnReachesACarrierThatSleepsInItsPoller) {
     std::atomic<int> asleep{0};
     std::atomic<int> wakeups{0};
     std::atomic<std::uint64_t> futexWakes{0};
+    std::atomic<bool> registered{false};  // the registration itself wakes the carrier, perhaps late
     auto ended = carrier.registerPinnedPoller([&] { wakeups.fetch_add(1); },
                                               [&](PinnedPoller& poller) {
+                                                  while (!registered) poller.maybeYield(false);
                                                   futexWakes = carrier.stats().wakesFutex;  // before there was a poller
                                                   for (int i = 1; i <= rounds; ++i) {
                                                       while (!poller.tryParkPoller()) poller.maybeYield(false);
@@ -135,6 +137,7 @@ TEST_F(PinnedPollerTest, EverySpawnReachesACarrierThatSleepsInItsPoller) {
                                                       poller.unpark();
                                                   }
                                               });
+    registered = true;
     for (int i = 1; i <= rounds; ++i) {
         while (asleep < i) std::this_thread::yield();
         auto fiber = carrier.spawn([i] { return i; });
@@ -175,19 +178,21 @@ TEST_F(PinnedPollerTest, BEH4_WorkOfACarriersOwnFibersNeedsNoWakeUp) {
     auto ended = loop.start();
     const auto& io = static_cast<test::IdleIoHandler&>(*loop.io());
     const auto wakeups = [&] { return io.wakeups.load(); };
-    carrier
-        .spawn([&] {
-            const int before = wakeups();
-            for (int i = 0; i < 100; ++i) {
-                Promise<void> ran;
-                auto done = ran.future();
-                loop.execute([&] { carrier.spawnDetached([&] { ran.setValue(); }); });
-                done.await();
-                thisFiber::sleepFor(std::chrono::microseconds(20));  // the poller goes to sleep and returns by itself
-            }
-            EXPECT_EQ(wakeups(), before);
-        })
-        .join();
+    std::atomic<bool> spawned{false};  // the spawn itself wakes the carrier, perhaps late
+    auto fiber = carrier.spawn([&] {
+        while (!spawned) thisFiber::yield();
+        const int before = wakeups();
+        for (int i = 0; i < 100; ++i) {
+            Promise<void> ran;
+            auto done = ran.future();
+            loop.execute([&] { carrier.spawnDetached([&] { ran.setValue(); }); });
+            done.await();
+            thisFiber::sleepFor(std::chrono::microseconds(20));  // the poller goes to sleep and returns by itself
+        }
+        EXPECT_EQ(wakeups(), before);
+    });
+    spawned = true;
+    fiber.join();
     loop.stop();
     ended.get();
 }
@@ -301,10 +306,12 @@ TEST_F(PinnedPollerTest, CanParkPollerReturnsFalseOnceWorkHasArrived) {
     std::atomic<bool> parked{false};
     std::atomic<bool> spawned{false};
     std::atomic<int> wakeups{0};
+    std::atomic<bool> registered{false};  // the registration itself wakes the carrier, perhaps late
     bool before = false;
     bool after = true;
     auto ended = carrier.registerPinnedPoller([&] { wakeups.fetch_add(1); },
                                               [&](PinnedPoller& poller) {
+                                                  while (!registered) poller.maybeYield(false);
                                                   while (!poller.tryParkPoller()) poller.maybeYield(false);
                                                   before = poller.canParkPoller();
                                                   parked = true;
@@ -312,6 +319,7 @@ TEST_F(PinnedPollerTest, CanParkPollerReturnsFalseOnceWorkHasArrived) {
                                                   after = poller.canParkPoller();
                                                   poller.unpark();
                                               });
+    registered = true;
     while (!parked) std::this_thread::yield();
     auto fiber = carrier.spawn([] {});
     spawned = true;

@@ -216,7 +216,7 @@ TEST(CarrierLocals, AreMadeOncePerCarrierOnFirstUseAndEndWithIt) {
         EXPECT_EQ(Service::made(), 0);
         const auto address = [&](unsigned index) {
             Carrier& carrier = group.carrier(index);
-            return carrier.spawn([&] { return &carrier.local<Service>(); }).join();
+            return carrier.spawn([&] { return &carrier.local<Service>(); }, {.stealable = Stealable::never}).join();
         };
         EXPECT_EQ(address(0), address(0));
         EXPECT_NE(address(0), address(1));

@@ -196,6 +196,7 @@ TEST(WorkStealing, ACarrierWhosePollerHasEventsDoesNotSteal) {
                                                                [&](PinnedPoller& poller) {
                                                                    for (; !end; ++turns) poller.maybeYield(true);
                                                                });
+    while (turns == 0) std::this_thread::yield();
     Spinner busy(group.carrier(0));
     auto task = group.carrier(0).spawn(here);
     for (const int seen = turns; turns < seen + 10'000;) std::this_thread::yield();

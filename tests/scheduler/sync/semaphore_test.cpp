@@ -90,8 +90,7 @@ TEST(Semaphore, ARequestThatGivesUpLetsThoseAfterItPass) {
                 EXPECT_EQ(outcome([&] { semaphore.acquire(2); }), operationAborted());
             }
         });
-        awaitWaiters(semaphore, 1);
-        auto small = group.spawn([&] { return semaphore.acquireUntil(late(), 1); });
+        auto small = group.spawn([&] { return semaphore.acquireUntil(late(), 1); });  // begins after the other fiber
         if (!byDeadline) {
             awaitWaiters(semaphore, 2);
             large.cancel();
