@@ -81,8 +81,14 @@ class LeakGuard : public ::testing::Test {
     }
 
     static Census baseline() {
-        // A sanitizer starts its own thread along with the program's first one; create that thread now.
-        static const bool warm = (std::thread([] {}).join(), true);
+        // A sanitizer starts its own thread along with the program's first one; create that thread now. It may stay in
+        // /proc for a moment after join() returns.
+        static const bool warm = [] {
+            pid_t id = 0;
+            std::thread([&id] { id = ::gettid(); }).join();
+            while (::access(("/proc/self/task/" + std::to_string(id)).c_str(), F_OK) == 0) std::this_thread::yield();
+            return true;
+        }();
         static_cast<void>(warm);
         return census();
     }
