@@ -145,9 +145,33 @@ struct QueueScenarios {
     }
 };
 
+// The receiver of the last value destroys the queue of one place, in which its sender may have waited.
+void destroyedAfterAWait(ModelRun& run) {
+    using Scenarios = QueueScenarios<One>;
+    struct State {
+        One queue;
+    };
+    auto& state = run.make<State>();
+    auto& tasks = run.make<std::array<ThreadTask, 2>>();
+    run.thread("sends", [&state, &tasks] {
+        ThreadWait::use(tasks[0]);
+        for (const int value : {1, 2}) assertThat(!Scenarios::send(state.queue, value), "it is sent");
+    });
+    run.thread("receives", [&state, &tasks] {
+        ThreadWait::use(tasks[1]);
+        for (const int value : {1, 2}) assertThat(Scenarios::receive(state.queue) == value, "each value in turn");
+        destroy(state);
+    });
+}
 struct TwoPlaces : Two {
     TwoPlaces() : Two(std::size_t{2}) {}
 };
+
+TEST(QueueModel, TheReceiverOfTheLastValueMayDestroyTheQueue) {
+    const std::vector<Case> all{makeCase("destroyed after a wait", destroyedAfterAWait)};
+    exploreAll(protocol, all, {.preemptions = 3, .executions = 100'000});
+    expectOrdersNeeded(protocol, all, {}, {.files = {"basic_queue"}});
+}
 
 template <class Q = One>
 std::vector<Case> queueCases() {
@@ -197,7 +221,7 @@ struct SelectScenarios {
             receiver.key = key;
             return queue.enlist(receiver);
         }
-        void withdraw() noexcept override { queue.withdraw(receiver); }
+        void withdraw(bool ended) noexcept override { queue.withdraw(receiver, ended); }
         Q& queue;
         std::optional<Value> value;
         typename Q::Receiver receiver;
@@ -209,7 +233,7 @@ struct SelectScenarios {
             sender.key = key;
             return queue.enlist(sender);
         }
-        void withdraw() noexcept override { queue.withdraw(sender); }
+        void withdraw(bool ended) noexcept override { queue.withdraw(sender, ended); }
         Q& queue;
         typename Q::Sender sender;
     };
@@ -292,6 +316,46 @@ struct SelectScenarios {
         run.finally([&world, &taken] { assertThat(taken + left(world.object) == 7, "the value is sent once"); });
     }
 };
+
+// A sender waits for a place in one queue or a value of another one; the receiver of its value destroys the queue.
+template <class Q = One>
+void destroyedAfterASelect(ModelRun& run) {
+    using Scenarios = SelectScenarios<Q>;
+    struct State {
+        Q queue;
+    };
+    auto& state = run.make<State>();
+    auto& world = makeWorld<Q, 2>(run);
+    Scenarios::sendPlainly(state.queue, 1);
+    run.thread("selects", [&state, &world] {
+        Value value(2);
+        typename Scenarios::Send send(state.queue, value);
+        typename Scenarios::Receive receive(world.enter(0));
+        std::array<typename Scenarios::Select::Branch*, 2> branches{&send, &receive};
+        std::size_t chosen = 0;
+        assertThat(!Scenarios::Select::wait(branches, 0, true, Timeout::never, chosen, "select"), "no timeout");
+        assertThat(chosen == 0, "it has sent");
+    });
+    run.thread("receives", [&state, &world] {
+        world.enter(1);
+        for (const int value : {1, 2}) assertThat(QueueScenarios<Q>::receive(state.queue) == value, "in turn");
+        destroy(state);
+    });
+}
+
+TEST(SelectModel, TheReceiverOfASelectedSendMayDestroyTheQueue) {
+    const std::vector<Case> all{makeCase("destroyed after a select", destroyedAfterASelect<>)};
+    exploreAll("select", all, {.preemptions = 2, .executions = 100'000});
+}
+
+// A sender that takes the lock after its wait, whatever has ended it.
+struct LocksAgain : One {
+    using One::withdraw;
+    void withdraw(Sender& sender, bool) noexcept { One::withdraw(sender, false); }
+};
+TEST(SelectModel, ASenderThatLocksAgainUsesADestroyedQueue) {
+    expectKilled("locks again", {makeCase("destroyed after a select", destroyedAfterASelect<LocksAgain>)});
+}
 
 template <class Q = One>
 std::vector<Case> selectCases() {

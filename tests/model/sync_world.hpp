@@ -12,6 +12,9 @@ struct Sync : Atomics {
     using Wait = ThreadWait;
     using Until = Timeout;
     using ShortLock = Mutex;
+    struct Pause {  // lets the thread that is waited for take a step
+        void operator()() const { yield(); }
+    };
     class QueueLock {
       public:
         explicit QueueLock(const void*) : mutex_(*ofRun()) { mutex_.lock(); }

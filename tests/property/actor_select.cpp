@@ -12,13 +12,13 @@ struct TimeBranch final : weft::detail::SelectBranch {
     explicit TimeBranch(Deadline at) noexcept { deadline = at; }
     bool tryNow() override { return deadline != never && Clock::current().now() >= deadline; }
     bool enlist(const WakeKey&) override { return true; }
-    void withdraw() noexcept override {}
+    void withdraw(bool) noexcept override {}
 };
 struct ElseBranch final : weft::detail::SelectBranch {
     ElseBranch() noexcept { waits = false; }
     bool tryNow() override { return false; }
     bool enlist(const WakeKey&) override { return true; }
-    void withdraw() noexcept override {}
+    void withdraw(bool) noexcept override {}
 };
 
 }  // namespace
@@ -50,7 +50,7 @@ void Actor::select(const Operation& operation) {
         branches.push_back(&time);
     }
     ErrorCode error;
-    const std::size_t chosen = weft::detail::selectOne(branches, weft::detail::selectStart(branches.size()), error);
+    const std::size_t chosen = weft::detail::selectOne(branches, weft::detail::SelectOrder::atRandom, error);
     if (!error && chosen < choices.size()) {
         choices[chosen]->take(calls[chosen]);
         calls[chosen].ended = world_.stamp();

@@ -271,7 +271,7 @@ TEST(FiberDumpTest, FibersThatDeadlockOnTwoMutexesNameTheirHolders) {
     EXPECT_EQ(infoA.holder, infoB.id);
     EXPECT_EQ(infoB.holder, infoA.id);
     contains(textOf(dump), " s in sync::Mutex::lock, held by fiber " + std::to_string(infoA.id) + " 'a'");
-    contains(textOf(dump), " s in sync::Mutex::lock, held by fiber " + std::to_string(infoB.id) + " 'b'");
+    contains(textOf(dump), " s in sync::FairMutex::lock, held by fiber " + std::to_string(infoB.id) + " 'b'");
     contains(jsonOf(dump), "\"holder\":" + std::to_string(infoA.id));
     a.cancel();
     EXPECT_EQ(a.join(), operationAborted());

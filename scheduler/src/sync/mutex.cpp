@@ -17,7 +17,7 @@ bool EventualFairness::handsOver(Stamp since) noexcept {
 
 template <class Fairness>
 void FiberMutex<Fairness>::lockSlow() {
-    constexpr const char* call = "sync::Mutex::lock";
+    constexpr const char* call = Fairness::calls.lock;
     throwOnError(lockSlowUntil(never, call), call);
 }
 
@@ -25,7 +25,7 @@ template <class Fairness>
 void FiberMutex<Fairness>::lockSlowUninterruptibly() {
     assertNotOwner();
     const LockWait noted(owner_);
-    core_.lockSlowUninterruptibly("sync::Mutex::lockUninterruptibly");
+    core_.lockSlowUninterruptibly(Fairness::calls.lockUninterruptibly);
 }
 
 template <class Fairness>
@@ -39,7 +39,7 @@ template <class Fairness>
 bool FiberMutex<Fairness>::try_lock_until(Deadline deadline) {
     ErrorCode error;
     static_cast<void>(try_lock_until(deadline, error));
-    return falseOnTimeout(error, "sync::Mutex::try_lock_until");
+    return falseOnTimeout(error, Fairness::calls.tryLockUntil);
 }
 
 template <class Fairness>

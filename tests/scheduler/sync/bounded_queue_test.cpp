@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <weft/scheduler/non_suspending_scope.hpp>
@@ -232,6 +233,32 @@ TEST(BoundedQueue, PlainThreadsMaySendAndReceive) {
     while (const auto value = queue.receive()) EXPECT_EQ(*value, next++);
     EXPECT_EQ(next, 100);
     sender.join();
+}
+
+TEST(BoundedQueue, TheReceiverOfAValueWhoseSenderWaitedMayDestroyTheQueue) {
+    for (int round = 0; round < 1'000; ++round) {
+        auto queue = std::make_unique<BoundedQueue<int>>(1);
+        std::thread sender([&inside = *queue] {
+            for (int i = 0; i < 4; ++i) inside.send(i);
+        });
+        for (int i = 0; i < 4; ++i) EXPECT_EQ(queue->receive(), i);
+        queue.reset();
+        sender.join();
+    }
+}
+
+TEST(BoundedQueue, ErrorsNameTheCallAndTheQueue) {
+    CarrierGroup group(carriers(1));
+    BoundedQueue<int> queue(1);
+    auto receiving = group.spawn([&] { static_cast<void>(queue.receive()); });
+    awaitWaiters(queue, 1);
+    receiving.cancel();
+    try {
+        receiving.join();
+        ADD_FAILURE() << "it was not cancelled";
+    } catch (const SystemError& error) {
+        EXPECT_THAT(error.what(), testing::HasSubstr("sync::BoundedQueue::receive"));
+    }
 }
 
 }  // namespace

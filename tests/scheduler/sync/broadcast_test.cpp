@@ -150,5 +150,37 @@ TEST(Broadcast, ACapacityOfZeroFailsAnAssertion) {
     EXPECT_DEATH(Broadcast<int>(0), "capacity");
 }
 
+TEST(Broadcast, AReceiverMovesWithWhatItHasNotRead) {
+    CarrierGroup group(carriers(1));
+    Broadcast<int> broadcast(2);
+    BroadcastReceiver receiver(broadcast);
+    for (int i = 0; i < 3; ++i) broadcast.send(i);
+    auto receiving = group.spawn([receiver = std::move(receiver)]() mutable {
+        EXPECT_EQ(receiver.receive(), 1);
+        EXPECT_EQ(receiver.missed(), 1u);
+        EXPECT_EQ(receiver.receive(), 2);
+    });
+    receiving.join();
+    EXPECT_EQ(broadcast.receivers(), 0u);
+}
+
+// A value whose destructor uses the object in which it is.
+struct UsesItsBroadcast {
+    explicit UsesItsBroadcast(Broadcast<std::shared_ptr<UsesItsBroadcast>>& broadcast) : broadcast(broadcast) {}
+    ~UsesItsBroadcast() { EXPECT_LE(broadcast.receivers(), 1u); }
+    Broadcast<std::shared_ptr<UsesItsBroadcast>>& broadcast;
+};
+TEST(Broadcast, ValuesAreDestroyedWithoutTheLock) {
+    Broadcast<std::shared_ptr<UsesItsBroadcast>> broadcast(1);
+    {
+        BroadcastReceiver receiver(broadcast);
+        broadcast.send(std::make_shared<UsesItsBroadcast>(broadcast));
+        broadcast.send(std::make_shared<UsesItsBroadcast>(broadcast));  // replaces it
+        EXPECT_NE(receiver.receive(), std::nullopt);                    // the last reader
+        broadcast.send(std::make_shared<UsesItsBroadcast>(broadcast));
+    }  // leaves without having read it
+    EXPECT_EQ(broadcast.receivers(), 0u);
+}
+
 }  // namespace
 }  // namespace weft::sync

@@ -1,5 +1,6 @@
 #include <weft/scheduler/sync/condition.hpp>
 
+#include <atomic>
 #include <deque>
 #include <mutex>
 #include <thread>
@@ -162,6 +163,32 @@ TEST(Condition, AWaitWithoutTheLockFailsAnAssertion) {
     Condition changed;
     std::unique_lock lock(mutex, std::defer_lock);
     EXPECT_DEATH(changed.wait(lock), "own");
+}
+
+TEST(Condition, AWaitWithAPredicateReportsWhatEndedIt) {
+    CarrierGroup group(carriers(1));
+    Mutex mutex;
+    Condition changed;
+    bool ready = false;
+    std::atomic<bool> isLast{false};
+    auto waiting = group.spawn([&] {
+        std::unique_lock held(mutex);
+        ErrorCode error;
+        EXPECT_FALSE(changed.waitUntil(held, soon(), error));
+        EXPECT_EQ(error, timedOut());
+        EXPECT_FALSE(changed.waitUntil(held, soon(), error, [&] { return ready; }));
+        EXPECT_EQ(error, timedOut());
+        isLast = true;
+        changed.wait(held, error, [&] { return ready; });
+        EXPECT_EQ(error, operationAborted());
+        EXPECT_TRUE(held.owns_lock());
+        EXPECT_TRUE(changed.waitUntil(held, late(), error, [] { return true; }));
+        EXPECT_FALSE(error);
+    });
+    while (!isLast) thisFiber::yield();
+    awaitWaiters(changed, 1);
+    waiting.cancel();
+    waiting.join();
 }
 
 }  // namespace

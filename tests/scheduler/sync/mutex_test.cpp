@@ -272,5 +272,10 @@ TEST(Mutex, AWaiterThatHasWaitedForAMillisecondGetsTheLock) {
         .join();
 }
 
+TEST(MutexTest, UnlockingWhatIsNotLockedFailsAnAssertion) {
+    Mutex mutex;
+    EXPECT_DEATH(mutex.unlock(), "not locked");
+}
+
 }  // namespace
 }  // namespace weft::sync

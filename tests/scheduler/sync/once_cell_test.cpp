@@ -146,5 +146,30 @@ TEST(OnceCell, WhereNothingMayBlockOnlyAnotherCallersInitializationIsAnError) {
     EXPECT_EQ(group.spawn(getWhereNothingMayBlock).join(), 1);
 }
 
+TEST(OnceCell, ACallerMayGiveUpWaitingForAnother) {
+    CarrierGroup group(carriers(1));
+    OnceCell<int> cell;
+    std::atomic<bool> release{false};
+    auto initializing = group.spawn([&] {
+        cell.getOrInit([&] {
+            while (!release) thisFiber::yield();
+            return 1;
+        });
+    });
+    auto waiting = group.spawn([&] {
+        const auto init = [] { return 2; };
+        ErrorCode error;
+        EXPECT_EQ(cell.getOrInitUntil(soon(), error, init), nullptr);
+        EXPECT_EQ(error, timedOut());
+        release = true;
+        int* const found = cell.getOrInit(error, init);
+        EXPECT_FALSE(error);
+        EXPECT_EQ(*found, 1);
+        EXPECT_EQ(cell.getOrInitUntil(soon(), error, init), found);
+    });
+    waiting.join();
+    initializing.join();
+}
+
 }  // namespace
 }  // namespace weft::sync

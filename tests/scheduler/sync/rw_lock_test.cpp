@@ -4,6 +4,7 @@
 #include <mutex>
 #include <shared_mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -120,11 +121,13 @@ TEST(RwLock, ATimedWaitEndsAtItsDeadline) {
     ErrorCode error;
     std::unique_lock writing(lock);
     EXPECT_TRUE(lock.isWriteLocked());
-    EXPECT_FALSE(lock.try_lock_shared_until(soon(), error));
-    EXPECT_EQ(error, timedOut());
-    EXPECT_FALSE(lock.try_lock_until(soon(), error));
-    EXPECT_EQ(error, timedOut());
-    EXPECT_FALSE(lock.try_lock_for(std::chrono::microseconds(1)));
+    std::thread([&] {
+        EXPECT_FALSE(lock.try_lock_shared_until(soon(), error));
+        EXPECT_EQ(error, timedOut());
+        EXPECT_FALSE(lock.try_lock_until(soon(), error));
+        EXPECT_EQ(error, timedOut());
+        EXPECT_FALSE(lock.try_lock_for(std::chrono::microseconds(1)));
+    }).join();
     writing.unlock();
     lock.lock_shared(error);
     EXPECT_FALSE(error);
@@ -138,6 +141,48 @@ TEST(RwLock, UnlockingWhatIsNotLockedFailsAnAssertion) {
     RwLock lock;
     EXPECT_DEATH(lock.unlock_shared(), "not locked");
     EXPECT_DEATH(lock.unlock(), "not locked");
+}
+
+TEST(RwLock, OnlyTheLockEndsAnUninterruptibleWait) {
+    CarrierGroup group(carriers(1));
+    RwLock lock;
+    lock.lock();
+    auto writing = group.spawn([&] {
+        lock.lockUninterruptibly();
+        lock.unlock();
+    });
+    awaitWaiters(lock, 1);
+    auto reading = group.spawn([&] {
+        lock.lockSharedUninterruptibly();
+        lock.unlock_shared();
+    });
+    awaitWaiters(lock, 2);
+    writing.cancel();
+    reading.cancel();
+    group.spawn([] {}).join();  // the carrier has seen both
+    EXPECT_EQ(lock.waiters(), 2u);
+    lock.unlock();
+    writing.join();
+    reading.join();
+    EXPECT_TRUE(lock.try_lock());
+    lock.unlock();
+}
+
+TEST(RwLock, AWriterThatLocksAgainFailsAnAssertion) {
+    RwLock lock;
+    lock.lock();
+    EXPECT_DEATH(lock.lock(), "deadlock");
+    EXPECT_DEATH(lock.lock_shared(), "deadlock");
+    EXPECT_DEATH(lock.lockUninterruptibly(), "deadlock");
+    lock.unlock();
+}
+
+TEST(RwLock, UnlockingAsAReaderWhatAWriterHoldsFailsAnAssertion) {
+    RwLock lock;
+    lock.lock();
+    EXPECT_DEATH(lock.unlock_shared(), "held by a writer");
+    EXPECT_DEATH(static_cast<void>(RwLock::downgrade(std::unique_lock(lock, std::defer_lock))), "does not own");
+    lock.unlock();
 }
 
 }  // namespace

@@ -113,19 +113,71 @@ TEST(Select, AClosedQueueIsReadyForBoth) {
     EXPECT_FALSE(sent);
 }
 
+// The chance that one of two is not taken in a thousand rounds is 2^-999.
 TEST(Select, OfSeveralThatAreReadyEachHasItsTurn) {
-    UnboundedQueue<int> left;
-    UnboundedQueue<int> right;
-    for (int i = 0; i < 100; ++i) left.send(i), right.send(i);
-    std::array<int, 2> taken{};
-    for (int i = 0; i < 100; ++i) {
-        select(onReceive(left, [&](auto) { ++taken[0]; }), onReceive(right, [&](auto) { ++taken[1]; }));
+    constexpr int rounds = 1'000;
+    std::array<UnboundedQueue<int>, 4> queues;
+    std::array<int, 4> taken{};
+    for (auto& queue : queues) {
+        for (int i = 0; i < rounds; ++i) queue.send(i);
     }
-    EXPECT_EQ(taken, (std::array<int, 2>{50, 50}));
-    while (!left.isEmpty()) {
-        EXPECT_EQ(selectInOrder(onReceive(left, [](auto) {}), onReceive(right, [](auto) { failIfCalled(); })), 0u);
+    const auto selectOf = [&](std::size_t first) {
+        select(onReceive(queues[first], [&](auto) { ++taken[first]; }),
+               onReceive(queues[first + 1], [&](auto) { ++taken[first + 1]; }));
+    };
+    for (int i = 0; i < rounds; ++i) {  // two that alternate
+        selectOf(0);
+        selectOf(2);
     }
-    EXPECT_EQ(right.size(), 50u);
+    for (const int count : taken) EXPECT_GT(count, 0);
+    EXPECT_EQ(taken[0] + taken[1], rounds);
+    while (!queues[0].isEmpty()) {
+        EXPECT_EQ(selectInOrder(onReceive(queues[0], [](auto) {}), onReceive(queues[1], [](auto) { failIfCalled(); })),
+                  0u);
+    }
+}
+
+TEST(Select, OfTwoFibersThatAlternateNoneStarvesABranch) {
+    constexpr int rounds = 1'000;
+    CarrierGroup group(carriers(1));
+    std::array<UnboundedQueue<int>, 2> queues;
+    std::array<std::array<int, 2>, 2> taken{};
+    for (auto& queue : queues) {
+        for (int i = 0; i < 2 * rounds; ++i) queue.send(i);
+    }
+    std::vector<JoinHandle<void>> fibers;
+    for (auto& mine : taken) {
+        fibers.push_back(group.spawn([&queues, &mine] {
+            for (int i = 0; i < rounds; ++i) {
+                select(onReceive(queues[0], [&](auto) { ++mine[0]; }), onReceive(queues[1], [&](auto) { ++mine[1]; }));
+                thisFiber::yield();
+            }
+        }));
+    }
+    for (auto& fiber : fibers) fiber.join();
+    for (const auto& mine : taken) {
+        EXPECT_GT(mine[0], 0);
+        EXPECT_GT(mine[1], 0);
+    }
+}
+
+TEST(Select, ABranchThatIsDisabledIsLeftOut) {
+    BoundedQueue<int> closed(1);
+    BoundedQueue<int> open(1);
+    closed.close();
+    bool isOpen = false;
+    const auto fails = [](std::optional<int>) { failIfCalled(); };
+    EXPECT_EQ(select(when(isOpen, onReceive(closed, fails)), onDeadline(soon(), [] {})), 1u);
+    EXPECT_EQ(selectInOrder(when(isOpen, onReceive(closed, fails)), onReceive(open, fails), otherwise([] {})), 2u);
+    open.send(7);
+    int got = 0;
+    EXPECT_EQ(selectInOrder(when(isOpen, onReceive(closed, fails)),
+                            when(true, onReceive(open, [&](std::optional<int> value) { got = value.value_or(0); })),
+                            when(false, otherwise(failIfCalled))),
+              1u);
+    EXPECT_EQ(got, 7);
+    EXPECT_EQ(open.waiters() + closed.waiters(), 0u);
+    EXPECT_DEATH(select(when(isOpen, onReceive(closed, fails))), "disabled every branch");
 }
 
 TEST(Select, ACancellationOrAShutdownEndsTheWaitAndCallsNothing) {

@@ -131,5 +131,29 @@ TEST(Watch, SelectWaitsForAChange) {
     selecting.join();
 }
 
+struct UsesItsWatch;
+using Watched = std::shared_ptr<const UsesItsWatch>;
+struct UsesItsWatch {
+    explicit UsesItsWatch(Watch<Watched>& watch) : watch(watch) {}
+    ~UsesItsWatch() { EXPECT_FALSE(watch.isClosed()); }
+    Watch<Watched>& watch;
+};
+TEST(Watch, AValueThatIsReplacedIsDestroyedWithoutTheLock) {
+    Watch<Watched> watch(nullptr);
+    watch.send(std::make_shared<const UsesItsWatch>(watch));
+    watch.send(nullptr);
+}
+
+TEST(Watch, AModificationMayNotWait) {
+    CarrierGroup group(carriers(1));
+    Watch<int> watch(1);
+    group
+        .spawn([&] {
+            EXPECT_THROW(watch.modify([](int&) { thisFiber::yield(); }), BlockingOperationException);
+            EXPECT_THROW(watch.modifyIf([](int&) { return thisFiber::yield(), true; }), BlockingOperationException);
+        })
+        .join();
+}
+
 }  // namespace
 }  // namespace weft::sync

@@ -43,11 +43,12 @@ class BasicBroadcast {
     std::size_t send(T&& value) {
         Woken woken;
         std::size_t receivers = 0;
+        std::optional<T> replaced;  // destroyed without the lock
         {
             std::lock_guard held(lock_);
             if (closed_ || receivers_ == 0) return 0;
             receivers = receivers_;
-            placeOf(end_).keep(std::move(value), receivers);
+            placeOf(end_).keep(std::move(value), receivers, replaced);
             end_ = end_ + 1;
             Queue::endAll(waiters_.takeAll(), woken);
         }
@@ -75,9 +76,18 @@ class BasicBroadcast {
     }
     // The receiver that would have read value `next` next leaves.
     void unsubscribe(Number next) noexcept {
-        std::lock_guard held(lock_);
-        receivers_ = receivers_ - 1;
-        for (Number each = std::max(next, oldest()); each != end_; ++each) placeOf(each).wasRead();
+        Number end;
+        {
+            std::lock_guard held(lock_);
+            receivers_ = receivers_ - 1;
+            end = end_;
+        }
+        for (; next < end; ++next) {
+            std::optional<T> dropped;  // destroyed without the lock
+            std::lock_guard held(lock_);
+            next = std::max(next, oldest());
+            if (next < end) placeOf(next).wasRead(dropped);
+        }
     }
 
     // True: `out` is value `next`, or the oldest that there is, and `missed` are the values that were replaced before
@@ -90,9 +100,7 @@ class BasicBroadcast {
             missed = oldest() - next;
             next = oldest();
         }
-        Kept& place = placeOf(next);
-        out.emplace(place.value());
-        place.wasRead();
+        placeOf(next).read(out);
         ++next;
         return true;
     }
@@ -140,21 +148,29 @@ class BasicBroadcast {
     // A place, and how many receivers have not read its value.
     class Kept {
       public:
-        void keep(T&& value, std::size_t readers) noexcept {
-            drop();
+        void keep(T&& value, std::size_t readers, std::optional<T>& replaced) noexcept {
+            if (unread_ != 0) moveTo(replaced);
             ::new (static_cast<void*>(&place_.value)) T(std::move(value));
             unread_ = readers;
         }
-        const T& value() const noexcept { return place_.value; }
-        void wasRead() noexcept {
-            if (--unread_ == 0) place_.value.~T();
+        // The last reader gets the value itself, the others a copy.
+        void read(std::optional<T>& out) noexcept {
+            if (--unread_ == 0) return moveTo(out);
+            out.emplace(std::as_const(place_.value));
+        }
+        void wasRead(std::optional<T>& dropped) noexcept {
+            if (--unread_ == 0) moveTo(dropped);
         }
         void drop() noexcept {
             if (unread_ != 0) place_.value.~T();
-            unread_ = 0;
         }
 
       private:
+        void moveTo(std::optional<T>& out) noexcept {
+            out.emplace(std::move(place_.value));
+            place_.value.~T();
+        }
+
         Place<T> place_;
         std::size_t unread_ = 0;  // 0: there is no value
     };

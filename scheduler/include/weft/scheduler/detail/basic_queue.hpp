@@ -2,6 +2,7 @@
 // receive. docs/explanation/protocol.md section 20, docs/adr/0026.
 #pragma once
 
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +25,8 @@ enum class QueueStatus : std::uint8_t { done, wouldWait, closed };
 //     T pop(Reserve& freed) noexcept;         // may put memory there that is to be freed without the lock
 // The lock guards everything. While receivers wait, the storage is empty; while senders wait, it is full. A waiter
 // takes the lock before it returns; until then the thread that has ended its wait may use the queue and the waiter's
-// value.
+// value. Except a sender whose wait the queue has ended: the receiver of its value may have destroyed the queue, so it
+// waits for `settled` instead.
 template <class S, class T, class Storage>
 class BasicQueue {
     using Wait = typename S::Wait;
@@ -34,6 +36,8 @@ class BasicQueue {
     struct SendRequest {
         T* value = nullptr;
         QueueStatus status = QueueStatus::done;  // or closed
+        // The last access of the thread that has ended the wait. Writer: that thread, once; reader: the sender.
+        typename S::template Atomic<bool> settled{false};
     };
     struct ReceiveRequest {
         std::optional<T>* out = nullptr;
@@ -81,7 +85,7 @@ class BasicQueue {
         woken.resume();
         if (status != QueueStatus::wouldWait) return errorFor(status);
         const WakeReason why = wait.park(until);
-        leave(senders_, sender);
+        withdraw(sender, why == WakeReason::resource);
         return why == WakeReason::resource ? errorFor(sender.status) : errorOf(why);
     }
 
@@ -130,13 +134,14 @@ class BasicQueue {
         woken.resume();
         if (status != QueueStatus::wouldWait) return {};
         const WakeReason why = wait.park(until);
-        leave(receivers_, receiver);
+        withdraw(receiver, why == WakeReason::resource);
         return why == WakeReason::resource ? ErrorCode() : errorOf(why);
     }
 
     // The halves of a wait, for a caller that waits for several things. enlist() returns false if trySend() or
     // tryReceive() would not return `wouldWait`. Otherwise the waiter, whose key and request are set, is in the queue;
-    // the caller must call withdraw() when its wait has ended, whatever ended it.
+    // the caller must call withdraw() when its wait has ended, whatever ended it. `ended`: the waiter's key ended it;
+    // a sender then does not use the queue any more.
     [[nodiscard]] bool enlist(Sender& sender) {
         std::lock_guard held(lock_);
         if (closed_ || !values_.full()) return false;
@@ -149,8 +154,12 @@ class BasicQueue {
         receivers_.append(receiver);
         return true;
     }
-    void withdraw(Sender& sender) noexcept { leave(senders_, sender); }
-    void withdraw(Receiver& receiver) noexcept { leave(receivers_, receiver); }
+    void withdraw(Sender& sender, bool ended) noexcept {
+        if (!ended) return leave(senders_, sender);
+        typename S::Pause pause;
+        while (!sender.settled.load(std::memory_order_acquire)) pause();  // [Y3]
+    }
+    void withdraw(Receiver& receiver, bool) noexcept { leave(receivers_, receiver); }
 
     // Ends the waits of all senders, which keep their values, and of all receivers. Values in the queue can still be
     // received. False if it was closed before.
@@ -236,7 +245,10 @@ class BasicQueue {
     }
     void closeLocked(Woken& woken) noexcept {
         closed_ = true;
-        Senders::endAll(senders_.takeAll(), woken.senders, [](Sender& sender) { sender.status = QueueStatus::closed; });
+        Senders::endAll(senders_.takeAll(), woken.senders, [](Sender& sender) {
+            sender.status = QueueStatus::closed;
+            sender.settled.store(true, std::memory_order_relaxed);  // before the claim, which publishes both (T1)
+        });
         Receivers::endAll(receivers_.takeAll(), woken.receivers);
     }
     T takeFirst(Reserve& freed, Woken& woken) noexcept {
@@ -250,6 +262,7 @@ class BasicQueue {
             senders_.remove(*first);
             if (!Senders::end(*first, woken.senders)) continue;
             values_.push(std::move(*first->value), reserve);
+            first->settled.store(true, std::memory_order_release);  // [Y3]
             return;
         }
     }

@@ -29,9 +29,9 @@ class BasicSelect {
         // False if tryNow() would have returned true. Otherwise the thread that completes the branch ends the wait of
         // `key`.
         [[nodiscard]] virtual bool enlist(const Key& key) = 0;
-        // After enlist() has returned true: the wait has ended. If this branch's key ended it, the branch is complete
+        // After enlist() has returned true: the wait has ended. If this branch's key `ended` it, the branch is complete
         // after this call; otherwise it is as it was before enlist().
-        virtual void withdraw() noexcept = 0;
+        virtual void withdraw(bool ended) noexcept = 0;
 
       protected:
         ~Branch() = default;
@@ -75,7 +75,10 @@ class BasicSelect {
         }
         if (enlisted < branches.size()) wait.key(again).wake();
         const WakeReason why = wait.park(until);
-        while (enlisted > 0) branches[--enlisted]->withdraw();
+        while (enlisted > 0) {
+            --enlisted;
+            branches[enlisted]->withdraw(static_cast<std::size_t>(why) == enlisted);
+        }
         return why;
     }
 };

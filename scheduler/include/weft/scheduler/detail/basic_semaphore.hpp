@@ -32,18 +32,11 @@ class BasicSemaphore {
     // After tryAcquire() has failed. Errors: closed (EPIPE), timedOut(), operationAborted(); the caller then has no
     // permit of this call. Throws BlockingOperationException, which names `call`, where nothing may block.
     [[gnu::noinline]] ErrorCode acquireSlow(std::uint32_t count, Until until, const char* call) {
-        Waiter waiter;
-        waiter.count = count;
-        Wait wait(call);
-        switch (takeOrQueue(waiter, wait)) {
-            case Start::taken: return {};
-            case Start::refused: return fromErrno(EPIPE);
-            case Start::queued: break;
-        }
-        const WakeReason why = wait.park(until);
-        if (why == WakeReason::resource) return waiter.refused ? fromErrno(EPIPE) : ErrorCode();
-        leaveQueue(waiter);
-        return errorOf(why);
+        return acquire(count, call, [until](Wait& wait) { return wait.park(until); });
+    }
+    // The same, but only the semaphore ends the wait. Error: closed.
+    [[gnu::noinline]] ErrorCode acquireSlowUninterruptibly(std::uint32_t count, const char* call) {
+        return acquire(count, call, [](Wait& wait) { return wait.parkUninterruptibly(); });
     }
 
     // The semaphore may be destroyed as soon as the waiter that these permits were the last to satisfy has returned, or
@@ -101,6 +94,22 @@ class BasicSemaphore {
     using Waiter = typename Queue::Waiter;
     using Woken = typename Queue::Woken;
     enum class Start : std::uint8_t { taken, refused, queued };
+
+    template <class Park>
+    ErrorCode acquire(std::uint32_t count, const char* call, Park park) {
+        Waiter waiter;
+        waiter.count = count;
+        Wait wait(call);
+        switch (takeOrQueue(waiter, wait)) {
+            case Start::taken: return {};
+            case Start::refused: return fromErrno(EPIPE);
+            case Start::queued: break;
+        }
+        const WakeReason why = park(wait);
+        if (why == WakeReason::resource) return waiter.refused ? fromErrno(EPIPE) : ErrorCode();
+        leaveQueue(waiter);
+        return errorOf(why);
+    }
 
     static std::uint32_t permitsIn(std::uint32_t word) noexcept { return word / permit; }
 

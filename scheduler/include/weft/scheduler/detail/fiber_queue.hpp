@@ -15,7 +15,8 @@
 
 namespace weft::detail {
 
-template <class T, class Storage>
+// Calls: the names of the calls in errors and in the fiber dump.
+template <class T, class Storage, class Calls>
 class FiberQueue {
     static_assert(
         std::is_object_v<T> && std::is_nothrow_move_constructible_v<T> && std::is_nothrow_destructible_v<T>,
@@ -23,8 +24,9 @@ class FiberQueue {
         "them in a std::unique_ptr");
 
   public:
-    // No fiber or thread may be in a call, except that a thread whose value has been received, or which has closed the
-    // queue, may not have returned yet. Destroys the values that have not been received.
+    // No fiber or thread may be in a call, except that a sender whose value has been received, or a thread that has
+    // closed the queue, may not have returned yet. So the receiver of the last value may destroy it. Destroys the
+    // values that have not been received.
     ~FiberQueue() = default;
     FiberQueue(const FiberQueue&) = delete;
     FiberQueue& operator=(const FiberQueue&) = delete;
@@ -37,10 +39,10 @@ class FiberQueue {
     [[nodiscard]] std::optional<T> receive() {
         return core_.takeOr([this] { return receiveSlow(); });
     }
-    [[nodiscard]] std::optional<T> receive(ErrorCode& error) { return receiveOr(never, error, "sync::Queue::receive"); }
+    [[nodiscard]] std::optional<T> receive(ErrorCode& error) { return receiveOr(never, error, Calls::receive); }
     // The same with a deadline, at which `error` is timed_out.
     [[nodiscard]] std::optional<T> receiveUntil(Deadline deadline, ErrorCode& error) {
-        return receiveOr(deadline, error, "sync::Queue::receiveUntil");
+        return receiveOr(deadline, error, Calls::receiveUntil);
     }
     // No value: the queue is empty. Never blocks. Any thread.
     [[nodiscard]] std::optional<T> tryReceive() {
@@ -59,6 +61,7 @@ class FiberQueue {
     std::size_t waiters() const { return core_.waitingSenders() + core_.waitingReceivers(); }
 
     using ValueType = T;
+    static constexpr bool senderWaits = false;
 
   protected:
     using Core = BasicQueue<NativeSync, T, Storage>;
@@ -94,8 +97,8 @@ class FiberQueue {
     }
     [[gnu::noinline]] std::optional<T> receiveSlow() {
         ErrorCode error;
-        std::optional<T> value = receiveSlow(never, error, "sync::Queue::receive");
-        throwOnError(error, "sync::Queue::receive");
+        std::optional<T> value = receiveSlow(never, error, Calls::receive);
+        throwOnError(error, Calls::receive);
         return value;
     }
 };

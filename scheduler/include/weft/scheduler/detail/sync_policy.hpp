@@ -22,6 +22,7 @@ struct NativeSync : NativeAtomics {
     using Until = Deadline;
     using QueueLock = StripedLock;
     using ShortLock = SpinLock;
+    using Pause = Backoff;
 };
 
 inline void throwOnError(const ErrorCode& error, const char* call) {

@@ -8,6 +8,13 @@
 #include <weft/scheduler/assert.hpp>
 #include <weft/scheduler/detail/fiber_queue.hpp>
 
+namespace weft::detail {
+struct BoundedQueueCalls {
+    static constexpr const char* receive = "sync::BoundedQueue::receive";
+    static constexpr const char* receiveUntil = "sync::BoundedQueue::receiveUntil";
+};
+}  // namespace weft::detail
+
 namespace weft::sync {
 
 using detail::QueueStatus;
@@ -17,13 +24,16 @@ using detail::QueueStatus;
 //     weft::spawn([&] { while (auto job = jobs.receive()) run(*job); });  // until the queue is closed and empty
 //     jobs.send(job);                                                     // waits while there are 64
 //     jobs.close();
-// T: its move constructor and destructor are noexcept; they run with the queue's lock held, so they must not use it.
+// T: its move constructor and destructor are noexcept; they run with the queue's lock held, so they must
+// neither use it nor wait.
 // Receiving and closing: see detail::FiberQueue.
 template <class T>
-class BoundedQueue : public detail::FiberQueue<T, detail::FixedStorage<T>> {
-    using Base = detail::FiberQueue<T, detail::FixedStorage<T>>;
+class BoundedQueue : public detail::FiberQueue<T, detail::FixedStorage<T>, detail::BoundedQueueCalls> {
+    using Base = detail::FiberQueue<T, detail::FixedStorage<T>, detail::BoundedQueueCalls>;
 
   public:
+    static constexpr bool senderWaits = true;
+
     // At least 1; else an assertion fails. Allocates the places of all values.
     explicit BoundedQueue(std::size_t capacity) : Base(asserted(capacity)), capacity_(capacity) {}
 

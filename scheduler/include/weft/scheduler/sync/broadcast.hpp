@@ -23,10 +23,12 @@ namespace weft::sync {
 // A sender never waits: a receiver that is more than `capacity` values behind misses the oldest, and learns how many.
 // Any thread may call any member. Example:
 //     sync::Broadcast<Event> events(64);
-//     sync::BroadcastReceiver receiver(events);                      // in another fiber; gets what is sent from here
-//     on while (auto event = receiver.receive()) handle(*event);        // until events.close()
-// T: its copy and move constructors and its destructor are noexcept; they run with the lock held, so they must not use
-// the Broadcast.
+//     sync::BroadcastReceiver receiver(events);                      // gets what is sent from here on
+//     weft::spawn([receiver = std::move(receiver)]() mutable {
+//         while (auto event = receiver.receive()) handle(*event);    // until events.close()
+//     });
+// T: its copy and move constructors are noexcept; they run with the lock held, so they must be short, and neither use
+// the Broadcast nor wait. Values are destroyed without the lock.
 template <class T>
 class Broadcast {
     static_assert(std::is_nothrow_copy_constructible_v<T> && std::is_nothrow_move_constructible_v<T>,
@@ -71,8 +73,13 @@ class Broadcast {
 template <class T>
 class BroadcastReceiver {
   public:
-    explicit BroadcastReceiver(Broadcast<T>& broadcast) : core_(broadcast.core_), next_(core_.subscribe()) {}
-    ~BroadcastReceiver() { core_.unsubscribe(next_); }
+    explicit BroadcastReceiver(Broadcast<T>& broadcast) : core_(&broadcast.core_), next_(core_->subscribe()) {}
+    // `other` may then only be destroyed. No call of it may be in progress.
+    BroadcastReceiver(BroadcastReceiver&& other) noexcept
+        : core_(std::exchange(other.core_, nullptr)), next_(other.next_), missed_(other.missed_) {}
+    ~BroadcastReceiver() {
+        if (core_ != nullptr) core_->unsubscribe(next_);
+    }
     BroadcastReceiver(const BroadcastReceiver&) = delete;
     BroadcastReceiver& operator=(const BroadcastReceiver&) = delete;
 
@@ -87,12 +94,12 @@ class BroadcastReceiver {
         detail::throwOnError(receiveOr(value, never, call), call);
         return value;
     }
-    [[nodiscard]] std::optional<T> receive(ErrorCode& error) { return receiveUntil(never, error); }
+    [[nodiscard]] std::optional<T> receive(ErrorCode& error) {
+        return receiveOr(never, error, "sync::BroadcastReceiver::receive");
+    }
     // The same with a deadline, at which `error` is timed_out.
     [[nodiscard]] std::optional<T> receiveUntil(Deadline deadline, ErrorCode& error) {
-        std::optional<T> value;
-        error = receiveOr(value, deadline, "sync::BroadcastReceiver::receive");
-        return value;
+        return receiveOr(deadline, error, "sync::BroadcastReceiver::receiveUntil");
     }
     // No value: all has been received. Never blocks.
     [[nodiscard]] std::optional<T> tryReceive() {
@@ -109,18 +116,23 @@ class BroadcastReceiver {
 
     bool tryReceiveOr(std::optional<T>& value) {
         std::uint64_t missed = 0;
-        const bool ready = core_.tryReceive(next_, value, missed);
+        const bool ready = core_->tryReceive(next_, value, missed);
         missed_ += missed;
         return ready;
     }
+    std::optional<T> receiveOr(Deadline deadline, ErrorCode& error, const char* call) {
+        std::optional<T> value;
+        error = receiveOr(value, deadline, call);
+        return value;
+    }
     ErrorCode receiveOr(std::optional<T>& value, Deadline deadline, const char* call) {
         std::uint64_t missed = 0;
-        const ErrorCode error = core_.receive(next_, value, missed, deadline, call);
+        const ErrorCode error = core_->receive(next_, value, missed, deadline, call);
         missed_ += missed;
         return error;
     }
 
-    typename Broadcast<T>::Core& core_;
+    typename Broadcast<T>::Core* core_;
     typename Broadcast<T>::Core::Number next_;
     std::uint64_t missed_ = 0;
 };

@@ -20,6 +20,8 @@ namespace weft::sync {
 class Condition {
   public:
     Condition() = default;
+    // No fiber or thread may wait, except that waiters that have been notified may still wait for their mutex.
+    ~Condition() = default;
     Condition(const Condition&) = delete;
     Condition& operator=(const Condition&) = delete;
 
@@ -42,17 +44,38 @@ class Condition {
         constexpr const char* call = "sync::Condition::waitUntil";
         return detail::falseOnTimeout(waitOr(lock, deadline, call), call);
     }
+    template <class Mutex>
+    [[nodiscard]] bool waitUntil(std::unique_lock<Mutex>& lock, Deadline deadline, ErrorCode& error) {
+        error = waitOr(lock, deadline, "sync::Condition::waitUntil");
+        return !error;
+    }
 
     // Waits until `ready()`, called with the mutex locked, returns true.
     template <class Mutex, std::predicate Ready>
     void wait(std::unique_lock<Mutex>& lock, Ready ready) {
         while (!ready()) wait(lock);
     }
+    template <class Mutex, std::predicate Ready>
+    void wait(std::unique_lock<Mutex>& lock, ErrorCode& error, Ready ready) {
+        error = {};
+        while (!error && !ready()) wait(lock, error);
+    }
     // The same with a deadline; returns the last result of `ready()`.
     template <class Mutex, std::predicate Ready>
     [[nodiscard]] bool waitUntil(std::unique_lock<Mutex>& lock, Deadline deadline, Ready ready) {
         while (!ready()) {
             if (!waitUntil(lock, deadline)) return ready();
+        }
+        return true;
+    }
+    // If it returns false, `error` is the reason.
+    template <class Mutex, std::predicate Ready>
+    [[nodiscard]] bool waitUntil(std::unique_lock<Mutex>& lock, Deadline deadline, ErrorCode& error, Ready ready) {
+        error = {};
+        while (!ready()) {
+            if (waitUntil(lock, deadline, error)) continue;
+            if (!ready()) return false;
+            error = {};
         }
         return true;
     }

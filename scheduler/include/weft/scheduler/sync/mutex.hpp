@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <weft/scheduler/assert.hpp>
 #include <weft/scheduler/deadline.hpp>
 #include <weft/scheduler/detail/basic_mutex.hpp>
 #include <weft/scheduler/detail/sync_policy.hpp>
@@ -14,8 +15,17 @@
 
 namespace weft::detail {
 
+// The names of the calls in errors and in the fiber dump.
+struct LockCalls {
+    const char* lock;
+    const char* lockUninterruptibly;
+    const char* tryLockUntil;
+};
+
 // The first waiter gets the lock if it has waited for a millisecond.
 struct EventualFairness {
+    static constexpr LockCalls calls{"sync::Mutex::lock", "sync::Mutex::lockUninterruptibly",
+                                     "sync::Mutex::try_lock_until"};
     using Stamp = TimePoint;
     static Stamp now() noexcept { return Clock::steady().now(); }
     static bool handsOver(Stamp since) noexcept;
@@ -23,6 +33,8 @@ struct EventualFairness {
 
 // The first waiter always gets the lock.
 struct FifoFairness {
+    static constexpr LockCalls calls{"sync::FairMutex::lock", "sync::FairMutex::lockUninterruptibly",
+                                     "sync::FairMutex::try_lock_until"};
     struct Stamp {};
     static Stamp now() noexcept { return {}; }
     static bool handsOver(Stamp) noexcept { return true; }
@@ -53,7 +65,7 @@ class FiberMutex {
         noteOwner();
     }
     void lock(ErrorCode& error) {
-        error = core_.tryLock() ? ErrorCode() : lockSlowUntil(never, "sync::Mutex::lock");
+        error = core_.tryLock() ? ErrorCode() : lockSlowUntil(never, Fairness::calls.lock);
         if (!error) noteOwner();
     }
     // As lock(), but only the lock ends the wait, not a cancellation or a shutdown. For code that must have the lock,
@@ -73,7 +85,7 @@ class FiberMutex {
     // As lock(), but at the deadline returns false (or sets `error` to timed_out).
     [[nodiscard]] bool try_lock_until(Deadline deadline);
     [[nodiscard]] bool try_lock_until(Deadline deadline, ErrorCode& error) {
-        error = core_.tryLock() ? ErrorCode() : lockSlowUntil(deadline, "sync::Mutex::try_lock_until");
+        error = core_.tryLock() ? ErrorCode() : lockSlowUntil(deadline, Fairness::calls.tryLockUntil);
         if (!error) noteOwner();
         return !error;
     }
@@ -82,8 +94,10 @@ class FiberMutex {
         return try_lock_until(deadlineAfter(saturated(time)));
     }
 
-    // Context: any fiber or thread, also one that did not lock the mutex. Never blocks, allocates or throws.
+    // The mutex must be locked; else an assertion fails. Context: any fiber or thread, also one that did not lock the
+    // mutex. Never blocks, allocates or throws.
     void unlock() noexcept {
+        WEFT_ASSERT(core_.isLocked(), "a mutex is unlocked that is not locked");
         owner_.store(0, std::memory_order_relaxed);  // for the assertion of lock() only
         core_.unlock();
     }

@@ -41,6 +41,17 @@ class OnceCell {
             initialize(std::forward<Init>(init));
         return value_;
     }
+    // The same, but if the wait for another caller's initialisation is cancelled, returns null and sets `error`.
+    template <class Init>
+    T* getOrInit(ErrorCode& error, Init&& init) {
+        return getOrInitOr(never, error, std::forward<Init>(init), "sync::OnceCell::getOrInit");
+    }
+    // The same with a deadline of that wait, at which it returns null (and `error` is timed_out). It does not limit
+    // init(): for that, use a DeadlineScope.
+    template <class Init>
+    T* getOrInitUntil(Deadline deadline, ErrorCode& error, Init&& init) {
+        return getOrInitOr(deadline, error, std::forward<Init>(init), "sync::OnceCell::getOrInitUntil");
+    }
 
     // Stores a value if there is none and no caller initialises; else returns false and leaves the arguments unchanged.
     // If the constructor throws, the cell remains empty. Never blocks. Any thread.
@@ -57,6 +68,14 @@ class OnceCell {
     std::size_t waiters() const noexcept { return once_.waiters(); }
 
   private:
+    template <class Init>
+    T* getOrInitOr(Deadline deadline, ErrorCode& error, Init&& init, const char* call) {
+        error = {};
+        bool begun = false;
+        if (!once_.isDone()) error = once_.begin(begun, deadline, call);
+        if (begun) store(std::forward<Init>(init));
+        return error ? nullptr : &value_;
+    }
     template <class Init>
     [[gnu::noinline]] void initialize(Init&& init) {
         constexpr const char* call = "sync::OnceCell::getOrInit";

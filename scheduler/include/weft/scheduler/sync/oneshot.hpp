@@ -5,6 +5,13 @@
 
 #include <weft/scheduler/detail/fiber_queue.hpp>
 
+namespace weft::detail {
+struct OneshotCalls {
+    static constexpr const char* receive = "sync::Oneshot::receive";
+    static constexpr const char* receiveUntil = "sync::Oneshot::receiveUntil";
+};
+}  // namespace weft::detail
+
 namespace weft::sync {
 
 // Usually a variable of the receiver, which waits until the value has been sent or the cell has been closed; then the
@@ -12,7 +19,7 @@ namespace weft::sync {
 // Receiving and closing: see detail::FiberQueue. receive() returns the value once; and no value if the cell was closed
 // without one.
 template <class T>
-class Oneshot : public detail::FiberQueue<T, detail::OneStorage<T>> {
+class Oneshot : public detail::FiberQueue<T, detail::OneStorage<T>, detail::OneshotCalls> {
   public:
     Oneshot() = default;
 

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 #include <weft/scheduler/deadline.hpp>
@@ -21,10 +24,16 @@ namespace weft::detail {
 
 using Select = BasicSelect<NativeSync>;
 
-// What each kind of branch tells select(): `deadline` ends the wait, `waits` is false for `otherwise`.
+// What each kind of branch tells select(): `deadline` ends the wait, `waits` is false for `otherwise`, `enabled` is
+// false if select() must leave it out. A branch is for one select(): it refers to its own members.
 struct SelectBranch : Select::Branch {
+    SelectBranch() = default;
+    SelectBranch(const SelectBranch&) = delete;
+    SelectBranch& operator=(const SelectBranch&) = delete;
+
     Deadline deadline = never;
     bool waits = true;
+    bool enabled = true;
 
   protected:
     ~SelectBranch() = default;
@@ -41,7 +50,7 @@ class ReceiveBranch final : public SelectBranch {
         receiver_.key = key;
         return queue_.enlist(receiver_);
     }
-    void withdraw() noexcept override { queue_.withdraw(receiver_); }
+    void withdraw(bool ended) noexcept override { queue_.withdraw(receiver_, ended); }
     void run() { std::invoke(function_, std::move(value_)); }
 
   private:
@@ -67,7 +76,7 @@ class SendBranch final : public SelectBranch {
         sender_.status = QueueStatus::done;
         return queue_.enlist(sender_);
     }
-    void withdraw() noexcept override { queue_.withdraw(sender_); }
+    void withdraw(bool ended) noexcept override { queue_.withdraw(sender_, ended); }
     void run() { std::invoke(function_, sender_.status == QueueStatus::done); }
 
   private:
@@ -85,7 +94,7 @@ class DoneBranch final : public SelectBranch {
         waiter_.key = key;
         return future_.state_->enlist(waiter_);
     }
-    void withdraw() noexcept override { future_.state_->withdraw(waiter_); }
+    void withdraw(bool) noexcept override { future_.state_->withdraw(waiter_); }
     void run() { std::invoke(function_, future_); }
 
   private:
@@ -104,7 +113,7 @@ class NotifyBranch final : public SelectBranch {
         waiter_.key = key;
         return core_.enlist(waiter_, since_.generation_);
     }
-    void withdraw() noexcept override { core_.withdraw(waiter_); }
+    void withdraw(bool) noexcept override { core_.withdraw(waiter_); }
     void run() { std::invoke(function_); }
 
   private:
@@ -142,9 +151,9 @@ class BroadcastBranch final : public ReaderBranch<T, F> {
     bool tryNow() override { return this->complete_ = receiver_.tryReceiveOr(this->value_); }
     bool enlist(const WakeKey& key) override {
         waiter_.key = key;
-        return receiver_.core_.enlist(waiter_, receiver_.next_);
+        return receiver_.core_->enlist(waiter_, receiver_.next_);
     }
-    void withdraw() noexcept override { receiver_.core_.withdraw(waiter_); }
+    void withdraw(bool) noexcept override { receiver_.core_->withdraw(waiter_); }
 
   private:
     sync::BroadcastReceiver<T>& receiver_;
@@ -161,7 +170,7 @@ class ChangeBranch final : public ReaderBranch<T, F> {
         waiter_.key = key;
         return reader_.core_->enlist(waiter_, reader_.seen_);
     }
-    void withdraw() noexcept override { reader_.core_->withdraw(waiter_); }
+    void withdraw(bool) noexcept override { reader_.core_->withdraw(waiter_); }
 
   private:
     sync::WatchReader<T>& reader_;
@@ -174,7 +183,7 @@ class DeadlineBranch final : public SelectBranch {
     DeadlineBranch(Deadline at, F&& function) : function_(std::forward<F>(function)) { deadline = at; }
     bool tryNow() override { return deadline != never && Clock::current().now() >= deadline; }
     bool enlist(const WakeKey&) override { return true; }
-    void withdraw() noexcept override {}
+    void withdraw(bool) noexcept override {}
     void run() { std::invoke(function_); }
 
   private:
@@ -187,23 +196,26 @@ class OtherwiseBranch final : public SelectBranch {
     explicit OtherwiseBranch(F&& function) : function_(std::forward<F>(function)) { waits = false; }
     bool tryNow() override { return false; }
     bool enlist(const WakeKey&) override { return true; }
-    void withdraw() noexcept override {}
+    void withdraw(bool) noexcept override {}
     void run() { std::invoke(function_); }
 
   private:
     F function_;
 };
 
-// Waits, and returns the index of the branch that is complete. `start`: which branch is tried first.
-std::size_t selectOne(std::span<SelectBranch* const> branches, std::size_t start, ErrorCode& error);
-// A different branch in each call of a thread, so that none is starved by another that is always ready.
-[[gnu::noinline]] std::size_t selectStart(std::size_t count) noexcept;
+// The branch that is tried first.
+enum class SelectOrder : std::uint8_t { atRandom, asGiven };
+
+// Waits, and returns the index of the branch that is complete.
+std::size_t selectOne(std::span<SelectBranch* const> branches, SelectOrder order, ErrorCode& error);
 
 template <class... Branches>
-std::size_t selectFrom(std::size_t start, ErrorCode& error, Branches&... branches) {
+std::size_t selectFrom(SelectOrder order, ErrorCode& error, Branches&&... branches) {
     static_assert(sizeof...(Branches) > 0 && sizeof...(Branches) <= Select::most);
+    static_assert((!std::is_lvalue_reference_v<Branches> && ...),
+                  "a branch is for one select(): make it in the call, as in select(onReceive(queue, function))");
     const std::array<SelectBranch*, sizeof...(Branches)> all{&branches...};
-    const std::size_t chosen = selectOne(all, start, error);
+    const std::size_t chosen = selectOne(all, order, error);
     if (!error) {
         std::size_t index = 0;
         ((index++ == chosen ? branches.run() : void()), ...);
@@ -224,6 +236,8 @@ namespace weft::sync {
 //     onNotify(notify, [] {})                           a notification; with a ticket, also one after it
 //     onDeadline(deadline, [] {})                       the deadline has passed
 //     otherwise([] {})                                  no other branch is ready; select() then does not wait
+//     when(condition, branch)                           the branch; if the condition is false, select() leaves it out.
+//                                                       For queues that are closed: they are always ready
 template <class Queue, class F>
 [[nodiscard]] auto onReceive(Queue& queue, F&& function) {
     return detail::ReceiveBranch<Queue, F>(queue, std::forward<F>(function));
@@ -238,6 +252,7 @@ template <class T, class F>
 }
 template <class Queue, class F>
 [[nodiscard]] auto onSend(Queue& queue, typename Queue::ValueType& value, F&& function) {
+    static_assert(Queue::senderWaits, "onSend() is for a BoundedQueue: no other send() waits, so call send()");
     return detail::SendBranch<Queue, F>(queue, value, std::forward<F>(function));
 }
 template <class T, class F>
@@ -260,35 +275,45 @@ template <class F>
 [[nodiscard]] auto otherwise(F&& function) {
     return detail::OtherwiseBranch<F>(std::forward<F>(function));
 }
+template <std::derived_from<detail::SelectBranch> Branch>
+[[nodiscard]] Branch&& when(bool enabled, Branch&& branch) {
+    static_assert(!std::is_lvalue_reference_v<Branch>);
+    branch.enabled = enabled;
+    return std::move(branch);
+}
 
 // Waits until one of the branches is ready, completes exactly that one, calls its function and returns its index. The
 // others are as if they had not been there: no value is taken from their queues, and theirs are not sent. Of several
-// that are ready, it takes one in turn. If the fiber is cancelled during the wait or its carrier shuts down, the first
-// form throws SystemError(operation_aborted), the second sets `error`; no function is then called.
+// that are ready, it takes one at random. If the fiber is cancelled during the wait or its carrier shuts down, the
+// first form throws SystemError(operation_aborted), the second sets `error`; no function is then called.
+//     const auto since = stop.ticket();  // a stop that comes between two calls is not lost
 //     while (open) {
 //         sync::select(sync::onReceive(jobs, [&](std::optional<Job> job) { open = job && run(*job); }),
-//                      sync::onNotify(stop, [&] { open = false; }),
+//                      sync::onNotify(stop, since, [&] { open = false; }),
 //                      sync::onDeadline(idle, [&] { open = false; }));
 //     }
-// Context: a fiber or a plain thread. Where nothing may block, a branch that is ready is taken, and otherwise both
-// throw BlockingOperationException. Never allocates. An exception of the function reaches the caller. Every object must
-// live until the call returns.
+// A loop in which a branch is always ready must call thisFiber::yieldIfDue(). Context: a fiber or a plain thread. Where
+// nothing may block, a branch that is ready is taken, and otherwise both throw BlockingOperationException. Never
+// allocates. An exception of the function reaches the caller. Every object must live until the call returns. At least
+// one branch must be enabled (see when()); else an assertion fails.
 template <class... Branches>
 std::size_t select(Branches&&... branches) {
     ErrorCode error;
-    const std::size_t chosen = detail::selectFrom(detail::selectStart(sizeof...(Branches)), error, branches...);
+    const std::size_t chosen =
+        detail::selectFrom(detail::SelectOrder::atRandom, error, std::forward<Branches>(branches)...);
     detail::throwOnError(error, "sync::select");
     return chosen;
 }
 template <class... Branches>
 std::size_t select(ErrorCode& error, Branches&&... branches) {
-    return detail::selectFrom(detail::selectStart(sizeof...(Branches)), error, branches...);
+    return detail::selectFrom(detail::SelectOrder::atRandom, error, std::forward<Branches>(branches)...);
 }
 // As select(), but of several that are ready it takes the first in the order of the arguments.
 template <class... Branches>
 std::size_t selectInOrder(Branches&&... branches) {
     ErrorCode error;
-    const std::size_t chosen = detail::selectFrom(0, error, branches...);
+    const std::size_t chosen =
+        detail::selectFrom(detail::SelectOrder::asGiven, error, std::forward<Branches>(branches)...);
     detail::throwOnError(error, "sync::select");
     return chosen;
 }

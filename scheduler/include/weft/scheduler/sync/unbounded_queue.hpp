@@ -5,16 +5,24 @@
 
 #include <weft/scheduler/detail/fiber_queue.hpp>
 
+namespace weft::detail {
+struct UnboundedQueueCalls {
+    static constexpr const char* receive = "sync::UnboundedQueue::receive";
+    static constexpr const char* receiveUntil = "sync::UnboundedQueue::receiveUntil";
+};
+}  // namespace weft::detail
+
 namespace weft::sync {
 
 using detail::QueueStatus;
 
 // First in, first out. A sender that is faster than the receivers makes it grow until memory is exhausted; use
 // BoundedQueue unless something else limits the number of values.
-// T: its move constructor and destructor are noexcept; they run with the queue's lock held, so they must not use it.
+// T: its move constructor and destructor are noexcept; they run with the queue's lock held, so they must
+// neither use it nor wait.
 // Receiving and closing: see detail::FiberQueue.
 template <class T>
-class UnboundedQueue : public detail::FiberQueue<T, detail::GrowingStorage<T>> {
+class UnboundedQueue : public detail::FiberQueue<T, detail::GrowingStorage<T>, detail::UnboundedQueueCalls> {
   public:
     UnboundedQueue() = default;
 

@@ -10,6 +10,7 @@
 #include <weft/scheduler/detail/basic_watch.hpp>
 #include <weft/scheduler/detail/sync_policy.hpp>
 #include <weft/scheduler/errors.hpp>
+#include <weft/scheduler/non_suspending_scope.hpp>
 
 namespace weft::detail {
 template <class, class>
@@ -22,11 +23,12 @@ namespace weft::sync {
 //     sync::Watch<std::shared_ptr<const Settings>> settings(load());
 //     sync::WatchReader reader(settings);                            // in another fiber
 //     while (auto latest = reader.next()) apply(**latest);           // until settings.close()
-// T: its copy and move constructors, assignments and destructor are noexcept; they run with the cell's lock held, so
-// they must not use it.
+// T: its copy and move constructors and its assignments are noexcept; they run with the cell's lock held, so they must
+// be short, and neither use the cell nor wait. send() destroys the value that it replaces without the lock.
 template <class T>
 class Watch {
-    static_assert(std::is_nothrow_copy_constructible_v<T> && std::is_nothrow_move_assignable_v<T>,
+    static_assert(std::is_nothrow_copy_constructible_v<T> && std::is_nothrow_move_constructible_v<T> &&
+                      std::is_nothrow_move_assignable_v<T>,
                   "a Watch copies its value under its lock: copies must be noexcept; if they are not, watch a "
                   "std::shared_ptr to a const value");
 
@@ -41,15 +43,16 @@ class Watch {
     // allocates.
     bool send(T value) {
         return core_.changeIf([&](T& current) {
-            current = std::move(value);
+            std::swap(current, value);  // the old value is destroyed without the lock
             return true;
         });
     }
-    // Calls `change(T&)` with the lock held, which must be short and not use the cell; then as send(). If it throws,
-    // the value is as it left it, no reader is woken, and the exception reaches the caller.
+    // Calls `change(T&)` with the lock held, which must be short and not use the cell; a blocking call in it throws
+    // BlockingOperationException. Then as send(). If it throws, the value is as it left it, no reader is woken, and the
+    // exception reaches the caller.
     template <class Change>
     bool modify(Change change) {
-        return core_.changeIf([&](T& current) {
+        return modifyIf([&](T& current) {
             change(current);
             return true;
         });
@@ -57,7 +60,10 @@ class Watch {
     // The same, but no reader is woken unless `change(T&)` returns true.
     template <class Change>
     bool modifyIf(Change change) {
-        return core_.changeIf(std::move(change));
+        return core_.changeIf([&](T& current) {
+            const NonSuspendingScope locked;
+            return static_cast<bool>(change(current));
+        });
     }
 
     T get() const {
@@ -98,12 +104,10 @@ class WatchReader {
         detail::throwOnError(core_->next(seen_, value, never, call), call);
         return value;
     }
-    [[nodiscard]] std::optional<T> next(ErrorCode& error) { return nextUntil(never, error); }
+    [[nodiscard]] std::optional<T> next(ErrorCode& error) { return nextOr(never, error, "sync::WatchReader::next"); }
     // The same with a deadline, at which `error` is timed_out.
     [[nodiscard]] std::optional<T> nextUntil(Deadline deadline, ErrorCode& error) {
-        std::optional<T> value;
-        error = core_->next(seen_, value, deadline, "sync::WatchReader::next");
-        return value;
+        return nextOr(deadline, error, "sync::WatchReader::nextUntil");
     }
     // The current value, which counts as seen.
     T get() { return core_->read(seen_); }
@@ -114,6 +118,12 @@ class WatchReader {
   private:
     template <class, class>
     friend class detail::ChangeBranch;
+
+    std::optional<T> nextOr(Deadline deadline, ErrorCode& error, const char* call) {
+        std::optional<T> value;
+        error = core_->next(seen_, value, deadline, call);
+        return value;
+    }
 
     typename Watch<T>::Core* core_;
     typename Watch<T>::Core::Version seen_;
