@@ -74,6 +74,7 @@ TEST(Documents, TheProgramsOfTheGuidesPrintWhatTheySay) {
     EXPECT_EQ(outputOf("docs/fibers_race"), "near\n1\nfailed\n100\n");
     EXPECT_EQ(outputOf("docs/fibers_locks"), "5 5\n");
     EXPECT_EQ(outputOf("docs/fibers_select"), "55\n");
+    EXPECT_EQ(outputOf("docs/fibers_merge"), "110\n");
     EXPECT_EQ(outputOf("docs/fibers_broadcast"), "one\ntwo\n0 missed\n");
     EXPECT_EQ(outputOf("docs/fibers_blocking"), "43\n");
     const std::string stuck = outputOf("docs/fibers_stuck");
