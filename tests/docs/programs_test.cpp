@@ -71,9 +71,11 @@ TEST(Documents, TheProgramsOfTheGuidesPrintWhatTheySay) {
     EXPECT_EQ(outputOf("docs/fibers_cancel"), "cancelled\n");
     EXPECT_EQ(outputOf("docs/fibers_scope"), "left and right, 2\n");
     EXPECT_EQ(outputOf("docs/fibers_deadline"), "late, cancelled\n");
-    EXPECT_EQ(outputOf("docs/fibers_race"), "near\n1\n100\n");
+    EXPECT_EQ(outputOf("docs/fibers_race"), "near\n1\nfailed\n100\n");
     EXPECT_EQ(outputOf("docs/fibers_locks"), "5 5\n");
     EXPECT_EQ(outputOf("docs/fibers_select"), "55\n");
+    EXPECT_EQ(outputOf("docs/fibers_merge"), "110\n");
+    EXPECT_EQ(outputOf("docs/fibers_broadcast"), "one\ntwo\n0 missed\n");
     EXPECT_EQ(outputOf("docs/fibers_blocking"), "43\n");
     const std::string stuck = outputOf("docs/fibers_stuck");
     EXPECT_NE(stuck.find("2 in sync::Mutex::lock"), std::string::npos) << stuck;

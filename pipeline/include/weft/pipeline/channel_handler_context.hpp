@@ -127,11 +127,11 @@ class ChannelHandlerContext {
     ChannelPromise newPromise() const;
 
     // Starts fn() as a fiber on this channel's carrier. The fiber may block; this context and its handler outlive it.
-    // Closing the channel cancels it: its current blocking call and each later one fail with operation_aborted, except
-    // under a CancellationShield. Spawn work that must outlive the connection on the carrier instead. The fiber is
-    // detached: an exception from fn() is logged with this handler and its channel, at level error, or debug when the
-    // end of the channel caused it. Include weft/pipeline/context_spawn.hpp. Throws std::logic_error on an embedded
-    // loop, SystemError(operation_aborted) when the carrier shuts down.
+    // Closing the channel cancels it: its current blocking call and each later one that has to wait fail with
+    // operation_aborted, except under a CancellationShield. Spawn work that must outlive the connection on the carrier
+    // instead. The fiber is detached: an exception from fn() is logged with this handler and its channel, at level
+    // error, or debug when the end of the channel caused it. Include weft/pipeline/context_spawn.hpp. Throws
+    // std::logic_error on an embedded loop, SystemError(operation_aborted) when the carrier shuts down.
     template <class F>
     void spawn(F&& fn, SpawnOptions options = {});
     // As spawn(), with a handle, for another fiber that waits for this one or cancels it alone. An exception from fn()

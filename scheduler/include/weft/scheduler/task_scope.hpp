@@ -90,9 +90,9 @@ class ScopedTask {
 };
 
 // Example:
-//     std::string left, right;
+//     Buffer left, right;
 //     TaskScope scope;
-//     scope.spawn([&] { left = http::get(a, "/"); });
+//     scope.spawn([&] { left = http::get(a, "/"); });  // throws unless the status is 2xx: it becomes a Buffer
 //     scope.spawn([&] { right = http::get(b, "/"); });
 //     scope.join();
 // No child outlives the scope. The destructor cancels the children that still run, then waits until all have ended and

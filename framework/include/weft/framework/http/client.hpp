@@ -60,7 +60,8 @@ class Client {
     std::shared_ptr<const ClientOptions> options_;
 };
 
-// GET of `target` ("/fruits?ripe=1") from `backend`, through Client::shared().request().
+// GET of `target` ("/fruits?ripe=1") from `backend`, through Client::shared().request(). Any status is returned; the
+// conversion to Buffer throws unless it is 2xx.
 ClientResponse get(const SocketAddress& backend, std::string_view target, const GetOptions& options = {});
 ClientResponse get(const SocketAddress& backend, std::string_view target, const GetOptions& options, ErrorCode& error);
 

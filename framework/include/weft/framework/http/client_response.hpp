@@ -40,7 +40,8 @@ class ClientResponse {
     // A small body may share its block with the head, so it may be not unique() while the response lives.
     Buffer takeBody() noexcept { return std::move(body_); }
     // The body of a 2xx response, for callers that need nothing else: `Buffer body = http::get(...)`. Throws
-    // ClientError for any other status.
+    // ClientError for any other status. No other use of a response does, so a function of joinAll() or firstSuccess()
+    // that is to fail then returns a Buffer: `[&]() -> Buffer { return http::get(...); }`.
     operator Buffer() &&;
 
   private:
