@@ -196,6 +196,22 @@ TEST_F(ClientPoolTest, IdleConnectionsAreKeptUpToTheirLimitAndTime) {
     EXPECT_TRUE(eventually([&] { return server.connections() <= 1; }));
 }
 
+// By the end of the pause, a timer that was due before it has fired.
+TEST_F(ClientPoolTest, AnIdleTimeOfTheLargestDurationNeverEnds) {
+    GatedServer server;
+    server.open();
+    ClientOptions options;
+    options.idleTime = Duration::max();
+    const Client client(options);
+    inFiber([&] {
+        client.get(server.url("/"));
+        thisFiber::sleepFor(1ms);
+        EXPECT_EQ(client.stats().idle, 1u);
+        client.get(server.url("/"));
+        EXPECT_EQ(client.stats().reused, 1u);
+    });
+}
+
 TEST_F(ClientPoolTest, AConnectionEndedByTheServerIsNotUsedForANonIdempotentRequest) {
     ScriptedBackend backend({{answerText("1"), Then::close}, {answerText("2"), Then::close}});
     const Client client;
