@@ -214,21 +214,23 @@ void Exchange::write(std::initializer_list<std::string_view> parts, ErrorCode& e
     error = finished_ || !connection ? operationAborted() : ErrorCode();
     if (error) return;
     connection->stream.write(parts, error);
-    if (error) sendError_ = error;
+    sendError_ = error;
 }
 
 void Exchange::send(Buffer piece, ErrorCode& error) {
     if (!request_.streamed || ended_)
         throw std::logic_error("ClientExchange::send(): this request is not streamed, or its body has ended");
-    error = {};
-    if (piece.empty()) return;
+    error = sendError_;
+    if (error || piece.empty()) return;
     if (request_.hasLength) {
+// After a failure, any part of `parts` may have left: more bytes would be taken for the missing ones.
         if (piece.readableBytes() > remaining_) {
             throw std::logic_error("ClientExchange::send(): more than the contentLength of " +
                                    std::to_string(request_.contentLength) + " bytes");
         }
+    sendError_ = operationAborted();  // for a write that throws
         write({piece.view()}, error);
-        remaining_ -= piece.readableBytes();
+        if (!error) remaining_ -= piece.readableBytes();
         return;
     }
     std::array<char, maxChunkHeadBytes> chunk;
@@ -239,7 +241,8 @@ void Exchange::send(Buffer piece, ErrorCode& error) {
 void Exchange::end(const HeaderList& trailers, ErrorCode& error) {
     if (!request_.streamed || ended_)
         throw std::logic_error("ClientExchange::end(): this request is not streamed, or has already ended");
-    error = {};
+    error = sendError_;
+    if (error) return;
     if (request_.hasLength && remaining_ != 0) {
         throw std::logic_error("ClientExchange::end(): " + std::to_string(remaining_) + " bytes of " +
                                std::to_string(request_.contentLength) + " are missing");

@@ -90,7 +90,7 @@ class Exchange {
     std::optional<ClientResponseParser> parser_;
     ErrorCode error_;
     std::string what_;             // the step that failed, or what was wrong with the response
-    ErrorCode sendError_;          // the response may still be available
+    ErrorCode sendError_;          // nothing more is sent; the response may still be available
     std::uint64_t remaining_ = 0;  // bytes still to come in a body of known length
     bool ended_ = false;           // the request was sent, or its body passed to a separate fiber
     bool clean_ = true;            // no bytes after the response
