@@ -31,7 +31,7 @@ class Exchange {
     Exchange& operator=(const Exchange&) = delete;
 
     // Gets a connection and sends the request, or the head of a streamed one. A separate fiber sends a large body,
-    // because a server may answer before it has read all of it.
+    // because a server may answer before it has read all of it. Sends nothing if the fiber has been cancelled.
     void begin();
     // Waits for more of the response. Repeats the request where that is allowed.
     void receive();
@@ -58,6 +58,7 @@ class Exchange {
     void cancel() noexcept;
 
   private:
+    bool failIfCancelled();
     void encode();
     void open();
     void connect(const SocketAddress& address);
