@@ -8,14 +8,6 @@
 
 namespace weft::detail {
 
-namespace {
-
-TimePoint after(TimePoint start, Duration time) noexcept {
-    return time >= never - start ? never : start + time;
-}
-
-}  // namespace
-
 void LookupTable::Answer::deliverTo(Caller& caller) const noexcept {
     if (failure) {
         caller.promise.setError(failure);
@@ -98,7 +90,7 @@ void LookupTable::keep(Names::iterator name, const Answer& answer, TimePoint now
         return;
     }
     name->second.answer = answer;
-    name->second.until = after(now, answer.good);
+    name->second.until = deadlineAfter(now, answer.good);
     if (known_ >= options_.maxCached) makeRoom(now);
     name->second.stage = Stage::known;
     ++known_;

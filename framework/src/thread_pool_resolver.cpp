@@ -136,7 +136,7 @@ Future<Resolver::Addresses> ThreadPoolResolver::State::resolve(std::string_view 
         } else if (table_.full()) {
             refuse(EAGAIN, "too many lookups are waiting: try again later, or connect to numeric addresses");
         } else {
-            caller.deadline = options_.timeout == Duration::zero() ? never : now + options_.timeout;
+            caller.deadline = options_.timeout == Duration::zero() ? never : deadlineAfter(now, options_.timeout);
             table_.add(std::move(caller));
             if (!startWork()) {
                 caller = table_.takeNewest();

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include <weft/scheduler/carrier.hpp>
+#include <weft/scheduler/detail/cancellation_due.hpp>
 #include <weft/scheduler/detail/current_home.hpp>
 #include <weft/scheduler/suspension.hpp>
 
@@ -82,6 +83,10 @@ void goHome() {
 }  // namespace weft::thisFiber
 
 namespace weft {
+
+bool detail::cancellationDue() noexcept {
+    return thisFiber::cancelRequested() && !currentTask().interrupts.holdsOffCancellation();
+}
 
 bool detail::comeHome(const Carrier& home) noexcept {
     if (thisFiber::carrier() != &home || !Suspension::allowed()) return false;

@@ -6,6 +6,8 @@
 #include <array>
 #include <string>
 
+#include <weft/scheduler/cancellation_shield.hpp>
+#include <weft/scheduler/deadline_scope.hpp>
 #include <weft/scheduler/non_suspending_scope.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 #include <weft/transports/tcp_listener.hpp>
@@ -27,6 +29,27 @@ void watch(TcpStream& stream) {
     EXPECT_TRUE(stream.read(64, error).empty());
     EXPECT_EQ(error, timedOut());
     stream.setDeadline(never);
+}
+
+// Returns once another fiber is in a read.
+void awaitReads(TcpStream& stream) {
+    std::array<char, 1> byte;
+    for (ErrorCode error; error != fromErrno(EALREADY);) {
+        thisFiber::yield();
+        stream.tryRead(byte, error);
+    }
+}
+
+// The peer's bytes arrive while the refused wait of this fiber yields.
+void expectRefusedRead(SocketLoops& host, TcpPair& pair) {
+    ErrorCode error;
+    ErrorCode written;
+    auto peer = host.carrier().spawn([&] { pair.server.tryWrite({"answer"}, written); });
+    EXPECT_TRUE(pair.client.read(64, error).empty());
+    EXPECT_EQ(error, operationAborted());
+    const CancellationShield shield;
+    peer.join();
+    EXPECT_EQ(pair.client.read(64, error).view(), "answer") << error.message();
 }
 
 // The peer's fiber runs on the same carrier, so its next bytes arrive only after the reader has parked.
@@ -154,6 +177,43 @@ TEST(TcpStream, ACancelledFiberReadsReceivedBytes) {
         });
         reader.cancel();
         reader.join();
+    });
+}
+
+TEST(TcpStream, AReadOfACancelledFiberLeavesTheBytesThatArriveDuringItsWait) {
+    SocketLoops host;
+    host.inFiber([&] {
+        TcpPair pair;
+        watch(pair.client);
+        auto reader = host.carrier().spawn([&] { expectRefusedRead(host, pair); });
+        reader.cancel();
+        reader.join();
+    });
+}
+
+TEST(TcpStream, AReadThatIsCancelledDuringItsWaitLeavesTheBytesThatFollow) {
+    SocketLoops host;
+    host.inFiber([&] {
+        TcpPair pair;
+        watch(pair.client);
+        ErrorCode error;
+        auto reader = host.carrier().spawn([&] { EXPECT_TRUE(pair.client.read(64, error).empty()); });
+        awaitReads(pair.client);
+        reader.cancel();
+        pair.server.write(std::string_view("next"));
+        reader.join();
+        EXPECT_EQ(error, operationAborted());
+        EXPECT_EQ(pair.client.read(64).view(), "next");
+    });
+}
+
+TEST(TcpStream, AReadInAnExpiredScopeLeavesTheBytesThatArriveDuringItsWait) {
+    SocketLoops host;
+    host.inFiber([&] {
+        TcpPair pair;
+        watch(pair.client);
+        const DeadlineScope expired(-1s);
+        expectRefusedRead(host, pair);
     });
 }
 

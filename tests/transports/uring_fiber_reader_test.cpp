@@ -190,6 +190,23 @@ TEST_F(UringFiberReader, ACancelledFiberHasLostNoByteOfItsStream) {
     });
 }
 
+TEST_F(UringFiberReader, AReadThatIsCancelledDuringItsWaitLeavesTheBytesThatFollow) {
+    UringHost host;
+    inFiber(host, [&] {
+        TcpPair pair;
+        startReceive(pair.client);
+        ErrorCode error;
+        auto reader = host.carrier().spawn([&] { EXPECT_TRUE(pair.client.read(64, error).empty()); });
+        letTheLoopPoll(host);
+        reader.cancel();
+        ErrorCode written;
+        EXPECT_EQ(pair.server.tryWrite({"next"}, written), 4u);
+        reader.join();
+        EXPECT_EQ(error, operationAborted());
+        EXPECT_EQ(pair.client.read(64).view(), "next");
+    });
+}
+
 // While its reader is busy elsewhere, the socket's window holds the peer back.
 TEST_F(UringFiberReader, AReaderThatIsBusyElsewhereHoldsABoundedNumberOfPieces) {
     UringHost host;

@@ -210,7 +210,12 @@ void ClientPool::armTimer() noexcept {
     for (const auto& [origin, host] : hosts_) {
         if (!host.idle.empty()) first = std::min(first, host.idle.front()->idleSince);
     }
-    Carrier::current()->timers().arm(*this, first + options_->idleTime);
+    const Deadline end = endOfIdleness(first);
+    if (end != never) Carrier::current()->timers().arm(*this, end);
+}
+
+Deadline ClientPool::endOfIdleness(TimePoint since) const noexcept {
+    return deadlineAfter(since, options_->idleTime);
 }
 
 void ClientPool::expire(TimerEntry& entry) noexcept {
@@ -222,7 +227,7 @@ void ClientPool::expire(TimerEntry& entry) noexcept {
 void ClientPool::closeExpired() noexcept {
     const TimePoint now = Clock::current().now();
     for (auto& [origin, host] : hosts_) {
-        while (!host.idle.empty() && now >= host.idle.front()->idleSince + options_->idleTime) closeIdle(host, 0);
+        while (!host.idle.empty() && now >= endOfIdleness(host.idle.front()->idleSince)) closeIdle(host, 0);
     }
     while (serveOne()) {
     }

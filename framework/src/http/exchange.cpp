@@ -12,6 +12,7 @@
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/http/request_encoder.hpp>
 #include <weft/scheduler/carrier.hpp>
+#include <weft/scheduler/detail/cancellation_due.hpp>
 #include <weft/scheduler/detail/prefetch.hpp>
 
 namespace weft::http::detail {
@@ -21,6 +22,7 @@ namespace {
 constexpr std::size_t readBytes = 16 * 1024;
 constexpr std::size_t sentAtOnce = 64 * 1024;  // a larger body is sent by a separate fiber
 
+constexpr std::string_view cancelledBefore = "the fiber was cancelled, or its scope's deadline has passed";
 constexpr std::string_view notSupported = "CONNECT and Upgrade are not supported here; use a ClientCodec in a pipeline";
 
 // RFC 9110, section 9.2.2.
@@ -85,7 +87,16 @@ void Exchange::encode() {
 
 // ---- the connection ----
 
+// A pooled connection takes a request without a wait, which would end by a cancellation. So each step that would send
+// something checks for one first.
+bool Exchange::failIfCancelled() {
+    if (!weft::detail::cancellationDue()) return false;
+    fail(operationAborted(), std::string(cancelledBefore));
+    return true;
+}
+
 void Exchange::begin() {
+    if (failIfCancelled()) return;
     ErrorCode error;
     lease_ = pool_->acquire(origin_, deadline_, error);
     if (error) {
@@ -105,7 +116,7 @@ void Exchange::open() {
     for (const SocketAddress& address : addresses) {
         error_ = {};
         connect(address);
-        if (!error_ || cancelled_ || Clock::current().now() >= deadline_) return;
+        if (!error_ || error_ == operationAborted() || Clock::current().now() >= deadline_) return;
     }
 }
 
@@ -123,6 +134,7 @@ Resolver::Addresses Exchange::resolve() {
 }
 
 void Exchange::connect(const SocketAddress& address) {
+    if (failIfCancelled()) return;
     ErrorCode error = cancelled_ ? operationAborted() : ErrorCode();
     const Deadline attempt = deadlineAfter(pool_->options()->connectTimeout);
     TcpStream fresh = error ? TcpStream() : TcpStream::connect(address, std::min(deadline_, attempt), error);
@@ -140,6 +152,7 @@ bool Exchange::mayRepeat() const noexcept {
 
 // For a server that closed the idle connection while the request was on its way.
 void Exchange::repeat() {
+    if (failIfCancelled()) return;
     repeated_ = true;
     reused_ = false;
     ++pool_->stats().retried;
@@ -172,6 +185,7 @@ void Exchange::fail(const ErrorCode& error, std::string what) {
 
 // Send errors are reported when the response is read: a server may answer, and close, before it has read everything.
 void Exchange::sendRequest() {
+    if (failIfCancelled()) return;
     lease_.stream().setDeadline(deadline_);
     const bool aside = request_.body.readableBytes() > sentAtOnce;
     const std::string_view body = aside ? std::string_view() : request_.body.view();
@@ -209,26 +223,28 @@ bool Exchange::requestSent() const noexcept {
     return ended_ && !sendError_ && !lease_.connection()->sending;
 }
 
+// After a failure, any part of `parts` may have left: more bytes would be taken for the missing ones.
 void Exchange::write(std::initializer_list<std::string_view> parts, ErrorCode& error) {
     const std::shared_ptr<PooledConnection> connection = lease_.connection();
     error = finished_ || !connection ? operationAborted() : ErrorCode();
     if (error) return;
+    sendError_ = operationAborted();  // for a write that throws
     connection->stream.write(parts, error);
-    if (error) sendError_ = error;
+    sendError_ = error;
 }
 
 void Exchange::send(Buffer piece, ErrorCode& error) {
     if (!request_.streamed || ended_)
         throw std::logic_error("ClientExchange::send(): this request is not streamed, or its body has ended");
-    error = {};
-    if (piece.empty()) return;
+    error = sendError_;
+    if (error || piece.empty()) return;
     if (request_.hasLength) {
         if (piece.readableBytes() > remaining_) {
             throw std::logic_error("ClientExchange::send(): more than the contentLength of " +
                                    std::to_string(request_.contentLength) + " bytes");
         }
         write({piece.view()}, error);
-        remaining_ -= piece.readableBytes();
+        if (!error) remaining_ -= piece.readableBytes();
         return;
     }
     std::array<char, maxChunkHeadBytes> chunk;
@@ -239,7 +255,8 @@ void Exchange::send(Buffer piece, ErrorCode& error) {
 void Exchange::end(const HeaderList& trailers, ErrorCode& error) {
     if (!request_.streamed || ended_)
         throw std::logic_error("ClientExchange::end(): this request is not streamed, or has already ended");
-    error = {};
+    error = sendError_;
+    if (error) return;
     if (request_.hasLength && remaining_ != 0) {
         throw std::logic_error("ClientExchange::end(): " + std::to_string(remaining_) + " bytes of " +
                                std::to_string(request_.contentLength) + " are missing");

@@ -31,7 +31,7 @@ class Exchange {
     Exchange& operator=(const Exchange&) = delete;
 
     // Gets a connection and sends the request, or the head of a streamed one. A separate fiber sends a large body,
-    // because a server may answer before it has read all of it.
+    // because a server may answer before it has read all of it. Sends nothing if the fiber has been cancelled.
     void begin();
     // Waits for more of the response. Repeats the request where that is allowed.
     void receive();
@@ -58,6 +58,7 @@ class Exchange {
     void cancel() noexcept;
 
   private:
+    bool failIfCancelled();
     void encode();
     void open();
     void connect(const SocketAddress& address);
@@ -90,7 +91,7 @@ class Exchange {
     std::optional<ClientResponseParser> parser_;
     ErrorCode error_;
     std::string what_;             // the step that failed, or what was wrong with the response
-    ErrorCode sendError_;          // the response may still be available
+    ErrorCode sendError_;          // nothing more is sent; the response may still be available
     std::uint64_t remaining_ = 0;  // bytes still to come in a body of known length
     bool ended_ = false;           // the request was sent, or its body passed to a separate fiber
     bool clean_ = true;            // no bytes after the response

@@ -5,6 +5,7 @@
 #include <weft/framework/http/client_exchange.hpp>
 
 #include <weft/pipeline/channel_errors.hpp>
+#include <weft/scheduler/non_suspending_scope.hpp>
 
 #include "framework/http/client_bench.hpp"
 #include "framework/http/scripted_backend.hpp"
@@ -157,6 +158,91 @@ TEST_F(ClientExchangeTest, ARequestBodyThatIsNotReadHoldsItsSenderBack) {
         sender.join();
     });
     EXPECT_LT(atGate, bound);
+}
+
+// Reads bodies once a gate is open, and notes whether anything but the first piece arrived.
+class LateReader {
+  public:
+    const SocketAddress& address() const { return server_.address(); }
+    void open() { gate_.setValue(); }
+    // Waits for the end of a body that is cut off.
+    bool gotMoreThanTheFirstPiece() { return more_.future().get(); }
+
+  private:
+    void read(http::StreamedRequest& request) {
+        opened_.await();
+        http::BodyReader body = request.takeBody();
+        bool more = false;
+        ErrorCode error;
+        for (;;) {
+            const auto piece = body.read(error);
+            if (error || !piece) break;
+            more = more || piece->view().find('b') != std::string_view::npos;
+        }
+        EXPECT_TRUE(error) << "the body is complete";
+        more_.setValue(more);
+    }
+
+    Promise<void> gate_;
+    const Future<void> opened_ = gate_.future();
+    Promise<bool> more_;
+    FiberServer server_{[this](http::StreamedRequest& request, http::Responder) { read(request); }};
+};
+
+constexpr std::size_t moreThanTheKernelHolds = 96 << 20;
+
+class AfterAPartOfAPieceTest : public ClientExchangeTest, public ::testing::WithParamInterface<bool> {
+  protected:
+    static ClientRequest request() {
+        return GetParam() ? streamed(moreThanTheKernelHolds + 1) : streamed(Method::post, "/");
+    }
+    static void expectNothingMoreIsSent(ClientExchange& exchange, const ErrorCode& because) {
+        ErrorCode error;
+        exchange.send(Buffer::copyOf("b"), error);
+        EXPECT_EQ(error, because) << error.message();
+        exchange.end(http::noTrailers(), error);
+        EXPECT_EQ(error, because) << error.message();
+    }
+};
+INSTANTIATE_TEST_SUITE_P(, AfterAPartOfAPieceTest, ::testing::Bool(), [](const auto& form) {
+    return std::string(form.param ? "OfABodyOfKnownLength" : "InChunks");
+});
+
+TEST_P(AfterAPartOfAPieceTest, NothingMoreIsSentWhenTheTimeIsUp) {
+    LateReader server;
+    const Client client;
+    inFiber([&] {
+        {
+            ClientExchange exchange = client.begin(server.address(), request());
+            exchange.setDeadline(deadlineAfter(20ms));
+            ErrorCode error;
+            exchange.send(Buffer::copyOf(std::string(moreThanTheKernelHolds, 'a')), error);
+            EXPECT_EQ(error, timedOut());
+            exchange.setDeadline(testDeadline());
+            server.open();
+            expectNothingMoreIsSent(exchange, timedOut());
+        }
+        EXPECT_FALSE(server.gotMoreThanTheFirstPiece());
+        EXPECT_EQ(client.stats().idle, 0u);
+    });
+}
+
+TEST_P(AfterAPartOfAPieceTest, NothingMoreIsSentWhenItMustNotWait) {
+    LateReader server;
+    const Client client;
+    inFiber([&] {
+        {
+            ClientExchange exchange = client.begin(server.address(), request());
+            {
+                const NonSuspendingScope here;
+                EXPECT_THROW(exchange.send(Buffer::copyOf(std::string(moreThanTheKernelHolds, 'a'))),
+                             BlockingOperationException);
+            }
+            server.open();
+            expectNothingMoreIsSent(exchange, operationAborted());
+        }
+        EXPECT_FALSE(server.gotMoreThanTheFirstPiece());
+    });
 }
 
 TEST_F(ClientExchangeTest, CancelEndsAWait) {

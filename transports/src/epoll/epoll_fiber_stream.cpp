@@ -5,6 +5,7 @@
 
 #include <cerrno>
 
+#include <weft/scheduler/detail/cancellation_due.hpp>
 #include <weft/scheduler/non_suspending_scope.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 #include <weft/transports/tcp_socket.hpp>
@@ -54,8 +55,9 @@ Buffer EpollFiberStream::readSome(std::size_t most, Deadline deadline, ErrorCode
 }
 
 // Calls receive() until it stops returning EAGAIN. If the last read emptied the socket, it waits for the next edge
-// before calling receive(), unless nothing may block here; after a wait that failed, it tries once, because newer bytes
-// may already have arrived.
+// before calling receive(), unless the wait would fail or throw anyway. After a wait that timed out or could not begin,
+// it tries once, because newer bytes may already have arrived. After a cancellation it does not: the bytes stay in the
+// socket.
 template <class Receive>
 void EpollFiberStream::readWith(Receive receive, Deadline deadline, ErrorCode& error) {
     thisFiber::yieldIfDue();  // otherwise a busy peer could keep this fiber running without end
@@ -68,7 +70,7 @@ void EpollFiberStream::readWith(Receive receive, Deadline deadline, ErrorCode& e
         error = result > 0 ? ErrorCode() : inputEnded(result);
         return true;
     };
-    bool tryFirst = readable_ || NonSuspendingScope::active();
+    bool tryFirst = readable_ || NonSuspendingScope::active() || detail::cancellationDue();
     for (; !error; tryFirst = true) {
         if (!isOpen()) {
             error = operationAborted();
@@ -76,7 +78,8 @@ void EpollFiberStream::readWith(Receive receive, Deadline deadline, ErrorCode& e
         }
         if (tryFirst && received()) return;
         error = waitFor(reader_, "TcpStream::read", deadline);
-        if (error && !tryFirst && isOpen()) return void(received());
+        const bool cancelled = error == operationAborted() && isRegistered();
+        if (error && !cancelled && !tryFirst && isOpen()) return void(received());
     }
 }
 

@@ -45,6 +45,10 @@ ssize_t UringFiberHandle::run(Call& call, const char* name, Deadline deadline) {
 
 WakeReason UringFiberHandle::startAndAwait(Call& call, const char* name, Deadline deadline) {
     Suspension wait(name);
+    if (detail::cancellationDue()) {
+        call.result_ = -ECANCELED;
+        return wait.park(deadline);  // refused
+    }
     calls_.append(call.place_);
     start(call);
     const WakeReason why = call.await(wait, name, deadline);

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <weft/scheduler/deadline.hpp>
+#include <weft/scheduler/detail/cancellation_due.hpp>
 #include <weft/scheduler/suspension.hpp>
 #include <weft/transports/tcp_socket.hpp>
 
@@ -25,15 +26,17 @@ class UringFiberHandle : public UringHandle {
     void dispatch() override {}
     void abort() noexcept override { closeCalls(); }
 
-    // Returns the result of the call: a count, or an error as a negative number. See endedTheWait().
+    // Returns the result of the call: a count, or an error as a negative number. See endedTheWait(). Starts nothing
+    // once the wait would be refused because of a cancellation: the kernel could complete the operation nevertheless.
     ssize_t run(Call& call, const char* name, Deadline deadline);
-    // As run(), but first makes the system call `direct` where nothing may block, and on an unregistered descriptor. A
-    // descriptor is registered only once a fiber has to wait; until then the handler need not close it at shutdown.
-    // After a handler has begun to close it takes no operations, but bytes that have already arrived can still be read.
+    // As run(), but first makes the system call `direct` where nothing may block, in a cancelled fiber, and on an
+    // unregistered descriptor. A descriptor is registered only once a fiber has to wait; until then the handler need
+    // not close it at shutdown. After a handler has begun to close it takes no operations, but bytes that have already
+    // arrived can still be read.
     template <class Direct>
     ssize_t transfer(Direct direct, Call& call, const char* name, Deadline deadline) {
         if (!isOpen()) return -ECANCELED;
-        if (!isRegistered() || !Suspension::allowed()) {
+        if (!isRegistered() || !Suspension::allowed() || detail::cancellationDue()) {
             const ssize_t result = direct();
             if (!detail::wouldBlock(result)) return result;
         }

@@ -10,6 +10,7 @@
 #include <liburing.h>
 #include <poll.h>
 
+#include <weft/scheduler/detail/cancellation_due.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 #include <weft/transports/tcp_socket.hpp>
 #include <weft/transports/uring/uring_io_handler.hpp>
@@ -65,18 +66,20 @@ Buffer UringFiberReader::read(std::size_t most, Deadline deadline, ErrorCode& er
     return first.readableBytes() <= most ? arrived_.pop() : first.split(most);
 }
 
-// Returns when bytes are kept, `direct` has received some, or there is an end or an error to report.
+// Returns when bytes are kept, `direct` has received some, or there is an end or an error to report. Bytes that arrive
+// while a wait is cancelled are kept for the next read.
 template <class Direct>
 ErrorCode UringFiberReader::awaitInput(std::size_t most, Deadline deadline, Direct direct) {
     thisFiber::yieldIfDue();  // otherwise a busy peer could keep this fiber running without end
     const detail::IoWaiter::Claim claim(waiter_);
     if (!claim) return detail::IoWaiter::alreadyInUse();
     for (;;) {
-        if (hasInput() || !mayReceive()) {
+        if (hasInput() || !mayReceive() || detail::cancellationDue()) {
             if (const auto now = readNow(direct)) return *now;
         }
         const ErrorCode error = awaitReceive(most, deadline);
         if (!error) continue;
+        if (error == operationAborted()) return error;
         const auto now = readNow(direct);  // bytes may have arrived by now
         return now ? *now : error;
     }

@@ -29,9 +29,10 @@ inline ErrorCode endOfStream() noexcept {
 // Blocks the fiber only. Throws BlockingOperationException when a call would block where nothing may (inside event-loop
 // dispatch). All other failures are ErrorCodes: the overload with `error` last sets it (and clears it on success), the
 // other one throws SystemError. They are: ETIMEDOUT at the deadline; operation_aborted when the stream is or was
-// closed, the fiber is cancelled or the carrier shuts down; EALREADY when another fiber is in the same kind of call;
-// otherwise the kernel's error. After a reset, every write and (once the bytes received before it are read) every read
-// fails with the same error.
+// closed, the carrier shuts down, or a cancellation or the deadline of a scope ends the wait (a read or write that need
+// not wait succeeds nevertheless, and bytes that arrive during a cancelled wait stay for the next read); EALREADY when
+// another fiber is in the same kind of call; otherwise the kernel's error. After a reset, every write and (once the
+// bytes received before it are read) every read fails with the same error.
 class TcpStream {
   public:
     // Connects on the running fiber's carrier and sets TCP_NODELAY. A connection of the socket to itself counts as

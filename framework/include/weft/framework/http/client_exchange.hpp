@@ -29,9 +29,11 @@ class ClientExchange {
     ClientExchange& operator=(ClientExchange&&) noexcept;
     ~ClientExchange();
 
-    // Sends the next piece of a streamed request's body; returns when the kernel has accepted it. After a failure a
-    // response may still be available, because a server need not read what it refuses. Throws std::logic_error when the
-    // request is not streamed, has ended, or would exceed its contentLength.
+    // Sends the next piece of a streamed request's body; returns when the kernel has accepted it. After a failure, also
+    // one by a deadline or a cancellation, the server may have a part of the piece: later calls of send() and end()
+    // fail with the same error and write nothing, and the connection is not reused. A response may still be available,
+    // because a server need not read what it refuses. Throws std::logic_error when the request is not streamed, has
+    // ended, or would exceed its contentLength.
     void send(Buffer piece);
     void send(Buffer piece, ErrorCode& error);
     // Ends that body. Only a chunked body can have trailers; throws std::invalid_argument for a field that must not be

@@ -121,6 +121,7 @@ class ClientPool final : private TimerEntry {
     static void expire(TimerEntry& entry) noexcept;
     void closeExpired() noexcept;
     void armTimer() noexcept;
+    Deadline endOfIdleness(TimePoint since) const noexcept;
 
     const std::shared_ptr<const ClientOptions> options_;
     Hosts hosts_;
