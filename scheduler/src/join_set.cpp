@@ -6,7 +6,7 @@
 
 namespace weft::detail {
 
-JoinSetBase::JoinSetBase() {
+JoinSetBase::JoinSetBase(std::exception_ptr (*errorOf)(const Fiber&)) : errorOf_(errorOf) {
     if (!Suspension::allowed()) throw BlockingOperationException("JoinSet");
 }
 
@@ -28,6 +28,7 @@ void JoinSetBase::cancelAndDrop() noexcept {
         children_.waitUninterruptibly("JoinSet::shutdown");
     }
     while (Fiber* const ended = children_.takeEnded()) {
+        reportDiscarded("JoinSet", errorOf_(*ended));
         ended->operations->dropResult(*ended);
         releaseFiber(*ended);
     }

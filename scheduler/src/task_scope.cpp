@@ -22,9 +22,9 @@ TaskScope::~TaskScope() {
         children_.waitUninterruptibly("~TaskScope");
     }
     if (!error_ || succeeded_) return;
-    // The exception that unwinds the scope is usually this error or its cause.
+    // The exception that unwinds the scope may be this error, or an unrelated one that hides it.
     const bool unwinding = std::uncaught_exceptions() > exceptions_;
-    log(unwinding ? LogLevel::debug : LogLevel::error,
+    log(unwinding ? LogLevel::warning : LogLevel::error,
         {"a TaskScope ended without join(); one of its children failed: ", detail::describe(error_)});
 }
 
@@ -33,20 +33,30 @@ Carrier& detail::carrierForChild() {
     return here != nullptr ? *here : CarrierGroup::instance().next();
 }
 
+bool detail::isAborted(const std::exception_ptr& error) noexcept {
+    return isAbort(error);
+}
+
+void detail::reportDiscarded(const char* call, const std::exception_ptr& error) noexcept {
+    if (error && !isAbort(error)) log(LogLevel::warning, {call, ": an exception was discarded: ", describe(error)});
+}
+
 void TaskScope::cancel() noexcept {
     children_.cancel();
 }
 
 // Context: the child.
-void TaskScope::childFailed(const std::exception_ptr& error) noexcept {
+std::exception_ptr TaskScope::childFailed(std::exception_ptr error) noexcept {
     const bool interrupted = children_.interrupted();
     if (detail::isAbort(error) && (interrupted || thisFiber::cancelRequested())) {
         std::lock_guard held(endLock_);
         interrupted_ |= interrupted;
+        if (policy_ == Policy::allOrThrow && error_) return error_;  // which has cancelled the child
     } else if (policy_ != Policy::collect) {
         noteFailure(error);
         if (policy_ == Policy::allOrThrow) cancel();
     }
+    return error;
 }
 
 // Context: the child.

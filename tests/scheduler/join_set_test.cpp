@@ -17,6 +17,7 @@
 #include <weft/scheduler/sync/semaphore.hpp>
 
 #include "scheduler/sync/fibers.hpp"
+#include "support/log_capture.hpp"
 
 namespace weft {
 namespace {
@@ -198,6 +199,22 @@ TEST(JoinSet, WorksOnAPlainThreadAndNotWhereNothingMayBlock) {
             EXPECT_THROW(JoinSet<int>(), BlockingOperationException);
         })
         .join();
+}
+
+TEST(JoinSet, ExceptionsThatNothingTakesAreLogged) {
+    CarrierGroup group(carriers(1));
+    const test::LogCapture captured;
+    group
+        .spawn([] {
+            JoinSet<int> set;
+            set.spawn([]() -> int { throw std::runtime_error("the first"); });
+            set.spawn([]() -> int { throw std::runtime_error("the second"); });
+            set.spawn([] { return thisFiber::sleepFor(std::chrono::hours(1)), 1; });
+            EXPECT_THROW(static_cast<void>(set.joinNext()), std::runtime_error);
+        })
+        .join();
+    EXPECT_EQ(captured.count("JoinSet"), 1) << captured.text();
+    EXPECT_EQ(captured.countAt(LogLevel::warning, "JoinSet", "the second"), 1) << captured.text();
 }
 
 }  // namespace

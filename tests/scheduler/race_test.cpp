@@ -163,6 +163,47 @@ TEST(FirstSuccess, ThatIsInterruptedIsAborted) {
     });
 }
 
+TEST(FirstSuccess, ThatIsInterruptedRethrowsWhatFailedOtherwise) {
+    inFiber([] {
+        int ended = 0;
+        const auto interrupted = [&] {
+            timeout(soon(), [&] { firstSuccess(Loser{&ended}, []() -> int { throw std::out_of_range("refused"); }); });
+        };
+        EXPECT_THROW(interrupted(), std::out_of_range);
+        EXPECT_EQ(ended, 1);
+    });
+}
+
+// A loser that fails while it cleans up.
+struct FailsInCleanUp {
+    int operator()() const {
+        ErrorCode error;
+        thisFiber::sleepFor(hours(1), error);
+        throw std::runtime_error("the rollback failed");
+    }
+};
+
+TEST(Race, AnExceptionOfALoserIsLogged) {
+    const test::LogCapture captured;
+    inFiber([] {
+        int ended = 0;
+        EXPECT_EQ(race([] { return 1; }, FailsInCleanUp(), Loser{&ended}).index, 0u);
+    });
+    EXPECT_EQ(captured.countAt(LogLevel::warning, "race", "the rollback failed"), 1);
+    EXPECT_EQ(captured.count("the loser"), 0) << captured.text();
+}
+
+TEST(Collect, ThatIsInterruptedLogsTheExceptions) {
+    const test::LogCapture captured;
+    inFiber([] {
+        int ended = 0;
+        EXPECT_EQ(outcome([&] { timeout(soon(), [&] { collect(FailsInCleanUp(), Loser{&ended}); }); }), timedOut());
+        EXPECT_EQ(ended, 1);
+    });
+    EXPECT_EQ(captured.countAt(LogLevel::warning, "collect", "the rollback failed"), 1);
+    EXPECT_EQ(captured.count("the loser"), 0) << captured.text();
+}
+
 TEST(Collect, KeepsResultsAndExceptions) {
     inFiber([] {
         auto [one, failed, nothing] =

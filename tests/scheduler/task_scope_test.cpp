@@ -196,6 +196,34 @@ TEST(TaskScope, AnExceptionOfTheParentCancelsAndAwaitsTheChildren) {
     EXPECT_EQ(errorOf([&] { parent.join(); }), "the parent's");
 }
 
+TEST(TaskScope, AChildThatAnothersFailureCancelledRethrowsThatFailure) {
+    CarrierGroup group(test::oneCarrier());
+    const test::LogCapture log;
+    auto parent = group.spawn([] {
+        TaskScope scope;
+        auto sleeps = scope.spawn([] {
+            thisFiber::sleepFor(hours(1));
+            return 1;
+        });
+        auto fails = scope.spawn([]() -> int { throw std::runtime_error("the disk is full"); });
+        return sleeps.get() + fails.get();
+    });
+    EXPECT_EQ(errorOf([&] { parent.join(); }), "the disk is full");
+}
+
+TEST(TaskScope, AFailureThatAnotherExceptionHidesIsLogged) {
+    CarrierGroup group(test::oneCarrier());
+    const test::LogCapture log;
+    auto parent = group.spawn([] {
+        TaskScope scope;
+        scope.spawn([] { throw std::runtime_error("the child's"); });
+        thisFiber::yield();
+        throw std::runtime_error("the parent's");
+    });
+    EXPECT_EQ(errorOf([&] { parent.join(); }), "the parent's");
+    EXPECT_EQ(log.countAt(LogLevel::warning, "the child's"), 1);
+}
+
 TEST(TaskScope, TheFirstErrorCancelsTheOthersAndIsThrownOnce) {
     CarrierGroup group(test::oneCarrier());
     const test::LogCapture log;

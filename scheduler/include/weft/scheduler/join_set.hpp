@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -29,7 +30,8 @@ class JoinSetBase {
     std::size_t running() const { return children_.size(); }
 
   protected:
-    JoinSetBase();
+    // `errorOf`: of the outcome of a child that has ended; null: it has none.
+    explicit JoinSetBase(std::exception_ptr (*errorOf)(const Fiber&));
     ~JoinSetBase();
 
     // The next child that has ended; null: the set is empty.
@@ -37,6 +39,9 @@ class JoinSetBase {
     void cancelAndDrop() noexcept;
 
     ScopeChildren children_{true};
+
+  private:
+    std::exception_ptr (*const errorOf_)(const Fiber&);
 };
 
 }  // namespace detail
@@ -46,7 +51,8 @@ class JoinSetBase {
 //     for (const auto& url : urls) pages.spawn([&client, url] { return fetch(client, url); });
 //     while (auto page = pages.joinNext()) store(*page);
 // No child outlives the set: the destructor cancels the children that still run, waits uninterruptibly until all have
-// ended, and discards the results that have not been taken. Children may use variables declared before the set.
+// ended, and discards the results that have not been taken; exceptions among them, other than operation_aborted, are
+// logged as warnings. Children may use variables declared before the set.
 // Deadlines and CancelScopes around the set apply to its children, as to those of a TaskScope. Context: a fiber or a
 // plain thread, where blocking is allowed (elsewhere the constructor throws BlockingOperationException). Only the fiber
 // or thread that created the set may use it, except that its children may call spawn(), spawnOn() and cancelAll(). Not
@@ -54,7 +60,7 @@ class JoinSetBase {
 template <class T>
 class JoinSet : public detail::JoinSetBase {
   public:
-    JoinSet() = default;
+    JoinSet() : JoinSetBase(errorOf) {}
 
     // Starts a child on the caller's home carrier; from a plain thread, on CarrierGroup::instance().next(). Takes a
     // stack, allocates nothing else. Throws as Carrier::spawn(), without starting a child. If the set has been
@@ -93,6 +99,12 @@ class JoinSet : public detail::JoinSetBase {
     // Cancels the children, waits until all have ended, and discards their outcomes. Uninterruptible. The set can be
     // used no more: later children start cancelled.
     void shutdown() noexcept { cancelAndDrop(); }
+
+  private:
+    static std::exception_ptr errorOf(const detail::Fiber& ended) {
+        const auto& result = static_cast<const detail::ResultFiber<Outcome<T>>&>(ended).result;
+        return result ? result->error : nullptr;
+    }
 };
 
 }  // namespace weft

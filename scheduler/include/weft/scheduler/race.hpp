@@ -48,7 +48,7 @@ class Contest {
         Outcome<Result> operator()() {
             Outcome<Result> outcome = outcomeOf(function);
             if (!onlySuccess || !outcome.failed()) contest.ended(index);
-            if (outcome.failed()) contest.scope_.childFailed(outcome.error);
+            if (outcome.failed()) static_cast<void>(contest.scope_.childFailed(outcome.error));
             return outcome;
         }
         Contest& contest;
@@ -72,7 +72,10 @@ class Contest {
         std::tuple tasks{start(index, std::forward<F>(functions))...};
         const ErrorCode error = scope_.await(never);
         const std::size_t winner = winner_.load(std::memory_order_relaxed);
-        if (winner == none) throwAsNone(error, std::get<0>(tasks));
+        if (winner == none) throwAsNone(error, std::get<index>(tasks).get().error...);
+        if constexpr (!onlySuccess) {
+            ((winner == index ? void() : reportDiscarded("race", std::get<index>(tasks).get().error)), ...);
+        }
         using First = ResultOf<std::tuple_element_t<0, std::tuple<F...>>>;
         if constexpr (!same<First, ResultOf<F>...>) {
             std::optional<std::variant<ValueOf<ResultOf<F>>...>> result;
@@ -93,10 +96,14 @@ class Contest {
         if (outcome.failed()) outcome.get();
         result.emplace(std::in_place_index<index>, *std::move(outcome.value));
     }
-    template <class Task>
-    [[noreturn]] void throwAsNone(const ErrorCode& error, Task& first) {
-        if (error || scope_.interrupted_) throw SystemError(operationAborted(), "firstSuccess");
-        std::rethrow_exception(first.get().error);
+    // All have failed. After an interruption, those that it has ended do not count.
+    template <class... Errors>
+    [[noreturn]] void throwAsNone(const ErrorCode& error, const Errors&... errors) {
+        const bool interrupted = error || scope_.interrupted_;
+        for (const std::exception_ptr* const each : {&errors...}) {
+            if (!interrupted || !isAborted(*each)) std::rethrow_exception(*each);
+        }
+        throw SystemError(operationAborted(), "firstSuccess");
     }
 
     std::atomic<std::size_t> winner_{none};
@@ -108,28 +115,37 @@ class Contest {
 // Runs each function in a fiber of its own. The first that ends, with a value or an exception, decides: its value is
 // returned or its exception rethrown. The others are cancelled, and have ended when race() returns or throws. The
 // result is a FirstResult<T> if all functions return T, the index of the function if all return void, and otherwise a
-// std::variant with one alternative for each function (detail::Unit for void). The results of the others are discarded.
-// The functions may use the caller's variables. A loser that ignores its cancellation delays the caller. Context,
-// errors and cancellation of the caller: as TaskScope::join(), but the first function that ends decides also when only
-// the caller's cancellation made it end. Allocates only stacks.
+// std::variant with one alternative for each function (detail::Unit for void). The results of the others are discarded;
+// an exception among them, other than operation_aborted, is logged as a warning. The functions may use the caller's
+// variables. A loser that ignores its cancellation delays the caller. Context, errors and cancellation of the caller:
+// as TaskScope::join(), but the first function that ends decides also when only the caller's cancellation made it end.
+// Allocates only stacks.
 template <class... F>
 auto race(F&&... functions) {
     return detail::Contest<false, F...>::run(std::forward<F>(functions)...);
 }
 
-// As race(), but functions that throw are out of the race. If all throw, rethrows the exception of the first function.
+// As race(), but functions that throw are out of the race; if another one wins, their exceptions are discarded. If all
+// throw, rethrows the exception of the first function; after the caller's cancellation or a deadline, of the first one
+// that has failed otherwise, and operation_aborted if there is none.
 template <class... F>
 auto firstSuccess(F&&... functions) {
     return detail::Contest<true, F...>::run(std::forward<F>(functions)...);
 }
 
 // Runs each function in a fiber of its own until all have ended. Returns a tuple of their Outcomes, in the order of the
-// arguments. An exception cancels no other function. Context, errors and cancellation of the caller: as TaskScope.
+// arguments. An exception cancels no other function. Context, errors and cancellation of the caller: as TaskScope; if
+// it throws, exceptions of the functions, other than operation_aborted, are logged as warnings.
 template <class... F>
 auto collect(F&&... functions) {
     TaskScope scope(TaskScope::Policy::collect);
     std::tuple tasks{scope.spawn(std::forward<F>(functions))...};
-    scope.join();
+    try {
+        scope.join();
+    } catch (...) {
+        std::apply([](auto&... task) { (detail::reportDiscarded("collect", task.outcome().error), ...); }, tasks);
+        throw;
+    }
     return std::apply([](auto&... task) { return std::tuple{task.outcome()...}; }, tasks);
 }
 

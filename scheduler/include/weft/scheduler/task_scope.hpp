@@ -44,6 +44,11 @@ namespace detail {
 // The caller's home carrier; on a plain thread, one of CarrierGroup::instance().
 Carrier& carrierForChild();
 
+// Logs an exception that the caller of `call` will not get; not an operation_aborted. None: null.
+void reportDiscarded(const char* call, const std::exception_ptr& error) noexcept;
+// True for SystemError(operation_aborted).
+bool isAborted(const std::exception_ptr& error) noexcept;
+
 // The outcome of fn().
 template <class F>
 auto outcomeOf(F& fn) {
@@ -76,8 +81,9 @@ class ScopedTask {
     bool done() const noexcept { return handle_.done(); }
     // As JoinHandle::cancel(), for this child only.
     void cancel() noexcept { handle_.cancel(); }
-    // Waits until the child has ended, as JoinHandle::join(), then returns its result or rethrows its exception. Call
-    // it once.
+    // Waits until the child has ended, as JoinHandle::join(), then returns its result or rethrows its exception. A
+    // child that ended with operation_aborted because the failure of another one cancelled it (Policy::allOrThrow)
+    // rethrows that failure. Call it once.
     T get() { return outcome().get(); }
     // As get(), but hands out the child's exception instead of throwing it.
     Outcome<T> outcome() { return handle_.join(); }
@@ -110,11 +116,12 @@ class TaskScope {
         allOrThrow,    // the first exception cancels the others, and is rethrown
         runAll,        // all run; the first exception is rethrown
         firstSuccess,  // the first result cancels the others; the first exception is rethrown if there is no result
-        collect,       // all run; exceptions are only in the children's outcomes
+        collect,       // all run; exceptions are only in the children's outcomes: take each, for nothing logs them
     };
 
     explicit TaskScope(Policy policy = Policy::allOrThrow);
-    // Cancels the children and waits for them. Logs a child's error that join() has not thrown.
+    // Cancels the children and waits for them. Logs a child's error that join() has not thrown: as an error, or as a
+    // warning while an exception unwinds the scope, which may be the same one.
     ~TaskScope();
     TaskScope(const TaskScope&) = delete;
     TaskScope& operator=(const TaskScope&) = delete;
@@ -157,7 +164,7 @@ class TaskScope {
         Outcome<Result> operator()() {
             Outcome<Result> outcome = detail::outcomeOf(fn);
             if (outcome.failed()) {
-                scope.childFailed(outcome.error);
+                outcome.error = scope.childFailed(std::move(outcome.error));
             } else if (scope.policy_ == Policy::firstSuccess) {
                 scope.childSucceeded();
             }
@@ -168,7 +175,8 @@ class TaskScope {
         F fn;
     };
 
-    void childFailed(const std::exception_ptr& error) noexcept;
+    // Returns the exception that the child's outcome is to have.
+    std::exception_ptr childFailed(std::exception_ptr error) noexcept;
     void childSucceeded() noexcept;
     void noteFailure(const std::exception_ptr& error) noexcept;
     ErrorCode await(Deadline deadline);
