@@ -38,12 +38,12 @@ struct CarrierWatchdogOptions {
 //
 // The stack is taken by the stuck thread itself, in the handler of `signal`, which calls glibc's backtrace() and writes
 // to memory that exists already. backtrace() takes no lock with glibc 2.35 and gcc 12 or later; with earlier versions
-// it may wait for a lock of the dynamic loader. A system call of the stuck task may return early (EINTR), as with every
-// signal. The carriers' threads unblock the signal when the watchdog starts; a carrier that is stuck at that time is
-// reported without a stack. The handler stays installed for the rest of the process, because a late signal would
-// otherwise end it. If the program replaces the handler later, reports have no stack, and the program's handler runs on
-// the stuck thread. Frames have names where the dynamic symbol table has them (link with -rdynamic); otherwise they
-// have a module and an offset for addr2line.
+// it may wait for a lock of the dynamic loader. A thread that is switching from one stack to another records one frame.
+// A system call of the stuck task may return early (EINTR), as with every signal. The carriers' threads unblock the
+// signal when the watchdog starts; a carrier that is stuck at that time is reported without a stack. The handler stays
+// installed for the rest of the process, because a late signal would otherwise end it. If the program replaces the
+// handler later, reports have no stack, and the program's handler runs on the stuck thread. Frames have names where the
+// dynamic symbol table has them (link with -rdynamic); otherwise they have a module and an offset for addr2line.
 class CarrierWatchdog {
   public:
     // Throws ConfigurationError for an option out of range, std::invalid_argument when `signal` cannot be handled or
