@@ -34,9 +34,20 @@ namespace weft::detail {
         loadFloatControl(control);
 }
 
+// Between the two, the registers belong to one stack and the instructions to a function on another one. An unwinder
+// that runs then, in a signal handler, must not go on: by that function's frame it would read arbitrary memory.
+#ifdef __GCC_HAVE_DWARF2_CFI_ASM
+#define WEFT_UNWINDING_ENDS_HERE ".cfi_remember_state\n\t.cfi_undefined rip\n\t"
+#define WEFT_UNWINDING_GOES_ON ".cfi_restore_state\n\t"
+#else  // the compiler describes frames without directives, or not at all
+#define WEFT_UNWINDING_ENDS_HERE
+#define WEFT_UNWINDING_GOES_ON
+#endif
+
 // Returns the context that has switched back. The registers that are not in the context are clobbered, so the compiler
 // saves those that it still needs. There is neither a call nor a return, so the processor goes on to predict the
-// returns of its callers. A new context begins in its FiberEntry, whose arguments are in the same registers.
+// returns of its callers. A new context begins in its FiberEntry, whose arguments are in the same registers; above its
+// first frame is a null return address, where unwinding ends.
 [[gnu::always_inline]] inline FiberContext* jump(FiberContext& from, FiberContext& to) noexcept {
     static_assert(offsetof(FiberContext, stackPointer) == 0 && offsetof(FiberContext, framePointer) == 8 &&
                       offsetof(FiberContext, base) == 16 && offsetof(FiberContext, next) == 24,
@@ -47,12 +58,12 @@ namespace weft::detail {
                  "movq %%rsp, 0(%%rdi)\n\t"
                  "movq %%rbp, 8(%%rdi)\n\t"
                  "movq %%rbx, 16(%%rdi)\n\t"
-                 "movq %%rax, 24(%%rdi)\n\t"
-                 "movq 0(%%rsi), %%rsp\n\t"
+                 "movq %%rax, 24(%%rdi)\n\t"  // the registers still belong to the old stack
+                 WEFT_UNWINDING_ENDS_HERE "movq 0(%%rsi), %%rsp\n\t"
                  "movq 8(%%rsi), %%rbp\n\t"
                  "movq 16(%%rsi), %%rbx\n\t"
-                 "jmpq *24(%%rsi)\n"
-                 "1:"
+                 "jmpq *24(%%rsi)\n\t"  // to a function of the new stack
+                 WEFT_UNWINDING_GOES_ON "1:"
                  : "+D"(first), "+S"(second)
                  :
                  : "rax", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "memory", "cc", "st",
@@ -66,10 +77,12 @@ namespace weft::detail {
     );
     return first;
 }
+#undef WEFT_UNWINDING_ENDS_HERE
+#undef WEFT_UNWINDING_GOES_ON
 
 // The context, on a stack that ends at `top`, will run `entry`.
 inline void prepareFirstJump(FiberContext& context, void* top, FiberEntry entry) noexcept {
-    // As after a call: the return address, here null for debuggers, is at a multiple of 16 minus 8.
+    // As after a call: the return address, here null for unwinders, is at a multiple of 16 minus 8.
     auto* const frame = reinterpret_cast<void**>(reinterpret_cast<std::uintptr_t>(top) & ~std::uintptr_t{15}) - 1;
     *frame = nullptr;
     context.stackPointer = static_cast<void*>(frame);

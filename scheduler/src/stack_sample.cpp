@@ -13,10 +13,12 @@
 #include <cxxabi.h>
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <weft/scheduler/deadline.hpp>
+#include <weft/scheduler/errors.hpp>
 
 #include "fiber_access.hpp"
 #include "futex.hpp"
@@ -26,7 +28,8 @@ namespace weft::detail {
 namespace {
 
 // Steps of one sample. Writers: the requesting thread (idle to requested and back, recorded to idle); the handler
-// (requested to recording to recorded). The handler owns the other members while it records. [G2]
+// (requested to recording to recorded); a forked process (to idle). The handler owns the other members while it
+// records. [G2]
 enum SampleStep : std::uint32_t { idle, requested, recording, recorded };
 
 struct SampleSlot {
@@ -71,6 +74,12 @@ void onSampleSignal(int) noexcept {
     errno = error;
 }
 
+// In a forked process: the thread that holds the lock, or that should record, is not there.
+void forgetSample() noexcept {
+    std::construct_at(&samplesLock);
+    sampleSlot.step.store(idle, std::memory_order_relaxed);  // there is one thread
+}
+
 bool awaitRecord(Deadline deadline) noexcept {
     for (;;) {
         const std::uint32_t step = sampleSlot.step.load(std::memory_order_acquire);  // [G2]
@@ -106,6 +115,8 @@ bool withdrawRequest() noexcept {
 void handleSampleSignal(int signal) {
     void* first = nullptr;
     ::backtrace(&first, 1);  // the first call loads libgcc, which allocates
+    static const int refused = ::pthread_atfork(nullptr, nullptr, &forgetSample);
+    if (refused != 0) throw SystemError(fromErrno(refused), "pthread_atfork");
     struct sigaction action = {}, former = {};
     const std::string name = "CarrierWatchdog: signal " + std::to_string(signal);
     if (::sigaction(signal, nullptr, &former) < 0) throw std::invalid_argument(name + " does not exist");

@@ -17,11 +17,13 @@ struct StackSample {
     std::vector<const void*> frames;  // innermost first
 };
 
-// Installs the handler. Throws std::invalid_argument when the signal cannot be handled or has another handler.
+// Installs the handler. Throws std::invalid_argument when the signal cannot be handled or has another handler, and
+// SystemError if the C library has no memory for a handler of forks.
 void handleSampleSignal(int signal);
 
 // Makes a carrier's thread record its stack. `threadId`: the kernel's. False: it did not answer within `timeout`, or an
-// earlier request is still unanswered. Blocks. Any thread that is no carrier.
+// earlier request is still unanswered. Blocks. Any thread that is no carrier. A process that is forked meanwhile has no
+// request.
 [[nodiscard]] bool takeSample(int threadId, int signal, Duration timeout, StackSample& sample);
 
 // "function+0x12", or "module+0x1234" without a symbol.

@@ -3,17 +3,22 @@
 
 #include <atomic>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <weft/scheduler/event_loop.hpp>
 
 #include "scheduler/spinner.hpp"
 #include "scheduler/sync/fibers.hpp"
 #include "stuck_carriers.hpp"
+#include "support/forked_process.hpp"
 #include "support/log_capture.hpp"
 #include "support/loop_without_io.hpp"
 #include "support/sanitized.hpp"
@@ -236,6 +241,86 @@ TEST(CarrierWatchdogTest, ASignalWithAHandlerOfTheProgramIsRefused) {
     EXPECT_THROW(CarrierWatchdog(group, {.limit = 1s, .signal = SIGRTMIN + 5}), std::invalid_argument);
     ::sigaction(SIGRTMIN + 5, &before, nullptr);
 }
+
+// A forked process may inherit the address sanitizer's allocator locked, and the thread sanitizer ends one that starts
+// threads.
+#ifndef WEFT_SANITIZED
+bool threadSleeps(const std::string& name) {
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+        std::string text;
+        std::getline(std::ifstream(task.path() / "stat"), text);  // none: it has ended
+        if (text.find("(" + name + ") S") != std::string::npos) return true;
+    }
+    return false;
+}
+
+TEST(CarrierWatchdogTest, AForkedProcessDestroysItWithoutAWait) {
+    CarrierGroup group(carriers(1));
+    auto watchdog = std::make_unique<CarrierWatchdog>(group, CarrierWatchdogOptions{.limit = 1h});
+    while (!threadSleeps("weft-watchdog")) std::this_thread::yield();  // on its condition variable
+    EXPECT_EQ(test::resultOfFork([&] {
+                  const bool enabled = watchdog->enabled();
+                  watchdog.reset();
+                  return enabled ? 1 : 0;
+              }),
+              0);
+    EXPECT_TRUE(watchdog->enabled());
+}
+
+class Blocked {
+  public:
+    explicit Blocked(int signal) : signal_(signal) {
+        ::sigemptyset(&set_);
+        ::sigaddset(&set_, signal_);
+        ::pthread_sigmask(SIG_BLOCK, &set_, &former_);
+    }
+    ~Blocked() { end(); }
+    Blocked(const Blocked&) = delete;
+    Blocked& operator=(const Blocked&) = delete;
+
+    void end() const { ::pthread_sigmask(SIG_SETMASK, &former_, nullptr); }
+    void awaitPending() const {
+        sigset_t pending;
+        do {
+            ::sigpending(&pending);
+        } while (::sigismember(&pending, signal_) == 0);
+    }
+
+  private:
+    const int signal_;
+    sigset_t set_, former_;
+};
+
+TEST(CarrierWatchdogTest, AProcessThatIsForkedDuringASampleTakesSamplesOfItsOwn) {
+    const int signal = SIGRTMIN + 4;
+    detail::handleSampleSignal(signal);
+    // From another thread, of this one.
+    const auto takeSample = [signal](bool& taken) {
+        return std::thread([signal, &taken, threadId = ::gettid()] {
+            detail::StackSample sample;
+            taken = detail::takeSample(threadId, signal, 1min, sample) && !sample.frames.empty();
+        });
+    };
+    bool taken = false;
+    std::thread sampler;
+    {
+        const Blocked blocked(signal);
+        sampler = takeSample(taken);
+        blocked.awaitPending();
+        EXPECT_EQ(test::resultOfFork([&] {
+                      bool ownTaken = false;
+                      std::thread own = takeSample(ownTaken);
+                      blocked.awaitPending();
+                      blocked.end();
+                      own.join();
+                      return ownTaken ? 0 : 1;
+                  }),
+                  0);
+    }
+    sampler.join();
+    EXPECT_TRUE(taken);
+}
+#endif
 
 }  // namespace
 }  // namespace weft

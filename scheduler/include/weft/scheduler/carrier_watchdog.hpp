@@ -2,21 +2,12 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <thread>
-
-#include <weft/scheduler/clock.hpp>
 
 namespace weft {
 
 class CarrierGroup;
-
-namespace detail {
-class StuckCarriers;
-}
 
 struct CarrierWatchdogOptions {
     // How long a carrier may be in one slice of a fiber or in one turn of its poller: 0 to 1 h; WEFT_WATCHDOG_MS;
@@ -38,12 +29,15 @@ struct CarrierWatchdogOptions {
 //
 // The stack is taken by the stuck thread itself, in the handler of `signal`, which calls glibc's backtrace() and writes
 // to memory that exists already. backtrace() takes no lock with glibc 2.35 and gcc 12 or later; with earlier versions
-// it may wait for a lock of the dynamic loader. A system call of the stuck task may return early (EINTR), as with every
-// signal. The carriers' threads unblock the signal when the watchdog starts; a carrier that is stuck at that time is
-// reported without a stack. The handler stays installed for the rest of the process, because a late signal would
-// otherwise end it. If the program replaces the handler later, reports have no stack, and the program's handler runs on
-// the stuck thread. Frames have names where the dynamic symbol table has them (link with -rdynamic); otherwise they
-// have a module and an offset for addr2line.
+// it may wait for a lock of the dynamic loader. A thread that is switching from one stack to another records one frame.
+// A system call of the stuck task may return early (EINTR), as with every signal. The carriers' threads unblock the
+// signal when the watchdog starts; a carrier that is stuck at that time is reported without a stack. The handler stays
+// installed for the rest of the process, because a late signal would otherwise end it. If the program replaces the
+// handler later, reports have no stack, and the program's handler runs on the stuck thread. Frames have names where the
+// dynamic symbol table has them (link with -rdynamic); otherwise they have a module and an offset for addr2line.
+//
+// A process that is forked meanwhile has neither the carriers nor the thread: there the object does nothing, and its
+// destructor returns at once. A group that the forked process creates may have a watchdog of its own.
 class CarrierWatchdog {
   public:
     // Throws ConfigurationError for an option out of range, std::invalid_argument when `signal` cannot be handled or
@@ -55,17 +49,13 @@ class CarrierWatchdog {
     CarrierWatchdog(const CarrierWatchdog&) = delete;
     CarrierWatchdog& operator=(const CarrierWatchdog&) = delete;
 
-    // False with a limit of 0: there is no thread, and no signal is used. Any thread.
-    bool enabled() const noexcept { return carriers_ != nullptr; }
+    // False with a limit of 0: there is no thread, and no signal is used. False in a forked process. Any thread.
+    bool enabled() const noexcept;
 
   private:
-    void watch(Duration interval) noexcept;
-
-    std::unique_ptr<detail::StuckCarriers> carriers_;
-    std::mutex lock_;  // guards ends_
-    std::condition_variable changed_;
-    bool ends_ = false;
-    std::thread thread_;
+    struct State;
+    // Null with a limit of 0. On the heap, because in a forked process its condition variable can never be destroyed.
+    std::shared_ptr<State> state_;
 };
 
 }  // namespace weft
