@@ -60,12 +60,15 @@ bool BlockingPool::State::waitAgain(Job& job, const Suspension& wait) {
     return true;
 }
 
-// Each idle thread serves one of the queued calls, so a call beyond their number needs another thread.
+// Each idle thread serves one of the queued calls, so a call beyond their number needs another thread. Once the pool is
+// being destroyed, no thread starts, because close() joins only those that it has found: the thread that calls post()
+// takes the job after its function has returned. A function that called run() would wait for its own thread.
 void BlockingPool::State::enqueue(Job& job) {
     std::lock_guard held(lock_);
+    if (closing_ && !job.posted) throw SystemError(operationAborted(), callName);
     if (queued_ >= idle_) {
-        const bool started = threads_.size() < options_.threads && startThread();
-        if (!started && threads_.empty()) {
+        const bool started = !closing_ && threads_.size() < options_.threads && startThread();
+        if (!started && threads_.empty() && !closing_) {
             throw SystemError(fromErrno(EAGAIN), "blocking: no thread can be started; raise the limit of threads");
         }
         if (!started && queued_ - idle_ >= options_.maxQueued) {

@@ -40,8 +40,9 @@ class BlockingPool {
     // Starts no thread. Throws as BlockingPoolOptions::validate().
     explicit BlockingPool(BlockingPoolOptions options = {});
     // Waits until all posted functions have been called, and joins the threads, unless
-    // BlockingPoolOptions::joinsThreads is false. Precondition: no call is in run(), and this is no thread of the pool,
-    // unless it does not join them. A process that was forked after the pool was created has no threads of it: run()
+    // BlockingPoolOptions::joinsThreads is false. Meanwhile posted functions may post others, for which no threads
+    // start; a run() of theirs fails with operation_aborted. Precondition: no call is in run(), and this is no thread
+    // of the pool, unless it does not join them. A process that was forked after the pool was created has no threads of it: run()
     // and post() throw SystemError(ENOTSUP), and the destructor does nothing; the pool's memory stays until the process
     // ends.
     ~BlockingPool();
