@@ -15,6 +15,12 @@
 
 namespace weft {
 
+namespace {
+
+thread_local const void* poolOfThread = nullptr;  // the State of the pool whose thread this is
+
+}  // namespace
+
 BlockingPool::State::State(BlockingPoolOptions options)
     : options_(std::move(options)), cpus_(permittedCpus()), forkGeneration_(detail::watchForks()) {}
 
@@ -31,7 +37,12 @@ void BlockingPool::State::refuseFork(const char* call) const {
     if (forked()) throw detail::forkedError(call);
 }
 
+bool BlockingPool::State::isOwnThread() const noexcept {
+    return poolOfThread == this && !forked();
+}
+
 void BlockingPool::State::close() noexcept {
+    WEFT_ASSERT(!options_.joinsThreads || !isOwnThread(), "a BlockingPool is destroyed on a thread that it would join");
     Threads threads;
     {
         std::lock_guard held(lock_);
@@ -111,6 +122,7 @@ void BlockingPool::State::work(Threads::iterator self) noexcept {
         do {
             while (!queue_.empty()) runFirst(held);
         } while (awaitWork(held));
+    poolOfThread = this;
         --idle_;
         if (closing_) return;  // close() has taken the thread out of the list
         previous = std::exchange(ended_, std::move(*self));
