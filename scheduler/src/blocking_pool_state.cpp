@@ -116,13 +116,13 @@ bool BlockingPool::State::startThread() noexcept {
 void BlockingPool::State::work(Threads::iterator self) noexcept {
     ::pthread_setname_np(::pthread_self(), options_.name.c_str());
     detail::bindToCpus(cpus_);
+    poolOfThread = this;
     std::thread previous;
     {
         std::unique_lock held(lock_);
         do {
             while (!queue_.empty()) runFirst(held);
         } while (awaitWork(held));
-    poolOfThread = this;
         --idle_;
         if (closing_) return;  // close() has taken the thread out of the list
         previous = std::exchange(ended_, std::move(*self));
@@ -146,6 +146,7 @@ void BlockingPool::State::runFirst(std::unique_lock<std::mutex>& held) noexcept 
     const bool posted = job.posted;
     held.unlock();
     job.run(job);
+    if (forked()) detail::endOfForkedFunction();
     held.lock();
     ++idle_;  // before the caller runs: its next call can count on this thread
     if (posted) return;
