@@ -70,7 +70,7 @@ void BlockingPool::execute(Job& job) {
     }
     Suspension wait(State::callName);
     if (!state_->waitAgain(job, wait)) return;
-    static_cast<void>(wait.parkUninterruptibly());
+    static_cast<void>(wait.continueUninterruptibly());
 }
 
 void BlockingPool::post(UniqueFunction<void()> fn) {
@@ -82,6 +82,10 @@ void BlockingPool::post(UniqueFunction<void()> fn) {
 
 bool BlockingPool::forked() const noexcept {
     return state_->forked();
+}
+
+bool BlockingPool::isOwnThread() const noexcept {
+    return state_->isOwnThread();
 }
 
 std::size_t BlockingPool::threads() const {

@@ -15,6 +15,12 @@
 
 namespace weft {
 
+namespace {
+
+thread_local const void* poolOfThread = nullptr;  // the State of the pool whose thread this is
+
+}  // namespace
+
 BlockingPool::State::State(BlockingPoolOptions options)
     : options_(std::move(options)), cpus_(permittedCpus()), forkGeneration_(detail::watchForks()) {}
 
@@ -31,7 +37,12 @@ void BlockingPool::State::refuseFork(const char* call) const {
     if (forked()) throw detail::forkedError(call);
 }
 
+bool BlockingPool::State::isOwnThread() const noexcept {
+    return poolOfThread == this && !forked();
+}
+
 void BlockingPool::State::close() noexcept {
+    WEFT_ASSERT(!options_.joinsThreads || !isOwnThread(), "a BlockingPool is destroyed on a thread that it would join");
     Threads threads;
     {
         std::lock_guard held(lock_);
@@ -60,23 +71,32 @@ bool BlockingPool::State::waitAgain(Job& job, const Suspension& wait) {
     return true;
 }
 
-// Each idle thread serves one of the queued calls, so a call beyond their number needs another thread.
+// Each idle thread serves one of the queued calls, so a call beyond their number needs another thread. Once the pool is
+// being destroyed, no thread starts, because close() joins only those that it has found: the thread that calls post()
+// takes the job after its function has returned. A function that called run() would wait for its own thread.
 void BlockingPool::State::enqueue(Job& job) {
     std::lock_guard held(lock_);
+    if (closing_ && !job.posted) throw SystemError(operationAborted(), callName);
     if (queued_ >= idle_) {
-        const bool started = threads_.size() < options_.threads && startThread();
-        if (!started && threads_.empty()) {
+        const bool started = !closing_ && threads_.size() < options_.threads && startThread();
+        if (!started && threads_.empty() && !closing_) {
             throw SystemError(fromErrno(EAGAIN), "blocking: no thread can be started; raise the limit of threads");
         }
         if (!started && queued_ - idle_ >= options_.maxQueued) {
-            throw SystemError(fromErrno(EAGAIN), "blocking: " + std::to_string(queued_) +
-                                                     " calls wait for a thread already; try again later, or raise the "
-                                                     "limits of the BlockingPool");
+            throw SystemError(fromErrno(EAGAIN), fullText());
         }
     }
     queue_.append(job);
     ++queued_;
     changed_.notify_one();
+}
+
+// Context: with the lock.
+std::string BlockingPool::State::fullText() const {
+    return "blocking: the pool is full: its " + std::to_string(threads_.size()) + " threads are in calls, and " +
+           std::to_string(queued_) + " calls wait, of at most " + std::to_string(options_.maxQueued) +
+           "; try again later, or raise BlockingPoolOptions::threads or maxQueued (for weft::blocking(): "
+           "CarrierOptions::blockingThreads)";
 }
 
 // Context: with the lock. False: the system has no more threads or memory.
@@ -102,6 +122,7 @@ bool BlockingPool::State::startThread() noexcept {
 void BlockingPool::State::work(Threads::iterator self) noexcept {
     ::pthread_setname_np(::pthread_self(), options_.name.c_str());
     detail::bindToCpus(cpus_);
+    poolOfThread = this;
     std::thread previous;
     {
         std::unique_lock held(lock_);
@@ -131,6 +152,7 @@ void BlockingPool::State::runFirst(std::unique_lock<std::mutex>& held) noexcept 
     const bool posted = job.posted;
     held.unlock();
     job.run(job);
+    if (forked()) detail::endOfForkedFunction();
     held.lock();
     ++idle_;  // before the caller runs: its next call can count on this thread
     if (posted) return;

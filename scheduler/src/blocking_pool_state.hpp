@@ -29,6 +29,8 @@ class BlockingPool::State : public std::enable_shared_from_this<State>, public d
     // True in a process that was forked after the pool was created.
     bool forked() const noexcept;
     void refuseFork(const char* call) const;
+    // True on a thread of this pool; false in a forked process.
+    bool isOwnThread() const noexcept;
 
     // Throws SystemError(EAGAIN), with the job not in the queue.
     void enqueue(Job& job);
@@ -44,6 +46,7 @@ class BlockingPool::State : public std::enable_shared_from_this<State>, public d
 
     // A carrier may be bound to one CPU.
     static std::vector<unsigned> permittedCpus();
+    std::string fullText() const;
     bool startThread() noexcept;
     void work(Threads::iterator self) noexcept;
     bool awaitWork(std::unique_lock<std::mutex>& held);

@@ -239,6 +239,65 @@ TEST(BlockingPoolTest, PostedFunctionsRunInTheOrderOfTheCallsAndTheDestructorWai
     EXPECT_EQ(called, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
 }
 
+// Returns once the pool's destructor has taken the threads, which it joins.
+void awaitClosing(const BlockingPool& pool) {
+    while (pool.threads() != 0) std::this_thread::yield();
+}
+
+TEST(BlockingPoolTest, AFunctionMayPostAnotherDuringTheDestructorWhichWaitsForBoth) {
+    std::atomic<int> called{0};
+    std::thread::id first;
+    {
+        BlockingPoolOptions options;
+        options.threads = 1;
+        BlockingPool pool(options);
+        pool.post([&] {
+            awaitClosing(pool);
+            first = std::this_thread::get_id();
+            pool.post([&] {
+                pool.post([&] { ++called; });
+                EXPECT_EQ(std::this_thread::get_id(), first);
+                ++called;
+            });
+            ++called;
+        });
+    }
+    EXPECT_EQ(called, 3);
+}
+
+TEST(BlockingPoolTest, FunctionsThatPostDuringTheDestructorStartNoThread) {
+    for (int round = 0; round < 50; ++round) {
+        std::atomic<int> called{0};
+        {
+            BlockingPoolOptions options;
+            options.threads = 4;
+            options.idle = Duration::zero();  // a thread without a call leaves while others post
+            BlockingPool pool(options);
+            for (int i = 0; i < 3; ++i) {
+                pool.post([&] {
+                    awaitClosing(pool);
+                    for (int k = 0; k < 3; ++k) pool.post([&] { pool.post([&] { ++called; }); });
+                });
+            }
+        }
+        EXPECT_EQ(called, 9);
+    }
+}
+
+TEST(BlockingPoolTest, ARunDuringTheDestructorIsRefused) {
+    ErrorCode refused;
+    {
+        BlockingPoolOptions options;
+        options.threads = 1;
+        BlockingPool pool(options);
+        pool.post([&] {
+            awaitClosing(pool);
+            refused = outcome([&] { pool.run([] { ADD_FAILURE(); }); });
+        });
+    }
+    EXPECT_EQ(refused, operationAborted());
+}
+
 TEST(BlockingPoolTest, AHandlerMayPost) {
     CarrierGroup group(carriers(1));
     std::atomic<bool> called{false};
@@ -270,6 +329,15 @@ TEST(BlockingPoolTest, APostBeyondTheLimitsIsRefusedAndItsFunctionNotCalled) {
         while (!released) std::this_thread::yield();
     });
     while (pool.queued() != 0) std::this_thread::yield();
+    try {
+        pool.post([] { ADD_FAILURE(); });
+    } catch (const SystemError& error) {
+        const std::string text = error.what();
+        EXPECT_EQ(text.find("blocking: the pool is full: its 1 threads are in calls, and 0 calls wait, of at most 0;"),
+                  0u)
+            << text;
+        EXPECT_NE(text.find("CarrierOptions::blockingThreads"), std::string::npos) << text;
+    }
     const auto owned = std::make_shared<int>();
     EXPECT_EQ(outcome([&] { pool.post([owned] { ADD_FAILURE(); }); }), fromErrno(EAGAIN));
     EXPECT_EQ(owned.use_count(), 1);

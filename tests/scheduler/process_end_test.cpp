@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include <weft/scheduler/blocking.hpp>
 #include <weft/scheduler/blocking_pool.hpp>
 #include <weft/scheduler/carrier_group.hpp>
 #include <weft/scheduler/future.hpp>
@@ -79,6 +80,37 @@ TEST_F(ProcessEndDeathTest, ExitInAFiberOfAStaticGroupReportsWhyItCannotEnd) {
         },
         testing::KilledBySignal(SIGABRT),
         "destroyed on its own carrier weft0 \\(fiber 'leaver'\\).*a fiber called exit\\(\\)");
+}
+
+TEST_F(ProcessEndDeathTest, ExitInAFunctionOfTheDefaultGroupsPoolEndsTheProcessWithItsStatus) {
+    const auto text = "exit\\(\\) was called in a function of the blocking pool";
+    EXPECT_EXIT(CarrierGroup::instance().spawn([] { blocking([] { std::exit(7); }); }).join(),
+                testing::ExitedWithCode(7), text);
+    EXPECT_EXIT(
+        {
+            CarrierGroup::instance().blockingPool().post([] { std::exit(8); });
+            for (;;) ::pause();
+        },
+        testing::ExitedWithCode(8), text);
+}
+
+TEST_F(ProcessEndDeathTest, ExitInAFunctionOfAStaticGroupsPoolReportsWhyItCannotEnd) {
+    EXPECT_EXIT(
+        {
+            static CarrierGroup group(carriers(1));
+            group.spawn([] { blocking([] { std::exit(7); }); }).join();
+        },
+        testing::KilledBySignal(SIGABRT), "destroyed on a thread of its blocking pool.*a function in blocking\\(\\)");
+}
+
+TEST_F(ProcessEndDeathTest, APoolThatItsOwnFunctionDestroysReportsWhyItCannotEnd) {
+    EXPECT_EXIT(
+        {
+            auto* const pool = new BlockingPool;
+            pool->post([&] { delete pool; });
+            for (;;) ::pause();
+        },
+        testing::KilledBySignal(SIGABRT), "a BlockingPool is destroyed on a thread that it would join");
 }
 
 // Runs `child` in a forked process and exits with its status.
@@ -191,6 +223,32 @@ TEST_F(ProcessEndDeathTest, AForkedFiberThatReturnsIsAborted) {
                     })
                     .join(),
                 testing::ExitedWithCode(0), "a fiber has ended in a forked process");
+}
+
+TEST_F(ProcessEndDeathTest, AForkedFunctionOfAPoolThatReturnsIsAborted) {
+    const auto forks = [] {
+        const pid_t forked = ::fork();
+        if (forked == 0) return;
+        int status = 0;
+        ::waitpid(forked, &status, 0);
+        ::_exit(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT ? 0 : 1);
+    };
+    BlockingPoolOptions options;
+    options.idle = Duration::zero();  // without the abort, the child's thread ends
+    const auto text = "a function of a BlockingPool has ended in a forked process";
+    EXPECT_EXIT(BlockingPool(options).run(forks), testing::ExitedWithCode(0), text);
+    EXPECT_EXIT(
+        {
+            BlockingPool pool(options);
+            pool.post(forks);
+            for (;;) ::pause();
+        },
+        testing::ExitedWithCode(0), text);
+}
+
+TEST_F(ProcessEndDeathTest, AForkedFunctionOfThePoolExits) {
+    EXPECT_EXIT(CarrierGroup::instance().spawn([] { blocking([] { forkAnd([] { std::exit(4); }); }); }).join(),
+                testing::ExitedWithCode(4), "has no threads in this forked process");
 }
 
 // The result of a fiber that a program does not join. Its destructor runs on the carrier's thread.
