@@ -84,6 +84,10 @@ bool BlockingPool::forked() const noexcept {
     return state_->forked();
 }
 
+bool BlockingPool::isOwnThread() const noexcept {
+    return state_->isOwnThread();
+}
+
 std::size_t BlockingPool::threads() const {
     return state_->counts().threads;
 }

@@ -15,6 +15,12 @@
 
 namespace weft {
 
+namespace {
+
+thread_local const void* poolOfThread = nullptr;  // the State of the pool whose thread this is
+
+}  // namespace
+
 BlockingPool::State::State(BlockingPoolOptions options)
     : options_(std::move(options)), cpus_(permittedCpus()), forkGeneration_(detail::watchForks()) {}
 
@@ -31,7 +37,12 @@ void BlockingPool::State::refuseFork(const char* call) const {
     if (forked()) throw detail::forkedError(call);
 }
 
+bool BlockingPool::State::isOwnThread() const noexcept {
+    return poolOfThread == this && !forked();
+}
+
 void BlockingPool::State::close() noexcept {
+    WEFT_ASSERT(!options_.joinsThreads || !isOwnThread(), "a BlockingPool is destroyed on a thread that it would join");
     Threads threads;
     {
         std::lock_guard held(lock_);
@@ -105,6 +116,7 @@ bool BlockingPool::State::startThread() noexcept {
 void BlockingPool::State::work(Threads::iterator self) noexcept {
     ::pthread_setname_np(::pthread_self(), options_.name.c_str());
     detail::bindToCpus(cpus_);
+    poolOfThread = this;
     std::thread previous;
     {
         std::unique_lock held(lock_);

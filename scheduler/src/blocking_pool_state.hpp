@@ -29,6 +29,8 @@ class BlockingPool::State : public std::enable_shared_from_this<State>, public d
     // True in a process that was forked after the pool was created.
     bool forked() const noexcept;
     void refuseFork(const char* call) const;
+    // True on a thread of this pool; false in a forked process.
+    bool isOwnThread() const noexcept;
 
     // Throws SystemError(EAGAIN), with the job not in the queue.
     void enqueue(Job& job);

@@ -123,6 +123,18 @@ std::string currentFiberName() {
     return fiber != nullptr ? "fiber '" + std::string(detail::FiberName(*fiber)) + "'" : "no fiber";
 }
 
+// Of a thread of the group.
+std::string currentThread() {
+    const Carrier* const here = Carrier::current();
+    return here != nullptr ? "its own carrier " + here->name() + " (" + currentFiberName() + ")"
+                           : "a thread of its blocking pool";
+}
+
+std::string currentFunction() {
+    const Carrier* const here = Carrier::current();
+    return here != nullptr ? currentFiberName() + " of carrier " + here->name() : "a function of the blocking pool";
+}
+
 }  // namespace
 
 CarrierGroup::~CarrierGroup() {
@@ -130,12 +142,11 @@ CarrierGroup::~CarrierGroup() {
         abandon();
         return;
     }
-    if (isOwnCarrier()) {
+    if (isOwnThread()) {
         log(LogLevel::error,
-            {"carrier group '", options_.name, "' is destroyed on its own carrier ", Carrier::current()->name(), " (",
-             currentFiberName(),
-             "), whose thread the destructor would have to join. If a fiber called exit(): let main() return "
-             "instead, or call _exit()"});
+            {"carrier group '", options_.name, "' is destroyed on ", currentThread(),
+             ", which the destructor would have to join. If a fiber called exit(), or a function in blocking(): let "
+             "main() return instead, or call _exit()"});
         std::abort();
     }
     while (!shutdown(std::chrono::seconds(5))) {
@@ -176,13 +187,17 @@ bool CarrierGroup::isOwnCarrier() const noexcept {
     return here != nullptr && &here->group() == this;
 }
 
+// exit() in such a thread would wait for the thread itself, or for the fiber that waits for it.
+bool CarrierGroup::isOwnThread() const noexcept {
+    return isOwnCarrier() || blockingPool_->isOwnThread();
+}
+
 CarrierGroup& CarrierGroup::instance() {
     struct Default {
         ~Default() {
-            if (!group->isOwnCarrier()) return;
-            log(LogLevel::warning,
-                {"exit() was called in ", currentFiberName(), " of carrier ", Carrier::current()->name(),
-                 ": the process ends without waiting for the other fibers of its group"});
+            if (!group->isOwnThread()) return;
+            log(LogLevel::warning, {"exit() was called in ", currentFunction(),
+                                    ": the process ends without waiting for the other fibers of its group"});
             static_cast<void>(group.release());
         }
         std::unique_ptr<CarrierGroup> group = std::make_unique<CarrierGroup>();

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include <weft/scheduler/blocking.hpp>
 #include <weft/scheduler/blocking_pool.hpp>
 #include <weft/scheduler/carrier_group.hpp>
 #include <weft/scheduler/future.hpp>
@@ -79,6 +80,37 @@ TEST_F(ProcessEndDeathTest, ExitInAFiberOfAStaticGroupReportsWhyItCannotEnd) {
         },
         testing::KilledBySignal(SIGABRT),
         "destroyed on its own carrier weft0 \\(fiber 'leaver'\\).*a fiber called exit\\(\\)");
+}
+
+TEST_F(ProcessEndDeathTest, ExitInAFunctionOfTheDefaultGroupsPoolEndsTheProcessWithItsStatus) {
+    const auto text = "exit\\(\\) was called in a function of the blocking pool";
+    EXPECT_EXIT(CarrierGroup::instance().spawn([] { blocking([] { std::exit(7); }); }).join(),
+                testing::ExitedWithCode(7), text);
+    EXPECT_EXIT(
+        {
+            CarrierGroup::instance().blockingPool().post([] { std::exit(8); });
+            for (;;) ::pause();
+        },
+        testing::ExitedWithCode(8), text);
+}
+
+TEST_F(ProcessEndDeathTest, ExitInAFunctionOfAStaticGroupsPoolReportsWhyItCannotEnd) {
+    EXPECT_EXIT(
+        {
+            static CarrierGroup group(carriers(1));
+            group.spawn([] { blocking([] { std::exit(7); }); }).join();
+        },
+        testing::KilledBySignal(SIGABRT), "destroyed on a thread of its blocking pool.*a function in blocking\\(\\)");
+}
+
+TEST_F(ProcessEndDeathTest, APoolThatItsOwnFunctionDestroysReportsWhyItCannotEnd) {
+    EXPECT_EXIT(
+        {
+            auto* const pool = new BlockingPool;
+            pool->post([&] { delete pool; });
+            for (;;) ::pause();
+        },
+        testing::KilledBySignal(SIGABRT), "a BlockingPool is destroyed on a thread that it would join");
 }
 
 // Runs `child` in a forked process and exits with its status.

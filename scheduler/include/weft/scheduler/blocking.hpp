@@ -16,7 +16,8 @@ namespace weft {
 //     const std::string text = weft::blocking([&] { return readFile(path); });
 // `fn` may use the caller's variables, but no call of it may park a fiber: it runs on a plain thread, with that
 // thread's thread_local variables and errno. Cancellation, errors and context: as BlockingPool::run(). On a plain
-// thread it calls `fn` directly.
+// thread it calls `fn` directly. `fn` may call exit() as a fiber may: see ~CarrierGroup() and CarrierGroup::instance().
+// After fork() in `fn`, the child must end by exec(), exit() or _exit(); if `fn` returns there, the child aborts.
 template <class F>
 std::invoke_result_t<F&> blocking(F&& fn) {
     Carrier* const here = Carrier::current();

@@ -34,7 +34,8 @@ struct BlockingPoolOptions {
 
 // Threads start when a call finds none idle, up to the limit; further calls wait for a thread, first come first served.
 // A thread that has been idle for a while ends. The threads block the signals that carriers block, and run on the CPUs
-// that were permitted to the thread that created the pool, not on the CPU of a bound carrier.
+// that were permitted to the thread that created the pool, not on the CPU of a bound carrier. A function that calls
+// fork() must end the child by exec(), exit() or _exit(): if it returns there, the child logs an error and aborts.
 class BlockingPool {
   public:
     // Starts no thread. Throws as BlockingPoolOptions::validate().
@@ -42,9 +43,9 @@ class BlockingPool {
     // Waits until all posted functions have been called, and joins the threads, unless
     // BlockingPoolOptions::joinsThreads is false. Meanwhile posted functions may post others, for which no threads
     // start; a run() of theirs fails with operation_aborted. Precondition: no call is in run(), and this is no thread
-    // of the pool, unless it does not join them. A process that was forked after the pool was created has no threads of it: run()
-    // and post() throw SystemError(ENOTSUP), and the destructor does nothing; the pool's memory stays until the process
-    // ends.
+    // of the pool, unless it does not join them. A process that was forked after the pool was created has no threads of
+    // it: run() and post() throw SystemError(ENOTSUP), and the destructor does nothing; the pool's memory stays until
+    // the process ends.
     ~BlockingPool();
     BlockingPool(const BlockingPool&) = delete;
     BlockingPool& operator=(const BlockingPool&) = delete;
@@ -55,7 +56,8 @@ class BlockingPool {
     // ends the call with SystemError(operation_aborted) if `fn` has not begun. Otherwise the call waits for its end,
     // and the caller's next wait reports the cancellation. Throws SystemError(EAGAIN), without a call of `fn`, if too
     // many calls wait or the first thread cannot be started; BlockingOperationException where nothing may block.
-    // Allocates only to start a thread.
+    // Allocates only to start a thread. A function of the pool that calls run() occupies a second thread: if all of the
+    // pool's threads do so at once, none of the calls ever begins.
     template <class F>
     std::invoke_result_t<F&> run(F&& fn) {
         Call<F> call(fn);
@@ -70,6 +72,8 @@ class BlockingPool {
 
     // True in a process that was forked after the pool was created. Any thread.
     bool forked() const noexcept;
+    // True on a thread of this pool; false in a forked process. Any thread.
+    bool isOwnThread() const noexcept;
 
     // These may be outdated when they return; 0 in a forked process. Any thread.
     std::size_t threads() const;

@@ -34,14 +34,15 @@ class CarrierGroup {
     explicit CarrierGroup(const CarrierOptions& options = {});
     // Calls shutdown() until it succeeds, however long that takes; every 5 seconds the log names the fibers that have
     // not ended. Context: a plain thread, while no other thread is in shutdown() of this group. On a carrier of this
-    // group the destructor could never return, so it logs an error and aborts. This happens to a group with static
-    // storage duration when a fiber calls exit().
+    // group, or on a thread of its blocking pool, the destructor could never return, so it logs an error and aborts.
+    // This happens to a group with static storage duration when a fiber, or a function in blocking(), calls exit().
     ~CarrierGroup();
     CarrierGroup(const CarrierGroup&) = delete;
     CarrierGroup& operator=(const CarrierGroup&) = delete;
 
-    // The default group, constructed by the first call. exit() shuts it down. If one of its own fibers calls exit(),
-    // the process logs a warning and ends with that status, without waiting for the other fibers.
+    // The default group, constructed by the first call. exit() shuts it down. If one of its own fibers, or a
+    // function on a thread of its blocking pool, calls exit(), the process logs a warning and ends with that status,
+    // without waiting for the fibers.
     static CarrierGroup& instance();
 
     std::size_t size() const noexcept { return carriers_.size(); }
@@ -98,6 +99,7 @@ class CarrierGroup {
     bool awaitCarriers(Deadline deadline);
     void joinCarriers() noexcept;
     bool isOwnCarrier() const noexcept;
+    bool isOwnThread() const noexcept;
     void abandon() noexcept;
     void nameStragglers() noexcept;
     void countOutstanding() const noexcept;
