@@ -1,8 +1,12 @@
 // Files that are read, written or replaced in one call.
 #include <weft/transports/fs/whole_files.hpp>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <filesystem>
 #include <string>
 #include <thread>
 
@@ -12,8 +16,14 @@
 #include <weft/scheduler/carrier_group.hpp>
 #include <weft/transports/fs/file.hpp>
 
+#include "support/forked_process.hpp"
 #include "transports/fs/temporary_directory.hpp"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace weft::fs {
@@ -69,6 +79,35 @@ TEST(WholeFiles, AReplacedFileKeepsItsPermissions) {
     EXPECT_EQ(File::open(path).stat().permissions, mode_t{0600});
     replaceFile(directory.path("other"), "new", 0400);
     EXPECT_EQ(File::open(directory.path("other")).stat().permissions, mode_t{0400});
+}
+
+// The process ends with 7 at its next fchmod().
+bool endAtFchmod() {
+    std::signal(SIGSYS, [](int) { ::_exit(7); });
+    std::array<sock_filter, 4> instructions{{
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fchmod, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    }};
+    const sock_fprog filter{instructions.size(), instructions.data()};
+    return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+TEST(WholeFiles, AReplacementIsCreatedWithNoMorePermissionsThanTheFormerFile) {
+    const TemporaryDirectory directory;
+    const std::string path = directory.path("file");
+    writeFile(path, "old", 0600);
+    EXPECT_EQ(test::resultOfFork([&] {
+                  ::umask(0);
+                  if (!endAtFchmod()) return 1;
+                  replaceFile(path, "new", 0666);
+                  return 2;
+              }),
+              7);
+    EXPECT_EQ(directory.entries(), 2u) << "the former file and the new one";
+    for (const auto& entry : std::filesystem::directory_iterator(directory.path("")))
+        EXPECT_EQ(File::open(entry.path()).stat().permissions, mode_t{0600}) << entry.path();
 }
 
 TEST(WholeFiles, AFailedReplacementLeavesNothing) {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <optional>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -52,10 +53,14 @@ int openBeside(const std::string& path, mode_t permissions, std::string& name, E
     return fd;
 }
 
-ErrorCode keepPermissions(const std::string& path, int fd) noexcept {
+std::optional<mode_t> permissionsOf(const std::string& path) noexcept {
     struct ::stat former {};
-    if (::stat(path.c_str(), &former) != 0) return {};  // there is none; rename() reports other errors
-    return ::fchmod(fd, former.st_mode & 07777) != 0 ? fromErrno(lastErrno()) : ErrorCode();
+    if (::stat(path.c_str(), &former) != 0) return std::nullopt;  // there is none; rename() reports other errors
+    return former.st_mode & 07777;
+}
+
+ErrorCode setPermissions(int fd, mode_t permissions) noexcept {
+    return ::fchmod(fd, permissions) != 0 ? fromErrno(lastErrno()) : ErrorCode();
 }
 
 // The rename is durable once the directory is.
@@ -67,8 +72,9 @@ ErrorCode syncDirectoryOf(const std::string& path) {
     return error ? error : writeAndClose(fd, {}, true);
 }
 
-ErrorCode fillAndRename(const std::string& name, int fd, const std::string& path, std::string_view bytes) noexcept {
-    ErrorCode error = keepPermissions(path, fd);
+ErrorCode fillAndRename(const std::string& name, int fd, const std::string& path, std::string_view bytes,
+                        std::optional<mode_t> permissions) noexcept {
+    ErrorCode error = permissions ? setPermissions(fd, *permissions) : ErrorCode();
     const ErrorCode written = writeAndClose(fd, bytes, true);
     if (!error) error = written;
     if (!error && ::rename(name.c_str(), path.c_str()) != 0) error = fromErrno(lastErrno());
@@ -79,8 +85,11 @@ ErrorCode fillAndRename(const std::string& name, int fd, const std::string& path
 ErrorCode replaceNow(const std::string& path, std::string_view bytes, mode_t permissions) {
     ErrorCode error;
     std::string name;
-    const int fd = openBeside(path, permissions, name, error);
-    if (!error) error = fillAndRename(name, fd, path, bytes);
+    const std::optional<mode_t> former = permissionsOf(path);
+    // Never more than the former file permitted: a process that opens the new file before the
+    // fchmod() could read it afterwards.
+    const int fd = openBeside(path, permissions & former.value_or(permissions), name, error);
+    if (!error) error = fillAndRename(name, fd, path, bytes, former);
     return error ? error : syncDirectoryOf(path);
 }
 

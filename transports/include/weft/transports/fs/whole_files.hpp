@@ -25,8 +25,9 @@ void writeFile(const std::string& path, std::string_view bytes, mode_t permissio
 
 // Creates the file, or replaces it at once: writes a file beside it, `PATH.PROCESS-NUMBER.tmp`, syncs it,
 // renames it to `path` and syncs the directory. Readers and a crash find all of the old bytes or all of the new ones.
-// An existing file's permissions are kept, its owner and hard links are not; a symbolic link is replaced itself. After
-// an error the new file has been removed, unless only the sync of the directory failed.
+// An existing file's permissions are kept, and the new one never has others; its owner and hard links are not; a
+// symbolic link is replaced itself. After an error the new file has been removed, unless only the sync of the directory
+// failed.
 void replaceFile(const std::string& path, std::string_view bytes, mode_t permissions = 0666);
 void replaceFile(const std::string& path, std::string_view bytes, ErrorCode& error);
 void replaceFile(const std::string& path, std::string_view bytes, mode_t permissions, ErrorCode& error);
