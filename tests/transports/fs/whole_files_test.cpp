@@ -110,6 +110,25 @@ TEST(WholeFiles, AReplacementIsCreatedWithNoMorePermissionsThanTheFormerFile) {
         EXPECT_EQ(File::open(entry.path()).stat().permissions, mode_t{0600}) << entry.path();
 }
 
+TEST(WholeFiles, AFileThatReportsMoreBytesThanItHasIsRead) {
+    const std::string path = "/sys/devices/system/cpu/online";
+    ErrorCode error;
+    if (File::open(path).stat().size <= 100) GTEST_SKIP() << path << " reports its real size";
+    EXPECT_NE(readFile(path, 100, error), "");
+    EXPECT_FALSE(error) << error.message();
+    EXPECT_EQ(readFile(path, 1, error), "");
+    EXPECT_EQ(error, fromErrno(EFBIG)) << "it has two bytes or more";
+}
+
+TEST(WholeFiles, ADirectoryIsNoFileWhateverTheLimit) {
+    const TemporaryDirectory directory;
+    ErrorCode error;
+    for (const std::size_t limit : {0, 1, 1 << 20}) {
+        EXPECT_EQ(readFile(directory.path(""), limit, error), "");
+        EXPECT_EQ(error, fromErrno(EISDIR));
+    }
+}
+
 TEST(WholeFiles, AFailedReplacementLeavesNothing) {
     const TemporaryDirectory directory;
     ASSERT_TRUE(std::filesystem::create_directory(directory.path("taken")));

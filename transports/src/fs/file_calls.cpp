@@ -77,16 +77,12 @@ FileTransfer writeAllAt(int fd, std::uint64_t offset, std::string_view bytes) no
     });
 }
 
-// The size of some files, such as those of /proc, is 0, and a file may grow meanwhile: only a read of 0 bytes is its
-// end. One byte beyond the limit tells a file that is too large from one that has just the limit.
+// The size is only a hint. That of files of /proc is 0, that of files of sysfs a whole page, that of a directory
+// anything, and a file may grow meanwhile: only a read of 0 bytes is its end. One byte beyond the limit tells a file
+// that is too large from one that has just the limit.
 std::string readToEnd(int fd, std::size_t limit, ErrorCode& error) {
     std::string bytes;
-    const std::size_t expected = expectedBytes(fd);
-    if (expected > limit) {
-        error = fromErrno(EFBIG);
-        return bytes;
-    }
-    bytes.reserve(expected + 1);
+    bytes.reserve(std::min(expectedBytes(fd), limit) + 1);
     for (std::size_t filled = 0;;) {
         const std::size_t rest = limit - filled;
         const std::size_t spare = std::max(bytes.capacity() - filled, smallestRead);
