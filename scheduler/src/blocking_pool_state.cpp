@@ -146,6 +146,7 @@ void BlockingPool::State::runFirst(std::unique_lock<std::mutex>& held) noexcept 
     const bool posted = job.posted;
     held.unlock();
     job.run(job);
+    if (forked()) detail::endOfForkedFunction();
     held.lock();
     ++idle_;  // before the caller runs: its next call can count on this thread
     if (posted) return;

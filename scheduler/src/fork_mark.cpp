@@ -54,4 +54,10 @@ void endOfForkedFiber() noexcept {
     std::abort();
 }
 
+void endOfForkedFunction() noexcept {
+    log(LogLevel::error, "a function of a BlockingPool has ended in a forked process, in which nothing waits for it: "
+                         "end such a process with exec(), exit() or _exit()");
+    std::abort();
+}
+
 }  // namespace weft::detail

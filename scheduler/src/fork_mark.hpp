@@ -17,5 +17,7 @@ std::uint32_t watchForks();
 SystemError forkedError(const std::string& call);
 // Called when a fiber has ended in a forked child, which has no carrier to continue on. Logs it and aborts.
 [[noreturn]] void endOfForkedFiber() noexcept;
+// The same for a function of a BlockingPool: the fiber that waits for it, and the pool, are in the parent.
+[[noreturn]] void endOfForkedFunction() noexcept;
 
 }  // namespace weft::detail

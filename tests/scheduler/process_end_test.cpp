@@ -225,6 +225,32 @@ TEST_F(ProcessEndDeathTest, AForkedFiberThatReturnsIsAborted) {
                 testing::ExitedWithCode(0), "a fiber has ended in a forked process");
 }
 
+TEST_F(ProcessEndDeathTest, AForkedFunctionOfAPoolThatReturnsIsAborted) {
+    const auto forks = [] {
+        const pid_t forked = ::fork();
+        if (forked == 0) return;
+        int status = 0;
+        ::waitpid(forked, &status, 0);
+        ::_exit(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT ? 0 : 1);
+    };
+    BlockingPoolOptions options;
+    options.idle = Duration::zero();  // without the abort, the child's thread ends
+    const auto text = "a function of a BlockingPool has ended in a forked process";
+    EXPECT_EXIT(BlockingPool(options).run(forks), testing::ExitedWithCode(0), text);
+    EXPECT_EXIT(
+        {
+            BlockingPool pool(options);
+            pool.post(forks);
+            for (;;) ::pause();
+        },
+        testing::ExitedWithCode(0), text);
+}
+
+TEST_F(ProcessEndDeathTest, AForkedFunctionOfThePoolExits) {
+    EXPECT_EXIT(CarrierGroup::instance().spawn([] { blocking([] { forkAnd([] { std::exit(4); }); }); }).join(),
+                testing::ExitedWithCode(4), "has no threads in this forked process");
+}
+
 // The result of a fiber that a program does not join. Its destructor runs on the carrier's thread.
 struct ForksWhenDestroyed {
     ~ForksWhenDestroyed() {
