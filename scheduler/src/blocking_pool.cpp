@@ -70,7 +70,7 @@ void BlockingPool::execute(Job& job) {
     }
     Suspension wait(State::callName);
     if (!state_->waitAgain(job, wait)) return;
-    static_cast<void>(wait.parkUninterruptibly());
+    static_cast<void>(wait.continueUninterruptibly());
 }
 
 void BlockingPool::post(UniqueFunction<void()> fn) {

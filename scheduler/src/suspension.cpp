@@ -150,6 +150,14 @@ WakeReason Suspension::park(Deadline deadline, detail::LazyTimer& timer) noexcep
 }
 
 WakeReason Suspension::parkUninterruptibly() noexcept {
+    return parkThrough(false);
+}
+
+WakeReason Suspension::continueUninterruptibly() noexcept {
+    return parkThrough(true);
+}
+
+[[gnu::always_inline]] inline WakeReason Suspension::parkThrough(bool continues) noexcept {
     parked_ = true;
     Carrier* carrier = Carrier::current();
     if (carrier == nullptr) return detail::threadTask().parkUninterruptibly(epoch_);
@@ -158,16 +166,22 @@ WakeReason Suspension::parkUninterruptibly() noexcept {
     if (!fiber.park.isClaimed()) {
         fiber.resumesAnywhere = anywhere_;
         fiber.interrupts.beginUninterruptible();  // before the commit: see InterruptMask
-        switchOut(*carrier);
+        // False if the previous wait was over before it switched the fiber out.
+        const bool began = continues && fiber.parkEpoch + 1 == epoch_;
+        began ? switchOutAgain(*carrier) : switchOut(*carrier);
         fiber.interrupts.endUninterruptible();
     }
     return static_cast<WakeReason>(fiber.park.finish());
 }
 
 inline void Suspension::switchOut(Carrier& carrier) const noexcept {
+    static_cast<detail::Fiber&>(*task_).runBeforeWait = carrier.fiberRunClock_.began();
+    switchOutAgain(carrier);
+}
+
+inline void Suspension::switchOutAgain(Carrier& carrier) const noexcept {
     auto& fiber = static_cast<detail::Fiber&>(*task_);
     fiber.parkEpoch = epoch_;
-    fiber.runBeforeWait = carrier.fiberRunClock_.began();
     carrier.switchOut(fiber, detail::SwitchReason::parking);
 }
 

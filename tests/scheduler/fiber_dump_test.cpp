@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <weft/scheduler/blocking.hpp>
 #include <weft/scheduler/non_suspending_scope.hpp>
 #include <weft/scheduler/sync/mutex.hpp>
 #include <weft/scheduler/sync/rw_lock.hpp>
@@ -88,6 +89,34 @@ TEST(FiberDumpTest, AWaitingFiberIsListedWithItsCallAndItsClosure) {
     promise.setValue();
     fiber.join();
     EXPECT_EQ(group.fibers().size(), 0u);
+}
+
+// After the cancellation, the fiber waits for the function's end in a second wait.
+TEST(FiberDumpTest, ACancellationOfABlockingCallDoesNotRestartTheTimeOfItsWait) {
+    CarrierGroup group(carriers(1));
+    std::atomic<bool> released{false};
+    auto fiber = group.spawn(
+        [&] {
+            blocking([&] {
+                while (!released) std::this_thread::yield();
+            });
+        },
+        {.name = "caller"});
+    while (!waits(group.fibers(), "caller") || group.blockingPool().queued() != 0) std::this_thread::yield();
+    const TimePoint before = Clock::steady().now();
+    // A time that is longer than a dump takes, so that a wait that begins after it shows.
+    while (Clock::steady().now() - before < std::chrono::milliseconds(20)) std::this_thread::yield();
+    fiber.cancel();
+    group.spawn([] {}).join();  // the fiber has run since
+    for (int i = 0; i < 20; ++i) {
+        const TimePoint asked = Clock::steady().now();
+        const FiberDump dump = dumpOnceWaiting(group, "caller");
+        EXPECT_TRUE(named(dump, "caller")->cancelled);
+        EXPECT_STREQ(named(dump, "caller")->call, "blocking");
+        EXPECT_GE(named(dump, "caller")->waited, asked - before);
+    }
+    released = true;
+    fiber.join();
 }
 
 TEST(FiberDumpTest, ACarrierThatIsStuckInOneTaskIsReported) {

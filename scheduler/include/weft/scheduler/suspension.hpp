@@ -60,6 +60,9 @@ class Suspension {
     // logs the fiber and `call`. Parks a fiber, blocks a plain thread. Call it at most once, instead of park(). Never
     // throws.
     WakeReason parkUninterruptibly() noexcept;
+    // The same for a wait that goes on after an interruption of the fiber's previous one: a fiber dump reports the time
+    // since that one began.
+    WakeReason continueUninterruptibly() noexcept;
 
   private:
     static detail::Fiber* fiberThatMayWait(const Carrier& carrier) noexcept;
@@ -68,7 +71,9 @@ class Suspension {
     WakeReason parkUntil(Carrier& carrier, bool refused, Deadline deadline, WakeReason atDeadline,
                          detail::LazyTimer* timer) const noexcept;
     WakeReason parkInScope(Carrier& carrier, Deadline deadline, detail::LazyTimer* timer) const noexcept;
+    WakeReason parkThrough(bool continues) noexcept;
     void switchOut(Carrier& carrier) const noexcept;
+    void switchOutAgain(Carrier& carrier) const noexcept;
     void switchOutTimed(Carrier& carrier, Deadline deadline, WakeReason atDeadline) const noexcept;
     void switchOutTimed(Carrier& carrier, Deadline deadline, WakeReason atDeadline,
                         detail::LazyTimer& timer) const noexcept;
