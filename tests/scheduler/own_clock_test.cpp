@@ -16,6 +16,7 @@
 #include <weft/scheduler/this_fiber.hpp>
 
 #include "support/loop_without_io.hpp"
+#include "support/sanitized.hpp"
 
 namespace weft {
 namespace {
@@ -133,6 +134,34 @@ TEST(OwnClock, ATimerThatIsDueAtOnceNeedsNoAdvance) {
         })
         .join();
 }
+
+TEST(OwnClock, AfterAnAdvanceBeyondTheLatestTimeLaterSleepsStillEnd) {
+    ManualClock clock;
+    CarrierGroup group(withClock(clock));
+    for (int round = 0; round < 3; ++round) {
+        for (const Duration by : {Duration::max(), Duration(2h)}) {
+            ASSERT_LT(deadlineAfter(clock.now(), 1h), never) << "a sleep that would not end";
+            const TimePoint before = clock.now();
+            auto sleeper = group.spawn([] { thisFiber::sleepFor(1h); });
+            awaitWaiting(group, 1, "thisFiber::sleepUntil");
+            clock.advance(by);
+            sleeper.join();
+            EXPECT_GT(clock.now(), before);
+        }
+    }
+    ManualClock exact;
+    exact.advance(never - exact.now() - 1ns);
+    EXPECT_EQ(exact.now(), never - 1ns) << "only a time that would be `never` is changed";
+}
+
+#ifndef WEFT_SANITIZED
+TEST(OwnClockDeathTest, AnAdvanceBackwardsIsRefusedWithItsValue) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    ManualClock clock;
+    clock.advance(0s);
+    EXPECT_DEATH(clock.advance(-1us), "by is -1000 ns; accepted: 0 or more");
+}
+#endif
 
 TEST(OwnClock, AnEventLoopRunsItsTimedTasksByTheGroupsClock) {
     ManualClock clock;

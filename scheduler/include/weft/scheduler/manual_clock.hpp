@@ -5,8 +5,10 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
+#include <string>
 #include <vector>
 
+#include <weft/scheduler/assert.hpp>
 #include <weft/scheduler/clock.hpp>
 #include <weft/scheduler/deadline.hpp>
 
@@ -27,9 +29,11 @@ class ManualClock final : public Clock {
             Duration(now_.load(std::memory_order_relaxed)));  // a carrier acquires it with the request [K1]
     }
     // Moves the clock and wakes the carriers that use it; returns before their fibers have run. Context: any thread,
-    // one at a time.
+    // one at a time. Precondition: `by` is not negative. The clock never reaches `never`, so that later sleeps can end:
+    // an advance that would do so moves it to a year before, and, from there on, by half of the time that is left.
     void advance(Duration by) noexcept {
-        now_.store(deadlineAfter(now(), by).time_since_epoch().count(), std::memory_order_relaxed);  // as above
+        WEFT_ASSERT(by >= Duration::zero(), refusal(by).c_str());
+        now_.store(after(now(), by).time_since_epoch().count(), std::memory_order_relaxed);  // as above
         const std::lock_guard held(lock_);
         for (ClockListener* const listener : listeners_) listener->onClockMoved();
     }
@@ -44,6 +48,15 @@ class ManualClock final : public Clock {
     }
 
   private:
+    static std::string refusal(Duration by) {
+        return "ManualClock::advance: by is " + std::to_string(by.count()) + " ns; accepted: 0 or more";
+    }
+    static TimePoint after(TimePoint from, Duration by) noexcept {
+        constexpr auto year = std::chrono::hours(24 * 365);
+        const TimePoint sum = deadlineAfter(from, by);
+        return sum != never ? sum : std::max(never - year, from + (never - from) / 2);
+    }
+
     std::atomic<Duration::rep> now_{Duration(std::chrono::hours(1)).count()};
     std::mutex lock_;  // guards listeners_
     std::vector<ClockListener*> listeners_;
