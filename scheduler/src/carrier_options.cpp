@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/flight_recorder.hpp>
@@ -25,8 +26,11 @@ struct Range {
     std::string text() const { return "a whole number from " + std::to_string(least) + " to " + std::to_string(most); }
 };
 
-long long checked(const std::string& what, long long value, Range range) {
-    if (value < range.least || value > range.most) refuse(what, std::to_string(value), range.text());
+template <class T>
+T checked(const std::string& what, T value, Range range) {
+    if (std::cmp_less(value, range.least) || std::cmp_greater(value, range.most)) {
+        refuse(what, std::to_string(value), range.text());
+    }
     return value;
 }
 
@@ -49,7 +53,7 @@ long long parsed(const std::string& variable, const std::string& text, Range ran
 template <class T, class Convert>
 long long number(const std::string& option, const std::optional<T>& given, const char* variable, Range range,
                  long long otherwise, Convert convert) {
-    if (given) return checked(option, static_cast<long long>(convert(*given)), range);
+    if (given) return static_cast<long long>(checked(option, convert(*given), range));
     if (const auto text = environment(variable)) return parsed(variable, *text, range);
     return otherwise;
 }
@@ -124,11 +128,10 @@ ResolvedCarrierOptions resolve(const CarrierOptions& options) {
                                                            {0, static_cast<long long>(maxTraceEvents)}, 0, same));
     resolved.blockingThreads = static_cast<std::size_t>(
         number("blockingThreads", options.blockingThreads, "WEFT_BLOCKING_THREADS", {1, 16'384}, 512, same));
-    resolved.stackSize = static_cast<std::size_t>(
-        checked("stackSize (bytes)", static_cast<long long>(options.stackSize),
-                {static_cast<long long>(StackPool::minimumSize), static_cast<long long>(StackPool::maximumSize)}));
-    resolved.cachedStacks =
-        static_cast<std::size_t>(checked("cachedStacks", static_cast<long long>(options.cachedStacks), {1, 1'000'000}));
+    resolved.stackSize =
+        checked("stackSize (bytes)", options.stackSize,
+                {static_cast<long long>(StackPool::minimumSize), static_cast<long long>(StackPool::maximumSize)});
+    resolved.cachedStacks = checked("cachedStacks", options.cachedStacks, {1, 1'000'000});
     resolved.stackGuard = options.stackGuard;
     resolved.clock = options.clock != nullptr ? options.clock : &Clock::steady();
     resolved.shuffleSeed = options.shuffleSeed;

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -141,6 +142,19 @@ TEST(CarrierOptions, TheNumberOfBlockingThreadsIsChecked) {
     EXPECT_EQ(refusal(options), "blockingThreads is '0'; accepted: a whole number from 1 to 16384");
     const Variable none("WEFT_BLOCKING_THREADS", "none");
     EXPECT_EQ(refusal({}), "WEFT_BLOCKING_THREADS is 'none'; accepted: a whole number from 1 to 16384");
+}
+
+TEST(CarrierOptions, AValueBeyondTheSignedNumbersIsNamedAsItWasGiven) {
+    const std::string most = "'" + std::to_string(std::numeric_limits<std::size_t>::max()) + "'";
+    CarrierOptions options;
+    options.blockingThreads = std::numeric_limits<std::size_t>::max();
+    EXPECT_EQ(refusal(options), "blockingThreads is " + most + "; accepted: a whole number from 1 to 16384");
+    options = {};
+    options.stackSize = std::numeric_limits<std::size_t>::max();
+    EXPECT_EQ(refusal(options).find("stackSize (bytes) is " + most), 0u) << refusal(options);
+    options = {};
+    options.cachedStacks = std::numeric_limits<std::size_t>::max();
+    EXPECT_EQ(refusal(options).find("cachedStacks is " + most), 0u) << refusal(options);
 }
 
 TEST(CarrierOptions, WorkStealingIsTrueOrFalse) {
