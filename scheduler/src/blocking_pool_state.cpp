@@ -83,14 +83,20 @@ void BlockingPool::State::enqueue(Job& job) {
             throw SystemError(fromErrno(EAGAIN), "blocking: no thread can be started; raise the limit of threads");
         }
         if (!started && queued_ - idle_ >= options_.maxQueued) {
-            throw SystemError(fromErrno(EAGAIN), "blocking: " + std::to_string(queued_) +
-                                                     " calls wait for a thread already; try again later, or raise the "
-                                                     "limits of the BlockingPool");
+            throw SystemError(fromErrno(EAGAIN), fullText());
         }
     }
     queue_.append(job);
     ++queued_;
     changed_.notify_one();
+}
+
+// Context: with the lock.
+std::string BlockingPool::State::fullText() const {
+    return "blocking: the pool is full: its " + std::to_string(threads_.size()) + " threads are in calls, and " +
+           std::to_string(queued_) + " calls wait, of at most " + std::to_string(options_.maxQueued) +
+           "; try again later, or raise BlockingPoolOptions::threads or maxQueued (for weft::blocking(): "
+           "CarrierOptions::blockingThreads)";
 }
 
 // Context: with the lock. False: the system has no more threads or memory.

@@ -46,6 +46,7 @@ class BlockingPool::State : public std::enable_shared_from_this<State>, public d
 
     // A carrier may be bound to one CPU.
     static std::vector<unsigned> permittedCpus();
+    std::string fullText() const;
     bool startThread() noexcept;
     void work(Threads::iterator self) noexcept;
     bool awaitWork(std::unique_lock<std::mutex>& held);

@@ -329,6 +329,15 @@ TEST(BlockingPoolTest, APostBeyondTheLimitsIsRefusedAndItsFunctionNotCalled) {
         while (!released) std::this_thread::yield();
     });
     while (pool.queued() != 0) std::this_thread::yield();
+    try {
+        pool.post([] { ADD_FAILURE(); });
+    } catch (const SystemError& error) {
+        const std::string text = error.what();
+        EXPECT_EQ(text.find("blocking: the pool is full: its 1 threads are in calls, and 0 calls wait, of at most 0;"),
+                  0u)
+            << text;
+        EXPECT_NE(text.find("CarrierOptions::blockingThreads"), std::string::npos) << text;
+    }
     const auto owned = std::make_shared<int>();
     EXPECT_EQ(outcome([&] { pool.post([owned] { ADD_FAILURE(); }); }), fromErrno(EAGAIN));
     EXPECT_EQ(owned.use_count(), 1);

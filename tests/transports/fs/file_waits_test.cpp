@@ -15,6 +15,7 @@
 #include <weft/scheduler/blocking_pool.hpp>
 #include <weft/scheduler/carrier_group.hpp>
 #include <weft/scheduler/this_fiber.hpp>
+#include <weft/transports/fs/whole_files.hpp>
 
 #include "support/forked_process.hpp"
 #include "transports/fs/temporary_directory.hpp"
@@ -260,6 +261,40 @@ TEST(FileLimits, WithoutADescriptorOpenFailsAndCreatesNothing) {
               }),
               0);
     EXPECT_EQ(directory.entries(), 0u);
+}
+
+TEST(FileLimits, AnErrorOfAFullPoolNamesTheOptionThatRaisesTheLimit) {
+    CarrierGroup group(filesOn(1, 1));
+    BlockingPool& pool = group.blockingPool();
+    std::atomic<bool> begun{false};
+    std::atomic<bool> released{false};
+    pool.post([&] {
+        begun = true;
+        while (!released) std::this_thread::yield();
+    });
+    while (!begun) std::this_thread::yield();
+    const auto fill = [&] {
+        for (;;) pool.post([] {});
+    };
+    EXPECT_THROW(fill(), SystemError);
+    const auto messageOf = [](auto call) -> std::string {
+        try {
+            call();
+        } catch (const SystemError& error) {
+            return error.code() == fromErrno(EAGAIN) ? error.what() : "another error";
+        }
+        return "no error";
+    };
+    group
+        .spawn([&] {
+            for (const std::string& text : {messageOf([] { File::open("/dev/null"); }),
+                                            messageOf([] { static_cast<void>(readFile("/dev/null", 1)); })}) {
+                EXPECT_NE(text.find(" '/dev/null': the blocking pool is full"), std::string::npos) << text;
+                EXPECT_NE(text.find("CarrierOptions::blockingThreads"), std::string::npos) << text;
+            }
+        })
+        .join();
+    released = true;
 }
 
 TEST(FileLimits, AFileOfAForkedProcessIsUsedDirectly) {

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <weft/pipeline/detail/printable.hpp>
 #include <weft/scheduler/carrier.hpp>
 
 #include "file_calls.hpp"
@@ -108,7 +107,7 @@ File::~File() {
 }
 
 void File::fail(const ErrorCode& error, const char* call) const {
-    throw SystemError(error, std::string(call) + " '" + weft::detail::printable(path_) + "'");
+    weft::detail::throwFileError(error, call, path_);
 }
 
 File File::open(std::string path, OpenMode mode, mode_t permissions, ErrorCode& error) {

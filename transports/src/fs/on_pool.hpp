@@ -1,6 +1,10 @@
-// onPool: runs a function on the blocking pool, with the pool's refusals as error codes.
+// onPool: runs a function on the blocking pool, with the pool's refusals as error codes. throwFileError: their text.
 #pragma once
 
+#include <cerrno>
+#include <string>
+
+#include <weft/pipeline/detail/printable.hpp>
 #include <weft/scheduler/blocking.hpp>
 #include <weft/scheduler/errors.hpp>
 
@@ -15,6 +19,17 @@ void onPool(Call call, ErrorCode& error) {
     } catch (const SystemError& refused) {
         error = refused.code();
     }
+}
+
+// Throws SystemError, which names the call, the path and the reason. On a carrier, EAGAIN is the pool's: the kernel
+// returns it only for files that were opened with O_NONBLOCK.
+[[noreturn]] inline void throwFileError(const ErrorCode& error, const char* call, const std::string& path) {
+    std::string text = std::string(call) + " '" + printable(path) + "'";
+    if (error == fromErrno(EAGAIN) && Carrier::current() != nullptr) {
+        text += ": the blocking pool is full or cannot start a thread; try again later, or raise "
+                "CarrierOptions::blockingThreads";
+    }
+    throw SystemError(error, text);
 }
 
 }  // namespace weft::detail

@@ -8,8 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <weft/pipeline/detail/printable.hpp>
-
 #include "file_calls.hpp"
 #include "on_pool.hpp"
 
@@ -23,7 +21,7 @@ using weft::detail::uninterruptedCall;
 namespace {
 
 void throwIfFailed(const ErrorCode& error, const char* call, const std::string& path) {
-    if (error) throw SystemError(error, std::string(call) + " '" + weft::detail::printable(path) + "'");
+    if (error) weft::detail::throwFileError(error, call, path);
 }
 
 // Writes all, with a sync if wanted, and closes; returns the first error.
