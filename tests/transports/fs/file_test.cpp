@@ -150,6 +150,19 @@ TEST_P(FileTest, StatReportsSizeTimeKindAndPermissions) {
     });
 }
 
+TEST_P(FileTest, ATimeBeyondTheRangeOfTheClockIsClamped) {
+    run([&] {
+        const timespec year2400{13'569'465'600, 999'999'999};
+        const std::array<timespec, 2> times{year2400, year2400};
+        create("x");
+        ASSERT_EQ(::utimensat(AT_FDCWD, path().c_str(), times.data(), 0), 0);
+        struct ::stat stored {};
+        ASSERT_EQ(::stat(path().c_str(), &stored), 0);
+        if (stored.st_mtim.tv_sec != year2400.tv_sec) GTEST_SKIP() << "the file system cannot hold the year 2400";
+        EXPECT_EQ(File::open(path()).stat().modified, std::chrono::system_clock::time_point::max());
+    });
+}
+
 TEST_P(FileTest, ALargeFileComesBackAsItWas) {
     run([&] {
         std::string large(7'000'001, '\0');
@@ -207,6 +220,12 @@ TEST_P(FileTest, AClosedFileFailsWithEBADFAndASecondCloseDoesNothing) {
             EXPECT_EQ(closed.read(one, error), 0u);
             EXPECT_EQ(error, fromErrno(EBADF));
             closed.sync(error);
+            EXPECT_EQ(error, fromErrno(EBADF));
+            EXPECT_EQ(closed.readAt(0, {}, error), 0u);
+            EXPECT_EQ(error, fromErrno(EBADF)) << "also without a byte";
+            EXPECT_EQ(closed.write("", error), 0u);
+            EXPECT_EQ(error, fromErrno(EBADF));
+            EXPECT_EQ(closed.writeAt(0, "", error), 0u);
             EXPECT_EQ(error, fromErrno(EBADF));
             EXPECT_EQ(closed.stat(error).size, 0u);
             EXPECT_EQ(error, fromErrno(EBADF));

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <weft/scheduler/carrier.hpp>
+#include <weft/scheduler/deadline.hpp>
 
 #include "file_calls.hpp"
 #include "on_pool.hpp"
@@ -48,9 +49,11 @@ FileKind kindOf(mode_t mode) noexcept {
 
 FileInfo infoOf(const struct ::stat& info) noexcept {
     using namespace std::chrono;
-    const auto time = seconds(info.st_mtim.tv_sec) + nanoseconds(info.st_mtim.tv_nsec);
+    // The range of the clock is smaller than that of the kernel's seconds.
+    const Deadline time =
+        deadlineAfter(Deadline(saturated(seconds(info.st_mtim.tv_sec))), nanoseconds(info.st_mtim.tv_nsec));
     return {kindOf(info.st_mode), static_cast<std::uint64_t>(info.st_size), info.st_mode & 07777,
-            system_clock::time_point(duration_cast<system_clock::duration>(time))};
+            system_clock::time_point(duration_cast<system_clock::duration>(time.time_since_epoch()))};
 }
 
 // A transfer on the pool.

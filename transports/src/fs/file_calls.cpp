@@ -15,11 +15,13 @@ namespace {
 constexpr std::size_t smallestRead = 4096;
 constexpr std::size_t largestRead = 1024 * 1024;
 
-// Calls `transfer(done)` until it has transferred `size` bytes, returns 0 or fails.
+// Calls `transfer(done)` until it has transferred `size` bytes, returns 0 or fails. Without a byte there is no call, so
+// nothing but this function checks that the file is open.
 template <class Transfer>
-FileTransfer transferAll(std::size_t size, Transfer transfer) noexcept {
+FileTransfer transferAll(int fd, std::size_t size, Transfer transfer) noexcept {
     FileTransfer all;
-    while (all.bytes < size) {
+    if (fd < 0) all.error = fromErrno(EBADF);
+    while (!all.error && all.bytes < size) {
         const ssize_t count = uninterruptedCall([&] { return transfer(all.bytes); }, all.error);
         if (count <= 0) break;
         all.bytes += static_cast<std::size_t>(count);
@@ -60,19 +62,19 @@ FileTransfer readSomeOf(int fd, std::span<char> into) noexcept {
 
 FileTransfer readAllAt(int fd, std::uint64_t offset, std::span<char> into) noexcept {
     if (!isOffset(offset, into.size())) return {0, fromErrno(EINVAL)};
-    return transferAll(into.size(), [&](std::size_t done) {
+    return transferAll(fd, into.size(), [&](std::size_t done) {
         return ::pread(fd, into.data() + done, into.size() - done, static_cast<off_t>(offset + done));
     });
 }
 
 FileTransfer writeAllTo(int fd, std::string_view bytes) noexcept {
-    return transferAll(bytes.size(),
+    return transferAll(fd, bytes.size(),
                        [&](std::size_t done) { return ::write(fd, bytes.data() + done, bytes.size() - done); });
 }
 
 FileTransfer writeAllAt(int fd, std::uint64_t offset, std::string_view bytes) noexcept {
     if (!isOffset(offset, bytes.size())) return {0, fromErrno(EINVAL)};
-    return transferAll(bytes.size(), [&](std::size_t done) {
+    return transferAll(fd, bytes.size(), [&](std::size_t done) {
         return ::pwrite(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
     });
 }

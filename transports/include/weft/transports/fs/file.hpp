@@ -30,9 +30,9 @@ enum class FileKind : unsigned char { regular, directory, fifo, socket, characte
 
 struct FileInfo {
     FileKind kind = FileKind::other;
-    std::uint64_t size = 0;  // bytes
-    mode_t permissions = 0;  // 0 to 07777
-    std::chrono::system_clock::time_point modified{};
+    std::uint64_t size = 0;                            // bytes
+    mode_t permissions = 0;                            // 0 to 07777
+    std::chrono::system_clock::time_point modified{};  // clamped to the years 1678 to 2261
 };
 
 // Move-only. Context: fibers of any carrier, and plain threads, which call the kernel directly. read(), write() and
@@ -42,8 +42,8 @@ struct FileInfo {
 // a shutdown ends it: the fiber's next wait reports them. A call that no thread has begun fails with operation_aborted
 // and has done nothing. Throws BlockingOperationException where nothing may block; std::bad_alloc. All other failures
 // are ErrorCodes: the overload with `error` last sets it (and clears it on success), the other one throws SystemError,
-// which names the call, the path and the reason. They are: EAGAIN when the pool is full; EBADF when the file is closed;
-// otherwise the kernel's error.
+// which names the call, the path and the reason. They are: EAGAIN when the pool is full (see
+// CarrierOptions::blockingThreads); EBADF when the file is closed; otherwise the kernel's error.
 class File {
   public:
     // `permissions`: of a file that is created, without the bits of the process's umask. EINVAL for a path that
@@ -73,7 +73,8 @@ class File {
     std::string readAll(std::size_t limit, ErrorCode& error);
 
     // Writes all bytes at the position and advances it. The overload with `error` returns how many bytes the kernel
-    // took before the error.
+    // took before the error. Writing to a FIFO without a reader fails with EPIPE. On a plain thread the kernel sends
+    // SIGPIPE first, which ends the process unless the program ignores it; the threads of the pool block that signal.
     void write(std::string_view bytes);
     std::size_t write(std::string_view bytes, ErrorCode& error);
     // Writes all bytes from `offset`. OpenMode::append ignores `offset`.
