@@ -185,6 +185,7 @@ TEST(TcpStream, AReadOfACancelledFiberLeavesTheBytesThatArriveDuringItsWait) {
     host.inFiber([&] {
         TcpPair pair;
         watch(pair.client);
+        pair.client.setDeadline(testDeadline());
         auto reader = host.carrier().spawn([&] { expectRefusedRead(host, pair); });
         reader.cancel();
         reader.join();
@@ -196,6 +197,7 @@ TEST(TcpStream, AReadThatIsCancelledDuringItsWaitLeavesTheBytesThatFollow) {
     host.inFiber([&] {
         TcpPair pair;
         watch(pair.client);
+        pair.client.setDeadline(testDeadline());
         ErrorCode error;
         auto reader = host.carrier().spawn([&] { EXPECT_TRUE(pair.client.read(64, error).empty()); });
         awaitReads(pair.client);
@@ -212,6 +214,7 @@ TEST(TcpStream, AReadInAnExpiredScopeLeavesTheBytesThatArriveDuringItsWait) {
     host.inFiber([&] {
         TcpPair pair;
         watch(pair.client);
+        pair.client.setDeadline(testDeadline());
         const DeadlineScope expired(-1s);
         expectRefusedRead(host, pair);
     });
