@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <ostream>
 #include <stdexcept>
@@ -21,6 +20,8 @@
 #include <weft/scheduler/detail/signals_blocked.hpp>
 #include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/log.hpp>
+
+#include "output_file.hpp"
 
 namespace weft::detail {
 
@@ -122,23 +123,26 @@ class FileOnSignal {
         log(LogLevel::error, {"the ", options_.what, " cannot be written to ", options_.path, ": ", failure});
     }
     // Returns the error message, or an empty text on success. Replaces a regular file; writes directly to a pipe or a
-    // device.
+    // device. Once the object ends, a pipe that is full holds it up for a second at most.
     std::string writeFile() const {
         const std::string& path = options_.path;
         const bool replaces = !std::filesystem::exists(path) || std::filesystem::is_regular_file(path);
         const std::string target = replaces ? path + ".part" : path;
-        errno = 0;
-        std::ofstream file(target, std::ios::trunc);
-        if (file) options_.write(file);
-        if (file) file.flush();
-        if (!file) return errno != 0 ? fromErrno(errno).message() : "the stream failed";
-        file.close();
+        OutputFile file(target, mustEnd_);
+        std::ostream stream(&file);
+        if (file.error() == 0) options_.write(stream);
+        stream.flush();
+        if (file.error() == ETIMEDOUT) return "its reader has read nothing for a second";
+        if (file.error() != 0) return fromErrno(file.error()).message();
+        if (!stream) return "the stream failed";
         if (replaces && std::rename(target.c_str(), path.c_str()) != 0) return fromErrno(errno).message();
         return {};
     }
 
-    static inline std::atomic<bool> taken_{false};    // true while an object exists
-    static inline std::atomic<bool> mustEnd_{false};  // written by that object, read by its thread
+    static inline std::atomic<bool> taken_{false};  // true while an object exists
+    // Written by that object, read by its thread; relaxed: the eventfd publishes it, and a write that waits for a
+    // reader sees it sooner or later.
+    static inline std::atomic<bool> mustEnd_{false};
     // Read by the handler. Made once and never closed, because a late handler may still write. relaxed: the
     // installation of the handler and the start of the thread order the only store before their loads.
     static inline std::atomic<int> eventFd_{-1};

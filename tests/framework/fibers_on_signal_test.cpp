@@ -8,13 +8,17 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <weft/framework/trace_on_signal.hpp>
 #include <weft/scheduler/future.hpp>
 
+#include "framework/named_pipe.hpp"
 #include "support/log_capture.hpp"
 
 namespace weft::test {
@@ -66,6 +70,63 @@ TEST(FibersOnSignalTest, AFileThatCannotBeWrittenIsLogged) {
     const FibersOnSignal dump(group, "/nowhere/fibers.txt");
     ASSERT_EQ(::kill(::getpid(), SIGUSR2), 0);
     EXPECT_TRUE(log.await("the fiber dump cannot be written to /nowhere/fibers.txt: No such file or directory"));
+}
+
+// So many that their dump does not fit into a pipe.
+class WaitingFibers {
+  public:
+    explicit WaitingFibers(CarrierGroup& group) {
+        for (int i = 0; i < 100; ++i) fibers_.push_back(group.spawn([this] { promise_.future().await(); }));
+    }
+    ~WaitingFibers() {
+        promise_.setValue();
+        for (auto& fiber : fibers_) fiber.join();
+    }
+    WaitingFibers(const WaitingFibers&) = delete;
+    WaitingFibers& operator=(const WaitingFibers&) = delete;
+
+  private:
+    Promise<void> promise_;
+    std::vector<JoinHandle<void>> fibers_;
+};
+
+TEST(FibersOnSignalTest, APipeWithoutAReaderIsAFailureThatIsLogged) {
+    NamedPipe pipe;
+    LogCapture log;
+    CarrierGroup group(oneCarrierToDump());
+    const FibersOnSignal dump(group, pipe.path());
+    ASSERT_EQ(::kill(::getpid(), SIGUSR2), 0);
+    EXPECT_TRUE(log.await("the fiber dump cannot be written to " + pipe.path() + ": No such device or address"));
+}
+
+TEST(FibersOnSignalTest, APipeThatStaysFullIsAFailureThatIsLogged) {
+    NamedPipe pipe;
+    pipe.openReader();
+    LogCapture log;
+    CarrierGroup group(oneCarrierToDump());
+    const WaitingFibers fibers(group);
+    const FibersOnSignal dump(group, pipe.path());
+    ASSERT_EQ(::kill(::getpid(), SIGUSR2), 0);
+    EXPECT_TRUE(log.await("the fiber dump cannot be written to " + pipe.path() + ": its reader has read nothing"));
+}
+
+TEST(FibersOnSignalTest, AReaderThatIsSlowReceivesTheWholeDump) {
+    NamedPipe pipe;
+    const int reader = pipe.openReader();
+    LogCapture log;
+    CarrierGroup group(oneCarrierToDump());
+    const WaitingFibers fibers(group);
+    const FibersOnSignal dump(group, pipe.path());
+    ASSERT_EQ(::kill(::getpid(), SIGUSR2), 0);
+    std::string text;
+    for (char piece[100]; text.find("\ntotal: 100 fibers on 1 carriers: ") == std::string::npos;) {
+        const ssize_t size = ::read(reader, piece, sizeof piece);
+        if (size > 0) text.append(piece, static_cast<std::size_t>(size));
+        if (size <= 0) std::this_thread::yield();
+        if (log.count("cannot be written") != 0) break;
+    }
+    EXPECT_GT(text.size(), std::size_t{NamedPipe::smallest});
+    EXPECT_TRUE(log.await("fiber dump written to " + pipe.path())) << log.text();
 }
 
 TEST(FibersOnSignalTest, ASecondObjectInAProcessIsRefused) {
