@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -19,7 +20,9 @@
 #include <weft/scheduler/future.hpp>
 
 #include "framework/named_pipe.hpp"
+#include "support/forked_process.hpp"
 #include "support/log_capture.hpp"
+#include "support/sanitized.hpp"
 
 namespace weft::test {
 namespace {
@@ -128,6 +131,42 @@ TEST(FibersOnSignalTest, AReaderThatIsSlowReceivesTheWholeDump) {
     EXPECT_GT(text.size(), std::size_t{NamedPipe::smallest});
     EXPECT_TRUE(log.await("fiber dump written to " + pipe.path())) << log.text();
 }
+
+// A forked process may inherit the address sanitizer's allocator locked, and the thread sanitizer ends one that starts
+// threads.
+#ifndef WEFT_SANITIZED
+TEST(FibersOnSignalTest, AForkedProcessCausesNoDumpInItsParent) {
+    LogCapture log;
+    CarrierGroup group(oneCarrierToDump());
+    auto dump = std::make_unique<FibersOnSignal>(group, unusedDump);
+    for (const bool signalled : {true, false}) {
+        EXPECT_EQ(resultOfFork([&] {
+                      if (signalled) std::raise(SIGUSR2);
+                      dump.reset();
+                      return 0;
+                  }),
+                  0);
+    }
+    ASSERT_EQ(::kill(::getpid(), SIGUSR2), 0);
+    EXPECT_TRUE(log.await("the fiber dump cannot be written"));
+    dump.reset();
+    EXPECT_EQ(log.count("the fiber dump cannot be written"), 1) << log.text();
+}
+
+TEST(FibersOnSignalTest, AForkedProcessMayHaveAnObjectOfItsOwn) {
+    LogCapture log;
+    CarrierGroup group(oneCarrierToDump());
+    const FibersOnSignal dump(group, unusedDump);
+    EXPECT_EQ(resultOfFork([&] {
+                  CarrierGroup own(oneCarrierToDump());
+                  const FibersOnSignal ownDump(own, "/nowhere/own.txt");
+                  std::raise(SIGUSR2);
+                  return log.await("the fiber dump cannot be written to /nowhere/own.txt") ? 0 : 1;
+              }),
+              0);
+    EXPECT_EQ(log.count("the fiber dump"), 0) << log.text();
+}
+#endif
 
 TEST(FibersOnSignalTest, ASecondObjectInAProcessIsRefused) {
     CarrierGroup group(oneCarrierToDump());

@@ -13,6 +13,9 @@ namespace weft {
 // to `path`. A regular file is written as `path`.part and then renamed; a pipe or device, such as /dev/stderr, is
 // written directly. A pipe without a reader is a failure, as is one that stays full for a second. Each dump, and each
 // failure to write one, is logged. Signals that arrive while a dump is written cause one more dump.
+//
+// In a process that is forked meanwhile the signal does nothing, and the destructor returns at once: the thread exists
+// in the parent only. The forked process may have an object of its own, for a group of its own.
 class FibersOnSignal {
   public:
     // Throws std::logic_error when the process already has one, std::invalid_argument when `signal` cannot be handled,
@@ -27,7 +30,7 @@ class FibersOnSignal {
 
   private:
     class Writer;
-    const std::unique_ptr<Writer> writer_;
+    std::shared_ptr<Writer> writer_;
 };
 
 }  // namespace weft

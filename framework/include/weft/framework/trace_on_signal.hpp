@@ -14,6 +14,9 @@ namespace weft {
 // without a reader is a failure, as is one that stays full for a second. Each trace, and each failure to write one, is
 // logged. Signals that arrive while a trace is written cause one more trace. A trace contains events only with
 // CarrierOptions::traceEvents.
+//
+// In a process that is forked meanwhile the signal does nothing, and the destructor returns at once: the thread exists
+// in the parent only. The forked process may have an object of its own, for a group of its own.
 class TraceOnSignal {
   public:
     // Throws std::logic_error when the process already has one, std::invalid_argument when `signal` cannot be handled,
@@ -27,7 +30,7 @@ class TraceOnSignal {
 
   private:
     class Writer;
-    const std::unique_ptr<Writer> writer_;
+    std::shared_ptr<Writer> writer_;
 };
 
 }  // namespace weft
