@@ -10,7 +10,7 @@ class FibersOnSignal::Writer final : public detail::FileOnSignal<FibersOnSignal>
 };
 
 FibersOnSignal::FibersOnSignal(CarrierGroup& group, std::string path, int signal)
-    : writer_(std::make_unique<Writer>(detail::FileOnSignalOptions{
+    : writer_(std::make_shared<Writer>(detail::FileOnSignalOptions{
           .owner = "FibersOnSignal",
           .what = "fiber dump",
           .path = std::move(path),
@@ -18,6 +18,8 @@ FibersOnSignal::FibersOnSignal(CarrierGroup& group, std::string path, int signal
           .write = [&group](std::ostream& out) { group.fibers().writeText(out); },
       })) {}
 
-FibersOnSignal::~FibersOnSignal() = default;
+FibersOnSignal::~FibersOnSignal() {
+    if (writer_->forked()) detail::KeptInFork::keep(std::move(writer_));
+}
 
 }  // namespace weft

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <ostream>
 #include <stdexcept>
@@ -18,9 +17,12 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <weft/scheduler/detail/kept_in_fork.hpp>
 #include <weft/scheduler/detail/signals_blocked.hpp>
 #include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/log.hpp>
+
+#include "output_file.hpp"
 
 namespace weft::detail {
 
@@ -32,20 +34,20 @@ struct FileOnSignalOptions {
     std::function<void(std::ostream&)> write;
 };
 
-// The process has at most one per Owner, which is a type. Errors, logging and files: see TraceOnSignal.
+// The process has at most one per Owner, which is a type. Errors, logging and files: see TraceOnSignal. In a forked
+// process, which has neither the thread nor an eventfd of its own, the owner keeps the object.
 template <class Owner>
-class FileOnSignal {
+class FileOnSignal : public KeptInFork {
   public:
     explicit FileOnSignal(FileOnSignalOptions options) : options_(std::move(options)) {
-        if (taken_.exchange(true, std::memory_order_acquire))  // [G1]
-            throw std::logic_error(options_.owner + ": the process already has one; destroy it first");
+        if (!takeProcess()) throw std::logic_error(options_.owner + ": the process already has one; destroy it first");
         try {
             openEventFd();
             mustEnd_.store(false, std::memory_order_relaxed);  // the start of the thread publishes it
             former_ = handleSignal();
             startThread();
         } catch (...) {
-            taken_.store(false, std::memory_order_release);  // [G1]
+            taken_.store(0, std::memory_order_release);  // [G1]
             throw;
         }
     }
@@ -54,17 +56,31 @@ class FileOnSignal {
         mustEnd_.store(true, std::memory_order_relaxed);  // the write to the eventfd publishes it
         requestFile();
         thread_.join();
-        taken_.store(false, std::memory_order_release);  // [G1]
+        taken_.store(0, std::memory_order_release);  // [G1]
     }
     FileOnSignal(const FileOnSignal&) = delete;
     FileOnSignal& operator=(const FileOnSignal&) = delete;
 
-  private:
-    static_assert(std::atomic<int>::is_always_lock_free, "a signal handler uses it");
+    bool forked() const noexcept { return process_ != ::getpid(); }
 
+  private:
+    struct EventFd {
+        pid_t process;  // that has opened it; one that is forked shares it, and must not write to it
+        int descriptor;
+    };
+    static_assert(std::atomic<EventFd>::is_always_lock_free, "a signal handler uses it");
+
+    static bool takeProcess() noexcept {
+        const pid_t self = ::getpid();
+        pid_t before = taken_.load(std::memory_order_relaxed);
+        return before != self && taken_.compare_exchange_strong(before, self, std::memory_order_acquire,  // [G1]
+                                                                std::memory_order_relaxed);
+    }
     static void requestFile() noexcept {
+        const EventFd eventFd = eventFd_.load(std::memory_order_relaxed);
         const std::uint64_t one = 1;
-        [[maybe_unused]] const auto written = ::write(eventFd_.load(std::memory_order_relaxed), &one, sizeof one);
+        if (eventFd.process != ::getpid()) return;
+        [[maybe_unused]] const auto written = ::write(eventFd.descriptor, &one, sizeof one);
     }
     static void onSignal(int) noexcept {
         const int error = errno;
@@ -72,15 +88,18 @@ class FileOnSignal {
         errno = error;
     }
     static void awaitRequest() noexcept {
+        const int descriptor = eventFd_.load(std::memory_order_relaxed).descriptor;
         std::uint64_t count = 0;
-        while (::read(eventFd_.load(std::memory_order_relaxed), &count, sizeof count) < 0 && errno == EINTR) {
+        while (::read(descriptor, &count, sizeof count) < 0 && errno == EINTR) {
         }
     }
     void openEventFd() const {
-        if (eventFd_.load(std::memory_order_relaxed) >= 0) return;
+        const EventFd before = eventFd_.load(std::memory_order_relaxed);
+        if (before.process == process_) return;
         const int fd = ::eventfd(0, EFD_CLOEXEC);
         if (fd < 0) throw SystemError(fromErrno(errno), "the eventfd of " + options_.owner);
-        eventFd_.store(fd, std::memory_order_relaxed);
+        eventFd_.store({process_, fd}, std::memory_order_relaxed);
+        if (before.process != 0) ::close(before.descriptor);  // inherited
     }
     struct sigaction handleSignal() const {
         struct sigaction action = {}, former = {};
@@ -122,28 +141,32 @@ class FileOnSignal {
         log(LogLevel::error, {"the ", options_.what, " cannot be written to ", options_.path, ": ", failure});
     }
     // Returns the error message, or an empty text on success. Replaces a regular file; writes directly to a pipe or a
-    // device.
+    // device. Once the object ends, a pipe that is full holds it up for a second at most.
     std::string writeFile() const {
         const std::string& path = options_.path;
         const bool replaces = !std::filesystem::exists(path) || std::filesystem::is_regular_file(path);
         const std::string target = replaces ? path + ".part" : path;
-        errno = 0;
-        std::ofstream file(target, std::ios::trunc);
-        if (file) options_.write(file);
-        if (file) file.flush();
-        if (!file) return errno != 0 ? fromErrno(errno).message() : "the stream failed";
-        file.close();
+        OutputFile file(target, mustEnd_);
+        std::ostream stream(&file);
+        if (file.error() == 0) options_.write(stream);
+        stream.flush();
+        if (file.error() == ETIMEDOUT) return "its reader has read nothing for a second";
+        if (file.error() != 0) return fromErrno(file.error()).message();
+        if (!stream) return "the stream failed";
         if (replaces && std::rename(target.c_str(), path.c_str()) != 0) return fromErrno(errno).message();
         return {};
     }
 
-    static inline std::atomic<bool> taken_{false};    // true while an object exists
-    static inline std::atomic<bool> mustEnd_{false};  // written by that object, read by its thread
-    // Read by the handler. Made once and never closed, because a late handler may still write. relaxed: the
-    // installation of the handler and the start of the thread order the only store before their loads.
-    static inline std::atomic<int> eventFd_{-1};
+    static inline std::atomic<pid_t> taken_{0};  // the process in which an object exists; 0: none
+    // Written by that object, read by its thread; relaxed: the eventfd publishes it, and a write that waits for a
+    // reader sees it sooner or later.
+    static inline std::atomic<bool> mustEnd_{false};
+    // Read by the handler. Made once in a process and never closed there, because a late handler may still write.
+    // relaxed: the start of the thread orders the process's only store before its load; a handler uses nothing else.
+    static inline std::atomic<EventFd> eventFd_{EventFd{0, -1}};
 
     const FileOnSignalOptions options_;
+    const pid_t process_ = ::getpid();
     struct sigaction former_ = {};
     std::thread thread_;
 };

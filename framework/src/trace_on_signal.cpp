@@ -12,7 +12,7 @@ class TraceOnSignal::Writer final : public detail::FileOnSignal<TraceOnSignal> {
 };
 
 TraceOnSignal::TraceOnSignal(CarrierGroup& group, std::string path, int signal)
-    : writer_(std::make_unique<Writer>(detail::FileOnSignalOptions{
+    : writer_(std::make_shared<Writer>(detail::FileOnSignalOptions{
           .owner = "TraceOnSignal",
           .what = "trace",
           .path = std::move(path),
@@ -20,6 +20,8 @@ TraceOnSignal::TraceOnSignal(CarrierGroup& group, std::string path, int signal)
           .write = [&group](std::ostream& out) { writeTrace(group, out); },
       })) {}
 
-TraceOnSignal::~TraceOnSignal() = default;
+TraceOnSignal::~TraceOnSignal() {
+    if (writer_->forked()) detail::KeptInFork::keep(std::move(writer_));
+}
 
 }  // namespace weft

@@ -5,17 +5,24 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <weft/framework/trace_on_signal.hpp>
 #include <weft/scheduler/future.hpp>
 
+#include "framework/named_pipe.hpp"
+#include "support/forked_process.hpp"
 #include "support/log_capture.hpp"
+#include "support/sanitized.hpp"
 
 namespace weft::test {
 namespace {
@@ -67,6 +74,99 @@ TEST(FibersOnSignalTest, AFileThatCannotBeWrittenIsLogged) {
     ASSERT_EQ(::kill(::getpid(), SIGUSR2), 0);
     EXPECT_TRUE(log.await("the fiber dump cannot be written to /nowhere/fibers.txt: No such file or directory"));
 }
+
+// So many that their dump does not fit into a pipe.
+class WaitingFibers {
+  public:
+    explicit WaitingFibers(CarrierGroup& group) {
+        for (int i = 0; i < 100; ++i) fibers_.push_back(group.spawn([this] { promise_.future().await(); }));
+    }
+    ~WaitingFibers() {
+        promise_.setValue();
+        for (auto& fiber : fibers_) fiber.join();
+    }
+    WaitingFibers(const WaitingFibers&) = delete;
+    WaitingFibers& operator=(const WaitingFibers&) = delete;
+
+  private:
+    Promise<void> promise_;
+    std::vector<JoinHandle<void>> fibers_;
+};
+
+TEST(FibersOnSignalTest, APipeWithoutAReaderIsAFailureThatIsLogged) {
+    NamedPipe pipe;
+    LogCapture log;
+    CarrierGroup group(oneCarrierToDump());
+    const FibersOnSignal dump(group, pipe.path());
+    ASSERT_EQ(::kill(::getpid(), SIGUSR2), 0);
+    EXPECT_TRUE(log.await("the fiber dump cannot be written to " + pipe.path() + ": No such device or address"));
+}
+
+TEST(FibersOnSignalTest, APipeThatStaysFullIsAFailureThatIsLogged) {
+    NamedPipe pipe;
+    pipe.openReader();
+    LogCapture log;
+    CarrierGroup group(oneCarrierToDump());
+    const WaitingFibers fibers(group);
+    const FibersOnSignal dump(group, pipe.path());
+    ASSERT_EQ(::kill(::getpid(), SIGUSR2), 0);
+    EXPECT_TRUE(log.await("the fiber dump cannot be written to " + pipe.path() + ": its reader has read nothing"));
+}
+
+TEST(FibersOnSignalTest, AReaderThatIsSlowReceivesTheWholeDump) {
+    NamedPipe pipe;
+    const int reader = pipe.openReader();
+    LogCapture log;
+    CarrierGroup group(oneCarrierToDump());
+    const WaitingFibers fibers(group);
+    const FibersOnSignal dump(group, pipe.path());
+    ASSERT_EQ(::kill(::getpid(), SIGUSR2), 0);
+    std::string text;
+    for (char piece[100]; text.find("\ntotal: 100 fibers on 1 carriers: ") == std::string::npos;) {
+        const ssize_t size = ::read(reader, piece, sizeof piece);
+        if (size > 0) text.append(piece, static_cast<std::size_t>(size));
+        if (size <= 0) std::this_thread::yield();
+        if (log.count("cannot be written") != 0) break;
+    }
+    EXPECT_GT(text.size(), std::size_t{NamedPipe::smallest});
+    EXPECT_TRUE(log.await("fiber dump written to " + pipe.path())) << log.text();
+}
+
+// A forked process may inherit the address sanitizer's allocator locked, and the thread sanitizer ends one that starts
+// threads.
+#ifndef WEFT_SANITIZED
+TEST(FibersOnSignalTest, AForkedProcessCausesNoDumpInItsParent) {
+    LogCapture log;
+    CarrierGroup group(oneCarrierToDump());
+    auto dump = std::make_unique<FibersOnSignal>(group, unusedDump);
+    for (const bool signalled : {true, false}) {
+        EXPECT_EQ(resultOfFork([&] {
+                      if (signalled) std::raise(SIGUSR2);
+                      dump.reset();
+                      return 0;
+                  }),
+                  0);
+    }
+    ASSERT_EQ(::kill(::getpid(), SIGUSR2), 0);
+    EXPECT_TRUE(log.await("the fiber dump cannot be written"));
+    dump.reset();
+    EXPECT_EQ(log.count("the fiber dump cannot be written"), 1) << log.text();
+}
+
+TEST(FibersOnSignalTest, AForkedProcessMayHaveAnObjectOfItsOwn) {
+    LogCapture log;
+    CarrierGroup group(oneCarrierToDump());
+    const FibersOnSignal dump(group, unusedDump);
+    EXPECT_EQ(resultOfFork([&] {
+                  CarrierGroup own(oneCarrierToDump());
+                  const FibersOnSignal ownDump(own, "/nowhere/own.txt");
+                  std::raise(SIGUSR2);
+                  return log.await("the fiber dump cannot be written to /nowhere/own.txt") ? 0 : 1;
+              }),
+              0);
+    EXPECT_EQ(log.count("the fiber dump"), 0) << log.text();
+}
+#endif
 
 TEST(FibersOnSignalTest, ASecondObjectInAProcessIsRefused) {
     CarrierGroup group(oneCarrierToDump());

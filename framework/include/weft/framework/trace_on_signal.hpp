@@ -10,23 +10,27 @@
 namespace weft {
 
 // While the object exists, its own thread calls writeTrace() for the group at each `signal` and writes the result to
-// `path`. A regular file is written as `path`.part and then renamed; a pipe or device is written directly. Each trace,
-// and each failure to write one, is logged. Signals that arrive while a trace is written cause one more trace. A trace
-// contains events only with CarrierOptions::traceEvents.
+// `path`. A regular file is written as `path`.part and then renamed; a pipe or device is written directly. A pipe
+// without a reader is a failure, as is one that stays full for a second. Each trace, and each failure to write one, is
+// logged. Signals that arrive while a trace is written cause one more trace. A trace contains events only with
+// CarrierOptions::traceEvents.
+//
+// In a process that is forked meanwhile the signal does nothing, and the destructor returns at once: the thread exists
+// in the parent only. The forked process may have an object of its own, for a group of its own.
 class TraceOnSignal {
   public:
     // Throws std::logic_error when the process already has one, std::invalid_argument when `signal` cannot be handled,
     // and SystemError when no descriptor or thread is left. `group` must outlive the object. Context: any thread.
     TraceOnSignal(CarrierGroup& group, std::string path, int signal = SIGUSR1);
-    // Restores the former handler of the signal. Blocks the thread while a trace is being written. A requested trace
-    // that has not been begun is not written.
+    // Restores the former handler of the signal. Blocks the thread while a trace is being written; up to a second of
+    // it if the reader of a pipe does not read. A requested trace that has not been begun is not written.
     ~TraceOnSignal();
     TraceOnSignal(const TraceOnSignal&) = delete;
     TraceOnSignal& operator=(const TraceOnSignal&) = delete;
 
   private:
     class Writer;
-    const std::unique_ptr<Writer> writer_;
+    std::shared_ptr<Writer> writer_;
 };
 
 }  // namespace weft

@@ -1,0 +1,41 @@
+// OutputFile: the stream buffer of a file or pipe whose reader may be missing or slow. Private to the framework.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <streambuf>
+#include <string>
+
+#include <weft/scheduler/clock.hpp>
+
+namespace weft::detail {
+
+class OutputFile final : public std::streambuf {
+  public:
+    // How long a pipe may be full: before each write, and in all once `ends` is true.
+    static constexpr Duration patience = std::chrono::seconds(1);
+
+    // Creates the file, or truncates it. Does not wait for a reader: a pipe without one is the error ENXIO.
+    OutputFile(const std::string& path, const std::atomic<bool>& ends) noexcept;
+    ~OutputFile() override;
+    OutputFile(const OutputFile&) = delete;
+    OutputFile& operator=(const OutputFile&) = delete;
+
+    // Of the first call that failed; ETIMEDOUT: a pipe was full for too long; 0: none.
+    int error() const noexcept { return error_; }
+
+  private:
+    int_type overflow(int_type next) override;
+    int sync() override;
+    bool writeAll() noexcept;
+    void awaitRoom() noexcept;
+
+    const std::atomic<bool>& ends_;
+    const int fd_;
+    int error_ = 0;
+    TimePoint end_ = TimePoint::max();
+    std::array<char, 8192> bytes_;
+};
+
+}  // namespace weft::detail
