@@ -48,9 +48,8 @@ struct CarrierWatchdog::State : detail::KeptInFork {
 
     const std::uint32_t forkGeneration;
     detail::StuckCarriers carriers;
-    std::mutex lock;  // guards ends
+    std::mutex lock;  // carriers.end() is called under it, so that the thread does not miss it
     std::condition_variable changed;
-    bool ends = false;
     std::thread thread;
 };
 
@@ -90,7 +89,7 @@ void CarrierWatchdog::State::watch(Duration interval) noexcept {
     ::pthread_setname_np(::pthread_self(), "weft-watchdog");
     TimePoint last = Clock::steady().now();
     std::unique_lock held(lock);
-    while (!changed.wait_for(held, interval, [this] { return ends; })) {
+    while (!changed.wait_for(held, interval, [this] { return carriers.ended(); })) {
         held.unlock();
         const TimePoint now = Clock::steady().now();
         carriers.check(std::min<Duration>(now - last, 2 * interval));
@@ -102,7 +101,7 @@ void CarrierWatchdog::State::watch(Duration interval) noexcept {
 void CarrierWatchdog::State::end() noexcept {
     {
         const std::lock_guard held(lock);
-        ends = true;
+        carriers.end();
     }
     changed.notify_one();
     thread.join();

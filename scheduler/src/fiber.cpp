@@ -15,6 +15,7 @@
 #include "describe_error.hpp"
 #include "fiber_access.hpp"
 #include "fork_mark.hpp"
+#include "utf8.hpp"
 
 namespace weft::detail {
 
@@ -34,7 +35,7 @@ Fiber::Fiber(Carrier& home, const Stack& itsStack, const SpawnOptions& options, 
 }
 
 [[gnu::noinline]] void Fiber::keepName(std::string_view name) noexcept {
-    nameBytes[name.copy(nameBytes, nameLimit - 1)] = '\0';
+    nameBytes[cutUtf8(name, nameLimit - 1).copy(nameBytes, nameLimit - 1)] = '\0';
 }
 
 FiberName::FiberName(const Fiber& fiber) noexcept {

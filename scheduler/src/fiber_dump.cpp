@@ -11,9 +11,13 @@
 
 #include <cxxabi.h>
 
+#include "quoted_json.hpp"
+
 namespace weft {
 
 namespace {
+
+using detail::quotedJson;
 
 constexpr std::string_view stateNames[] = {"not started", "runnable", "running", "waiting", "polling"};
 
@@ -30,22 +34,6 @@ std::string inSeconds(Duration time) {
     char text[40];
     std::snprintf(text, sizeof text, "%.3f s", static_cast<double>(time.count()) / 1e9);
     return text;
-}
-
-std::string quotedJson(std::string_view text) {
-    std::string quoted = "\"";
-    for (const char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (byte < 0x20 || byte == 0x7f) {
-            char escape[8];
-            std::snprintf(escape, sizeof escape, "\\u%04x", byte);
-            quoted += escape;
-            continue;
-        }
-        if (c == '"' || c == '\\') quoted += '\\';
-        quoted += c;
-    }
-    return quoted + '"';
 }
 
 // A name from a program may contain anything: one fiber stays one line.

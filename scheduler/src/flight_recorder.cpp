@@ -9,6 +9,8 @@
 #include <weft/scheduler/carrier.hpp>
 #include <weft/scheduler/carrier_group.hpp>
 
+#include "quoted_json.hpp"
+
 namespace weft {
 
 namespace {
@@ -78,7 +80,7 @@ class JsonTrace {
 
     void track(unsigned carrier, const std::string& name) {
         begin("thread_name", 'M', carrier);
-        out_ << ",\"args\":{\"name\":\"" << name << "\"}}";
+        out_ << ",\"args\":{\"name\":" << detail::quotedJson(name) << "}}";
     }
     void event(unsigned carrier, const TraceEvent& event) {
         begin(nameOf(event.kind), isInstant(event.kind) ? 'i' : 'X', carrier);

@@ -13,7 +13,7 @@ namespace weft::detail {
 
 namespace {
 
-constexpr Duration longestSample = std::chrono::milliseconds(100);
+constexpr Duration longestSample = std::chrono::milliseconds(100);  // takeSample() may need this twice
 
 std::string inWholeMilliseconds(Duration time) {
     return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
@@ -81,7 +81,7 @@ StuckCarriers::State StuckCarriers::stateOf(const Carrier& carrier) noexcept {
 }
 
 void StuckCarriers::check(Duration step) noexcept {
-    for (std::size_t i = 0; i < group_.size(); ++i) {
+    for (std::size_t i = 0; i < group_.size() && !ended(); ++i) {
         try {
             checkOne(group_.carrier(i), step);
         } catch (...) {

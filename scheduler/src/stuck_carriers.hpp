@@ -2,6 +2,7 @@
 // scheduler.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -39,6 +40,9 @@ class StuckCarriers {
 
     // Context: one thread, which is no carrier. `step`: the time since the last call.
     void check(Duration step) noexcept;
+    // check() returns before the next carrier, and from then on at once. Any thread.
+    void end() noexcept { ended_.store(true, std::memory_order_relaxed); }
+    bool ended() const noexcept { return ended_.load(std::memory_order_relaxed); }
 
     struct State {
         std::uint64_t progress;
@@ -58,6 +62,7 @@ class StuckCarriers {
     const Duration limit_;
     const int signal_;
     std::vector<StuckTimer> timers_;
+    std::atomic<bool> ended_{false};  // true from end() on; check() reads it; relaxed: it publishes nothing
 };
 
 }  // namespace weft::detail

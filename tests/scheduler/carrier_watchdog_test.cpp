@@ -209,6 +209,26 @@ TEST(CarrierWatchdogTest, WithoutASignalTheReportHasNoStack) {
     EXPECT_EQ(log.count("has been in one task for 120 ms: its stack could not be taken"), 1) << log.text();
 }
 
+StuckCarriers* endedByItsReport = nullptr;
+std::atomic<int> reportsUntilTheEnd{0};
+
+TEST(CarrierWatchdogTest, AWatchdogThatEndsReportsNoFurtherCarrier) {
+    CarrierGroup group(carriers(2));
+    StuckCarriers watched(group, limit, 0);
+    const Spinner first(group.carrier(0));
+    const Spinner second(group.carrier(1));
+    endedByItsReport = &watched;
+    reportsUntilTheEnd = 0;
+    setLogSink([](LogLevel, std::string_view line) noexcept {
+        if (line.find("has been in one task") == std::string_view::npos) return;
+        ++reportsUntilTheEnd;
+        endedByItsReport->end();
+    });
+    for (int i = 0; i < 5; ++i) watched.check(step);
+    setLogSink(nullptr);
+    EXPECT_EQ(reportsUntilTheEnd, 1);
+}
+
 TEST(CarrierWatchdogTest, WithoutALimitThereIsNoWatchdog) {
     CarrierGroup group(carriers(1));
     EXPECT_FALSE(CarrierWatchdog(group).enabled());

@@ -265,6 +265,39 @@ TEST(FiberDumpTest, NumbersInJsonFollowNoLocale) {
     contains(text.str(), "\"live\":1000,");
 }
 
+std::string nameInJson(const std::string& name) {
+    FiberDump dump;
+    dump.carriers.emplace_back().fibers.emplace_back().name = name;
+    const std::string json = jsonOf(dump);
+    const std::string before = "\"id\":0,\"name\":\"";
+    const std::size_t begin = json.find(before) + before.size();
+    return json.substr(begin, json.find("\",\"home\"") - begin);
+}
+
+TEST(FiberDumpTest, NamesInJsonAreValidUtf8) {
+    for (const char* valid : {"\x24", "\xc2\x80", "\xd0\xb7", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80",
+                              "\xef\xbf\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"}) {
+        EXPECT_EQ(nameInJson(valid), valid);
+        EXPECT_EQ(nameInJson(std::string("a") + valid + "b"), std::string("a") + valid + "b");
+    }
+    const auto replaced = [](std::size_t times) {
+        std::string text = "a";
+        while (times-- != 0) text += "\xef\xbf\xbd";
+        return text + "b";
+    };
+    for (const std::string invalid : {
+             "\x80", "\xbf", "\xc0\x80", "\xc1\xbf", "\xf5\x80\x80\x80", "\xff",  // bytes that start no character
+             "\xc2", "\xe1\x80", "\xf1\x80\x80",                                  // the end is missing
+             "\xe0\x9f\xbf", "\xf0\x8f\xbf\xbf",                                  // overlong forms
+             "\xed\xa0\x80", "\xed\xbf\xbf",                                      // surrogates
+             "\xf4\x90\x80\x80",                                                  // above U+10FFFF
+         }) {
+        EXPECT_EQ(nameInJson("a" + invalid + "b"), replaced(invalid.size())) << nameInJson(invalid);
+    }
+    EXPECT_EQ(nameInJson("a\xe1\x80"), "a\xef\xbf\xbd\xef\xbf\xbd");
+    EXPECT_EQ(nameInJson("\n\x7f\"\\"), "\\u000a\\u007f\\\"\\\\");
+}
+
 TEST(FiberDumpTest, WhereNothingMayBlockTheCallIsRefused) {
     CarrierGroup group(carriers(1));
     const auto dumpInScope = [&] {

@@ -107,6 +107,27 @@ TEST(Fiber, KnowsItsNameIdAndCarrier) {
     EXPECT_EQ(thisFiber::carrier(), nullptr);
 }
 
+TEST(Fiber, ALongNameIsCutBetweenTwoCharacters) {
+    CarrierGroup group(oneCarrier());
+    const auto nameOf = [&](const std::string& name) {
+        return group.spawn([] { return std::string(thisFiber::name()); }, {.name = name}).join();
+    };
+    const auto letters = [](std::size_t count) { return std::string(count, 'a'); };
+    EXPECT_EQ(nameOf(letters(31)), letters(31));
+    EXPECT_EQ(nameOf(letters(32)), letters(31));
+    for (const std::string character : {"\xd0\xb7", "\xe2\x82\xac", "\xf0\x9f\xa7\xb5"}) {
+        const std::size_t fits = 31 - character.size();
+        EXPECT_EQ(nameOf(letters(fits) + character), letters(fits) + character);
+        EXPECT_EQ(nameOf(letters(fits) + character + "b"), letters(fits) + character);
+        for (std::size_t start = fits + 1; start <= 31; ++start) {
+            EXPECT_EQ(nameOf(letters(start) + character), letters(start));
+            EXPECT_EQ(nameOf(letters(start) + character + "b"), letters(start));
+        }
+    }
+    const std::string noCharacters(40, '\x80');
+    EXPECT_EQ(nameOf(noCharacters), noCharacters.substr(0, 31));
+}
+
 TEST(Fiber, BlockingInsideANonSuspendingScopeThrowsAndNamesTheCall) {
     CarrierGroup group(oneCarrier());
     auto text = group

@@ -57,6 +57,13 @@ std::string ofFiber(std::uint64_t id) {
     return "\"fiber\":" + std::to_string(id) + ",";
 }
 
+TEST(FlightRecorder, TheNameOfATrackIsAStringOfJson) {
+    CarrierOptions options = recording(1);
+    options.name = "\"\\\xff!";
+    CarrierGroup group(options);
+    EXPECT_EQ(eventsOf(group, "\"args\":{\"name\":\"\\\"\\\\\xef\xbf\xbd!0\"}}").size(), 1u);
+}
+
 TEST(FlightRecorder, WithoutTheOptionATraceHasTracksAndNoEvents) {
     CarrierOptions options;
     options.carriers = 2;

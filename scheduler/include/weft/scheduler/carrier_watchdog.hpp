@@ -14,7 +14,8 @@ struct CarrierWatchdogOptions {
     // default 0: no watchdog.
     std::optional<std::chrono::milliseconds> limit = {};
     // Time between two checks: 1 ms to 1 h; default: a quarter of the limit, at least 1 ms. A carrier is reported after
-    // the limit plus at most two intervals.
+    // the limit plus at most two intervals, and plus the reports of other carriers in that time: 200 ms for each that
+    // does not record its stack, and what the log sink takes.
     std::optional<std::chrono::milliseconds> interval = {};
     // The signal by which a stuck carrier is made to record its stack. Default: SIGRTMIN + 4; 0: reports have neither a
     // stack nor a fiber.
@@ -44,7 +45,8 @@ class CarrierWatchdog {
     // has a handler of the program, and SystemError when no thread is left. `group` must outlive the object. Context:
     // any thread.
     explicit CarrierWatchdog(CarrierGroup& group, const CarrierWatchdogOptions& options = {});
-    // Joins the thread. Blocks the calling thread while a report is being made (at most a second).
+    // Joins the thread. Blocks the calling thread while one carrier is being reported: for 200 ms if it does not record
+    // its stack, and for as long as the log sink takes.
     ~CarrierWatchdog();
     CarrierWatchdog(const CarrierWatchdog&) = delete;
     CarrierWatchdog& operator=(const CarrierWatchdog&) = delete;

@@ -69,7 +69,8 @@ struct FiberDump {
     // answer, and the totals, by state and by blocking call. Allocates; throws what the stream throws.
     void writeText(std::ostream& out) const;
     // One JSON object: {"carriers":[{"name","answer","live","fibers":[{"id","name","home","ranOn","state","cancelled",
-    // "call","waitedNs","holder","closure"}]}]}. A fiber without a call, a holder or a closure has null there.
+    // "call","waitedNs","holder","closure"}]}]}. A fiber without a call, a holder or a closure has null there. Bytes of
+    // a name that are not UTF-8 become U+FFFD.
     void writeJson(std::ostream& out) const;
 };
 

@@ -15,8 +15,9 @@ enum class Stealable : unsigned char {
 };
 
 struct SpawnOptions {
-    std::string_view name = {};  // copied, truncated to 31 characters; empty: "fiber-<id>"
-    std::size_t stackSize = 0;   // bytes of virtual memory, rounded up to a power of two; 0: the group's default
+    // Copied, cut to at most 31 bytes, between two characters of UTF-8; empty: "fiber-<id>".
+    std::string_view name = {};
+    std::size_t stackSize = 0;  // bytes of virtual memory, rounded up to a power of two; 0: the group's default
     Stealable stealable = Stealable::fresh;
 };
 
