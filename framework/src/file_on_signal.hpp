@@ -14,6 +14,7 @@
 #include <system_error>
 #include <thread>
 
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -122,6 +123,7 @@ class FileOnSignal : public KeptInFork {
     }
 
     void writeAtEachSignal() noexcept {
+        ::pthread_setname_np(::pthread_self(), "weft-on-signal");
         for (;;) {
             awaitRequest();
             if (mustEnd_.load(std::memory_order_relaxed)) return;  // the read of the eventfd orders it

@@ -3,8 +3,6 @@
 
 #include <atomic>
 #include <csignal>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -22,6 +20,7 @@
 #include "support/log_capture.hpp"
 #include "support/loop_without_io.hpp"
 #include "support/sanitized.hpp"
+#include "support/threads.hpp"
 
 namespace weft {
 namespace {
@@ -265,19 +264,10 @@ TEST(CarrierWatchdogTest, ASignalWithAHandlerOfTheProgramIsRefused) {
 // A forked process may inherit the address sanitizer's allocator locked, and the thread sanitizer ends one that starts
 // threads.
 #ifndef WEFT_SANITIZED
-bool threadSleeps(const std::string& name) {
-    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
-        std::string text;
-        std::getline(std::ifstream(task.path() / "stat"), text);  // none: it has ended
-        if (text.find("(" + name + ") S") != std::string::npos) return true;
-    }
-    return false;
-}
-
 TEST(CarrierWatchdogTest, AForkedProcessDestroysItWithoutAWait) {
     CarrierGroup group(carriers(1));
     auto watchdog = std::make_unique<CarrierWatchdog>(group, CarrierWatchdogOptions{.limit = 1h});
-    while (!threadSleeps("weft-watchdog")) std::this_thread::yield();  // on its condition variable
+    while (!test::threadSleeps("weft-watchdog")) std::this_thread::yield();  // on its condition variable
     EXPECT_EQ(test::resultOfFork([&] {
                   const bool enabled = watchdog->enabled();
                   watchdog.reset();
