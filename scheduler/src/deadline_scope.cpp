@@ -1,11 +1,11 @@
 #include <weft/scheduler/deadline_scope.hpp>
 
 #include <algorithm>
+#include <weft/scheduler/detail/is_abort.hpp>
 
 #include <weft/scheduler/assert.hpp>
 #include <weft/scheduler/task.hpp>
 
-#include "describe_error.hpp"
 #include "fiber_access.hpp"
 
 namespace weft {

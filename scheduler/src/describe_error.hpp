@@ -1,10 +1,8 @@
-// The text of an exception, for the log, and a test for operation_aborted.
+// The text of an exception, for the log.
 #pragma once
 
 #include <exception>
 #include <string_view>
-
-#include <weft/scheduler/errors.hpp>
 
 namespace weft::detail {
 
@@ -16,17 +14,6 @@ inline std::string_view describe(const std::exception_ptr& error) noexcept {
         return exception.what();
     } catch (...) {
         return "an exception that is not a std::exception";
-    }
-}
-
-// True for SystemError(operation_aborted).
-inline bool isAbort(const std::exception_ptr& error) noexcept {
-    try {
-        std::rethrow_exception(error);
-    } catch (const SystemError& refused) {
-        return refused.code() == operationAborted();
-    } catch (...) {
-        return false;
     }
 }
 

@@ -1,4 +1,5 @@
 #include <weft/scheduler/detail/fiber.hpp>
+#include <weft/scheduler/detail/is_abort.hpp>
 
 #include <charconv>
 #include <string_view>

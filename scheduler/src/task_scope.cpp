@@ -2,6 +2,7 @@
 
 #include <weft/scheduler/assert.hpp>
 #include <weft/scheduler/carrier_group.hpp>
+#include <weft/scheduler/detail/is_abort.hpp>
 #include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/log.hpp>
 #include <weft/scheduler/suspension.hpp>
@@ -31,10 +32,6 @@ TaskScope::~TaskScope() {
 Carrier& detail::carrierForChild() {
     Carrier* here = thisFiber::carrier();
     return here != nullptr ? *here : CarrierGroup::instance().next();
-}
-
-bool detail::isAborted(const std::exception_ptr& error) noexcept {
-    return isAbort(error);
 }
 
 void detail::reportDiscarded(const char* call, const std::exception_ptr& error) noexcept {

@@ -41,8 +41,9 @@ void RwLock::assertNotWriter() const {
 }
 
 void RwLock::assertNoWriter() const noexcept {
-    WEFT_ASSERT(writer_.load(std::memory_order_relaxed) == 0,
-                "sync::RwLock::unlock_shared: the lock is held by a writer, who calls unlock() or downgrade()");
+    WEFT_ASSERT(
+        writer_.load(std::memory_order_relaxed) == 0,
+        "sync::RwLock::unlock_shared: the lock is held by a writer; its holder must call unlock() or downgrade()");
 }
 
 void RwLock::assertOwns([[maybe_unused]] bool owns) noexcept {

@@ -5,6 +5,7 @@
 #include <random>
 
 #include <weft/scheduler/assert.hpp>
+#include <weft/scheduler/clock.hpp>
 
 namespace weft::detail {
 
@@ -13,7 +14,9 @@ namespace {
 // At random: a counter would give selects that follow each other on a thread, in one fiber or in several, the same
 // start each time, and starve the other branches. Not inlined: after a wait the fiber may be on another thread.
 [[gnu::noinline]] std::size_t startAtRandom(std::size_t count) {
-    static thread_local std::minstd_rand random{std::random_device{}()};
+    // A std::random_device could fail. Threads that begin at the same time may draw the same numbers.
+    static thread_local std::minstd_rand random{
+        static_cast<std::minstd_rand::result_type>(Clock::steady().now().time_since_epoch().count())};
     return random() % count;
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <variant>
 
+#include <weft/scheduler/detail/is_abort.hpp>
 #include <weft/scheduler/task_scope.hpp>
 
 namespace weft {
@@ -101,7 +102,7 @@ class Contest {
     [[noreturn]] void throwAsNone(const ErrorCode& error, const Errors&... errors) {
         const bool interrupted = error || scope_.interrupted_;
         for (const std::exception_ptr* const each : {&errors...}) {
-            if (!interrupted || !isAborted(*each)) std::rethrow_exception(*each);
+            if (!interrupted || !isAbort(*each)) std::rethrow_exception(*each);
         }
         throw SystemError(operationAborted(), "firstSuccess");
     }

@@ -46,8 +46,6 @@ Carrier& carrierForChild();
 
 // Logs an exception that the caller of `call` will not get; not an operation_aborted. None: null.
 void reportDiscarded(const char* call, const std::exception_ptr& error) noexcept;
-// True for SystemError(operation_aborted).
-bool isAborted(const std::exception_ptr& error) noexcept;
 
 // The outcome of fn().
 template <class F>
@@ -116,7 +114,7 @@ class TaskScope {
         allOrThrow,    // the first exception cancels the others, and is rethrown
         runAll,        // all run; the first exception is rethrown
         firstSuccess,  // the first result cancels the others; the first exception is rethrown if there is no result
-        collect,       // all run; exceptions are only in the children's outcomes: take each, for nothing logs them
+        collect,       // all run; exceptions are only in the children's outcomes; those not taken are not logged
     };
 
     explicit TaskScope(Policy policy = Policy::allOrThrow);
