@@ -163,7 +163,7 @@ TEST(TcpStream, AReadWhoseWaitTimedOutTakesReceivedBytes) {
 }
 
 TEST(TcpStream, ACancelledFiberReadsReceivedBytes) {
-    SocketLoops host;
+    SocketLoops host(carrierWithLongRuns("test"));
     host.inFiber([&] {
         TcpPair pair;
         pair.server.write(std::string_view("first"));
@@ -256,7 +256,7 @@ TEST(TcpStream, BytesBehindAnUrgentOneAreRead) {
 }
 
 TEST(TcpStream, AReadThatMustNotWaitTakesReceivedBytes) {
-    SocketLoops host;
+    SocketLoops host(carrierWithLongRuns("test"));
     host.inFiber([] {
         TcpPair pair;
         std::array<char, 64> bytes;

@@ -170,6 +170,24 @@ TEST_F(UringFiberReader, BytesThatHaveComeAreReadWithoutAWait) {
     });
 }
 
+// The loop dispatches one completion before it looks at its timers.
+TEST_F(UringFiberReader, AReadWhoseWaitTimedOutTakesReceivedBytes) {
+    EventLoop::Options oneEvent;
+    oneEvent.ioEvents = 1;
+    UringHost host({}, UringCalls::kernel(), oneEvent);
+    inFiber(host, [&] {
+        TcpPair others[8];
+        TcpPair pair;
+        ErrorCode error;
+        for (auto& other : others) startReceive(other.client);
+        startReceive(pair.client);
+        for (auto& other : others) EXPECT_EQ(other.server.tryWrite({"news"}, error), 4u);
+        EXPECT_EQ(pair.server.tryWrite({"bytes"}, error), 5u);
+        pair.client.setDeadline(Clock::steady().now() - 1s);
+        EXPECT_EQ(pair.client.read(64, error).view(), "bytes") << error.message();
+    });
+}
+
 TEST_F(UringFiberReader, ACancelledFiberHasLostNoByteOfItsStream) {
     UringHost host;
     inFiber(host, [&] {

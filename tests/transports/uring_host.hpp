@@ -20,7 +20,7 @@ class UringHost {
   public:
     explicit UringHost(UringOptions options = {}, UringCalls& calls = UringCalls::kernel(),
                        const EventLoop::Options& loopOptions = {})
-        : group_(carrierOptions("uring", 1)),
+        : group_(carrierWithLongRuns("uring")),
           loop_(group_.carrier(0), std::make_unique<UringIoHandler>(options, calls, SystemCalls::kernel()),
                 loopOptions),
           ended_(loop_.start()) {

@@ -227,37 +227,6 @@ TEST_F(ClientPoolTest, AConnectionEndedByTheServerIsNotUsedForANonIdempotentRequ
     EXPECT_EQ(backend.requests().size(), 2u);
 }
 
-TEST_F(ClientPoolTest, ARequestOfACancelledFiberIsNotSent) {
-    ScriptedBackend backend({{answerText("1")}, {answerText("2")}, {answerText("3"), Then::close}});
-    const Client client;
-    const std::string url = "http://" + backend.address().toString() + "/";
-    const auto remove = [&] { client.request(backend.address(), ClientRequest(Method::delete_, "/row")); };
-    inFiber([&] {
-        client.get(url);
-        JoinHandle<void> cancelled = carrier().spawn([&] {
-            try {
-                remove();
-                ADD_FAILURE() << "no exception";
-            } catch (const ClientError& error) {
-                EXPECT_EQ(error.code(), operationAborted()) << error.what();
-            }
-            const CancellationShield shield;
-            EXPECT_EQ(client.get(url).body(), "2");
-        });
-        cancelled.cancel();
-        cancelled.join();
-        try {
-            timeout(-1s, remove);
-            ADD_FAILURE() << "no exception";
-        } catch (const SystemError& error) {
-            EXPECT_EQ(error.code(), timedOut()) << error.what();
-        }
-        EXPECT_EQ(client.get(url).body(), "3");
-        EXPECT_EQ(client.stats().opened, 1u);
-    });
-    EXPECT_EQ(backend.requests().size(), 3u);
-}
-
 TEST_F(ClientPoolTest, OnlyIdempotentRequestsAreSentAgain) {
     for (const Method method : {Method::get, Method::head, Method::put, Method::delete_, Method::options}) {
         ScriptedBackend backend({{answerText("")}, {"", Then::close}, {answerText(""), Then::close}});
@@ -393,91 +362,6 @@ TEST_F(ClientPoolTest, NamesAreResolvedForNewConnectionsOnly) {
     EXPECT_EQ(resolver.asked, 2);
     EXPECT_EQ(backend.requests(), (std::vector<std::string>{"GET /x HTTP/1.1\r\nHost: " + host + "\r\n\r\n",
                                                             "GET / HTTP/1.1\r\nHost: " + host + "\r\n\r\n"}));
-}
-
-TEST_F(ClientPoolTest, AWaiterThatIsCancelledOnceItHasAConnectionSendsNothing) {
-    ScriptedBackend backend({{answerText("1")}, {answerText("2")}, {answerText("3"), Then::close}});
-    const Client client(with(&ClientOptions::maxPerHost, 1));
-    inFiber([&] {
-        http::ClientExchange first = client.begin(backend.address(), ClientRequest(Method::get, "/1"));
-        ErrorCode error;
-        JoinHandle<void> waiter = carrier().spawn(
-            [&] { client.request(backend.address(), ClientRequest(Method::delete_, "/row"), {}, error); });
-        EXPECT_TRUE(soon([&] { return client.stats().waiting == 1; }));
-        while (first.read()) {
-        }
-        waiter.cancel();  // it has been woken, but has not run
-        waiter.join();
-        EXPECT_EQ(error, operationAborted());
-        EXPECT_EQ(client.get("http://" + backend.address().toString() + "/2").body(), "2");
-    });
-    EXPECT_EQ(backend.requests().size(), 2u);
-}
-
-// Tries to open connections until the kernel drops further ones: the next one waits for an answer that does not come.
-std::vector<TcpStream> fillBacklog(const TcpListener& listener) {
-    std::vector<TcpStream> backlog;
-    ErrorCode error;
-    while (!error && backlog.size() < 16) {
-        backlog.push_back(TcpStream::connect(listener.localAddress(), deadlineAfter(50ms), error));
-    }
-    EXPECT_EQ(error, timedOut());
-    return backlog;
-}
-
-struct ManyAddresses final : Resolver {
-    Future<Addresses> resolve(std::string_view, std::uint16_t) override {
-        asked.cancel();
-        Promise<Addresses> promise;
-        promise.setValue(Addresses(all.begin(), all.end()));
-        return promise.future();
-    }
-    std::vector<SocketAddress> all;
-    CancelSource asked;
-};
-
-TEST_F(ClientPoolTest, ARequestWhoseScopeEndsGoesToNoFurtherAddress) {
-    ScriptedBackend backend({{answerText("1"), Then::close}});
-    ManyAddresses resolver;
-    ClientOptions options;
-    options.resolver = &resolver;
-    const Client client(options);
-    inFiber([&] {
-        TcpListener silent = TcpListener::listen(anyPort, {.backlog = 0});
-        const std::vector<TcpStream> backlog = fillBacklog(silent);
-        resolver.all = {silent.localAddress(), backend.address()};
-        try {
-            timeout(20ms, [&] { client.get("http://backend.test/"); });
-            ADD_FAILURE() << "no exception";
-        } catch (const SystemError& error) {
-            EXPECT_EQ(error.code(), timedOut()) << error.what();
-        }
-        EXPECT_EQ(client.stats().opened, 0u);
-        EXPECT_EQ(Client().get("http://" + backend.address().toString() + "/last").body(), "1");
-    });
-    EXPECT_EQ(backend.connections(), 1);  // connections are accepted in their order
-}
-
-TEST_F(ClientPoolTest, ARequestThatIsCancelledDuringTheLookupConnectsNowhere) {
-    ScriptedBackend backend({{answerText("1"), Then::close}});
-    ManyAddresses resolver;
-    resolver.all = {backend.address()};
-    ClientOptions options;
-    options.resolver = &resolver;
-    const Client client(options);
-    inFiber([&] {
-        {
-            const CancelScope scope(resolver.asked.token());
-            try {
-                client.get("http://backend.test/");
-                ADD_FAILURE() << "no exception";
-            } catch (const ClientError& error) {
-                EXPECT_EQ(error.code(), operationAborted());
-            }
-        }
-        EXPECT_EQ(Client().get("http://" + backend.address().toString() + "/last").body(), "1");
-    });
-    EXPECT_EQ(backend.connections(), 1);  // connections are accepted in their order
 }
 
 TEST_F(ClientPoolTest, HeadersAndHostGoOutAsGiven) {

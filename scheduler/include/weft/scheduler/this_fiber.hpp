@@ -17,9 +17,9 @@ namespace thisFiber {
 // True in a fiber (a hosted poller's body is one). Any thread.
 bool isFiber() noexcept;
 
-// Queues the fiber again, so that the other runnable fibers and the poller run first. Throws BlockingOperationException
-// inside dispatch and in a carrier's own code outside any fiber. On a plain thread: std::this_thread::yield(). With
-// Stealable::any the fiber may resume on another thread.
+// Queues the fiber behind the other runnable ones. The poller runs before it once the run of fibers has used up its
+// budget (CarrierOptions::yieldBudget). Throws BlockingOperationException inside dispatch and in a carrier's own code
+// outside any fiber. On a plain thread: std::this_thread::yield(). With Stealable::any it may resume on another thread.
 void yield();
 // Yields if the current run of fibers has used up its budget (CarrierOptions::yieldBudget); otherwise only reads a
 // cycle counter. For loops whose next piece of work may always be ready, such as reads of a busy socket. Does nothing
