@@ -264,10 +264,10 @@ TEST(FileLimits, WithoutADescriptorOpenFailsAndCreatesNothing) {
 }
 
 TEST(FileLimits, AnErrorOfAFullPoolNamesTheOptionThatRaisesTheLimit) {
-    CarrierGroup group(filesOn(1, 1));
-    BlockingPool& pool = group.blockingPool();
     std::atomic<bool> begun{false};
     std::atomic<bool> released{false};
+    CarrierGroup group(filesOn(1, 1));
+    BlockingPool& pool = group.blockingPool();
     pool.post([&] {
         begun = true;
         while (!released) std::this_thread::yield();
