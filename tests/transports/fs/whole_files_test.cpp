@@ -113,6 +113,7 @@ TEST(WholeFiles, AReplacementIsCreatedWithNoMorePermissionsThanTheFormerFile) {
 TEST(WholeFiles, AFileThatReportsMoreBytesThanItHasIsRead) {
     const std::string path = "/sys/devices/system/cpu/online";
     ErrorCode error;
+    if (!std::filesystem::exists(path)) GTEST_SKIP() << "no sysfs is mounted here";
     if (File::open(path).stat().size <= 100) GTEST_SKIP() << path << " reports its real size";
     EXPECT_NE(readFile(path, 100, error), "");
     EXPECT_FALSE(error) << error.message();
