@@ -279,7 +279,7 @@ template <std::derived_from<detail::SelectBranch> Branch>
 [[nodiscard]] Branch&& when(bool enabled, Branch&& branch) {
     static_assert(!std::is_lvalue_reference_v<Branch>);
     branch.enabled = enabled;
-    return std::move(branch);
+    return std::forward<Branch>(branch);
 }
 
 // Waits until one of the branches is ready, completes exactly that one, calls its function and returns its index. The
