@@ -1,4 +1,4 @@
-// TaskScope and joinAll: no child outlives its scope, whatever ends the parent; and which error is thrown.
+// TaskScope: no child outlives its scope, whatever ends the parent; and which error is thrown.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -476,42 +476,6 @@ TEST(TaskScope, ManyChildrenEndWhileTheyAreCancelled) {
                 }
                 EXPECT_EQ(running, 0);
             }
-        })
-        .join();
-}
-
-TEST(JoinAll, ReturnsTheResultsInOrder) {
-    CarrierGroup group(test::oneCarrier());
-    group
-        .spawn([] {
-            const auto [number, nothing, text] = joinAll([] { return 1; }, [] {}, [] { return std::string("two"); });
-            EXPECT_EQ(number, 1);
-            static_cast<void>(nothing);
-            EXPECT_EQ(text, "two");
-            bool ran = false;
-            joinAll([&] { ran = true; }, [] {});
-            EXPECT_TRUE(ran);
-        })
-        .join();
-}
-
-TEST(JoinAll, TheFirstErrorCancelsTheOthersAndIsThrownAfterTheirEnd) {
-    CarrierGroup group(test::oneCarrier());
-    group
-        .spawn([] {
-            bool ended = false;
-            EXPECT_EQ(errorOf([&] {
-                          joinAll(
-                              [&] {
-                                  ErrorCode error;
-                                  thisFiber::sleepFor(hours(1), error);
-                                  ended = true;
-                                  return 1;
-                              },
-                              []() -> int { throw std::runtime_error("no"); });
-                      }),
-                      "no");
-            EXPECT_TRUE(ended);
         })
         .join();
 }

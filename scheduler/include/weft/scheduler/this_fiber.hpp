@@ -18,8 +18,9 @@ namespace thisFiber {
 bool isFiber() noexcept;
 
 // Queues the fiber behind the other runnable ones. The poller runs before it once the run of fibers has used up its
-// budget (CarrierOptions::yieldBudget). Throws BlockingOperationException inside dispatch and in a carrier's own code
-// outside any fiber. On a plain thread: std::this_thread::yield(). With Stealable::any it may resume on another thread.
+// budget (CarrierOptions::yieldBudget). With Stealable::any the fiber may resume on another thread. Throws
+// BlockingOperationException inside dispatch and in a carrier's own code outside any fiber. On a plain thread:
+// std::this_thread::yield().
 void yield();
 // Yields if the current run of fibers has used up its budget (CarrierOptions::yieldBudget); otherwise only reads a
 // cycle counter. For loops whose next piece of work may always be ready, such as reads of a busy socket. Does nothing
