@@ -133,8 +133,7 @@ TEST(FloatingPoint, TheX87PrecisionIsThatOfItsFiber) {
 #endif
 
 // The switch itself saves only three registers; the compiler must save the others.
-TEST(FloatingPoint, ValuesInRegistersSurviveASwitch) {
-    CarrierGroup group(oneCarrier());
+void expectTheValuesOfRegistersAfterSwitches(const CarrierOptions& options) {
     const auto count = [](double step) {
         return [step] {
             double a = step, b = 2 * step, c = 3 * step, d = 4 * step, e = 5 * step, f = 6 * step;
@@ -148,11 +147,20 @@ TEST(FloatingPoint, ValuesInRegistersSurviveASwitch) {
             return static_cast<double>(l) + a + b + c + d + e + f + static_cast<double>(u + v + w + x + y + z);
         };
     };
-    const double alone = group.spawn(count(0.5)).join();
-    auto first = group.spawn(count(0.5));
-    auto other = group.spawn(count(-3));
-    EXPECT_EQ(first.join(), alone);
-    EXPECT_NE(other.join(), alone);
+    CarrierGroup group(options);
+    auto testFiber = group.spawn([&] {
+        const double alone = spawn(count(0.5)).join();
+        // Both are runnable before the first of them runs, so that each of their yields is a switch.
+        auto first = spawn(count(0.5));
+        auto other = spawn(count(-3));
+        EXPECT_EQ(first.join(), alone);
+        EXPECT_NE(other.join(), alone);
+    });
+    testFiber.join();
+}
+
+TEST(FloatingPoint, ValuesInRegistersSurviveASwitch) {
+    for (const CarrierOptions& options : bothSwitches()) expectTheValuesOfRegistersAfterSwitches(options);
 }
 
 }  // namespace

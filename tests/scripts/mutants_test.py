@@ -63,6 +63,32 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(self.run_.limitFor(5), self.run_.PATIENCE)
 
 
+class Outcomes(unittest.TestCase):
+    def setUp(self):
+        self.run_ = runner()
+
+    def outcome(self, verdicts):
+        self.left = [(verdict, f'output {n}') for n, verdict in enumerate(verdicts)]
+        return self.run_.outcomeOf(lambda: self.left.pop(0))
+
+    def test_a_defect_that_is_noticed_at_once_is_run_once(self):
+        self.assertEqual(self.outcome(['killed', 'SURVIVES']), ('killed', 'output 0'))
+        self.assertEqual(len(self.left), 1)
+
+    def test_a_defect_that_was_missed_is_killed_if_half_of_ten_runs_notice_it(self):
+        self.assertEqual(self.outcome(5 * ['SURVIVES'] + 5 * ['killed']), ('killed in 5 of 10', 'output 9'))
+        self.assertEqual(self.outcome(['SURVIVES'] + 9 * ['killed, by signal 6']), ('killed in 9 of 10', 'output 9'))
+        self.assertEqual(self.outcome(6 * ['SURVIVES'] + 4 * ['killed']), ('SURVIVES', 'output 0'))
+
+    def test_a_program_that_fails_for_another_reason_gets_no_second_look(self):
+        self.assertEqual(self.outcome(['ENDS WITH STATUS 1', 'killed'])[0], 'ENDS WITH STATUS 1')
+        self.assertEqual(self.outcome(['SURVIVES'] + 9 * ['FAILS OUTSIDE THE TEST'])[0], 'SURVIVES')
+
+    def test_with_repeat_each_run_must_notice(self):
+        left = [('killed', ''), ('SURVIVES', 'missed'), ('killed', '')]
+        self.assertEqual(self.run_.outcomeOfEach(lambda: left.pop(0), 3), ('SURVIVES', 'missed'))
+
+
 class Rules(unittest.TestCase):
     def setUp(self):
         self.rules = set(re.findall(r'^\| ([A-Z]+-\d+|2\.17) \| ', read('docs', 'reference', 'netty.md'), re.M))
