@@ -159,13 +159,22 @@ class Summary(unittest.TestCase):
         times = {'weft': 98765.4321, 'tokio': 98765.4321, 'go': 98765.4321, 'boost_fiber': 98765.4321}
         with tempfile.TemporaryDirectory() as directory:
             path = RUN.results.save(directory, RUN.KIND, RUN.datetime.datetime.now(), {
-                'command': ['perf/micro/run'], 'versions': {'commit': 'abc'}, 'implementations': {'weft': ['primitives_weft']},
+                'command': ['perf/micro/run'], 'versions': {'commit': 'abc', 'cpu': RUN.CPU},
+                'implementations': {'weft': ['primitives_weft']},
                 'summary': [PRIMITIVES.summarise(row, [('fast', times)]) for row in ROWS]})
             self.assertLess(os.path.getsize(path), 15 << 10)
             self.assertEqual(RUN.newest(directory), path)
             with open(path) as file:
                 self.assertEqual(PRIMITIVES.tables(json.load(file)).count('98,765 '), 4 * len(ROWS))
             self.assertIn(f'`{os.path.basename(path)[:-5]}` (commit abc)', RUN.section(path))
+
+    def test_on_another_processor_is_not_put_into_the_page(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = RUN.results.save(directory, RUN.KIND, RUN.datetime.datetime.now(), {
+                'command': ['perf/micro/run'], 'versions': {'cpu': 'another one'}, 'implementations': {}, 'summary': []})
+            self.assertIsNone(RUN.newest(directory))
+            with self.assertRaisesRegex(RUN.Failure, 'another one'):
+                RUN.writePage(path)
 
     def test_of_a_whole_run_is_in_the_list_of_all_runs_as_geometric_means(self):
         others = [row for row in PRIMITIVES.ALONE if row.name in ('rw_read', 'rw_write')]
