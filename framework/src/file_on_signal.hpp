@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <functional>
+#include <locale>
 #include <ostream>
 #include <stdexcept>
 #include <string>
@@ -143,13 +144,15 @@ class FileOnSignal : public KeptInFork {
         log(LogLevel::error, {"the ", options_.what, " cannot be written to ", options_.path, ": ", failure});
     }
     // Returns the error message, or an empty text on success. Replaces a regular file; writes directly to a pipe or a
-    // device. Once the object ends, a pipe that is full holds it up for a second at most.
+    // device, and through a symbolic link. Once the object ends, a pipe that is full holds it up for a second at most.
     std::string writeFile() const {
         const std::string& path = options_.path;
-        const bool replaces = !std::filesystem::exists(path) || std::filesystem::is_regular_file(path);
+        const std::filesystem::file_status status = std::filesystem::symlink_status(path);
+        const bool replaces = !std::filesystem::exists(status) || std::filesystem::is_regular_file(status);
         const std::string target = replaces ? path + ".part" : path;
         OutputFile file(target, mustEnd_);
         std::ostream stream(&file);
+        stream.imbue(std::locale::classic());
         if (file.error() == 0) options_.write(stream);
         stream.flush();
         if (file.error() == ETIMEDOUT) return "its reader has read nothing for a second";

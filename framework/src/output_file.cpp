@@ -2,17 +2,67 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace weft::detail {
 
-OutputFile::OutputFile(const std::string& path, const std::atomic<bool>& ends) noexcept
-    : ends_(ends),
-      fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666)),
-      error_(fd_ < 0 ? errno : 0) {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool isLink(const fs::path& path) {
+    std::error_code ignored;
+    return fs::is_symlink(fs::symlink_status(path, ignored));
+}
+
+// The descriptor of this process to which a chain of symbolic links leads, such as /dev/stderr; -1: to none.
+int descriptorOf(fs::path path) {
+    const fs::path descriptors = "/proc/" + std::to_string(::getpid()) + "/fd";
+    std::error_code error;
+    for (int links = 0; links < 40 && isLink(path); ++links) {  // as many as the kernel follows
+        const fs::path directory = fs::canonical(fs::absolute(path, error).parent_path(), error);
+        if (error) return -1;
+        if (directory == descriptors) {
+            const std::string name = path.filename().string();
+            int descriptor = -1;
+            std::from_chars(name.data(), name.data() + name.size(), descriptor);
+            return descriptor;
+        }
+        path = directory / fs::read_symlink(path, error);
+        if (error) return -1;
+    }
+    return -1;
+}
+
+bool isSocket(int descriptor) {
+    struct stat file = {};
+    return ::fstat(descriptor, &file) == 0 && S_ISSOCK(file.st_mode);
+}
+
+// A regular file that is opened again has a position of its own, and the next write at the old one would overwrite what
+// was written there; a socket cannot be opened again.
+int openOutput(const std::string& path) {
+    struct stat file = {};
+    const int descriptor = descriptorOf(path);
+    if (descriptor >= 0 && ::fstat(descriptor, &file) == 0 && (S_ISREG(file.st_mode) || S_ISSOCK(file.st_mode)))
+        return ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+    const int existing = isLink(path) ? O_APPEND : O_TRUNC;
+    return ::open(path.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | existing, 0666);
+}
+
+}  // namespace
+
+OutputFile::OutputFile(const std::string& path, const std::atomic<bool>& ends)
+    : ends_(ends), fd_(openOutput(path)), isSocket_(isSocket(fd_)), error_(fd_ < 0 ? errno : 0) {
     setp(bytes_.data(), bytes_.data() + bytes_.size());
 }
 
@@ -33,7 +83,7 @@ int OutputFile::sync() {
 bool OutputFile::writeAll() noexcept {
     const char* next = pbase();
     while (error_ == 0 && next < pptr()) {
-        const ssize_t written = ::write(fd_, next, static_cast<std::size_t>(pptr() - next));
+        const ssize_t written = writeSome(next, static_cast<std::size_t>(pptr() - next));
         if (written >= 0) {
             next += written;
         } else if (errno == EAGAIN) {
@@ -44,6 +94,11 @@ bool OutputFile::writeAll() noexcept {
     }
     setp(bytes_.data(), bytes_.data() + bytes_.size());
     return error_ == 0;
+}
+
+// A socket blocks if the program's own descriptor does.
+ssize_t OutputFile::writeSome(const char* bytes, std::size_t size) const noexcept {
+    return isSocket_ ? ::send(fd_, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL) : ::write(fd_, bytes, size);
 }
 
 // Returns now and then to see whether the owner ends.

@@ -4,8 +4,11 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <streambuf>
 #include <string>
+
+#include <sys/types.h>
 
 #include <weft/scheduler/clock.hpp>
 
@@ -16,8 +19,10 @@ class OutputFile final : public std::streambuf {
     // How long a pipe may be full: before each write, and in all once `ends` is true.
     static constexpr Duration patience = std::chrono::seconds(1);
 
-    // Creates the file, or truncates it. Does not wait for a reader: a pipe without one is the error ENXIO.
-    OutputFile(const std::string& path, const std::atomic<bool>& ends) noexcept;
+    // Creates the file, or truncates it. Does not wait for a reader: a pipe without one is the error ENXIO. A symbolic
+    // link is followed, and the file to which it leads is appended to; a descriptor of this process, as /dev/stderr,
+    // that is a regular file or a socket is written to itself. Throws std::bad_alloc.
+    OutputFile(const std::string& path, const std::atomic<bool>& ends);
     ~OutputFile() override;
     OutputFile(const OutputFile&) = delete;
     OutputFile& operator=(const OutputFile&) = delete;
@@ -29,10 +34,12 @@ class OutputFile final : public std::streambuf {
     int_type overflow(int_type next) override;
     int sync() override;
     bool writeAll() noexcept;
+    ssize_t writeSome(const char* bytes, std::size_t size) const noexcept;
     void awaitRoom() noexcept;
 
     const std::atomic<bool>& ends_;
     const int fd_;
+    const bool isSocket_;
     int error_ = 0;
     TimePoint end_ = TimePoint::max();
     std::array<char, 8192> bytes_;

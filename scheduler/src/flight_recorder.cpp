@@ -74,6 +74,7 @@ std::string inMicroseconds(std::int64_t nanoseconds) {
     return text;
 }
 
+// Converts each number itself: the locale and the flags of the stream are the program's.
 class JsonTrace {
   public:
     explicit JsonTrace(std::ostream& out) : out_(out) { out_ << "{\"displayTimeUnit\":\"ns\",\"traceEvents\":["; }
@@ -93,19 +94,20 @@ class JsonTrace {
         out_ << ",\"args\":{" << argumentsOf(event) << "}}";
     }
     void end(std::uint64_t recorded, std::uint64_t dropped) {
-        out_ << "\n],\"otherData\":{\"recorded\":" << recorded << ",\"dropped\":" << dropped << "}}\n";
+        out_ << "\n],\"otherData\":{\"recorded\":" << std::to_string(recorded)
+             << ",\"dropped\":" << std::to_string(dropped) << "}}\n";
     }
 
   private:
     void begin(const char* name, char phase, unsigned carrier) {
         out_ << (first_ ? "\n" : ",\n") << "{\"name\":\"" << name << "\",\"ph\":\"" << phase << "\",\"pid\":" << pid_
-             << ",\"tid\":" << carrier;
+             << ",\"tid\":" << std::to_string(carrier);
         first_ = false;
     }
 
     std::ostream& out_;
     bool first_ = true;
-    const long pid_ = ::getpid();
+    const std::string pid_ = std::to_string(::getpid());
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,6 +29,7 @@
 namespace weft::test {
 namespace {
 
+constexpr const char* totalOfNoFibers = "total: 0 fibers on 1 carriers: ";
 constexpr const char* unusedDump = "/nowhere/unused.txt";
 
 CarrierOptions oneCarrierToDump() {
@@ -74,6 +76,68 @@ TEST(FibersOnSignalTest, AFileThatCannotBeWrittenIsLogged) {
     const FibersOnSignal dump(group, "/nowhere/fibers.txt");
     ASSERT_EQ(::kill(::getpid(), SIGUSR2), 0);
     EXPECT_TRUE(log.await("the fiber dump cannot be written to /nowhere/fibers.txt: No such file or directory"));
+}
+
+void writeDump(const std::string& path) {
+    LogCapture log;
+    CarrierGroup group(oneCarrierToDump());
+    const FibersOnSignal dump(group, path);
+    EXPECT_EQ(::kill(::getpid(), SIGUSR2), 0);
+    EXPECT_TRUE(log.await("fiber dump written to " + path)) << log.text();
+}
+
+class FilesOfDumps : public testing::Test {
+  protected:
+    FilesOfDumps() { std::filesystem::create_directory(directory_); }
+    ~FilesOfDumps() override { std::filesystem::remove_all(directory_); }
+
+    const std::filesystem::path directory_ =
+        std::filesystem::temp_directory_path() / ("weft-dumps-" + std::to_string(::getpid()));
+    const std::string file_ = directory_ / "file";
+    const std::string link_ = directory_ / "link";
+};
+
+TEST_F(FilesOfDumps, AFileToWhichASymbolicLinkLeadsIsAppendedTo) {
+    std::ofstream(file_) << "before\n";
+    std::filesystem::create_symlink("file", link_);
+    writeDump(link_);
+    EXPECT_TRUE(std::filesystem::is_symlink(link_));
+    EXPECT_EQ(contentOf(file_).rfind("before\n", 0), 0u);
+    EXPECT_NE(contentOf(file_).find(totalOfNoFibers), std::string::npos) << contentOf(file_);
+}
+
+TEST_F(FilesOfDumps, ASymbolicLinkToNothingCreatesTheFile) {
+    std::filesystem::create_symlink("file", link_);
+    writeDump(link_);
+    EXPECT_NE(contentOf(file_).find(totalOfNoFibers), std::string::npos) << contentOf(file_);
+}
+
+// As /dev/stderr after 2>file, by a link of its own.
+TEST_F(FilesOfDumps, AnOpenFileOfTheProgramIsWrittenWhereItStands) {
+    const int log = ::open(file_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    ASSERT_GE(log, 0);
+    ASSERT_EQ(::write(log, "before\n", 7), 7);
+    std::filesystem::create_symlink("/proc/self/fd/" + std::to_string(log), link_);
+    writeDump(link_);
+    ASSERT_EQ(::write(log, "after\n", 6), 6);
+    ::close(log);
+    const std::string text = contentOf(file_);
+    EXPECT_EQ(text.rfind("before\n", 0), 0u);
+    EXPECT_NE(text.find(totalOfNoFibers), std::string::npos) << text;
+    EXPECT_EQ(text.find("\nafter\n"), text.size() - 7) << text;
+}
+
+// As /dev/stderr of a service whose output goes to a journal.
+TEST_F(FilesOfDumps, ASocketOfTheProgramIsWrittenTo) {
+    int sockets[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets), 0);
+    writeDump("/proc/self/fd/" + std::to_string(sockets[0]));
+    ::close(sockets[0]);
+    std::string text(8192, '\0');
+    const ssize_t size = ::recv(sockets[1], text.data(), text.size(), MSG_WAITALL);
+    ::close(sockets[1]);
+    ASSERT_GT(size, 0);
+    EXPECT_NE(text.find(totalOfNoFibers), std::string::npos) << text;
 }
 
 // So many that their dump does not fit into a pipe.

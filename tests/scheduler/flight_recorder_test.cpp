@@ -5,6 +5,7 @@
 #include <atomic>
 #include <fstream>
 #include <iterator>
+#include <locale>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -72,6 +73,22 @@ TEST(FlightRecorder, WithoutTheOptionATraceHasTracksAndNoEvents) {
     EXPECT_EQ(eventsOf(group, "\"ph\":\"M\"", "weft1").size(), 1u);
     EXPECT_EQ(eventsOf(group, "\"ph\":").size(), 2u);
     EXPECT_EQ(eventsOf(group, "\"recorded\":0,\"dropped\":0").size(), 1u);
+}
+
+TEST(FlightRecorder, TheLocaleOfTheStreamDoesNotChangeATrace) {
+    struct Grouped : std::numpunct<char> {
+        std::string do_grouping() const override { return "\1"; }
+    };
+    CarrierOptions options;  // without events, which differ from trace to trace
+    options.carriers = 12;
+    CarrierGroup group(options);
+    std::ostringstream usual, grouped;
+    writeTrace(group, usual);
+    grouped.imbue(std::locale(grouped.getloc(), new Grouped));
+    grouped << std::hex;
+    writeTrace(group, grouped);
+    EXPECT_EQ(grouped.str(), usual.str());
+    EXPECT_NE(usual.str().find("\"tid\":11,"), std::string::npos);
 }
 
 TEST(FlightRecorder, EachSliceOfAFiberIsRecordedWithTheReasonForItsEnd) {

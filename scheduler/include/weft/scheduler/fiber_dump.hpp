@@ -31,9 +31,10 @@ struct FiberInfo {
     // While it waits: for how long, plus at most the time of the run of fibers in which the wait began (the yield
     // budget and one slice). 0 for a poller.
     Duration waited{};
-    // In debug builds, for a wait in a lock call of sync::Mutex, sync::FairMutex or sync::RwLock: the id of the fiber
-    // that holds the lock, or an id that no fiber of the group has if a thread or a fiber of another group holds it.
-    // Otherwise 0, also if readers hold an RwLock, which counts them without knowing them.
+    // If the library was built without NDEBUG, for a wait in a lock call of sync::Mutex, sync::FairMutex or
+    // sync::RwLock: the id of the fiber that holds the lock, or an id that no fiber of the group has if a thread or a
+    // fiber of another group holds it. Otherwise 0, also if readers hold an RwLock, which counts them without knowing
+    // them.
     std::uint64_t holder = 0;
     // The type of the closure that was spawned, which contains the name of the function that spawned it if the closure
     // is a lambda; closureName() makes it readable. Null if the program was compiled without RTTI.

@@ -18,10 +18,10 @@ namespace weft::sync {
 // First in, first out: once a writer waits, later readers wait after it, so readers cannot starve writers; readers that
 // wait next to each other get the lock together. It satisfies the standard's requirements of a SharedTimedLockable:
 // std::unique_lock is the writers' guard, std::shared_lock the readers'. A fiber that holds a shared lock and locks
-// again, shared or not, may wait forever; if a writer locks again, an assertion fails. In debug builds the fiber dump
-// names the writer for which a fiber waits; the lock counts its readers without knowing them, so for a wait for readers
-// the dump names no holder. Context, errors, cancellation and lifetime of every call: as the call of sync::Mutex with
-// the same name.
+// again, shared or not, may wait forever; if a writer locks again, an assertion fails. In a library built without
+// NDEBUG the fiber dump names the writer for which a fiber waits; the lock counts its readers without knowing them, so
+// for a wait for readers the dump names no holder. Context, errors, cancellation and lifetime of every call: as the
+// call of sync::Mutex with the same name.
 class RwLock {
   public:
     RwLock() noexcept : core_(all) {}
