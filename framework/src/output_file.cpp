@@ -62,7 +62,7 @@ int openOutput(const std::string& path) {
 }  // namespace
 
 OutputFile::OutputFile(const std::string& path, const std::atomic<bool>& ends)
-    : ends_(ends), fd_(openOutput(path)), isSocket_(isSocket(fd_)), error_(fd_ < 0 ? errno : 0) {
+    : ends_(ends), fd_(openOutput(path)), error_(fd_ < 0 ? errno : 0), isSocket_(isSocket(fd_)) {
     setp(bytes_.data(), bytes_.data() + bytes_.size());
 }
 

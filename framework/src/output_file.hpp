@@ -39,8 +39,8 @@ class OutputFile final : public std::streambuf {
 
     const std::atomic<bool>& ends_;
     const int fd_;
+    int error_;
     const bool isSocket_;
-    int error_ = 0;
     TimePoint end_ = TimePoint::max();
     std::array<char, 8192> bytes_;
 };
