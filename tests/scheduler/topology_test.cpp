@@ -1,12 +1,15 @@
 // LinuxTopology on recorded machines from topologies/, and on the machine that runs the tests.
 #include <weft/scheduler/topology.hpp>
 
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <numeric>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -242,27 +245,34 @@ TEST(Topology, AWrongNumberOfPlacesIsRefused) {
     }
 }
 
-// 0 is busy; 1 shares its cache, 2 and 3 do not.
+// 0 is busy; 1 shares its cache, 2 and 3 do not. While 1 is busy, too, these look for work again and again.
 TEST(Topology, CarriersOfOtherClustersDoNotHelp) {
     CarrierOptions options = placed({{{}, 0}, {{}, 0}, {{}, 1}, {{}, 1}});
     options.workStealing = true;
     options.stealScope = StealScope::cluster;
     options.stealAge = std::chrono::microseconds(0);
     CarrierGroup group(options);
-    std::atomic<bool> done{false};
-    std::atomic<bool> spins{false};
-    auto busy = group.carrier(0).spawn(
-        [&] {
-            spins = true;
-            while (!done) std::this_thread::yield();
-        },
-        {.stealable = Stealable::never});
-    while (!spins) std::this_thread::yield();
-    for (int i = 0; i < 200; ++i) {
-        EXPECT_EQ(group.carrier(0).spawn([] { return thisFiber::runningCarrier(); }).join(), &group.carrier(1));
+    std::atomic<int> spinning{0};
+    const auto occupy = [&](unsigned carrier, const std::atomic<bool>& done) {
+        return group.carrier(carrier).spawn(
+            [&] {
+                ++spinning;
+                while (!done) std::this_thread::yield();
+            },
+            {.stealable = Stealable::never});
+    };
+    std::atomic<bool> done[2] = {false, false};
+    JoinHandle<void> busy[] = {occupy(0, done[0]), occupy(1, done[1])};
+    while (spinning < 2) std::this_thread::yield();
+    std::vector<JoinHandle<Carrier*>> waiting;
+    for (int i = 0; i < 8; ++i) waiting.push_back(group.carrier(0).spawn([] { return thisFiber::runningCarrier(); }));
+    for (int i = 0; i < 100; ++i) {
+        for (const unsigned idle : {2u, 3u}) group.carrier(idle).spawn([] {}, {.stealable = Stealable::never}).join();
     }
-    done = true;
-    busy.join();
+    done[1] = true;
+    for (auto& fiber : waiting) EXPECT_EQ(fiber.join(), &group.carrier(1));
+    done[0] = true;
+    for (auto& fiber : busy) fiber.join();
     EXPECT_EQ(group.carrier(2).stats().steals + group.carrier(3).stats().steals, 0u);
 }
 
