@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
-#include <string_view>
 #include <system_error>
 
 #include <fcntl.h>
@@ -43,18 +42,17 @@ int descriptorOf(fs::path path) {
     return -1;
 }
 
-bool isSocket(int descriptor) {
+mode_t typeOf(int descriptor) {
     struct stat file = {};
-    return ::fstat(descriptor, &file) == 0 && S_ISSOCK(file.st_mode);
+    return ::fstat(descriptor, &file) == 0 ? file.st_mode & S_IFMT : 0;
 }
 
 // A regular file that is opened again has a position of its own, and the next write at the old one would overwrite what
 // was written there; a socket cannot be opened again.
 int openOutput(const std::string& path) {
-    struct stat file = {};
     const int descriptor = descriptorOf(path);
-    if (descriptor >= 0 && ::fstat(descriptor, &file) == 0 && (S_ISREG(file.st_mode) || S_ISSOCK(file.st_mode)))
-        return ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+    const mode_t type = typeOf(descriptor);
+    if (type == S_IFREG || type == S_IFSOCK) return ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
     const int existing = isLink(path) ? O_APPEND : O_TRUNC;
     return ::open(path.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | existing, 0666);
 }
@@ -62,7 +60,7 @@ int openOutput(const std::string& path) {
 }  // namespace
 
 OutputFile::OutputFile(const std::string& path, const std::atomic<bool>& ends)
-    : ends_(ends), fd_(openOutput(path)), error_(fd_ < 0 ? errno : 0), isSocket_(isSocket(fd_)) {
+    : ends_(ends), fd_(openOutput(path)), error_(fd_ < 0 ? errno : 0), isSocket_(typeOf(fd_) == S_IFSOCK) {
     setp(bytes_.data(), bytes_.data() + bytes_.size());
 }
 

@@ -39,7 +39,7 @@ class OutputFile final : public std::streambuf {
 
     const std::atomic<bool>& ends_;
     const int fd_;
-    int error_;
+    int error_;  // begins as the errno of the open call, so it precedes isSocket_
     const bool isSocket_;
     TimePoint end_ = TimePoint::max();
     std::array<char, 8192> bytes_;

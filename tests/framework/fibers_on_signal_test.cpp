@@ -179,6 +179,23 @@ TEST(FibersOnSignalTest, APipeThatStaysFullIsAFailureThatIsLogged) {
     EXPECT_TRUE(log.await("the fiber dump cannot be written to " + pipe.path() + ": its reader has read nothing"));
 }
 
+TEST(FibersOnSignalTest, ASocketThatStaysFullIsAFailureThatIsLogged) {
+    int sockets[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets), 0);
+    const int least = 0;
+    ASSERT_EQ(::setsockopt(sockets[0], SOL_SOCKET, SO_SNDBUF, &least, sizeof least), 0);
+    const std::string path = "/proc/self/fd/" + std::to_string(sockets[0]);
+    {
+        LogCapture log;
+        CarrierGroup group(oneCarrierToDump());
+        const WaitingFibers fibers(group);
+        const FibersOnSignal dump(group, path);
+        ASSERT_EQ(::kill(::getpid(), SIGUSR2), 0);
+        EXPECT_TRUE(log.await("the fiber dump cannot be written to " + path + ": its reader has read nothing"));
+    }
+    for (const int socket : sockets) ::close(socket);
+}
+
 TEST(FibersOnSignalTest, AReaderThatIsSlowReceivesTheWholeDump) {
     NamedPipe pipe;
     const int reader = pipe.openReader();
