@@ -1,0 +1,162 @@
+"""Compiles, links and runs seeded defects in build/dev/mutants/, beside the programs of the preset dev."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from . import verdict
+from .catalog import ROOT, Failure
+
+BUILD = ROOT / 'build' / 'dev'
+LIMIT = 60  # seconds for a test without a defect; it needs milliseconds
+MEMORY = 8 << 20  # KiB of address space; a defect may make it allocate without end
+CPU_TIME = 4 * LIMIT  # seconds; ends a test that spins after this script itself has been killed
+TOGETHER = 600  # seconds for all tests of one program that are run together
+WAITING = 6  # tests with a defect that may run beside the compilers, since they seem to wait for ever
+PASSED = re.compile(r'^\[       OK \] (\S+)(?:, where .*)? \((\d+) ms\)$', re.M)
+
+
+class Workshop:
+    def __init__(self, rounds, mutants):
+        """`rounds`: of --repeat; None: a test that misses its defect is looked at again."""
+        self.rounds = rounds
+        with open(BUILD / 'compile_commands.json', encoding='utf-8') as file:
+            self.compilations = {entry['file']: entry['command'] for entry in json.load(file)}
+        if any('/unity_' in source for source in self.compilations):
+            raise Failure(f'{BUILD} is a unity build, in which no source file can be exchanged; first: '
+                          'cmake --preset strict && cmake --build --preset strict')
+        self.links = {}
+        self.linker = ' -fuse-ld=lld' if shutil.which('ld.lld') else ''
+        self.processors = threading.BoundedSemaphore(os.cpu_count())
+        self.workers = ThreadPoolExecutor(os.cpu_count() + WAITING)
+        (BUILD / 'mutants').mkdir(exist_ok=True)
+        programs = sorted({mutant.program for mutant in mutants})
+        self.baselines = {program: Baseline(program, sorted({mutant.test for mutant in mutants if mutant.program == program}))
+                          for program in programs}
+        with ThreadPoolExecutor(os.cpu_count()) as processors:
+            list(processors.map(Baseline.passTogether, self.baselines.values()))
+
+    def outcomes(self, mutants, deadline=None):
+        """Yields the (verdict, output) of each, in order; None for those that would have begun after the deadline."""
+        return self.workers.map(lambda numbered: self.outcome(*numbered, deadline), enumerate(mutants))
+
+    def outcome(self, number, mutant, deadline):
+        place = BUILD / 'mutants' / str(number)
+        program = place / mutant.program
+        try:
+            with self.processors:
+                if deadline and time.monotonic() > deadline:
+                    return None
+                place.mkdir(parents=True, exist_ok=True)
+                seconds = self.demandPass(mutant)
+                self.link(mutant, self.compile(mutant, place), program)
+                first = run(program, mutant.test, verdict.limitFor(seconds))
+            look = lambda: run(program, mutant.test, verdict.secondLimitFor(seconds))
+            return verdict.ofRounds(first, look, self.rounds) if self.rounds else verdict.ofLooks(first, look)
+        except Failure as failure:
+            return 'SURVIVES', str(failure)
+        finally:
+            program.unlink(missing_ok=True)
+
+    def demandPass(self, mutant):
+        """Returns the seconds that the test takes without the defect; raises Failure if it does not pass."""
+        baseline = self.baselines[mutant.program]
+        for _ in range((self.rounds or 1) - 1):
+            baseline.alone(mutant.test)
+        return baseline.seconds(mutant.test)
+
+    # -w: a defect may cause warnings. The command includes the room's precompiled header.
+    def compile(self, mutant, place):
+        unit = ROOT / mutant.unit
+        if str(unit) not in self.compilations:
+            raise Failure(f'{mutant.unit} is not compiled in {BUILD}; first: cmake --build --preset dev')
+        compiler = re.sub(r' -o \S+ -c \S+$', '', self.compilations[str(unit)])
+        made = place / f'{unit.name}.o'
+        source = place / unit.name    # a copy, because a quoted include looks beside its file first
+        if mutant.unit == mutant.file:
+            source.write_text(mutant.planted())
+        else:
+            headers = shadow(mutant, place)
+            compiler = f'{shadowing(compiler, headers)} -iquote {headers}'
+            source.write_text(unit.read_text())
+        self.made(f'{compiler} -w -iquote {unit.parent} -o {made} -c {source}')
+        return made
+
+    # The defective object comes before the library with the correct one, so that the linker does not take that. The
+    # object of a test source replaces the test's own.
+    def link(self, mutant, made, program):
+        target = f'tests/{mutant.program}'
+        if target not in self.links:
+            commands = self.made(f'ninja -t commands -s {target}')
+            self.links[target] = next(part for part in commands.split(' && ') if f' -o {target}' in part)
+        command = re.sub(rf' \S+/{re.escape(mutant.unit.removeprefix("tests/"))}\.o(?= )', '', self.links[target])
+        first = command.index(f'tests/CMakeFiles/{mutant.program}.dir/')
+        self.made(f'{command[:first]}{made} {command[first:]}'.replace(f' -o {target}', f' -o {program}') + f' -Wl,-S{self.linker}')
+
+    def made(self, command):
+        ended = subprocess.run(command, shell=True, cwd=BUILD, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                               check=False)
+        if ended.returncode != 0:
+            raise Failure(f'this does not work:\n{command}\n{ended.stdout}')
+        return ended.stdout
+
+
+class Baseline:
+    """The tests of a program that must notice defects, without a defect: all in one run; one that does not pass there
+    runs once more, alone."""
+
+    def __init__(self, program, tests):
+        self.program = BUILD / 'tests' / program
+        self.tests = tests
+        self.passed = {}
+
+    def passTogether(self):
+        if len(self.tests) > 1:
+            _, said = run(self.program, ':'.join(self.tests), TOGETHER)
+            self.passed = {test: int(milliseconds) / 1000 for test, milliseconds in PASSED.findall(said)}
+
+    def seconds(self, test):
+        """How long the test takes; raises Failure if it does not pass."""
+        if test not in self.passed:
+            self.passed[test] = self.alone(test)
+        return self.passed[test]
+
+    def alone(self, test):
+        _, said = run(self.program, test, LIMIT)
+        passed = re.search(r'^\[  PASSED  \] 1 test\.$', said, re.M)
+        if not passed:
+            raise Failure('there is no such test' if not verdict.begun(test, said)
+                          else f'the test does not pass without the defect:\n{said}')
+        return int(re.search(r'ran\. \((\d+) ms total\)', said)[1]) / 1000
+
+
+# Writes a copy of the header with the defect, under the name by which sources include it.
+def shadow(mutant, place):
+    name = re.sub(r'^\w+/(asio/)?(include|src)/', '', mutant.file)
+    header = place / 'include' / name
+    header.parent.mkdir(parents=True, exist_ok=True)
+    header.write_text(mutant.planted())
+    return place / 'include'
+
+
+def shadowing(compiler, headers):
+    """The command that searches `headers` first, without the precompiled header, which contains the original."""
+    return re.sub(r' (-Winvalid-pch|-include \S*/cmake_pch\.hxx)(?= |$)', '', compiler).replace(' -I', f' -I{headers} -I', 1)
+
+
+def run(program, test, limit):
+    """(verdict, output) of a program's run with this test alone. On epoll: tests of io_uring select it themselves."""
+    command = ['sh', '-c', f'ulimit -v {MEMORY}; ulimit -t {CPU_TIME}; exec "$0"', program]
+    environment = {**os.environ, 'WEFT_TRANSPORT': 'epoll', 'GTEST_FILTER': test}
+    try:
+        ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=limit, errors='replace',
+                               env=environment, check=False)
+    except subprocess.TimeoutExpired as expired:
+        said = (expired.stdout or b'').decode(errors='replace')
+        return verdict.of(test, None, said, limit), said
+    return verdict.of(test, ended.returncode, ended.stdout, limit), ended.stdout
