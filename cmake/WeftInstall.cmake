@@ -43,9 +43,11 @@ function(weft_install_package)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/weft.pc.in ${PROJECT_BINARY_DIR}/weft.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/weftConfig.cmake ${PROJECT_BINARY_DIR}/weftConfigVersion.cmake
     DESTINATION ${WEFT_CONFIG_DIR})
-  configure_file(${PROJECT_SOURCE_DIR}/cmake/weft-asio.pc.in ${PROJECT_BINARY_DIR}/weft-asio.pc @ONLY)
-  install(FILES ${PROJECT_BINARY_DIR}/weft.pc ${PROJECT_BINARY_DIR}/weft-asio.pc
-    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  install(FILES ${PROJECT_BINARY_DIR}/weft.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  if(TARGET weft::asio)
+    configure_file(${PROJECT_SOURCE_DIR}/cmake/weft-asio.pc.in ${PROJECT_BINARY_DIR}/weft-asio.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/weft-asio.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  endif()
   # The conformance kit for pollers (docs/guide/pollers.md): headers for test programs; they need GoogleTest.
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/tests/kit/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.hpp)
   install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/weft)

@@ -168,11 +168,13 @@ TEST(Documents, TheClientThatReconnectsHearsTheNextServerToo) {
     EXPECT_EQ(second.stop(), 0);
 }
 
+#if WEFT_WITH_ASIO
 TEST(Documents, TheProgramsOfFromAsioPrintWhatTheySay) {
     EXPECT_EQ(outputOf("docs/from_asio_timer"), "10 ms\n");
     EXPECT_EQ(outputOf("docs/from_asio_fibers"), "hello\n");
     EXPECT_EQ(outputOf("docs/from_asio_group"), "served by 2 contexts\n");
 }
+#endif
 
 }  // namespace
 }  // namespace weft::test

@@ -1,5 +1,6 @@
 // The explorer itself: its searches, its reports, and what threads can block on.
 #include <gmock/gmock.h>
+#include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -121,6 +122,17 @@ TEST(Explorer, TheEnvironmentOverridesTheBudget) {
     const Result result = run(fourStores(true));
     ::unsetenv("WEFT_MODEL_EXECUTIONS");
     EXPECT_EQ(result.executions, 2u);
+}
+
+TEST(Explorer, TheEffortScalesTheBudgetsOfSearchesThatNeedNotEnd) {
+    ::setenv("WEFT_MODEL_EFFORT", "0.5", 1);
+    EXPECT_EQ(budgetFor("a", {.executions = 100, .seconds = 8}).executions, 50u);
+    EXPECT_EQ(budgetFor("a", {.executions = 100, .seconds = 8}).seconds, 4);
+    EXPECT_EQ(budgetFor("a", {.executions = 100, .mustEnd = true}).executions, 100u);
+    EXPECT_EQ(budgetFor("a", {.executions = 100, .mustEnd = true, .unless = {"a"}}).executions, 50u);
+    ::setenv("WEFT_MODEL_EFFORT", "half", 1);
+    EXPECT_NONFATAL_FAILURE((void)searchEffort(), "WEFT_MODEL_EFFORT is 'half': expected a number from 0.01 to 1000");
+    ::unsetenv("WEFT_MODEL_EFFORT");
 }
 
 // --- replay

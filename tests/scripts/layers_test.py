@@ -42,6 +42,8 @@ class Layers(unittest.TestCase):
 
     def test_the_asio_room_does(self):
         files = [f for name, all in self.included.items() if name.startswith('framework/asio/') for f in all]
+        if not files:
+            self.skipTest('weft::asio is not built with this Boost')
         self.assertTrue(any('boost/asio/io_context.hpp' in f for f in files), 'so the search above would find it')
 
 
