@@ -27,7 +27,7 @@ class Workshop:
         self.rounds = rounds
         with open(BUILD / 'compile_commands.json', encoding='utf-8') as file:
             self.compilations = {entry['file']: entry['command'] for entry in json.load(file)}
-        if any('/unity_' in source for source in self.compilations):
+        if re.search(r'^CMAKE_UNITY_BUILD:\w+=(ON|TRUE|1)$', (BUILD / 'CMakeCache.txt').read_text(), re.M):
             raise Failure(f'{BUILD} is a unity build, in which no source file can be exchanged; first: '
                           'cmake --preset strict && cmake --build --preset strict')
         self.links = {}
