@@ -17,6 +17,12 @@ def git(*arguments):
     return done.stdout if done.returncode == 0 else None
 
 
+def cleanHead():
+    """The commit that this tree is, but for the ledgers; None if it has other changes."""
+    changes = git('status', '--porcelain', '--', '.', ':!tests/luck.tsv', ':!tests/proved.tsv', ':!tests/mutants/proved')
+    return git('rev-parse', 'HEAD').strip() if changes == '' else None
+
+
 class Proved:
     """The content of tests/mutants/proved."""
 
