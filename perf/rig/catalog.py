@@ -78,11 +78,15 @@ def scenario(name):
     return SCENARIOS[name]
 
 
+def programOf(scenarioName, name, entry):
+    return entry.get('program', f'{scenarioName}_{name}')
+
+
 def implementations(scenarioName, build, wanted=None):
     """The runnable implementations in table order, the floor first. `wanted` names the ones that must be there."""
     table = scenario(scenarioName)
     entries = dict(table['implementations'])
-    mentioned = {entry.get('program', f'{scenarioName}_{name}') for name, entry in entries.items()}
+    mentioned = {programOf(scenarioName, name, entry) for name, entry in entries.items()}
     prefix = scenarioName + '_'
     for program in sorted(os.listdir(build)):
         if program.startswith(prefix) and program not in mentioned and shutil.which(os.path.join(build, program)):
@@ -94,7 +98,7 @@ def implementations(scenarioName, build, wanted=None):
     for name, entry in entries.items():
         if wanted and name not in wanted:
             continue
-        own = [os.path.join(build, entry.get('program', prefix + name)), *entry.get('args', [])]
+        own = [os.path.join(build, programOf(scenarioName, name, entry)), *entry.get('args', [])]
         command = entry.get('command', own)
         if not shutil.which(command[0]):
             missing.append(name + (f' (apt-get install {entry["package"]}, then configure and build)' if 'package' in entry else ''))

@@ -3,6 +3,7 @@
 allocations or copied bytes is over its limit, and only reports the other counts."""
 
 import contextlib
+import glob
 import importlib.machinery
 import importlib.util
 import io
@@ -77,6 +78,16 @@ class Checks(unittest.TestCase):
         self.assertIn('plaintext-weft: futex_calls_per_request is 0.500, over its limit 0.010 (only reported)', output)
         self.assertEqual({kind for kind, each in COUNTS.counting.COUNTS.items() if each.refuses},
                          {'instructions_per_request', 'allocations_per_request', 'copied_bytes_per_request'})
+
+
+class Programs(unittest.TestCase):
+    def test_those_that_the_limits_name_are_built_by_one_target(self):
+        with mock.patch('sys.argv', ['perf/counts', '--programs']), contextlib.redirect_stdout(io.StringIO()) as output:
+            self.assertEqual(COUNTS.main(), 0)
+        programs = output.getvalue().split()
+        sources = glob.glob(os.path.join(ROOT, 'perf', 'scenarios', '*', '*.cpp'))
+        self.assertIn('plaintext_weft', programs)
+        self.assertLessEqual(set(programs), {'_'.join(source[:-4].split(os.sep)[-2:]) for source in sources})
 
 
 if __name__ == '__main__':
