@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """docs/explanation/performance.md quotes perf/results/: the files that it names exist and contain the figures of its
-tables, and docs/explanation/performance-history.md lists every run."""
+tables, and docs/explanation/performance-history.md lists every file."""
 
 import importlib.machinery
 import importlib.util
@@ -127,7 +127,7 @@ class Page(unittest.TestCase):
         self.assertEqual([full for full, _ in names if full and full not in present], [])
         self.assertEqual([end for _, end in names if end and not any(name.endswith(end) for name in present)], [])
 
-    def test_its_history_lists_every_run(self):
+    def test_its_history_lists_every_file(self):
         module = script('runs')
         self.assertIn(module.BEGIN + module.table() + module.END, self.history, 'run perf/runs --write')
 
@@ -144,7 +144,7 @@ class Page(unittest.TestCase):
                                    ratio(run, 'weft_epoll', depth), target))
 
         found = ratios('plaintext-2', 'weft_epoll')
-        self.assertQuoted(f'all {len(found)} runs of this scenario lie between {min(found)} and {max(found)}')
+        self.assertQuoted(f'the {len(found)} kept runs of this scenario lie between {min(found)} and {max(found)}')
         self.assertQuoted(f'at {min(found)} to {max(found)} of the rate of a hand-written epoll loop')
 
     def test_beside_others(self):
@@ -201,7 +201,7 @@ class Page(unittest.TestCase):
             for title, name in (('one worker thread', 'asio_split_1'), ('four worker threads', 'asio_split_4')):
                 self.assertQuoted(line(f'Asio, {title}, `...-{end}`', *each(ratioAndCount, f'backend_call-20261122-{end}', name)))
         many = ratios('backend_call', 'weft', connections=1000)
-        self.assertQuoted(f'all runs: {min(many)} to {max(many)}')
+        self.assertQuoted(f'all kept runs: {min(many)} to {max(many)}')
         before = [each for end in ('102254', '112630', '115807', '120255') for each in self.toAsio(f'backend_call-20261126-{end}')]
         self.assertQuoted(', '.join(sorted(before)) + ' on 26 November')
         self.assertQuoted(' and '.join(self.toAsio(MANY)) + " times what Asio's callbacks serve")
