@@ -34,6 +34,7 @@ MARGIN = 1.02                     # of a limit to its count
 SHORT, LONG = 4_096, 24_576       # lengths of run under strace and callgrind: multiples of 64 connections * depth 16
 NATIVE = 200_000                  # length of run at full speed
 LARGE = 1024                      # bytes: echo messages of n * LARGE divide all lengths of run by n
+FEW = 8                           # n connections, fewer than this, make FEW / n times fewer requests: each waits for an answer
 
 
 def usualLimit(kind, count):
@@ -67,7 +68,7 @@ class Counting:
         self.build = build
         self.implementation = implementation
         self.shape = shape
-        fewer = max(1, shape.get('echo', 0) // LARGE)
+        fewer = max(1, shape.get('echo', 0) // LARGE, FEW // shape['connections'])
         self.short, self.long, self.native = (length // fewer for length in (SHORT, LONG, NATIVE))
         cpus = sorted(os.sched_getaffinity(0))
         self.serverCpus, self.clientCpus = cpus[:1], cpus[1:2] or cpus
@@ -150,7 +151,7 @@ class Counting:
 
     def drive(self, server, requests, more=None):
         return drive(self.build, server, self.implementation.path,
-                     {**self.shape, 'requests': requests, 'check': None, **(more or {})}, self.clientCpus)
+                     {**self.shape, 'requests': requests, 'check': True, **(more or {})}, self.clientCpus)
 
 
 def tool(name):
