@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """perf/counts --check counts once, and four times more what is over its limit. It fails when the median of instructions,
-allocations or copied bytes is over its limit, and only reports the other counts."""
+allocations or copied bytes is over its limit, and only reports the other counts. A limit more than 2 % above its count gives
+its reason."""
 
 import contextlib
 import glob
@@ -88,6 +89,54 @@ class Programs(unittest.TestCase):
         sources = glob.glob(os.path.join(ROOT, 'perf', 'scenarios', '*', '*.cpp'))
         self.assertIn('plaintext_weft', programs)
         self.assertLessEqual(set(programs), {'_'.join(source[:-4].split(os.sep)[-2:]) for source in sources})
+
+
+def unexplained(entries):
+    """What is wrong with the limits of a file of perf/thresholds/."""
+    for kind, entry in entries.items():
+        usual, why = COUNTS.counting.usualLimit(kind, entry['count']), entry.get('why')
+        if entry['limit'] > usual + 0.001 and not why:
+            yield f'{kind} has the limit {entry["limit"]}, more than {usual}, without a "why"'
+        if entry['limit'] < entry['count']:
+            yield f'{kind} has a limit below its count'
+        if why is not None and not (why[:1].isupper() and why.endswith('.')):
+            yield f'{kind} has a "why" that is no sentence'
+
+
+class Limits(unittest.TestCase):
+    def test_one_that_is_more_than_two_percent_above_its_count_says_why(self):
+        paths = glob.glob(os.path.join(ROOT, 'perf', 'thresholds', '*.json'))
+        self.assertGreater(len(paths), 8)
+        for path in sorted(paths):
+            with open(path) as file, self.subTest(os.path.basename(path)):
+                self.assertEqual(list(unexplained(json.load(file)['counts'])), [])
+
+    def test_the_margin_is_two_percent_or_the_least_of_its_kind(self):
+        def found(kind, count, limit, **more):
+            return [*unexplained({kind: {'count': count, 'limit': limit, **more}})]
+        self.assertEqual(found('instructions_per_request', 1000, 1020), [])
+        self.assertNotEqual(found('instructions_per_request', 1000, 1021), [])
+        self.assertEqual(found('instructions_per_request', 1000, 1021, why='Its batches vary.'), [])
+        self.assertNotEqual(found('instructions_per_request', 1000, 1021, why=''), [])
+        self.assertNotEqual(found('instructions_per_request', 1000, 999), [])
+        self.assertEqual(found('allocations_per_request', 0, 0.01), [])
+        self.assertNotEqual(found('allocations_per_request', 0, 0.012), [])
+
+    def test_update_keeps_a_limit_that_says_why_until_the_count_exceeds_it(self):
+        stored = {'counts': {'instructions_per_request': {'count': 1000, 'limit': 1300, 'target': 900, 'why': 'Its batches vary.'}}}
+
+        def updated(count):
+            with tempfile.TemporaryDirectory() as directory, mock.patch.object(COUNTS, 'THRESHOLDS', directory), \
+                    mock.patch.object(COUNTS.machine, 'versions', lambda build: {'build_type': 'Release'}), \
+                    contextlib.redirect_stdout(io.StringIO()):
+                path = os.path.join(directory, 'plaintext-weft.json')
+                weft = types.SimpleNamespace(name='weft', targets={})
+                COUNTS.write(path, 'plaintext', weft, {'depth': 1}, {'instructions_per_request': count}, json.loads(json.dumps(stored)),
+                             directory)
+                with open(path) as file:
+                    return json.load(file)['counts']['instructions_per_request']
+        self.assertEqual(updated(1100), {'count': 1100, 'limit': 1300, 'target': 900, 'why': 'Its batches vary.'})
+        self.assertEqual(updated(2000), {'count': 2000, 'limit': 2040, 'target': 900})
 
 
 if __name__ == '__main__':
