@@ -131,11 +131,28 @@ class Page(unittest.TestCase):
         module = script('runs')
         self.assertIn(module.BEGIN + module.table() + module.END, self.history, 'run perf/runs --write')
 
-    def test_its_tables_of_primitives_are_those_of_the_newest_run(self):
+    def test_its_tables_of_primitives_are_those_of_the_newest_run_on_their_processor(self):
         module = script('micro', 'run')
-        newest = module.newest()
-        section = module.section(newest) if newest else ''
-        self.assertIn(module.BEGIN + section + module.END, self.page, f'run perf/micro/run --table {newest} --write')
+        shown = re.search(r'`(primitives-[-\d]+)` \(commit', self.page)[1]
+        newest = module.newest(module.cpuOf(module.read(os.path.join(RESULTS, shown + '.json'))))
+        self.assertIn(module.BEGIN + module.section(newest) + module.END, self.page, f'run perf/micro/run --table {newest} --write')
+
+    def test_the_contended_primitives_that_miss_their_target(self):
+        newest = re.search(r'`(primitives-[-\d]+)` \(commit', self.page)[1]
+        found = [{name: times[0] for name, times in each['ns'].items()} for each in rows(newest, carriers=2)]
+
+        def beaten(rival):
+            both = [each for each in found if rival in each]
+            return f'{sum(each[rival] < each["weft"] for each in both)} of {len(both)}'
+
+        def times(each):
+            return each['weft'] / min(time for name, time in each.items() if name in ('tokio', 'go'))
+        worse = [times(each) for each in found if times(each) > 1.5]
+        self.assertQuoted(f'Tokio is faster in {beaten("tokio")} rows, Go in {beaten("go")}; {len(worse)} rows take more than 1.5 times as '
+                          f'long as the better of the two, up to {max(worse):.0f} times')
+        fair = [each for each in rows(newest, row='contended_fair_mutex', carriers=2) if not each.get('yields')]
+        ours, theirs = ([each['ns'][name][0] / 1000 for each in fair] for name in ('weft', 'tokio'))
+        self.assertQuoted(f'FairMutex {min(ours):.1f} to {max(ours):.1f} us, Tokio {min(theirs):.2f} to {max(theirs):.2f}')
 
     def test_plaintext(self):
         for run, depth in PLAINTEXT:
