@@ -169,6 +169,22 @@ class Page(unittest.TestCase):
                             ('nginx 1.22', 'nginx'), ('Netty 4.1.48', 'netty'), ('Beast', 'beast'), ('Go 1.19 `net/http`', 'go')):
             self.assertQuoted(line(title, ratioAndCount(OTHERS, name), ratioAndCount(OTHERS, name, 16)))
 
+    def test_headers_that_vary(self):
+        runs = 'plaintext_varied-20261127-235939', 'plaintext_varied-20261128-000055', 'response_varied-20261128-000031'
+        for title, name in (('**Weft**, epoll', 'weft_epoll'), ('**Weft**, io_uring', 'weft_uring'), ('Asio, canned answer', 'asio'),
+                            ('nginx 1.22', 'nginx'), ('Beast', 'beast')):
+            self.assertQuoted(line(title, *(paired(run, name, depth) if rows(run, implementation=name) else ''
+                                            for run, depth in zip(runs, (1, 16, 1)))))
+        self.assertQuoted(f'requests of which no two are equal, at {ratio(runs[0], "weft_epoll")}')
+        for title, name in (('plaintext, one connection, epoll', 'plaintext-weft_epoll-connections1'),
+                            ('varied requests, 100 connections, epoll', 'plaintext_varied-weft_epoll'),
+                            ('varied requests, 100 connections, io_uring', 'plaintext_varied-weft_uring'),
+                            ('varied answers, 64 connections, epoll', 'response_varied-weft_epoll'),
+                            ('varied answers, 64 connections, io_uring', 'response_varied-weft_uring')):
+            counts = json.loads(read('perf', 'thresholds', name + '.json'))['counts']
+            instructions, allocations, calls = (counts[f'{kind}_per_request']['count'] for kind in ('instructions', 'allocations', 'syscalls'))
+            self.assertQuoted(line(title, f'{instructions:,.0f}', f'{allocations:.2f}', f'{calls:.2f}'))
+
     def test_noise(self):
         found = row('plaintext-aa-20261121-150815', 'floor_epoll#b')
         self.assertQuoted(f'ratio of {found["ratio"]:.2f} (pairs {found["ratio_least"]:.2f}..{found["ratio_most"]:.2f}, n {found["n"]}')
