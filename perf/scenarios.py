@@ -8,6 +8,8 @@ mentions, with the defaults, so a new file in perf/scenarios/<scenario>/ needs a
 Of a scenario:
 connections    how many at a time, if not 64; several: each in turn
 message_bytes  the server echoes messages of this size (and there is no path)
+varied         True: requests have a browser's headers, a cookie for each connection and an id for each request
+differing      a header whose value must differ in each answer
 think_ms       the server calls a backend, which thinks for so long; its address is {backend} in `args`
 
 Of an implementation:
@@ -27,32 +29,64 @@ SLOW_WEFT = {'slow_args': ['--poll-us', '1000000'], 'slow_environment': {'WEFT_Y
 # Valgrind runs no other thread while one is in io_uring_enter.
 SLOW_URING = {**SLOW_WEFT, 'slow_args': SLOW_WEFT['slow_args'] + ['--poll-ring', '1']}
 
+PLAINTEXT = {
+    'floor_epoll': {'canned': True},
+    'floor_uring': {'canned': True},
+    'weft_epoll': {
+        'program': 'plaintext_weft', 'args': ['--transport', 'epoll'], **SLOW_WEFT,
+        'targets': {'syscalls_per_request': 2.05, 'instructions_per_request': 1250,
+                    'allocations_per_request': 0, 'futex_calls_per_request': 0},
+    },
+    'weft_uring': {
+        'program': 'plaintext_weft', 'args': ['--transport', 'io_uring'], **SLOW_URING,
+        'targets': {'syscalls_per_request': 0.2, 'allocations_per_request': 0, 'futex_calls_per_request': 0},
+    },
+    'weft_asio': {'args': ['--transport', 'epoll'], **SLOW_WEFT},
+    'asio': {},
+    'beast': {},
+    'libuv': {'package': 'libuv1-dev'},
+    'nginx': {'package': 'nginx-light', 'args': ['--listen', '{host}:{port}'], 'announces': False},
+    'go': {'package': 'golang-go'},
+    'netty': {'package': 'libnetty-java default-jdk-headless', 'warmup': 5000},
+}
+
+
+def plaintext(names, args=(), instructions=None):
+    """Entries of PLAINTEXT for another scenario of the same programs, with more `args` and another target of instructions."""
+    found = {}
+    for name in names:
+        entry = {'program': f'plaintext_{name}', **PLAINTEXT[name]}
+        targets = dict(entry.get('targets', {}))
+        if 'instructions_per_request' in targets:
+            targets['instructions_per_request'] = instructions
+        found[name] = {**entry, 'args': [*entry.get('args', []), *args], 'targets': targets}
+    return found
+
+
 SCENARIOS = {
     'plaintext': {
         'question': 'What does the smallest HTTP answer cost, against the kernel floor?',
         'path': '/plaintext',
         'depths': [1, 16],
         'floor': 'floor_epoll',
-        'implementations': {
-            'floor_epoll': {'canned': True},
-            'floor_uring': {'canned': True},
-            'weft_epoll': {
-                'program': 'plaintext_weft', 'args': ['--transport', 'epoll'], **SLOW_WEFT,
-                'targets': {'syscalls_per_request': 2.05, 'instructions_per_request': 1250,
-                            'allocations_per_request': 0, 'futex_calls_per_request': 0},
-            },
-            'weft_uring': {
-                'program': 'plaintext_weft', 'args': ['--transport', 'io_uring'], **SLOW_URING,
-                'targets': {'syscalls_per_request': 0.2, 'allocations_per_request': 0, 'futex_calls_per_request': 0},
-            },
-            'weft_asio': {'args': ['--transport', 'epoll'], **SLOW_WEFT},
-            'asio': {},
-            'beast': {},
-            'libuv': {'package': 'libuv1-dev'},
-            'nginx': {'package': 'nginx-light', 'args': ['--listen', '{host}:{port}'], 'announces': False},
-            'go': {'package': 'golang-go'},
-            'netty': {'package': 'libnetty-java default-jdk-headless', 'warmup': 5000},
-        },
+        'implementations': PLAINTEXT,
+    },
+    'plaintext_varied': {
+        'question': 'What does the smallest HTTP answer cost when requests come from browsers and no two are equal?',
+        'path': '/plaintext',
+        'varied': True,
+        'depths': [1, 16],
+        'connections': [100],
+        'floor': 'floor_epoll',
+        'implementations': plaintext(PLAINTEXT, instructions=1600),
+    },
+    'response_varied': {
+        'question': 'What does an answer cost with a header that differs in each one?',
+        'path': '/plaintext',
+        'differing': 'X-Request-Id',
+        'depths': [1, 16],
+        'floor': 'floor_epoll',
+        'implementations': plaintext(['floor_epoll', 'weft_epoll', 'weft_uring', 'beast', 'nginx'], ['--answer-ids']),
     },
     'fiber_per_request': {
         'question': 'What does it cost to run each request where it may block: on a fiber, or on a worker thread?',

@@ -2,8 +2,9 @@
 // Closed loop (default): each connection keeps `depth` requests in flight as one block and sends the next block when
 // the last answer of the block has arrived. Open loop (--rate R): a block falls due every depth/R s whatever the server
 // does, and latency counts from the due time, so a slow server cannot hide behind requests that were never sent.
-// A request is an HTTP GET, or with --echo a message that the server sends back.
-// Prints one JSON object; exit 1 when there were errors.
+// A request is an HTTP GET, or with --echo a message that the server sends back. All GETs are equal unless --varied
+// gives them a browser's headers, a cookie for each connection and an id for each request. Prints one JSON object; exit
+// 1 when there were errors.
 
 #include <deque>
 
@@ -50,7 +51,7 @@ class ClosedLoop final : public Load {
         if (count == 0) return;
         sent_ += count;
         connection.blockStart = time_;
-        connection.send(requests(count), count);
+        send(connection, count);
     }
 
     std::int64_t startedAt_ = 0;
@@ -115,7 +116,7 @@ class OpenLoop final : public Load {
         if (!blocked_ && windowOpen_) lateness_.record(time_ - connection.blockStart);
         blocked_ = blocked_ && due(next_) <= time_;
         if (inWindow(connection.blockStart)) pending_ += options_.depth;
-        connection.send(requests(options_.depth), options_.depth);
+        send(connection, options_.depth);
         return true;
     }
 
@@ -173,6 +174,7 @@ LoadOptions readOptions(Flags& flags) {
     const std::string path = flags.text("--path", "");
     options.path = path.empty() ? "/plaintext" : path;
     options.echoBytes = static_cast<std::size_t>(flags.number("--echo", 0, 1, 64 * 1024 * 1024));
+    options.varied = flags.present("--varied");
     options.connections = static_cast<unsigned>(flags.number("--connections", 64, 1, 60000));
     options.depth = static_cast<unsigned>(flags.number("--depth", 1, 1, 1024));
     options.duration = flags.number("--duration-ms", 1000, 1, 3'600'000) * 1'000'000;
@@ -188,6 +190,8 @@ LoadOptions readOptions(Flags& flags) {
     flags.number("--threads", 1, 1, 1);  // one thread is the design; the flag lets scripts state it
     flags.finish();
     if (options.echoBytes && !path.empty()) flags.fail("--echo and --path exclude each other: an echo knows no paths");
+    if (options.echoBytes && options.varied)
+        flags.fail("--echo and --varied exclude each other: an echo has no headers");
     if (options.rate && options.requests) flags.fail("--rate and --requests exclude each other");
     return options;
 }
@@ -198,7 +202,7 @@ LoadOptions readOptions(Flags& flags) {
 int main(int argc, char** argv) {
     using namespace weft::perf;
     Flags flags(argc, argv,
-                "--connect ADDR:PORT [--connections 64] [--depth 1] [--path /plaintext | --echo BYTES]\n"
+                "--connect ADDR:PORT [--connections 64] [--depth 1] [--path /plaintext [--varied] | --echo BYTES]\n"
                 "    [--check] [--body TEXT]\n"
                 "    [--warmup-ms 200] [--duration-ms 1000] [--requests N | --rate R [--spin-us 100]]\n"
                 "    [--server-pid PID,..] [--backend-pid PID,..] [--histogram FILE] [--threads 1]");

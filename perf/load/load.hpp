@@ -8,6 +8,7 @@
 
 #include "latency_histogram.hpp"
 #include "load_connection.hpp"
+#include "request_blocks.hpp"
 #include "server_meter.hpp"
 
 namespace weft::perf {
@@ -16,6 +17,7 @@ struct LoadOptions {
     sockaddr_in server{};
     std::string path;
     std::size_t echoBytes = 0;  // > 0: no HTTP, but messages of this size that the server echoes
+    bool varied = false;        // requests with a browser's headers, a cookie per connection and an id per request
     unsigned connections = 64;
     unsigned depth = 1;
     std::int64_t warmup = 0;     // ns
@@ -33,13 +35,13 @@ class Load {
   public:
     explicit Load(LoadOptions options)
         : options_(std::move(options)), meter_(options_.serverPids), backendMeter_(options_.backendPids) {
-        request_ = options_.echoBytes > 0
-                       ? echoMessage(options_.echoBytes)
-                       : "GET " + options_.path + " HTTP/1.1\r\nHost: " + toText(options_.server) + "\r\n\r\n";
-        for (unsigned i = 0; i < options_.depth; ++i) block_ += request_;
+        const std::string head = "GET " + options_.path + " HTTP/1.1\r\nHost: " + toText(options_.server) + "\r\n";
+        if (options_.echoBytes > 0) message_ = echoMessage(options_.echoBytes);
+        blocks_ = options_.varied ? RequestBlocks::varied(head, options_.depth, options_.connections)
+                                  : RequestBlocks::same(message_.empty() ? head + "\r\n" : message_, options_.depth);
         epollFd_ = epoll_create1(EPOLL_CLOEXEC);
         for (unsigned i = 0; i < options_.connections; ++i)
-            connections_.push_back(std::make_unique<LoadConnection>(epollFd_, options_.server, reader()));
+            connections_.push_back(std::make_unique<LoadConnection>(i, epollFd_, options_.server, reader()));
     }
     virtual ~Load() = default;
 
@@ -79,8 +81,9 @@ class Load {
         windowOpen_ = false;
     }
 
-    std::string_view requests(unsigned count) const {
-        return std::string_view(block_).substr(0, count * request_.size());
+    // Sends the connection's next `count` requests.
+    void send(LoadConnection& connection, unsigned count) {
+        connection.send(blocks_.next(connection.number, count), count);
     }
 
     LoadOptions options_;
@@ -95,7 +98,7 @@ class Load {
 
   private:
     LoadConnection::Reader reader() {
-        if (options_.echoBytes > 0) return EchoReader(request_, options_.expected.checkBody);
+        if (options_.echoBytes > 0) return EchoReader(message_, options_.expected.checkBody);
         return ResponseReader(options_.expected, known_);
     }
 
@@ -167,8 +170,8 @@ class Load {
     ServerMeter backendMeter_;
     ServerUsage backendBefore_;
     ServerUsage backendUsage_;
-    std::string request_;
-    std::string block_;  // `depth` requests
+    std::string message_;  // of an echo
+    RequestBlocks blocks_;
     KnownResponse known_;
     std::int64_t clientCpuBefore_ = 0;
     std::int64_t clientCpu_ = 0;

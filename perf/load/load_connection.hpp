@@ -15,12 +15,14 @@ class LoadConnection {
   public:
     using Reader = std::variant<ResponseReader, EchoReader>;
 
-    LoadConnection(int epollFd, const sockaddr_in& server, Reader reader)
-        : epollFd_(epollFd), fd_(connectTo(server)), reader_(std::move(reader)) {
+    LoadConnection(unsigned itsNumber, int epollFd, const sockaddr_in& server, Reader reader)
+        : number(itsNumber), epollFd_(epollFd), fd_(connectTo(server)), reader_(std::move(reader)) {
         watch(EPOLL_CTL_ADD, EPOLLIN);
     }
     LoadConnection(const LoadConnection&) = delete;
     ~LoadConnection() { close(); }
+
+    const unsigned number;  // among the connections of the generator, from 0
 
     unsigned outstanding() const { return outstanding_; }
 

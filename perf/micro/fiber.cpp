@@ -2,9 +2,14 @@
 // Floors: raw context switch 5.5 ns one way, make + run + back on a pooled stack 15.5 ns.
 #include <benchmark/benchmark.h>
 
+#include <cstddef>
+#include <memory>
+
 #include <weft/scheduler/carrier_group.hpp>
 #include <weft/scheduler/suspension.hpp>
 #include <weft/scheduler/this_fiber.hpp>
+
+#include "context_switch.hpp"  // private to the scheduler
 
 namespace {
 
@@ -24,6 +29,27 @@ template <class Body>
 void inFiber(Body body) {
     oneCarrier().carrier(0).spawn([&] { body(oneCarrier().carrier(0)); }).join();
 }
+
+// There and back between the thread and one context, without a scheduler: two switches.
+void twoSwitches(benchmark::State& state) {
+    static detail::FiberContext thread, other;
+    constexpr std::size_t size = 64 * 1024;
+    const auto stack = std::make_unique<std::byte[]>(size);
+    detail::keepFloatControl(thread);
+    other = detail::FiberContext(thread.floatControl, stack.get(), stack.get() + size, nullptr);
+    detail::prepareFirstJump(other, stack.get() + size,
+                             [](detail::FiberContext* from, detail::FiberContext* self) noexcept {
+                                 detail::arrive(*self, *from);
+                                 for (;;) detail::switchAway(other, thread);
+                             });
+    constexpr int batch = 1000;
+    while (state.KeepRunningBatch(batch)) {
+        detail::adoptThreadContext(
+            thread);  // without the status flags of earlier arithmetic, which a switch would load
+        for (int i = 0; i < batch; ++i) detail::switchAway(thread, other);
+    }
+}
+BENCHMARK(twoSwitches);
 
 void spawnAndJoin(benchmark::State& state) {
     inFiber([&](Carrier& carrier) {

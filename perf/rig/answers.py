@@ -19,6 +19,8 @@ def checkProgram(implementation, cpus=None, backend=None):
             checkEcho(server)
         else:
             check(server, implementation.path, implementation.canned, backend.body.encode() if backend else BODY)
+            if implementation.differing:
+                checkDiffering(server, implementation.path, implementation.differing)
         status = server.stop()
     if status != 0 and implementation.announces:
         raise Failure(f'{implementation.name}: exit status {status} on SIGTERM, expected 0. {server.complaint()}')
@@ -52,6 +54,15 @@ def check(server, path, canned, body=BODY):
         peer.expectSilence()
 
 
+def checkDiffering(server, path, name):
+    """The header `name` has another value in each answer."""
+    with Conversation(server) as peer:
+        peer.send(request(path) * PIPELINED)
+        values = [field(peer.response('a pipelined request')[0], name) for _ in range(PIPELINED)]
+        if None in values or len(set(values)) < PIPELINED:
+            peer.fail(f'{PIPELINED} pipelined requests', f'{name} does not differ in each answer: {values}')
+
+
 def checkEcho(server):
     """Echoes a byte, a large message, and a message larger than all buffers on the way. Reads nothing of a message until
     it is sent or the server accepts no more of it."""
@@ -81,6 +92,15 @@ def echoed(peer, message):
                 peer.fail(f'{len(message)} bytes', f'the connection was closed; {len(received)} had come back')
             received += data
     return received
+
+
+def field(head, name):
+    """The value of a header of a response, or None."""
+    for line in head.split(b'\r\n')[1:]:
+        found, _, value = line.partition(b':')
+        if found.strip().lower() == name.lower().encode():
+            return value.strip()
+    return None
 
 
 def request(path):
@@ -122,13 +142,10 @@ class Conversation:
         while b'\r\n\r\n' not in self.received:
             self.more(what)
         head, self.received = self.received.split(b'\r\n\r\n', 1)
-        length = None
-        for line in head.split(b'\r\n')[1:]:
-            name, _, value = line.partition(b':')
-            if name.strip().lower() == b'content-length':
-                length = int(value)
+        length = field(head, 'Content-Length')
         if length is None:
             self.fail(what, f'a response without Content-Length: {head!r}')
+        length = int(length)
         while len(self.received) < length:
             self.more(what)
         body, self.received = self.received[:length], self.received[length:]

@@ -18,6 +18,7 @@ class Shape:
     connections: int
     think_ms: int = None        # of the backend; None: there is none
     message_bytes: int = None   # of an echo; None: requests and answers are HTTP
+    varied: bool = None         # True: requests with a browser's headers, a cookie per client and an id per request
 
     def __str__(self):
         text = f'depth {self.depth}, {self.connections} connections'
@@ -25,11 +26,15 @@ class Shape:
             text += f', backend thinks {self.think_ms} ms'
         if self.message_bytes is not None:
             text += f', messages of {inUnits(self.message_bytes)}'
+        if self.varied:
+            text += ', varied headers'
         return text
 
     def clientFlags(self):
         """The flags of the load generator for this shape."""
         flags = {'connections': self.connections, 'depth': self.depth}
+        if self.varied:
+            flags['varied'] = True
         return flags if self.message_bytes is None else {**flags, 'echo': self.message_bytes}
 
 
@@ -54,6 +59,7 @@ class Implementation:
     slowArgs: list = field(default_factory=list)
     slowEnvironment: dict = field(default_factory=dict)
     targets: dict = field(default_factory=dict)
+    differing: str = None       # a header whose value differs in each answer
 
     def commandLine(self):
         """Its command, preceded by its variables, in the syntax of a shell."""
@@ -78,11 +84,15 @@ def scenario(name):
     return SCENARIOS[name]
 
 
+def programOf(scenarioName, name, entry):
+    return entry.get('program', f'{scenarioName}_{name}')
+
+
 def implementations(scenarioName, build, wanted=None):
     """The runnable implementations in table order, the floor first. `wanted` names the ones that must be there."""
     table = scenario(scenarioName)
     entries = dict(table['implementations'])
-    mentioned = {entry.get('program', f'{scenarioName}_{name}') for name, entry in entries.items()}
+    mentioned = {programOf(scenarioName, name, entry) for name, entry in entries.items()}
     prefix = scenarioName + '_'
     for program in sorted(os.listdir(build)):
         if program.startswith(prefix) and program not in mentioned and shutil.which(os.path.join(build, program)):
@@ -94,7 +104,7 @@ def implementations(scenarioName, build, wanted=None):
     for name, entry in entries.items():
         if wanted and name not in wanted:
             continue
-        own = [os.path.join(build, entry.get('program', prefix + name)), *entry.get('args', [])]
+        own = [os.path.join(build, programOf(scenarioName, name, entry)), *entry.get('args', [])]
         command = entry.get('command', own)
         if not shutil.which(command[0]):
             missing.append(name + (f' (apt-get install {entry["package"]}, then configure and build)' if 'package' in entry else ''))
@@ -103,7 +113,7 @@ def implementations(scenarioName, build, wanted=None):
                                      entry.get('depths', table['depths']), entry.get('canned', False),
                                      entry.get('announces', 'command' not in entry), entry.get('warmup', 0),
                                      entry.get('environment', {}), entry.get('slow_args', []), entry.get('slow_environment', {}),
-                                     entry.get('targets', {})))
+                                     entry.get('targets', {}), table.get('differing')))
     if wanted and missing:
         raise Failure(f'not built in {build}: {", ".join(missing)}')
     if not chosen:

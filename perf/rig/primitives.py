@@ -12,6 +12,7 @@ from .failure import Failure
 
 IMPLEMENTATIONS = {'weft': 'Weft', 'tokio': 'Tokio', 'go': 'Go', 'boost_fiber': 'Boost.Fiber'}   # the first is the base
 MISSING = '-'   # in a table: the implementation has no such primitive
+TARGET_CPU = 'AMD EPYC'     # the processor for which the targets were set
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Row:
     carriers: int = 1
     fibers: int = 1
     yields: bool = False
-    target: float = None    # nanoseconds, for Weft
+    target: float = None    # nanoseconds, for Weft on TARGET_CPU
 
     def flags(self):
         return ['--row', self.name, '--carriers', str(self.carriers), '--fibers', str(self.fibers),
@@ -98,12 +99,13 @@ def tables(results):
     """The summary of a results file as Markdown: one table for each section."""
     known = {keyOf(each): each for each in results['summary']}
     names = [name for name in IMPLEMENTATIONS if any(name in each['ns'] for each in known.values())]
+    ofTarget = 'target' if results['versions'].get('cpu') == TARGET_CPU else f'target on {TARGET_CPU}'
     parts = []
     for section, rows in SECTIONS.items():
         present = [row for row in rows if key(row) in known]
         if not present:
             continue
-        parts.append(line([section, *(IMPLEMENTATIONS[name] for name in names), 'n', 'target']) + '|' + '---|' * (len(names) + 3) + '\n')
+        parts.append(line([section, *(IMPLEMENTATIONS[name] for name in names), 'n', ofTarget]) + '|' + '---|' * (len(names) + 3) + '\n')
         for row in present:
             found = known[key(row)]
             target = '' if row.target is None else f'{row.target:g}'

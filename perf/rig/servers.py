@@ -168,10 +168,10 @@ def freePort():
 
 def drive(build, server, path, options, cpus=None, seconds=300, histogram=False):
     """One run of the light client: its JSON report. `path` may be None, for an echo. `options` maps flag names to values
-    (None: a bare flag)."""
+    (True: a bare flag)."""
     command = [os.path.join(build, 'light_client'), '--connect', server.endpoint, *(['--path', path] if path else [])]
     for name, value in options.items():
-        command += [f'--{name}'] if value is None else [f'--{name}', str(value)]
+        command += [f'--{name}'] if value is True else [f'--{name}', str(value)]
     with tempfile.NamedTemporaryFile(mode='r') as latencies:
         report = runClient(server, [*command, '--histogram', latencies.name] if histogram else command, cpus, seconds)
         if histogram:

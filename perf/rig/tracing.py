@@ -41,7 +41,7 @@ def measure(build, implementation, connections, backend=None):
         with Server(implementation, sorted(os.sched_getaffinity(0))[:1], wrapper, backend=backend) as server:
             trace.cutAt(callAddresses(server))
             drive(build, server, implementation.path,
-                  {'connections': connections, 'depth': 1, 'requests': connections * ROUNDS, 'check': None,
+                  {'connections': connections, 'depth': 1, 'requests': connections * ROUNDS, 'check': True,
                    **({'body': backend.body} if backend else {})})
             server.stop()
         return summary(trace.stretches(), connections)

@@ -150,7 +150,7 @@ class Summary(unittest.TestCase):
     def test_becomes_a_table_with_ratios_and_dashes(self):
         barrier = next(row for row in ROWS if row.name == 'barrier')
         summary = [PRIMITIVES.summarise(MUTEX, self.ROUNDS), PRIMITIVES.summarise(barrier, [('slow', {'weft': 1234.5})])]
-        self.assertEqual(PRIMITIVES.tables({'summary': summary}),
+        self.assertEqual(PRIMITIVES.tables({'summary': summary, 'versions': {'cpu': PRIMITIVES.TARGET_CPU}}),
                          '| One carrier, no contention | Weft | Go | n | target |\n|---|---|---|---|---|\n'
                          '| Mutex: lock and unlock | 5.0 (4.0..6.0) | 10.0 (9.0..12.0), 2.00 | 3 | 6 |\n'
                          '| Barrier of 8: one wait | 1,234 (1,234..1,234) | - | 1, slow |  |\n')
@@ -159,22 +159,30 @@ class Summary(unittest.TestCase):
         times = {'weft': 98765.4321, 'tokio': 98765.4321, 'go': 98765.4321, 'boost_fiber': 98765.4321}
         with tempfile.TemporaryDirectory() as directory:
             path = RUN.results.save(directory, RUN.KIND, RUN.datetime.datetime.now(), {
-                'command': ['perf/micro/run'], 'versions': {'commit': 'abc', 'cpu': RUN.CPU},
+                'command': ['perf/micro/run'], 'versions': {'commit': 'abc', 'cpu': 'AMD EPYC'},
                 'implementations': {'weft': ['primitives_weft']},
                 'summary': [PRIMITIVES.summarise(row, [('fast', times)]) for row in ROWS]})
             self.assertLess(os.path.getsize(path), 15 << 10)
-            self.assertEqual(RUN.newest(directory), path)
+            self.assertEqual(RUN.newest('AMD EPYC', directory), path)
+            self.assertIsNone(RUN.newest('another one', directory))
             with open(path) as file:
                 self.assertEqual(PRIMITIVES.tables(json.load(file)).count('98,765 '), 4 * len(ROWS))
             self.assertIn(f'`{os.path.basename(path)[:-5]}` (commit abc)', RUN.section(path))
 
-    def test_on_another_processor_is_not_put_into_the_page(self):
+    def test_on_another_processor_is_put_into_the_page_with_its_name_and_that_of_the_targets(self):
         with tempfile.TemporaryDirectory() as directory:
             path = RUN.results.save(directory, RUN.KIND, RUN.datetime.datetime.now(), {
-                'command': ['perf/micro/run'], 'versions': {'cpu': 'another one'}, 'implementations': {}, 'summary': []})
-            self.assertIsNone(RUN.newest(directory))
-            with self.assertRaisesRegex(RUN.Failure, 'another one'):
+                'command': ['perf/micro/run'], 'versions': {'commit': 'abc', 'cpu': 'another one'}, 'implementations': {},
+                'summary': [PRIMITIVES.summarise(MUTEX, [('fast', {'weft': 5})])]})
+            page = os.path.join(directory, 'page.md')
+            with open(page, 'w') as file:
+                file.write(f'before\n{RUN.BEGIN}old\n{RUN.END}after\n')
+            with mock.patch.object(RUN, 'PAGE', page):
                 RUN.writePage(path)
+            with open(page) as file:
+                text = file.read()
+        self.assertIn('(commit abc), another one:\n\n| One carrier, no contention | Weft | n | target on AMD EPYC |', text)
+        self.assertTrue(text.startswith('before\n') and text.endswith('after\n') and 'old' not in text)
 
     def test_of_a_whole_run_is_in_the_list_of_all_runs_as_geometric_means(self):
         others = [row for row in PRIMITIVES.ALONE if row.name in ('rw_read', 'rw_write')]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """docs/explanation/performance.md quotes perf/results/: the files that it names exist and contain the figures of its
-tables, and docs/explanation/performance-history.md lists every run."""
+tables, and docs/explanation/performance-history.md lists every file."""
 
 import importlib.machinery
 import importlib.util
@@ -127,15 +127,32 @@ class Page(unittest.TestCase):
         self.assertEqual([full for full, _ in names if full and full not in present], [])
         self.assertEqual([end for _, end in names if end and not any(name.endswith(end) for name in present)], [])
 
-    def test_its_history_lists_every_run(self):
+    def test_its_history_lists_every_file(self):
         module = script('runs')
         self.assertIn(module.BEGIN + module.table() + module.END, self.history, 'run perf/runs --write')
 
-    def test_its_tables_of_primitives_are_those_of_the_newest_run(self):
+    def test_its_tables_of_primitives_are_those_of_the_newest_run_on_their_processor(self):
         module = script('micro', 'run')
-        newest = module.newest()
-        section = module.section(newest) if newest else ''
-        self.assertIn(module.BEGIN + section + module.END, self.page, f'run perf/micro/run --table {newest} --write')
+        shown = re.search(r'`(primitives-[-\d]+)` \(commit', self.page)[1]
+        newest = module.newest(module.cpuOf(module.read(os.path.join(RESULTS, shown + '.json'))))
+        self.assertIn(module.BEGIN + module.section(newest) + module.END, self.page, f'run perf/micro/run --table {newest} --write')
+
+    def test_the_contended_primitives_that_miss_their_target(self):
+        newest = re.search(r'`(primitives-[-\d]+)` \(commit', self.page)[1]
+        found = [{name: times[0] for name, times in each['ns'].items()} for each in rows(newest, carriers=2)]
+
+        def beaten(rival):
+            both = [each for each in found if rival in each]
+            return f'{sum(each[rival] < each["weft"] for each in both)} of {len(both)}'
+
+        def times(each):
+            return each['weft'] / min(time for name, time in each.items() if name in ('tokio', 'go'))
+        worse = [times(each) for each in found if times(each) > 1.5]
+        self.assertQuoted(f'Tokio is faster in {beaten("tokio")} rows, Go in {beaten("go")}; {len(worse)} rows take more than 1.5 times as '
+                          f'long as the better of the two, up to {max(worse):.0f} times')
+        fair = [each for each in rows(newest, row='contended_fair_mutex', carriers=2) if not each.get('yields')]
+        ours, theirs = ([each['ns'][name][0] / 1000 for each in fair] for name in ('weft', 'tokio'))
+        self.assertQuoted(f'FairMutex {min(ours):.1f} to {max(ours):.1f} us, Tokio {min(theirs):.2f} to {max(theirs):.2f}')
 
     def test_plaintext(self):
         for run, depth in PLAINTEXT:
@@ -144,13 +161,29 @@ class Page(unittest.TestCase):
                                    ratio(run, 'weft_epoll', depth), target))
 
         found = ratios('plaintext-2', 'weft_epoll')
-        self.assertQuoted(f'all {len(found)} runs of this scenario lie between {min(found)} and {max(found)}')
+        self.assertQuoted(f'the {len(found)} kept runs of this scenario lie between {min(found)} and {max(found)}')
         self.assertQuoted(f'at {min(found)} to {max(found)} of the rate of a hand-written epoll loop')
 
     def test_beside_others(self):
         for title, name in (('Asio, canned answer', 'asio'), ('libuv, canned answer', 'libuv'), ('**Weft**', 'weft_epoll'),
                             ('nginx 1.22', 'nginx'), ('Netty 4.1.48', 'netty'), ('Beast', 'beast'), ('Go 1.19 `net/http`', 'go')):
             self.assertQuoted(line(title, ratioAndCount(OTHERS, name), ratioAndCount(OTHERS, name, 16)))
+
+    def test_headers_that_vary(self):
+        runs = 'plaintext_varied-20261127-235939', 'plaintext_varied-20261128-000055', 'response_varied-20261128-000031'
+        for title, name in (('**Weft**, epoll', 'weft_epoll'), ('**Weft**, io_uring', 'weft_uring'), ('Asio, canned answer', 'asio'),
+                            ('nginx 1.22', 'nginx'), ('Beast', 'beast')):
+            self.assertQuoted(line(title, *(paired(run, name, depth) if rows(run, implementation=name) else ''
+                                            for run, depth in zip(runs, (1, 16, 1)))))
+        self.assertQuoted(f'requests of which no two are equal, at {ratio(runs[0], "weft_epoll")}')
+        for title, name in (('plaintext, one connection, epoll', 'plaintext-weft_epoll-connections1'),
+                            ('varied requests, 100 connections, epoll', 'plaintext_varied-weft_epoll'),
+                            ('varied requests, 100 connections, io_uring', 'plaintext_varied-weft_uring'),
+                            ('varied answers, 64 connections, epoll', 'response_varied-weft_epoll'),
+                            ('varied answers, 64 connections, io_uring', 'response_varied-weft_uring')):
+            counts = json.loads(read('perf', 'thresholds', name + '.json'))['counts']
+            instructions, allocations, calls = (counts[f'{kind}_per_request']['count'] for kind in ('instructions', 'allocations', 'syscalls'))
+            self.assertQuoted(line(title, f'{instructions:,.0f}', f'{allocations:.2f}', f'{calls:.2f}'))
 
     def test_noise(self):
         found = row('plaintext-aa-20261121-150815', 'floor_epoll#b')
@@ -201,7 +234,7 @@ class Page(unittest.TestCase):
             for title, name in (('one worker thread', 'asio_split_1'), ('four worker threads', 'asio_split_4')):
                 self.assertQuoted(line(f'Asio, {title}, `...-{end}`', *each(ratioAndCount, f'backend_call-20261122-{end}', name)))
         many = ratios('backend_call', 'weft', connections=1000)
-        self.assertQuoted(f'all runs: {min(many)} to {max(many)}')
+        self.assertQuoted(f'all kept runs: {min(many)} to {max(many)}')
         before = [each for end in ('102254', '112630', '115807', '120255') for each in self.toAsio(f'backend_call-20261126-{end}')]
         self.assertQuoted(', '.join(sorted(before)) + ' on 26 November')
         self.assertQuoted(' and '.join(self.toAsio(MANY)) + " times what Asio's callbacks serve")

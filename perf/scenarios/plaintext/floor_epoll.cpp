@@ -1,7 +1,8 @@
 // Question: what does the kernel alone charge for a request and its answer over epoll on one thread?
 // The floor of every HTTP scenario: a hand-written loop that counts header terminators and sends a canned 130-byte
 // response for each, whatever was asked; one write per read batch. It parses nothing else, so nothing can beat it
-// honestly by more than the kernel path it chose; every other server is reported as a ratio to it.
+// honestly by more than the kernel path it chose; every other server is reported as a ratio to it. With --answer-ids
+// (response_varied) it writes a new id into each answer.
 
 #include <sys/epoll.h>
 
@@ -23,6 +24,7 @@ struct Connection {
     std::size_t owed = 0;  // response bytes not yet accepted by the kernel
 };
 
+template <bool withId>
 class Server {
   public:
     explicit Server(const sockaddr_in& address) {
@@ -68,7 +70,9 @@ class Server {
         const ssize_t got = recv(connection.fd, buffer_, readSize, 0);
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
         if (got <= 0) return close(connection);
-        connection.owed = connection.requests.count(buffer_, static_cast<std::size_t>(got)) * cannedResponse.size();
+        const std::size_t answers = connection.requests.count(buffer_, static_cast<std::size_t>(got));
+        block_.begin(answers);
+        connection.owed = answers * block_.response.size();
         if (connection.owed > 0 && writeOwed(connection) && connection.owed > 0)
             watch(EPOLL_CTL_MOD, connection.fd, EPOLLOUT, &connection);  // read on once it has accepted its answers
     }
@@ -102,7 +106,7 @@ class Server {
     int quitFd_ = -1;
     int epollFd_ = -1;
     int listenFd_ = -1;
-    CannedBlock block_;
+    CannedBlock<withId> block_;
     std::unordered_map<int, std::unique_ptr<Connection>> connections_;
     char buffer_[readSize];
 };
@@ -111,9 +115,11 @@ class Server {
 }  // namespace weft::perf
 
 int main(int argc, char** argv) {
-    weft::perf::Flags flags(argc, argv, "--listen ADDR:PORT");
+    weft::perf::Flags flags(argc, argv, "--listen ADDR:PORT [--answer-ids]");
     const sockaddr_in address = weft::perf::endpointFlag(flags, "--listen");
+    const bool withId = flags.present("--answer-ids");
     flags.finish();
-    weft::perf::Server(address).run();
+    if (withId) weft::perf::Server<true>(address).run();
+    else weft::perf::Server<false>(address).run();
     return 0;
 }

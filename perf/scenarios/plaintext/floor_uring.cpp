@@ -167,7 +167,7 @@ class Server {
     io_uring ring_{};
     io_uring_buf_ring* shared_ = nullptr;
     int listenFd_ = -1;
-    CannedBlock block_;
+    CannedBlock<> block_;
     std::unordered_map<int, std::unique_ptr<Connection>> connections_;
     std::unique_ptr<char[]> buffers_ = std::make_unique<char[]>(bufferCount * bufferSize);
 };

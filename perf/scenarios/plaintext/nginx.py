@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Question: what does the same answer cost in nginx, which gives it from its configuration (`return 200`)?
 
-Becomes an nginx of one process. nginx cannot say which port it took, so it must be told one.
+Becomes an nginx of one process. nginx cannot say which port it took, so it must be told one. With --answer-ids
+(response_varied) each answer has an id in a header, of 32 digits.
 """
 
 import os
@@ -27,7 +28,7 @@ http {
     scgi_temp_path scgi;
     server {
         listen %s backlog=4096;
-        location = /plaintext { return 200 "Hello, World!"; }
+        location = /plaintext { %s return 200 "Hello, World!"; }
         location / { return 404; }
     }
 }
@@ -35,10 +36,12 @@ http {
 
 
 def main():
-    if len(sys.argv) != 3 or sys.argv[1] != '--listen':
-        sys.exit('usage: plaintext_nginx --listen ADDR:PORT')
+    arguments = [each for each in sys.argv[1:] if each != '--answer-ids']
+    if len(arguments) != 2 or arguments[0] != '--listen':
+        sys.exit('usage: plaintext_nginx --listen ADDR:PORT [--answer-ids]')
+    header = 'add_header X-Request-Id $request_id;' if '--answer-ids' in sys.argv else ''
     configuration = os.memfd_create('nginx.conf', 0)
-    os.write(configuration, (CONFIGURATION % sys.argv[2]).encode())
+    os.write(configuration, (CONFIGURATION % (arguments[1], header)).encode())
     prefix = os.path.join(tempfile.gettempdir(), f'weft-perf-nginx-{os.getuid()}')
     os.makedirs(prefix, exist_ok=True)
     os.environ['PATH'] = os.environ.get('PATH', '') + ':/usr/sbin'
