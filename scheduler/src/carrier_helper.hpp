@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <random>
 #include <vector>
 
 #include <weft/scheduler/carrier.hpp>
+#include <weft/scheduler/detail/lehmer_generator.hpp>
 #include <weft/scheduler/detail/steal_policy.hpp>
 
 namespace weft::detail {
@@ -43,7 +43,7 @@ class CarrierHelper {
     // Called by the policy. Context: the carrier.
     bool stealFromMember(unsigned victim) noexcept;
     TimePoint now() const noexcept { return Clock::steady().now(); }
-    unsigned random() noexcept { return static_cast<unsigned>(random_()); }
+    unsigned random() noexcept { return random_(); }
 
     auto& policy() noexcept { return policy_; }
     void answer(CalledBy call) noexcept {
@@ -59,7 +59,7 @@ class CarrierHelper {
     Carrier& carrier_;
     StealGroup& group_;
     const unsigned member_;
-    std::minstd_rand random_;
+    LehmerGenerator random_;
     bool directed_ = false;  // true while it answers a call; recorded with each steal
     BasicStealPolicy<StealGroup::Cluster, CarrierHelper> policy_;
 };

@@ -29,7 +29,7 @@ inline void Carrier::prefetchObjects(const detail::Fiber& fiber, detail::Prefetc
 inline Task* Carrier::nextTask(bool& moved) noexcept {
     // Draw no random number for an empty queue: the number of such calls depends on timing, and the order must not.
     if (shuffled_ && core_.queue().depth() > 0) [[unlikely]] {
-        core_.queue().promote(static_cast<std::uint32_t>(shuffle_()));
+        core_.queue().promote(shuffle_());
     }
     return core_.queue().pop(moved);
 }

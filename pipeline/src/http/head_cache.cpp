@@ -11,11 +11,16 @@ namespace {
 constexpr std::string_view headEnd = "\r\n\r\n";
 }
 
-void HeadCache::look(std::uint64_t flushPoint) noexcept {
+std::time_t HeadCache::systemSecond() noexcept {
     timespec time;
     ::clock_gettime(CLOCK_REALTIME_COARSE, &time);
-    if (time.tv_sec != second_) last_ = &unknown_;
-    second_ = time.tv_sec;
+    return time.tv_sec;
+}
+
+void HeadCache::readClock(std::uint64_t flushPoint) noexcept {
+    const std::time_t now = clock_();
+    if (now != second_) last_ = &unknown_;
+    second_ = now;
     flushPoint_ = flushPoint;
 }
 

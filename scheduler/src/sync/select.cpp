@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <random>
 
 #include <weft/scheduler/assert.hpp>
 #include <weft/scheduler/clock.hpp>
+#include <weft/scheduler/detail/lehmer_generator.hpp>
 
 namespace weft::detail {
 
@@ -15,8 +15,8 @@ namespace {
 // start each time, and starve the other branches. Not inlined: after a wait the fiber may be on another thread.
 [[gnu::noinline]] std::size_t startAtRandom(std::size_t count) {
     // A std::random_device could fail. Threads that begin at the same time may draw the same numbers.
-    static thread_local std::minstd_rand random{
-        static_cast<std::minstd_rand::result_type>(Clock::steady().now().time_since_epoch().count())};
+    static thread_local LehmerGenerator random(
+        static_cast<std::uint64_t>(Clock::steady().now().time_since_epoch().count()));
     return random() % count;
 }
 

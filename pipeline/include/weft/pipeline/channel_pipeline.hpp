@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>

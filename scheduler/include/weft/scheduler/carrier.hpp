@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <random>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -18,6 +17,7 @@
 #include <weft/scheduler/detail/carrier_request.hpp>
 #include <weft/scheduler/detail/current_home.hpp>
 #include <weft/scheduler/detail/fiber.hpp>
+#include <weft/scheduler/detail/lehmer_generator.hpp>
 #include <weft/scheduler/detail/live_list.hpp>
 #include <weft/scheduler/detail/owned_pointer.hpp>
 #include <weft/scheduler/detail/poller_slot.hpp>
@@ -371,7 +371,7 @@ class Carrier final : public TaskScheduler {
     detail::SliceClock fiberRunClock_;
     detail::SliceClock timerClock_;
     const bool shuffled_;
-    std::minstd_rand shuffle_;
+    detail::LehmerGenerator shuffle_;
     std::uint64_t nextFiberId_ = 0;
     std::uint64_t lastFiberId_ = 0;
     detail::FiberContext threadContext_;

@@ -3,7 +3,6 @@
 // so they stay valid when the bytes move to another buffer.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>

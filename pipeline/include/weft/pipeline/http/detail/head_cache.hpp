@@ -20,6 +20,12 @@ namespace weft::http::detail {
 // perhaps the length differ. Each entry was encoded by encodeHead(), with all its checks. Context: one carrier.
 class HeadCache {
   public:
+    // Returns the seconds since 1970.
+    using SecondClock = std::time_t (*)() noexcept;
+
+    // Tests pass a clock of their own.
+    explicit HeadCache(SecondClock clock = &systemSecond) noexcept : clock_(clock) {}
+
     static constexpr std::size_t longestHead = 1024;  // bytes; longer heads are not cached
 
     // Returns the key of a server name for head(); equal names have the same key. Lifetime: that of this cache.
@@ -37,20 +43,22 @@ class HeadCache {
     std::string_view head(Status status, const HeaderList& headers, const std::string* serverName, std::uint64_t length,
                           std::time_t now);
 
-    // As head(), if head() returned this head last and second() has been called since this flush point; otherwise
-    // empty.
+    // As head() with the time of second(), if head() returned this head last and its date is still right; otherwise
+    // empty. Does not allocate.
     std::string_view last(Status status, const HeaderList& headers, const std::string* serverName, std::uint64_t length,
-                          std::uint64_t flushPoint) const noexcept {
+                          std::uint64_t flushPoint) noexcept {
+        second(flushPoint);
         const Entry& last = *last_;
-        const bool same = flushPoint == flushPoint_ && last.length == length && last.isOf(status, headers, serverName);
+        const bool same = last.length == length && last.isOf(status, headers, serverName);
         return same ? std::string_view(last.text) : std::string_view();
     }
 
-    // Returns the seconds since 1970 for the Date header, read at the first call after each flush point of the loop
-    // (`flushPoint`: the number of flush points so far). The clock may be late by a few milliseconds.
+    // Returns the seconds since 1970 for the Date header. The first call of second() or last() after each flush point
+    // of the loop (`flushPoint`: the number of flush points so far) reads the clock, which may be late by a few
+    // milliseconds.
     std::time_t second(std::uint64_t flushPoint) noexcept {
         if (flushPoint != flushPoint_) [[unlikely]]
-            look(flushPoint);
+            readClock(flushPoint);
         return second_;
     }
 
@@ -75,7 +83,8 @@ class HeadCache {
         }
     };
 
-    void look(std::uint64_t flushPoint) noexcept;
+    static std::time_t systemSecond() noexcept;
+    void readClock(std::uint64_t flushPoint) noexcept;
     void noteLast(const Entry& entry) noexcept { last_ = entry.second == second_ ? &entry : &unknown_; }
     void setDate(Entry& entry, std::time_t now);
     void setLength(Entry& entry, std::uint64_t length);
@@ -88,6 +97,7 @@ class HeadCache {
     const Entry* last_ = &unknown_;                 // the entry returned last, if its date is second_
     std::uint64_t flushPoint_ = ~std::uint64_t{0};  // none yet
     std::time_t second_ = 0;
+    const SecondClock clock_;
     std::size_t oldest_ = 0;
     DateCache date_;
 };
