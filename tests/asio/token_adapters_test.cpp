@@ -71,15 +71,36 @@ struct CountingAllocator {
     long* held;
 };
 
-TEST(TokenAdapters, ABoundExecutorRunsTheCompletion) {
-    Context context;
-    const auto strand = asio::make_strand(context);
+// Counts the functions that it passes on.
+template <class Inner>
+struct CountingExecutor {
+    template <class F>
+    void execute(F&& function) const {
+        ++*count;
+        inner.execute(std::forward<F>(function));
+    }
+    bool operator==(const CountingExecutor&) const noexcept = default;
+    Inner inner;
+    int* count;
+};
+
+// Returns how many functions the executor has run.
+template <class Executor>
+int completionsThrough(Context& context, const Executor& executor) {
+    int count = 0;
     runFiber(context, [&] {
         asio::steady_timer timer(context, 1ms);
-        timer.async_wait(asio::bind_executor(strand, use_fiber));
-        timer.expires_after(1ms);
-        timer.async_wait(asio::bind_executor(FiberExecutor(context), use_fiber));
+        timer.async_wait(asio::bind_executor(CountingExecutor<Executor>{executor, &count}, use_fiber));
     });
+    context.restart();
+    return count;
+}
+
+TEST(TokenAdapters, ABoundExecutorRunsTheCompletion) {
+    Context context;
+    EXPECT_EQ(completionsThrough(context, context.get_executor()), 1);
+    EXPECT_EQ(completionsThrough(context, asio::make_strand(context)), 1);
+    EXPECT_EQ(completionsThrough(context, FiberExecutor(context)), 1);
 }
 
 TEST(TokenAdapters, ABoundAllocatorHasItsMemoryBack) {

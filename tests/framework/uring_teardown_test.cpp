@@ -4,14 +4,12 @@
 #include <string>
 #include <vector>
 
-#include <sys/socket.h>
-
 #include <weft/pipeline/buffer_pool.hpp>
-#include <weft/transports/tcp_socket.hpp>
 #include <weft/transports/uring/uring_support.hpp>
 
 #include "framework/bench.hpp"
 #include "support/sanitized.hpp"
+#include "transports/full_listener.hpp"
 
 namespace weft::test {
 namespace {
@@ -30,24 +28,6 @@ int openRings() {
     }
     return rings;
 }
-
-// Its backlog is full and it accepts nothing, so that a connect to it stays in progress.
-class FullListener {
-  public:
-    FullListener() : fd_(openTcpSocket(AF_INET)) {
-        const SocketAddress any = SocketAddress::loopbackV4(0);
-        EXPECT_EQ(::bind(fd_.get(), any.data(), any.size()), 0);
-        EXPECT_EQ(::listen(fd_.get(), 0), 0);
-        address_ = detail::localAddressOf(SystemCalls::kernel(), fd_.get());
-        only_ = std::make_unique<BlockingPeer>(address_);
-    }
-    const SocketAddress& address() const { return address_; }
-
-  private:
-    Fd fd_;
-    SocketAddress address_;
-    std::unique_ptr<BlockingPeer> only_;
-};
 
 class UringTeardown : public testing::Test {
   protected:

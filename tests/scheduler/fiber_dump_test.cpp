@@ -156,7 +156,7 @@ TEST(FiberDumpTest, FibersThatAreQueuedAreListed) {
     auto fiber = group.carrier(0).spawn(yieldOften, {.name = "busy"});
     const FiberDump dump = [&] {
         for (;;) {
-            FiberDump now = group.fibers();
+            FiberDump now = group.fibers(std::chrono::minutes(1));
             if (named(now, "busy")->state == FiberState::runnable) return now;
         }
     }();

@@ -44,9 +44,13 @@ void expectOwnCaughtExceptions(const CarrierOptions& options) {
             return seen + (std::current_exception() ? "!" : "");
         };
     };
-    std::vector<JoinHandle<std::string>> handles;
-    for (int i = 0; i < 20; ++i) handles.push_back(group.spawn(rethrow("thread " + std::to_string(i))));
-    for (int i = 0; i < 20; ++i) EXPECT_EQ(handles[static_cast<std::size_t>(i)].join(), "thread " + std::to_string(i));
+    group
+        .spawn([&] {  // which spawns all before any runs
+            std::vector<JoinHandle<std::string>> handles;
+            for (int i = 0; i < 20; ++i) handles.push_back(spawn(rethrow("thread " + std::to_string(i))));
+            for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(handles[i].join(), "thread " + std::to_string(i));
+        })
+        .join();
 }
 
 TEST(Fiber, EachHasItsOwnCaughtExceptionOverSuspensions) {
@@ -71,19 +75,24 @@ void expectOwnUncaughtExceptions(const CarrierOptions& options) {
         }
         return seen;
     };
-    auto first = group.spawn(unwind);
-    auto second = group.spawn(unwind);
-    auto calm = group.spawn([] {
+    const auto look = [] {
         int most = 0;
         for (int i = 0; i < 5; ++i) {
             most = std::max(most, std::uncaught_exceptions());
             thisFiber::yield();
         }
         return most;
-    });
-    EXPECT_EQ(first.join(), 1);
-    EXPECT_EQ(second.join(), 1);
-    EXPECT_EQ(calm.join(), 0);
+    };
+    group
+        .spawn([&] {  // which spawns all before any runs, so that their slices alternate
+            auto first = spawn(unwind);
+            auto second = spawn(unwind);
+            auto calm = spawn(look);
+            EXPECT_EQ(first.join(), 1);
+            EXPECT_EQ(second.join(), 1);
+            EXPECT_EQ(calm.join(), 0);
+        })
+        .join();
 }
 
 TEST(Fiber, UncaughtExceptionsAreCountedPerFiberInUnwindingDestructors) {

@@ -34,19 +34,22 @@ void besideAFiberThat(const CarrierOptions& options, Change change, Look look) {
     CarrierGroup group(options);
     bool changed = false;
     bool looked = false;
-    auto first = group.spawn([&] {
-        change();
-        changed = true;
-        while (!looked) thisFiber::yield();
+    auto testFiber = group.spawn([&] {
+        auto first = spawn([&] {
+            change();
+            changed = true;
+            while (!looked) thisFiber::yield();
+        });
+        auto second = spawn([&] {
+            while (!changed) thisFiber::yield();
+            look();
+            looked = true;
+            first.join();
+            look();
+        });
+        second.join();
     });
-    auto second = group.spawn([&] {
-        while (!changed) thisFiber::yield();
-        look();
-        looked = true;
-        first.join();
-        look();
-    });
-    second.join();
+    testFiber.join();
 }
 template <class Change, class Look>
 void besideAFiberThat(Change change, Look look) {
@@ -60,10 +63,10 @@ TEST(FloatingPoint, ARoundingModeIsThatOfItsFiber) {
 
 void expectRoundingModeAfterWaits(const CarrierOptions& options) {
     CarrierGroup group(options);
-    auto other = group.spawn([] {
-        for (int i = 0; i < 3; ++i) thisFiber::yield();
-    });
-    auto fiber = group.spawn([&] {
+    auto fiber = group.spawn([] {
+        auto other = spawn([] {
+            for (int i = 0; i < 5; ++i) thisFiber::yield();
+        });
         std::fesetround(FE_UPWARD);
         for (int i = 0; i < 3; ++i) {
             thisFiber::yield();

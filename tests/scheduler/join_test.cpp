@@ -64,15 +64,13 @@ TEST(JoinAtHome, AFiberThatEndsAtTheDeadlineHasEnded) {
     options.clock = &clock;
     CarrierGroup group(options);
     Carrier& carrier = group.carrier(0);
-    std::atomic<bool> waits{false};
     auto waiter = carrier.spawn([&] {
         const Deadline end = deadlineAfter(seconds(1));
         auto joined = carrier.spawn([end] { thisFiber::sleepUntil(end); });
         thisFiber::yield();  // its timer is armed first, so it runs first
-        waits = true;
         return joined.waitUntil(end);
     });
-    while (!waits) std::this_thread::yield();
+    while (!waits(group, waiter.id())) std::this_thread::yield();
     clock.advance(seconds(1) + std::chrono::milliseconds(1));  // timers may be late by a tick
     EXPECT_TRUE(waiter.join());
 }

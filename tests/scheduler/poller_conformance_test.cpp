@@ -126,7 +126,7 @@ TEST_F(PollerTwin, ThatCountsOnlyOnEventsDuringItsWaitIsFound) {
 }
 
 TEST_F(PollerTwin, ThatSpinsInsteadOfSleepingIsFound) {
-    EXPECT_THAT(anIdlePollerSleeps<TwinPoller<Defect::spins>>(shortTimeout()),
+    EXPECT_THAT(anIdlePollerSleeps<TwinPoller<Defect::spins>>(longerTimeout()),
                 "it does not sleep although there is nothing to do");
 }
 

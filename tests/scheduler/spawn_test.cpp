@@ -142,17 +142,20 @@ TEST(Sleep, NeverEndsEarlyAndSleepsOfOneCarrierOverlap) {
     CarrierGroup group(carriers(1));
     int asleep = 0;  // used only by the carrier's thread
     int mostAsleep = 0;
-    std::vector<JoinHandle<Duration>> handles;
-    for (int i = 0; i < 100; ++i) {
-        handles.push_back(group.spawn([&] {
-            const auto begin = Clock::steady().now();
-            mostAsleep = std::max(mostAsleep, ++asleep);
-            thisFiber::sleepFor(std::chrono::milliseconds(20));
-            --asleep;
-            return Duration(Clock::steady().now() - begin);
-        }));
-    }
-    for (auto& handle : handles) EXPECT_GE(handle.join(), std::chrono::milliseconds(20));
+    const auto sleep = [&] {
+        const auto begin = Clock::steady().now();
+        mostAsleep = std::max(mostAsleep, ++asleep);
+        thisFiber::sleepFor(std::chrono::milliseconds(20));
+        --asleep;
+        return Duration(Clock::steady().now() - begin);
+    };
+    group
+        .spawn([&] {  // which spawns all before any runs
+            std::vector<JoinHandle<Duration>> handles;
+            for (int i = 0; i < 100; ++i) handles.push_back(spawn(sleep));
+            for (auto& handle : handles) EXPECT_GE(handle.join(), std::chrono::milliseconds(20));
+        })
+        .join();
     EXPECT_GT(mostAsleep, 1);
 }
 

@@ -145,6 +145,8 @@ TEST(WorkStealing, AStolenFiberGoesOnAtHomeAfterItsFirstWait) {
         return here();
     });
     while (!stolen) std::this_thread::yield();
+    // The first begins on the other carrier after the task's yield, so the task was at home before the second.
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(group.carrier(0).spawn(here).join().running, &group.carrier(1));
     busy.release();
     EXPECT_EQ(task.join(), (Place{&group.carrier(0), &group.carrier(0)}));
 }

@@ -9,6 +9,7 @@
 
 #include "framework/http/client_bench.hpp"
 #include "framework/http/scripted_backend.hpp"
+#include "transports/full_listener.hpp"
 
 namespace weft::test {
 namespace {
@@ -19,17 +20,6 @@ using http::ClientOptions;
 using http::ClientRequest;
 using http::Method;
 using Then = ScriptedAnswer::Then;
-
-// Tries to open connections until the kernel drops further ones: the next one waits for an answer that does not come.
-std::vector<TcpStream> fillBacklog(const TcpListener& listener) {
-    std::vector<TcpStream> backlog;
-    ErrorCode error;
-    while (!error && backlog.size() < 16) {
-        backlog.push_back(TcpStream::connect(listener.localAddress(), deadlineAfter(50ms), error));
-    }
-    EXPECT_EQ(error, timedOut());
-    return backlog;
-}
 
 struct ManyAddresses final : Resolver {
     Future<Addresses> resolve(std::string_view, std::uint16_t) override {
@@ -98,14 +88,13 @@ TEST_F(ClientCancellationTest, AWaiterThatIsCancelledOnceItHasAConnectionSendsNo
 
 TEST_F(ClientCancellationTest, ARequestWhoseScopeEndsGoesToNoFurtherAddress) {
     ScriptedBackend backend({{answerText("1"), Then::close}});
+    const FullListener silent;
     ManyAddresses resolver;
+    resolver.all = {silent.address(), backend.address()};
     ClientOptions options;
     options.resolver = &resolver;
     const Client client(options);
     inFiber([&] {
-        TcpListener silent = TcpListener::listen(anyPort, {.backlog = 0});
-        const std::vector<TcpStream> backlog = fillBacklog(silent);
-        resolver.all = {silent.localAddress(), backend.address()};
         try {
             timeout(20ms, [&] { client.get("http://backend.test/"); });
             ADD_FAILURE() << "no exception";

@@ -154,10 +154,10 @@ TEST_F(ClientPoolTest, ASlotThatAWaiterGivesUpGoesToTheNextOne) {
             ++died;
         }
     };
-    JoinHandle<void> one = carrier().spawn(ask);
-    JoinHandle<void> other = carrier().spawn(ask);
-    one.join();
-    other.join();
+    inFiber([&] {  // which spawns both before either runs, so that one waits for the slot of the other
+        JoinHandle<void> fibers[] = {carrier().spawn(ask), carrier().spawn(ask)};
+        for (JoinHandle<void>& fiber : fibers) fiber.join();
+    });
     EXPECT_EQ(died, 1);
     EXPECT_EQ(answered, 1);
 }

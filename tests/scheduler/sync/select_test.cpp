@@ -145,16 +145,20 @@ TEST(Select, OfTwoFibersThatAlternateNoneStarvesABranch) {
     for (auto& queue : queues) {
         for (int i = 0; i < 2 * rounds; ++i) queue.send(i);
     }
-    std::vector<JoinHandle<void>> fibers;
-    for (auto& mine : taken) {
-        fibers.push_back(group.spawn([&queues, &mine] {
-            for (int i = 0; i < rounds; ++i) {
-                select(onReceive(queues[0], [&](auto) { ++mine[0]; }), onReceive(queues[1], [&](auto) { ++mine[1]; }));
-                thisFiber::yield();
-            }
-        }));
-    }
-    for (auto& fiber : fibers) fiber.join();
+    const auto selectFromBoth = [&](std::array<int, 2>& mine) {
+        for (int i = 0; i < rounds; ++i) {
+            select(onReceive(queues[0], [&](auto) { ++mine[0]; }), onReceive(queues[1], [&](auto) { ++mine[1]; }));
+            thisFiber::yield();
+        }
+    };
+    group
+        .spawn([&] {  // which spawns both before either runs, so that they alternate from the first round on
+            auto first = spawn([&] { selectFromBoth(taken[0]); });
+            auto second = spawn([&] { selectFromBoth(taken[1]); });
+            first.join();
+            second.join();
+        })
+        .join();
     for (const auto& mine : taken) {
         EXPECT_GT(mine[0], 0);
         EXPECT_GT(mine[1], 0);

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <weft/scheduler/manual_clock.hpp>
 #include <weft/scheduler/non_suspending_scope.hpp>
 #include <weft/scheduler/task_scope.hpp>
 
@@ -80,21 +81,23 @@ TEST(Semaphore, OneReleaseServesEveryRequestThatItSatisfies) {
 
 // The request at the head was all that the next ones waited for.
 TEST(Semaphore, ARequestThatGivesUpLetsThoseAfterItPass) {
-    CarrierGroup group(carriers(1));
+    ManualClock clock;
+    CarrierOptions options = carriers(1);
+    options.clock = &clock;
+    CarrierGroup group(options);
     for (const bool byDeadline : {false, true}) {
         Semaphore semaphore(1);
         auto large = group.spawn([&] {
             if (byDeadline) {
-                EXPECT_FALSE(semaphore.acquireUntil(deadlineAfter(std::chrono::milliseconds(5)), 2));
+                EXPECT_FALSE(semaphore.acquireUntil(deadlineAfter(std::chrono::seconds(1)), 2));
             } else {
                 EXPECT_EQ(outcome([&] { semaphore.acquire(2); }), operationAborted());
             }
         });
-        auto small = group.spawn([&] { return semaphore.acquireUntil(late(), 1); });  // begins after the other fiber
-        if (!byDeadline) {
-            awaitWaiters(semaphore, 2);
-            large.cancel();
-        }
+        awaitWaiters(semaphore, 1);
+        auto small = group.spawn([&] { return semaphore.acquireUntil(late(), 1); });
+        awaitWaiters(semaphore, 2);
+        byDeadline ? clock.advance(std::chrono::seconds(2)) : large.cancel();
         EXPECT_TRUE(small.join());
         large.join();
         EXPECT_EQ(semaphore.permits(), 0u);
