@@ -1,66 +1,24 @@
-// Draining: Server::drain(), EventLoopGroup::drain(), runUntilSignal().
-#include <weft/framework/run_until_signal.hpp>
+// Draining: Server::drain() and EventLoopGroup::drain(). What has begun is answered, what is late is closed, counted
+// and named, and no loop or handler that does not respond holds up the others.
+#include <weft/framework/server.hpp>
 
 #include <atomic>
-#include <csignal>
-#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
-#include <unistd.h>
+#include <gtest/gtest.h>
 
 #include <weft/pipeline/channel_events.hpp>
 
-#include "framework/bench.hpp"
+#include "framework/drain_bench.hpp"
 #include "support/log_capture.hpp"
 
 namespace weft::test {
 namespace {
-
-// Creates the descriptor that stays open for the process's life, so that no test counts it as a leak.
-[[maybe_unused]] const bool signalsWereTaken = (ShutdownSignals(), true);
-
-// "/wait" is answered when the test allows it, everything else at once.
-struct Gate {
-    Promise<void> asked;
-    Promise<void> open;
-};
-
-class Application final : public SimpleInboundHandler<http::FullRequest> {
-  public:
-    explicit Application(Gate& gate) : gate_(gate) {}
-
-  protected:
-    void channelRead0(ChannelHandlerContext& ctx, http::FullRequest request) override {
-        if (request.path() != "/wait") return request.responder().send(http::ok("at once"));
-        gate_.asked.setValue();
-        ctx.spawn([open = gate_.open.future(), responder = request.responder()]() mutable {
-            open.await();
-            responder.send(http::ok("at last"));
-        });
-    }
-
-  private:
-    Gate& gate_;
-};
-
-Server serveHttp(EventLoopGroup& group, Gate& gate) {
-    ServerBootstrap bootstrap(group);
-    bootstrap.childHandler([&gate](Channel& channel) {
-        channel.pipeline().addLast<http::ServerCodec>().addLast<http::ObjectAggregator>().addLast<Application>(gate);
-    });
-    return bootstrap.bind(anyPort).sync().channel();
-}
-
-std::string receiveAll(BlockingPeer& peer) {
-    std::string all;
-    for (std::string more = peer.receive(); !more.empty(); more = peer.receive()) all += more;
-    return all;
-}
-
-constexpr std::string_view waitRequest = "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n";
 
 TEST(DrainTest, IdleConnectionsAreClosedAndRequestsInProgressAreAnsweredFirst) {
     DescriptorGuard descriptors;
@@ -141,27 +99,6 @@ TEST(DrainTest, AServerWithoutAHandleIsDrainedToo) {
     EXPECT_EQ(group.drain(1ms), 1u);
     EXPECT_EQ(peer.receive(), "");
 }
-
-// An echo that obeys a drain. "stick" blocks its loop inside the handler until the test releases it.
-class Stuck final : public ChannelInboundHandler {
-  public:
-    static inline std::atomic<bool> stuck{false};
-
-    explicit Stuck(std::atomic<bool>& release) : release_(release) {}
-    void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
-        while (message.get<Buffer>().view() == "stick" && !release_) {
-            stuck = true;
-            std::this_thread::yield();
-        }
-        ctx.writeAndFlush(std::move(message));
-    }
-    void userEventTriggered(ChannelHandlerContext& ctx, Message&& event) override {
-        if (event.is<DrainStarted>()) ctx.close();
-    }
-
-  private:
-    std::atomic<bool>& release_;
-};
 
 // Two connections on two loops; the listener and the first connection share a loop.
 struct StuckLoop {
@@ -313,91 +250,6 @@ TEST(DrainTest, AConnectionThatHasNoFiberIsLoggedToo) {
     EXPECT_EQ(echoed(peer, "x"), "x");
     EXPECT_EQ(server.drain(1ms), 1u);
     EXPECT_EQ(log.count("channel ", "127.0.0.1:", "no fiber; its handlers have not closed it"), 1) << log.text();
-}
-
-TEST(RunUntilSignalTest, DrainsAnswersAndReturnsZero) {
-    DescriptorGuard before;
-    for (const int signal : {SIGTERM, SIGINT}) {
-        EventLoopGroup group(groupOptions(2));
-        Gate gate;
-        Server server = serveHttp(group, gate);
-        const ShutdownSignals signals;  // from here on a signal is kept
-        BlockingPeer peer(server.localAddress());
-        peer.send(waitRequest);
-        gate.asked.future().get();
-        ::kill(::getpid(), signal);
-        std::thread opener([&] {
-            EXPECT_TRUE(eventually([&] { return server.listeners()[0]->closed(); }));
-            gate.open.setValue();
-        });
-        EXPECT_EQ(runUntilSignal(group), 0);
-        opener.join();
-        EXPECT_NE(receiveAll(peer).find("at last"), std::string::npos);
-    }
-}
-
-// Each runs in its own process, because it ends the process.
-void signalAndRun(Duration drainTime, Duration shutdownTime, std::function<void(Server&)> meanwhile, bool stuck) {
-    std::atomic<bool> release{false};
-    Gate gate;
-    EventLoopGroup group(groupOptions(1));
-    Server http = serveHttp(group, gate);
-    ServerBootstrap bootstrap(group);
-    bootstrap.childHandler([&](Channel& channel) { channel.pipeline().addLast<Stuck>(release); });
-    Server echo = bootstrap.bind(anyPort).sync().channel();
-    const ShutdownSignals signals;
-    BlockingPeer waits(http.localAddress());
-    waits.send(waitRequest);
-    gate.asked.future().get();
-    BlockingPeer sticks(echo.localAddress());
-    EXPECT_EQ(echoed(sticks, "1"), "1");
-    if (stuck) {
-        sticks.send("stick");
-        EXPECT_TRUE(eventually([] { return Stuck::stuck.load(); }));
-    }
-    std::thread companion([&] { meanwhile(http); });
-    ::kill(::getpid(), SIGTERM);
-    std::_Exit(runUntilSignal(group, drainTime, shutdownTime) == 0 ? 0 : 99);
-}
-
-TEST(RunUntilSignalDeathTest, ASecondSignalEndsTheProcessAtOnce) {
-    GTEST_FLAG_SET(death_test_style, "threadsafe");
-    const auto again = [](Server& server) {
-        EXPECT_TRUE(eventually([&] { return server.listeners()[0]->closed(); }));
-        ::kill(::getpid(), SIGTERM);
-    };
-    EXPECT_EXIT(signalAndRun(1h, 1h, again, false), testing::KilledBySignal(SIGTERM), "");
-}
-
-TEST(RunUntilSignalDeathTest, AHandlerThatNeverReturnsIsNamedAndTheProcessEnds) {
-    GTEST_FLAG_SET(death_test_style, "threadsafe");
-    EXPECT_EXIT(signalAndRun(
-                    1ms, 1ms, [](Server&) {}, true),
-                testing::ExitedWithCode(runFailed), "carrier test0 does not end: a handler");
-}
-
-TEST(ShutdownSignalsTest, AreGivenBackAfterwards) {
-    struct sigaction before = {};
-    struct sigaction during = {};
-    struct sigaction after = {};
-    ::sigaction(SIGTERM, nullptr, &before);
-    {
-        ShutdownSignals signals;
-        ::sigaction(SIGTERM, nullptr, &during);
-        EXPECT_NE(during.sa_handler, before.sa_handler);
-        ::kill(::getpid(), SIGTERM);
-        EXPECT_EQ(signals.wait(), SIGTERM);
-        ::sigaction(SIGTERM, nullptr, &after);  // a second signal has its old effect at once
-        EXPECT_EQ(after.sa_handler, before.sa_handler);
-    }
-    ::sigaction(SIGTERM, nullptr, &after);
-    EXPECT_EQ(after.sa_handler, before.sa_handler);
-}
-
-TEST(ShutdownSignalsTest, MayNotBeAwaitedOnACarrier) {
-    EventLoopGroup group(groupOptions(1));
-    ShutdownSignals signals;
-    EXPECT_THROW(group.carriers().carrier(0).spawn([&] { return signals.wait(); }).join(), BlockingOperationException);
 }
 
 }  // namespace

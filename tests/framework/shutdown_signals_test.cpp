@@ -1,4 +1,5 @@
-// ShutdownSignals: which signals end the wait, and how it treats signals that the process already ignores.
+// ShutdownSignals: which signals end the wait, what it gives back at its end, and how it treats signals that the
+// process already ignores. runUntilSignal(): run_until_signal_test.cpp.
 #include <weft/framework/run_until_signal.hpp>
 
 #include <gtest/gtest.h>
@@ -11,6 +12,7 @@
 
 #include <unistd.h>
 
+#include "framework/bench.hpp"
 #include "support/log_capture.hpp"
 
 namespace weft::test {
@@ -62,6 +64,30 @@ int waitFor(ShutdownSignals& signals, int signal) {
     returned = true;
     sender.join();
     return got;
+}
+
+TEST(ShutdownSignalsTest, AreGivenBackAfterwards) {
+    struct sigaction before = {};
+    struct sigaction during = {};
+    struct sigaction after = {};
+    ::sigaction(SIGTERM, nullptr, &before);
+    {
+        ShutdownSignals signals;
+        ::sigaction(SIGTERM, nullptr, &during);
+        EXPECT_NE(during.sa_handler, before.sa_handler);
+        ::kill(::getpid(), SIGTERM);
+        EXPECT_EQ(signals.wait(), SIGTERM);
+        ::sigaction(SIGTERM, nullptr, &after);  // a second signal has its old effect at once
+        EXPECT_EQ(after.sa_handler, before.sa_handler);
+    }
+    ::sigaction(SIGTERM, nullptr, &after);
+    EXPECT_EQ(after.sa_handler, before.sa_handler);
+}
+
+TEST(ShutdownSignalsTest, MayNotBeAwaitedOnACarrier) {
+    EventLoopGroup group(groupOptions(1));
+    ShutdownSignals signals;
+    EXPECT_THROW(group.carriers().carrier(0).spawn([&] { return signals.wait(); }).join(), BlockingOperationException);
 }
 
 TEST(ShutdownSignalsTest, ASignalThatCameBeforeTheWaitIsKept) {

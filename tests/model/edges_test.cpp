@@ -103,7 +103,7 @@ const Edge edges[] = {
     {"M9", "sync_model_test.cpp", nullptr},
     {"Y1", "queue_model_test.cpp", nullptr},
     {"Y2", "queue_model_test.cpp", nullptr},  // and by hand, ClosesLate
-    {"Y3", "queue_model_test.cpp", nullptr},  // and by hand, LocksAgain
+    {"Y3", "queue_model_test.cpp", nullptr},  // and by hand, LocksAgain of select_model_test
     {"Z1", "cancel_model_test.cpp", nullptr},
     {"Z2", "cancel_model_test.cpp", nullptr},
     {"Z3", "cancel_model_test.cpp", nullptr, {"forgetsTheOuter", "keepsTheFlag"}},

@@ -1,18 +1,25 @@
-// TcpStream and TcpListener over real loopback sockets, on carriers with an epoll event loop.
+// TcpStream and TcpListener over real loopback sockets, on carriers with an epoll event loop: bytes in both directions,
+// addresses, and which calls are refused. What ends a call early: tcp_stream_end_test.cpp.
 #include <weft/transports/tcp_stream.hpp>
 
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <weft/scheduler/this_fiber.hpp>
 #include <weft/transports/tcp_listener.hpp>
 
 #include "transports/counting_system_calls.hpp"
-#include "transports/full_listener.hpp"
 #include "transports/socket_loops.hpp"
 #include "transports/tcp_pair.hpp"
 
@@ -182,160 +189,6 @@ TEST(TcpStream, AConnectToAClosedPortIsRefusedAndNamesTheAddress) {
     });
 }
 
-TEST(TcpStream, AConnectThatNobodyAnswersEndsAtItsDeadline) {
-    const DescriptorGuard guard;
-    const FullListener full;
-    SocketLoops host;
-    host.inFiber([&] {
-        const Deadline deadline = std::chrono::steady_clock::now() + 50ms;
-        ErrorCode error;
-        TcpStream::connect(full.address(), deadline, error);
-        EXPECT_EQ(error, timedOut());
-        EXPECT_GE(std::chrono::steady_clock::now(), deadline);
-    });
-}
-
-TEST(TcpStream, AReadEndsAtTheStreamsDeadline) {
-    SocketLoops host;
-    host.inFiber([] {
-        TcpPair pair;
-        const Deadline deadline = std::chrono::steady_clock::now() + 20ms;
-        pair.client.setDeadline(deadline);
-        std::array<char, 8> bytes;
-        ErrorCode error;
-        EXPECT_EQ(pair.client.read(bytes, error), 0u);
-        EXPECT_EQ(error, timedOut());
-        EXPECT_GE(std::chrono::steady_clock::now(), deadline);
-
-        pair.client.setDeadline(never);  // the stream still works
-        pair.server.write(std::string_view("late"));
-        EXPECT_EQ(pair.client.read(bytes), 4u);
-    });
-}
-
-TEST(TcpStream, AcceptEndsAtItsDeadline) {
-    SocketLoops host;
-    host.inFiber([] {
-        TcpListener listener = TcpListener::listen(anyPort);
-        ErrorCode error;
-        TcpStream stream = listener.accept(std::chrono::steady_clock::now() + 10ms, error);
-        EXPECT_EQ(error, timedOut());
-        EXPECT_FALSE(stream.isOpen());
-    });
-}
-
-TEST(TcpStream, CloseUnderAParkedReaderEndsItsReadWithOperationAborted) {
-    const DescriptorGuard guard;
-    SocketLoops host;
-    host.inFiber([&] {
-        TcpPair pair;
-        auto reader = host.carrier().spawn([&] {
-            std::array<char, 8> bytes;
-            ErrorCode error;
-            pair.client.read(bytes, error);
-            return error;
-        });
-        thisFiber::yield();  // the reader runs until it parks
-        pair.client.close();
-        EXPECT_EQ(reader.join(), operationAborted());
-        std::array<char, 8> bytes;
-        ErrorCode error;
-        EXPECT_EQ(pair.client.read(bytes, error), 0u);
-        EXPECT_EQ(error, operationAborted());
-    });
-}
-
-TEST(TcpStream, CloseUnderAParkedWriterEndsItsWriteWithOperationAborted) {
-    SocketLoops host;
-    host.inFiber([&] {
-        TcpPair pair;
-        auto writer = host.carrier().spawn([&] {
-            const std::string endless(64 << 20, 'x');
-            ErrorCode error;
-            pair.client.write(endless, error);
-            return error;
-        });
-        thisFiber::yield();
-        pair.client.close();
-        EXPECT_EQ(writer.join(), operationAborted());
-    });
-}
-
-TEST(TcpStream, TheEndOfTheLoopWakesParkedReadersAndAcceptors) {
-    const DescriptorGuard guard;
-    SocketLoops host;
-    auto fiber = host.carrier().spawn([&] {
-        TcpPair pair;
-        auto acceptor = host.carrier().spawn([&] {
-            ErrorCode error;
-            pair.listener.accept(error);
-            return error;
-        });
-        thisFiber::yield();
-        host.loop().stop();
-        std::array<char, 8> bytes;
-        ErrorCode error;
-        pair.client.read(bytes, error);
-        EXPECT_EQ(acceptor.join(), operationAborted());
-        return error;
-    });
-    EXPECT_EQ(fiber.join(), operationAborted());
-}
-
-TEST(TcpStream, TheShutdownOfTheCarrierWakesAParkedReader) {
-    const DescriptorGuard guard;
-    SocketLoops host;
-    std::atomic<bool> parked{false};
-    auto fiber = host.carrier().spawn([&] {
-        TcpPair pair;
-        parked = true;
-        std::array<char, 8> bytes;
-        ErrorCode error;
-        pair.client.read(bytes, error);
-        return error;
-    });
-    while (!parked) std::this_thread::yield();
-    EXPECT_TRUE(host.group().shutdown(20s));
-    EXPECT_EQ(fiber.join(), operationAborted());
-}
-
-TEST(TcpStream, AResetByThePeerIsAnError) {
-    SocketLoops host;
-    host.inFiber([] {
-        TcpPair pair;
-        ASSERT_FALSE(pair.server.setOption(SocketOption::linger, 0));
-        pair.server.close();  // with linger 0: RST
-        std::array<char, 8> bytes;
-        ErrorCode error;
-        EXPECT_EQ(pair.client.read(bytes, error), 0u);
-        EXPECT_EQ(error, fromErrno(ECONNRESET));
-    });
-}
-
-TEST(TcpStream, AWriteToAGonePeerIsAnErrorAndNoSignal) {
-    SocketLoops host;
-    host.inFiber([] {
-        TcpPair pair;
-        pair.server.close();
-        ErrorCode error;
-        while (!error) pair.client.write(std::string_view("anybody there?"), error);
-        EXPECT_TRUE(error == fromErrno(EPIPE) || error == fromErrno(ECONNRESET)) << error.message();
-    });
-}
-
-TEST(TcpStream, ReadExactlyReportsAnEarlyEnd) {
-    SocketLoops host;
-    host.inFiber([] {
-        TcpPair pair;
-        pair.server.write(std::string_view("abc"));
-        pair.server.close();
-        std::array<char, 8> bytes;
-        ErrorCode error;
-        EXPECT_EQ(pair.client.readExactly(bytes, error), 3u);
-        EXPECT_EQ(error, endOfStream());
-    });
-}
-
 TEST(TcpStream, ASecondReaderAtTheSameTimeIsRefused) {
     SocketLoops host;
     host.inFiber([&] {
@@ -462,18 +315,6 @@ TEST(TcpStream, ABlockingReadInsideDispatchThrows) {
             }
         });
         EXPECT_TRUE(result.get());
-    });
-}
-
-// A fiber that outlives its loop belongs to a server that is ending; it is not a bug of the program.
-TEST(TcpStream, ACallAfterTheLoopHasEndedIsAborted) {
-    SocketLoops host;
-    host.stop();
-    host.inFiber([] {
-        ErrorCode error;
-        TcpStream::connect(SocketAddress::loopbackV4(9), error);
-        EXPECT_EQ(error, operationAborted());
-        EXPECT_THROW(TcpListener::listen(anyPort), SystemError);
     });
 }
 

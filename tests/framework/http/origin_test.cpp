@@ -1,0 +1,25 @@
+// Url: which origin, which Host header and which target the text of a URL gives. What http::Client refuses:
+// client_request_test.cpp.
+#include <weft/framework/http/origin.hpp>
+
+#include <gtest/gtest.h>
+
+namespace weft::test {
+namespace {
+
+TEST(UrlTest, SplitsIntoItsParts) {
+    const auto both = [](const char* text) {
+        const http::Url url = http::Url::parse(text);
+        return url.origin.toString() + " " + url.origin.authority() + " " + url.target;
+    };
+    EXPECT_EQ(both("http://127.0.0.1:9000/a?b=/c"), "127.0.0.1:9000 127.0.0.1:9000 /a?b=/c");
+    EXPECT_EQ(both("http://shop.test"), "shop.test:80 shop.test /");
+    EXPECT_EQ(both("http://shop.test:8080?x"), "shop.test:8080 shop.test:8080 /?x");
+    EXPECT_EQ(both("http://[::1]:90/"), "[::1]:90 [::1]:90 /");
+    EXPECT_EQ(both("http://[::1]/"), "[::1]:80 [::1]:80 /");
+    EXPECT_EQ(both("http://[fe80::1%257]:90/"), "[fe80::1%7]:90 [fe80::1]:90 /");
+    EXPECT_EQ(both("http://[fe80::1%7]/"), "[fe80::1%7]:80 [fe80::1]:80 /");
+}
+
+}  // namespace
+}  // namespace weft::test
