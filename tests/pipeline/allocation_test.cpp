@@ -8,6 +8,7 @@
 
 #include <weft/pipeline/channel.hpp>
 
+#include "heap_calls.hpp"
 #include "scripted_sink.hpp"
 #include "support/sanitized.hpp"
 
@@ -29,16 +30,17 @@ void* operator new(std::size_t size, std::align_val_t align) {
     throw std::bad_alloc();
 }
 void operator delete(void* block) noexcept {
+    ++weft::test::blocksReturned;
     std::free(block);
 }
 void operator delete(void* block, std::size_t) noexcept {
-    std::free(block);
+    operator delete(block);
 }
 void operator delete(void* block, std::align_val_t) noexcept {
-    std::free(block);
+    operator delete(block);
 }
 void operator delete(void* block, std::size_t, std::align_val_t) noexcept {
-    std::free(block);
+    operator delete(block);
 }
 
 namespace weft {
