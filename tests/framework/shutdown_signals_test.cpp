@@ -5,13 +5,12 @@
 
 #include <atomic>
 #include <csignal>
-#include <fstream>
-#include <string>
 #include <thread>
 
 #include <unistd.h>
 
 #include "support/log_capture.hpp"
+#include "support/threads.hpp"
 
 namespace weft::test {
 namespace {
@@ -39,14 +38,6 @@ class Ignored {
     struct sigaction former_ = {};
 };
 
-bool sleeps(pid_t thread) {
-    std::ifstream stat("/proc/self/task/" + std::to_string(thread) + "/stat");
-    std::string text;
-    std::getline(stat, text);
-    const auto name = text.rfind(')');
-    return name != std::string::npos && text.substr(name).starts_with(") S");
-}
-
 // Sends `signal` once this thread sleeps in wait(), unless wait() returns at once; returns the result of wait().
 int waitFor(ShutdownSignals& signals, int signal) {
     std::atomic<bool> returned{false};
@@ -54,7 +45,7 @@ int waitFor(ShutdownSignals& signals, int signal) {
     const pid_t waiter = ::gettid();
     std::thread sender([&] {
         while (!waits) std::this_thread::yield();
-        while (!returned && !sleeps(waiter)) std::this_thread::yield();
+        while (!returned && !threadSleeps(waiter)) std::this_thread::yield();
         if (!returned) ::kill(::getpid(), signal);
     });
     waits = true;

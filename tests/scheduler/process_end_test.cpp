@@ -2,6 +2,8 @@
 // SIGSEGV sent by another process.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -17,6 +19,7 @@
 #include <weft/scheduler/this_fiber.hpp>
 
 #include "support/sanitized.hpp"
+#include "support/threads.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,21 +33,39 @@ CarrierOptions carriers(unsigned count) {
     return options;
 }
 
-TEST(ConcurrentShutdown, SeveralThreadsMayShutOneGroupDownAtOnce) {
-    for (int i = 0; i < 50; ++i) {
-        CarrierGroup group(carriers(2));
-        std::atomic<int> ready{0};
-        std::vector<std::thread> threads;
-        for (int t = 0; t < 4; ++t) {
-            threads.emplace_back([&] {
-                ++ready;
-                while (ready != 4) std::this_thread::yield();
-                EXPECT_TRUE(group.shutdown(std::chrono::minutes(1)));
-            });
-        }
-        for (std::thread& thread : threads) thread.join();
-        EXPECT_TRUE(group.shutdown(std::chrono::minutes(1)));
+using FourThreads = std::array<std::atomic<pid_t>, 4>;
+
+bool allSleep(const FourThreads& threads) {
+    return std::all_of(threads.begin(), threads.end(), [](pid_t thread) { return test::threadSleeps(thread); });
+}
+
+// Keeps its thread from ending until all of `threads` sleep.
+struct LateEnd {
+    ~LateEnd() {
+        while (!allSleep(*threads)) std::this_thread::yield();
     }
+    const FourThreads* threads;
+};
+
+// No carrier ends before all four threads wait for it, and no carrier's thread before all four want to join it.
+TEST(ConcurrentShutdown, SeveralThreadsMayShutOneGroupDownAtOnce) {
+    FourThreads ids{};
+    CarrierGroup group(carriers(2));
+    for (std::size_t c = 0; c < 2; ++c) {
+        group.carrier(c).spawn([&] { static thread_local const LateEnd lateEnd{&ids}; }).join();
+        group.carrier(c).spawnDetached([&] {
+            while (!allSleep(ids)) thisFiber::yield();
+        });
+    }
+    std::vector<std::thread> threads;
+    for (auto& id : ids) {
+        threads.emplace_back([&] {
+            id = ::gettid();
+            EXPECT_TRUE(group.shutdown(std::chrono::minutes(1)));
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_TRUE(group.shutdown(std::chrono::minutes(1)));
 }
 
 TEST(ConcurrentShutdown, AShutdownThatTimesOutLeavesTheOthersWaiting) {

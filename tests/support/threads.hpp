@@ -1,9 +1,11 @@
-// The threads of the process by their names.
+// Which threads of the process sleep.
 #pragma once
 
 #include <filesystem>
 #include <fstream>
 #include <string>
+
+#include <sys/types.h>
 
 namespace weft::test {
 
@@ -15,6 +17,13 @@ inline bool threadSleeps(const std::string& name) {
         if (text.find("(" + name + ") S") != std::string::npos) return true;
     }
     return false;
+}
+
+inline bool threadSleeps(pid_t thread) {
+    std::string text;
+    std::getline(std::ifstream("/proc/self/task/" + std::to_string(thread) + "/stat"), text);
+    const auto name = text.rfind(')');
+    return name != std::string::npos && text.substr(name).starts_with(") S");
 }
 
 }  // namespace weft::test
