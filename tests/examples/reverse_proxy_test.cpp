@@ -183,7 +183,7 @@ TEST(ReverseProxyExample, AFailingUpstreamIs502WithItsReasonAndALateOne504) {
         EXPECT_EQ(proxy.complaints(), "");
     }
     ScriptedBackend upstream({{"", Then::hang}});
-    Program proxy = proxyTo(upstream.address(), {"--timeout-ms", "50"});
+    Program proxy = proxyTo(upstream.address(), {"--timeout-ms", "500"});
     HttpClient client(proxy.listening());
     const HttpAnswer late = client.get("/");
     EXPECT_EQ(late.status, 504);

@@ -16,6 +16,7 @@
 
 #include "framework/bench.hpp"
 #include "framework/lookup_error.hpp"
+#include "support/threads.hpp"
 
 namespace weft::test {
 namespace {
@@ -168,6 +169,16 @@ TEST_F(ThreadPoolResolverTest, WhatALookupThrowsReachesTheCallersAndTheThreadGoe
     EXPECT_EQ(resolver.resolve("good.test", 1).get().size(), 2u);
 }
 
+std::set<std::string> threadNames() {
+    std::set<std::string> names;
+    for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+        std::string name;
+        std::getline(std::ifstream(thread.path() / "comm"), name);
+        names.insert(name);
+    }
+    return names;
+}
+
 TEST_F(ThreadPoolResolverTest, ACallTimesOutAndTheAnswerIsStillCached) {
     ResolverOptions options = threads(1);
     options.timeout = 1ms;
@@ -175,6 +186,8 @@ TEST_F(ThreadPoolResolverTest, ACallTimesOutAndTheAnswerIsStillCached) {
     names().hold("dead.test");
     // A call that times out before its thread has started removes the name from the queue.
     while (names().timesAsked() == 0) resolver.resolve("dead.test", 1).await();
+    const char* const timekeeper = "weft-resolver-t";  // has nothing to do now
+    EXPECT_TRUE(eventually([&] { return !threadNames().contains(timekeeper) || threadSleeps(timekeeper); }));
     const auto running = resolver.resolve("dead.test", 1);
     const auto queued = resolver.resolve("queued.test", 1);  // its only thread is in the other lookup
     const auto again = resolver.resolve("dead.test", 1);
@@ -296,16 +309,6 @@ TEST_F(ThreadPoolResolverTest, NamesTheOptionThatIsOutOfRange) {
     EXPECT_NE(refusal([](ResolverOptions& o) { o.positiveTime = Duration::max(); }), "accepted");
     EXPECT_NE(refusal([](ResolverOptions& o) { o.negativeTime = 25h; }), "accepted");
     EXPECT_THROW(ThreadPoolResolver({}, nullptr), std::invalid_argument);
-}
-
-std::set<std::string> threadNames() {
-    std::set<std::string> names;
-    for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
-        std::string name;
-        std::getline(std::ifstream(thread.path() / "comm"), name);
-        names.insert(name);
-    }
-    return names;
 }
 
 TEST_F(ThreadPoolResolverTest, ItsThreadsHaveNamesAndExistOnlyWhileTheyAreNeeded) {
