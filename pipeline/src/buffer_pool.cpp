@@ -87,7 +87,9 @@ void deleteBlock(BufferBlock* block) noexcept {
 constexpr std::array<std::uint8_t, 64> classByBit = [] {
     std::array<std::uint8_t, 64> table{};
     for (std::size_t bit = 0; bit < table.size(); ++bit) {
-        for (const std::size_t size : BufferPool::classes) table[bit] += bit >= std::bit_width(size - 1) ? 1 : 0;
+        for (const std::size_t size : BufferPool::classes) {
+            table[bit] += bit >= static_cast<std::size_t>(std::bit_width(size - 1)) ? 1 : 0;
+        }
     }
     return table;
 }();
