@@ -31,7 +31,7 @@ Future<void> firstTaskOf(EventLoop& loop) {
 // The thrower's text, without the text of the code that SystemError appends.
 std::string saidBy(const SystemError& refused) {
     std::string text = refused.what();
-    const std::string ofCode = ": " + refused.code().what();
+    const std::string ofCode = std::string(": ") + SystemError(refused.code()).what();
     if (text.ends_with(ofCode)) text.resize(text.size() - ofCode.size());
     return text;
 }

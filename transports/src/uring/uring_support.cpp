@@ -26,7 +26,7 @@ UringSupport UringSupport::probe(UringCalls& calls, const UringSurroundings& sur
     try {
         std::thread(runTrial).join();
     } catch (const std::system_error& refused) {
-        support.error_ = refused.code();
+        support.error_ = fromErrno(refused.code().value());
         support.reason_ = std::string("cannot start a thread for a trial: ") + refused.what();
     }
     if (failure) std::rethrow_exception(failure);
