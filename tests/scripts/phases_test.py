@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""docs/explanation/testing.md has the phases of .ci/run and of scripts/prove with their minutes, and no other page names
-another time; tests/proved.tsv has rows of known phases."""
+"""docs/explanation/testing.md has the phases of .ci/run and of scripts/prove with their minutes, the pages that name the
+time of .ci/run name the same one, and tests/proved.tsv has rows of known phases."""
 
 import os
 import re

@@ -86,7 +86,12 @@ class Reports(unittest.TestCase):
     def test_the_tests_that_failed_or_could_not_run_are_read(self):
         self.assertEqual(self.failed('<testcase name="A" status="run"/>'
                                      '<testcase name="B" status="fail"><failure/><system-out>said</system-out></testcase>'
-                                     '<testcase name="C" status="notrun"><skipped/></testcase>'), [('B', 'said'), ('C', '')])
+                                     '<testcase name="C" status="notrun"><skipped message="Unable to find executable"/></testcase>'
+                                     '<testcase name="D" status="disabled"/>'), [('B', 'said'), ('C', '')])
+
+    def test_what_a_test_skipped_itself_is_no_failure(self):
+        self.assertEqual(self.failed('<testcase name="A" status="notrun">'
+                                     '<skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/></testcase>'), [])
 
 
 class Ledger(unittest.TestCase):

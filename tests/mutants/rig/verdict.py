@@ -2,7 +2,7 @@
 
 import re
 
-PATIENCE = 60  # seconds for a test, at most
+PATIENCE = 60  # seconds for a test, at most, with or without a defect; it needs milliseconds
 LOOKS = 10  # runs of a test, in all, that has missed its defect once
 
 

@@ -13,9 +13,8 @@ from . import verdict
 from .catalog import ROOT, Failure
 
 BUILD = ROOT / 'build' / 'dev'
-LIMIT = 60  # seconds for a test without a defect; it needs milliseconds
 MEMORY = 8 << 20  # KiB of address space; a defect may make it allocate without end
-CPU_TIME = 4 * LIMIT  # seconds; ends a test that spins after this script itself has been killed
+CPU_TIME = 4 * verdict.PATIENCE  # seconds; ends a test that spins after this script itself has been killed
 TOGETHER = 600  # seconds for all tests of one program that are run together
 WAITING = 6  # tests with a defect that may run beside the compilers, since they seem to wait for ever
 PASSED = re.compile(r'^\[       OK \] (\S+)(?:, where .*)? \((\d+) ms\)$', re.M)
@@ -127,7 +126,7 @@ class Baseline:
         return self.passed[test]
 
     def alone(self, test):
-        _, said = run(self.program, test, LIMIT)
+        _, said = run(self.program, test, verdict.PATIENCE)
         passed = re.search(r'^\[  PASSED  \] 1 test\.$', said, re.M)
         if not passed:
             raise Failure('there is no such test' if not verdict.begun(test, said)
