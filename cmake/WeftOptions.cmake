@@ -8,7 +8,7 @@ option(WEFT_FUZZ "Build the libFuzzer programs (clang; preset fuzz)" OFF)
 set(WEFT_SANITIZE "" CACHE STRING "Sanitizers, comma-separated: address,undefined or thread")
 set(WEFT_LEAK_DETECTION AUTO CACHE STRING "Name handlers that drop messages: ON, OFF, or AUTO for in Debug builds only")
 
-set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD 20 CACHE STRING "The version of C++: 20 or 23")
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)

@@ -1,4 +1,5 @@
-// Program: an example program as a child process: started with flags, its output read, stopped by a signal.
+// Program: an example program, or another one, as a child process: started with flags, its output read, stopped by a
+// signal.
 #pragma once
 
 #include <cerrno>
@@ -31,14 +32,15 @@ inline constexpr int timeoutMs = 30'000;
 
 class Program {
   public:
-    // Starts it through `launcher`, a command that execs the given program (prlimit --nofile=40).
+    // `name`: that of an example, or an absolute path. Starts it through `launcher`, a command that execs the given
+    // program (prlimit --nofile=40).
     explicit Program(const std::string& name, std::vector<std::string> flags = {},
                      std::vector<std::string> launcher = {})
         : name_(name) {
         int output[2];
         int errors[2];
         if (::pipe2(output, O_CLOEXEC) != 0 || ::pipe2(errors, O_CLOEXEC) != 0) throw std::runtime_error("pipe2");
-        std::string path = std::string(WEFT_EXAMPLES_DIR) + "/" + name;
+        std::string path = std::filesystem::path(WEFT_EXAMPLES_DIR) / name;
         std::vector<char*> arguments;
         for (auto& word : launcher) arguments.push_back(word.data());
         arguments.push_back(path.data());

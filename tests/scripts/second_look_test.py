@@ -9,6 +9,7 @@ import os
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, 'tests', 'support'))
@@ -108,6 +109,10 @@ class Ledger(unittest.TestCase):
             rows = luck.rows(file.read())
         self.assertEqual([(row[0], row[3]) for row in rows], [('A.One', 'a_test.cpp:7: Failure 2 is not 3')])
         self.assertEqual(said.getvalue(), 'LUCK: A.One: a_test.cpp:7: Failure 2 is not 3\n')
+
+    def test_without_git_a_row_names_no_commit(self):
+        with unittest.mock.patch.dict(os.environ, PATH='/nowhere'):
+            self.assertEqual(luck.head(), 'no commit')
 
     def test_another_text_is_refused(self):
         self.assertRaises(ValueError, luck.rows, 'name\tcommit\n')

@@ -31,6 +31,9 @@ def rows(text):
 
 
 def head():
-    done = subprocess.run(['git', '-C', ROOT, 'rev-parse', '--short', 'HEAD'], stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, text=True, check=False)
+    try:
+        done = subprocess.run(['git', '-C', ROOT, 'rev-parse', '--short', 'HEAD'], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True, check=False)
+    except FileNotFoundError:    # a machine without git, to which the sources have been copied
+        return 'no commit'
     return done.stdout.strip() or 'no commit'
