@@ -37,9 +37,10 @@ bool SliceClock::passedAfterBatch() noexcept {
 }
 
 bool SliceClock::passedByTheClock() noexcept {
+    const std::uint64_t cycles = readCycles();  // first: a thread that is preempted in between asks early, not late
     const TimePoint now = Clock::steady().now();
     if (now >= end_) return true;
-    from_ = readCycles();
+    from_ = cycles;
     limit_ = cyclesIn(end_ - now);
     return false;
 }

@@ -217,6 +217,7 @@ TEST(WorkStealing, AFiberThatMayAlwaysBeStolenIsTakenWhenItYields) {
     std::atomic<bool> both{false};
     auto fiber = group.carrier(0).spawn(
         [&] {
+            thisFiber::goHome();  // it may be stolen before it begins, and again whenever it is runnable
             while (ran.size() < 2) {
                 ran.insert(thisFiber::runningCarrier());
                 thisFiber::yield();
