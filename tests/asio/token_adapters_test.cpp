@@ -177,8 +177,8 @@ struct Outcome {
     bool operator==(const Outcome&) const = default;
 };
 
-// Starts an operation, lets it wait, cancels it with `type`, and stops the context after the turn in which its
-// completion would have been called.
+// Starts an operation, lets it wait, cancels it with `type`, and stops the context by a timer that begins then, after
+// the turn in which its completion would have been called.
 template <class TheContext, class Start>
 std::optional<Outcome> cancelled(TheContext& toRun, asio::cancellation_type type, Start start) {
     asio::io_context& context = toRun;
@@ -190,7 +190,8 @@ std::optional<Outcome> cancelled(TheContext& toRun, asio::cancellation_type type
     asio::steady_timer waited(context, 30ms);  // long enough for the reactor to run, even on a busy machine
     waited.async_wait([&](auto) {
         signal.emit(type);
-        asio::post(context, [&] { asio::post(context, [&] { context.stop(); }); });
+        waited.expires_after(1ms);
+        waited.async_wait([&](auto) { context.stop(); });
     });
     toRun.run();
     return outcome;
