@@ -112,12 +112,12 @@ struct Ended {
     std::string output;
 };
 
-// Runs the untidy test in another process of this program.
+// Runs the untidy test in another process of this program, of whose tests this one may run only a part.
 Ended runUntidy(const char* what) {
     char program[PATH_MAX] = {};
     EXPECT_GT(::readlink("/proc/self/exe", program, sizeof program - 1), 0);
-    const std::string command =
-        std::string(untidiness) + "=" + what + " '" + program + "' --gtest_filter='Untidy.*' 2>&1";
+    const std::string command = "env -u GTEST_TOTAL_SHARDS -u GTEST_SHARD_INDEX " + std::string(untidiness) + "=" +
+                                what + " '" + program + "' --gtest_filter='Untidy.*' 2>&1";
     Ended ended{false, {}};
     FILE* pipe = ::popen(command.c_str(), "r");
     if (pipe == nullptr) return ended;
