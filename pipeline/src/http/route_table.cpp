@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include <weft/pipeline/detail/printable.hpp>
 #include <weft/pipeline/http/percent_encoding.hpp>
 
 namespace weft::http {
@@ -25,7 +26,7 @@ std::vector<std::string_view> segmentsOf(std::string_view path) {
 }
 
 [[noreturn]] void refuse(std::string_view pattern, const char* why) {
-    throw std::invalid_argument("http::RouteTable: pattern '" + std::string(pattern) + "': " + why);
+    throw std::invalid_argument("http::RouteTable: pattern '" + weft::detail::printable(pattern) + "': " + why);
 }
 
 // The decoded segment; nothing if it is malformed, or names another place than the one below its parent.
