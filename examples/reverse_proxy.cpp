@@ -128,7 +128,8 @@ struct Upstream {
 
 // The current request, shared by the fiber that answers and the one that uploads the body.
 struct Forward {
-    explicit Forward(ClientExchange&& its) : exchange(std::move(its)) {}
+    Forward(ClientExchange&& its, weft::Duration itsTimeout)
+        : exchange(std::move(its)), timeout(itsTimeout), due(weft::deadlineAfter(timeout)) {}
 
     // Sends the body of the request as fast as the upstream accepts it.
     void upload(BodyReader body) {
@@ -141,25 +142,33 @@ struct Forward {
         exchange.end(body.trailers(), error);
     }
 
-    // Time during which the client still owes part of its body does not count against the upstream.
+    // The upstream has `timeout` from the last piece of the body that the client has sent. Time during which the client
+    // still owes the next piece does not count.
     const ClientResponse& response() {
         for (;;) {
-            const unsigned before = pieces;
             try {
-                return exchange.response();
+                const ClientResponse& head = exchange.response();
+                answered = true;
+                exchange.setDeadline(weft::never);
+                return head;
             } catch (const ClientError& error) {
-                const bool late = before == pieces && !clientsTurn;
+                const bool late = !clientsTurn && weft::Clock::current().now() >= due;
                 if (error.code() != weft::timedOut() || late) throw;
             }
         }
     }
 
     std::optional<weft::Buffer> next(BodyReader& body, weft::ErrorCode& error) {
-        clientsTurn = true;
+        setTurn(true);
         auto piece = body.read(error);
-        clientsTurn = false;
-        ++pieces;
+        due = weft::deadlineAfter(timeout);
+        setTurn(false);
         return piece;
+    }
+
+    void setTurn(bool ofClient) {
+        clientsTurn = ofClient;
+        if (!answered) exchange.setDeadline(ofClient ? weft::never : due);  // for the next wait of either fiber
     }
 
     // Once the head has been sent, a failure can only be signalled by closing the connection early.
@@ -169,8 +178,10 @@ struct Forward {
     }
 
     ClientExchange exchange;
-    unsigned pieces = 0;  // of the request's body
-    bool clientsTurn = false;
+    const weft::Duration timeout;
+    weft::Deadline due;        // when the upstream is late, unless it is the client's turn
+    bool clientsTurn = false;  // to send a piece of the request's body
+    bool answered = false;
 };
 
 Response failure(const ClientError& error) {
@@ -232,8 +243,8 @@ class Proxy final : public weft::SimpleInboundHandler<StreamedRequest> {
     void forward(weft::ChannelHandlerContext& ctx, StreamedRequest& request, Responder& responder) {
         weft::http::RequestOptions options;
         options.timeout = upstream_->timeout;
-        const auto forward =
-            std::make_shared<Forward>(upstream_->client.begin(upstream_->address, requestFor(request), options));
+        const auto forward = std::make_shared<Forward>(
+            upstream_->client.begin(upstream_->address, requestFor(request), options), options.timeout);
         if (ctx.channel().closed()) return;
         const Running running(running_, *forward);
         if (request.hasBody()) {

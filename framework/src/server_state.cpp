@@ -64,7 +64,7 @@ void ServerState::adopt(ChannelRef child) {
         self->child_.fill(channel);
     });
     child_.applyOptions(*child);
-    child->registerWithLoop();  // a failure closes the channel
+    child->registerWithLoop({});  // a failure closes the channel and is logged
 }
 
 void ServerState::admit(Channel& child) {

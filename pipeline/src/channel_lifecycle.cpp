@@ -4,12 +4,14 @@
 #include <stdexcept>
 
 #include <weft/pipeline/channel_errors.hpp>
+#include <weft/pipeline/detail/limited_log.hpp>
 #include <weft/pipeline/detail/thread_cache.hpp>
 #include <weft/scheduler/assert.hpp>
 #include <weft/scheduler/log.hpp>
 
 #include "channel_private.hpp"
 #include "leak_registry.hpp"
+#include "lost_writes.hpp"
 #include "pipeline_entry.hpp"
 
 namespace weft {
@@ -21,6 +23,20 @@ namespace {
 std::uint64_t nextId() noexcept {
     static std::atomic<std::uint64_t> next{1};
     return next.fetch_add(1, std::memory_order_relaxed);  // relaxed: the id orders no other data
+}
+
+// Level debug when the loop has ended: then a line for each channel that comes too late would say nothing new.
+[[gnu::cold]] void logRefusedRegistration(const Channel& channel, const std::exception_ptr& cause) noexcept {
+    static detail::LimitedLog faults, ordinaryEnds;
+    const bool ended = errorCodeOf(cause) == operationAborted();
+    const LogLevel level = ended ? LogLevel::debug : LogLevel::warning;
+    detail::LimitedLog& limited = ended ? ordinaryEnds : faults;
+    try {
+        limited.write(level, {detail::channelName(channel), " could not be registered with its event loop, so it is ",
+                              "closed: ", describe(cause)});
+    } catch (...) {
+        limited.write(level, {"a channel could not be registered with its event loop, so it is closed"});
+    }
 }
 
 }  // namespace
@@ -121,7 +137,9 @@ void Channel::registerNow(const ChannelPromise& promise) {
     }
 }
 
+// Without a promise, only the log can tell why.
 void Channel::failRegistration(const ChannelPromise& promise, std::exception_ptr cause) {
+    if (promise.isVoid()) logRefusedRegistration(*this, cause);
     closeCause_ = cause;
     state_.set(State::isClosed);
     sink_.reset();  // the sink's destructor releases the descriptor

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <stdexcept>
 
+#include <weft/pipeline/detail/printable.hpp>
+
 #include "leak_level.hpp"
 #include "leak_registry.hpp"
 
@@ -29,7 +31,8 @@ LeakDetection fromEnvironment() {
     if (value.empty() || value == "simple") return LeakDetection::simple;
     if (value == "off") return LeakDetection::off;
     if (value == "paranoid") return LeakDetection::paranoid;
-    throw std::invalid_argument(std::string(variable) + " is '" + value + "': expected off, simple or paranoid");
+    throw std::invalid_argument(std::string(variable) + " is '" + detail::printable(value) +
+                                "': expected off, simple or paranoid");
 }
 
 // Reads the environment variable once; not called any more after setLeakDetection().

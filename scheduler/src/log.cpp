@@ -1,5 +1,6 @@
 #include <weft/scheduler/log.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 
@@ -22,6 +23,24 @@ void toStderr(LogLevel level, std::string_view message) noexcept {
     std::fprintf(stderr, "weft: %s: %.*s\n", nameOf(level), static_cast<int>(message.size()), message.data());
 }
 
+bool isControl(char c) noexcept {
+    return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+}
+
+// Messages quote text from outside the program, whose line ends would make one message look like several.
+std::size_t escape(std::string_view message, char* out, std::size_t room) noexcept {
+    constexpr char digits[] = "0123456789abcdef";
+    std::size_t length = 0;
+    for (const char c : message) {
+        const auto byte = static_cast<unsigned char>(c);
+        const char escaped[] = {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+        const std::string_view shown = isControl(c) ? std::string_view(escaped, 4) : std::string_view(&c, 1);
+        if (room - length < shown.size()) break;
+        length += shown.copy(out + length, shown.size());
+    }
+    return length;
+}
+
 std::atomic<LogSink> sink{&toStderr};
 
 }  // namespace
@@ -31,7 +50,10 @@ void setLogSink(LogSink newSink) noexcept {
 }
 
 void log(LogLevel level, std::string_view message) noexcept {
-    sink.load(std::memory_order_acquire)(level, message);
+    const LogSink to = sink.load(std::memory_order_acquire);
+    if (std::none_of(message.begin(), message.end(), isControl)) return to(level, message);
+    char line[longestLogLine];
+    to(level, std::string_view(line, escape(message, line, sizeof line)));
 }
 
 void log(LogLevel level, std::initializer_list<std::string_view> parts) noexcept {

@@ -190,7 +190,7 @@ void writePieces(ChannelHandlerContext& ctx, const HttpExchange& exchange) {
 // Throws for each response whose exchange tells it to.
 struct ThrowingWriter final : ChannelOutboundHandler {
     void write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) override {
-        if (message.is<Response>() && message.get<Response>().headers.find("X-Throw").data() != nullptr) {
+        if (message.is<Response>() && message.get<Response>().headers.contains("X-Throw")) {
             throw std::runtime_error("a handler throws in write()");
         }
         ctx.write(std::move(message), std::move(promise));

@@ -192,6 +192,25 @@ TEST(ReverseProxyExample, AFailingUpstreamIs502WithItsReasonAndALateOne504) {
     EXPECT_EQ(proxy.complaints(), "");
 }
 
+TEST(ReverseProxyExample, AnUpstreamThatHasTheWholeBodyIsLateAfterOneTimeout) {
+    // Its second "request" is the body, which ends like a head: then the proxy has taken all of it.
+    ScriptedBackend upstream({{"", Then::keep}, {"", Then::hang}});
+    Program proxy = proxyTo(upstream.address(), {"--timeout-ms", "1000"});
+    const SocketAddress address = proxy.listening();
+    BlockingPeer first(address);
+    first.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 8\r\n\r\n");
+    while (upstream.requests().empty()) std::this_thread::yield();
+    first.send("body\r\n\r\n");
+    while (upstream.requests().size() < 2) std::this_thread::yield();
+    HttpClient second(address);
+    for (int turns = 0; turns < 3; ++turns) EXPECT_EQ(second.request("CONNECT", "b:1").status, 501);
+    EXPECT_EQ(second.get("/").status, 504);
+    EXPECT_TRUE(first.hasInput()) << "its time began before that of the second request";
+    EXPECT_TRUE(first.receive().starts_with("HTTP/1.1 504 "));
+    EXPECT_EQ(proxy.stop(), 0);
+    EXPECT_EQ(proxy.complaints(), "");
+}
+
 TEST(ReverseProxyExample, ATruncatedAnswerReachesTheClientTruncated) {
     ScriptedBackend upstream({{"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", Then::close}});
     Program proxy = proxyTo(upstream.address());

@@ -17,6 +17,7 @@
 
 #include "recorder.hpp"
 #include "scripted_sink.hpp"
+#include "support/log_capture.hpp"
 
 namespace weft {
 namespace {
@@ -54,6 +55,24 @@ TEST(ChannelLifecycle, S1_AChannelThatIsNotActiveIsRegisteredOnly) {
     channel.start();
     EXPECT_EQ(events, (Events{"h:added", "h:registered"}));
     EXPECT_FALSE(channel.sink->wantsRead);
+}
+
+TEST(ChannelLifecycle, S1_ARefusedRegistrationThatNobodyAwaitsIsLogged) {
+    const test::LogCapture log;
+    ScriptedChannel refused;
+    refused.sink->registerError = fromErrno(ENOSPC);
+    refused.sink->remote = SocketAddress::loopbackV4(7);
+    refused->registerWithLoop({});
+    EXPECT_TRUE(refused->closed());
+    EXPECT_EQ(log.countAt(LogLevel::warning, "channel " + std::to_string(refused->id()) + " (peer 127.0.0.1:7)",
+                          "could not be registered with its event loop", fromErrno(ENOSPC).message()),
+              1)
+        << log.text();
+
+    ScriptedChannel awaited;
+    awaited.sink->registerError = fromErrno(ENOSPC);
+    EXPECT_EQ(awaited->registerWithLoop().error(), fromErrno(ENOSPC));
+    EXPECT_EQ(log.count("could not be registered"), 1) << log.text();
 }
 
 TEST(ChannelLifecycle, S2_ReregistrationDoesNotRepeatActiveButReadsAgain) {

@@ -47,6 +47,11 @@ class BlockingPeer {
         }
         return all;
     }
+    // True if bytes, or the end of the stream, have arrived.
+    bool hasInput() {
+        char byte;
+        return ::recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
+    }
     // Appends everything up to the end of the stream to `bytes`; returns 0 after an orderly end, else the errno.
     int receiveToEnd(std::string& bytes) {
         char room[4096];

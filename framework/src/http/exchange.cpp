@@ -10,6 +10,7 @@
 #include <weft/framework/connect_advice.hpp>
 #include <weft/framework/resolver.hpp>
 #include <weft/pipeline/channel_errors.hpp>
+#include <weft/pipeline/detail/printable.hpp>
 #include <weft/pipeline/http/request_encoder.hpp>
 #include <weft/scheduler/carrier.hpp>
 #include <weft/scheduler/detail/cancellation_due.hpp>
@@ -39,7 +40,8 @@ bool isIdempotent(Method method) noexcept {
 }
 
 [[noreturn]] void refuse(const ClientRequest& request, std::string_view why) {
-    throw std::invalid_argument("http::Client: '" + request.method + " " + request.target + "': " + std::string(why));
+    throw std::invalid_argument("http::Client: '" + weft::detail::printable(request.method) + " " +
+                                weft::detail::printable(request.target) + "': " + std::string(why));
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ LengthFieldPrepender::LengthFieldPrepender(LengthPrependOptions options) : optio
 
 void LengthFieldPrepender::write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) {
     if (!message.is<Buffer>()) return ctx.write(std::move(message), std::move(promise));
+    if (!promise.setUncancellable()) return;  // the promise covers the Buffer, but not the field (W-2)
     Buffer length;
     try {
         length = field(message.get<Buffer>().readableBytes());

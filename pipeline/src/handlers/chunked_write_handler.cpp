@@ -148,11 +148,12 @@ ChunkedWriteHandler::Step ChunkedWriteHandler::writeChunk() {
     return Step::wrote;
 }
 
-// The last message of a write carries its promise.
+// The last message of a write carries its promise. After other chunks, it must not be cancelled alone (W-2).
 void ChunkedWriteHandler::finishFront(Message&& last) {
     Message message = std::move(last);
     const Pending done = queue_.pop();
     --flushed_;
+    if (done.lastChunk.valid() && !done.promise.setUncancellable()) return;
     ctx_->write(std::move(message), done.promise);
 }
 

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include <weft/pipeline/detail/printable.hpp>
+
 namespace weft {
 
 namespace {
@@ -12,7 +14,7 @@ namespace {
 constexpr unsigned mappedBits = 96;  // of ::ffff:0:0/96
 
 [[noreturn]] void refuse(std::string_view text, const std::string& why) {
-    throw std::invalid_argument("\"" + std::string(text) + "\" is not an IP filter rule: " + why);
+    throw std::invalid_argument("\"" + detail::printable(text) + "\" is not an IP filter rule: " + why);
 }
 
 // The bits of `value` that a prefix of `prefix` bits leaves free within the byte at `index`.

@@ -67,7 +67,11 @@ void ClientCodec::channelInactive(ChannelHandlerContext& ctx) {
 
 // ---- requests ----
 
+// A message becomes several writes, or a part of one. So its promise, which goes with the last of them, must not remove
+// that one alone (W-2).
 void ClientCodec::write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) {
+    const bool encoded = message.is<ClientRequest>() || message.is<Content>() || message.is<LastContent>();
+    if (encoded && !promise.setUncancellable()) return;
     if (message.is<ClientRequest>()) {
         writeRequest(ctx, message.take<ClientRequest>(), std::move(promise));
     } else if (message.is<Content>()) {

@@ -39,15 +39,15 @@ namespace {
 
 // These lines depend on the body and on the request, so such a head is good for one response only.
 bool setsFraming(const HeaderList& headers) noexcept {
-    return !headers.find("Content-Length").empty() || !headers.find("Connection").empty() ||
-           !headers.find("Transfer-Encoding").empty();
+    return headers.contains("Content-Length") || headers.contains("Connection") ||
+           headers.contains("Transfer-Encoding");
 }
 
 }  // namespace
 
 std::string_view HeadCache::remember(Status status, const HeaderList& headers, const std::string* serverName,
                                      std::uint64_t length, std::time_t now) {
-    if (!mayHaveContent(status) || !headers.find("Date").empty() || setsFraming(headers)) return {};
+    if (!mayHaveContent(status) || headers.contains("Date") || setsFraming(headers)) return {};
     ResponseHead head;
     head.status = status;
     head.contentLength = length;

@@ -35,12 +35,12 @@ void HeaderList::addLarge(std::string_view name, std::string_view value) {
     ++count_;
 }
 
-std::string_view HeaderList::find(std::string_view name) const noexcept {
+std::optional<std::string_view> HeaderList::find(std::string_view name) const noexcept {
     for (std::size_t i = 0; i < count_; ++i) {
         const HeaderView header = view(i);
         if (detail::equalIgnoringCase(header.name, name)) return header.value;
     }
-    return {};
+    return std::nullopt;
 }
 
 const HeaderList& noTrailers() noexcept {

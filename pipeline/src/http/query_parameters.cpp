@@ -18,13 +18,14 @@ std::optional<std::string> decoded(std::string_view text) {
 
 }  // namespace
 
-std::optional<QueryParameters> QueryParameters::parse(std::string_view text) {
+std::optional<QueryParameters> QueryParameters::parse(std::string_view text, std::size_t maxParameters) {
     QueryParameters result;
     while (!text.empty()) {
         const std::size_t end = std::min(text.find('&'), text.size());
         const std::string_view part = text.substr(0, end);
         text.remove_prefix(std::min(end + 1, text.size()));
         if (part.empty()) continue;
+        if (result.size() == maxParameters) return std::nullopt;
         const std::size_t equals = std::min(part.find('='), part.size());
         auto name = decoded(part.substr(0, equals));
         auto value = decoded(part.substr(std::min(equals + 1, part.size())));
@@ -34,10 +35,10 @@ std::optional<QueryParameters> QueryParameters::parse(std::string_view text) {
     return result;
 }
 
-std::optional<QueryParameters> QueryParameters::of(const Request& request) {
+std::optional<QueryParameters> QueryParameters::of(const Request& request, std::size_t maxParameters) {
     const std::string_view target = request.target();
     const std::size_t mark = target.find('?');
-    return parse(mark == std::string_view::npos ? std::string_view() : target.substr(mark + 1));
+    return parse(mark == std::string_view::npos ? std::string_view() : target.substr(mark + 1), maxParameters);
 }
 
 std::optional<std::string_view> QueryParameters::value(std::string_view name) const noexcept {

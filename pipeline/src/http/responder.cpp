@@ -48,6 +48,8 @@ ChannelRef Responder::take() {
 
 void Responder::send(Response response, ChannelPromise promise) {
     requireFinal(response.status, "Responder::send");
+    // Cancelled on its way to the codec, the response would be lost, and nothing else could answer the request (W-2).
+    if (channel_ && !promise.setUncancellable()) return dropped();
     const ChannelRef channel = take();
     detail::Tickets::set(response, ticket_);
     sendDown(*channel, Message::lend(response), std::move(promise));
@@ -109,12 +111,14 @@ void BodyWriter::send(Buffer piece) {
 
 void BodyWriter::end(ChannelPromise promise) {
     if (!channel_) throw std::logic_error("BodyWriter::end called twice");
+    if (!promise.setUncancellable()) return;  // W-2: the destructor closes the connection
     const ChannelRef channel = std::move(channel_);
     sendDown(*channel, Message(LastContent{ticket_}), std::move(promise));
 }
 
 void BodyWriter::end(HeaderList trailers, ChannelPromise promise) {
     if (!channel_) throw std::logic_error("BodyWriter::end called twice");
+    if (!promise.setUncancellable()) return;  // W-2: the destructor closes the connection
     const ChannelRef channel = std::move(channel_);
     sendDown(*channel, Message(LastContent{ticket_, std::make_unique<HeaderList>(std::move(trailers))}),
              std::move(promise));

@@ -39,7 +39,10 @@ const Buffer* lastPiece(const std::vector<ResponseSlot::Early>& early) noexcept 
 
 }  // namespace
 
+// The output holds other responses, too, and a message may become several writes. So from here on, a message cannot be
+// cancelled (W-2). The request of a response that was cancelled before stays unanswered.
 void ResponseWriter::accept(Message&& message, ChannelPromise&& promise) {
+    if (!promise.setUncancellable()) return;
     const Ticket ticket = ticketFor(message);
     ResponseSlot* slot = connection_.slowPath.closing ? nullptr : connection_.slots.find(ticket);
     if (slot == nullptr || slot->ended) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include <weft/pipeline/detail/printable.hpp>
 #include <weft/pipeline/http/percent_encoding.hpp>
 
 namespace weft::http {
@@ -25,17 +26,36 @@ std::vector<std::string_view> segmentsOf(std::string_view path) {
 }
 
 [[noreturn]] void refuse(std::string_view pattern, const char* why) {
-    throw std::invalid_argument("http::RouteTable: pattern '" + std::string(pattern) + "': " + why);
+    throw std::invalid_argument("http::RouteTable: pattern '" + weft::detail::printable(pattern) + "': " + why);
+}
+
+// The decoded segment; nothing if it is malformed, or names another place than the one below its parent.
+std::optional<std::string> decodedSegment(std::string_view segment) {
+    auto text = percentDecode(segment);
+    if (!text || *text == "." || *text == ".." || text->find('\0') != std::string::npos) return std::nullopt;
+    return text;
+}
+
+bool hasSlash(std::string_view text) noexcept {
+    return text.find('/') != std::string_view::npos;
 }
 
 struct PatternSegment {
     enum class Kind : std::uint8_t { literal, parameter, rest } kind;
-    std::string_view text;  // the literal, or the parameter's name
+    std::string text;  // the literal, decoded, or the parameter's name
 };
+
+std::string decodedLiteral(std::string_view segment, std::string_view pattern) {
+    auto text = decodedSegment(segment);
+    if (!text || hasSlash(*text))
+        refuse(pattern, "no request can match a malformed escape, an escaped '/', a NUL, or a segment '.' or '..'");
+    return std::move(*text);
+}
 
 PatternSegment parsed(std::string_view segment, std::string_view pattern) {
     constexpr std::string_view dots = "...";
-    if (segment.find_first_of("{}") == std::string_view::npos) return {PatternSegment::Kind::literal, segment};
+    if (segment.find_first_of("{}") == std::string_view::npos)
+        return {PatternSegment::Kind::literal, decodedLiteral(segment, pattern)};
     if (!segment.starts_with('{') || !segment.ends_with('}'))
         refuse(pattern, "a {parameter} must be a whole segment, between two '/'");
     std::string_view name = segment.substr(1, segment.size() - 2);
@@ -43,7 +63,7 @@ PatternSegment parsed(std::string_view segment, std::string_view pattern) {
     if (rest) name.remove_suffix(dots.size());
     if (name.empty() || name.find_first_of("{}") != std::string_view::npos)
         refuse(pattern, "a parameter needs a name: {id} or {path...}");
-    return {rest ? PatternSegment::Kind::rest : PatternSegment::Kind::parameter, name};
+    return {rest ? PatternSegment::Kind::rest : PatternSegment::Kind::parameter, std::string(name)};
 }
 
 }  // namespace
@@ -70,7 +90,7 @@ void RouteTable::addRoute(Method method, std::string_view pattern, Function func
         if (end != nullptr) refuse(pattern, "{name...} must be its last segment");
         const auto [kind, text] = parsed(segment, pattern);
         if (kind == PatternSegment::Kind::literal) {
-            node = &node->literals.try_emplace(std::string(text)).first->second;
+            node = &node->literals.try_emplace(text).first->second;
             continue;
         }
         if (std::find(route->names.begin(), route->names.end(), text) != route->names.end())
@@ -102,20 +122,25 @@ const RouteTable::Route* RouteTable::Endpoint::route(Method method) const noexce
 // Of one path; visits each node at most once, since the nodes are a tree.
 class RouteTable::Search {
   public:
-    Search(Method method, std::string_view path) : method_(method), segments_(segmentsOf(path)) {}
+    Search(Method method, std::string_view path, PathValues given)
+        : method_(method), raw_(given == PathValues::raw), segments_(segmentsOf(path)) {}
 
-    // False: a segment is malformed.
+    // False: a segment is malformed. Checks what decoding has made, because a route joins values to other paths.
     bool decode() {
         decoded_.reserve(segments_.size());
         for (const std::string_view segment : segments_) {
-            auto text = percentDecode(segment);
-            if (!text || *text == "." || *text == ".." || text->find('\0') != std::string::npos) return false;
+            auto text = decodedSegment(segment);
+            if (!text || (!raw_ && hasSlash(*text))) return false;
             decoded_.push_back(std::move(*text));
+        }
+        // Of a rest, only the last segment may be empty: it ends in '/'.
+        for (std::size_t at = 0; !raw_ && at + 1 < decoded_.size(); ++at) {
+            if (decoded_[at].empty()) normalFrom_ = at + 1;
         }
         return true;
     }
 
-    // The route, with values() of its parameters; or null, and methods() of the patterns that match.
+    // The route, with values() of its parameters; or null, with methods() of the patterns that match and badRest().
     const Route* in(const Node& node, std::size_t at = 0) {
         if (at == decoded_.size()) return node.end ? routeOf(*node.end) : nullptr;
         const std::string& segment = decoded_[at];
@@ -123,11 +148,15 @@ class RouteTable::Search {
             if (const Route* const found = in(literal->second, at + 1)) return found;
         }
         if (node.parameter && !segment.empty()) {
-            values_.push_back(segment);
+            values_.push_back(valueOf(at));
             if (const Route* const found = in(*node.parameter, at + 1)) return found;
             values_.pop_back();
         }
         if (!node.rest) return nullptr;
+        if (at < normalFrom_) {
+            badRest_ = true;
+            return nullptr;
+        }
         values_.push_back(restFrom(at));
         if (const Route* const found = routeOf(*node.rest)) return found;
         values_.pop_back();
@@ -136,19 +165,25 @@ class RouteTable::Search {
 
     std::vector<std::string>& values() noexcept { return values_; }
     std::uint16_t methods() const noexcept { return methods_; }
+    // Patterns with {path...} match, but its value would not be in normal form.
+    bool badRest() const noexcept { return badRest_; }
 
   private:
     const Route* routeOf(const Endpoint& end) noexcept {
         methods_ |= end.methods;
         return end.route(method_);
     }
+    std::string valueOf(std::size_t at) const { return raw_ ? std::string(segments_[at]) : decoded_[at]; }
     std::string restFrom(std::size_t at) const {
-        std::string rest = decoded_[at];
-        for (std::size_t i = at + 1; i < decoded_.size(); ++i) rest += '/' + decoded_[i];
+        std::string rest = valueOf(at);
+        for (std::size_t i = at + 1; i < decoded_.size(); ++i) rest.append("/").append(valueOf(i));
         return rest;
     }
 
     const Method method_;
+    const bool raw_;
+    bool badRest_ = false;
+    std::size_t normalFrom_ = 0;  // a rest that begins before this segment is not in normal form
     const std::vector<std::string_view> segments_;
     std::vector<std::string> decoded_;
     std::vector<std::string> values_;
@@ -165,7 +200,7 @@ RouteTable::Match RouteTable::find(Method method, std::string_view path) const {
         }
     }
     if (!path.starts_with('/')) return match;  // "*", or the authority of CONNECT
-    Search search(method, path);
+    Search search(method, path, values_);
     if (!search.decode()) {
         match.outcome = Outcome::badPath;
         return match;
@@ -173,7 +208,7 @@ RouteTable::Match RouteTable::find(Method method, std::string_view path) const {
     const Route* const route = search.in(root_);
     if (route == nullptr) {
         match.methods = search.methods();
-        match.outcome = match.methods != 0 ? Outcome::noMethod : Outcome::noPath;
+        match.outcome = match.methods != 0 ? Outcome::noMethod : search.badRest() ? Outcome::badPath : Outcome::noPath;
         return match;
     }
     match.outcome = Outcome::found;

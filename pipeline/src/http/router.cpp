@@ -29,7 +29,9 @@ Response Router::answerWithoutRoute(const FullRequest& request, const RouteTable
     const Method method = request.method();
     if (!isKnown(method)) return error(Status::notImplemented);
     if (match.outcome == RouteTable::Outcome::badPath)
-        return error(Status::badRequest, "the path has a malformed escape, a NUL, or a segment '.' or '..'");
+        return error(Status::badRequest,
+                     "the path has a malformed escape, a NUL, a segment '.' or '..', or an escaped or "
+                     "repeated '/' inside a parameter");
     if (method == Method::options && request.head().targetForm == TargetForm::asterisk)
         return withAllow(Response(Status::noContent), routes_->methods());
     if (match.outcome == RouteTable::Outcome::noPath) return error(Status::notFound);

@@ -92,6 +92,7 @@ void ServerCodec::closeAfterResponse() {
     reader_.end();
     const std::optional<int> socketLinger = writer_.takeLinger();  // SO_LINGER to restore before the orderly close
     ChannelPromise written = connection_.ctx->newPromise();
+    written.setUncancellable();  // it covers all of the output
     written.addListener([channel = ChannelRef(connection_.ctx->channel()), inputShutdown = connection_.inputShutdown,
                          socketLinger](const ChannelFuture& done) {
         if (done.success() && socketLinger) channel->setOption(ChannelOption::LINGER, *socketLinger);

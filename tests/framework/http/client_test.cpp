@@ -210,6 +210,13 @@ TEST_F(ClientTest, MistakesOfTheCallerAreThrownBeforeAnythingIsSent) {
         for (const char* target : {"", "fruits", "/a b", "/a\r\nX: y"}) {
             EXPECT_THROW(http::get(nobody, target), std::invalid_argument) << target;
         }
+        try {
+            static_cast<void>(http::get(nobody, "/a\r\nweft: error: forged"));
+            ADD_FAILURE() << "no exception";
+        } catch (const std::invalid_argument& error) {
+            EXPECT_NE(std::string(error.what()).find("'GET /a\\x0d\\x0aweft: error: forged'"), std::string::npos)
+                << error.what() << ": a log line that quotes it must stay one line";
+        }
         http::GetOptions options;
         options.host = "a\r\nb";
         EXPECT_THROW(http::get(nobody, "/", options), std::invalid_argument);

@@ -212,7 +212,7 @@ struct Collecting final : SimpleInboundHandler<http::FullResponse> {
     void channelRead0(ChannelHandlerContext&, http::FullResponse response) override {
         answers.texts.push_back(std::to_string(response.ticket()) + ":" +
                                 std::to_string(http::codeOf(response.status())) + " " + std::string(response.body()) +
-                                std::string(response.trailers().find("X-Sum")));
+                                std::string(response.trailers().find("X-Sum").value_or("")));
         if (answers.texts.size() == answers.wanted) answers.all.setValue();
     }
     Answers& answers;

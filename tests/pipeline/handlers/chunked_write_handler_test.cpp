@@ -257,6 +257,28 @@ TEST(ChunkedWriteHandler, ACancelledWriteIsReadNoFurther) {
     EXPECT_TRUE(log.destroyed);
 }
 
+TEST(ChunkedWriteHandler, W2_TheLastOfSeveralChunksCannotBeCancelledAlone) {
+    struct Canceller final : ChannelOutboundHandler {
+        void write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) override {
+            const bool last = promise == target;
+            ctx.write(std::move(message), std::move(promise));
+            if (last) cancelled = target.future().cancel();
+        }
+        ChannelPromise target;
+        bool cancelled = false;
+    };
+    Chunks test;
+    test.channel.pipeline().addFirst<Canceller>();
+    Canceller& canceller = *test.channel.pipeline().get<Canceller>();
+    canceller.target = test.channel->newPromise();
+    Source::Log log;
+    test.channel->writeAndFlush(chunked<Source>(log, 3, 100), canceller.target);
+    test.channel.run();
+    EXPECT_FALSE(canceller.cancelled);
+    EXPECT_TRUE(canceller.target.future().success());
+    EXPECT_EQ(test.channel.sink->written.size(), 300u);
+}
+
 TEST(ChunkedWriteHandler, WhatWaitsFailsWhenTheHandlerIsRemovedEvenFromInsideAnInput) {
     Chunks test;
     ChannelFuture second;

@@ -78,6 +78,7 @@ TEST(IpFilterRule, BadTextIsQuotedWithWhatIsWrong) {
     EXPECT_EQ(errorOf("reject 10.1.2.3/8"),
               "\"10.1.2.3/8\" is not an IP filter rule: bits after the prefix are set; clear them, or use "
               "a longer prefix");
+    EXPECT_NE(errorOf("a\r\nb").find("\"a\\x0d\\x0ab\" is not"), std::string::npos) << errorOf("a\r\nb");
     for (const char* text :
          {"", "accept", "accept ", "accept localhost", "accept 10.0.0/8", "accept 10.0.0.0/", "accept 10.0.0.0/8x",
           "accept 10.0.0.0/-1", "accept  10.0.0.0/8", "accept ::/129", "accept [::1]", "accept ::ffff:10.0.0.0/8",

@@ -36,7 +36,7 @@ struct Recorder final : ChannelInboundHandler {
         } else if (message.is<FullResponse>()) {
             const FullResponse& response = message.get<FullResponse>();
             log.append("full ").append(response.body());
-            log.append(response.trailers().find("X-Sum"));
+            log.append(response.trailers().find("X-Sum").value_or(""));
         } else if (message.is<Buffer>()) {
             log.append("raw ").append(message.get<Buffer>().view());
         }

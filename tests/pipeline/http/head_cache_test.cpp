@@ -100,6 +100,15 @@ TEST_F(HeadCacheTest, TheLastHeadEndsWithItsSecond) {
     EXPECT_EQ(last(5, 4), "") << "the clock was set back";
 }
 
+TEST_F(HeadCacheTest, AHeaderWithoutAValueIsAHeaderToo) {
+    for (const char* own : {"Date", "date", "Content-Length", "Connection", "Transfer-Encoding"}) {
+        HeaderList empty;
+        empty.add(own, "");
+        EXPECT_EQ(cache.head(Status::ok, empty, name, 5, 784'111'777), "") << own;
+        EXPECT_EQ(cache.head(Status::ok, empty, name, 5, 784'111'778), "") << own << " in the next second";
+    }
+}
+
 TEST_F(HeadCacheTest, AHeadOfAnotherSecondIsNotTheLastOne) {
     const std::time_t now = cache.second(1);
     cache.head(Status::ok, headers, name, 5, now - 1);

@@ -33,6 +33,21 @@ TEST(QueryParameters, AnEscapedPlusIsAPlus) {
     EXPECT_EQ(QueryParameters::parse("q=1%2B1+2")->value("q"), "1+1 2");
 }
 
+TEST(QueryParameters, TheNumberOfParametersIsLimited) {
+    const auto text = [](std::size_t count) {
+        std::string all;
+        for (std::size_t i = 0; i < count; ++i) all += "a&&";
+        return all;
+    };
+    constexpr std::size_t most = QueryParameters::defaultMaxParameters;
+    EXPECT_EQ(QueryParameters::parse(text(most))->size(), most);
+    EXPECT_FALSE(QueryParameters::parse(text(most + 1)));
+    EXPECT_EQ(QueryParameters::parse("a=1&b=2", 2)->size(), 2u);
+    EXPECT_FALSE(QueryParameters::parse("a=1&b=2&c=3", 2));
+    EXPECT_FALSE(QueryParameters::parse("a", 0));
+    EXPECT_TRUE(QueryParameters::parse("&&", 0)->empty());
+}
+
 TEST(QueryParameters, AMalformedEscapeRefusesTheWholeText) {
     EXPECT_FALSE(QueryParameters::parse("a=1&b=%"));
     EXPECT_FALSE(QueryParameters::parse("%zz=1"));

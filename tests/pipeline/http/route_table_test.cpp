@@ -43,10 +43,10 @@ TEST(RouteTable, AnEscapedLiteralIsTheSamePath) {
 
 TEST(RouteTable, AParameterIsOneSegmentDecodedAndNotEmpty) {
     const RouteTable table = tableOf({"/users/{id}/posts/{post}"});
-    const auto match = table.find(Method::get, "/users/a%2Fb/posts/%7Bx%7D");
+    const auto match = table.find(Method::get, "/users/a%20b/posts/%7Bx%7D");
     ASSERT_EQ(match.outcome, Outcome::found);
     EXPECT_EQ(match.parameters.size(), 2u);
-    EXPECT_EQ(match.parameters["id"], "a/b") << "an escaped slash does not separate segments";
+    EXPECT_EQ(match.parameters["id"], "a b");
     EXPECT_EQ(match.parameters["post"], "{x}");
     EXPECT_THROW(static_cast<void>(match.parameters["no"]), std::out_of_range);
     EXPECT_EQ(table.find(Method::get, "/users//posts/1").outcome, Outcome::noPath);
@@ -57,7 +57,7 @@ TEST(RouteTable, ARestIsWhatIsLeftOfThePathAndMayBeEmpty) {
     const RouteTable table = tableOf({"/files/{path...}"});
     EXPECT_EQ(valueIn(table, "/files/a/b%20c/d", "path"), "a/b c/d");
     EXPECT_EQ(valueIn(table, "/files/", "path"), "");
-    EXPECT_EQ(valueIn(table, "/files/a//b/", "path"), "a//b/");
+    EXPECT_EQ(valueIn(table, "/files/a/b/", "path"), "a/b/");
     EXPECT_EQ(table.find(Method::get, "/files").outcome, Outcome::noPath);
 }
 
@@ -100,10 +100,59 @@ TEST(RouteTable, AMalformedPathIsToldApartFromAnUnknownOne) {
     }
 }
 
+TEST(RouteTable, NoValueLeavesTheDirectoryThatARouteJoinsItTo) {
+    const RouteTable table = tableOf({"/files/{path...}", "/one/{file}", "/two/{file}/x"});
+    for (const std::string_view path :
+         {"/files/..%2fsecret", "/files/%2e%2e%2Fsecret", "/files/a%2f..%2f..%2fsecret", "/files/a%2fb",
+          "/files/%2fetc", "/files//etc", "/files///etc", "/files/a//b", "/files/a//", "/files//", "/one/..%2fsecret",
+          "/one/a%2Fb", "/one/%2f", "/two/%2fetc/x"}) {
+        EXPECT_EQ(table.find(Method::get, path).outcome, Outcome::badPath) << path;
+    }
+    for (const std::string_view path : {"//files/a", "/one//", "/one/", "/two//x"}) {
+        EXPECT_EQ(table.find(Method::get, path).outcome, Outcome::noPath) << path;
+    }
+}
+
+TEST(RouteTable, ARestOfTheWholePathIsRelativeToo) {
+    const RouteTable table = tableOf({"/{path...}"});
+    EXPECT_EQ(table.find(Method::get, "//etc/passwd").outcome, Outcome::badPath);
+    EXPECT_EQ(table.find(Method::get, "//").outcome, Outcome::badPath);
+    EXPECT_EQ(table.find(Method::get, "/%2fetc/passwd").outcome, Outcome::badPath);
+    EXPECT_EQ(valueIn(table, "/etc/passwd", "path"), "etc/passwd");
+    EXPECT_EQ(valueIn(table, "/", "path"), "");
+}
+
+TEST(RouteTable, AnEmptySegmentThatThePatternHasIsNotPartOfTheRest) {
+    const RouteTable table = tableOf({"/a//{path...}"});
+    EXPECT_EQ(valueIn(table, "/a//b/c", "path"), "b/c");
+    EXPECT_EQ(table.find(Method::get, "/a///b").outcome, Outcome::badPath);
+}
+
+TEST(RouteTable, RawValuesAreGivenAsSent) {
+    RouteTable table(PathValues::raw);
+    table.get("/projects/{name}", nothing).get("/files/{path...}", nothing);
+    EXPECT_EQ(valueIn(table, "/projects/group%2Fproject", "name"), "group%2Fproject");
+    EXPECT_EQ(valueIn(table, "/files/%2e%2e%2fa//b%20c", "path"), "%2e%2e%2fa//b%20c");
+    for (const std::string_view path : {"/files/../a", "/files/%2e%2e/a", "/projects/%00", "/projects/%"}) {
+        EXPECT_EQ(table.find(Method::get, path).outcome, Outcome::badPath) << path;
+    }
+}
+
+TEST(RouteTable, APatternWithAnEscapeMatchesInOneWay) {
+    const RouteTable table = tableOf({"/a%20b", "/100%25/{x}"});
+    EXPECT_EQ(table.find(Method::get, "/a%20b").outcome, Outcome::found);
+    EXPECT_EQ(table.find(Method::get, "/%61%20b").outcome, Outcome::found);
+    EXPECT_EQ(table.find(Method::get, "/a%2520b").outcome, Outcome::noPath);
+    EXPECT_EQ(valueIn(table, "/100%25/y", "x"), "y");
+    RouteTable twice = tableOf({"/a%20b"});
+    EXPECT_THROW(twice.get("/a b", nothing), std::invalid_argument) << "the same route";
+}
+
 TEST(RouteTable, ABadPatternIsRefusedAndNamed) {
     RouteTable table;
     for (const std::string_view pattern :
-         {"", "a", "/{}", "/{...}", "/a{x}", "/{x}b", "/{x", "/x}", "/{x}/{x}", "/{r...}/b", "/{a{b}"}) {
+         {"", "a", "/{}", "/{...}", "/a{x}", "/{x}b", "/{x", "/x}", "/{x}/{x}", "/{r...}/b", "/{a{b}", "/a/../b",
+          "/./a", "/%2e%2e", "/a%2Fb", "/100%", "/%00"}) {
         try {
             table.get(pattern, nothing);
             ADD_FAILURE() << pattern;

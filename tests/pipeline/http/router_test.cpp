@@ -79,6 +79,7 @@ TEST(Router, RequestsWithoutARouteGetAnErrorStatus) {
     EXPECT_TRUE(begins(server.exchange("BREW", "/hello"), "501"));
     EXPECT_TRUE(begins(server.exchange("GET", "/users/%"), "400"));
     EXPECT_TRUE(begins(server.exchange("GET", "/users/.."), "400"));
+    EXPECT_TRUE(begins(server.exchange("GET", "/users/..%2fsecret"), "400"));
     const std::string refused = server.exchange("DELETE", "/users/1");
     EXPECT_TRUE(begins(refused, "405"));
     EXPECT_NE(refused.find("Allow: GET, HEAD, POST, OPTIONS\r\n"), std::string::npos) << refused;

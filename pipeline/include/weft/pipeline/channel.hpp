@@ -62,7 +62,7 @@ class Channel final : private FlushPointListener {
     void attach(std::unique_ptr<ChannelSink> sink);
     // On the loop, in this order (S-1): attaches to the poller, calls handlerAdded() of all handlers, completes the
     // promise, fires channelRegistered, then channelActive if the channel is active, and reads if AUTO_READ is on. A
-    // failure closes the channel and fails the promise.
+    // failure closes the channel and fails the promise; without a promise, it is logged.
     void registerWithLoop(ChannelPromise promise);
     ChannelFuture registerWithLoop();
     // For accepted streams, which are active before they are registered.

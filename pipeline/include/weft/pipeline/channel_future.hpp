@@ -57,7 +57,8 @@ class ChannelFuture {
     const ChannelFuture& sync() const;
 
     // Cancels the operation; returns false when it is done or can no longer be cancelled. Cancelling a connect closes
-    // its channel. A write can be cancelled until it has been flushed; a cancelled write is not sent.
+    // its channel. A write can be cancelled until it has been flushed, or taken by an encoder (MessageToByteEncoder,
+    // MessageToMessageCodec, LengthFieldPrepender, the HTTP codecs); a cancelled write is not sent. (W-2)
     bool cancel() const { return state_->tryCancel(); }
 
     friend bool operator==(const ChannelFuture& left, const ChannelFuture& right) noexcept {

@@ -48,7 +48,9 @@ class ChannelPromise {
     void setSuccess() const;
     void setFailure(std::exception_ptr cause) const;
     void setFailure(ErrorCode error) const;
-    // Forbids cancelling from here on. False: it has been cancelled already, and the operation must not happen.
+    // Forbids cancelling from here on. False: it has been cancelled already, and the operation must not happen. Call it
+    // in a handler that passes the promise on with something else than the whole message: cancelling would remove that
+    // alone (W-2).
     bool setUncancellable() const noexcept { return !state_ || state_->setUncancellable(); }
 
     const ChannelPromise& addListener(ChannelFuture::Listener listener) const {

@@ -9,13 +9,15 @@ namespace weft {
 
 enum class LogLevel : unsigned char { debug, info, warning, error };
 
-// Receives one finished message. Called from any thread; must not throw and must not suspend a fiber.
+// Receives one finished message, which is one line: log() escapes control characters, such as line ends in quoted
+// input, as "\x0a". Called from any thread; must not throw and must not suspend a fiber.
 using LogSink = void (*)(LogLevel level, std::string_view message) noexcept;
 
 // Replaces the sink; null restores the default, which prints messages of level `warning` and above to stderr. Context:
 // any thread; never blocks, allocates or throws.
 void setLogSink(LogSink sink) noexcept;
 
+// A message with control characters is cut off after `longestLogLine` bytes. Never allocates.
 void log(LogLevel level, std::string_view message) noexcept;
 // Logs the concatenation of `parts`, cut off after `longestLogLine` bytes. Never allocates.
 void log(LogLevel level, std::initializer_list<std::string_view> parts) noexcept;

@@ -16,7 +16,8 @@ struct LengthPrependOptions {
     std::endian byteOrder = std::endian::big;
 };
 
-// A Buffer becomes two writes, the field and the Buffer, which carries the promise. Other messages pass unchanged. A
+// A Buffer becomes two writes, the field and the Buffer, which carries the promise and can no longer be cancelled (W-2:
+// the field would be sent without its frame). Other messages pass unchanged. A
 // length that the field cannot hold fails the write with EncoderException, and nothing is written.
 class LengthFieldPrepender final : public ChannelOutboundHandler {
   public:

@@ -12,7 +12,8 @@
 
 namespace weft {
 
-// A T becomes one Buffer, which may be empty and carries the write's promise. An exception from encode() fails the
+// A T becomes one Buffer, which may be empty and carries the write's promise. From encode() on, the write cannot be
+// cancelled (W-2): the encoder may keep state between messages. An exception from encode() fails the
 // write with an EncoderException (E-2). With the void promise that goes to exceptionCaught() of the encoder, and closes
 // the channel when no handler takes it (E-3). In both cases nothing is written.
 template <class T>
@@ -20,6 +21,7 @@ class MessageToByteEncoder : public ChannelOutboundHandler {
   public:
     void write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) final {
         if (!message.is<T>()) return ctx.write(std::move(message), std::move(promise));
+        if (!promise.setUncancellable()) return;
         Buffer bytes;
         try {
             bytes = Buffer::allocate(expectedBytes(message.get<T>()));

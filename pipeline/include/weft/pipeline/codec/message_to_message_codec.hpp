@@ -17,7 +17,8 @@ namespace weft {
 //
 // decode() calls ctx.fireChannelRead() once for each message that it makes, or not at all. An exception goes to
 // exceptionCaught() as DecoderException (E-1). encode() returns the one message that is written instead; it carries the
-// promise of the original write. An exception fails the write with EncoderException, and nothing is written (E-2, E-3).
+// promise of the original write, which can no longer be cancelled (W-2). An exception fails the write with
+// EncoderException, and nothing is written (E-2, E-3).
 template <class In, class Out>
 class MessageToMessageCodec : public ChannelDuplexHandler {
   public:
@@ -33,6 +34,7 @@ class MessageToMessageCodec : public ChannelDuplexHandler {
     }
     void write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) final {
         if (!message.is<Out>()) return ctx.write(std::move(message), std::move(promise));
+        if (!promise.setUncancellable()) return;
         Message encoded;
         try {
             encoded = encode(ctx, message.take<Out>());

@@ -15,8 +15,9 @@ namespace weft {
 // once it has been flushed; its chunks are read only while the channel is writable, and its promise completes with the
 // last chunk. At most `chunksAtOnce` chunks are written before other channels of the loop get a turn. An exception from
 // readChunk() or a failed chunk fails the write. Earlier chunks have been sent by then, so the peer notices only when
-// the connection is closed: add the listener closeChannelOnFailure. Pending writes fail when the channel becomes
-// inactive or this handler is removed.
+// the connection is closed: add the listener closeChannelOnFailure. The same holds for a write that is cancelled: no
+// further chunk is read. Once its last chunk has been written, it cannot be cancelled. Pending writes fail when the
+// channel becomes inactive or this handler is removed.
 class ChunkedWriteHandler final : public ChannelDuplexHandler {
   public:
     static constexpr unsigned chunksAtOnce = 16;

@@ -42,14 +42,14 @@ class BadResponseException : public std::runtime_error {
 // The first handler of a client connection. Outbound, it encodes ClientRequest, Content and LastContent to Buffers and
 // passes anything else on. Inbound, it decodes Buffers to ReceivedResponse, Content, LastContent and InterimResponse,
 // each with the ticket of its request.
-// Requests may be pipelined. A message that cannot be sent (a bad header, a request inside another's body, or one after
-// a request that closes the connection or may switch the protocol) fails its promise, and no part of it is sent; bad
-// trailers fail theirs, but the body still ends. A body of another length than its Content-Length closes the
-// connection.
-// On a malformed response, bytes that no request asked for, or an end of the connection while requests are outstanding,
-// the codec fires exceptionCaught(BadResponseException) and closes. A body that is delimited only by the end of the
-// connection is complete after an orderly end, never after an error or a local close.
-// After a 101, or a 2xx to CONNECT, the codec fires ProtocolSwitched after the response. From then on it passes
+// Requests may be pipelined. A message that the codec has taken cannot be cancelled (W-2). One that was cancelled
+// before is dropped, as if it had not been written. A message that cannot be sent (a bad header, a request inside
+// another's body, or one after a request that closes the connection or may switch the protocol) fails its promise, and
+// no part of it is sent; bad trailers fail theirs, but the body still ends. A body of another length than its
+// Content-Length closes the connection. On a malformed response, bytes that no request asked for, or an end of the
+// connection while requests are outstanding, the codec fires exceptionCaught(BadResponseException) and closes. A body
+// that is delimited only by the end of the connection is complete after an orderly end, never after an error or a local
+// close. After a 101, or a 2xx to CONNECT, the codec fires ProtocolSwitched after the response. From then on it passes
 // everything on unchanged, beginning with the bytes after that response. A codec that is removed passes on the bytes
 // that it has not decoded (H-7: they belong to the next protocol's handler).
 class ClientCodec final : public ChannelDuplexHandler {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -67,8 +68,10 @@ class HeaderList {
     std::size_t size() const noexcept { return count_; }
     // Lifetime: until the list is changed, moved or destroyed. index < size().
     HeaderView at(std::size_t index) const noexcept { return view(index); }
-    // The first value with this name (case-insensitive). data() is null if there is none.
-    std::string_view find(std::string_view name) const noexcept;
+    // The first value with this name (case-insensitive), which may be empty; nothing if there is none. Lifetime: as of
+    // at().
+    std::optional<std::string_view> find(std::string_view name) const noexcept;
+    bool contains(std::string_view name) const noexcept { return find(name).has_value(); }
 
     // Calls visit(span of HeaderView) with all headers, followed by `extra` unless its name is empty.
     template <class Visit>

@@ -8,7 +8,8 @@
 namespace weft::http {
 
 // Replaces each `%XX` by its byte; '+' stays '+'. Returns std::nullopt when a '%' is not followed by two hexadecimal
-// digits. The result may contain any byte, NUL and '/' included: split a path into its segments before decoding them.
+// digits. The result may contain any byte, NUL and '/' included: split a path into its segments before decoding them,
+// and refuse decoded segments that contain one of the two, or are "." or "..".
 std::optional<std::string> percentDecode(std::string_view text);
 
 // Encodes every byte except the unreserved ones (letters, digits, '-', '.', '_', '~'). The result can stand for a name

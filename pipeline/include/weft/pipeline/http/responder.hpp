@@ -33,8 +33,9 @@ class Responder {
     ~Responder() { abandon(); }
 
     // Answers the request and flushes at the loop's next flush point. If the channel is closed, the response is dropped
-    // and the promise fails. Throws std::logic_error after an answer, and std::invalid_argument for an interim status
-    // (below 200, except 101); in the latter case this responder can still answer.
+    // and the promise fails. From here on, `promise` cannot be cancelled; if it has been, the responder counts as
+    // destroyed without an answer. Throws std::logic_error after an answer, and std::invalid_argument for an interim
+    // status (below 200, except 101); in the latter case this responder can still answer.
     void send(Response response, ChannelPromise promise = {});
     // Answers with a head now and with a body piece by piece: chunked, or `contentLength` bytes if the head has
     // `hasLength`. Throws as send() does.
@@ -81,7 +82,8 @@ class BodyWriter {
     // BlockingOperationException if it would block where blocking is not allowed.
     void send(Buffer piece);
     // Ends the body. Trailers are sent with a chunked body only, and a client may ignore them. If one of them must not
-    // be a trailer, none is sent and the promise fails; the body still ends.
+    // be a trailer, none is sent and the promise fails; the body still ends. From here on, `promise` cannot be
+    // cancelled; if it has been, the body does not end.
     void end(ChannelPromise promise = {});
     void end(HeaderList trailers, ChannelPromise promise = {});
     Channel& channel() const noexcept { return *channel_; }

@@ -23,7 +23,17 @@ class ChannelHandlerContext;
 
 namespace weft::http {
 
-// The values of a path's {parameters}, decoded. An owning, copyable value: a fiber may keep it.
+// How a RouteTable gives the {parameters} of a path to its routes.
+enum class PathValues : std::uint8_t {
+    // Decoded. {id} contains no '/', {path...} is a relative path in normal form: no '/' at its start, no empty segment
+    // before its last. Neither has a NUL, or a segment "." or "..". Paths with other values are malformed.
+    checked,
+    // As sent, with their percent escapes: the routes decode and check them. After decoding, a value may contain '/'
+    // anywhere, "../" included. For names with an escaped '/', such as "group%2Fproject".
+    raw,
+};
+
+// The values of a path's {parameters}. An owning, copyable value: a fiber may keep it.
 class PathParameters {
   public:
     // The value of the parameter with this name in the route's pattern. Throws std::out_of_range when the pattern has
@@ -40,15 +50,18 @@ class PathParameters {
 // thread-safe; find() is const, and any number of threads may call it.
 //
 // A pattern is a path: "/users", "/users/{id}", "/files/{path...}". {id} stands for one segment that is not empty;
-// {path...}, at the end only, for the rest of the path, which may be empty. Literal text is compared with the decoded
-// segment of the request. Where several patterns match, literal text precedes {id}, and {id} precedes {path...}, from
-// the left; a pattern without a route for the method gives way to the next one.
+// {path...}, at the end only, for the rest of the path, which may be empty. Literal text may have percent escapes; it
+// is decoded, and compared with the decoded segment of the request. Where several patterns match, literal text precedes
+// {id}, and {id} precedes {path...}, from the left; a pattern without a route for the method gives way to the next one.
 class RouteTable {
   public:
     using Function = std::function<void(ChannelHandlerContext&, FullRequest, PathParameters)>;
 
-    // Throws std::invalid_argument for a pattern that does not begin with '/', has an unnamed or repeated parameter, or
-    // has a route for this method already. `function`: a copyable void(ChannelHandlerContext&, FullRequest), or with a
+    explicit RouteTable(PathValues values = PathValues::checked) noexcept : values_(values) {}
+
+    // Throws std::invalid_argument for a pattern that does not begin with '/', has an unnamed or repeated parameter or
+    // literal text that no request can match (a malformed escape, an escaped '/', a NUL, a segment "." or ".."), or has
+    // a route for this method already. `function`: a copyable void(ChannelHandlerContext&, FullRequest), or with a
     // PathParameters as a third argument. It is called on the loop of the connection and must not block: see
     // ChannelHandlerContext::spawn(). Returns *this.
     template <class F>
@@ -89,7 +102,7 @@ class RouteTable {
         found,
         noPath,    // no pattern matches
         noMethod,  // patterns match, none has a route for the method
-        badPath,   // a malformed percent escape, a NUL, or a segment "." or ".."
+        badPath,   // a malformed percent escape, a NUL, a segment "." or "..", or a value against PathValues::checked
     };
     struct Match {
         Outcome outcome = Outcome::noPath;
@@ -130,6 +143,7 @@ class RouteTable {
 
     Node root_;
     std::map<std::string, const Endpoint*, std::less<>> literalPaths_;  // patterns without parameters
+    PathValues values_;
     std::uint16_t methods_ = 0;
 };
 

@@ -10,7 +10,7 @@ namespace weft::http {
 
 // Add it after ObjectAggregator. By itself it answers: a path without a route with 404; a method that the path has no
 // route for with 405 and Allow; OPTIONS without a route of its own with 204 and Allow, for "*" with the methods of all
-// routes; an unregistered method with 501; a path with a malformed escape, a NUL, or a segment "." or ".." with 400.
+// routes; an unregistered method with 501; a malformed path (RouteTable::Outcome::badPath) with 400.
 // What a route's function throws goes to exceptionCaught(), and its request is answered with 500.
 class Router final : public SimpleInboundHandler<FullRequest> {
   public:
