@@ -225,7 +225,7 @@ void Carrier::giveStack(const Stack& stack) noexcept {
 Future<void> Carrier::registerPinnedPoller(PinnedPoller::Wakeup wakeup, PinnedPoller::Body body,
                                            std::string_view name) {
     if (group_.forked()) throw detail::forkedError("registerPinnedPoller on carrier " + name_);
-    switch (poller_.claim()) {
+    switch (core_.claimPoller(poller_)) {
         case detail::PollerSlot::Gate::Claimed::yes: break;
         case detail::PollerSlot::Gate::Claimed::taken:
             throw std::logic_error("carrier " + name_ +

@@ -82,8 +82,8 @@ class Carrier final : public TaskScheduler {
 
     // Hosts a poller on this carrier: body(poller) runs in a fiber of its own, which the carrier runs after every run
     // of fibers. The future completes once the body has ended, no wakeup call is in flight and the slot is free. If the
-    // body threw, the future has that error. Throws std::logic_error when the slot is taken; otherwise as spawn(). Any
-    // thread.
+    // body threw, the future has that error. Throws std::logic_error when the slot is taken; otherwise as spawn(), so
+    // SystemError(operation_aborted) once a shutdown has been requested. Any thread. No fiber may suspend in `wakeup`.
     Future<void> registerPinnedPoller(PinnedPoller::Wakeup wakeup, PinnedPoller::Body body,
                                       std::string_view name = "poller");
 
