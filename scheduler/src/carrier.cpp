@@ -6,6 +6,7 @@
 #include <weft/scheduler/detail/scope_children.hpp>
 #include <weft/scheduler/detail/spin_lock.hpp>
 #include <weft/scheduler/log.hpp>
+#include <weft/scheduler/non_suspending_scope.hpp>
 
 #include "carrier_helper.hpp"
 #include "context_switch.hpp"
@@ -195,7 +196,11 @@ void Carrier::endSleep(detail::SleepKind sleep, bool call) noexcept {
     switch (sleep) {
         case detail::SleepKind::none: break;
         case detail::SleepKind::futex: detail::futexWake(core_.sleepWord()); break;
-        case detail::SleepKind::poller: poller_.wake(); break;
+        case detail::SleepKind::poller: {
+            const NonSuspendingScope scope;  // the wakeup callback, on any fiber
+            poller_.wake();
+            break;
+        }
     }
 }
 

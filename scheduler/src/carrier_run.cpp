@@ -158,9 +158,11 @@ void Carrier::fireTimers() noexcept {
         fired += fireManyTimers(now);
     counters_.timersFired.add(fired);
     if (fired > 0) noteTimers(fired);
+    ++nonSuspendingDepth_;  // a poller that yields calls this on its fiber
 }
 
 // Timers beyond the budget fire in the next call. Until then parkDeadline() is in the past, so the carrier does not
+    --nonSuspendingDepth_;
 // sleep.
 [[gnu::noinline]] std::size_t Carrier::fireManyTimers(TimePoint now) noexcept {
     timerClock_.begin(Clock::steady().now(), timerBudget);

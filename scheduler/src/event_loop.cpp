@@ -59,7 +59,7 @@ class EventLoop::Dispatch {
   public:
     explicit Dispatch(EventLoop& loop) noexcept
         : loop_(loop),
-          scope_(loop.carrier_),
+          scope_(loop.carrier_ != nullptr ? loop.carrier_ : Carrier::current()),  // a fiber may run an embedded loop
           outer_(exchangeDispatching(&loop)),
           nested_(std::exchange(loop.dispatching_, true)) {}
     ~Dispatch() {
@@ -144,6 +144,7 @@ void EventLoop::run(PinnedPoller& poller) {
     carrier_->loopEnded_ = false;
     try {
         io_->open(*carrier_);
+        const NonSuspendingScope scope(carrier_);
     } catch (...) {
         carrier_->eventLoop_ = nullptr;
         refuseTasks();

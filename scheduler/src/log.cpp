@@ -3,6 +3,8 @@
 #include <atomic>
 #include <cstdio>
 
+#include <weft/scheduler/non_suspending_scope.hpp>
+
 namespace weft {
 
 namespace {
@@ -31,6 +33,7 @@ void setLogSink(LogSink newSink) noexcept {
 }
 
 void log(LogLevel level, std::string_view message) noexcept {
+    const NonSuspendingScope scope;
     sink.load(std::memory_order_acquire)(level, message);
 }
 

@@ -11,6 +11,7 @@
 #include <weft/scheduler/assert.hpp>
 #include <weft/scheduler/clock.hpp>
 #include <weft/scheduler/deadline.hpp>
+#include <weft/scheduler/non_suspending_scope.hpp>
 
 namespace weft {
 
@@ -34,6 +35,7 @@ class ManualClock final : public Clock {
     void advance(Duration by) noexcept {
         WEFT_ASSERT(by >= Duration::zero(), refusal(by).c_str());
         now_.store(after(now(), by).time_since_epoch().count(), std::memory_order_relaxed);  // as above
+        const NonSuspendingScope scope;
         const std::lock_guard held(lock_);
         for (ClockListener* const listener : listeners_) listener->onClockMoved();
     }
