@@ -61,7 +61,7 @@ Carrier::Carrier(CarrierGroup& group, unsigned index)
       shuffled_(group.options().shuffleSeed.has_value()),
       shuffle_(group.options().shuffleSeed.value_or(0) + index),
       stacks_(group.stacks(), group.options().stackSize, group.options().cachedStacks),
-      timers_(clock_.now()) {
+      timers_(clock_.now(), ownTime_ ? TimerWheel::Due::atOnce : TimerWheel::Due::atTick) {
     detail::keepFloatControl(threadContext_);
 }
 

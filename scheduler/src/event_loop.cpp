@@ -104,7 +104,8 @@ EventLoop::EventLoop(Clock& clock)
       carrier_(nullptr),
       clock_(clock),
       options_{.idleSpin = Duration::zero()},
-      ownTimers_(std::make_unique<TimerWheel>(clock.now())) {}
+      ownTimers_(std::make_unique<TimerWheel>(
+          clock.now(), &clock == &Clock::steady() ? TimerWheel::Due::atTick : TimerWheel::Due::atOnce)) {}
 
 EventLoop::EventLoop(Carrier& carrier, std::unique_ptr<IoHandler> io) : EventLoop(carrier, std::move(io), Options()) {}
 
@@ -143,8 +144,8 @@ void EventLoop::run(PinnedPoller& poller) {
     carrier_->eventLoop_ = this;
     carrier_->loopEnded_ = false;
     try {
-        io_->open(*carrier_);
         const NonSuspendingScope scope(carrier_);
+        io_->open(*carrier_);
     } catch (...) {
         carrier_->eventLoop_ = nullptr;
         refuseTasks();

@@ -17,10 +17,10 @@ namespace weft {
 
 // A clock that moves only by advance(). Give it to an embedded EventLoop, or to all carriers of a group
 // (CarrierOptions::clock). Then sleeps, deadlines and timers of the group's fibers and event loops end when the test
-// advances the clock:
+// advances the clock to their deadlines; those that have passed already end at once:
 //     auto fiber = group.spawn([] { thisFiber::sleepFor(std::chrono::hours(1)); });
 //     ...                                   // once the fiber waits, for example according to CarrierGroup::fibers()
-//     clock.advance(std::chrono::hours(1) + std::chrono::milliseconds(1));  // timers may be late by a tick, 65 us
+//     clock.advance(std::chrono::hours(1));
 //     fiber.join();
 // Lifetime: longer than everything that uses it.
 class ManualClock final : public Clock {
