@@ -351,5 +351,28 @@ TEST(CancelScope, ThatEndsBeforeItsTaskScopeIsFatal) {
         "a CancelScope ends before a scope that was begun in it");
 }
 
+// The canceller's stack is small; the nest is on a stack of its own.
+TEST(CancelScope, ScopesNestedToAnyDepthAreCancelledFromASmallStack) {
+    CarrierGroup group(carriers(2));
+    CancelSource source;
+    Promise<void> nested;
+    struct Nest {
+        CancelSource& source;
+        Promise<void>& nested;
+        void in(int depth) const {
+            const CancelScope scope(source.token());
+            if (depth > 0) return in(depth - 1);
+            nested.setValue();
+            ErrorCode error;
+            thisFiber::sleepFor(hours(1), error);
+            EXPECT_EQ(error, operationAborted());
+        }
+    } const nest{source, nested};
+    auto waiting = group.carrier(0).spawn([&] { nest.in(5'000); }, {.stackSize = 16 << 20});
+    nested.future().await();
+    group.carrier(1).spawn([&] { source.cancel(); }, {.stackSize = 64 * 1024}).join();
+    waiting.join();
+}
+
 }  // namespace
 }  // namespace weft
