@@ -215,7 +215,7 @@ Carrier* CarrierGroup::ownHome() const noexcept {
 Carrier& CarrierGroup::leastLoaded() noexcept {
     const unsigned turn = next_.fetch_add(1, std::memory_order_relaxed);  // orders nothing
     return *carriers_[detail::betterOfTwo(turn, carriers_.size(),
-                                          [this](std::size_t i) { return carriers_[i]->queuedFibers(); })];
+                                          [this](std::size_t i) { return carriers_[i]->load(); })];
 }
 
 Carrier& CarrierGroup::next() noexcept {
