@@ -13,8 +13,9 @@ namespace weft::detail {
 // S: the atomics, the waits, the deadlines and the lock of the queue.
 //
 // The word: [count:31 | waiting:1]. All writes are read-modify-writes. `waiting` is set if and only if the queue is not
-// empty, once that lock is free; while it is set, the count reaches zero under that lock only, so `waiting` is never set
-// with a count of zero: a waiter that gives up leaves nothing behind that could end the waits of the group's next use.
+// empty, once that lock is free; while it is set, the count reaches zero under that lock only, so `waiting` is never
+// set with a count of zero: a waiter that gives up leaves nothing behind that could end the waits of the group's next
+// use.
 template <class S>
 class BasicWaitGroup {
     using Wait = typename S::Wait;
