@@ -357,18 +357,18 @@ TEST(CancelScope, ScopesNestedToAnyDepthAreCancelledFromASmallStack) {
     CancelSource source;
     Promise<void> nested;
     struct Nest {
-        CancelSource& source;
         Promise<void>& nested;
-        void in(int depth) const {
-            const CancelScope scope(source.token());
-            if (depth > 0) return in(depth - 1);
+        // Only the outermost scope has a token of its own.
+        void in(int depth, const CancelToken& token) const {
+            const CancelScope scope(token);
+            if (depth > 0) return in(depth - 1, CancelToken());
             nested.setValue();
             ErrorCode error;
             thisFiber::sleepFor(hours(1), error);
             EXPECT_EQ(error, operationAborted());
         }
-    } const nest{source, nested};
-    auto waiting = group.carrier(0).spawn([&] { nest.in(5'000); }, {.stackSize = 16 << 20});
+    } const nest{nested};
+    auto waiting = group.carrier(0).spawn([&] { nest.in(5'000, source.token()); }, {.stackSize = 16 << 20});
     nested.future().await();
     group.carrier(1).spawn([&] { source.cancel(); }, {.stackSize = 64 * 1024}).join();
     waiting.join();
