@@ -2,8 +2,10 @@
 #include <weft/scheduler/detail/log_output.hpp>
 
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -19,7 +21,9 @@ constexpr int many = 10'000;
 
 // Outputs are never destroyed: their thread may be about to end.
 LogOutput& outputOf(int fd, std::size_t limit) {
-    return *new LogOutput(fd, limit);  // NOLINT: reachable by the pipe's end
+    static auto* const all = new std::vector<std::unique_ptr<LogOutput>>;
+    all->push_back(std::make_unique<LogOutput>(fd, limit));
+    return *all->back();
 }
 
 struct Pipe {
@@ -27,6 +31,11 @@ struct Pipe {
         EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
         EXPECT_GE(::fcntl(ends[1], F_SETPIPE_SZ, 4096), 4096);
     }
+    ~Pipe() {
+        for (const int end : ends) ::close(end);
+    }
+    Pipe(const Pipe&) = delete;
+    Pipe& operator=(const Pipe&) = delete;
     // Reads until the text ends with `last`.
     std::string readUntil(std::string_view last) const {
         std::string text;
