@@ -1,10 +1,17 @@
 // The only file that includes spdlog.
 #include <weft/framework/logging.hpp>
 
+#include <weft/scheduler/detail/log_output.hpp>
+
+#include <cstdio>
 #include <exception>
 #include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
 
-#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/details/os.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 
 namespace weft {
@@ -21,10 +28,39 @@ spdlog::level::level_enum toSpdlog(LogLevel level) noexcept {
     return spdlog::level::err;
 }
 
+std::string_view colourOf(spdlog::level::level_enum level) noexcept {
+    switch (level) {
+        case spdlog::level::debug: return "\033[36m";
+        case spdlog::level::info: return "\033[32m";
+        case spdlog::level::warn: return "\033[33m\033[1m";
+        default: return "\033[31m\033[1m";
+    }
+}
+
+// spdlog's own sink waits for the reader of stderr.
+class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
+  protected:
+    void sink_it_(const spdlog::details::log_msg& message) override {
+        spdlog::memory_buf_t formatted;
+        message.color_range_start = 0;
+        message.color_range_end = 0;
+        formatter_->format(message, formatted);
+        std::string line(formatted.data(), formatted.size());
+        if (coloured_ && message.color_range_end > message.color_range_start) {
+            line.insert(message.color_range_end, "\033[m");
+            line.insert(message.color_range_start, colourOf(message.level));
+        }
+        detail::LogOutput::ofStderr().write(line);
+    }
+    void flush_() override {}
+
+  private:
+    const bool coloured_ = spdlog::details::os::in_terminal(stderr) && spdlog::details::os::is_color_terminal();
+};
+
 std::shared_ptr<spdlog::logger> makeLogger() {
-    auto logger = std::make_shared<spdlog::logger>("weft", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
+    auto logger = std::make_shared<spdlog::logger>("weft", std::make_shared<StderrSink>());
     logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %n: %v");
-    logger->flush_on(spdlog::level::warn);
     return logger;
 }
 

@@ -76,7 +76,7 @@ ChannelRef makeListener(const BindingPointer& binding, std::size_t index) {
     if (!binding->workers.empty()) {
         // Must not hold the server: listeners keep this chooser for as long as they exist, even when closed.
         chooser = [workers = binding->workers, turn = std::uint32_t{0}]() mutable -> EventLoop& {
-            const auto load = [&](std::size_t worker) { return workers[worker]->carrier()->queuedFibers(); };
+            const auto load = [&](std::size_t worker) { return workers[worker]->carrier()->load(); };
             return *workers[detail::betterOfTwo(turn++, workers.size(), load)];
         };
     }

@@ -158,10 +158,12 @@ void openLoop(CarrierGroup& group, const Arrivals& arrivals, milliseconds durati
             group.carrier(0).spawnDetached([&] { burn(arrivals.hogs); }, {.stealable = Stealable::never});
         }
         Carrier& carrier = group.carrier(arrivals.everywhere ? sent % group.size() : 0);
-        carrier.spawnDetached([&times, dueAt, work = arrivals.work] {
-            burn(work);
-            times.record(now() - dueAt);
-        });
+        carrier.spawnDetached(
+            [&times, dueAt, work = arrivals.work] {
+                burn(work);
+                times.record(now() - dueAt);
+            },
+            {.stealable = Stealable::fresh});
         ++sent;
     }
     while (times.count() < sent) std::this_thread::sleep_for(milliseconds(1));

@@ -44,9 +44,9 @@ template <class Answer>
 struct FiberHandler final : SimpleInboundHandler<http::FullRequest> {
     explicit FiberHandler(const Answer& itsAnswer) : answer(itsAnswer) {}
     void channelRead0(ChannelHandlerContext& ctx, http::FullRequest request) override {
-        ctx.spawn([responder = request.responder(), request = std::move(request), answer = answer]() mutable {
-            responder.send(answer(request));
-        });
+        ctx.spawn([responder = request.responder(), request = std::move(request),
+                   answer = answer]() mutable { responder.send(answer(request)); },
+                  {.stealable = Stealable::fresh});
     }
     Answer answer;
 };

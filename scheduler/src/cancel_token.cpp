@@ -1,5 +1,7 @@
 #include <weft/scheduler/cancel_token.hpp>
 
+#include <utility>
+
 #include <weft/scheduler/log.hpp>
 #include <weft/scheduler/non_suspending_scope.hpp>
 
@@ -17,10 +19,17 @@ bool TokenNode::attach(const std::shared_ptr<CancelState>& state) noexcept {
     return true;
 }
 
-void TokenNode::detach() noexcept {
-    if (state_ == nullptr) return;
-    state_->list().remove(*this, callerId());
-    state_ = nullptr;
+std::shared_ptr<CancelState> TokenNode::release() noexcept {
+    if (state_ != nullptr) state_->list().remove(*this, callerId());
+    return std::exchange(state_, nullptr);
+}
+
+// Releases the ancestors that it was the last to keep alive one after the other: their destructors would nest as deep
+// as the tree. One that another thread keeps alive for a moment to cancel it may be detached from its parent here; it
+// has no token and no other child, so nothing observes it.
+CancelState::~CancelState() {
+    std::shared_ptr<CancelState> parent = inParent_.release();
+    while (parent != nullptr && parent.use_count() == 1) parent = parent->inParent_.release();
 }
 
 // A token that was cancelled before its state was shared has no callbacks yet.
@@ -33,14 +42,34 @@ void CancelState::follow(std::stop_token token) noexcept {
 }
 
 bool CancelState::cancel(CancelList::Caller caller) noexcept {
-    return list_.cancel(caller, [] {});
+    if (!list_.begin(caller)) return false;
+    for (CancelState* state = this;;) {
+        CancelNode* const node = state->list_.takeFirst();
+        if (node == nullptr) {
+            if (state == this) return true;
+            const std::shared_ptr<CancelState> ended = std::move(state->alive_);
+            state = state->cancelledBy_;
+        } else if (!node->makes(&InParent::call)) {
+            node->make(caller);
+        } else if (CancelState* const child = static_cast<InParent*>(node)->self.beginWith(*state, caller)) {
+            state = child;
+        }
+    }
 }
 
-// The last token may be released meanwhile: if that was before, nothing observes the cancellation any more; if it is
-// during the calls, this reference keeps the state until they have returned.
-void CancelState::InParent::call(CancelNode& node, std::uint64_t caller) noexcept {
-    if (const auto alive = static_cast<InParent&>(node).self.weak_from_this().lock()) alive->cancel(caller);
+// Null: it has been cancelled already, or is being destroyed. The last token may be released meanwhile: if that was
+// before, nothing observes the cancellation any more; if it is during the calls, `alive_` keeps the state until they
+// have returned.
+CancelState* CancelState::beginWith(CancelState& parent, CancelList::Caller caller) noexcept {
+    std::shared_ptr<CancelState> alive = weak_from_this().lock();
+    if (alive == nullptr || !list_.begin(caller)) return nullptr;
+    alive_ = std::move(alive);
+    cancelledBy_ = &parent;
+    return this;
 }
+
+// Identifies the node; cancel() makes this call itself.
+void CancelState::InParent::call(CancelNode&, std::uint64_t) noexcept {}
 
 void CancelState::OnStop::operator()() const noexcept {
     if (const auto alive = self.weak_from_this().lock()) alive->cancel(callerId());

@@ -6,6 +6,7 @@
 #include <weft/scheduler/detail/scope_children.hpp>
 #include <weft/scheduler/detail/spin_lock.hpp>
 #include <weft/scheduler/log.hpp>
+#include <weft/scheduler/non_suspending_scope.hpp>
 
 #include "carrier_helper.hpp"
 #include "context_switch.hpp"
@@ -60,7 +61,7 @@ Carrier::Carrier(CarrierGroup& group, unsigned index)
       shuffled_(group.options().shuffleSeed.has_value()),
       shuffle_(group.options().shuffleSeed.value_or(0) + index),
       stacks_(group.stacks(), group.options().stackSize, group.options().cachedStacks),
-      timers_(clock_.now()) {
+      timers_(clock_.now(), ownTime_ ? TimerWheel::Due::atOnce : TimerWheel::Due::atTick) {
     detail::keepFloatControl(threadContext_);
 }
 
@@ -195,7 +196,11 @@ void Carrier::endSleep(detail::SleepKind sleep, bool call) noexcept {
     switch (sleep) {
         case detail::SleepKind::none: break;
         case detail::SleepKind::futex: detail::futexWake(core_.sleepWord()); break;
-        case detail::SleepKind::poller: poller_.wake(); break;
+        case detail::SleepKind::poller: {
+            const NonSuspendingScope scope;  // the wakeup callback, on any fiber
+            poller_.wake();
+            break;
+        }
     }
 }
 
@@ -225,7 +230,7 @@ void Carrier::giveStack(const Stack& stack) noexcept {
 Future<void> Carrier::registerPinnedPoller(PinnedPoller::Wakeup wakeup, PinnedPoller::Body body,
                                            std::string_view name) {
     if (group_.forked()) throw detail::forkedError("registerPinnedPoller on carrier " + name_);
-    switch (poller_.claim()) {
+    switch (core_.claimPoller(poller_)) {
         case detail::PollerSlot::Gate::Claimed::yes: break;
         case detail::PollerSlot::Gate::Claimed::taken:
             throw std::logic_error("carrier " + name_ +

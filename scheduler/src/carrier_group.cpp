@@ -206,12 +206,28 @@ CarrierGroup& CarrierGroup::instance() {
     return *instance.group;
 }
 
-Carrier& CarrierGroup::next() noexcept {
-    Carrier* here = Carrier::home();
-    if (here != nullptr && &here->group() == this) return *here;
+// The caller's home, if it belongs to this group.
+Carrier* CarrierGroup::ownHome() const noexcept {
+    Carrier* const here = Carrier::home();
+    return here != nullptr && &here->group() == this ? here : nullptr;
+}
+
+Carrier& CarrierGroup::leastLoaded() noexcept {
     const unsigned turn = next_.fetch_add(1, std::memory_order_relaxed);  // orders nothing
     return *carriers_[detail::betterOfTwo(turn, carriers_.size(),
-                                          [this](std::size_t i) { return carriers_[i]->queuedFibers(); })];
+                                          [this](std::size_t i) { return carriers_[i]->load(); })];
+}
+
+Carrier& CarrierGroup::next() noexcept {
+    Carrier* const here = ownHome();
+    return here != nullptr ? *here : leastLoaded();
+}
+
+// next() for a fiber with these options: other carriers may start one whose home no caller has chosen.
+Carrier& CarrierGroup::place(SpawnOptions& options) noexcept {
+    if (Carrier* const here = ownHome()) return *here;
+    if (!options.stealable) options.stealable = Stealable::fresh;
+    return leastLoaded();
 }
 
 void CarrierGroup::beginShutdown() noexcept {

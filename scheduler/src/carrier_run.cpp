@@ -33,6 +33,11 @@ void Carrier::runUntilEnd() noexcept {
     detail::CarrierTurn<Carrier>(*this).runUntilEnd();
 }
 
+inline void Carrier::noteDepth(std::size_t depth) noexcept {
+    counters_.queueDepth.set(depth);
+    counters_.enlistedThen.set(live_.enlisted());
+}
+
 inline bool Carrier::hasManyFibers() const noexcept {
     return counters_.spawned.get() + live_.enlisted() > counters_.finished.get() + cachedFibers;
 }
@@ -153,9 +158,11 @@ void Carrier::left(detail::Fiber& fiber) noexcept {
 void Carrier::fireTimers() noexcept {
     if (timers_.empty()) return;
     const TimePoint now = clock_.now();
+    ++nonSuspendingDepth_;  // a poller that yields calls this on its fiber
     std::size_t fired = timers_.expire(now, timerSteps);
     if (timers_.unfinished()) [[unlikely]]
         fired += fireManyTimers(now);
+    --nonSuspendingDepth_;
     counters_.timersFired.add(fired);
     if (fired > 0) noteTimers(fired);
 }

@@ -59,7 +59,7 @@ class EventLoop::Dispatch {
   public:
     explicit Dispatch(EventLoop& loop) noexcept
         : loop_(loop),
-          scope_(loop.carrier_),
+          scope_(loop.carrier_ != nullptr ? loop.carrier_ : Carrier::current()),  // a fiber may run an embedded loop
           outer_(exchangeDispatching(&loop)),
           nested_(std::exchange(loop.dispatching_, true)) {}
     ~Dispatch() {
@@ -104,7 +104,8 @@ EventLoop::EventLoop(Clock& clock)
       carrier_(nullptr),
       clock_(clock),
       options_{.idleSpin = Duration::zero()},
-      ownTimers_(std::make_unique<TimerWheel>(clock.now())) {}
+      ownTimers_(std::make_unique<TimerWheel>(
+          clock.now(), &clock == &Clock::steady() ? TimerWheel::Due::atTick : TimerWheel::Due::atOnce)) {}
 
 EventLoop::EventLoop(Carrier& carrier, std::unique_ptr<IoHandler> io) : EventLoop(carrier, std::move(io), Options()) {}
 
@@ -143,6 +144,7 @@ void EventLoop::run(PinnedPoller& poller) {
     carrier_->eventLoop_ = this;
     carrier_->loopEnded_ = false;
     try {
+        const NonSuspendingScope scope(carrier_);
         io_->open(*carrier_);
     } catch (...) {
         carrier_->eventLoop_ = nullptr;

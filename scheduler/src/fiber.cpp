@@ -26,7 +26,7 @@ Fiber::Fiber(Carrier& home, const Stack& itsStack, const SpawnOptions& options, 
                    itsStack.tsanFiber),
       Task(home),
       homeCarrier(&home),
-      stealable(options.stealable),
+      stealable(options.stealable.value_or(Stealable::never)),
       stack(itsStack) {
     prepareFirstJump(*this, this, &fiberMain);
     nameBytes[0] = '\0';

@@ -1,8 +1,14 @@
 #include <weft/scheduler/log.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdio>
+#include <exception>
+#include <string>
+
+#include <weft/scheduler/detail/log_output.hpp>
+#include <weft/scheduler/non_suspending_scope.hpp>
 
 namespace weft {
 
@@ -20,7 +26,18 @@ const char* nameOf(LogLevel level) noexcept {
 
 void toStderr(LogLevel level, std::string_view message) noexcept {
     if (level < LogLevel::warning) return;
-    std::fprintf(stderr, "weft: %s: %.*s\n", nameOf(level), static_cast<int>(message.size()), message.data());
+    std::array<char, longestLogLine + 20> place;  // a line of that length needs no memory, a longer one without is cut
+    std::string whole;
+    const auto print = [&](char* line, std::size_t size) {
+        const int length = std::snprintf(line, size, "weft: %s: %.*s\n", nameOf(level),
+                                         static_cast<int>(std::min(message.size(), size - 19)), message.data());
+        detail::LogOutput::ofStderr().write({line, static_cast<std::size_t>(length)});
+    };
+    try {
+        if (message.size() > longestLogLine) whole.resize(message.size() + 20);
+    } catch (const std::exception&) {
+    }
+    whole.empty() ? print(place.data(), place.size()) : print(whole.data(), whole.size());
 }
 
 bool isControl(char c) noexcept {
@@ -50,6 +67,7 @@ void setLogSink(LogSink newSink) noexcept {
 }
 
 void log(LogLevel level, std::string_view message) noexcept {
+    const NonSuspendingScope scope;
     const LogSink to = sink.load(std::memory_order_acquire);
     if (std::none_of(message.begin(), message.end(), isControl)) return to(level, message);
     char line[longestLogLine];

@@ -1,7 +1,9 @@
 #include <weft/scheduler/stack_pool.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
+#include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
@@ -35,10 +37,15 @@ std::size_t mappingLimit() {
     return maximum / 2;
 }
 
+// Unlocked, also after mlockall(MCL_FUTURE): locked memory would be resident as a whole, and takes no guards. The
+// kernel does not touch what nothing may access, so the memory becomes accessible only when it is unlocked.
 std::byte* mapMemory(std::size_t size) {
-    void* memory =
-        ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    void* memory = ::mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
+    if (::munlock(memory, size) != 0 || ::mprotect(memory, size, PROT_READ | PROT_WRITE) != 0) {
+        ::munmap(memory, size);
+        throw std::bad_alloc();
+    }
     ::madvise(memory, size, MADV_NOHUGEPAGE);  // else the first touch of a stack may take 2 MiB
     return static_cast<std::byte*>(memory);
 }
@@ -60,6 +67,14 @@ StackGuard chooseGuard(StackGuard wanted) {
     }
     log(LogLevel::warning, "fiber stacks are guarded by mprotect: this kernel has no MADV_GUARD_INSTALL (Linux 6.13)");
     return StackGuard::mprotect;
+}
+
+// Once in a process, because all stacks fail for the same reason.
+void reportMissingGuard(int error) noexcept {
+    static std::atomic<bool> reported{false};
+    if (reported.exchange(true, std::memory_order_relaxed)) return;  // orders nothing
+    log(LogLevel::warning,
+        {"fiber stacks have no guard: MADV_GUARD_INSTALL failed (", fromErrno(error).message(), ")"});
 }
 
 // The lowest usable word of an unguarded stack. The guard area below exists, too, so that all stacks have the same
@@ -124,7 +139,14 @@ Stack StackPool::take(std::size_t size) {
 Stack StackPool::cut(SizeClass& sizeClass, std::size_t size) {
     const std::size_t whole = guardSize + size;
     if (static_cast<std::size_t>(sizeClass.end - sizeClass.next) < whole) mapSlab(sizeClass, whole);
-    Stack stack{sizeClass.next, size, this, nullptr, protect(sizeClass.next)};
+    StackGuard guard = protect(sizeClass.next);
+    if (guard == StackGuard::canary && guard_ == StackGuard::madvise) [[unlikely]] {
+        // The program has locked the slab since (mlockall): its rest takes guards again once it is unlocked.
+        ::munlock(sizeClass.next, static_cast<std::size_t>(sizeClass.end - sizeClass.next));
+        guard = protect(sizeClass.next);
+        if (guard == StackGuard::canary) reportMissingGuard(errno);
+    }
+    Stack stack{sizeClass.next, size, this, nullptr, guard};
     if (stack.guard == StackGuard::canary) *canaryOf(stack) = canaryWord;
     stack.tsanFiber = detail::createTsanFiber();
     stack.valgrindId = detail::registerValgrindStack(stack.bottom(), stack.top());

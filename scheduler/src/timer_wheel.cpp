@@ -11,7 +11,8 @@
 
 namespace weft {
 
-TimerWheel::TimerWheel(TimePoint start) noexcept : start_(start) {}
+TimerWheel::TimerWheel(TimePoint start, Due due) noexcept
+    : start_(start), delay_(due == Due::atTick ? tickLength - 1 : 0) {}
 
 TimerWheel::~TimerWheel() {
     WEFT_DEBUG_ASSERT(armed_ == 0, "a timer outlives its wheel");
@@ -116,17 +117,19 @@ bool TimerWheel::firstPlace(Place& place) const noexcept {
 
 // ---- when ----
 
-// The time at which keys below `bound` are due.
-TimePoint TimerWheel::timeOf(std::uint64_t bound) const noexcept {
-    const std::uint64_t after = (bound & ~(tickLength - 1)) - tickLength;
+// The time at which a key that is not below `key` may be due: never later than that.
+TimePoint TimerWheel::timeOf(std::uint64_t key) const noexcept {
+    const std::uint64_t rounded = key & ~delay_;
+    const std::uint64_t earliest = delay_ == 0 ? tickLength - 1 : 0;  // no deadline has a lower key
+    const std::uint64_t after = rounded - std::min(rounded, earliest);
     const auto most = static_cast<std::uint64_t>(Duration::max().count());
     return deadlineAfter(start_, Duration(static_cast<Duration::rep>(std::min(after, most))));
 }
 
 Deadline TimerWheel::nextExpiry() const noexcept {
-    if (unfinished_ || late_[lateList_].first != nullptr) return timeOf(horizon_ + 1);
+    if (unfinished_ || late_[lateList_].first != nullptr) return timeOf(horizon_ + 1 - tickLength);
     Place place;
-    return firstPlace(place) ? timeOf(place.begin + tickLength) : never;
+    return firstPlace(place) ? timeOf(place.begin) : never;
 }
 
 Deadline TimerWheel::earliest() const noexcept {

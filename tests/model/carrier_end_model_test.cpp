@@ -134,6 +134,33 @@ void poller(ModelRun& run) {
     run.finally([&state] { assertThat(state.poller.runs == state.accepted, "a poller that was accepted has run"); });
 }
 
+// Pollers each of which, at its end, registers the next one, as a listener of its termination may.
+template <class Carrier>
+void pollersInARow(ModelRun& run) {
+    struct EagerPoller final : ModelFiber {
+        void run(CarrierBase& where) override {
+            where.end(*this);
+            if (next == nullptr || !carrier->registerPoller(*next)) return;
+            assertThat(!carrier->stops(), "a carrier that stops takes no poller");
+        }
+        Carrier* carrier = nullptr;
+        EagerPoller* next = nullptr;
+    };
+    struct State {
+        Carrier carrier;
+        std::array<EagerPoller, 3> pollers;
+    };
+    run.name({WEFT_MODEL_CARRIER_ATOMICS});
+    auto& state = run.make<State>();
+    for (std::size_t i = 0; i < state.pollers.size(); ++i) {
+        state.pollers[i].carrier = &state.carrier;
+        state.pollers[i].next = i + 1 < state.pollers.size() ? &state.pollers[i + 1] : nullptr;
+    }
+    run.thread("host", [&state] { (void)state.carrier.registerPoller(state.pollers[0]); });
+    run.thread("owner", [&state] { state.carrier.requestStop(); });
+    run.thread("carrier", [&state] { state.carrier.run(); });
+}
+
 // A requested report is made before the end, whenever it was requested.
 template <class Carrier>
 void report(ModelRun& run) {
@@ -208,6 +235,7 @@ std::vector<Case> cases() {
             makeCase("turn requests", turnRequests<Carrier>),
             makeCase("refused poller", refusedPoller<Carrier>),
             makeCase("poller", poller<Carrier>),
+            makeCase("pollers in a row", pollersInARow<Carrier>),
             makeCase("report", report<Carrier>)};
 }
 
@@ -266,6 +294,9 @@ TEST(CarrierEndModel, FibersTakenAfterTheListWasSettledRunUnlisted) {
 }
 TEST(CarrierEndModel, APollerThatIsTakenAfterTheListWasSettledRunsUnlisted) {
     expectKilledIn<ModelCarrier<Broken::PollersUnlisted>>("takes the poller late", "poller");
+}
+TEST(CarrierEndModel, ACarrierThatStopsWouldHostOnePollerAfterTheOther) {
+    expectKilledIn<Defective<Defect::hostsBlindly>>("hosts blindly", "pollers in a row");
 }
 TEST(CarrierEndModel, ARequestThatIsTakenAndNotAnsweredIsLost) {
     expectKilledIn<Defective<Defect::answersNothing>>("answers nothing", "report");

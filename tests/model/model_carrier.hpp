@@ -74,6 +74,7 @@ enum class Defect {
     resumesElsewhere,  // the thief may run a fiber that has committed its own wait
     takesLate,         // a carrier takes submitted fibers after it has updated its list
     answersNothing,    // a request for a report is taken and forgotten
+    hostsBlindly,      // a poller is taken whether or not the stop has been requested
 };
 
 struct ShippedParts {
@@ -147,7 +148,8 @@ class ModelCarrier final : public CarrierBase, public NonStealingHost {
     }
     // Carrier::registerPinnedPoller() with memory; returns false when there is no slot.
     bool registerPoller(ModelFiber& poller) {
-        if (gate_.claim() != ShippedParts::Gate::Claimed::yes) return false;
+        const auto claimed = defect == Defect::hostsBlindly ? gate_.claim() : core_.claimPoller(gate_);
+        if (claimed != ShippedParts::Gate::Claimed::yes) return false;
         poller.closure = 1;
         poller.home = this;
         poller.isPoller = true;
@@ -163,6 +165,7 @@ class ModelCarrier final : public CarrierBase, public NonStealingHost {
         core_.endedRemotely(fiber, live_);
         wakeIfParked();
     }
+    bool stops() const { return core_.stopping(); }                           // its own thread
     bool hasEnded() const { return ended_.load(std::memory_order_acquire); }  // thread::join()
     std::uint64_t enlisted() const { return live_.enlisted(); }
     ModelCarrier* thief = nullptr;  // for the twin that resumes fibers elsewhere

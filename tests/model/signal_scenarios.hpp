@@ -234,6 +234,33 @@ struct WaitGroupScenarios {
             });
         };
     }
+    // The waiter gives up and adds more work, which it does itself: until then no wait ends with success.
+    static void reused(ModelRun& run) {
+        struct State {
+            G group;
+            Plain<int> result{0};
+        };
+        Sync::QueueLock::ofRun() = &run.make<Mutex>("queue");
+        auto& state = run.make<State>();
+        auto& task = run.make<ThreadTask>();
+        assertThat(state.group.add(1), "not too many");
+        run.thread("work", [&state] {
+            state.result = 1;
+            assertThat(state.group.done(), "counted");
+        });
+        run.thread("waiter", [&state, &task] {
+            ThreadWait::use(task);
+            if (wait(state.group, Timeout::possible)) {
+                assertThat(state.group.add(1), "not too many");
+                const bool settled = !wait(state.group, Timeout::possible);
+                assertThat(!settled, "the new work is not done");
+                assertThat(state.group.done(), "counted");
+                assertThat(!wait(state.group), "it does not give up");
+            }
+            assertThat(state.result == 1, "the work is done");
+            destroy(state);
+        });
+    }
     static Scenario twoWait(bool mayGiveUp) {
         return [=](ModelRun& run) {
             auto& world = makeWorld<G, 2>(run);
@@ -257,7 +284,7 @@ std::vector<Case> waitGroupCases() {
     using Built = WaitGroupScenarios<G>;
     return {makeCase("two wait", Built::twoWait(false)), makeCase("two wait, one gives up", Built::twoWait(true)),
             makeCase("destroyed", Built::destroyed(false)),
-            makeCase("destroyed, gives up first", Built::destroyed(true))};
+            makeCase("destroyed, gives up first", Built::destroyed(true)), makeCase("reused", Built::reused)};
 }
 
 template <class N = detail::BasicNotify<Sync>>

@@ -61,12 +61,15 @@ TEST(SyncModel, EveryOrderOfAOnceIsNeeded) {
     expectOrdersNeeded("once", otherCases(), {}, huntIn({"basic_once"}));
 }
 
-// Waiters that check for zero only, while done() has not used the group for the last time.
-struct FindsZeroBlindly : detail::BasicWaitGroup<Sync> {
-    bool isSettled() const { return count() == 0; }
+// A waiter that takes a group without a count for one that it may destroy, whoever has given up waiting before.
+struct EndsEveryWait : detail::BasicWaitGroup<Sync> {
+    ErrorCode wait(Timeout until, const char* call) {
+        static_cast<void>(BasicWaitGroup::wait(until, call));
+        return {};
+    }
 };
-TEST(SyncModel, AGroupWithACountOfZeroMayStillBeInUse) {
-    expectKilled("finds zero blindly", only("destroyed, gives up first", waitGroupCases<FindsZeroBlindly>()));
+TEST(SyncModel, AGroupThatIsUsedAgainEndsNoWaitBeforeItsCountIsZero) {
+    expectKilled("ends every wait", only("reused", waitGroupCases<EndsEveryWait>()));
 }
 
 // A waiter that takes its ticket after its check.

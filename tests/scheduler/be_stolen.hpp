@@ -23,6 +23,7 @@ Options stealingAtOnce(Options options, unsigned carriers) {
 }
 
 inline constexpr SpawnOptions mayBeStolen{.stealable = Stealable::any};
+inline constexpr SpawnOptions mayStartAway{.stealable = Stealable::fresh};
 
 // Returns on a carrier other than the fiber's home. The fiber yields to a slice that keeps the home busy until the
 // fiber has continued, so only a thief can run it. Context: a fiber of stealingAtOnce() carriers, spawned with

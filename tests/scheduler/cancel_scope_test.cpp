@@ -351,5 +351,28 @@ TEST(CancelScope, ThatEndsBeforeItsTaskScopeIsFatal) {
         "a CancelScope ends before a scope that was begun in it");
 }
 
+// The canceller's stack is small; the nest is on a stack of its own.
+TEST(CancelScope, ScopesNestedToAnyDepthAreCancelledFromASmallStack) {
+    CarrierGroup group(carriers(2));
+    CancelSource source;
+    Promise<void> nested;
+    struct Nest {
+        Promise<void>& nested;
+        // Only the outermost scope has a token of its own.
+        void in(int depth, const CancelToken& token) const {
+            const CancelScope scope(token);
+            if (depth > 0) return in(depth - 1, CancelToken());
+            nested.setValue();
+            ErrorCode error;
+            thisFiber::sleepFor(hours(1), error);
+            EXPECT_EQ(error, operationAborted());
+        }
+    } const nest{nested};
+    auto waiting = group.carrier(0).spawn([&] { nest.in(5'000, source.token()); }, {.stackSize = 16 << 20});
+    nested.future().await();
+    group.carrier(1).spawn([&] { source.cancel(); }, {.stackSize = 64 * 1024}).join();
+    waiting.join();
+}
+
 }  // namespace
 }  // namespace weft

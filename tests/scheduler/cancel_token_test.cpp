@@ -29,6 +29,37 @@ using sync::carriers;
 using sync::outcome;
 using sync::soon;
 
+std::vector<CancelSource> nestedSources(int depth) {
+    std::vector<CancelSource> all(1);
+    for (int i = 1; i < depth; ++i) all.emplace_back(all.back().token());
+    return all;
+}
+
+// On the smallest stacks: neither a cancellation nor the release of a tree takes stack for each level.
+TEST(CancelSource, ATreeOfAnyDepthIsCancelledAndReleasedOnASmallStack) {
+    CarrierGroup group(carriers(1));
+    group
+        .spawn(
+            [] {
+                constexpr int depth = 100'000;
+                std::vector<CancelSource> cancelled = nestedSources(depth);
+                int calls = 0;
+                const auto count = [&calls] { ++calls; };
+                const CancelCallback first(cancelled.front().token(), count);
+                const CancelCallback middle(cancelled[depth / 2].token(), count);
+                const CancelCallback last(cancelled.back().token(), count);
+                EXPECT_TRUE(cancelled.front().cancel());
+                EXPECT_TRUE(cancelled.back().cancelled());
+                EXPECT_EQ(calls, 3);
+                std::vector<CancelSource> released = nestedSources(depth);
+                const CancelToken kept = released.back().token();  // keeps all of them
+                released.clear();
+                EXPECT_FALSE(kept.cancelled());
+            },
+            {.stackSize = 64 * 1024})
+        .join();
+}
+
 TEST(CancelSource, CancelsItsTokensAndItsChildrenButNotItsParent) {
     CancelSource parent;
     CancelSource child(parent.token());

@@ -160,7 +160,8 @@ TEST(FlightRecorder, AStealEventRecordsItsVictimAndWhetherACallDirectedIt) {
         {.stealable = Stealable::never});
     while (!spins) std::this_thread::yield();
     while (eventsOf(group, "\"steal\"", onTrack(1), "\"count\":1,\"victim\":0,\"directed\":true").empty()) {
-        const std::uint64_t id = group.carrier(0).spawn([] { return thisFiber::id(); }).join();
+        auto steal = group.carrier(0).spawn([] { return thisFiber::id(); }, {.stealable = Stealable::fresh});
+        const std::uint64_t id = steal.join();
         EXPECT_EQ(awaitEvents(group, "\"run\"", onTrack(1), ofFiber(id), "\"home\":0,\"left\":\"end\"").size(), 1u);
     }
     EXPECT_GE(eventsOf(group, "\"park\"", onTrack(1), "\"ended\":\"call\",\"victim\":0").size(), 1u);

@@ -163,6 +163,48 @@ TEST(OwnClockDeathTest, AnAdvanceBackwardsIsRefusedWithItsValue) {
 }
 #endif
 
+// The clock stands still in the middle of one of the steps in which the timers of the steady clock expire.
+TEST(OwnClock, ADeadlineThatIsDueEndsTheWaitAlthoughTheClockStandsStill) {
+    ManualClock clock;
+    CarrierGroup group(withClock(clock));
+    EventLoop loop(group.carrier(0), std::make_unique<test::IdleIoHandler>());
+    Future<void> ended = loop.start();
+    clock.advance(1ms);
+    group
+        .spawn([&] {
+            Promise<void> never;
+            const Future<void> future = never.future();
+            for (const Duration time : {Duration(0), Duration(-1us), Duration(-1ms)}) {
+                thisFiber::sleepFor(time);
+                EXPECT_FALSE(future.awaitFor(time));
+                EXPECT_FALSE(future.awaitUntil(clock.now() + time));
+            }
+            Promise<void> ran;
+            loop.schedule([&ran] { ran.setValue(); }, 0s);
+            ran.future().await();
+            never.setValue();
+        })
+        .join();
+    loop.stop();
+    ended.get();
+}
+
+TEST(OwnClock, ATimerIsDueAtItsDeadlineAndNotBefore) {
+    ManualClock clock;
+    CarrierGroup group(withClock(clock));
+    std::atomic<bool> woken{false};
+    auto fiber = group.spawn([&] {
+        thisFiber::sleepFor(1'000'001ns);
+        woken = true;
+    });
+    awaitWaiting(group, 1, "thisFiber::sleepUntil");
+    clock.advance(1'000'000ns);
+    awaitWaiting(group, 1, "thisFiber::sleepUntil");
+    EXPECT_FALSE(woken);
+    clock.advance(1ns);
+    fiber.join();
+}
+
 TEST(OwnClock, AnEventLoopRunsItsTimedTasksByTheGroupsClock) {
     ManualClock clock;
     CarrierGroup group(withClock(clock));

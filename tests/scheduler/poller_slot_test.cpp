@@ -57,6 +57,56 @@ TEST_F(PinnedPollerTest, BEH15_ThePollerSlotIsFreeAfterTheLoopHasEnded) {
     carrier.registerPinnedPoller([] {}, [](PinnedPoller&) {}).get();
 }
 
+template <class Register>
+ErrorCode refusal(Register doRegister) {
+    try {
+        doRegister();
+    } catch (const SystemError& error) {
+        return error.code();
+    }
+    return {};
+}
+
+TEST_F(PinnedPollerTest, ACarrierThatShutsDownTakesNoPollerAndNoLoop) {
+    std::atomic<bool> requested{false};
+    auto fiber = carrier.spawn([&] {
+        while (!requested) std::this_thread::yield();
+        EXPECT_EQ(refusal([&] { carrier.registerPinnedPoller([] {}, [](PinnedPoller&) {}); }), operationAborted());
+        EventLoop loop(carrier, std::make_unique<test::IdleIoHandler>());
+        EXPECT_EQ(refusal([&] { loop.start(); }), operationAborted());
+    });
+    group.beginShutdown();
+    requested = true;
+    fiber.join();
+    EXPECT_EQ(refusal([&] { carrier.registerPinnedPoller([] {}, [](PinnedPoller&) {}); }), operationAborted());
+}
+
+TEST_F(PinnedPollerTest, AListenerThatRegistersThePollerAgainDoesNotDelayTheShutdown) {
+    struct Again {
+        Carrier& carrier;
+        int accepted = 0;
+        int refused = 0;
+        void start() {
+            if (accepted == 100) return;  // a carrier that would accept it for ever
+            const ErrorCode error = refusal([this] {
+                carrier
+                    .registerPinnedPoller([] {},
+                                          [](PinnedPoller& poller) {
+                                              while (!poller.stopRequested()) poller.maybeYield(false);
+                                          })
+                    .addListener([this](const Future<void>&) { start(); });
+                ++accepted;
+            });
+            if (error) ++refused;
+        }
+    } again{carrier};
+    again.start();
+    while (!group.shutdown(std::chrono::minutes(1))) {
+    }
+    EXPECT_EQ(again.accepted, 1);
+    EXPECT_EQ(again.refused, 1);
+}
+
 TEST_F(PinnedPollerTest, BEH16_TheFutureCompletesWhenTheBodyHasReturnedAndNotBefore) {
     Promise<void> leave;
     std::atomic<bool> returned{false};

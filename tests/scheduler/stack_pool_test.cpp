@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "support/sanitized.hpp"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace weft {
 namespace {
@@ -199,6 +201,37 @@ TEST(LiveFibers, OneThatBeginsAfterTheStopIsEndedToo) {
         busy.join();
     }
 }
+
+#ifndef WEFT_SANITIZED
+// In a process of its own. 0: each stack has the guard of the pool, and the slab is not resident.
+int stacksUnderMlockall(bool lockedBefore, int flags) {
+    if (lockedBefore && ::mlockall(flags) != 0) return 2;
+    const StackPool::Owner pool = StackPool::create(StackGuard::automatic);
+    const Stack first = pool->take(256 * 1024);
+    if (!lockedBefore && ::mlockall(flags) != 0) return 2;
+    const Stack second = pool->take(256 * 1024);
+    std::memset(second.bottom(), 1, page);
+    const std::size_t untouched = (second.size - page) / page;
+    std::size_t resident = 0;
+    for (std::size_t i = 1; i <= untouched; ++i) {
+        resident += isResident(reinterpret_cast<std::uintptr_t>(second.bottom() + i * page));
+    }
+    int status = second.guard != pool->guard() || first.guard != pool->guard();
+    if (lockedBefore && resident != 0) status = 3;
+    pool->give(first);
+    pool->give(second);
+    return status;
+}
+
+TEST(StackGuards, HoldWhereTheProgramLocksItsMemory) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root may lock as much memory";
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    const auto accepted = testing::ExitedWithCode(0);
+    EXPECT_EXIT(std::_Exit(stacksUnderMlockall(true, MCL_FUTURE)), accepted, "^$");
+    EXPECT_EXIT(std::_Exit(stacksUnderMlockall(true, MCL_CURRENT | MCL_FUTURE)), accepted, "^$");
+    EXPECT_EXIT(std::_Exit(stacksUnderMlockall(false, MCL_CURRENT | MCL_FUTURE)), accepted, "^$");
+}
+#endif
 
 }  // namespace
 }  // namespace weft

@@ -10,15 +10,20 @@
 #include <vector>
 
 #include <weft/scheduler/carrier_group.hpp>
+#include <weft/scheduler/fiber_set.hpp>
 #include <weft/scheduler/future.hpp>
+#include <weft/scheduler/join_set.hpp>
 #include <weft/scheduler/non_migrating_scope.hpp>
 #include <weft/scheduler/task_scope.hpp>
 #include <weft/scheduler/this_fiber.hpp>
+
+#include "scheduler/be_stolen.hpp"
 
 namespace weft {
 namespace {
 
 using std::chrono::microseconds;
+using test::mayStartAway;
 
 CarrierOptions stealing(unsigned carriers, microseconds age = microseconds(100)) {
     CarrierOptions options;
@@ -70,7 +75,7 @@ TEST(WorkStealing, AnIdleCarrierTakesWorkThatWaitsBehindALongSlice) {
     CarrierGroup group(stealing(2));
     Spinner busy(group.carrier(0));
     Spinner helper(group.carrier(1));
-    auto task = group.carrier(0).spawn(here);
+    auto task = group.carrier(0).spawn(here, mayStartAway);
     helper.release();
     EXPECT_EQ(task.join(), (Place{&group.carrier(1), &group.carrier(0)}));
     EXPECT_GE(group.carrier(1).stats().steals, 1u);
@@ -81,7 +86,7 @@ TEST(WorkStealing, ASleepingCarrierIsCalledToHelp) {
     CarrierGroup group(stealing(2));
     Spinner busy(group.carrier(0));
     awaitSleep(group.carrier(1));
-    auto task = group.carrier(0).spawn(here);
+    auto task = group.carrier(0).spawn(here, mayStartAway);
     EXPECT_EQ(task.join(), (Place{&group.carrier(1), &group.carrier(0)}));
     EXPECT_GE(group.carrier(1).stats().calls, 1u);
 }
@@ -93,7 +98,7 @@ TEST(WorkStealing, ACarrierWhosePollerIsParkedIsCalledToHelp) {
         group.carrier(1).registerPinnedPoller([] {}, [gate = go.future()](PinnedPoller&) { gate.await(); });
     Spinner busy(group.carrier(0));
     awaitSleep(group.carrier(1));
-    EXPECT_EQ(group.carrier(0).spawn(here).join(), (Place{&group.carrier(1), &group.carrier(0)}));
+    EXPECT_EQ(group.carrier(0).spawn(here, mayStartAway).join(), (Place{&group.carrier(1), &group.carrier(0)}));
     go.setValue();
     end.get();
 }
@@ -104,7 +109,7 @@ TEST(WorkStealing, NothingWaitsBehindALongSliceWhileOthersSleep) {
     std::atomic<int> left{200};
     auto busy = group.carrier(0).spawn(
         [&] {
-            for (int i = left; i-- > 0;) group.carrier(0).spawnDetached([&left] { --left; });
+            for (int i = left; i-- > 0;) group.carrier(0).spawnDetached([&left] { --left; }, mayStartAway);
             while (left != 0) std::this_thread::yield();
         },
         {.stealable = Stealable::never});
@@ -118,7 +123,7 @@ TEST(WorkStealing, WorkSubmittedToABusyCarrierCanBeStolen) {
     Spinner busy(group.carrier(0));
     for (int round = 0; round < 100; ++round) {
         std::vector<JoinHandle<Place>> tasks;
-        for (int i = 0; i < 5; ++i) tasks.push_back(group.carrier(0).spawn(here));
+        for (int i = 0; i < 5; ++i) tasks.push_back(group.carrier(0).spawn(here, mayStartAway));
         for (auto& task : tasks) EXPECT_EQ(task.join().running, &group.carrier(1));
     }
 }
@@ -127,10 +132,12 @@ TEST(WorkStealing, AFiberOfAStolenFibersHomeStartsThere) {
     CarrierGroup group(stealing(2));
     Spinner busy(group.carrier(0));
     Carrier* home = nullptr;
-    auto task = group.carrier(0).spawn([&] {
-        EXPECT_EQ(thisFiber::runningCarrier(), &group.carrier(1));
-        return thisFiber::carrier()->spawn([&] { home = thisFiber::carrier(); });
-    });
+    auto task = group.carrier(0).spawn(
+        [&] {
+            EXPECT_EQ(thisFiber::runningCarrier(), &group.carrier(1));
+            return thisFiber::carrier()->spawn([&] { home = thisFiber::carrier(); }, mayStartAway);
+        },
+        mayStartAway);
     task.join().join();
     EXPECT_EQ(home, &group.carrier(0));
 }
@@ -139,14 +146,16 @@ TEST(WorkStealing, AStolenFiberGoesOnAtHomeAfterItsFirstWait) {
     CarrierGroup group(stealing(2));
     Spinner busy(group.carrier(0));
     std::atomic<bool> stolen{false};
-    auto task = group.carrier(0).spawn([&] {
-        stolen = thisFiber::runningCarrier() == &group.carrier(1);
-        thisFiber::yield();
-        return here();
-    });
+    auto task = group.carrier(0).spawn(
+        [&] {
+            stolen = thisFiber::runningCarrier() == &group.carrier(1);
+            thisFiber::yield();
+            return here();
+        },
+        mayStartAway);
     while (!stolen) std::this_thread::yield();
     // The first begins on the other carrier after the task's yield, so the task was at home before the second.
-    for (int i = 0; i < 2; ++i) EXPECT_EQ(group.carrier(0).spawn(here).join().running, &group.carrier(1));
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(group.carrier(0).spawn(here, mayStartAway).join().running, &group.carrier(1));
     busy.release();
     EXPECT_EQ(task.join(), (Place{&group.carrier(0), &group.carrier(0)}));
 }
@@ -155,10 +164,49 @@ TEST(WorkStealing, AFiberThatMayNotBeStolenWaitsForItsCarrier) {
     CarrierGroup group(stealing(2, microseconds(0)));
     Spinner busy(group.carrier(0));
     auto kept = group.carrier(0).spawn(here, {.stealable = Stealable::never});
-    auto taken = group.carrier(0).spawn(here);
+    auto taken = group.carrier(0).spawn(here, mayStartAway);
     EXPECT_EQ(taken.join().running, &group.carrier(1));
     busy.release();
     EXPECT_EQ(kept.join().running, &group.carrier(0));
+}
+
+// The fibers of one carrier need no lock between two waits, whatever the options of the group.
+TEST(WorkStealing, FibersThatAreStartedOnACarrierStayThereUnlessTheCallSaysOtherwise) {
+    CarrierGroup group(stealing(2, microseconds(0)));
+    Carrier& carrier = group.carrier(0);
+    auto parent = carrier.spawn([&] {
+        const auto child = [&] { EXPECT_EQ(thisFiber::runningCarrier(), &carrier); };
+        FiberSet members;
+        JoinSet<void> set;
+        TaskScope scope;
+        scope.spawn(child);
+        scope.spawnOn(carrier, child);
+        set.spawn(child);
+        carrier.spawnDetached(child, {.name = "detached"});
+        carrier.spawnMember(members, child);
+        auto joinable = carrier.spawnJoinableMember(members, child);
+        auto plain = spawn(child);
+        auto ofGroup = group.spawn(child);
+        // Queued last: when the other carrier has taken it, it has seen all of these.
+        std::atomic<bool> taken{false};
+        carrier.spawnDetached([&taken] { taken = true; }, mayStartAway);
+        while (!taken) std::this_thread::yield();
+        EXPECT_EQ(scope.running(), 2u);
+        scope.join();
+        while (set.joinNext()) {
+        }
+        joinable.join();
+        plain.join();
+        ofGroup.join();
+        while (!members.empty()) thisFiber::yield();
+    });
+    parent.join();
+}
+
+TEST(WorkStealing, AFiberWhoseHomeNoCallerHasChosenMayStartElsewhere) {
+    CarrierGroup group(stealing(2));
+    Spinner busy(group.carrier(0));
+    for (int i = 0; i < 10; ++i) EXPECT_EQ(group.spawn(here).join().running, &group.carrier(1));
 }
 
 TEST(WorkStealing, NoCarrierStealsWhenStealingIsOff) {
@@ -167,8 +215,9 @@ TEST(WorkStealing, NoCarrierStealsWhenStealingIsOff) {
     options.workStealing = false;
     CarrierGroup group(options);
     Spinner busy(group.carrier(0));
-    auto task = group.carrier(0).spawn(here);
-    for (int i = 0; i < 100; ++i) EXPECT_EQ(group.carrier(1).spawn(here).join().running, &group.carrier(1));
+    auto task = group.carrier(0).spawn(here, mayStartAway);
+    for (int i = 0; i < 100; ++i)
+        EXPECT_EQ(group.carrier(1).spawn(here, mayStartAway).join().running, &group.carrier(1));
     busy.release();
     EXPECT_EQ(task.join().running, &group.carrier(0));
     EXPECT_EQ(group.carrier(1).stats().steals, 0u);
@@ -184,7 +233,7 @@ TEST(WorkStealing, ACarrierWhosePollerHasNoEventsSteals) {
                                                                    while (!end) poller.maybeYield(false);
                                                                });
     Spinner busy(group.carrier(0));
-    EXPECT_EQ(group.carrier(0).spawn(here).join(), (Place{&group.carrier(1), &group.carrier(0)}));
+    EXPECT_EQ(group.carrier(0).spawn(here, mayStartAway).join(), (Place{&group.carrier(1), &group.carrier(0)}));
     EXPECT_EQ(group.carrier(1).stats().calls, 0u);
     end = true;
     ended.get();
@@ -200,7 +249,7 @@ TEST(WorkStealing, ACarrierWhosePollerHasEventsDoesNotSteal) {
                                                                });
     while (turns == 0) std::this_thread::yield();
     Spinner busy(group.carrier(0));
-    auto task = group.carrier(0).spawn(here);
+    auto task = group.carrier(0).spawn(here, mayStartAway);
     for (const int seen = turns; turns < seen + 10'000;) std::this_thread::yield();
     EXPECT_FALSE(task.done());
     busy.release();
@@ -248,7 +297,7 @@ TEST(WorkStealing, ANonMigratingScopeKeepsAFiberAtHome) {
             carrier.spawnDetached(
                 [&carrier] {
                     std::atomic<bool> found{false};
-                    carrier.spawnDetached([&found] { found = true; });
+                    carrier.spawnDetached([&found] { found = true; }, mayStartAway);
                     while (!found) std::this_thread::yield();
                 },
                 {.stealable = Stealable::never});
@@ -263,11 +312,13 @@ TEST(WorkStealing, ANonMigratingScopeBringsAGuestHome) {
     CarrierGroup group(stealing(2));
     Spinner busy(group.carrier(0));
     std::atomic<bool> stolen{false};
-    auto fiber = group.carrier(0).spawn([&] {
-        stolen = thisFiber::runningCarrier() == &group.carrier(1);
-        const NonMigratingScope scope;
-        return here();
-    });
+    auto fiber = group.carrier(0).spawn(
+        [&] {
+            stolen = thisFiber::runningCarrier() == &group.carrier(1);
+            const NonMigratingScope scope;
+            return here();
+        },
+        mayStartAway);
     while (!stolen) std::this_thread::yield();
     busy.release();
     EXPECT_EQ(fiber.join().running, &group.carrier(0));
@@ -282,7 +333,7 @@ TEST(WorkStealing, TheChildrenOfAScopeMayEndAnywhere) {
         .spawn([&] {
             for (int round = 0; round < 50; ++round) {
                 TaskScope scope;
-                for (int i = 0; i < 20; ++i) scope.spawn([&sum] { ++sum; });
+                for (int i = 0; i < 20; ++i) scope.spawn([&sum] { ++sum; }, mayStartAway);
                 scope.join();
             }
         })
@@ -296,11 +347,13 @@ TEST(WorkStealing, AShutdownEndsStolenFibers) {
         {
             CarrierGroup group(stealing(3, microseconds(0)));
             for (int i = 0; i < 60; ++i) {
-                group.carrier(0).spawnDetached([&ended] {
-                    ErrorCode error;
-                    thisFiber::sleepFor(std::chrono::hours(1), error);
-                    ++ended;
-                });
+                group.carrier(0).spawnDetached(
+                    [&ended] {
+                        ErrorCode error;
+                        thisFiber::sleepFor(std::chrono::hours(1), error);
+                        ++ended;
+                    },
+                    mayStartAway);
             }
         }
         EXPECT_EQ(ended, 60);

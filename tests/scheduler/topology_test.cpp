@@ -265,7 +265,9 @@ TEST(Topology, CarriersOfOtherClustersDoNotHelp) {
     JoinHandle<void> busy[] = {occupy(0, done[0]), occupy(1, done[1])};
     while (spinning < 2) std::this_thread::yield();
     std::vector<JoinHandle<Carrier*>> waiting;
-    for (int i = 0; i < 8; ++i) waiting.push_back(group.carrier(0).spawn([] { return thisFiber::runningCarrier(); }));
+    for (int i = 0; i < 8; ++i)
+        waiting.push_back(
+            group.carrier(0).spawn([] { return thisFiber::runningCarrier(); }, {.stealable = Stealable::fresh}));
     for (int i = 0; i < 100; ++i) {
         for (const unsigned idle : {2u, 3u}) group.carrier(idle).spawn([] {}, {.stealable = Stealable::never}).join();
     }

@@ -48,7 +48,8 @@ void helpIsNeeded(unsigned count, double share, Order order) {
                         std::atomic<std::uint32_t> ran{0};
                         Noise own(pause);
                         for (std::uint32_t n = 0; n < wanted; ++n) {
-                            carrier.spawnDetached([&ran] { ran.fetch_add(1, std::memory_order_release); });
+                            carrier.spawnDetached([&ran] { ran.fetch_add(1, std::memory_order_release); },
+                                                  {.stealable = Stealable::fresh});
                             own();
                         }
                         while (ran.load(std::memory_order_acquire) != wanted) std::this_thread::yield();
@@ -159,9 +160,9 @@ void stopsWhileOthersSteal(unsigned count, double share, Order order) {
             });
             try {
                 for (; accepted < 200; ++accepted) {
-                    group.carrier(noise.next() % 2).spawnDetached([&ended] {
-                        ended.fetch_add(1, std::memory_order_relaxed);
-                    });
+                    group.carrier(noise.next() % 2)
+                        .spawnDetached([&ended] { ended.fetch_add(1, std::memory_order_relaxed); },
+                                       {.stealable = Stealable::fresh});
                 }
             } catch (const SystemError&) {  // the carrier stops
             }

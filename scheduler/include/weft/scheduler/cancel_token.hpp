@@ -26,7 +26,9 @@ class TokenNode : public CancelNode {
     // False: the token has been cancelled already, and the call will not be made. Once.
     [[nodiscard]] bool attach(const std::shared_ptr<CancelState>& state) noexcept;
     // Afterwards the call has returned or will not be made.
-    void detach() noexcept;
+    void detach() noexcept { release(); }
+    // As detach(); returns what the node was attached to.
+    std::shared_ptr<CancelState> release() noexcept;
 
   private:
     std::shared_ptr<CancelState> state_;  // null: not attached
@@ -76,7 +78,7 @@ class CancelSource {
     // cancels the TaskScopes in these, and calls the CancelCallbacks, each once. Only the first call has an effect; the
     // others return false, also while the first one has not returned. If a child's own cancel() has not returned, this
     // call does not wait for it. Any thread; never allocates or throws. Blocks only as the callbacks do, in which no
-    // fiber may suspend. Children may be nested a hundred levels deep, not more: each level takes stack.
+    // fiber may suspend. Children may be nested as deep as memory allows.
     bool cancel() noexcept;
     bool cancelled() const noexcept { return token().cancelled(); }
 

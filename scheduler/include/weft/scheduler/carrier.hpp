@@ -82,8 +82,8 @@ class Carrier final : public TaskScheduler {
 
     // Hosts a poller on this carrier: body(poller) runs in a fiber of its own, which the carrier runs after every run
     // of fibers. The future completes once the body has ended, no wakeup call is in flight and the slot is free. If the
-    // body threw, the future has that error. Throws std::logic_error when the slot is taken; otherwise as spawn(). Any
-    // thread.
+    // body threw, the future has that error. Throws std::logic_error when the slot is taken; otherwise as spawn(), so
+    // SystemError(operation_aborted) once a shutdown has been requested. Any thread. No fiber may suspend in `wakeup`.
     Future<void> registerPinnedPoller(PinnedPoller::Wakeup wakeup, PinnedPoller::Body body,
                                       std::string_view name = "poller");
 
@@ -113,6 +113,12 @@ class Carrier final : public TaskScheduler {
 
     // Number of queued fibers at the beginning of the carrier's last run of fibers; may be stale. Any thread.
     std::size_t queuedFibers() const noexcept { return counters_.queueDepth.get(); }
+
+    // What a new fiber would wait for, as a number of fibers: queuedFibers(), those that other threads have spawned
+    // since then, and aLongSlice if the carrier has been in one slice for longer than CarrierOptions::yieldBudget, as
+    // far as earlier calls can tell. A heuristic; may be stale. Any thread; reads the clock.
+    std::size_t load() const noexcept;
+    static constexpr std::size_t aLongSlice = 1'000'000;
 
     unsigned index() const noexcept { return index_; }
     const std::string& name() const noexcept { return name_; }
@@ -237,7 +243,8 @@ class Carrier final : public TaskScheduler {
     void fireTimers() noexcept;
     Deadline onSteadyClock(Deadline timer) const noexcept;
     void wakeForClock() noexcept;
-    void noteDepth(std::size_t depth) noexcept { counters_.queueDepth.set(depth); }
+    void noteDepth(std::size_t depth) noexcept;
+    bool isInLongSlice() const noexcept;
     void beginFiberRun() noexcept;
     void endFiberRun() noexcept;
     bool fiberRunIsOver() noexcept { return fiberRunClock_.passedAfterSlice(); }
@@ -349,6 +356,9 @@ class Carrier final : public TaskScheduler {
     std::atomic<bool> stragglersWanted_{false};
     detail::CarrierRequests requests_;
     std::atomic<bool> ended_{false};
+    // What load() has seen: the carrier's progress, and since when. relaxed: a heuristic, which orders nothing
+    mutable std::atomic<std::uint64_t> seenProgress_{~std::uint64_t{0}};
+    mutable std::atomic<Duration::rep> seenSince_{0};
     std::atomic<int> threadId_{0};  // the kernel's, once the thread runs. relaxed: used for signals only
     detail::PollerSlot poller_;
     Live live_;

@@ -52,10 +52,11 @@ class CarrierGroup {
     // one, which wins only if fewer fibers are queued there. Any thread.
     Carrier& next() noexcept;
 
-    // Starts a fiber on next(): see Carrier::spawn.
+    // Starts a fiber on next(): see Carrier::spawn. With work stealing, another carrier may start it, unless the caller
+    // runs on a carrier of this group or `options` has a value for `stealable`.
     template <class F>
     auto spawn(F&& fn, SpawnOptions options = {}) {
-        return next().spawn(std::forward<F>(fn), options);
+        return place(options).spawn(std::forward<F>(fn), options);
     }
 
     // Requests that every carrier end: it refuses spawns, tells its poller to return, and ends the wait of every parked
@@ -91,6 +92,9 @@ class CarrierGroup {
   private:
     friend class Carrier;
 
+    Carrier* ownHome() const noexcept;
+    Carrier& leastLoaded() noexcept;
+    Carrier& place(SpawnOptions& options) noexcept;
     static std::vector<CarrierPlace> placesFor(const ResolvedCarrierOptions& options);
     void formStealGroups();
     void reportUnbound(const Carrier& carrier, int error) noexcept;
@@ -133,11 +137,12 @@ class CarrierGroup {
     std::mutex joining_;  // held by the thread that joins the carriers' threads
 };
 
-// Starts a fiber on the calling fiber's home carrier; outside of carriers, on CarrierGroup::instance().next().
+// Starts a fiber on the calling fiber's home carrier; outside of carriers, by CarrierGroup::instance().spawn().
 template <class F>
 auto spawn(F&& fn, SpawnOptions options = {}) {
     Carrier* here = Carrier::home();
-    return (here ? *here : CarrierGroup::instance().next()).spawn(std::forward<F>(fn), options);
+    if (here != nullptr) return here->spawn(std::forward<F>(fn), options);
+    return CarrierGroup::instance().spawn(std::forward<F>(fn), options);
 }
 
 }  // namespace weft

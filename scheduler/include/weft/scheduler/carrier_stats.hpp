@@ -42,7 +42,8 @@ class OwnedCounter {
 struct CarrierCounters {
     OwnedCounter spawned, finished, run, parks, wakesFutex, wakesPoller, ioCycles, ioEvents, queueDepth, timersFired,
         steals, stolen, calls;
-    OwnedCounter pollerTurns;  // maybeYield() calls, for the watchdog
+    OwnedCounter pollerTurns;   // maybeYield() calls, for the watchdog
+    OwnedCounter enlistedThen;  // number of fibers that other threads had spawned when queueDepth was set
 
     // `enlisted`: number of fibers that other threads have spawned here; `spawned` does not count them.
     CarrierStats snapshot(std::uint64_t enlisted) const noexcept {

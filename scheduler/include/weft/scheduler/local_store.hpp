@@ -6,6 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include <weft/scheduler/non_suspending_scope.hpp>
+
 namespace weft {
 
 // Context: one thread (the carrier's, or that of an embedded loop's owner). get() allocates only on the first use of a
@@ -40,6 +42,7 @@ class LocalStore {
     template <class T>
     void create(std::size_t index) {
         if (index >= byType_.size()) byType_.resize(index + 1, nullptr);
+        const NonSuspendingScope scope;  // another fiber would find the store without the service
         owned_.emplace_back(new T(), [](void* service) { delete static_cast<T*>(service); });
         byType_[index] = owned_.back().get();
     }

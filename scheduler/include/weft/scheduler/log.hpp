@@ -13,8 +13,9 @@ enum class LogLevel : unsigned char { debug, info, warning, error };
 // input, as "\x0a". Called from any thread; must not throw and must not suspend a fiber.
 using LogSink = void (*)(LogLevel level, std::string_view message) noexcept;
 
-// Replaces the sink; null restores the default, which prints messages of level `warning` and above to stderr. Context:
-// any thread; never blocks, allocates or throws.
+// Replaces the sink; null restores the default, which prints messages of level `warning` and above to stderr. It never
+// waits for the reader of stderr: 1 MiB waits for it, further lines are dropped, and the next one tells their number.
+// exit() waits 1 s for the reader. Context: any thread; never blocks, allocates or throws.
 void setLogSink(LogSink sink) noexcept;
 
 // A message with control characters is cut off after `longestLogLine` bytes. Never allocates.

@@ -11,15 +11,16 @@
 #include <weft/scheduler/assert.hpp>
 #include <weft/scheduler/clock.hpp>
 #include <weft/scheduler/deadline.hpp>
+#include <weft/scheduler/non_suspending_scope.hpp>
 
 namespace weft {
 
 // A clock that moves only by advance(). Give it to an embedded EventLoop, or to all carriers of a group
 // (CarrierOptions::clock). Then sleeps, deadlines and timers of the group's fibers and event loops end when the test
-// advances the clock:
+// advances the clock to their deadlines; those that have passed already end at once:
 //     auto fiber = group.spawn([] { thisFiber::sleepFor(std::chrono::hours(1)); });
 //     ...                                   // once the fiber waits, for example according to CarrierGroup::fibers()
-//     clock.advance(std::chrono::hours(1) + std::chrono::milliseconds(1));  // timers may be late by a tick, 65 us
+//     clock.advance(std::chrono::hours(1));
 //     fiber.join();
 // Lifetime: longer than everything that uses it.
 class ManualClock final : public Clock {
@@ -34,6 +35,7 @@ class ManualClock final : public Clock {
     void advance(Duration by) noexcept {
         WEFT_ASSERT(by >= Duration::zero(), refusal(by).c_str());
         now_.store(after(now(), by).time_since_epoch().count(), std::memory_order_relaxed);  // as above
+        const NonSuspendingScope scope;
         const std::lock_guard held(lock_);
         for (ClockListener* const listener : listeners_) listener->onClockMoved();
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string_view>
 
 namespace weft {
@@ -18,7 +19,10 @@ struct SpawnOptions {
     // Copied, cut to at most 31 bytes, between two characters of UTF-8; empty: "fiber-<id>".
     std::string_view name = {};
     std::size_t stackSize = 0;  // bytes of virtual memory, rounded up to a power of two; 0: the group's default
-    Stealable stealable = Stealable::fresh;
+    // Empty: `never` for a fiber that is started from or on a carrier (spawn(), ctx.spawn(), a scope), so that the
+    // fibers of one carrier need no lock between two waits; `fresh` for one whose home no caller has chosen: of
+    // CarrierGroup::spawn() and weft::spawn() on any thread but the group's carriers.
+    std::optional<Stealable> stealable = {};
 };
 
 }  // namespace weft

@@ -40,8 +40,9 @@ struct TimerEntry {
     std::uint8_t slot = 0;
 };
 
-// Timers fire in ticks of 2^16 ns (about 65 us): never early, and the wheel delays them by at most one tick. Within a
-// tick they fire in the order of their deadlines, equal ones in the order of arming. Insertion and removal are O(1).
+// Timers fire in ticks of 2^16 ns (about 65 us): never early, and the wheel delays them by at most one tick, or with
+// Due::atOnce not at all. Timers that are due together fire in the order of their deadlines, equal ones in the order of
+// arming. Insertion and removal are O(1).
 // The wheel moves each timer down at most once per level, which sorts the timers; no single step depends on how many
 // timers are armed or due. Context: its owner's thread. Never blocks, allocates or throws.
 class TimerWheel {
@@ -50,7 +51,13 @@ class TimerWheel {
     static constexpr Duration tick{1 << tickShift};
     static constexpr std::size_t allSteps = ~std::size_t{0};
 
-    explicit TimerWheel(TimePoint start) noexcept;
+    // When a timer is due.
+    enum class Due : unsigned char {
+        atTick,  // at the first tick that is not before its deadline
+        atOnce,  // at its deadline: for a clock that moves by hand, which may stop anywhere in a tick
+    };
+
+    explicit TimerWheel(TimePoint start, Due due = Due::atTick) noexcept;
     ~TimerWheel();
     TimerWheel(const TimerWheel&) = delete;
     TimerWheel& operator=(const TimerWheel&) = delete;
@@ -89,8 +96,8 @@ class TimerWheel {
 
   private:
     // A key is (deadline - start) in ns plus one tick minus 1. A timer is due at `now` if its key is below
-    // dueBefore(now), which is a multiple of a tick. Level 0 has 16 slots of 1 ns; every other level has 64 slots, each
-    // as long as the whole level below. Levels 0 to 2 together span one tick, so only due timers reach them.
+    // dueBefore(now), which is a multiple of a tick unless timers are due at once. Level 0 has 16 slots of 1 ns; every
+    // other level has 64 slots, each as long as the whole level below. Levels 0 to 2 together span one tick.
     static constexpr unsigned levels = 11;
     static constexpr unsigned slotBits = 6;
     static constexpr unsigned slots = 1u << slotBits;
@@ -117,12 +124,12 @@ class TimerWheel {
     // The lowest key that is not due at `now`.
     std::uint64_t dueBefore(TimePoint now) const noexcept {
         if (now <= start_) return tickLength;
-        return (static_cast<std::uint64_t>((now - start_).count()) & ~(tickLength - 1)) + tickLength;
+        return (static_cast<std::uint64_t>((now - start_).count()) & ~delay_) + tickLength;
     }
     std::uint64_t keyOf(Deadline at) const noexcept {
         return at <= start_ ? tickLength - 1 : static_cast<std::uint64_t>((at - start_).count()) + (tickLength - 1);
     }
-    TimePoint timeOf(std::uint64_t bound) const noexcept;
+    TimePoint timeOf(std::uint64_t key) const noexcept;
     // Advances to `bound`, before which no timer is due.
     void passTo(std::uint64_t bound) noexcept { elapsed_ = horizon_ = std::max(horizon_, bound - 1); }
 
@@ -142,6 +149,7 @@ class TimerWheel {
     static Deadline earliestOf(const Slot& slot, Deadline at) noexcept;
 
     const TimePoint start_;
+    const std::uint64_t delay_;               // the longest delay of a timer in ns: a tick minus 1, or 0
     std::uint64_t elapsed_ = tickLength - 1;  // first key of the slot that expire() is at; the horizon when finished
     std::uint64_t horizon_ = tickLength - 1;  // the highest key that is due
     std::uint64_t quietBefore_ = noKey;       // expire() has nothing to do up to this bound

@@ -12,8 +12,10 @@ namespace weft::detail {
 
 // S: the atomics, the waits, the deadlines and the lock of the queue.
 //
-// The word: [count:31 | waiting:1]. All writes are read-modify-writes. `waiting` is set with a count above zero under
-// the queue's lock, and cleared under it once the count has reached zero or the queue is empty.
+// The word: [count:31 | waiting:1]. All writes are read-modify-writes. `waiting` is set if and only if the queue is not
+// empty, once that lock is free; while it is set, the count reaches zero under that lock only, so `waiting` is never
+// set with a count of zero: a waiter that gives up leaves nothing behind that could end the waits of the group's next
+// use.
 template <class S>
 class BasicWaitGroup {
     using Wait = typename S::Wait;
@@ -39,15 +41,17 @@ class BasicWaitGroup {
     // False, without a change, if the count is zero. The object may be destroyed as soon as a waiter has returned.
     [[nodiscard]] bool done() noexcept {
         std::uint32_t seen = word_.load(std::memory_order_relaxed);  // the compare-exchange decides
-        do {
+        while (seen != (one | waiting)) {
             if (seen / one == 0) return false;
-        } while (!word_.compare_exchange_weak(seen, seen - one, std::memory_order_acq_rel,  // [M8]
-                                              std::memory_order_relaxed));
-        if (seen == (one | waiting)) wakeAll();
-        return true;
+            if (word_.compare_exchange_weak(seen, seen - one, std::memory_order_release,  // [M8]
+                                            std::memory_order_relaxed)) {
+                return true;
+            }
+        }
+        return doneSlow();
     }
 
-    // True if the count is zero and no done() call still uses this object.
+    // True if the count is zero. No done() call then uses this object, once the waiters have returned.
     bool isSettled() const noexcept { return word_.load(std::memory_order_acquire) == 0; }  // [M8]
     // After isSettled() has returned false. Errors: timedOut(), operationAborted(). Throws BlockingOperationException,
     // which names `call`, where nothing may block.
@@ -70,8 +74,6 @@ class BasicWaitGroup {
     static constexpr std::uint32_t waiting = 1;
     static constexpr std::uint32_t one = 2;
 
-    // With `waiting` set and a count of zero, the done() call that reached zero has not woken the waiters yet; so this
-    // waiter waits for it, too.
     bool settledOrQueue(Waiter& waiter, Wait& wait) {
         const typename S::QueueLock held(this);
         std::uint32_t seen = word_.load(std::memory_order_acquire);  // [M8]
@@ -87,29 +89,32 @@ class BasicWaitGroup {
         return false;
     }
 
-    // If the count is zero, the done() call that has reached it clears `waiting`, and until then uses this object.
     void leaveQueue(Waiter& waiter) noexcept {
         const typename S::QueueLock held(this);
+        if (!waiter.linked) return;
         queue_.remove(waiter);
-        if (!queue_.empty()) return;
-        std::uint32_t seen = word_.load(std::memory_order_relaxed);  // the compare-exchange decides
-        while (seen > one && (seen & waiting) != 0 &&
-               !word_.compare_exchange_weak(seen, seen - waiting, std::memory_order_relaxed,  // [M8]
-                                            std::memory_order_relaxed)) {
-        }
+        if (queue_.empty()) word_.fetch_and(~waiting, std::memory_order_relaxed);  // [M8] the count stays
     }
 
-    [[gnu::noinline]] void wakeAll() noexcept {
+    [[gnu::noinline]] bool doneSlow() noexcept {
         Woken woken;
-        endAll(woken);
+        const bool counted = doneLocked(woken);
         woken.resume();
+        return counted;
     }
-    void endAll(Woken& woken) noexcept {
+    // The waiters keep the object alive until their waits end.
+    bool doneLocked(Woken& woken) noexcept {
         const typename S::QueueLock held(this);
-        Waiter* const all = queue_.takeAll();
-        const std::uint32_t bit = word_.load(std::memory_order_relaxed) & waiting;  // changes under this lock only
-        word_.fetch_sub(bit, std::memory_order_release);                            // [M8] the last access
-        Queue::endAll(all, woken);
+        std::uint32_t seen = word_.load(std::memory_order_relaxed);  // the compare-exchange decides
+        while (seen / one != 0) {
+            const bool last = seen == (one | waiting);
+            if (word_.compare_exchange_weak(seen, last ? 0 : seen - one, std::memory_order_acq_rel,  // [M8]
+                                            std::memory_order_relaxed)) {
+                if (last) Queue::endAll(queue_.takeAll(), woken);
+                return true;
+            }
+        }
+        return false;
     }
 
     typename S::template Atomic<std::uint32_t> word_{0};

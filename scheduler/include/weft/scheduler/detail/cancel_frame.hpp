@@ -32,18 +32,34 @@ class BasicCancelFrame {
         if (outer_ != nullptr && outer_->list_.cancelled()) target_.state().requestScopeCancel();
     }
 
-    // --- Context: any thread, before leave().
+    // --- Context: any thread, before leave(). Cancels the frames inside it, too, in a loop: their number is the
+    // program's, and the caller's stack may be small.
     void cancel(Caller caller) noexcept {
-        list_.cancel(caller, [this] {
-            target_.state().requestScopeCancel();  // [X1] before it reads the park word; [Z3]
-            target_.interrupt();
-        });
+        if (!begin(caller)) return;
+        for (BasicCancelFrame* frame = this;;) {
+            Node* const node = frame->list_.takeFirst();
+            if (node == nullptr) {
+                if (frame == this) return;
+                frame = frame->outer_;
+            } else if (!node->makes(&InOuter::call)) {
+                node->make(caller);
+            } else if (BasicCancelFrame& inner = static_cast<InOuter*>(node)->frame; inner.begin(caller)) {
+                frame = &inner;
+            }
+        }
     }
     bool cancelled() const noexcept { return list_.cancelled(); }
     List& list() noexcept { return list_; }
     BasicCancelFrame* outer() const noexcept { return outer_; }
 
   private:
+    bool begin(Caller caller) noexcept {
+        if (!list_.begin(caller)) return false;
+        target_.state().requestScopeCancel();  // [X1] before it reads the park word; [Z3]
+        target_.interrupt();
+        return true;
+    }
+
     struct InOuter : Node {
         explicit InOuter(BasicCancelFrame& frame) noexcept : Node(&InOuter::call), frame(frame) {}
         static void call(Node& node, Caller caller) noexcept { static_cast<InOuter&>(node).frame.cancel(caller); }

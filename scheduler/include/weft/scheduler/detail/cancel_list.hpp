@@ -19,6 +19,8 @@ class BasicCancelNode {
   public:
     using Call = void (*)(BasicCancelNode&, std::uint64_t caller) noexcept;
     explicit BasicCancelNode(Call call) noexcept : call_(call) {}
+    bool makes(Call call) const noexcept { return call_ == call; }
+    void make(std::uint64_t caller) noexcept { call_(*this, caller); }
     BasicCancelNode(const BasicCancelNode&) = delete;
     BasicCancelNode& operator=(const BasicCancelNode&) = delete;
 
@@ -70,15 +72,28 @@ class BasicCancelList {
     // Calls `first()`, then makes each node's call, the newest first. False: it was cancelled before.
     template <class First>
     bool cancel(Caller caller, First first) noexcept {
-        {
-            std::lock_guard held(lock_);
-            if (isCancelled()) return false;
-            canceller_ = caller;
-            cancelled_.store(true, std::memory_order_release);  // [Z1]
-        }
+        if (!begin(caller)) return false;
         first();
-        while (Node* const node = takeFirst()) node->call_(*node, caller);
+        while (Node* const node = takeFirst()) node->make(caller);
         return true;
+    }
+    // The steps of cancel(), for owners whose nodes lead to further lists: they make these calls in a loop, because a
+    // recursion would be as deep as the program nests them. False: it was cancelled before.
+    [[nodiscard]] bool begin(Caller caller) noexcept {
+        std::lock_guard held(lock_);
+        if (isCancelled()) return false;
+        canceller_ = caller;
+        cancelled_.store(true, std::memory_order_release);  // [Z1]
+        return true;
+    }
+    // The next node, whose call the caller of begin() must make before it calls this again; null: that was the last
+    // one. The call of the node that was taken before has returned.
+    [[nodiscard]] Node* takeFirst() noexcept {
+        std::lock_guard held(lock_);
+        Node* const node = first_;
+        if (node != nullptr) unlink(*node);
+        running_.store(node, std::memory_order_release);  // [Z2]
+        return node;
     }
 
     bool empty() const noexcept {
@@ -91,14 +106,6 @@ class BasicCancelList {
     // relaxed: written only under the lock, which the caller holds.
     bool isCancelled() const noexcept { return cancelled_.load(std::memory_order_relaxed); }
 
-    // The call of the node that was taken before has returned.
-    Node* takeFirst() noexcept {
-        std::lock_guard held(lock_);
-        Node* const node = first_;
-        if (node != nullptr) unlink(*node);
-        running_.store(node, std::memory_order_release);  // [Z2]
-        return node;
-    }
     void unlink(Node& node) noexcept {
         Node* const previous = node.previous_;
         Node* const next = node.next_;

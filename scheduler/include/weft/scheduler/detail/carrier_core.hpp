@@ -73,6 +73,11 @@ class BasicCarrierCore {
     // As submitNew(), for a task that is on the live list already, so that the carrier cannot end before it.
     [[nodiscard]] bool submit(Node& task) noexcept { return queue_.submit(task); }
     [[nodiscard]] bool submitStealable(Node& task) noexcept { return queue_.submitStealable(task); }
+    // Claims the slot of a poller: `closed` also for a carrier that shuts down. Any thread.
+    template <class Gate>
+    [[nodiscard]] typename Gate::Claimed claimPoller(Gate& gate) noexcept {
+        return stopRequested() ? Gate::Claimed::closed : gate.claim();
+    }
     // Makes the poller runnable: fills its slot.
     void submitPoller(Node& poller) noexcept { readyPoller_.store(&poller, std::memory_order_seq_cst); }  // [K1]
     void requestStop() noexcept { stopRequested_.store(true, std::memory_order_seq_cst); }                // [K1]

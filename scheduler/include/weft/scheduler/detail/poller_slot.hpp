@@ -14,9 +14,10 @@ namespace weft::detail {
 class PollerSlot {
   public:
     using Gate = BasicPollerGate<NativeAtomics>;
+    using Claimed = Gate::Claimed;
 
     // Any thread.
-    Gate::Claimed claim() noexcept { return gate_.claim(); }
+    Claimed claim() noexcept { return gate_.claim(); }
     // The claimer, before the poller runs.
     Future<void> fill(UniqueFunction<void()> wakeup) {
         wakeup_ = std::move(wakeup);
