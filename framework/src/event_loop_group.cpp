@@ -61,7 +61,7 @@ EventLoopGroup::EventLoopGroup(const EventLoopGroupOptions& options) {
 
 EventLoopGroup::EventLoopGroup(CarrierGroup& carriers, std::optional<Transport::Kind> transport,
                                const EventLoop::Options& loop, const IoHandlerWrapper& ioHandler)
-    : carriers_(&carriers), loops_(detail::LoopSet::join(carriers, resolved(transport), makerOf(ioHandler), loop)) {}
+    : loops_(detail::LoopSet::join(carriers, resolved(transport), makerOf(ioHandler), loop)), carriers_(&carriers) {}
 
 EventLoopGroup::~EventLoopGroup() {
     if (carriers_->forked()) {

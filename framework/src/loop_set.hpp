@@ -50,8 +50,9 @@ class LoopSet {
     // Name resolutions for connections of these loops.
     const std::shared_ptr<Lookups>& lookups() const noexcept { return lookups_; }
 
-    void addServer(const std::shared_ptr<ServerState>& server);
-    std::vector<std::shared_ptr<ServerState>> servers();
+    // A server with listeners on these loops, or with connections only: its listeners then close when these loops end.
+    void addServer(const std::shared_ptr<ServerState>& server, bool listensHere);
+    std::vector<std::shared_ptr<ServerState>> servers() { return living(servers_); }
 
   private:
     bool tryShare() noexcept;
@@ -59,16 +60,19 @@ class LoopSet {
                                          const IoHandlerMaker& makeIoHandler, const EventLoop::Options& options);
     void startLoop(Carrier& carrier, std::unique_ptr<IoHandler> handler, const EventLoop::Options& options);
     void nameStragglers() const noexcept;
+    std::vector<Future<void>> closeFeeders();
+    std::vector<std::shared_ptr<ServerState>> living(const std::vector<std::weak_ptr<ServerState>>& list);
 
     CarrierGroup& carriers_;
-    const Transport::Kind transport_;  // of the handlers that were made; a wrapper may have replaced them
-    std::vector<std::unique_ptr<EventLoop>> loops_;
-    std::vector<Future<void>> ended_;                                       // one per started loop
+    const Transport::Kind transport_;                // of the handlers that were made; a wrapper may have replaced them
+    std::vector<std::shared_ptr<EventLoop>> loops_;  // their channels keep them, too
+    std::vector<Future<void>> ended_;                // one per started loop
     const std::shared_ptr<Lookups> lookups_ = std::make_shared<Lookups>();  // resolvers may outlive this set
     std::atomic<unsigned> users_{1};                                        // the maker's share first; final at 0
     std::atomic<unsigned> next_{0};
-    std::mutex lock_;  // guards servers_
+    std::mutex lock_;  // guards the members below
     std::vector<std::weak_ptr<ServerState>> servers_;
+    std::vector<std::weak_ptr<ServerState>> feeders_;  // those of servers_ that listen on other loops
 };
 
 }  // namespace weft::detail

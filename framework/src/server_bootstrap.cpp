@@ -182,8 +182,8 @@ BindFuture ServerBootstrap::bind(const SocketAddress& local) {
     for (std::size_t i = 0; i < count; ++i)
         binding->loops.push_back(&(count > 1 ? acceptors_->loop(i) : acceptors_->next()));
     const BindFuture future(binding->outcome.future());
-    acceptors_->loopSet()->addServer(binding->server);  // before the first step: a drain fails a bind in progress
-    if (acceptors_->loopSet() != workers_->loopSet()) workers_->loopSet()->addServer(binding->server);
+    acceptors_->loopSet()->addServer(binding->server, true);  // before the first step: a drain fails a bind in progress
+    if (acceptors_->loopSet() != workers_->loopSet()) workers_->loopSet()->addServer(binding->server, false);
     bindListener(binding, 0);
     return future;
 }

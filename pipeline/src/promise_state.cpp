@@ -37,12 +37,30 @@ void callListener(PromiseState::Listener& listener, const ChannelFuture& future)
 
 }  // namespace
 
+// No channel keeps the loop for it.
+struct PromiseState::Early final : PromiseState {
+    explicit Early(EventLoop& loop) noexcept
+        : PromiseState(nullptr, &loop, true), keptLoop(loop.weak_from_this().lock()) {}
+
+    static void destroy(Early* state) noexcept {
+        const std::shared_ptr<EventLoop> loop = std::move(state->keptLoop);  // longer than the listeners
+        state->~Early();
+        ThreadCache::release(state, sizeof(Early));
+    }
+
+    std::shared_ptr<EventLoop> keptLoop;
+};
+
+void noteAnsweredDrop() noexcept {
+    ++answeredDrops;
+}
+
 PromiseState* PromiseState::create(Channel* channel, EventLoop* loop) {
     return ::new (ThreadCache::allocate(sizeof(PromiseState))) PromiseState(channel, loop);
 }
 
 PromiseState* PromiseState::createEarly(EventLoop& loop) {
-    return ::new (ThreadCache::allocate(sizeof(PromiseState))) PromiseState(nullptr, &loop, true);
+    return ::new (ThreadCache::allocate(sizeof(Early))) Early(loop);
 }
 
 PromiseState::PromiseState(Channel* channel, EventLoop* loop, bool early) noexcept
@@ -65,6 +83,7 @@ void PromiseState::retain() noexcept {
 void PromiseState::release() noexcept {
     if (inChannel_) return releaseChannel(*channel_);
     if (!references_.release()) return;
+    if (early_) return Early::destroy(static_cast<Early*>(this));
     this->~PromiseState();
     ThreadCache::release(this, sizeof(PromiseState));
 }

@@ -7,6 +7,9 @@
 
 #include <sys/resource.h>
 
+#include <weft/scheduler/blocking_pool.hpp>
+#include <weft/scheduler/io_handler_decorator.hpp>
+
 #include "framework/bench.hpp"
 #include "support/sanitized.hpp"
 
@@ -197,6 +200,30 @@ TEST(EventLoopGroupTest, ShutdownSaysWhenAFiberOutlastsItsTime) {
     EXPECT_FALSE(group.shutdown(1ms));
     go = true;
     EXPECT_TRUE(group.shutdown(20s));
+}
+
+TEST(EventLoopGroupTest, ItsLoopsLiveUntilTheFunctionsOfItsBlockingPoolHaveReturned) {
+    struct Last final : IoHandlerDecorator {
+        Last(std::unique_ptr<IoHandler> wrapped, std::atomic<bool>& ended, std::atomic<bool>& returned)
+            : IoHandlerDecorator(std::move(wrapped)), ended_(ended), returned_(returned) {}
+        ~Last() override { EXPECT_TRUE(returned_) << "the function may still use the loop"; }
+        void close() override {
+            IoHandlerDecorator::close();
+            ended_ = true;
+        }
+        std::atomic<bool>& ended_;
+        std::atomic<bool>& returned_;
+    };
+    std::atomic<bool> ended{false};
+    std::atomic<bool> returned{false};
+    EventLoopGroupOptions options = groupOptions(1);
+    options.ioHandler = [&](auto builtIn) { return std::make_unique<Last>(std::move(builtIn), ended, returned); };
+    EventLoopGroup group(options);
+    group.carriers().blockingPool().post([&] {
+        while (!ended) std::this_thread::yield();
+        for (int i = 0; i < 10'000; ++i) std::this_thread::yield();  // the destructor goes on
+        returned = true;
+    });
 }
 
 // ---- shutdownGracefully(), L-3: these tests wait for time to pass only where they must ----

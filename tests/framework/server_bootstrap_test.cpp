@@ -63,6 +63,23 @@ TEST(ServerBootstrapTest, B1_OneAcceptorSpreadsConnectionsOverTheWorkersInTurn) 
     EXPECT_EQ(homes.count(&workers.loop(1)), 3u);
 }
 
+TEST(ServerBootstrapTest, TheListenersCloseWithTheLoopsOfTheirConnections) {
+    EventLoopGroup acceptors(groupOptions(1));
+    for (const bool graceful : {false, true}) {
+        EventLoopGroup workers(groupOptions(1));
+        ServerBootstrap bootstrap(acceptors, workers);
+        bootstrap.childHandler([](Channel&) {});
+        const Server server = bootstrap.bind(anyPort).sync().channel();
+        if (graceful) {
+            workers.shutdownGracefully(0ms, 1h);
+            EXPECT_TRUE(server.listeners()[0]->closeFuture().awaitUntil(testDeadline()));
+        } else {
+            EXPECT_TRUE(workers.shutdown(20s));
+            EXPECT_TRUE(server.listeners()[0]->closed()) << "it would go on using the workers' loops";
+        }
+    }
+}
+
 // Nothing closes such a child: its loop no longer knows it, and the server is never closed.
 TEST(ServerBootstrapTest, ADeregisteredChildOfAServerThatIsNeverClosedIsReleasedWithTheServer) {
     struct Leaves final : ChannelInboundHandler {

@@ -30,8 +30,8 @@ struct EventLoopGroupOptions : CarrierOptions {
     IoHandlerWrapper ioHandler = {};           // wraps each carrier's handler; unset: no wrapper
 };
 
-// Two groups on one CarrierGroup share its loops, which end with the last of these groups. Destroy or stop using
-// everything made through the group (servers, channels, references to them) before the group is destroyed.
+// Two groups on one CarrierGroup share its loops, which end with the last of these groups. What was made through the
+// group (servers, channels) may be kept after its end: everything is closed, and operations are refused.
 class EventLoopGroup {
   public:
     static constexpr Duration defaultDrainTime = std::chrono::seconds(5);
@@ -86,6 +86,7 @@ class EventLoopGroup {
     bool stopLoops(Deadline deadline);
     void leave() noexcept;
 
+    std::shared_ptr<detail::LoopSet> loops_;  // destroyed last: functions of the carriers' blocking pool may use them
     std::unique_ptr<CarrierGroup> own_;
     CarrierGroup* carriers_;
     std::shared_ptr<detail::LoopSet> loops_;

@@ -54,6 +54,8 @@ class Channel final : private FlushPointListener {
     static constexpr std::size_t minReadBytes = detail::ReadSize::least;    // the smallest read buffer
     static constexpr std::size_t firstReadBytes = detail::ReadSize::first;  // the first read buffer
 
+    // The channel keeps the loop if a std::shared_ptr owns it, as those of an EventLoopGroup; any other loop must
+    // outlive every use of the channel except open(), id() and the release of references. Allocates.
     static ChannelRef create(EventLoop& loop);
     Channel(const Channel&) = delete;
     Channel& operator=(const Channel&) = delete;
@@ -234,6 +236,7 @@ class Channel final : private FlushPointListener {
 
     explicit Channel(EventLoop& loop);
     ~Channel() override;
+    static void destroy(Channel& channel) noexcept;
 
     // Life (channel_lifecycle.cpp).
     void registerNow(const ChannelPromise& promise);
@@ -340,6 +343,8 @@ class Channel final : private FlushPointListener {
     detail::AttributeMap attributes_;
     ChannelPipeline pipeline_;
     detail::PromiseState closeState_;
+
+    std::shared_ptr<EventLoop> keptLoop_;  // loop_, if a shared_ptr owns it: outlives the other members
 };
 
 }  // namespace weft

@@ -68,6 +68,9 @@ class PromiseState {
     ErrorCode waitUntil(Deadline deadline, const char* call);
 
   private:
+    struct Early;
+    class Notification;
+
     PromiseState(Channel* channel, EventLoop* loop, bool early = false) noexcept;
 
     bool finish(PromiseStatus outcome, std::exception_ptr cause, Channel* made = nullptr);
