@@ -243,6 +243,7 @@ class ChannelPipeline {
     Context* removed_ = nullptr;  // unlinked contexts in which a callback or a fiber may still run
     unsigned readWatchers_ = 0;   // added contexts that watch read cycles
     bool started_ = false;        // pending_ has run
+    bool ended_ = false;          // removeAll() has begun: an added handler is destroyed at once
     detail::HeadHandler headHandler_;
     detail::TailHandler tailHandler_;
     detail::EndContext head_;
