@@ -202,6 +202,40 @@ TEST(EventLoopGroupTest, ShutdownSaysWhenAFiberOutlastsItsTime) {
     EXPECT_TRUE(group.shutdown(20s));
 }
 
+// Holds the loop in a task until it is destroyed.
+class BusyLoop {
+  public:
+    explicit BusyLoop(EventLoop& loop) {
+        Promise<void> begun;
+        const Future<void> running = begun.future();
+        loop.execute([&begun, go = go_] {
+            begun.setValue();
+            while (!*go) std::this_thread::yield();
+        });
+        running.await();
+    }
+    ~BusyLoop() { end(); }
+    void end() { *go_ = true; }
+
+  private:
+    const std::shared_ptr<std::atomic<bool>> go_ = std::make_shared<std::atomic<bool>>(false);
+};
+
+TEST(EventLoopGroupTest, WhileOneThreadShutsItDownOthersWaitToo) {
+    EventLoopGroup group(groupOptions(1));
+    BusyLoop busy(group.loop(0));
+    std::thread first([&] { EXPECT_TRUE(group.shutdown(20s)); });
+    ASSERT_TRUE(eventually([&] { return group.loop(0).stopping(); }));
+    EXPECT_FALSE(group.shutdown(0ms)) << "the loop still runs";
+    const Future<void> graceful = group.shutdownGracefully(0ms, 0ms);
+    EXPECT_FALSE(graceful.done());
+    std::thread second([&] { EXPECT_TRUE(group.shutdown(20s)); });
+    busy.end();
+    first.join();
+    second.join();
+    EXPECT_TRUE(graceful.awaitUntil(testDeadline()));
+}
+
 TEST(EventLoopGroupTest, ItsLoopsLiveUntilTheFunctionsOfItsBlockingPoolHaveReturned) {
     struct Last final : IoHandlerDecorator {
         Last(std::unique_ptr<IoHandler> wrapped, std::atomic<bool>& ended, std::atomic<bool>& returned)
