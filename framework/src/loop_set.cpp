@@ -1,5 +1,6 @@
 #include "loop_set.hpp"
 
+#include <algorithm>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -51,13 +52,23 @@ std::string saidBy(const SystemError& refused) {
 
 std::shared_ptr<LoopSet> LoopSet::join(CarrierGroup& carriers, Transport::Kind transport,
                                        const IoHandlerMaker& makeIoHandler, const EventLoop::Options& options) {
-    std::lock_guard held(registryLock);
-    std::erase_if(registry(), [](const auto& entry) { return entry.second.expired(); });
-    std::shared_ptr<LoopSet> set = registry()[&carriers].lock();
-    if (set && set->tryShare()) return set;
-    set = make(carriers, transport, makeIoHandler, options);
-    registry()[&carriers] = set;
-    return set;
+    for (;;) {
+        std::unique_lock held(registryLock);
+        std::erase_if(registry(), [](const auto& entry) { return entry.second.expired(); });
+        std::shared_ptr<LoopSet> set = registry()[&carriers].lock();
+        if (set && set->tryShare()) return set;
+        if (!set || set->hasEnded()) {
+            set = make(carriers, transport, makeIoHandler, options);
+            registry()[&carriers] = set;
+            return set;
+        }
+        held.unlock();
+        for (const auto& ended : set->ended_) ended.await();  // its last user has left and ends it
+    }
+}
+
+bool LoopSet::hasEnded() const {
+    return std::all_of(ended_.begin(), ended_.end(), [](const auto& ended) { return ended.done(); });
 }
 
 // False once the last user has left, who stops the loops. One RMW, because that user may leave at any time. relaxed:
@@ -97,7 +108,7 @@ LoopSet::LoopSet(CarrierGroup& carriers, Transport::Kind transport, const IoHand
 }
 
 LoopSet::~LoopSet() {
-    stop(never);
+    if (!hasEnded()) stop(never);
 }
 
 void LoopSet::startLoop(Carrier& carrier, std::unique_ptr<IoHandler> handler, const EventLoop::Options& options) {

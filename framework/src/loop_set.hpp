@@ -23,8 +23,9 @@ using IoHandlerMaker = std::function<std::unique_ptr<IoHandler>(Transport::Kind 
 
 class LoopSet {
   public:
-    // Returns the carrier group's existing set, or makes one with every poller open. With `automatic`, all loops of a
-    // new set use epoll if one of them cannot be opened on io_uring.
+    // Returns the carrier group's existing set, or makes one with every poller open; first waits for the end of one
+    // that its last user has left. With `automatic`, all loops of a new set use epoll if one of them cannot be opened
+    // on io_uring.
     static std::shared_ptr<LoopSet> join(CarrierGroup& carriers, Transport::Kind transport,
                                          const IoHandlerMaker& makeIoHandler, const EventLoop::Options& options);
 
@@ -56,6 +57,7 @@ class LoopSet {
 
   private:
     bool tryShare() noexcept;
+    bool hasEnded() const;
     static std::shared_ptr<LoopSet> make(CarrierGroup& carriers, Transport::Kind transport,
                                          const IoHandlerMaker& makeIoHandler, const EventLoop::Options& options);
     void startLoop(Carrier& carrier, std::unique_ptr<IoHandler> handler, const EventLoop::Options& options);

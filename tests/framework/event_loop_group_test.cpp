@@ -236,6 +236,20 @@ TEST(EventLoopGroupTest, WhileOneThreadShutsItDownOthersWaitToo) {
     EXPECT_TRUE(graceful.awaitUntil(testDeadline()));
 }
 
+TEST(EventLoopGroupTest, AGroupMadeWhileTheLastOneEndsOnTheSameCarriersWaitsForThat) {
+    CarrierGroup carriers(carrierOptions("test", 1));
+    CarrierGroup others(carrierOptions("other", 1));
+    auto last = std::make_unique<EventLoopGroup>(carriers);
+    BusyLoop busy(last->loop(0));
+    std::thread ending([&] { last->shutdown(20s); });
+    ASSERT_TRUE(eventually([&] { return last->loop(0).stopping(); }));
+    JoinHandle<std::size_t> making = others.carrier(0).spawn([&] { return EventLoopGroup(carriers).size(); });
+    others.carrier(0).spawn([] {}).join();  // runs after the other fiber has begun to wait
+    busy.end();
+    EXPECT_EQ(making.join(), 1u);
+    ending.join();
+}
+
 TEST(EventLoopGroupTest, ItsLoopsLiveUntilTheFunctionsOfItsBlockingPoolHaveReturned) {
     struct Last final : IoHandlerDecorator {
         Last(std::unique_ptr<IoHandler> wrapped, std::atomic<bool>& ended, std::atomic<bool>& returned)

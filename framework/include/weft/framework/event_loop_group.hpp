@@ -47,7 +47,8 @@ class EventLoopGroup {
     // carriers.
     explicit EventLoopGroup(const EventLoopGroupOptions& options = {});
     // Uses existing carriers, which must outlive the group. `transport`, `loop` and `ioHandler` apply only to loops
-    // made now; loops that another group has already made keep theirs. Throws as above. Context: as above.
+    // made now; loops that another group has already made keep theirs. While the loops of an earlier group end on these
+    // carriers, waits for that. Throws as above. Context: as above.
     explicit EventLoopGroup(CarrierGroup& carriers, std::optional<Transport::Kind> transport = {},
                             const EventLoop::Options& loop = {}, const IoHandlerWrapper& ioHandler = {});
     // Runs shutdown() without a time limit: closes channels, then aborts and awaits the fibers of its own carriers. In
