@@ -171,15 +171,14 @@ class Channel final : private FlushPointListener {
     // ---- options ----
     // Context: any thread. On the loop, and before registration on the thread that builds the channel, the option is
     // set at once, and the result is the transport's error, if any. From other threads a task sets it, in the order of
-    // the calls: the result is then {}, and a refusal is only logged. Once the loop has ended, a socket option returns
-    // operation_aborted, and an option of the channel itself throws SystemError(operation_aborted).
+    // the calls: the result is then {}, and a refusal is only logged. Once the loop has ended, the result is
+    // operation_aborted.
     template <class T>
     ErrorCode setOption(const TypedChannelOption<T>& option, const std::type_identity_t<T>& value) {
         if constexpr (std::is_convertible_v<T, int>) {
             if (!option.field) return setSocketOption(option.name, option.socket, static_cast<int>(value));
         }
-        changeConfig([field = option.field, value](ChannelConfig& config) { config.*field = value; });
-        return {};
+        return changeConfig([field = option.field, value](ChannelConfig& config) { config.*field = value; });
     }
     // Context: the loop, or before registration the thread that builds the channel. A socket option throws
     // std::logic_error on any other thread, and SystemError when the transport refuses it.
@@ -231,6 +230,7 @@ class Channel final : private FlushPointListener {
     friend class detail::PipelineEntry;  // owns depth_ and scope_
     friend class detail::ChannelPin;
     friend class detail::PostedWrite;
+    friend class ChannelHandlerContext;  // completes the closes that the loop refuses
     friend void detail::retainChannel(Channel&) noexcept;
     friend void detail::releaseChannel(Channel&) noexcept;
 
@@ -263,6 +263,8 @@ class Channel final : private FlushPointListener {
 
     // Closing (channel_close.cpp), in the order in which it happens.
     void beginClose(ChannelPromise promise, std::exception_ptr cause);
+    void completeWithClose(const ChannelPromise& promise);
+    void refuseClose(const ChannelPromise& promise, std::exception_ptr cause);
     void socketClosed(const ChannelPromise& promise);
     void endOutput(ChannelPromise promise);
     void closeAfterError(std::exception_ptr cause) noexcept;
@@ -291,7 +293,7 @@ class Channel final : private FlushPointListener {
     void stopReading() noexcept;
 
     using ConfigChange = UniqueFunction<void(ChannelConfig&)>;
-    void changeConfig(ConfigChange change);
+    ErrorCode changeConfig(ConfigChange change);
     void changeConfigNow(ConfigChange& change);
     ErrorCode setSocketOption(const char* name, SocketOption option, int value);
     ErrorCode setSocketOptionNow(const char* name, SocketOption option, int value);
