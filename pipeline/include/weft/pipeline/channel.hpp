@@ -44,7 +44,8 @@ class PostedWrite;
 
 // Context: operations, state queries and isWritable(): any thread. Options: the loop, or before registration the thread
 // that builds the channel; from other threads setOption() becomes a task. Up-calls: the sink, on the loop. Operations
-// never block; awaiting their futures does.
+// never block; awaiting their futures does. Once the loop has ended, they fail with operation_aborted, except that the
+// close of a closed channel succeeds.
 // Events come in this order (S-1..S-6); inactive only follows active, and unregistered only follows registered:
 // handlerAdded*, registered, active, { read* readComplete }*, inactive, unregistered, handlerRemoved*. The ids of rules
 // (S-1, W-3) are those of docs/reference/netty.md.

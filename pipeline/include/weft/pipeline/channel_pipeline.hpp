@@ -26,7 +26,8 @@ std::string lastWriterTo(const ChannelHandlerContext& taker);
 // Part of a Channel. Context: fireX and operations: any thread (off the loop: a task). Adding and removing: the loop,
 // or before registration the thread that builds the channel; from other threads it becomes a task, and an error such as
 // a duplicate name is logged instead of thrown. Look-ups: the loop, or before registration the building thread.
-// Throws std::invalid_argument for a duplicate name, NoSuchElementException for a missing one. (H-1)
+// Throws std::invalid_argument for a duplicate name, NoSuchElementException for a missing one. (H-1) After the end of
+// the channel or of its loop, edits have no effect: a handler that is added is destroyed without a callback. (H-8)
 class ChannelPipeline {
   public:
     explicit ChannelPipeline(Channel& channel);
