@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <weft/framework/connect_advice.hpp>
+#include <weft/pipeline/detail/answered_listener.hpp>
 #include <weft/transports/socket_io_handler.hpp>
 #include <weft/transports/tcp_socket.hpp>
 
@@ -29,6 +30,15 @@ ChannelFuture failed(std::exception_ptr cause) {
     const ChannelPromise promise = ChannelPromise::detached();
     promise.tryFailure(std::move(cause));
     return promise.future();
+}
+
+// If there is no memory for the text, bad_alloc becomes the error.
+std::exception_ptr loopEnded(const std::string& remote) noexcept {
+    try {
+        throw SystemError(operationAborted(), "connect to " + remote + ": its event loop has ended or is ending");
+    } catch (...) {
+        return std::current_exception();
+    }
 }
 
 // True for errors that a later attempt may not meet.
@@ -55,23 +65,25 @@ ChannelFuture connectOnce(const ConnectPlan& plan, EventLoop& loop, const Socket
         return failed(std::current_exception());
     }
     ChannelPromise connected = channel->newPromise();
-    channel->registerWithLoop().addListener(
+    channel->registerWithLoop().addListener(AnsweredListener(
         [channel, connected, remote, local = plan.local](const ChannelFuture& registered) {
             if (registered.success()) {
                 channel->connect(remote, local.empty() ? nullptr : &local, connected);
             } else {
                 connected.tryFailure(registered.cause());
             }
-        });
+        },
+        [connected, remote] { connected.tryFailure(loopEnded(remote.toString())); }));
     return connected.future();
 }
 
 std::shared_ptr<ConnectAttempts> ConnectAttempts::create(EventLoop& loop, ConnectPlan plan, std::string remote) {
     const std::shared_ptr<ConnectAttempts> attempts(new ConnectAttempts(loop, std::move(plan), std::move(remote)));
-    attempts->promise_.addListener([weak = attempts->weak_from_this()](const ChannelFuture& outcome) {
+    const auto end = [weak = attempts->weak_from_this()](const ChannelFuture& outcome) {
         const auto self = weak.lock();
         if (self && outcome.cancelled()) self->cancelled();
-    });
+    };
+    attempts->promise_.addListener(AnsweredListener(end, [] {}));  // an ended loop has cancelled everything
     return attempts;
 }
 
@@ -103,14 +115,8 @@ bool ConnectAttempts::resolved(Future<Resolver::Addresses> addresses) noexcept {
     }
 }
 
-// If there is no memory for the text, bad_alloc becomes the error.
 void ConnectAttempts::abort() noexcept {
-    if (promise_.done()) return;
-    try {
-        throw SystemError(operationAborted(), "connect to " + remote_ + ": its event loop is ending");
-    } catch (...) {
-        promise_.tryFailure(std::current_exception());
-    }
+    if (!promise_.done()) promise_.tryFailure(loopEnded(remote_));
 }
 
 // A local address restricts the remote addresses to its family.
@@ -136,8 +142,9 @@ void ConnectAttempts::tryNext() {
     if (next_ == addresses_.size()) return endRound();
     const SocketAddress remote = addresses_[next_++];
     current_ = connectOnce(plan_, loop_, remote);
-    current_.addListener(
-        [self = shared_from_this(), remote](const ChannelFuture& attempt) { self->attempted(remote, attempt); });
+    const auto self = shared_from_this();
+    current_.addListener(AnsweredListener(
+        [self, remote](const ChannelFuture& attempt) { self->attempted(remote, attempt); }, [self] { self->abort(); }));
 }
 
 void ConnectAttempts::attempted(const SocketAddress& remote, const ChannelFuture& attempt) {

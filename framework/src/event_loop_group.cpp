@@ -61,7 +61,7 @@ EventLoopGroup::EventLoopGroup(const EventLoopGroupOptions& options) {
 
 EventLoopGroup::EventLoopGroup(CarrierGroup& carriers, std::optional<Transport::Kind> transport,
                                const EventLoop::Options& loop, const IoHandlerWrapper& ioHandler)
-    : carriers_(&carriers), loops_(detail::LoopSet::join(carriers, resolved(transport), makerOf(ioHandler), loop)) {}
+    : loops_(detail::LoopSet::join(carriers, resolved(transport), makerOf(ioHandler), loop)), carriers_(&carriers) {}
 
 EventLoopGroup::~EventLoopGroup() {
     if (carriers_->forked()) {
@@ -103,21 +103,23 @@ bool EventLoopGroup::shutdown(Duration timeout) {
 }
 
 bool EventLoopGroup::stopLoops(Deadline deadline) {
-    leave();
-    return !last_ || loops_->stop(deadline);  // not the last share: another group keeps the loops running
+    std::unique_lock held(lock_);
+    const bool last = leaveOnce();
+    held.unlock();
+    return !last || loops_->stop(deadline);  // not the last share: another group keeps the loops running
 }
 
-void EventLoopGroup::leave() noexcept {
-    if (std::exchange(left_, true)) return;
-    last_ = loops_->leave();
+// Returns true if this group had the last share of the loops. The caller holds the lock.
+bool EventLoopGroup::leaveOnce() noexcept {
+    if (!std::exchange(left_, true)) last_ = loops_->leave();
+    return last_;
 }
 
 Future<void> EventLoopGroup::shutdownGracefully(Duration quiet, Duration timeout) {
+    const std::lock_guard held(lock_);
     if (gracefulEnd_) return *gracefulEnd_;
     EventLoop::checkGracefulTimes(quiet, timeout);
-    const bool forked = carriers_->forked();
-    if (!forked) leave();
-    if (forked || !last_) {
+    if (carriers_->forked() || !leaveOnce()) {
         Promise<void> atOnce;
         atOnce.setValue();
         gracefulEnd_ = atOnce.future();

@@ -1,10 +1,13 @@
 #include "loop_set.hpp"
 
+#include <algorithm>
 #include <map>
 #include <stdexcept>
 #include <string>
 
 #include <weft/scheduler/log.hpp>
+
+#include "server_state.hpp"
 
 namespace weft::detail {
 
@@ -49,13 +52,23 @@ std::string saidBy(const SystemError& refused) {
 
 std::shared_ptr<LoopSet> LoopSet::join(CarrierGroup& carriers, Transport::Kind transport,
                                        const IoHandlerMaker& makeIoHandler, const EventLoop::Options& options) {
-    std::lock_guard held(registryLock);
-    std::erase_if(registry(), [](const auto& entry) { return entry.second.expired(); });
-    std::shared_ptr<LoopSet> set = registry()[&carriers].lock();
-    if (set && set->tryShare()) return set;
-    set = make(carriers, transport, makeIoHandler, options);
-    registry()[&carriers] = set;
-    return set;
+    for (;;) {
+        std::unique_lock held(registryLock);
+        std::erase_if(registry(), [](const auto& entry) { return entry.second.expired(); });
+        std::shared_ptr<LoopSet> set = registry()[&carriers].lock();
+        if (set && set->tryShare()) return set;
+        if (!set || set->hasEnded()) {
+            set = make(carriers, transport, makeIoHandler, options);
+            registry()[&carriers] = set;
+            return set;
+        }
+        held.unlock();
+        for (const auto& ended : set->ended_) ended.await();  // its last user has left and ends it
+    }
+}
+
+bool LoopSet::hasEnded() const {
+    return std::all_of(ended_.begin(), ended_.end(), [](const auto& ended) { return ended.done(); });
 }
 
 // False once the last user has left, who stops the loops. One RMW, because that user may leave at any time. relaxed:
@@ -95,11 +108,11 @@ LoopSet::LoopSet(CarrierGroup& carriers, Transport::Kind transport, const IoHand
 }
 
 LoopSet::~LoopSet() {
-    stop(never);
+    if (!hasEnded()) stop(never);
 }
 
 void LoopSet::startLoop(Carrier& carrier, std::unique_ptr<IoHandler> handler, const EventLoop::Options& options) {
-    loops_.push_back(std::make_unique<EventLoop>(carrier, std::move(handler), options));
+    loops_.push_back(std::make_shared<EventLoop>(carrier, std::move(handler), options));
     EventLoop& loop = *loops_.back();
     ended_.reserve(ended_.size() + 1);  // a running loop must be awaited before it is destroyed
     ended_.push_back(loop.start());
@@ -118,13 +131,27 @@ EventLoop& LoopSet::next() noexcept {
 
 bool LoopSet::stop(Deadline deadline) {
     lookups_->close();
+    const std::vector<Future<void>> closing = closeFeeders();
     for (std::size_t i = 0; i < ended_.size(); ++i) loops_[i]->stop();
     for (auto& ended : ended_) {
         if (ended.awaitUntil(deadline)) continue;
         nameStragglers();
         return false;
     }
+    for (auto& closed : closing) {
+        if (closed.awaitUntil(deadline)) continue;
+        log(LogLevel::warning, "a listener whose connections belong to ended event loops does not close: its own loop "
+                               "does not respond");
+        return false;
+    }
     return true;
+}
+
+// Listeners on other loops, which would go on giving connections to these.
+std::vector<Future<void>> LoopSet::closeFeeders() {
+    std::vector<Future<void>> closing;
+    for (const auto& server : living(feeders_)) closing.push_back(server->closeListeners());
+    return closing;
 }
 
 void LoopSet::nameStragglers() const noexcept {
@@ -153,6 +180,7 @@ struct RunningLoops {
 Future<void> LoopSet::shutdownGracefully(Duration quiet, Duration timeout, UniqueFunction<void()> whenEnded) {
     const auto running = std::make_shared<RunningLoops>(std::move(whenEnded));
     lookups_->close();  // the loops close their channels now; a later answer would find none
+    static_cast<void>(closeFeeders());
     for (std::size_t i = 0; i < ended_.size(); ++i) {
         ended_[i].addListener([running](const Future<void>&) {});
         loops_[i]->shutdownGracefully(quiet, timeout);
@@ -160,19 +188,22 @@ Future<void> LoopSet::shutdownGracefully(Duration quiet, Duration timeout, Uniqu
     return running->allEnded.future();
 }
 
-void LoopSet::addServer(const std::shared_ptr<ServerState>& server) {
+void LoopSet::addServer(const std::shared_ptr<ServerState>& server, bool listensHere) {
     std::lock_guard held(lock_);
-    std::erase_if(servers_, [](const auto& known) { return known.expired(); });
+    for (auto* const list : {&servers_, &feeders_}) {
+        std::erase_if(*list, [](const auto& known) { return known.expired(); });
+    }
     servers_.push_back(server);
+    if (!listensHere) feeders_.push_back(server);
 }
 
-std::vector<std::shared_ptr<ServerState>> LoopSet::servers() {
+std::vector<std::shared_ptr<ServerState>> LoopSet::living(const std::vector<std::weak_ptr<ServerState>>& list) {
     std::lock_guard held(lock_);
-    std::vector<std::shared_ptr<ServerState>> living;
-    for (auto& known : servers_) {
-        if (auto server = known.lock()) living.push_back(std::move(server));
+    std::vector<std::shared_ptr<ServerState>> all;
+    for (const auto& known : list) {
+        if (auto server = known.lock()) all.push_back(std::move(server));
     }
-    return living;
+    return all;
 }
 
 }  // namespace weft::detail

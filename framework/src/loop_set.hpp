@@ -23,8 +23,9 @@ using IoHandlerMaker = std::function<std::unique_ptr<IoHandler>(Transport::Kind 
 
 class LoopSet {
   public:
-    // Returns the carrier group's existing set, or makes one with every poller open. With `automatic`, all loops of a
-    // new set use epoll if one of them cannot be opened on io_uring.
+    // Returns the carrier group's existing set, or makes one with every poller open; first waits for the end of one
+    // that its last user has left. With `automatic`, all loops of a new set use epoll if one of them cannot be opened
+    // on io_uring.
     static std::shared_ptr<LoopSet> join(CarrierGroup& carriers, Transport::Kind transport,
                                          const IoHandlerMaker& makeIoHandler, const EventLoop::Options& options);
 
@@ -50,25 +51,30 @@ class LoopSet {
     // Name resolutions for connections of these loops.
     const std::shared_ptr<Lookups>& lookups() const noexcept { return lookups_; }
 
-    void addServer(const std::shared_ptr<ServerState>& server);
-    std::vector<std::shared_ptr<ServerState>> servers();
+    // A server with listeners on these loops, or with connections only: its listeners then close when these loops end.
+    void addServer(const std::shared_ptr<ServerState>& server, bool listensHere);
+    std::vector<std::shared_ptr<ServerState>> servers() { return living(servers_); }
 
   private:
     bool tryShare() noexcept;
+    bool hasEnded() const;
     static std::shared_ptr<LoopSet> make(CarrierGroup& carriers, Transport::Kind transport,
                                          const IoHandlerMaker& makeIoHandler, const EventLoop::Options& options);
     void startLoop(Carrier& carrier, std::unique_ptr<IoHandler> handler, const EventLoop::Options& options);
     void nameStragglers() const noexcept;
+    std::vector<Future<void>> closeFeeders();
+    std::vector<std::shared_ptr<ServerState>> living(const std::vector<std::weak_ptr<ServerState>>& list);
 
     CarrierGroup& carriers_;
-    const Transport::Kind transport_;  // of the handlers that were made; a wrapper may have replaced them
-    std::vector<std::unique_ptr<EventLoop>> loops_;
-    std::vector<Future<void>> ended_;                                       // one per started loop
+    const Transport::Kind transport_;                // of the handlers that were made; a wrapper may have replaced them
+    std::vector<std::shared_ptr<EventLoop>> loops_;  // their channels keep them, too
+    std::vector<Future<void>> ended_;                // one per started loop
     const std::shared_ptr<Lookups> lookups_ = std::make_shared<Lookups>();  // resolvers may outlive this set
     std::atomic<unsigned> users_{1};                                        // the maker's share first; final at 0
     std::atomic<unsigned> next_{0};
-    std::mutex lock_;  // guards servers_
+    std::mutex lock_;  // guards the members below
     std::vector<std::weak_ptr<ServerState>> servers_;
+    std::vector<std::weak_ptr<ServerState>> feeders_;  // those of servers_ that listen on other loops
 };
 
 }  // namespace weft::detail

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <ctime>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -23,25 +24,31 @@ namespace {
 
 void onSignal(int signal) noexcept;
 
-// One of the two signals, and its former action.
+// One of the signals, and its former action.
 struct HeldSignal {
     int number;
+    bool onlyDefault = false;  // an action that the program has chosen stays
     bool held = false;
     struct sigaction former = {};
 
     // A signal that is ignored stays ignored; a shell protects its background jobs that way.
     void take() noexcept {
         ::sigaction(number, nullptr, &former);
-        held = former.sa_handler != SIG_IGN;
+        held = onlyDefault ? former.sa_handler == SIG_DFL : former.sa_handler != SIG_IGN;
         if (!held) return;
         struct sigaction action = {};
         action.sa_handler = &onSignal;
         action.sa_flags = SA_RESTART | SA_ONSTACK;  // a fiber's own stack may be small
         ::sigaction(number, &action, nullptr);
     }
+    // Unless another handler has been installed since.
     void giveBack() noexcept {
-        if (std::exchange(held, false)) ::sigaction(number, &former, nullptr);
+        if (!std::exchange(held, false)) return;
+        struct sigaction now = {};
+        ::sigaction(number, nullptr, &now);
+        if (now.sa_handler == &onSignal) restore();
     }
+    void restore() const noexcept { ::sigaction(number, &former, nullptr); }
 };
 
 // The signals that ShutdownSignals holds. One per process, like the handler.
@@ -51,8 +58,12 @@ struct Installation {
     bool installed = false;
     HeldSignal interrupt{SIGINT};
     HeldSignal terminate{SIGTERM};
+    HeldSignal hangUp{SIGHUP, true};
 
     bool holdsNone() const noexcept { return !interrupt.held && !terminate.held; }
+    HeldSignal& of(int signal) noexcept {
+        return signal == SIGINT ? interrupt : signal == SIGTERM ? terminate : hangUp;
+    }
 };
 Installation installation;
 
@@ -61,13 +72,36 @@ Installation installation;
 // loads.
 std::atomic<int> eventFd{-1};
 std::atomic<int> lastSignal{0};
-static_assert(std::atomic<int>::is_always_lock_free, "a signal handler uses them");
+// When signals have their former effect again, in nanoseconds of the monotonic clock; 0 before a wait has ended.
+// relaxed: orders nothing, and a handler that reads an old value only wakes nobody.
+std::atomic<std::int64_t> givenBackAt{0};
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<std::int64_t>::is_always_lock_free,
+              "a signal handler uses them");
 
-void onSignal(int signal) noexcept {
-    const int error = errno;
+// In the handler, too.
+std::int64_t monotonicNow() noexcept {
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+void endWait(int signal) noexcept {
     lastSignal.store(signal, std::memory_order_relaxed);  // the write below publishes it
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto written = ::write(eventFd.load(std::memory_order_relaxed), &one, sizeof one);
+}
+
+// A wait that has ended leaves the handler in place, because many senders repeat a signal at once: `timeout` and
+// `tini -g` signal the process and then its group. Later signals have their former effect when the handler returns.
+void onSignal(int signal) noexcept {
+    const int error = errno;
+    const std::int64_t until = givenBackAt.load(std::memory_order_relaxed);
+    if (until == 0) {
+        endWait(signal);
+    } else if (monotonicNow() >= until) {
+        installation.of(signal).restore();
+        ::raise(signal);
+    }
     errno = error;
 }
 
@@ -85,8 +119,10 @@ void install() {
         eventFd.store(fd, std::memory_order_relaxed);
     }
     forgetEarlierSignals(eventFd.load(std::memory_order_relaxed));
+    givenBackAt.store(0, std::memory_order_relaxed);
     installation.interrupt.take();
     installation.terminate.take();
+    installation.hangUp.take();
     installation.installed = true;
 }
 
@@ -94,15 +130,15 @@ void uninstall() noexcept {
     if (!std::exchange(installation.installed, false)) return;
     installation.interrupt.giveBack();
     installation.terminate.giveBack();
+    installation.hangUp.giveBack();
 }
 
-// A parent may have left both blocked, but this thread must receive them.
+// A parent may have left them blocked, but this thread must receive them.
 void unblock() noexcept {
-    sigset_t both;
-    sigemptyset(&both);
-    sigaddset(&both, SIGINT);
-    sigaddset(&both, SIGTERM);
-    ::pthread_sigmask(SIG_UNBLOCK, &both, nullptr);
+    sigset_t all;
+    sigemptyset(&all);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&all, signal);
+    ::pthread_sigmask(SIG_UNBLOCK, &all, nullptr);
 }
 
 // Waits in poll(), not in read(): the thread sanitizer runs a handler during poll(), but after read().
@@ -118,6 +154,7 @@ ShutdownSignals::ShutdownSignals() {
     bool noSignalHeld = false;
     {
         std::lock_guard held(installation.lock);
+        if (givenBackAt.load(std::memory_order_relaxed) != 0) uninstall();  // a wait has ended: this begins another
         if (!installation.installed) {
             install();
             noSignalHeld = installation.holdsNone();
@@ -139,14 +176,21 @@ int ShutdownSignals::wait() {
     if (Carrier::current() != nullptr) throw BlockingOperationException("ShutdownSignals::wait");
     unblock();
     awaitEvent();
-    std::lock_guard held(installation.lock);
-    uninstall();
+    givenBackAt.store(monotonicNow() + std::chrono::nanoseconds(repeatTime).count(), std::memory_order_relaxed);
     return lastSignal.load(std::memory_order_relaxed);
 }
 
+namespace {
+
+const char* nameOf(int signal) noexcept {
+    return signal == SIGINT ? "SIGINT" : signal == SIGTERM ? "SIGTERM" : "SIGHUP";
+}
+
+}  // namespace
+
 int runUntilSignal(EventLoopGroup& group, Duration drainTime, Duration shutdownTime) {
-    const int signal = ShutdownSignals().wait();
-    log(LogLevel::info, std::string(signal == SIGINT ? "SIGINT" : "SIGTERM") + ": draining");
+    ShutdownSignals signals;  // until the end: a repeated signal must not cut the drain
+    log(LogLevel::info, std::string(nameOf(signals.wait())) + ": draining");
     group.drain(drainTime);
     if (group.shutdown(shutdownTime)) return 0;
     log(LogLevel::error, "the process ends with status 1: the handlers, tasks and fibers listed above have not ended");

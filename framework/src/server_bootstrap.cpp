@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 
+#include <weft/pipeline/detail/answered_listener.hpp>
 #include <weft/scheduler/carrier.hpp>
 #include <weft/scheduler/detail/two_choices.hpp>
 #include <weft/transports/socket_io_handler.hpp>
@@ -20,6 +21,7 @@ namespace weft {
 
 namespace {
 
+using detail::AnsweredListener;
 using detail::PipelineSetup;
 using detail::ServerAcceptor;
 using detail::ServerState;
@@ -41,6 +43,14 @@ struct Binding {
         if (!server->mayBind()) cause = drained();
         server->abandon();
         outcome.setError(std::move(cause));
+    }
+    // The loop of a step has ended, so that the step is never told.
+    void dropped() noexcept {
+        try {
+            throw SystemError(operationAborted(), "bind to " + address.toString() + ": its event loop has ended");
+        } catch (...) {
+            fail(std::current_exception());
+        }
     }
     std::exception_ptr drained() const {
         return std::make_exception_ptr(SystemError(
@@ -120,7 +130,7 @@ bool portWasTaken(std::size_t index, const ChannelFuture& done) {
 // The promise of one attempt to bind. An attempt that an ending loop drops fails like any other.
 ChannelPromise attempt(const BindingPointer& binding, std::size_t index, const ChannelRef& listener, int triesLeft) {
     ChannelPromise bound = listener->newPromise();
-    bound.addListener([binding, index, listener, triesLeft](const ChannelFuture& done) {
+    const auto end = [binding, index, listener, triesLeft](const ChannelFuture& done) {
         if (done.success()) return listening(binding, index);
         if (triesLeft == 0 || !portWasTaken(index, done)) return binding->fail(done.cause());
         const ChannelPromise next = attempt(binding, index, listener, triesLeft - 1);
@@ -129,7 +139,8 @@ ChannelPromise attempt(const BindingPointer& binding, std::size_t index, const C
         } catch (...) {
             next.tryFailure(std::current_exception());
         }
-    });
+    };
+    bound.addListener(AnsweredListener(end, [binding] { binding->dropped(); }));
     return bound;
 }
 
@@ -142,7 +153,7 @@ void bindListener(const BindingPointer& binding, std::size_t index) {
     }
     if (!binding->server->addListener(listener)) return binding->fail(binding->drained());
     const ChannelPromise bound = attempt(binding, index, listener, portTries);
-    listener->registerWithLoop().addListener([binding, listener, bound](const ChannelFuture& registered) {
+    const auto bindIt = [binding, listener, bound](const ChannelFuture& registered) {
         if (!registered.success()) {
             bound.tryFailure(registered.cause());
             return;
@@ -153,7 +164,9 @@ void bindListener(const BindingPointer& binding, std::size_t index) {
         } catch (...) {
             bound.tryFailure(std::current_exception());
         }
-    });
+    };
+    const auto dropped = [bound] { bound.tryFailure(operationAborted()); };
+    listener->registerWithLoop().addListener(AnsweredListener(bindIt, dropped));
 }
 
 }  // namespace
@@ -182,8 +195,8 @@ BindFuture ServerBootstrap::bind(const SocketAddress& local) {
     for (std::size_t i = 0; i < count; ++i)
         binding->loops.push_back(&(count > 1 ? acceptors_->loop(i) : acceptors_->next()));
     const BindFuture future(binding->outcome.future());
-    acceptors_->loopSet()->addServer(binding->server);  // before the first step: a drain fails a bind in progress
-    if (acceptors_->loopSet() != workers_->loopSet()) workers_->loopSet()->addServer(binding->server);
+    acceptors_->loopSet()->addServer(binding->server, true);  // before the first step: a drain fails a bind in progress
+    if (acceptors_->loopSet() != workers_->loopSet()) workers_->loopSet()->addServer(binding->server, false);
     bindListener(binding, 0);
     return future;
 }

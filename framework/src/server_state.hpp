@@ -76,7 +76,8 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
 
     // The connections of one loop. Context: that loop, except live.
     struct Children {
-        explicit Children(EventLoop& itsLoop) : loop(itsLoop) {}
+        explicit Children(EventLoop& itsLoop) : keptLoop(itsLoop.shared_from_this()), loop(itsLoop) {}
+        const std::shared_ptr<EventLoop> keptLoop;  // a handle may outlive the group
         EventLoop& loop;
         std::list<ChannelRef> open;
         std::atomic<std::size_t> live{0};      // open.size() for other threads; approximate

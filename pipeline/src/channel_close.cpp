@@ -3,9 +3,11 @@
 
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/channel_events.hpp>
+#include <weft/pipeline/detail/answered_listener.hpp>
 #include <weft/scheduler/log.hpp>
 
 #include "channel_private.hpp"
+#include "context_calls.hpp"
 #include "pipeline_entry.hpp"
 
 namespace weft {
@@ -35,11 +37,7 @@ void Channel::closeAfterError(std::exception_ptr cause) noexcept {
 // The first close wins, and later ones complete with it (C-1). C-2 (a) and (b): writes fail from here on, then the sink
 // closes.
 void Channel::beginClose(ChannelPromise promise, std::exception_ptr cause) {
-    if (closed()) {
-        if (promise.isVoid()) return;
-        closeFuture().addListener([promise](const ChannelFuture&) { promise.trySuccess(); });
-        return;
-    }
+    if (closed()) return completeWithClose(promise);
     promise.setUncancellable();
     closeCause_ = std::move(cause);
     state_.set(State::isClosed);  // writes fail from here on
@@ -51,6 +49,19 @@ void Channel::beginClose(ChannelPromise promise, std::exception_ptr cause) {
     ChannelPromise internal = newPromise();
     internal.addListener([this, promise](const ChannelFuture&) { socketClosed(promise); });
     sink_->close(std::move(internal));
+}
+
+// For a close after the first one.
+void Channel::completeWithClose(const ChannelPromise& promise) {
+    if (promise.isVoid()) return;
+    const auto succeed = [promise] { promise.trySuccess(); };
+    closeFuture().addListener(detail::AnsweredListener([succeed](const ChannelFuture&) { succeed(); }, succeed));
+}
+
+// The loop has ended. Only a channel that was deregistered can still be open.
+void Channel::refuseClose(const ChannelPromise& promise, std::exception_ptr cause) {
+    if (closed()) return completeWithClose(promise);
+    promise.tryFailure(std::move(cause));
 }
 
 // C-2 (c) to (f): the close future, the promise, pending writes, then events from a task.
@@ -112,7 +123,7 @@ ChannelFuture Channel::shutdownOutput() {
 
 // Ends the output; reading continues (HC-3).
 void Channel::shutdownOutput(ChannelPromise promise) {
-    if (!detail::entersLoop(loop_)) return runInLoop([this, promise] { shutdownOutput(promise); });
+    if (!detail::entersLoop(loop_)) return detail::post(*this, promise, [this, promise] { shutdownOutput(promise); });
     outputEndedHere_ = !loop_.stopping();
     endOutput(std::move(promise));
 }

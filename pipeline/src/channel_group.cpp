@@ -6,6 +6,7 @@
 
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_errors.hpp>
+#include <weft/pipeline/detail/answered_listener.hpp>
 
 namespace weft {
 
@@ -32,7 +33,8 @@ Future<void> whenAll(const std::vector<ChannelFuture>& futures) {
     const auto countdown = std::make_shared<Countdown>(futures.size() + 1);
     Future<void> all = countdown->all.future();
     for (const ChannelFuture& future : futures) {
-        future.addListener([countdown](const ChannelFuture&) { countdown->one(); });
+        future.addListener(detail::AnsweredListener([countdown](const ChannelFuture&) { countdown->one(); },
+                                                    [countdown] { countdown->one(); }));
     }
     countdown->one();
     return all;
@@ -105,9 +107,10 @@ bool ChannelGroup::add(Channel& channel) {
         if (!members_->byId.emplace(channel.id(), ChannelRef(channel)).second) return false;
         refused = members_->closed;
     }
-    channel.closeFuture().addListener([weak = std::weak_ptr(members_), id = channel.id()](const ChannelFuture&) {
+    const auto leave = [weak = std::weak_ptr(members_), id = channel.id()] {
         if (const auto members = weak.lock()) members->remove(id);
-    });
+    };
+    channel.closeFuture().addListener(detail::AnsweredListener([leave](const ChannelFuture&) { leave(); }, leave));
     if (refused) channel.close();
     return !channel.closed();
 }

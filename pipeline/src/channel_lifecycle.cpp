@@ -47,7 +47,7 @@ void detail::retainChannel(Channel& channel) noexcept {
 
 void detail::releaseChannel(Channel& channel) noexcept {
     if (channel.references_.release(currentHome())) [[unlikely]]
-        delete &channel;
+        Channel::destroy(channel);
 }
 
 ChannelRef Channel::create(EventLoop& loop) {
@@ -62,9 +62,20 @@ const void* Channel::home() const noexcept {
 }
 
 Channel::Channel(EventLoop& loop)
-    : loop_(loop), pins_(0, home()), id_(nextId()), pipeline_(*this), closeState_(*this, loop) {}
+    : loop_(loop),
+      pins_(0, home()),
+      id_(nextId()),
+      pipeline_(*this),
+      closeState_(*this, loop),
+      keptLoop_(loop.weak_from_this().lock()) {}
 
 Channel::~Channel() = default;
+
+// The sink uses the loop's handler until it is destroyed.
+void Channel::destroy(Channel& channel) noexcept {
+    const std::shared_ptr<EventLoop> loop = std::move(channel.keptLoop_);
+    delete &channel;
+}
 
 void Channel::attach(std::unique_ptr<ChannelSink> sink) {
     WEFT_ASSERT(!state_.is(State::wasRegistered), "Channel::attach() after registration");
@@ -188,7 +199,7 @@ void Channel::unregister() {
 
 // Releases the reference that the loop holds, and ends the bias of the count.
 void Channel::releaseOwnReference() noexcept {
-    if (references_.biased() && references_.unbias()) delete this;
+    if (references_.biased() && references_.unbias()) destroy(*this);
 }
 
 // ---- removed handlers ----

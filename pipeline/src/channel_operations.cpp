@@ -113,9 +113,18 @@ bool Channel::mayConfigureHere() const noexcept {
     return !state_.is(State::wasRegistered) || detail::entersLoop(loop_);
 }
 
-void Channel::changeConfig(ConfigChange change) {
-    if (!state_.is(State::wasRegistered)) return changeConfigNow(change);
-    runInLoop([this, change = std::move(change)]() mutable { changeConfigNow(change); });
+ErrorCode Channel::changeConfig(ConfigChange change) {
+    if (mayConfigureHere()) {
+        changeConfigNow(change);
+        return {};
+    }
+    try {
+        loop_.execute(
+            [self = ChannelRef(*this), change = std::move(change)]() mutable { self->changeConfigNow(change); });
+        return {};
+    } catch (const SystemError& refused) {  // the loop has ended
+        return refused.code();
+    }
 }
 
 void Channel::changeConfigNow(ConfigChange& change) {

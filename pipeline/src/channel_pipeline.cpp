@@ -53,11 +53,18 @@ bool ChannelPipeline::editsHere() const noexcept {
 }
 
 // Errors are thrown to the caller when the edit runs here, and logged when it runs as a task. The pin keeps the
-// contexts that the edit refers to alive.
+// contexts that the edit refers to alive. After the end of the channel or of its loop an edit does nothing: a handler
+// that it brings is destroyed (H-8).
 template <class Edit>
 void ChannelPipeline::editInLoop(Edit edit) {
-    if (editsHere()) return edit();
-    channel_.loop().execute([pin = detail::ChannelPin(channel_), edit = std::move(edit)]() mutable { edit(); });
+    if (editsHere()) return ended_ ? void() : edit();
+    try {
+        channel_.loop().execute([this, pin = detail::ChannelPin(channel_), edit = std::move(edit)]() mutable {
+            if (!ended_) edit();
+        });
+    } catch (const SystemError&) {
+        // The loop has ended.
+    }
 }
 
 ChannelPipeline& ChannelPipeline::insert(Context& base, bool after, OwnedContext context) {
@@ -264,6 +271,7 @@ void ChannelPipeline::runPendingCallbacks() noexcept {
 // From tail to head (H-8).
 void ChannelPipeline::removeAll() noexcept {
     PipelineEntry entry(channel_);
+    ended_ = true;
     while (!empty()) {
         Context& last = *tail_.previous_;
         unlink(last);

@@ -17,15 +17,21 @@ namespace weft {
 
 namespace detail {
 
-// Posts an operation from outside the loop as a task (TH-2). Fails the promise when the loop has ended.
-template <class F>
-[[gnu::cold, gnu::noinline]] void post(Channel& channel, const ChannelPromise& promise, F operation) {
+// Posts an operation from outside the loop as a task (TH-2). If the loop refuses it, calls refused(exception).
+template <class F, class Refused>
+[[gnu::cold, gnu::noinline]] void postOr(Channel& channel, F operation, Refused refused) {
     try {
         channel.loop().execute(
             [pin = ChannelPin(channel), operation = std::move(operation)]() mutable { operation(); });
     } catch (...) {
-        promise.tryFailure(std::current_exception());
+        refused(std::current_exception());
     }
+}
+
+// Fails the promise when the loop has ended.
+template <class F>
+void post(Channel& channel, const ChannelPromise& promise, F operation) {
+    postOr(channel, std::move(operation), [&](std::exception_ptr cause) { promise.tryFailure(std::move(cause)); });
 }
 
 }  // namespace detail

@@ -21,6 +21,14 @@ using detail::Event;
     return false;
 }
 
+// As enter(); once the loop has ended, the close of a closed channel succeeds as it did before (C-1).
+template <class F>
+[[gnu::noinline]] void ChannelHandlerContext::enterClose(const ChannelPromise& promise, F call) {
+    if (detail::entersLoop(channel_.loop())) return enter(promise, std::move(call));
+    detail::postOr(channel_, std::move(call),
+                   [&](std::exception_ptr cause) { channel_.refuseClose(promise, std::move(cause)); });
+}
+
 ChannelFuture ChannelHandlerContext::bind(const SocketAddress& local) {
     ChannelPromise promise = newPromise();
     bind(local, promise);
@@ -69,7 +77,7 @@ void ChannelHandlerContext::connect(const SocketAddress& remote, const SocketAdd
 // Passes the handlers as disconnect; the head makes it a close, because a stream has no disconnect (P-6).
 void ChannelHandlerContext::disconnect(ChannelPromise promise) {
     if (refused(promise)) return;
-    if (!entered()) return enter(promise, [this, promise] { disconnect(promise); });
+    if (!entered()) return enterClose(promise, [this, promise] { disconnect(promise); });
     nextOutbound(Event::disconnect).invokeOutbound(promise, [&](ChannelHandler& handler, ChannelHandlerContext& next) {
         handler.disconnect(next, promise);
     });
@@ -77,7 +85,7 @@ void ChannelHandlerContext::disconnect(ChannelPromise promise) {
 
 void ChannelHandlerContext::close(ChannelPromise promise) {
     if (refused(promise)) return;
-    if (!entered()) return enter(promise, [this, promise] { close(promise); });
+    if (!entered()) return enterClose(promise, [this, promise] { close(promise); });
     nextOutbound(Event::close).invokeOutbound(promise, [&](ChannelHandler& handler, ChannelHandlerContext& next) {
         handler.close(next, promise);
     });

@@ -2,9 +2,11 @@
 
 #include <new>
 #include <string>
+#include <utility>
 
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/channel_future.hpp>
+#include <weft/pipeline/detail/answered_listener.hpp>
 #include <weft/pipeline/detail/thread_cache.hpp>
 #include <weft/scheduler/event_loop.hpp>
 #include <weft/scheduler/log.hpp>
@@ -18,6 +20,8 @@ namespace {
 
 // Notifications on this thread's stack. No fiber suspends inside one, so it cannot continue on another thread.
 constinit thread_local unsigned nestedNotifications = 0;
+// Listeners of this thread that were dropped and have a substitute.
+constinit thread_local unsigned answeredDrops = 0;
 
 void logThrowingListener() noexcept {
     try {
@@ -37,12 +41,30 @@ void callListener(PromiseState::Listener& listener, const ChannelFuture& future)
 
 }  // namespace
 
+// No channel keeps the loop for it.
+struct PromiseState::Early final : PromiseState {
+    explicit Early(EventLoop& loop) noexcept
+        : PromiseState(nullptr, &loop, true), keptLoop(loop.weak_from_this().lock()) {}
+
+    static void destroy(Early* state) noexcept {
+        const std::shared_ptr<EventLoop> loop = std::move(state->keptLoop);  // longer than the listeners
+        state->~Early();
+        ThreadCache::release(state, sizeof(Early));
+    }
+
+    std::shared_ptr<EventLoop> keptLoop;
+};
+
+void noteAnsweredDrop() noexcept {
+    ++answeredDrops;
+}
+
 PromiseState* PromiseState::create(Channel* channel, EventLoop* loop) {
     return ::new (ThreadCache::allocate(sizeof(PromiseState))) PromiseState(channel, loop);
 }
 
 PromiseState* PromiseState::createEarly(EventLoop& loop) {
-    return ::new (ThreadCache::allocate(sizeof(PromiseState))) PromiseState(nullptr, &loop, true);
+    return ::new (ThreadCache::allocate(sizeof(Early))) Early(loop);
 }
 
 PromiseState::PromiseState(Channel* channel, EventLoop* loop, bool early) noexcept
@@ -65,6 +87,7 @@ void PromiseState::retain() noexcept {
 void PromiseState::release() noexcept {
     if (inChannel_) return releaseChannel(*channel_);
     if (!references_.release()) return;
+    if (early_) return Early::destroy(static_cast<Early*>(this));
     this->~PromiseState();
     ThreadCache::release(this, sizeof(PromiseState));
 }
@@ -126,14 +149,48 @@ void PromiseState::notify() noexcept {
     }
 }
 
+// A task that calls the listeners. If the loop destroys it without having run it, or refuses it, they are dropped.
+class PromiseState::Notification {
+  public:
+    explicit Notification(PromiseStateRef state) noexcept : state_(std::move(state)) {}
+    Notification(Notification&&) noexcept = default;
+    Notification& operator=(Notification&&) = delete;
+    ~Notification() {
+        if (state_) state_->dropListeners();
+    }
+    void operator()() {
+        const PromiseStateRef state = std::move(state_);
+        state->runListeners();
+    }
+
+  private:
+    PromiseStateRef state_;
+};
+
 void PromiseState::notifyLater() noexcept {
     if (!loop_) return runListeners();  // nested too deeply, but there is no loop to post to
     retain();
+    Notification notification(PromiseStateRef::adopt(this));
     try {
-        loop_->execute([self = PromiseStateRef::adopt(this)] { self->runListeners(); });
+        loop_->execute(std::move(notification));
     } catch (...) {
-        log(LogLevel::error, "a channel future completed after its loop had ended: its listeners are not called");
+        // The loop has ended, or there is no memory: the notification drops the listeners.
     }
+}
+
+void PromiseState::dropListeners() noexcept {
+    Completion::Listeners listeners;
+    if (!completion_.beginNotifying(listeners)) return;  // the running call does it
+    retain();
+    const PromiseStateRef held = PromiseStateRef::adopt(this);  // a listener may hold the last reference
+    unsigned dropped = 0;
+    const unsigned answeredBefore = answeredDrops;
+    do {
+        listeners.callAll([&dropped](Listener&) { ++dropped; });
+    } while (completion_.keepNotifying(listeners));
+    const unsigned answered = std::exchange(answeredDrops, answeredBefore) - answeredBefore;
+    if (dropped <= answered) return;
+    log(LogLevel::error, "a channel future completed after its loop had ended: its listeners are not called");
 }
 
 void PromiseState::runListeners() noexcept {

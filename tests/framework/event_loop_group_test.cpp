@@ -7,6 +7,9 @@
 
 #include <sys/resource.h>
 
+#include <weft/scheduler/blocking_pool.hpp>
+#include <weft/scheduler/io_handler_decorator.hpp>
+
 #include "framework/bench.hpp"
 #include "support/sanitized.hpp"
 
@@ -197,6 +200,78 @@ TEST(EventLoopGroupTest, ShutdownSaysWhenAFiberOutlastsItsTime) {
     EXPECT_FALSE(group.shutdown(1ms));
     go = true;
     EXPECT_TRUE(group.shutdown(20s));
+}
+
+// Holds the loop in a task until it is destroyed.
+class BusyLoop {
+  public:
+    explicit BusyLoop(EventLoop& loop) {
+        Promise<void> begun;
+        const Future<void> running = begun.future();
+        loop.execute([&begun, go = go_] {
+            begun.setValue();
+            while (!*go) std::this_thread::yield();
+        });
+        running.await();
+    }
+    ~BusyLoop() { end(); }
+    void end() { *go_ = true; }
+
+  private:
+    const std::shared_ptr<std::atomic<bool>> go_ = std::make_shared<std::atomic<bool>>(false);
+};
+
+TEST(EventLoopGroupTest, WhileOneThreadShutsItDownOthersWaitToo) {
+    EventLoopGroup group(groupOptions(1));
+    BusyLoop busy(group.loop(0));
+    std::thread first([&] { EXPECT_TRUE(group.shutdown(20s)); });
+    ASSERT_TRUE(eventually([&] { return group.loop(0).stopping(); }));
+    EXPECT_FALSE(group.shutdown(0ms)) << "the loop still runs";
+    const Future<void> graceful = group.shutdownGracefully(0ms, 0ms);
+    EXPECT_FALSE(graceful.done());
+    std::thread second([&] { EXPECT_TRUE(group.shutdown(20s)); });
+    busy.end();
+    first.join();
+    second.join();
+    EXPECT_TRUE(graceful.awaitUntil(testDeadline()));
+}
+
+TEST(EventLoopGroupTest, AGroupMadeWhileTheLastOneEndsOnTheSameCarriersWaitsForThat) {
+    CarrierGroup carriers(carrierOptions("test", 1));
+    CarrierGroup others(carrierOptions("other", 1));
+    auto last = std::make_unique<EventLoopGroup>(carriers);
+    BusyLoop busy(last->loop(0));
+    std::thread ending([&] { last->shutdown(20s); });
+    ASSERT_TRUE(eventually([&] { return last->loop(0).stopping(); }));
+    JoinHandle<std::size_t> making = others.carrier(0).spawn([&] { return EventLoopGroup(carriers).size(); });
+    others.carrier(0).spawn([] {}).join();  // runs after the other fiber has begun to wait
+    busy.end();
+    EXPECT_EQ(making.join(), 1u);
+    ending.join();
+}
+
+TEST(EventLoopGroupTest, ItsLoopsLiveUntilTheFunctionsOfItsBlockingPoolHaveReturned) {
+    struct Last final : IoHandlerDecorator {
+        Last(std::unique_ptr<IoHandler> wrapped, std::atomic<bool>& ended, std::atomic<bool>& returned)
+            : IoHandlerDecorator(std::move(wrapped)), ended_(ended), returned_(returned) {}
+        ~Last() override { EXPECT_TRUE(returned_) << "the function may still use the loop"; }
+        void close() override {
+            IoHandlerDecorator::close();
+            ended_ = true;
+        }
+        std::atomic<bool>& ended_;
+        std::atomic<bool>& returned_;
+    };
+    std::atomic<bool> ended{false};
+    std::atomic<bool> returned{false};
+    EventLoopGroupOptions options = groupOptions(1);
+    options.ioHandler = [&](auto builtIn) { return std::make_unique<Last>(std::move(builtIn), ended, returned); };
+    EventLoopGroup group(options);
+    group.carriers().blockingPool().post([&] {
+        while (!ended) std::this_thread::yield();
+        for (int i = 0; i < 10'000; ++i) std::this_thread::yield();  // the destructor goes on
+        returned = true;
+    });
 }
 
 // ---- shutdownGracefully(), L-3: these tests wait for time to pass only where they must ----

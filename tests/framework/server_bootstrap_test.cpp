@@ -63,6 +63,23 @@ TEST(ServerBootstrapTest, B1_OneAcceptorSpreadsConnectionsOverTheWorkersInTurn) 
     EXPECT_EQ(homes.count(&workers.loop(1)), 3u);
 }
 
+TEST(ServerBootstrapTest, TheListenersCloseWithTheLoopsOfTheirConnections) {
+    EventLoopGroup acceptors(groupOptions(1));
+    for (const bool graceful : {false, true}) {
+        EventLoopGroup workers(groupOptions(1));
+        ServerBootstrap bootstrap(acceptors, workers);
+        bootstrap.childHandler([](Channel&) {});
+        const Server server = bootstrap.bind(anyPort).sync().channel();
+        if (graceful) {
+            workers.shutdownGracefully(0ms, 1h);
+            EXPECT_TRUE(server.listeners()[0]->closeFuture().awaitUntil(testDeadline()));
+        } else {
+            EXPECT_TRUE(workers.shutdown(20s));
+            EXPECT_TRUE(server.listeners()[0]->closed()) << "it would go on using the workers' loops";
+        }
+    }
+}
+
 // Nothing closes such a child: its loop no longer knows it, and the server is never closed.
 TEST(ServerBootstrapTest, ADeregisteredChildOfAServerThatIsNeverClosedIsReleasedWithTheServer) {
     struct Leaves final : ChannelInboundHandler {
@@ -186,6 +203,19 @@ TEST(ServerBootstrapTest, B1_AChildHandlerThatThrowsClosesItsConnectionOnly) {
     EXPECT_EQ(echoed(peer, "x"), "x");
 }
 
+TEST(ServerBootstrapTest, B2_ABindAfterTheEndOfItsLoopFails) {
+    DescriptorGuard descriptors;
+    EventLoopGroup group(groupOptions(2));
+    EXPECT_TRUE(group.shutdown(20s));
+    for (const AcceptMode mode : {AcceptMode::single, AcceptMode::perLoop}) {
+        ServerBootstrap bootstrap(group);
+        bootstrap.acceptMode(mode).childHandler([](Channel&) {});
+        const BindFuture bound = bootstrap.bind(anyPort);
+        ASSERT_TRUE(bound.done());
+        EXPECT_EQ(errorCodeOf(bound.cause()), operationAborted());
+    }
+}
+
 TEST(ServerBootstrapTest, WithoutAChildHandlerNothingIsBound) {
     EventLoopGroup group(groupOptions(1));
     EXPECT_THROW(ServerBootstrap(group).bind(anyPort), std::logic_error);
@@ -251,6 +281,17 @@ TEST(BootstrapTest, B2_ARefusedConnectFailsWithTheAddressAndClosesTheChannel) {
     EXPECT_EQ(connected.error(), fromErrno(ECONNREFUSED));
     EXPECT_NE(describe(connected.cause()).find(address.toString()), std::string::npos);
     connected.channel()->closeFuture().await();
+}
+
+TEST(BootstrapTest, B2_AConnectAfterTheEndOfItsLoopFails) {
+    DescriptorGuard descriptors;
+    EventLoopGroup group(groupOptions(1));
+    EXPECT_TRUE(group.shutdown(20s));
+    for (const unsigned retries : {0u, 2u}) {
+        const ChannelFuture connected = Bootstrap(group).retry(retries).connect(SocketAddress::loopbackV4(9));
+        ASSERT_TRUE(connected.done());
+        EXPECT_EQ(connected.error(), operationAborted());
+    }
 }
 
 TEST(BootstrapTest, AFiberMayWaitForItsOwnCarriersConnection) {

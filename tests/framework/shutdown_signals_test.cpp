@@ -5,12 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <thread>
 
 #include <unistd.h>
 
 #include "framework/bench.hpp"
+#include "support/forked_process.hpp"
 #include "support/log_capture.hpp"
 #include "support/threads.hpp"
 
@@ -68,11 +70,81 @@ TEST(ShutdownSignalsTest, AreGivenBackAfterwards) {
         EXPECT_NE(during.sa_handler, before.sa_handler);
         ::kill(::getpid(), SIGTERM);
         EXPECT_EQ(signals.wait(), SIGTERM);
-        ::sigaction(SIGTERM, nullptr, &after);  // a second signal has its old effect at once
-        EXPECT_EQ(after.sa_handler, before.sa_handler);
     }
     ::sigaction(SIGTERM, nullptr, &after);
     EXPECT_EQ(after.sa_handler, before.sa_handler);
+}
+
+// If the machine stops the process for repeatTime between the signals, it dies rightly; then the test tries again.
+TEST(ShutdownSignalsTest, ASignalThatIsRepeatedAtOnceIsOneSignal) {
+    using Time = std::chrono::steady_clock;
+    const auto repeat = [] {
+        ShutdownSignals signals;
+        std::raise(SIGTERM);
+        signals.wait();
+        for (const int signal : {SIGTERM, SIGINT}) std::raise(signal);
+        return 0;
+    };
+    for (;;) {
+        const Time::time_point before = Time::now();
+        if (resultOfFork(repeat) == 0) return;
+        if (Time::now() - before < ShutdownSignals::repeatTime) FAIL() << "the repeated signal has ended the process";
+    }
+}
+
+TEST(ShutdownSignalsDeathTest, ALaterSignalHasItsFormerEffect) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    const auto insist = [] {
+        ShutdownSignals signals;
+        std::raise(SIGTERM);
+        signals.wait();
+        for (;;) std::raise(SIGINT);
+    };
+    EXPECT_EXIT(insist(), testing::KilledBySignal(SIGINT), "");
+}
+
+// Restores what the test makes of SIGHUP.
+class HangUp {
+  public:
+    explicit HangUp(void (*handler)(int)) { std::signal(SIGHUP, handler); }
+    ~HangUp() { ::sigaction(SIGHUP, &former_, nullptr); }
+    static auto handler() {
+        struct sigaction now = {};
+        ::sigaction(SIGHUP, nullptr, &now);
+        return now.sa_handler;
+    }
+
+  private:
+    struct sigaction former_ = [] {
+        struct sigaction now = {};
+        ::sigaction(SIGHUP, nullptr, &now);
+        return now;
+    }();
+};
+
+TEST(ShutdownSignalsTest, AHangUpEndsTheWait) {
+    const HangUp hangUp(SIG_DFL);
+    {
+        ShutdownSignals signals;
+        EXPECT_EQ(waitFor(signals, SIGHUP), SIGHUP);
+    }
+    EXPECT_EQ(HangUp::handler(), SIG_DFL);
+}
+
+void itsOwn(int) {}
+
+TEST(ShutdownSignalsTest, AHangUpThatTheProgramHandlesStaysItsOwn) {
+    for (void (*const handler)(int) : {&itsOwn, SIG_IGN}) {
+        const HangUp hangUp(handler);
+        const ShutdownSignals signals;
+        EXPECT_EQ(HangUp::handler(), handler);
+    }
+    const HangUp hangUp(SIG_DFL);
+    {
+        const ShutdownSignals signals;
+        std::signal(SIGHUP, &itsOwn);  // as TraceOnSignal, made later
+    }
+    EXPECT_EQ(HangUp::handler(), &itsOwn);
 }
 
 TEST(ShutdownSignalsTest, MayNotBeAwaitedOnACarrier) {

@@ -9,10 +9,13 @@
 
 #include <gtest/gtest.h>
 
+#include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_promise.hpp>
+#include <weft/pipeline/detail/answered_listener.hpp>
 #include <weft/pipeline/embedded_channel.hpp>
 #include <weft/scheduler/non_suspending_scope.hpp>
 
+#include "support/log_capture.hpp"
 #include "support/loop_without_io.hpp"
 
 namespace weft {
@@ -248,6 +251,36 @@ TEST(ChannelFuture, F1_ManyThreadsRacingToCompleteHaveOneWinner) {
         two.join();
         EXPECT_EQ(winners, 1);
     }
+}
+
+// For operations that are built on others: they must not wait for a call that never comes.
+TEST(ChannelFuture, F2_AListenerThatAnEndedLoopCannotCallIsDestroyed) {
+    auto host = std::make_unique<test::LoopWithoutIo>();
+    const ChannelRef channel = Channel::create(host->loop);
+    const ChannelPromise early = channel->newPromise();
+    const ChannelPromise late = channel->newPromise();
+    std::string calls;
+    const auto answered = [&](const char* name) {
+        return detail::AnsweredListener([&, name](const ChannelFuture&) { calls += std::string(name) + ":called "; },
+                                        [&, name] { calls += std::string(name) + ":dropped "; });
+    };
+    early.addListener(answered("1"));
+    host->inDispatch([&] { early.trySuccess(); });
+    EXPECT_EQ(calls, "1:called ");
+    host->loop.stop();
+    host->ended.await();
+
+    const test::LogCapture log;
+    late.addListener(answered("2"));
+    EXPECT_EQ(calls, "1:called ");
+    late.trySuccess();
+    late.addListener(answered("3"));
+    EXPECT_EQ(calls, "1:called 2:dropped 3:dropped ");
+    EXPECT_EQ(log.countAt(LogLevel::error), 0);
+    const auto life = std::make_shared<int>(0);
+    late.addListener([life](const ChannelFuture&) {});
+    EXPECT_EQ(life.use_count(), 1);
+    EXPECT_EQ(log.countAt(LogLevel::error), 1) << "a listener without a substitute";
 }
 
 }  // namespace

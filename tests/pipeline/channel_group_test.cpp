@@ -1,6 +1,7 @@
 // ChannelGroup over embedded channels; over sockets and several carriers: tests/examples/chat_test.cpp.
 #include <weft/pipeline/channel_group.hpp>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,9 @@
 #include <weft/pipeline/codec/string_codec.hpp>
 #include <weft/pipeline/embedded_channel.hpp>
 #include <weft/pipeline/pipeline.hpp>
+
+#include "scripted_sink.hpp"
+#include "support/loop_without_io.hpp"
 
 namespace weft::test {
 namespace {
@@ -180,6 +184,24 @@ TEST(ChannelGroup, AnEmptyOneHasNothingToWaitFor) {
     EXPECT_TRUE(group.writeAndFlush(Buffer::copyOf("x")).success());
     EXPECT_NO_THROW(group.close().sync());
     EXPECT_FALSE(group.close().partialSuccess());
+}
+
+TEST(ChannelGroup, EndsAlthoughTheLoopOfAChannelHasEnded) {
+    LoopWithoutIo host;
+    const ChannelRef channel = Channel::create(host.loop);
+    channel->attach(std::make_unique<ScriptedSink>(*channel, std::make_shared<SinkScript>()));
+    channel->registerWithLoop().sync();
+    const ChannelPromise pending = channel->newPromise();
+    const ChannelGroupFuture waiting({pending.future(), channel->closeFuture()});
+    channel->close().sync();
+    host.inDispatch([] {});
+    host.loop.stop();
+    host.ended.await();
+    pending.trySuccess();
+    EXPECT_TRUE(waiting.done()) << "no listener of the promise is called any more";
+    ChannelGroup group;
+    EXPECT_FALSE(group.add(*channel));
+    EXPECT_TRUE(group.empty());
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A channel that closes after its loop has stopped accepting tasks. Its tear-down must not run inside an event of its
-// sink, because it would destroy the sink there.
+// A channel that closes after its loop has stopped accepting tasks: its tear-down must not run inside an event of its
+// sink, because it would destroy the sink there. And handlers that come after the tear-down.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <weft/pipeline/channel.hpp>
+#include <weft/pipeline/embedded_channel.hpp>
 
 #include "recorder.hpp"
 #include "scripted_sink.hpp"
@@ -101,6 +102,22 @@ TEST(ChannelLateEnd, S5_ACloseInTheLastTurnOfItsLoopTearsDownAfterTheSinksEvent)
         EXPECT_TRUE(has(events, "h:removed"));
         EXPECT_EQ(script->calls.back(), "destroyed");
     }
+}
+
+TEST(ChannelLateEnd, H8_AHandlerAddedAfterTheEndIsDestroyedWithoutACallback) {
+    struct Alive final : ChannelInboundHandler {
+        explicit Alive(std::shared_ptr<int> its) : life(std::move(its)) {}
+        void handlerAdded(ChannelHandlerContext&) override { ++*life; }
+        std::shared_ptr<int> life;
+    };
+    EmbeddedChannel channel;
+    channel.close();
+    const auto life = std::make_shared<int>(0);
+    channel.pipeline().addLast<Alive>(life).addFirst("first", std::make_unique<Alive>(life));
+    channel.pipeline().remove("first");
+    EXPECT_TRUE(channel.pipeline().empty());
+    EXPECT_EQ(*life, 0);
+    EXPECT_EQ(life.use_count(), 1);
 }
 
 }  // namespace

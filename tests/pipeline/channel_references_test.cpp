@@ -18,7 +18,9 @@
 namespace weft {
 namespace {
 
+using test::IdleIoHandler;
 using test::LoopWithoutIo;
+using test::oneCarrier;
 using test::ScriptedChannel;
 using test::ScriptedSink;
 using test::SinkScript;
@@ -127,6 +129,23 @@ TEST(ChannelReferences, TheyMayOutliveTheLoop) {
     EXPECT_EQ(made.ended(), 0u);
     fromTheLoop = {};
     EXPECT_EQ(made.ended(), 1u);
+}
+
+TEST(ChannelReferences, TheyKeepALoopThatASharedPointerOwns) {
+    CarrierGroup carriers(oneCarrier());
+    auto loop = std::make_shared<EventLoop>(carriers.carrier(0), std::make_unique<IdleIoHandler>());
+    const std::weak_ptr<EventLoop> life = loop;
+    const Future<void> ended = loop->start();
+    ChannelRef channel = Channel::create(*loop);
+    loop->stop();
+    ended.await();
+    loop.reset();
+    EXPECT_FALSE(channel->loop().inEventLoop());
+    ChannelFuture closed = channel->closeFuture();
+    channel = {};
+    EXPECT_FALSE(life.expired());
+    closed = {};
+    EXPECT_TRUE(life.expired());
 }
 
 TEST(ChannelReferences, ReferencesToAnEmbeddedChannelMayBeReleasedOnAnyThread) {

@@ -153,7 +153,33 @@ TEST(Threading, TH2_ASocketOptionSetAfterTheEndOfItsLoopIsRefused) {
     host.loop.stop();
     host.ended.await();
     EXPECT_EQ(channel->setOption(ChannelOption::NO_DELAY, true), operationAborted());
+    EXPECT_EQ(channel->setOption(ChannelOption::AUTO_READ, false), operationAborted());
     EXPECT_EQ(script->optionsSet, 1);
+}
+
+TEST(Threading, TH2_AnOperationAfterTheEndOfItsLoopFailsItsPromiseAndALaterCloseSucceeds) {
+    const auto host = std::make_unique<LoopWithoutIo>();
+    const ChannelRef channel = Channel::create(host->loop);
+    channel->attach(std::make_unique<ScriptedSink>(*channel, std::make_shared<SinkScript>()));
+    channel->registerWithLoop().sync();
+    channel->close().sync();
+    host->inDispatch([] {});
+    host->loop.stop();
+    host->ended.await();
+    EXPECT_TRUE(channel->close().success());
+    EXPECT_TRUE(channel->disconnect().success());
+    const auto life = std::make_shared<int>(0);
+    for (const ChannelFuture& refused : {channel->shutdownOutput(), channel->deregister(), channel->bind({}),
+                                         channel->writeFuture(Message(std::shared_ptr<int>(life)))}) {
+        EXPECT_EQ(refused.error(), operationAborted());
+    }
+    struct Holds final : ChannelInboundHandler {
+        explicit Holds(std::shared_ptr<int> its) : held(std::move(its)) {}
+        std::shared_ptr<int> held;
+    };
+    channel->pipeline().addLast<Holds>(life);
+    channel->pipeline().remove<Holds>();
+    EXPECT_EQ(life.use_count(), 1);
 }
 
 TEST(Threading, TH3_EventLoopFailsBeforeRegistration) {

@@ -26,6 +26,7 @@ ServedContext::~ServedContext() {
 
 void ServedContext::serveOn(EventLoop& loop, bool forLife) {
     loop_ = &loop;
+    keptLoop_ = loop.weak_from_this().lock();
     home_ = loop.carrier();
     service_ = std::make_unique<Service>(*this, loop, forLife);
 }

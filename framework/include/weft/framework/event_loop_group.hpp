@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 #include <weft/scheduler/carrier_group.hpp>
@@ -30,8 +31,8 @@ struct EventLoopGroupOptions : CarrierOptions {
     IoHandlerWrapper ioHandler = {};           // wraps each carrier's handler; unset: no wrapper
 };
 
-// Two groups on one CarrierGroup share its loops, which end with the last of these groups. Destroy or stop using
-// everything made through the group (servers, channels, references to them) before the group is destroyed.
+// Two groups on one CarrierGroup share its loops, which end with the last of these groups. What was made through the
+// group (servers, channels) may be kept after its end: everything is closed, and operations are refused.
 class EventLoopGroup {
   public:
     static constexpr Duration defaultDrainTime = std::chrono::seconds(5);
@@ -46,7 +47,8 @@ class EventLoopGroup {
     // carriers.
     explicit EventLoopGroup(const EventLoopGroupOptions& options = {});
     // Uses existing carriers, which must outlive the group. `transport`, `loop` and `ioHandler` apply only to loops
-    // made now; loops that another group has already made keep theirs. Throws as above. Context: as above.
+    // made now; loops that another group has already made keep theirs. While the loops of an earlier group end on these
+    // carriers, waits for that. Throws as above. Context: as above.
     explicit EventLoopGroup(CarrierGroup& carriers, std::optional<Transport::Kind> transport = {},
                             const EventLoop::Options& loop = {}, const IoHandlerWrapper& ioHandler = {});
     // Runs shutdown() without a time limit: closes channels, then aborts and awaits the fibers of its own carriers. In
@@ -70,26 +72,27 @@ class EventLoopGroup {
 
     // Closes every channel, ends the loops, then ends the carriers if the group owns them. Loops shared with another
     // group keep running. Returns false if `timeout` passed first; may then be called again. Context: a plain thread if
-    // the group owns its carriers, else anywhere but these carriers' dispatch. Blocks.
+    // the group owns its carriers, else anywhere but these carriers' dispatch; several threads may call it at once.
+    // Blocks.
     bool shutdown(Duration timeout);
     // Netty's shutdown (L-3): closes every channel and refuses new ones, cancels timed tasks, and keeps running tasks
     // until none has run for `quiet` or `timeout` has passed. Then it ends the loops and, if the group owns its
     // carriers, starts to end those, aborting their fibers. It drains nothing: see drain(). The future completes when
     // the loops have ended, or at once when another group keeps them. Only the first call takes effect; later calls
-    // return its future. Throws std::invalid_argument unless 0 <= quiet <= timeout. Context: the group's owner; never
-    // blocks.
+    // return its future. Throws std::invalid_argument unless 0 <= quiet <= timeout. Context: any thread; never blocks.
     Future<void> shutdownGracefully(Duration quiet = defaultQuiet, Duration timeout = defaultGracefulTime);
 
     const std::shared_ptr<detail::LoopSet>& loopSet() const noexcept { return loops_; }  // for bootstraps
 
   private:
     bool stopLoops(Deadline deadline);
-    void leave() noexcept;
+    bool leaveOnce() noexcept;
 
+    std::shared_ptr<detail::LoopSet> loops_;  // destroyed last: functions of the carriers' blocking pool may use them
     std::unique_ptr<CarrierGroup> own_;
     CarrierGroup* carriers_;
-    std::shared_ptr<detail::LoopSet> loops_;
-    bool left_ = false;  // shutdown() has released this group's share of the loops
+    std::mutex lock_;    // guards the members below
+    bool left_ = false;  // a shutdown has released this group's share of the loops
     bool last_ = false;  // it was the last share
     std::optional<Future<void>> gracefulEnd_;
 };

@@ -17,7 +17,8 @@ namespace detail {
 class ServerState;
 }
 
-// A copyable handle; dropping it closes nothing. Context: any thread. Lifetime: drop it before the group ends.
+// A copyable handle; dropping it closes nothing. Context: any thread. It may outlive its groups, whose ends close the
+// listeners and connections.
 class Server {
   public:
     Server() noexcept = default;  // empty: only valid() may be called

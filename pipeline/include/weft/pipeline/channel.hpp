@@ -44,7 +44,8 @@ class PostedWrite;
 
 // Context: operations, state queries and isWritable(): any thread. Options: the loop, or before registration the thread
 // that builds the channel; from other threads setOption() becomes a task. Up-calls: the sink, on the loop. Operations
-// never block; awaiting their futures does.
+// never block; awaiting their futures does. Once the loop has ended, they fail with operation_aborted, except that the
+// close of a closed channel succeeds.
 // Events come in this order (S-1..S-6); inactive only follows active, and unregistered only follows registered:
 // handlerAdded*, registered, active, { read* readComplete }*, inactive, unregistered, handlerRemoved*. The ids of rules
 // (S-1, W-3) are those of docs/reference/netty.md.
@@ -54,6 +55,8 @@ class Channel final : private FlushPointListener {
     static constexpr std::size_t minReadBytes = detail::ReadSize::least;    // the smallest read buffer
     static constexpr std::size_t firstReadBytes = detail::ReadSize::first;  // the first read buffer
 
+    // The channel keeps the loop if a std::shared_ptr owns it, as those of an EventLoopGroup; any other loop must
+    // outlive every use of the channel except open(), id() and the release of references. Allocates.
     static ChannelRef create(EventLoop& loop);
     Channel(const Channel&) = delete;
     Channel& operator=(const Channel&) = delete;
@@ -169,15 +172,14 @@ class Channel final : private FlushPointListener {
     // ---- options ----
     // Context: any thread. On the loop, and before registration on the thread that builds the channel, the option is
     // set at once, and the result is the transport's error, if any. From other threads a task sets it, in the order of
-    // the calls: the result is then {}, and a refusal is only logged. Once the loop has ended, a socket option returns
-    // operation_aborted, and an option of the channel itself throws SystemError(operation_aborted).
+    // the calls: the result is then {}, and a refusal is only logged. Once the loop has ended, the result is
+    // operation_aborted.
     template <class T>
     ErrorCode setOption(const TypedChannelOption<T>& option, const std::type_identity_t<T>& value) {
         if constexpr (std::is_convertible_v<T, int>) {
             if (!option.field) return setSocketOption(option.name, option.socket, static_cast<int>(value));
         }
-        changeConfig([field = option.field, value](ChannelConfig& config) { config.*field = value; });
-        return {};
+        return changeConfig([field = option.field, value](ChannelConfig& config) { config.*field = value; });
     }
     // Context: the loop, or before registration the thread that builds the channel. A socket option throws
     // std::logic_error on any other thread, and SystemError when the transport refuses it.
@@ -229,11 +231,13 @@ class Channel final : private FlushPointListener {
     friend class detail::PipelineEntry;  // owns depth_ and scope_
     friend class detail::ChannelPin;
     friend class detail::PostedWrite;
+    friend class ChannelHandlerContext;  // completes the closes that the loop refuses
     friend void detail::retainChannel(Channel&) noexcept;
     friend void detail::releaseChannel(Channel&) noexcept;
 
     explicit Channel(EventLoop& loop);
     ~Channel() override;
+    static void destroy(Channel& channel) noexcept;
 
     // Life (channel_lifecycle.cpp).
     void registerNow(const ChannelPromise& promise);
@@ -260,6 +264,8 @@ class Channel final : private FlushPointListener {
 
     // Closing (channel_close.cpp), in the order in which it happens.
     void beginClose(ChannelPromise promise, std::exception_ptr cause);
+    void completeWithClose(const ChannelPromise& promise);
+    void refuseClose(const ChannelPromise& promise, std::exception_ptr cause);
     void socketClosed(const ChannelPromise& promise);
     void endOutput(ChannelPromise promise);
     void closeAfterError(std::exception_ptr cause) noexcept;
@@ -288,7 +294,7 @@ class Channel final : private FlushPointListener {
     void stopReading() noexcept;
 
     using ConfigChange = UniqueFunction<void(ChannelConfig&)>;
-    void changeConfig(ConfigChange change);
+    ErrorCode changeConfig(ConfigChange change);
     void changeConfigNow(ConfigChange& change);
     ErrorCode setSocketOption(const char* name, SocketOption option, int value);
     ErrorCode setSocketOptionNow(const char* name, SocketOption option, int value);
@@ -340,6 +346,8 @@ class Channel final : private FlushPointListener {
     detail::AttributeMap attributes_;
     ChannelPipeline pipeline_;
     detail::PromiseState closeState_;
+
+    std::shared_ptr<EventLoop> keptLoop_;  // loop_, if a shared_ptr owns it: outlives the other members
 };
 
 }  // namespace weft

@@ -32,11 +32,11 @@ class ChannelFuture {
     // succeeded.
     ChannelRef channel() const noexcept { return state_->channelRef(); }
 
-    // Calls listener(const ChannelFuture&) once on the channel's loop, after the listeners added before it; never if
-    // the loop has ended, which is logged. On the loop, a future that is done already calls it before addListener()
-    // returns, unless the caller is a listener of this future or eight notifications are nested: then it runs later.
-    // On other threads addListener() posts a task. An exception from a listener is logged; the others still run.
-    // (F-2, E-4)
+    // Calls listener(const ChannelFuture&) once on the channel's loop, after the listeners added before it. If the loop
+    // has ended, destroys it instead, on the thread that finds this out, and logs an error. On the loop, a future that
+    // is done already calls it before addListener() returns, unless the caller is a listener of this future or eight
+    // notifications are nested: then it runs later. On other threads addListener() posts a task. An exception from a
+    // listener is logged; the others still run. (F-2, E-4)
     const ChannelFuture& addListener(Listener listener) const {
         state_->listen(std::move(listener));
         return *this;

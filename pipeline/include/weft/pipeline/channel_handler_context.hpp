@@ -204,6 +204,8 @@ class ChannelHandlerContext {
     bool entered() const noexcept;
     template <class F>
     void enter(const ChannelPromise& promise, F call);
+    template <class F>
+    void enterClose(const ChannelPromise& promise, F call);
     ChannelHandlerContext& nextWriter() const noexcept;
     void writeAndFlushSlow(Message&& message, ChannelPromise&& promise);
     void enterRead(Message&& message);

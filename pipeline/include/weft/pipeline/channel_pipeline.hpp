@@ -26,7 +26,8 @@ std::string lastWriterTo(const ChannelHandlerContext& taker);
 // Part of a Channel. Context: fireX and operations: any thread (off the loop: a task). Adding and removing: the loop,
 // or before registration the thread that builds the channel; from other threads it becomes a task, and an error such as
 // a duplicate name is logged instead of thrown. Look-ups: the loop, or before registration the building thread.
-// Throws std::invalid_argument for a duplicate name, NoSuchElementException for a missing one. (H-1)
+// Throws std::invalid_argument for a duplicate name, NoSuchElementException for a missing one. (H-1) After the end of
+// the channel or of its loop, edits have no effect: a handler that is added is destroyed without a callback. (H-8)
 class ChannelPipeline {
   public:
     explicit ChannelPipeline(Channel& channel);
@@ -243,6 +244,7 @@ class ChannelPipeline {
     Context* removed_ = nullptr;  // unlinked contexts in which a callback or a fiber may still run
     unsigned readWatchers_ = 0;   // added contexts that watch read cycles
     bool started_ = false;        // pending_ has run
+    bool ended_ = false;          // removeAll() has begun: an added handler is destroyed at once
     detail::HeadHandler headHandler_;
     detail::TailHandler tailHandler_;
     detail::EndContext head_;

@@ -14,9 +14,9 @@ void releaseChannel(Channel& channel) noexcept;
 }  // namespace detail
 
 // Copyable; may be null. Context: any thread. Never blocks, allocates or throws. Lifetime: a channel lives as long as
-// any reference to it; it holds one to itself from registration until its handlers have been removed. Most calls on a
-// channel need its event loop. After the loop has been destroyed, which closes the channel, only open(), id() and the
-// release of references are allowed.
+// any reference to it; it holds one to itself from registration until its handlers have been removed. It keeps the loop
+// of an EventLoopGroup, which closes its channels and then refuses their operations, so every call is allowed after the
+// group's end, too. For other loops see Channel::create().
 class ChannelRef {
   public:
     ChannelRef() noexcept = default;

@@ -3,7 +3,8 @@
 // (for tests).
 // Lifetime: destroy a hosted loop only after the future of start() is done (asserted); its carrier's group must live
 // until then. A loop that has ended may outlive the group: it refuses tasks, and stop() and shutdownGracefully() do
-// nothing. A loop that was never started may outlive the group only to be destroyed.
+// nothing. A loop that was never started may outlive the group only to be destroyed. A loop that a std::shared_ptr owns
+// is kept by its channels, too.
 #pragma once
 
 #include <cstddef>
@@ -46,7 +47,7 @@ class FlushPointListener {
 };
 
 // Runs its tasks and its channels' I/O callbacks one at a time, in order, on one carrier.
-class EventLoop {
+class EventLoop : public std::enable_shared_from_this<EventLoop> {
   public:
     using Task = UniqueFunction<void()>;
     struct Options {

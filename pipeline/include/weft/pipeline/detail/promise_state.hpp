@@ -37,7 +37,8 @@ class PromiseState {
     // A separate state. `channel` may be null. If `loop` is null, listeners run on the thread that completes the state
     // or, once it is final, on the thread that adds them.
     static PromiseState* create(Channel* channel, EventLoop* loop);
-    // For an operation whose channel does not exist yet: trySuccess(channel) sets it. Listeners run on `loop`.
+    // For an operation whose channel does not exist yet: trySuccess(channel) sets it. Listeners run on `loop`, which
+    // the state keeps as a channel does.
     static PromiseState* createEarly(EventLoop& loop);
     // A member of `owner`: shares its reference count and holds no reference of its own.
     PromiseState(Channel& owner, EventLoop& loop) noexcept : inChannel_(true), channel_(&owner), loop_(&loop) {}
@@ -64,15 +65,20 @@ class PromiseState {
     bool tryCancel() { return finish(PromiseStatus::cancelled, nullptr); }
     bool setUncancellable() noexcept;
 
+    // Once the loop has ended, destroys the listener instead of calling it.
     void listen(Listener listener);
     ErrorCode waitUntil(Deadline deadline, const char* call);
 
   private:
+    struct Early;
+    class Notification;
+
     PromiseState(Channel* channel, EventLoop* loop, bool early = false) noexcept;
 
     bool finish(PromiseStatus outcome, std::exception_ptr cause, Channel* made = nullptr);
     void notify() noexcept;
     void runListeners() noexcept;
+    void dropListeners() noexcept;
     bool mayNotifyHere() const noexcept;
     void notifyLater() noexcept;
 

@@ -131,9 +131,10 @@ class ServedContext : public boost::asio::io_context {
     std::size_t functionCount_ = 0;  // with functionsEnd_, guarded by functionsLock_
     WaitList functionsEnd_;
     EventLoop* loop_ = nullptr;
-    const Carrier* home_ = nullptr;    // the loop's carrier
-    std::atomic<bool> closed_{false};  // the loop must no longer be used [A4]
-    KeptBlock* kept_ = nullptr;        // used by the loop and by fibers of its carrier
+    std::shared_ptr<EventLoop> keptLoop_;  // loop_, if a shared_ptr owns it: work may be submitted after its end
+    const Carrier* home_ = nullptr;        // the loop's carrier
+    std::atomic<bool> closed_{false};      // the loop must no longer be used [A4]
+    KeptBlock* kept_ = nullptr;            // used by the loop and by fibers of its carrier
     unsigned keptCount_ = 0;
     unsigned depth_ = 0;
     bool runs_ = false;
