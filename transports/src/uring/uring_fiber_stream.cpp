@@ -2,6 +2,7 @@
 // the carrier's next poll submits with all others.
 #include "uring/uring_fiber_stream.hpp"
 
+#include <algorithm>
 #include <cerrno>
 
 #include <liburing.h>
@@ -9,6 +10,8 @@
 #include <weft/scheduler/this_fiber.hpp>
 #include <weft/transports/tcp_socket.hpp>
 #include <weft/transports/uring/uring_io_handler.hpp>
+
+#include "cycle_limits.hpp"
 
 namespace weft {
 
@@ -46,7 +49,8 @@ const UringOperation::Kind UringFiberStream::Write::kind = {
         Write& self = static_cast<Write&>(operation);
         const msghdr& message = self.message_;
         if (message.msg_iovlen == 1) {
-            io_uring_prep_send(&entry, self.fd(), message.msg_iov->iov_base, message.msg_iov->iov_len, MSG_NOSIGNAL);
+            const std::size_t size = std::min(message.msg_iov->iov_len, detail::bytesPerEntry);
+            io_uring_prep_send(&entry, self.fd(), message.msg_iov->iov_base, size, MSG_NOSIGNAL);
         } else {
             io_uring_prep_sendmsg(&entry, self.fd(), &message, MSG_NOSIGNAL);
         }

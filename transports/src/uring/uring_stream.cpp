@@ -3,6 +3,7 @@
 // provides back-pressure.
 #include "uring/uring_stream.hpp"
 
+#include <algorithm>
 #include <cerrno>
 
 #include <liburing.h>
@@ -41,7 +42,8 @@ const UringOperation::Kind UringStream::outputKind = {
         if (self.parts_) {
             io_uring_prep_sendmsg(&entry, self.fd(), &self.parts_->message, MSG_NOSIGNAL);
         } else {
-            io_uring_prep_send(&entry, self.fd(), self.bytes_, self.size_, MSG_NOSIGNAL);
+            io_uring_prep_send(&entry, self.fd(), self.bytes_, std::min(self.size_, detail::bytesPerEntry),
+                               MSG_NOSIGNAL);
         }
     },
     [](UringOperation& operation, int result, unsigned) { static_cast<Operation&>(operation).stream.onOutput(result); },
