@@ -312,8 +312,9 @@ void UringStream::sendRemaining() {
     }
 }
 
+// During a deregistration, too, which has cancelled the send in flight and does not wait for what follows it.
 void UringStream::shutdownOutput(ChannelPromise promise) {
-    if (!isOpen() || leaving()) {
+    if (!isOpen() || leaving_ == Leaving::closing) {
         promise.tryFailure(operationAborted());
         return;
     }
@@ -325,13 +326,13 @@ void UringStream::shutdownOutput(ChannelPromise promise) {
 
 void UringStream::finishShutdown() {
     sendRemaining();
-    direct_ = Buffer();
     shuttingDown_ = false;
     ChannelPromise promise = std::exchange(shutDown_, {});
     const int result = isOpen() ? calls().shutdown(fd(), SHUT_WR) : -ECANCELED;
     if (result < 0) {
-        promise.tryFailure(fromErrno(-result));
+        promise.tryFailure(fromErrno(-result));  // what is not sent stays with the channel
     } else {
+        direct_ = Buffer();
         promise.trySuccess();
     }
 }
