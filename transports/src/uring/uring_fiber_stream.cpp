@@ -1,5 +1,5 @@
 // Where nothing may block, a call makes the system call directly. Everywhere else it queues an entry in the ring, which
-// the carrier's next poll submits with all others.
+// the carrier's next poll submits with all others; a direct call that must not overtake it submits it first.
 #include "uring/uring_fiber_stream.hpp"
 
 #include <algorithm>
@@ -107,6 +107,7 @@ std::size_t UringFiberStream::tryWriteSome(std::span<const iovec> parts, ErrorCo
 
 ErrorCode UringFiberStream::shutdownOutput() {
     if (!isOpen()) return operationAborted();
+    submitStarted();
     const int result = calls().shutdown(fd(), SHUT_WR);
     return result < 0 ? fromErrno(-result) : ErrorCode();
 }
@@ -138,7 +139,9 @@ void UringFiberStream::destroy() noexcept {
 }
 
 ErrorCode UringFiberStream::setOption(SocketOption option, int value) {
-    return isOpen() ? detail::setSocketOption(calls(), fd(), option, value) : operationAborted();
+    if (!isOpen()) return operationAborted();
+    submitStarted();
+    return detail::setSocketOption(calls(), fd(), option, value);
 }
 
 ErrorCode UringFiberStream::getOption(SocketOption option, int& value) const {

@@ -46,6 +46,11 @@ class UringHandle : private detail::ReadyLink {
 
     void start(UringOperation& operation) noexcept;
     void cancel(UringOperation& operation) noexcept;
+    // Call it before a system call on the descriptor whose effect the peer sees: the kernel first executes the
+    // operations that were started before. One of them that finds the socket full goes on later.
+    void submitStarted() noexcept {
+        if (inFlight_ != 0) submitAndFetch();
+    }
     // As the functions of UringRing.
     void submitAndFetch() noexcept;
     bool takeResult(const UringOperation& operation, int& result) noexcept;

@@ -378,7 +378,9 @@ void UringStream::close(ChannelPromise promise) {
 }
 
 ErrorCode UringStream::setOption(SocketOption option, int value) {
-    return isOpen() ? detail::setSocketOption(calls(), fd(), option, value) : operationAborted();
+    if (!isOpen()) return operationAborted();
+    submitStarted();
+    return detail::setSocketOption(calls(), fd(), option, value);
 }
 
 ErrorCode UringStream::getOption(SocketOption option, int& value) const {
