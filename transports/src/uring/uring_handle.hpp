@@ -41,6 +41,8 @@ class UringHandle : private detail::ReadyLink {
     // Leaves the handler. Precondition: no operation is in flight.
     void detach() noexcept;
     void closeHandle() noexcept;
+    // Closes the descriptor only, although operations are in flight. Precondition: the kernel is done with them.
+    void closeDescriptor() noexcept { fd_.close(); }
     // Requests one dispatch() in this poll or the next, which then does not block.
     void requeue() noexcept;
 
@@ -55,6 +57,7 @@ class UringHandle : private detail::ReadyLink {
     void submitAndFetch() noexcept;
     bool takeResult(const UringOperation& operation, int& result) noexcept;
     bool takeCompletion(UringOperation& operation, int& result, unsigned& flags) noexcept;
+    bool kernelIsDoneWith(const UringOperation& operation) const noexcept;
     int reportedError(const UringOperation& operation) const noexcept;
     unsigned& inFlight() noexcept { return inFlight_; }
 

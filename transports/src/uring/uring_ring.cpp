@@ -174,6 +174,18 @@ bool UringRing::takeCompletion(UringOperation& operation, int& result, unsigned&
     return false;
 }
 
+bool UringRing::kernelIsDoneWith(const UringOperation& operation) const noexcept {
+    if (!operation.has(UringOperation::submitted)) return operation.cancelling();
+    if (operation.has(UringOperation::over)) return true;
+    io_uring_cqe* completion = nullptr;
+    unsigned head = 0;
+    io_uring_for_each_cqe(&ring_, head, completion) {
+        const bool itsOwn = completion->user_data == reinterpret_cast<std::uint64_t>(&operation);
+        if (itsOwn && !(completion->flags & IORING_CQE_F_MORE)) return true;
+    }
+    return false;
+}
+
 int UringRing::reportedError(const UringOperation& operation) const noexcept {
     if (operation.has(UringOperation::over)) return std::min(operation.result_, 0);
     io_uring_cqe* completion = nullptr;

@@ -43,6 +43,9 @@ class UringRing {
     // As takeResult(), but includes errors and the completion's flags. The last completion, without IORING_CQE_F_MORE,
     // stays: each later call returns it again, with -ECANCELED and without IORING_CQE_F_BUFFER.
     bool takeCompletion(UringOperation& operation, int& result, unsigned& flags) noexcept;
+    // True when no entry or request of the kernel names the operation any more: its last completion is here and waits
+    // to be dispatched. Precondition: the operation is in flight.
+    bool kernelIsDoneWith(const UringOperation& operation) const noexcept;
     // The error (a negative number) of an undispatched completion of the operation, or 0 if there is none. The
     // completion stays in the ring. Precondition: the operation is in flight.
     int reportedError(const UringOperation& operation) const noexcept;
