@@ -66,7 +66,9 @@ class UringIoHandler::Signal {
     };
     void completed(int result, unsigned flags) noexcept {
         if (result >= 0) raised_ = true;
-        if (!(flags & IORING_CQE_F_MORE) && result != -ECANCELED) start();
+        if ((flags & IORING_CQE_F_MORE) || result == -ECANCELED) return;
+        WEFT_ASSERT(result >= 0 || isToBeDoneAgain(result) || result == -ENOMEM, "io_uring cannot poll an eventfd");
+        start();
     }
 
     unsigned inFlight_ = 0;

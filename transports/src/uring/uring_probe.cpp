@@ -143,6 +143,9 @@ void UringProbe::findRing() {
     } catch (const SystemError& refused) {
         throw Missing{refused.code().value(), reasonOfRefusal(refused.code().value())};
     }
+    // Before the first operation, which could not end.
+    const int entered = ring_.calls().submitAndGetEvents(ring_.native());
+    if (entered < 0) throw Missing{-entered, "the kernel refuses io_uring_enter: " + fromErrno(-entered).message()};
     const unsigned flags = ring_.native().flags;
     found("ring", flags & IORING_SETUP_DEFER_TASKRUN  ? "SINGLE_ISSUER, DEFER_TASKRUN"
                   : flags & IORING_SETUP_COOP_TASKRUN ? "COOP_TASKRUN"
