@@ -98,8 +98,8 @@ UringIoHandler::UringIoHandler(UringOptions options, UringCalls& calls, SystemCa
       ring_(std::make_unique<UringRing>(calls, counters_)),
       small_(std::make_unique<UringBuffers>(
           *ring_, 0,
-          UringBuffers::Sizes{std::min(options_.smallBuffers, fewestSmall), options.smallBuffers, smallBytes})),
-      large_(std::make_unique<UringBuffers>(*ring_, 1, UringBuffers::Sizes{0, options.largeBuffers, largeBytes})),
+          UringBuffers::Sizes{std::min(options_.smallBuffers, fewestSmall), options.smallBuffers, smallBytes, false})),
+      large_(std::make_unique<UringBuffers>(*ring_, 1, UringBuffers::Sizes{0, options.largeBuffers, largeBytes, true})),
       nested_(std::make_unique<EpollIoHandler>(sockets, clock)) {}
 
 UringIoHandler::~UringIoHandler() {

@@ -21,20 +21,18 @@ namespace weft {
 
 namespace {
 
-constexpr std::size_t mostArrived = 64;  // pieces kept before the receive is cancelled
+constexpr std::size_t mostArrived = 32;  // pieces kept before a receive into small buffers is cancelled: 64 KiB
 
 }  // namespace
 
-const UringOperation::Kind UringStream::inputKind = {[](UringOperation& operation, io_uring_sqe& entry) noexcept {
-                                                         UringStream& self = static_cast<Operation&>(operation).stream;
-                                                         io_uring_prep_recv_multishot(&entry, self.fd(), nullptr, 0, 0);
-                                                         entry.flags |= IOSQE_BUFFER_SELECT;
-                                                         entry.buf_group = self.buffers().group();
-                                                     },
-                                                     [](UringOperation& operation, int result, unsigned flags) {
-                                                         static_cast<Operation&>(operation).stream.onInput(result,
-                                                                                                           flags);
-                                                     }};
+const UringOperation::Kind UringStream::inputKind = {
+    [](UringOperation& operation, io_uring_sqe& entry) noexcept {
+        const UringStream& self = static_cast<Operation&>(operation).stream;
+        self.buffers().prepareReceive(entry, self.fd());
+    },
+    [](UringOperation& operation, int result, unsigned flags) {
+        static_cast<Operation&>(operation).stream.onInput(result, flags);
+    }};
 
 const UringOperation::Kind UringStream::outputKind = {
     [](UringOperation& operation, io_uring_sqe& entry) noexcept {
