@@ -125,10 +125,12 @@ ChannelFuture Channel::shutdownOutput() {
 void Channel::shutdownOutput(ChannelPromise promise) {
     if (!detail::entersLoop(loop_)) return detail::post(*this, promise, [this, promise] { shutdownOutput(promise); });
     outputEndedHere_ = !loop_.stopping();
-    endOutput(std::move(promise));
+    endOutput(std::move(promise), false);
 }
 
-void Channel::endOutput(ChannelPromise promise) {
+// After a refusal by the sink, which may still be sending, nothing has changed; except that a `broken` output, on which
+// no write can succeed, has ended nevertheless.
+void Channel::endOutput(ChannelPromise promise, bool broken) {
     PipelineEntry entry(*this);
     if (closed() || !sink_) {
         promise.tryFailure(closedException());
@@ -141,9 +143,10 @@ void Channel::endOutput(ChannelPromise promise) {
     if (active()) flushNow();
     state_.set(State::outputEnded);
     ChannelPromise internal = newPromise();
-    internal.addListener([this, promise](const ChannelFuture& done) {
+    internal.addListener([this, promise, broken](const ChannelFuture& done) {
+        if (!done.success() && !broken) state_.clear(State::outputEnded);
         detail::forward(done, promise);
-        if (closed()) return;
+        if (closed() || !state_.is(State::outputEnded)) return;
         if (outbound_.pendingBytes() > 0) outbound_.failAll(std::make_exception_ptr(OutputShutdownException()));
         updateWritability();  // nothing is pending any more
         if (closed()) return;

@@ -157,7 +157,7 @@ void Channel::onWriteError(ErrorCode error) noexcept {
     if (config_.autoClose) {
         beginClose({}, cause);
     } else {
-        endOutput({});
+        endOutput({}, true);
     }
 }
 

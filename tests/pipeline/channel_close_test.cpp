@@ -252,5 +252,31 @@ TEST(ChannelHalfClose, HC3_AListenerOfAWriteThatShutdownOutputFailsMayCloseTheCh
     EXPECT_EQ(std::count(events.begin(), events.end(), "h:event weft::OutputShutdownEvent"), 0);
 }
 
+TEST(ChannelHalfClose, HC3_AShutdownOutputThatTheTransportRefusesChangesNothing) {
+    Events events;
+    ScriptedChannel channel;
+    channel.pipeline().addLast(std::make_unique<Recorder>("h", events));
+    channel.start();
+    channel.sink->room = 0;
+    const ChannelPromise pending = channel->newPromise();
+    channel->writeAndFlush(Buffer::copyOf("first "), pending);
+    events.clear();
+    channel.sink->shutdownError = operationAborted();
+    EXPECT_EQ(channel->shutdownOutput().error(), operationAborted());
+    EXPECT_EQ(events, (Events{}));
+    EXPECT_FALSE(pending.done()) << "the transport may be sending these bytes";
+    channel.sink->room = 100;
+    channel->onWritable();
+    channel->writeAndFlush(Buffer::copyOf("second"));
+    channel.run();
+    EXPECT_TRUE(pending.future().success());
+    EXPECT_EQ(channel.sink->written, "first second");
+    events.clear();
+    channel.sink->shutdownError = {};
+    EXPECT_TRUE(channel->shutdownOutput().success());
+    EXPECT_EQ(channel.sink->count("shutdownOutput"), 2u);
+    EXPECT_EQ(events, (Events{"h:event weft::OutputShutdownEvent"}));
+}
+
 }  // namespace
 }  // namespace weft

@@ -293,6 +293,18 @@ TEST(PipelineErrors, E8_WithoutAutoCloseAWriteErrorEndsTheOutputOnly) {
     EXPECT_EQ(events, (Events{"h:event weft::OutputShutdownEvent", "h:read", "h:readComplete"}));
 }
 
+TEST(PipelineErrors, E8_AWriteErrorEndsTheOutputEvenIfTheTransportCannotShutItDown) {
+    test::ScriptedChannel channel;
+    channel->setOption(ChannelOption::AUTO_CLOSE, false);
+    channel.start();
+    const ChannelPromise pending = channel->newPromise();
+    channel->write(Buffer::copyOf("pending"), pending);
+    channel.sink->shutdownError = fromErrno(ENOTCONN);
+    channel->onWriteError(fromErrno(EPIPE));
+    EXPECT_THROW(pending.future().sync(), OutputShutdownException);
+    EXPECT_THROW(channel->writeFuture(Buffer::copyOf("late")).sync(), OutputShutdownException);
+}
+
 TEST(PipelineErrors, W8_APromiseThatIsDoneOrForeignOrTheCloseFutureIsRefused) {
     EmbeddedChannel channel;
     EmbeddedChannel other;

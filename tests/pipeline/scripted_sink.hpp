@@ -34,6 +34,7 @@ struct SinkScript {
     int optionsSet = 0;
     ErrorCode registerError;
     ErrorCode optionError;
+    ErrorCode shutdownError;
     SocketAddress remote;
     ChannelPromise closing;
     ChannelPromise connecting;
@@ -98,7 +99,11 @@ class ScriptedSink final : public ChannelSink {
     bool supportsDirectWrite() const noexcept override { return script_->takesDirectWrites; }
     void shutdownOutput(ChannelPromise promise) override {
         script_->calls.push_back("shutdownOutput");
-        promise.trySuccess();
+        if (script_->shutdownError) {
+            promise.tryFailure(script_->shutdownError);
+        } else {
+            promise.trySuccess();
+        }
     }
     void deregister(ChannelPromise promise) override {
         script_->calls.push_back("deregister");

@@ -8,7 +8,7 @@
 
 namespace weft::test {
 
-class CountingSystemCalls final : public SystemCalls {
+class CountingSystemCalls : public SystemCalls {
   public:
     std::atomic<int> recvs{0}, sends{0}, epollCtls{0}, waits{0};
     std::atomic<bool> withoutPwait2{false};

@@ -4,6 +4,7 @@
 
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/channel_events.hpp>
+#include <weft/scheduler/event_loop.hpp>
 
 #include "transports/blocking_peer.hpp"
 #include "transports/loopback_server.hpp"
@@ -137,6 +138,58 @@ TEST(TcpChannel, HC2_AResetAfterThePeersEndClosesTheConnectionWithoutAWrite) {
     peer.reset();
     ASSERT_TRUE(failed.awaitUntil(testDeadline())) << "the connection would be held until somebody writes";
     EXPECT_EQ(failed.get(), EPIPE);
+}
+
+// Writes more than two socket buffers hold, and ends its output in the task after the one that deregisters the channel.
+class DeregistersAndEndsOutput final : public ChannelInboundHandler {
+  public:
+    struct Outcome {
+        Promise<ErrorCode> deregistered, shutDown, written;
+    };
+    DeregistersAndEndsOutput(const std::string& bytes, Outcome& outcome) : bytes_(bytes), outcome_(outcome) {}
+    void channelActive(ChannelHandlerContext& ctx) override {
+        ChannelPromise written = ctx.newPromise();
+        written.addListener([this](const ChannelFuture& done) { outcome_.written.setValue(done.error()); });
+        ctx.writeAndFlush(Buffer::wrapStatic(bytes_), written);
+        ctx.channel().deregister().addListener(
+            [this](const ChannelFuture& done) { outcome_.deregistered.setValue(done.error()); });
+        ctx.loop().execute([this, channel = ChannelRef(ctx.channel())] {
+            channel->shutdownOutput().addListener(
+                [this](const ChannelFuture& done) { outcome_.shutDown.setValue(done.error()); });
+        });
+    }
+
+  private:
+    const std::string& bytes_;
+    Outcome& outcome_;
+};
+
+TEST(TcpChannel, HC3_TheOutputEndsWhileADeregistrationIsUnderWay) {
+    const DescriptorGuard guard;
+    const std::string bytes = pattern(64 << 20);
+    DeregistersAndEndsOutput::Outcome outcome;
+    Future<ErrorCode> deregistered = outcome.deregistered.future(), shutDown = outcome.shutDown.future(),
+                      written = outcome.written.future();
+    Promise<ChannelRef> made;
+    Future<ChannelRef> accepted = made.future();
+    SocketLoops host;
+    Server server(host, [&](Channel& channel) {
+        channel.pipeline().addLast<DeregistersAndEndsOutput>(bytes, outcome);
+        made.setValue(ChannelRef(channel));
+    });
+    BlockingPeer peer(server.address);
+    ASSERT_TRUE(deregistered.awaitUntil(testDeadline()));
+    ASSERT_TRUE(shutDown.awaitUntil(testDeadline()));
+    ASSERT_TRUE(written.awaitUntil(testDeadline()));
+    EXPECT_FALSE(deregistered.get());
+    EXPECT_FALSE(shutDown.get());
+    EXPECT_TRUE(written.get()) << "the peer has read nothing";
+    std::string received;
+    EXPECT_EQ(peer.receiveToEnd(received), 0);
+    EXPECT_TRUE(bytes.starts_with(received));
+    const ChannelRef channel = accepted.get();
+    EXPECT_EQ(channel->pendingBytes(), 0u);
+    channel->close().sync();
 }
 
 }  // namespace

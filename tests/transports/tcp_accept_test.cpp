@@ -1,15 +1,20 @@
-// Several fibers accept from one listener: each uses up an edge or passes it on, even when its accept fails.
+// Several fibers accept from one listener: each uses up an edge or passes it on, even when its accept fails. And what
+// clients see of a listener that closes.
 #include <weft/transports/tcp_listener.hpp>
 
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cerrno>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include <weft/scheduler/this_fiber.hpp>
 
+#include "transports/blocking_peer.hpp"
 #include "transports/counting_system_calls.hpp"
+#include "transports/loopback_server.hpp"
 #include "transports/socket_loops.hpp"
 #include "transports/tcp_pair.hpp"
 
@@ -62,6 +67,31 @@ TEST(TcpListener, AShortageThatLastsIsReportedToEveryWaiterOnce) {
         listener.close();
         for (auto& acceptor : acceptors) EXPECT_EQ(acceptor.join(), fromErrno(ENFILE));
     });
+}
+
+// In the task that closes the listener, as a drain does.
+TEST(TcpChannel, AClientConnectsBeforeAListenerHasClosedAndIsServedOrLaterAndIsRefused) {
+    const DescriptorGuard guard;
+    SocketLoops host;
+    for (int round = 0; round < 10; ++round) {
+        Server server(host, [](Channel& channel) { echo(channel); });
+        BlockingPeer accepted(server.address);
+        accepted.send("a");
+        EXPECT_EQ(accepted.receive(), "a");
+        std::optional<BlockingPeer> early;
+        int lateError = 0;
+        host.inLoop([&] {
+            early.emplace(server.address);
+            server.channel->sink()->acceptWaiting();
+            server.channel->close();
+            const Fd late(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+            lateError = ::connect(late.get(), server.address.data(), server.address.size()) == 0 ? 0 : errno;
+        });
+        EXPECT_EQ(lateError, ECONNREFUSED) << "0: connected to a listener that serves nobody";
+        early->send("b");
+        EXPECT_EQ(early->receive(), "b");
+        server.channel->closeFuture().sync();
+    }
 }
 
 }  // namespace

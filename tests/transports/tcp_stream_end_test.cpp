@@ -179,6 +179,34 @@ TEST(TcpStream, ReadExactlyReportsAnEarlyEnd) {
 }
 
 // A fiber that outlives its loop belongs to a server that is ending; it is not a bug of the program.
+// The order of calls is the order on the wire, whichever fiber makes them.
+TEST(TcpStream, TheEndOfTheOutputFollowsAWriteThatAnotherFiberHasBegun) {
+    const DescriptorGuard guard;
+    SocketLoops host(carrierWithLongRuns("test"));
+    host.inFiber([&] {
+        for (int round = 0; round < 20; ++round) {
+            TcpPair pair;
+            std::array<char, 1> byte;
+            auto reader = host.carrier().spawn([&] { return pair.server.read(byte); });
+            thisFiber::yield();  // from now on the stream waits in the poller
+            pair.client.write({"x"});
+            EXPECT_EQ(reader.join(), 1u);
+            ErrorCode writeError, endError;
+            auto writer = host.carrier().spawn([&] { pair.server.write({"hello"}, writeError); });
+            thisFiber::yield();
+            pair.server.shutdownOutput(endError);
+            writer.join();
+            EXPECT_FALSE(writeError) << writeError.message();
+            EXPECT_FALSE(endError) << endError.message();
+            std::array<char, 6> bytes;
+            ErrorCode error;
+            const std::size_t count = pair.client.readExactly(bytes, error);
+            EXPECT_EQ(std::string_view(bytes.data(), count), "hello");
+            EXPECT_EQ(error, endOfStream());
+        }
+    });
+}
+
 TEST(TcpStream, ACallAfterTheLoopHasEndedIsAborted) {
     SocketLoops host;
     host.stop();

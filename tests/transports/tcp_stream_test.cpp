@@ -119,6 +119,38 @@ TEST(TcpStream, AWriteOfSeveralPartsArrivesInOrder) {
     });
 }
 
+TEST(TcpStream, AWriteOfALiteralSendsItsCharactersOnly) {
+    SocketLoops host;
+    host.inFiber([&] {
+        TcpPair pair;
+        ErrorCode error;
+        pair.client.write("literal, ");
+        EXPECT_EQ(pair.client.write("and another", error), 11u);
+        pair.client.close();
+        EXPECT_EQ(readAll(pair.server), "literal, and another");
+    });
+}
+
+TEST(TcpStream, AWriteTakesBytesInEveryForm) {
+    SocketLoops host;
+    host.inFiber([&] {
+        TcpPair pair;
+        const std::string text = "a";
+        const std::vector<char> vector{'b', '\0'};
+        std::array<char, 1> array{'c'};
+        char bytes[] = {'d', 'e', '\0'};
+        pair.client.write(text);
+        pair.client.write(std::string_view("\0", 1));
+        pair.client.write(vector);
+        pair.client.write(array);
+        pair.client.write(std::span<const char>(bytes));
+        pair.client.write(std::span(bytes, 1));
+        pair.client.write({"g", "h"});
+        pair.client.close();
+        EXPECT_EQ(readAll(pair.server), std::string("a\0b\0cde\0dgh", 11));
+    });
+}
+
 TEST(TcpStream, SCH8_AFiberWhosePeerNeverStopsSendingLetsTheOthersRun) {
     CountingSystemCalls calls;
     SocketLoops host(1, calls);

@@ -19,10 +19,9 @@ namespace weft::test {
 class UringHost {
   public:
     explicit UringHost(UringOptions options = {}, UringCalls& calls = UringCalls::kernel(),
-                       const EventLoop::Options& loopOptions = {})
+                       const EventLoop::Options& loopOptions = {}, SystemCalls& sockets = SystemCalls::kernel())
         : group_(carrierWithLongRuns("uring")),
-          loop_(group_.carrier(0), std::make_unique<UringIoHandler>(options, calls, SystemCalls::kernel()),
-                loopOptions),
+          loop_(group_.carrier(0), std::make_unique<UringIoHandler>(options, calls, sockets), loopOptions),
           ended_(loop_.start()) {
         inLoop([] {});  // the ring is enabled once the first task has run
     }

@@ -28,7 +28,14 @@ struct RefusingCalls final : ForwardingUringCalls {
         if (lackedOperation >= 0) answer.ops[lackedOperation].flags = 0;
         return result;
     }
+    int submitAndWait(io_uring& ring, __kernel_timespec* timeout) noexcept override {
+        return enterError ? -enterError : ForwardingUringCalls::submitAndWait(ring, timeout);
+    }
+    int submitAndGetEvents(io_uring& ring) noexcept override {
+        return enterError ? -enterError : ForwardingUringCalls::submitAndGetEvents(ring);
+    }
     int setupError = 0;
+    int enterError = 0;
     int buffersError = 0;
     int lackedOperation = -1;
 };
@@ -119,6 +126,14 @@ TEST_F(UringSupportTest, WithoutRingsOfBuffersItIsNotAvailable) {
     const UringSupport support = UringSupport::probe(calls);
     EXPECT_EQ(support.error().value(), EINVAL);
     EXPECT_TRUE(says(support, "buffers")) << support.reason();
+}
+
+// As a sandbox that permits io_uring_setup only.
+TEST_F(UringSupportTest, WhereTheKernelRefusesToEnterARingItIsNotAvailable) {
+    calls.enterError = EPERM;
+    const UringSupport support = UringSupport::probe(calls);
+    EXPECT_EQ(support.error().value(), EPERM);
+    EXPECT_TRUE(says(support, "io_uring_enter")) << support.reason();
 }
 
 }  // namespace

@@ -179,14 +179,14 @@ void TcpStream::readExactly(std::span<char> into) {
     throwIf(error, "TcpStream::readExactly");
 }
 
-std::size_t TcpStream::write(std::span<const char> bytes, ErrorCode& error) {
+std::size_t TcpStream::write(std::string_view bytes, ErrorCode& error) {
     FiberStream* stream = usable("TcpStream::write", error);
     if (!stream) return 0;
-    iovec part = toIovec({bytes.data(), bytes.size()});
+    iovec part = toIovec(bytes);
     return writeAll(*stream, {&part, 1}, deadline_, error);
 }
 
-void TcpStream::write(std::span<const char> bytes) {
+void TcpStream::write(std::string_view bytes) {
     ErrorCode error;
     write(bytes, error);
     throwIf(error, "TcpStream::write");

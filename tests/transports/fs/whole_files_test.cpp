@@ -19,9 +19,11 @@
 #include "support/forked_process.hpp"
 #include "transports/fs/temporary_directory.hpp"
 
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -81,12 +83,16 @@ TEST(WholeFiles, AReplacedFileKeepsItsPermissions) {
     EXPECT_EQ(File::open(directory.path("other")).stat().permissions, mode_t{0400});
 }
 
-// The process ends with 7 at its next fchmod().
+// The process ends with 7 at its next fchmod(). Until then, no file system has files without a name.
 bool endAtFchmod() {
     std::signal(SIGSYS, [](int) { ::_exit(7); });
-    std::array<sock_filter, 4> instructions{{
+    std::array<sock_filter, 8> instructions{{
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fchmod, 0, 1),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fchmod, 4, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 4),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[2])),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_TMPFILE & ~O_DIRECTORY, 0, 2),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EOPNOTSUPP),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     }};
@@ -108,6 +114,106 @@ TEST(WholeFiles, AReplacementIsCreatedWithNoMorePermissionsThanTheFormerFile) {
     EXPECT_EQ(directory.entries(), 2u) << "the former file and the new one";
     for (const auto& entry : std::filesystem::directory_iterator(directory.path("")))
         EXPECT_EQ(File::open(entry.path()).stat().permissions, mode_t{0600}) << entry.path();
+}
+
+mode_t permissionsOf(const std::string& path) {
+    struct ::stat info {};
+    EXPECT_EQ(::stat(path.c_str(), &info), 0) << path;
+    return info.st_mode & 07777;
+}
+
+TEST(WholeFiles, AReplacementWithAnotherOwnerRunsWithNobodysRights) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file to another user";
+    const TemporaryDirectory directory;
+    const std::string path = directory.path("file");
+    constexpr uid_t other = 65'534;
+    const auto replaced = [&](uid_t user, gid_t group, mode_t permissions) {
+        writeFile(path, "old");
+        EXPECT_EQ(::chown(path.c_str(), user, group), 0);
+        EXPECT_EQ(::chmod(path.c_str(), permissions), 0);
+        replaceFile(path, "new");
+        const mode_t now = permissionsOf(path);
+        EXPECT_EQ(::unlink(path.c_str()), 0);
+        return now;
+    };
+    EXPECT_EQ(replaced(::geteuid(), ::getegid(), 06750), mode_t{06750});
+    EXPECT_EQ(replaced(other, ::getegid(), 06750), mode_t{02750});
+    EXPECT_EQ(replaced(::geteuid(), other, 06755), mode_t{04755});
+    EXPECT_EQ(replaced(other, other, 06755), mode_t{00755});
+    EXPECT_EQ(replaced(::geteuid(), other, 0660), mode_t{0600}) << "the new group was one of the others";
+    EXPECT_EQ(replaced(other, other, 0764), mode_t{0744});
+}
+
+TEST(WholeFiles, AReplacementNeedsNoNameThatIsFree) {
+    const TemporaryDirectory directory;
+    const std::string path = directory.path("file");
+    for (int i = 0; i < 1000; ++i)
+        writeFile(path + '.' + std::to_string(::getpid()) + '-' + std::to_string(i) + ".tmp", "left");
+    replaceFile(path, "new");
+    EXPECT_EQ(readFile(path, 100), "new");
+    EXPECT_EQ(directory.entries(), 1001u);
+}
+
+TEST(WholeFiles, AFileIsReplacedHoweverLongItsNameIs) {
+    const TemporaryDirectory directory;
+    for (const std::size_t length : {1, 245, 255}) {
+        const std::string path = directory.path(std::string(length, 'n'));
+        writeFile(path, "old");
+        replaceFile(path, "new");
+        EXPECT_EQ(readFile(path, 100), "new");
+    }
+    EXPECT_EQ(directory.entries(), 3u);
+}
+
+TEST(WholeFiles, AFileIsReplacedByARelativePath) {
+    const TemporaryDirectory directory;
+    EXPECT_EQ(test::resultOfFork([&] {
+                  if (::chdir(directory.path("").c_str()) != 0) return 1;
+                  replaceFile("file", "new");
+                  return readFile(directory.path("file"), 100) == "new" ? 0 : 2;
+              }),
+              0);
+    EXPECT_EQ(directory.entries(), 1u);
+}
+
+// The directory can be searched and written to, but not opened, so it cannot be synced by itself.
+TEST(WholeFiles, AFileInAnUnreadableDirectoryIsReplaced) {
+    const TemporaryDirectory directory;
+    EXPECT_EQ(test::resultOfFork([&] {
+                  const std::string path = directory.path("file");
+                  const std::string all = directory.path("");
+                  constexpr uid_t user = 65'534;
+                  writeFile(path, "old", 0644);
+                  if (::geteuid() == 0 && (::chown(all.c_str(), user, user) != 0 || ::setresuid(user, user, user) != 0))
+                      return 1;
+                  if (::chmod(all.c_str(), 0300) != 0) return 2;
+                  ErrorCode error;
+                  replaceFile(path, "new", error);
+                  if (error) return 3;
+                  return readFile(path, 100) == "new" ? 0 : 4;
+              }),
+              0);
+}
+
+// The kernel kills the process in the middle of the write.
+TEST(WholeFiles, AProcessThatDiesWhileItReplacesAFileLeavesNothing) {
+    const TemporaryDirectory directory;
+    const std::string path = directory.path("file");
+    const int unnamed = ::open(directory.path("").c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    if (unnamed < 0) GTEST_SKIP() << "this file system has no unnamed files";
+    ::close(unnamed);
+    writeFile(path, "old");
+    EXPECT_EQ(test::resultOfFork([&] {
+                  const rlimit small{4096, 4096};
+                  ::setrlimit(RLIMIT_FSIZE, &small);
+                  const rlimit noDump{0, 0};
+                  ::setrlimit(RLIMIT_CORE, &noDump);
+                  replaceFile(path, std::string(8192, 'x'));
+                  return 0;
+              }),
+              -1);
+    EXPECT_EQ(readFile(path, 100), "old");
+    EXPECT_EQ(directory.entries(), 1u);
 }
 
 TEST(WholeFiles, AFileThatReportsMoreBytesThanItHasIsRead) {

@@ -59,7 +59,9 @@ void EpollFdWatch::wakeAll() noexcept {
     writers_.wakeAll();
 }
 
+// Another descriptor of the open file, here or in a forked process, would keep the registration alive.
 void EpollFdWatch::close() noexcept {
+    detach(true);
     closeHandle();
     wakeAll();
 }

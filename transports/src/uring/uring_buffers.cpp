@@ -34,6 +34,16 @@ void UringBuffers::close() noexcept {
     ::munmap(std::exchange(shared_, nullptr), sizes_.most * sizeof(io_uring_buf));
 }
 
+void UringBuffers::prepareReceive(io_uring_sqe& entry, int fd) const noexcept {
+    if (sizes_.oneAtATime) {
+        io_uring_prep_recv(&entry, fd, nullptr, 0, 0);  // 0: as much as the block holds
+    } else {
+        io_uring_prep_recv_multishot(&entry, fd, nullptr, 0, 0);
+    }
+    entry.flags |= IOSQE_BUFFER_SELECT;
+    entry.buf_group = group_;
+}
+
 // Precondition: the slot is empty, so construct_at() destroys nothing. Leaves it empty if there is no memory.
 inline void UringBuffers::provide(unsigned id) noexcept {
     Buffer& block = *std::construct_at(&slots_[id], Buffer::tryAllocate(sizes_.bytes));

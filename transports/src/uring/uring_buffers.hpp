@@ -20,11 +20,12 @@ namespace weft {
 class UringBuffers {
   public:
     // The kernel starts with `least` blocks of `bytes` each, also at rest, and gets up to `most`: a power of two up to
-    // 32768.
+    // 32768. `oneAtATime`: a receive takes one block, not all that come.
     struct Sizes {
         unsigned least;
         unsigned most;
         std::size_t bytes;
+        bool oneAtATime;
     };
     static constexpr Duration idleTime = std::chrono::seconds(1);
 
@@ -39,9 +40,11 @@ class UringBuffers {
     // The ring must be open, and no receive may be in flight.
     void close() noexcept;
 
-    unsigned short group() const noexcept { return group_; }
     std::size_t bytes() const noexcept { return sizes_.bytes; }
     unsigned provided() const noexcept { return provided_; }
+    // Fills the entry of a receive. Into small buffers it goes on until it is cancelled; it may have filled up to 32 by
+    // then. Into large ones, of which a connection that reads no more would hold half a megabyte, it takes one piece.
+    void prepareReceive(io_uring_sqe& entry, int fd) const noexcept;
     // Takes the received bytes, from the block that the completion's flags name.
     Buffer take(unsigned flags, std::size_t count) noexcept;
     // Call it before a receive: provides blocks if the kernel has none. Returns false when there is no memory for even

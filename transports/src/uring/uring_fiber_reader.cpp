@@ -21,17 +21,14 @@ namespace weft {
 
 namespace {
 
-// Pieces kept before the receive is cancelled: 64 KiB in small buffers, 256 KiB in large ones.
-constexpr std::size_t mostKept = 32, mostKeptLarge = 4;
+constexpr std::size_t mostKept = 32;  // pieces kept before a receive into small buffers is cancelled: 64 KiB
 
 }  // namespace
 
 const UringOperation::Kind UringFiberReader::inputKind = {
     [](UringOperation& operation, io_uring_sqe& entry) noexcept {
         const UringFiberReader& self = static_cast<Operation&>(operation).reader;
-        io_uring_prep_recv_multishot(&entry, self.fd(), nullptr, 0, 0);
-        entry.flags |= IOSQE_BUFFER_SELECT;
-        entry.buf_group = self.buffers().group();
+        self.buffers().prepareReceive(entry, self.fd());
     },
     [](UringOperation& operation, int result, unsigned flags) {
         UringFiberReader& self = static_cast<Operation&>(operation).reader;
@@ -195,7 +192,7 @@ bool UringFiberReader::isUnwanted(const Buffer& piece, unsigned flags) noexcept 
     const bool filled = piece.readableBytes() == buffers().bytes();
     if (input_.cancelling()) return true;
     wantsLarge_ = large_ ? piece.readableBytes() > UringIoHandler::smallBytes : mayGetLarge_ && filled && !isLast;
-    return wantsLarge_ != large_ || arrived_.size() + 1 >= (large_ ? mostKeptLarge : mostKept) || (isLast && hungUp_);
+    return wantsLarge_ != large_ || arrived_.size() + 1 >= mostKept || (isLast && hungUp_);
 }
 
 // A multishot receive does not report every reset: Linux 6.18 loses some that follow bytes closely (docs/adr/0009). A

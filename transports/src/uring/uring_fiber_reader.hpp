@@ -1,5 +1,5 @@
-// UringFiberReader: the reading half of a fiber's connection on io_uring. One multishot receive serves all reads and
-// keeps the bytes that arrive before a fiber reads them.
+// UringFiberReader: the reading half of a fiber's connection on io_uring. One receive into small buffers serves all
+// reads and keeps the bytes that arrive before a fiber reads them; large buffers are received one by one.
 #pragma once
 
 #include <optional>

@@ -1,7 +1,8 @@
 // Where nothing may block, a call makes the system call directly. Everywhere else it queues an entry in the ring, which
-// the carrier's next poll submits with all others.
+// the carrier's next poll submits with all others; a direct call that must not overtake it submits it first.
 #include "uring/uring_fiber_stream.hpp"
 
+#include <algorithm>
 #include <cerrno>
 
 #include <liburing.h>
@@ -9,6 +10,8 @@
 #include <weft/scheduler/this_fiber.hpp>
 #include <weft/transports/tcp_socket.hpp>
 #include <weft/transports/uring/uring_io_handler.hpp>
+
+#include "cycle_limits.hpp"
 
 namespace weft {
 
@@ -46,7 +49,8 @@ const UringOperation::Kind UringFiberStream::Write::kind = {
         Write& self = static_cast<Write&>(operation);
         const msghdr& message = self.message_;
         if (message.msg_iovlen == 1) {
-            io_uring_prep_send(&entry, self.fd(), message.msg_iov->iov_base, message.msg_iov->iov_len, MSG_NOSIGNAL);
+            const std::size_t size = std::min(message.msg_iov->iov_len, detail::bytesPerEntry);
+            io_uring_prep_send(&entry, self.fd(), message.msg_iov->iov_base, size, MSG_NOSIGNAL);
         } else {
             io_uring_prep_sendmsg(&entry, self.fd(), &message, MSG_NOSIGNAL);
         }
@@ -103,6 +107,7 @@ std::size_t UringFiberStream::tryWriteSome(std::span<const iovec> parts, ErrorCo
 
 ErrorCode UringFiberStream::shutdownOutput() {
     if (!isOpen()) return operationAborted();
+    submitStarted();
     const int result = calls().shutdown(fd(), SHUT_WR);
     return result < 0 ? fromErrno(-result) : ErrorCode();
 }
@@ -134,7 +139,9 @@ void UringFiberStream::destroy() noexcept {
 }
 
 ErrorCode UringFiberStream::setOption(SocketOption option, int value) {
-    return isOpen() ? detail::setSocketOption(calls(), fd(), option, value) : operationAborted();
+    if (!isOpen()) return operationAborted();
+    submitStarted();
+    return detail::setSocketOption(calls(), fd(), option, value);
 }
 
 ErrorCode UringFiberStream::getOption(SocketOption option, int& value) const {

@@ -52,6 +52,10 @@ bool UringHandle::takeCompletion(UringOperation& operation, int& result, unsigne
     return handler_->ring().takeCompletion(operation, result, flags);
 }
 
+bool UringHandle::kernelIsDoneWith(const UringOperation& operation) const noexcept {
+    return !operation.inFlight() || handler_->ring().kernelIsDoneWith(operation);
+}
+
 int UringHandle::reportedError(const UringOperation& operation) const noexcept {
     return operation.inFlight() ? handler_->ring().reportedError(operation) : 0;
 }

@@ -41,15 +41,23 @@ class UringHandle : private detail::ReadyLink {
     // Leaves the handler. Precondition: no operation is in flight.
     void detach() noexcept;
     void closeHandle() noexcept;
+    // Closes the descriptor only, although operations are in flight. Precondition: the kernel is done with them.
+    void closeDescriptor() noexcept { fd_.close(); }
     // Requests one dispatch() in this poll or the next, which then does not block.
     void requeue() noexcept;
 
     void start(UringOperation& operation) noexcept;
     void cancel(UringOperation& operation) noexcept;
+    // Call it before a system call on the descriptor whose effect the peer sees: the kernel first executes the
+    // operations that were started before. One of them that finds the socket full goes on later.
+    void submitStarted() noexcept {
+        if (inFlight_ != 0) submitAndFetch();
+    }
     // As the functions of UringRing.
     void submitAndFetch() noexcept;
     bool takeResult(const UringOperation& operation, int& result) noexcept;
     bool takeCompletion(UringOperation& operation, int& result, unsigned& flags) noexcept;
+    bool kernelIsDoneWith(const UringOperation& operation) const noexcept;
     int reportedError(const UringOperation& operation) const noexcept;
     unsigned& inFlight() noexcept { return inFlight_; }
 

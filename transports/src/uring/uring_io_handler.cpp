@@ -66,7 +66,9 @@ class UringIoHandler::Signal {
     };
     void completed(int result, unsigned flags) noexcept {
         if (result >= 0) raised_ = true;
-        if (!(flags & IORING_CQE_F_MORE) && result != -ECANCELED) start();
+        if ((flags & IORING_CQE_F_MORE) || result == -ECANCELED) return;
+        WEFT_ASSERT(result >= 0 || isToBeDoneAgain(result) || result == -ENOMEM, "io_uring cannot poll an eventfd");
+        start();
     }
 
     unsigned inFlight_ = 0;
@@ -96,8 +98,8 @@ UringIoHandler::UringIoHandler(UringOptions options, UringCalls& calls, SystemCa
       ring_(std::make_unique<UringRing>(calls, counters_)),
       small_(std::make_unique<UringBuffers>(
           *ring_, 0,
-          UringBuffers::Sizes{std::min(options_.smallBuffers, fewestSmall), options.smallBuffers, smallBytes})),
-      large_(std::make_unique<UringBuffers>(*ring_, 1, UringBuffers::Sizes{0, options.largeBuffers, largeBytes})),
+          UringBuffers::Sizes{std::min(options_.smallBuffers, fewestSmall), options.smallBuffers, smallBytes, false})),
+      large_(std::make_unique<UringBuffers>(*ring_, 1, UringBuffers::Sizes{0, options.largeBuffers, largeBytes, true})),
       nested_(std::make_unique<EpollIoHandler>(sockets, clock)) {}
 
 UringIoHandler::~UringIoHandler() {

@@ -141,11 +141,18 @@ void UringListener::leave(Leaving how, ChannelPromise promise) {
     std::exchange(left_, std::move(promise)).tryFailure(operationAborted());
     leaving_ = how;
     cancel(accept_);
+    if (how == Leaving::closing && accept_.inFlight()) closeSocket();
     operationEnded();
 }
 
+// At once, not when the end of the accept is dispatched: clients that connect after acceptWaiting() would be reset.
+void UringListener::closeSocket() noexcept {
+    submitAndFetch();
+    if (kernelIsDoneWith(accept_)) closeDescriptor();
+}
+
 void UringListener::operationEnded() {
-    if (!leaving() || inFlight() != 0 || !isOpen()) return;
+    if (!leaving() || inFlight() != 0) return;
     if (leaving_ == Leaving::closing) {
         cancelPause();
         accepted_.clear();

@@ -43,6 +43,7 @@ class UringListener final : public UringHandle, public ListenerSink {
     bool keep(int connection) noexcept;
     bool deliverWaiting();
     void leave(Leaving how, ChannelPromise promise);
+    void closeSocket() noexcept;
     void operationEnded();
 
     Accept accept_;

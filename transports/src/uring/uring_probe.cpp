@@ -71,9 +71,7 @@ class Trial : public UringOperation {
 
 const UringOperation::Kind Trial::kind = {[](UringOperation& operation, io_uring_sqe& entry) noexcept {
                                               const Trial& self = static_cast<Trial&>(operation);
-                                              io_uring_prep_recv_multishot(&entry, self.fd_, nullptr, 0, 0);
-                                              entry.flags |= IOSQE_BUFFER_SELECT;
-                                              entry.buf_group = self.buffers_.group();
+                                              self.buffers_.prepareReceive(entry, self.fd_);
                                           },
                                           [](UringOperation& operation, int result, unsigned flags) {
                                               static_cast<Trial&>(operation).completed(result, flags);
@@ -143,6 +141,9 @@ void UringProbe::findRing() {
     } catch (const SystemError& refused) {
         throw Missing{refused.code().value(), reasonOfRefusal(refused.code().value())};
     }
+    // Before the first operation, which could not end.
+    const int entered = ring_.calls().submitAndGetEvents(ring_.native());
+    if (entered < 0) throw Missing{-entered, "the kernel refuses io_uring_enter: " + fromErrno(-entered).message()};
     const unsigned flags = ring_.native().flags;
     found("ring", flags & IORING_SETUP_DEFER_TASKRUN  ? "SINGLE_ISSUER, DEFER_TASKRUN"
                   : flags & IORING_SETUP_COOP_TASKRUN ? "COOP_TASKRUN"
@@ -176,7 +177,7 @@ void UringProbe::findOperations() {
 }
 
 void UringProbe::tryReceive() {
-    constexpr UringBuffers::Sizes sizes{trialBuffers, trialBuffers, trialBytes};
+    constexpr UringBuffers::Sizes sizes{trialBuffers, trialBuffers, trialBytes, false};
     auto buffers = std::make_unique<UringBuffers>(ring_, static_cast<unsigned short>(0), sizes);
     try {
         buffers->open();

@@ -2,22 +2,40 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <ctime>
 #include <utility>
 
+#include <weft/scheduler/assert.hpp>
 #include <weft/scheduler/errors.hpp>
+#include <weft/scheduler/log.hpp>
 
 namespace weft {
 
 namespace {
 
 constexpr std::chrono::nanoseconds refusalPause = std::chrono::milliseconds(1);
+constexpr unsigned refusalsUntilWarning = 100;  // in a row, so for a tenth of a second or more
 constexpr unsigned completionsPerEntry = 16;
 constexpr unsigned mostCompletions = 65'536;
 
 __kernel_timespec toKernelTimespec(Duration duration) noexcept {
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(duration);
     return {seconds.count(), (duration - seconds).count()};
+}
+
+// The kernel has no memory or time for the call now. Every other error lasts, as that of a sandbox.
+bool passes(int error) noexcept {
+    return error == EINTR || error == ETIME || error == EAGAIN || error == EBUSY || error == ENOMEM;
+}
+
+// Nothing else could wake the carrier or end its operations, so the program cannot go on.
+[[noreturn, gnu::cold, gnu::noinline]] void endProgram(int error) noexcept {
+    char text[160];
+    std::snprintf(text, sizeof text, "io_uring_enter is refused for good: %s (error %d)", ::strerrordesc_np(error),
+                  error);
+    detail::assertionFailed("passes(error)", text, __FILE__, __LINE__);
 }
 
 }  // namespace
@@ -40,7 +58,7 @@ void UringRing::open(unsigned entries) {
     if (result < 0) throw SystemError(fromErrno(-result), "io_uring_setup");
     open_ = true;
     thread_ = std::this_thread::get_id();
-    calls_.registerRingFd(ring_);  // optional: saves a look-up in each call
+    fdIsRegistered_ = calls_.registerRingFd(ring_) > 0;  // optional: saves a look-up in each call
 }
 
 void UringRing::close() noexcept {
@@ -113,11 +131,27 @@ void UringRing::wait(Duration atMost) noexcept {
     __kernel_timespec timeout = toKernelTimespec(atMost);
     const int result = calls_.submitAndWait(ring_, atMost == Duration::max() ? nullptr : &timeout);
     ++counters_.enters;
-    if (result >= 0 || result == -EINTR || result == -ETIME) return;
-    // Valgrind checks descriptors and takes the number of a registered ring for that of a closed file.
-    if (result == -EBADF) calls_.unregisterRingFd(ring_);
+    if (result >= 0 || result == -EINTR || result == -ETIME) {
+        refusals_ = 0;
+        return;
+    }
+    noteRefusal(-result);
     const timespec pause{0, refusalPause.count()};
     ::nanosleep(&pause, nullptr);
+}
+
+// Does not return if the error does not pass.
+[[gnu::cold]] void UringRing::noteRefusal(int error) noexcept {
+    // Valgrind checks descriptors and takes the number of a registered ring for that of a closed file.
+    if (error == EBADF && std::exchange(fdIsRegistered_, false)) {
+        calls_.unregisterRingFd(ring_);
+    } else if (!passes(error)) {
+        endProgram(error);
+    } else if (++refusals_ == refusalsUntilWarning) {
+        log(LogLevel::warning,
+            {"io_uring_enter has been refused 100 times in a row; the sockets of this carrier wait: ",
+             ::strerrordesc_np(error)});
+    }
 }
 
 void UringRing::submitAndFetch() noexcept {
@@ -133,7 +167,8 @@ bool UringRing::hasSettled() const noexcept {
 
 void UringRing::submitAndGetEvents() noexcept {
     ++counters_.enters;
-    calls_.submitAndGetEvents(ring_);
+    const int result = calls_.submitAndGetEvents(ring_);
+    if (result < 0 && !passes(-result)) noteRefusal(-result);
 }
 
 // The kernel refuses (EALREADY) to cancel an operation that it is executing, which may then continue; so the request is
@@ -170,6 +205,18 @@ bool UringRing::takeCompletion(UringOperation& operation, int& result, unsigned&
         if (completion->user_data != reinterpret_cast<std::uint64_t>(&operation)) continue;
         if (completion->res == -ECANCELED && (completion->flags & IORING_CQE_F_MORE)) continue;  // already taken
         return take(completion->res, completion->flags);
+    }
+    return false;
+}
+
+bool UringRing::kernelIsDoneWith(const UringOperation& operation) const noexcept {
+    if (!operation.has(UringOperation::submitted)) return operation.cancelling();
+    if (operation.has(UringOperation::over)) return true;
+    io_uring_cqe* completion = nullptr;
+    unsigned head = 0;
+    io_uring_for_each_cqe(&ring_, head, completion) {
+        const bool itsOwn = completion->user_data == reinterpret_cast<std::uint64_t>(&operation);
+        if (itsOwn && !(completion->flags & IORING_CQE_F_MORE)) return true;
     }
     return false;
 }

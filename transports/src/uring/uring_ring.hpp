@@ -43,12 +43,17 @@ class UringRing {
     // As takeResult(), but includes errors and the completion's flags. The last completion, without IORING_CQE_F_MORE,
     // stays: each later call returns it again, with -ECANCELED and without IORING_CQE_F_BUFFER.
     bool takeCompletion(UringOperation& operation, int& result, unsigned& flags) noexcept;
+    // True when no entry or request of the kernel names the operation any more: its last completion is here and waits
+    // to be dispatched. Precondition: the operation is in flight.
+    bool kernelIsDoneWith(const UringOperation& operation) const noexcept;
     // The error (a negative number) of an undispatched completion of the operation, or 0 if there is none. The
     // completion stays in the ring. Precondition: the operation is in flight.
     int reportedError(const UringOperation& operation) const noexcept;
 
     // Submits entries and waits for a completion. If the kernel refuses the call (no memory, too many completions),
-    // returns after a pause of a millisecond, so that the caller can retry.
+    // returns after a pause of a millisecond, so that the caller can retry; logs that once it has happened 100 times in
+    // a row. Ends the program with a message for an error that does not pass, as that of a sandbox; so does
+    // submitAndFetch().
     void wait(Duration atMost) noexcept;  // Duration::max(): no limit
     // Submits queued entries, and fetches completions that the kernel holds back (deferred work, an overflow). Makes no
     // system call if there are neither.
@@ -76,12 +81,15 @@ class UringRing {
     void reportCancel(UringOperation& operation, int result);
 
     void submitAndGetEvents() noexcept;
+    void noteRefusal(int error) noexcept;
     bool onItsThread() const noexcept { return std::this_thread::get_id() == thread_; }
 
     UringCalls& calls_;
     UringCounters& counters_;
     io_uring ring_{};
     bool open_ = false;
+    bool fdIsRegistered_ = false;
+    unsigned refusals_ = 0;  // in a row
     std::thread::id thread_;
     detail::ReadyList waiting_;  // operations to submit once there is room
     detail::ReadyList cancels_;  // cancellations to submit once there is room

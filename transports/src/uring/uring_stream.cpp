@@ -3,6 +3,7 @@
 // provides back-pressure.
 #include "uring/uring_stream.hpp"
 
+#include <algorithm>
 #include <cerrno>
 
 #include <liburing.h>
@@ -20,20 +21,18 @@ namespace weft {
 
 namespace {
 
-constexpr std::size_t mostArrived = 64;  // pieces kept before the receive is cancelled
+constexpr std::size_t mostArrived = 32;  // pieces kept before a receive into small buffers is cancelled: 64 KiB
 
 }  // namespace
 
-const UringOperation::Kind UringStream::inputKind = {[](UringOperation& operation, io_uring_sqe& entry) noexcept {
-                                                         UringStream& self = static_cast<Operation&>(operation).stream;
-                                                         io_uring_prep_recv_multishot(&entry, self.fd(), nullptr, 0, 0);
-                                                         entry.flags |= IOSQE_BUFFER_SELECT;
-                                                         entry.buf_group = self.buffers().group();
-                                                     },
-                                                     [](UringOperation& operation, int result, unsigned flags) {
-                                                         static_cast<Operation&>(operation).stream.onInput(result,
-                                                                                                           flags);
-                                                     }};
+const UringOperation::Kind UringStream::inputKind = {
+    [](UringOperation& operation, io_uring_sqe& entry) noexcept {
+        const UringStream& self = static_cast<Operation&>(operation).stream;
+        self.buffers().prepareReceive(entry, self.fd());
+    },
+    [](UringOperation& operation, int result, unsigned flags) {
+        static_cast<Operation&>(operation).stream.onInput(result, flags);
+    }};
 
 const UringOperation::Kind UringStream::outputKind = {
     [](UringOperation& operation, io_uring_sqe& entry) noexcept {
@@ -41,7 +40,8 @@ const UringOperation::Kind UringStream::outputKind = {
         if (self.parts_) {
             io_uring_prep_sendmsg(&entry, self.fd(), &self.parts_->message, MSG_NOSIGNAL);
         } else {
-            io_uring_prep_send(&entry, self.fd(), self.bytes_, self.size_, MSG_NOSIGNAL);
+            io_uring_prep_send(&entry, self.fd(), self.bytes_, std::min(self.size_, detail::bytesPerEntry),
+                               MSG_NOSIGNAL);
         }
     },
     [](UringOperation& operation, int result, unsigned) { static_cast<Operation&>(operation).stream.onOutput(result); },
@@ -310,8 +310,9 @@ void UringStream::sendRemaining() {
     }
 }
 
+// During a deregistration, too, which has cancelled the send in flight and does not wait for what follows it.
 void UringStream::shutdownOutput(ChannelPromise promise) {
-    if (!isOpen() || leaving()) {
+    if (!isOpen() || leaving_ == Leaving::closing) {
         promise.tryFailure(operationAborted());
         return;
     }
@@ -323,13 +324,13 @@ void UringStream::shutdownOutput(ChannelPromise promise) {
 
 void UringStream::finishShutdown() {
     sendRemaining();
-    direct_ = Buffer();
     shuttingDown_ = false;
     ChannelPromise promise = std::exchange(shutDown_, {});
     const int result = isOpen() ? calls().shutdown(fd(), SHUT_WR) : -ECANCELED;
     if (result < 0) {
-        promise.tryFailure(fromErrno(-result));
+        promise.tryFailure(fromErrno(-result));  // what is not sent stays with the channel
     } else {
+        direct_ = Buffer();
         promise.trySuccess();
     }
 }
@@ -375,7 +376,9 @@ void UringStream::close(ChannelPromise promise) {
 }
 
 ErrorCode UringStream::setOption(SocketOption option, int value) {
-    return isOpen() ? detail::setSocketOption(calls(), fd(), option, value) : operationAborted();
+    if (!isOpen()) return operationAborted();
+    submitStarted();
+    return detail::setSocketOption(calls(), fd(), option, value);
 }
 
 ErrorCode UringStream::getOption(SocketOption option, int& value) const {

@@ -1,5 +1,5 @@
-// UringStream: the ChannelSink of a connected socket on io_uring. One multishot receive runs for as long as the channel
-// wants its bytes; bytes that arrive before it has ended are kept. It must never know what the bytes mean.
+// UringStream: the ChannelSink of a connected socket on io_uring. A receive runs for as long as the channel wants its
+// bytes; those that arrive before it has ended are kept. It must never know what the bytes mean.
 #pragma once
 
 #include <cstdint>

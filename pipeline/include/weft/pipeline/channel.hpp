@@ -129,7 +129,8 @@ class Channel final : private FlushPointListener {
     // Writes and flushes, and closes the channel once the write has succeeded or failed (C-5). Returns closeFuture().
     ChannelFuture writeAndClose(Message&& message);
     // Writes what has been flushed, as far as the transport takes it without waiting, then ends the output side. Writes
-    // still pending fail with OutputShutdownException, OutputShutdownEvent is fired, and reading continues (HC-3).
+    // still pending fail with OutputShutdownException, OutputShutdownEvent is fired, and reading continues (HC-3). If
+    // the transport refuses (after a reset by the peer), the output stays open and those writes stay pending.
     ChannelFuture shutdownOutput();
     void shutdownOutput(ChannelPromise promise);
 
@@ -267,7 +268,7 @@ class Channel final : private FlushPointListener {
     void completeWithClose(const ChannelPromise& promise);
     void refuseClose(const ChannelPromise& promise, std::exception_ptr cause);
     void socketClosed(const ChannelPromise& promise);
-    void endOutput(ChannelPromise promise);
+    void endOutput(ChannelPromise promise, bool broken);
     void closeAfterError(std::exception_ptr cause) noexcept;
     void failPendingWrites();
     void tearDownWithoutTask() noexcept;

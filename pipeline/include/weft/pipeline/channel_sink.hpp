@@ -47,6 +47,7 @@ struct ChannelSink {
     // True: the sink reports bytes that tryWriteDirect() took with Channel::onWritten() once it has sent them, before
     // any others.
     virtual bool sendsLater() const noexcept { return false; }
+    // Once the promise has succeeded, the sink sends and reports nothing more. If it fails, the sink goes on.
     virtual void shutdownOutput(ChannelPromise promise) = 0;
     // Detaches from the poller without closing.
     virtual void deregister(ChannelPromise promise) = 0;

@@ -24,7 +24,7 @@ namespace weft {
 // carrier already watches, EBADF for one that is not open.
 //
 // The descriptor need not be non-blocking. Do not watch a descriptor that other code owns and may close: the kernel
-// would silently go on watching. Watch a duplicate (fcntl F_DUPFD_CLOEXEC) instead; it may outlive the original.
+// would silently go on watching. Watch a duplicate (fcntl F_DUPFD_CLOEXEC) instead; either may outlive the other.
 class FdWatch {
   public:
     virtual ~FdWatch() = default;  // closes

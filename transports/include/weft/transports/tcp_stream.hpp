@@ -2,6 +2,8 @@
 // carrier.
 #pragma once
 
+#include <concepts>
+#include <cstddef>
 #include <initializer_list>
 #include <memory>
 #include <span>
@@ -17,6 +19,19 @@ namespace weft {
 
 class Carrier;
 class FiberStream;
+
+namespace detail {
+
+// A span, a vector or an std::array of char. Not what is also text: there a zero byte may be the end, not a byte.
+template <class Bytes>
+concept RangeOfBytes =
+    std::convertible_to<const Bytes&, std::span<const char>> && !std::convertible_to<const Bytes&, std::string_view>;
+
+inline std::string_view viewOf(std::span<const char> bytes) noexcept {
+    return {bytes.data(), bytes.size()};
+}
+
+}  // namespace detail
 
 // readExactly() reports this when the peer ends the stream too early.
 inline ErrorCode endOfStream() noexcept {
@@ -60,9 +75,23 @@ class TcpStream {
     void readExactly(std::span<char> into);
     std::size_t readExactly(std::span<char> into, ErrorCode& error);
 
-    // Writes all bytes. The overload with `error` returns how many bytes the kernel accepted before the error.
-    void write(std::span<const char> bytes);
-    std::size_t write(std::span<const char> bytes, ErrorCode& error);
+    // Writes all bytes; of a literal or a C string, those before its zero byte. The overload with `error` returns how
+    // many bytes the kernel accepted before the error.
+    void write(std::string_view bytes);
+    std::size_t write(std::string_view bytes, ErrorCode& error);
+    template <detail::RangeOfBytes Bytes>
+    void write(const Bytes& bytes) {
+        write(detail::viewOf(bytes));
+    }
+    template <detail::RangeOfBytes Bytes>
+    std::size_t write(const Bytes& bytes, ErrorCode& error) {
+        return write(detail::viewOf(bytes), error);
+    }
+    // An array that may be a buffer or a C string: pass a std::span or a std::string_view.
+    template <std::size_t Size>
+    void write(char (&)[Size]) = delete;
+    template <std::size_t Size>
+    std::size_t write(char (&)[Size], ErrorCode&) = delete;
     // Writes all parts in order, in as few system calls as the kernel allows.
     void write(std::initializer_list<std::string_view> parts);
     std::size_t write(std::initializer_list<std::string_view> parts, ErrorCode& error);

@@ -37,7 +37,7 @@ class EpollHandle : private detail::ReadyLink {
     void attach();
     // Leaves the poller; no event of this batch or a later one reaches the handle. With `keepOpen` the descriptor stays
     // open and is removed from the epoll set. Otherwise the caller is about to close it, which removes it without a
-    // call.
+    // call, unless another descriptor of the same open file is left: its events are then dropped, but still end waits.
     void detach(bool keepOpen) noexcept;
     // Calls detach() and closes the descriptor. Idempotent.
     void closeHandle() noexcept;

@@ -23,11 +23,14 @@ void writeFile(const std::string& path, std::string_view bytes, mode_t permissio
 void writeFile(const std::string& path, std::string_view bytes, ErrorCode& error);
 void writeFile(const std::string& path, std::string_view bytes, mode_t permissions, ErrorCode& error);
 
-// Creates the file, or replaces it at once: writes a file beside it, `PATH.PROCESS-NUMBER.tmp`, syncs it,
-// renames it to `path` and syncs the directory. Readers and a crash find all of the old bytes or all of the new ones.
-// An existing file's permissions are kept, and the new one never has others; its owner and hard links are not; a
-// symbolic link is replaced itself. After an error the new file has been removed, unless only the sync of the directory
-// failed.
+// Creates the file, or replaces it at once: writes a new file in its directory, syncs it, renames it to `path` and
+// syncs the directory. Readers and a crash find all of the old bytes or all of the new ones. The new file has no name
+// while it is written; where the file system does not support that, it is `.weft-NUMBER.tmp`, which a process that dies
+// leaves. An existing file's permissions are kept, and the new one never has others. Its owner, group, access list and
+// hard links are not: so set-user-ID is lost with another owner and set-group-ID with another group, and a group that
+// is new, or was in an access list, gets no permission that all others lack. A symbolic link is replaced itself. After
+// an error the new file has been removed, unless only the sync of the directory failed. In a directory that the process
+// may not read, the sync is one of its whole file system.
 void replaceFile(const std::string& path, std::string_view bytes, mode_t permissions = 0666);
 void replaceFile(const std::string& path, std::string_view bytes, ErrorCode& error);
 void replaceFile(const std::string& path, std::string_view bytes, mode_t permissions, ErrorCode& error);
