@@ -117,10 +117,11 @@ class Contest {
 // returned or its exception rethrown. The others are cancelled, and have ended when race() returns or throws. The
 // result is a FirstResult<T> if all functions return T, the index of the function if all return void, and otherwise a
 // std::variant with one alternative for each function (detail::Unit for void). The results of the others are discarded,
-// so what a loser has received (bytes of a socket, a value of a queue, the result of a join) is lost; an exception among
-// them, other than operation_aborted, is logged as a warning. The functions may use the caller's variables. A loser that
-// ignores its cancellation delays the caller. Context, errors and cancellation of the caller: as TaskScope::join(), but
-// the first function that ends decides also when only the caller's cancellation made it end. Allocates only stacks.
+// so what a loser has received (bytes of a socket, a value of a queue, the result of a join) is lost; an exception
+// among them, other than operation_aborted, is logged as a warning. The functions may use the caller's variables. A
+// loser that ignores its cancellation delays the caller. Context, errors and cancellation of the caller: as
+// TaskScope::join(), but the first function that ends decides also when only the caller's cancellation made it end.
+// Allocates only stacks.
 template <class... F>
 auto race(F&&... functions) {
     return detail::Contest<false, F...>::run(std::forward<F>(functions)...);
