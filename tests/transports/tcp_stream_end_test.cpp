@@ -187,13 +187,20 @@ TEST(TcpStream, TheEndOfTheOutputFollowsAWriteThatAnotherFiberHasBegun) {
         for (int round = 0; round < 20; ++round) {
             TcpPair pair;
             std::array<char, 1> byte;
-            auto reader = host.carrier().spawn([&] { return pair.server.read(byte); });
-            thisFiber::yield();  // from now on the stream waits in the poller
+            bool reads = false, writes = false;
+            auto reader = host.carrier().spawn([&] {
+                reads = true;
+                return pair.server.read(byte);
+            });
+            while (!reads) thisFiber::yield();  // from now on the stream waits in the poller
             pair.client.write({"x"});
             EXPECT_EQ(reader.join(), 1u);
             ErrorCode writeError, endError;
-            auto writer = host.carrier().spawn([&] { pair.server.write({"hello"}, writeError); });
-            thisFiber::yield();
+            auto writer = host.carrier().spawn([&] {
+                writes = true;
+                pair.server.write({"hello"}, writeError);
+            });
+            while (!writes) thisFiber::yield();
             pair.server.shutdownOutput(endError);
             writer.join();
             EXPECT_FALSE(writeError) << writeError.message();

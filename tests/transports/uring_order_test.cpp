@@ -62,15 +62,20 @@ TEST_F(UringTransport, AnOptionOfAStreamIsSetAfterTheBytesThatAnotherFiberHasWri
         .spawn([&] {
             RawPair pair(calls);
             TcpStream stream(host.carrier(), host.poller().fiberStream(std::move(pair.own)));
+            bool reads = false, writes = false;
             auto reader = host.carrier().spawn([&] {
                 std::array<char, 1> byte;
                 ErrorCode error;
+                reads = true;
                 stream.read(byte, error);
                 return error;
             });
-            thisFiber::yield();  // from now on the stream queues entries
-            auto writer = host.carrier().spawn([&] { stream.write({"x"}); });
-            thisFiber::yield();
+            while (!reads) thisFiber::yield();  // from now on the stream queues entries
+            auto writer = host.carrier().spawn([&] {
+                writes = true;
+                stream.write({"x"});
+            });
+            while (!writes) thisFiber::yield();
             calls.peer = pair.peer.get();
             EXPECT_FALSE(stream.setOption(SocketOption::noDelay, 1));
             EXPECT_TRUE(calls.bytesCameFirst);
