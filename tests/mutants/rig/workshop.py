@@ -54,8 +54,8 @@ class Workshop:
                 place.mkdir(parents=True, exist_ok=True)
                 seconds = self.demandPass(mutant)
                 self.link(mutant, self.compile(mutant, place), program)
-                first = run(program, mutant.test, verdict.limitFor(seconds))
-            look = lambda: run(program, mutant.test, verdict.secondLimitFor(seconds))
+                first = run(program, mutant.test, verdict.limitFor(seconds), transportOf(mutant))
+            look = lambda: run(program, mutant.test, verdict.secondLimitFor(seconds), transportOf(mutant))
             return verdict.ofRounds(first, look, self.rounds) if self.rounds else verdict.ofLooks(first, look)
         except Failure as failure:
             return 'SURVIVES', str(failure)
@@ -148,10 +148,14 @@ def shadowing(compiler, headers):
     return re.sub(r' (-Winvalid-pch|-include \S*/cmake_pch\.hxx)(?= |$)', '', compiler).replace(' -I', f' -I{headers} -I', 1)
 
 
-def run(program, test, limit):
-    """(verdict, output) of a program's run with this test alone. On epoll: tests of io_uring select it themselves."""
+def transportOf(mutant):
+    return 'io_uring' if '/uring/' in mutant.unit else 'epoll'
+
+
+def run(program, test, limit, transport='epoll'):
+    """(verdict, output) of a program's run with this test alone, on this transport unless the test selects one."""
     command = ['sh', '-c', f'ulimit -v {MEMORY}; ulimit -t {CPU_TIME}; exec "$0"', program]
-    environment = {**os.environ, 'WEFT_TRANSPORT': 'epoll', 'GTEST_FILTER': test}
+    environment = {**os.environ, 'WEFT_TRANSPORT': transport, 'GTEST_FILTER': test}
     try:
         ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=limit, errors='replace',
                                env=environment, check=False)
