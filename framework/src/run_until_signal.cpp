@@ -73,7 +73,7 @@ Installation installation;
 std::atomic<int> eventFd{-1};
 std::atomic<int> lastSignal{0};
 // When signals have their former effect again, in nanoseconds of the monotonic clock; 0 before a wait has ended.
-// relaxed: orders nothing, and a handler that reads an old value only wakes nobody.
+// relaxed: orders nothing, and a handler that reads an old value only writes an event that no wait needs.
 std::atomic<std::int64_t> givenBackAt{0};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<std::int64_t>::is_always_lock_free,
               "a signal handler uses them");

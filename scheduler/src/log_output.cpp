@@ -27,7 +27,7 @@ bool isReady(int fd) noexcept {
     return ::poll(&wanted, 1, 0) != 0;  // also with an error, which write() then returns
 }
 
-// Returns how much of `text` needs no further write: all of it after an error, because nobody could be told of that.
+// Returns how much of `text` needs no further write: all of it after an error, which no log could report.
 std::size_t writeSlice(int fd, std::string_view text) noexcept {
     const std::size_t most = std::min(text.size(), slice);
     for (;;) {
