@@ -4,7 +4,9 @@ reason why it has none."""
 
 import os
 import re
+import select
 import sys
+import tempfile
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -147,14 +149,31 @@ class Stale(unittest.TestCase):
 class Baselines(unittest.TestCase):
     def test_what_does_not_pass_with_the_others_runs_alone(self):
         said = BEGUN + '[       OK ] Suite.Name (12 ms)\n[  FAILED  ] Suite.Other (3 ms)\n'
-        baseline = workshop.Baseline('program', ['Suite.Name', 'Suite.Other'])
-        kept, workshop.run = workshop.run, lambda program, test, limit: ('', said)
+        baseline = workshop.Baseline('program', 'epoll', ['Suite.Name', 'Suite.Other'])
+        kept, workshop.run = workshop.run, lambda program, test, limit, transport: ('', said)
         try:
             baseline.passTogether()
             self.assertEqual(baseline.passed, {'Suite.Name': 0.012})
             self.assertRaisesRegex(catalog.Failure, 'there is no such test', baseline.seconds, 'Suite.Other')
         finally:
             workshop.run = kept
+
+
+class Runs(unittest.TestCase):
+    def test_a_test_that_hangs_ends_with_the_processes_that_it_has_forked(self):
+        with tempfile.TemporaryDirectory() as place:
+            held, program = os.path.join(place, 'held'), os.path.join(place, 'program')
+            os.mkfifo(held)
+            with open(program, 'w', encoding='utf-8') as script:
+                script.write(f"#!/bin/sh\nexec 3> {held}\necho '{BEGUN.strip()}'\nsleep 600 &\nwait\n")
+            os.chmod(program, 0o700)
+            reader = os.open(held, os.O_RDONLY | os.O_NONBLOCK)
+            try:
+                self.assertEqual(workshop.run(program, 'Suite.Name', 3, 'epoll')[0], 'killed, hung 3 s')
+                self.assertTrue(select.select([reader], [], [], 20)[0], 'a process still holds the pipe')
+                self.assertEqual(os.read(reader, 1), b'')
+            finally:
+                os.close(reader)
 
 
 class Rules(unittest.TestCase):

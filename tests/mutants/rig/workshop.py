@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import threading
 import time
@@ -34,9 +35,10 @@ class Workshop:
         self.processors = threading.BoundedSemaphore(os.cpu_count())
         self.workers = ThreadPoolExecutor(os.cpu_count() + WAITING)
         (BUILD / 'mutants').mkdir(exist_ok=True)
-        programs = sorted({mutant.program for mutant in mutants})
-        self.baselines = {program: Baseline(program, sorted({mutant.test for mutant in mutants if mutant.program == program}))
-                          for program in programs}
+        tests = {}
+        for mutant in mutants:
+            tests.setdefault((mutant.program, transportOf(mutant)), set()).add(mutant.test)
+        self.baselines = {place: Baseline(*place, sorted(tests[place])) for place in sorted(tests)}
         with ThreadPoolExecutor(os.cpu_count()) as processors:
             list(processors.map(Baseline.passTogether, self.baselines.values()))
 
@@ -64,7 +66,7 @@ class Workshop:
 
     def demandPass(self, mutant):
         """Returns the seconds that the test takes without the defect; raises Failure if it does not pass."""
-        baseline = self.baselines[mutant.program]
+        baseline = self.baselines[mutant.program, transportOf(mutant)]
         for _ in range((self.rounds or 1) - 1):
             baseline.alone(mutant.test)
         return baseline.seconds(mutant.test)
@@ -106,17 +108,18 @@ class Workshop:
 
 
 class Baseline:
-    """The tests of a program that must notice defects, without a defect: all in one run; one that does not pass there
-    runs once more, alone."""
+    """The tests of a program that must notice defects on a transport, without a defect: all in one run; one that does
+    not pass there runs once more, alone."""
 
-    def __init__(self, program, tests):
+    def __init__(self, program, transport, tests):
         self.program = BUILD / 'tests' / program
+        self.transport = transport
         self.tests = tests
         self.passed = {}
 
     def passTogether(self):
         if len(self.tests) > 1:
-            _, said = run(self.program, ':'.join(self.tests), TOGETHER)
+            _, said = run(self.program, ':'.join(self.tests), TOGETHER, self.transport)
             self.passed = {test: int(milliseconds) / 1000 for test, milliseconds in PASSED.findall(said)}
 
     def seconds(self, test):
@@ -126,7 +129,7 @@ class Baseline:
         return self.passed[test]
 
     def alone(self, test):
-        _, said = run(self.program, test, verdict.PATIENCE)
+        _, said = run(self.program, test, verdict.PATIENCE, self.transport)
         passed = re.search(r'^\[  PASSED  \] 1 test\.$', said, re.M)
         if not passed:
             raise Failure('there is no such test' if not verdict.begun(test, said)
@@ -152,14 +155,25 @@ def transportOf(mutant):
     return 'io_uring' if '/uring/' in mutant.unit else 'epoll'
 
 
-def run(program, test, limit, transport='epoll'):
+def run(program, test, limit, transport):
     """(verdict, output) of a program's run with this test alone, on this transport unless the test selects one."""
     command = ['sh', '-c', f'ulimit -v {MEMORY}; ulimit -t {CPU_TIME}; exec "$0"', program]
     environment = {**os.environ, 'WEFT_TRANSPORT': transport, 'GTEST_FILTER': test}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors='replace', env=environment,
+                          start_new_session=True) as began:
+        try:
+            said, _ = began.communicate(timeout=limit)
+            status = began.returncode
+        except subprocess.TimeoutExpired as expired:
+            said, status = (expired.stdout or b'').decode(errors='replace'), None
+        finally:
+            endAll(began.pid)
+    return verdict.of(test, status, said, limit), said
+
+
+def endAll(leader):
+    """Ends what is left of a test's processes; a death test that hangs leaves one."""
     try:
-        ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=limit, errors='replace',
-                               env=environment, check=False)
-    except subprocess.TimeoutExpired as expired:
-        said = (expired.stdout or b'').decode(errors='replace')
-        return verdict.of(test, None, said, limit), said
-    return verdict.of(test, ended.returncode, ended.stdout, limit), ended.stdout
+        os.killpg(leader, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
