@@ -8,6 +8,7 @@ import select
 import sys
 import tempfile
 import unittest
+from dataclasses import replace
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MUTANTS = os.path.join(ROOT, 'tests', 'mutants')
@@ -174,6 +175,10 @@ class Runs(unittest.TestCase):
                 self.assertEqual(os.read(reader, 1), b'')
             finally:
                 os.close(reader)
+
+    def test_a_program_is_looked_for_where_its_room_builds_it(self):
+        self.assertEqual(replace(catalog.listed()[0], room='model').program, 'tests/model/weft_model_tests')
+        self.assertEqual(replace(catalog.listed()[0], room='property').program, 'tests/weft_property_tests')
 
 
 class Rules(unittest.TestCase):

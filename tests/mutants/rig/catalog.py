@@ -10,6 +10,7 @@ PAGES = pathlib.Path(__file__).resolve().parent.parent
 ROOT = PAGES.parent.parent
 ENTRY = re.compile(r'^### (?P<heading>[^\n]+)\n`(?P<file>(?P<home>\w+)/[^`\n]+)` (?:in `(?P<unit>\w+/[^`\n]+)` )?'
                    r'`(?:(?P<room>\w+): )?(?P<test>[^`\n]+)`\n```diff\n(?P<diff>.*?)^```$', re.M | re.S)
+FOLDERS = {'model': 'tests/model'}  # where a room's test program is built, if not in tests/
 TEST = re.compile(r'\b(?:TYPED_)?TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)')
 
 
@@ -29,7 +30,8 @@ class Mutant:
 
     @property
     def program(self):
-        return f'weft_{self.room}_tests'
+        """The test program, as a path in the build directory."""
+        return f'{FOLDERS.get(self.room, "tests")}/weft_{self.room}_tests'
 
     def planted(self):
         source = ROOT / self.file

@@ -48,7 +48,7 @@ class Workshop:
 
     def outcome(self, number, mutant, deadline):
         place = BUILD / 'mutants' / str(number)
-        program = place / mutant.program
+        program = place / os.path.basename(mutant.program)
         try:
             with self.processors:
                 if deadline and time.monotonic() > deadline:
@@ -88,15 +88,20 @@ class Workshop:
         self.made(f'{compiler} -w -iquote {unit.parent} -o {made} -c {source}')
         return made
 
+    def objectOf(self, mutant):
+        """Where the build has put the unit's object without the defect."""
+        return re.search(r' -o (\S+) -c \S+$', self.compilations[str(ROOT / mutant.unit)])[1]
+
     # The defective object comes before the library with the correct one, so that the linker does not take that. The
     # object of a test source replaces the test's own.
     def link(self, mutant, made, program):
-        target = f'tests/{mutant.program}'
+        target = mutant.program
         if target not in self.links:
             commands = self.made(f'ninja -t commands -s {target}')
             self.links[target] = next(part for part in commands.split(' && ') if f' -o {target}' in part)
-        command = re.sub(rf' \S+/{re.escape(mutant.unit.removeprefix("tests/"))}\.o(?= )', '', self.links[target])
-        first = command.index(f'tests/CMakeFiles/{mutant.program}.dir/')
+        command = self.links[target].replace(f' {self.objectOf(mutant)} ', ' ')
+        folder, name = os.path.split(target)
+        first = command.index(f'{folder}/CMakeFiles/{name}.dir/')
         self.made(f'{command[:first]}{made} {command[first:]}'.replace(f' -o {target}', f' -o {program}') + f' -Wl,-S{self.linker}')
 
     def made(self, command):
@@ -112,7 +117,7 @@ class Baseline:
     not pass there runs once more, alone."""
 
     def __init__(self, program, transport, tests):
-        self.program = BUILD / 'tests' / program
+        self.program = BUILD / program
         self.transport = transport
         self.tests = tests
         self.passed = {}
