@@ -76,9 +76,14 @@ TEST(WholeFiles, ErrorsNameTheCallThePathAndTheReason) {
 TEST(WholeFiles, AReplacedFileKeepsItsPermissions) {
     const TemporaryDirectory directory;
     const std::string path = directory.path("file");
-    writeFile(path, "old", 0600);
-    replaceFile(path, "new", 0666);
-    EXPECT_EQ(File::open(path).stat().permissions, mode_t{0600});
+    writeFile(path, "old");
+    for (const mode_t kept : {0600, 0666, 0755, 06755}) {  // more than the new file's and fewer, whatever the umask is
+        for (const mode_t asked : {0600, 0666}) {
+            std::filesystem::permissions(path, std::filesystem::perms(kept));
+            replaceFile(path, "new", asked);
+            EXPECT_EQ(File::open(path).stat().permissions, kept);
+        }
+    }
     replaceFile(directory.path("other"), "new", 0400);
     EXPECT_EQ(File::open(directory.path("other")).stat().permissions, mode_t{0400});
 }
