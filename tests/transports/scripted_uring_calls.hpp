@@ -6,7 +6,10 @@
 #include <vector>
 
 #include <liburing.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 
+#include <weft/transports/fd.hpp>
 #include <weft/transports/uring/uring_calls.hpp>
 
 namespace weft::test {
@@ -16,6 +19,8 @@ class ScriptedUringCalls final : public ForwardingUringCalls {
   public:
     // The next `times` entries of that operation are not executed but complete with `result`. Linux 6.11 or later.
     void complete(unsigned char operation, int result, unsigned times = 1) { add({operation, result, 0, times}); }
+    // The next `times` entries of that operation are not executed and complete only when they are cancelled.
+    void ignore(unsigned char operation, unsigned times = 1) { add({operation, 0, 0, times, true}); }
     // The next `times` sends or receives transfer at most `bytes` each.
     void limit(unsigned char operation, unsigned bytes, unsigned times) { add({operation, 0, bytes, times}); }
     // The number of scripted completions not yet used.
@@ -43,6 +48,7 @@ class ScriptedUringCalls final : public ForwardingUringCalls {
         int result;
         unsigned bytes;  // 0: `result` applies
         unsigned times;
+        bool ignored = false;
     };
 
     void add(const Answer& answer) {
@@ -58,7 +64,11 @@ class ScriptedUringCalls final : public ForwardingUringCalls {
             });
             if (answer == script_.end()) continue;
             --answer->times;
-            answer->bytes != 0 ? shorten(entry, answer->bytes) : inject(entry, answer->result);
+            if (answer->ignored) {
+                waitForNothing(entry);
+            } else {
+                answer->bytes != 0 ? shorten(entry, answer->bytes) : inject(entry, answer->result);
+            }
         }
     }
     static void shorten(io_uring_sqe& entry, unsigned bytes) noexcept { entry.len = std::min(entry.len, bytes); }
@@ -71,7 +81,13 @@ class ScriptedUringCalls final : public ForwardingUringCalls {
         entry.len = static_cast<unsigned>(result);
         entry.user_data = key;
     }
+    void waitForNothing(io_uring_sqe& entry) const noexcept {
+        const auto key = entry.user_data;
+        io_uring_prep_poll_add(&entry, silent_.get(), POLLIN);
+        entry.user_data = key;
+    }
 
+    const Fd silent_{::eventfd(0, EFD_CLOEXEC)};  // never readable
     mutable std::mutex lock_;
     std::vector<Answer> script_;
 };

@@ -195,7 +195,7 @@ bool UringFiberReader::isUnwanted(const Buffer& piece, unsigned flags) noexcept 
     return wantsLarge_ != large_ || arrived_.size() + 1 >= mostKept || (isLast && hungUp_);
 }
 
-// A multishot receive does not report every reset: Linux 6.18 loses some that follow bytes closely (docs/adr/0009). A
+// A multishot receive does not report every reset: Linux loses some that follow bytes closely (docs/adr/0009). A
 // receive started on the emptied socket does report it. Completions already in the ring are handled first, because the
 // reset may be among them.
 void UringFiberReader::onHangUp(int events) noexcept {

@@ -192,7 +192,7 @@ void UringStream::reportEnd() {
     if (!hangUp_.inFlight()) start(hangUp_);
 }
 
-// A multishot receive does not report every reset: Linux 6.18 loses some that follow bytes closely (docs/adr/0009). A
+// A multishot receive does not report every reset: Linux loses some that follow bytes closely (docs/adr/0009). A
 // receive started on the emptied socket does report it. Completions already in the ring are handled first, because the
 // reset may be among them.
 void UringStream::onHangUp(int events) {
