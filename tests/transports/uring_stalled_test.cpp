@@ -2,11 +2,8 @@
 // the peer is held back.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -29,28 +26,24 @@ constexpr UringOptions options{.smallBuffers = 16, .largeBuffers = 8};
 constexpr std::size_t smallBytes = UringIoHandler::smallBytes, largeBytes = UringIoHandler::largeBytes;
 constexpr std::size_t readBeforeTheStall = 1 << 20;  // enough for the transport to receive into large buffers
 
-// Blocks that are not in the ring. Context: the carrier.
+// Large blocks that are in the ring. Context: the carrier, as for the next one.
+std::int64_t largeBlocksInTheRing(UringHost& host) {
+    return static_cast<std::int64_t>((host.poller().counters().bufferBytes - options.smallBuffers * smallBytes) /
+                                     largeBytes);
+}
 std::int64_t blocksBesideTheRing(UringHost& host) {
-    const std::size_t large = (host.poller().counters().bufferBytes - options.smallBuffers * smallBytes) / largeBytes;
-    return BufferPool::liveBlocks() - std::int64_t{options.smallBuffers} - static_cast<std::int64_t>(large);
+    return BufferPool::liveBlocks() - std::int64_t{options.smallBuffers} - largeBlocksInTheRing(host);
 }
 
-// Reads some bytes and then none, when it calls `onStall`.
-class Stalls final : public ChannelInboundHandler {
+class Counter final : public ChannelInboundHandler {
   public:
-    explicit Stalls(std::function<void()> onStall) : onStall_(std::move(onStall)) {}
-    void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
+    explicit Counter(std::size_t& read) : read_(read) {}
+    void channelRead(ChannelHandlerContext&, Message&& message) override {
         read_ += message.take<Buffer>().readableBytes();
-        if (read_ < readBeforeTheStall || hasStalled_) return;
-        hasStalled_ = true;
-        ctx.channel().setOption(ChannelOption::AUTO_READ, false);
-        onStall_();
     }
 
   private:
-    const std::function<void()> onStall_;
-    std::size_t read_ = 0;
-    bool hasStalled_ = false;
+    std::size_t& read_;
 };
 
 // A client that sends as much as its socket takes.
@@ -61,36 +54,48 @@ class EagerPeer {
         EXPECT_EQ(::fcntl(fd_.get(), F_SETFL, O_NONBLOCK), 0);
     }
     void send() {
-        while (::send(fd_.get(), bytes_.data(), bytes_.size(), MSG_NOSIGNAL) > 0) {
+        for (ssize_t count = 0; count >= 0;) {
+            sent_ += static_cast<std::size_t>(count);
+            count = ::send(fd_.get(), bytes_.data(), bytes_.size(), MSG_NOSIGNAL);
         }
     }
+    std::size_t sent() const { return sent_; }
 
   private:
+    std::size_t sent_ = 0;
     const Fd fd_;
     const std::string bytes_ = pattern(largeBytes);
 };
 
+// The receive that waits when reading is turned off takes a piece nevertheless.
 TEST_F(UringTransport, AChannelThatReadsNoMoreHoldsOneLargePieceAtMost) {
     UringHost host(options);
-    std::atomic<bool> stalled = false;
-    std::optional<EagerPeer> peer;
     std::int64_t before = 0;
     host.inLoop([&] { before = blocksBesideTheRing(host); });
+    std::size_t read = 0;
+    Promise<ChannelRef> made;
     Server server(host, [&](Channel& channel) {
-        channel.pipeline().addLast<Stalls>([&] {
-            peer->send();  // the socket is full when the transport learns that reading is off
-            stalled = true;
-        });
+        channel.pipeline().addLast<Counter>(read);
+        made.setValue(ChannelRef(channel));
     });
-    peer.emplace(server.address);
-    for (const Deadline deadline = testDeadline(); !stalled && Clock::steady().now() < deadline;) {
-        host.inLoop([&] { peer->send(); });
+    EagerPeer peer(server.address);
+    const ChannelRef channel = made.future().get();
+    const auto waitsWithLargeBuffers = [&] {
+        return read == peer.sent() && channel->readBufferSize() == largeBytes && largeBlocksInTheRing(host) > 0;
+    };
+    bool stalls = false;
+    for (const Deadline deadline = testDeadline(); !stalls && Clock::steady().now() < deadline;) {
+        host.inLoop([&] {
+            stalls = waitsWithLargeBuffers();
+            if (stalls) channel->setOption(ChannelOption::AUTO_READ, false);
+            if (read == peer.sent()) peer.send();
+        });
     }
-    ASSERT_TRUE(stalled);
+    ASSERT_TRUE(stalls);
     for (int i = 0; i < 50; ++i) {
-        host.inLoop([&] { peer->send(); });
+        host.inLoop([&] { peer.send(); });
     }
-    host.inLoop([&] { EXPECT_LE(blocksBesideTheRing(host) - before, 1); });
+    host.inLoop([&] { EXPECT_EQ(blocksBesideTheRing(host) - before, 1); });
 }
 
 TEST_F(UringFiberReader, AFiberThatReadsNoMoreHoldsOneLargePieceAtMost) {
