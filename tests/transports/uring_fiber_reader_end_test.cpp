@@ -8,10 +8,12 @@
 #include <string_view>
 
 #include <gtest/gtest.h>
+#include <liburing.h>
 
 #include <weft/transports/tcp_stream.hpp>
 
 #include "support/pattern.hpp"
+#include "transports/scripted_uring_calls.hpp"
 #include "transports/tcp_pair.hpp"
 #include "transports/uring_reader_bench.hpp"
 
@@ -123,6 +125,25 @@ TEST_F(UringFiberReader, AResetBehindManyUnreadPiecesIsReported) {
             EXPECT_EQ(error, fromErrno(ECONNRESET)) << "after " << got << " of " << size << " bytes";
         }
     });
+}
+
+// Some kernels do so when the reset arrives together with bytes (docs/adr/0009).
+TEST_F(UringFiberReader, AResetThatTheReceiveDoesNotReportIsReported) {
+    const DescriptorGuard guard;
+    ScriptedUringCalls calls;
+    calls.ignore(IORING_OP_RECV);
+    UringHost host({}, calls);
+    inFiber(host, [&] {
+        TcpPair pair;
+        startReceive(pair.client);
+        ASSERT_FALSE(pair.server.setOption(SocketOption::linger, 0));
+        pair.server.close();
+        ErrorCode error;
+        std::array<char, 1> byte;
+        EXPECT_EQ(pair.client.read(byte, error), 0u);
+        EXPECT_EQ(error, fromErrno(ECONNRESET));
+    });
+    EXPECT_EQ(calls.left(), 0u);
 }
 
 TEST_F(UringFiberReader, AResetThatCameWhileNothingWasReadIsReported) {
