@@ -10,6 +10,8 @@
 #include <weft/transports/socket_io_handler.hpp>
 #include <weft/transports/tcp_socket.hpp>
 
+#include "address_order.hpp"
+
 namespace weft::detail {
 
 namespace {
@@ -41,6 +43,16 @@ std::exception_ptr loopEnded(const std::string& remote) noexcept {
     }
 }
 
+// The transport closes the channel of a connect that fails, with the cause. It does not see one that a handler fails,
+// or that is cancelled on its way (W-8).
+void closeUnlessConnected(const ChannelFuture& attempt) {
+    if (attempt.success()) return;
+    try {
+        attempt.channel()->loop().execute([attempt] { closeChannel(attempt); });
+    } catch (const SystemError&) {  // the loop has ended, and with it the channel
+    }
+}
+
 // True for errors that a later attempt may not meet.
 bool isTemporary(const ErrorCode& error) noexcept {
     if (error.category() != boost::system::system_category()) return false;
@@ -65,6 +77,7 @@ ChannelFuture connectOnce(const ConnectPlan& plan, EventLoop& loop, const Socket
         return failed(std::current_exception());
     }
     ChannelPromise connected = channel->newPromise();
+    connected.addListener(AnsweredListener(closeUnlessConnected, [] {}));
     channel->registerWithLoop().addListener(AnsweredListener(
         [channel, connected, remote, local = plan.local](const ChannelFuture& registered) {
             if (registered.success()) {
@@ -81,7 +94,7 @@ std::shared_ptr<ConnectAttempts> ConnectAttempts::create(EventLoop& loop, Connec
     const std::shared_ptr<ConnectAttempts> attempts(new ConnectAttempts(loop, std::move(plan), std::move(remote)));
     const auto end = [weak = attempts->weak_from_this()](const ChannelFuture& outcome) {
         const auto self = weak.lock();
-        if (self && outcome.cancelled()) self->cancelled();
+        if (self && outcome.cancelled()) self->endAttempts();
     };
     attempts->promise_.addListener(AnsweredListener(end, [] {}));  // an ended loop has cancelled everything
     return attempts;
@@ -132,33 +145,51 @@ void ConnectAttempts::begin(Resolver::Addresses addresses) {
         promise_.tryFailure(std::make_exception_ptr(SystemError(fromErrno(EAFNOSUPPORT), why)));
         return;
     }
-    addresses_ = std::move(addresses);
+    addresses_ = alternating(addresses);
     tryNext();
 }
 
+// Begins the next attempt. A loop, not a call by each failure: those that fail before they have begun are as many as
+// the name has addresses.
 void ConnectAttempts::tryNext() {
-    if (promise_.done()) return;
-    if (loop_.stopping()) return abort();
-    if (next_ == addresses_.size()) return endRound();
-    const SocketAddress remote = addresses_[next_++];
-    current_ = connectOnce(plan_, loop_, remote);
+    pause_.cancel();
+    while (!promise_.done()) {
+        if (loop_.stopping()) return abort();
+        if (next_ == addresses_.size()) {
+            if (running_.empty()) endRound();
+            return;
+        }
+        const SocketAddress remote = addresses_[next_++];
+        const ChannelFuture attempt = connectOnce(plan_, loop_, remote);
+        if (!attempt.done() || attempt.success()) return follow(remote, attempt);
+        noteFailure(remote, attempt);
+    }
+    endAttempts();
+}
+
+// An attempt that neither connects nor fails has another beside it after a while.
+void ConnectAttempts::follow(const SocketAddress& remote, const ChannelFuture& attempt) {
+    running_.push_back(attempt);
     const auto self = shared_from_this();
-    current_.addListener(AnsweredListener(
-        [self, remote](const ChannelFuture& attempt) { self->attempted(remote, attempt); }, [self] { self->abort(); }));
+    attempt.addListener(AnsweredListener([self, remote](const ChannelFuture& ended) { self->attempted(remote, ended); },
+                                         [self] { self->abort(); }));
+    if (promise_.done() || next_ == addresses_.size()) return;
+    pause_ = loop_.schedule([self] { self->tryNext(); }, attemptDelay);
 }
 
 void ConnectAttempts::attempted(const SocketAddress& remote, const ChannelFuture& attempt) {
-    current_ = {};
-    if (attempt.success()) {
-        if (!promise_.trySuccess(*attempt.channel())) attempt.channel()->close();
-    } else if (!promise_.done() && noteFailure(remote, attempt)) {
-        tryNext();
+    std::erase(running_, attempt);
+    if (!attempt.success()) {
+        if (!promise_.done()) noteFailure(remote, attempt);
+        return tryNext();
     }
+    if (!promise_.trySuccess(*attempt.channel())) attempt.channel()->close();
+    endAttempts();
 }
 
-// Returns false, and fails the promise, when the failure is not a SystemError but, for example, an exception of the
-// function that fills the pipeline: another address would not help.
-bool ConnectAttempts::noteFailure(const SocketAddress& remote, const ChannelFuture& attempt) {
+// Fails the promise when the failure is not a SystemError but, for example, another exception of a handler: another
+// address would not help.
+void ConnectAttempts::noteFailure(const SocketAddress& remote, const ChannelFuture& attempt) {
     try {
         std::rethrow_exception(attempt.cause());
     } catch (const SystemError& failure) {
@@ -166,10 +197,8 @@ bool ConnectAttempts::noteFailure(const SocketAddress& remote, const ChannelFutu
         retryMayHelp_ = retryMayHelp_ || isTemporary(error_);
         if (!attemptErrors_.empty()) attemptErrors_ += ", ";
         attemptErrors_ += remote.toString() + " (" + error_.message() + ")";
-        return true;
     } catch (...) {
         promise_.tryFailure(attempt.cause());
-        return false;
     }
 }
 
@@ -189,10 +218,11 @@ void ConnectAttempts::fail() {
     promise_.tryFailure(std::make_exception_ptr(SystemError(error_, text)));
 }
 
-void ConnectAttempts::cancelled() {
+// Cancelling an attempt closes its channel.
+void ConnectAttempts::endAttempts() {
     pause_.cancel();
     pause_ = {};
-    if (const ChannelFuture attempt = std::exchange(current_, {}); attempt.valid()) attempt.cancel();
+    for (const ChannelFuture& attempt : std::exchange(running_, {})) attempt.cancel();
 }
 
 }  // namespace weft::detail

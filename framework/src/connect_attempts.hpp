@@ -1,5 +1,5 @@
-// ConnectAttempts: one Bootstrap::connect() that may take several attempts: the addresses of a name in turn and, with
-// retry(), the same again after a pause. Each attempt has its own channel; the first that connects is the result.
+// ConnectAttempts: one Bootstrap::connect() that may take several attempts: the addresses of a name (RFC 8305) and,
+// with retry(), the same again after a pause. Each attempt has its own channel; the first that connects is the result.
 #pragma once
 
 #include <memory>
@@ -46,11 +46,12 @@ class ConnectAttempts final : public std::enable_shared_from_this<ConnectAttempt
 
     void begin(Resolver::Addresses addresses);
     void tryNext();
+    void follow(const SocketAddress& remote, const ChannelFuture& attempt);
     void attempted(const SocketAddress& remote, const ChannelFuture& attempt);
-    bool noteFailure(const SocketAddress& remote, const ChannelFuture& attempt);
+    void noteFailure(const SocketAddress& remote, const ChannelFuture& attempt);
     void endRound();
     void fail();
-    void cancelled();
+    void endAttempts();
 
     EventLoop& loop_;
     const ConnectPlan plan_;
@@ -62,8 +63,8 @@ class ConnectAttempts final : public std::enable_shared_from_this<ConnectAttempt
     bool retryMayHelp_ = false;  // an error of this round may be temporary
     ErrorCode error_;            // the latest
     std::string attemptErrors_;  // of this round, by address
-    ChannelFuture current_;
-    ScheduledTask pause_;
+    std::vector<ChannelFuture> running_;
+    ScheduledTask pause_;  // until the next attempt
 };
 
 }  // namespace weft::detail

@@ -16,6 +16,9 @@
 #include <weft/scheduler/detail/cancellation_due.hpp>
 #include <weft/scheduler/detail/prefetch.hpp>
 
+#include "address_order.hpp"
+#include "http/first_connection.hpp"
+
 namespace weft::http::detail {
 
 namespace {
@@ -113,13 +116,9 @@ void Exchange::begin() {
 }
 
 void Exchange::open() {
-    if (!origin_.address().empty()) return connect(origin_.address());
+    if (!origin_.address().empty()) return connect({origin_.address()});
     const Resolver::Addresses addresses = resolve();
-    for (const SocketAddress& address : addresses) {
-        error_ = {};
-        connect(address);
-        if (!error_ || error_ == operationAborted() || Clock::current().now() >= deadline_) return;
-    }
+    if (!addresses.empty()) connect(weft::detail::alternating(addresses));
 }
 
 Resolver::Addresses Exchange::resolve() {
@@ -135,15 +134,14 @@ Resolver::Addresses Exchange::resolve() {
     return {};
 }
 
-void Exchange::connect(const SocketAddress& address) {
+void Exchange::connect(const Resolver::Addresses& addresses) {
     if (failIfCancelled()) return;
-    ErrorCode error = cancelled_ ? operationAborted() : ErrorCode();
-    const Deadline attempt = deadlineAfter(pool_->options()->connectTimeout);
-    TcpStream fresh = error ? TcpStream() : TcpStream::connect(address, std::min(deadline_, attempt), error);
-    if (!error && cancelled_) error = operationAborted();
-    if (!error) return lease_.fill(std::move(fresh));
+    FirstConnection first;
+    if (!cancelled_) first = connectToFirst(addresses, pool_->options()->connectTimeout, deadline_);
+    const ErrorCode error = cancelled_ ? operationAborted() : first.error;
+    if (!error) return lease_.fill(std::move(first.stream));
     std::string what = "cannot connect";
-    if (origin_.address().empty()) what += " to " + address.toString();
+    if (origin_.address().empty() && !first.refusals.empty()) what += " to " + first.refusals;
     fail(error, what + "; " + std::string(connectAdvice(error)));
 }
 

@@ -61,7 +61,7 @@ class Exchange {
     bool failIfCancelled();
     void encode();
     void open();
-    void connect(const SocketAddress& address);
+    void connect(const Resolver::Addresses& addresses);
     Resolver::Addresses resolve();
     void sendRequest();
     void sendPromptly(std::string_view head, std::string_view body);

@@ -63,8 +63,11 @@ class Bootstrap {
     // As above, on the given loop, which must have sockets.
     ChannelFuture connect(const SocketAddress& remote, EventLoop& loop) const;
     // A numeric `host` is connected to as above. A name is resolved without blocking (Resolver), and its addresses are
-    // tried in turn until one connects. The future's channel() is null until then; a failure lists the host and each
-    // address with its error. Throws std::invalid_argument, quoting `host`, when it can be neither.
+    // tried until one connects (RFC 8305): families alternate, and the next attempt begins once one has failed, or
+    // 250 ms after the one before, beside it. Each has its own channel; that of the first that connects is the future's
+    // channel(), which is null until then, and the others are closed. A failure has the code of the attempt that failed
+    // last, and lists the host and each address with its error. Throws std::invalid_argument, quoting `host`, when it
+    // can be neither.
     ChannelFuture connect(std::string_view host, std::uint16_t port) const;
 
   private:

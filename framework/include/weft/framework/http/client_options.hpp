@@ -20,9 +20,11 @@ struct ClientOptions {
     std::size_t maxPerHost = 1024;      // connections to one host, 1 or more: in use and idle; further requests wait
     std::size_t maxConnections = 4096;  // connections to all hosts, 1 or more
     std::size_t maxIdlePerHost = 64;    // idle connections kept open; 0: each request has its own connection
-    Duration idleTime = std::chrono::seconds(30);        // until an idle one is closed; shorter than most servers allow
-    Duration connectTimeout = std::chrono::seconds(30);  // per address
-    Limits limits = {};                                  // on response heads
+    Duration idleTime = std::chrono::seconds(30);  // until an idle one is closed; shorter than most servers allow
+    // For each address of a name. Several may be tried at once, as by Bootstrap::connect() (RFC 8305); together they
+    // count as one connection. Less than RequestOptions::timeout, so that a failure names the addresses.
+    Duration connectTimeout = std::chrono::seconds(10);
+    Limits limits = {};            // on response heads
     Resolver* resolver = nullptr;  // for host names; null: Resolver::system(). Must outlive the client
 
     // Throws std::invalid_argument naming the option, its value and what is accepted.
