@@ -71,8 +71,7 @@ void ServerState::admit(Channel& child) {
     Children& children = *children_[child.loop().carrier()->index()];
     const auto place = children.open.insert(children.open.end(), ChannelRef(child));
     children.live.fetch_add(1, std::memory_order_relaxed);  // relaxed: approximate
-    // Weak, because a child that is never closed (deregistered, on a loop that has ended) must not keep alive the
-    // server that holds it.
+    // Weak, because a child whose handlers prevent every close must not keep alive the server that holds it.
     child.closeFuture().addListener([weak = weak_from_this(), &children, place](const ChannelFuture&) {
         if (const auto self = weak.lock()) remove(children, place);
     });

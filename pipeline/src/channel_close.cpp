@@ -58,7 +58,8 @@ void Channel::completeWithClose(const ChannelPromise& promise) {
     closeFuture().addListener(detail::AnsweredListener([succeed](const ChannelFuture&) { succeed(); }, succeed));
 }
 
-// The loop has ended. Only a channel that was deregistered can still be open.
+// The loop has ended. A channel that was never registered can still be open, and one whose handlers prevented the
+// close.
 void Channel::refuseClose(const ChannelPromise& promise, std::exception_ptr cause) {
     if (closed()) return completeWithClose(promise);
     promise.tryFailure(std::move(cause));

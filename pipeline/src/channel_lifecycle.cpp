@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include <weft/pipeline/channel_errors.hpp>
+#include <weft/pipeline/detail/deregistered_channels.hpp>
 #include <weft/pipeline/detail/limited_log.hpp>
 #include <weft/pipeline/detail/thread_cache.hpp>
 #include <weft/scheduler/assert.hpp>
@@ -73,6 +74,8 @@ Channel::~Channel() = default;
 
 // The sink uses the loop's handler until it is destroyed.
 void Channel::destroy(Channel& channel) noexcept {
+    if (channel.state_.is(State::isDeregistered)) [[unlikely]]
+        detail::DeregisteredChannels::remove(channel);
     const std::shared_ptr<EventLoop> loop = std::move(channel.keptLoop_);
     delete &channel;
 }
@@ -135,6 +138,7 @@ void Channel::registerNow(const ChannelPromise& promise) {
         return failRegistration(promise, std::current_exception());
     }
     state_.set(State::isRegistered);
+    if (state_.is(State::isDeregistered)) detail::DeregisteredChannels::remove(*this);
     if (!references_.biased()) references_.bias(home());
     pipeline_.runPendingCallbacks();
     promise.trySuccess();
@@ -148,9 +152,14 @@ void Channel::registerNow(const ChannelPromise& promise) {
     }
 }
 
-// Without a promise, only the log can tell why.
+// Without a promise, only the log can tell why. A channel that was registered before has handlers to remove.
 void Channel::failRegistration(const ChannelPromise& promise, std::exception_ptr cause) {
     if (promise.isVoid()) logRefusedRegistration(*this, cause);
+    if (closed() || (state_.is(State::isDeregistered) && detail::entersLoop(loop_))) {
+        if (!closed()) beginClose({}, cause);
+        promise.tryFailure(std::move(cause));
+        return;
+    }
     closeCause_ = cause;
     state_.set(State::isClosed);
     sink_.reset();  // the sink's destructor releases the descriptor
@@ -181,6 +190,12 @@ void Channel::deregisterNow(ChannelPromise promise) {
     }
     PipelineEntry entry(*this);
     ChannelPromise internal = newPromise();
+    try {
+        detail::DeregisteredChannels::add(*this);  // before it leaves the poller, because this may fail
+    } catch (...) {
+        promise.tryFailure(std::current_exception());
+        return;
+    }
     internal.addListener([this, promise](const ChannelFuture& done) {
         detail::forward(done, promise);
         if (done.success() && registered()) unregister();

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <future>
 #include <memory>
 #include <string>
@@ -233,6 +234,47 @@ TEST(UseFiber, TheEndOfTheLoopsOfBorrowedCarriersCancelsWhatFibersWaitFor) {
     });
     group.reset();
     fiber.join();
+    EXPECT_EQ(error, operationAborted());
+}
+
+// An operation of `timer` that is started only when `starts` says so.
+struct LateStart {
+    using executor_type = LoopExecutor;
+    executor_type get_executor() const noexcept { return executor; }
+    template <class Handler>
+    void operator()(Handler handler) const {
+        starts();
+        timer.async_wait(std::move(handler));
+    }
+    LoopExecutor executor;
+    asio::steady_timer& timer;
+    std::function<void()> starts;
+};
+
+TEST(UseFiber, AnOperationThatAThreadStartsWhileItsLoopEndsIsCancelled) {
+    Carrying carrying;
+    asio::steady_timer early(carrying.context(), 1h), late(carrying.context(), 1h);
+    std::atomic<int> begun{0};
+    std::atomic<bool> cancelled{false};
+    ErrorCode error;
+    std::thread first([&] {
+        ++begun;
+        ErrorCode aborted;
+        early.async_wait(use_fiber[aborted]);
+        cancelled = true;  // by the end of the loop, which has cancelled all others, too
+    });
+    std::thread second([&] {
+        const auto starts = [&] {
+            ++begun;
+            while (!cancelled) std::this_thread::yield();
+        };
+        asio::async_initiate<const use_fiber_t, void(ErrorCode)>(
+            LateStart{carrying.context().get_executor(), late, starts}, use_fiber[error]);
+    });
+    while (begun < 2) std::this_thread::yield();
+    EXPECT_TRUE(carrying.group.shutdown(20s));
+    first.join();
+    second.join();
     EXPECT_EQ(error, operationAborted());
 }
 

@@ -81,7 +81,6 @@ TEST(ServerBootstrapTest, TheListenersCloseWithTheLoopsOfTheirConnections) {
     }
 }
 
-// Nothing closes such a child: its loop no longer knows it, and the server is never closed.
 TEST(ServerBootstrapTest, ADeregisteredChildOfAServerThatIsNeverClosedIsReleasedWithTheServer) {
     struct Leaves final : ChannelInboundHandler {
         explicit Leaves(std::shared_ptr<Promise<void>> itsLeft) : left(std::move(itsLeft)) {}

@@ -6,6 +6,7 @@
 #include <weft/scheduler/detail/biased_count.hpp>
 
 #include <array>
+#include <functional>
 
 #include "protocol_test.hpp"
 
@@ -35,6 +36,9 @@ class Object {
   public:
     Object(std::uint64_t references, int& ends) : count(references), ends_(ends) {}
 
+    // `leave` is called before the end, as Channel::destroy() calls DeregisteredChannels::remove().
+    std::function<void()> leave = [] {};
+
     void use(std::size_t who) { uses_[who] = 1; }
     void dropReference(const void* me) {
         if (count.release(me)) end();
@@ -47,6 +51,7 @@ class Object {
 
   private:
     void end() {
+        leave();
         ++ends_;
         destroy(*this);
     }
@@ -87,6 +92,31 @@ class Pipeline {
 
   private:
     Handler& handler_;
+};
+
+// A list that holds no references: DeregisteredChannels. The lock also guards the end of what it lists.
+template <class Count>
+class WeakList {
+  public:
+    explicit WeakList(Object<Count>& object) : object_(object) {}
+
+    bool take() {
+        lock_.lock();
+        const bool taken = listed_ && object_.count.retainUnlessZero();
+        if (taken) listed_ = false;
+        lock_.unlock();
+        return taken;
+    }
+    void remove() {
+        lock_.lock();
+        listed_ = false;
+        lock_.unlock();
+    }
+
+  private:
+    Object<Count>& object_;
+    Mutex lock_;
+    Plain<bool> listed_{true};
 };
 
 template <class Count>
@@ -255,6 +285,10 @@ struct Scenarios {
             object.dropReference(other);
         });
     }
+    // The loop ends and takes a channel that was deregistered from it, while the others release the last references.
+    static void takesWeakly(ModelRun& run) { takesFromList(run, true); }
+    static void takesWeaklyFromOneThatEndsWithoutTheLock(ModelRun& run) { takesFromList(run, false); }
+
     // A handler is removed while the loop and another thread run in it; the last of them causes it to be freed.
     static void pins(ModelRun& run) {
         using Pipeline = biased::Pipeline<Count>;
@@ -307,6 +341,22 @@ struct Scenarios {
     }
 
   private:
+    static void takesFromList(ModelRun& run, bool leaves) {
+        auto& object = make(run, 2);
+        auto& list = run.make<WeakList<Count>>(object);
+        if (leaves) object.leave = [&list] { list.remove(); };
+        run.thread("owner", [&object, &list] {
+            if (!list.take()) return;
+            object.use(0);
+            object.dropReference(owner);
+        });
+        for (const std::size_t who : {1, 2}) {
+            run.thread(who == 1 ? "other1" : "other2", [&object, who] {
+                object.use(who);
+                object.dropReference(other);
+            });
+        }
+    }
     static Object<Count>& make(ModelRun& run, std::uint64_t references) {
         auto& ends = run.make<int>(0);
         run.finally([&ends] { assertThat(ends == 1, "it ends once"); });
@@ -328,6 +378,7 @@ std::vector<Case> cases() {
             makeCase("exchanges", Built::exchanges),
             makeCase("registers", Built::registers),
             makeCase("again", Built::again),
+            makeCase("takes weakly", Built::takesWeakly),
             makeCase("pins", Built::pins),
             makeCase("unpins", Built::unpins)};
 }

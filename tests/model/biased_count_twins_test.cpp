@@ -8,15 +8,17 @@ using namespace biased;
 
 enum class Defect {
     none,
-    weightless,     // no weight keeps the shared part above 0 while there is an owner
-    inTwoSteps,     // takes the weight away, then adds the owner's part
-    dropsItsPart,   // takes only the weight away
-    keepsItsPart,   // adds the owner's part, and again the next time
-    resignsLate,    // the owner clears its name after it has ended its part
-    neverTheLast,   // the end of the owner's part never reports that it was the last
-    anybodyOwns,    // any thread counts in the owner's part
-    sharedOnly,     // checks only the shared part for remaining references
-    countsByStore,  // a load and a store instead of the read-modify-write
+    weightless,      // no weight keeps the shared part above 0 while there is an owner
+    inTwoSteps,      // takes the weight away, then adds the owner's part
+    dropsItsPart,    // takes only the weight away
+    keepsItsPart,    // adds the owner's part, and again the next time
+    resignsLate,     // the owner clears its name after it has ended its part
+    neverTheLast,    // the end of the owner's part never reports that it was the last
+    anybodyOwns,     // any thread counts in the owner's part
+    sharedOnly,      // checks only the shared part for remaining references
+    retainsBlindly,  // takes a reference although there is none
+    checksFirst,     // checks that there is a reference, then takes one
+    countsByStore,   // a load and a store instead of the read-modify-write
 };
 
 // A copy of the count in which one thing can be wrong.
@@ -32,6 +34,18 @@ class TwinCount {
         } else {
             shared_.fetch_add(1, std::memory_order_relaxed);
         }
+    }
+    bool retainUnlessZero() {
+        std::uint64_t count = shared_.load(std::memory_order_relaxed);
+        if (defect == Defect::retainsBlindly || (defect == Defect::checksFirst && count != 0)) {
+            shared_.fetch_add(1, std::memory_order_relaxed);
+            return true;
+        }
+        while (count != 0) {
+            if (shared_.compare_exchange_weak(count, count + 1, std::memory_order_relaxed, std::memory_order_relaxed))
+                return true;
+        }
+        return false;
     }
     bool release(const void* me) {
         if (isOwner(me)) {
@@ -115,6 +129,16 @@ TEST(BiasedCountModel, OnlyTheOwnerMayCountInItsPart) {
 }
 TEST(BiasedCountModel, CheckingOnlyTheSharedPartFreesARunningHandler) {
     expectKilledIn<Defect::sharedOnly>("shared only", "unpins");
+}
+TEST(BiasedCountModel, TakingAReferenceBlindlyRevivesAnObjectThatEnds) {
+    expectKilledIn<Defect::retainsBlindly>("retains blindly", "takes weakly");
+}
+TEST(BiasedCountModel, CheckingBeforeTakingAReferenceRevivesAnObjectThatEnds) {
+    expectKilledIn<Defect::checksFirst>("checks first", "takes weakly");
+}
+TEST(BiasedCountModel, AnObjectThatEndsWithoutTheLockIsUsedAfterItsEnd) {
+    expectKilled("ends without the lock",
+                 {makeCase("takes weakly", Scenarios<Shipped>::takesWeaklyFromOneThatEndsWithoutTheLock)});
 }
 TEST(BiasedCountModel, ACountByStoreEndsItTwiceOrNever) {
     expectKilledIn<Defect::countsByStore>("counts by store", "two others");

@@ -48,6 +48,23 @@ TEST(ChannelLifecycle, S1_AFailedRegistrationClosesTheDescriptorAndFailsThePromi
     EXPECT_EQ(channel.sink->count("destroyed"), 1u);
 }
 
+TEST(ChannelLifecycle, S1_ASecondRegistrationThatFailsClosesTheChannelAndRemovesItsHandlers) {
+    Events events;
+    ScriptedChannel channel;
+    channel.pipeline().addLast(std::make_unique<Recorder>("h", events));
+    channel.start();
+    channel->deregister();
+    channel.run();
+    events.clear();
+    channel.sink->registerError = fromErrno(EMFILE);
+    const ChannelFuture future = channel->registerWithLoop();
+    EXPECT_EQ(future.error(), fromErrno(EMFILE));
+    EXPECT_TRUE(channel->closeFuture().success());
+    EXPECT_EQ(channel.sink->count("close"), 1u);
+    channel.run();
+    EXPECT_EQ(events, (Events{"h:inactive", "h:removed"}));
+}
+
 TEST(ChannelLifecycle, S1_AChannelThatIsNotActiveIsRegisteredOnly) {
     Events events;
     ScriptedChannel channel(false);

@@ -2,6 +2,7 @@
 // RTTI, so that detecting a user's own poller costs one comparison.
 #include <weft/transports/socket_io_handler.hpp>
 
+#include <weft/pipeline/detail/deregistered_channels.hpp>
 #include <weft/scheduler/event_loop.hpp>
 #include <weft/scheduler/io_handler_decorator.hpp>
 
@@ -28,6 +29,11 @@ SocketIoHandler* SocketIoHandler::in(IoHandler& handler) noexcept {
 SocketIoHandler* SocketIoHandler::of(Carrier& carrier) noexcept {
     EventLoop* loop = EventLoop::of(carrier);
     return loop ? of(*loop) : nullptr;
+}
+
+void SocketIoHandler::closeDeregistered(Carrier* carrier) noexcept {
+    const EventLoop* const loop = carrier ? EventLoop::of(*carrier) : nullptr;
+    if (loop) detail::DeregisteredChannels::closeAllOf(*loop);
 }
 
 }  // namespace weft

@@ -38,6 +38,10 @@ bool FiberOperation::begin(Service* service) {
     return true;
 }
 
+bool FiberOperation::missesTheEnd() noexcept {
+    return !remoteOperations_->started(*this);
+}
+
 void FiberOperation::startHere() {
     if (here_) thread_ = service_->takeThread();
 }

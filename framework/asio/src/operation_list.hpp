@@ -18,9 +18,11 @@ class OperationList {
         (operation.previous_ != nullptr ? operation.previous_->next_ : first_) = operation.next_;
         if (operation.next_ != nullptr) operation.next_->previous_ = operation.previous_;
     }
+    // Except those that are being started.
     void cancelAll() noexcept {
-        for (FiberOperation* operation = first_; operation != nullptr; operation = operation->next_)
-            operation->emitCancellation();
+        for (FiberOperation* operation = first_; operation != nullptr; operation = operation->next_) {
+            if (!operation->starting_) operation->emitCancellation();
+        }
     }
     // Separates the operations from their context.
     void forgetAll() noexcept {

@@ -15,8 +15,15 @@ void wakeForTheEnd(EventLoop& loop) noexcept {
 bool RemoteOperations::add(FiberOperation& operation) noexcept {
     const std::lock_guard held(lock_);
     if (closing_) return false;
+    operation.starting_ = true;
     operations_.add(operation);
     return true;
+}
+
+bool RemoteOperations::started(FiberOperation& operation) noexcept {
+    const std::lock_guard held(lock_);
+    operation.starting_ = false;
+    return !closing_ || loop_ == nullptr;
 }
 
 void RemoteOperations::remove(FiberOperation& operation) noexcept {

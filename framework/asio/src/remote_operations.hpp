@@ -18,13 +18,16 @@ class RemoteOperations {
   public:
     explicit RemoteOperations(EventLoop& loop) : loop_(&loop) {}
 
-    // Returns false when the context's loop is ending.
+    // Call it before the operation is started. Returns false when the context's loop is ending.
     [[nodiscard]] bool add(FiberOperation& operation) noexcept;
+    // Call it after that. Returns false when the loop has begun to end meanwhile: then the caller cancels the
+    // operation.
+    [[nodiscard]] bool started(FiberOperation& operation) noexcept;
     // Removing the last operation wakes a loop that waits for them.
     void remove(FiberOperation& operation) noexcept;
     bool empty() const noexcept;
 
-    // Accepts no more operations and cancels the present ones. Context: the loop.
+    // Accepts no more operations and cancels those that have been started. Context: the loop.
     void cancelAll() noexcept;
     // Separates the operations from the context. Context: the loop.
     void forgetAll() noexcept;

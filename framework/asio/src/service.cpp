@@ -141,6 +141,7 @@ void Service::detach() noexcept {
 }
 
 void Service::loopHasEnded() noexcept {
+    context_.functions().cancel();  // after this, nothing that runs on the carrier could
     detach();
     context_.closed_.store(true, std::memory_order_release);  // [A4]
     handler_->forget(*this);

@@ -319,7 +319,7 @@ UringCounters UringIoHandler::counters() const noexcept {
 void UringIoHandler::closeChannels() {
     refusing_ = true;
     abortAll();
-    nested_->closeChannels();
+    nested_->closeChannels();  // and the channels that were deregistered
 }
 
 // A close may run code that closes other handles.
@@ -335,8 +335,8 @@ void UringIoHandler::abortAll() noexcept {
 void UringIoHandler::prepareToClose() {
     closing_ = true;
     closeDeadline_ = deadlineAfter(clock_.now(), closeGrace);
-    nested_->prepareToClose();
     closeChannels();
+    nested_->prepareToClose();
 }
 
 bool UringIoHandler::closable() const noexcept {

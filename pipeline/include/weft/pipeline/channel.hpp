@@ -39,12 +39,14 @@ namespace weft {
 namespace detail {
 class PipelineEntry;
 class ChannelPin;
+class DeregisteredChannels;
 class PostedWrite;
 }  // namespace detail
 
 // Context: operations, state queries and isWritable(): any thread. Options: the loop, or before registration the thread
 // that builds the channel; from other threads setOption() becomes a task. Up-calls: the sink, on the loop. Operations
-// never block; awaiting their futures does. Once the loop has ended, they fail with operation_aborted, except that the
+// never block; awaiting their futures does. The end of the loop closes its channels, also those that have been
+// deregistered, which it does not keep alive. From then on, operations fail with operation_aborted, except that the
 // close of a closed channel succeeds.
 // Events come in this order (S-1..S-6); inactive only follows active, and unregistered only follows registered:
 // handlerAdded*, registered, active, { read* readComplete }*, inactive, unregistered, handlerRemoved*. The ids of rules
@@ -231,6 +233,7 @@ class Channel final : private FlushPointListener {
     friend class detail::HeadHandler;    // calls the operations of the channel
     friend class detail::PipelineEntry;  // owns depth_ and scope_
     friend class detail::ChannelPin;
+    friend class detail::DeregisteredChannels;
     friend class detail::PostedWrite;
     friend class ChannelHandlerContext;  // completes the closes that the loop refuses
     friend void detail::retainChannel(Channel&) noexcept;

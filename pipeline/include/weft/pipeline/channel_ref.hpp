@@ -9,6 +9,7 @@ namespace weft {
 class Channel;
 
 namespace detail {
+class DeregisteredChannels;
 void retainChannel(Channel& channel) noexcept;
 void releaseChannel(Channel& channel) noexcept;
 }  // namespace detail
@@ -44,6 +45,7 @@ class ChannelRef {
 
   private:
     friend class Channel;
+    friend class detail::DeregisteredChannels;
     // Takes over a reference that the caller counted.
     static ChannelRef adopt(Channel* channel) noexcept {
         ChannelRef ref;

@@ -49,6 +49,11 @@ struct SocketIoHandler : IoHandler {
     static SocketIoHandler* of(Carrier& carrier) noexcept;
     // Null when the loop has no sockets. Context: any thread.
     static SocketIoHandler* of(EventLoop& loop) noexcept;
+
+  protected:
+    // Closes the channels of this carrier's event loop that were deregistered. closeChannels() calls it, after the
+    // handler has begun to refuse registrations. Null: no carrier. Context: the carrier.
+    static void closeDeregistered(Carrier* carrier) noexcept;
 };
 
 }  // namespace weft

@@ -24,6 +24,7 @@ namespace weft::asio_io {
 // cancellation and shutdown end their waits, is not reported. Use FiberStrand for functions that must not run at the
 // same time. Do not use a boost::asio::strand over this executor with functions that wait: Asio marks "in the strand"
 // per thread, so other fibers of the carrier would count as inside meanwhile.
+// The end of the loop, or of the Context, cancels the fibers of functions that have begun.
 // Context: any thread. execute() allocates, and throws what the allocation and the function's move throw. Once the loop
 // has ended, it destroys the function.
 class FiberExecutor : public detail::ExecutorBase {

@@ -25,7 +25,7 @@ namespace weft::asio_io {
 // Properties: as for FiberExecutor, except that blocking may be possibly: execute() inside the strand then runs the
 // function at once. Exceptions are handled as for FiberExecutor, and the next function runs regardless. A function
 // counts as work of the Context until it has returned. When the loop ends, functions that have not begun are destroyed
-// with it.
+// with it, and the fiber of the one that runs is cancelled.
 // Context: any thread. The constructor and execute() allocate. They pass on exceptions of the allocation and of the
 // function's move, and then have no effect.
 class FiberStrand : public detail::ExecutorBase {

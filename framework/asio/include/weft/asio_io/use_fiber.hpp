@@ -29,15 +29,16 @@ namespace weft::asio_io {
 // passes, the operation is cancelled (terminal) where its I/O object runs, and the call returns once the operation has
 // completed: with timed_out or operation_aborted if it was aborted because of the deadline or otherwise, or with its
 // result if it finished first. An operation that does not support cancellation, such as the resolver's, is awaited. A
-// handler destroyed without a call means operation_aborted. An operation of an object on a FiberExecutor or FiberStrand
-// completes in the loop, not in a fiber, so a function of the strand may wait for it.
+// handler destroyed without a call means operation_aborted, which is thrown even with `[error]` if the result has no
+// default value, as a socket has none. An operation of an object on a FiberExecutor or FiberStrand completes in the
+// loop, not in a fiber, so a function of the strand may wait for it.
 // Context: a fiber that may block, or a plain thread, which then blocks. Elsewhere it throws BlockingOperationException
 // before the operation starts. Code that runs while the operation is started, such as the implementation of an
 // async_compose(), must not wait either.
 // If an operation is ready when it is started, its Context runs and the fiber is on that carrier, the operation
 // completes immediately, and the fiber yields after it. In a steady state, operations of up to 512 bytes allocate
-// nothing. If the loop ends while a fiber of its carrier is in an operation, the loop cancels the operation and waits
-// for it.
+// nothing. If the loop ends while a fiber or a thread is in an operation, the loop cancels the operation and waits for
+// it.
 class use_fiber_t {
   public:
     constexpr use_fiber_t() = default;

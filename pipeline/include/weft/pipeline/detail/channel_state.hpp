@@ -17,6 +17,7 @@ class ChannelState {
         isActive = 4,  // set by the builder, later by the loop
         outputEnded = 8,
         isClosed = 16,
+        isDeregistered = 32,  // listed in DeregisteredChannels
     };
 
     // True when all of `wanted` and none of `unwanted` are set. [N1]

@@ -29,6 +29,17 @@ class BasicBiasedCount {
             shared_.fetch_add(1, std::memory_order_relaxed);
         }
     }
+    // As retain(), for a caller that holds no reference but prevents the end of the object, by a lock that the thread
+    // with the last reference takes first. False if that has been released. relaxed: the lock orders the object's end.
+    // [B5]
+    [[nodiscard]] bool retainUnlessZero() noexcept {
+        std::uint64_t count = shared_.load(std::memory_order_relaxed);
+        while (count != 0) {
+            if (shared_.compare_exchange_weak(count, count + 1, std::memory_order_relaxed, std::memory_order_relaxed))
+                return true;
+        }
+        return false;
+    }
     // True if this released the last reference. Never true while there is an owner: unbias() then reports the last one.
     [[nodiscard]] bool release(const void* me) noexcept {
         if (isOwner(me)) {

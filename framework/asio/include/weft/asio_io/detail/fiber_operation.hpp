@@ -47,7 +47,10 @@ class FiberOperation {
     template <class Emit>
     void await(Deadline deadline, Emit emit) {
         if (wasReady_) return thisFiber::yield();
-        const ErrorCode why = waiters_.waitUntil(lock_, deadline, "use_fiber", [this] { return completed_; });
+        const bool endsLate = remoteOperations_ != nullptr && missesTheEnd();
+        const ErrorCode why = endsLate
+                                  ? operationAborted()
+                                  : waiters_.waitUntil(lock_, deadline, "use_fiber", [this] { return completed_; });
         if (!why) return;
         late_ = why == timedOut();
         emitting_ = true;
@@ -84,10 +87,14 @@ class FiberOperation {
 
   private:
     friend class OperationList;
+    friend class RemoteOperations;
 
     static constexpr std::size_t memorySize = 512;
 
     bool begin(Service* service);
+    // For an operation of another thread's loop, once it has been started. True: that loop has begun to end meanwhile,
+    // when the operation could not be cancelled yet.
+    bool missesTheEnd() noexcept;
 
     std::mutex lock_;
     WaitList waiters_;
@@ -103,6 +110,7 @@ class FiberOperation {
     // carrier.
     Service* service_ = nullptr;
     std::shared_ptr<RemoteOperations> remoteOperations_;
+    bool starting_ = false;  // guarded by remoteOperations_: only its own thread may touch signal_
     FiberOperation* previous_ = nullptr;
     FiberOperation* next_ = nullptr;
     alignas(std::max_align_t) std::byte memory_[memorySize];
