@@ -48,8 +48,9 @@ class ConnectAttemptsTest : public ::testing::Test {
         connected.channel()->loop().execute([&] { remote.setValue(connected.channel()->remoteAddress()); });
         return remote.future().get();
     }
+    // Also when more have begun since, on a busy machine.
     bool haveBegun(int attempts) {
-        return eventually([&] { return begun_ == attempts; });
+        return eventually([&] { return begun_ >= attempts; });
     }
     bool haveClosed(int attempts) {
         return eventually([&] { return closed_ == attempts; });
