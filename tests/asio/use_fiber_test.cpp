@@ -237,7 +237,7 @@ TEST(UseFiber, TheEndOfTheLoopsOfBorrowedCarriersCancelsWhatFibersWaitFor) {
     EXPECT_EQ(error, operationAborted());
 }
 
-// An operation of `timer` that is started only when `starts` says so.
+// Starts a wait for `timer`, after it has called `starts`.
 struct LateStart {
     using executor_type = LoopExecutor;
     executor_type get_executor() const noexcept { return executor; }
