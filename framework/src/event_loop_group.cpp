@@ -52,7 +52,7 @@ void abandon(std::shared_ptr<detail::LoopSet>&& loops) {
 
 }  // namespace
 
-EventLoopGroup::EventLoopGroup(const EventLoopGroupOptions& options) {
+EventLoopGroup::EventLoopGroup(const EventLoopGroupOptions& options, detail::ThisBuild) {
     const Transport::Kind transport = resolved(options.transport);  // before any thread starts
     own_ = std::make_unique<CarrierGroup>(static_cast<const CarrierOptions&>(options));
     carriers_ = own_.get();

@@ -15,7 +15,7 @@
 
 namespace weft {
 
-CarrierGroup::CarrierGroup(const CarrierOptions& options)
+CarrierGroup::CarrierGroup(const CarrierOptions& options, detail::ThisBuild)
     : options_(resolve(options)),
       places_(placesFor(options_)),
       forkGeneration_(detail::watchForks()),

@@ -111,8 +111,9 @@ std::string checkedName(const std::string& name) {
 ResolvedCarrierOptions resolve(const CarrierOptions& options) {
     ResolvedCarrierOptions resolved;
     resolved.name = checkedName(options.name);
+    const unsigned usual = options.carriers ? 1 : availableCpus();  // which reads 25 files
     resolved.carriers =
-        static_cast<unsigned>(number("carriers", options.carriers, "WEFT_CARRIERS", {1, 1024}, availableCpus(), same));
+        static_cast<unsigned>(number("carriers", options.carriers, "WEFT_CARRIERS", {1, 1024}, usual, same));
     resolved.yieldBudget =
         microseconds(number("yieldBudget (us)", options.yieldBudget, "WEFT_YIELD_US", {1, 1'000'000}, 50, count));
     resolved.idleSpin =

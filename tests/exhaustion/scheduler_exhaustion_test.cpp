@@ -31,7 +31,7 @@ TEST_F(SchedulerExhaustion, AGroupThatCannotBeMadeLeavesNothingBehind) {
 
 // Needs a new group each time: one that has run fibers keeps their stacks and spawns without an allocation.
 TEST_F(SchedulerExhaustion, SpawnAndJoinFailCleanlyOrWork) {
-    sweep(50, [&] {
+    sweep(15, [&] {
         CarrierGroup group(test::oneCarrier());
         std::vector<JoinHandle<int>> handles;
         handles.reserve(4);
@@ -158,7 +158,7 @@ TEST_F(SchedulerExhaustion, AFiberThatThrowsIsJoinedOrReported) {
 }
 
 TEST_F(SchedulerExhaustion, AShutdownCompletesWithoutMemory) {
-    sweep(50, [] {
+    sweep(15, [] {
         CarrierGroup group(test::oneCarrier());
         auto asleep = group.spawn([] {
             ErrorCode error;

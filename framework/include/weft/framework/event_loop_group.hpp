@@ -9,6 +9,7 @@
 #include <optional>
 
 #include <weft/scheduler/carrier_group.hpp>
+#include <weft/scheduler/detail/build_tag.hpp>
 #include <weft/scheduler/event_loop.hpp>
 #include <weft/transports/transport.hpp>
 
@@ -45,7 +46,7 @@ class EventLoopGroup {
     // std::invalid_argument (an option of the loop), SystemError (a kernel error, with the carrier's name), and
     // std::logic_error when a carrier already hosts another poller. Context: a plain thread, or a fiber of other
     // carriers.
-    explicit EventLoopGroup(const EventLoopGroupOptions& options = {});
+    explicit EventLoopGroup(const EventLoopGroupOptions& options = {}, detail::ThisBuild = {});
     // Uses existing carriers, which must outlive the group. `transport`, `loop` and `ioHandler` apply only to loops
     // made now; loops that another group has already made keep theirs. While the loops of an earlier group end on these
     // carriers, waits for that. Throws as above. Context: as above.

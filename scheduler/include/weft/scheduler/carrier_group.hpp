@@ -12,6 +12,7 @@
 
 #include <weft/scheduler/carrier.hpp>
 #include <weft/scheduler/carrier_options.hpp>
+#include <weft/scheduler/detail/build_tag.hpp>
 #include <weft/scheduler/fiber_dump.hpp>
 
 namespace weft {
@@ -31,7 +32,7 @@ class CarrierGroup {
   public:
     // Throws ConfigurationError for a bad option or environment variable, SystemError when the kernel refuses threads,
     // memory or descriptors. After an exception no thread or resource remains.
-    explicit CarrierGroup(const CarrierOptions& options = {});
+    explicit CarrierGroup(const CarrierOptions& options = {}, detail::ThisBuild = {});
     // Calls shutdown() until it succeeds, however long that takes; every 5 seconds the log names the fibers that have
     // not ended. Context: a plain thread, while no other thread is in shutdown() of this group. On a carrier of this
     // group, or on a thread of its blocking pool, the destructor could never return, so it logs an error and aborts.
