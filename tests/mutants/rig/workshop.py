@@ -9,6 +9,7 @@ import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from . import verdict
 from .catalog import ROOT, Failure
@@ -74,23 +75,32 @@ class Workshop:
     # -w: a defect may cause warnings. The command includes the room's precompiled header.
     def compile(self, mutant, place):
         unit = ROOT / mutant.unit
-        if str(unit) not in self.compilations:
-            raise Failure(f'{mutant.unit} is not compiled in {BUILD}; first: cmake --build --preset dev')
-        compiler = re.sub(r' -o \S+ -c \S+$', '', self.compilations[str(unit)])
-        made = place / f'{unit.name}.o'
-        source = place / unit.name    # a copy, because a quoted include looks beside its file first
-        if mutant.unit == mutant.file:
-            source.write_text(mutant.planted())
+        whole = self.compiledIn(unit)
+        compiler = re.sub(r' -o \S+ -c \S+$', '', self.compilations[str(whole)])
+        made = place / f'{whole.name}.o'
+        if whole != unit:
+            source = unity(mutant, whole, unit.parent, place)
         else:
+            source = place / unit.name    # a copy, because a quoted include looks beside its file first
+            source.write_text(mutant.planted() if mutant.unit == mutant.file else unit.read_text())
+        if mutant.unit != mutant.file:
             headers = shadow(mutant, place)
             compiler = f'{shadowing(compiler, headers)} -iquote {headers}'
-            source.write_text(unit.read_text())
         self.made(f'{compiler} -w -iquote {unit.parent} -o {made} -c {source}')
         return made
 
+    def compiledIn(self, unit):
+        """The file that the build compiles for a source file: itself, or the one of a unity room that includes it."""
+        if str(unit) in self.compilations:
+            return unit
+        for file in map(Path, self.compilations):
+            if file.parent.name == 'Unity' and f'#include "{unit}"' in file.read_text():
+                return file
+        raise Failure(f'{unit} is not compiled in {BUILD}; first: cmake --build --preset dev')
+
     def objectOf(self, mutant):
         """Where the build has put the unit's object without the defect."""
-        return re.search(r' -o (\S+) -c \S+$', self.compilations[str(ROOT / mutant.unit)])[1]
+        return re.search(r' -o (\S+) -c \S+$', self.compilations[str(self.compiledIn(ROOT / mutant.unit))])[1]
 
     # The defective object comes before the library with the correct one, so that the linker does not take that. The
     # object of a test source replaces the test's own.
@@ -140,6 +150,17 @@ class Baseline:
             raise Failure('there is no such test' if not verdict.begun(test, said)
                           else f'the test does not pass without the defect:\n{said}')
         return int(re.search(r'ran\. \((\d+) ms total\)', said)[1]) / 1000
+
+
+def unity(mutant, whole, folder, place):
+    """Writes a copy of the folder's sources with the defect, and of the file that includes them."""
+    copies = place / folder.name
+    shutil.copytree(folder, copies, dirs_exist_ok=True)
+    if (ROOT / mutant.file).parent == folder:
+        (copies / Path(mutant.file).name).write_text(mutant.planted())
+    source = place / whole.name
+    source.write_text(whole.read_text().replace(f'"{folder}/', f'"{copies}/'))
+    return source
 
 
 # Writes a copy of the header with the defect, under the name by which sources include it.
