@@ -174,7 +174,6 @@ SCENARIOS = {
             'asio': {},
             'asio_pool': {},
             'weft_context': {'targets': {'allocations_per_request': 0, 'futex_calls_per_request': 0}},
-            'weft_context_plain': {},
             'weft_group': {**SLOW_WEFT, 'targets': {'allocations_per_request': 0, 'futex_calls_per_request': 0}},
             'weft_use_fiber': {**SLOW_WEFT, 'targets': {'allocations_per_request': 0, 'futex_calls_per_request': 0}},
         },

@@ -1,5 +1,5 @@
 // An event loop that serves a Context follows the poller's protocol: the whole conformance kit, with events that arrive
-// through Asio by either executor, and with those of a channel of the same loop.
+// through Asio, and with those of a channel of the same loop.
 #include <weft/testing/poller_conformance.hpp>
 
 #include "asio/asio_pollers.hpp"
@@ -7,7 +7,7 @@
 namespace weft::test {
 namespace {
 
-using ByAsio = ::testing::Types<AsioPoller<asio_io::LoopExecutor>, AsioPoller<boost::asio::io_context::executor_type>>;
+using ByAsio = ::testing::Types<AsioPoller>;
 INSTANTIATE_TYPED_TEST_SUITE_P(Asio, PollerConformance, ByAsio);
 INSTANTIATE_TYPED_TEST_SUITE_P(Asio, SleepingPollerConformance, ByAsio);
 INSTANTIATE_TYPED_TEST_SUITE_P(Asio, TaskConformance, ByAsio);

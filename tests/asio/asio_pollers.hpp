@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <thread>
-#include <type_traits>
 #include <utility>
 
 #include <boost/asio/buffer.hpp>
@@ -89,13 +88,12 @@ class ServedLoop {
     std::thread runner_;
 };
 
-// An event is a byte on a descriptor that Asio reads, with the Context's executor or that of a plain io_context.
-template <class Executor>
+// An event is a byte on a descriptor that Asio reads.
 class AsioPoller : public ServedLoop {
   public:
     Future<void> start(Carrier& carrier) {
         Future<void> ended = ServedLoop::start(carrier);
-        source_.emplace(executor(), sockets_.theirs.release());
+        source_.emplace(context(), sockets_.theirs.release());
         read();
         return ended;
     }
@@ -105,13 +103,6 @@ class AsioPoller : public ServedLoop {
     }
 
   private:
-    Executor executor() {
-        if constexpr (std::is_same_v<Executor, asio_io::LoopExecutor>) {
-            return context().get_executor();
-        } else {
-            return static_cast<boost::asio::io_context&>(context()).get_executor();
-        }
-    }
     void read() {
         source_->async_read_some(boost::asio::buffer(bytes_), [this](auto error, std::size_t size) {
             if (error) return;
@@ -134,7 +125,7 @@ class AsioPoller : public ServedLoop {
     SocketPair sockets_;
     EventQueue events_;
     std::array<char, 64> bytes_;
-    std::optional<boost::asio::posix::basic_stream_descriptor<Executor>> source_;
+    std::optional<boost::asio::posix::stream_descriptor> source_;
 };
 
 // An event is a byte on a channel of the wrapped handler, which Asio watches.

@@ -6,8 +6,10 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include <boost/asio/ip/tcp.hpp>
@@ -19,6 +21,8 @@
 #include <gtest/gtest.h>
 
 #include <weft/asio_io/asio_io_handler.hpp>
+#include <weft/asio_io/fiber_executor.hpp>
+#include <weft/asio_io/use_fiber.hpp>
 #include <weft/framework/event_loop_group.hpp>
 #include <weft/scheduler/carrier.hpp>
 #include <weft/scheduler/future.hpp>
@@ -136,6 +140,59 @@ TEST(ContextGroupTest, ChannelsAndSocketsOfAsioShareACarrier) {
     for (int i = 0; i < 10; ++i) EXPECT_EQ(test::echoed(channelPeer, "hello"), "hello");
     EXPECT_EQ(test::echoed(asioPeer, "howdy"), "howdy");
     answer.get();  // no part of the sockets is used any more
+}
+
+TEST(ContextGroupTest, HandlersThatFollowOneAnotherWithoutEndLeaveChannelsTheirTurn) {
+    std::atomic<bool> goesOn{true};
+    std::function<void()> again;  // outlives the handlers
+    EventLoopGroup group(withAsio(1));
+    ContextGroup contexts(group);
+    Server server = test::serveEcho(group);
+    again = [&] {
+        if (goesOn) asio::post(contexts.context(0), again);
+    };
+    asio::post(contexts.context(0), again);
+    test::BlockingPeer peer(server.localAddress());
+    for (int i = 0; i < 10; ++i) EXPECT_EQ(test::echoed(peer, "hello"), "hello");
+    goesOn = false;
+}
+
+// Asio asks for events only after all that was posted before.
+TEST(ContextGroupTest, ALongQueueLeavesChannelsTheirTurn) {
+    EventLoopGroup group(withAsio(1));
+    ContextGroup contexts(group);
+    Server server = test::serveEcho(group);
+    std::atomic<bool> over{false};
+    std::atomic<int> left{400'000};
+    for (int i = left; i > 0; --i) {
+        asio::post(contexts.context(0), [&] {
+            const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(5);
+            while (!over && std::chrono::steady_clock::now() < end) continue;
+            --left;
+        });
+    }
+    test::BlockingPeer peer(server.localAddress());
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(test::echoed(peer, "hello"), "hello");
+    EXPECT_GT(left, 0);
+    over = true;
+    while (left > 0) std::this_thread::yield();
+}
+
+TEST(ContextGroupTest, ItsEndEndsAFunctionThatWaitsForAnotherContextThatIsStopped) {
+    EventLoopGroup group(withAsio(2));
+    std::optional<ContextGroup> contexts(group);
+    Context& other = contexts->context(1);
+    other.stop();
+    std::atomic<bool> waits{false};
+    ErrorCode error;
+    asio::post(FiberExecutor(contexts->context(0)), [&] {
+        asio::steady_timer timer(other, std::chrono::hours(1));
+        waits = true;
+        timer.async_wait(use_fiber[error]);
+    });
+    while (!waits) std::this_thread::yield();
+    contexts.reset();
+    EXPECT_EQ(error, operationAborted());
 }
 
 // Counts the loop's polls. Belongs to one carrier.

@@ -192,6 +192,20 @@ TEST(FiberStrandTest, AFunctionMayWaitForAnOperationWithTheTokenAsDefault) {
     EXPECT_TRUE(waited);
 }
 
+TEST(FiberStrandTest, AFunctionMayWaitForAnOperationWhoseExecutorIsErasedWithTheTokenAsDefault) {
+    Context context;
+    const FiberStrand strand(context);
+    auto withToken = use_fiber_t::as_default_on(asio::steady_timer(strand, 1ms));
+    asio::steady_timer timer(asio::any_io_executor(withToken.get_executor()), 1ms);
+    bool waited = false;
+    asio::post(strand, [&] {
+        timer.async_wait(use_fiber);
+        waited = true;
+    });
+    context.run();
+    EXPECT_TRUE(waited);
+}
+
 TEST(FiberStrandTest, FunctionsThatNeverRanAreDestroyedWithTheContextAndMayHoldTheStrand) {
     const auto life = std::make_shared<int>(0);
     {

@@ -11,6 +11,8 @@
 
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/connect_pair.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -22,7 +24,11 @@
 #include <weft/asio_io/fiber_executor.hpp>
 #include <weft/asio_io/use_fiber.hpp>
 #include <weft/framework/run_until_signal.hpp>
+#include <weft/scheduler/carrier.hpp>
+#include <weft/scheduler/carrier_watchdog.hpp>
 
+#include "support/log_capture.hpp"
+#include "support/sanitized.hpp"
 #include "support/thread_count.hpp"
 
 namespace weft::asio_io {
@@ -31,6 +37,7 @@ namespace {
 namespace asio = boost::asio;
 namespace ssl = boost::asio::ssl;
 using asio::ip::tcp;
+using asio::local::stream_protocol;
 using namespace std::chrono_literals;
 
 // Runs it until it is out of work; false after a time that only a lost event reaches.
@@ -45,6 +52,29 @@ ssl::context anonymous() {
     if (SSL_CTX_set_cipher_list(tls.native_handle(), "ADH-AES256-GCM-SHA384:@SECLEVEL=0") != 1) ADD_FAILURE();
     SSL_CTX_set_dh_auto(tls.native_handle(), 1);
     return tls;
+}
+
+// Asio's synchronous calls know no fibers.
+TEST(AsioServices, TheWatchdogShowsASynchronousCallThatBlocksACarrier) {
+    Context context;
+    stream_protocol::socket reader(context), writer(context);
+    asio::local::connect_pair(reader, writer);
+    const test::LogCapture log;
+    const CarrierWatchdog watchdog(context.loop().carrier()->group(), {.limit = 100ms});
+    auto fiber = context.loop().carrier()->spawn(
+        [&] {
+            char byte = 0;
+            return reader.read_some(asio::buffer(&byte, 1));
+        },
+        {.name = "reads without use_fiber"});
+#ifdef WEFT_SANITIZED_THREAD  // delays signals until the thread makes a system call
+    EXPECT_TRUE(log.await("has been in one task for")) << log.text();
+#else
+    EXPECT_TRUE(log.await("has been in one task for", "'reads without use_fiber'")) << log.text();
+    EXPECT_TRUE(log.await("recv")) << log.text();
+#endif
+    asio::write(writer, asio::buffer("x", 1));
+    EXPECT_EQ(fiber.join(), 1u);
 }
 
 TEST(AsioServices, FibersSpeakTlsAndNoThreadIsHidden) {

@@ -4,7 +4,7 @@
   retarget.py [--values] OUT.cpp SOURCE...
 
 Copies the folder of the sources beside OUT.cpp with weft::asio_io::Context in place of boost::asio::io_context, and
-makes OUT.cpp include the sources. --values leaves references to an io_context unchanged: functions that take one are
+makes OUT.cpp include the sources. A context that is asked of an executor, which is an io_context&, is cast. --values leaves references to an io_context unchanged: functions that take one are
 then called with a Context.
 """
 import argparse
@@ -14,6 +14,7 @@ import sys
 
 # With its namespace, or without it where a variable is declared.
 TYPE = re.compile(r'\b(?:boost::asio|asio|net)::io_context\b|(?<![\w:])io_context(?=\s+\w+\s*[;({])')
+QUERY = re.compile(r'weft::asio_io::Context& (\w+) = (boost::asio::query\([^;]*\));')
 VALUE = re.compile(rf'(?:{TYPE.pattern})(?!\s*&)')
 
 
@@ -29,6 +30,7 @@ def main():
     exchanged = 0
     for file in [*home.glob('*.hpp'), *options.sources]:
         text, count = (VALUE if options.values else TYPE).subn('weft::asio_io::Context', file.read_text(encoding='utf-8'))
+        text = QUERY.sub(r'auto& \1 = static_cast<weft::asio_io::Context&>(\2);', text)
         exchanged += count
         (copies / file.name).write_text(text, encoding='utf-8')
     if exchanged == 0:

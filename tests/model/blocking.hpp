@@ -4,6 +4,8 @@
 #pragma once
 
 #include <limits>
+#include <string>
+#include <utility>
 
 #include "atomics.hpp"
 
@@ -59,6 +61,16 @@ class Event {
         const bool came = run.block(Wait::event, resource_, timeout == Timeout::possible);
         if (came) run.resourceSet(resource_) = false;
         if (run.tracing()) run.note("wait", maxLocations, "", std::string(name_) + (came ? "" : " timed out"), where);
+        return came;
+    }
+    // As wait(), without blocking: consumes a signal that has come. Returns false if none has.
+    bool look(std::source_location where = std::source_location::current()) {
+        Execution& run = Execution::current();
+        Footprint footprint;
+        footprint.resource = static_cast<std::uint8_t>(maxLocations + resource_);
+        run.step(footprint);
+        const bool came = std::exchange(run.resourceSet(resource_), false);
+        if (run.tracing()) run.note("look", maxLocations, "", std::string(name_) + (came ? "" : " not set"), where);
         return came;
     }
 

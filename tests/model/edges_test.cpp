@@ -83,16 +83,12 @@ const Edge edges[] = {
     {"L1", "carrier_end_model_test.cpp", nullptr, {"enlistsLate", "takesLate"}},        // and SettlesOnce
     {"L2", "group_shutdown_model_test.cpp", nullptr},                                   // by hand, DepartsInSilence
     {"L3", "carrier_end_model_test.cpp", nullptr},                                      // by hand, StaysOpen
-    {"A1", "context_turn_model_test.cpp", nullptr, {"keepsItsWork", "forgetsHeld", "looksNowhere"}},
-    {"A2", "context_turn_model_test.cpp", nullptr, {"wakesOnce"}},
-    {"A3",
-     "context_turn_model_test.cpp",
+    {"A1",
+     "reactor_turn_model_test.cpp",
      nullptr,
-     {"dispatchesAsleep", "callsBeforeItLeaves", "sleepsOnWithoutGuard", "sleepsOnAfterCalls", "givesUpByAWake"}},
-    {"A4", nullptr, "one word, which is final; the loop's refusal of tasks (Q2) decides"},
-    {"A5", nullptr, "a hint: Asio's own flag, under its lock, decides"},
-    {"A6", nullptr, "two words of a handler that is no template over the atomics; the pair of K1 and K3 is proven"},
-    {"A7", nullptr, "one thread does both, unless the contract is broken"},
+     {"callsAsleep", "keepsTheGuard", "neverEnters", "sleepsAfterCalls", "neverLooks", "looksInTheGuard", "sleepsAgain",
+      "sleepsAgainUnguarded", "neverGivesUp"}},
+    {"A2", nullptr, "two words of a handler that is no template over the atomics; the pair of K1 and K3 is proven"},
     {"M1", "sync_model_test.cpp", nullptr},
     {"M2", "sync_model_test.cpp", nullptr},  // relaxed already; the compare-exchanges of M1 decide
     {"M3", "sync_model_test.cpp", nullptr},

@@ -1,9 +1,10 @@
-// AsioScheduler: Asio's scheduler and reactor for the explorer: the work count, the queue under a lock, and a reactor
-// that finds the kernel's events and is interrupted only when it is not known to be awake.
+// AsioScheduler and Epoll: Asio's scheduler and its epoll descriptor for the explorer. Asio interrupts its reactor only
+// when that may be asleep; the kernel keeps an interrupt until a system call, blocking or not, consumes it.
 #pragma once
 
 #include <deque>
 #include <functional>
+#include <iterator>
 #include <mutex>
 #include <utility>
 
@@ -12,20 +13,56 @@
 
 namespace weft::model {
 
-// boost::asio::detail::scheduler of Asio 1.26 with its reactor, run by one thread.
+// Null in Asio's queue: the reactor's turn.
+using AsioOperation = std::function<void()>;
+using AsioOperations = std::deque<AsioOperation>;
+
+inline void moveAll(AsioOperations& from, AsioOperations& to) {
+    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+    from.clear();
+}
+
+// The epoll descriptor: all that is ready is reported by one call, once. The interrupter is an eventfd that stays
+// readable; arming it again makes it ready.
+class Epoll {
+  public:
+    // ---- any thread ----
+    void interrupt() { ready_.signal(); }
+    // `operation`: the one to call, null for a descriptor without one. The signal and the event are one step.
+    void event(AsioOperation operation) {
+        ready_.signal();
+        if (operation) found_.push_back(std::move(operation));
+    }
+
+    // ---- the loop: epoll_wait() without and with a timeout of zero ----
+    void wait(AsioOperations& found) {
+        ready_.wait();
+        moveAll(found_, found);
+    }
+    void look(AsioOperations& found) {
+        ready_.look();
+        moveAll(found_, found);
+    }
+
+  private:
+    Event ready_{"epoll"};
+    AsioOperations found_;
+};
+
+// boost::asio::detail::scheduler of Asio 1.26 and 1.28 with the concurrency hint 1, run by one thread.
 class AsioScheduler {
   public:
-    using Handler = std::function<void()>;
+    Epoll& epoll() { return epoll_; }
 
-    // --- any thread
+    // ---- any thread ----
     void workStarted() { work_.fetch_add(1, std::memory_order_seq_cst); }
     void workFinished() {
         if (work_.fetch_sub(1, std::memory_order_seq_cst) == 1) stop();
     }
-    void post(Handler handler) {
+    void post(AsioOperation operation) {
         workStarted();
         const std::lock_guard held(lock_);
-        queue_.push_back(std::move(handler));
+        queue_.push_back(std::move(operation));
         interrupt();
     }
     void stop() {
@@ -33,99 +70,62 @@ class AsioScheduler {
         stopped_ = true;
         interrupt();
     }
-    // A kernel event for which no operation waits.
-    void edge() { interrupter_.signal(); }
-    // A kernel event for an operation, which is work until its handler has run. At most once.
-    void event(Handler handler) {
-        {
-            const std::lock_guard held(kernel_);
-            found_ = std::move(handler);
-        }
-        interrupter_.signal();
-    }
-    bool stopped() {
-        const std::lock_guard held(lock_);
-        return stopped_;
-    }
 
-    // --- the thread that runs it. `wait(mayWait)`: the reactor's run(), without the lock.
-    template <class Wait>
-    bool runOne(Wait wait) {
-        if (work_.load(std::memory_order_seq_cst) == 0) return stop(), false;
+    // ---- the thread that runs it ----
+    // Posts inside an operation.
+    void postHere(AsioOperation operation) {
+        ++ownWork_;
+        posted_.push_back(std::move(operation));
+    }
+    // Balances the unit of work that is subtracted after each operation.
+    void compensate() { ++ownWork_; }
+    // do_run_one(). `task(idle, found)`: the reactor's run(). Returns false when the context is stopped.
+    template <class Task>
+    bool runOne(Task task) {
         std::unique_lock held(lock_);
         while (!stopped_) {
-            const bool taskFirst = !std::exchange(taskRan_, !queue_.empty());
-            if (!taskFirst) {
-                call(held);
-                return true;
-            }
-            const bool mayWait = queue_.empty();
-            awake_ = !mayWait;
+            const AsioOperation first = std::move(queue_.front());
+            queue_.pop_front();
+            const bool idle = queue_.empty();
+            if (!first) taskInterrupted_ = !idle;
             held.unlock();
-            wait(mayWait);
+            if (first) return call(first), true;
+            task(idle, posted_);
+            publishOwnWork(0);
             held.lock();
-            awake_ = true;
-            taskRan_ = !queue_.empty();
+            taskInterrupted_ = true;
+            moveAll(posted_, queue_);
+            queue_.push_back(nullptr);
         }
         return false;
-    }
-    template <class Look>
-    bool pollOne(Look look) {
-        if (work_.load(std::memory_order_seq_cst) == 0) return stop(), false;
-        std::unique_lock held(lock_);
-        if (stopped_) return false;
-        if (queue_.empty()) {
-            held.unlock();
-            look();
-            held.lock();
-            awake_ = true;
-        }
-        if (queue_.empty()) return false;
-        call(held);
-        return true;
-    }
-    // epoll_wait(): ended by the interrupter, which is sticky.
-    void block() { interrupter_.wait(); }
-    // The reactor calls the handler of an event.
-    bool callFound() {
-        Handler handler;
-        {
-            const std::lock_guard held(kernel_);
-            handler = std::exchange(found_, nullptr);
-        }
-        if (!handler) return false;
-        handler();
-        workFinished();
-        return true;
-    }
-    bool empty() {
-        const std::lock_guard held(lock_);
-        return queue_.empty();
     }
 
   private:
     // Context: with the lock held.
     void interrupt() {
-        if (!std::exchange(awake_, true)) interrupter_.signal();
+        if (!std::exchange(taskInterrupted_, true)) epoll_.interrupt();
     }
-    void call(std::unique_lock<Mutex>& held) {
-        const Handler handler = std::move(queue_.front());
-        queue_.pop_front();
-        taskRan_ = false;
-        held.unlock();
-        handler();
-        workFinished();
+    void call(const AsioOperation& operation) {
+        operation();
+        ownWork_ < 1 ? workFinished() : publishOwnWork(1);
+        ownWork_ = 0;
+        if (posted_.empty()) return;
+        const std::lock_guard held(lock_);
+        moveAll(posted_, queue_);
+    }
+    void publishOwnWork(long finished) {
+        const long started = std::exchange(ownWork_, 0) - finished;
+        if (started > 0) work_.fetch_add(started, std::memory_order_seq_cst);
     }
 
+    Epoll epoll_;
     Atomic<long> work_{0};
     Mutex lock_{"asio"};
-    Event interrupter_{"interrupter"};
-    std::deque<Handler> queue_;  // the lock guards these four
+    AsioOperations queue_{nullptr};  // the lock guards these three
     bool stopped_ = false;
-    bool awake_ = true;
-    bool taskRan_ = false;
-    Mutex kernel_{"kernel"};
-    Handler found_;  // guarded by the same lock
+    bool taskInterrupted_ = true;
+    long ownWork_ = 0;  // not in work_ yet
+    AsioOperations posted_;
 };
 
 }  // namespace weft::model

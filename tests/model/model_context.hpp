@@ -1,8 +1,8 @@
-// ContextLoop: an event loop that serves a Context, for the explorer: the shipped ContextTurn, ReactorTurn and WakePost
-// on the shipped CarrierCore and LoopInbox, over a model of Asio. ContextDefect: the defects of its twins.
+// ContextLoop: an event loop that serves a Context, for the explorer: the shipped ReactorTurn on the shipped
+// CarrierCore and LoopInbox, over a model of Asio. ContextDefect: the defects of its twins.
 #pragma once
 
-#include <deque>
+#include <cstddef>
 #include <functional>
 #include <utility>
 
@@ -10,214 +10,218 @@
 #include <weft/scheduler/detail/loop_inbox.hpp>
 #include <weft/scheduler/detail/task_fifo.hpp>
 
-#include "context_turn.hpp"
 #include "model_asio.hpp"
 #include "protocol_test.hpp"
+#include "reactor_turn.hpp"
 
 namespace weft::model {
 
 using weft::detail::SleepKind;
 
-// A function in the loop's queue: an ExecutorTask, or a task of the loop itself.
+// A task of the loop.
 struct Posted {
     Link<Posted> next;
     Plain<int> payload{0};
-    bool ofTheContext = true;
-    bool counted = false;  // in Asio's count
     std::function<void()> then;
 };
 
 enum class ContextDefect {
     none,
-    keepsItsWork,          // sleeps with the loop's own unit of work
-    forgetsHeld,           // releases it while one of its own functions waits, which Asio has not counted
-    looksNowhere,          // does not check Asio's flag before or after the sleep, nor in the next turn
-    wakesOnce,             // a wake-up that has arrived still counts as in progress
-    dispatchesAsleep,      // Asio calls ready handlers before the guard is left
-    givesUpByAWake,        // which another thread may have claimed and not posted
-    sleepsOnWithoutGuard,  // after a wake-up for nothing, Asio sleeps again while the carrier counts as awake
-    callsBeforeItLeaves,   // the reactor calls the handler of an event before the guard is left
-    sleepsOnAfterCalls     // Asio sleeps again although handlers have run, which may have created work for the loop
+    callsAsleep,           // the reactor calls what it has found before it leaves the guard
+    keepsTheGuard,         // it does not leave the guard at all
+    neverEnters,           // it sleeps without the guard
+    sleepsAfterCalls,      // in a turn that has called a handler, which may have created work for the loop
+    sleepsAgain,           // Asio sleeps again in the turn in which a sleep has ended
+    sleepsAgainUnguarded,  // ... without the guard
+    neverGivesUp,          // the turn does not end when there is nothing to call
+    returnFinishesWork,    // the operation that ends the turn subtracts a unit of the users' work
+    neverLooks,            // the reactor looks for events only when it sleeps
+    looksInTheGuard        // the reactor looks for events between entering the guard and the wait
 };
 
 template <ContextDefect defect>
 class ContextLoop {
+    using Defect = ContextDefect;
+
   public:
-    explicit ContextLoop(std::size_t functions) : wanted_(functions) {}
+    // `handlers` are to run, and `work` units of the users to be finished, before run() returns.
+    ContextLoop(std::size_t handlers, unsigned work) : handlers_(handlers), work_(work) {
+        for (unsigned i = 0; i < work; ++i) asio_.workStarted();
+    }
 
     AsioScheduler& asio() { return asio_; }
-    // --- any thread: LoopExecutor::execute() from elsewhere
-    void execute(Posted& function) {
-        function.counted = true;
-        asio_.workStarted();
-        post(function);
+    // ---- any thread ----
+    void workFinished() {
+        --work_;
+        asio_.workFinished();
+    }
+    void stop() {
+        work_ = 0;
+        asio_.stop();
     }
     // EventLoop::execute()
     void post(Posted& task) {
         task.payload = 1;
         assertThat(inbox_.post(task), "the inbox is open");
-        if (core_.wake() == SleepKind::poller) wake();
+        wakeIfParked();
     }
-    // IoHandler::wakeup(), called by a thread that has published work for hasWork().
+    // Publishes work for the wrapped handler's hasWork().
     void publish() {
         published_.store(true, std::memory_order_seq_cst);
-        wake();
+        wakeIfParked();
+    }
+    // The time of a timer of the loop has come.
+    void timer() {
+        asio_.epoll().event(nullptr);
+        timerDue_ = true;
     }
     // Returns when the loop counts as asleep for the first time. Orders no memory.
     void awaitSleep() { asleep_.wait(); }
 
-    // --- the loop: LoopExecutor::execute() inside its dispatch
-    void executeHere(Posted& function) {
-        function.payload = 1;
-        held_.push_back(&function);
-    }
-    // Called by a handler: the loop runs it in its next turn. It is not in the inbox, so it prevents no sleep.
+    // ---- the loop ----
+    // Called by a handler or a task: the loop runs the task after this turn's handlers.
     void later(Posted& task) {
         task.payload = 1;
-        tasks_.adopt(&task);
-        tasks_.reverse(8);
+        tasks_.push(task);
     }
     void handlerRan() {
-        assertThat(!core_.asleepIn(SleepKind::poller), "a carrier that runs a handler does not count as asleep");
+        assertThat(!core_.sleepAnnounced(), "a carrier that runs a handler does not count as asleep");
         ++ran_;
     }
-
-    // The loop's thread, until run() has returned.
+    // Until run() of the Context has returned.
     void run() {
-        serves_ = true;
-        holdWork();
         while (serves_) {
-            tasks_.adopt(inbox_.takeNewestFirst());
+            poll();
+            if (std::exchange(timerReadable_, false)) workFinished();
+            if (tasks_.reversed()) tasks_.adopt(inbox_.takeNewestFirst());
             tasks_.reverse(8);
-            while (Posted* task = tasks_.pop()) runTask(*task);
-            if (!sawPublished_ && published_.load(std::memory_order_seq_cst)) {
-                sawPublished_ = true;
-                asio_.workFinished();
-            }
-            Turn turn{*this};
-            asio_io::detail::ContextTurn(turn).run();
+            runSomeTasks();
+            assertThat(serves_ || work_ == 0, "run() returns once the users' work is done");
         }
     }
-    void checkAllRan() const { assertThat(ran_ == wanted_, "run() has returned when all was done"); }
+    void checkAllRan() const { assertThat(ran_ == handlers_, "all handlers have run"); }
 
   private:
-    struct Turn {
-        bool serving() const { return loop.serves_; }
-        void callReady() {
-            while (!loop.held_.empty() && defect != ContextDefect::forgetsHeld) {
-                Posted* const function = loop.held_.front();
-                loop.held_.pop_front();
-                loop.runTask(*function);
-                called = true;
-            }
-            while (loop.callOne(*this)) called = true;
-        }
-        bool calledNone() const { return !called; }
-        bool stopSeen() const { return false; }
-        bool stopped() { return defect != ContextDefect::looksNowhere && loop.asio_.stopped(); }
-        void releaseAllRunners() {
-            loop.serves_ = false;
-            loop.releaseWork();
-        }
-        bool mayEnd() const { return true; }
-        void releaseWork() {
-            if (defect != ContextDefect::keepsItsWork) loop.releaseWork();
-        }
-        void holdWork() { loop.holdWork(); }
-        void callOne() { called |= loop.callOne(*this); }
-        void endNonWaitingRunners() {}
-        bool maySleep() const { return true; }
-        void sleep() { loop.sleep(*this); }
+    static constexpr std::size_t handlersPerTurn = 2;
+    static constexpr std::size_t tasksPerTurn = 2;
 
-        ContextLoop& loop;
-        bool called = false;
+    // Service::Turn
+    struct Turn {
+        bool exhausted() const { return called >= handlersPerTurn; }
+
+        bool mayBlock;
+        std::size_t called = 0;
+        bool idle = false;
     };
+
+    // Reactor::Host
     struct Reactor {
-        bool entered() const { return loop.entered_; }
-        bool enter() { return defect == ContextDefect::sleepsOnWithoutGuard || loop.enter(); }
-        void leave() { loop.leave(); }
-        void wait() { loop.asio_.block(); }
-        void look() {}
-        bool takeOwn() { return false; }
-        bool callReady() {
-            const bool called = loop.asio_.callFound();
-            turn.called |= called;
-            return called && defect != ContextDefect::sleepsOnAfterCalls;
+        bool maySleep() {
+            if (turn.called != 0 && defect != Defect::sleepsAfterCalls) return false;
+            return turn.mayBlock && !loop.hasPublished();
         }
-        bool nothingForAsio() { return loop.asio_.empty(); }
-        void giveUp() { defect == ContextDefect::givesUpByAWake ? loop.wake() : loop.giveUp(); }
+        bool enter() {
+            if (defect == Defect::neverEnters || (defect == Defect::sleepsAgainUnguarded && loop.slept_)) return true;
+            return loop.slept_ = loop.enter();
+        }
+        void leave() {
+            if (defect != Defect::keepsTheGuard) loop.core_.leaveSleep();
+        }
+        void wait() {
+            if (defect == Defect::looksInTheGuard) look();
+            loop.asio_.epoll().wait(found);
+            loop.takeTimer();
+            if (defect == Defect::callsAsleep && !found.empty()) found.front()();
+        }
+        void look() {
+            if (defect == Defect::neverLooks) return;
+            loop.asio_.epoll().look(found);
+            loop.takeTimer();
+        }
+        bool wantsLook() const { return turn.called == 0; }
+        bool nothingFound() const { return found.empty(); }
+        void giveUp() {
+            if (defect == Defect::neverGivesUp) return;
+            const bool again = defect == Defect::sleepsAgain || defect == Defect::sleepsAgainUnguarded;
+            if (again && loop.slept_) return;
+            turn.idle = true;
+            found.push_back([&loop = loop] { loop.returned(); });
+        }
 
         ContextLoop& loop;
         Turn& turn;
+        AsioOperations& found;
     };
 
+    // Service::poll()
+    void poll() {
+        if (published_.load(std::memory_order_seq_cst) && !std::exchange(sawPublished_, true)) workFinished();
+        Turn turn{tasks_.empty() && !more_};
+        slept_ = false;
+        while (serves_ && !turn.idle && !turn.exhausted()) {
+            if (callOne(turn)) ++turn.called;
+        }
+        more_ = turn.exhausted();
+    }
+    // Service::callOne()
+    bool callOne(Turn& turn) {
+        serves_ = asio_.runOne([&](bool idle, AsioOperations& found) {
+            Reactor reactor{*this, turn, found};
+            asio_io::detail::ReactorTurn(reactor).run(idle);
+        });
+        return serves_ && !std::exchange(returned_, false);
+    }
+    void returned() {
+        if (defect != Defect::returnFinishesWork) asio_.compensate();
+        returned_ = true;
+    }
+    void runSomeTasks() {
+        for (std::size_t i = 0; i < tasksPerTurn; ++i) {
+            Posted* const task = tasks_.pop();
+            if (task == nullptr) return;
+            runTask(*task);
+        }
+    }
     void runTask(Posted& task) {
         assertThat(task.payload == 1, "what was posted");
-        assertThat(serves_ || !task.ofTheContext, "a function runs while somebody is in run()");
-        if (task.ofTheContext) ++ran_;
+        assertThat(!core_.sleepAnnounced(), "a carrier that runs a task does not count as asleep");
         if (task.then) task.then();
-        if (task.ofTheContext && task.counted) asio_.workFinished();
     }
-    bool callOne(Turn& turn) {
-        return asio_.pollOne([&] { turn.called |= asio_.callFound(); });
-    }
-    void sleep(Turn& turn) {
-        if (!enter()) return;
-        asio_.runOne([&](bool mayWait) {
-            if (defect == ContextDefect::dispatchesAsleep) return mayWait ? asio_.block() : void();
-            Reactor reactor{*this, turn};
-            if (defect == ContextDefect::callsBeforeItLeaves) {
-                if (mayWait) asio_.block();
-                reactor.callReady();
-                if (entered_) leave();
-                if (mayWait && reactor.nothingForAsio()) giveUp();
-                return;
-            }
-            asio_io::detail::ReactorTurn(reactor).run(mayWait);
-        });
-        leave();
-    }
+    bool hasPublished() const { return !sawPublished_ && published_.load(std::memory_order_seq_cst); }
+    // In the step of the system call that has found it.
+    void takeTimer() { timerReadable_ |= std::exchange(timerDue_, false); }
+
     // Carrier::trySleepInPoller()
     bool enter() {
-        entered_ = core_.trySleep(SleepKind::poller, [this] { return inbox_.hasWork(); });
-        if (entered_) asleep_.signal();
-        if (!entered_) core_.leaveSleep();
-        return entered_;
+        core_.leaveSleep();
+        bool announced = false;
+        const auto moreWork = [&] { return inbox_.hasWork() || (std::exchange(announced, true) && hasPublished()); };
+        if (!core_.trySleep(SleepKind::poller, moreWork)) return core_.leaveSleep(), false;
+        if (!std::exchange(everSlept_, true)) asleep_.signal();
+        return true;
     }
-    void leave() {
-        if (std::exchange(entered_, false)) core_.leaveSleep();
-    }
-    void wake() {
-        if (!wakePost_.claim()) return;
-        asio_.post([this] {
-            if (defect != ContextDefect::wakesOnce) wakePost_.arrived();
-        });
-    }
-    void giveUp() {
-        if (!std::exchange(givesUp_, true)) asio_.post([this] { givesUp_ = false; });
-    }
-    void holdWork() {
-        if (!std::exchange(holds_, true)) asio_.workStarted();
-    }
-    void releaseWork() {
-        if (std::exchange(holds_, false)) asio_.workFinished();
+    // Carrier::wakeIfParked(), Reactor::wake()
+    void wakeIfParked() {
+        if (core_.wake() == SleepKind::poller) asio_.epoll().interrupt();
     }
 
     AsioScheduler asio_;
     detail::BasicCarrierCore<Atomics, Posted, 2> core_;
     detail::BasicLoopInbox<Atomics, Posted> inbox_;
-    asio_io::detail::BasicWakePost<Atomics> wakePost_;
     detail::TaskFifo<Posted> tasks_;
     Atomic<bool> published_{false};
     Event asleep_{"asleep"};
-    const std::size_t wanted_;
-    bool sawPublished_ = false;
+    const std::size_t handlers_;
     std::size_t ran_ = 0;
-    std::deque<Posted*> held_;  // submitted by the loop itself
-    bool serves_ = false;
-    bool holds_ = false;
-    bool entered_ = false;
-    bool givesUp_ = false;
+    unsigned work_;
+    bool sawPublished_ = false;
+    bool timerDue_ = false;
+    bool timerReadable_ = false;
+    bool serves_ = true;
+    bool more_ = false;      // there was more to call in the last turn
+    bool returned_ = false;  // the turn's last operation was the reactor's own
+    bool slept_ = false;     // in this turn
+    bool everSlept_ = false;
 };
 
 }  // namespace weft::model

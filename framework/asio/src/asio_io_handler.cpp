@@ -31,17 +31,13 @@ PollResult AsioIoHandler::poll(PollGuard* guard, Deadline deadline, Budget budge
 
 // The service stays valid until the waker has left: forget() clears the pointer first, then waits for the wakers.
 void AsioIoHandler::wakeup() noexcept {
-    wakers_.fetch_add(1, std::memory_order_seq_cst);                                   // [A6]
-    if (detail::Service* const service = sleepsIn_.load(std::memory_order_seq_cst)) {  // [A6]
+    wakers_.fetch_add(1, std::memory_order_seq_cst);                                   // [A2]
+    if (detail::Service* const service = sleepsIn_.load(std::memory_order_seq_cst)) {  // [A2]
         service->wake();
     } else {
         wrapped().wakeup();
     }
-    wakers_.fetch_sub(1, std::memory_order_release);  // [A6]
-}
-
-bool AsioIoHandler::hasWork() const noexcept {
-    return (service_ != nullptr && service_->hasWork()) || IoHandlerDecorator::hasWork();
+    wakers_.fetch_sub(1, std::memory_order_release);  // [A2]
 }
 
 void AsioIoHandler::prepareToClose() {
@@ -70,13 +66,13 @@ void AsioIoHandler::close() {
 void AsioIoHandler::forget(detail::Service& service) noexcept {
     if (service_ != &service) return;
     wakeInAsio(false);
-    while (wakers_.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();  // [A6]
+    while (wakers_.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();  // [A2]
     service_ = nullptr;
 }
 
 // Takes effect before the next sleep, which the wakers observe.
 void AsioIoHandler::wakeInAsio(bool yes) noexcept {
-    sleepsIn_.store(yes ? service_ : nullptr, std::memory_order_seq_cst);  // [A6]
+    sleepsIn_.store(yes ? service_ : nullptr, std::memory_order_seq_cst);  // [A2]
 }
 
 }  // namespace weft::asio_io

@@ -1,5 +1,7 @@
 #include <weft/asio_io/context.hpp>
 
+#include <chrono>
+#include <future>
 #include <stdexcept>
 #include <string>
 
@@ -20,25 +22,75 @@ std::unique_ptr<EventLoopGroup> oneCarrier() {
     return std::make_unique<EventLoopGroup>(options);
 }
 
+// One thread runs the context, so Asio needs no wake-ups between threads.
+constexpr int oneThread = 1;
+
 }  // namespace
 
-Context::Context() : own_(oneCarrier()) {
-    serveOn(own_->loop(0), false);
+Context::Context(detail::ThisAsio) : io_context(oneThread), own_(oneCarrier()) {
+    service_ = std::make_shared<detail::Service>(*this, own_->loop(0), false);
 }
 
-Context::Context(int) : Context() {}
+Context::Context(int, detail::ThisAsio) : Context() {}
 
-Context::Context(EventLoop& loop) {
-    serveOn(loop, false);
+Context::Context(EventLoop& loop, detail::ThisAsio) : io_context(oneThread) {
+    service_ = std::make_shared<detail::Service>(*this, loop, false);
 }
 
-Context::Context(EventLoop& loop, ForLife) {
-    serveOn(loop, true);
+Context::Context(EventLoop& loop, ForLife) : io_context(oneThread) {
+    service_ = std::make_shared<detail::Service>(*this, loop, true);
 }
 
 Context::~Context() {
-    if (!left_) leaveLoop();
-    destroyHandlers();
+    if (service_ == nullptr) return;
+    if (!detail::Service::exitsHere()) {
+        end();
+    } else if (service_->isHere()) {
+        destroyHandlersInExit();
+        service_->abandon();
+        static_cast<void>(own_.release());
+        static_cast<void>(new std::shared_ptr(service_));  // the carrier, which is inside exit(), keeps using it
+    } else {
+        endInExit();
+    }
+}
+
+void Context::destroyHandlersInExit() noexcept {
+    service_->abandonPosted();
+    shutdown();
+}
+
+// On another thread. A function of this Context may wait for an object of that Context whose carrier is inside exit()
+// here: it waits until the handlers of that one are destroyed.
+void Context::endInExit() noexcept {
+    detail::Service* const here = detail::Service::here();
+    const std::future<void> ended = std::async(std::launch::async, [this] { end(); });
+    while (ended.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready) {
+        if (here == nullptr) continue;
+        static_cast<Context&>(here->context()).destroyHandlersInExit();
+        here->abandon();
+    }
+}
+
+EventLoop& Context::loop() const noexcept {
+    return service_->loop();
+}
+
+void Context::leaveLoop() noexcept {
+    service_->leave();
+}
+
+bool Context::endWaits() noexcept {
+    return service_->endWaits([this] { shutdown(); });
+}
+
+// Asio's services destroy the handlers that wait in them, which may start others.
+void Context::end() noexcept {
+    leaveLoop();
+    while (!endWaits()) detail::Service::pauseBetweenRounds();
+    own_.reset();  // ends the other fibers of its carrier, to which the service refuses operations
+    shutdown();
+    service_->forget();
 }
 
 std::size_t Context::serve(std::size_t most, bool waits, Deadline deadline, const char* call) {
@@ -49,14 +101,20 @@ std::size_t Context::serve(std::size_t most, bool waits, Deadline deadline, cons
     return service_->serve(most, waits, deadline, call);
 }
 
-void Context::stop() {
-    boost::asio::io_context::stop();
-    service_->noteStop();
-}
-
 void Context::restart() {
     boost::asio::io_context::restart();
     service_->noteRestart();
 }
 
+namespace detail {
+
+void workStarted(Context& context) noexcept {
+    context.service().scheduler().work_started();
+}
+
+void workFinished(Context& context) noexcept {
+    context.service().scheduler().work_finished();
+}
+
+}  // namespace detail
 }  // namespace weft::asio_io

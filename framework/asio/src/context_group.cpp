@@ -1,20 +1,24 @@
 #include <weft/asio_io/context_group.hpp>
 
+#include <algorithm>
+
 #include <weft/framework/event_loop_group.hpp>
+
+#include "service.hpp"
 
 namespace weft::asio_io {
 
-ContextGroup::ContextGroup(EventLoopGroup& group) : loops_(group.loopSet()) {
+ContextGroup::ContextGroup(EventLoopGroup& group, detail::ThisAsio) : loops_(group.loopSet()) {
     for (std::size_t i = 0; i < group.size(); ++i)
         contexts_.push_back(std::unique_ptr<Context>(new Context(group.loop(i), Context::ForLife())));
 }
 
 // All contexts leave their loops first, because handlers of one may hold objects of another.
 ContextGroup::~ContextGroup() {
-    for (const auto& context : contexts_) {
-        context->leaveLoop();
-        context->left_ = true;
-    }
+    for (const auto& context : contexts_) context->leaveLoop();
+    // In rounds, because functions of one may wait for operations of another.
+    const auto waits = [](const auto& context) { return !context->endWaits(); };
+    while (std::count_if(contexts_.begin(), contexts_.end(), waits) != 0) detail::Service::pauseBetweenRounds();
 }
 
 Context& ContextGroup::next() noexcept {

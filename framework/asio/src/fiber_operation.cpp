@@ -3,7 +3,9 @@
 #include <new>
 #include <utility>
 
+#include <weft/scheduler/non_migrating_scope.hpp>
 #include <weft/scheduler/suspension.hpp>
+#include <weft/scheduler/this_fiber.hpp>
 
 #include "service.hpp"
 
@@ -21,7 +23,8 @@ FiberOperation::~FiberOperation() {
 }
 
 bool FiberOperation::begin(boost::asio::execution_context* place) {
-    return begin(place != nullptr ? Service::of(*place) : nullptr);
+    if (place == nullptr && Service::loopHasEndedHere()) return false;
+    return begin(place != nullptr ? Service::of(*place) : Service::here());
 }
 
 bool FiberOperation::begin(Service* service) {
@@ -38,6 +41,11 @@ bool FiberOperation::begin(Service* service) {
     return true;
 }
 
+void FiberOperation::yieldHere() {
+    const NonMigratingScope here;
+    thisFiber::yield();
+}
+
 bool FiberOperation::missesTheEnd() noexcept {
     return !remoteOperations_->started(*this);
 }
@@ -50,6 +58,10 @@ void FiberOperation::completeReady() noexcept {
     service_->completeReady(*this, *thread_);
 }
 
+void FiberOperation::started() noexcept {
+    service_->releaseRunners();
+}
+
 // Must not touch this object after the wake, because the woken waiter destroys it.
 void FiberOperation::complete() noexcept {
     if (thread_ != nullptr && thread_->isCurrent()) {  // its fiber is not waiting yet
@@ -59,7 +71,13 @@ void FiberOperation::complete() noexcept {
     waiters_.changeAndWakeAll(lock_, [this] { completed_ = true; });
 }
 
+// An operation that has completed leaves its handler in the slot, and that a pointer to the I/O object, which may be
+// gone.
 void FiberOperation::emitCancellation() noexcept {
+    {
+        const std::lock_guard held(lock_);
+        if (completed_ || wasReady_) return;
+    }
     signal_.emit(boost::asio::cancellation_type::terminal);
 }
 

@@ -30,9 +30,9 @@ class Runner {
     void awaitUninterruptibly(const char* call) {
         waiters_.waitUninterruptibly(lock_, call, [this] { return released_; });
     }
-    // Returns the number of handlers run, or throws the error. Once, after the wait.
-    std::size_t result() const {
-        if (error) std::rethrow_exception(error);
+    // Returns the number of handlers run, or throws the error, of which it keeps no reference. Once, after the wait.
+    std::size_t result() {
+        if (error) std::rethrow_exception(std::exchange(error, nullptr));
         return ran;
     }
     // Releases the caller; does not touch this object after that. Context: the loop.

@@ -10,6 +10,8 @@
 #include <weft/scheduler/log.hpp>
 #include <weft/scheduler/suspension.hpp>
 
+#include "service_in_loop.hpp"
+
 namespace weft::asio_io::detail {
 
 namespace {
@@ -32,8 +34,14 @@ SystemError aborted(const char* what) {
 
 // ---- attaching to the loop ----
 
-Service::Service(ServedContext& context, EventLoop& loop, bool forLife)
-    : context_(context), loop_(loop), forLife_(forLife), remoteOperations_(std::make_shared<RemoteOperations>(loop)) {
+Service::Service(boost::asio::io_context& context, EventLoop& loop, bool forLife)
+    : context_(context),
+      loop_(loop),
+      keptLoop_(loop.weak_from_this().lock()),
+      scheduler_(boost::asio::use_service<AsioScheduler>(context)),
+      thread_(scheduler_),
+      forLife_(forLife),
+      remoteOperations_(std::make_shared<RemoteOperations>(loop)) {
     if (!Suspension::allowed()) throw BlockingOperationException("asio_io::Context::Context");
     if (loop.carrier() == nullptr) {
         throw std::logic_error(
@@ -56,55 +64,6 @@ Service::~Service() {
     while (threads_ != nullptr) static_cast<void>(takeThread());
 }
 
-// Runs `block` as a task of the loop, and returns after it has run; false when the loop accepts no more tasks.
-template <class Block>
-bool Service::inLoop(Block block) {
-    class Task final : public LoopTask {
-      public:
-        explicit Task(Block& its) : block_(its) {}
-        void await() {
-            waiters_.waitUninterruptibly(lock_, "asio_io::Context", [this] { return over_; });
-        }
-        bool ran = false;
-
-      private:
-        void run() noexcept override {
-            block_();
-            ran = true;
-            end();
-        }
-        void abandon() noexcept override { end(); }
-        void end() noexcept {
-            waiters_.changeAndWakeAll(lock_, [this] { over_ = true; });
-        }
-
-        Block& block_;
-        std::mutex lock_;
-        WaitList waiters_;
-        bool over_ = false;
-    };
-    Task task(block);
-    if (!loop_.execute(task)) return false;
-    task.await();
-    return task.ran;
-}
-
-// After the first task nothing more is submitted; everything submitted earlier runs before the second.
-bool Service::leave() noexcept {
-    if (closing() && hasLoopEnded()) return true;  // its carrier may no longer exist
-    if (loop_.carrier()->group().forked()) return false;
-    WEFT_ASSERT(Suspension::allowed(),
-                "an asio_io::Context is destroyed inside an event loop's dispatch: destroy it in a thread or a fiber");
-    const bool detached = inLoop([this] {
-        context_.closed_.store(true, std::memory_order_release);  // [A4]
-        context_.functions().cancel();
-        detach();
-    });
-    if (!detached || !inLoop([] {}) || !inLoop([this] { handler_->forget(*this); }))
-        endWaiters_.waitUninterruptibly(endLock_, "asio_io::Context", [this] { return loopHasEnded_; });
-    return true;
-}
-
 void Service::attach() {
     AsioIoHandler* const handler = AsioIoHandler::of(loop_);
     if (handler == nullptr) {
@@ -117,40 +76,19 @@ void Service::attach() {
     }
     handler->attach(*this);
     try {
-        auto reactor = std::make_unique<ServedReactor>(context_, loop_);
-        boost::asio::add_service<boost::asio::detail::epoll_reactor>(context_, reactor.get());
+        auto reactor = std::make_unique<Reactor>(context_, loop_, thread_);
+        boost::asio::add_service<AsioReactor>(context_, reactor.get());
         reactor_ = reactor.release();
-        reactor_->init_task();
         mark();
+        noteExits();
         reactor_->watch(wrappedWatch_, handler->wrapped().pollFd());
         timer_.emplace(*reactor_);
     } catch (...) {
+        unmark(false);
         handler->forget(*this);
         throw;
     }
     handler_ = handler;
-}
-
-// Nothing of the service runs after this.
-void Service::detach() noexcept {
-    if (std::exchange(ended_, true)) return;
-    forgetOperations();
-    releaseAllRunners(std::make_exception_ptr(aborted("asio_io::Context::run: its event loop has ended")));
-    reactor_->unwatchAll();
-    handler_->wakeInAsio(false);
-}
-
-void Service::loopHasEnded() noexcept {
-    context_.functions().cancel();  // after this, nothing that runs on the carrier could
-    detach();
-    context_.closed_.store(true, std::memory_order_release);  // [A4]
-    handler_->forget(*this);
-    endWaiters_.changeAndWakeAll(endLock_, [this] { loopHasEnded_ = true; });
-}
-
-bool Service::hasLoopEnded() noexcept {
-    const std::lock_guard held(endLock_);
-    return loopHasEnded_;
 }
 
 // ---- callers of run() ----
@@ -175,11 +113,15 @@ std::size_t Service::serve(std::size_t most, bool waits, Deadline deadline, cons
     return ran;
 }
 
+// A context without any work stops at once, as in io_context::run().
 void Service::open(const std::shared_ptr<Runner>& runner) noexcept {
     try {
         if (closing()) throw aborted("asio_io::Context::run: its event loop has ended");
+        scheduler_.work_started();
+        scheduler_.work_finished();
         if (context_.stopped()) return runner->releaseWaiters();
         runners_.add(runner);
+        beginServing();
     } catch (...) {
         runner->error = std::current_exception();
         return runner->releaseWaiters();
@@ -188,13 +130,12 @@ void Service::open(const std::shared_ptr<Runner>& runner) noexcept {
         log(LogLevel::info,
             {"several threads run an asio_io::Context: all handlers run on its carrier ", loop_.carrier()->name()});
     }
-    beginServing();
 }
 
 void Service::end(const Runner& runner) noexcept {
     runners_.end(runner);
     closeIfUnused();
-    runners_.releaseLeavingRunners();
+    releaseRunners();
 }
 
 void Service::noteRestart() noexcept {
@@ -211,9 +152,8 @@ void Service::reopen() noexcept {
 }
 
 void Service::beginServing() noexcept {
-    if (serving()) return;
-    context_.runs_ = true;
-    holdWork();
+    if (std::exchange(runs_, true)) return;
+    if (forLife_ && !std::exchange(holdsWork_, true)) scheduler_.work_started();
     mayHaveEvents_ = mayBeReadable_ = true;  // until now the handler ran without the service
     handler_->wakeInAsio(true);
 }
@@ -221,44 +161,21 @@ void Service::beginServing() noexcept {
 void Service::closeIfUnused() noexcept {
     if (!serving() || !runners_.empty()) return;
     if (!ended_ && (closing() ? operationsLeft() : forLife_ && !context_.stopped())) return;
-    context_.runs_ = false;
-    releaseWorkIfAllCounted();
+    runs_ = false;
     handler_->wakeInAsio(false);
 }
 
-void Service::releaseAllRunners(const std::exception_ptr& error) noexcept {
+// Their callers return after releaseRunners().
+void Service::leaveAll(const std::exception_ptr& error) noexcept {
     runners_.endAll(error);
     if (closing() && !ended_ && operationsLeft()) {
         goOnToTheEnd();
     } else {
         closeIfUnused();
     }
-    runners_.releaseLeavingRunners();
 }
 
-bool Service::stopConfirmed() noexcept {
-    if (context_.stopped()) return true;
-    // relaxed: publishes nothing. It may overwrite a later request, which the turn's check of stopped() still finds.
-    stopRequested_.store(false, std::memory_order_relaxed);
-    return false;
-}
-
-// ---- exceptions of handlers ----
-
-void Service::capture(std::exception_ptr error) noexcept {
-    if (captured_ == nullptr) {
-        captured_ = std::move(error);
-    } else {
-        log(LogLevel::error,
-            {"a handler of an asio_io::Context threw before an earlier exception was delivered: ", textOf(error)});
-    }
-}
-
-void Service::fail(const std::exception_ptr& error) noexcept {
-    deliver(error);
-    runners_.releaseLeavingRunners();
-}
-
+// The oldest caller throws it.
 void Service::deliver(const std::exception_ptr& error) noexcept {
     if (!runners_.fail(error)) {
         log(LogLevel::error,

@@ -1,17 +1,32 @@
-// Operations of the context that fibers and threads await with use_fiber. They are cancelled and awaited when the loop
-// ends.
+// Operations of the context that fibers and threads await with use_fiber, and functions that run in fibers.
+#include <memory>
 #include <utility>
 
+#include <weft/asio_io/context.hpp>
 #include <weft/asio_io/detail/fiber_operation.hpp>
+#include <weft/asio_io/detail/function_in_fiber.hpp>
 #include <weft/scheduler/assert.hpp>
+#include <weft/scheduler/carrier.hpp>
 
 #include "service.hpp"
 
 namespace weft::asio_io::detail {
 
 namespace {
+
 constexpr std::size_t mostThreadsKept = 256;
+
+// Of the loop that runs on this thread: finds it without the lock under which Asio keeps its services.
+thread_local Service* ofThisThread = nullptr;
+// The loop that runs on this thread has ended.
+thread_local bool endedOnThisThread = false;
+
+// Not inlined, so that no address of a thread-local variable is kept across a wait.
+[[gnu::noinline]] Service*& serviceOfThisThread() noexcept {
+    return ofThisThread;
 }
+
+}  // namespace
 
 // Exists in every io_context that a FiberOperation has used; null in those that no carrier serves.
 class Service::Mark final : public boost::asio::execution_context::service {
@@ -26,11 +41,32 @@ class Service::Mark final : public boost::asio::execution_context::service {
 
 void Service::mark() {
     boost::asio::use_service<Mark>(context_).served = this;
+    serviceOfThisThread() = this;
+    endedOnThisThread = false;
+}
+
+void Service::unmark(bool loopHasEnded) noexcept {
+    serviceOfThisThread() = nullptr;
+    endedOnThisThread = loopHasEnded;
+}
+
+Service* Service::here() noexcept {
+    Service* const here = serviceOfThisThread();
+    return here != nullptr && here->isHere() ? here : nullptr;
+}
+
+// Not inlined: as serviceOfThisThread().
+[[gnu::noinline]] bool Service::loopHasEndedHere() noexcept {
+    return endedOnThisThread;
 }
 
 Service* Service::of(boost::asio::execution_context& context) {
+    Service* const here = serviceOfThisThread();
+    if (here != nullptr && &here->context_ == &context) return here;
     return boost::asio::use_service<Mark>(context).served;
 }
+
+// ---- operations ----
 
 bool Service::operationBegan(FiberOperation& operation) noexcept {
     if (closing()) return false;
@@ -45,7 +81,7 @@ void Service::operationEnded(FiberOperation& operation) noexcept {
 }
 
 std::unique_ptr<AsioThread> Service::takeThread() {
-    if (threads_ == nullptr) return std::make_unique<AsioThread>(boost::asio::use_service<AsioScheduler>(context_));
+    if (threads_ == nullptr) return std::make_unique<AsioThread>(scheduler_);
     --threadCount_;
     return std::unique_ptr<AsioThread>(std::exchange(threads_, threads_->next));
 }
@@ -61,30 +97,46 @@ bool Service::operationsLeft() const noexcept {
     return !operationsHere_.empty() || !remoteOperations_->empty();
 }
 
-void Service::forgetOperations() noexcept {
-    closing_.store(true, std::memory_order_relaxed);
-    operationsHere_.forgetAll();
-    remoteOperations_->forgetAll();
+// ---- functions in fibers ----
+
+FunctionInFiber::FunctionInFiber(Service& service) : service_(&service) {
+    service_->functionStarted();
 }
 
-void Service::beginEnd() noexcept {
-    if (ended_) return;
-    closing_.store(true, std::memory_order_relaxed);
-    operationsHere_.cancelAll();
-    remoteOperations_->cancelAll();
-    releaseAllRunners(
-        std::make_exception_ptr(SystemError(operationAborted(), "asio_io::Context::run: its event loop has ended")));
+FunctionInFiber::~FunctionInFiber() {
+    if (service_ != nullptr) service_->functionEnded();
 }
 
-bool Service::closable() noexcept {
-    if (!ended_ && closing() && !operationsLeft()) detach();
-    return ended_;
+FiberSet& FunctionInFiber::functions() const noexcept {
+    return service_->functions();
 }
 
-// A stop() must not keep operations that fibers wait for from completing.
-void Service::goOnToTheEnd() noexcept {
-    context_.restart();
-    beginServing();
+void FunctionInFiber::failed(const std::exception_ptr& error) const noexcept {
+    service_->functionFailed(error);
+}
+
+void Service::functionStarted() {
+    workStarted();
+    const std::lock_guard held(functionsLock_);
+    ++functionCount_;
+}
+
+void Service::functionEnded() noexcept {
+    workFinished();
+    const std::lock_guard held(functionsLock_);
+    --functionCount_;
+}
+
+// A wait that ended by cancellation or shutdown is not an error.
+void Service::functionFailed(const std::exception_ptr& error) noexcept {
+    try {
+        std::rethrow_exception(error);
+    } catch (const SystemError& ended) {
+        if (ended.code() != operationAborted()) deliver(error);
+    } catch (...) {
+        deliver(error);
+    }
+    releaseRunners();
 }
 
 }  // namespace weft::asio_io::detail

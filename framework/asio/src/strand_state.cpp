@@ -2,25 +2,30 @@
 
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 
+#include <weft/asio_io/context.hpp>
 #include <weft/scheduler/carrier.hpp>
 #include <weft/scheduler/this_fiber.hpp>
+
+#include "service.hpp"
 
 namespace weft::asio_io::detail {
 
 // Owned by the first function's fiber. If that never runs, because its carrier has ended, it destroys the strand's
 // functions.
 struct StrandState::Turn {
-    explicit Turn(StrandState& its) : function(its.context_), state(&its) {}
+    explicit Turn(StrandState& its) : function(its.service_), state(&its) {}
     Turn(Turn&&) = default;
     Turn& operator=(Turn&&) = delete;
     ~Turn() {
-        if (state != nullptr && !state->spawning_) state->destroy();
+        if (state != nullptr && !state->spawning_) state->dropped();
     }
     void operator()() { boost::intrusive_ptr<StrandState>(std::move(state))->runFirst(function); }
 
     FunctionInFiber function;
     boost::intrusive_ptr<StrandState> state;
 };
+
+StrandState::StrandState(Context& context) : service_(context.service()) {}
 
 void StrandState::enter(std::unique_ptr<StrandTask> task) noexcept {
     {
@@ -31,8 +36,8 @@ void StrandState::enter(std::unique_ptr<StrandTask> task) noexcept {
         if (std::exchange(busy_, true)) return;
     }
     intrusive_ptr_add_ref(this);
-    context_.workStarted();
-    context_.submit(*this);
+    service_.workStarted();
+    submit();
 }
 
 bool StrandState::isInside() const noexcept {
@@ -40,12 +45,20 @@ bool StrandState::isInside() const noexcept {
     return self != 0 && inside_.load(std::memory_order_relaxed) == self;
 }
 
+void StrandState::failed(const std::exception_ptr& error) const noexcept {
+    service_.functionFailed(error);
+}
+
+void StrandState::submit() noexcept {
+    service_.post(*this);
+}
+
 // Context: the loop. If there is no memory for its fiber, the function is lost, and run() throws the exception of
 // spawn().
-void StrandState::call() {
+void StrandState::called() {
     spawning_ = true;
     try {
-        context_.loop().carrier()->spawnDetached(Turn(*this), {.name = "asio", .stealable = Stealable::never});
+        service_.loop().carrier()->spawnDetached(Turn(*this), {.name = "asio", .stealable = Stealable::never});
     } catch (...) {
         spawning_ = false;
         takeFirst().reset();
@@ -74,11 +87,11 @@ void StrandState::passOn() noexcept {
         const std::lock_guard held(lock_);
         goesOn = busy_ = first_ != nullptr;
     }
-    goesOn ? context_.submit(*this) : becomeIdle();
+    goesOn ? submit() : becomeIdle();
 }
 
 void StrandState::becomeIdle() noexcept {
-    context_.workFinished();
+    service_.workFinished();
     intrusive_ptr_release(this);
 }
 
@@ -90,7 +103,7 @@ std::unique_ptr<StrandTask> StrandState::takeFirst() noexcept {
 }
 
 // The context accepts no more functions. Destroys the waiting ones one by one, because they may enter others.
-void StrandState::destroy() noexcept {
+void StrandState::dropped() noexcept {
     std::unique_ptr<StrandTask> rest;
     {
         const std::lock_guard held(lock_);

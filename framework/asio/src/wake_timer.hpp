@@ -11,7 +11,7 @@
 #include <weft/scheduler/deadline.hpp>
 #include <weft/transports/fd.hpp>
 
-#include "served_reactor.hpp"
+#include "reactor.hpp"
 
 namespace weft::asio_io::detail {
 
@@ -19,7 +19,7 @@ namespace weft::asio_io::detail {
 class WakeTimer {
   public:
     // Throws SystemError.
-    explicit WakeTimer(ServedReactor& reactor) : fd_(create()) { reactor.watch(watch_, fd_.get()); }
+    explicit WakeTimer(Reactor& reactor) : fd_(create()) { reactor.watch(watch_, fd_.get()); }
 
     // Makes the next sleep end at `at` or earlier. With `never`, an earlier setting stays in force.
     void set(Deadline at) noexcept {
@@ -42,7 +42,7 @@ class WakeTimer {
     }
 
     Fd fd_;
-    ServedReactor::Watch watch_;
+    Reactor::Watch watch_;
     Deadline set_ = never;
 };
 

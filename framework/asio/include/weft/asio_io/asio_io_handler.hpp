@@ -33,7 +33,6 @@ class AsioIoHandler final : public IoHandlerDecorator {
 
     PollResult poll(PollGuard* guard, Deadline deadline, Budget budget) override;
     void wakeup() noexcept override;
-    bool hasWork() const noexcept override;
     bool dispatchesAsleep() const noexcept override { return service_ != nullptr; }
     // -1: the carrier sleeps in Asio, which exposes no descriptor.
     int pollFd() const noexcept override { return -1; }

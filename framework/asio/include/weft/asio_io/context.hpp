@@ -9,9 +9,10 @@
 
 #include <boost/asio/io_context.hpp>
 
-#include <weft/asio_io/detail/served_context.hpp>
-#include <weft/asio_io/loop_executor.hpp>
+#include <weft/asio_io/detail/asio_internals.hpp>
+#include <weft/asio_io/detail/build_tag.hpp>
 #include <weft/scheduler/deadline.hpp>
+#include <weft/scheduler/event_loop.hpp>
 
 namespace weft {
 class EventLoopGroup;
@@ -19,45 +20,54 @@ class EventLoopGroup;
 
 namespace weft::asio_io {
 
+namespace detail {
+class Service;
+
+// A base before the io_context: handlers that are destroyed with that may still use the service.
+struct ServiceOwner {
+    std::shared_ptr<Service> service_;
+};
+}  // namespace detail
+
 // Replaces boost::asio::io_context in an Asio program:
 //     weft::asio_io::Context context;                        // was: boost::asio::io_context context;
 //     boost::asio::ip::tcp::acceptor acceptor(context, ...);
 //     context.run();
-// It is an io_context, so any function that takes an io_context& accepts it. Its handlers run on the carrier's thread,
-// never on that of run()'s caller, one at a time: no strand is needed, and thread-local state of the caller is not
-// visible to them. Nothing runs before run(). Handlers must not block; fibers that they spawn may
-// (Context::loop().carrier()->spawn()).
+// It is an io_context, with io_context's executor and its order of completions, so any function that takes an
+// io_context& accepts it. Its handlers run on the carrier's thread, never on that of run()'s caller, one at a time: no
+// strand is needed, and thread-local state of the caller is not visible to them. Nothing runs before run(). Handlers
+// must not block; fibers that they spawn may (Context::loop().carrier()->spawn()).
 // Do not call io_context's own run(), poll() and their variants through an io_context&: they throw std::logic_error
-// when Asio would wait for events on another thread. stop(), stopped() and restart() may be called on either, except
-// that a ContextGroup's Context must be restarted through the Context. Functions posted through the io_context& and
-// those posted through the Context form two queues, each in order. In a function of the Context's queue,
-// io_context::executor_type::running_in_this_thread() is false, so dispatch() to that executor, or to an
-// io_context::strand, queues.
+// when Asio would wait for events, and without I/O objects wait for posts; while the Context runs, they take its
+// handlers to another thread. stop(), stopped() and restart() may be called on either, except that a ContextGroup's
+// Context must be restarted through the Context.
 // Services are constructed with an io_context&, as usual. Lifetime: as for an io_context; sockets and timers must not
-// outlive it. Context of the constructor and destructor: a thread or a fiber, never an event loop's dispatch
-// (asserted).
-class Context : public detail::ServedContext {
+// outlive it. The destructor destroys the handlers that wait in the context, in a fiber of the carrier. It cancels the
+// functions of FiberExecutors and FiberStrands and waits for them. Fibers of the carrier that wait in use_fiber, or for
+// something that such a handler holds, have run until they wait again or end; a fiber that then goes on with the
+// context's objects must be joined before. After exit() in a handler the destructor only destroys the handlers. Context
+// of the constructor and destructor: a thread or a fiber, never an event loop's dispatch (asserted), nor a function of
+// its own executors, for which it would wait.
+class Context : private detail::ServiceOwner, public boost::asio::io_context {
   public:
-    using executor_type = LoopExecutor;
-
     // Creates its own carrier, which has Weft's sockets in addition to Asio's. Ignores `concurrencyHint`.
     // Throws as EventLoopGroup's constructor.
-    Context();
-    explicit Context(int concurrencyHint);
+    Context(detail::ThisAsio = {});
+    explicit Context(int concurrencyHint, detail::ThisAsio = {});
     // Uses a running loop. Throws std::logic_error unless the loop has an AsioIoHandler that serves no Context yet,
     // BlockingOperationException inside dispatch, and SystemError when the loop has ended or the kernel refuses. The
     // loop may end before the Context, but must not be destroyed before it.
-    explicit Context(EventLoop& loop);
+    explicit Context(EventLoop& loop, detail::ThisAsio = {});
     ~Context();
 
-    executor_type get_executor() noexcept { return {this, 0, {}}; }
-    // For an executor that runs each function in a fiber, use FiberExecutor(context).
+    EventLoop& loop() const noexcept;
+    // get_executor() is io_context's. For an executor that runs each function in a fiber, use FiberExecutor(context).
 
     // As io_context's: run until stop(), until no work is left, or (poll) until no handler is ready; run_one() and
     // poll_one() also return once one handler has run. They return the number of handlers run. When several callers run
     // the context at once, the oldest caller counts the handlers and throws their exceptions; when work runs out or
-    // stop() is called, all return together. After an exception, run() may be called again; a second exception of the
-    // same handler is logged. After a return because of stop() or lack of work, call restart() before the next run.
+    // stop() is called, all return together. After an exception, run() may be called again. After a return because of
+    // stop() or lack of work, call restart() before the next run.
     // Blocks the thread or the fiber, which may belong to the Context's own carrier. Throws BlockingOperationException
     // inside any loop's dispatch (a handler), SystemError(operation_aborted) when the fiber is cancelled or the loop
     // has ended, and std::logic_error for a Context of a ContextGroup.
@@ -82,10 +92,10 @@ class Context : public detail::ServedContext {
         return serveUntil(1, time, "asio_io::Context::run_one_until");
     }
 
-    // Never block. Context: any thread, including handlers.
-    void stop();
-    bool stopped() const { return boost::asio::io_context::stopped(); }
-    void restart();
+    // Never blocks. Context: any thread, including handlers.
+    void restart();  // as for io_context, while no run() is active; stop() and stopped() are io_context's
+
+    detail::Service& service() const noexcept { return *service_; }  // for this room
 
   private:
     friend class ContextGroup;
@@ -98,9 +108,18 @@ class Context : public detail::ServedContext {
     template <class OfClock, class OfDuration>
     count_type serveUntil(std::size_t most, const std::chrono::time_point<OfClock, OfDuration>& time, const char* call);
 
+    // The steps of the end, in this order; the ContextGroup does each for all its contexts.
+    void leaveLoop() noexcept;
+    [[nodiscard]] bool endWaits() noexcept;
+    void end() noexcept;
+    void endInExit() noexcept;
+    void destroyHandlersInExit() noexcept;
+
     std::unique_ptr<EventLoopGroup> own_;
-    bool left_ = false;  // the ContextGroup has made it leave the loop
 };
+
+// The executor of a Context, an io_context's.
+using LoopExecutor = Context::executor_type;
 
 namespace detail {
 
@@ -126,11 +145,6 @@ Context::count_type Context::serveUntil(std::size_t most, const std::chrono::tim
     for (; ran < most && left > Duration::zero() && !stopped(); left = detail::timeUntil(time))
         ran += serve(most, true, deadlineAfter(std::min(left, checkInterval)), call);
     return ran;
-}
-
-// Every ServedContext is a Context.
-inline Context& detail::ExecutorBase::context() const noexcept {
-    return static_cast<Context&>(*context_);
 }
 
 }  // namespace weft::asio_io

@@ -29,11 +29,11 @@ namespace weft::asio_io {
 // pending when the loops end never complete; their handlers are destroyed with the Context. Context: any thread.
 class ContextGroup {
   public:
-    using executor_type = LoopExecutor;
+    using executor_type = Context::executor_type;
 
     // Throws std::logic_error when the group was made without AsioIoHandler or already has Contexts; SystemError.
     // Context: a plain thread, or a fiber of other carriers.
-    explicit ContextGroup(EventLoopGroup& group);
+    explicit ContextGroup(EventLoopGroup& group, detail::ThisAsio = {});
     ~ContextGroup();
     ContextGroup(const ContextGroup&) = delete;
     ContextGroup& operator=(const ContextGroup&) = delete;

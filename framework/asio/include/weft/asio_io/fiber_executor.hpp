@@ -11,22 +11,23 @@
 
 #include <weft/asio_io/context.hpp>
 #include <weft/asio_io/detail/executor_base.hpp>
-#include <weft/asio_io/detail/executor_function.hpp>
+#include <weft/asio_io/detail/function_in_fiber.hpp>
 #include <weft/scheduler/carrier.hpp>
 
 namespace weft::asio_io {
 
 //     tcp::socket socket(FiberExecutor(context));      // its completion handlers may block
-// Properties: as for LoopExecutor, except that blocking is blocking.never (execute() returns before the function runs)
-// and there is no allocator. The fibers of functions submitted by one thread start in the order of submission; while
-// one waits, others run. A function counts as work of the Context until it has returned. Context::run() throws the
-// functions' exceptions; without a caller of run() they are logged. SystemError(operation_aborted), with which
-// cancellation and shutdown end their waits, is not reported. Use FiberStrand for functions that must not run at the
-// same time. Do not use a boost::asio::strand over this executor with functions that wait: Asio marks "in the strand"
-// per thread, so other fibers of the carrier would count as inside meanwhile.
-// The end of the loop, or of the Context, cancels the fibers of functions that have begun.
-// Context: any thread. execute() allocates, and throws what the allocation and the function's move throw. Once the loop
-// has ended, it destroys the function.
+// Properties: context (the Context), blocking (never: execute() returns before the function runs), relationship (fork,
+// continuation; a hint without effect), outstanding_work (untracked, tracked), mapping (thread). Two executors are
+// equal when they have the same context and the same properties, except for tracking. The fibers of functions submitted
+// by one thread start in the order of submission; while one waits, others run. A function counts as work of the Context
+// until it has returned. Context::run() throws the functions' exceptions; without a caller of run() they are logged.
+// SystemError(operation_aborted), with which cancellation and shutdown end their waits, is not reported. Use
+// FiberStrand for functions that must not run at the same time. Do not use a boost::asio::strand over this executor
+// with functions that wait: Asio marks "in the strand" per thread, so other fibers of the carrier would count as inside
+// meanwhile. The end of the loop, or of the Context, cancels the fibers of functions that have begun. Context: any
+// thread. execute() allocates, and throws what the allocation and the function's move throw. A function that has not
+// begun when the loop ends is destroyed with the Context.
 class FiberExecutor : public detail::ExecutorBase {
   public:
     explicit FiberExecutor(Context& context) noexcept : ExecutorBase(&context, neverBlocking) {}
@@ -70,19 +71,20 @@ class FiberExecutor : public detail::ExecutorBase {
     struct Spawn {
         void operator()() {
             Carrier& carrier = *context->loop().carrier();
-            carrier.spawnDetached(
-                [own = detail::FunctionInFiber(*context), call = std::move(call)]() mutable { own.run(call); },
-                {.name = "asio", .stealable = Stealable::never});
+            carrier.spawnDetached([own = detail::FunctionInFiber(context->service()),
+                                   call = std::move(call)]() mutable { own.run(call); },
+                                  {.name = "asio", .stealable = Stealable::never});
         }
-        detail::ServedContext* context;
+        Context* context;
         Call call;
     };
 
-    FiberExecutor(detail::ServedContext* context, std::uint8_t bits) noexcept : ExecutorBase(context, bits) {}
+    FiberExecutor(Context* context, std::uint8_t bits) noexcept : ExecutorBase(context, bits) {}
     FiberExecutor with(std::uint8_t set, std::uint8_t clear) const noexcept { return {context_, bitsWith(set, clear)}; }
     template <class Spawning>
     void submit(Spawning spawning) const {
-        context_->submit(detail::makeFunction<Spawning>(*context_, std::allocator<void>(), std::move(spawning)));
+        boost::asio::require(context_->get_executor(), boost::asio::execution::blocking.never)
+            .execute(std::move(spawning));
     }
 };
 

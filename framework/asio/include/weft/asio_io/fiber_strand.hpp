@@ -44,7 +44,7 @@ class FiberStrand : public detail::ExecutorBase {
             try {
                 call();
             } catch (...) {
-                context_->functionFailed(std::current_exception());
+                state_->failed(std::current_exception());
             }
             return;
         }
@@ -73,8 +73,7 @@ class FiberStrand : public detail::ExecutorBase {
     friend bool operator!=(const FiberStrand& a, const FiberStrand& b) noexcept { return !(a == b); }
 
   private:
-    FiberStrand(detail::ServedContext* context, std::uint8_t bits,
-                const boost::intrusive_ptr<detail::StrandState>& state) noexcept
+    FiberStrand(Context* context, std::uint8_t bits, const boost::intrusive_ptr<detail::StrandState>& state) noexcept
         : ExecutorBase(context, bits), state_(state) {}
     FiberStrand with(std::uint8_t set, std::uint8_t clear) const noexcept {
         return {context_, bitsWith(set, clear), state_};

@@ -195,10 +195,10 @@ class async_result<weft::asio_io::use_fiber_t, Returned(Args...)> {
             typename Initiation::executor_type;
         };
         if constexpr (placed) {
-            using Own = std::decay_t<decltype(get_associated_executor(initiation))>;
-            const auto executor = weft::asio_io::detail::placeOf(get_associated_executor(initiation));
-            if (!weft::asio_io::detail::beginAt(operation, executor)) return Call::finish(operation, token);
-            if (!weft::asio_io::detail::mayWaitInside<Own>(executor)) operation.startHere();
+            const auto own = get_associated_executor(initiation);
+            const auto executor = weft::asio_io::detail::placeOf(own);
+            if (!operation.begin(&query(executor, execution::context))) return refused(operation, token);
+            if (!weft::asio_io::detail::mayWaitInside(own)) operation.startHere();
             launch(std::move(initiation), operation, std::forward<InitArgs>(args)...);
             operation.await(token.deadline(), [&] {
                 weft::asio_io::detail::Emission emission(operation);
@@ -206,7 +206,7 @@ class async_result<weft::asio_io::use_fiber_t, Returned(Args...)> {
                 dispatch(executor, std::move(emission));
             });
         } else {
-            static_cast<void>(operation.begin(static_cast<execution_context*>(nullptr)));
+            if (!operation.begin(static_cast<execution_context*>(nullptr))) return refused(operation, token);
             launch(std::move(initiation), operation, std::forward<InitArgs>(args)...);
             operation.await(token.deadline(), [&] {
                 weft::asio_io::detail::Emission emission(operation);
@@ -217,6 +217,11 @@ class async_result<weft::asio_io::use_fiber_t, Returned(Args...)> {
     }
 
   private:
+    // Yields, because a fiber that tries again would starve the others.
+    static return_type refused(Operation& operation, const weft::asio_io::use_fiber_t& token) {
+        Operation::yieldHere();
+        return Call::finish(operation, token);
+    }
     // Not inlined, so that no address of Asio's thread-local state is kept across a wait. On the I/O object's carrier,
     // part of that state is in this frame, so nothing may wait here.
     template <class Initiation, class... InitArgs>
@@ -225,10 +230,13 @@ class async_result<weft::asio_io::use_fiber_t, Returned(Args...)> {
             std::forward<Initiation>(initiation)(Handler(operation), std::forward<InitArgs>(args)...);
         };
         if (operation.thread() == nullptr) return start();
-        const weft::NonSuspendingScope scope;
-        const weft::asio_io::detail::AsioThread::Use thread(*operation.thread());
-        start();
-        operation.completeReady();
+        {
+            const weft::NonSuspendingScope scope;
+            const weft::asio_io::detail::AsioThread::Use thread(*operation.thread());
+            start();
+            operation.completeReady();
+        }
+        operation.started();
     }
 };
 

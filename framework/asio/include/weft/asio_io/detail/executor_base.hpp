@@ -1,4 +1,4 @@
-// ExecutorBase: the common part of a Context's executors: the context, and the properties as bits.
+// ExecutorBase: the common part of FiberExecutor and FiberStrand: the context, and the properties as bits.
 #pragma once
 
 #include <cstdint>
@@ -6,18 +6,20 @@
 
 #include <boost/asio/execution.hpp>
 
-#include <weft/asio_io/detail/served_context.hpp>
-
 namespace weft::asio_io {
 class Context;
 }
 
 namespace weft::asio_io::detail {
 
+// Outstanding work, as Asio counts it. Context: any thread.
+void workStarted(Context& context) noexcept;
+void workFinished(Context& context) noexcept;
+
 class ExecutorBase {
   public:
     Context& query(boost::asio::execution::context_t) const noexcept { return context(); }
-    Context& context() const noexcept;
+    Context& context() const noexcept { return *context_; }
     static constexpr boost::asio::execution::mapping_t query(boost::asio::execution::mapping_t) noexcept {
         return boost::asio::execution::mapping.thread;
     }
@@ -33,7 +35,7 @@ class ExecutorBase {
   protected:
     static constexpr std::uint8_t neverBlocking = 1, continuation = 2, tracked = 4;
 
-    ExecutorBase(ServedContext* context, std::uint8_t bits) noexcept : context_(context), bits_(bits) { begin(); }
+    ExecutorBase(Context* context, std::uint8_t bits) noexcept : context_(context), bits_(bits) { begin(); }
     ExecutorBase(const ExecutorBase& other) noexcept : context_(other.context_), bits_(other.bits_) { begin(); }
     // A moved-from executor that does not track work stays usable, as io_context's does.
     ExecutorBase(ExecutorBase&& other) noexcept : context_(other.context_), bits_(other.bits_) {
@@ -45,7 +47,7 @@ class ExecutorBase {
         return *this;
     }
     ~ExecutorBase() {
-        if (context_ != nullptr && (bits_ & tracked)) context_->workFinished();
+        if (context_ != nullptr && (bits_ & tracked)) workFinished(*context_);
     }
 
     // Ignores whether work is tracked.
@@ -56,12 +58,12 @@ class ExecutorBase {
         return static_cast<std::uint8_t>((bits_ | set) & ~clear);
     }
 
-    ServedContext* context_;  // null: moved from while it tracked work
+    Context* context_;  // null: moved from while it tracked work
     std::uint8_t bits_;
 
   private:
     void begin() const noexcept {
-        if (context_ != nullptr && (bits_ & tracked)) context_->workStarted();
+        if (context_ != nullptr && (bits_ & tracked)) workStarted(*context_);
     }
 };
 

@@ -10,22 +10,18 @@
 #include <tuple>
 #include <utility>
 
-#include <boost/asio/any_completion_executor.hpp>
-#include <boost/asio/associated_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
-#include <boost/asio/dispatch.hpp>
-#include <boost/asio/execution.hpp>
+#include <boost/asio/execution_context.hpp>
 
-#include <weft/asio_io/detail/asio_thread.hpp>
-#include <weft/asio_io/detail/served_context.hpp>
+#include <weft/asio_io/detail/asio_internals.hpp>
 #include <weft/scheduler/deadline.hpp>
 #include <weft/scheduler/errors.hpp>
-#include <weft/scheduler/this_fiber.hpp>
 #include <weft/scheduler/wait_list.hpp>
 
 namespace weft::asio_io::detail {
 
 class RemoteOperations;
+class Service;
 
 // Context: the waiting fiber or thread, unless stated otherwise. Must not move from begin() to the end of await().
 class FiberOperation {
@@ -37,16 +33,15 @@ class FiberOperation {
 
     // Call it before the operation starts. Returns false when the context's loop has ended, so that nothing would
     // complete the operation. Throws BlockingOperationException where nothing may block. `place` is the context of the
-    // operation's I/O object, or null if unknown.
+    // operation's I/O object, or null if unknown: then the loop of the calling fiber's carrier ends it.
     [[nodiscard]] bool begin(boost::asio::execution_context* place);
-    [[nodiscard]] bool begin(ServedContext& place) { return begin(&place.service()); }
     // Waits for the completion. When the fiber is cancelled, its carrier shuts down or the deadline passes, `emit()`
     // requests cancellation of the operation; the wait continues until both the request and the operation have
     // completed. Yields if the operation was ready at once, because a fiber that only starts such operations would
     // starve the others.
     template <class Emit>
     void await(Deadline deadline, Emit emit) {
-        if (wasReady_) return thisFiber::yield();
+        if (wasReady_) return yieldHere();
         const bool endsLate = remoteOperations_ != nullptr && missesTheEnd();
         const ErrorCode why = endsLate
                                   ? operationAborted()
@@ -61,6 +56,8 @@ class FiberOperation {
         }
         waiters_.waitUninterruptibly(lock_, "use_fiber", [this] { return completed_ && !emitting_; });
     }
+    // Also of a fiber that other carriers may steal: an operation ends on its carrier.
+    static void yieldHere();
     // The I/O object belongs to this carrier's Context, so the operation may be cancelled from here.
     bool isHere() const noexcept { return here_; }
     // The deadline has passed: an aborted operation counts as timed out.
@@ -76,8 +73,10 @@ class FiberOperation {
     // Throws std::bad_alloc.
     void startHere();
     AsioThread* thread() const noexcept { return thread_.get(); }  // null: not on this carrier
-    // For an operation started inside AsioThread::Use that may be ready: completes it now if its context runs.
+    // For an operation started inside AsioThread::Use that may be ready: completes it now if its context runs. Then
+    // call started() outside of that.
     void completeReady() noexcept;
+    void started() noexcept;
     // True when Asio placed `operation` in this object's memory.
     bool owns(const void* operation) const noexcept { return operation == memory_; }
     boost::asio::cancellation_slot slot() noexcept { return signal_.slot(); }

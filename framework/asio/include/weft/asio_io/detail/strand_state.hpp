@@ -4,6 +4,7 @@
 #include <atomic>
 #include <concepts>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <type_traits>
@@ -11,7 +12,8 @@
 
 #include <boost/smart_ptr/intrusive_ref_counter.hpp>
 
-#include <weft/asio_io/detail/served_context.hpp>
+#include <weft/asio_io/detail/asio_internals.hpp>
+#include <weft/asio_io/detail/function_in_fiber.hpp>
 
 namespace weft::asio_io::detail {
 
@@ -43,28 +45,31 @@ class StrandFunction final : public StrandTask {
 };
 
 // Runs one function at a time, each in its own fiber, in the order of enter(). While functions wait or run, the state
-// is queued in the loop as the task that starts the next fiber; it then holds a reference to itself and counts as work
+// is queued in Asio as the operation that starts the next fiber; it then holds a reference to itself and counts as work
 // of the context.
-class StrandState final : public ExecutorTask, public boost::intrusive_ref_counter<StrandState> {
+class StrandState final : public OwnOperation, public boost::intrusive_ref_counter<StrandState> {
   public:
-    explicit StrandState(ServedContext& context) noexcept : ExecutorTask(context), context_(context) {}
+    explicit StrandState(Context& context);
 
-    // Destroys the function if the loop has ended. Context: any thread.
+    // A function that has not begun when the loop ends is destroyed with the Context. Context: any thread.
     void enter(std::unique_ptr<StrandTask> task) noexcept;
     // True when the calling fiber runs a function of this strand.
     bool isInside() const noexcept;
+    // Reports the exception of a function that runs inside another one of the strand. Context: its fiber.
+    void failed(const std::exception_ptr& error) const noexcept;
 
   private:
     struct Turn;
 
-    void call() override;
-    void destroy() noexcept override;
+    void called() override;
+    void dropped() noexcept override;
+    void submit() noexcept;
     void runFirst(FunctionInFiber& function);
     void passOn() noexcept;
     void becomeIdle() noexcept;
     std::unique_ptr<StrandTask> takeFirst() noexcept;
 
-    ServedContext& context_;
+    Service& service_;
     std::mutex lock_;
     std::unique_ptr<StrandTask> first_;
     StrandTask* last_ = nullptr;
