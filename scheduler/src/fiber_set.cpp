@@ -58,6 +58,13 @@ void FiberSet::cancel() noexcept {
     for (Member* member = first_; member != nullptr; member = member->next_) detail::cancelFiber(*member->fiber_);
 }
 
+bool FiberSet::hasRunningFiber() const noexcept {
+    const detail::Fiber* const running = FiberAccess::currentFiber(*Carrier::current());
+    const Member* member = first_;
+    while (member != nullptr && member->fiber_ != running) member = member->next_;
+    return member != nullptr;
+}
+
 std::string_view FiberSet::nameOf(const Member& member, NameBytes& bytes) noexcept {
     const detail::FiberName name(*member.fiber_);
     const std::string_view text = name;

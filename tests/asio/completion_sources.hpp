@@ -264,6 +264,7 @@ inline const Source sources[] = {
          auto& listening = s.make<Listening>(s.context);
          listening.client.async_connect(listening.acceptor.local_endpoint(), s.completion(n));
          test::awaitReady(listening.client.native_handle(), POLLOUT);
+         test::awaitReady(listening.acceptor.native_handle());  // the kernel tells it a little later
      }},
     {"accept of a connection that is there",
      [](Scene& s, const std::string& n) {

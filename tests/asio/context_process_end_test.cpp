@@ -247,6 +247,18 @@ TEST_F(AsioEndDeathTest, AContextThatItsOwnHandlerDestroysIsRefused) {
         testing::KilledBySignal(SIGABRT), "destroyed inside an event loop's dispatch");
 }
 
+TEST_F(AsioEndDeathTest, AContextThatItsOwnFunctionDestroysIsRefused) {
+    for (const Who who : {Who::function, Who::strand}) {
+        EXPECT_EXIT(
+            {
+                limitTime();
+                auto* const context = new Context;
+                runIn(*context, who, [context] { delete context; });
+            },
+            testing::KilledBySignal(SIGABRT), "destroyed by a function of its own");
+    }
+}
+
 }  // namespace
 }  // namespace weft::asio_io
 #endif

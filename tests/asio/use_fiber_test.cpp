@@ -27,53 +27,18 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/asio_io/asio_io_handler.hpp>
-#include <weft/asio_io/context_group.hpp>
-#include <weft/framework/event_loop_group.hpp>
 #include <weft/scheduler/this_fiber.hpp>
+
+#include "asio/carrying.hpp"
 
 namespace weft::asio_io {
 namespace {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
+using test::Carrying;
+using test::spawnWaiting;
 using namespace std::chrono_literals;
-
-// Spawns a fiber, and returns once it waits: its child cannot run before it does, whatever order fibers run in.
-template <class F>
-auto spawnWaiting(Carrier& carrier, F fn) {
-    auto waits = std::make_shared<std::promise<void>>();
-    auto fiber = carrier.spawn([waits, fn = std::move(fn)]() mutable {
-        Carrier::current()->spawn([waits] { waits->set_value(); }).detach();
-        return fn();
-    });
-    waits->get_future().wait();
-    return fiber;
-}
-
-// A carrier whose Context is running.
-struct Carrying {
-    Carrying() : group(options()), contexts(group) {}
-    static EventLoopGroupOptions options() {
-        EventLoopGroupOptions options;
-        options.name = "test";
-        options.carriers = 1;
-        options.ioHandler = AsioIoHandler::wrap;
-        return options;
-    }
-    Context& context() { return contexts.context(0); }
-    template <class F>
-    auto inFiber(F fn) {
-        return group.carriers().carrier(0).spawn(std::move(fn)).join();
-    }
-    template <class F>
-    auto waiting(F fn) {
-        return spawnWaiting(group.carriers().carrier(0), std::move(fn));
-    }
-
-    EventLoopGroup group;
-    ContextGroup contexts;
-};
 
 TEST(UseFiber, ReturnsWhatTheOperationCompletesWith) {
     Carrying carrying;

@@ -46,6 +46,17 @@ void FiberOperation::yieldHere() {
     thisFiber::yield();
 }
 
+std::exception_ptr FiberOperation::asSeen(std::exception_ptr error) const {
+    if (!why_) return error;
+    try {
+        std::rethrow_exception(error);
+    } catch (const SystemError& cancelled) {
+        if (isCancellation(cancelled.code())) return std::make_exception_ptr(SystemError(why_, "use_fiber"));
+    } catch (...) {
+    }
+    return error;
+}
+
 bool FiberOperation::missesTheEnd() noexcept {
     return !remoteOperations_->started(*this);
 }

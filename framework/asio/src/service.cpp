@@ -138,11 +138,11 @@ void Service::end(const Runner& runner) noexcept {
     releaseRunners();
 }
 
-void Service::noteRestart() noexcept {
+void Service::noteRestart() {
     if (!forLife_) return;
     try {
         loop_.execute([this] { reopen(); });
-    } catch (const std::exception&) {
+    } catch (const SystemError&) {
         // The loop has ended.
     }
 }

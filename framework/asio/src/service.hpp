@@ -51,7 +51,7 @@ class Service {
     // handler runs for a caller that has left. Context: any fiber or thread that may block.
     std::size_t serve(std::size_t most, bool waits, Deadline deadline, const char* call);
     bool servesForLife() const noexcept { return forLife_; }
-    void noteRestart() noexcept;  // call after the io_context's restart(); any thread
+    void noteRestart();  // call after the io_context's restart(); any thread. Throws std::bad_alloc
 
     // ---- the end of the Context. Context of these: any thread or fiber that may block ----
     // True when exit() was called on this carrier's thread: nothing may wait for the loop, which is inside exit().
@@ -85,7 +85,8 @@ class Service {
     // of() returns null for a context that no carrier serves; it throws std::bad_alloc. Context of these three: any
     // thread, while the context exists.
     static Service* of(boost::asio::execution_context& context);
-    // Of the calling fiber's carrier, or null. The second: its loop has ended, so that nothing would end an operation.
+    // Of the calling fiber's carrier, or null. The second: its loop has ended before its Context, so that nothing would
+    // end an operation of the Context's objects.
     static Service* here() noexcept;
     static bool loopHasEndedHere() noexcept;
     bool isHere() const noexcept { return loop_.inEventLoop(); }

@@ -59,6 +59,9 @@ void Service::leave() noexcept {
     if (forked_) return;
     WEFT_ASSERT(Suspension::allowed(),
                 "an asio_io::Context is destroyed inside an event loop's dispatch: destroy it in a thread or a fiber");
+    WEFT_ASSERT(!isHere() || !functions_.hasRunningFiber(),
+                "an asio_io::Context is destroyed by a function of its own FiberExecutor or FiberStrand, for which it "
+                "would wait: destroy it in another fiber or thread");
     if (!inLoop([this] {
             functions_.cancel();
             detach();

@@ -18,8 +18,8 @@ constexpr std::size_t mostThreadsKept = 256;
 
 // Of the loop that runs on this thread: finds it without the lock under which Asio keeps its services.
 thread_local Service* ofThisThread = nullptr;
-// The loop that runs on this thread has ended.
-thread_local bool endedOnThisThread = false;
+// Of a Context that has outlived its loop, which ran on this thread: a borrowed carrier goes on without one.
+thread_local std::weak_ptr<const RemoteOperations> endedOnThisThread;
 
 // Not inlined, so that no address of a thread-local variable is kept across a wait.
 [[gnu::noinline]] Service*& serviceOfThisThread() noexcept {
@@ -42,12 +42,12 @@ class Service::Mark final : public boost::asio::execution_context::service {
 void Service::mark() {
     boost::asio::use_service<Mark>(context_).served = this;
     serviceOfThisThread() = this;
-    endedOnThisThread = false;
+    endedOnThisThread.reset();
 }
 
 void Service::unmark(bool loopHasEnded) noexcept {
     serviceOfThisThread() = nullptr;
-    endedOnThisThread = loopHasEnded;
+    if (loopHasEnded) endedOnThisThread = remoteOperations_;
 }
 
 Service* Service::here() noexcept {
@@ -57,7 +57,7 @@ Service* Service::here() noexcept {
 
 // Not inlined: as serviceOfThisThread().
 [[gnu::noinline]] bool Service::loopHasEndedHere() noexcept {
-    return endedOnThisThread;
+    return !endedOnThisThread.expired();
 }
 
 Service* Service::of(boost::asio::execution_context& context) {

@@ -56,6 +56,7 @@ class FiberSet {
     void cancel() noexcept;
 
     bool empty() const noexcept { return first_ == nullptr; }
+    bool hasRunningFiber() const noexcept;
     // Calls visit(name, since) for each member. `name` is the fiber's name, valid during the call. `since` is the time
     // of Member::begin(), or up to one turn of the carrier before it; the current time if begin() has not been called.
     template <class Visit>

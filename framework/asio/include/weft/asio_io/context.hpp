@@ -46,8 +46,8 @@ struct ServiceOwner {
 // functions of FiberExecutors and FiberStrands and waits for them. Fibers of the carrier that wait in use_fiber, or for
 // something that such a handler holds, have run until they wait again or end; a fiber that then goes on with the
 // context's objects must be joined before. After exit() in a handler the destructor only destroys the handlers. Context
-// of the constructor and destructor: a thread or a fiber, never an event loop's dispatch (asserted), nor a function of
-// its own executors, for which it would wait.
+// of the constructor and destructor: a thread or a fiber, never an event loop's dispatch nor a function of its own
+// executors, for which it would wait (both asserted).
 class Context : private detail::ServiceOwner, public boost::asio::io_context {
   public:
     // Creates its own carrier, which has Weft's sockets in addition to Asio's. Ignores `concurrencyHint`.
@@ -92,8 +92,9 @@ class Context : private detail::ServiceOwner, public boost::asio::io_context {
         return serveUntil(1, time, "asio_io::Context::run_one_until");
     }
 
-    // Never blocks. Context: any thread, including handlers.
-    void restart();  // as for io_context, while no run() is active; stop() and stopped() are io_context's
+    // As for io_context, while no run() is active; stop() and stopped() are io_context's. Never blocks; for a Context
+    // of a ContextGroup throws std::bad_alloc; then call it again. Context: any thread, including handlers.
+    void restart();
 
     detail::Service& service() const noexcept { return *service_; }  // for this room
 

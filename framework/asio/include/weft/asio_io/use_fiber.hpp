@@ -27,18 +27,18 @@ namespace weft::asio_io {
 // Returns the arguments after the error in the operation's signature: nothing, a value, or a tuple. An exception_ptr in
 // place of the error is rethrown. When the fiber is cancelled, its carrier shuts down, or the `until()` deadline
 // passes, the operation is cancelled (terminal) where its I/O object runs, and the call returns once the operation has
-// completed: with timed_out or operation_aborted if it was aborted because of the deadline or otherwise, or with its
-// result if it finished first. An operation that does not support cancellation, such as the resolver's, is awaited. A
-// handler destroyed without a call means operation_aborted, which is thrown even with `[error]` if the result has no
-// default value, as a socket has none. An operation of an object on a FiberExecutor or FiberStrand completes in the
-// loop, not in a fiber, so a function of the strand may wait for it.
-// Context: a fiber that may block, or a plain thread, which then blocks. Elsewhere it throws BlockingOperationException
-// before the operation starts. Code that runs while the operation is started, such as the implementation of an
-// async_compose(), must not wait either.
-// If an operation is ready when it is started, its Context runs and the fiber is on that carrier, the operation
-// completes immediately, and the fiber yields after it. In a steady state, operations of up to 512 bytes allocate
-// nothing. If the loop ends while a fiber or a thread is in an operation, the loop cancels the operation and waits for
-// it.
+// completed: with its result if it finished first, or, if it was cancelled, with timed_out because of the deadline and
+// with operation_aborted otherwise. Cancelled is an operation, or a coroutine by its exception, that reports
+// operation_aborted or a channel's channel_cancelled. An operation that does not support cancellation, such as the
+// resolver's, is awaited. A handler destroyed without a call means operation_aborted, which is thrown even with
+// `[error]` if the result has no default value, as a socket has none. An operation of an object on a FiberExecutor or
+// FiberStrand completes in the loop, not in a fiber, so a function of the strand may wait for it. Context: a fiber that
+// may block, or a plain thread, which then blocks. Elsewhere it throws BlockingOperationException before the operation
+// starts. Code that runs while the operation is started, such as the implementation of an async_compose(), must not
+// wait either. If an operation is ready when it is started, its Context runs and the fiber is on that carrier, the
+// operation completes immediately, and the fiber yields after it. In a steady state, operations of up to 512 bytes
+// allocate nothing. If the loop ends while a fiber or a thread is in an operation, the loop cancels the operation and
+// waits for it.
 class use_fiber_t {
   public:
     constexpr use_fiber_t() = default;
@@ -145,9 +145,7 @@ template <class... Rest>
 struct FiberCall<ErrorCode, Rest...> : FiberResult<Rest...> {
     using Result = FiberResult<Rest...>;
     static typename Result::Type finish(FiberOperationOf<ErrorCode, Rest...>& operation, const use_fiber_t& token) {
-        ErrorCode error = operation.result ? std::get<0>(*operation.result) : operationAborted();
-        if (operation.late() && error == operationAborted()) error = timedOut();
-        raise(error, token);
+        raise(operation.asSeen(operation.result ? std::get<0>(*operation.result) : operationAborted()), token);
         if (!operation.result) return Result::none();
         return Result::of(restOf(std::move(*operation.result)));
     }
@@ -158,7 +156,7 @@ struct FiberCall<std::exception_ptr, Rest...> : FiberResult<Rest...> {
     static typename Result::Type finish(FiberOperationOf<std::exception_ptr, Rest...>& operation,
                                         const use_fiber_t& token) {
         if (!operation.result) throw SystemError(operationAborted(), "use_fiber: the handler was destroyed");
-        if (std::get<0>(*operation.result)) std::rethrow_exception(std::get<0>(*operation.result));
+        if (const auto error = std::get<0>(*operation.result)) std::rethrow_exception(operation.asSeen(error));
         if (token.error() != nullptr) *token.error() = {};
         return Result::of(restOf(std::move(*operation.result)));
     }

@@ -12,6 +12,7 @@
 
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/execution_context.hpp>
+#include <boost/asio/experimental/channel_error.hpp>
 
 #include <weft/asio_io/detail/asio_internals.hpp>
 #include <weft/scheduler/deadline.hpp>
@@ -47,7 +48,7 @@ class FiberOperation {
                                   ? operationAborted()
                                   : waiters_.waitUntil(lock_, deadline, "use_fiber", [this] { return completed_; });
         if (!why) return;
-        late_ = why == timedOut();
+        why_ = why;
         emitting_ = true;
         try {
             emit();
@@ -60,8 +61,9 @@ class FiberOperation {
     static void yieldHere();
     // The I/O object belongs to this carrier's Context, so the operation may be cancelled from here.
     bool isHere() const noexcept { return here_; }
-    // The deadline has passed: an aborted operation counts as timed out.
-    bool late() const noexcept { return late_; }
+    // The error of a cancelled operation, as its fiber sees it: why the wait ended, if that requested the cancellation.
+    ErrorCode asSeen(ErrorCode error) const noexcept { return why_ && isCancellation(error) ? why_ : error; }
+    std::exception_ptr asSeen(std::exception_ptr error) const;
 
     // Called when the operation has ended. Context: any thread.
     void complete() noexcept;
@@ -90,6 +92,9 @@ class FiberOperation {
 
     static constexpr std::size_t memorySize = 512;
 
+    static bool isCancellation(ErrorCode error) noexcept {
+        return error == operationAborted() || error == boost::asio::experimental::error::channel_cancelled;
+    }
     bool begin(Service* service);
     // For an operation of another thread's loop, once it has been started. True: that loop has begun to end meanwhile,
     // when the operation could not be cancelled yet.
@@ -99,7 +104,7 @@ class FiberOperation {
     WaitList waiters_;
     bool completed_ = false;  // guarded by lock_, as is emitting_
     bool emitting_ = false;
-    bool late_ = false;
+    ErrorCode why_;          // the reason of the wait's end, if it ended before the operation
     bool here_ = false;      // begun on the carrier of its context
     bool wasReady_ = false;  // its own fiber completed it while starting it
     bool memoryTaken_ = false;
