@@ -178,6 +178,16 @@ SCENARIOS = {
             'weft_use_fiber': {**SLOW_WEFT, 'targets': {'allocations_per_request': 0, 'futex_calls_per_request': 0}},
         },
     },
+    'asio_http': {
+        'question': 'What does an HTTP server of Boost.Beast cost whose context is one of Weft?',
+        'path': '/plaintext',
+        'depths': [1, 16],
+        'floor': 'beast',
+        'implementations': {
+            'beast': {'program': 'plaintext_beast'},
+            'weft_context': {},
+        },
+    },
     'echo_large': {
         'question': 'What does it cost to move large messages in and out?',
         'depths': [1],
