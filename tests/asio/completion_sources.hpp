@@ -3,6 +3,7 @@
 // own, and io_context::strand, whose queue another strand may share, depending on its address.
 #pragma once
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 #include <csignal>
 
@@ -131,11 +132,17 @@ LocalPair& pendingRead(Scene& scene, const std::string& name) {
     return pair;
 }
 
-// A carrier's thread blocks signals, so std::raise() in a handler would deliver none. Returns once the signal's handler
-// has told Asio.
+// A carrier's thread blocks signals, so std::raise() in a handler would deliver none. Returns once the signal's handler,
+// on whatever thread, has told Asio, beside the signals that Asio has not read yet.
 inline void raiseInProcess(int number) {
+    const auto told = [] {
+        int bytes = 0;
+        ::ioctl(asio::detail::get_signal_state()->read_descriptor_, FIONREAD, &bytes);
+        return bytes;
+    };
+    const int before = told();
     ::kill(::getpid(), number);
-    test::awaitReady(asio::detail::get_signal_state()->read_descriptor_);
+    while (told() == before) std::this_thread::yield();
 }
 
 asio::awaitable<void> noteTwice(Scene& scene, std::string name) {
