@@ -132,8 +132,8 @@ LocalPair& pendingRead(Scene& scene, const std::string& name) {
     return pair;
 }
 
-// A carrier's thread blocks signals, so std::raise() in a handler would deliver none. Returns once the signal's handler,
-// on whatever thread, has told Asio, beside the signals that Asio has not read yet.
+// A carrier's thread blocks signals, so std::raise() in a handler would deliver none. Returns once the signal's
+// handler, on whatever thread, has told Asio, beside the signals that Asio has not read yet.
 inline void raiseInProcess(int number) {
     const auto told = [] {
         int bytes = 0;

@@ -70,11 +70,8 @@ void endWith(Act act) {
     {
         Context context;
         asio::steady_timer timer(context, 1h);
-        asio::post(FiberExecutor(context), [&, held = witness.one()] {
-            ErrorCode error;
-            asio::steady_timer(context, 1h).async_wait(use_fiber[error]);
-            EXPECT_EQ(error, operationAborted());
-        });
+        asio::post(FiberExecutor(context),
+                   [&, held = witness.one()] { asio::steady_timer(context, 1h).async_wait(use_fiber); });
         endWith(context, timer, [&acted, &context, &witness, act] {
             ++acted;
             act(context, witness);
@@ -213,8 +210,10 @@ TEST(AsioContextDestructors, AThousandWaitingFunctionsEnd) {
                 asio::steady_timer timer(context, 1h);
                 ++begun;
                 for (int attempt = 0; attempt < 3; ++attempt) {
-                    ErrorCode error;
-                    timer.async_wait(use_fiber[error]);
+                    try {
+                        timer.async_wait(use_fiber);
+                    } catch (const SystemError&) {
+                    }
                 }
                 Promise<void> promise;
                 const Future<void> future = promise.future();

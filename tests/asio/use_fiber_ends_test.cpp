@@ -2,18 +2,23 @@
 #include <weft/asio_io/use_fiber.hpp>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/experimental/channel.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <gtest/gtest.h>
+
+#include <weft/asio_io/fiber_executor.hpp>
 
 #include "asio/carrying.hpp"
 
@@ -58,6 +63,51 @@ TEST(UseFiberEnds, TheReasonOfACancellationIsReportedForChannelsAndCoroutinesToo
     carrying.inFiber([&] { channel.cancel(); });
     own.join();
     EXPECT_EQ(errors[0], asio::experimental::error::channel_cancelled) << "by its user";
+}
+
+// As a handler is destroyed and not called: what the fiber would do next may use objects that are gone.
+TEST(UseFiberEnds, AtTheEndOfItsContextItThrowsInAFiberThatStoresErrors) {
+    std::atomic<int> waits{0};
+    int goesOn = 0;
+    {
+        Context context;
+        auto lines = std::make_unique<std::vector<int>>(3, 1);
+        for (int i = 0; i < 3; ++i) {
+            asio::post(FiberExecutor(context), [&, i] {
+                asio::steady_timer timer(context, 1h);
+                ErrorCode error;
+                ++waits;
+                i == 0 ? timer.async_wait(use_fiber[error]) : timer.async_wait(use_fiber[error].within(1h));
+                ++goesOn;
+                lines->clear();  // destroyed by then
+            });
+        }
+        while (waits < 3) context.run_for(1ms);
+        lines.reset();
+    }
+    EXPECT_EQ(waits, 3);
+    EXPECT_EQ(goesOn, 0);
+}
+
+// As in a destructor that says goodbye.
+TEST(UseFiberEnds, WhatIsStartedAfterTheEndOfItsContextStoresTheError) {
+    struct SaysGoodbye {
+        ~SaysGoodbye() { asio::steady_timer(context, 1h).async_wait(use_fiber[error]); }
+        Context& context;
+        ErrorCode& error;
+    };
+    ErrorCode error;
+    std::atomic<bool> waits{false};
+    {
+        Context context;
+        asio::post(FiberExecutor(context), [&] {
+            const SaysGoodbye last{context, error};
+            waits = true;
+            asio::steady_timer(context, 1h).async_wait(use_fiber);
+        });
+        while (!waits) context.run_for(1ms);
+    }
+    EXPECT_EQ(error, operationAborted());
 }
 
 // An operation without an executor, of which nobody knows where it completes.

@@ -46,6 +46,10 @@ void FiberOperation::yieldHere() {
     thisFiber::yield();
 }
 
+bool FiberOperation::outlivedItsContext() const noexcept {
+    return service_ != nullptr && service_->hasLeft();
+}
+
 std::exception_ptr FiberOperation::asSeen(std::exception_ptr error) const {
     if (!why_) return error;
     try {

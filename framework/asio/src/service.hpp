@@ -69,6 +69,7 @@ class Service {
     // Context: until then call it again, and those of other Contexts that end, after pauseBetweenRounds().
     [[nodiscard]] bool endWaits(const std::function<void()>& destroyHandlers) noexcept;
     static void pauseBetweenRounds() noexcept;
+    bool hasLeft() const noexcept { return ended_; }
     void forget() noexcept;  // the loop no longer knows the service
 
     // ---- for AsioIoHandler ----

@@ -31,14 +31,15 @@ namespace weft::asio_io {
 // with operation_aborted otherwise. Cancelled is an operation, or a coroutine by its exception, that reports
 // operation_aborted or a channel's channel_cancelled. An operation that does not support cancellation, such as the
 // resolver's, is awaited. A handler destroyed without a call means operation_aborted, which is thrown even with
-// `[error]` if the result has no default value, as a socket has none. An operation of an object on a FiberExecutor or
-// FiberStrand completes in the loop, not in a fiber, so a function of the strand may wait for it. Context: a fiber that
-// may block, or a plain thread, which then blocks. Elsewhere it throws BlockingOperationException before the operation
-// starts. Code that runs while the operation is started, such as the implementation of an async_compose(), must not
-// wait either. If an operation is ready when it is started, its Context runs and the fiber is on that carrier, the
-// operation completes immediately, and the fiber yields after it. In a steady state, operations of up to 512 bytes
-// allocate nothing. If the loop ends while a fiber or a thread is in an operation, the loop cancels the operation and
-// waits for it.
+// `[error]` if the result has no default value, as a socket has none, or if the object's Context has ended meanwhile:
+// what the fiber would use next may be gone with it. (asio::spawn unwinds its coroutines there.) An operation of an
+// object on a FiberExecutor or FiberStrand completes in the loop, not in a fiber, so a function of the strand may wait
+// for it. Context: a fiber that may block, or a plain thread, which then blocks. Elsewhere it throws
+// BlockingOperationException before the operation starts. Code that runs while the operation is started, such as the
+// implementation of an async_compose(), must not wait either. If an operation is ready when it is started, its Context
+// runs and the fiber is on that carrier, the operation completes immediately, and the fiber yields after it. In a
+// steady state, operations of up to 512 bytes allocate nothing. If the loop ends while a fiber or a thread is in an
+// operation, the loop cancels the operation and waits for it.
 class use_fiber_t {
   public:
     constexpr use_fiber_t() = default;
@@ -145,6 +146,8 @@ template <class... Rest>
 struct FiberCall<ErrorCode, Rest...> : FiberResult<Rest...> {
     using Result = FiberResult<Rest...>;
     static typename Result::Type finish(FiberOperationOf<ErrorCode, Rest...>& operation, const use_fiber_t& token) {
+        if (!operation.result && operation.outlivedItsContext())
+            throw SystemError(operationAborted(), "use_fiber: the context was destroyed meanwhile");
         raise(operation.asSeen(operation.result ? std::get<0>(*operation.result) : operationAborted()), token);
         if (!operation.result) return Result::none();
         return Result::of(restOf(std::move(*operation.result)));

@@ -61,6 +61,8 @@ class FiberOperation {
     static void yieldHere();
     // The I/O object belongs to this carrier's Context, so the operation may be cancelled from here.
     bool isHere() const noexcept { return here_; }
+    // The context has ended while the operation was waited for on its carrier.
+    bool outlivedItsContext() const noexcept;
     // The error of a cancelled operation, as its fiber sees it: why the wait ended, if that requested the cancellation.
     ErrorCode asSeen(ErrorCode error) const noexcept { return why_ && isCancellation(error) ? why_ : error; }
     std::exception_ptr asSeen(std::exception_ptr error) const;
