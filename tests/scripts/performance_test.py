@@ -243,17 +243,18 @@ class Page(unittest.TestCase):
         for title, name in (('**Weft**', 'weft'), ('Asio, callbacks on one thread', 'asio')):
             self.assertQuoted(line(title, *(paired(MANY, name, **shape) for shape in SHAPES[2:])))
         few = ratios('backend_call', 'weft', connections=64)
-        self.assertQuoted(', '.join(each for each in sorted(few) if float(each) < 1.3) + ' in four of eleven runs')
+        self.assertQuoted(', '.join(each for each in sorted(few) if float(each) < 1.3) + ' in four of thirteen runs')
         rivals = ('boost_fiber', 'asio', 'weft_uring', 'weft', 'beast_spawn', 'go', 'asio_split_4', 'asio_split_1')
         self.assertQuoted(line(*(paired('backend_call-20261126-115807', each, connections=1000, think_ms=30) for each in rivals)))
 
     def test_asio_programs(self):
-        run = 'asio_echo-20261123-205311'
+        run = 'asio_echo-20261128-154046'
         for title, name, target in (('`Context` in place of the `io_context`', 'weft_context', '0.97'), ('`ContextGroup`', 'weft_group', ''),
-                                    ('`Context`, sockets with the executor of its `io_context`', 'weft_context_plain', ''),
                                     ("Asio's own `thread_pool` of one thread", 'asio_pool', ''),
                                     ('`use_fiber`, a fiber for each connection', 'weft_use_fiber', '0.90')):
             self.assertQuoted(line(title, paired(run, name), str(row(run, name)['n']), target))
+        cells = [ratioAndCount('asio_http-20261128-154200', 'weft_context', depth) for depth in (1, 16)]
+        self.assertQuoted(line('`Context` in place of the `io_context`', *cells, '0.97'))
 
     def test_io_uring(self):
         plain, fibers = 'plaintext-20261124-100732', 'fiber_per_request-20261124-100828'
