@@ -51,8 +51,11 @@ class Reactor final : public AsioReactor {
 
     // Whether there has been a look at the kernel's events since the last call, also at those of the watches.
     bool takeLooked() noexcept { return std::exchange(looked_, false); }
-    // Whether Asio asks for events. Until then the watches are not looked at.
-    bool isAsked() noexcept { return asked_ || (asked_ = thread_.asksReactor()); }
+    // Whether Asio asks for events, as far as noteAsked() has seen. Until then the watches are not looked at.
+    bool isAsked() const noexcept { return asked_; }
+    void noteAsked() noexcept {
+        if (!asked_) asked_ = thread_.asksReactor();
+    }
 
     // A descriptor that the reactor watches for its own carrier, edge-triggered. It is invisible to Asio's users: no
     // handler, no work, nothing that run() counts.

@@ -88,6 +88,7 @@ PollResult Service::poll(PollGuard* guard, Deadline deadline, Budget budget) {
 void Service::callHandlers(Turn& turn) noexcept {
     const AsioThread::Use asio(thread_);
     reactor_->setTurn(&turn);
+    reactor_->noteAsked();
     while (turn.mayCall()) {
         if (callOne(turn)) turn.countCall();
     }
