@@ -140,7 +140,13 @@ decltype(auto) visitOperation(Kind kind, IoObjects& io, Visit visit) {
 
 inline ErrorCode awaitOperation(Kind kind, IoObjects& io) {
     ErrorCode error;
-    visitOperation(kind, io, [&error](auto start) { static_cast<void>(start(use_fiber[error])); });
+    visitOperation(kind, io, [&error](auto start) {
+        try {
+            static_cast<void>(start(use_fiber[error]));
+        } catch (const SystemError& thrown) {  // the context has ended
+            error = thrown.code();
+        }
+    });
     return error;
 }
 
