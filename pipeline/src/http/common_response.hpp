@@ -16,18 +16,18 @@ namespace weft::http::detail {
 }
 
 // Writes the head and a copy of the body into one piece of room.
-[[gnu::always_inline]] inline void ResponseWriter::emitSmall(std::string_view head, std::string_view body,
-                                                             bool leaving) {
-    char* const begin = reserveHere(head.size() + body.size(), leaving);
+[[gnu::always_inline]] inline void ResponseWriter::emitSmall(std::string_view head, std::string_view body) {
+    ChannelOutput& out = output();
+    char* const begin = out.room(head.size() + body.size());
     std::memcpy(begin, head.data(), head.size());
     if (!body.empty()) std::memcpy(begin + head.size(), body.data(), body.size());
-    output_.produced(head.size() + body.size());
+    out.produced(head.size() + body.size());
 }
 
 // All checks come first, and no foreign code runs after them.
 [[gnu::always_inline]] inline bool ResponseWriter::tryAnswerCommon(Response& response) {
     const std::size_t waiting = connection_.slots.size();
-    if (connection_.slowPath.any() || waiting == 0 || output_.size() > commonOutput) return false;
+    if (connection_.slowPath.any() || waiting == 0) return false;
     ResponseSlot& slot = connection_.slots.front();
     const std::size_t body = response.body.readableBytes();
     if ((!slot.isPlainGet() && slot.answered) || !mayKnowHead(slot, response) || body > copiedBody) return false;
@@ -37,6 +37,7 @@ namespace weft::http::detail {
         heads_->last(response.status, response.headers, serverName_, body, connection_.loop->flushPoints());
     if (head.empty()) return false;
     emitSmall(head, response.body.view());
+    finishWrite({});
     if (waiting == 1) [[likely]] {
         connection_.slots.popFront(slot);
     } else {

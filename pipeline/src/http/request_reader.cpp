@@ -161,12 +161,7 @@ void RequestReader::awaitMoreInput() {
 bool RequestReader::mayDecode() {
     if (expects_ == Input::undecided || connection_.slowPath.crowded) return false;
     if (expects_ == Input::head && connection_.slots.size() >= maxInFlight_) return false;
-    if (!connection_.slowPath.blocked || (connection_.atDrainBarrier && connection_.slots.empty())) return true;
-    if (writer_.flushNow()) {  // the socket may accept it at once
-        // Messages queued meanwhile were to be flushed, too.
-        if (connection_.ctx != nullptr && connection_.slowPath.busy) writer_.flush();
-    }
-    return connection_.ctx != nullptr && !connection_.slowPath.blocked;
+    return !connection_.slowPath.blocked || (connection_.atDrainBarrier && connection_.slots.empty());
 }
 
 bool RequestReader::decodeBody() {

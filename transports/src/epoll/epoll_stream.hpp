@@ -19,9 +19,7 @@ class EpollStream : public EpollHandle, public ChannelSink {
     void bind(const SocketAddress& local, ChannelPromise promise) override;
     void connect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise) override;
     void wantRead(bool on) override;
-    void flush(OutboundBuffer& outbound) override;
-    std::size_t tryWriteDirect(std::string_view bytes, const Buffer& storage) override;
-    bool supportsDirectWrite() const noexcept override { return true; }
+    void flush(ChannelOutput& output) override;
     void shutdownOutput(ChannelPromise promise) override;
     void deregister(ChannelPromise promise) override;
     void close(ChannelPromise promise) override;
@@ -71,9 +69,8 @@ class EpollStream : public EpollHandle, public ChannelSink {
     void finishReading(ReadStep how, bool delivered);
     void failReading(const ErrorCode& error);
     void failAfterEnd();
-    bool writeOnce(OutboundBuffer& outbound);
-    ssize_t sendPieces(const OutboundBuffer& outbound);
-    std::size_t refused(ssize_t result) noexcept;
+    ssize_t sendPieces(const ChannelOutput& output);
+    void refused(ssize_t result) noexcept;
     void failWriting(int error) noexcept;
     void reportWriteError();
 

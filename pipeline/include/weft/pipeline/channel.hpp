@@ -14,6 +14,7 @@
 #include <weft/pipeline/attribute_key.hpp>
 #include <weft/pipeline/channel_future.hpp>
 #include <weft/pipeline/channel_option.hpp>
+#include <weft/pipeline/channel_output.hpp>
 #include <weft/pipeline/channel_pipeline.hpp>
 #include <weft/pipeline/channel_promise.hpp>
 #include <weft/pipeline/channel_ref.hpp>
@@ -25,7 +26,6 @@
 #include <weft/pipeline/detail/sink_writes.hpp>
 #include <weft/pipeline/detail/writability.hpp>
 #include <weft/pipeline/message.hpp>
-#include <weft/pipeline/outbound_buffer.hpp>
 #include <weft/scheduler/detail/biased_count.hpp>
 #include <weft/scheduler/detail/prefetch.hpp>
 #include <weft/scheduler/event_loop.hpp>
@@ -151,7 +151,7 @@ class Channel final : private FlushPointListener {
     std::size_t bytesBeforeWritable() const noexcept;
     std::size_t pendingBytes() const noexcept;
     // Bytes that the kernel has accepted so far; shows whether a slow peer still makes progress. Context: the loop.
-    std::uint64_t writtenBytes() const noexcept { return outbound_.writtenPosition(); }
+    std::uint64_t writtenBytes() const noexcept { return output_.writtenPosition(); }
     // Sets one of the application's 31 bits; the channel is writable only while all are true (W-3). `index`: 1 to 31;
     // throws std::out_of_range otherwise.
     void setUserDefinedWritability(unsigned index, bool writable);
@@ -261,6 +261,9 @@ class Channel final : private FlushPointListener {
     void headWrite(Message&& message, ChannelPromise&& promise);
     void refuseLate(Message&& message, const ChannelPromise& promise);
     void headFlush();
+    bool takesOutput() const noexcept {
+        return state_.is(0, State::isClosed | State::outputEnded) && output_.bytesOnly();
+    }
 
     void connected(const ChannelFuture& attempt, const ChannelPromise& promise);
     void startConnectTimer(const ChannelPromise& promise, const SocketAddress& remote);
@@ -323,7 +326,6 @@ class Channel final : private FlushPointListener {
     State state_;  // any thread
 
     // The loop only.
-    bool sendsLater_ = false;  // sink_->sendsLater()
     bool activeFired_ = false;
     bool listening_ = false;        // bound, and its sink listens
     bool closedHere_ = false;       // by an operation of this side, not by the peer or an error
@@ -335,7 +337,7 @@ class Channel final : private FlushPointListener {
     detail::ReadSize readSize_;
     std::optional<NonSuspendingScope> scope_;  // of the outermost entry, when a fiber opened it
     ChannelConfig config_;
-    OutboundBuffer outbound_;
+    ChannelOutput output_;
     detail::SinkWrites writes_;
 
     // Any thread.

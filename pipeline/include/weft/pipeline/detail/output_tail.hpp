@@ -1,0 +1,150 @@
+// OutputTail: the bytes at the end of a channel's output, in one run, usually in a block that the channels of a carrier
+// share.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+#include <weft/pipeline/buffer.hpp>
+#include <weft/scheduler/assert.hpp>
+
+namespace weft::detail {
+
+// The shared block, one per carrier. In each turn a few connections write one or two hundred bytes each. In one block,
+// these touch fewer cache lines and pages than in separate blocks, and need no allocation from the pool.
+class OutputBlock {
+  public:
+    static constexpr std::size_t size = 64 * 1024;  // bytes
+
+    // Throws std::bad_alloc.
+    OutputBlock() : OutputBlock(Buffer::allocate(size)) {}
+    // A block without room. Lifetime: the whole program.
+    static OutputBlock& none() noexcept;
+
+    // Number of OutputTails in this block. None is left after a flush point.
+    unsigned users() const noexcept { return users_; }
+
+  private:
+    friend class OutputTail;
+
+    explicit OutputBlock(Buffer&& memory) noexcept;
+
+    Buffer share(const char* begin, std::size_t bytes) const noexcept {
+        return memory_.slice(static_cast<std::size_t>(begin - memory_.readData()), bytes);
+    }
+    std::size_t room() const noexcept { return static_cast<std::size_t>(end_ - free_); }
+    // The whole block is free again when the last user has left, unless a transport still holds bytes to send.
+    void leave() noexcept {
+        if (--users_ == 0) reuse();
+    }
+    void reuse() noexcept {
+        if (memory_.unique()) [[likely]] {
+            free_ = begin_;
+        } else if (room() < enough) {
+            replace();
+        }
+    }
+    void replace() noexcept;
+
+    static constexpr std::size_t enough = size / 4;  // of free space for a turn
+
+    Buffer memory_;  // all of it is readable
+    char* begin_;
+    char* free_;  // all bytes before it are in use
+    char* end_;
+    unsigned users_ = 0;
+};
+
+// The bytes of one channel. Call leaveBlock() at every flush point, since until then they may be in the shared block.
+// Context: one carrier. Never blocks. Throws std::bad_alloc where noted.
+class OutputTail {
+  public:
+    static constexpr std::size_t mostShared = 4096;       // bytes that one channel may have in the shared block
+    static constexpr std::size_t smallBlock = 2048;       // bytes of a channel's first block of its own
+    static constexpr std::size_t largeBlock = 16 * 1024;  // bytes of its further blocks
+
+    OutputTail() = default;
+    OutputTail(const OutputTail&) = delete;
+    OutputTail& operator=(const OutputTail&) = delete;
+    ~OutputTail() { clear(); }
+
+    // Uses `block` as the shared block from now on; before the first call, nothing is shared. Call it only while the
+    // tail is empty and has no room. `block` must outlive the tail, or the call of share(OutputBlock::none()).
+    void share(OutputBlock& block) noexcept { block_ = &block; }
+
+    bool empty() const noexcept { return begin_ == end_; }
+    std::size_t size() const noexcept { return static_cast<std::size_t>(end_ - begin_); }
+    std::string_view view() const noexcept { return {begin_, size()}; }
+    // True if the bytes are in the shared block, and must leave it at the flush point.
+    bool inBlock() const noexcept { return begin_ != nullptr && !own_; }
+    // Bytes of memory that it keeps from being used otherwise.
+    std::size_t heldBytes() const noexcept { return own_ ? own_.heldBytes() : size(); }
+
+    // Returns room for `bytes` (1 or more) after the present bytes, valid until the next call. Null if the present
+    // bytes must be taken first. Throws std::bad_alloc.
+    char* room(std::size_t bytes) {
+        WEFT_DEBUG_ASSERT(bytes > 0, "OutputTail::room() called with 0 bytes");
+        const bool here = inBlock() ? end_ == block_->free_ && size() + bytes <= mostShared : begin_ == nullptr;
+        if (!here || block_->room() < bytes) [[unlikely]]
+            return roomSlow(bytes);
+        if (begin_ == nullptr) {
+            begin_ = end_ = block_->free_;
+            ++block_->users_;
+        }
+        return end_;
+    }
+    // Adds the first `bytes` of the room.
+    void produced(std::size_t bytes) noexcept {
+        end_ += bytes;
+        if (!own_) block_->free_ = end_;
+    }
+    // Removes the first `bytes`, at most size().
+    void consumed(std::size_t bytes) noexcept {
+        begin_ += bytes;
+        if (begin_ == end_) clear();
+    }
+    // Removes `bytes` from `offset` on; they are not pinned.
+    void cut(std::size_t offset, std::size_t bytes) noexcept;
+
+    // The bytes stay at their addresses until they are consumed, or as long as a Buffer that take() has returned.
+    void pin() noexcept {
+        pinned_ = true;
+        if (inBlock()) keepShare();
+    }
+    // Removes all bytes, 1 or more, and returns them. Throws std::bad_alloc, and then nothing has changed.
+    Buffer take();
+    // Moves the bytes out of the shared block; if there is no memory, shares it for as long as it has them.
+    void leaveBlock() noexcept {
+        if (inBlock()) [[unlikely]]
+            leaveBlockSlow();
+    }
+    void clear() noexcept {
+        if (inBlock()) [[likely]] {
+            block_->leave();
+            begin_ = end_ = nullptr;
+        } else {
+            own_ = Buffer();
+            forget();
+        }
+    }
+
+  private:
+    void forget() noexcept {
+        begin_ = end_ = limit_ = nullptr;
+        pinned_ = false;
+    }
+    char* roomSlow(std::size_t bytes);
+    void moveInto(Buffer&& larger) noexcept;
+    void keepShare() noexcept;
+    void leaveBlockSlow() noexcept;
+
+    char* begin_ = nullptr;  // null: no bytes and no room
+    char* end_ = nullptr;
+    OutputBlock* block_ = &OutputBlock::none();
+    Buffer own_;             // null: in the shared block. Only owns the memory; the bytes are in [begin_, end_)
+    char* limit_ = nullptr;  // the end of the room in own_
+    bool pinned_ = false;
+};
+
+}  // namespace weft::detail
