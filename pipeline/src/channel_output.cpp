@@ -123,23 +123,22 @@ void ChannelOutput::dropCancelled() {
 // Cuts the stream positions [from, from + length) out of the pieces and the tail. Rare: only for cancelled writes.
 void ChannelOutput::removeBytes(std::uint64_t from, std::uint64_t length) {
     std::uint64_t start = writtenPosition();
-    for (std::size_t i = 0; i < pieces_.size() && length > 0; ++i) {
+    for (std::size_t i = 0; i < pieces_.size() && length > 0;) {
         Buffer& piece = pieces_[i];
         const std::uint64_t size = piece.readableBytes();
         if (start + size <= from) {
             start += size;
+            ++i;
             continue;
         }
         const std::size_t skip = static_cast<std::size_t>(from - start);
         const std::size_t cut = static_cast<std::size_t>(std::min(length, size - skip));
         // Slices, does not copy: the bytes before must stay in place, because a transport may be sending them now.
+        Buffer front = piece.slice(0, skip);
         Buffer back = piece.slice(skip + cut, static_cast<std::size_t>(size) - skip - cut);
-        if (skip == 0) {
-            piece = std::move(back);
-        } else {
-            piece = piece.slice(0, skip);
-            if (!back.empty()) pieces_.insertAt(++i, std::move(back));
-        }
+        pieces_.removeAt(i);
+        if (!front.empty()) pieces_.insertAt(i++, std::move(front));
+        if (!back.empty()) pieces_.insertAt(i++, std::move(back));
         length -= cut;
         start += size - cut;
     }

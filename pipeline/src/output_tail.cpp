@@ -83,7 +83,7 @@ Buffer OutputTail::take() {
         all.produced(static_cast<std::size_t>(end_ - all.writeData()));
         all.consumed(before);
     } else {  // a share
-        all.consumed(static_cast<std::size_t>(begin_ - all.readData()));
+        all = all.slice(static_cast<std::size_t>(begin_ - all.readData()), size());
     }
     forget();
     return all;
