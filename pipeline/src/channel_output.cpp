@@ -21,7 +21,7 @@ void ChannelOutput::share(detail::OutputBlock& block, EventLoop& loop, FlushPoin
 
 char* ChannelOutput::roomSlow(std::size_t bytes) {
     sealTail();
-    return tail_.room(bytes);
+    return room(bytes);
 }
 
 void ChannelOutput::append(std::string_view bytes) {

@@ -6,6 +6,7 @@
 #include <weft/scheduler/log.hpp>
 
 #include "channel_private.hpp"
+#include "encoder_calls.hpp"
 #include "lost_writes.hpp"
 #include "pipeline_entry.hpp"
 
@@ -70,23 +71,28 @@ ChannelFuture Channel::writeAndClose(Message&& message) {
 // checked, too: with their overhead, small writes reach the high mark before their bytes reach the cap, and the writer
 // may be waiting for room.
 void Channel::headFlush() {
-    if (closed()) return;
-    output_.flush();
+    if (closed() || flushAtFlushPoint()) return;
     if (output_.empty()) {
         output_.completeWritten();  // writes of no bytes
         updateWritability();
-    } else if (loop_.inFlushPoint() || config_.flushImmediately || !active() || !registered() ||
-               output_.flushedBytes() >= flushCap || !isWritable()) {
+    } else if (!writes_.full() || !isWritable() || output_.flushedBytes() >= flushCap) {
         flushNow();
-    } else if (!writes_.full()) {
-        loop_.requestFlushPoint(*this);
     }
 }
 
+// Usually no promise and no event depends on the bytes, so that nothing is called but the sink.
 void Channel::onFlushPoint() noexcept {
     if (tearDownDue_) [[unlikely]]
         return tearDownAtFlushPoint();
-    flushNow();
+    const bool callsNobody =
+        output_.isPlain() && isWritable() && active() && writes_.mayFlush() && output_.flushedBytes() > 0;
+    if (!callsNobody) {
+        flushNow();
+    } else {
+        const std::uint64_t given = output_.flushedPosition();
+        sink_->flush(output_);
+        if (output_.writtenPosition() < given) writes_.wait(given);
+    }
     output_.leaveBlock();
 }
 
@@ -117,19 +123,30 @@ void Channel::afterSinkFlush(std::uint64_t given) noexcept {
 }
 
 // A sink that completes later may report bytes that it sent while it closes: those writes have succeeded.
-void Channel::onWritten(std::size_t bytes) noexcept {
-    if (closed() && detail::isDone(closeState_.status())) return;
-    // No promise and no event depends on these bytes.
-    if (output_.isPlain() && !writes_.full() && isWritable()) return output_.consumePlain(bytes);
-    PipelineEntry entry(*this);
-    const bool outer = writes_.beginConsume();
-    output_.consume(bytes);
-    writes_.endConsume(outer);
-    if (closed()) return;  // by a listener: the tear-down task fails the rest
-    updateWritability();
-    if (writes_.reportedAll(output_.writtenPosition()) && !output_.empty() && !closed()) {
-        loop_.requestFlushPoint(*this);
+bool Channel::onWritten(std::size_t bytes) noexcept {
+    if (!output_.isPlain() || !isWritable() || writes_.full()) [[unlikely]]
+        return consume(bytes);
+    output_.consumePlain(bytes);
+    return output_.flushedBytes() == 0;
+}
+
+[[gnu::noinline]] bool Channel::consume(std::size_t bytes) noexcept {
+    if (output_.isPlain() && isWritable()) {
+        output_.consumePlain(bytes);
+    } else {
+        if (closed() && detail::isDone(closeState_.status())) return true;
+        PipelineEntry entry(*this);
+        const bool outer = writes_.beginConsume();
+        output_.consume(bytes);
+        writes_.endConsume(outer);
+        if (!closed()) updateWritability();
     }
+    if (closed() || output_.empty()) {  // by a listener: the tear-down task fails the rest
+        writes_.reportedAll(output_.writtenPosition());
+        return true;
+    }
+    if (writes_.reportedAll(output_.writtenPosition())) loop_.requestFlushPoint(*this);
+    return false;
 }
 
 void Channel::onWritable() noexcept {

@@ -6,7 +6,21 @@
 
 #include <weft/pipeline/http/detail/response_writer.hpp>
 
+#include "encoder_calls.hpp"
+
 namespace weft::http::detail {
+
+inline ChannelOutput& ResponseWriter::output() {
+    return weft::detail::EncoderCalls::output(*connection_.ctx);
+}
+
+inline void ResponseWriter::flush(ChannelHandlerContext& ctx) {
+    if (connection_.slowPath.busy && connection_.ctx != nullptr) [[unlikely]] {
+        flushDue_ = true;
+    } else {
+        weft::detail::EncoderCalls::flush(ctx);
+    }
+}
 
 // True for a complete response to an HTTP/1.1 request, if both keep the connection.
 [[gnu::always_inline]] inline bool ResponseWriter::mayKnowHead(const ResponseSlot& slot, const Response& response) {
@@ -16,8 +30,7 @@ namespace weft::http::detail {
 }
 
 // Writes the head and a copy of the body into one piece of room.
-[[gnu::always_inline]] inline void ResponseWriter::emitSmall(std::string_view head, std::string_view body) {
-    ChannelOutput& out = output();
+[[gnu::always_inline]] inline void ResponseWriter::emitSmall(ChannelOutput& out, std::string_view head, std::string_view body) {
     char* const begin = out.room(head.size() + body.size());
     std::memcpy(begin, head.data(), head.size());
     if (!body.empty()) std::memcpy(begin + head.size(), body.data(), body.size());
@@ -36,8 +49,11 @@ namespace weft::http::detail {
     const std::string_view head =
         heads_->last(response.status, response.headers, serverName_, body, connection_.loop->flushPoints());
     if (head.empty()) return false;
-    emitSmall(head, response.body.view());
-    finishWrite({});
+    ChannelOutput* const out = weft::detail::EncoderCalls::ownOutput(*connection_.ctx);
+    if (out == nullptr) [[unlikely]]
+        return false;
+    emitSmall(*out, head, response.body.view());
+    weft::detail::EncoderCalls::finishOwnOutput(*connection_.ctx);
     if (waiting == 1) [[likely]] {
         connection_.slots.popFront(slot);
     } else {

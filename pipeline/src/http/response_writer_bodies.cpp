@@ -11,6 +11,7 @@
 #include <weft/scheduler/log.hpp>
 
 #include "http/codec_log.hpp"
+#include "http/common_response.hpp"
 #include "http/misuse.hpp"
 
 namespace weft::http::detail {

@@ -26,7 +26,7 @@ bool ResponseWriter::emitKnownHead(Response& response, ChannelPromise&& promise)
     const std::string_view head = heads_->head(response.status, response.headers, serverName_, body, second());
     if (head.empty()) return false;
     const bool copied = body <= copiedBody;
-    emitSmall(head, copied ? response.body.view() : std::string_view());
+    emitSmall(output(), head, copied ? response.body.view() : std::string_view());
     if (!copied) output().append(std::move(response.body));
     slot.answered = slot.ended = slot.headSent = slot.complete = true;
     finishWrite(std::move(promise));

@@ -152,18 +152,17 @@ void EpollStream::failAfterEnd() {
 // ---- writing ----
 
 void EpollStream::flush(ChannelOutput& output) {
-    for (unsigned writes = 0; mayWrite() && !output.empty(); ++writes) {
-        if (writes == detail::writesPerFlush) {  // fairness: the rest follows in the next poll, which will not block
-            set(writeQueued);
-            return requeue();
-        }
+    for (unsigned writes = 0; writes < detail::writesPerFlush; ++writes) {
+        if (!mayWrite()) return;
         const std::string_view only = output.single(detail::bytesPerEntry);
         const ssize_t written = only.empty() ? sendPieces(output) : calls().send(fd(), only.data(), only.size());
         if (written < 0) [[unlikely]]
             return refused(written);
-        channel_.onWritten(static_cast<std::size_t>(written));  // may close this sink, or flush again
-        if (!isOpen()) return;
+        if (channel_.onWritten(static_cast<std::size_t>(written))) [[likely]]
+            return;
     }
+    set(writeQueued);  // fairness: the rest follows in the next poll, which will not block
+    requeue();
 }
 
 ssize_t EpollStream::sendPieces(const ChannelOutput& output) {

@@ -40,6 +40,7 @@ namespace detail {
 class PipelineEntry;
 class ChannelPin;
 class DeregisteredChannels;
+class EncoderCalls;
 class PostedWrite;
 }  // namespace detail
 
@@ -211,8 +212,9 @@ class Channel final : private FlushPointListener {
     // The peer ended its output. Ends the read cycle: the channel fires channelReadComplete itself (HC-1; with
     // ALLOW_HALF_CLOSURE only if the cycle has had a message) and ignores an onReadComplete() that follows.
     void onEof() noexcept;
-    // The kernel has accepted the next `bytes` bytes of the outbound buffer.
-    void onWritten(std::size_t bytes) noexcept;
+    // The kernel has accepted the next `bytes` bytes of the output. True: no flushed bytes are left, or the channel has
+    // closed, so the sink sends nothing more.
+    bool onWritten(std::size_t bytes) noexcept;
     // The socket was full and takes bytes again: the channel flushes.
     void onWritable() noexcept;
     // A read error or reset closes the channel (E-6); an accept error does not close the listener (E-7).
@@ -233,6 +235,7 @@ class Channel final : private FlushPointListener {
     friend class detail::HeadHandler;    // calls the operations of the channel
     friend class detail::PipelineEntry;  // owns depth_ and scope_
     friend class detail::ChannelPin;
+    friend class detail::EncoderCalls;
     friend class detail::DeregisteredChannels;
     friend class detail::PostedWrite;
     friend class ChannelHandlerContext;  // completes the closes that the loop refuses
@@ -264,6 +267,10 @@ class Channel final : private FlushPointListener {
     bool takesOutput() const noexcept {
         return state_.is(0, State::isClosed | State::outputEnded) && output_.bytesOnly();
     }
+    bool isAboveHighMark() const noexcept {
+        return output_.pendingBytes() + writability_.submitted() > config_.writeBufferWaterMark.high();
+    }
+    bool flushAtFlushPoint() noexcept;
 
     void connected(const ChannelFuture& attempt, const ChannelPromise& promise);
     void startConnectTimer(const ChannelPromise& promise, const SocketAddress& remote);
@@ -285,6 +292,7 @@ class Channel final : private FlushPointListener {
     void onFlushPoint() noexcept override;
     void flushNow() noexcept;
     void afterSinkFlush(std::uint64_t given) noexcept;
+    bool consume(std::size_t bytes) noexcept;
     void updateWritability() noexcept;
     void changeWritability(std::uint32_t set, std::uint32_t clear) noexcept;
     void addSubmitted(std::size_t bytes) noexcept;

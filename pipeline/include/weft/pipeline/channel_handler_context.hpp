@@ -29,6 +29,7 @@ template <class T>
 class JoinHandle;
 namespace detail {
 class Delivery;
+class EncoderCalls;
 struct ContextDeleter;
 }  // namespace detail
 
@@ -163,6 +164,7 @@ class ChannelHandlerContext {
     friend class Channel;
     friend class ChannelPipeline;
     friend class detail::Delivery;
+    friend class detail::EncoderCalls;
 
     struct Name {
         std::string given;     // empty: automatic

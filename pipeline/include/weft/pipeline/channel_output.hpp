@@ -38,8 +38,7 @@ class ChannelOutput {
     // ---- for encoders ----
     // Room for `bytes` (1 or more) after all present bytes, valid until the next call. Throws std::bad_alloc.
     char* room(std::size_t bytes) {
-        if (tail_.empty() && loop_ != nullptr) loop_->requestFlushPoint(*channel_);
-        char* const room = tail_.room(bytes);
+        char* const room = tail_.room(bytes, [this] { loop_->requestFlushPoint(*channel_); });
         return room != nullptr ? room : roomSlow(bytes);
     }
     // Appends the first `bytes` of the room.

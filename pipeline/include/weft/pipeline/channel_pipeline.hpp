@@ -20,6 +20,7 @@ namespace weft {
 
 class Channel;
 namespace detail {
+class EncoderCalls;
 class PipelineEntry;
 std::string lastWriterTo(const ChannelHandlerContext& taker);
 }  // namespace detail
@@ -182,6 +183,7 @@ class ChannelPipeline {
     friend class Channel;
     friend class ChannelHandlerContext;
     friend class EmbeddedChannel;
+    friend class detail::EncoderCalls;
     friend class detail::PipelineEntry;
     friend std::string detail::lastWriterTo(const ChannelHandlerContext& taker);
 

@@ -7,7 +7,7 @@
 
 namespace weft {
 
-// In bytes, as OutboundBuffer counts them. A channel becomes unwritable above high(), and writable again below low().
+// In bytes, as ChannelOutput::pendingBytes() counts them. A channel becomes unwritable above high(), and writable again below low().
 // (W-3)
 class WriteBufferWaterMark {
   public:

@@ -82,17 +82,24 @@ class OutputTail {
     std::size_t heldBytes() const noexcept { return own_ ? own_.heldBytes() : size(); }
 
     // Returns room for `bytes` (1 or more) after the present bytes, valid until the next call. Null if the present
-    // bytes must be taken first. Throws std::bad_alloc.
-    char* room(std::size_t bytes) {
+    // bytes must be taken first. Calls entersBlock() when they are the first in the shared block. Throws
+    // std::bad_alloc.
+    template <class EntersBlock>
+    char* room(std::size_t bytes, EntersBlock entersBlock) {
         WEFT_DEBUG_ASSERT(bytes > 0, "OutputTail::room() called with 0 bytes");
-        const bool here = inBlock() ? end_ == block_->free_ && size() + bytes <= mostShared : begin_ == nullptr;
-        if (!here || block_->room() < bytes) [[unlikely]]
-            return roomSlow(bytes);
         if (begin_ == nullptr) {
+            if (block_->room() < bytes || bytes > mostShared) [[unlikely]]
+                return roomSlow(bytes);
             begin_ = end_ = block_->free_;
             ++block_->users_;
+            entersBlock();
+            return end_;
         }
-        return end_;
+        const bool here = !own_ && end_ == block_->free_ && size() + bytes <= mostShared && block_->room() >= bytes;
+        return here ? end_ : roomSlow(bytes);
+    }
+    char* room(std::size_t bytes) {
+        return room(bytes, [] {});
     }
     // Adds the first `bytes` of the room.
     void produced(std::size_t bytes) noexcept {

@@ -14,12 +14,17 @@ class SinkWrites {
     bool flushing() const noexcept { return flushing_; }
     bool full() const noexcept { return full_; }
 
-    // A flush hands over all bytes up to `position` of the outbound buffer.
+    // A flush hands over all bytes up to `position` of the output.
     void beginFlush(std::uint64_t position) noexcept {
         given_ = position;
         flushing_ = true;
     }
     void endFlush() noexcept { flushing_ = false; }
+    // A flush of all bytes up to `position` is over, and the sink has not taken or reported all of them.
+    void wait(std::uint64_t position) noexcept {
+        given_ = position;
+        full_ = true;
+    }
     // True: the sink has not taken, or not reported, all that it was given. It calls onWritable() once it has room, or
     // reports the bytes later with onWritten().
     void setFull(bool full) noexcept { full_ = full; }
@@ -28,7 +33,7 @@ class SinkWrites {
         return !flushing_ && full_ && written >= given_ && std::exchange(full_, false);
     }
 
-    // Scope of OutboundBuffer::consume(), which calls listeners. Returns the value to restore.
+    // Scope of ChannelOutput::consume(), which calls listeners. Returns the value to restore.
     bool beginConsume() noexcept { return std::exchange(consuming_, true); }
     void endConsume(bool outer) noexcept { consuming_ = outer; }
     // False: the loop of a flush or of consume() is on the stack, and pending writes must not be failed under it (C-3).

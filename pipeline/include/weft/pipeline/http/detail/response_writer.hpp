@@ -54,13 +54,7 @@ class ResponseWriter final {
     void dropAll(const char* why);
 
     // Inside one of our writes it takes effect after that.
-    void flush(ChannelHandlerContext& ctx) {
-        if (connection_.slowPath.busy && connection_.ctx != nullptr) [[unlikely]] {
-            flushDue_ = true;
-        } else {
-            ctx.flush();
-        }
-    }
+    inline void flush(ChannelHandlerContext& ctx);
     // The SO_LINGER to restore once the last response is in the kernel, if it had to be changed. In the middle of a
     // body that the close delimits there is none: the close cuts the body, so it must stay a reset.
     std::optional<int> takeLinger() noexcept;
@@ -108,7 +102,7 @@ class ResponseWriter final {
 
     // Heads (response_writer_heads.cpp, common_response.hpp).
     static inline bool mayKnowHead(const ResponseSlot& slot, const Response& response);
-    inline void emitSmall(std::string_view head, std::string_view body);
+    static inline void emitSmall(ChannelOutput& out, std::string_view head, std::string_view body);
     bool emitKnownHead(Response& response, ChannelPromise&& promise);
     void emitHead(Response& response, ChannelPromise&& promise);
     void finishHead(Response& response, const EncodedHead& encoded, std::uint64_t length, ChannelPromise&& promise);
@@ -128,7 +122,7 @@ class ResponseWriter final {
     void abortBody();
 
     // Output. The bytes of a message end with finishWrite().
-    ChannelOutput& output() { return connection_.ctx->output(); }
+    inline ChannelOutput& output();
     void finishWrite(ChannelPromise&& promise) { connection_.ctx->finishOutput(std::move(promise)); }
     void loseOutput(const ChannelPromise& promise);
 
