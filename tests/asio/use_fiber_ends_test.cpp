@@ -110,7 +110,7 @@ TEST(UseFiberEnds, WhatIsStartedAfterTheEndOfItsContextStoresTheError) {
     EXPECT_EQ(error, operationAborted());
 }
 
-// An operation without an executor, of which nobody knows where it completes.
+// An operation without an executor: the context that completes it is unknown.
 ErrorCode waitsFor(asio::steady_timer& timer) {
     ErrorCode error;
     asio::async_initiate<const use_fiber_t, void(ErrorCode)>(

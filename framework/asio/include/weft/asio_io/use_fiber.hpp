@@ -28,18 +28,20 @@ namespace weft::asio_io {
 // place of the error is rethrown. When the fiber is cancelled, its carrier shuts down, or the `until()` deadline
 // passes, the operation is cancelled (terminal) where its I/O object runs, and the call returns once the operation has
 // completed: with its result if it finished first, or, if it was cancelled, with timed_out because of the deadline and
-// with operation_aborted otherwise. Cancelled is an operation, or a coroutine by its exception, that reports
+// with operation_aborted otherwise. An operation counts as cancelled when it, or the exception of a coroutine, reports
 // operation_aborted or a channel's channel_cancelled. An operation that does not support cancellation, such as the
 // resolver's, is awaited. A handler destroyed without a call means operation_aborted, which is thrown even with
 // `[error]` if the result has no default value, as a socket has none, or if the object's Context has ended meanwhile:
 // what the fiber would use next may be gone with it. (asio::spawn unwinds its coroutines there.) An operation of an
 // object on a FiberExecutor or FiberStrand completes in the loop, not in a fiber, so a function of the strand may wait
-// for it. Context: a fiber that may block, or a plain thread, which then blocks. Elsewhere it throws
-// BlockingOperationException before the operation starts. Code that runs while the operation is started, such as the
-// implementation of an async_compose(), must not wait either. If an operation is ready when it is started, its Context
-// runs and the fiber is on that carrier, the operation completes immediately, and the fiber yields after it. In a
-// steady state, operations of up to 512 bytes allocate nothing. If the loop ends while a fiber or a thread is in an
-// operation, the loop cancels the operation and waits for it.
+// for it.
+// Context: a fiber that may block, or a plain thread, which then blocks. Elsewhere it throws BlockingOperationException
+// before the operation starts. Code that runs while the operation is started, such as the implementation of an
+// async_compose(), must not wait either.
+// If an operation is ready when it is started, its Context runs and the fiber is on that carrier, the operation
+// completes immediately, and the fiber yields after it. In a steady state, operations of up to 512 bytes allocate
+// nothing. If the loop ends while a fiber or a thread is in an operation, the loop cancels the operation and waits for
+// it.
 class use_fiber_t {
   public:
     constexpr use_fiber_t() = default;
