@@ -33,6 +33,7 @@ COUNTS = {
 MARGIN = 1.02                     # of a limit to its count
 SHORT, LONG = 4_096, 24_576       # lengths of run under strace and callgrind: multiples of 64 connections * depth 16
 NATIVE = 200_000                  # length of run at full speed
+STEADY = 4_096                    # least length of a run whose allocations are counted: at full speed, pools grow by chance
 LARGE = 1024                      # bytes: echo messages of n * LARGE divide all lengths of run by n
 FEW = 8                           # n connections, fewer than this, make FEW / n times fewer requests: each waits for an answer
 
@@ -121,15 +122,16 @@ class Counting:
         library = os.path.join(self.build, 'alloc_count.so')
         if not os.path.exists(library):
             raise Failure(f'{library} is not built')
+        steady = max(self.long, STEADY)
         with tempfile.NamedTemporaryFile(mode='r') as output:
             environment = {'LD_PRELOAD': library, 'ALLOC_COUNT_FILE': output.name}
             with Server(self.implementation, self.serverCpus, environment=environment) as server:
                 reports = []
-                for requests in (self.long, self.short, self.long):    # the first one warms up pools and buffers
+                for requests in (steady, self.short, steady):    # the first one warms up pools and buffers
                     self.drive(server, requests)
                     reports.append(self.heapSoFar(server, output, len(reports) + 1))
         first, second, third = reports
-        return {name: max(0.0, (third[name] - 2 * second[name] + first[name]) / (self.long - self.short))
+        return {name: max(0.0, (third[name] - 2 * second[name] + first[name]) / (steady - self.short))
                 for name in ('total', 'copied')}
 
     def heapSoFar(self, server, output, reports):

@@ -162,15 +162,22 @@ TEST(ContextGroupTest, ALongQueueLeavesChannelsTheirTurn) {
     EventLoopGroup group(withAsio(1));
     ContextGroup contexts(group);
     Server server = test::serveEcho(group);
+    constexpr int all = 400'000;
+    std::atomic<bool> posted{false};
     std::atomic<bool> over{false};
-    std::atomic<int> left{400'000};
-    for (int i = left; i > 0; --i) {
+    std::atomic<int> left{all};
+    asio::post(contexts.context(0), [&] {  // so that Asio looks for events behind all that follows
+        while (!posted) std::this_thread::yield();
+    });
+    for (int i = 0; i < all; ++i) {
         asio::post(contexts.context(0), [&] {
             const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(5);
             while (!over && std::chrono::steady_clock::now() < end) continue;
             --left;
         });
     }
+    posted = true;
+    while (left == all) std::this_thread::yield();
     test::BlockingPeer peer(server.localAddress());
     for (int i = 0; i < 3; ++i) EXPECT_EQ(test::echoed(peer, "hello"), "hello");
     EXPECT_GT(left, 0);

@@ -1,8 +1,10 @@
 // A fiber that connects to the first of several addresses, and requests of http::Client that do.
 #include "http/first_connection.hpp"
 
+#include <atomic>
 #include <cerrno>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include <weft/scheduler/cancel_scope.hpp>
@@ -153,6 +155,21 @@ TEST_F(FirstConnectionTest, AShutdownEndsAllAttemptsAndBeginsNone) {
     connecting.join();
     EXPECT_EQ(during, operationAborted());
     EXPECT_EQ(after, operationAborted());
+}
+
+TEST_F(FirstConnectionTest, AShutdownThatTheCarrierHasNotNoticedYetRefusesAllAttempts) {
+    const FullListener silent;
+    ErrorCode error;
+    std::atomic<bool> begun{false};
+    JoinHandle<void> connecting = carrier().spawn([&] {
+        begun = true;
+        while (!carrier().stopRequested()) std::this_thread::yield();  // and the carrier runs nothing else
+        error = connectToFirst(Addresses(3, silent.address()), noLimit, never).error;
+    });
+    EXPECT_TRUE(eventually([&] { return begun.load(); }));
+    EXPECT_TRUE(group_.shutdown(20s));
+    connecting.join();
+    EXPECT_EQ(error, operationAborted());
 }
 
 TEST(FirstConnectionWithoutSocketsTest, AMistakeOfTheProgramReachesTheCaller) {
