@@ -157,17 +157,17 @@ TEST_F(FirstConnectionTest, AShutdownEndsAllAttemptsAndBeginsNone) {
     EXPECT_EQ(after, operationAborted());
 }
 
-TEST_F(FirstConnectionTest, AShutdownThatTheCarrierHasNotNoticedYetRefusesAllAttempts) {
-    const FullListener silent;
+TEST(FirstConnectionWithoutSocketsTest, AShutdownThatTheCarrierHasNotNoticedYetRefusesAllAttempts) {
+    CarrierGroup group(carrierOptions("test", 1));
     ErrorCode error;
     std::atomic<bool> begun{false};
-    JoinHandle<void> connecting = carrier().spawn([&] {
+    JoinHandle<void> connecting = group.carrier(0).spawn([&] {
         begun = true;
-        while (!carrier().stopRequested()) std::this_thread::yield();  // and the carrier runs nothing else
-        error = connectToFirst(Addresses(3, silent.address()), noLimit, never).error;
+        while (!group.carrier(0).stopRequested()) std::this_thread::yield();  // and the carrier runs nothing else
+        error = connectToFirst(Addresses(3, SocketAddress::loopbackV4(1)), noLimit, never).error;
     });
     EXPECT_TRUE(eventually([&] { return begun.load(); }));
-    EXPECT_TRUE(group_.shutdown(20s));
+    EXPECT_TRUE(group.shutdown(20s));
     connecting.join();
     EXPECT_EQ(error, operationAborted());
 }
