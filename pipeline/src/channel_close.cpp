@@ -42,6 +42,7 @@ void Channel::beginClose(ChannelPromise promise, std::exception_ptr cause) {
     closeCause_ = std::move(cause);
     state_.set(State::isClosed);  // writes fail from here on
     loop_.withdrawFlushPoint(*this);
+    output_.leaveBlock();
     stopConnectTimer();
     reads_.setWanted(false);
     reads_.forbid();
@@ -89,15 +90,14 @@ void Channel::tearDownWithoutTask() noexcept {
     loop_.requestFlushPoint(*this);
 }
 
-// Called by flushNow() when there is nothing to flush, which is always so for a closed channel.
 void Channel::tearDownAtFlushPoint() noexcept {
-    if (!std::exchange(tearDownDue_, false)) return;
+    tearDownDue_ = false;
     tearDown();
     detail::releaseChannel(*this);
 }
 
 void Channel::failPendingWrites() {
-    if (outbound_.pendingBytes() > 0) outbound_.failAll(closedException());
+    if (output_.pendingBytes() > 0) output_.failAll(closedException());
 }
 
 void Channel::tearDown() {
@@ -148,7 +148,7 @@ void Channel::endOutput(ChannelPromise promise, bool broken) {
         if (!done.success() && !broken) state_.clear(State::outputEnded);
         detail::forward(done, promise);
         if (closed() || !state_.is(State::outputEnded)) return;
-        if (outbound_.pendingBytes() > 0) outbound_.failAll(std::make_exception_ptr(OutputShutdownException()));
+        if (output_.pendingBytes() > 0) output_.failAll(std::make_exception_ptr(OutputShutdownException()));
         updateWritability();  // nothing is pending any more
         if (closed()) return;
         pipeline_.fireUserEventTriggered(Message(OutputShutdownEvent{}));

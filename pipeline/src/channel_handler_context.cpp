@@ -196,22 +196,15 @@ void ChannelHandlerContext::writeAndFlush(Message&& message, ChannelPromise prom
     if (!promise.isVoid() || !entered()) [[unlikely]]
         return writeAndFlushSlow(std::move(message), std::move(promise));
     ChannelHandlerContext& next = nextWriter();
-    if (channel_.pipeline().isHead(next)) return writeAndFlushSlow(std::move(message), std::move(promise));
     next.invokeWrite(std::move(message), ChannelPromise());
     next.flushAfterWrite();
 }
 
-// With a promise, from outside an entry, or directly to the head.
+// With a promise, or from outside an entry.
 [[gnu::noinline]] void ChannelHandlerContext::writeAndFlushSlow(Message&& message, ChannelPromise&& promise) {
     if (refused(promise)) return;
     if (!entered()) return enterWrite(std::move(message), std::move(promise), true);
     ChannelHandlerContext& next = nextWriter();
-    if (promise.isVoid() && channel_.pipeline().isHead(next) && message.is<Buffer>()) {
-        Buffer& bytes = message.get<Buffer>();
-        const std::size_t taken = channel_.pipeline().writeDirect(bytes.view(), bytes);
-        if (taken > 0 && taken == bytes.readableBytes()) return;
-        bytes.consumed(taken);
-    }
     next.invokeWrite(std::move(message), std::move(promise));
     next.flushAfterWrite();
 }
@@ -230,9 +223,29 @@ ChannelFuture ChannelHandlerContext::writeAndClose(Message&& message) {
     return channel_.closeFuture();
 }
 
-std::size_t ChannelHandlerContext::tryWriteDirect(std::string_view bytes, const Buffer& storage) noexcept {
-    ChannelPipeline& pipeline = channel_.pipeline();
-    return pipeline.isHead(nextWriter()) ? pipeline.writeDirect(bytes, storage) : 0;
+// ---- for encoders ----
+
+bool ChannelHandlerContext::writesDirectly() const noexcept {
+    return channel_.takesOutput() && channel_.pipeline().isHead(nextOutbound(Event::write));
+}
+
+ChannelOutput& ChannelHandlerContext::output() {
+    return writesDirectly() ? channel_.output_ : channel_.pipeline().passedOutput();
+}
+
+void ChannelHandlerContext::finishOutput(ChannelPromise&& promise) {
+    if (!writesDirectly()) [[unlikely]]
+        return passOutput(std::move(promise));
+    if (!promise.isVoid()) channel_.output_.mark(std::move(promise));
+    channel_.updateWritability();
+}
+
+// Takes the pieces first, because a handler that gets one may use the same output.
+[[gnu::noinline]] void ChannelHandlerContext::passOutput(ChannelPromise&& promise) {
+    detail::Ring<Buffer> pieces = channel_.pipeline().passedOutput().takePieces();
+    while (pieces.size() > 1) write(Message(pieces.pop()));
+    if (!pieces.empty() || !promise.isVoid())
+        write(Message(pieces.empty() ? Buffer() : pieces.pop()), std::move(promise));
 }
 
 [[gnu::noinline]] void ChannelHandlerContext::enterWrite(Message&& message, ChannelPromise&& promise, bool flush) {

@@ -83,8 +83,7 @@ void Channel::destroy(Channel& channel) noexcept {
 void Channel::attach(std::unique_ptr<ChannelSink> sink) {
     WEFT_ASSERT(!state_.is(State::wasRegistered), "Channel::attach() after registration");
     sink_ = std::move(sink);
-    sendsLater_ = sink_->sendsLater();
-    if (sink_->takesMessages()) outbound_.takeWholeMessages();
+    if (sink_->takesMessages()) output_.takeWholeMessages();
 }
 
 EventLoop& Channel::eventLoop() const {
@@ -133,6 +132,7 @@ void Channel::registerNow(const ChannelPromise& promise) {
         return;
     }
     try {
+        if (output_.bytesOnly() && !sink_->listens()) output_.share(loop_.local<detail::OutputBlock>(), loop_, *this);
         sink_->registered();
     } catch (...) {
         return failRegistration(promise, std::current_exception());
@@ -147,7 +147,7 @@ void Channel::registerNow(const ChannelPromise& promise) {
     if (!activeFired_) {
         becomeActive();
     } else {
-        if (!outbound_.empty()) loop_.requestFlushPoint(*this);
+        if (!output_.empty()) loop_.requestFlushPoint(*this);
         if (config_.autoRead && !closed()) read();  // a second registration reads again (S-2)
     }
 }

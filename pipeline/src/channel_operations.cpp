@@ -14,11 +14,6 @@ namespace weft {
 
 using detail::PipelineEntry;
 
-// Not in the header: the compiler would speculate on this version, and test for it before each call.
-std::size_t ChannelSink::tryWriteDirect(std::string_view, const Buffer&) {
-    return 0;
-}
-
 // Completes the promise first; channelActive comes from a task (S-3).
 void Channel::headBind(const SocketAddress& local, ChannelPromise promise) {
     if (closed() || !sink_) {

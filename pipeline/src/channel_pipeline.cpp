@@ -307,6 +307,11 @@ ChannelHandlerContext& ChannelPipeline::require(Context* context, std::string_vi
     return *context;
 }
 
+ChannelOutput& ChannelPipeline::passedOutput() {
+    if (passed_ == nullptr) passed_ = std::make_unique<ChannelOutput>();
+    return *passed_;
+}
+
 std::vector<std::string> ChannelPipeline::names() const {
     std::vector<std::string> result;
     for (Context* context = head_.next_; context != &tail_; context = context->next_) result.push_back(context->name());

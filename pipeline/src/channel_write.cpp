@@ -6,6 +6,7 @@
 #include <weft/scheduler/log.hpp>
 
 #include "channel_private.hpp"
+#include "encoder_calls.hpp"
 #include "lost_writes.hpp"
 #include "pipeline_entry.hpp"
 
@@ -37,11 +38,11 @@ void refuseUnsupported(const Channel& channel, const Message& message, const Cha
 void Channel::headWrite(Message&& message, ChannelPromise&& promise) {
     if (!state_.is(0, State::isClosed | State::outputEnded)) [[unlikely]] {
         refuseLate(std::move(message), promise);
-    } else if (outbound_.bytesOnly() && !message.is<Buffer>()) {
+    } else if (output_.bytesOnly() && !message.is<Buffer>()) {
         refuseUnsupported(*this, message, promise, pipeline_.lastWriter());
     } else {
-        message.keep();
-        outbound_.add(std::move(message), std::move(promise));
+        if (!output_.bytesOnly()) message.keep();
+        output_.write(std::move(message), std::move(promise));
         updateWritability();
     }
 }
@@ -66,53 +67,49 @@ ChannelFuture Channel::writeAndClose(Message&& message) {
     return closeFuture();
 }
 
-std::size_t detail::HeadHandler::writeDirect(std::string_view bytes, const Buffer& storage) noexcept {
-    Channel& channel = channel_;
-    if (channel.outbound_.pendingBytes() != 0 || !channel.loop_.inFlushPoint() || !channel.writes_.mayFlush() ||
-        !channel.state_.is(ChannelState::isRegistered | ChannelState::isActive,
-                           ChannelState::outputEnded | ChannelState::isClosed)) {
-        return 0;
-    }
-    // Above the high mark (W-3), or empty.
-    if (bytes.size() - 1 >= channel.config_.writeBufferWaterMark.high()) return 0;
-    const std::size_t taken = channel.sink_->tryWriteDirect(bytes, storage);
-    channel.sendsLater_ ? channel.outbound_.passingBy(taken) : channel.outbound_.passedBy(taken);
-    return taken;
-}
-
 // Marks (W-7). The kernel write follows at the loop's flush point, or at once when much has gathered. isWritable() is
 // checked, too: with their overhead, small writes reach the high mark before their bytes reach the cap, and the writer
 // may be waiting for room.
 void Channel::headFlush() {
     if (closed()) return;
-    outbound_.addFlush();
-    if (outbound_.empty()) {
-        outbound_.completeWritten();  // writes of no bytes
+    output_.flush();
+    if (output_.empty()) {
+        output_.completeWritten();  // writes of no bytes
         updateWritability();
     } else if (loop_.inFlushPoint() || config_.flushImmediately || !active() || !registered() ||
-               outbound_.flushedBytes() >= flushCap || !isWritable()) {
+               output_.flushedBytes() >= flushCap || !isWritable()) {
         flushNow();
     } else if (!writes_.full()) {
         loop_.requestFlushPoint(*this);
     }
 }
 
+// Usually no promise and no event depends on the bytes, so that nothing is called but the sink.
 void Channel::onFlushPoint() noexcept {
-    flushNow();
+    const bool callsNobody =
+        output_.isPlain() && isWritable() && active() && writes_.mayFlush() && output_.flushedBytes() > 0;
+    if (!callsNobody) {
+        if (tearDownDue_) return tearDownAtFlushPoint();
+        flushNow();
+    } else {
+        sink_->flush(output_);
+        if (output_.flushedBytes() > 0) writes_.wait(output_.flushedPosition());
+    }
+    output_.leaveBlock();
 }
 
 // Not re-entrant; with a full socket a flush only marks (W-5).
-void Channel::flushNow() noexcept {
-    if (!writes_.mayFlush() || closed() || outbound_.empty()) return tearDownAtFlushPoint();
+[[gnu::noinline]] void Channel::flushNow() noexcept {
+    if (!writes_.mayFlush() || closed() || output_.empty()) return;
     PipelineEntry entry(*this);
     if (!active()) {
-        outbound_.failFlushed(std::make_exception_ptr(NotYetConnectedException()));  // not the unflushed ones (W-6)
+        output_.failFlushed(std::make_exception_ptr(NotYetConnectedException()));  // not the unflushed ones (W-6)
         updateWritability();
         return;
     }
-    const std::uint64_t given = outbound_.flushedPosition();
+    const std::uint64_t given = output_.flushedPosition();
     writes_.beginFlush(given);
-    sink_->flush(outbound_);
+    sink_->flush(output_);
     writes_.endFlush();
     afterSinkFlush(given);
 }
@@ -122,25 +119,29 @@ void Channel::flushNow() noexcept {
 void Channel::afterSinkFlush(std::uint64_t given) noexcept {
     if (closed()) return;  // the tear-down task fails the rest
     updateWritability();
-    if (closed() || outbound_.empty()) return;
-    writes_.setFull(!outbound_.bytesOnly() || outbound_.writtenPosition() < given);
+    if (closed() || output_.empty()) return;
+    writes_.setFull(!output_.bytesOnly() || output_.writtenPosition() < given);
     if (!writes_.full()) loop_.requestFlushPoint(*this);
 }
 
 // A sink that completes later may report bytes that it sent while it closes: those writes have succeeded.
-void Channel::onWritten(std::size_t bytes) noexcept {
-    if (closed() && detail::isDone(closeState_.status())) return;
-    // All these bytes were sent past the buffer: no promise and no event depends on them.
-    if (outbound_.pendingWrites() == 0 && !writes_.full() && isWritable()) return outbound_.consumePassing(bytes);
-    PipelineEntry entry(*this);
-    const bool outer = writes_.beginConsume();
-    outbound_.consume(bytes);
-    writes_.endConsume(outer);
-    if (closed()) return;  // by a listener: the tear-down task fails the rest
-    updateWritability();
-    if (writes_.reportedAll(outbound_.writtenPosition()) && !outbound_.empty() && !closed()) {
-        loop_.requestFlushPoint(*this);
+bool Channel::consume(std::size_t bytes) noexcept {
+    if (output_.isPlain() && isWritable()) {
+        output_.consumePlain(bytes);
+    } else {
+        if (closed() && detail::isDone(closeState_.status())) return true;
+        PipelineEntry entry(*this);
+        const bool outer = writes_.beginConsume();
+        output_.consume(bytes);
+        writes_.endConsume(outer);
+        if (!closed()) updateWritability();
     }
+    if (closed() || output_.empty()) {  // by a listener: the tear-down task fails the rest
+        writes_.reportedAll(output_.writtenPosition());
+        return true;
+    }
+    if (writes_.reportedAll(output_.writtenPosition())) loop_.requestFlushPoint(*this);
+    return false;
 }
 
 void Channel::onWritable() noexcept {
@@ -164,7 +165,7 @@ void Channel::onWriteError(ErrorCode error) noexcept {
 // ---- writability (W-3, W-4) ----
 
 std::size_t Channel::pendingBytes() const noexcept {
-    return outbound_.pendingBytes() + writability_.submitted();
+    return output_.pendingBytes() + writability_.submitted();
 }
 
 std::size_t Channel::bytesBeforeUnwritable() const noexcept {

@@ -23,9 +23,9 @@ class EmbeddedChannel::Sink final : public ChannelSink {
         promise.trySuccess();
     }
     void wantRead(bool) override {}
-    void flush(OutboundBuffer& outbound) override {
+    void flush(ChannelOutput& output) override {
         Message message;
-        while (outbound.takeMessage(message)) outbound_.push_back(std::move(message));
+        while (output.takeMessage(message)) outbound_.push_back(std::move(message));
     }
     void shutdownOutput(ChannelPromise promise) override { promise.trySuccess(); }
     void deregister(ChannelPromise promise) override { promise.trySuccess(); }

@@ -333,24 +333,21 @@ void EventLoop::withdrawFlushPoint(FlushPointListener& listener) noexcept {
     listener.awaitsFlushPoint_ = false;
 }
 
-// Two rounds: output that one codec passes on in the first round, another codec may gather and pass on in the second; a
-// channel that is flushed in either round writes at once. Requests made in the second round wait for the next flush
-// point; otherwise a chain of requests could keep the loop here forever.
+// Requests made meanwhile wait for the next flush point; otherwise a chain of requests could keep the loop here
+// forever.
 void EventLoop::runFlushPoint() noexcept {
     if (firstListener_ != nullptr || flushing_ != nullptr) {
-        inFlushPoint_ = true;
-        runFlushRound();
-        runFlushRound();
-        inFlushPoint_ = false;
+        const bool nested = std::exchange(inFlushPoint_, true);
+        callFlushing();  // nested: the rest of the flush point that this call is inside of
+        flushing_ = std::exchange(firstListener_, nullptr);
+        lastListener_ = &firstListener_;
+        callFlushing();
+        inFlushPoint_ = nested;
     }
     ++flushPoints_;
 }
 
-void EventLoop::runFlushRound() noexcept {
-    if (flushing_ == nullptr) {  // not null: a nested call, which completes the current round first
-        flushing_ = std::exchange(firstListener_, nullptr);
-        lastListener_ = &firstListener_;
-    }
+inline void EventLoop::callFlushing() noexcept {
     while (FlushPointListener* listener = flushing_) {
         flushing_ = listener->nextListener_;
         listener->awaitsFlushPoint_ = false;

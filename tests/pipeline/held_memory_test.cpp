@@ -61,36 +61,36 @@ TEST(HeldMemory, SmallWritesBehindAFullSocketAreCopiedTogether) {
 }
 
 TEST(HeldMemory, SmallWritesBetweenLargeOnesHoldNoBlocks) {
-    OutboundBuffer buffer;
+    ChannelOutput buffer;
     for (int i = 0; i < pieces; ++i) {
-        buffer.add(Buffer::copyOf(std::string(2048, 'l')), {});  // fills its block
-        buffer.add(piece(), {});
+        buffer.write(Buffer::copyOf(std::string(2048, 'l')), {});  // fills its block
+        buffer.write(piece(), {});
     }
     EXPECT_LE(buffer.heldBytes(), 4 * buffer.pendingBytes() + blockBytes);
-    buffer.addFlush();
+    buffer.flush();
     EXPECT_EQ(buffer.flushedBytes(), pieces * 2049u);
 }
 
 TEST(HeldMemory, WritesOfAFewKilobytesHoldNoBlocksOfManyTimesTheirSize) {
     for (const std::size_t length : {std::size_t{1025}, std::size_t{2000}, std::size_t{4096}}) {
-        OutboundBuffer buffer;
-        for (int i = 0; i < 100; ++i) buffer.add(piece(length, 100), {});
+        ChannelOutput buffer;
+        for (int i = 0; i < 100; ++i) buffer.write(piece(length, 100), {});
         EXPECT_LE(buffer.heldBytes(), 4 * buffer.pendingBytes() + blockBytes) << length;
     }
 }
 
 TEST(HeldMemory, PiecesOfOneBlockInARowAreNotCopied) {
-    OutboundBuffer buffer;
+    ChannelOutput buffer;
     Buffer block = Buffer::copyOf(std::string(blockBytes, 'x'));
-    for (int i = 0; i < 16; ++i) buffer.add(block.split(2048), {});
+    for (int i = 0; i < 16; ++i) buffer.write(block.split(2048), {});
     EXPECT_EQ(buffer.pieces(), 16u);
     EXPECT_EQ(buffer.heldBytes(), blockBytes) << "the block is held once, however many pieces of it there are";
 }
 
 TEST(HeldMemory, LargeWritesAreNotCopied) {
-    OutboundBuffer buffer;
-    buffer.add(piece(8192), {});
-    buffer.add(piece(8192), {});
+    ChannelOutput buffer;
+    buffer.write(piece(8192), {});
+    buffer.write(piece(8192), {});
     EXPECT_EQ(buffer.heldBytes(), 2 * blockBytes) << "the copy would cost more than the block";
 }
 
@@ -220,7 +220,7 @@ TEST(HeldMemory, ShapedTrafficHoldsNoBlocksAndCountsItsEntries) {
     EXPECT_EQ(channel->isWritable(), false) << "a thousand entries of one byte are more than 64 KiB";
     const auto* shaping = channel.pipeline().get<TrafficShapingHandler>();
     EXPECT_LT(shaping->queuedBytes(), pieces + 1u);
-    EXPECT_LE(shaping->heldBytes(), 4 * (shaping->queuedBytes() + pieces * OutboundBuffer::entryOverhead) + blockBytes);
+    EXPECT_LE(shaping->heldBytes(), 4 * (shaping->queuedBytes() + pieces * ChannelOutput::entryBytes) + blockBytes);
 }
 
 TEST(HeldMemory, WritesBehindAChunkedInputHoldNoBlocks) {

@@ -29,7 +29,6 @@ struct SinkScript {
     bool closesLater = false;         // keeps the close promise instead of completing it
     bool connectsLater = false;       // keeps the connect promise instead of completing it
     bool writesOncePerFlush = false;  // like a sink that makes one system call and is not full
-    bool takesDirectWrites = false;   // accepts bytes past the outbound buffer
     bool reportsLater = false;        // accepts bytes but does not report them: the test calls onWritten
     int optionsSet = 0;
     ErrorCode registerError;
@@ -71,11 +70,11 @@ class ScriptedSink final : public ChannelSink {
         script_->calls.push_back(on ? "wantRead 1" : "wantRead 0");
         script_->wantsRead = on;
     }
-    void flush(OutboundBuffer& outbound) override {
+    void flush(ChannelOutput& output) override {
         script_->calls.push_back("flush");
-        while (!outbound.empty() && script_->room > 0 && !channel_.closed()) {
+        while (!output.empty() && script_->room > 0 && !channel_.closed()) {
             iovec pieces[64];
-            const std::size_t count = outbound.gather(pieces, 64, script_->room);
+            const std::size_t count = output.gather(pieces, 64, script_->room);
             script_->mostPieces = std::max(script_->mostPieces, count);
             std::size_t bytes = 0;
             for (std::size_t i = 0; i < count; ++i) {
@@ -88,15 +87,6 @@ class ScriptedSink final : public ChannelSink {
             if (script_->writesOncePerFlush) return;
         }
     }
-    std::size_t tryWriteDirect(std::string_view bytes, const Buffer&) override {
-        if (!script_->takesDirectWrites) return 0;
-        script_->calls.push_back("direct");
-        const std::size_t taken = std::min(bytes.size(), script_->room);
-        script_->written.append(bytes.substr(0, taken));
-        if (script_->room != std::numeric_limits<std::size_t>::max()) script_->room -= taken;
-        return taken;
-    }
-    bool supportsDirectWrite() const noexcept override { return script_->takesDirectWrites; }
     void shutdownOutput(ChannelPromise promise) override {
         script_->calls.push_back("shutdownOutput");
         if (script_->shutdownError) {

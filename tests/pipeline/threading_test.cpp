@@ -92,7 +92,7 @@ TEST(Threading, TH2_AFiberOfTheCarrierEntersThePipelineDirectly) {
     bool counted = false;
     channel.host.inFiber([&] {
         channel->write(Buffer::copyOf("direct"));
-        counted = channel->pendingBytes() == 6 + OutboundBuffer::entryOverhead;
+        counted = channel->pendingBytes() == 6;
         channel->flush();
     });
     EXPECT_TRUE(counted) << "the bytes were queued inside the call, without a task";
@@ -225,7 +225,7 @@ TEST(Threading, TH5_AForeignWriteWithoutAFlushRunsWithTheNextTurnBeforeLaterTask
     const std::uint64_t after = turn();
     while (turn() == after) continue;  // the flush point of the write's turn has passed
     EXPECT_EQ(channel.sink->written, "");
-    EXPECT_EQ(channel->pendingBytes(), 4 + OutboundBuffer::entryOverhead);
+    EXPECT_EQ(channel->pendingBytes(), 4 + ChannelOutput::entryBytes);
     EXPECT_FALSE(written.done());
     channel->flush();
     written.future().sync();

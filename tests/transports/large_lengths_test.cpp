@@ -85,38 +85,6 @@ TEST_P(LargeLengths, AChannelSendsABufferOfAnyLength) {
     }
 }
 
-// Writes the zeros past the outbound buffer.
-class DirectZeros final : public ChannelInboundHandler, private FlushPointListener {
-  public:
-    explicit DirectZeros(std::string_view zeros) : zeros_(zeros) {}
-    void channelActive(ChannelHandlerContext& ctx) override {
-        ctx_ = &ctx;
-        ctx.channel().setOption(ChannelOption::WRITE_BUFFER_WATER_MARK,
-                                WriteBufferWaterMark(2 * zeros_.size(), 2 * zeros_.size()));
-        ctx.loop().requestFlushPoint(*this);
-    }
-
-  private:
-    void onFlushPoint() noexcept override {
-        const Buffer bytes = Buffer::wrapStatic(zeros_);
-        const std::size_t taken = ctx_->tryWriteDirect(bytes.view(), bytes);
-        EXPECT_GT(taken, 0u);
-        if (taken < zeros_.size()) ctx_->writeAndFlush(Buffer::wrapStatic(zeros_.substr(taken)));
-    }
-
-    ChannelHandlerContext* ctx_ = nullptr;
-    const std::string_view zeros_;
-};
-
-TEST_P(LargeLengths, ADirectWriteMayHaveAnyLength) {
-    const DescriptorGuard guard;
-    SocketLoops host;
-    Server server(host, [&](Channel& channel) { channel.pipeline().addLast<DirectZeros>(zeros.view()); });
-    BlockingPeer peer(server.address);
-    EXPECT_EQ(peer.receiveExactly(looked).size(), looked);
-    peer.reset();
-}
-
 // Runs `write(stream, error)` against a reader that closes after some megabytes.
 template <class Write>
 ErrorCode errorOfWrite(SocketLoops& host, Write write) {

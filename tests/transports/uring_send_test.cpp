@@ -34,26 +34,17 @@ TEST_F(UringTransport, FourMebibytesReachASlowReader) {
     EXPECT_FALSE(written.get());
 }
 
-// Writes its bytes at a flush point, past the outbound buffer, and then some more through it.
-class DirectSender final : public ChannelInboundHandler, private FlushPointListener {
+// Encodes its bytes into the channel's output, and writes some more while they are being sent.
+class EncodedSender final : public ChannelInboundHandler {
   public:
-    DirectSender(const std::string& direct, const std::string& behind) : direct_(direct), behind_(behind) {}
+    EncodedSender(const std::string& encoded, const std::string& behind) : encoded_(encoded), behind_(behind) {}
     void channelActive(ChannelHandlerContext& ctx) override {
-        ctx_ = &ctx;
         ctx.channel().setOption(ChannelOption::WRITE_BUFFER_WATER_MARK, WriteBufferWaterMark(64 << 20, 128 << 20));
-        ctx.loop().requestFlushPoint(*this);
-    }
-
-  private:
-    void onFlushPoint() noexcept override {
-        Buffer bytes = Buffer::copyOf(direct_);
-        EXPECT_EQ(ctx_->tryWriteDirect("nobody owns these", Buffer()), 0u);
-        EXPECT_EQ(ctx_->tryWriteDirect(bytes.view(), bytes), bytes.readableBytes());
-        EXPECT_FALSE(bytes.unique());
-        EXPECT_GE(ctx_->channel().pendingBytes(), bytes.readableBytes());
-        EXPECT_EQ(ctx_->tryWriteDirect(bytes.view(), bytes), 0u) << "one send at a time";
-        ChannelHandlerContext& ctx = *ctx_;
-        ctx.channel().loop().execute([this, &ctx] {
+        ctx.output().append(std::string_view(encoded_));
+        ctx.finishOutput({});
+        ctx.flush();
+        EXPECT_GE(ctx.channel().pendingBytes(), encoded_.size());
+        ctx.loop().execute([this, &ctx] {
             ctx.write(Buffer::copyOf(behind_));
             ChannelPromise written = ctx.newPromise();
             written.addListener([channel = ChannelRef(ctx.channel())](const ChannelFuture& done) {
@@ -63,70 +54,65 @@ class DirectSender final : public ChannelInboundHandler, private FlushPointListe
         });
     }
 
-    ChannelHandlerContext* ctx_ = nullptr;
-    const std::string& direct_;
+  private:
+    const std::string& encoded_;
     const std::string& behind_;
 };
 
-TEST_F(UringTransport, DirectWritesAreSentFirstHoweverOftenTheSocketIsFull) {
+TEST_F(UringTransport, BytesThatAreBeingSentStayWhereTheyAreHoweverOftenTheSocketIsFull) {
     const DescriptorGuard guard;
     const std::size_t blocks = BufferPool::liveBlocks();
-    const std::string direct = pattern(16 << 20), behind = "behind";
+    const std::string encoded = pattern(16 << 20), behind = "behind";
     {
         UringHost host;
-        Server server(host, [&](Channel& channel) { channel.pipeline().addLast<DirectSender>(direct, behind); });
+        Server server(host, [&](Channel& channel) { channel.pipeline().addLast<EncodedSender>(encoded, behind); });
         BlockingPeer peer(server.address);
         std::string received;
         for (std::string more; !(more = peer.receive(100'000)).empty();) received += more;
-        EXPECT_TRUE(received == direct + behind + behind) << received.size() << " bytes";
+        EXPECT_TRUE(received == encoded + behind + behind) << received.size() << " bytes";
     }
     EXPECT_EQ(BufferPool::liveBlocks(), blocks);
 }
 
 // The end of the output waits for sends in flight, even when nothing is written after them.
-TEST_F(UringTransport, AWriteOfNoBytesCompletesAfterADirectWrite) {
+TEST_F(UringTransport, AWriteOfNoBytesCompletesAfterTheSendInFlight) {
     const DescriptorGuard guard;
-    const std::string direct = pattern(16 << 20), nothing;
+    const std::string encoded = pattern(16 << 20), nothing;
     UringHost host;
-    Server server(host, [&](Channel& channel) { channel.pipeline().addLast<DirectSender>(direct, nothing); });
+    Server server(host, [&](Channel& channel) { channel.pipeline().addLast<EncodedSender>(encoded, nothing); });
     BlockingPeer peer(server.address);
     std::string received;
     for (std::string more; !(more = peer.receive(100'000)).empty();) received += more;
-    EXPECT_TRUE(received == direct) << received.size() << " bytes";
+    EXPECT_TRUE(received == encoded) << received.size() << " bytes";
 }
 
 // Ends its output while the peer reads nothing.
-class EndsOutput final : public ChannelInboundHandler, private FlushPointListener {
+class EndsOutput final : public ChannelInboundHandler {
   public:
-    EndsOutput(const std::string& direct, Promise<std::size_t>& pending) : direct_(direct), pending_(pending) {}
+    EndsOutput(const std::string& bytes, Promise<std::size_t>& pending) : bytes_(bytes), pending_(pending) {}
     void channelActive(ChannelHandlerContext& ctx) override {
-        ctx_ = &ctx;
         ctx.channel().setOption(ChannelOption::WRITE_BUFFER_WATER_MARK, WriteBufferWaterMark(64 << 20, 128 << 20));
-        ctx.loop().requestFlushPoint(*this);
+        ctx.output().append(std::string_view(bytes_));
+        ctx.finishOutput({});
+        ctx.flush();
+        ctx.loop().execute([channel = ChannelRef(ctx.channel())] { channel->shutdownOutput(); });
     }
     void userEventTriggered(ChannelHandlerContext& ctx, Message&& event) override {
         if (event.is<OutputShutdownEvent>()) pending_.setValue(ctx.channel().pendingBytes());
     }
 
   private:
-    void onFlushPoint() noexcept override {
-        const Buffer bytes = Buffer::copyOf(direct_);
-        EXPECT_EQ(ctx_->tryWriteDirect(bytes.view(), bytes), bytes.readableBytes());
-        ctx_->loop().execute([channel = ChannelRef(ctx_->channel())] { channel->shutdownOutput(); });
-    }
-
-    ChannelHandlerContext* ctx_ = nullptr;
-    const std::string& direct_;
+    const std::string& bytes_;
     Promise<std::size_t>& pending_;
 };
 
 TEST_F(UringTransport, NothingIsPendingBehindTheEndOfTheOutput) {
     const DescriptorGuard guard;
-    const std::string direct = pattern(64 << 20);  // more than two socket buffers hold
+    const std::string bytes = pattern(64 << 20);  // more than two socket buffers hold
     Promise<std::size_t> told;
     Future<std::size_t> pending = told.future();
     UringHost host;
-    Server server(host, [&](Channel& channel) { channel.pipeline().addLast<EndsOutput>(direct, told); });
+    Server server(host, [&](Channel& channel) { channel.pipeline().addLast<EndsOutput>(bytes, told); });
     BlockingPeer peer(server.address);
     ASSERT_TRUE(pending.awaitUntil(testDeadline()));
     EXPECT_EQ(pending.get(), 0u);
@@ -136,12 +122,12 @@ TEST_F(UringTransport, NothingIsPendingBehindTheEndOfTheOutput) {
 TEST_F(UringTransport, DirectWritesAreReleasedWhenThePeerIsGone) {
     const DescriptorGuard guard;
     const std::size_t blocks = BufferPool::liveBlocks();
-    const std::string direct = pattern(16 << 20), behind = "behind";
+    const std::string encoded = pattern(16 << 20), behind = "behind";
     {
         UringHost host;
-        Server server(host, [&](Channel& channel) { channel.pipeline().addLast<DirectSender>(direct, behind); });
+        Server server(host, [&](Channel& channel) { channel.pipeline().addLast<EncodedSender>(encoded, behind); });
         BlockingPeer peer(server.address);
-        EXPECT_EQ(peer.receiveExactly(1000), direct.substr(0, 1000));
+        EXPECT_EQ(peer.receiveExactly(1000), encoded.substr(0, 1000));
         peer.reset();
     }
     EXPECT_EQ(BufferPool::liveBlocks(), blocks);

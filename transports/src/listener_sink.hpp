@@ -19,7 +19,7 @@ class ListenerSink : public ChannelSink {
     bool listens() const noexcept override { return true; }
     void bind(const SocketAddress& local, ChannelPromise promise) override;
     void connect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise) override;
-    void flush(OutboundBuffer&) override {}
+    void flush(ChannelOutput&) override {}
     void shutdownOutput(ChannelPromise promise) override;
     ErrorCode setOption(SocketOption option, int value) override;
     ErrorCode getOption(SocketOption option, int& value) const override;

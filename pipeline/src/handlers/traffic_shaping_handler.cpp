@@ -6,8 +6,8 @@
 
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/pipeline/channel_output.hpp>
 #include <weft/pipeline/detail/held_bytes.hpp>
-#include <weft/pipeline/outbound_buffer.hpp>
 
 namespace weft {
 
@@ -135,7 +135,7 @@ std::size_t TrafficShapingHandler::heldBytes() const noexcept {
 
 // Writable again at half of the limit or less.
 void TrafficShapingHandler::updateWritability(ChannelHandlerContext& ctx) {
-    const std::size_t waiting = queuedBytes_ + queue_.size() * OutboundBuffer::entryOverhead;
+    const std::size_t waiting = queuedBytes_ + queue_.size() * ChannelOutput::entryBytes;
     const bool writable = waiting <= (writable_ ? mostQueuedBytes : mostQueuedBytes / 2);
     if (writable == writable_) return;
     writable_ = writable;

@@ -6,7 +6,17 @@
 
 #include <weft/pipeline/http/detail/response_writer.hpp>
 
+#include "encoder_calls.hpp"
+
 namespace weft::http::detail {
+
+inline ChannelOutput& ResponseWriter::output() {
+    return weft::detail::EncoderCalls::output(*connection_.ctx);
+}
+
+inline bool ResponseWriter::tryFlushCommon(ChannelHandlerContext& ctx) noexcept {
+    return !connection_.slowPath.busy && weft::detail::EncoderCalls::tryFlush(ctx);
+}
 
 // True for a complete response to an HTTP/1.1 request, if both keep the connection.
 [[gnu::always_inline]] inline bool ResponseWriter::mayKnowHead(const ResponseSlot& slot, const Response& response) {
@@ -16,29 +26,35 @@ namespace weft::http::detail {
 }
 
 // Writes the head and a copy of the body into one piece of room.
-[[gnu::always_inline]] inline void ResponseWriter::emitSmall(std::string_view head, std::string_view body,
-                                                             bool leaving) {
-    char* const begin = reserveHere(head.size() + body.size(), leaving);
+[[gnu::always_inline]] inline void ResponseWriter::emitSmall(ChannelOutput& out, std::string_view head,
+                                                             std::string_view body) {
+    char* const begin = out.room(head.size() + body.size());
     std::memcpy(begin, head.data(), head.size());
     if (!body.empty()) std::memcpy(begin + head.size(), body.data(), body.size());
-    output_.produced(head.size() + body.size());
+    out.produced(head.size() + body.size());
 }
 
 // All checks come first, and no foreign code runs after them.
 [[gnu::always_inline]] inline bool ResponseWriter::tryAnswerCommon(Response& response) {
-    const std::size_t waiting = connection_.slots.size();
-    if (connection_.slowPath.any() || waiting == 0 || output_.size() > commonOutput) return false;
-    ResponseSlot& slot = connection_.slots.front();
+    ServerConnection& connection = connection_;
+    const std::size_t waiting = connection.slots.size();
+    if (connection.slowPath.any() || waiting == 0) return false;
+    ResponseSlot& slot = connection.slots.front();
     const std::size_t body = response.body.readableBytes();
     if ((!slot.isPlainGet() && slot.answered) || !mayKnowHead(slot, response) || body > copiedBody) return false;
     const Ticket named = Tickets::of(response);
-    if ((named != noTicket ? named : connection_.delivering) != connection_.slots.frontTicket()) return false;
+    if ((named != noTicket ? named : connection.delivering) != connection.slots.frontTicket()) return false;
     const std::string_view head =
-        heads_->last(response.status, response.headers, serverName_, body, connection_.loop->flushPoints());
+        heads_->last(response.status, response.headers, serverName_, body, connection.loop->flushPoints());
     if (head.empty()) return false;
-    emitSmall(head, response.body.view());
+    ChannelHandlerContext& ctx = *connection.ctx;
+    if (!weft::detail::EncoderCalls::ownsOutput(ctx)) [[unlikely]]
+        return false;
+    Channel& channel = ctx.channel();
+    emitSmall(weft::detail::EncoderCalls::ownOutput(channel), head, response.body.view());
+    weft::detail::EncoderCalls::finishOwnOutput(ctx, channel);
     if (waiting == 1) [[likely]] {
-        connection_.slots.popFront(slot);
+        connection.slots.popFront(slot);
     } else {
         slot.complete = true;
         emitReady();

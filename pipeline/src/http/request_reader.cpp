@@ -128,12 +128,11 @@ void RequestReader::decode() {
 }
 
 // Called if no head is expected, a slow-path flag is set, or maxInFlight has been reached.
-bool RequestReader::mayGoOn() {
+[[gnu::noinline]] bool RequestReader::mayGoOn() {
     if (connection_.ctx == nullptr || expects_ == Input::ended) return false;
     if (expects_ == Input::head) connection_.slowPath.requestsSwitch = false;
-    const bool held = connection_.slowPath.blocked || connection_.slowPath.crowded || expects_ == Input::undecided;
-    if (!(held || connection_.slots.size() >= maxInFlight_) || mayDecode()) return true;
-    if (connection_.ctx != nullptr) pause();  // flushing the output may have removed this codec
+    if (mayDecode()) return true;
+    pause();
     return false;
 }
 
@@ -161,12 +160,7 @@ void RequestReader::awaitMoreInput() {
 bool RequestReader::mayDecode() {
     if (expects_ == Input::undecided || connection_.slowPath.crowded) return false;
     if (expects_ == Input::head && connection_.slots.size() >= maxInFlight_) return false;
-    if (!connection_.slowPath.blocked || (connection_.atDrainBarrier && connection_.slots.empty())) return true;
-    if (writer_.flushNow()) {  // the socket may accept it at once
-        // Messages queued meanwhile were to be flushed, too.
-        if (connection_.ctx != nullptr && connection_.slowPath.busy) writer_.flush();
-    }
-    return connection_.ctx != nullptr && !connection_.slowPath.blocked;
+    return !connection_.slowPath.blocked || (connection_.atDrainBarrier && connection_.slots.empty());
 }
 
 bool RequestReader::decodeBody() {

@@ -49,7 +49,7 @@ void RequestReader::refuse(Ticket ticket, const Refusal& refusal) {
     Tickets::set(response, ticket);
     response.keepAlive = false;
     writer_.accept(Message(std::move(response)), {});
-    if (connection_.ctx != nullptr) writer_.flush();
+    if (connection_.ctx != nullptr) connection_.ctx->flush();
 }
 
 [[gnu::noinline]] void RequestReader::afterDelivery(Ticket ticket) {
@@ -84,7 +84,7 @@ void RequestReader::settleDropped(Ticket ticket, ResponseSlot& slot, const Chann
     Response response = error(slot.untaken ? Status::notFound : Status::internalServerError);
     Tickets::set(response, ticket);
     writer_.accept(Message(std::move(response)), {});
-    if (connection_.ctx != nullptr) writer_.flush();
+    if (connection_.ctx != nullptr) connection_.ctx->flush();
 }
 
 void RequestReader::warnOfDropped(Ticket ticket, const ResponseSlot& slot, const ChannelHandlerContext* taker) {

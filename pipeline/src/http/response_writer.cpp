@@ -73,6 +73,15 @@ void ResponseWriter::accept(Message&& message, ChannelPromise&& promise) {
         emit(message, std::move(promise));
     }
     emitReady();
+    if (std::exchange(flushDue_, false) && connection_.ctx != nullptr) connection_.ctx->flush();
+}
+
+void ResponseWriter::flush(ChannelHandlerContext& ctx) {
+    if (connection_.slowPath.busy && connection_.ctx != nullptr) {
+        flushDue_ = true;
+    } else {
+        ctx.flush();
+    }
 }
 
 // The body of a response that grants another protocol. There is none, so pieces written for it are omitted, as with
@@ -130,10 +139,8 @@ void ResponseWriter::emitEarly() {
 
 void ResponseWriter::emit(Message& message, ChannelPromise&& promise) {
     try {
-        // With room for a common response, no foreign code runs between the lookup of its head and the copy.
-        if (output_.size() > commonOutput) passOut({});
-        connection_.slowPath.closing || connection_.slots.empty() ? cutShort(promise)
-                                                                  : emitNow(message, std::move(promise));
+        const bool over = connection_.ctx == nullptr || connection_.slowPath.closing || connection_.slots.empty();
+        over ? cutShort(promise) : emitNow(message, std::move(promise));
     } catch (...) {
         loseOutput(promise);
     }
@@ -151,6 +158,16 @@ void ResponseWriter::emitNow(Message& message, ChannelPromise&& promise) {
     } else {
         emitEnd(message.get<LastContent>().trailers.get(), std::move(promise));
     }
+}
+
+// Call it in a catch block. A message could not be written whole, and nothing may be sent after the gap, so the
+// connection ends.
+void ResponseWriter::loseOutput(const ChannelPromise& promise) {
+    logLostOutput(connection_.ctx, std::current_exception());
+    connection_.slowPath.closing = true;
+    connection_.owner.expectNoMore(connection_.slots.frontTicket(), false);
+    if (!promise.isVoid()) promise.tryFailure(std::current_exception());
+    if (connection_.ctx != nullptr) connection_.ctx->close(ChannelPromise());
 }
 
 // An earlier message has ended the connection.

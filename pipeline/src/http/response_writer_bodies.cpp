@@ -11,6 +11,7 @@
 #include <weft/scheduler/log.hpp>
 
 #include "http/codec_log.hpp"
+#include "http/common_response.hpp"
 #include "http/misuse.hpp"
 
 namespace weft::http::detail {
@@ -25,10 +26,11 @@ void ResponseWriter::emitContent(Buffer&& data, ChannelPromise&& promise) {
         }
         slot.remaining -= data.readableBytes();
     }
-    if (slot.framing != BodyFraming::chunked) return emitBytes(std::move(data), std::move(promise));
-    output_.produced(writeChunkHead(data.readableBytes(), reserve(maxChunkHeadBytes)));
-    emitBytes(std::move(data), {});
-    appendSmall(chunkEnd);
+    ChannelOutput& out = output();
+    const bool chunked = slot.framing == BodyFraming::chunked;
+    if (chunked) out.produced(writeChunkHead(data.readableBytes(), out.room(maxChunkHeadBytes)));
+    out.append(std::move(data));
+    if (chunked) out.append(chunkEnd);
     finishWrite(std::move(promise));
 }
 
@@ -40,13 +42,14 @@ void ResponseWriter::emitEnd(const HeaderList* trailers, ChannelPromise&& promis
         return abortBody();
     }
     if (slot.framing == BodyFraming::untilClose) slot.keepAlive = false;
-    slot.complete = true;  // the last use of `slot`: making room for trailers may remove it
+    slot.complete = true;
     EncodeError error = EncodeError::none;
     if (slot.framing == BodyFraming::chunked) {
         if (trailers != nullptr) error = emitLastChunk(*trailers);
-        if (trailers == nullptr || error != EncodeError::none) appendSmall(lastChunk);
+        if (trailers == nullptr || error != EncodeError::none) output().append(lastChunk);
     }
     if (error == EncodeError::none) return finishWrite(std::move(promise));
+    finishWrite({});
     logUnsent(LogLevel::error, connection_.ctx,
               std::string("the trailers of an HTTP response were omitted: ").append(textOf(error)));
     if (!promise.isVoid())
@@ -57,7 +60,7 @@ EncodeError ResponseWriter::emitLastChunk(const HeaderList& trailers) {
     EncodeError error = EncodeError::none;
     trailers.visit({}, [&](std::span<const HeaderView> fields) {
         const std::size_t bound = lastChunkBound(fields);
-        output_.produced(encodeLastChunk(fields, std::span<char>(reserve(bound), bound), error));
+        output().produced(encodeLastChunk(fields, std::span<char>(output().room(bound), bound), error));
     });
     return error;
 }

@@ -13,6 +13,11 @@
 
 namespace weft::http::detail {
 
+void ResponseWriter::begin(ChannelHandlerContext& ctx, std::string_view serverName) {
+    heads_ = &ctx.loop().local<HeadCache>();
+    serverName_ = heads_->serverName(serverName);
+}
+
 // False if the head cannot be cached, or cannot be sent; nothing has been done then.
 bool ResponseWriter::emitKnownHead(Response& response, ChannelPromise&& promise) {
     ResponseSlot& slot = connection_.slots.front();
@@ -21,13 +26,10 @@ bool ResponseWriter::emitKnownHead(Response& response, ChannelPromise&& promise)
     const std::string_view head = heads_->head(response.status, response.headers, serverName_, body, second());
     if (head.empty()) return false;
     const bool copied = body <= copiedBody;
-    emitSmall(head, copied ? response.body.view() : std::string_view(), !copied || !promise.isVoid());
+    emitSmall(output(), head, copied ? response.body.view() : std::string_view());
+    if (!copied) output().append(std::move(response.body));
     slot.answered = slot.ended = slot.headSent = slot.complete = true;
-    if (copied) {
-        finishWrite(std::move(promise));
-    } else {
-        emitBytes(std::move(response.body), std::move(promise));
-    }
+    finishWrite(std::move(promise));
     return true;
 }
 
@@ -50,17 +52,14 @@ void ResponseWriter::emitHead(Response& response, ChannelPromise&& promise) {
     head.requestMethod = slot.method;
     // During a drain, the last response of the connection has `Connection: close`.
     head.keepAlive = slot.keepAlive && response.keepAlive && !lastOfDrain();
-    const bool leaving = response.streamed || response.body.readableBytes() > copiedBody || !promise.isVoid();
     const EncodedHead encoded =
         response.headers.visit(serverHeader(informational), [&](std::span<const HeaderView> headers) {
             head.headers = headers;
             const std::size_t bound = headBound(head);
-            return encodeHead(head, std::span<char>(reserve(bound, leaving), bound));
+            return encodeHead(head, std::span<char>(output().room(bound), bound));
         });
-    if (connection_.slowPath.closing || connection_.slots.empty())
-        return cutShort(promise);  // earlier output ended the connection
     if (encoded.error != EncodeError::none) return failHead(std::move(promise), encoded.error);
-    output_.produced(encoded.size);
+    output().produced(encoded.size);
     if (interim) return finishWrite(std::move(promise));
     finishHead(response, encoded, head.contentLength, std::move(promise));
 }
@@ -82,8 +81,8 @@ void ResponseWriter::finishHead(Response& response, const EncodedHead& encoded, 
     }
     if (response.streamed) return finishWrite(std::move(promise));
     slot.complete = true;
-    if (encoded.framing == BodyFraming::none || response.body.empty()) return finishWrite(std::move(promise));
-    emitBytes(std::move(response.body), std::move(promise));
+    if (encoded.framing != BodyFraming::none) output().append(std::move(response.body));
+    finishWrite(std::move(promise));
 }
 
 HeaderView ResponseWriter::serverHeader(bool informational) const noexcept {

@@ -22,7 +22,6 @@ Ticket ticketOf(const Message& message) noexcept {
 
 void ResponseWriter::acceptBytes(ChannelHandlerContext& ctx, Message&& message, ChannelPromise&& promise) {
     if (switching_ != noTicket && connection_.slots.empty() && !connection_.slowPath.closing) {
-        passOut({});
         return ctx.write(std::move(message), std::move(promise));
     }
     const Ticket ticket = streamBeingWritten();

@@ -65,7 +65,6 @@ void ServerCodec::handlerAdded(ChannelHandlerContext& ctx) {
 // D-3, H-7: undecoded bytes are passed on, and those of the next protocol reach its handler.
 void ServerCodec::handlerRemoved(ChannelHandlerContext& ctx) {
     timeouts_.end();
-    writer_.end(ctx);
     if (!connection_.slowPath.closing) {
         writer_.dropAll("the HTTP codec was removed before a queued response was sent");
         restoreHalfClosure();
@@ -150,12 +149,12 @@ void ServerCodec::write(ChannelHandlerContext& ctx, Message&& message, ChannelPr
     }
     if (message.is<Buffer>() && reader_.expects() != Input::switched)
         return writer_.acceptBytes(ctx, std::move(message), std::move(promise));
-    writer_.passOut({});  // earlier output is written first
     ctx.write(std::move(message), std::move(promise));
 }
 
-void ServerCodec::flush(ChannelHandlerContext&) {
-    writer_.flush();
+void ServerCodec::flush(ChannelHandlerContext& ctx) {
+    if (!writer_.tryFlushCommon(ctx)) [[unlikely]]
+        writer_.flush(ctx);
 }
 
 // ---- other events ----
@@ -165,7 +164,6 @@ void ServerCodec::channelInactive(ChannelHandlerContext& ctx) {
     if (linger_) linger_->cancel();
     reader_.end();
     connection_.slowPath.closing = true;
-    writer_.clearOutput();
     writer_.dropAll("the connection was closed before a queued response was sent");
     ctx.fireChannelInactive();
 }
@@ -208,7 +206,6 @@ void ServerCodec::exceptionCaught(ChannelHandlerContext& ctx, std::exception_ptr
 // close.
 void ServerCodec::close(ChannelHandlerContext& ctx, ChannelPromise promise) {
     if (connection_.delivering != noTicket) reader_.afterDelivery(connection_.delivering);
-    writer_.flushNow();
     ctx.close(std::move(promise));
 }
 

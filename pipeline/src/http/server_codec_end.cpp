@@ -72,7 +72,7 @@ void ServerCodec::closeWhenAnswered() {
 }
 
 bool ServerCodec::outputPending() const noexcept {
-    return connection_.ctx != nullptr && (writer_.hasOutput() || connection_.ctx->channel().pendingBytes() > 0);
+    return connection_.ctx != nullptr && connection_.ctx->channel().pendingBytes() > 0;
 }
 
 // Sends what has been encoded, then closes. ctx->close() begins at the next handler towards the head, so it does not
@@ -80,7 +80,6 @@ bool ServerCodec::outputPending() const noexcept {
 void ServerCodec::closeNow() {
     connection_.slowPath.closing = true;
     reader_.expect(Input::ended);
-    writer_.flushNow();
     if (connection_.ctx != nullptr) connection_.ctx->close();
 }
 
@@ -102,8 +101,8 @@ void ServerCodec::closeAfterResponse() {
             channel->close();
         }
     });
-    writer_.passOut(std::move(written));
-    if (connection_.ctx != nullptr) writer_.flush();
+    connection_.ctx->finishOutput(std::move(written));
+    if (connection_.ctx != nullptr) connection_.ctx->flush();
     writer_.dropAll("the connection was closed before a queued response was sent");  // a listener may remove this codec
     if (connection_.slowPath.paused) resumeReading();
 }

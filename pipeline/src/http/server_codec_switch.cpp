@@ -20,7 +20,7 @@ void ServerCodec::decideProtocol() {
 // Switches in a task, so that no handler finds its pipeline changed when its write returns. Until then the input waits.
 void ServerCodec::beginSwitch() {
     reader_.pause();
-    writer_.flush();
+    connection_.ctx->flush();
     connection_.ctx->loop().execute([channel = ChannelRef(connection_.ctx->channel())] {
         channel->pipeline().fireUserEventTriggered(Message(detail::SwitchDue{}));
     });
@@ -31,7 +31,6 @@ void ServerCodec::switchProtocol() {
     reader_.expect(Input::switched);
     connection_.slowPath.paused = false;
     timeouts_.end();
-    writer_.flushNow();
     restoreHalfClosure();
     if (connection_.ctx == nullptr) return;
     connection_.ctx->fireUserEventTriggered(Message(ProtocolSwitched{writer_.switching()}));

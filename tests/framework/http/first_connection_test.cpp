@@ -145,7 +145,7 @@ TEST_F(FirstConnectionTest, AShutdownEndsAllAttemptsAndBeginsNone) {
     JoinHandle<void> connecting = carrier().spawn([&] {
         during = connectToFirst(Addresses(3, silent.address()), noLimit, never).error;
         EXPECT_THROW(thisFiber::sleepFor(noLimit), SystemError);  // until the carrier, too, shuts down
-        const CancellationShield shield;  // does not defer a shutdown
+        const CancellationShield shield;                          // does not defer a shutdown
         after = connectToFirst(Addresses(3, silent.address()), noLimit, never).error;
     });
     EXPECT_TRUE(eventually([&] { return openDescriptors() >= before + 2; }));

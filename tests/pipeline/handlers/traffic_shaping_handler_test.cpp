@@ -141,7 +141,7 @@ TEST(TrafficShapingHandler, WhatHasNotBeenFlushedDoesNotLeave) {
 TEST(TrafficShapingHandler, W3_TheChannelIsNotWritableWhileMuchWaits) {
     Shaped test(TrafficLimits{.write = 1000, .burst = 1});
     test.write(1);
-    test.write(TrafficShapingHandler::mostQueuedBytes - OutboundBuffer::entryOverhead);  // the overhead counts too
+    test.write(TrafficShapingHandler::mostQueuedBytes - ChannelOutput::entryBytes);  // the overhead counts too
     EXPECT_TRUE(test.channel->isWritable());
     test.write(1000);
     EXPECT_FALSE(test.channel->isWritable());

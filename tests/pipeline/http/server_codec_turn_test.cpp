@@ -20,10 +20,8 @@ using test::Application;
 using test::count;
 using test::get;
 
-// A server connection whose sink accepts bytes past the outbound buffer, as a socket does.
 struct Connection {
     Connection(EventLoop& loop, Application::Answer answer) : channel(Channel::create(loop)) {
-        sink->takesDirectWrites = true;
         channel->attach(std::make_unique<weft::test::ScriptedSink>(*channel, sink));
         channel->setActive(true);
         channel->pipeline().addLast<ServerCodec>().addLast<ObjectAggregator>().addLast<Application>(std::move(answer));
@@ -73,8 +71,7 @@ TEST_F(ServerCodecTurn, EachConnectionGetsItsOwnAnswers) {
         EXPECT_EQ(count(ofB, "HTTP/1.1 200 OK"), 1u);
         EXPECT_TRUE(ofB.ends_with("</b1>")) << ofB;
     }
-    EXPECT_EQ(a.sink->count("flush") + b.sink->count("flush"), 0u);
-    EXPECT_EQ(a.sink->count("direct"), 3u);  // one call per turn
+    EXPECT_EQ(a.sink->count("flush"), 3u);  // one call per turn
 }
 
 TEST_F(ServerCodecTurn, WhatTheSocketDoesNotTakeWaitsInABlockOfItsOwn) {
@@ -109,9 +106,9 @@ TEST_F(ServerCodecTurn, WhatIsWrittenAndNotFlushedOutlivesTheTurn) {
     };
     start();
     a.hear(named("/later"));
-    EXPECT_EQ(loop.local<detail::OutputBlock>().users(), 1u);
+    EXPECT_EQ(loop.local<weft::detail::OutputBlock>().users(), 1u);
     loop.runTasks();
-    EXPECT_EQ(loop.local<detail::OutputBlock>().users(), 0u);
+    EXPECT_EQ(loop.local<weft::detail::OutputBlock>().users(), 0u);
     EXPECT_EQ(a.said(), "");
     for (int turn = 0; turn < 3; ++turn) {
         b.hear(named("/other"));
@@ -149,7 +146,7 @@ TEST_F(ServerCodecTurn, MuchThatIsWrittenOverSeveralTurnsIsAllFlushedAtTheEnd) {
     const std::string ofA = a.said();
     EXPECT_EQ(count(ofA, std::string(1000, 'c')), 20u);
     EXPECT_TRUE(ofA.ends_with("0\r\n\r\n"));
-    EXPECT_EQ(loop.local<detail::OutputBlock>().users(), 0u);
+    EXPECT_EQ(loop.local<weft::detail::OutputBlock>().users(), 0u);
 }
 
 TEST_F(ServerCodecTurn, AConnectionThatEndsInTheTurnLeavesOthersBytesIntact) {

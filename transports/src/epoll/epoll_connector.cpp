@@ -68,7 +68,7 @@ void EpollConnector::failConnecting(std::exception_ptr cause) {
 }
 
 void EpollConnector::close(ChannelPromise promise) {
-    EpollStream::closeHandle();
+    closeSocket();
     if (std::exchange(inProgress_, false)) {
         std::exchange(connecting_, {}).tryFailure(std::make_exception_ptr(ClosedChannelException()));
     }

@@ -151,48 +151,45 @@ void EpollStream::failAfterEnd() {
 
 // ---- writing ----
 
-void EpollStream::flush(OutboundBuffer& outbound) {
-    for (unsigned writes = 0; mayWrite() && !outbound.empty(); ++writes) {
-        if (writes == detail::writesPerFlush) {  // fairness: the rest follows in the next poll, which will not block
-            set(writeQueued);
-            return requeue();
-        }
-        if (!writeOnce(outbound)) return;
-    }
+void EpollStream::flush(ChannelOutput& output) {
+    if (!sendOnce(output)) [[unlikely]]
+        sendMore(output);
 }
 
-ssize_t EpollStream::sendPieces(const OutboundBuffer& outbound) {
+[[gnu::noinline]] void EpollStream::sendMore(ChannelOutput& output) {
+    for (unsigned writes = 1; writes < detail::writesPerFlush; ++writes) {
+        if (sendOnce(output)) return;
+    }
+    set(writeQueued);  // fairness: the rest follows in the next poll, which will not block
+    requeue();
+}
+
+inline ssize_t EpollStream::send(std::string_view bytes) {
+    return calls().send(fd(), bytes.data(), bytes.size());
+}
+
+// True: there is no more to send now.
+inline bool EpollStream::sendOnce(ChannelOutput& output) {
+    if (!mayWrite()) return true;
+    const ssize_t written = output.pieces() == 0 ? send(output.single()) : sendPieces(output);
+    if (written < 0) [[unlikely]]
+        return refused(written), true;
+    return channel_.onWritten(static_cast<std::size_t>(written));
+}
+
+ssize_t EpollStream::sendPieces(const ChannelOutput& output) {
+    if (const std::string_view only = output.single(); !only.empty()) return send(only);
     std::array<iovec, partsPerWrite> parts;
-    const std::size_t count = outbound.gather(parts.data(), parts.size(), detail::bytesPerWrite);
+    const std::size_t count = output.gather(parts.data(), parts.size(), detail::bytesPerWrite);
     return calls().sendv(fd(), parts.data(), count);
 }
 
-// Returns false to stop. Otherwise the channel was told, and may have closed this sink or flushed again.
-bool EpollStream::writeOnce(OutboundBuffer& outbound) {
-    const std::string_view only = outbound.onlyPiece();
-    const ssize_t written = only.empty() ? sendPieces(outbound) : calls().send(fd(), only.data(), only.size());
-    if (written < 0) {
-        refused(written);
-        return false;
-    }
-    channel_.onWritten(static_cast<std::size_t>(written));
-    return isOpen();
-}
-
-std::size_t EpollStream::tryWriteDirect(std::string_view bytes, const Buffer&) {
-    if (!mayWrite()) return 0;
-    const ssize_t written = calls().send(fd(), bytes.data(), bytes.size());
-    return written >= 0 ? static_cast<std::size_t>(written) : refused(written);
-}
-
-// Returns 0: nothing was written.
-[[gnu::cold, gnu::noinline]] std::size_t EpollStream::refused(ssize_t result) noexcept {
+[[gnu::cold, gnu::noinline]] void EpollStream::refused(ssize_t result) noexcept {
     if (detail::wouldBlock(result)) {
         set(kernelFull);
     } else {
         failWriting(static_cast<int>(-result));
     }
-    return 0;
 }
 
 // Does not report the error here: the channel is in the middle of its flush (C-3), and the peer's last bytes may still
@@ -235,7 +232,7 @@ void EpollStream::deregister(ChannelPromise promise) {
 }
 
 void EpollStream::close(ChannelPromise promise) {
-    closeHandle();
+    closeSocket();
     promise.trySuccess();
 }
 

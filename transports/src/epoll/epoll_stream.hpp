@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include <weft/pipeline/channel_sink.hpp>
 #include <weft/transports/epoll/epoll_handle.hpp>
@@ -19,9 +20,7 @@ class EpollStream : public EpollHandle, public ChannelSink {
     void bind(const SocketAddress& local, ChannelPromise promise) override;
     void connect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise) override;
     void wantRead(bool on) override;
-    void flush(OutboundBuffer& outbound) override;
-    std::size_t tryWriteDirect(std::string_view bytes, const Buffer& storage) override;
-    bool supportsDirectWrite() const noexcept override { return true; }
+    void flush(ChannelOutput& output) override;
     void shutdownOutput(ChannelPromise promise) override;
     void deregister(ChannelPromise promise) override;
     void close(ChannelPromise promise) override;
@@ -39,6 +38,10 @@ class EpollStream : public EpollHandle, public ChannelSink {
     EpollStream(EpollIoHandler& handler, EpollHandleKind kind, Fd fd, Channel& channel) noexcept;
 
     Channel& channel() const noexcept { return channel_; }
+    void closeSocket() noexcept {
+        set(outputFailed);
+        closeHandle();
+    }
 
   private:
     enum class ReadStep : unsigned char { next, pause, ended, failed, done };
@@ -51,7 +54,7 @@ class EpollStream : public EpollHandle, public ChannelSink {
     static constexpr Flags inputFailed = 1 << 3;    // a read error was reported: never read again
     static constexpr Flags kernelFull = 1 << 4;     // EAGAIN: wait for the output edge
     static constexpr Flags writeQueued = 1 << 5;    // the rest of a flush waits for the next poll (fairness, W-5)
-    static constexpr Flags outputFailed = 1 << 6;   // never write again
+    static constexpr Flags outputFailed = 1 << 6;   // never write again: after an error, or closed
     static constexpr Flags writeErrorDue = 1 << 7;  // the channel has not been told of the write error
     static constexpr Flags inputEnded = 1 << 8;     // the channel has been told of the peer's end
     static constexpr Flags hungUp = 1 << 9;         // HUP or ERR: both directions have ended, orderly or by an error
@@ -60,7 +63,7 @@ class EpollStream : public EpollHandle, public ChannelSink {
     bool hasAll(Flags flags) const noexcept { return (flags_ & flags) == flags; }
     void set(Flags flags) noexcept { flags_ |= flags; }
     void clear(Flags flags) noexcept { flags_ &= ~flags; }
-    bool mayWrite() const noexcept { return isOpen() && !has(kernelFull | writeQueued | outputFailed); }
+    bool mayWrite() const noexcept { return !has(kernelFull | writeQueued | outputFailed); }
 
     void onOtherEvents(std::uint32_t events);
     void continueWriting();
@@ -71,9 +74,11 @@ class EpollStream : public EpollHandle, public ChannelSink {
     void finishReading(ReadStep how, bool delivered);
     void failReading(const ErrorCode& error);
     void failAfterEnd();
-    bool writeOnce(OutboundBuffer& outbound);
-    ssize_t sendPieces(const OutboundBuffer& outbound);
-    std::size_t refused(ssize_t result) noexcept;
+    bool sendOnce(ChannelOutput& output);
+    void sendMore(ChannelOutput& output);
+    ssize_t send(std::string_view bytes);
+    ssize_t sendPieces(const ChannelOutput& output);
+    void refused(ssize_t result) noexcept;
     void failWriting(int error) noexcept;
     void reportWriteError();
 

@@ -40,8 +40,7 @@ const UringOperation::Kind UringStream::outputKind = {
         if (self.parts_) {
             io_uring_prep_sendmsg(&entry, self.fd(), &self.parts_->message, MSG_NOSIGNAL);
         } else {
-            io_uring_prep_send(&entry, self.fd(), self.bytes_, std::min(self.size_, detail::bytesPerEntry),
-                               MSG_NOSIGNAL);
+            io_uring_prep_send(&entry, self.fd(), self.run_.data(), self.run_.size(), MSG_NOSIGNAL);
         }
     },
     [](UringOperation& operation, int result, unsigned) { static_cast<Operation&>(operation).stream.onOutput(result); },
@@ -67,7 +66,6 @@ UringStream::~UringStream() = default;
 
 void UringStream::registered() {
     attach();
-    if (direct_) start(output_);  // a deregistration has interrupted it
 }
 
 void UringStream::bind(const SocketAddress&, ChannelPromise promise) {
@@ -226,23 +224,14 @@ bool UringStream::maySend() const noexcept {
     return !output_.inFlight() && !has(outputFailed) && !leaving() && !shuttingDown_ && isRegistered();
 }
 
-void UringStream::flush(OutboundBuffer& outbound) {
-    outbound_ = &outbound;
-    given_ = outbound.flushedPosition();
-    if (maySend()) startOutput(outbound);
+void UringStream::flush(ChannelOutput& output) {
+    bytes_ = &output;
+    given_ = output.flushedPosition();
+    if (maySend()) startOutput();
 }
 
-std::size_t UringStream::tryWriteDirect(std::string_view bytes, const Buffer& storage) {
-    if (!storage || !maySend()) return 0;
-    direct_ = storage.share();
-    bytes_ = bytes.data();
-    size_ = bytes.size();
-    start(output_);
-    return bytes.size();
-}
-
-void UringStream::startOutput(OutboundBuffer& outbound) {
-    const std::string_view only = outbound.onlyPiece();
+void UringStream::startOutput() {
+    const std::string_view only = bytes_->single().substr(0, detail::bytesPerEntry);
     if (only.empty()) {
         try {
             if (!parts_) parts_ = handler().takeParts();
@@ -250,35 +239,21 @@ void UringStream::startOutput(OutboundBuffer& outbound) {
             return failWriting(ENOMEM);
         }
         parts_->message.msg_iov = parts_->parts;
-        parts_->message.msg_iovlen = outbound.gather(parts_->parts, UringSendParts::most, detail::bytesPerWrite);
+        parts_->message.msg_iovlen = bytes_->gather(parts_->parts, UringSendParts::most, detail::bytesPerWrite);
     }
-    bytes_ = only.data();
-    size_ = only.size();
+    run_ = only;
+    bytes_->pin();
     start(output_);
 }
 
+// Calls the channel last, because its listeners may do anything.
 void UringStream::onOutput(int result) {
-    noteSent(result);
+    if (parts_) handler().giveParts(std::move(parts_));
+    if (result > 0) channel_.onWritten(static_cast<std::size_t>(result));
     if (shuttingDown_) finishShutdown();
     if (leaving()) return operationEnded();
     if (result < 0 && !isToBeDoneAgain(result)) return failWriting(-result);
-    if (direct_) return start(output_);  // sends the rest
-    if (!output_.inFlight() && outbound_ != nullptr && outbound_->writtenPosition() < given_) channel_.onWritable();
-}
-
-void UringStream::noteSent(int result) {
-    if (parts_) handler().giveParts(std::move(parts_));
-    if (direct_) return noteDirectSent(result);
-    if (result > 0) channel_.onWritten(static_cast<std::size_t>(result));
-}
-
-// Calls the channel last, because its listeners may do anything.
-void UringStream::noteDirectSent(ssize_t result) {
-    const std::size_t sent = result > 0 ? static_cast<std::size_t>(result) : 0;
-    bytes_ += sent;
-    size_ -= sent;
-    if (size_ == 0 || (result < 0 && !isToBeDoneAgain(static_cast<int>(result)))) direct_ = Buffer();
-    if (sent > 0) channel_.onWritten(sent);
+    if (!output_.inFlight() && bytes_ != nullptr && bytes_->writtenPosition() < given_) channel_.onWritable();
 }
 
 // Does not report the error here: the peer's last bytes may still be unread.
@@ -295,15 +270,10 @@ void UringStream::reportWriteError() {
 
 // Sends what the channel flushed before it shut down its output or closed, as far as the kernel accepts it at once.
 void UringStream::sendRemaining() {
-    while (direct_ && !has(outputFailed)) {
-        const ssize_t sent = calls().send(fd(), bytes_, size_);
-        if (sent <= 0) return;
-        noteDirectSent(sent);
-    }
-    for (unsigned writes = 0; writes < detail::writesPerFlush && outbound_ != nullptr && !has(outputFailed); ++writes) {
-        if (outbound_->writtenPosition() >= given_ || outbound_->empty()) return;
+    for (unsigned writes = 0; writes < detail::writesPerFlush && bytes_ != nullptr && !has(outputFailed); ++writes) {
+        if (bytes_->writtenPosition() >= given_ || bytes_->empty()) return;
         iovec parts[UringSendParts::most];
-        const std::size_t count = outbound_->gather(parts, UringSendParts::most, detail::bytesPerWrite);
+        const std::size_t count = bytes_->gather(parts, UringSendParts::most, detail::bytesPerWrite);
         const ssize_t sent = calls().sendv(fd(), parts, count);
         if (sent <= 0) return;
         channel_.onWritten(static_cast<std::size_t>(sent));
@@ -330,7 +300,6 @@ void UringStream::finishShutdown() {
     if (result < 0) {
         promise.tryFailure(fromErrno(-result));  // what is not sent stays with the channel
     } else {
-        direct_ = Buffer();
         promise.trySuccess();
     }
 }

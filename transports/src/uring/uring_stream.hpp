@@ -28,10 +28,7 @@ class UringStream : public UringHandle, public ChannelSink {
     void bind(const SocketAddress& local, ChannelPromise promise) override;
     void connect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise) override;
     void wantRead(bool on) override;
-    void flush(OutboundBuffer& outbound) override;
-    std::size_t tryWriteDirect(std::string_view bytes, const Buffer& storage) override;
-    bool supportsDirectWrite() const noexcept override { return true; }
-    bool sendsLater() const noexcept override { return true; }
+    void flush(ChannelOutput& output) override;
     void shutdownOutput(ChannelPromise promise) override;
     void deregister(ChannelPromise promise) override;
     void close(ChannelPromise promise) override;
@@ -86,10 +83,8 @@ class UringStream : public UringHandle, public ChannelSink {
     void reportEnd();
     void failReading(const ErrorCode& error);
 
-    void startOutput(OutboundBuffer& outbound);
+    void startOutput();
     void onOutput(int result);
-    void noteSent(int result);
-    void noteDirectSent(ssize_t result);
     bool maySend() const noexcept;
     void failWriting(int error) noexcept;
     void reportWriteError();
@@ -109,13 +104,10 @@ class UringStream : public UringHandle, public ChannelSink {
     detail::Ring<Buffer> arrived_;
     ErrorCode readError_;
     ErrorCode writeError_;
-    // The send in flight. Its bytes belong to the channel until it has completed, except those of tryWriteDirect().
-    const char* bytes_ = nullptr;
-    std::size_t size_ = 0;
-    Buffer direct_;  // owns the bytes of tryWriteDirect(); if not null, they are sent before anything else
-    std::unique_ptr<UringSendParts> parts_;
-    OutboundBuffer* outbound_ = nullptr;  // owned by the channel
-    std::uint64_t given_ = 0;             // its flushed position at the channel's last flush
+    ChannelOutput* bytes_ = nullptr;         // owned by the channel
+    std::string_view run_;                   // the send in flight, unless it has parts; pinned in bytes_
+    std::unique_ptr<UringSendParts> parts_;  // null: it has none
+    std::uint64_t given_ = 0;                // its flushed position at the channel's last flush
     ChannelPromise left_;
     ChannelPromise shutDown_;
     bool shuttingDown_ = false;  // shut down once the send in flight has ended

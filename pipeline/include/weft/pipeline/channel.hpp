@@ -14,6 +14,7 @@
 #include <weft/pipeline/attribute_key.hpp>
 #include <weft/pipeline/channel_future.hpp>
 #include <weft/pipeline/channel_option.hpp>
+#include <weft/pipeline/channel_output.hpp>
 #include <weft/pipeline/channel_pipeline.hpp>
 #include <weft/pipeline/channel_promise.hpp>
 #include <weft/pipeline/channel_ref.hpp>
@@ -25,7 +26,6 @@
 #include <weft/pipeline/detail/sink_writes.hpp>
 #include <weft/pipeline/detail/writability.hpp>
 #include <weft/pipeline/message.hpp>
-#include <weft/pipeline/outbound_buffer.hpp>
 #include <weft/scheduler/detail/biased_count.hpp>
 #include <weft/scheduler/detail/prefetch.hpp>
 #include <weft/scheduler/event_loop.hpp>
@@ -40,6 +40,7 @@ namespace detail {
 class PipelineEntry;
 class ChannelPin;
 class DeregisteredChannels;
+class EncoderCalls;
 class PostedWrite;
 }  // namespace detail
 
@@ -151,7 +152,7 @@ class Channel final : private FlushPointListener {
     std::size_t bytesBeforeWritable() const noexcept;
     std::size_t pendingBytes() const noexcept;
     // Bytes that the kernel has accepted so far; shows whether a slow peer still makes progress. Context: the loop.
-    std::uint64_t writtenBytes() const noexcept { return outbound_.writtenPosition(); }
+    std::uint64_t writtenBytes() const noexcept { return output_.writtenPosition(); }
     // Sets one of the application's 31 bits; the channel is writable only while all are true (W-3). `index`: 1 to 31;
     // throws std::out_of_range otherwise.
     void setUserDefinedWritability(unsigned index, bool writable);
@@ -211,8 +212,12 @@ class Channel final : private FlushPointListener {
     // The peer ended its output. Ends the read cycle: the channel fires channelReadComplete itself (HC-1; with
     // ALLOW_HALF_CLOSURE only if the cycle has had a message) and ignores an onReadComplete() that follows.
     void onEof() noexcept;
-    // The kernel has accepted the next `bytes` bytes of the outbound buffer.
-    void onWritten(std::size_t bytes) noexcept;
+    // The kernel has accepted the next `bytes` bytes of the output. True: no flushed bytes are left, or the channel has
+    // closed, so the sink sends nothing more.
+    bool onWritten(std::size_t bytes) noexcept {
+        const bool callsNobody = output_.isPlain() && isWritable() && !writes_.full();
+        return callsNobody ? output_.consumePlain(bytes) : consume(bytes);
+    }
     // The socket was full and takes bytes again: the channel flushes.
     void onWritable() noexcept;
     // A read error or reset closes the channel (E-6); an accept error does not close the listener (E-7).
@@ -233,6 +238,7 @@ class Channel final : private FlushPointListener {
     friend class detail::HeadHandler;    // calls the operations of the channel
     friend class detail::PipelineEntry;  // owns depth_ and scope_
     friend class detail::ChannelPin;
+    friend class detail::EncoderCalls;
     friend class detail::DeregisteredChannels;
     friend class detail::PostedWrite;
     friend class ChannelHandlerContext;  // completes the closes that the loop refuses
@@ -261,6 +267,13 @@ class Channel final : private FlushPointListener {
     void headWrite(Message&& message, ChannelPromise&& promise);
     void refuseLate(Message&& message, const ChannelPromise& promise);
     void headFlush();
+    bool takesOutput() const noexcept {
+        return state_.is(0, State::isClosed | State::outputEnded) && output_.bytesOnly();
+    }
+    bool isAboveHighMark() const noexcept {
+        return output_.pendingBytes() + writability_.submitted() > config_.writeBufferWaterMark.high();
+    }
+    bool markFlush() noexcept;
 
     void connected(const ChannelFuture& attempt, const ChannelPromise& promise);
     void startConnectTimer(const ChannelPromise& promise, const SocketAddress& remote);
@@ -282,6 +295,7 @@ class Channel final : private FlushPointListener {
     void onFlushPoint() noexcept override;
     void flushNow() noexcept;
     void afterSinkFlush(std::uint64_t given) noexcept;
+    bool consume(std::size_t bytes) noexcept;
     void updateWritability() noexcept;
     void changeWritability(std::uint32_t set, std::uint32_t clear) noexcept;
     void addSubmitted(std::size_t bytes) noexcept;
@@ -323,7 +337,6 @@ class Channel final : private FlushPointListener {
     State state_;  // any thread
 
     // The loop only.
-    bool sendsLater_ = false;  // sink_->sendsLater()
     bool activeFired_ = false;
     bool listening_ = false;        // bound, and its sink listens
     bool closedHere_ = false;       // by an operation of this side, not by the peer or an error
@@ -335,7 +348,7 @@ class Channel final : private FlushPointListener {
     detail::ReadSize readSize_;
     std::optional<NonSuspendingScope> scope_;  // of the outermost entry, when a fiber opened it
     ChannelConfig config_;
-    OutboundBuffer outbound_;
+    ChannelOutput output_;
     detail::SinkWrites writes_;
 
     // Any thread.

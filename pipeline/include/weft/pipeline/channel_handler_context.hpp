@@ -22,12 +22,14 @@ namespace weft {
 
 class Channel;
 class ChannelHandler;
+class ChannelOutput;
 class ChannelPipeline;
 class EventLoop;
 template <class T>
 class JoinHandle;
 namespace detail {
 class Delivery;
+class EncoderCalls;
 struct ContextDeleter;
 }  // namespace detail
 
@@ -108,13 +110,14 @@ class ChannelHandlerContext {
     // close future.
     ChannelFuture writeAndClose(Message&& message);
 
-    // For codecs that gather their output until the loop's flush point (EventLoop::requestFlushPoint()): offers `bytes`
-    // to the transport at once and returns how many it took. Give the rest to writeAndFlush(). The result is 0 when
-    // another handler has to see the bytes, earlier writes are pending, the socket is full, the channel is not active,
-    // there are more bytes than the high water mark, or the loop is not at its flush point. `storage` owns the bytes,
-    // which must not change while the transport keeps a share of it (Buffer::unique()). A null `storage` owns nothing:
-    // then only a transport that sends at once takes any bytes. Context: the loop. Calls no handler.
-    std::size_t tryWriteDirect(std::string_view bytes, const Buffer& storage) noexcept;
+    // ---- for encoders, in write() or wherever else they produce bytes ----
+    // Where to append the bytes of a message: the output of the channel itself, or, if another handler sees writes
+    // after this one, an output whose bytes that handler gets as Buffers. Then call finishOutput(), before anything
+    // that calls a handler. Valid until then. Context: the loop, in a handler. Throws std::bad_alloc.
+    ChannelOutput& output();
+    // The bytes of a message are complete. `promise` covers them; it should be uncancellable (W-2), because cancelling
+    // it removes nothing. Calls the handlers that see the bytes, and those of channelWritabilityChanged().
+    void finishOutput(ChannelPromise&& promise);
 
     // For handlers that act on the ends of read cycles only now and then. Initially on for handlers that override
     // channelReadComplete() or read(); without effect for others. `false` promises that, under AUTO_READ, your
@@ -161,6 +164,7 @@ class ChannelHandlerContext {
     friend class Channel;
     friend class ChannelPipeline;
     friend class detail::Delivery;
+    friend class detail::EncoderCalls;
 
     struct Name {
         std::string given;     // empty: automatic
@@ -207,6 +211,8 @@ class ChannelHandlerContext {
     template <class F>
     void enterClose(const ChannelPromise& promise, F call);
     ChannelHandlerContext& nextWriter() const noexcept;
+    bool writesDirectly() const noexcept;
+    void passOutput(ChannelPromise&& promise);
     void writeAndFlushSlow(Message&& message, ChannelPromise&& promise);
     void enterRead(Message&& message);
     void enterWrite(Message&& message, ChannelPromise&& promise, bool flush);

@@ -12,6 +12,7 @@
 
 #include <weft/pipeline/channel_handler.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/pipeline/channel_output.hpp>
 #include <weft/pipeline/detail/owning_context.hpp>
 #include <weft/pipeline/detail/pipeline_ends.hpp>
 
@@ -19,6 +20,7 @@ namespace weft {
 
 class Channel;
 namespace detail {
+class EncoderCalls;
 class PipelineEntry;
 std::string lastWriterTo(const ChannelHandlerContext& taker);
 }  // namespace detail
@@ -181,6 +183,7 @@ class ChannelPipeline {
     friend class Channel;
     friend class ChannelHandlerContext;
     friend class EmbeddedChannel;
+    friend class detail::EncoderCalls;
     friend class detail::PipelineEntry;
     friend std::string detail::lastWriterTo(const ChannelHandlerContext& taker);
 
@@ -224,9 +227,7 @@ class ChannelPipeline {
     bool readsWatched() const noexcept { return readWatchers_ > 0; }
     void readIfAutoRead();
     bool isHead(const Context& context) const noexcept { return &context == &head_; }
-    std::size_t writeDirect(std::string_view bytes, const Buffer& storage) noexcept {
-        return headHandler_.writeDirect(bytes, storage);
-    }
+    ChannelOutput& passedOutput();  // for encoders whose writes another handler sees
     // For messages that no handler can use (pipeline_types.cpp).
     void reportUnusableTypes() const;
     std::string lastReader() const;
@@ -252,6 +253,7 @@ class ChannelPipeline {
     std::unique_ptr<std::vector<PendingCallback>> pending_;  // for the first registration; null: none
     Context* losing_ = nullptr;  // while exceptionCaught() handles what this one's write() threw
     detail::TailObserver* observer_ = nullptr;
+    std::unique_ptr<ChannelOutput> passed_;  // null: not used yet
 };
 
 }  // namespace weft

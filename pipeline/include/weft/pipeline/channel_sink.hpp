@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include <weft/pipeline/channel_future.hpp>
-#include <weft/pipeline/outbound_buffer.hpp>
+#include <weft/pipeline/channel_output.hpp>
 #include <weft/pipeline/socket_address.hpp>
 #include <weft/pipeline/socket_option.hpp>
 #include <weft/scheduler/errors.hpp>
@@ -34,19 +34,9 @@ struct ChannelSink {
     // Listeners: deliver the connections that the kernel has already established, as while reading is on, because a
     // close would reset them. Streams do nothing.
     virtual void acceptWaiting() {}
-    // Writes as much as the kernel takes and reports it with Channel::onWritten(n), in this call or later. When the
-    // socket is full, the sink calls Channel::onWritable() once it takes bytes again.
-    virtual void flush(OutboundBuffer& outbound) = 0;
-    // Writes past the outbound buffer; called only while that is empty. Returns how many bytes the sink took: those
-    // that the kernel took at once or, with sendsLater(), all, which it then sends before everything else. Bytes that
-    // it did not take come again through flush(), also after an error. The bytes lie in the block of `storage`: a sink
-    // that has not sent them on return keeps a share of it.
-    virtual std::size_t tryWriteDirect(std::string_view bytes, const Buffer& storage);
-    // False: tryWriteDirect() takes nothing, and callers need not gather bytes for it.
-    virtual bool supportsDirectWrite() const noexcept { return false; }
-    // True: the sink reports bytes that tryWriteDirect() took with Channel::onWritten() once it has sent them, before
-    // any others.
-    virtual bool sendsLater() const noexcept { return false; }
+    // Writes as much as the kernel takes of the flushed bytes, 1 or more, and reports it with Channel::onWritten(n), in
+    // this call or later. When the socket is full, the sink calls Channel::onWritable() once it takes bytes again.
+    virtual void flush(ChannelOutput& output) = 0;
     // Once the promise has succeeded, the sink sends and reports nothing more. If it fails, the sink goes on.
     virtual void shutdownOutput(ChannelPromise promise) = 0;
     // Detaches from the poller without closing.
@@ -61,7 +51,7 @@ struct ChannelSink {
     // The largest useful read buffer of this transport, in bytes; bounds Channel::readBufferSize().
     virtual std::size_t maxReadBytes() const { return 64 * 1024; }
     // True for a transport that moves whole messages (embedded, in-process): flush() then takes them one by one with
-    // OutboundBuffer::takeMessage(), and they are never joined. False: only Buffers may reach the head of the pipeline.
+    // ChannelOutput::takeMessage(), and they are never joined. False: only Buffers may reach the head of the pipeline.
     virtual bool takesMessages() const noexcept { return false; }
 };
 

@@ -7,8 +7,8 @@
 
 namespace weft {
 
-// In bytes, as OutboundBuffer counts them. A channel becomes unwritable above high(), and writable again below low().
-// (W-3)
+// In bytes, as ChannelOutput::pendingBytes() counts them. A channel becomes unwritable above high(), and writable again
+// below low(). (W-3)
 class WriteBufferWaterMark {
   public:
     static constexpr std::size_t defaultLow = 32 * 1024;

@@ -219,7 +219,7 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
     std::size_t runSomeTasks(Duration budget) { return hasTasks() ? runTasksFor(budget) : 0; }
     std::size_t runTasksFor(Duration budget) noexcept;
     static bool succeeds(Task& task) noexcept;
-    void runFlushRound() noexcept;
+    void callFlushing() noexcept;
     LocalStore& locals() noexcept;
 
     // Timed tasks (scheduled_task.cpp).
@@ -247,7 +247,7 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
     detail::SliceClock taskClock_;
     FlushPointListener* firstListener_ = nullptr;
     FlushPointListener** lastListener_ = &firstListener_;
-    FlushPointListener* flushing_ = nullptr;  // listeners of the current round that have not been called
+    FlushPointListener* flushing_ = nullptr;  // listeners of the current flush point that have not been called
     detail::ScheduledEntry* firstArmed_ = nullptr;
     TimePoint spinUntil_{};
     std::unique_ptr<GracefulShutdown> gracefulShutdown_;  // once shutdownGracefully() has been called

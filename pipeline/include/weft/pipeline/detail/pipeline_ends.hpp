@@ -35,9 +35,6 @@ class HeadHandler final : public ChannelHandler {
     void write(ChannelHandlerContext&, Message&& message, ChannelPromise promise) override;
     void flush(ChannelHandlerContext&) override;
 
-    // A write and a flush at the flush point while nothing is pending: bypasses the queue and calls no handler or
-    // listener. Returns how many bytes the sink has taken; the caller gives the rest to an ordinary write and flush.
-    std::size_t writeDirect(std::string_view bytes, const Buffer& storage) noexcept;
     // Closes the channel after an error on this side.
     void closeAfterError(std::exception_ptr cause) noexcept;
 

@@ -3,41 +3,55 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 
 namespace weft::detail {
 
 // Context: the channel's loop.
 class SinkWrites {
   public:
-    bool mayFlush() const noexcept { return !flushing_ && !full_; }
-    bool flushing() const noexcept { return flushing_; }
-    bool full() const noexcept { return full_; }
+    bool mayFlush() const noexcept { return (state_ & (isFlushing | isFull)) == 0; }
+    bool flushing() const noexcept { return state_ & isFlushing; }
+    bool full() const noexcept { return state_ & isFull; }
 
-    // A flush hands over all bytes up to `position` of the outbound buffer.
+    // A flush hands over all bytes up to `position` of the output.
     void beginFlush(std::uint64_t position) noexcept {
         given_ = position;
-        flushing_ = true;
+        set(isFlushing, true);
     }
-    void endFlush() noexcept { flushing_ = false; }
+    void endFlush() noexcept { set(isFlushing, false); }
+    // A flush of all bytes up to `position` is over, and the sink has not taken or reported all of them.
+    void wait(std::uint64_t position) noexcept {
+        given_ = position;
+        set(isFull, true);
+    }
     // True: the sink has not taken, or not reported, all that it was given. It calls onWritable() once it has room, or
     // reports the bytes later with onWritten().
-    void setFull(bool full) noexcept { full_ = full; }
+    void setFull(bool full) noexcept { set(isFull, full); }
     // True, once, when a full sink that reports asynchronously (io_uring) has now reported all that it was given.
     bool reportedAll(std::uint64_t written) noexcept {
-        return !flushing_ && full_ && written >= given_ && std::exchange(full_, false);
+        if (flushing() || !full() || written < given_) return false;
+        set(isFull, false);
+        return true;
     }
 
-    // Scope of OutboundBuffer::consume(), which calls listeners. Returns the value to restore.
-    bool beginConsume() noexcept { return std::exchange(consuming_, true); }
-    void endConsume(bool outer) noexcept { consuming_ = outer; }
+    // Scope of ChannelOutput::consume(), which calls listeners. Returns the value to restore.
+    bool beginConsume() noexcept {
+        const bool outer = state_ & isConsuming;
+        set(isConsuming, true);
+        return outer;
+    }
+    void endConsume(bool outer) noexcept { set(isConsuming, outer); }
     // False: the loop of a flush or of consume() is on the stack, and pending writes must not be failed under it (C-3).
-    bool mayFailPending() const noexcept { return !flushing_ && !consuming_; }
+    bool mayFailPending() const noexcept { return (state_ & (isFlushing | isConsuming)) == 0; }
 
   private:
-    bool flushing_ = false;
-    bool full_ = false;
-    bool consuming_ = false;
+    enum : std::uint8_t { isFlushing = 1, isFull = 2, isConsuming = 4 };
+
+    void set(std::uint8_t bit, bool on) noexcept {
+        state_ = static_cast<std::uint8_t>(on ? state_ | bit : state_ & ~bit);
+    }
+
+    std::uint8_t state_ = 0;   // one byte, so that mayFlush() is one test
     std::uint64_t given_ = 0;  // flushed position at the last flush
 };
 

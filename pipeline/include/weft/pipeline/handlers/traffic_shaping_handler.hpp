@@ -29,7 +29,7 @@ struct SharedTraffic {
 // Add it as the first handler of a pipeline, so that it counts the bytes of the connection (a Buffer counts its bytes,
 // any other message 8). Reading: input is never held back, but the next read() waits until the bucket has tokens again.
 // Writing: writes and flushes beyond the limit are queued in order. While more than `mostQueuedBytes` are queued (each
-// write counts 96 bytes besides its own, as in OutboundBuffer), the channel is not writable: its user-defined bit
+// write counts 96 bytes besides its own, as in ChannelOutput), the channel is not writable: its user-defined bit
 // `writabilityIndex` is false until at most half of that is queued. Whatever the limit, close() and disconnect() first
 // pass on what was flushed, and removing this handler passes on everything queued. Uses the loop's clock. Shared
 // buckets serve connections in no particular order.

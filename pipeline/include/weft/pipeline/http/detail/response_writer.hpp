@@ -10,9 +10,10 @@
 #include <string_view>
 #include <utility>
 
+#include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/pipeline/channel_output.hpp>
 #include <weft/pipeline/channel_promise.hpp>
 #include <weft/pipeline/http/detail/head_cache.hpp>
-#include <weft/pipeline/http/detail/output_batch.hpp>
 #include <weft/pipeline/http/detail/response_slots.hpp>
 #include <weft/pipeline/http/detail/server_connection.hpp>
 #include <weft/pipeline/http/request.hpp>
@@ -24,17 +25,15 @@
 
 namespace weft::http::detail {
 
-// Encodes Response, Content and LastContent in the order of the requests, and batches the bytes until the flush point.
-// Promises are completed, and their listeners called, inside these functions; a listener may close the connection or
-// remove the codec. Context: the channel's loop.
-class ResponseWriter final : private FlushPointListener {
+// Encodes Response, Content and LastContent in the order of the requests, into the channel's output. Handlers that see
+// the bytes first are called inside these functions, as are the listeners of promises that fail; they may close the
+// connection or remove the codec. Context: the channel's loop.
+class ResponseWriter final {
   public:
     explicit ResponseWriter(ServerConnection& connection) noexcept : connection_(connection) {}
 
     // The codec has been added to a pipeline. `serverName`: the value of the Server header; empty: none.
     void begin(ChannelHandlerContext& ctx, std::string_view serverName);
-    // The codec is being removed: writes what is encoded. Responses from here on are lost.
-    void end(ChannelHandlerContext& ctx);
 
     // ---- messages ----
 
@@ -54,31 +53,19 @@ class ResponseWriter final : private FlushPointListener {
     // Fails the messages that wait for their turn, and forgets all requests.
     void dropAll(const char* why);
 
-    // ---- output ----
-
-    bool hasOutput() const noexcept { return !output_.empty(); }
-    void clearOutput() noexcept { output_.clear(); }
-    // Passes the output on; the promise completes once its last byte is in the kernel.
-    void passOut(ChannelPromise&& promise);
-    // All responses of one turn, by the handler or by many fibers, leave in one piece at the flush point.
-    void flush() {
-        flushWanted_ = true;
-        connection_.loop->requestFlushPoint(*this);
-    }
-    // Does now what a flush() wanted at the flush point. False if there was none.
-    bool flushNow() noexcept;
+    // The flush after the most common responses. False: nothing has been done. Defined in src/http/common_response.hpp.
+    inline bool tryFlushCommon(ChannelHandlerContext& ctx) noexcept;
+    // Inside one of our writes it takes effect after that.
+    void flush(ChannelHandlerContext& ctx);
     // The SO_LINGER to restore once the last response is in the kernel, if it had to be changed. In the middle of a
     // body that the close delimits there is none: the close cuts the body, so it must stay a reset.
     std::optional<int> takeLinger() noexcept;
 
   private:
-    static constexpr std::size_t copiedBody = 1024;  // bodies up to this size are copied after their head
-    // With at most this much output, there is room for a cached head and a copied body.
-    static constexpr std::size_t commonOutput = OutputBatch::largeBlock - HeadCache::longestHead - copiedBody;
+    static constexpr std::size_t copiedBody = ChannelOutput::joinLimit;  // bodies up to this size follow their head
 
     // While a guard is alive, responses to any request are queued. A handler before the codec, or the listener of a
-    // promise, may answer a request from inside one of our writes, and its bytes must not come between two parts of a
-    // response. No slot is removed meanwhile, unless all are.
+    // promise, may answer a request from inside one of our writes. No slot is removed meanwhile, unless all are.
     class ReentrancyGuard {
       public:
         explicit ReentrancyGuard(ServerConnection& connection) noexcept : connection_(connection) {
@@ -117,7 +104,7 @@ class ResponseWriter final : private FlushPointListener {
 
     // Heads (response_writer_heads.cpp, common_response.hpp).
     static inline bool mayKnowHead(const ResponseSlot& slot, const Response& response);
-    inline void emitSmall(std::string_view head, std::string_view body, bool leaving = false);
+    static inline void emitSmall(ChannelOutput& out, std::string_view head, std::string_view body);
     bool emitKnownHead(Response& response, ChannelPromise&& promise);
     void emitHead(Response& response, ChannelPromise&& promise);
     void finishHead(Response& response, const EncodedHead& encoded, std::uint64_t length, ChannelPromise&& promise);
@@ -136,37 +123,17 @@ class ResponseWriter final : private FlushPointListener {
     void resetUnlessWhole();
     void abortBody();
 
-    // Output (response_writer_output.cpp).
-    void emitBytes(Buffer&& data, ChannelPromise&& promise);
-    void appendSmall(std::string_view bytes);
-    char* reserve(std::size_t bytes, bool leaving = false);
-    char* reserveSlow(std::size_t bytes, bool leaving);
-    // As reserve(), but inlined. Bytes in the shared block must leave it at the flush point, also without a flush().
-    [[gnu::always_inline]] char* reserveHere(std::size_t bytes, bool leaving) {
-        const bool first = output_.empty();
-        char* const room = output_.room(bytes, leaving);
-        if (room == nullptr) [[unlikely]]
-            return reserveSlow(bytes, leaving);
-        if (first && connection_.loop != nullptr) connection_.loop->requestFlushPoint(*this);
-        return room;
-    }
-    // Without a promise, the bytes are batched until the flush point.
-    void finishWrite(ChannelPromise&& promise) {
-        if (!promise.isVoid()) [[unlikely]]
-            passOut(std::move(promise));
-    }
-    void flushOut();
+    // Output. The bytes of a message end with finishWrite().
+    inline ChannelOutput& output();
+    void finishWrite(ChannelPromise&& promise) { connection_.ctx->finishOutput(std::move(promise)); }
     void loseOutput(const ChannelPromise& promise);
-    void onFlushPoint() noexcept override;
-    void passOnAtFlushPoint() noexcept;
 
     // Members that every request uses come first.
-    bool flushWanted_ = false;
     ServerConnection& connection_;
     HeadCache* heads_ = nullptr;
     const std::string* serverName_ = nullptr;  // heads_'s key
-    OutputBatch output_;                       // encoded, not yet written to the pipeline
 
+    bool flushDue_ = false;
     Ticket switching_ = noTicket;
     Ticket firstLost_ = ~noTicket;
     std::size_t earlyBytes_ = 0;          // memory held by responses that wait for their turn

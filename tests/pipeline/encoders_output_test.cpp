@@ -1,0 +1,128 @@
+// Encoders write into the output of their channel, or of the handler that sees writes before it.
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/pipeline/channel_output.hpp>
+#include <weft/pipeline/embedded_channel.hpp>
+
+#include "pipeline/scripted_sink.hpp"
+
+namespace weft {
+namespace {
+
+using test::ScriptedChannel;
+
+// Encodes a string as its length, a colon and itself.
+struct Encoder final : ChannelOutboundHandler {
+    void write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) override {
+        const std::string text = message.take<std::string>();
+        if (!promise.setUncancellable()) return;
+        ctx.output().append(std::to_string(text.size()) + ":");
+        ctx.output().append(Buffer::copyOf(text));
+        ctx.finishOutput(std::move(promise));
+    }
+};
+
+// Sees the writes of the encoder.
+struct Watcher final : ChannelOutboundHandler {
+    void write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) override {
+        seen += message.get<Buffer>().view();
+        if (auto then = std::exchange(inside, nullptr)) then();
+        ctx.write(std::move(message), std::move(promise));
+    }
+    std::string seen;
+    std::function<void()> inside;
+};
+
+TEST(EncodersOutput, IsTheChannelsWhenNoHandlerSeesTheWrite) {
+    ScriptedChannel channel;
+    channel.pipeline().addLast<Encoder>();
+    channel.start();
+    const ChannelPromise promise = channel->newPromise();
+    channel->write(std::string("one"));
+    channel->write(std::string("four"), promise);
+    EXPECT_EQ(channel->pendingBytes(), 11 + ChannelOutput::entryBytes) << "one mark";
+    channel->flush();
+    channel.run();
+    EXPECT_EQ(channel.sink->written, "3:one4:four");
+    EXPECT_TRUE(promise.future().success());
+}
+
+TEST(EncodersOutput, AHandlerInFrontSeesEveryByte) {
+    ScriptedChannel channel;
+    channel.pipeline().addLast<Watcher>().addLast<Encoder>();
+    channel.start();
+    const ChannelPromise promise = channel->newPromise();
+    const std::string large(5000, 'l');
+    channel->write(std::string("one"));
+    channel->writeAndFlush(std::string(large), promise);
+    channel.run();
+    EXPECT_EQ(channel.sink->written, "3:one5000:" + large);
+    EXPECT_EQ(channel.pipeline().get<Watcher>()->seen, channel.sink->written);
+    EXPECT_TRUE(promise.future().success());
+}
+
+TEST(EncodersOutput, AWriteInsideAWriteComesBeforeTheRestOfIt) {
+    ScriptedChannel channel;
+    channel.pipeline().addLast<Watcher>().addLast<Encoder>();
+    channel.start();
+    channel.pipeline().get<Watcher>()->inside = [&] { channel->write(std::string("in")); };
+    channel->writeAndFlush(std::string(2000, 'l'));
+    channel.run();
+    EXPECT_EQ(channel.sink->written, "2:in2000:" + std::string(2000, 'l')) << "as any handler's write";
+}
+
+TEST(EncodersOutput, AHandlerThatIsAddedLaterSeesTheBytesFromThenOn) {
+    ScriptedChannel channel;
+    channel.pipeline().addLast<Encoder>();
+    channel.start();
+    channel->write(std::string("a"));
+    channel.pipeline().addFirst<Watcher>();
+    channel->write(std::string("b"));
+    channel->flush();
+    channel.run();
+    EXPECT_EQ(channel.pipeline().get<Watcher>()->seen, "1:b");
+    EXPECT_EQ(channel.sink->written, "1:a1:b");
+}
+
+TEST(EncodersOutput, OfATransportOfMessagesIsABufferForEachWrite) {
+    EmbeddedChannel channel(std::make_unique<Encoder>());
+    channel.writeOutbound(std::string("one"));
+    channel.writeOutbound(std::string("two"));
+    EXPECT_EQ(channel.outboundSize(), 2u);
+    EXPECT_EQ(channel.readOutbound().get<Buffer>().view(), "3:one");
+    channel.finishAndReleaseAll();
+}
+
+TEST(EncodersOutput, AfterTheCloseItsBytesAreRefusedAsEveryWrite) {
+    ScriptedChannel channel;
+    channel.pipeline().addLast<Encoder>();
+    channel.start();
+    channel.sink->closesLater = true;
+    channel->close();
+    const ChannelPromise promise = channel->newPromise();
+    channel->writeAndFlush(std::string("late"), promise);
+    EXPECT_TRUE(promise.done());
+    EXPECT_FALSE(promise.future().success());
+    EXPECT_EQ(channel->pendingBytes(), 0u);
+}
+
+TEST(EncodersOutput, MuchOfItMakesTheChannelUnwritableAtTheEndOfTheWrite) {
+    ScriptedChannel channel;
+    channel.pipeline().addLast<Encoder>();
+    channel.start();
+    channel->write(std::string(200'000, 'x'));
+    EXPECT_FALSE(channel->isWritable());
+    channel->flush();
+    channel.run();
+    EXPECT_TRUE(channel->isWritable());
+}
+
+}  // namespace
+}  // namespace weft
