@@ -207,6 +207,7 @@ void Channel::unregister() {
     reads_.setWanted(false);
     writes_.setFull(false);  // deregistering also cancels what the sink had begun to send
     loop_.withdrawFlushPoint(*this);
+    output_.unshare();  // the loop now holds no reference, so writes must request no flush point
     state_.clear(State::isRegistered);
     pipeline_.fireChannelUnregistered();
     if (!closed()) releaseOwnReference();

@@ -17,6 +17,13 @@ void ChannelOutput::share(detail::OutputBlock& block, EventLoop& loop, FlushPoin
     channel_ = &channel;
 }
 
+void ChannelOutput::unshare() noexcept {
+    tail_.leaveBlock();
+    tail_.share(detail::OutputBlock::none());
+    loop_ = nullptr;
+    channel_ = nullptr;
+}
+
 // ---- appending ----
 
 char* ChannelOutput::roomSlow(std::size_t bytes) {

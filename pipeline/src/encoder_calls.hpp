@@ -13,15 +13,14 @@ class EncoderCalls {
     static bool ownsOutput(const ChannelHandlerContext& ctx) noexcept {
         return isFirst(ctx) && ctx.channel_.takesOutput();
     }
+    // True if, besides, `bytes` more need no finishOutput(): they change no writability, so that no handler is called.
+    static bool ownsRoom(const ChannelHandlerContext& ctx, std::size_t bytes) noexcept {
+        return ownsOutput(ctx) && ctx.channel_.hasRoomFor(bytes);
+    }
     static ChannelOutput& output(ChannelHandlerContext& ctx) {
         return ownsOutput(ctx) ? ownOutput(ctx.channel_) : ctx.output();
     }
     static ChannelOutput& ownOutput(Channel& channel) noexcept { return channel.output_; }
-    // After bytes for ownOutput(), with the void promise.
-    static void finishOwnOutput(ChannelHandlerContext& ctx, const Channel& channel) {
-        if (channel.isAboveHighMark()) [[unlikely]]
-            ctx.finishOutput({});
-    }
     // Flushes bytes of ownOutput() that leave at the flush point anyway. False: nothing has been done.
     static bool tryFlush(ChannelHandlerContext& ctx) noexcept { return isFirst(ctx) && ctx.channel_.markFlush(); }
 

@@ -48,11 +48,9 @@ inline bool ResponseWriter::tryFlushCommon(ChannelHandlerContext& ctx) noexcept 
         heads_->last(response.status, response.headers, serverName_, body, connection.loop->flushPoints());
     if (head.empty()) return false;
     ChannelHandlerContext& ctx = *connection.ctx;
-    if (!weft::detail::EncoderCalls::ownsOutput(ctx)) [[unlikely]]
+    if (!weft::detail::EncoderCalls::ownsRoom(ctx, head.size() + body)) [[unlikely]]
         return false;
-    Channel& channel = ctx.channel();
-    emitSmall(weft::detail::EncoderCalls::ownOutput(channel), head, response.body.view());
-    weft::detail::EncoderCalls::finishOwnOutput(ctx, channel);
+    emitSmall(weft::detail::EncoderCalls::ownOutput(ctx.channel()), head, response.body.view());
     if (waiting == 1) [[likely]] {
         connection.slots.popFront(slot);
     } else {

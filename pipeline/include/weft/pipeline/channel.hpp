@@ -270,8 +270,10 @@ class Channel final : private FlushPointListener {
     bool takesOutput() const noexcept {
         return state_.is(0, State::isClosed | State::outputEnded) && output_.bytesOnly();
     }
-    bool isAboveHighMark() const noexcept {
-        return output_.pendingBytes() + writability_.submitted() > config_.writeBufferWaterMark.high();
+    // True if `bytes` more, as one piece at most, leave the channel's writability as it is.
+    bool hasRoomFor(std::size_t bytes) const noexcept {
+        const std::size_t most = output_.pendingBytes() + writability_.submitted() + bytes + ChannelOutput::entryBytes;
+        return most <= config_.writeBufferWaterMark.high();
     }
     bool markFlush() noexcept;
 

@@ -85,6 +85,8 @@ class ChannelOutput {
     // ---- for the channel ----
     // Small writes of `channel` go to `block` from now on; it must live until leaveBlock() after the last of them.
     void share(detail::OutputBlock& block, EventLoop& loop, FlushPointListener& channel) noexcept;
+    // Leaves the block for good, and requests no more flush points.
+    void unshare() noexcept;
     // Switches to whole messages. Call it before the first write. Throws std::bad_alloc.
     void takeWholeMessages() { messages_ = std::make_unique<detail::Ring<Message>>(); }
     bool bytesOnly() const noexcept { return messages_ == nullptr; }
@@ -126,7 +128,9 @@ class ChannelOutput {
     // Bytes that are not sent, plus entryBytes for each piece and mark. Any thread; exact on the loop, a hint
     // elsewhere.
     std::size_t pendingBytes() const noexcept {
-        return static_cast<std::size_t>(position() - writtenPosition()) + overhead_.load(std::memory_order_relaxed);
+        const std::uint64_t added = position(), written = writtenPosition();  // elsewhere, perhaps of different times
+        const std::uint64_t bytes = added > written ? added - written : 0;
+        return static_cast<std::size_t>(bytes) + overhead_.load(std::memory_order_relaxed);
     }
     std::size_t pieces() const noexcept { return pieces_.size(); }
     // Memory that the bytes keep in use; a block that consecutive pieces share counts once. For tests and figures:

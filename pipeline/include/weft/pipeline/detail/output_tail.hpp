@@ -70,7 +70,7 @@ class OutputTail {
     ~OutputTail() { clear(); }
 
     // Uses `block` as the shared block from now on; before the first call, nothing is shared. Call it only while the
-    // tail is empty and has no room. `block` must outlive the tail, or the call of share(OutputBlock::none()).
+    // tail is not in a block. `block` must outlive the tail, or the call of share(OutputBlock::none()).
     void share(OutputBlock& block) noexcept { block_ = &block; }
 
     bool empty() const noexcept { return begin_ == end_; }
