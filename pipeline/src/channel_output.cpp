@@ -53,6 +53,24 @@ void ChannelOutput::sealTail() {
     countEntries();
 }
 
+bool ChannelOutput::cutTo(std::uint64_t to) noexcept {
+    if (to < flushed_ || (!marks_.empty() && marks_.back().end > to)) return false;
+    std::uint64_t extra = position() - to;
+    if (const std::uint64_t last = std::min<std::uint64_t>(extra, tail_.size()); last > 0) {
+        tail_.cut(tail_.size() - static_cast<std::size_t>(last), static_cast<std::size_t>(last));
+        extra -= last;
+    }
+    while (extra > 0) {
+        Buffer& piece = pieces_.back();
+        const std::size_t kept = piece.readableBytes() - static_cast<std::size_t>(std::min<std::uint64_t>(extra, piece.readableBytes()));
+        extra -= piece.readableBytes() - kept;
+        kept > 0 ? void(piece = piece.slice(0, kept)) : pieces_.truncate(pieces_.size() - 1);
+    }
+    added_.store(to, std::memory_order_relaxed);
+    countEntries();
+    return true;
+}
+
 detail::Ring<Buffer> ChannelOutput::takePieces() {
     sealTail();
     detail::Ring<Buffer> all;

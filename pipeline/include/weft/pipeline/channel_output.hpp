@@ -2,11 +2,13 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
 #include <string_view>
+#include <type_traits>
 
 #include <weft/pipeline/channel_promise.hpp>
 #include <weft/pipeline/detail/output_tail.hpp>
@@ -50,6 +52,15 @@ class ChannelOutput {
     void append(std::string_view bytes);
     // Appends the bytes, without a copy if they are more than joinLimit. Throws std::bad_alloc.
     void append(Buffer&& bytes);
+    // Appends a number, as Buffer::write(): output.write<std::uint16_t>(80). Throws std::bad_alloc.
+    template <detail::WireNumber T>
+    void write(std::type_identity_t<T> number, std::endian order = std::endian::big) {
+        detail::storeNumber<T>(room(sizeof(T)), number, order);
+        produced(sizeof(T));
+    }
+    // Removes what has been appended since position() was `position`. False, and nothing is removed: a part has been
+    // flushed or marked.
+    bool cutTo(std::uint64_t position) noexcept;
     // The end of what has been appended, in the channel's byte stream.
     std::uint64_t position() const noexcept { return added_.load(std::memory_order_relaxed); }
     // The promise completes when all bytes up to here have been sent. The void promise adds nothing. Throws

@@ -119,7 +119,6 @@ class ResponseWriter final {
     // Streamed bodies (response_writer_bodies.cpp).
     void emitContent(Buffer&& data, ChannelPromise&& promise);
     void emitEnd(const HeaderList* trailers, ChannelPromise&& promise);
-    EncodeError emitLastChunk(const HeaderList& trailers);
     void resetUnlessWhole();
     void abortBody();
 
