@@ -57,8 +57,21 @@ inline Verdict RequestHeadParser::acceptPlain(std::uint32_t seen, Slice host) no
 
 // Most requests of a connection repeat their header lines byte for byte, and other connections send the same lines.
 // Their meaning does not depend on the bytes around them, so an equal section need not be parsed again.
-inline void RequestHeadParser::remember(std::string_view section) {
-    if (sections_ != nullptr) section_ = sections_->add(section, sectionStart_, head_->headers, host_, seen_);
+// A section of which the known one has half the lines is not remembered, nor does a connection replace an entry often:
+// what differs in each request would only drive out what others use.
+void RequestHeadParser::remember(std::string_view message, std::string_view section) {
+    constexpr std::uint8_t restBetween = 32;  // requests
+    if (sections_ == nullptr || recalled_ * 2 >= head_->headers.size()) return;
+    if (restOfAdding_ > 0) return void(--restOfAdding_);
+    restOfAdding_ = restBetween;
+    HeaderSection* const added = sections_->add(section, sectionStart_, head_->headers, host_);
+    section_ = added;
+    if (added == nullptr) return;
+    seen_ = 0;
+    for (std::uint32_t i = 0; i < added->count; ++i) {
+        static_cast<void>(noteField(head_->headers.fields()[i], message));
+        added->seen[i] = static_cast<std::uint16_t>(seen_);
+    }
 }
 
 // Returns the section that this connection, or now other ones, sent last, if `rest` begins with it. The limits are
@@ -74,14 +87,26 @@ inline const HeaderSection* RequestHeadParser::known(std::string_view rest) noex
 }
 
 inline Verdict RequestHeadParser::recall(const HeaderSection& section, std::uint32_t start) noexcept {
-    section.copyTo(head_->headers, start);
+    section.copyTo(head_->headers, start, section.count);
     head_->consumed = start + section.size;
     const Slice host{start + section.host.offset, section.host.size};
+    const std::uint32_t seen = section.seenAfter(section.count);
     if (head_->version == Version::http11) [[likely]]
-        return acceptPlain(section.seen, host);
-    seen_ = section.seen;
+        return acceptPlain(seen, host);
+    seen_ = seen;
     host_ = host;
     return decide();
+}
+
+// Takes the lines with which `rest` and the known section begin. Returns where the next line begins.
+std::uint32_t RequestHeadParser::recallLines(std::string_view rest, std::uint32_t start) noexcept {
+    recalled_ = 0;
+    if (section_ == nullptr) return start;
+    recalled_ = std::min<std::uint32_t>(section_->commonLines(rest), static_cast<std::uint32_t>(limits_.headerCount));
+    section_->copyTo(head_->headers, start, recalled_);
+    seen_ = section_->seenAfter(recalled_);
+    host_ = {start + section_->host.offset, section_->host.size};  // if seen_ has sawHost
+    return start + section_->endOf(recalled_);
 }
 
 Verdict RequestHeadParser::parse(std::string_view message, RequestHead& head) {
@@ -96,7 +121,7 @@ Verdict RequestHeadParser::parse(std::string_view message, RequestHead& head) {
                 return recall(*section, start);
             stage_ = Stage::headers;
             sectionStart_ = start;
-            return readHeaders(message, start);
+            return readHeaders(message, recallLines(rest, start));
         }
     }
     return resume(message);
@@ -278,7 +303,7 @@ Verdict RequestHeadParser::finish(std::string_view message, std::size_t blankLin
     head_->consumed = static_cast<std::uint32_t>(blankLine + 2);
     constexpr std::uint32_t plain = sawHost | optionClose | optionKeepAlive;
     if ((seen_ & ~plain) != 0 || (seen_ & sawHost) == 0) return decide();
-    remember(message.substr(sectionStart_, blankLine + 2 - sectionStart_));
+    remember(message, message.substr(sectionStart_, blankLine + 2 - sectionStart_));
     if (head_->version != Version::http11 || head_->targetForm != TargetForm::origin) return decide();
     return acceptPlain(seen_, host_);
 }

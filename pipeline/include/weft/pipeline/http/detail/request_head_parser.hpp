@@ -51,7 +51,7 @@ class RequestHeadParser {
     // Prepares for the next message.
     void reset() noexcept {
         stage_ = Stage::requestLine;
-        seen_ = lineStart_ = scanned_ = 0;
+        seen_ = lineStart_ = scanned_ = recalled_ = 0;
     }
 
   private:
@@ -72,9 +72,10 @@ class RequestHeadParser {
     Fault checkFraming() const noexcept;
     Verdict finish(std::string_view message, std::size_t blankLine);
     Verdict acceptPlain(std::uint32_t seen, Slice host) noexcept;
-    void remember(std::string_view section);
+    void remember(std::string_view message, std::string_view section);
     const HeaderSection* known(std::string_view rest) noexcept;
     Verdict recall(const HeaderSection& section, std::uint32_t start) noexcept;
+    std::uint32_t recallLines(std::string_view rest, std::uint32_t start) noexcept;
     Verdict decide() noexcept;
     Verdict fail(Fault fault) noexcept;
     Verdict pending() const noexcept;
@@ -86,6 +87,8 @@ class RequestHeadParser {
     std::uint32_t lineStart_ = 0;     // first byte of the current line
     std::uint32_t scanned_ = 0;       // if beyond lineStart_: no line end in [lineStart_, scanned_)
     std::uint32_t sectionStart_ = 0;  // first byte of the first header line
+    std::uint32_t recalled_ = 0;      // how many lines are those of section_
+    std::uint8_t restOfAdding_ = 0;   // so many requests are not remembered
     Slice host_{};                    // the Host value, if seen_ has sawHost
     RequestHead* head_ = nullptr;     // during a call
     HeaderSections* sections_ = nullptr;
