@@ -26,9 +26,14 @@ void HeadCache::readClock(std::uint64_t flushPoint) noexcept {
 
 std::string_view HeadCache::head(Status status, const HeaderList& headers, const std::string* serverName,
                                  std::uint64_t length, std::time_t now) {
+    if (misses_ >= mostMisses && ++misses_ % retryEvery != 0) return {};
     const auto found = std::find_if(entries_.begin(), entries_.end(),
                                     [&](const Entry& entry) { return entry.isOf(status, headers, serverName); });
-    if (found == entries_.end()) return remember(status, headers, serverName, length, now);
+    if (found == entries_.end()) {
+        ++misses_;
+        return remember(status, headers, serverName, length, now);
+    }
+    misses_ = 0;
     if (found->second != now) setDate(*found, now);
     if (found->length != length) setLength(*found, length);
     noteLast(*found);

@@ -259,6 +259,67 @@ TEST(RequestHeadParser, ReadsEveryRequestOfAConnectionAsIfItWereTheFirst) {
     }
 }
 
+// A section of random lines, some of them refused; usually those of the section before with a few changes.
+class RandomSections {
+  public:
+    explicit RandomSections(std::uint32_t seed) : random_(seed) { refill(); }
+
+    std::string next() {
+        if (below(20) == 0) refill();
+        for (std::size_t changes = below(3); changes > 0; --changes) change();
+        std::string text = below(10) == 0 ? "GET /x HTTP/1.0\r\n" : "GET /index HTTP/1.1\r\n";
+        for (const std::string& line : lines_) text += line;
+        return text + "\r\n";
+    }
+    std::mt19937& random() { return random_; }
+
+  private:
+    std::size_t below(std::size_t most) { return random_() % most; }
+    std::string line() {
+        const std::string number = std::to_string(below(1000));
+        switch (below(14)) {
+            case 0: return "Connection: keep-alive\r\n";
+            case 1: return below(8) == 0 ? "Connection: close\r\n" : "Accept-Language: de\r\n";
+            case 2: return below(8) == 0 ? "Host: b" + number + "\r\n" : "DNT: 1\r\n";
+            case 3: return below(8) == 0 ? "Content-Length: 0\r\n" : "X-Empty:\r\n";
+            case 4: return below(20) == 0 ? "bad line\r\n" : "X-Blank: \t" + number + " \r\n";
+            case 5: return below(20) == 0 ? " folded\r\n" : "Cookie: id=" + number + std::string(below(300), 'c') + "\r\n";
+            case 6: return below(20) == 0 ? "Upgrade: x\r\n" : "User-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\n";
+            default: return "X-" + number + ": " + std::string(below(40), 'v') + "\r\n";
+        }
+    }
+    void refill() {
+        lines_ = {below(30) == 0 ? "X-No: host\r\n" : "Host: example.test\r\n"};
+        for (std::size_t i = below(18); i > 0; --i) lines_.push_back(line());
+    }
+    void change() {
+        const std::size_t at = below(lines_.size() + 1);
+        if (at == lines_.size()) return lines_.push_back(line());
+        below(3) == 0 && lines_.size() > 1 ? void(lines_.erase(lines_.begin() + static_cast<std::ptrdiff_t>(at)))
+                                           : void(lines_[at] = line());
+    }
+
+    std::mt19937 random_;
+    std::vector<std::string> lines_;
+};
+
+TEST(RequestHeadParser, ReadsRandomSectionsAsIfEachWereTheFirst) {
+    const std::uint32_t seed = newSeed();
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    RandomSections sections(seed);
+    HeadReader parsers[3] = {HeadReader(), HeadReader(), HeadReader()};
+    for (int round = 0; round < 20'000; ++round) {
+        const std::string message = sections.next();
+        HeadReader& parser = parsers[sections.random()() % 3];
+        const bool whole = sections.random()() % 8 != 0;
+        parser.reset();
+        ASSERT_EQ(pieceOutcome(parser, message,
+                               whole ? std::vector<std::size_t>{} : randomCuts(message.size(), sections.random())),
+                  wholeOutcome(message))
+            << message;
+    }
+}
+
 // Each connection sends lines of its own: more than the cache holds, so it replaces entries that connections point to.
 TEST(RequestHeadParser, ReadsManyConnectionsOfACarrierAsIfEachWereAlone) {
     constexpr std::size_t connections = 70;

@@ -38,8 +38,9 @@ class HeadCache {
     }
 
     // Returns the head of an HTTP/1.1 keep-alive response with a body of `length` bytes and the date of `now`. Empty if
-    // the response cannot be sent with these headers, or not in this form: encodeHead() then reports the error.
-    // `serverName` is a key from serverName(). Lifetime: until the next call. Allocates for new headers.
+    // the response cannot be sent with these headers, or not in this form: encodeHead() then reports the error. Empty,
+    // too, when the responses before were all different, for most of which an entry would be made in vain. `serverName`
+    // is a key from serverName(). Lifetime: until the next call. Allocates for new headers.
     std::string_view head(Status status, const HeaderList& headers, const std::string* serverName, std::uint64_t length,
                           std::time_t now);
 
@@ -66,6 +67,8 @@ class HeadCache {
 
   private:
     static constexpr std::size_t capacity = 4;
+    static constexpr unsigned mostMisses = 8;    // in a row; then only each retryEvery-th response is looked up
+    static constexpr unsigned retryEvery = 32;
 
     struct Entry {
         Status status{};
@@ -99,6 +102,7 @@ class HeadCache {
     std::time_t second_ = 0;
     const SecondClock clock_;
     std::size_t oldest_ = 0;
+    unsigned misses_ = 0;  // in a row
     DateCache date_;
 };
 
