@@ -35,11 +35,12 @@ class HeadCacheTest : public testing::Test {
     const std::string* const name = cache.serverName("weft");
     const HeaderList headers = plainText();
 
-  private:
     static std::time_t read() noexcept {
         ++readings_;
         return second_;
     }
+
+  private:
     static inline std::time_t second_ = 0;
     static inline int readings_ = 0;
 };
@@ -104,9 +105,27 @@ TEST_F(HeadCacheTest, AHeaderWithoutAValueIsAHeaderToo) {
     for (const char* own : {"Date", "date", "Content-Length", "Connection", "Transfer-Encoding"}) {
         HeaderList empty;
         empty.add(own, "");
+        HeadCache cache{&read};  // of its own: after some misses a cache looks up no more
         EXPECT_EQ(cache.head(Status::ok, empty, name, 5, 784'111'777), "") << own;
         EXPECT_EQ(cache.head(Status::ok, empty, name, 5, 784'111'778), "") << own << " in the next second";
     }
+}
+
+TEST_F(HeadCacheTest, AfterManyDifferentHeadsMostAreNotLookedUp) {
+    int made = 0;
+    for (int i = 0; i < 1000; ++i) {
+        HeaderList different;
+        different.add("X-Id", std::to_string(1000 + i));
+        made += !cache.head(Status::ok, different, name, 5, cache.second(1)).empty();
+    }
+    EXPECT_GE(made, 8 + 1000 / 40);
+    EXPECT_LE(made, 8 + 1000 / 30);
+
+    int responses = 1;
+    while (head(5, 2).empty() && responses < 100) ++responses;
+    EXPECT_LE(responses, 32);
+    EXPECT_NE(head(5, 2), "") << "equal ones are looked up again";
+    EXPECT_NE(head(5, 2), "");
 }
 
 TEST_F(HeadCacheTest, AHeadOfAnotherSecondIsNotTheLastOne) {
