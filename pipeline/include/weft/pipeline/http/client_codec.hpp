@@ -8,6 +8,7 @@
 #include <string>
 
 #include <weft/pipeline/channel_handler.hpp>
+#include <weft/pipeline/channel_output.hpp>
 #include <weft/pipeline/detail/ring.hpp>
 #include <weft/pipeline/handler_types.hpp>
 #include <weft/pipeline/http/client_request.hpp>
