@@ -62,7 +62,8 @@ bool ChannelOutput::cutTo(std::uint64_t to) noexcept {
     }
     while (extra > 0) {
         Buffer& piece = pieces_.back();
-        const std::size_t kept = piece.readableBytes() - static_cast<std::size_t>(std::min<std::uint64_t>(extra, piece.readableBytes()));
+        const std::size_t kept =
+            piece.readableBytes() - static_cast<std::size_t>(std::min<std::uint64_t>(extra, piece.readableBytes()));
         extra -= piece.readableBytes() - kept;
         kept > 0 ? void(piece = piece.slice(0, kept)) : pieces_.truncate(pieces_.size() - 1);
     }

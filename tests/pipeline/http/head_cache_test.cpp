@@ -124,8 +124,7 @@ TEST_F(HeadCacheTest, AfterManyDifferentHeadsMostAreNotLookedUp) {
     int responses = 1;
     while (head(5, 2).empty() && responses < 100) ++responses;
     EXPECT_LE(responses, 32);
-    EXPECT_NE(head(5, 2), "") << "equal ones are looked up again";
-    EXPECT_NE(head(5, 2), "");
+    EXPECT_NE(last(5, 2), "") << "equal ones are known again";
 }
 
 TEST_F(HeadCacheTest, AHeadOfAnotherSecondIsNotTheLastOne) {

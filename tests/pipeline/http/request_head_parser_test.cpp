@@ -283,7 +283,8 @@ class RandomSections {
             case 2: return below(8) == 0 ? "Host: b" + number + "\r\n" : "DNT: 1\r\n";
             case 3: return below(8) == 0 ? "Content-Length: 0\r\n" : "X-Empty:\r\n";
             case 4: return below(20) == 0 ? "bad line\r\n" : "X-Blank: \t" + number + " \r\n";
-            case 5: return below(20) == 0 ? " folded\r\n" : "Cookie: id=" + number + std::string(below(300), 'c') + "\r\n";
+            case 5:
+                return below(20) == 0 ? " folded\r\n" : "Cookie: id=" + number + std::string(below(300), 'c') + "\r\n";
             case 6: return below(20) == 0 ? "Upgrade: x\r\n" : "User-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\n";
             default: return "X-" + number + ": " + std::string(below(40), 'v') + "\r\n";
         }

@@ -14,9 +14,9 @@ namespace weft::detail {
 // because nothing may follow the gap.
 void undoEncoded(ChannelHandlerContext& ctx, ChannelOutput& output, std::uint64_t begin) noexcept;
 
-// Calls bool encode(ChannelOutput&), which appends the bytes of a message and calls no handler, then finishOutput() with
-// `promise`, which is uncancellable (W-2), or, if encode() returned false, with the void promise. If encode() or memory
-// fails, rethrows; then the message has left no byte and the promise is unused. Context: the loop, in a handler.
+// Calls bool encode(ChannelOutput&), which appends the bytes of a message and calls no handler, then finishOutput()
+// with `promise`, which is uncancellable (W-2), or, if encode() returned false, with the void promise. If encode() or
+// memory fails, rethrows; then the message has left no byte and the promise is unused. Context: the loop, in a handler.
 template <class Encode>
 void writeEncoded(ChannelHandlerContext& ctx, ChannelPromise&& promise, Encode encode) {
     ChannelOutput& output = ctx.output();

@@ -67,7 +67,7 @@ class HeadCache {
 
   private:
     static constexpr std::size_t capacity = 4;
-    static constexpr unsigned mostMisses = 8;    // in a row; then only each retryEvery-th response is looked up
+    static constexpr unsigned mostMisses = 8;  // in a row; then only each retryEvery-th response is looked up
     static constexpr unsigned retryEvery = 32;
 
     struct Entry {

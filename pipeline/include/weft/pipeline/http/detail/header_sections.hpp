@@ -19,8 +19,8 @@ struct HeaderSection {
 
     std::uint32_t size = 0;  // bytes
     std::uint32_t count = 0;
-    Slice host{};                                 // all offsets in this struct: from the section's first byte
-    std::array<std::uint16_t, mostFields> seen;   // bits of RequestHeadParser::seen_ after each line
+    Slice host{};                                // all offsets in this struct: from the section's first byte
+    std::array<std::uint16_t, mostFields> seen;  // bits of RequestHeadParser::seen_ after each line
     std::array<HeaderField, mostFields> fields;
     std::array<char, mostBytes> text;
 
