@@ -84,11 +84,11 @@ void Channel::headFlush() {
     }
 }
 
-// Usually no promise and no event depends on the bytes, so that nothing is called but the sink.
+// Usually no promise and no event depends on the bytes: the sink alone is called.
 void Channel::onFlushPoint() noexcept {
-    const bool callsNobody =
+    const bool isPlain =
         output_.isPlain() && isWritable() && active() && writes_.mayFlush() && output_.flushedBytes() > 0;
-    if (!callsNobody) {
+    if (!isPlain) {
         if (tearDownDue_) return tearDownAtFlushPoint();
         flushNow();
     } else {

@@ -215,8 +215,8 @@ class Channel final : private FlushPointListener {
     // The kernel has accepted the next `bytes` bytes of the output. True: no flushed bytes are left, or the channel has
     // closed, so the sink sends nothing more.
     bool onWritten(std::size_t bytes) noexcept {
-        const bool callsNobody = output_.isPlain() && isWritable() && !writes_.full();
-        return callsNobody ? output_.consumePlain(bytes) : consume(bytes);
+        const bool isPlain = output_.isPlain() && isWritable() && !writes_.full();
+        return isPlain ? output_.consumePlain(bytes) : consume(bytes);
     }
     // The socket was full and takes bytes again: the channel flushes.
     void onWritable() noexcept;

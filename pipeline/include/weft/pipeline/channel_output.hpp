@@ -23,9 +23,11 @@ namespace weft {
 // all there is, and lies in a block that the channels of a carrier share until the flush point. A mark is a promise at
 // a position; it completes when all bytes before that have been sent. Of pieces of up to 4 KiB that are less than a
 // quarter of their block, the bytes are kept and not the block, unless it is the first piece or follows another piece
-// of that block. Memory held here is therefore at most four times pendingBytes(), plus the block of the first piece and
-// those of larger pieces. Context: the channel's loop; pendingBytes(): any thread. Never blocks. Allocates when its
-// rings grow and for a tail outside the shared block. Throws std::bad_alloc where noted, and then nothing has changed.
+// of that block. A tail outside the shared block keeps its block, of up to 16 KiB, also when it has become a piece.
+// Memory held here is therefore at most four times pendingBytes(), plus the block of the first piece, those of larger
+// pieces and those of such tails. Context: the channel's loop; pendingBytes(): any thread. Never blocks. Allocates when
+// its rings grow and for a tail outside the shared block. Throws std::bad_alloc where noted, and then nothing has
+// changed.
 class ChannelOutput {
   public:
     static constexpr std::size_t entryBytes = 96;   // what each piece and each mark counts, besides the bytes (W-3)
