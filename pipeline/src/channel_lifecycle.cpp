@@ -147,6 +147,7 @@ void Channel::registerNow(const ChannelPromise& promise) {
     if (!activeFired_) {
         becomeActive();
     } else {
+        writes_.setFull(false);  // a sink without a poller takes bytes, but may not send them
         if (!output_.empty()) loop_.requestFlushPoint(*this);
         if (config_.autoRead && !closed()) read();  // a second registration reads again (S-2)
     }

@@ -85,6 +85,7 @@ void ChannelOutput::write(Message&& message, ChannelPromise&& promise) {
         bytesOnly() ? append(std::move(message.get<Buffer>())) : appendMessage(std::move(message));
     } catch (...) {
         marks_.truncate(marks_.size() - 1);
+        countEntries();  // the tail may have become a piece
         throw;
     }
     mark.end = position();
@@ -104,6 +105,7 @@ void ChannelOutput::appendMessage(Message&& message) {
 
 // Removes cancelled writes from the unflushed ones, and makes the others uncancellable (W-2).
 void ChannelOutput::dropCancelled() {
+    pieces_.reserve(cancellable_);  // each cut may split a piece; nothing fails after this
     cancellable_ = 0;
     std::size_t kept = flushedMarks_;
     std::uint64_t gone = 0;

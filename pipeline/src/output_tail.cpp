@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <weft/pipeline/detail/copied_bytes.hpp>
+#include <weft/pipeline/detail/held_bytes.hpp>
 
 namespace weft::detail {
 
@@ -75,8 +76,11 @@ void OutputTail::cut(std::size_t offset, std::size_t bytes) noexcept {
     if (begin_ == end_) clear();
 }
 
+// A few bytes of a block are copied, so that the bytes that a channel counts bound the memory that it holds.
 Buffer OutputTail::take() {
-    if (inBlock()) moveInto(Buffer::allocate(size()));
+    const std::size_t held = own_.heldBytes();
+    const bool isSparse = !pinned_ && held > freelyHeldBytes && size() * mostHeldPerByte < held;
+    if (inBlock() || isSparse) moveInto(Buffer::allocate(size()));
     Buffer all = std::exchange(own_, Buffer());
     if (all.empty()) {
         const auto before = static_cast<std::size_t>(begin_ - all.writeData());

@@ -5,6 +5,7 @@
 #include <string>
 
 #include <gtest/gtest.h>
+#include <sys/uio.h>
 
 #include <weft/pipeline/channel.hpp>
 
@@ -20,11 +21,13 @@ std::atomic<std::size_t> allocations{0};
 
 void* operator new(std::size_t size) {
     allocations.fetch_add(1, std::memory_order_relaxed);
+    if (weft::test::heapIsFull) throw std::bad_alloc();
     if (void* block = std::malloc(size)) return block;
     throw std::bad_alloc();
 }
 void* operator new(std::size_t size, std::align_val_t align) {
     allocations.fetch_add(1, std::memory_order_relaxed);
+    if (weft::test::heapIsFull) throw std::bad_alloc();
     const std::size_t alignment = static_cast<std::size_t>(align);
     if (void* block = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment)) return block;
     throw std::bad_alloc();
@@ -97,6 +100,65 @@ TEST(Allocation, APromisePerWriteComesFromThePoolToo) {
     channel.sink->calls.reserve(4096);
     allocationsOfRounds(channel, 16);
     EXPECT_EQ(allocationsOfRounds(channel, 1000), 0u);
+}
+
+// ---- without memory ----
+
+// Calls fn() while the heap has no memory. True: it threw std::bad_alloc.
+template <class F>
+bool throwsWithoutMemory(F fn) {
+    test::heapIsFull = true;
+    bool thrown = false;
+    try {
+        fn();
+    } catch (const std::bad_alloc&) {
+        thrown = true;
+    }
+    test::heapIsFull = false;
+    return thrown;
+}
+
+void appendPieces(ChannelOutput& output, int count) {
+    for (int i = 0; i < count; ++i) output.append(Buffer::copyOf(std::string(2000, 'x')));
+}
+
+std::string firstFlushed(const ChannelOutput& output) {
+    iovec pieces[32];
+    std::string all;
+    for (std::size_t i = 0, count = output.gather(pieces, 32, 1 << 20); i < count; ++i)
+        all.append(static_cast<const char*>(pieces[i].iov_base), pieces[i].iov_len);
+    return all;
+}
+
+TEST(Allocation, AWriteWithoutMemoryLeavesTheOutputAsItWas) {
+    ChannelOutput output;
+    appendPieces(output, 7);
+    output.append(std::string(1000, 't'));
+    output.mark(ChannelPromise::detached());
+    Message large(Buffer::copyOf(std::string(2000, 'y')));
+    ChannelPromise promise = ChannelPromise::detached();
+    const std::size_t before = output.pendingBytes();
+    EXPECT_TRUE(throwsWithoutMemory([&] { output.write(std::move(large), std::move(promise)); }));
+    EXPECT_EQ(output.pendingBytes(), before + ChannelOutput::entryBytes) << "the tail has become a piece";
+    output.flush();
+    EXPECT_EQ(firstFlushed(output), std::string(14'000, 'x') + std::string(1000, 't'));
+    output.consume(15'000);
+    EXPECT_EQ(output.pendingBytes(), 0u);
+}
+
+TEST(Allocation, AFlushWithoutMemoryToCutACancelledWriteOutDoesNothing) {
+    ChannelOutput output;
+    appendPieces(output, 6);
+    output.append("before ");
+    const ChannelPromise cancelled = ChannelPromise::detached();
+    output.write(Buffer::copyOf("cancelled"), ChannelPromise(cancelled));
+    output.append(" after");
+    output.append(Buffer::copyOf(std::string(2000, 'y')));  // eight pieces, the seventh to be cut
+    EXPECT_TRUE(cancelled.future().cancel());
+    EXPECT_TRUE(throwsWithoutMemory([&] { output.flush(); }));
+    EXPECT_EQ(output.flushedBytes(), 0u);
+    output.flush();
+    EXPECT_EQ(firstFlushed(output), std::string(12'000, 'x') + "before  after" + std::string(2000, 'y'));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <weft/pipeline/buffer_pool.hpp>
+#include <weft/pipeline/detail/held_bytes.hpp>
 #include <weft/pipeline/detail/output_tail.hpp>
 
 namespace weft::detail {
@@ -234,6 +235,16 @@ TEST_F(SharedOutputTails, KeepNoBlockAlive) {
     b.clear();
     EXPECT_EQ(BufferPool::liveBlocks(), live);
     EXPECT_FALSE(a.inBlock() || b.inBlock() || c.inBlock());
+}
+
+TEST_F(SharedOutputTails, TakenBytesKeepNoBlockOfManyTimesTheirSize) {
+    say(a, std::string(100, 'x'));
+    say(b, "behind it");
+    say(a, std::string(230, 'x'));
+    EXPECT_GE(a.heldBytes(), OutputTail::largeBlock);
+    const Buffer bytes = a.take();
+    EXPECT_EQ(bytes.view(), std::string(330, 'x'));
+    EXPECT_LE(bytes.heldBytes(), freelyHeldBytes);
 }
 
 }  // namespace

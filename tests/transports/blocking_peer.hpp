@@ -16,10 +16,13 @@ namespace weft::test {
 
 class BlockingPeer {
   public:
-    explicit BlockingPeer(const SocketAddress& address)
-        : fd_(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    // Takes over a connected descriptor.
+    explicit BlockingPeer(int connected) : fd_(connected) {
         const timeval timeout{20, 0};
         ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
+    }
+    explicit BlockingPeer(const SocketAddress& address)
+        : BlockingPeer(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0)) {
         EXPECT_EQ(::connect(fd_, address.data(), address.size()), 0) << errno;
     }
     ~BlockingPeer() { close(); }

@@ -5,7 +5,6 @@
 #include <array>
 #include <atomic>
 
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 
@@ -14,7 +13,7 @@
 #include <weft/scheduler/this_fiber.hpp>
 
 #include "transports/counting_system_calls.hpp"
-#include "transports/loopback_server.hpp"
+#include "transports/raw_pair.hpp"
 #include "transports/tcp_pair.hpp"
 #include "transports/uring_host.hpp"
 
@@ -34,25 +33,6 @@ class OptionsAfterBytes final : public CountingSystemCalls {
         }
         return CountingSystemCalls::setsockopt(fd, level, name, value, size);
     }
-};
-
-// A socket and the descriptor of its blocking peer.
-struct RawPair {
-    explicit RawPair(SystemCalls& calls) {
-        Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-        const SocketAddress any = SocketAddress::loopbackV4(0);
-        EXPECT_EQ(::bind(listener.get(), any.data(), any.size()), 0);
-        EXPECT_EQ(::listen(listener.get(), 1), 0);
-        sockaddr_in address{};
-        socklen_t size = sizeof address;
-        EXPECT_EQ(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
-        own = Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), calls);
-        EXPECT_EQ(::connect(own.get(), reinterpret_cast<const sockaddr*>(&address), size), 0);
-        EXPECT_EQ(::fcntl(own.get(), F_SETFL, O_NONBLOCK), 0);
-        peer = Fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    }
-    Fd own;
-    Fd peer;
 };
 
 TEST_F(UringTransport, AnOptionOfAStreamIsSetAfterTheBytesThatAnotherFiberHasWritten) {

@@ -13,6 +13,7 @@
 #include "support/pattern.hpp"
 #include "transports/blocking_peer.hpp"
 #include "transports/loopback_server.hpp"
+#include "transports/raw_pair.hpp"
 #include "transports/uring_host.hpp"
 
 namespace weft::test {
@@ -186,6 +187,82 @@ TEST_F(UringTransport, WhatWasFlushedBeforeACloseIsSentAndSucceeds) {
     ASSERT_TRUE(written.awaitUntil(testDeadline()));
     EXPECT_FALSE(written.get()) << written.get().message();
     EXPECT_EQ(peer.receive(), "");
+}
+
+// Sends a first piece at once, and flushes a second one while that is in flight.
+class FlushesTwice final : public ChannelInboundHandler {
+  public:
+    using Ends = void (*)(ChannelHandlerContext&);
+    FlushesTwice(Ends ends, Promise<ErrorCode>& outcome) : ends_(ends), outcome_(outcome) {}
+    void channelActive(ChannelHandlerContext& ctx) override {
+        ctx.channel().setOption(ChannelOption::FLUSH_IMMEDIATELY, true);
+        ctx.writeAndFlush(Buffer::copyOf("first "));
+        ChannelPromise promise = ctx.newPromise();
+        promise.addListener([this](const ChannelFuture& done) { outcome_.setValue(done.error()); });
+        ctx.writeAndFlush(Buffer::copyOf("second"), promise);
+        ends_(ctx);
+    }
+
+  private:
+    const Ends ends_;
+    Promise<ErrorCode>& outcome_;
+};
+
+void expectBothPieces(FlushesTwice::Ends ends) {
+    const DescriptorGuard guard;
+    Promise<ErrorCode> outcome;
+    Future<ErrorCode> written = outcome.future();
+    UringHost host;
+    Server server(host, [&](Channel& channel) { channel.pipeline().addLast<FlushesTwice>(ends, outcome); });
+    BlockingPeer peer(server.address);
+    std::string received;
+    EXPECT_EQ(peer.receiveToEnd(received), 0);
+    EXPECT_EQ(received, "first second");
+    ASSERT_TRUE(written.awaitUntil(testDeadline()));
+    EXPECT_FALSE(written.get()) << written.get().message();
+}
+
+TEST_F(UringTransport, WhatWasFlushedDuringASendIsSentBeforeTheClose) {
+    expectBothPieces([](ChannelHandlerContext& ctx) { ctx.close(); });
+}
+
+TEST_F(UringTransport, WhatWasFlushedDuringASendIsSentBeforeTheEndOfTheOutput) {
+    expectBothPieces([](ChannelHandlerContext& ctx) { ctx.channel().shutdownOutput(); });
+}
+
+ChannelRef activeChannel(UringHost& host, Fd fd) {
+    ChannelRef channel = Channel::create(host.loop());
+    channel->attach(host.poller().stream(std::move(fd), *channel));
+    channel->setActive(true);
+    channel->registerWithLoop().sync();
+    return channel;
+}
+
+// Fills both socket buffers; returns how many bytes that took.
+std::size_t fill(int fd) {
+    const std::string filler(64 * 1024, '.');
+    std::size_t filled = 0;
+    for (ssize_t sent; (sent = ::send(fd, filler.data(), filler.size(), MSG_DONTWAIT)) > 0;)
+        filled += static_cast<std::size_t>(sent);
+    EXPECT_EQ(errno, EAGAIN);
+    return filled;
+}
+
+TEST_F(UringTransport, BytesThatWaitForAFullSocketStayWhenOtherChannelsWrite) {
+    UringHost host;
+    RawPair pair, other;
+    const std::size_t filled = fill(pair.own.get());
+    const ChannelRef channel = activeChannel(host, std::move(pair.own));
+    const ChannelRef another = activeChannel(host, std::move(other.own));
+    host.inLoop([&] { channel->writeAndFlush(Buffer::copyOf("the first bytes")); });
+    host.inLoop([] {});  // a turn later the send is in flight
+    host.inLoop([&] { another->writeAndFlush(Buffer::copyOf("other bytes....")); });
+    host.inLoop([] {});
+    BlockingPeer peer(pair.peer.release());
+    EXPECT_EQ(peer.receiveExactly(filled).size(), filled);
+    EXPECT_EQ(peer.receiveExactly(15), "the first bytes");
+    EXPECT_EQ(BlockingPeer(other.peer.release()).receiveExactly(15), "other bytes....");
+    for (const ChannelRef& each : {channel, another}) each->close().sync();
 }
 
 }  // namespace

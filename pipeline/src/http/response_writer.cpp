@@ -73,7 +73,6 @@ void ResponseWriter::accept(Message&& message, ChannelPromise&& promise) {
         emit(message, std::move(promise));
     }
     emitReady();
-    if (std::exchange(flushDue_, false) && connection_.ctx != nullptr) connection_.ctx->flush();
 }
 
 void ResponseWriter::flush(ChannelHandlerContext& ctx) {
@@ -128,6 +127,7 @@ void ResponseWriter::emitReady() {
             return connection_.owner.closeAfterResponse();
     }
     if (connection_.slowPath.any()) connection_.owner.responseAdvanced();
+    if (std::exchange(flushDue_, false) && connection_.ctx != nullptr) connection_.ctx->flush();
 }
 
 void ResponseWriter::emitEarly() {

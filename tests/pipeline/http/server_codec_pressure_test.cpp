@@ -11,6 +11,7 @@
 namespace weft::http {
 namespace {
 
+using test::Application;
 using test::count;
 using test::echo;
 using test::get;
@@ -51,6 +52,74 @@ TEST(ServerCodecPressure, SmallAnswersToManyPipelinedRequestsStopAtTheMarkToo) {
     EXPECT_GT(peer.unread(), 0u);
     peer.takeAll();
     EXPECT_EQ(count(peer.received(), "Hello, World!"), 20'000u);
+}
+
+// Calls `ends` at the high mark, which is reached inside an answer.
+struct EndsAtTheMark final : ChannelInboundHandler {
+    explicit EndsAtTheMark(std::function<void(ChannelHandlerContext&)> itsEnd) : ends(std::move(itsEnd)) {}
+    void channelWritabilityChanged(ChannelHandlerContext& ctx) override {
+        if (!ctx.channel().isWritable() && ends) std::exchange(ends, nullptr)(ctx);
+    }
+    std::function<void(ChannelHandlerContext&)> ends;
+};
+
+// A server under more small requests than the high mark allows answers to.
+struct EndedAtTheMark : SlowPeer {
+    explicit EndedAtTheMark(const std::function<void(ChannelHandlerContext&)>& ends)
+        : SlowPeer([&](ChannelPipeline& pipeline) {
+              pipeline.addLast<ServerCodec>().addLast<ObjectAggregator>(std::size_t{1000});
+              pipeline.addLast<EndsAtTheMark>(ends).addLast<Application>(hello);
+          }) {
+        std::string requests;
+        for (int i = 0; i < 5'000; ++i) requests += get;
+        send(requests);
+        deliver();
+    }
+};
+
+TEST(ServerCodecPressure, TheApplicationMayCloseTheConnectionAtTheHighMark) {
+    EndedAtTheMark peer([](ChannelHandlerContext& ctx) { ctx.close(); });
+    EXPECT_FALSE(peer.channel->open());
+    EXPECT_EQ(peer.channel->pendingBytes(), 0u);
+}
+
+TEST(ServerCodecPressure, TheApplicationMayRemoveTheCodecAtTheHighMark) {
+    EndedAtTheMark peer([](ChannelHandlerContext& ctx) { ctx.pipeline().remove<ServerCodec>(); });
+    EXPECT_TRUE(peer.channel->open());
+    peer.takeAll();
+    const std::size_t answers = count(peer.received(), "HTTP/1.1 200 OK");
+    EXPECT_GT(answers, 100u);
+    EXPECT_LT(answers, 5'000u);
+    EXPECT_TRUE(peer.received().ends_with("\r\n\r\nHello, World!")) << "whole answers only";
+}
+
+TEST(ServerCodecPressure, AFlushInsideAnAnswerThatWaitedForItsTurnTakesEffect) {
+    struct FlushesAtTheMark final : ChannelInboundHandler {
+        void channelWritabilityChanged(ChannelHandlerContext& ctx) override { ctx.flush(); }
+    };
+    std::vector<Ticket> tickets;
+    ChannelHandlerContext* context = nullptr;
+    SlowPeer peer([&](ChannelPipeline& pipeline) {
+        pipeline.addLast<ServerCodec>().addLast<ObjectAggregator>(std::size_t{1000}).addLast<FlushesAtTheMark>();
+        pipeline.addLast<Application>([&](ChannelHandlerContext& ctx, FullRequest& request) {
+            context = &ctx;
+            Response().to(request);  // the test writes the answer
+            tickets.push_back(request.ticket());
+        });
+    });
+    peer.send(get + get + get);
+    peer.deliver();
+    peer.channel.sink->room = std::numeric_limits<std::size_t>::max();
+    const auto answer = [&](std::size_t index, const std::string& body) {
+        Response response = ok(Buffer::copyOf(body));
+        detail::Tickets::set(response, tickets.at(index));
+        context->write(Message(std::move(response)));
+    };
+    answer(0, "x");
+    answer(2, std::string(70'000, '#'));
+    EXPECT_EQ(peer.received(), "");
+    answer(1, "x");
+    EXPECT_EQ(count(peer.received(), "#"), 70'000u) << "nothing else flushes";
 }
 
 TEST(ServerCodecPressure, ASocketThatTakesEverythingNeverStopsTheReading) {

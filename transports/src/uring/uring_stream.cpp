@@ -271,7 +271,7 @@ void UringStream::reportWriteError() {
 // Sends what the channel flushed before it shut down its output or closed, as far as the kernel accepts it at once.
 void UringStream::sendRemaining() {
     for (unsigned writes = 0; writes < detail::writesPerFlush && bytes_ != nullptr && !has(outputFailed); ++writes) {
-        if (bytes_->writtenPosition() >= given_ || bytes_->empty()) return;
+        if (bytes_->empty()) return;
         iovec parts[UringSendParts::most];
         const std::size_t count = bytes_->gather(parts, UringSendParts::most, detail::bytesPerWrite);
         const ssize_t sent = calls().sendv(fd(), parts, count);

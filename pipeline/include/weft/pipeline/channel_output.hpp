@@ -23,11 +23,10 @@ namespace weft {
 // all there is, and lies in a block that the channels of a carrier share until the flush point. A mark is a promise at
 // a position; it completes when all bytes before that have been sent. Of pieces of up to 4 KiB that are less than a
 // quarter of their block, the bytes are kept and not the block, unless it is the first piece or follows another piece
-// of that block. A tail outside the shared block keeps its block, of up to 16 KiB, also when it has become a piece.
-// Memory held here is therefore at most four times pendingBytes(), plus the block of the first piece, those of larger
-// pieces and those of such tails. Context: the channel's loop; pendingBytes(): any thread. Never blocks. Allocates when
-// its rings grow and for a tail outside the shared block. Throws std::bad_alloc where noted, and then nothing has
-// changed.
+// of that block. Memory held here is therefore at most four times pendingBytes(), plus the block of the first piece,
+// those of larger pieces, and the tail's own, of up to 16 KiB. Context: the channel's loop; pendingBytes(): any thread.
+// Never blocks. Allocates when its rings grow and for a tail outside the shared block. Throws std::bad_alloc where
+// noted, and then nothing has changed.
 class ChannelOutput {
   public:
     static constexpr std::size_t entryBytes = 96;   // what each piece and each mark counts, besides the bytes (W-3)
@@ -95,6 +94,7 @@ class ChannelOutput {
     // A message at the head of the pipeline; a Buffer when bytesOnly(). Throws std::bad_alloc.
     void write(Message&& message, ChannelPromise&& promise);
     // Marks everything appended so far as flushed. Drops cancelled writes; the others can no longer be cancelled.
+    // Throws std::bad_alloc when there are writes with a promise.
     void flush() {
         if (cancellable_ > 0) [[unlikely]]
             dropCancelled();

@@ -35,7 +35,8 @@ struct ChannelSink {
     // close would reset them. Streams do nothing.
     virtual void acceptWaiting() {}
     // Writes as much as the kernel takes of the flushed bytes, 1 or more, and reports it with Channel::onWritten(n), in
-    // this call or later. When the socket is full, the sink calls Channel::onWritable() once it takes bytes again.
+    // this call or later. When the socket is full, the sink calls Channel::onWritable() once it takes bytes again, not
+    // in this call.
     virtual void flush(ChannelOutput& output) = 0;
     // Once the promise has succeeded, the sink sends and reports nothing more. If it fails, the sink goes on.
     virtual void shutdownOutput(ChannelPromise promise) = 0;

@@ -13,7 +13,8 @@
 namespace weft::detail {
 
 // T is default-constructible and movable without throwing. Unused slots hold a default-constructed T. At most 2^31
-// values. Context: one thread. push() allocates when it grows; throws std::bad_alloc, and std::length_error when full.
+// values. Context: one thread. push() allocates when it grows; throws std::bad_alloc, and std::length_error when full,
+// and then nothing has changed.
 template <class T>
 class Ring {
   public:
@@ -49,6 +50,10 @@ class Ring {
         renew(slots_[first_]);
         first_ = (first_ + 1) & mask_;
         --size_;
+    }
+    // Makes room for `more` values. Throws as push().
+    void reserve(std::size_t more) {
+        while (capacity() < size_ + more) grow();
     }
     // Drops everything from index `size` on.
     void truncate(std::size_t size) noexcept {
