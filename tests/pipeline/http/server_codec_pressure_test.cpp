@@ -54,6 +54,18 @@ TEST(ServerCodecPressure, SmallAnswersToManyPipelinedRequestsStopAtTheMarkToo) {
     EXPECT_EQ(count(peer.received(), "Hello, World!"), 20'000u);
 }
 
+TEST(ServerCodecPressure, AnAnswerThatCrossesTheHighMarkIsNoticedAtOnce) {
+    std::vector<bool> writable;
+    SlowPeer peer([&](ChannelHandlerContext& ctx, FullRequest&) {
+        ctx.write(Message(ok("Hello, World!")));
+        writable.push_back(ctx.channel().isWritable());
+    });
+    peer.channel->setOption(ChannelOption::WRITE_BUFFER_WATER_MARK, WriteBufferWaterMark(100, 300));
+    peer.send(get + get + get + get + get);
+    peer.deliver();
+    EXPECT_EQ(writable, (std::vector<bool>{true, true, false})) << "without a flush, and then nothing more is read";
+}
+
 // Calls `ends` at the high mark, which is reached inside an answer.
 struct EndsAtTheMark final : ChannelInboundHandler {
     explicit EndsAtTheMark(std::function<void(ChannelHandlerContext&)> itsEnd) : ends(std::move(itsEnd)) {}
