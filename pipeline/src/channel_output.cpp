@@ -60,6 +60,25 @@ void ChannelOutput::sealTail() {
     countEntries();
 }
 
+bool ChannelOutput::cutTo(std::uint64_t to) noexcept {
+    if (to < flushed_ || (!marks_.empty() && marks_.back().end > to)) return false;
+    std::uint64_t extra = position() - to;
+    if (const std::uint64_t last = std::min<std::uint64_t>(extra, tail_.size()); last > 0) {
+        tail_.cut(tail_.size() - static_cast<std::size_t>(last), static_cast<std::size_t>(last));
+        extra -= last;
+    }
+    while (extra > 0) {
+        Buffer& piece = pieces_.back();
+        const std::size_t kept =
+            piece.readableBytes() - static_cast<std::size_t>(std::min<std::uint64_t>(extra, piece.readableBytes()));
+        extra -= piece.readableBytes() - kept;
+        kept > 0 ? void(piece = piece.slice(0, kept)) : pieces_.truncate(pieces_.size() - 1);
+    }
+    added_.store(to, std::memory_order_relaxed);
+    countEntries();
+    return true;
+}
+
 detail::Ring<Buffer> ChannelOutput::takePieces() {
     sealTail();
     detail::Ring<Buffer> all;
@@ -103,17 +122,28 @@ void ChannelOutput::appendMessage(Message&& message) {
 
 // ---- flushing ----
 
-// Removes cancelled writes from the unflushed ones, and makes the others uncancellable (W-2).
-void ChannelOutput::dropCancelled() {
-    pieces_.reserve(cancellable_);  // each cut may split a piece; nothing fails after this
+// Makes the unflushed writes uncancellable (W-2); those that stay cancellable were cancelled before.
+void ChannelOutput::settleCancellable() {
+    std::size_t cancelled = 0;
+    for (std::size_t i = flushedMarks_; i < marks_.size(); ++i) {
+        Mark& mark = marks_[i];
+        mark.cancellable = mark.cancellable && !mark.promise.setUncancellable();
+        cancelled += mark.cancellable;
+    }
+    if (cancelled > 0) dropCancelled(cancelled);
     cancellable_ = 0;
+}
+
+// Removes the unflushed writes that were cancelled.
+void ChannelOutput::dropCancelled(std::size_t cancelled) {
+    if (bytesOnly()) pieces_.reserve(cancelled);  // each cut may split a piece; nothing fails after this
     std::size_t kept = flushedMarks_;
     std::uint64_t gone = 0;
     for (std::size_t i = flushedMarks_; i < marks_.size(); ++i) {
         Mark mark = std::move(marks_[i]);
         mark.begin -= gone;
         mark.end -= gone;
-        if (!std::exchange(mark.cancellable, false) || mark.promise.setUncancellable()) {
+        if (!mark.cancellable) {
             marks_[kept++] = std::move(mark);
             continue;
         }

@@ -80,7 +80,10 @@ void OutputTail::cut(std::size_t offset, std::size_t bytes) noexcept {
 Buffer OutputTail::take() {
     const std::size_t held = own_.heldBytes();
     const bool isSparse = !pinned_ && held > freelyHeldBytes && size() * mostHeldPerByte < held;
-    if (inBlock() || isSparse) moveInto(Buffer::allocate(size()));
+    if (inBlock()) moveInto(Buffer::allocate(size()));
+    if (isSparse) {
+        if (Buffer dense = Buffer::tryAllocate(size())) moveInto(std::move(dense));
+    }
     Buffer all = std::exchange(own_, Buffer());
     if (all.empty()) {
         const auto before = static_cast<std::size_t>(begin_ - all.writeData());

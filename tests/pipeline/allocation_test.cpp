@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 
 #include <weft/pipeline/channel.hpp>
+#include <weft/pipeline/detail/encoded_write.hpp>
 
 #include "heap_calls.hpp"
 #include "scripted_sink.hpp"
@@ -159,6 +160,28 @@ TEST(Allocation, AFlushWithoutMemoryToCutACancelledWriteOutDoesNothing) {
     EXPECT_EQ(output.flushedBytes(), 0u);
     output.flush();
     EXPECT_EQ(firstFlushed(output), std::string(12'000, 'x') + "before  after" + std::string(2000, 'y'));
+}
+
+TEST(Allocation, AnEncodedMessageWithoutMemoryForItsPromiseClosesTheChannel) {
+    struct Counts final : ChannelOutboundHandler {
+        void write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) override {
+            EXPECT_TRUE(throwsWithoutMemory([&] {
+                detail::writeEncoded(ctx, std::move(promise), [&](ChannelOutput& out) {
+                    out.append(message.get<Buffer>().view());
+                    return true;
+                });
+            }));
+            EXPECT_FALSE(promise.isVoid()) << "the caller can fail it";
+        }
+    };
+    test::ScriptedChannel channel;
+    channel.pipeline().addLast<Counts>();
+    channel.start();
+    channel->write(Buffer::copyOf("counted as sent"), channel->newPromise());
+    channel->flush();
+    channel.run();
+    EXPECT_EQ(channel.sink->written, "");
+    EXPECT_FALSE(channel->open()) << "its encoder cannot tell that nothing was sent";
 }
 
 }  // namespace

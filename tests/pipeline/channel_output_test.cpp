@@ -202,6 +202,28 @@ TEST(ChannelOutput, APromiseOfAnEncoderCoversExactlyTheBytesBeforeIt) {
     EXPECT_EQ(output.pendingBytes(), 0u);
 }
 
+TEST(ChannelOutput, WhatHasBeenAppendedCanBeRemovedUntilItIsFlushedOrMarked) {
+    ChannelOutput output;
+    output.append("kept");
+    const std::uint64_t begin = output.position();
+    output.append("small");
+    output.append(Buffer::copyOf(std::string(5000, 'l')));
+    output.append(Buffer::copyOf(std::string(5000, 'm')));
+    output.append("small");
+    EXPECT_TRUE(output.cutTo(begin));
+    EXPECT_EQ(output.position(), begin);
+    output.flush();
+    EXPECT_EQ(output.single(), "kept");
+
+    output.append("more");
+    EXPECT_FALSE(output.cutTo(begin - 1)) << "flushed";
+    output.mark(ChannelPromise::detached());
+    EXPECT_FALSE(output.cutTo(begin)) << "marked";
+    EXPECT_TRUE(output.cutTo(output.position()));
+    output.flush();
+    EXPECT_EQ(gathered(output, 100), "keptmore");
+}
+
 TEST(ChannelOutput, RoomThatIsNotUsedAddsNothing) {
     ChannelOutput output;
     output.append("one");
@@ -259,7 +281,7 @@ class RandomProgram {
         return made;
     }
     void doStep() {
-        switch (below(9)) {
+        switch (below(10)) {
             case 0: return append();
             case 1: return encode();
             case 2: return write();
@@ -268,6 +290,7 @@ class RandomProgram {
             case 5: return output_.pin();
             case 6: return loop_.runFlushPoint();
             case 7: return cancel();
+            case 8: return undo();
             default: return consume();
         }
     }
@@ -282,6 +305,13 @@ class RandomProgram {
         text.copy(output_.room(text.size() + below(10)), text.size());
         output_.produced(text.size());
         all_ += text;
+    }
+    void undo() {
+        const std::uint64_t begin = output_.position();
+        const std::string before = all_;
+        for (std::size_t i = below(4); i > 0; --i) below(2) != 0 ? append() : encode();
+        EXPECT_TRUE(output_.cutTo(begin));
+        all_ = before;
     }
     void write() {
         const std::string text = bytes(anySize());

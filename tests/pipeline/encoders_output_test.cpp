@@ -1,5 +1,9 @@
 // Encoders write into the output of their channel, or of the handler that sees writes before it.
+#include <bit>
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,6 +13,9 @@
 
 #include <weft/pipeline/channel_handler_context.hpp>
 #include <weft/pipeline/channel_output.hpp>
+#include <weft/pipeline/codec/codec_errors.hpp>
+#include <weft/pipeline/codec/length_field_prepender.hpp>
+#include <weft/pipeline/codec/message_to_byte_encoder.hpp>
 #include <weft/pipeline/embedded_channel.hpp>
 
 #include "pipeline/scripted_sink.hpp"
@@ -122,6 +129,96 @@ TEST(EncodersOutput, MuchOfItMakesTheChannelUnwritableAtTheEndOfTheWrite) {
     channel->flush();
     channel.run();
     EXPECT_TRUE(channel->isWritable());
+}
+
+// Encodes each number as text, and zero not at all.
+struct Numbers final : MessageToByteEncoder<int> {
+    void encode(ChannelHandlerContext& ctx, int& number, ChannelOutput& out) override {
+        out.append("number ");
+        if (flushes) ctx.flush();
+        if (number == 0) throw std::runtime_error("zero");
+        out.append(std::to_string(number) + ";");
+    }
+    bool flushes = false;
+};
+
+TEST(MessageToByteEncoder, E2_OfAMessageThatFailsNothingIsSent) {
+    ScriptedChannel channel;
+    channel.pipeline().addLast<Numbers>();
+    channel.start();
+    const ChannelPromise failed = channel->newPromise(), sent = channel->newPromise();
+    channel->write(1);
+    channel->write(0, failed);
+    channel->writeAndFlush(2, sent);
+    channel.run();
+    EXPECT_EQ(channel.sink->written, "number 1;number 2;");
+    EXPECT_THROW(failed.future().sync(), EncoderException);
+    EXPECT_TRUE(sent.future().success());
+}
+
+TEST(MessageToByteEncoder, AMessageThatFailsAfterAFlushClosesTheChannel) {
+    ScriptedChannel channel;
+    channel.pipeline().addLast<Numbers>();
+    channel.start();
+    const ChannelPromise failed = channel->newPromise();
+    channel.pipeline().get<Numbers>()->flushes = true;
+    channel->writeAndFlush(0, failed);
+    channel.run();
+    EXPECT_THROW(failed.future().sync(), EncoderException);
+    EXPECT_FALSE(channel->open()) << "nothing may follow the half of a message";
+}
+
+TEST(LengthFieldPrepender, ItsPromiseCoversTheLengthAndTheFrame) {
+    ScriptedChannel channel;
+    channel.pipeline().addLast<LengthFieldPrepender>(LengthPrependOptions{.length = 2});
+    channel.start();
+    channel.sink->room = 4;
+    const ChannelPromise promise = channel->newPromise();
+    channel->writeAndFlush(Buffer::copyOf("abc"), promise);
+    channel.run();
+    EXPECT_FALSE(promise.done());
+    channel.sink->room = 100;
+    channel->onWritable();
+    EXPECT_EQ(channel.sink->written, std::string_view("\0\3abc", 5));
+    EXPECT_TRUE(promise.future().success());
+}
+
+TEST(ChannelOutput, NumbersAreWrittenInEitherByteOrder) {
+    ChannelOutput output;
+    output.write<std::uint16_t>(0x4142);
+    output.write<std::uint32_t>(0x43444546, std::endian::little);
+    output.flush();
+    EXPECT_EQ(output.single(), "ABFEDC");
+}
+
+// Encodes a number and a text, a long one without a copy, or nothing.
+struct FrameEncoder final : MessageToByteEncoder<std::string> {
+    void encode(ChannelHandlerContext&, std::string& text, ChannelOutput& out) override {
+        if (text.empty()) return;
+        out.write<std::uint8_t>('#');
+        text.size() > 50'000 ? out.append(Buffer::copyOf(text)) : out.append(std::string_view(text));
+    }
+};
+
+TEST(EncodersOutput, AHandlerInFrontGetsOneBufferForEachMessageBecauseItMayFrameIt) {
+    ScriptedChannel channel;
+    channel.pipeline().addLast<LengthFieldPrepender>(LengthPrependOptions{.length = 4}).addLast<FrameEncoder>();
+    channel.start();
+    std::string expected;
+    for (const std::size_t size : {0, 3, 20'000, 60'000}) {
+        for (const bool listened : {false, true}) {
+            const std::string text(size, 't'), frame = size > 0 ? "#" + text : "";
+            const ChannelPromise promise = listened ? channel->newPromise() : ChannelPromise();
+            channel->writeAndFlush(std::string(text), promise);
+            for (int shift = 24; shift >= 0; shift -= 8) expected += static_cast<char>(frame.size() >> shift);
+            expected += frame;
+            channel.run();
+            EXPECT_TRUE(channel.sink->written == expected) << size << ' ' << listened;
+            if (listened) {
+                EXPECT_TRUE(promise.future().success()) << size;
+            }
+        }
+    }
 }
 
 }  // namespace

@@ -6,7 +6,8 @@
 
 #include <weft/pipeline/channel_handler_context.hpp>
 #include <weft/pipeline/codec/codec_errors.hpp>
-#include <weft/pipeline/codec/message_to_byte_encoder.hpp>
+#include <weft/pipeline/detail/codec_failures.hpp>
+#include <weft/pipeline/detail/encoded_write.hpp>
 
 #include "byte_order.hpp"
 
@@ -21,18 +22,23 @@ LengthFieldPrepender::LengthFieldPrepender(LengthPrependOptions options) : optio
 
 void LengthFieldPrepender::write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) {
     if (!message.is<Buffer>()) return ctx.write(std::move(message), std::move(promise));
-    if (!promise.setUncancellable()) return;  // the promise covers the Buffer, but not the field (W-2)
-    Buffer length;
+    if (!promise.setUncancellable()) return;  // a length never leaves without its frame (W-2)
+    Buffer& frame = message.get<Buffer>();
     try {
-        length = field(message.get<Buffer>().readableBytes());
+        const std::uint64_t length = lengthOf(frame.readableBytes());
+        detail::writeEncoded(ctx, std::move(promise), [&](ChannelOutput& out) {
+            detail::writeUnsigned(out.room(options_.length), options_.length, options_.byteOrder, length);
+            out.produced(options_.length);
+            out.append(std::move(frame));
+            return true;
+        });
     } catch (...) {
-        return detail::failEncoding(ctx, promise, std::current_exception());
+        // NOLINTNEXTLINE(bugprone-use-after-move): as before when writeEncoded() throws
+        detail::failEncoding(ctx, promise, std::current_exception());
     }
-    ctx.write(Message(std::move(length)));
-    ctx.write(std::move(message), std::move(promise));
 }
 
-Buffer LengthFieldPrepender::field(std::size_t bytes) const {
+std::uint64_t LengthFieldPrepender::lengthOf(std::size_t bytes) const {
     const std::int64_t value = static_cast<std::int64_t>(bytes) + options_.adjustment +
                                (options_.includesField ? static_cast<std::int64_t>(options_.length) : 0);
     if (value < 0 || static_cast<std::uint64_t>(value) > detail::largestUnsigned(options_.length)) {
@@ -40,10 +46,7 @@ Buffer LengthFieldPrepender::field(std::size_t bytes) const {
                                std::to_string(options_.length) + " bytes (0 to " +
                                std::to_string(detail::largestUnsigned(options_.length)) + ")");
     }
-    Buffer field = Buffer::allocate(options_.length);
-    detail::writeUnsigned(field.writeData(), options_.length, options_.byteOrder, static_cast<std::uint64_t>(value));
-    field.produced(options_.length);
-    return field;
+    return static_cast<std::uint64_t>(value);
 }
 
 }  // namespace weft

@@ -7,15 +7,16 @@
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_events.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/pipeline/channel_output.hpp>
+#include <weft/pipeline/detail/encoded_write.hpp>
 
+#include "http/chunked_output.hpp"
 #include "http/codec_log.hpp"
 #include "http/misuse.hpp"
 
 namespace weft::http {
 
 namespace {
-
-constexpr std::size_t copiedBody = 1024;  // bodies and pieces up to this size are copied after their head
 
 void refuse(const ChannelHandlerContext& ctx, const ChannelPromise& promise, std::exception_ptr why,
             std::string_view what) {
@@ -67,8 +68,7 @@ void ClientCodec::channelInactive(ChannelHandlerContext& ctx) {
 
 // ---- requests ----
 
-// A message becomes several writes, or a part of one. So its promise, which goes with the last of them, must not remove
-// that one alone (W-2).
+// From here on no message can be cancelled (W-2): the codec counts what it has encoded.
 void ClientCodec::write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) {
     const bool encoded = message.is<ClientRequest>() || message.is<Content>() || message.is<LastContent>();
     if (encoded && !promise.setUncancellable()) return;
@@ -90,19 +90,18 @@ void ClientCodec::writeRequest(ChannelHandlerContext& ctx, ClientRequest&& reque
         return refuseMisuse(ctx, promise, "an HTTP request on a connection that accepts no further request");
     }
     EncodedRequest encoded;
-    Buffer head = encode(request, encoded);
+    weft::detail::writeEncoded(ctx, std::move(promise), [&](ChannelOutput& out) {
+        encoded = encode(request, out);
+        if (encoded.error != RequestError::none) return false;
+        out.append(std::move(request.body));
+        noteRequest(request, encoded);
+        return true;
+    });
     if (encoded.error != RequestError::none) return refuseBad(ctx, promise, textOf(encoded.error));
-    noteRequest(request, encoded);
-    if (request.body.readableBytes() <= copiedBody) {
-        head.append(request.body.view());
-        ctx.write(Message(std::move(head)), std::move(promise));
-    } else {
-        ctx.write(Message(std::move(head)));
-        ctx.write(Message(std::move(request.body)), std::move(promise));
-    }
 }
 
-Buffer ClientCodec::encode(const ClientRequest& request, EncodedRequest& encoded) const {
+// Appends the head unless it must not be sent.
+EncodedRequest ClientCodec::encode(const ClientRequest& request, ChannelOutput& out) const {
     OutgoingHead head;
     head.method = request.method;
     head.target = request.target;
@@ -113,11 +112,9 @@ Buffer ClientCodec::encode(const ClientRequest& request, EncodedRequest& encoded
     return request.headers.visit({}, [&](std::span<const HeaderView> headers) {
         head.headers = headers;
         const std::size_t bound = headBound(head);
-        const std::size_t body = request.body.readableBytes();
-        Buffer out = Buffer::allocate(bound + (body <= copiedBody ? body : 0));
-        encoded = encodeHead(head, std::span<char>(out.writeData(), bound));
-        out.produced(encoded.size);
-        return out;
+        const EncodedRequest encoded = encodeHead(head, std::span<char>(out.room(bound), bound));
+        if (encoded.error == RequestError::none) out.produced(encoded.size);
+        return encoded;
     });
 }
 
@@ -131,27 +128,16 @@ void ClientCodec::noteRequest(const ClientRequest& request, const EncodedRequest
 
 void ClientCodec::writeContent(ChannelHandlerContext& ctx, Buffer&& data, ChannelPromise&& promise) {
     if (output_ != Output::body) return refuseMisuse(ctx, promise, "HTTP content outside the body of a request");
-    if (!chunked_) {
-        if (data.readableBytes() > remaining_) {
-            refuseMisuse(ctx, promise, "more HTTP content than its Content-Length");
-            return ctx.pipeline().close({});
-        }
-        remaining_ -= data.readableBytes();
-        return ctx.write(Message(std::move(data)), std::move(promise));
-    }
-    if (data.empty()) return ctx.write(Message(std::move(data)), std::move(promise));
     const std::size_t size = data.readableBytes();
-    const bool small = size <= copiedBody;
-    Buffer chunk = Buffer::allocate(maxChunkHeadBytes + (small ? size + chunkEnd.size() : 0));
-    chunk.produced(writeChunkHead(size, chunk.writeData()));
-    if (small) {
-        chunk.append(data.view());
-        chunk.append(chunkEnd);
-        return ctx.write(Message(std::move(chunk)), std::move(promise));
+    if (!chunked_ && size > remaining_) {
+        refuseMisuse(ctx, promise, "more HTTP content than its Content-Length");
+        return ctx.pipeline().close({});
     }
-    ctx.write(Message(std::move(chunk)));
-    ctx.write(Message(std::move(data)));
-    ctx.write(Message(Buffer::wrapStatic(chunkEnd)), std::move(promise));
+    weft::detail::writeEncoded(ctx, std::move(promise), [&](ChannelOutput& out) {
+        detail::appendPiece(out, std::move(data), chunked_ && size > 0);
+        if (!chunked_) remaining_ -= size;
+        return true;
+    });
 }
 
 // If a trailer must not be sent, all trailers are omitted and the promise fails; the body ends all the same.
@@ -162,20 +148,13 @@ void ClientCodec::writeEnd(ChannelHandlerContext& ctx, const HeaderList* trailer
         refuseMisuse(ctx, promise, "less HTTP content than its Content-Length");
         return ctx.pipeline().close({});
     }
-    output_ = closesBehind_ ? Output::lastSent : Output::open;
-    if (!chunked_) return ctx.write(Message(Buffer()), std::move(promise));
     EncodeError error = EncodeError::none;
-    Buffer end = Buffer::wrapStatic(lastChunk);
-    if (trailers != nullptr) {
-        trailers->visit({}, [&](std::span<const HeaderView> fields) {
-            Buffer encoded = Buffer::allocate(lastChunkBound(fields));
-            encoded.produced(encodeLastChunk(fields, {encoded.writeData(), lastChunkBound(fields)}, error));
-            if (error == EncodeError::none) end = std::move(encoded);
-        });
-    }
-    if (error == EncodeError::none) return ctx.write(Message(std::move(end)), std::move(promise));
-    ctx.write(Message(std::move(end)));
-    refuseBad(ctx, promise, textOf(error));
+    weft::detail::writeEncoded(ctx, std::move(promise), [&](ChannelOutput& out) {
+        if (chunked_) error = detail::appendLastChunk(out, trailers);
+        output_ = closesBehind_ ? Output::lastSent : Output::open;
+        return error == EncodeError::none;
+    });
+    if (error != EncodeError::none) refuseBad(ctx, promise, textOf(error));
 }
 
 }  // namespace weft::http

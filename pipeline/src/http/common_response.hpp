@@ -34,6 +34,17 @@ inline bool ResponseWriter::tryFlushCommon(ChannelHandlerContext& ctx) noexcept 
     out.produced(head.size() + body.size());
 }
 
+// The whole response to the front request is in the output.
+[[gnu::always_inline]] inline void ResponseWriter::answeredFront() {
+    ResponseSlot& slot = connection_.slots.front();
+    if (connection_.slots.size() == 1) [[likely]] {
+        connection_.slots.popFront(slot);
+    } else {
+        slot.complete = true;
+        emitReady();
+    }
+}
+
 // All checks come first, and no foreign code runs after them.
 [[gnu::always_inline]] inline bool ResponseWriter::tryAnswerCommon(Response& response) {
     ServerConnection& connection = connection_;
@@ -46,17 +57,13 @@ inline bool ResponseWriter::tryFlushCommon(ChannelHandlerContext& ctx) noexcept 
     if ((named != noTicket ? named : connection.delivering) != connection.slots.frontTicket()) return false;
     const std::string_view head =
         heads_->last(response.status, response.headers, serverName_, body, connection.loop->flushPoints());
-    if (head.empty()) return false;
+    if (head.empty()) [[unlikely]]
+        return tryAnswerLike(response);
     ChannelHandlerContext& ctx = *connection.ctx;
     if (!weft::detail::EncoderCalls::ownsRoom(ctx, head.size() + body)) [[unlikely]]
         return false;
     emitSmall(weft::detail::EncoderCalls::ownOutput(ctx.channel()), head, response.body.view());
-    if (waiting == 1) [[likely]] {
-        connection.slots.popFront(slot);
-    } else {
-        slot.complete = true;
-        emitReady();
-    }
+    answeredFront();
     return true;
 }
 

@@ -42,6 +42,12 @@ RequestHeadParser::RequestHeadParser(const Limits& limits) : limits_(limits) {
     limits_.validate();
 }
 
+void RequestHeadParser::share(HeaderSections& sections) noexcept {
+    const bool refusesNone =
+        limits_.headerSectionBytes >= HeaderSection::mostBytes && limits_.headerCount >= HeaderSection::mostFields;
+    sections_ = refusesNone ? &sections : nullptr;
+}
+
 Refusal RequestHeadParser::refusal() const noexcept {
     return refusalOf(fault_);
 }
@@ -57,24 +63,27 @@ inline Verdict RequestHeadParser::acceptPlain(std::uint32_t seen, Slice host) no
 
 // Most requests of a connection repeat their header lines byte for byte, and other connections send the same lines.
 // Their meaning does not depend on the bytes around them, so an equal section need not be parsed again.
-inline void RequestHeadParser::remember(std::string_view section) {
-    if (sections_ != nullptr) section_ = sections_->add(section, sectionStart_, head_->headers, host_, seen_);
-}
-
-// Returns the section that this connection, or now other ones, sent last, if `rest` begins with it. The limits are
-// checked again: another server of this carrier may allow more than ours.
-inline const HeaderSection* RequestHeadParser::known(std::string_view rest) noexcept {
-    if (section_ == nullptr) [[unlikely]] {
-        if (sections_ != nullptr) section_ = sections_->newest();
-        if (section_ == nullptr) return nullptr;
+// A section of which the known one has half the lines is not remembered, nor does a connection replace an entry often:
+// what differs in each request would only drive out what others use.
+void RequestHeadParser::remember(std::string_view message, std::string_view section) {
+    constexpr std::uint8_t restBetween = 32;  // requests
+    if (sections_ == nullptr || recalled_ * 2 >= head_->headers.size()) return;
+    if (restOfAdding_ > 0) return void(--restOfAdding_);
+    restOfAdding_ = restBetween;
+    HeaderSection* const added = sections_->add(section, sectionStart_, head_->headers, host_);
+    section_ = whole_ = added;
+    if (added == nullptr) return;
+    recalled_ = added->count;
+    seen_ = 0;
+    for (std::uint32_t i = 0; i < added->count; ++i) {
+        static_cast<void>(noteField(head_->headers.fields()[i], message));
+        added->seenAfter[i] = static_cast<std::uint16_t>(seen_);
     }
-    const bool same = section_->begins(rest) && section_->size - 2 <= limits_.headerSectionBytes &&
-                      section_->count <= limits_.headerCount;
-    return same ? section_ : nullptr;
+    added->seen = seen_;
 }
 
 inline Verdict RequestHeadParser::recall(const HeaderSection& section, std::uint32_t start) noexcept {
-    section.copyTo(head_->headers, start);
+    section.copyTo(head_->headers, start, section.count);
     head_->consumed = start + section.size;
     const Slice host{start + section.host.offset, section.host.size};
     if (head_->version == Version::http11) [[likely]]
@@ -82,6 +91,25 @@ inline Verdict RequestHeadParser::recall(const HeaderSection& section, std::uint
     seen_ = section.seen;
     host_ = host;
     return decide();
+}
+
+// A section other than the one before. Of one that begins like the section that this connection, or now other ones,
+// sent last, only the lines that differ are parsed.
+[[gnu::noinline]] Verdict RequestHeadParser::readSection(std::string_view message, std::uint32_t start) {
+    stage_ = Stage::headers;
+    sectionStart_ = start;
+    whole_ = nullptr;
+    if (section_ == nullptr && sections_ != nullptr) section_ = sections_->newest();
+    recalled_ = section_ != nullptr ? section_->commonLines(message.substr(start), recalled_) : 0;
+    if (recalled_ == 0) return readHeaders(message, start);
+    if (recalled_ == section_->count && section_->begins(message.substr(start))) {
+        whole_ = section_;
+        return recall(*section_, start);
+    }
+    section_->copyTo(head_->headers, start, recalled_);
+    seen_ = section_->seenAfter[recalled_ - 1];
+    host_ = {start + section_->host.offset, section_->host.size};  // if seen_ has sawHost
+    return readHeaders(message, start + section_->endOf(recalled_));
 }
 
 Verdict RequestHeadParser::parse(std::string_view message, RequestHead& head) {
@@ -92,11 +120,9 @@ Verdict RequestHeadParser::parse(std::string_view message, RequestHead& head) {
         if (cr != nullptr && cr - begin <= limits_.requestLineBytes) [[likely]] {
             const auto start = static_cast<std::uint32_t>(cr + 2 - begin);
             const std::string_view rest(cr + 2, message.size() - start);
-            if (const HeaderSection* section = known(rest)) [[likely]]
-                return recall(*section, start);
-            stage_ = Stage::headers;
-            sectionStart_ = start;
-            return readHeaders(message, start);
+            if (whole_ != nullptr && whole_->begins(rest)) [[likely]]
+                return recall(*whole_, start);
+            return readSection(message, start);
         }
     }
     return resume(message);
@@ -278,7 +304,7 @@ Verdict RequestHeadParser::finish(std::string_view message, std::size_t blankLin
     head_->consumed = static_cast<std::uint32_t>(blankLine + 2);
     constexpr std::uint32_t plain = sawHost | optionClose | optionKeepAlive;
     if ((seen_ & ~plain) != 0 || (seen_ & sawHost) == 0) return decide();
-    remember(message.substr(sectionStart_, blankLine + 2 - sectionStart_));
+    remember(message, message.substr(sectionStart_, blankLine + 2 - sectionStart_));
     if (head_->version != Version::http11 || head_->targetForm != TargetForm::origin) return decide();
     return acceptPlain(seen_, host_);
 }

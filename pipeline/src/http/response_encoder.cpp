@@ -6,13 +6,16 @@
 #include <weft/pipeline/http/detail/number_text.hpp>
 #include "http/byte_scan.hpp"
 #include "http/character_class.hpp"
+#include "http/header_lines.hpp"
 #include "http/header_rules.hpp"
+#include "http/put_text.hpp"
 
 namespace weft::http {
 namespace {
 
 using namespace std::string_view_literals;
 using detail::maxDecimalBytes;
+using detail::put;
 using detail::writeDecimal;
 using detail::writeHex;
 
@@ -76,36 +79,6 @@ Plan planOf(const ResponseHead& head) noexcept {
     return plan;
 }
 
-// Copies with a few overlapping word moves: for short header texts a library call would cost more.
-template <class Word>
-[[gnu::always_inline]] inline void putEnds(char* out, std::string_view text) noexcept {
-    const Word tail = detail::load<Word>(text.data() + text.size() - sizeof(Word));
-    const Word front = detail::load<Word>(text.data());
-    std::memcpy(out, &front, sizeof front);
-    std::memcpy(out + text.size() - sizeof tail, &tail, sizeof tail);
-}
-
-inline char* put(char* out, std::string_view text) noexcept {
-    struct alignas(16) Sixteen {
-        std::uint64_t half[2];
-    };
-    const std::size_t size = text.size();
-    if (size > 32) std::memcpy(out, text.data(), size);
-    else if (size >= 16) putEnds<Sixteen>(out, text);
-    else if (size >= 8) putEnds<std::uint64_t>(out, text);
-    else if (size >= 4) putEnds<std::uint32_t>(out, text);
-    else
-        for (std::size_t i = 0; i < size; ++i) out[i] = text[i];
-    return out + size;
-}
-
-// For a constant text, whose size the compiler knows.
-template <std::size_t Size>
-[[gnu::always_inline]] inline char* put(char* out, const char (&text)[Size]) noexcept {
-    std::memcpy(out, text, Size - 1);
-    return out + Size - 1;
-}
-
 char* putStatusLine(char* out, Status status) noexcept {
     const std::string_view known = statusLine(status);
     if (!known.empty()) return put(out, known);
@@ -126,6 +99,15 @@ bool isReserved(std::string_view name, Status status) noexcept {
         case 17: return detail::equalIgnoringCase(name, "transfer-encoding");
         default: return false;
     }
+}
+
+bool isDate(std::string_view name) noexcept {
+    return name.size() == 4 && detail::equalIgnoringCase(name, "date");
+}
+
+// True if the encoder writes the line as it is, and does nothing else about it.
+bool isPlainName(std::string_view name) noexcept {
+    return isToken(name) && !isReserved(name, Status::ok) && !isDate(name);
 }
 
 EncodeError check(const HeaderView& header, Status status) noexcept {
@@ -211,6 +193,16 @@ std::size_t headBound(const ResponseHead& head) noexcept {
     return bytes;
 }
 
+char* detail::putHeaderLines(char* out, const HeaderList& headers, std::size_t from, const HeaderList& known) noexcept {
+    for (std::size_t i = from; i < headers.size(); ++i) {
+        const HeaderView header = headers.at(i);
+        const bool isKnownName = i < known.size() && known.at(i).name == header.name;
+        if (!(isKnownName || isPlainName(header.name)) || !isFieldValue(header.value)) return nullptr;
+        out = put(put(put(put(out, header.name), ": "), header.value), "\r\n");
+    }
+    return out;
+}
+
 EncodedHead encodeHead(const ResponseHead& head, std::span<char> out) noexcept {
     if (out.size() < headBound(head)) return {.error = EncodeError::tooSmall};
     if (const EncodeError error = checkHead(head); error != EncodeError::none) return {.error = error};
@@ -223,7 +215,7 @@ EncodedHead encodeHead(const ResponseHead& head, std::span<char> out) noexcept {
             if (error != EncodeError::none) return {.error = error};
             continue;
         }
-        if (header.name.size() == 4 && detail::equalIgnoringCase(header.name, "date")) dated = true;
+        if (isDate(header.name)) dated = true;
         at = put(put(put(put(at, header.name), ": "), header.value), "\r\n");
     }
     if (!dated) at = put(put(put(at, "Date: "), head.date), "\r\n");

@@ -10,6 +10,7 @@
 #include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/log.hpp>
 
+#include "http/chunked_output.hpp"
 #include "http/codec_log.hpp"
 #include "http/common_response.hpp"
 #include "http/misuse.hpp"
@@ -26,11 +27,7 @@ void ResponseWriter::emitContent(Buffer&& data, ChannelPromise&& promise) {
         }
         slot.remaining -= data.readableBytes();
     }
-    ChannelOutput& out = output();
-    const bool chunked = slot.framing == BodyFraming::chunked;
-    if (chunked) out.produced(writeChunkHead(data.readableBytes(), out.room(maxChunkHeadBytes)));
-    out.append(std::move(data));
-    if (chunked) out.append(chunkEnd);
+    appendPiece(output(), std::move(data), slot.framing == BodyFraming::chunked);
     finishWrite(std::move(promise));
 }
 
@@ -44,25 +41,13 @@ void ResponseWriter::emitEnd(const HeaderList* trailers, ChannelPromise&& promis
     if (slot.framing == BodyFraming::untilClose) slot.keepAlive = false;
     slot.complete = true;
     EncodeError error = EncodeError::none;
-    if (slot.framing == BodyFraming::chunked) {
-        if (trailers != nullptr) error = emitLastChunk(*trailers);
-        if (trailers == nullptr || error != EncodeError::none) output().append(lastChunk);
-    }
+    if (slot.framing == BodyFraming::chunked) error = appendLastChunk(output(), trailers);
     if (error == EncodeError::none) return finishWrite(std::move(promise));
     finishWrite({});
     logUnsent(LogLevel::error, connection_.ctx,
               std::string("the trailers of an HTTP response were omitted: ").append(textOf(error)));
     if (!promise.isVoid())
         promise.tryFailure(std::make_exception_ptr(std::invalid_argument(std::string(textOf(error)))));
-}
-
-EncodeError ResponseWriter::emitLastChunk(const HeaderList& trailers) {
-    EncodeError error = EncodeError::none;
-    trailers.visit({}, [&](std::span<const HeaderView> fields) {
-        const std::size_t bound = lastChunkBound(fields);
-        output().produced(encodeLastChunk(fields, std::span<char>(output().room(bound), bound), error));
-    });
-    return error;
 }
 
 // The client takes the end of the connection for the end of this body. So an earlier end must be a reset, whether a

@@ -1,6 +1,7 @@
 // The heads of responses, with the bodies that are not streamed.
 #include <weft/pipeline/http/detail/response_writer.hpp>
 
+#include <cstring>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -18,15 +19,45 @@ void ResponseWriter::begin(ChannelHandlerContext& ctx, std::string_view serverNa
     serverName_ = heads_->serverName(serverName);
 }
 
-// False if the head cannot be cached, or cannot be sent; nothing has been done then.
+// Writes the head, and `body`, into one piece of room of at most `most` bytes. False as for HeadCache::write().
+[[gnu::always_inline]] inline bool ResponseWriter::emitLike(ChannelOutput& out, HeadCache::Model& model,
+                                                            const Response& response, std::string_view body,
+                                                            std::size_t most) {
+    char* const begin = out.room(most);
+    const std::size_t head = heads_->write(model, response.headers, response.body.readableBytes(), begin);
+    if (head == 0) return false;
+    if (!body.empty()) std::memcpy(begin + head, body.data(), body.size());
+    out.produced(head + body.size());
+    return true;
+}
+
+// As tryAnswerCommon(), which has called heads_->last(), for a head that differs from the last one.
+bool ResponseWriter::tryAnswerLike(const Response& response) {
+    try {
+        HeadCache::Model* const model =
+            heads_->find(response.status, response.headers, serverName_, heads_->latestSecond());
+        if (model == nullptr) return false;
+        ChannelHandlerContext& ctx = *connection_.ctx;
+        const std::string_view body = response.body.view();
+        const std::size_t most = model->bound(response.headers) + body.size();
+        if (!weft::detail::EncoderCalls::ownsRoom(ctx, most)) return false;
+        if (!emitLike(weft::detail::EncoderCalls::ownOutput(ctx.channel()), *model, response, body, most)) return false;
+    } catch (const std::bad_alloc&) {
+        return false;  // accept() reports it
+    }
+    answeredFront();
+    return true;
+}
+
+// False if the head has no model, or cannot be sent; nothing has been done then.
 bool ResponseWriter::emitKnownHead(Response& response, ChannelPromise&& promise) {
     ResponseSlot& slot = connection_.slots.front();
     if (!mayKnowHead(slot, response) || lastOfDrain()) return false;
-    const std::size_t body = response.body.readableBytes();
-    const std::string_view head = heads_->head(response.status, response.headers, serverName_, body, second());
-    if (head.empty()) return false;
-    const bool copied = body <= copiedBody;
-    emitSmall(output(), head, copied ? response.body.view() : std::string_view());
+    HeadCache::Model* const model = heads_->find(response.status, response.headers, serverName_, second());
+    if (model == nullptr) return false;
+    const bool copied = response.body.readableBytes() <= copiedBody;
+    const std::string_view body = copied ? response.body.view() : std::string_view();
+    if (!emitLike(output(), *model, response, body, model->bound(response.headers) + body.size())) return false;
     if (!copied) output().append(std::move(response.body));
     slot.answered = slot.ended = slot.headSent = slot.complete = true;
     finishWrite(std::move(promise));

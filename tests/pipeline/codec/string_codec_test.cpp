@@ -33,7 +33,7 @@ TEST(StringCodec, StringsBecomeBuffersAndOtherMessagesPass) {
 }
 
 struct Picky final : MessageToByteEncoder<int> {
-    void encode(ChannelHandlerContext&, int& value, Buffer& out) override {
+    void encode(ChannelHandlerContext&, int& value, ChannelOutput& out) override {
         out.append("number ");
         if (value < 0) throw std::runtime_error("negative");
         out.append(std::to_string(value));

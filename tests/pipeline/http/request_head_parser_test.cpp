@@ -8,98 +8,23 @@
 #include <random>
 #include <stdexcept>
 
+#include "pipeline/http/head_outcomes.hpp"
 #include "pipeline/http/request_cases.hpp"
 #include "support/head_reader.hpp"
 
 namespace weft::http::detail {
 namespace {
 
+using test::everyByte;
+using test::feed;
 using test::HeadReader;
+using test::newSeed;
+using test::outcomeOf;
+using test::pieceOutcome;
+using test::randomCuts;
 using test::RequestCase;
-
-// A copy in memory of exactly this size, so that a sanitizer sees every read past the end.
-class ExactCopy {
-  public:
-    explicit ExactCopy(std::string_view bytes) : bytes_(new char[bytes.size()]), size_(bytes.size()) {
-        std::copy(bytes.begin(), bytes.end(), bytes_.get());
-    }
-    std::string_view view() const { return {bytes_.get(), size_}; }
-
-  private:
-    std::unique_ptr<char[]> bytes_;
-    std::size_t size_;
-};
-
-std::string summaryOf(const RequestHead& head, std::string_view message) {
-    static constexpr const char* forms[] = {"origin", "absolute", "authority", "asterisk"};
-    std::string text(head.methodText.in(message));
-    if (!isKnown(head.method)) text += "?";
-    text += " " + std::string(head.target.in(message)) + (head.version == Version::http11 ? " 1.1 " : " 1.0 ");
-    text += forms[static_cast<int>(head.targetForm)];
-    text += head.bodyKind == BodyKind::none      ? " none"
-            : head.bodyKind == BodyKind::chunked ? " chunked"
-                                                 : " length=" + std::to_string(head.contentLength);
-    text += head.keepAlive ? " keep" : " close";
-    if (!head.hasHost) text += " nohost";
-    if (head.expectContinue) text += " expect";
-    if (head.expectUnknown) text += " expect?";
-    if (head.upgrade) text += " upgrade";
-    if (head.targetForm == TargetForm::absolute || head.targetForm == TargetForm::authority)
-        text += " authority=" + std::string(head.authority.in(message));
-    return text;
-}
-
-// All properties of a parsed message as one text.
-std::string outcomeOf(const HeadReader& parser, Verdict verdict, std::string_view message) {
-    if (verdict == Verdict::needMore) return "needMore";
-    if (verdict == Verdict::error)
-        return std::to_string(codeOf(parser.refusal().status)) + " " + std::string(parser.refusal().reason);
-    const RequestHead& head = parser.head();
-    std::string text = summaryOf(head, message) + " consumed=" + std::to_string(head.consumed) +
-                       " length=" + std::to_string(head.contentLength) +
-                       " authority=" + std::string(head.authority.in(message)) +
-                       " path=" + std::string(head.target.in(message).substr(0, head.pathSize));
-    for (const HeaderField& field : head.headers)
-        text += "\n" + std::string(field.name.in(message)) + "=[" + std::string(field.value.in(message)) + "]";
-    return text;
-}
-
-std::string feed(HeadReader& parser, std::string_view message) {
-    const ExactCopy copy(message);
-    const Verdict verdict = parser.parse(copy.view());
-    return outcomeOf(parser, verdict, copy.view());
-}
-
-std::string wholeOutcome(std::string_view message) {
-    HeadReader parser;
-    return feed(parser, message);
-}
-
-// Delivers growing prefixes that end at these positions, then the whole message; stops at a final verdict.
-std::string pieceOutcome(HeadReader& parser, std::string_view message, const std::vector<std::size_t>& cuts) {
-    for (const std::size_t cut : cuts) {
-        const std::string outcome = feed(parser, message.substr(0, cut));
-        if (outcome != "needMore") return outcome;
-    }
-    return feed(parser, message);
-}
-
-std::vector<std::size_t> everyByte(std::size_t size) {
-    std::vector<std::size_t> cuts(size);
-    for (std::size_t i = 0; i < size; ++i) cuts[i] = i;
-    return cuts;
-}
-
-std::vector<std::size_t> randomCuts(std::size_t size, std::mt19937& random) {
-    std::vector<std::size_t> cuts;
-    std::uniform_int_distribution<std::size_t> step(1, std::max<std::size_t>(1, std::min<std::size_t>(40, size)));
-    for (std::size_t at = step(random); at < size; at += step(random)) cuts.push_back(at);
-    return cuts;
-}
-
-std::uint32_t newSeed() {
-    return std::random_device{}();
-}
+using test::summaryOf;
+using test::wholeOutcome;
 
 TEST(RequestHeadParser, AcceptsWhatTheTableAccepts) {
     for (const RequestCase& request : test::acceptedRequests()) {
@@ -223,76 +148,6 @@ TEST(RequestHeadParser, ReachesTheSameOutcomeForMutatedRequests) {
         used.reset();
         ASSERT_EQ(pieceOutcome(used, bytes, randomCuts(bytes.size(), random)), whole) << testing::PrintToString(bytes);
     }
-}
-
-TEST(RequestHeadParser, ReadsEveryRequestOfAConnectionAsIfItWereTheFirst) {
-    const std::string lines = "Host: a.example:80\r\nUser-Agent: x\r\nConnection: keep-alive\r\n\r\n";
-    const std::string closing = "Host: a.example:80\r\nUser-Agent: x\r\nConnection: close\r\n\r\n";
-    const std::vector<std::string> messages{"GET /a HTTP/1.1\r\n" + lines,
-                                            "GET /a HTTP/1.1\r\n" + lines,
-                                            "GET /longer/target HTTP/1.1\r\n" + lines,
-                                            "GET / HTTP/1.1\r\n" + lines,
-                                            "GET / HTTP/1.0\r\n" + lines,
-                                            "HEAD /x HTTP/1.1\r\n" + lines + "tail",
-                                            "OPTIONS * HTTP/1.1\r\n" + lines,
-                                            "GET /b HTTP/1.1\r\n" + lines,
-                                            "GET /c HTTP/1.1\r\n" + closing,
-                                            "GET http://b/ HTTP/1.1\r\n" + lines,
-                                            "POST / HTTP/1.1\r\nContent-Length: 4\r\n" + lines,
-                                            "GET /d HTTP/1.1\r\n" + lines,
-                                            "GET /e HTTP/1.1\r\nHost: b\r\n\r\n",
-                                            "GET /ff HTTP/1.1\r\nHost: b\r\n\r\n",
-                                            "GET /ff HTTP/1.1\r\nHost: b\r\nX: y\r\n\r\n",
-                                            "BREW /ff HTTP/1.1\r\nHost: b\r\nX: y\r\n\r\n"};
-    const std::uint32_t seed = newSeed();
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    std::mt19937 random(seed);
-    HeadReader parser;
-    for (int round = 0; round < 2000; ++round) {
-        const std::string& message = messages[random() % messages.size()];
-        const bool whole = random() % 4 != 0;
-        parser.reset();
-        ASSERT_EQ(
-            pieceOutcome(parser, message, whole ? std::vector<std::size_t>{} : randomCuts(message.size(), random)),
-            wholeOutcome(message))
-            << message;
-    }
-}
-
-// Each connection sends lines of its own: more than the cache holds, so it replaces entries that connections point to.
-TEST(RequestHeadParser, ReadsManyConnectionsOfACarrierAsIfEachWereAlone) {
-    constexpr std::size_t connections = 70;
-    const auto lines = [](std::size_t of) {
-        return "Host: h" + std::to_string(of % 50) + "\r\nX-Number: " + std::to_string(of * 7 % 90) +
-               (of % 3 == 0 ? "\r\nConnection: close\r\n\r\n" : "\r\nAccept: a/b\r\n\r\n");
-    };
-    const std::uint32_t seed = newSeed();
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    std::mt19937 random(seed);
-    std::vector<HeadReader> readers(1);
-    for (std::size_t i = 1; i < connections; ++i) readers.emplace_back(Limits{}, readers.data());
-    for (int round = 0; round < 3000; ++round) {
-        const std::size_t of = random() % (round % 2 == 0 ? 8 : connections);
-        const std::string message = "GET /" + std::string(random() % 4, 'x') + " HTTP/1.1\r\n" + lines(of);
-        readers[of].reset();
-        ASSERT_EQ(feed(readers[of], message), wholeOutcome(message)) << message;
-    }
-}
-
-// A head within the limits of one server of a carrier exceeds the limits of the other.
-TEST(RequestHeadParser, D8_RemembersNoLinesThatItsOwnLimitsRefuse) {
-    HeadReader generous;
-    const std::string message = "GET / HTTP/1.1\r\nHost: a\r\nX: yyy\r\n\r\n";
-    ASSERT_EQ(generous.parse(message), Verdict::complete);
-    HeadReader few({.headerCount = 1}, &generous);
-    EXPECT_EQ(few.parse(message), Verdict::error);
-    EXPECT_EQ(few.refusal().reason, "too many headers");
-    HeadReader exact({.headerSectionBytes = 17, .headerCount = 2}, &generous);
-    EXPECT_EQ(exact.parse(message), Verdict::complete);
-    EXPECT_EQ(exact.head().headers.size(), 2U);
-    HeadReader shorter({.headerSectionBytes = 16}, &generous);
-    EXPECT_EQ(shorter.parse(message), Verdict::error);
-    EXPECT_EQ(shorter.refusal().status, Status::requestHeaderFieldsTooLarge);
 }
 
 TEST(RequestHeadParser, KeepsItsVerdictUntilReset) {

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
 #include <string_view>
+#include <type_traits>
 
 #include <weft/pipeline/channel_promise.hpp>
 #include <weft/pipeline/detail/output_tail.hpp>
@@ -23,10 +25,10 @@ namespace weft {
 // all there is, and lies in a block that the channels of a carrier share until the flush point. A mark is a promise at
 // a position; it completes when all bytes before that have been sent. Of pieces of up to 4 KiB that are less than a
 // quarter of their block, the bytes are kept and not the block, unless it is the first piece or follows another piece
-// of that block. Memory held here is therefore at most four times pendingBytes(), plus the block of the first piece,
-// those of larger pieces, and the tail's own, of up to 16 KiB. Context: the channel's loop; pendingBytes(): any thread.
-// Never blocks. Allocates when its rings grow and for a tail outside the shared block. Throws std::bad_alloc where
-// noted, and then nothing has changed.
+// of that block. So memory held here is at most four times pendingBytes(), plus the block of the first piece, those of
+// larger pieces and of pieces that a sink has pinned or a cancellation has cut, and the tail's own, of up to 16 KiB.
+// Context: the channel's loop; pendingBytes(): any thread. Never blocks. Allocates when its rings grow and for a tail
+// outside the shared block. Throws std::bad_alloc where noted, and then the bytes and marks are as before.
 class ChannelOutput {
   public:
     static constexpr std::size_t entryBytes = 96;   // what each piece and each mark counts, besides the bytes (W-3)
@@ -51,6 +53,15 @@ class ChannelOutput {
     void append(std::string_view bytes);
     // Appends the bytes, without a copy if they are more than joinLimit. Throws std::bad_alloc.
     void append(Buffer&& bytes);
+    // Appends a number, as Buffer::write(): output.write<std::uint16_t>(80). Throws std::bad_alloc.
+    template <detail::WireNumber T>
+    void write(std::type_identity_t<T> number, std::endian order = std::endian::big) {
+        detail::storeNumber<T>(room(sizeof(T)), number, order);
+        produced(sizeof(T));
+    }
+    // Removes what has been appended since position() was `position`. False, and nothing is removed: a part has been
+    // flushed or marked.
+    bool cutTo(std::uint64_t position) noexcept;
     // The end of what has been appended, in the channel's byte stream.
     std::uint64_t position() const noexcept { return added_.load(std::memory_order_relaxed); }
     // The promise completes when all bytes up to here have been sent. The void promise adds nothing. Throws
@@ -94,10 +105,10 @@ class ChannelOutput {
     // A message at the head of the pipeline; a Buffer when bytesOnly(). Throws std::bad_alloc.
     void write(Message&& message, ChannelPromise&& promise);
     // Marks everything appended so far as flushed. Drops cancelled writes; the others can no longer be cancelled.
-    // Throws std::bad_alloc when there are writes with a promise.
+    // Throws std::bad_alloc when there are cancelled writes.
     void flush() {
         if (cancellable_ > 0) [[unlikely]]
-            dropCancelled();
+            settleCancellable();
         flushed_ = position();
         flushedMarks_ = static_cast<std::uint32_t>(marks_.size());
     }
@@ -157,7 +168,8 @@ class ChannelOutput {
     void appendMessage(Message&& message);
     void sealTail();
     Mark popMark() noexcept;
-    void dropCancelled();
+    void settleCancellable();
+    void dropCancelled(std::size_t cancelled);
     void removeBytes(std::uint64_t from, std::uint64_t length);
     void releaseBytes(std::uint64_t bytes) noexcept;
 

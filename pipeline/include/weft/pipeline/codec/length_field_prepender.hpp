@@ -16,9 +16,8 @@ struct LengthPrependOptions {
     std::endian byteOrder = std::endian::big;
 };
 
-// A Buffer becomes two writes, the field and the Buffer, which carries the promise and can no longer be cancelled (W-2:
-// the field would be sent without its frame). Other messages pass unchanged. A
-// length that the field cannot hold fails the write with EncoderException, and nothing is written.
+// A Buffer becomes the field and the frame, and the write can no longer be cancelled (W-2). Other messages pass
+// unchanged. A length that the field cannot hold fails the write with EncoderException, and nothing is written.
 class LengthFieldPrepender final : public ChannelOutboundHandler {
   public:
     // Throws std::invalid_argument when options.length is not 1, 2, 3, 4 or 8.
@@ -27,7 +26,7 @@ class LengthFieldPrepender final : public ChannelOutboundHandler {
     void write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) override;
 
   private:
-    Buffer field(std::size_t bytes) const;
+    std::uint64_t lengthOf(std::size_t bytes) const;
 
     const LengthPrependOptions options_;
 };

@@ -21,11 +21,10 @@ class StringDecoder final : public SimpleInboundHandler<Buffer> {
     }
 };
 
-// Each std::string becomes a Buffer of its bytes.
+// Each std::string becomes its bytes.
 class StringEncoder final : public MessageToByteEncoder<std::string> {
   private:
-    void encode(ChannelHandlerContext&, std::string& text, Buffer& out) override { out.append(text); }
-    std::size_t expectedBytes(const std::string& text) const override { return text.size(); }
+    void encode(ChannelHandlerContext&, std::string& text, ChannelOutput& out) override { out.append(text); }
 };
 
 }  // namespace weft

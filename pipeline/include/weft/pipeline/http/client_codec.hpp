@@ -8,6 +8,7 @@
 #include <string>
 
 #include <weft/pipeline/channel_handler.hpp>
+#include <weft/pipeline/channel_output.hpp>
 #include <weft/pipeline/detail/ring.hpp>
 #include <weft/pipeline/handler_types.hpp>
 #include <weft/pipeline/http/client_request.hpp>
@@ -95,7 +96,7 @@ class ClientCodec final : public ChannelDuplexHandler {
 
     // Requests (client_codec.cpp).
     void writeRequest(ChannelHandlerContext& ctx, ClientRequest&& request, ChannelPromise&& promise);
-    Buffer encode(const ClientRequest& request, EncodedRequest& encoded) const;
+    EncodedRequest encode(const ClientRequest& request, ChannelOutput& out) const;
     void noteRequest(const ClientRequest& request, const EncodedRequest& encoded);
     void writeContent(ChannelHandlerContext& ctx, Buffer&& data, ChannelPromise&& promise);
     void writeEnd(ChannelHandlerContext& ctx, const HeaderList* trailers, ChannelPromise&& promise);

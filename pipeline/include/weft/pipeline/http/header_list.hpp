@@ -19,6 +19,10 @@
 
 namespace weft::http {
 
+namespace detail {
+class HeadCache;
+}
+
 // Copies its input. Allocates only beyond 8 headers or 192 bytes of text. Names and values are checked when the message
 // is encoded, so that an invalid one fails the promise of the write.
 class HeaderList {
@@ -66,6 +70,8 @@ class HeaderList {
         textSize_ += static_cast<std::uint32_t>(size);
     }
     std::size_t size() const noexcept { return count_; }
+    // Bytes of the first `count` names and values.
+    std::size_t textBytes(std::size_t count) const noexcept { return count == 0 ? 0 : entries()[count - 1].valueEnd; }
     // Lifetime: until the list is changed, moved or destroyed. index < size().
     HeaderView at(std::size_t index) const noexcept { return view(index); }
     // The first value with this name (case-insensitive), which may be empty; nothing if there is none. Lifetime: as of
@@ -87,6 +93,8 @@ class HeaderList {
     }
 
   private:
+    friend class detail::HeadCache;
+
     // Short texts are copied and compared in blocks: most responses have two or three headers, for which a library call
     // would cost more.
     static constexpr std::size_t block = 16;

@@ -1,4 +1,4 @@
-// HeadCache: the encoded heads of the most recent kinds of response; one per carrier.
+// HeadCache: encoded heads, from which those of similar responses are made; one per carrier.
 #pragma once
 
 #include <array>
@@ -11,13 +11,15 @@
 #include <vector>
 
 #include <weft/pipeline/http/date_cache.hpp>
+#include <weft/pipeline/http/detail/number_text.hpp>
 #include <weft/pipeline/http/header_list.hpp>
 #include <weft/pipeline/http/status.hpp>
 
 namespace weft::http::detail {
 
-// Most responses of a server have the same status and headers as a recent one; only the date (once a second) and
-// perhaps the length differ. Each entry was encoded by encodeHead(), with all its checks. Context: one carrier.
+// Most responses of a server have the headers of a recent one with the same status, or differ in one of the last (an
+// id, a cookie, an entity tag); then only the lines that differ are encoded. Each model was encoded by encodeHead(),
+// with all its checks. Context: one carrier.
 class HeadCache {
   public:
     // Returns the seconds since 1970.
@@ -37,18 +39,57 @@ class HeadCache {
         return serverNames_.emplace_back(std::make_unique<std::string>(name)).get();
     }
 
-    // Returns the head of an HTTP/1.1 keep-alive response with a body of `length` bytes and the date of `now`. Empty if
-    // the response cannot be sent with these headers, or not in this form: encodeHead() then reports the error.
-    // `serverName` is a key from serverName(). Lifetime: until the next call. Allocates for new headers.
-    std::string_view head(Status status, const HeaderList& headers, const std::string* serverName, std::uint64_t length,
-                          std::time_t now);
+    // The head of an HTTP/1.1 keep-alive response.
+    struct Model {
+        Status status{};
+        const std::string* serverName = nullptr;
+        HeaderList headers;
+        std::string text;
+        std::size_t linesAt = 0;  // where the headers begin
+        std::size_t dateAt = 0;
+        std::size_t lengthAt = 0;
+        std::time_t second = -1;
+        std::uint64_t length = 0;
+        unsigned unlike = 0;  // responses with other headers since this is the model
 
-    // As head() with the time of second(), if head() returned this head last and its date is still right; otherwise
-    // empty. Does not allocate.
+        // The most bytes that write() needs.
+        std::size_t bound(const HeaderList& own) const noexcept {
+            return text.size() + lineBytes(own, own.size()) + maxDecimalBytes;
+        }
+        // Where the first `count` lines end.
+        std::size_t endOf(std::size_t count) const noexcept { return linesAt + lineBytes(headers, count); }
+        static std::size_t lineBytes(const HeaderList& list, std::size_t count) noexcept {
+            return list.textBytes(count) + count * std::string_view(": \r\n").size();
+        }
+        [[gnu::always_inline]] bool isOf(Status itsStatus, const HeaderList& itsHeaders,
+                                         const std::string* itsServerName) const noexcept {
+            return status == itsStatus && serverName == itsServerName && headers == itsHeaders;
+        }
+    };
+
+    // Returns the model of responses with this status, with the date of `now`. Null if there is none, and a response
+    // with these headers cannot be one: it cannot be sent in this form, or at all. `serverName` is a key from
+    // serverName(). Lifetime: until the next call. Allocates, and throws std::bad_alloc, for a model that is new or
+    // becomes another one.
+    Model* find(Status status, const HeaderList& headers, const std::string* serverName, std::time_t now) {
+        for (Model& model : models_) {
+            if (model.status != status || model.serverName != serverName) continue;
+            if (model.second != now || model.unlike >= adoptEvery) [[unlikely]]
+                renew(model, headers, now);
+            return &model;
+        }
+        return add(status, headers, serverName, now);
+    }
+    // Writes the head for a body of `length` bytes to `out`, where there is room for model.bound(headers). Returns its
+    // size, or 0 if a response with these headers cannot be sent in this form, or at all: encodeHead() tells.
+    std::size_t write(Model& model, const HeaderList& headers, std::uint64_t length, char* out);
+
+    // Returns the head with the time of second(), if write() wrote it last and its date is still right; otherwise
+    // empty. Lifetime: until the next call.
     std::string_view last(Status status, const HeaderList& headers, const std::string* serverName, std::uint64_t length,
                           std::uint64_t flushPoint) noexcept {
         second(flushPoint);
-        const Entry& last = *last_;
+        const Model& last = *last_;
         const bool same = last.length == length && last.isOf(status, headers, serverName);
         return same ? std::string_view(last.text) : std::string_view();
     }
@@ -62,43 +103,40 @@ class HeadCache {
         return second_;
     }
 
+    // As second() returned last.
+    std::time_t latestSecond() const noexcept { return second_; }
+
     std::string_view date(std::time_t now) noexcept { return date_.at(now); }
 
   private:
     static constexpr std::size_t capacity = 4;
-
-    struct Entry {
-        Status status{};
-        const std::string* serverName = nullptr;
-        HeaderList headers;
-        std::string text;
-        std::size_t dateAt = 0;
-        std::size_t lengthAt = 0;
-        std::time_t second = -1;
-        std::uint64_t length = 0;
-
-        [[gnu::always_inline]] bool isOf(Status itsStatus, const HeaderList& itsHeaders,
-                                         const std::string* itsServerName) const noexcept {
-            return status == itsStatus && serverName == itsServerName && headers == itsHeaders;
-        }
-    };
+    static constexpr unsigned adoptEvery = 32;  // responses with other headers than the model's, until one becomes it
 
     static std::time_t systemSecond() noexcept;
     void readClock(std::uint64_t flushPoint) noexcept;
-    void noteLast(const Entry& entry) noexcept { last_ = entry.second == second_ ? &entry : &unknown_; }
-    void setDate(Entry& entry, std::time_t now);
-    void setLength(Entry& entry, std::uint64_t length);
-    std::string_view remember(Status status, const HeaderList& headers, const std::string* serverName,
-                              std::uint64_t length, std::time_t now);
+    Model* add(Status status, const HeaderList& headers, const std::string* serverName, std::time_t now);
+    void renew(Model& model, const HeaderList& headers, std::time_t now);
+    // How the headers of a response compare with those of its model.
+    struct Lines {
+        std::size_t alike = 0;  // so many have the lengths of the model's, and names of the model
+        bool differ = false;    // the value of one of these is another one
+        bool refused = false;   // such a value must not be sent
+    };
+    static Lines overwriteValues(const Model& model, const HeaderList& headers, char* out) noexcept;
+    static std::size_t firstDifference(const HeaderList& left, const HeaderList& right, std::size_t from) noexcept;
+    bool encode(Model& model, Status status, const HeaderList& headers, const std::string* serverName, std::time_t now);
+    void setDate(Model& model, std::time_t now);
+    void setLength(Model& model, std::uint64_t length);
 
     std::vector<std::unique_ptr<const std::string>> serverNames_;  // usually one
-    std::array<Entry, capacity> entries_;
-    const Entry unknown_;
-    const Entry* last_ = &unknown_;                 // the entry returned last, if its date is second_
+    std::array<Model, capacity> models_;
+    const Model unknown_;
+    const Model* last_ = &unknown_;                 // the model whose head was written last, if its date is second_
     std::uint64_t flushPoint_ = ~std::uint64_t{0};  // none yet
     std::time_t second_ = 0;
     const SecondClock clock_;
     std::size_t oldest_ = 0;
+    std::string scratch_;
     DateCache date_;
 };
 

@@ -23,8 +23,8 @@ enum class Verdict : std::uint8_t { needMore, complete, error };
 // Parses one request head, as its bytes arrive.
 //
 // The verdict depends on the bytes alone, not on how they were split: a message that is refused (or accepted, with
-// certain fields) as a whole is refused (or accepted, with the same fields) byte by byte. No byte is examined more than
-// three times.
+// certain fields) as a whole is refused (or accepted, with the same fields) byte by byte. No byte is parsed more than
+// three times; before that it may have been compared with the lines of an earlier request.
 //
 // Context: one thread at a time. Does not block; allocates only for more than HeaderTable::inlineCapacity headers, and
 // once for the shared sections.
@@ -34,8 +34,9 @@ class RequestHeadParser {
     explicit RequestHeadParser(const Limits& limits);
     explicit RequestHeadParser(Limits&&) = delete;
 
-    // From now on, uses header sections that other connections have parsed. `sections` must outlive this parser.
-    void share(HeaderSections& sections) noexcept { sections_ = &sections; }
+    // From now on, uses header sections that other connections have parsed, unless its limits could refuse one of them:
+    // another server of the carrier may allow more. `sections` must outlive this parser.
+    void share(HeaderSections& sections) noexcept;
 
     // `message` begins with the first byte of the message and holds all that has arrived (it may hold more than the
     // head). After needMore, call again with a longer view that starts with the same bytes, at any address. After
@@ -72,9 +73,9 @@ class RequestHeadParser {
     Fault checkFraming() const noexcept;
     Verdict finish(std::string_view message, std::size_t blankLine);
     Verdict acceptPlain(std::uint32_t seen, Slice host) noexcept;
-    void remember(std::string_view section);
-    const HeaderSection* known(std::string_view rest) noexcept;
+    void remember(std::string_view message, std::string_view section);
     Verdict recall(const HeaderSection& section, std::uint32_t start) noexcept;
+    Verdict readSection(std::string_view message, std::uint32_t start);
     Verdict decide() noexcept;
     Verdict fail(Fault fault) noexcept;
     Verdict pending() const noexcept;
@@ -86,10 +87,13 @@ class RequestHeadParser {
     std::uint32_t lineStart_ = 0;     // first byte of the current line
     std::uint32_t scanned_ = 0;       // if beyond lineStart_: no line end in [lineStart_, scanned_)
     std::uint32_t sectionStart_ = 0;  // first byte of the first header line
+    std::uint32_t recalled_ = 0;      // how many lines of section_ the last section began with
+    std::uint8_t restOfAdding_ = 0;   // so many requests are not remembered
     Slice host_{};                    // the Host value, if seen_ has sawHost
     RequestHead* head_ = nullptr;     // during a call
     HeaderSections* sections_ = nullptr;
     const HeaderSection* section_ = nullptr;  // the last one that this connection used
+    const HeaderSection* whole_ = nullptr;    // section_, if the last request had all of it and nothing else
 };
 
 }  // namespace weft::http::detail

@@ -37,7 +37,7 @@ class ResponseWriter final {
 
     // ---- messages ----
 
-    // Writes the most common response: small and complete, to the oldest request, with the same head as the response
+    // Writes the most common response: small and complete, to the oldest request, with a head like that of the response
     // before it. False: another kind of response; nothing has been done. Defined in src/http/common_response.hpp.
     inline bool tryAnswerCommon(Response& response);
     // Response, Content or LastContent: encodes it if its request is the oldest one, otherwise queues it with its
@@ -105,6 +105,10 @@ class ResponseWriter final {
     // Heads (response_writer_heads.cpp, common_response.hpp).
     static inline bool mayKnowHead(const ResponseSlot& slot, const Response& response);
     static inline void emitSmall(ChannelOutput& out, std::string_view head, std::string_view body);
+    inline void answeredFront();
+    bool tryAnswerLike(const Response& response);
+    inline bool emitLike(ChannelOutput& out, HeadCache::Model& model, const Response& response, std::string_view body,
+                         std::size_t most);
     bool emitKnownHead(Response& response, ChannelPromise&& promise);
     void emitHead(Response& response, ChannelPromise&& promise);
     void finishHead(Response& response, const EncodedHead& encoded, std::uint64_t length, ChannelPromise&& promise);
@@ -119,7 +123,6 @@ class ResponseWriter final {
     // Streamed bodies (response_writer_bodies.cpp).
     void emitContent(Buffer&& data, ChannelPromise&& promise);
     void emitEnd(const HeaderList* trailers, ChannelPromise&& promise);
-    EncodeError emitLastChunk(const HeaderList& trailers);
     void resetUnlessWhole();
     void abortBody();
 
