@@ -12,7 +12,6 @@
 #include <weft/scheduler/event_loop.hpp>
 
 #include "http/trailers.hpp"
-#include "tail_release.hpp"
 
 namespace weft::http::detail {
 
@@ -65,7 +64,6 @@ void RequestReader::expectNoMore(Ticket ticket, bool streamed) noexcept {
 }
 
 [[gnu::always_inline]] inline void RequestReader::deliverHead(ServerConnection& connection) {
-    using weft::detail::watchedDelivery;
     fired_ = true;
     if (timeouts_.waiting()) [[unlikely]]
         timeouts_.satisfied();
@@ -85,12 +83,10 @@ void RequestReader::expectNoMore(Ticket ticket, bool streamed) noexcept {
     if (!slot.isPlainGet() || head.bodyKind != BodyKind::none || connection.slowPath.any()) [[unlikely]]
         expectAfter(*data);
     connection.delivering = ticket;
-    watchedDelivery = reinterpret_cast<std::uintptr_t>(data.get());
     connection.ctx->fireChannelRead(Message(Request(std::move(data))));
     connection.delivering = noTicket;
-    if (!connection.slots.empty() && ((watchedDelivery & weft::detail::endedInDelivery) | dropped_)) [[unlikely]]
+    if (dropped_) [[unlikely]]
         afterDelivery(ticket);
-    watchedDelivery = 0;
 }
 
 void RequestReader::deliverBody(Message&& message) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstring>
 #include <new>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -31,6 +32,7 @@ struct MessageType {
     void (*destroy)(void* storage) noexcept;          // null: nothing to do
     void* (*object)(void* storage) noexcept;          // null: the storage is the object
     void (*keep)(void* storage);                      // null: the Message owns the value already
+    void (*untaken)(void* object, const std::string& lastReader) noexcept;  // null: the type does not want to know
     std::string_view name;
 };
 
@@ -50,6 +52,23 @@ template <class T>
 inline constexpr bool messageMovesByBytes = std::is_same_v<T, Buffer> || DeclaresMovesByBytes<T> ||
                                             (std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
 
+// A type may declare `void untaken(const std::string& lastReader) noexcept`: the tail of a pipeline, which no handler's
+// taking has kept a value from, calls it before it destroys the value.
+template <class T>
+concept DeclaresUntaken = requires(T& value, const std::string& lastReader) {
+    { value.untaken(lastReader) } noexcept;
+};
+template <class T>
+constexpr auto untakenOf() noexcept -> void (*)(void*, const std::string&) noexcept {
+    if constexpr (DeclaresUntaken<T>) {
+        return +[](void* object, const std::string& lastReader) noexcept {
+            static_cast<T*>(object)->untaken(lastReader);
+        };
+    } else {
+        return nullptr;
+    }
+}
+
 template <class T>
 constexpr MessageType makeInlineType() noexcept {
     return {messageMovesByBytes<T> ? nullptr
@@ -61,7 +80,7 @@ constexpr MessageType makeInlineType() noexcept {
             std::is_trivially_destructible_v<T>
                 ? nullptr
                 : +[](void* storage) noexcept { std::launder(static_cast<T*>(storage))->~T(); },
-            nullptr, nullptr, nameOf<T>()};
+            nullptr, nullptr, untakenOf<T>(), nameOf<T>()};
 }
 
 // A large value lies in a block of its own or, when lent, where its lender keeps it.
@@ -103,7 +122,7 @@ constexpr MessageType makeLargeType() noexcept {
                 ::new (to) Place{place.lent ? Place::make(std::move(*place.object)) : place.object, false};
             },
             [](void* storage) noexcept { Place::of(storage).destroy(); },
-            [](void* storage) noexcept -> void* { return Place::of(storage).object; }, Place::keep, nameOf<T>()};
+            [](void* storage) noexcept -> void* { return Place::of(storage).object; }, Place::keep, untakenOf<T>(), nameOf<T>()};
 }
 
 template <class T>
@@ -235,6 +254,11 @@ class Message {
     void emplace(Args&&... args) {
         reset();
         construct<T>(std::forward<Args>(args)...);
+    }
+
+    // For the tail of a pipeline: tells the value, if its type wants to know, that no handler took it.
+    void untaken(const std::string& lastReader) noexcept {
+        if (type_ && type_->untaken) type_->untaken(type_->object ? type_->object(storage_) : storage_, lastReader);
     }
 
     // Releases the value. A handler calls it for a message that is meant to end there.

@@ -12,7 +12,6 @@
 
 #include <weft/pipeline/buffer.hpp>
 #include <weft/pipeline/detail/thread_cache.hpp>
-#include <weft/pipeline/detail/watched_delivery.hpp>
 #include <weft/pipeline/http/header_list.hpp>
 #include <weft/pipeline/http/request_head.hpp>
 #include <weft/pipeline/http/responder.hpp>
@@ -120,17 +119,13 @@ class Request {
 
     // Called by SimpleInboundHandler before it passes the request to its handler.
     void takenBy(const ChannelHandlerContext& ctx) noexcept { data_->taker = &ctx; }
+    // Called by the tail of the pipeline before it destroys the request.
+    void untaken(const std::string& lastReader) noexcept;
 
   protected:
     friend class ObjectAggregator;
     friend struct Response;
-    // Usually the handler that destroys the request has answered it. The codec checks that after the delivery.
-    void ended() noexcept {
-        if (weft::detail::watchedDelivery != reinterpret_cast<std::uintptr_t>(data_.get())) [[unlikely]]
-            return endedSlow();
-        weft::detail::watchedDelivery = reinterpret_cast<std::uintptr_t>(data_->taker) | weft::detail::endedInDelivery;
-    }
-    void endedSlow() noexcept;
+    void ended() const noexcept;
     std::string_view absolutePath() const noexcept;
     std::string_view text(Slice slice) const noexcept { return data_->text(slice); }
     detail::RequestDataPointer data_;
