@@ -72,7 +72,6 @@ void ChannelPipeline::readIfAutoRead() {
     if (detail::entersLoop(channel_.loop()) && channel_.config().autoRead && !channel_.closed()) read();
 }
 
-
 // ---- the tail releases what no handler took, and logs it (P-4) ----
 
 void ChannelPipeline::onUnhandledMessage(Message&& message) noexcept {

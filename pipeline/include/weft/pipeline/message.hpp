@@ -28,10 +28,10 @@ constexpr std::string_view nameOf() noexcept {
 
 // What a Message knows about the type it holds. The address of this object is the type's tag.
 struct MessageType {
-    void (*relocate)(void* from, void* to) noexcept;  // null: the bytes may be copied
-    void (*destroy)(void* storage) noexcept;          // null: nothing to do
-    void* (*object)(void* storage) noexcept;          // null: the storage is the object
-    void (*keep)(void* storage);                      // null: the Message owns the value already
+    void (*relocate)(void* from, void* to) noexcept;                        // null: the bytes may be copied
+    void (*destroy)(void* storage) noexcept;                                // null: nothing to do
+    void* (*object)(void* storage) noexcept;                                // null: the storage is the object
+    void (*keep)(void* storage);                                            // null: the Message owns the value already
     void (*untaken)(void* object, const std::string& lastReader) noexcept;  // null: the type does not want to know
     std::string_view name;
 };
@@ -56,7 +56,8 @@ inline constexpr bool messageMovesByBytes = std::is_same_v<T, Buffer> || Declare
 // taking has kept a value from, calls it before it destroys the value.
 template <class T>
 concept DeclaresUntaken = requires(T& value, const std::string& lastReader) {
-    { value.untaken(lastReader) } noexcept;
+    { value.untaken(lastReader) }
+    noexcept;
 };
 template <class T>
 constexpr auto untakenOf() noexcept -> void (*)(void*, const std::string&) noexcept {
@@ -122,7 +123,10 @@ constexpr MessageType makeLargeType() noexcept {
                 ::new (to) Place{place.lent ? Place::make(std::move(*place.object)) : place.object, false};
             },
             [](void* storage) noexcept { Place::of(storage).destroy(); },
-            [](void* storage) noexcept -> void* { return Place::of(storage).object; }, Place::keep, untakenOf<T>(), nameOf<T>()};
+            [](void* storage) noexcept -> void* { return Place::of(storage).object; },
+            Place::keep,
+            untakenOf<T>(),
+            nameOf<T>()};
 }
 
 template <class T>

@@ -11,9 +11,9 @@ class ChannelHandlerContext;
 
 namespace weft::detail {
 
-// A codec sets its ledger in its channel. Requests have numbers in the order of their arrival, from 1. A request, or the
-// right to answer it, that is destroyed calls drop(): usually it has been answered, and one comparison tells. Context:
-// the channel's loop, except drop().
+// A codec sets its ledger in its channel. Requests have numbers in the order of their arrival, from 1. A request, or
+// the right to answer it, that is destroyed calls drop(): usually it has been answered, and one comparison tells.
+// Context: the channel's loop, except drop().
 class AnswerLedger {
   public:
     using Number = std::uint64_t;

@@ -131,7 +131,7 @@ class RequestReader {
 
     ResponseWriter& writer_;
     BodyDecoderPointer body_;                    // of connection_.bodyTicket; null: no body is being read
-    std::unique_ptr<std::string> untakenAfter_;       // the handler that passed the newest untaken request on; null: none
+    std::unique_ptr<std::string> untakenAfter_;  // the handler that passed the newest untaken request on; null: none
     const ChannelHandlerContext* droppedBy_ = nullptr;  // during a delivery: the handler that had its request
 };
 

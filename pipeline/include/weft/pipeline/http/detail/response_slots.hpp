@@ -2,7 +2,6 @@
 // were written before its turn.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +16,7 @@
 #include <weft/pipeline/http/response_encoder.hpp>
 #include <weft/pipeline/message.hpp>
 #include <weft/scheduler/assert.hpp>
+#include <weft/scheduler/detail/least.hpp>
 
 namespace weft::http::detail {
 
@@ -60,8 +60,8 @@ struct ResponseSlot : ResponseState {
 };
 
 // A power-of-two array, addressed by ticket, that grows when full and never shrinks. Its first slot is a member, so
-// that a client which awaits each response costs no allocation. Its codec derives from it, to learn of requests that are
-// dropped. Context: the channel's loop. Allocates only to grow.
+// that a client which awaits each response costs no allocation. Its codec derives from it, to learn of requests that
+// are dropped. Context: the channel's loop. Allocates only to grow.
 class ResponseSlots : public weft::detail::AnswerLedger {
   public:
     ResponseSlots() = default;
@@ -107,7 +107,7 @@ class ResponseSlots : public weft::detail::AnswerLedger {
     ResponseSlot& slotOf(Ticket ticket) noexcept { return slots_[static_cast<std::size_t>(ticket) & mask_]; }
     [[gnu::noinline, gnu::cold]] static void forgetEarly(ResponseSlot& slot) noexcept { slot.early.reset(); }
     [[gnu::noinline, gnu::cold]] void grow() {
-        const std::size_t larger = std::max(capacity() * 2, firstArray);
+        const std::size_t larger = weft::detail::greatest(capacity() * 2, firstArray);
         auto slots = std::make_unique<ResponseSlot[]>(larger);
         for (Ticket ticket = firstOpen_; ticket != next_; ++ticket) {
             slots[static_cast<std::size_t>(ticket) & (larger - 1)] = std::move(slotOf(ticket));
