@@ -46,7 +46,7 @@ class ManualClock final : public Clock {
     }
     void removeListener(ClockListener& listener) noexcept override {
         const std::lock_guard held(lock_);
-        listeners_.erase(std::remove(listeners_.begin(), listeners_.end(), &listener), listeners_.end());
+        std::erase(listeners_, &listener);
     }
 
   private:
