@@ -184,6 +184,36 @@ TEST(Allocation, AnEncodedMessageWithoutMemoryForItsPromiseClosesTheChannel) {
     EXPECT_FALSE(channel->open()) << "its encoder cannot tell that nothing was sent";
 }
 
+TEST(Allocation, AnEncodedMessageWithoutMemoryForItsBufferClosesTheChannel) {
+    struct Passes final : ChannelOutboundHandler {
+        void write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) override {
+            ctx.write(std::move(message), std::move(promise));
+        }
+    };
+    struct Counts final : ChannelOutboundHandler {
+        void write(ChannelHandlerContext& ctx, Message&&, ChannelPromise promise) override {
+            try {
+                detail::writeEncodedWhole(ctx, std::move(promise), [&](ChannelOutput& out) {
+                    out.append("counted as sent");
+                    return test::heapIsFull = true;
+                });
+                ADD_FAILURE() << "there was memory";
+            } catch (const std::bad_alloc&) {
+            }
+            test::heapIsFull = false;
+            EXPECT_FALSE(promise.isVoid()) << "the caller can fail it";
+        }
+    };
+    test::ScriptedChannel channel;
+    channel.pipeline().addLast<Passes>().addLast<Counts>();
+    channel.start();
+    channel->write(Buffer::copyOf("x"), channel->newPromise());
+    channel->flush();
+    channel.run();
+    EXPECT_EQ(channel.sink->written, "");
+    EXPECT_FALSE(channel->open());
+}
+
 }  // namespace
 }  // namespace weft
 

@@ -24,7 +24,14 @@ bool ownsOutput(const ChannelHandlerContext& ctx) noexcept {
 }
 
 void passWhole(ChannelHandlerContext& ctx, ChannelOutput& output, ChannelPromise&& promise) {
-    ctx.write(Message(joined(output.takePieces())), std::move(promise));
+    Buffer whole;
+    try {
+        whole = joined(output.takePieces());
+    } catch (...) {
+        ctx.close(ChannelPromise());
+        throw;
+    }
+    ctx.write(Message(std::move(whole)), std::move(promise));
 }
 
 void undoEncoded(ChannelHandlerContext& ctx, ChannelOutput& output, std::uint64_t begin) noexcept {

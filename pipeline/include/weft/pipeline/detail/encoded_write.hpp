@@ -37,7 +37,8 @@ void writeEncoded(ChannelHandlerContext& ctx, ChannelPromise&& promise, Encode e
 
 // True if no other handler sees what `ctx` writes.
 bool ownsOutput(const ChannelHandlerContext& ctx) noexcept;
-// Writes all bytes of `output`, which has no marks, as one Buffer. Throws std::bad_alloc.
+// Writes all bytes of `output`, which has no marks, as one Buffer. Throws std::bad_alloc, and then has closed the
+// channel, as writeEncoded() does.
 void passWhole(ChannelHandlerContext& ctx, ChannelOutput& output, ChannelPromise&& promise);
 
 // As writeEncoded(), for a message that is one Buffer, perhaps an empty one, to another handler that sees it: it may be

@@ -70,7 +70,7 @@ class HeaderList {
         textSize_ += static_cast<std::uint32_t>(size);
     }
     std::size_t size() const noexcept { return count_; }
-    // Bytes of the first `count` names and values.
+    // Bytes of the first `count` names and values; count <= size().
     std::size_t textBytes(std::size_t count) const noexcept { return count == 0 ? 0 : entries()[count - 1].valueEnd; }
     // Lifetime: until the list is changed, moved or destroyed. index < size().
     HeaderView at(std::size_t index) const noexcept { return view(index); }
