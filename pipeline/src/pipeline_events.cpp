@@ -11,7 +11,6 @@
 
 #include "enters_loop.hpp"
 #include "lost_writes.hpp"
-#include "tail_release.hpp"
 
 namespace weft {
 
@@ -73,18 +72,15 @@ void ChannelPipeline::readIfAutoRead() {
     if (detail::entersLoop(channel_.loop()) && channel_.config().autoRead && !channel_.closed()) read();
 }
 
-thread_local constinit std::uintptr_t detail::watchedDelivery = 0;
-thread_local constinit const detail::TailRelease* detail::TailRelease::current_ = nullptr;
-
 // ---- the tail releases what no handler took, and logs it (P-4) ----
 
 void ChannelPipeline::onUnhandledMessage(Message&& message) noexcept {
     if (observer_) return observer_->unhandledMessage(std::move(message));
-    const detail::TailRelease release(lastReader());
-    const Message held = std::move(message);
-    log(LogLevel::debug,
-        {"a ", held.typeName(), " reached the tail of a pipeline unhandled and was released; ", release.lastReader(),
-         " was the last to pass it on; check the handlers after it and their order"});
+    const std::string last = lastReader();
+    Message held = std::move(message);
+    log(LogLevel::debug, {"a ", held.typeName(), " reached the tail of a pipeline unhandled and was released; ", last,
+                          " was the last to pass it on; check the handlers after it and their order"});
+    held.untaken(last);
 }
 
 void ChannelPipeline::onUnhandledEvent(Message&& event) noexcept {

@@ -22,7 +22,7 @@ COMPILER = GIVEN[0] if GIVEN else 'g++'
 INCLUDES = [*(os.path.join(ROOT, room, 'include') for room in ROOMS), *GIVEN[1:]]
 MEASURED_WITH = ('g++', 12)
 # Measured: 120,337. The rest is for new headers of Weft; each header in HEAVY, except <iostream>, would exceed it.
-LIMIT = 121_500
+LIMIT = 112_500
 # The lines that each would add, with g++ 12.
 HEAVY = {
     'cmath': 8_619, 'complex': 10_298, 'execution': 9_852, 'filesystem': 7_374, 'fstream': 2_582, 'future': 1_947,

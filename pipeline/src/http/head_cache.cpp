@@ -25,6 +25,8 @@ std::size_t firstByte(std::uint64_t word) noexcept {
 
 }  // namespace
 
+static_assert(HeadCache::Model::mostDigits >= maxDecimalBytes);
+
 std::time_t HeadCache::systemSecond() noexcept {
     timespec time;
     ::clock_gettime(CLOCK_REALTIME_COARSE, &time);

@@ -1,5 +1,7 @@
 #include <weft/pipeline/http/header_list.hpp>
 
+#include <algorithm>
+
 #include "character_class.hpp"
 
 namespace weft::http {

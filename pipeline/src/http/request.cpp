@@ -1,10 +1,11 @@
 #include <weft/pipeline/http/request.hpp>
 
-#include <weft/pipeline/channel.hpp>
-#include <weft/scheduler/log.hpp>
+#include <utility>
 
-#include "http/dropped_request.hpp"
-#include "tail_release.hpp"
+#include <weft/pipeline/channel.hpp>
+#include <weft/pipeline/detail/answer_ledger.hpp>
+
+#include "current_channel.hpp"
 
 namespace weft::http {
 
@@ -23,19 +24,20 @@ void RequestData::takeLongHead(Buffer& input) noexcept {
 
 }  // namespace detail
 
-// The request was destroyed at the tail, after its delivery, or by another thread than the one that delivers it.
-[[gnu::cold]] void Request::endedSlow() noexcept {
-    try {
-        Channel& channel = *data_->channel;
-        if (!channel.open()) return;
-        detail::RequestDropped dropped{data_->ticket};
-        if (const auto* const tail = weft::detail::TailRelease::current()) {
-            dropped.untakenAfter = std::make_unique<std::string>(tail->lastReader());
-        }
-        channel.writeAndFlush(Message(std::move(dropped)));
-    } catch (...) {
-        log(LogLevel::error, "a request was dropped without an answer, and its codec could not be notified");
+// Usually the handler that destroys the request has answered it, inside the pipeline of its channel.
+void Request::ended(const detail::RequestData& data) noexcept {
+    Channel& channel = *data.channel;
+    if (weft::detail::currentChannel() == &channel) [[likely]] {
+        const weft::detail::AnswerLedger* const ledger = channel.ledger();
+        if (ledger == nullptr || !ledger->isOpen(data.ticket)) [[likely]]
+            return;
     }
+    weft::detail::AnswerLedger::drop(channel, {.request = data.ticket, .taker = data.taker});
+}
+
+void Request::untaken(const std::string& lastReader) noexcept {
+    if (!data_ || std::exchange(data_->hasResponder, true)) return;
+    weft::detail::AnswerLedger::drop(*data_->channel, {.request = data_->ticket, .untakenAfter = &lastReader});
 }
 
 std::string_view Request::absolutePath() const noexcept {

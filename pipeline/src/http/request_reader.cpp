@@ -12,7 +12,6 @@
 #include <weft/scheduler/event_loop.hpp>
 
 #include "http/trailers.hpp"
-#include "tail_release.hpp"
 
 namespace weft::http::detail {
 
@@ -64,13 +63,11 @@ void RequestReader::expectNoMore(Ticket ticket, bool streamed) noexcept {
     }
 }
 
-[[gnu::always_inline]] inline void RequestReader::deliverHead(ServerConnection& connection) {
-    using weft::detail::watchedDelivery;
+[[gnu::always_inline]] inline void RequestReader::deliverHead(ServerConnection& connection, RequestDataPointer&& data) {
     fired_ = true;
     if (timeouts_.waiting()) [[unlikely]]
         timeouts_.satisfied();
     parser_.reset();
-    RequestDataPointer data = std::move(next_);
     data->takeHead(input_);
     if (input_.empty()) input_ = Buffer();
     const RequestHead& head = data->head;
@@ -85,12 +82,10 @@ void RequestReader::expectNoMore(Ticket ticket, bool streamed) noexcept {
     if (!slot.isPlainGet() || head.bodyKind != BodyKind::none || connection.slowPath.any()) [[unlikely]]
         expectAfter(*data);
     connection.delivering = ticket;
-    watchedDelivery = reinterpret_cast<std::uintptr_t>(data.get());
-    connection.ctx->fireChannelRead(Message(Request(std::move(data))));
+    connection.ctx->fireChannelRead(Message::of<Request>(std::move(data)));
     connection.delivering = noTicket;
-    if (!connection.slots.empty() && ((watchedDelivery & weft::detail::endedInDelivery) | dropped_)) [[unlikely]]
+    if (dropped_) [[unlikely]]
         afterDelivery(ticket);
-    watchedDelivery = 0;
 }
 
 void RequestReader::deliverBody(Message&& message) {
@@ -100,14 +95,15 @@ void RequestReader::deliverBody(Message&& message) {
 }
 
 [[gnu::always_inline]] inline bool RequestReader::decodeHead(ServerConnection& connection) {
-    if (!next_) next_ = makeRequestData();
-    switch (parser_.parse(input_.view(), next_->head)) {
-        case Verdict::needMore: return false;
-        case Verdict::error: refuseHead(parser_.refusal()); return false;
-        case Verdict::complete: break;
+    RequestDataPointer data = next_ ? std::move(next_) : makeRequestData();
+    const Verdict verdict = parser_.parse(input_.view(), data->head);
+    if (verdict == Verdict::complete) [[likely]] {
+        deliverHead(connection, std::move(data));
+        return true;
     }
-    deliverHead(connection);
-    return true;
+    next_ = std::move(data);
+    if (verdict == Verdict::error) refuseHead(parser_.refusal());
+    return false;
 }
 
 void RequestReader::decode() {

@@ -1,6 +1,7 @@
 // Requests that no handler answers: malformed ones, and those that the application destroys. The reader answers them.
 #include <weft/pipeline/http/detail/request_reader.hpp>
 
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -8,8 +9,6 @@
 #include <weft/pipeline/channel_handler_context.hpp>
 
 #include "http/codec_log.hpp"
-#include "http/dropped_request.hpp"
-#include "tail_release.hpp"
 
 namespace weft::http::detail {
 
@@ -54,26 +53,23 @@ void RequestReader::refuse(Ticket ticket, const Refusal& refusal) {
 
 [[gnu::noinline]] void RequestReader::afterDelivery(Ticket ticket) {
     dropped_ = false;
+    const ChannelHandlerContext* const taker = std::exchange(droppedBy_, nullptr);
     ResponseSlot* const slot = connection_.slots.find(ticket);
-    if (slot == nullptr || slot->answered) return;
-    const std::uintptr_t seen = weft::detail::watchedDelivery;
-    if (seen & weft::detail::endedInDelivery) slot->dropped = true;
-    if (!slot->dropped) [[likely]]
-        return;
-    const std::uintptr_t taker = seen & weft::detail::endedInDelivery ? seen - weft::detail::endedInDelivery : 0;
-    settleDropped(ticket, *slot, reinterpret_cast<const ChannelHandlerContext*>(taker));
+    if (slot != nullptr && slot->dropped && !slot->answered) settleDropped(ticket, *slot, taker);
 }
 
 // afterDelivery() decides about a request that is being delivered.
-void RequestReader::noteDropped(Ticket ticket, std::unique_ptr<std::string>&& untakenAfter) {
-    ResponseSlot* const slot = connection_.slowPath.closing ? nullptr : connection_.slots.find(ticket);
+void RequestReader::noteDropped(const weft::detail::AnswerLedger::Drop& drop) {
+    ResponseSlot* const slot = connection_.slowPath.closing ? nullptr : connection_.slots.find(drop.request);
     if (slot == nullptr || slot->answered) return;
-    slot->dropped = dropped_ = true;
-    if (untakenAfter) {
+    slot->dropped = true;
+    if (drop.untakenAfter != nullptr) {
         slot->untaken = true;
-        untakenAfter_ = std::move(untakenAfter);
+        untakenAfter_ = std::make_unique<std::string>(*drop.untakenAfter);
     }
-    if (connection_.delivering != ticket) settleDropped(ticket, *slot, nullptr);
+    if (connection_.delivering != drop.request) return settleDropped(drop.request, *slot, nullptr);
+    dropped_ = true;
+    droppedBy_ = drop.taker;
 }
 
 // A handler may destroy the head and answer once the body has arrived. But a client that waits for 100 sends no body.

@@ -6,10 +6,9 @@
 #include <utility>
 
 #include <weft/pipeline/channel.hpp>
+#include <weft/pipeline/detail/answer_ledger.hpp>
 #include <weft/pipeline/http/request.hpp>
 #include <weft/scheduler/log.hpp>
-
-#include "http/dropped_request.hpp"
 
 namespace weft::http {
 
@@ -72,15 +71,10 @@ void Responder::sendInterim(Response response) {
     sendDown(*channel_, Message::lend(response), {});
 }
 
-// The codec answers with 500 and logs it. A closed channel needs no answer, and its loop may be gone.
+// The codec answers with 500 and logs it.
 [[gnu::cold]] void Responder::dropped() noexcept {
     const ChannelRef channel = std::move(channel_);
-    if (!channel->open()) return;
-    try {
-        sendDown(*channel, Message(detail::RequestDropped{ticket_}), {});
-    } catch (...) {
-        log(LogLevel::error, "a request was dropped without an answer, and 500 could not be sent");
-    }
+    weft::detail::AnswerLedger::drop(*channel, {ticket_});
 }
 
 BodyWriter::~BodyWriter() {

@@ -1,6 +1,9 @@
 #include <weft/pipeline/http/route_table.hpp>
 
 #include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
 #include <stdexcept>
 
 #include <weft/pipeline/detail/printable.hpp>
@@ -9,6 +12,8 @@
 namespace weft::http {
 
 namespace {
+
+constexpr std::size_t methodCount = static_cast<std::size_t>(Method::other);
 
 std::uint16_t bitOf(Method method) noexcept {
     return static_cast<std::uint16_t>(1u << static_cast<unsigned>(method));
@@ -75,15 +80,49 @@ std::string_view PathParameters::operator[](std::string_view name) const {
     throw std::out_of_range("http::PathParameters: the route's pattern has no {" + std::string(name) + "}");
 }
 
-RouteTable::Endpoint& RouteTable::endpointOf(std::unique_ptr<Endpoint>& place) {
-    if (!place) place = std::make_unique<Endpoint>();
-    return *place;
-}
+struct RouteTable::Route {
+    Function function;
+    std::vector<std::string> names;  // of the parameters, in order
+};
+
+struct RouteTable::Endpoint {
+    const Route* route(Method method) const noexcept {
+        if (!isKnown(method)) return nullptr;
+        const Route* const own = routes[static_cast<std::size_t>(method)].get();
+        return own == nullptr && method == Method::head ? routes[static_cast<std::size_t>(Method::get)].get() : own;
+    }
+
+    std::array<std::unique_ptr<Route>, methodCount> routes;
+    std::uint16_t methods = 0;
+};
+
+// A segment of the patterns; the root is in front of the first one.
+struct RouteTable::Node {
+    static Endpoint& made(std::unique_ptr<Endpoint>& place) {
+        if (!place) place = std::make_unique<Endpoint>();
+        return *place;
+    }
+
+    std::map<std::string, Node, std::less<>> literals;
+    std::unique_ptr<Node> parameter;
+    std::unique_ptr<Endpoint> end;
+    std::unique_ptr<Endpoint> rest;
+};
+
+struct RouteTable::Tree {
+    Node root;
+    std::map<std::string, const Endpoint*, std::less<>> literalPaths;  // patterns without parameters
+};
+
+RouteTable::RouteTable(PathValues values) : tree_(std::make_unique<Tree>()), values_(values) {}
+RouteTable::RouteTable(RouteTable&&) noexcept = default;
+RouteTable& RouteTable::operator=(RouteTable&&) noexcept = default;
+RouteTable::~RouteTable() = default;
 
 void RouteTable::addRoute(Method method, std::string_view pattern, Function function) {
     if (!isKnown(method)) throw std::invalid_argument("http::RouteTable: a route needs a registered method");
     if (!pattern.starts_with('/')) refuse(pattern, "it must begin with '/'");
-    Node* node = &root_;
+    Node* node = &tree_->root;
     Endpoint* end = nullptr;
     auto route = std::make_unique<Route>();
     for (const std::string_view segment : segmentsOf(pattern)) {
@@ -97,26 +136,20 @@ void RouteTable::addRoute(Method method, std::string_view pattern, Function func
             refuse(pattern, "two parameters have the same name");
         route->names.emplace_back(text);
         if (kind == PatternSegment::Kind::rest) {
-            end = &endpointOf(node->rest);
+            end = &Node::made(node->rest);
         } else {
             if (!node->parameter) node->parameter = std::make_unique<Node>();
             node = node->parameter.get();
         }
     }
-    if (end == nullptr) end = &endpointOf(node->end);
+    if (end == nullptr) end = &Node::made(node->end);
     auto& place = end->routes[static_cast<std::size_t>(method)];
     if (place) refuse(pattern, "it already has a route for this method");
-    if (route->names.empty()) literalPaths_.emplace(pattern, end);
+    if (route->names.empty()) tree_->literalPaths.emplace(pattern, end);
     route->function = std::move(function);
     place = std::move(route);
     end->methods |= bitOf(method);
     methods_ |= bitOf(method);
-}
-
-const RouteTable::Route* RouteTable::Endpoint::route(Method method) const noexcept {
-    if (!isKnown(method)) return nullptr;
-    const Route* const own = routes[static_cast<std::size_t>(method)].get();
-    return own == nullptr && method == Method::head ? routes[static_cast<std::size_t>(Method::get)].get() : own;
 }
 
 // Of one path; visits each node at most once, since the nodes are a tree.
@@ -192,7 +225,7 @@ class RouteTable::Search {
 
 RouteTable::Match RouteTable::find(Method method, std::string_view path) const {
     Match match;
-    if (const auto literal = literalPaths_.find(path); literal != literalPaths_.end()) {
+    if (const auto literal = tree_->literalPaths.find(path); literal != tree_->literalPaths.end()) {
         if (const Route* const route = literal->second->route(method)) {
             match.outcome = Outcome::found;
             match.function = &route->function;
@@ -205,7 +238,7 @@ RouteTable::Match RouteTable::find(Method method, std::string_view path) const {
         match.outcome = Outcome::badPath;
         return match;
     }
-    const Route* const route = search.in(root_);
+    const Route* const route = search.in(tree_->root);
     if (route == nullptr) {
         match.methods = search.methods();
         match.outcome = match.methods != 0 ? Outcome::noMethod : search.badRest() ? Outcome::badPath : Outcome::noPath;

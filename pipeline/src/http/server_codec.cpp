@@ -14,7 +14,6 @@
 #include <weft/scheduler/log.hpp>
 
 #include "http/common_response.hpp"
-#include "http/dropped_request.hpp"
 
 namespace weft::http {
 
@@ -54,6 +53,7 @@ void ServerCodec::handlerAdded(ChannelHandlerContext& ctx) {
     connection_.loop = &ctx.loop();
     connection_.slowPath.busy = false;
     connection_.slowPath.blocked = !ctx.channel().isWritable();
+    ctx.channel().setLedger(&connection_.slots);
     writer_.begin(ctx, options_->serverName);
     reader_.begin(ctx);
     // A client may end its output and still wait for its responses.
@@ -65,6 +65,7 @@ void ServerCodec::handlerAdded(ChannelHandlerContext& ctx) {
 // D-3, H-7: undecoded bytes are passed on, and those of the next protocol reach its handler.
 void ServerCodec::handlerRemoved(ChannelHandlerContext& ctx) {
     timeouts_.end();
+    ctx.channel().setLedger(nullptr);
     if (!connection_.slowPath.closing) {
         writer_.dropAll("the HTTP codec was removed before a queued response was sent");
         restoreHalfClosure();
@@ -143,10 +144,6 @@ void ServerCodec::write(ChannelHandlerContext& ctx, Message&& message, ChannelPr
     if (message.is<Response>() || message.is<Content>() || message.is<LastContent>()) {
         return writer_.accept(std::move(message), std::move(promise));
     }
-    if (message.is<detail::RequestDropped>()) {
-        auto& dropped = message.get<detail::RequestDropped>();
-        return reader_.noteDropped(dropped.ticket, std::move(dropped.untakenAfter));
-    }
     if (message.is<Buffer>() && reader_.expects() != Input::switched)
         return writer_.acceptBytes(ctx, std::move(message), std::move(promise));
     ctx.write(std::move(message), std::move(promise));
@@ -224,6 +221,10 @@ void ServerCodec::expectNoMore(Ticket ticket, bool streamed) noexcept {
 
 bool ServerCodec::hasFurtherInput() const noexcept {
     return reader_.expects() == Input::head && reader_.hasInput();
+}
+
+void ServerCodec::requestDropped(const weft::detail::AnswerLedger::Drop& drop) {
+    reader_.noteDropped(drop);
 }
 
 }  // namespace weft::http

@@ -198,6 +198,20 @@ TEST(ServerDropped, ARequestDroppedAfterTheEndOfItsConnectionIsNotLogged) {
     EXPECT_EQ(log.all(), "");
 }
 
+TEST(ServerDropped, ARequestThatEndsAfterItsCodecWasRemovedIsNobodys) {
+    const LogLines log;
+    std::deque<FullRequest> kept;
+    {
+        Server server([&](ChannelHandlerContext&, FullRequest& request) { kept.push_back(std::move(request)); });
+        server.say(get);
+        server.channel.pipeline().remove<ServerCodec>();
+        server.channel.runPendingTasks();
+        kept.clear();
+        EXPECT_EQ(server.heard(), "");
+    }
+    EXPECT_EQ(log.containing("dropped request"), 0u) << log.all();
+}
+
 // The inner delivery ends in the middle of the outer one.
 TEST(ServerDropped, ADeliveryInsideAnotherLosesNeither) {
     const LogLines log;

@@ -19,6 +19,7 @@
 #include <weft/pipeline/channel_promise.hpp>
 #include <weft/pipeline/channel_ref.hpp>
 #include <weft/pipeline/channel_sink.hpp>
+#include <weft/pipeline/detail/answer_ledger.hpp>
 #include <weft/pipeline/detail/attribute_map.hpp>
 #include <weft/pipeline/detail/channel_state.hpp>
 #include <weft/pipeline/detail/read_cycle.hpp>
@@ -231,6 +232,11 @@ class Channel final : private FlushPointListener {
     // Size of the buffer for the next read, in bytes; it follows the sizes of earlier reads.
     std::size_t readBufferSize() const noexcept { return readSize_.bytes(); }
 
+    // The requests without an answer, kept by the codec while it is in the pipeline; null: there is no such codec.
+    // Context: the loop.
+    detail::AnswerLedger* ledger() const noexcept { return ledger_; }
+    void setLedger(detail::AnswerLedger* ledger) noexcept { ledger_ = ledger; }
+
     // Prefetches what a write uses: the channel itself, then its sink and its first handler. Context: the loop.
     void prefetch(detail::PrefetchStep step) const noexcept;
 
@@ -352,6 +358,7 @@ class Channel final : private FlushPointListener {
     ChannelConfig config_;
     ChannelOutput output_;
     detail::SinkWrites writes_;
+    detail::AnswerLedger* ledger_ = nullptr;
 
     // Any thread.
     Count pins_;  // fibers and posted operations that may use a removed context

@@ -1,7 +1,6 @@
 // HeaderList: an ordered list of header fields that owns its text. Small lists are stored inside the object.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -64,7 +63,8 @@ class HeaderList {
             return addLarge(name, value);
         }
         char* const at = shortText_.data() + textSize_;
-        std::copy(value.begin(), value.end(), std::copy(name.begin(), name.end(), at));
+        if (!name.empty()) std::memcpy(at, name.data(), name.size());
+        if (!value.empty()) std::memcpy(at + name.size(), value.data(), value.size());
         std::memset(at + size, 0, block);
         inline_[count_++] = entryOf(name, value);
         textSize_ += static_cast<std::uint32_t>(size);

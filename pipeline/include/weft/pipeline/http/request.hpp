@@ -12,7 +12,6 @@
 
 #include <weft/pipeline/buffer.hpp>
 #include <weft/pipeline/detail/thread_cache.hpp>
-#include <weft/pipeline/detail/watched_delivery.hpp>
 #include <weft/pipeline/http/header_list.hpp>
 #include <weft/pipeline/http/request_head.hpp>
 #include <weft/pipeline/http/responder.hpp>
@@ -80,11 +79,11 @@ class Request {
   public:
     static constexpr bool movesByBytes = true;  // see Message
 
-    explicit Request(detail::RequestDataPointer data) noexcept : data_(std::move(data)) {}
+    explicit Request(detail::RequestDataPointer&& data) noexcept : data_(std::move(data)) {}
     Request(Request&&) noexcept = default;
     Request& operator=(Request&&) noexcept = default;
     ~Request() {
-        if (data_ && !data_->hasResponder) ended();
+        if (data_ && !data_->hasResponder) ended(*data_);
     }
 
     Method method() const noexcept { return data_->head.method; }
@@ -120,17 +119,13 @@ class Request {
 
     // Called by SimpleInboundHandler before it passes the request to its handler.
     void takenBy(const ChannelHandlerContext& ctx) noexcept { data_->taker = &ctx; }
+    // Called by the tail of the pipeline before it destroys the request.
+    void untaken(const std::string& lastReader) noexcept;
 
   protected:
     friend class ObjectAggregator;
     friend struct Response;
-    // Usually the handler that destroys the request has answered it. The codec checks that after the delivery.
-    void ended() noexcept {
-        if (weft::detail::watchedDelivery != reinterpret_cast<std::uintptr_t>(data_.get())) [[unlikely]]
-            return endedSlow();
-        weft::detail::watchedDelivery = reinterpret_cast<std::uintptr_t>(data_->taker) | weft::detail::endedInDelivery;
-    }
-    void endedSlow() noexcept;
+    static void ended(const detail::RequestData& data) noexcept;
     std::string_view absolutePath() const noexcept;
     std::string_view text(Slice slice) const noexcept { return data_->text(slice); }
     detail::RequestDataPointer data_;

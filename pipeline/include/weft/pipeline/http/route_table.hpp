@@ -1,13 +1,10 @@
 // RouteTable: which function answers a request, by method and path.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -57,7 +54,10 @@ class RouteTable {
   public:
     using Function = std::function<void(ChannelHandlerContext&, FullRequest, PathParameters)>;
 
-    explicit RouteTable(PathValues values = PathValues::checked) noexcept : values_(values) {}
+    explicit RouteTable(PathValues values = PathValues::checked);
+    RouteTable(RouteTable&&) noexcept;
+    RouteTable& operator=(RouteTable&&) noexcept;
+    ~RouteTable();
 
     // Throws std::invalid_argument for a pattern that does not begin with '/', has an unnamed or repeated parameter or
     // literal text that no request can match (a malformed escape, an escaped '/', a NUL, a segment "." or ".."), or has
@@ -118,31 +118,15 @@ class RouteTable {
     std::uint16_t methods() const noexcept { return methods_; }
 
   private:
-    static constexpr std::size_t methodCount = static_cast<std::size_t>(Method::other);
-
-    struct Route {
-        Function function;
-        std::vector<std::string> names;  // of the parameters, in order
-    };
-    struct Endpoint {
-        std::array<std::unique_ptr<Route>, methodCount> routes;
-        std::uint16_t methods = 0;
-        const Route* route(Method method) const noexcept;
-    };
-    // A segment of the patterns; the root is in front of the first one.
-    struct Node {
-        std::map<std::string, Node, std::less<>> literals;
-        std::unique_ptr<Node> parameter;
-        std::unique_ptr<Endpoint> end;
-        std::unique_ptr<Endpoint> rest;
-    };
+    struct Route;
+    struct Endpoint;
+    struct Node;
+    struct Tree;
     class Search;
 
     void addRoute(Method method, std::string_view pattern, Function function);
-    static Endpoint& endpointOf(std::unique_ptr<Endpoint>& place);
 
-    Node root_;
-    std::map<std::string, const Endpoint*, std::less<>> literalPaths_;  // patterns without parameters
+    std::unique_ptr<Tree> tree_;
     PathValues values_;
     std::uint16_t methods_ = 0;
 };

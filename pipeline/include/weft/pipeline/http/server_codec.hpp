@@ -99,6 +99,7 @@ class ServerCodec final : public ChannelDuplexHandler, private detail::Connectio
     void decideProtocol() override;
     void expectNoMore(Ticket ticket, bool streamed) noexcept override;
     bool hasFurtherInput() const noexcept override;
+    void requestDropped(const weft::detail::AnswerLedger::Drop& drop) override;
 
     // Messages and reads (server_codec.cpp).
     void writeSlow(ChannelHandlerContext& ctx, Message&& message, ChannelPromise&& promise);

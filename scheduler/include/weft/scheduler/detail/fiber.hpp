@@ -2,7 +2,6 @@
 // and the result, so a fiber needs one allocation (docs/adr/0001).
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <exception>
@@ -16,6 +15,7 @@
 #include <weft/scheduler/clock.hpp>
 #include <weft/scheduler/detail/fiber_context.hpp>
 #include <weft/scheduler/detail/interrupt_mask.hpp>
+#include <weft/scheduler/detail/least.hpp>
 #include <weft/scheduler/detail/prefetch.hpp>
 #include <weft/scheduler/detail/wait_scopes.hpp>
 #include <weft/scheduler/spawn_options.hpp>
@@ -63,7 +63,7 @@ struct Fiber : FiberContext, Task {
         constexpr std::size_t mostLines = 48, toCome = 256, first = 1024;
         const auto* const bottom = static_cast<const std::byte*>(stackPointer) - (hasBegun() ? toCome : first);
         const auto bytes = static_cast<std::size_t>(reinterpret_cast<const std::byte*>(this) - bottom);
-        prefetchLines(bottom, std::min(bytes / 64, mostLines));
+        prefetchLines(bottom, least(bytes / 64, mostLines));
     }
     bool hasBegun() const noexcept { return running.load(std::memory_order_relaxed) != nullptr; }
 
@@ -120,9 +120,9 @@ class FiberName {
 // would compete for the same few sets of the cache. The offset is at most 15/2048 of the stack.
 inline void* placeOnStack(const Stack& stack, std::size_t size, std::size_t alignment) noexcept {
     const auto top = reinterpret_cast<std::uintptr_t>(stack.top());
-    const std::size_t step = std::min<std::size_t>(128, stack.size / 2048);
+    const std::size_t step = least<std::size_t>(128, stack.size / 2048);
     const std::size_t colour = top * 0x9e3779b97f4a7c15 >> 60;  // the top bits of a product spread well
-    const std::uintptr_t mask = std::max<std::size_t>(64, alignment) - 1;
+    const std::uintptr_t mask = greatest<std::size_t>(64, alignment) - 1;
     return reinterpret_cast<void*>((top - colour * step - size) & ~mask);
 }
 

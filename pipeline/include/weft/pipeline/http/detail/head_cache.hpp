@@ -11,7 +11,6 @@
 #include <vector>
 
 #include <weft/pipeline/http/date_cache.hpp>
-#include <weft/pipeline/http/detail/number_text.hpp>
 #include <weft/pipeline/http/header_list.hpp>
 #include <weft/pipeline/http/status.hpp>
 
@@ -41,6 +40,8 @@ class HeadCache {
 
     // The head of an HTTP/1.1 keep-alive response.
     struct Model {
+        static constexpr std::size_t mostDigits = 20;  // of a length
+
         Status status{};
         const std::string* serverName = nullptr;
         HeaderList headers;
@@ -54,7 +55,7 @@ class HeadCache {
 
         // The most bytes that write() needs.
         std::size_t bound(const HeaderList& own) const noexcept {
-            return text.size() + lineBytes(own, own.size()) + maxDecimalBytes;
+            return text.size() + lineBytes(own, own.size()) + mostDigits;
         }
         // Where the first `count` lines end.
         std::size_t endOf(std::size_t count) const noexcept { return linesAt + lineBytes(headers, count); }

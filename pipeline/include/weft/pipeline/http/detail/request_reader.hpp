@@ -92,16 +92,15 @@ class RequestReader {
     // Answers the request whose body is being read, unless a handler has; then tells the handler, whose own response
     // would be too late.
     void cutBody(const Refusal& refusal);
-    // RequestDropped has arrived. While the request is being delivered, a response may still follow.
-    void noteDropped(Ticket ticket, std::unique_ptr<std::string>&& untakenAfter);
-    // The request, or a part of it, has been delivered, and some request is unanswered. This one or another one may
-    // have been dropped.
+    // See AnswerLedger. While the request is being delivered, a response may still follow.
+    void noteDropped(const weft::detail::AnswerLedger::Drop& drop);
+    // The request, or a part of it, has been delivered. It may have been dropped.
     void afterDelivery(Ticket ticket);
 
   private:
     // Decoding (request_reader.cpp).
     bool decodeHead(ServerConnection& connection);
-    void deliverHead(ServerConnection& connection);
+    void deliverHead(ServerConnection& connection, RequestDataPointer&& data);
     void expectAfter(const RequestData& data);
     bool decodeBody();
     void deliverBody(Message&& message);
@@ -133,6 +132,7 @@ class RequestReader {
     ResponseWriter& writer_;
     BodyDecoderPointer body_;                    // of connection_.bodyTicket; null: no body is being read
     std::unique_ptr<std::string> untakenAfter_;  // the handler that passed the newest untaken request on; null: none
+    const ChannelHandlerContext* droppedBy_ = nullptr;  // during a delivery: the handler that had its request
 };
 
 }  // namespace weft::http::detail

@@ -2,7 +2,6 @@
 // were written before its turn.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -11,11 +10,13 @@
 #include <vector>
 
 #include <weft/pipeline/channel_promise.hpp>
+#include <weft/pipeline/detail/answer_ledger.hpp>
 #include <weft/pipeline/http/request_head.hpp>
 #include <weft/pipeline/http/response.hpp>
 #include <weft/pipeline/http/response_encoder.hpp>
 #include <weft/pipeline/message.hpp>
 #include <weft/scheduler/assert.hpp>
+#include <weft/scheduler/detail/least.hpp>
 
 namespace weft::http::detail {
 
@@ -59,29 +60,30 @@ struct ResponseSlot : ResponseState {
 };
 
 // A power-of-two array, addressed by ticket, that grows when full and never shrinks. Its first slot is a member, so
-// that a client which awaits each response costs no allocation. Context: the channel's loop. Allocates only to grow.
-class ResponseSlots {
+// that a client which awaits each response costs no allocation. Its codec derives from it, to learn of requests that
+// are dropped. Context: the channel's loop. Allocates only to grow.
+class ResponseSlots : public weft::detail::AnswerLedger {
   public:
     ResponseSlots() = default;
     ResponseSlots(const ResponseSlots&) = delete;
     ResponseSlots& operator=(const ResponseSlots&) = delete;
 
-    bool empty() const noexcept { return first_ == next_; }
-    std::size_t size() const noexcept { return static_cast<std::size_t>(next_ - first_); }
+    bool empty() const noexcept { return firstOpen_ == next_; }
+    std::size_t size() const noexcept { return static_cast<std::size_t>(next_ - firstOpen_); }
     // Adds a slot after the others; its ticket is backTicket(). Throws std::bad_alloc.
     ResponseSlot& add() {
         if (next_ == full_) [[unlikely]]
             grow();
         return slotOf(next_++);
     }
-    ResponseSlot& front() noexcept { return slotOf(first_); }
-    Ticket frontTicket() const noexcept { return first_; }
+    ResponseSlot& front() noexcept { return slotOf(firstOpen_); }
+    Ticket frontTicket() const noexcept { return firstOpen_; }
     Ticket backTicket() const noexcept { return next_ - 1; }       // 0 before the first add()
     std::uint64_t added() const noexcept { return backTicket(); }  // number of slots added so far
     ResponseSlot& back() noexcept { return slotOf(backTicket()); }
     // The slot of this ticket, or null if its response is complete or the ticket does not exist.
     ResponseSlot* find(Ticket ticket) noexcept {
-        return ticket >= first_ && ticket < next_ ? &slotOf(ticket) : nullptr;
+        return ticket >= firstOpen_ && ticket < next_ ? &slotOf(ticket) : nullptr;
     }
     void popFront() noexcept { popFront(front()); }
     // For a caller that already has front().
@@ -91,9 +93,12 @@ class ResponseSlots {
         if (slot.early) [[unlikely]]
             forgetEarly(slot);
         slot.renew();
-        ++first_;
+        ++firstOpen_;
         ++full_;
     }
+
+  protected:
+    ~ResponseSlots() = default;
 
   private:
     static constexpr std::size_t firstArray = 8;  // slots
@@ -102,22 +107,21 @@ class ResponseSlots {
     ResponseSlot& slotOf(Ticket ticket) noexcept { return slots_[static_cast<std::size_t>(ticket) & mask_]; }
     [[gnu::noinline, gnu::cold]] static void forgetEarly(ResponseSlot& slot) noexcept { slot.early.reset(); }
     [[gnu::noinline, gnu::cold]] void grow() {
-        const std::size_t larger = std::max(capacity() * 2, firstArray);
+        const std::size_t larger = weft::detail::greatest(capacity() * 2, firstArray);
         auto slots = std::make_unique<ResponseSlot[]>(larger);
-        for (Ticket ticket = first_; ticket != next_; ++ticket) {
+        for (Ticket ticket = firstOpen_; ticket != next_; ++ticket) {
             slots[static_cast<std::size_t>(ticket) & (larger - 1)] = std::move(slotOf(ticket));
         }
         array_ = std::move(slots);
         slots_ = array_.get();
         mask_ = larger - 1;
-        full_ = first_ + larger;
+        full_ = firstOpen_ + larger;
     }
 
     ResponseSlot* slots_ = &own_;
     std::size_t mask_ = 0;  // capacity() - 1
-    Ticket first_ = 1;
     Ticket next_ = 1;
-    Ticket full_ = 2;                        // first_ + capacity(): next_ when no slot is left
+    Ticket full_ = 2;                        // firstOpen_ + capacity(): next_ when no slot is left
     std::unique_ptr<ResponseSlot[]> array_;  // null: own_ is the only slot
     ResponseSlot own_;
 };

@@ -1,7 +1,6 @@
 // ResponseWriter: the writing half of a server codec. Owned by the codec; knows neither the input nor the reader.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
@@ -20,6 +19,7 @@
 #include <weft/pipeline/http/response.hpp>
 #include <weft/pipeline/http/response_encoder.hpp>
 #include <weft/pipeline/message.hpp>
+#include <weft/scheduler/detail/least.hpp>
 #include <weft/scheduler/event_loop.hpp>
 #include <weft/scheduler/log.hpp>
 
@@ -49,7 +49,7 @@ class ResponseWriter final {
     // The request whose response switches the protocol; noTicket if none does.
     Ticket switching() const noexcept { return switching_; }
     // From this request on, an error or the end of the connection comes before the response.
-    void loseFrom(Ticket ticket) noexcept { firstLost_ = std::min(firstLost_, ticket); }
+    void loseFrom(Ticket ticket) noexcept { firstLost_ = weft::detail::least(firstLost_, ticket); }
     // Fails the messages that wait for their turn, and forgets all requests.
     void dropAll(const char* why);
 

@@ -29,6 +29,8 @@ class ConnectionOwner {
     virtual void expectNoMore(Ticket ticket, bool streamed) noexcept = 0;
     // True if another request may be in the bytes that have arrived.
     virtual bool hasFurtherInput() const noexcept = 0;
+    // See AnswerLedger.
+    virtual void requestDropped(const weft::detail::AnswerLedger::Drop& drop) = 0;
 
   protected:
     ~ConnectionOwner() = default;
@@ -48,13 +50,22 @@ struct SlowPathFlags {
     bool any() const noexcept { return std::bit_cast<std::uint64_t>(*this) != 0; }
 };
 
+class OpenRequests final : public ResponseSlots {
+  public:
+    explicit OpenRequests(ConnectionOwner& owner) noexcept : owner_(owner) {}
+    void dropped(const Drop& drop) override { owner_.requestDropped(drop); }
+
+  private:
+    ConnectionOwner& owner_;
+};
+
 // One per connection, owned by its codec. The members that every request uses come first.
 struct ServerConnection {
-    explicit ServerConnection(ConnectionOwner& itsOwner) noexcept : owner(itsOwner) {}
+    explicit ServerConnection(ConnectionOwner& itsOwner) noexcept : slots(itsOwner), owner(itsOwner) {}
 
     ChannelHandlerContext* ctx = nullptr;  // of the codec; null: it is in no pipeline
     EventLoop* loop = nullptr;             // of ctx
-    ResponseSlots slots;                   // the reader adds one for each request, the writer removes it
+    OpenRequests slots;                    // the reader adds one for each request, the writer removes it
     SlowPathFlags slowPath;
     Ticket delivering = noTicket;  // the request whose messages are being fired
     Ticket bodyTicket = noTicket;  // the request whose body is being read, or was read last

@@ -3,24 +3,27 @@
 // use the library.
 #pragma once
 
-#include <cerrno>
 #include <cstddef>
 
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define WEFT_LIBRARY_CALLS 1
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__x86_64__) || !defined(__LP64__)
+#define WEFT_KERNEL_CALLS 0
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define WEFT_LIBRARY_CALLS 1
+#define WEFT_KERNEL_CALLS 0
+#else
+#define WEFT_KERNEL_CALLS 1
 #endif
+#else
+#define WEFT_KERNEL_CALLS 1
 #endif
 
 namespace weft::detail {
 
 // Both return the kernel's result: a count, or the error as a negative number.
-#if defined(__x86_64__) && defined(__LP64__) && !defined(WEFT_LIBRARY_CALLS)
+#if WEFT_KERNEL_CALLS
 
 inline ssize_t kernelTransfer(long number, int fd, const void* bytes, std::size_t size, int flags) noexcept {
     ssize_t result = 0;
@@ -43,14 +46,9 @@ inline ssize_t kernelSend(int fd, const void* from, std::size_t size) noexcept {
 
 #else
 
-inline ssize_t kernelRecv(int fd, void* into, std::size_t size) noexcept {
-    const ssize_t result = ::recv(fd, into, size, 0);
-    return result < 0 ? -errno : result;
-}
-inline ssize_t kernelSend(int fd, const void* from, std::size_t size) noexcept {
-    const ssize_t result = ::send(fd, from, size, MSG_NOSIGNAL);
-    return result < 0 ? -errno : result;
-}
+// Out of line, so that the optimiser cannot keep the address of errno in a caller across a fiber switch.
+ssize_t kernelRecv(int fd, void* into, std::size_t size) noexcept;
+ssize_t kernelSend(int fd, const void* from, std::size_t size) noexcept;
 
 #endif
 
