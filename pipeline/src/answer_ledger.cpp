@@ -4,6 +4,7 @@
 #include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/log.hpp>
 
+#include "current_channel.hpp"
 #include "enters_loop.hpp"
 #include "pipeline_entry.hpp"
 
@@ -18,6 +19,15 @@ void dropHere(Channel& channel, const AnswerLedger::Drop& drop) {
 }
 
 }  // namespace
+
+void AnswerLedger::end(Channel& channel, Number request, const ChannelHandlerContext* taker) noexcept {
+    if (currentChannel() == &channel) [[likely]] {
+        const AnswerLedger* const ledger = channel.ledger();
+        if (ledger == nullptr || !ledger->isOpen(request)) [[likely]]
+            return;
+    }
+    drop(channel, {.request = request, .taker = taker});
+}
 
 // A closed channel needs no answer, and its loop may be gone.
 void AnswerLedger::drop(Channel& channel, const Drop& drop) noexcept {

@@ -12,7 +12,7 @@
 
 #include "channel_private.hpp"
 #include "leak_registry.hpp"
-#include "lost_writes.hpp"
+#include <weft/pipeline/detail/lost_writes.hpp>
 #include "pipeline_entry.hpp"
 
 namespace weft {

@@ -6,8 +6,8 @@
 #include <weft/scheduler/log.hpp>
 
 #include "channel_private.hpp"
-#include "encoder_calls.hpp"
-#include "lost_writes.hpp"
+#include <weft/pipeline/detail/encoder_calls.hpp>
+#include <weft/pipeline/detail/lost_writes.hpp>
 #include "pipeline_entry.hpp"
 
 namespace weft {

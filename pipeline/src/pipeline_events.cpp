@@ -10,7 +10,7 @@
 #include <weft/scheduler/log.hpp>
 
 #include "enters_loop.hpp"
-#include "lost_writes.hpp"
+#include <weft/pipeline/detail/lost_writes.hpp>
 
 namespace weft {
 

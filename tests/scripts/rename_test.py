@@ -10,6 +10,8 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 OLD = '''#include <weft/pipeline/outbound_buffer.hpp>
+#include <weft/pipeline/http/server_codec.hpp>
+#include <weft/framework/http/client.hpp>
 struct NumberEncoder final : MessageToByteEncoder<std::uint32_t> {
     void encode(ChannelHandlerContext&, std::uint32_t& number, Buffer& out) override {
         out.write<std::uint32_t>(number);
@@ -24,6 +26,8 @@ struct Sink final : weft::ChannelSink {
 int myOutboundBuffer, OutboundBuffers;
 '''
 NEW = '''#include <weft/pipeline/channel_output.hpp>
+#include <weft/http/server_codec.hpp>
+#include <weft/http/client.hpp>
 struct NumberEncoder final : MessageToByteEncoder<std::uint32_t> {
     void encode(ChannelHandlerContext&, std::uint32_t& number, ChannelOutput& out) override {
         out.write<std::uint32_t>(number);
@@ -64,7 +68,7 @@ class Rename(unittest.TestCase):
         path = self.file(OLD)
         status, output = rename(self.folder.name)
         self.assertEqual(status, 0)
-        self.assertRegex(output, rf'^{re.escape(path)}: 3 lines changed\n{re.escape(path)}:3: look at what this encoder does: .*\n$')
+        self.assertRegex(output, rf'^{re.escape(path)}: 5 lines changed\n{re.escape(path)}:5: look at what this encoder does: .*\n$')
         self.assertEqual(self.read(path), NEW)
         self.assertEqual(rename(self.folder.name), (0, ''))
 

@@ -1,5 +1,5 @@
 // A request that no handler takes, or that a handler drops unanswered: the client gets an answer, the log a name.
-#include <weft/pipeline/http/server_codec.hpp>
+#include <weft/http/server_codec.hpp>
 
 #include <gtest/gtest.h>
 

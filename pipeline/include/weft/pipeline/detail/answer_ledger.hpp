@@ -13,7 +13,7 @@ namespace weft::detail {
 
 // A codec sets its ledger in its channel. Requests have numbers in the order of their arrival, from 1. A request, or
 // the right to answer it, that is destroyed calls drop(): usually it has been answered, and one comparison tells.
-// Context: the channel's loop, except drop().
+// Context: the channel's loop, except end() and drop().
 class AnswerLedger {
   public:
     using Number = std::uint64_t;
@@ -30,6 +30,9 @@ class AnswerLedger {
     // Nothing else can answer the request, except its handler while it is being delivered. Throws anything.
     virtual void dropped(const Drop& drop) = 0;
 
+    // A request has ended, and no other object has the right to answer it; `taker` as in Drop. Fast if it was answered,
+    // inside the pipeline of its channel. Context: any thread.
+    static void end(Channel& channel, Number request, const ChannelHandlerContext* taker) noexcept;
     // Tells the ledger of `channel`, if it has one, the channel is open and the request is: at once on the loop,
     // elsewhere by a task. Context: any thread.
     static void drop(Channel& channel, const Drop& drop) noexcept;
