@@ -49,7 +49,7 @@ def measure(build, implementation, connections, backend=None):
 
 def callAddresses(server):
     """The addresses of the server's functions that receive and send."""
-    found, seen = set(), set()
+    found, seen, library = set(), set(), False
     with open(f'/proc/{server.pid}/maps') as maps:
         for fields in map(str.split, maps):
             path = fields[-1]
@@ -58,10 +58,11 @@ def callAddresses(server):
             seen.add(path)
             base = int(fields[0].split('-')[0], 16) - int(fields[2], 16)
             if path.endswith('/libc.so.6'):
+                library = True
                 found |= {base + offset for offset in offsets(path, OF_LIBC)}
             elif os.path.basename(path) == os.path.basename(server.command[0]):
                 found |= {base + offset for offset in systemCalls(path)}
-    if not found:
+    if not found or not library:
         raise Failure('no function that receives or sends was found; it may be linked statically or use io_uring')
     return found
 

@@ -8,9 +8,9 @@
 #include <weft/framework/event_loop_group.hpp>
 #include <weft/framework/run_until_signal.hpp>
 #include <weft/framework/server_bootstrap.hpp>
-#include <weft/pipeline/context_spawn.hpp>
 #include <weft/http/object_aggregator.hpp>
 #include <weft/http/server_codec.hpp>
+#include <weft/pipeline/context_spawn.hpp>
 #include <weft/pipeline/simple_inbound_handler.hpp>
 #include <weft/transports/uring/uring_io_handler.hpp>
 

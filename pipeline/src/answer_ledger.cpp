@@ -12,29 +12,44 @@ namespace weft::detail {
 
 namespace {
 
-void dropHere(Channel& channel, const AnswerLedger::Drop& drop) {
-    PipelineEntry entry(channel);
-    AnswerLedger* const ledger = channel.open() ? channel.ledger() : nullptr;
-    if (ledger != nullptr && ledger->isOpen(drop.request)) ledger->dropped(drop);
+// The client waits for an answer that cannot be given, usually for lack of memory.
+void closeUnanswered(Channel& channel) noexcept {
+    log(LogLevel::error, {"a request was dropped without an answer, and its codec failed: ",
+                          describe(std::current_exception()), "; the connection is closed"});
+    try {
+        channel.close();
+    } catch (...) {
+        log(LogLevel::error, "a connection whose codec failed could not be closed");
+    }
 }
 
 }  // namespace
 
+void AnswerLedger::dropHere(Channel& channel, Number request, const ChannelHandlerContext* taker) noexcept {
+    try {
+        PipelineEntry entry(channel);
+        AnswerLedger* const ledger = channel.open() ? channel.ledger() : nullptr;
+        if (ledger == nullptr || !ledger->isOpen(request)) return;
+        // What the codec does now may deliver, and drop, other requests.
+        const std::string* const untakenAfter = std::exchange(ledger->untakenAfter_, nullptr);
+        ledger->dropped({request, taker, untakenAfter});
+        ledger->untakenAfter_ = untakenAfter;
+    } catch (...) {
+        closeUnanswered(channel);
+    }
+}
+
+// A closed channel needs no answer, and its loop may be gone.
 void AnswerLedger::end(Channel& channel, Number request, const ChannelHandlerContext* taker) noexcept {
     if (currentChannel() == &channel) [[likely]] {
         const AnswerLedger* const ledger = channel.ledger();
         if (ledger == nullptr || !ledger->isOpen(request)) [[likely]]
             return;
     }
-    drop(channel, {.request = request, .taker = taker});
-}
-
-// A closed channel needs no answer, and its loop may be gone.
-void AnswerLedger::drop(Channel& channel, const Drop& drop) noexcept {
     if (!channel.open()) return;
     try {
-        if (entersLoop(channel.loop())) return dropHere(channel, drop);
-        channel.loop().execute([kept = ChannelRef(channel), request = drop.request] { dropHere(*kept, {request}); });
+        if (entersLoop(channel.loop())) return dropHere(channel, request, taker);
+        channel.loop().execute([kept = ChannelRef(channel), request] { dropHere(*kept, request, nullptr); });
     } catch (const SystemError&) {
         // The loop has ended, and the connection with it.
     } catch (...) {

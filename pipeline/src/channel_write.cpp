@@ -5,9 +5,9 @@
 #include <weft/scheduler/assert.hpp>
 #include <weft/scheduler/log.hpp>
 
-#include "channel_private.hpp"
 #include <weft/pipeline/detail/encoder_calls.hpp>
 #include <weft/pipeline/detail/lost_writes.hpp>
+#include "channel_private.hpp"
 #include "pipeline_entry.hpp"
 
 namespace weft {

@@ -9,8 +9,8 @@
 #include <weft/pipeline/detail/limited_log.hpp>
 #include <weft/scheduler/log.hpp>
 
-#include "enters_loop.hpp"
 #include <weft/pipeline/detail/lost_writes.hpp>
+#include "enters_loop.hpp"
 
 namespace weft {
 
@@ -80,7 +80,8 @@ void ChannelPipeline::onUnhandledMessage(Message&& message) noexcept {
     Message held = std::move(message);
     log(LogLevel::debug, {"a ", held.typeName(), " reached the tail of a pipeline unhandled and was released; ", last,
                           " was the last to pass it on; check the handlers after it and their order"});
-    held.untaken(last);
+    const detail::AnswerLedger::Untaken untaken(channel_.ledger(), last);
+    held.reset();
 }
 
 void ChannelPipeline::onUnhandledEvent(Message&& event) noexcept {

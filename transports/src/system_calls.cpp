@@ -26,14 +26,13 @@ auto uninterrupted(Call call) noexcept {
 
 }  // namespace
 
-#if !WEFT_KERNEL_CALLS
-ssize_t detail::kernelRecv(int fd, void* into, std::size_t size) noexcept {
+// For builds whose receives and sends must go through the library: kernel_call.hpp.
+ssize_t detail::libraryRecv(int fd, void* into, std::size_t size) noexcept {
     return orErrno(::recv(fd, into, size, 0));
 }
-ssize_t detail::kernelSend(int fd, const void* from, std::size_t size) noexcept {
+ssize_t detail::librarySend(int fd, const void* from, std::size_t size) noexcept {
     return orErrno(::send(fd, from, size, MSG_NOSIGNAL));
 }
-#endif
 
 // The members are noinline, so that the optimiser cannot keep the address of errno in a caller across a fiber switch.
 

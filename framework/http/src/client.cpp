@@ -5,11 +5,11 @@
 #include <string>
 #include <utility>
 
-#include "client_pool.hpp"
 #include <weft/scheduler/carrier.hpp>
 #include <weft/scheduler/detail/current_home.hpp>
 #include <weft/scheduler/non_suspending_scope.hpp>
 #include <weft/scheduler/this_fiber.hpp>
+#include "client_pool.hpp"
 
 #include "exchange.hpp"
 

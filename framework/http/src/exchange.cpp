@@ -9,9 +9,9 @@
 
 #include <weft/framework/connect_advice.hpp>
 #include <weft/framework/resolver.hpp>
+#include <weft/http/request_encoder.hpp>
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/detail/printable.hpp>
-#include <weft/http/request_encoder.hpp>
 #include <weft/scheduler/carrier.hpp>
 #include <weft/scheduler/detail/cancellation_due.hpp>
 #include <weft/scheduler/detail/prefetch.hpp>

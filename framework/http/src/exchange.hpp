@@ -9,10 +9,10 @@
 #include <string_view>
 #include <utility>
 
-#include "client_pool.hpp"
-#include "client_response_parser.hpp"
 #include <weft/framework/resolver.hpp>
 #include <weft/http/client_request.hpp>
+#include "client_pool.hpp"
+#include "client_response_parser.hpp"
 
 namespace weft::http::detail {
 

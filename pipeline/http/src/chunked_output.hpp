@@ -4,10 +4,10 @@
 #include <span>
 #include <utility>
 
-#include <weft/pipeline/buffer.hpp>
-#include <weft/pipeline/channel_output.hpp>
 #include <weft/http/header_list.hpp>
 #include <weft/http/response_encoder.hpp>
+#include <weft/pipeline/buffer.hpp>
+#include <weft/pipeline/channel_output.hpp>
 
 namespace weft::http::detail {
 

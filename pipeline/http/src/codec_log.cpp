@@ -78,4 +78,11 @@ std::string handlersBehind(const ChannelHandlerContext& codec) {
     return text.empty() ? "none" : text;
 }
 
+std::string nameOfHandler(const ChannelHandlerContext& codec, const ChannelHandlerContext* handler) {
+    for (std::string& name : codec.pipeline().names()) {
+        if (codec.pipeline().context(name) == handler) return std::move(name);
+    }
+    return {};
+}
+
 }  // namespace weft::http::detail

@@ -27,4 +27,7 @@ void logOfCodec(LogLevel level, const ChannelHandlerContext& codec, std::string_
 // The names of the handlers after the codec ("'a', 'b'"), any of which may have had its messages.
 std::string handlersBehind(const ChannelHandlerContext& codec);
 
+// The name of `handler`, which may be gone: empty if it is not in the codec's pipeline.
+std::string nameOfHandler(const ChannelHandlerContext& codec, const ChannelHandlerContext* handler);
+
 }  // namespace weft::http::detail

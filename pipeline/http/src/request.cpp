@@ -2,9 +2,6 @@
 
 #include <utility>
 
-#include <weft/pipeline/channel.hpp>
-#include <weft/pipeline/detail/answer_ledger.hpp>
-
 namespace weft::http {
 
 namespace detail {
@@ -21,11 +18,6 @@ void RequestData::takeLongHead(Buffer& input) noexcept {
 }
 
 }  // namespace detail
-
-void Request::untaken(const std::string& lastReader) noexcept {
-    if (!data_ || std::exchange(data_->hasResponder, true)) return;
-    weft::detail::AnswerLedger::drop(*data_->channel, {.request = data_->ticket, .untakenAfter = &lastReader});
-}
 
 std::string_view Request::absolutePath() const noexcept {
     const std::string_view whole = target();

@@ -5,12 +5,13 @@
 #include <memory>
 #include <utility>
 
+#include <weft/http/detail/header_sections.hpp>
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
 #include <weft/pipeline/detail/held_bytes.hpp>
-#include <weft/http/detail/header_sections.hpp>
 #include <weft/scheduler/event_loop.hpp>
 
+#include "codec_log.hpp"
 #include "trailers.hpp"
 
 namespace weft::http::detail {
@@ -92,6 +93,7 @@ void RequestReader::deliverBody(Message&& message) {
     connection_.delivering = connection_.bodyTicket;
     connection_.ctx->fireChannelRead(std::move(message));
     connection_.delivering = noTicket;
+    droppedBy_ = nullptr;  // it may be gone by the end of the body
 }
 
 [[gnu::always_inline]] inline bool RequestReader::decodeHead(ServerConnection& connection) {
@@ -106,9 +108,7 @@ void RequestReader::deliverBody(Message&& message) {
     return false;
 }
 
-void RequestReader::decode() {
-    if (decoding_) return;
-    decoding_ = true;
+[[gnu::always_inline]] inline void RequestReader::decodeMessages() {
     ServerConnection& connection = connection_;
     while (!input_.empty()) {
         bool head = expects_ == Input::head && !connection.slowPath.any() && connection.slots.size() < maxInFlight_;
@@ -117,6 +117,31 @@ void RequestReader::decode() {
             head = expects_ == Input::head;
         }
         if (head ? !decodeHead(connection) : !decodeBody()) break;
+    }
+}
+
+// There was no memory. A request may be lost, so later ones must not get its answer: nothing more is read, and the
+// connection is closed.
+[[gnu::cold, gnu::noinline]] void RequestReader::fail() noexcept {
+    decoding_ = false;
+    connection_.delivering = noTicket;
+    expects_ = Input::ended;
+    if (connection_.ctx == nullptr) return;
+    try {
+        connection_.ctx->channel().close();
+    } catch (...) {
+        logUnsent(LogLevel::error, connection_.ctx, "there was no memory for a request, nor to close its connection");
+    }
+}
+
+void RequestReader::decode() {
+    if (decoding_) return;
+    decoding_ = true;
+    try {
+        decodeMessages();
+    } catch (...) {
+        fail();
+        throw;
     }
     decoding_ = false;
     if (!input_.empty() || expects_ != Input::head) [[unlikely]]

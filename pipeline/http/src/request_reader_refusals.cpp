@@ -62,14 +62,18 @@ void RequestReader::refuse(Ticket ticket, const Refusal& refusal) {
 void RequestReader::noteDropped(const weft::detail::AnswerLedger::Drop& drop) {
     ResponseSlot* const slot = connection_.slowPath.closing ? nullptr : connection_.slots.find(drop.request);
     if (slot == nullptr || slot->answered) return;
+    const bool delivering = connection_.delivering == drop.request;
     slot->dropped = true;
+    if (delivering) {
+        dropped_ = true;
+        droppedBy_ = drop.taker;
+    }
     if (drop.untakenAfter != nullptr) {
         slot->untaken = true;
+        untakenAfter_.reset();
         untakenAfter_ = std::make_unique<std::string>(*drop.untakenAfter);
     }
-    if (connection_.delivering != drop.request) return settleDropped(drop.request, *slot, nullptr);
-    dropped_ = true;
-    droppedBy_ = drop.taker;
+    if (!delivering) settleDropped(drop.request, *slot, nullptr);
 }
 
 // A handler may destroy the head and answer once the body has arrived. But a client that waits for 100 sends no body.
@@ -85,13 +89,15 @@ void RequestReader::settleDropped(Ticket ticket, ResponseSlot& slot, const Chann
 
 void RequestReader::warnOfDropped(Ticket ticket, const ResponseSlot& slot, const ChannelHandlerContext* taker) {
     const std::string request = nameOfRequest(ticket, slot, *connection_.ctx);
-    if (slot.untaken && untakenAfter_) {
+    if (slot.untaken) {
         return logOfCodec(LogLevel::warning, *connection_.ctx,
-                          "no handler took " + request + ", so it is answered with 404; '" + *untakenAfter_ +
+                          "no handler took " + request + ", so it is answered with 404; '" +
+                              (untakenAfter_ ? *untakenAfter_ : "(no memory for its name)") +
                               "' was the last to pass it on: add a handler for it after that one");
     }
-    const std::string who = taker != nullptr
-                                ? "handler '" + taker->name() + "'"
+    const std::string taken = nameOfHandler(*connection_.ctx, taker);
+    const std::string who = !taken.empty()
+                                ? "handler '" + taken + "'"
                                 : "the application (its handlers are " + handlersBehind(*connection_.ctx) + ")";
     logOfCodec(LogLevel::warning, *connection_.ctx,
                who + " dropped " + request +

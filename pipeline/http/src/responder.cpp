@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
+#include <weft/http/request.hpp>
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/detail/answer_ledger.hpp>
-#include <weft/http/request.hpp>
 #include <weft/scheduler/log.hpp>
 
 namespace weft::http {
@@ -74,7 +74,7 @@ void Responder::sendInterim(Response response) {
 // The codec answers with 500 and logs it.
 [[gnu::cold]] void Responder::dropped() noexcept {
     const ChannelRef channel = std::move(channel_);
-    weft::detail::AnswerLedger::drop(*channel, {ticket_});
+    weft::detail::AnswerLedger::end(*channel, ticket_, nullptr);
 }
 
 BodyWriter::~BodyWriter() {

@@ -3,10 +3,10 @@
 #include <stdexcept>
 #include <string>
 
+#include <weft/http/client_codec.hpp>
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
 #include <weft/pipeline/detail/held_bytes.hpp>
-#include <weft/http/client_codec.hpp>
 
 namespace weft::http {
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <stdexcept>
 
-#include <weft/pipeline/detail/printable.hpp>
 #include <weft/http/percent_encoding.hpp>
+#include <weft/pipeline/detail/printable.hpp>
 
 namespace weft::http {
 

@@ -5,11 +5,11 @@
 #include <string>
 #include <utility>
 
+#include <weft/http/detail/drain_barrier.hpp>
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_events.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
 #include <weft/pipeline/channel_option.hpp>
-#include <weft/http/detail/drain_barrier.hpp>
 #include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/log.hpp>
 
@@ -53,19 +53,19 @@ void ServerCodec::handlerAdded(ChannelHandlerContext& ctx) {
     connection_.loop = &ctx.loop();
     connection_.slowPath.busy = false;
     connection_.slowPath.blocked = !ctx.channel().isWritable();
-    ctx.channel().setLedger(&connection_.slots);
     writer_.begin(ctx, options_->serverName);
     reader_.begin(ctx);
     // A client may end its output and still wait for its responses.
     connection_.hadHalfClosure = ctx.channel().option(ChannelOption::ALLOW_HALF_CLOSURE);
     ctx.channel().setOption(ChannelOption::ALLOW_HALF_CLOSURE, true);
     timeouts_.begin(ctx.channel());
+    ctx.channel().setLedger(&connection_.slots);
 }
 
 // D-3, H-7: undecoded bytes are passed on, and those of the next protocol reach its handler.
 void ServerCodec::handlerRemoved(ChannelHandlerContext& ctx) {
     timeouts_.end();
-    ctx.channel().setLedger(nullptr);
+    if (ctx.channel().ledger() == &connection_.slots) ctx.channel().setLedger(nullptr);  // not that of a successor
     if (!connection_.slowPath.closing) {
         writer_.dropAll("the HTTP codec was removed before a queued response was sent");
         restoreHalfClosure();

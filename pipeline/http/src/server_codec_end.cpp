@@ -4,10 +4,10 @@
 #include <optional>
 #include <utility>
 
+#include <weft/http/detail/drain_barrier.hpp>
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
 #include <weft/pipeline/channel_option.hpp>
-#include <weft/http/detail/drain_barrier.hpp>
 #include <weft/scheduler/event_loop.hpp>
 #include <weft/scheduler/log.hpp>
 

@@ -6,9 +6,9 @@
 #include <mutex>
 #include <string_view>
 
-#include <weft/pipeline/channel_ref.hpp>
 #include <weft/http/body_reader.hpp>
 #include <weft/http/response.hpp>
+#include <weft/pipeline/channel_ref.hpp>
 #include <weft/scheduler/wait_list.hpp>
 
 #include "held_pieces.hpp"

@@ -9,8 +9,8 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/pipeline/embedded_channel.hpp>
 #include <weft/http/client_codec.hpp>
+#include <weft/pipeline/embedded_channel.hpp>
 
 #include "pipeline/http/codec_client.hpp"
 

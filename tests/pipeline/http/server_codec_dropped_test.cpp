@@ -6,6 +6,7 @@
 #include <deque>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -206,10 +207,60 @@ TEST(ServerDropped, ARequestThatEndsAfterItsCodecWasRemovedIsNobodys) {
         server.say(get);
         server.channel.pipeline().remove<ServerCodec>();
         server.channel.runPendingTasks();
+        EXPECT_EQ(server.channel.channel().ledger(), nullptr);
         kept.clear();
         EXPECT_EQ(server.heard(), "");
     }
     EXPECT_EQ(log.containing("dropped request"), 0u) << log.all();
+}
+
+TEST(ServerDropped, ACodecThatFollowsAnotherLearnsOfItsOwnRequests) {
+    const LogLines log;
+    Server server(forgets);
+    ChannelPipeline& pipeline = server.channel.pipeline();
+    pipeline.replace("ServerCodec#0", "successor", std::make_unique<ServerCodec>());
+    EXPECT_TRUE(server.say(forgotten).starts_with("HTTP/1.1 500 "));
+    EXPECT_EQ(log.containing("dropped request 1"), 1u) << log.all();
+}
+
+// The handler that took the head is gone when the last part of the body ends the request.
+TEST(ServerDropped, AHandlerThatHasRemovedItselfIsNotNamed) {
+    struct Once final : SimpleInboundHandler<Request, Content, LastContent> {
+        std::optional<Request> head;
+        void channelRead0(ChannelHandlerContext&, Request request) override { head.emplace(std::move(request)); }
+        void channelRead0(ChannelHandlerContext& ctx, Content) override {
+            ctx.pipeline().remove(*this);
+            head.reset();
+        }
+        void channelRead0(ChannelHandlerContext&, LastContent) override {}
+    };
+    const LogLines log;
+    EmbeddedChannel channel;
+    channel.pipeline().addLast<ServerCodec>().addLast<Once>();
+    channel.writeInbound(Buffer::copyOf("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nab"));
+    channel.runPendingTasks();
+    channel.writeInbound(Buffer::copyOf("cd"));
+    channel.runPendingTasks();
+    EXPECT_EQ(count(channel.readOutboundText(), "HTTP/1.1 500 "), 1u);
+    EXPECT_EQ(log.containing("the application (its handlers are none) dropped request 1 (POST)"), 1u) << log.all();
+}
+
+TEST(ServerDropped, AnAssignmentEndsTheRequestThatItReplaces) {
+    const LogLines log;
+    std::optional<FullRequest> last;
+    Server server([&](ChannelHandlerContext&, FullRequest& request) {
+        if (last) {
+            *last = std::move(request);
+        } else {
+            last.emplace(std::move(request));
+        }
+    });
+    EXPECT_EQ(count(server.say(get + get), "HTTP/1.1 500 "), 1u);
+    FullRequest& same = *last;
+    *last = std::move(same);
+    EXPECT_EQ(server.heard(), "");
+    last.reset();
+    EXPECT_EQ(count(server.heard(), "HTTP/1.1 500 "), 1u);
 }
 
 // The inner delivery ends in the middle of the outer one.
@@ -291,6 +342,27 @@ TEST(ServerUntaken, ARequestThatReachesTheTailIsAnsweredWith404) {
     EXPECT_TRUE(peer.channel->open());
     EXPECT_EQ(log.containing("no handler took request 1 (GET)"), 1u) << log.all();
     EXPECT_EQ(log.containing("'other' was the last to pass it on"), 4u) << log.all();
+}
+
+TEST(ServerUntaken, ARequestInsideAnotherMessageCountsToo) {
+    struct Known {
+        FullRequest request;
+        std::string user;
+    };
+    struct Auth final : SimpleInboundHandler<FullRequest> {
+        void channelRead0(ChannelHandlerContext& ctx, FullRequest request) override {
+            ctx.fireChannelRead(Message(Known{std::move(request), "someone"}));
+        }
+    };
+    const LogLines log;
+    SlowPeer peer([](ChannelPipeline& pipeline) {
+        pipeline.addLast<ServerCodec>().addLast<ObjectAggregator>().addLast("auth", std::make_unique<Auth>());
+    });
+    peer.channel.sink->room = std::numeric_limits<std::size_t>::max();
+    peer.send(get);
+    peer.deliver();
+    EXPECT_EQ(count(peer.received(), "HTTP/1.1 404 Not Found\r\n"), 1u) << peer.received();
+    EXPECT_EQ(log.containing("'auth' was the last to pass it on"), 1u) << log.all();
 }
 
 TEST(ServerUntaken, AHeadWithItsBodyIsAnsweredOnceBehindTheBody) {

@@ -34,6 +34,17 @@
 #include <weft/scheduler/task_scope.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
+#include <weft/http/body_streamer.hpp>
+#include <weft/http/client_codec.hpp>
+#include <weft/http/object_aggregator.hpp>
+#include <weft/http/percent_encoding.hpp>
+#include <weft/http/query_parameters.hpp>
+#include <weft/http/request.hpp>
+#include <weft/http/response.hpp>
+#include <weft/http/response_aggregator.hpp>
+#include <weft/http/route_table.hpp>
+#include <weft/http/router.hpp>
+#include <weft/http/server_codec.hpp>
 #include <weft/pipeline/codec/byte_reader.hpp>
 #include <weft/pipeline/codec/byte_to_message_decoder.hpp>
 #include <weft/pipeline/codec/codec_errors.hpp>
@@ -56,17 +67,6 @@
 #include <weft/pipeline/handlers/timeout_errors.hpp>
 #include <weft/pipeline/handlers/traffic_shaping_handler.hpp>
 #include <weft/pipeline/handlers/write_timeout_handler.hpp>
-#include <weft/http/body_streamer.hpp>
-#include <weft/http/client_codec.hpp>
-#include <weft/http/object_aggregator.hpp>
-#include <weft/http/percent_encoding.hpp>
-#include <weft/http/query_parameters.hpp>
-#include <weft/http/request.hpp>
-#include <weft/http/response.hpp>
-#include <weft/http/response_aggregator.hpp>
-#include <weft/http/route_table.hpp>
-#include <weft/http/router.hpp>
-#include <weft/http/server_codec.hpp>
 #include <weft/pipeline/pipeline.hpp>
 
 #include <weft/transports/fs/file.hpp>
@@ -78,10 +78,10 @@
 #include <weft/framework/bootstrap.hpp>
 #include <weft/framework/event_loop_group.hpp>
 #include <weft/framework/fibers_on_signal.hpp>
-#include <weft/http/client.hpp>
 #include <weft/framework/logging.hpp>
 #include <weft/framework/run_until_signal.hpp>
 #include <weft/framework/server.hpp>
 #include <weft/framework/server_bootstrap.hpp>
 #include <weft/framework/thread_pool_resolver.hpp>
 #include <weft/framework/trace_on_signal.hpp>
+#include <weft/http/client.hpp>

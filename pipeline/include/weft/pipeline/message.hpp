@@ -133,11 +133,6 @@ class Message {
         construct<T>(std::forward<Args>(args)...);
     }
 
-    // For the tail of a pipeline: tells the value, if its type wants to know, that no handler took it.
-    void untaken(const std::string& lastReader) noexcept {
-        if (type_ && type_->untaken) type_->untaken(type_->object ? type_->object(storage_) : storage_, lastReader);
-    }
-
     // Releases the value. A handler calls it for a message that is meant to end there.
     void reset() noexcept {
         if constexpr (detail::leakDetectionBuilt) detail::messageUsed(*this);

@@ -7,9 +7,9 @@
 #include <weft/http/client_error.hpp>
 #include <weft/http/client_exchange.hpp>
 #include <weft/http/client_options.hpp>
+#include <weft/http/client_request.hpp>
 #include <weft/http/client_response.hpp>
 #include <weft/http/origin.hpp>
-#include <weft/http/client_request.hpp>
 #include <weft/scheduler/deadline.hpp>
 
 namespace weft::http {

@@ -6,8 +6,8 @@
 
 #include <weft/http/client_error.hpp>
 #include <weft/http/client_response.hpp>
-#include <weft/pipeline/buffer.hpp>
 #include <weft/http/header_list.hpp>
+#include <weft/pipeline/buffer.hpp>
 #include <weft/scheduler/deadline.hpp>
 
 namespace weft::http {

@@ -7,11 +7,11 @@
 #include <string_view>
 #include <utility>
 
-#include <weft/pipeline/buffer.hpp>
 #include <weft/http/received_head.hpp>
 #include <weft/http/response_encoder.hpp>
 #include <weft/http/status.hpp>
 #include <weft/http/version.hpp>
+#include <weft/pipeline/buffer.hpp>
 
 namespace weft::http {
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <optional>
 
-#include <weft/pipeline/buffer.hpp>
 #include <weft/http/header_list.hpp>
+#include <weft/pipeline/buffer.hpp>
 #include <weft/scheduler/errors.hpp>
 
 namespace weft::http {

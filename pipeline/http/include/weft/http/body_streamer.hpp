@@ -5,11 +5,11 @@
 #include <string_view>
 #include <utility>
 
-#include <weft/pipeline/channel_handler.hpp>
-#include <weft/pipeline/handler_types.hpp>
 #include <weft/http/body_reader.hpp>
 #include <weft/http/received_response.hpp>
 #include <weft/http/request.hpp>
+#include <weft/pipeline/channel_handler.hpp>
+#include <weft/pipeline/handler_types.hpp>
 
 namespace weft::http {
 

@@ -7,10 +7,6 @@
 #include <stdexcept>
 #include <string>
 
-#include <weft/pipeline/channel_handler.hpp>
-#include <weft/pipeline/channel_output.hpp>
-#include <weft/pipeline/detail/ring.hpp>
-#include <weft/pipeline/handler_types.hpp>
 #include <weft/http/client_request.hpp>
 #include <weft/http/limits.hpp>
 #include <weft/http/protocol_switched.hpp>
@@ -18,6 +14,10 @@
 #include <weft/http/request.hpp>
 #include <weft/http/request_encoder.hpp>
 #include <weft/http/response_decoder.hpp>
+#include <weft/pipeline/channel_handler.hpp>
+#include <weft/pipeline/channel_output.hpp>
+#include <weft/pipeline/detail/ring.hpp>
+#include <weft/pipeline/handler_types.hpp>
 
 namespace weft::http {
 

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <utility>
 
-#include <weft/pipeline/buffer.hpp>
 #include <weft/http/header_list.hpp>
 #include <weft/http/method.hpp>
+#include <weft/pipeline/buffer.hpp>
 
 namespace weft::http {
 

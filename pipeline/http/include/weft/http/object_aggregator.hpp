@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <utility>
 
+#include <weft/http/request.hpp>
 #include <weft/pipeline/channel_handler.hpp>
 #include <weft/pipeline/handler_types.hpp>
-#include <weft/http/request.hpp>
 
 namespace weft::http {
 

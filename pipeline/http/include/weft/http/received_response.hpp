@@ -6,11 +6,11 @@
 #include <optional>
 #include <string_view>
 
-#include <weft/pipeline/buffer.hpp>
-#include <weft/pipeline/detail/thread_cache.hpp>
 #include <weft/http/header_list.hpp>
 #include <weft/http/received_head.hpp>
 #include <weft/http/response.hpp>
+#include <weft/pipeline/buffer.hpp>
+#include <weft/pipeline/detail/thread_cache.hpp>
 
 namespace weft::http {
 

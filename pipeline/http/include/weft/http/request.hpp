@@ -10,12 +10,12 @@
 #include <string>
 #include <string_view>
 
-#include <weft/pipeline/buffer.hpp>
-#include <weft/pipeline/detail/answer_ledger.hpp>
-#include <weft/pipeline/detail/thread_cache.hpp>
 #include <weft/http/header_list.hpp>
 #include <weft/http/request_head.hpp>
 #include <weft/http/responder.hpp>
+#include <weft/pipeline/buffer.hpp>
+#include <weft/pipeline/detail/answer_ledger.hpp>
+#include <weft/pipeline/detail/thread_cache.hpp>
 
 namespace weft {
 class ChannelHandlerContext;
@@ -82,9 +82,17 @@ class Request {
 
     explicit Request(detail::RequestDataPointer&& data) noexcept : data_(std::move(data)) {}
     Request(Request&&) noexcept = default;
-    Request& operator=(Request&&) noexcept = default;
+    // Ends the request that this was, as if it were destroyed.
+    Request& operator=(Request&& other) noexcept {
+        if (this != &other) {
+            const Request ended(std::move(data_));
+            data_ = std::move(other.data_);
+        }
+        return *this;
+    }
     ~Request() {
-        if (data_ && !data_->hasResponder) weft::detail::AnswerLedger::end(*data_->channel, data_->ticket, data_->taker);
+        if (data_ && !data_->hasResponder)
+            weft::detail::AnswerLedger::end(*data_->channel, data_->ticket, data_->taker);
     }
 
     Method method() const noexcept { return data_->head.method; }
@@ -120,8 +128,6 @@ class Request {
 
     // Called by SimpleInboundHandler before it passes the request to its handler.
     void takenBy(const ChannelHandlerContext& ctx) noexcept { data_->taker = &ctx; }
-    // Called by the tail of the pipeline before it destroys the request.
-    void untaken(const std::string& lastReader) noexcept;
 
   protected:
     friend class ObjectAggregator;

@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <weft/pipeline/channel_promise.hpp>
-#include <weft/pipeline/channel_ref.hpp>
 #include <weft/http/header_list.hpp>
 #include <weft/http/response.hpp>
+#include <weft/pipeline/channel_promise.hpp>
+#include <weft/pipeline/channel_ref.hpp>
 
 namespace weft::http {
 

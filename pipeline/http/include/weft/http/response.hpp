@@ -5,9 +5,9 @@
 #include <string_view>
 #include <utility>
 
-#include <weft/pipeline/buffer.hpp>
 #include <weft/http/header_list.hpp>
 #include <weft/http/status.hpp>
+#include <weft/pipeline/buffer.hpp>
 
 namespace weft::http {
 

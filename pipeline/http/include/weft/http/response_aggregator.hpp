@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <optional>
 
-#include <weft/pipeline/channel_handler.hpp>
-#include <weft/pipeline/handler_types.hpp>
 #include <weft/http/received_response.hpp>
 #include <weft/http/request.hpp>
+#include <weft/pipeline/channel_handler.hpp>
+#include <weft/pipeline/handler_types.hpp>
 
 namespace weft::http {
 

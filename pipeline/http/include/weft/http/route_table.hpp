@@ -55,7 +55,7 @@ class RouteTable {
     using Function = std::function<void(ChannelHandlerContext&, FullRequest, PathParameters)>;
 
     explicit RouteTable(PathValues values = PathValues::checked);
-    RouteTable(RouteTable&&) noexcept;
+    RouteTable(RouteTable&&) noexcept;  // a moved-from table may only be assigned to or destroyed
     RouteTable& operator=(RouteTable&&) noexcept;
     ~RouteTable();
 

@@ -8,8 +8,6 @@
 #include <memory>
 #include <string>
 
-#include <weft/pipeline/channel_handler.hpp>
-#include <weft/pipeline/handler_types.hpp>
 #include <weft/http/detail/connection_timeouts.hpp>
 #include <weft/http/detail/request_reader.hpp>
 #include <weft/http/detail/response_writer.hpp>
@@ -19,6 +17,8 @@
 #include <weft/http/request.hpp>
 #include <weft/http/response.hpp>
 #include <weft/http/server_timeouts.hpp>
+#include <weft/pipeline/channel_handler.hpp>
+#include <weft/pipeline/handler_types.hpp>
 #include <weft/scheduler/scheduled_task.hpp>
 
 namespace weft::http {

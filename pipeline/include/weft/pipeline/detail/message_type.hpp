@@ -23,11 +23,9 @@ constexpr std::string_view nameOf() noexcept {
 
 // What a Message knows about the type it holds. The address of this object is the type's tag.
 struct MessageType {
-    void (*relocate)(void* from, void* to) noexcept;                        // null: the bytes may be copied
-    void (*destroy)(void* storage) noexcept;                                // null: nothing to do
-    void* (*object)(void* storage) noexcept;                                // null: the storage is the object
-    void (*keep)(void* storage);                                            // null: the Message owns the value already
-    void (*untaken)(void* object, const std::string& lastReader) noexcept;  // null: the type does not want to know
+    void (*relocate)(void* from, void* to) noexcept;  // null: the bytes may be copied
+    void (*destroy)(void* storage) noexcept;          // null: nothing to do
+    void (*keep)(void* storage);                      // null: the Message owns the value already
     std::string_view name;
 };
 
@@ -47,24 +45,6 @@ template <class T>
 inline constexpr bool messageMovesByBytes = std::is_same_v<T, Buffer> || DeclaresMovesByBytes<T> ||
                                             (std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
 
-// A type may declare `void untaken(const std::string& lastReader) noexcept`: the tail of a pipeline, which no handler's
-// taking has kept a value from, calls it before it destroys the value.
-template <class T>
-concept DeclaresUntaken = requires(T& value, const std::string& lastReader) {
-    { value.untaken(lastReader) }
-    noexcept;
-};
-template <class T>
-constexpr auto untakenOf() noexcept -> void (*)(void*, const std::string&) noexcept {
-    if constexpr (DeclaresUntaken<T>) {
-        return +[](void* object, const std::string& lastReader) noexcept {
-            static_cast<T*>(object)->untaken(lastReader);
-        };
-    } else {
-        return nullptr;
-    }
-}
-
 template <class T>
 constexpr MessageType makeInlineType() noexcept {
     return {messageMovesByBytes<T> ? nullptr
@@ -76,7 +56,7 @@ constexpr MessageType makeInlineType() noexcept {
             std::is_trivially_destructible_v<T>
                 ? nullptr
                 : +[](void* storage) noexcept { std::launder(static_cast<T*>(storage))->~T(); },
-            nullptr, nullptr, untakenOf<T>(), nameOf<T>()};
+            nullptr, nameOf<T>()};
 }
 
 // A large value lies in a block of its own or, when lent, where its lender keeps it.
@@ -117,11 +97,7 @@ constexpr MessageType makeLargeType() noexcept {
                 const Place place = Place::of(from);
                 ::new (to) Place{place.lent ? Place::make(std::move(*place.object)) : place.object, false};
             },
-            [](void* storage) noexcept { Place::of(storage).destroy(); },
-            [](void* storage) noexcept -> void* { return Place::of(storage).object; },
-            Place::keep,
-            untakenOf<T>(),
-            nameOf<T>()};
+            [](void* storage) noexcept { Place::of(storage).destroy(); }, Place::keep, nameOf<T>()};
 }
 
 template <class T>

@@ -1,6 +1,6 @@
-// kernelCall(): receive and send without the C library, whose handling of POSIX thread cancellation costs more than the
-// rest of the call in user space. Sanitizers intercept the library's calls, so builds with them, and other platforms,
-// use the library.
+// kernelRecv() and kernelSend(): receive and send without the C library, whose handling of POSIX thread cancellation
+// costs more than the rest of the call in user space. Sanitizers intercept the library's calls, so builds with them,
+// and other platforms, use the library.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,11 @@
 
 namespace weft::detail {
 
-// Both return the kernel's result: a count, or the error as a negative number.
+// All return the kernel's result: a count, or the error as a negative number. Those of the library are out of line, so
+// that the optimiser cannot keep the address of errno in a caller across a fiber switch.
+ssize_t libraryRecv(int fd, void* into, std::size_t size) noexcept;
+ssize_t librarySend(int fd, const void* from, std::size_t size) noexcept;
+
 #if WEFT_KERNEL_CALLS
 
 inline ssize_t kernelTransfer(long number, int fd, const void* bytes, std::size_t size, int flags) noexcept {
@@ -46,9 +50,12 @@ inline ssize_t kernelSend(int fd, const void* from, std::size_t size) noexcept {
 
 #else
 
-// Out of line, so that the optimiser cannot keep the address of errno in a caller across a fiber switch.
-ssize_t kernelRecv(int fd, void* into, std::size_t size) noexcept;
-ssize_t kernelSend(int fd, const void* from, std::size_t size) noexcept;
+inline ssize_t kernelRecv(int fd, void* into, std::size_t size) noexcept {
+    return libraryRecv(fd, into, size);
+}
+inline ssize_t kernelSend(int fd, const void* from, std::size_t size) noexcept {
+    return librarySend(fd, from, size);
+}
 
 #endif
 

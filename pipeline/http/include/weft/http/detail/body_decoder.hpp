@@ -12,10 +12,10 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/pipeline/detail/thread_cache.hpp>
 #include <weft/http/limits.hpp>
 #include <weft/http/refusal.hpp>
 #include <weft/http/request_head.hpp>
+#include <weft/pipeline/detail/thread_cache.hpp>
 
 namespace weft::http::detail {
 

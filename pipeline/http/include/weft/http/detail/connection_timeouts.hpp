@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <optional>
 
-#include <weft/pipeline/channel_ref.hpp>
 #include <weft/http/server_timeouts.hpp>
+#include <weft/pipeline/channel_ref.hpp>
 #include <weft/scheduler/scheduled_task.hpp>
 
 namespace weft::http::detail {

@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include <weft/pipeline/buffer.hpp>
 #include <weft/http/detail/body_decoder.hpp>
 #include <weft/http/detail/connection_timeouts.hpp>
 #include <weft/http/detail/request_head_parser.hpp>
@@ -16,6 +15,7 @@
 #include <weft/http/limits.hpp>
 #include <weft/http/refusal.hpp>
 #include <weft/http/request.hpp>
+#include <weft/pipeline/buffer.hpp>
 #include <weft/pipeline/message.hpp>
 
 namespace weft::http::detail {
@@ -99,6 +99,8 @@ class RequestReader {
 
   private:
     // Decoding (request_reader.cpp).
+    void decodeMessages();
+    void fail() noexcept;
     bool decodeHead(ServerConnection& connection);
     void deliverHead(ServerConnection& connection, RequestDataPointer&& data);
     void expectAfter(const RequestData& data);

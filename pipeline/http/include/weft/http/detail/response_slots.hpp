@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include <weft/pipeline/channel_promise.hpp>
-#include <weft/pipeline/detail/answer_ledger.hpp>
 #include <weft/http/request_head.hpp>
 #include <weft/http/response.hpp>
 #include <weft/http/response_encoder.hpp>
+#include <weft/pipeline/channel_promise.hpp>
+#include <weft/pipeline/detail/answer_ledger.hpp>
 #include <weft/pipeline/message.hpp>
 #include <weft/scheduler/assert.hpp>
 #include <weft/scheduler/detail/least.hpp>
@@ -60,8 +60,7 @@ struct ResponseSlot : ResponseState {
 };
 
 // A power-of-two array, addressed by ticket, that grows when full and never shrinks. Its first slot is a member, so
-// that a client which awaits each response costs no allocation. Its codec derives from it, to learn of requests that
-// are dropped. Context: the channel's loop. Allocates only to grow.
+// that a client which awaits each response costs no allocation. Context: the channel's loop. Allocates only to grow.
 class ResponseSlots : public weft::detail::AnswerLedger {
   public:
     ResponseSlots() = default;

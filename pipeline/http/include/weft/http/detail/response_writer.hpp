@@ -9,15 +9,15 @@
 #include <string_view>
 #include <utility>
 
-#include <weft/pipeline/channel_handler_context.hpp>
-#include <weft/pipeline/channel_output.hpp>
-#include <weft/pipeline/channel_promise.hpp>
 #include <weft/http/detail/head_cache.hpp>
 #include <weft/http/detail/response_slots.hpp>
 #include <weft/http/detail/server_connection.hpp>
 #include <weft/http/request.hpp>
 #include <weft/http/response.hpp>
 #include <weft/http/response_encoder.hpp>
+#include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/pipeline/channel_output.hpp>
+#include <weft/pipeline/channel_promise.hpp>
 #include <weft/pipeline/message.hpp>
 #include <weft/scheduler/detail/least.hpp>
 #include <weft/scheduler/event_loop.hpp>
