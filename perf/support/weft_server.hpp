@@ -2,6 +2,7 @@
 // fiber per request.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -118,8 +119,10 @@ struct ServerFlags {
 template <class AddHandlers>
 Server bindHttp(EventLoopGroup& group, const std::string& listen, AddHandlers addHandlers) {
     ServerBootstrap bootstrap(group);
-    bootstrap.childHandler([addHandlers](Channel& channel) {
-        channel.pipeline().addLast<http::ServerCodec>(http::ServerCodecOptions{.serverName = "weft"});
+    const auto options =
+        std::make_shared<const http::ServerCodecOptions>(http::ServerCodecOptions{.serverName = "weft"});
+    bootstrap.childHandler([options, addHandlers](Channel& channel) {
+        channel.pipeline().addLast<http::ServerCodec>(options);
         channel.pipeline().addLast<http::ObjectAggregator>();
         addHandlers(channel.pipeline());
     });

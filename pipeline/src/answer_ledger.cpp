@@ -1,6 +1,8 @@
 #include <weft/pipeline/detail/answer_ledger.hpp>
 
 #include <weft/pipeline/channel.hpp>
+#include <weft/pipeline/channel_errors.hpp>
+#include <weft/pipeline/detail/limited_log.hpp>
 #include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/log.hpp>
 

@@ -27,24 +27,22 @@ std::uint32_t checkedMaxInFlight(const ServerCodecOptions& options) {
     return static_cast<std::uint32_t>(options.maxInFlight);
 }
 
-// The codecs of a server have equal options and are made one after the other, so each shares those of the last one that
-// was made on its thread.
-std::shared_ptr<const ServerCodecOptions> shared(ServerCodecOptions&& options) {
-    thread_local std::weak_ptr<const ServerCodecOptions> last;
-    std::shared_ptr<const ServerCodecOptions> same = last.lock();
-    if (same == nullptr || *same != options) {
-        same = std::make_shared<const ServerCodecOptions>(std::move(options));
-        last = same;
-    }
-    return same;
+std::shared_ptr<const ServerCodecOptions> defaults() {
+    static const auto options = std::make_shared<const ServerCodecOptions>();
+    return options;
 }
 
 }  // namespace
 
+ServerCodec::ServerCodec() : ServerCodec(defaults()) {}
+
 ServerCodec::ServerCodec(ServerCodecOptions options)
+    : ServerCodec(std::make_shared<const ServerCodecOptions>(std::move(options))) {}
+
+ServerCodec::ServerCodec(std::shared_ptr<const ServerCodecOptions> options)
     : connection_(*this),
       writer_(connection_),
-      options_(shared(std::move(options))),
+      options_(std::move(options)),
       reader_(connection_, writer_, timeouts_, options_->limits, checkedMaxInFlight(*options_)),
       timeouts_(options_->timeouts) {}
 

@@ -22,6 +22,7 @@
 #include <weft/pipeline/detail/answer_ledger.hpp>
 #include <weft/pipeline/detail/attribute_map.hpp>
 #include <weft/pipeline/detail/channel_state.hpp>
+#include <weft/pipeline/detail/message_writes.hpp>
 #include <weft/pipeline/detail/read_cycle.hpp>
 #include <weft/pipeline/detail/read_size.hpp>
 #include <weft/pipeline/detail/sink_writes.hpp>
@@ -53,7 +54,7 @@ class PostedWrite;
 // Events come in this order (S-1..S-6); inactive only follows active, and unregistered only follows registered:
 // handlerAdded*, registered, active, { read* readComplete }*, inactive, unregistered, handlerRemoved*. The ids of rules
 // (S-1, W-3) are those of docs/reference/netty.md.
-class Channel final : private FlushPointListener {
+class Channel final : private FlushPointListener, public detail::MessageWrites<Channel> {
   public:
     static constexpr std::size_t flushCap = 64 * 1024;  // flushed bytes at which a flush writes at once (W-7)
     static constexpr std::size_t minReadBytes = detail::ReadSize::least;    // the smallest read buffer
@@ -116,20 +117,8 @@ class Channel final : private FlushPointListener {
     void writeAndFlush(Message&& message, ChannelPromise promise = {}) {
         pipeline_.writeAndFlush(std::move(message), std::move(promise));
     }
-    template <class T>
-    requires detail::RefusedMessage<T&&> detail::NoFuture write(T&&, ChannelPromise = {}) {
-        detail::refuseMessage<T>();
-    }
-    template <class T>
-    requires detail::RefusedMessage<T&&> detail::NoFuture writeAndFlush(T&&, ChannelPromise = {}) {
-        detail::refuseMessage<T>();
-    }
-    // As writeAndFlush(), and returns the future of the write. Allocates (pooled).
-    ChannelFuture writeFuture(Message&& message) {
-        const ChannelPromise promise = newPromise();
-        writeAndFlush(std::move(message), promise);
-        return promise.future();
-    }
+    using MessageWrites::write;
+    using MessageWrites::writeAndFlush;
     // Writes and flushes, and closes the channel once the write has succeeded or failed (C-5). Returns closeFuture().
     ChannelFuture writeAndClose(Message&& message);
     // Writes what has been flushed, as far as the transport takes it without waiting, then ends the output side. Writes

@@ -10,7 +10,7 @@
 
 #include <weft/pipeline/channel_promise.hpp>
 #include <weft/pipeline/detail/event_mask.hpp>
-#include <weft/pipeline/detail/refused_calls.hpp>
+#include <weft/pipeline/detail/message_writes.hpp>
 #include <weft/pipeline/message.hpp>
 #include <weft/pipeline/socket_address.hpp>
 #include <weft/scheduler/deadline.hpp>
@@ -40,7 +40,7 @@ enum class HandlerState : unsigned char { init, addPending, added, removed };
 // order (TH-2). Everything else: the channel's loop. Never blocks.
 // Lifetime: valid while the handler is in the pipeline, while one of its callbacks runs, and while a fiber runs that it
 // started with spawn(). Other code keeps a ChannelRef instead.
-class ChannelHandlerContext {
+class ChannelHandlerContext : public detail::MessageWrites<ChannelHandlerContext> {
   public:
     ChannelHandlerContext(const ChannelHandlerContext&) = delete;
     ChannelHandlerContext& operator=(const ChannelHandlerContext&) = delete;
@@ -91,21 +91,9 @@ class ChannelHandlerContext {
     void writeAndFlush(T&& value, ChannelPromise promise = {}) {
         writeAndFlush(Message::lend(value), std::move(promise));
     }
-    template <class T>
-    requires detail::RefusedMessage<T&&> detail::NoFuture write(T&&, ChannelPromise = {}) {
-        detail::refuseMessage<T>();
-    }
-    template <class T>
-    requires detail::RefusedMessage<T&&> detail::NoFuture writeAndFlush(T&&, ChannelPromise = {}) {
-        detail::refuseMessage<T>();
-    }
+    using MessageWrites::write;
+    using MessageWrites::writeAndFlush;
 
-    // As writeAndFlush(), and returns the future of the write. Allocates (pooled).
-    ChannelFuture writeFuture(Message&& message) {
-        const ChannelPromise promise = newPromise();
-        writeAndFlush(std::move(message), promise);
-        return promise.future();
-    }
     // Writes and flushes, and closes the channel once the write has succeeded or failed (C-5). Returns the channel's
     // close future.
     ChannelFuture writeAndClose(Message&& message);
@@ -147,10 +135,10 @@ class ChannelHandlerContext {
     // the channel, cancels the task and destroys fn. Returns an empty ScheduledTask, and drops fn, if the handler has
     // been removed already. A delay beyond Duration::max() is cut to it; a negative one counts as 0. Throws
     // SystemError(operation_aborted) once the loop has ended, and std::bad_alloc. Context: the loop.
-    ScheduledTask schedule(Duration delay, UniqueFunction<void()> fn);
+    ScheduledTask schedule(UniqueFunction<void()> fn, Duration delay);
     template <class Rep, class Period>
-    ScheduledTask schedule(std::chrono::duration<Rep, Period> delay, UniqueFunction<void()> fn) {
-        return schedule(saturated(delay), std::move(fn));
+    ScheduledTask schedule(UniqueFunction<void()> fn, std::chrono::duration<Rep, Period> delay) {
+        return schedule(std::move(fn), saturated(delay));
     }
 
   protected:

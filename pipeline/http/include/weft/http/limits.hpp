@@ -28,8 +28,6 @@ struct Limits {
     // Throws std::invalid_argument if a limit is out of range; the text names the limit, its value and its range.
     // Byte limits: 16 to 1 MiB, so that offsets into a message head always fit in 32 bits; headerCount: 1 to 4096.
     void validate() const;
-
-    friend bool operator==(const Limits&, const Limits&) = default;
 };
 
 }  // namespace weft::http

@@ -47,8 +47,6 @@ struct ServerCodecOptions {
     // The end of input is detected only while the codec reads: not at maxInFlight, nor while a body or a response waits
     // for room.
     InputEnd inputEnd = InputEnd::cancel;
-
-    friend bool operator==(const ServerCodecOptions&, const ServerCodecOptions&) = default;
 };
 
 // The first handler of a server connection. Inbound, it decodes Buffers to Request, Content and LastContent (or
@@ -72,8 +70,13 @@ class ServerCodec final : public ChannelDuplexHandler, private detail::Connectio
     using InboundIn = Messages<Buffer>;
     using InboundOut = Messages<Request, Content, LastContent, BodyCut, Buffer>;
 
+    // The default options, one object for all codecs.
+    ServerCodec();
     // Throws std::invalid_argument for options out of range.
-    explicit ServerCodec(ServerCodecOptions options = {});
+    explicit ServerCodec(ServerCodecOptions options);
+    // As above, for options that the codecs of a server share, so that a connection keeps no copy of its own.
+    // `options` must not be null.
+    explicit ServerCodec(std::shared_ptr<const ServerCodecOptions> options);
 
     void handlerAdded(ChannelHandlerContext& ctx) override;
     void handlerRemoved(ChannelHandlerContext& ctx) override;
@@ -128,7 +131,7 @@ class ServerCodec final : public ChannelDuplexHandler, private detail::Connectio
     // Every request uses the connection, the writer and the reader, each of which begins with what every request uses.
     detail::ServerConnection connection_;
     detail::ResponseWriter writer_;
-    const std::shared_ptr<const ServerCodecOptions> options_;  // shared by codecs with equal options
+    const std::shared_ptr<const ServerCodecOptions> options_;
     detail::RequestReader reader_;
     detail::ConnectionTimeouts timeouts_;
     std::unique_ptr<ScheduledTask> linger_;  // closes the connection after its output has ended; null: it has not

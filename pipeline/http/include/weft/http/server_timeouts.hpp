@@ -35,8 +35,6 @@ struct ServerTimeouts {
     // Throws std::invalid_argument if a limit is out of range; the text names the limit, its value and its range.
     // Durations: 0, or 10 ms to 24 h.
     void validate() const;
-
-    friend bool operator==(const ServerTimeouts&, const ServerTimeouts&) = default;
 };
 
 }  // namespace weft::http
