@@ -219,11 +219,4 @@ void Channel::subtractSubmitted(std::size_t bytes) noexcept {
     writability_.subtractSubmitted(bytes);
 }
 
-void Channel::prefetch(detail::PrefetchStep step) const noexcept {
-    if (step == detail::PrefetchStep::held)
-        return detail::prefetchLines(this, 7);  // as far as the first handler's address
-    detail::prefetchLines(sink_.get(), 2);
-    detail::prefetchLines(pipeline_.head_.next_, 6);  // a context contains its handler
-}
-
 }  // namespace weft

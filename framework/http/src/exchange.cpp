@@ -14,7 +14,6 @@
 #include <weft/pipeline/detail/printable.hpp>
 #include <weft/scheduler/carrier.hpp>
 #include <weft/scheduler/detail/cancellation_due.hpp>
-#include <weft/scheduler/detail/prefetch.hpp>
 
 #include <weft/framework/detail/address_order.hpp>
 #include "first_connection.hpp"
@@ -291,7 +290,6 @@ void Exchange::receive() {
     if (error_ || finished_) return;
     ErrorCode error = cancelled_ ? operationAborted() : ErrorCode();
     const Buffer bytes = error ? Buffer() : lease_.stream().read(readBytes, error);
-    weft::detail::prefetchLines(lease_.connection().get(), 1);  // for finish()
     if (error) {
         fail(error, error == timedOut() ? "no complete response in time"
                     : sendError_        ? "the connection broke while the request was being sent"

@@ -29,7 +29,6 @@
 #include <weft/pipeline/detail/writability.hpp>
 #include <weft/pipeline/message.hpp>
 #include <weft/scheduler/detail/biased_count.hpp>
-#include <weft/scheduler/detail/prefetch.hpp>
 #include <weft/scheduler/event_loop.hpp>
 #include <weft/scheduler/fiber_set.hpp>
 #include <weft/scheduler/non_suspending_scope.hpp>
@@ -225,9 +224,6 @@ class Channel final : private FlushPointListener, public detail::MessageWrites<C
     // Context: the loop.
     detail::AnswerLedger* ledger() const noexcept { return ledger_; }
     void setLedger(detail::AnswerLedger* ledger) noexcept { ledger_ = ledger; }
-
-    // Prefetches what a write uses: the channel itself, then its sink and its first handler. Context: the loop.
-    void prefetch(detail::PrefetchStep step) const noexcept;
 
   private:
     friend class detail::HeadHandler;    // calls the operations of the channel

@@ -42,8 +42,7 @@ struct FiberOperations {
     void (*run)(Fiber&) noexcept;      // calls the closure, keeps the result, destroys the closure
     void (*destroy)(Fiber&) noexcept;  // destroys the frame, not the stack
     void (*dropResult)(Fiber&) noexcept;
-    void (*prefetch)(const Fiber&, PrefetchStep) noexcept;  // what the closure uses; null: nothing
-    const std::type_info* closure;                          // for the fiber dump; null without RTTI
+    const std::type_info* closure;  // for the fiber dump; null without RTTI
 };
 
 struct Fiber : FiberContext, Task {
@@ -182,13 +181,6 @@ struct FiberFrame final : ResultFiber<std::invoke_result_t<F&>> {
   private:
     static void destroyFrame(Fiber& self) noexcept { static_cast<FiberFrame&>(self).~FiberFrame(); }
     static void dropFrameResult(Fiber& self) noexcept { static_cast<FiberFrame&>(self).drop(); }
-    static constexpr bool prefetches = requires(const F& function) { function.prefetch(PrefetchStep::held); };
-    static void prefetchFrame(const Fiber& self, PrefetchStep step) noexcept {
-        if constexpr (prefetches) {
-            const auto& frame = static_cast<const FiberFrame&>(self);
-            if (frame.function_) frame.function_->prefetch(step);
-        }
-    }
     static void runFrame(Fiber& self) noexcept {
         auto& frame = static_cast<FiberFrame&>(self);
         try {
@@ -209,8 +201,7 @@ struct FiberFrame final : ResultFiber<std::invoke_result_t<F&>> {
 #else
     static constexpr const std::type_info* closureType = nullptr;
 #endif
-    static constexpr FiberOperations ofFrame{&runFrame, &destroyFrame, &dropFrameResult,
-                                             prefetches ? &prefetchFrame : nullptr, closureType};
+    static constexpr FiberOperations ofFrame{&runFrame, &destroyFrame, &dropFrameResult, closureType};
 
     std::optional<F> function_;
 };
