@@ -81,6 +81,10 @@ class Rename(unittest.TestCase):
         path = self.file('bool b = sink.supportsDirectWrite();\n')
         self.assertEqual(rename(path), (1, f'{path}:1: remove it: a sink gets all bytes in flush()\n'))
 
+    def test_a_class_derived_from_the_system_calls_is_listed(self):
+        path = self.file('struct Scripted final : SystemCalls {\nstruct Other : SystemCallHook {\n')
+        self.assertEqual(rename(path), (1, f'{path}:1: derive it from SystemCallHook, and pass SystemCalls(hook) to the I/O handler\n'))
+
     def test_a_timed_task_of_a_context_is_listed_if_its_delay_comes_first(self):
         path = self.file('ctx.schedule(1ms, [] {});\nctx.schedule([] {}, 1ms);\n')
         self.assertEqual(rename(path), (1, f'{path}:1: give the function first: ctx.schedule(fn, delay)\n'))
