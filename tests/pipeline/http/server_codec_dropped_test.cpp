@@ -218,7 +218,7 @@ TEST(ServerDropped, ACodecThatFollowsAnotherLearnsOfItsOwnRequests) {
     const LogLines log;
     Server server(forgets);
     ChannelPipeline& pipeline = server.channel.pipeline();
-    pipeline.replace("ServerCodec#0", "successor", std::make_unique<ServerCodec>());
+    pipeline.replace<ServerCodec>(*pipeline.get("ServerCodec#0"));
     EXPECT_TRUE(server.say(forgotten).starts_with("HTTP/1.1 500 "));
     EXPECT_EQ(log.containing("dropped request 1"), 1u) << log.all();
 }
