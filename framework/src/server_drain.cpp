@@ -142,8 +142,10 @@ std::size_t reportLate(const ServerState& server, const Drains& drains, Duration
 std::size_t endLate(Drains& drains, Duration timeout) {
     const TimePoint now = Clock::current().now();
     const Deadline end = deadlineAfter(now, closingTime);
-    cancelFibers(drains, end);
-    awaitAnswers(drains, deadlineAfter(now, answerTime));
+    const Deadline answered =
+        deadlineAfter(now, answerTime);  // for both: one loop that does not respond delays no other
+    cancelFibers(drains, answered);
+    awaitAnswers(drains, answered);
     closeConnections(drains, end);
 
     std::size_t late = 0;

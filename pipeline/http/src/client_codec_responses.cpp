@@ -34,8 +34,14 @@ void ClientCodec::channelReadComplete(ChannelHandlerContext& ctx) {
 void ClientCodec::decode() {
     if (decoding_) return;
     decoding_ = true;
-    while (ctx_ != nullptr && expects_ == Input::responses && !input_.empty()) {
-        if (!step()) break;
+    try {
+        while (ctx_ != nullptr && expects_ == Input::responses && !input_.empty()) {
+            if (!step()) break;
+        }
+    } catch (...) {  // there is no memory for a response: later ones are not the next
+        decoding_ = false;
+        fail({Status::badGateway, "there was no memory for the response"});
+        return;
     }
     decoding_ = false;
     if (expects_ == Input::ended) input_ = Buffer();

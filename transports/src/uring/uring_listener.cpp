@@ -96,7 +96,7 @@ void UringListener::dispatch() {
     if (delivered) channel().onReadComplete();
     if (leaving()) return;
     if (acceptError_ && accepted_.empty()) {
-        pauseAccepting();
+        static_cast<void>(pauseAccepting());  // without a pause, adjust() starts the accept again
         channel().onError(std::exchange(acceptError_, {}));
         if (leaving()) return;
     }
