@@ -1,5 +1,7 @@
 #include <weft/pipeline/detail/answer_ledger.hpp>
 
+#include <new>
+
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/detail/limited_log.hpp>
@@ -16,16 +18,38 @@ namespace {
 
 // The client waits for an answer that cannot be given, usually for lack of memory.
 void closeUnanswered(Channel& channel) noexcept {
-    log(LogLevel::error, {"a request was dropped without an answer, and its codec failed: ",
-                          describe(std::current_exception()), "; the connection is closed"});
     try {
+        log(LogLevel::error, {"a request was dropped without an answer, and its codec failed: ",
+                              describe(std::current_exception()), "; the connection is closed"});
         channel.close();
     } catch (...) {
-        log(LogLevel::error, "a connection whose codec failed could not be closed");
+        log(LogLevel::error, "there was no memory to answer a dropped request, nor to close its connection");
     }
 }
 
+// The number of the next request, once a codec with requests has left.
+constinit AttributeKey<AnswerLedger::Number> nextRequest;
+
 }  // namespace
+
+void AnswerLedger::join(Channel& channel) noexcept {
+    if (channel.ledger() != nullptr) {
+        firstOpen_ = next_ = channel.ledger()->next_;
+    } else if (channel.hasAttr(nextRequest)) {
+        firstOpen_ = next_ = channel.attr(nextRequest);
+    }
+    channel.setLedger(this);
+}
+
+void AnswerLedger::leave(Channel& channel) noexcept {
+    if (channel.ledger() != this) return;
+    channel.setLedger(nullptr);
+    if (next_ == 1 || !channel.open()) return;
+    try {
+        channel.attr(nextRequest) = next_;
+    } catch (const std::bad_alloc&) {
+    }
+}
 
 void AnswerLedger::dropHere(Channel& channel, Number request, const ChannelHandlerContext* taker) noexcept {
     try {

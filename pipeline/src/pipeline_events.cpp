@@ -2,6 +2,7 @@
 #include <weft/pipeline/channel_pipeline.hpp>
 
 #include <cerrno>
+#include <new>
 #include <utility>
 
 #include <weft/pipeline/channel.hpp>
@@ -76,7 +77,11 @@ void ChannelPipeline::readIfAutoRead() {
 
 void ChannelPipeline::onUnhandledMessage(Message&& message) noexcept {
     if (observer_) return observer_->unhandledMessage(std::move(message));
-    const std::string last = lastReader();
+    std::string last;
+    try {
+        last = lastReader();
+    } catch (const std::bad_alloc&) {  // the message is released all the same
+    }
     Message held = std::move(message);
     log(LogLevel::debug, {"a ", held.typeName(), " reached the tail of a pipeline unhandled and was released; ", last,
                           " was the last to pass it on; check the handlers after it and their order"});

@@ -2,6 +2,10 @@
 // connection is closed: never the answer to another request, and never silence.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <deque>
+#include <limits>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -12,19 +16,23 @@
 #include <weft/pipeline/simple_inbound_handler.hpp>
 
 #include "exhaustion/exhaustion_test.hpp"
+#include "pipeline/http/slow_peer.hpp"
 
 namespace weft::exhaustion {
 namespace {
 
 class HttpExhaustion : public ExhaustionTest {};
 
-// Answers with the path; forgets "/forgotten", and passes "/untaken" on.
+// Answers with the path; forgets "/forgotten", keeps the right to answer "/kept", and passes "/untaken" on.
 struct Application final : SimpleInboundHandler<http::FullRequest> {
+    explicit Application(std::deque<http::Responder>& itsKept) : kept(itsKept) {}
     void channelRead0(ChannelHandlerContext& ctx, http::FullRequest request) override {
         if (request.path() == "/forgotten") return;
+        if (request.path() == "/kept") return void(kept.push_back(request.responder()));
         if (request.path() == "/untaken") return ctx.fireChannelRead(Message(std::move(request)));
         ctx.writeAndFlush(http::ok(std::string(request.path())));
     }
+    std::deque<http::Responder>& kept;
 };
 
 // The answers in `output`, each as its status and, if that is 200, its body: "200/a", "500".
@@ -38,28 +46,52 @@ std::vector<std::string> answersIn(const std::string& output) {
     return answers;
 }
 
-TEST_F(HttpExhaustion, RequestsAreAnsweredInTheirOrderOrTheConnectionIsClosed) {
-    const std::vector<std::string> wanted = {"200/a", "500", "200/b", "404", "200/c"};
-    sweep(40, [&] {
-        EmbeddedChannel channel;
-        channel.pipeline().addLast<http::ServerCodec>().addLast<http::ObjectAggregator>().addLast<Application>();
-        std::string input;
-        for (const char* const path : {"/a", "/forgotten", "/b", "/untaken", "/c"}) {
-            input +=
-                std::string("GET ") + path + " HTTP/1.1\r\nHost: x\r\nX-Long: " + std::string(300, 'x') + "\r\n\r\n";
-        }
-        channel.writeInbound(Buffer::copyOf(input));
-        channel.runPendingTasks();
-        const std::vector<std::string> answers = answersIn(channel.readOutboundText());
-        if (channel.active()) {
-            EXPECT_EQ(answers.size(), wanted.size());
-        }
-        ASSERT_LE(answers.size(), wanted.size());
-        for (std::size_t i = 0; i < answers.size(); ++i) {
-            if (answers[i] == "500") continue;  // its handler had no memory
-            EXPECT_EQ(answers[i], wanted[i]);
-        }
+// One connection, whose allocation with this number fails after its set-up. False: there were not so many.
+bool serve(std::uint64_t number) {
+    static const std::vector<std::string> wanted = {"200/a", "500", "500", "200/b", "404", "200/c"};
+    std::deque<http::Responder> kept;
+    http::test::SlowPeer peer([&](ChannelPipeline& pipeline) {
+        pipeline.addLast<http::ServerCodec>().addLast<http::ObjectAggregator>().addLast<Application>(kept);
     });
+    peer.channel.sink->room = std::numeric_limits<std::size_t>::max();
+    for (const char* const path : {"/a", "/forgotten", "/kept", "/b", "/untaken", "/c"}) {
+        peer.send(std::string("GET ") + path + " HTTP/1.1\r\nHost: x\r\nX-Long: " + std::string(300, 'x') + "\r\n\r\n");
+    }
+    bool failed = false;
+    {
+        const FailingAllocation failing(number);
+        try {
+            peer.deliver();
+            kept.clear();
+            peer.deliver();
+        } catch (const std::bad_alloc&) {  // of the test's own
+        }
+        failed = failing.hasFailed();
+    }
+    kept.clear();
+    peer.deliver();
+    const std::vector<std::string> answers = answersIn(peer.received());
+    if (peer.channel->open()) {
+        EXPECT_EQ(answers.size(), wanted.size());
+    }
+    EXPECT_LE(answers.size(), wanted.size());
+    for (std::size_t i = 0; i < std::min(answers.size(), wanted.size()); ++i) {
+        if (answers[i] == "500") continue;  // its handler had no memory
+        EXPECT_EQ(answers[i], wanted[i]);
+    }
+    return failed;
+}
+
+TEST_F(HttpExhaustion, RequestsAreAnsweredInTheirOrderOrTheConnectionIsClosed) {
+    serve(std::numeric_limits<std::uint64_t>::max());  // allocates what is created once and kept
+    std::size_t most = liveAllocations();
+    std::uint64_t number = 1;
+    for (bool failed = true; failed && !HasFailure(); ++number) {
+        SCOPED_TRACE("allocation " + std::to_string(number));
+        failed = serve(number);
+        awaitLive(most);
+    }
+    EXPECT_GE(number, 20u) << "the scenario no longer allocates what it did";
 }
 
 // Notes the responses by their numbers, and that an exception has said why others do not come.

@@ -52,16 +52,20 @@ class ConnectorSink : public Stream {
     // The socket is connected; called before the promise succeeds.
     virtual void becomeStream() noexcept {}
 
-    // The attempt has ended. Precondition: inProgress(). May call anything.
-    void ended(ErrorCode error) {
+    // The attempt has ended. Precondition: inProgress(). May call anything. True: the socket is connected.
+    bool ended(ErrorCode error) {
         // A socket that has connected to itself: nothing listens on that port, and a connect from any other port of
         // this host would have been refused, so this one is, too (docs/adr/0011-self-connect.md).
         if (!error && detail::resetIfConnectedToItself(this->calls(), this->fd(), remote_))
             error = fromErrno(ECONNREFUSED);
-        if (error) return fail(detail::connectError(error, remote_));
+        if (error) {
+            fail(detail::connectError(error, remote_));
+            return false;
+        }
         inProgress_ = false;
         becomeStream();
         std::exchange(promise_, {}).trySuccess();
+        return true;
     }
     bool inProgress() const noexcept { return inProgress_; }
     const SocketAddress& remote() const noexcept { return remote_; }

@@ -79,10 +79,7 @@ std::string handlersBehind(const ChannelHandlerContext& codec) {
 }
 
 std::string nameOfHandler(const ChannelHandlerContext& codec, const ChannelHandlerContext* handler) {
-    for (std::string& name : codec.pipeline().names()) {
-        if (codec.pipeline().context(name) == handler) return std::move(name);
-    }
-    return {};
+    return codec.pipeline().contains(handler) ? handler->name() : std::string();
 }
 
 }  // namespace weft::http::detail

@@ -93,7 +93,6 @@ void RequestReader::deliverBody(Message&& message) {
     connection_.delivering = connection_.bodyTicket;
     connection_.ctx->fireChannelRead(std::move(message));
     connection_.delivering = noTicket;
-    droppedBy_ = nullptr;  // it may be gone by the end of the body
 }
 
 [[gnu::always_inline]] inline bool RequestReader::decodeHead(ServerConnection& connection) {

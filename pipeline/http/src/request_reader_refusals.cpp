@@ -70,8 +70,7 @@ void RequestReader::noteDropped(const weft::detail::AnswerLedger::Drop& drop) {
     }
     if (drop.untakenAfter != nullptr) {
         slot->untaken = true;
-        untakenAfter_.reset();
-        untakenAfter_ = std::make_unique<std::string>(*drop.untakenAfter);
+        noteUntaken(*drop.untakenAfter);
     }
     if (!delivering) settleDropped(drop.request, *slot, nullptr);
 }
@@ -87,22 +86,39 @@ void RequestReader::settleDropped(Ticket ticket, ResponseSlot& slot, const Chann
     if (connection_.ctx != nullptr) connection_.ctx->flush();
 }
 
-void RequestReader::warnOfDropped(Ticket ticket, const ResponseSlot& slot, const ChannelHandlerContext* taker) {
+// Without memory the line of the log lacks the name.
+void RequestReader::noteUntaken(const std::string& lastReader) noexcept {
+    untakenAfter_.reset();
+    try {
+        untakenAfter_ = std::make_unique<std::string>(lastReader);
+    } catch (const std::bad_alloc&) {
+    }
+}
+
+void RequestReader::warnOfDropped(Ticket ticket, const ResponseSlot& slot,
+                                  const ChannelHandlerContext* taker) noexcept {
+    try {
+        logOfCodec(LogLevel::warning, *connection_.ctx, warningOf(ticket, slot, taker));
+    } catch (const std::bad_alloc&) {
+        logOfCodec(LogLevel::warning, *connection_.ctx, "a request was dropped, and there was no memory to name it");
+    }
+}
+
+std::string RequestReader::warningOf(Ticket ticket, const ResponseSlot& slot,
+                                     const ChannelHandlerContext* taker) const {
     const std::string request = nameOfRequest(ticket, slot, *connection_.ctx);
     if (slot.untaken) {
-        return logOfCodec(LogLevel::warning, *connection_.ctx,
-                          "no handler took " + request + ", so it is answered with 404; '" +
-                              (untakenAfter_ ? *untakenAfter_ : "(no memory for its name)") +
-                              "' was the last to pass it on: add a handler for it after that one");
+        return "no handler took " + request + ", so it is answered with 404; '" +
+               (untakenAfter_ ? *untakenAfter_ : "(no memory for its name)") +
+               "' was the last to pass it on: add a handler for it after that one";
     }
     const std::string taken = nameOfHandler(*connection_.ctx, taker);
     const std::string who = !taken.empty()
                                 ? "handler '" + taken + "'"
                                 : "the application (its handlers are " + handlersBehind(*connection_.ctx) + ")";
-    logOfCodec(LogLevel::warning, *connection_.ctx,
-               who + " dropped " + request +
-                   " without an answer, so it is answered with 500; answer every request, or keep its "
-                   "responder() to answer it later");
+    return who + " dropped " + request +
+           " without an answer, so it is answered with 500; answer every request, or keep its responder() to answer it "
+           "later";
 }
 
 }  // namespace weft::http::detail

@@ -57,13 +57,13 @@ void ServerCodec::handlerAdded(ChannelHandlerContext& ctx) {
     connection_.hadHalfClosure = ctx.channel().option(ChannelOption::ALLOW_HALF_CLOSURE);
     ctx.channel().setOption(ChannelOption::ALLOW_HALF_CLOSURE, true);
     timeouts_.begin(ctx.channel());
-    ctx.channel().setLedger(&connection_.slots);
+    connection_.slots.join(ctx.channel());
 }
 
 // D-3, H-7: undecoded bytes are passed on, and those of the next protocol reach its handler.
 void ServerCodec::handlerRemoved(ChannelHandlerContext& ctx) {
     timeouts_.end();
-    if (ctx.channel().ledger() == &connection_.slots) ctx.channel().setLedger(nullptr);  // not that of a successor
+    connection_.slots.leave(ctx.channel());
     if (!connection_.slowPath.closing) {
         writer_.dropAll("the HTTP codec was removed before a queued response was sent");
         restoreHalfClosure();

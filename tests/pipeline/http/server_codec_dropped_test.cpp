@@ -55,6 +55,13 @@ TEST(ServerDropped, ARequestThatItsHandlerForgetsIsAnsweredWith500AndTheLogNames
     EXPECT_EQ(log.size(), 1u);
 }
 
+TEST(ServerDropped, TheHandlerOfARequestWithABodyIsNamedToo) {
+    const LogLines log;
+    Server server([](ChannelHandlerContext&, FullRequest&) {});
+    EXPECT_TRUE(server.say(post("body")).starts_with("HTTP/1.1 500 "));
+    EXPECT_EQ(log.containing("handler 'Application#0' dropped request 1 (POST)"), 1u) << log.all();
+}
+
 TEST(ServerDropped, TheLogNamesTheHandlerThatTookItAndNotTheLastOne) {
     struct Auth final : SimpleInboundHandler<FullRequest> {
         void channelRead0(ChannelHandlerContext& ctx, FullRequest request) override {
@@ -221,6 +228,27 @@ TEST(ServerDropped, ACodecThatFollowsAnotherLearnsOfItsOwnRequests) {
     pipeline.replace<ServerCodec>(*pipeline.get("ServerCodec#0"));
     EXPECT_TRUE(server.say(forgotten).starts_with("HTTP/1.1 500 "));
     EXPECT_EQ(log.containing("dropped request 1"), 1u) << log.all();
+}
+
+// What is left of the requests of the one before has other numbers.
+TEST(ServerDropped, ACodecThatFollowsAnotherGoesOnCounting) {
+    const LogLines log;
+    std::deque<Responder> kept;
+    Server server([&](ChannelHandlerContext&, FullRequest& request) { kept.push_back(request.responder()); });
+    ChannelPipeline& pipeline = server.channel.pipeline();
+    server.say(get);
+    pipeline.replace<ServerCodec>(*pipeline.get("ServerCodec#0"));
+    server.say(get);
+    pipeline.remove<ServerCodec>();
+    pipeline.addFirst<ServerCodec>();
+    server.say(get);
+    ASSERT_EQ(kept.size(), 3u);
+    kept.pop_front();
+    kept.pop_front();
+    EXPECT_EQ(server.heard(), "");
+    kept.front().send(ok("third"));
+    EXPECT_TRUE(server.heard().ends_with("third"));
+    EXPECT_EQ(log.containing("dropped request"), 0u) << log.all();
 }
 
 // The handler that took the head is gone when the last part of the body ends the request.

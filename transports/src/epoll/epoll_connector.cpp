@@ -16,9 +16,8 @@ void EpollConnector::begin() {
 
 void EpollConnector::onEvents(std::uint32_t events) {
     if (!inProgress() || !(events & (EPOLLOUT | EPOLLERR | EPOLLHUP))) return;
-    const ErrorCode error = detail::takeSocketError(calls(), fd());
-    ended(error);
-    if (!error && isOpen()) EpollStream::onEvents(events & ~std::uint32_t{EPOLLOUT});
+    const bool connected = ended(detail::takeSocketError(calls(), fd()));
+    if (connected && isOpen()) EpollStream::onEvents(events & ~std::uint32_t{EPOLLOUT});
 }
 
 }  // namespace weft

@@ -11,6 +11,11 @@ class EpollConnector final : public ConnectorSink<EpollStream> {
     EpollConnector(EpollIoHandler& handler, Fd fd, Channel& channel) noexcept
         : ConnectorSink(handler, EpollHandleKind::connector, std::move(fd), channel) {}
 
+    // The socket is closed before the promise of the connect fails, so that a listener can bind its address again.
+    void close(ChannelPromise promise) override {
+        closeSocket();
+        ConnectorSink::close(std::move(promise));
+    }
     // Called until the connection is established; later events go to EpollStream::onEvents().
     void onEvents(std::uint32_t events);
 

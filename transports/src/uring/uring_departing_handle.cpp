@@ -4,6 +4,14 @@
 
 namespace weft {
 
+void UringDepartingHandle::leaveByDeregistering(ChannelPromise promise) {
+    if (departure_ == Departure::closed) {
+        promise.trySuccess();
+        return;
+    }
+    leave(Departure::deregistering, std::move(promise));
+}
+
 void UringDepartingHandle::leaveByClosing(ChannelPromise promise) {
     if (!isOpen()) {
         promise.trySuccess();

@@ -16,7 +16,7 @@ class UringDepartingHandle : public UringHandle {
     bool closing() const noexcept { return departure_ == Departure::closing || departure_ == Departure::closed; }
     // Both start nothing more, and complete `promise` when the handle has left. A close overtakes a deregistration,
     // whose promise then fails.
-    void leaveByDeregistering(ChannelPromise promise) { leave(Departure::deregistering, std::move(promise)); }
+    void leaveByDeregistering(ChannelPromise promise);
     void leaveByClosing(ChannelPromise promise);
     // Called after each operation.
     void operationEnded();

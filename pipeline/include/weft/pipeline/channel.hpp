@@ -52,7 +52,7 @@ class PostedWrite;
 // close of a closed channel succeeds.
 // Events come in this order (S-1..S-6); inactive only follows active, and unregistered only follows registered:
 // handlerAdded*, registered, active, { read* readComplete }*, inactive, unregistered, handlerRemoved*. The ids of rules
-// (S-1, W-3) are those of docs/reference/netty.md.
+// (S-1, W-3) are those of docs/reference/rules.md.
 class Channel final : private FlushPointListener, public detail::MessageWrites<Channel> {
   public:
     static constexpr std::size_t flushCap = 64 * 1024;  // flushed bytes at which a flush writes at once (W-7)

@@ -81,16 +81,6 @@ class ChannelHandlerContext : public detail::MessageWrites<ChannelHandlerContext
     void write(Message&& message, ChannelPromise promise = {});
     void flush();
     void writeAndFlush(Message&& message, ChannelPromise promise = {});
-    // The same for a value: a large one stays where it is unless a handler keeps the message (Message::lend()).
-    // Afterwards `value` may only be destroyed or assigned to.
-    template <class T>
-    requires LendableValue<T&&>
-    void write(T&& value, ChannelPromise promise = {}) { write(Message::lend(value), std::move(promise)); }
-    template <class T>
-    requires LendableValue<T&&>
-    void writeAndFlush(T&& value, ChannelPromise promise = {}) {
-        writeAndFlush(Message::lend(value), std::move(promise));
-    }
     using MessageWrites::write;
     using MessageWrites::writeAndFlush;
 
@@ -185,6 +175,7 @@ class ChannelHandlerContext : public detail::MessageWrites<ChannelHandlerContext
     void invokeExceptionCaught(std::exception_ptr cause) noexcept;
     bool isNamed() const noexcept { return name_ != nullptr && !name_->given.empty(); }
     unsigned ordinal() const noexcept { return name_ != nullptr ? name_->ordinal : 0; }
+    bool isCalled(std::string_view name) const noexcept;  // without an allocation
     std::string automaticName(unsigned ordinal) const;
     void becomeAdded() noexcept;
     void becomeRemoved() noexcept;

@@ -12,12 +12,18 @@ class ChannelHandlerContext;
 
 namespace weft::detail {
 
-// A codec sets its ledger in its channel. Requests have numbers in the order of their arrival, from 1. A request, or
-// the right to answer it, that is destroyed calls end(): usually it has been answered, and one comparison tells.
-// Context: the channel's loop, except end().
+// A codec's ledger, while it is that of its channel. Requests have numbers in the order of their arrival, from 1 for
+// the first of the channel: a codec that follows another goes on counting. A request, or the right to answer it, that
+// is destroyed calls end(): usually it has been answered, and one comparison tells. Context: the channel's loop, except
+// end().
 class AnswerLedger {
   public:
     using Number = std::uint64_t;
+
+    // The ledger becomes that of the channel, after any other one. Precondition: no request has arrived.
+    void join(Channel& channel) noexcept;
+    // Another one may have joined since. Allocates; without memory a successor counts from 1.
+    void leave(Channel& channel) noexcept;
 
     // False: the request has been answered. True for the others that have arrived; some may have been answered.
     bool isOpen(Number request) const noexcept { return request >= firstOpen_; }
@@ -58,6 +64,7 @@ class AnswerLedger {
     ~AnswerLedger() = default;
 
     Number firstOpen_ = 1;
+    Number next_ = 1;  // of the next request
 
   private:
     static void dropHere(Channel& channel, Number request, const ChannelHandlerContext* taker) noexcept;

@@ -14,17 +14,29 @@ namespace weft::detail {
 template <class Writer>
 class MessageWrites {
   public:
+    // write() for a value: a large one stays where it is unless a handler keeps the message (Message::lend()).
+    // Afterwards `value` may only be destroyed or assigned to.
+    template <class T>
+    requires LendableValue<T&&>
+    void write(T&& value, ChannelPromise promise = {}) { writer().write(Message::lend(value), std::move(promise)); }
+    template <class T>
+    requires LendableValue<T&&>
+    void writeAndFlush(T&& value, ChannelPromise promise = {}) {
+        writer().writeAndFlush(Message::lend(value), std::move(promise));
+    }
     template <class T>
     requires RefusedMessage<T&&> NoFuture write(T&&, ChannelPromise = {}) { refuseMessage<T>(); }
     template <class T>
     requires RefusedMessage<T&&> NoFuture writeAndFlush(T&&, ChannelPromise = {}) { refuseMessage<T>(); }
     // As writeAndFlush(), and returns the future of the write. Allocates (pooled).
     ChannelFuture writeFuture(Message&& message) {
-        Writer& writer = static_cast<Writer&>(*this);
-        const ChannelPromise promise = writer.newPromise();
-        writer.writeAndFlush(std::move(message), promise);
+        const ChannelPromise promise = writer().newPromise();
+        writer().writeAndFlush(std::move(message), promise);
         return promise.future();
     }
+
+  private:
+    Writer& writer() noexcept { return static_cast<Writer&>(*this); }
 };
 
 }  // namespace weft::detail

@@ -67,6 +67,12 @@ class ResponseSlots : public weft::detail::AnswerLedger {
     ResponseSlots(const ResponseSlots&) = delete;
     ResponseSlots& operator=(const ResponseSlots&) = delete;
 
+    // See AnswerLedger. Precondition: no slot has been added.
+    void join(Channel& channel) noexcept {
+        AnswerLedger::join(channel);
+        full_ = next_ + capacity();
+    }
+
     bool empty() const noexcept { return firstOpen_ == next_; }
     std::size_t size() const noexcept { return static_cast<std::size_t>(next_ - firstOpen_); }
     // Adds a slot after the others; its ticket is backTicket(). Throws std::bad_alloc.
@@ -118,8 +124,7 @@ class ResponseSlots : public weft::detail::AnswerLedger {
     }
 
     ResponseSlot* slots_ = &own_;
-    std::size_t mask_ = 0;  // capacity() - 1
-    Ticket next_ = 1;
+    std::size_t mask_ = 0;                   // capacity() - 1
     Ticket full_ = 2;                        // firstOpen_ + capacity(): next_ when no slot is left
     std::unique_ptr<ResponseSlot[]> array_;  // null: own_ is the only slot
     ResponseSlot own_;
