@@ -1,10 +1,9 @@
-// A request that no handler takes, or that a handler drops unanswered: the client gets an answer, the log a name.
+// A request that a handler drops unanswered: the client gets an answer, the log a name.
 #include <weft/http/server_codec.hpp>
 
 #include <gtest/gtest.h>
 
 #include <deque>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -13,10 +12,8 @@
 
 #include <weft/pipeline/channel_events.hpp>
 
-#include "pipeline/http/body_recorder.hpp"
 #include "pipeline/http/codec_server.hpp"
 #include "pipeline/http/log_lines.hpp"
-#include "pipeline/http/slow_peer.hpp"
 
 namespace weft::http {
 namespace {
@@ -27,7 +24,6 @@ using test::hello;
 using test::LogLines;
 using test::post;
 using test::Server;
-using test::SlowPeer;
 
 const std::string forgotten = "GET /forgotten HTTP/1.1\r\nHost: x\r\n\r\n";
 
@@ -35,8 +31,6 @@ const std::string forgotten = "GET /forgotten HTTP/1.1\r\nHost: x\r\n\r\n";
 void forgets(ChannelHandlerContext& ctx, FullRequest& request) {
     if (request.path() != "/forgotten") hello(ctx, request);
 }
-
-// ---- dropped ----
 
 TEST(ServerDropped, ARequestThatItsHandlerForgetsIsAnsweredWith500AndTheLogNamesTheHandler) {
     const LogLines log;
@@ -350,73 +344,6 @@ TEST(ServerDropped, AHandlerThatRemovesTheCodecAndDropsTheRequestLeavesAnOpenCha
     Server server([](ChannelHandlerContext& ctx, FullRequest&) { ctx.pipeline().remove<ServerCodec>(); });
     EXPECT_EQ(server.say(get), "");
     EXPECT_TRUE(server.channel.active());
-}
-
-// ---- not taken ----
-
-TEST(ServerUntaken, ARequestThatReachesTheTailIsAnsweredWith404) {
-    struct Other final : SimpleInboundHandler<std::string> {
-        void channelRead0(ChannelHandlerContext&, std::string) override {}
-    };
-    const LogLines log;
-    SlowPeer peer([](ChannelPipeline& pipeline) {
-        pipeline.addLast<ServerCodec>().addLast<ObjectAggregator>().addLast("other", std::make_unique<Other>());
-    });
-    peer.channel.sink->room = std::numeric_limits<std::size_t>::max();
-    peer.send(get + post("body") + "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + get);
-    peer.deliver();
-    EXPECT_EQ(count(peer.received(), "HTTP/1.1 404 Not Found\r\n"), 4u) << peer.received();
-    EXPECT_EQ(count(peer.received(), "HTTP/1.1 "), 4u);
-    EXPECT_TRUE(peer.channel->open());
-    EXPECT_EQ(log.containing("no handler took request 1 (GET)"), 1u) << log.all();
-    EXPECT_EQ(log.containing("'other' was the last to pass it on"), 4u) << log.all();
-}
-
-TEST(ServerUntaken, ARequestInsideAnotherMessageCountsToo) {
-    struct Known {
-        FullRequest request;
-        std::string user;
-    };
-    struct Auth final : SimpleInboundHandler<FullRequest> {
-        void channelRead0(ChannelHandlerContext& ctx, FullRequest request) override {
-            ctx.fireChannelRead(Message(Known{std::move(request), "someone"}));
-        }
-    };
-    const LogLines log;
-    SlowPeer peer([](ChannelPipeline& pipeline) {
-        pipeline.addLast<ServerCodec>().addLast<ObjectAggregator>().addLast("auth", std::make_unique<Auth>());
-    });
-    peer.channel.sink->room = std::numeric_limits<std::size_t>::max();
-    peer.send(get);
-    peer.deliver();
-    EXPECT_EQ(count(peer.received(), "HTTP/1.1 404 Not Found\r\n"), 1u) << peer.received();
-    EXPECT_EQ(log.containing("'auth' was the last to pass it on"), 1u) << log.all();
-}
-
-TEST(ServerUntaken, AHeadWithItsBodyIsAnsweredOnceBehindTheBody) {
-    const LogLines log;
-    SlowPeer peer([](ChannelPipeline& pipeline) { pipeline.addLast<ServerCodec>(); });
-    peer.channel.sink->room = std::numeric_limits<std::size_t>::max();
-    peer.send(post("body") + get);
-    peer.deliver();
-    EXPECT_EQ(count(peer.received(), "HTTP/1.1 404 "), 2u) << peer.received();
-    EXPECT_EQ(count(peer.received(), "HTTP/1.1 "), 2u);
-}
-
-TEST(ServerUntaken, ARequestAnsweredNeverthelessGetsNo404) {
-    struct Watching final : ChannelInboundHandler {
-        void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
-            ctx.writeAndFlush(ok("seen by the way"));
-            ctx.fireChannelRead(std::move(message));
-        }
-    };
-    const LogLines log;
-    SlowPeer peer([](ChannelPipeline& pipeline) { pipeline.addLast<ServerCodec>().addLast<Watching>(); });
-    peer.channel.sink->room = std::numeric_limits<std::size_t>::max();
-    peer.send(get + get);
-    peer.deliver();
-    EXPECT_EQ(count(peer.received(), "HTTP/1.1 200 OK"), 2u) << peer.received();
-    EXPECT_EQ(log.all(), "");
 }
 
 }  // namespace
