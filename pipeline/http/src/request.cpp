@@ -19,6 +19,14 @@ void RequestData::takeLongHead(Buffer& input) noexcept {
 
 }  // namespace detail
 
+Request& Request::operator=(Request&& other) noexcept {
+    if (this != &other) {
+        const Request ended(std::move(data_));
+        data_ = std::move(other.data_);
+    }
+    return *this;
+}
+
 std::string_view Request::absolutePath() const noexcept {
     const std::string_view whole = target();
     const auto authority = whole.find("://");

@@ -83,13 +83,7 @@ class Request {
     explicit Request(detail::RequestDataPointer&& data) noexcept : data_(std::move(data)) {}
     Request(Request&&) noexcept = default;
     // Ends the request that this was, as if it were destroyed.
-    Request& operator=(Request&& other) noexcept {
-        if (this != &other) {
-            const Request ended(std::move(data_));
-            data_ = std::move(other.data_);
-        }
-        return *this;
-    }
+    Request& operator=(Request&& other) noexcept;
     ~Request() {
         if (data_ && !data_->hasResponder)
             weft::detail::AnswerLedger::end(*data_->channel, data_->ticket, data_->taker);
