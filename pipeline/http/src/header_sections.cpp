@@ -28,7 +28,7 @@ std::uint32_t HeaderSection::commonLines(std::string_view rest, std::uint32_t li
 HeaderSection* HeaderSections::find(std::uint64_t key, std::string_view section) const noexcept {
     for (std::size_t i = 0; i < capacity; ++i) {
         HeaderSection& entry = (*entries_)[i];
-        if (keys_[i] == key && entry.size == section.size() && entry.begins(section)) return &entry;
+        if (keys_[i] == key && entry.size == section.size() && entry.isPrefixOf(section)) return &entry;
     }
     return nullptr;
 }

@@ -102,7 +102,7 @@ inline Verdict RequestHeadParser::recall(const HeaderSection& section, std::uint
     if (section_ == nullptr && sections_ != nullptr) section_ = sections_->newest();
     recalled_ = section_ != nullptr ? section_->commonLines(message.substr(start), recalled_) : 0;
     if (recalled_ == 0) return readHeaders(message, start);
-    if (recalled_ == section_->count && section_->begins(message.substr(start))) {
+    if (recalled_ == section_->count && section_->isPrefixOf(message.substr(start))) {
         whole_ = section_;
         return recall(*section_, start);
     }
@@ -120,7 +120,7 @@ Verdict RequestHeadParser::parse(std::string_view message, RequestHead& head) {
         if (cr != nullptr && cr - begin <= limits_.requestLineBytes) [[likely]] {
             const auto start = static_cast<std::uint32_t>(cr + 2 - begin);
             const std::string_view rest(cr + 2, message.size() - start);
-            if (whole_ != nullptr && whole_->begins(rest)) [[likely]]
+            if (whole_ != nullptr && whole_->isPrefixOf(rest)) [[likely]]
                 return recall(*whole_, start);
             return readSection(message, start);
         }

@@ -31,7 +31,7 @@ struct HeaderSection {
     }
 
     // True if `rest` begins with the bytes of this section.
-    bool begins(std::string_view rest) const noexcept {
+    bool isPrefixOf(std::string_view rest) const noexcept {
         return rest.size() >= size && std::memcmp(text.data(), rest.data(), size) == 0;
     }
     // The number of lines of this section with which `rest` begins. `likely`: a guess, which saves time if it is right.
