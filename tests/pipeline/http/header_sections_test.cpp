@@ -88,6 +88,7 @@ class RandomSections {
     void refill() {
         lines_ = {below(30) == 0 ? "X-No: host\r\n" : "Host: example.test\r\n"};
         for (std::size_t i = below(18); i > 0; --i) lines_.push_back(line());
+        std::swap(lines_[0], lines_[below(2) == 0 ? below(lines_.size()) : 0]);
     }
     void change() {
         const std::size_t at = below(lines_.size() + 1);
