@@ -29,7 +29,7 @@ function(weft_install_package)
   write_basic_package_version_file(${PROJECT_BINARY_DIR}/weftConfigVersion.cmake COMPATIBILITY SameMinorVersion)
   file(RELATIVE_PATH WEFT_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
   string(REGEX REPLACE "/$" "" WEFT_PREFIX "${WEFT_PREFIX}")
-  set(WEFT_PC_LIBS "-L\${libdir} -lweft_framework -lweft_transports -lweft_pipeline -lweft_scheduler")
+  set(WEFT_PC_LIBS "-L\${libdir} -lweft_http -lweft_framework -lweft_transports -lweft_http_protocol -lweft_pipeline -lweft_scheduler")
   if(BUILD_SHARED_LIBS)
     set(WEFT_PC_PRIVATE .private)
   else()  # list the libraries that a static build needs, so that pkg-config works without --static

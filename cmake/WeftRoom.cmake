@@ -12,8 +12,8 @@ function(weft_precompile_room name)
   target_precompile_headers(weft_${name} PRIVATE ${headers})
 endfunction()
 
-# weft_room(NAME [LINKS target...]): defines a room, one library `weft::NAME`. Its public headers are in
-# include/weft/NAME, its sources and private headers in src/, which no other target can include.
+# weft_room(NAME [LINKS target...]): defines a room, one library `weft::NAME`. Its public headers are in include/weft/, its
+# sources and private headers in src/, which no other target can include.
 function(weft_room name)
   cmake_parse_arguments(ROOM "" "" "LINKS;PRIVATE_LINKS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/*.cpp)

@@ -20,7 +20,7 @@
 #include <weft/asio_io/asio_io_handler.hpp>
 #include <weft/asio_io/context_group.hpp>
 #include <weft/asio_io/use_fiber.hpp>
-#include <weft/pipeline/http/date_cache.hpp>
+#include <weft/http/date_cache.hpp>
 
 namespace {
 

@@ -38,10 +38,10 @@ struct Flags {
     }
 };
 
-weft::http::ServerCodecOptions codecOptions() {
+std::shared_ptr<const weft::http::ServerCodecOptions> codecOptions() {
     weft::http::ServerCodecOptions options;
     options.serverName = "weft";
-    return options;
+    return std::make_shared<const weft::http::ServerCodecOptions>(options);
 }
 
 int run(const CLI::App& app, const Flags& flags) {
@@ -52,9 +52,9 @@ int run(const CLI::App& app, const Flags& flags) {
     if (flags.requestTimeoutMs) site.requestTimeout = std::chrono::milliseconds(*flags.requestTimeoutMs);
     const auto routes = examples::makeRoutes(std::make_shared<const examples::Site>(site));
     weft::ServerBootstrap server(group);
-    server.childHandler([routes, inspect = flags.inspect](weft::Channel& channel) {
+    server.childHandler([routes, codecOptions = codecOptions(), inspect = flags.inspect](weft::Channel& channel) {
         auto& pipeline = channel.pipeline();
-        pipeline.addLast<weft::http::ServerCodec>(codecOptions()).addLast<weft::http::ObjectAggregator>(maxBodyBytes);
+        pipeline.addLast<weft::http::ServerCodec>(codecOptions).addLast<weft::http::ObjectAggregator>(maxBodyBytes);
         if (inspect) {
             pipeline.addLast<examples::Inspect>();
         } else {

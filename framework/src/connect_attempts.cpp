@@ -10,7 +10,7 @@
 #include <weft/transports/socket_io_handler.hpp>
 #include <weft/transports/tcp_socket.hpp>
 
-#include "address_order.hpp"
+#include <weft/framework/detail/address_order.hpp>
 
 namespace weft::detail {
 

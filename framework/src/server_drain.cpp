@@ -27,7 +27,8 @@ struct LoopDrain {
     Future<void> emptied;
     std::optional<Future<std::vector<LateConnection>>> cancelled = {};  // requested after the timeout
     std::vector<LateConnection> late = {};
-    std::size_t stuck = 0;  // connections of a loop that does not respond
+    bool responds = true;   // the loop
+    std::size_t stuck = 0;  // connections of a loop that does not
 
     bool hasFibers() const {
         return std::any_of(late.begin(), late.end(), [](const LateConnection& one) { return !one.fibers.empty(); });
@@ -41,6 +42,7 @@ void cancelFibers(Drains& drains, Deadline end) {
     for (LoopDrain& drain : drains) drain.cancelled = drain.server.cancelAll(drain.loop);
     for (LoopDrain& drain : drains) {
         if (!drain.cancelled->awaitUntil(end)) {
+            drain.responds = false;
             drain.stuck = drain.server.liveChildren(drain.loop);
         } else if (!drain.cancelled->error()) {
             drain.late = drain.cancelled->get();
@@ -58,7 +60,7 @@ void awaitAnswers(const Drains& drains, Deadline end) {
 void closeConnections(const Drains& drains, Deadline end) {
     for (const LoopDrain& drain : drains) drain.server.closeAll(drain.loop);
     for (const LoopDrain& drain : drains) {
-        if (drain.stuck == 0) drain.emptied.awaitUntil(end);
+        if (drain.responds) drain.emptied.awaitUntil(end);
     }
 }
 
@@ -142,8 +144,10 @@ std::size_t reportLate(const ServerState& server, const Drains& drains, Duration
 std::size_t endLate(Drains& drains, Duration timeout) {
     const TimePoint now = Clock::current().now();
     const Deadline end = deadlineAfter(now, closingTime);
-    cancelFibers(drains, end);
-    awaitAnswers(drains, deadlineAfter(now, answerTime));
+    const Deadline answered =
+        deadlineAfter(now, answerTime);  // for both: one loop that does not respond delays no other
+    cancelFibers(drains, answered);
+    awaitAnswers(drains, answered);
     closeConnections(drains, end);
 
     std::size_t late = 0;

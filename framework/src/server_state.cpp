@@ -5,6 +5,8 @@
 #include <weft/framework/server.hpp>
 #include <weft/pipeline/channel_events.hpp>
 #include <weft/scheduler/carrier.hpp>
+#include <weft/scheduler/errors.hpp>
+#include <weft/scheduler/log.hpp>
 
 #include <string_view>
 
@@ -17,7 +19,9 @@ template <class Task>
 void executeIfRunning(EventLoop& loop, Task task) noexcept {
     try {
         loop.execute(std::move(task));
-    } catch (const std::exception&) {
+    } catch (const SystemError&) {
+    } catch (const std::exception& error) {
+        log(LogLevel::error, {"a server could not notify an event loop: ", error.what()});
     }
 }
 

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <fstream>
+#include <memory>
 #include <new>
 #include <string>
 #include <thread>
@@ -217,8 +218,9 @@ void run(const Wanted& wanted) {
     options.carriers = 1;
     EventLoopGroup group(options);
     ServerBootstrap bootstrap(group);
-    bootstrap.childHandler([](Channel& channel) {
-        channel.pipeline().addLast<http::ServerCodec>(http::ServerCodecOptions{.serverName = "weft"});
+    const auto codec = std::make_shared<const http::ServerCodecOptions>(http::ServerCodecOptions{.serverName = "weft"});
+    bootstrap.childHandler([codec](Channel& channel) {
+        channel.pipeline().addLast<http::ServerCodec>(codec);
         channel.pipeline().addLast<http::ObjectAggregator>();
         channel.pipeline().addLast<InlineHandler>(std::string_view("/plaintext"));
     });

@@ -17,9 +17,9 @@ from .servers import Server, drive
 LINE, PAGE = 64, 4_096              # bytes
 ROUNDS = 16                         # requests of each connection
 WARM = 6                            # rounds left out at the beginning; the last round is left out, too
-# Functions of the C library, and Weft's own, which make the system call themselves.
+# Functions of the C library. Weft receives and sends by instructions of its own (SystemCalls), which are inlined.
 OF_LIBC = re.compile(r'(recv|recvfrom|recvmsg|read|readv|send|sendto|sendmsg|write|writev)@')
-OURS = re.compile(r'weft::.*KernelSystemCalls::(recv|send)v?\(')
+OURS = re.compile(r'^\s*([0-9a-f]+):\s+syscall\s*$', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def measure(build, implementation, connections, backend=None):
 
 def callAddresses(server):
     """The addresses of the server's functions that receive and send."""
-    found, seen = set(), set()
+    found, seen, library = set(), set(), False
     with open(f'/proc/{server.pid}/maps') as maps:
         for fields in map(str.split, maps):
             path = fields[-1]
@@ -58,16 +58,22 @@ def callAddresses(server):
             seen.add(path)
             base = int(fields[0].split('-')[0], 16) - int(fields[2], 16)
             if path.endswith('/libc.so.6'):
-                found |= {base + offset for offset in offsets(path, ['-D'], OF_LIBC)}
+                library = True
+                found |= {base + offset for offset in offsets(path, OF_LIBC)}
             elif os.path.basename(path) == os.path.basename(server.command[0]):
-                found |= {base + offset for offset in offsets(path, ['-C'], OURS)}
-    if not found:
+                found |= {base + offset for offset in systemCalls(path)}
+    if not found or not library:
         raise Failure('no function that receives or sends was found; it may be linked statically or use io_uring')
     return found
 
 
-def offsets(path, flags, functions):
-    command = [tool('nm'), '--defined-only', *flags, path]
+def systemCalls(path):
+    listed = subprocess.run([tool('objdump'), '-d', '--no-show-raw-insn', path], stdout=subprocess.PIPE, text=True, check=True)
+    return [int(address, 16) for address in OURS.findall(listed.stdout)]
+
+
+def offsets(path, functions):
+    command = [tool('nm'), '--defined-only', '-D', path]
     listed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     for line in listed.stdout.splitlines():
         address, _, name = line.split(maxsplit=2)

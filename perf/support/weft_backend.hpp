@@ -1,7 +1,7 @@
 // The call to the backend from a fiber of Weft, through the framework's HTTP client, which keeps connections.
 #pragma once
 
-#include <weft/framework/http/client.hpp>
+#include <weft/http/client.hpp>
 
 #include "weft_server.hpp"
 

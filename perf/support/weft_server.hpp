@@ -2,15 +2,16 @@
 // fiber per request.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 
 #include <weft/framework/event_loop_group.hpp>
 #include <weft/framework/run_until_signal.hpp>
 #include <weft/framework/server_bootstrap.hpp>
+#include <weft/http/object_aggregator.hpp>
+#include <weft/http/server_codec.hpp>
 #include <weft/pipeline/context_spawn.hpp>
-#include <weft/pipeline/http/object_aggregator.hpp>
-#include <weft/pipeline/http/server_codec.hpp>
 #include <weft/pipeline/simple_inbound_handler.hpp>
 #include <weft/transports/uring/uring_io_handler.hpp>
 
@@ -118,8 +119,10 @@ struct ServerFlags {
 template <class AddHandlers>
 Server bindHttp(EventLoopGroup& group, const std::string& listen, AddHandlers addHandlers) {
     ServerBootstrap bootstrap(group);
-    bootstrap.childHandler([addHandlers](Channel& channel) {
-        channel.pipeline().addLast<http::ServerCodec>(http::ServerCodecOptions{.serverName = "weft"});
+    const auto options =
+        std::make_shared<const http::ServerCodecOptions>(http::ServerCodecOptions{.serverName = "weft"});
+    bootstrap.childHandler([options, addHandlers](Channel& channel) {
+        channel.pipeline().addLast<http::ServerCodec>(options);
         channel.pipeline().addLast<http::ObjectAggregator>();
         addHandlers(channel.pipeline());
     });

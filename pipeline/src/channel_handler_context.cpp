@@ -1,5 +1,7 @@
 #include <weft/pipeline/channel_handler_context.hpp>
 
+#include <array>
+#include <charconv>
 #include <memory>
 #include <stdexcept>
 
@@ -30,6 +32,15 @@ ChannelPromise ChannelHandlerContext::newPromise() const {
 
 std::string ChannelHandlerContext::name() const {
     return isNamed() ? name_->given : automaticName(ordinal());
+}
+
+bool ChannelHandlerContext::isCalled(std::string_view name) const noexcept {
+    if (isNamed()) return name == name_->given;
+    const std::size_t mark = type_.name.size();
+    if (!name.starts_with(type_.name) || name.size() <= mark || name[mark] != '#') return false;
+    std::array<char, 10> digits;  // of the largest ordinal
+    char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), ordinal()).ptr;
+    return name.substr(mark + 1) == std::string_view(digits.data(), static_cast<std::size_t>(end - digits.data()));
 }
 
 std::string ChannelHandlerContext::automaticName(unsigned ordinal) const {

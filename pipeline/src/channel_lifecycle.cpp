@@ -10,9 +10,9 @@
 #include <weft/scheduler/assert.hpp>
 #include <weft/scheduler/log.hpp>
 
+#include <weft/pipeline/detail/lost_writes.hpp>
 #include "channel_private.hpp"
 #include "leak_registry.hpp"
-#include "lost_writes.hpp"
 #include "pipeline_entry.hpp"
 
 namespace weft {

@@ -283,7 +283,7 @@ void ChannelPipeline::removeAll() noexcept {
 
 ChannelHandlerContext* ChannelPipeline::contextNamed(std::string_view name) const noexcept {
     for (Context* context = head_.next_; context != &tail_; context = context->next_) {
-        if (context->isNamed() ? context->name_->given == name : context->name() == name) return context;
+        if (context->isCalled(name)) return context;
     }
     return nullptr;
 }
@@ -310,6 +310,12 @@ ChannelHandlerContext& ChannelPipeline::require(Context* context, std::string_vi
 ChannelOutput& ChannelPipeline::passedOutput() {
     if (passed_ == nullptr) passed_ = std::make_unique<ChannelOutput>();
     return *passed_;
+}
+
+bool ChannelPipeline::contains(const Context* wanted) const noexcept {
+    const Context* context = head_.next_;
+    while (context != &tail_ && context != wanted) context = context->next_;
+    return context != &tail_;
 }
 
 std::vector<std::string> ChannelPipeline::names() const {

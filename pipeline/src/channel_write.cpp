@@ -5,9 +5,9 @@
 #include <weft/scheduler/assert.hpp>
 #include <weft/scheduler/log.hpp>
 
+#include <weft/pipeline/detail/encoder_calls.hpp>
+#include <weft/pipeline/detail/lost_writes.hpp>
 #include "channel_private.hpp"
-#include "encoder_calls.hpp"
-#include "lost_writes.hpp"
 #include "pipeline_entry.hpp"
 
 namespace weft {
@@ -217,13 +217,6 @@ void Channel::addSubmitted(std::size_t bytes) noexcept {
 
 void Channel::subtractSubmitted(std::size_t bytes) noexcept {
     writability_.subtractSubmitted(bytes);
-}
-
-void Channel::prefetch(detail::PrefetchStep step) const noexcept {
-    if (step == detail::PrefetchStep::held)
-        return detail::prefetchLines(this, 7);  // as far as the first handler's address
-    detail::prefetchLines(sink_.get(), 2);
-    detail::prefetchLines(pipeline_.head_.next_, 6);  // a context contains its handler
 }
 
 }  // namespace weft

@@ -57,7 +57,7 @@ constinit AttributeKey<ContextTimers> contextTimers;
 
 ContextPin::ContextPin(ChannelHandlerContext& ctx) noexcept : pin_(ctx.channel()), context_(&ctx) {}
 
-ScheduledTask ChannelHandlerContext::schedule(Duration delay, UniqueFunction<void()> fn) {
+ScheduledTask ChannelHandlerContext::schedule(UniqueFunction<void()> fn, Duration delay) {
     if (removed()) return {};
     ContextTimers& timers = channel_.attr(contextTimers);
     timers.reserve();

@@ -8,7 +8,7 @@
 #include <weft/scheduler/log.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
-#include "lost_writes.hpp"
+#include <weft/pipeline/detail/lost_writes.hpp>
 
 namespace weft::detail {
 

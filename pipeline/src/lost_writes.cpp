@@ -1,4 +1,4 @@
-#include "lost_writes.hpp"
+#include <weft/pipeline/detail/lost_writes.hpp>
 
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_errors.hpp>

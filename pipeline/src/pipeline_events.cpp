@@ -2,6 +2,7 @@
 #include <weft/pipeline/channel_pipeline.hpp>
 
 #include <cerrno>
+#include <new>
 #include <utility>
 
 #include <weft/pipeline/channel.hpp>
@@ -9,9 +10,8 @@
 #include <weft/pipeline/detail/limited_log.hpp>
 #include <weft/scheduler/log.hpp>
 
+#include <weft/pipeline/detail/lost_writes.hpp>
 #include "enters_loop.hpp"
-#include "lost_writes.hpp"
-#include "tail_release.hpp"
 
 namespace weft {
 
@@ -73,18 +73,20 @@ void ChannelPipeline::readIfAutoRead() {
     if (detail::entersLoop(channel_.loop()) && channel_.config().autoRead && !channel_.closed()) read();
 }
 
-thread_local constinit std::uintptr_t detail::watchedDelivery = 0;
-thread_local constinit const detail::TailRelease* detail::TailRelease::current_ = nullptr;
-
 // ---- the tail releases what no handler took, and logs it (P-4) ----
 
 void ChannelPipeline::onUnhandledMessage(Message&& message) noexcept {
     if (observer_) return observer_->unhandledMessage(std::move(message));
-    const detail::TailRelease release(lastReader());
-    const Message held = std::move(message);
-    log(LogLevel::debug,
-        {"a ", held.typeName(), " reached the tail of a pipeline unhandled and was released; ", release.lastReader(),
-         " was the last to pass it on; check the handlers after it and their order"});
+    std::string last;
+    try {
+        last = lastReader();
+    } catch (const std::bad_alloc&) {  // the message is released all the same
+    }
+    Message held = std::move(message);
+    log(LogLevel::debug, {"a ", held.typeName(), " reached the tail of a pipeline unhandled and was released; ", last,
+                          " was the last to pass it on; check the handlers after it and their order"});
+    const detail::AnswerLedger::Untaken untaken(channel_.ledger(), last);
+    held.reset();
 }
 
 void ChannelPipeline::onUnhandledEvent(Message&& event) noexcept {

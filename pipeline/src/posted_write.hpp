@@ -10,7 +10,7 @@
 #include <weft/pipeline/detail/channel_pin.hpp>
 #include <weft/pipeline/detail/thread_cache.hpp>
 
-#include "lost_writes.hpp"
+#include <weft/pipeline/detail/lost_writes.hpp>
 
 namespace weft::detail {
 

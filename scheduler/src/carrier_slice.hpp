@@ -8,22 +8,13 @@
 
 namespace weft {
 
-// While one fiber runs, this prefetches the control block and closure of the second next fiber, and from those of the
-// next fiber its frames and objects.
+// While one fiber runs, this prefetches the control block and closure of the second next fiber, and the frames of the
+// next one.
 [[gnu::always_inline]] inline void Carrier::prefetchNext() const noexcept {
     if (!prefetches_) [[likely]]
         return;
     if (const Task* second = core_.queue().peek(1)) static_cast<const detail::Fiber*>(second)->prefetch();
-    if (const auto* first = static_cast<const detail::Fiber*>(core_.queue().peek(0))) {
-        first->prefetchFrames();
-        prefetchObjects(*first, detail::PrefetchStep::held);
-    }
-}
-
-// Only of fibers that are at home: what the closure refers to may belong to the home's thread.
-inline void Carrier::prefetchObjects(const detail::Fiber& fiber, detail::PrefetchStep step) const noexcept {
-    if (fiber.operations->prefetch != nullptr && fiber.hasBegun() && !isAway(fiber))
-        fiber.operations->prefetch(fiber, step);
+    if (const Task* first = core_.queue().peek(0)) static_cast<const detail::Fiber*>(first)->prefetchFrames();
 }
 
 inline Task* Carrier::nextTask(bool& moved) noexcept {
@@ -36,8 +27,6 @@ inline Task* Carrier::nextTask(bool& moved) noexcept {
 
 // The next switch on this thread is to this fiber.
 [[gnu::always_inline]] inline void Carrier::beginSlice(detail::Fiber& fiber) noexcept {
-    if (prefetches_) [[unlikely]]
-        prefetchObjects(fiber, detail::PrefetchStep::referred);
     fiber.running.store(this, std::memory_order_relaxed);
     currentFiber_ = &fiber;
     counters_.run.add();

@@ -16,6 +16,8 @@ struct FiberAccess {
         Carrier* const carrier = Carrier::current();
         return carrier != nullptr ? currentFiber(*carrier) : nullptr;
     }
+    // True while it has more fibers than the cache holds, as it last saw. Context: the carrier.
+    static bool prefetches(const Carrier& carrier) noexcept { return carrier.prefetches_; }
     // True if no other carrier runs fibers whose home this is. Context: the carrier.
     static bool keepsItsFibers(const Carrier& carrier) noexcept { return carrier.helper_ == nullptr; }
     static const detail::FloatControl& floatControl(const Carrier& carrier) noexcept {

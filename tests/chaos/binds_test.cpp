@@ -1,4 +1,5 @@
 // Servers in several threads and processes bind to one port at the same time: in each round exactly one gets it.
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>

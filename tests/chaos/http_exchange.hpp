@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include <weft/pipeline/http/version.hpp>
+#include <weft/http/version.hpp>
 
 #include "chaos/chaos.hpp"
 #include "chaos/http_answers.hpp"

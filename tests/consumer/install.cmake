@@ -6,7 +6,7 @@ execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${PREFIX} C
 file(GLOB_RECURSE files RELATIVE ${PREFIX} ${PREFIX}/*)
 set(wrong)
 foreach(file IN LISTS files)
-  if(NOT file MATCHES "^include/weft/.*\\.hpp$|/libweft_[a-z]+\\.(a|so[.0-9]*)$|/cmake/weft/weft[-A-Za-z]*\\.cmake$|/pkgconfig/weft(-asio)?\\.pc$|/licenses/weft/LICENSE$")
+  if(NOT file MATCHES "^include/weft/.*\\.hpp$|/libweft_[a-z_]+\\.(a|so[.0-9]*)$|/cmake/weft/weft[-_A-Za-z]*\\.cmake$|/pkgconfig/weft(-asio)?\\.pc$|/licenses/weft/LICENSE$")
     list(APPEND wrong "${file} does not belong there")
   endif()
   if(NOT file MATCHES "/libweft_")

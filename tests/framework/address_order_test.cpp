@@ -1,4 +1,4 @@
-#include "address_order.hpp"
+#include <weft/framework/detail/address_order.hpp>
 
 #include <gtest/gtest.h>
 

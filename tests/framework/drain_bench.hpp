@@ -54,7 +54,8 @@ inline std::string receiveAll(BlockingPeer& peer) {
 
 inline constexpr std::string_view waitRequest = "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n";
 
-// An echo that obeys a drain. "stick" blocks its loop inside the handler until the test releases it.
+// An echo that obeys a drain. "stick" blocks its loop inside the handler until the test releases it. "wait" starts a
+// fiber that waits until it is cancelled; then the connection does not obey.
 class Stuck final : public ChannelInboundHandler {
   public:
     static inline std::atomic<bool> stuck{false};
@@ -65,14 +66,19 @@ class Stuck final : public ChannelInboundHandler {
             stuck = true;
             std::this_thread::yield();
         }
+        if (message.get<Buffer>().view() == "wait") {
+            waits_ = true;
+            ctx.spawn([] { thisFiber::sleepFor(std::chrono::hours(1)); });
+        }
         ctx.writeAndFlush(std::move(message));
     }
     void userEventTriggered(ChannelHandlerContext& ctx, Message&& event) override {
-        if (event.is<DrainStarted>()) ctx.close();
+        if (event.is<DrainStarted>() && !waits_) ctx.close();
     }
 
   private:
     std::atomic<bool>& release_;
+    bool waits_ = false;
 };
 
 }  // namespace weft::test

@@ -143,6 +143,20 @@ TEST(DrainTest, AnUnresponsiveLoopDoesNotDelayOtherLoops) {
     drainer.join();
 }
 
+// Its share of the time of a drain that closes late connections is as long as without the loop that does not respond.
+TEST(DrainTest, AnUnresponsiveLoopTakesNoTimeFromTheFibersOfOthers) {
+    const LogCapture log;
+    StuckLoop bench;
+    EXPECT_EQ(echoed(bench.other, "wait"), "wait");
+    const auto begun = std::chrono::steady_clock::now();
+    EXPECT_EQ(bench.group.drain(1ms), 2u);
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, 1s) << "it has waited for the loop to the end";
+    EXPECT_EQ(bench.other.receive(), "");
+    EXPECT_EQ(log.count("still runs after it was cancelled"), 0) << log.text();
+    bench.release = true;
+    EXPECT_EQ(bench.stuck.receive(), "stick");
+}
+
 TEST(DrainTest, AConnectionThatArrivesAfterTheDrainIsDrainedToo) {
     EventLoopGroup acceptors(groupOptions(1));
     EventLoopGroup workers(groupOptions(1));

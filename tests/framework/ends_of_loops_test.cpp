@@ -40,7 +40,7 @@ class Keeps final : public SimpleInboundHandler<http::FullRequest> {
         }
         kept_.pin.emplace(ctx);
         kept_.responder.emplace(request.responder());
-        kept_.timed = ctx.schedule(std::chrono::hours(1), [] {});
+        kept_.timed = ctx.schedule([] {}, std::chrono::hours(1));
         kept_.all.setValue();
     }
 

@@ -1,6 +1,7 @@
 // Lookups by a few threads: how little an unresponsive name delays, what is cached, how waits end.
 #include <weft/framework/thread_pool_resolver.hpp>
 
+#include <algorithm>
 #include <condition_variable>
 #include <filesystem>
 #include <fstream>

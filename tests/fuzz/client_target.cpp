@@ -3,10 +3,10 @@
 #include <string>
 #include <string_view>
 
+#include <weft/http/client_codec.hpp>
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
 #include <weft/pipeline/embedded_channel.hpp>
-#include <weft/pipeline/http/client_codec.hpp>
 
 #include "fuzz/channel_bench.hpp"
 #include "fuzz/cuts.hpp"

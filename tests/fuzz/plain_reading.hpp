@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/pipeline/http/request_head.hpp>
+#include <weft/http/request_head.hpp>
 
 #include "fuzz/targets.hpp"
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include <weft/pipeline/http/detail/body_decoder.hpp>
+#include <weft/http/detail/body_decoder.hpp>
 
 #include "fuzz/cuts.hpp"
 #include "fuzz/plain_reading.hpp"

@@ -2,7 +2,7 @@
 #include <string>
 #include <string_view>
 
-#include <weft/pipeline/http/response_decoder.hpp>
+#include <weft/http/response_decoder.hpp>
 
 #include "fuzz/cuts.hpp"
 #include "fuzz/plain_reading.hpp"

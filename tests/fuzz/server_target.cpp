@@ -3,10 +3,10 @@
 #include <string>
 #include <string_view>
 
+#include <weft/http/object_aggregator.hpp>
+#include <weft/http/server_codec.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
 #include <weft/pipeline/embedded_channel.hpp>
-#include <weft/pipeline/http/object_aggregator.hpp>
-#include <weft/pipeline/http/server_codec.hpp>
 #include <weft/pipeline/simple_inbound_handler.hpp>
 
 #include "fuzz/channel_bench.hpp"

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include <weft/framework/http/client.hpp>
+#include <weft/http/client.hpp>
 
 #include "examples/http_client.hpp"
 #include "framework/bench.hpp"

@@ -8,12 +8,12 @@
 
 #include <gtest/gtest.h>
 
+#include <weft/http/client_codec.hpp>
+#include <weft/http/object_aggregator.hpp>
+#include <weft/http/server_codec.hpp>
 #include <weft/pipeline/codec/length_field_prepender.hpp>
 #include <weft/pipeline/codec/message_to_message_codec.hpp>
 #include <weft/pipeline/codec/string_codec.hpp>
-#include <weft/pipeline/http/client_codec.hpp>
-#include <weft/pipeline/http/object_aggregator.hpp>
-#include <weft/pipeline/http/server_codec.hpp>
 
 #include "pipeline/http/log_lines.hpp"
 #include "pipeline/scripted_sink.hpp"

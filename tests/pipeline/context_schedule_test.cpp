@@ -60,7 +60,7 @@ struct ContextSchedule : testing::Test {
 };
 
 TEST_F(ContextSchedule, RunsOnceWhenTheDelayHasPassed) {
-    const ScheduledTask task = ctx().schedule(10ms, [this] { ++runs; });
+    const ScheduledTask task = ctx().schedule([this] { ++runs; }, 10ms);
     channel.advanceTimeBy(9ms);
     EXPECT_EQ(runs, 0);
     EXPECT_FALSE(task.done());
@@ -72,8 +72,8 @@ TEST_F(ContextSchedule, RunsOnceWhenTheDelayHasPassed) {
 }
 
 TEST_F(ContextSchedule, ANegativeDelayCountsAsZeroAndTheLongestIsAccepted) {
-    ctx().schedule(-1h, [this] { ++runs; });
-    ctx().schedule(std::chrono::hours::max(), [this] { runs += 10; });
+    ctx().schedule([this] { ++runs; }, -1h);
+    ctx().schedule([this] { runs += 10; }, std::chrono::hours::max());
     channel.advanceTimeBy(0ms);
     EXPECT_EQ(runs, 1);
     channel.advanceTimeBy(24h * 365);
@@ -81,7 +81,7 @@ TEST_F(ContextSchedule, ANegativeDelayCountsAsZeroAndTheLongestIsAccepted) {
 }
 
 TEST_F(ContextSchedule, ItsTaskCanBeCancelled) {
-    ScheduledTask task = ctx().schedule(1ms, [this] { ++runs; });
+    ScheduledTask task = ctx().schedule([this] { ++runs; }, 1ms);
     EXPECT_TRUE(task.cancel());
     channel.advanceTimeBy(1h);
     EXPECT_EQ(runs, 0);
@@ -89,7 +89,7 @@ TEST_F(ContextSchedule, ItsTaskCanBeCancelled) {
 
 TEST_F(ContextSchedule, TheRemovalOfTheHandlerCancelsAndDestroysTheFunction) {
     const auto owned = std::make_shared<int>(0);
-    for (int i = 0; i < 10; ++i) ctx().schedule(1h, [this, owned] { ++runs; });
+    for (int i = 0; i < 10; ++i) ctx().schedule([this, owned] { ++runs; }, 1h);
     EXPECT_EQ(owned.use_count(), 11);
     ctx().pipeline().remove(ctx().handler());
     EXPECT_EQ(owned.use_count(), 1);
@@ -99,7 +99,7 @@ TEST_F(ContextSchedule, TheRemovalOfTheHandlerCancelsAndDestroysTheFunction) {
 
 TEST_F(ContextSchedule, TheCloseOfTheChannelCancelsIt) {
     const auto owned = std::make_shared<int>(0);
-    ctx().schedule(1h, [this, owned] { ++runs; });
+    ctx().schedule([this, owned] { ++runs; }, 1h);
     channel.finish();
     EXPECT_EQ(owned.use_count(), 1);
     channel.advanceTimeBy(2h);
@@ -108,7 +108,7 @@ TEST_F(ContextSchedule, TheCloseOfTheChannelCancelsIt) {
 
 TEST_F(ContextSchedule, WhatHandlerRemovedSchedulesIsCancelledToo) {
     const auto owned = std::make_shared<int>(0);
-    exposed.atRemoval = [this, owned](ChannelHandlerContext& ctx) { ctx.schedule(1ms, [this, owned] { ++runs; }); };
+    exposed.atRemoval = [this, owned](ChannelHandlerContext& ctx) { ctx.schedule([this, owned] { ++runs; }, 1ms); };
     ctx().pipeline().remove(ctx().handler());
     exposed.atRemoval = nullptr;
     EXPECT_EQ(owned.use_count(), 1);
@@ -119,30 +119,32 @@ TEST_F(ContextSchedule, WhatHandlerRemovedSchedulesIsCancelledToo) {
 TEST_F(ContextSchedule, ARemovedHandlerSchedulesNothing) {
     const ContextPin pin(ctx());
     ctx().pipeline().remove(ctx().handler());
-    const ScheduledTask task = pin->schedule(1ms, [this] { ++runs; });
+    const ScheduledTask task = pin->schedule([this] { ++runs; }, 1ms);
     EXPECT_FALSE(task);
     channel.advanceTimeBy(1h);
     EXPECT_EQ(runs, 0);
 }
 
 TEST_F(ContextSchedule, AnExceptionGoesToTheHandler) {
-    ctx().schedule(1ms, [] { throw std::runtime_error("too late"); });
+    ctx().schedule([] { throw std::runtime_error("too late"); }, 1ms);
     channel.advanceTimeBy(2ms);
     ASSERT_EQ(exposed.failures.size(), 1u);
     EXPECT_NE(exposed.failures[0].find("too late"), std::string::npos);
 }
 
 TEST_F(ContextSchedule, TheFunctionMayRemoveItsHandlerAndScheduleAgain) {
-    ctx().schedule(1ms, [this] {
-        ctx().schedule(5ms, [this] { ++runs; });
-        ++runs;
-    });
+    ctx().schedule(
+        [this] {
+            ctx().schedule([this] { ++runs; }, 5ms);
+            ++runs;
+        },
+        1ms);
     channel.advanceTimeBy(2ms);
     EXPECT_EQ(runs, 1);
     channel.advanceTimeBy(6ms);
     EXPECT_EQ(runs, 2);
     const auto owned = std::make_shared<int>(0);
-    ctx().schedule(1ms, [this, owned] { ctx().pipeline().remove(ctx().handler()); });
+    ctx().schedule([this, owned] { ctx().pipeline().remove(ctx().handler()); }, 1ms);
     channel.advanceTimeBy(2ms);
     EXPECT_EQ(owned.use_count(), 1);
     channel.checkException();
@@ -153,7 +155,7 @@ TEST_F(ContextSchedule, TasksThatHaveEndedAreNotKept) {
     for (int i = 0; i < 1000; ++i) {
         auto owned = std::make_shared<int>(i);
         held.push_back(owned);
-        ctx().schedule(1h, [owned = std::move(owned)] {}).cancel();
+        ctx().schedule([owned = std::move(owned)] {}, 1h).cancel();
     }
     for (const auto& one : held) EXPECT_TRUE(one.expired());
 }

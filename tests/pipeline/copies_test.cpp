@@ -6,10 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include <weft/http/object_aggregator.hpp>
+#include <weft/http/server_codec.hpp>
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/detail/copied_bytes.hpp>
-#include <weft/pipeline/http/object_aggregator.hpp>
-#include <weft/pipeline/http/server_codec.hpp>
 #include <weft/pipeline/simple_inbound_handler.hpp>
 
 #include "scripted_sink.hpp"

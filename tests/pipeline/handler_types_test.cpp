@@ -6,16 +6,16 @@
 
 #include <gtest/gtest.h>
 
+#include <weft/http/body_streamer.hpp>
+#include <weft/http/client_codec.hpp>
+#include <weft/http/object_aggregator.hpp>
+#include <weft/http/response_aggregator.hpp>
+#include <weft/http/server_codec.hpp>
 #include <weft/pipeline/codec/line_based_frame_decoder.hpp>
 #include <weft/pipeline/codec/string_codec.hpp>
 #include <weft/pipeline/embedded_channel.hpp>
 #include <weft/pipeline/handlers/flow_control_handler.hpp>
 #include <weft/pipeline/handlers/logging_handler.hpp>
-#include <weft/pipeline/http/body_streamer.hpp>
-#include <weft/pipeline/http/client_codec.hpp>
-#include <weft/pipeline/http/object_aggregator.hpp>
-#include <weft/pipeline/http/response_aggregator.hpp>
-#include <weft/pipeline/http/server_codec.hpp>
 #include <weft/pipeline/simple_inbound_handler.hpp>
 
 #include "recorder.hpp"

@@ -7,6 +7,10 @@
 
 #include <gtest/gtest.h>
 
+#include <weft/http/client_codec.hpp>
+#include <weft/http/object_aggregator.hpp>
+#include <weft/http/response_aggregator.hpp>
+#include <weft/http/server_codec.hpp>
 #include <weft/pipeline/buffer_pool.hpp>
 #include <weft/pipeline/channel_option.hpp>
 #include <weft/pipeline/codec/byte_to_message_decoder.hpp>
@@ -15,10 +19,6 @@
 #include <weft/pipeline/handlers/chunked_write_handler.hpp>
 #include <weft/pipeline/handlers/flow_control_handler.hpp>
 #include <weft/pipeline/handlers/traffic_shaping_handler.hpp>
-#include <weft/pipeline/http/client_codec.hpp>
-#include <weft/pipeline/http/object_aggregator.hpp>
-#include <weft/pipeline/http/response_aggregator.hpp>
-#include <weft/pipeline/http/server_codec.hpp>
 
 #include "scripted_sink.hpp"
 

@@ -2,6 +2,7 @@
 // a million posts nor twenty thousand timers keep the loop from polling.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>

@@ -1,6 +1,7 @@
 // LinuxTopology on recorded machines from topologies/, and on the machine that runs the tests.
 #include <weft/scheduler/topology.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <filesystem>

@@ -18,11 +18,11 @@ OPTIONS = {
     'EventLoopGroupOptions': 'framework/include/weft/framework/event_loop_group.hpp',
     'Options': 'scheduler/include/weft/scheduler/event_loop.hpp',
     'ChannelOption': 'pipeline/include/weft/pipeline/channel_option.hpp',
-    'ServerCodecOptions': 'pipeline/include/weft/pipeline/http/server_codec.hpp',
-    'ServerTimeouts': 'pipeline/include/weft/pipeline/http/server_timeouts.hpp',
-    'Limits': 'pipeline/include/weft/pipeline/http/limits.hpp',
-    'ClientOptions': 'framework/include/weft/framework/http/client_options.hpp',
-    'RequestOptions': 'framework/include/weft/framework/http/client_options.hpp',
+    'ServerCodecOptions': 'pipeline/http/include/weft/http/server_codec.hpp',
+    'ServerTimeouts': 'pipeline/http/include/weft/http/server_timeouts.hpp',
+    'Limits': 'pipeline/http/include/weft/http/limits.hpp',
+    'ClientOptions': 'framework/http/include/weft/http/client_options.hpp',
+    'RequestOptions': 'framework/http/include/weft/http/client_options.hpp',
     'ResolverOptions': 'framework/include/weft/framework/thread_pool_resolver.hpp',
 }
 READ = re.compile(r'(?:getenv|environment|environ\.get)\s*[(\[]\s*["\'](WEFT_[A-Z0-9_]+)["\']'

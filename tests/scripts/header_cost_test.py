@@ -16,13 +16,13 @@ import sys
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-ROOMS = ('scheduler', 'pipeline', 'transports', 'framework')
+ROOMS = ('scheduler', 'pipeline', 'pipeline/http', 'transports', 'framework', 'framework/http')
 GIVEN = [sys.argv.pop(1) for argument in sys.argv[1:3] if not argument.startswith('-')]
 COMPILER = GIVEN[0] if GIVEN else 'g++'
 INCLUDES = [*(os.path.join(ROOT, room, 'include') for room in ROOMS), *GIVEN[1:]]
 MEASURED_WITH = ('g++', 12)
-# Measured: 120,337. The rest is for new headers of Weft; each header in HEAVY, except <iostream>, would exceed it.
-LIMIT = 121_500
+# Measured: 112,012. The rest is for new headers of Weft; each header in HEAVY, except <iostream>, would exceed it.
+LIMIT = 112_500
 # The lines that each would add, with g++ 12.
 HEAVY = {
     'cmath': 8_619, 'complex': 10_298, 'execution': 9_852, 'filesystem': 7_374, 'fstream': 2_582, 'future': 1_947,

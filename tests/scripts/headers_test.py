@@ -8,18 +8,16 @@ import re
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-ROOMS = ('scheduler', 'pipeline', 'transports', 'framework')
+ROOMS = ('scheduler', 'pipeline', 'pipeline/http', 'transports', 'framework', 'framework/http')
 LEFT_OUT = {
     'weft/framework/connect_advice.hpp': 'used by the bootstraps',
-    'weft/framework/http/client_pool.hpp': 'used by http::Client',
-    'weft/framework/http/client_response_parser.hpp': 'used by http::Client',
     'weft/pipeline/buffer_pool.hpp': 'used by Buffer',
     'weft/pipeline/codec/delimited_frame_decoder.hpp': 'the base of two decoders, in their sources',
     'weft/pipeline/embedded_channel.hpp': 'for tests',
     'weft/pipeline/handlers/token_bucket.hpp': 'used by the traffic shaping handler',
-    'weft/pipeline/http/detail/header_sections.hpp': 'used by the codecs',
-    'weft/pipeline/http/detail/drain_barrier.hpp': 'used by the codecs',
-    'weft/pipeline/http/detail/number_text.hpp': 'used by the codecs',
+    'weft/http/detail/header_sections.hpp': 'used by the codecs',
+    'weft/http/detail/drain_barrier.hpp': 'used by the codecs',
+    'weft/http/detail/number_text.hpp': 'used by the codecs',
     'weft/scheduler/io_handler_decorator.hpp': 'for those who wrap an I/O handler',
     'weft/scheduler/manual_clock.hpp': 'for tests',
     'weft/transports/epoll/epoll_handle.hpp': 'of the epoll transport',

@@ -28,7 +28,7 @@ def sizes():
         source, program = os.path.join(directory, 'sizes.cpp'), os.path.join(directory, 'sizes')
         with open(source, 'w') as file:
             file.write(PROGRAM)
-        includes = [f'-I{os.path.join(ROOT, *path)}' for path in ((), ('scheduler', 'include'), ('pipeline', 'include'))]
+        includes = [f'-I{os.path.join(ROOT, *path)}' for path in ((), ('scheduler', 'include'), ('pipeline', 'include'), ('pipeline', 'http', 'include'))]
         subprocess.run([COMPILER, '-std=c++20', '-O0', *includes, source, '-o', program], check=True)
         found = subprocess.run([program], check=True, stdout=subprocess.PIPE, text=True).stdout.split()
     return dict(zip(TABLES, found))

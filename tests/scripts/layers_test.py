@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""No source or header of the core rooms includes Asio: checks the dependencies that the compiler recorded.
+"""No source or header of a room includes one of a room above it, and only weft::asio includes Asio: checks the
+dependencies that the compiler recorded.
 
     layers_test.py BUILD_DIRECTORY"""
 
@@ -9,7 +10,11 @@ import sys
 import unittest
 
 BUILD = sys.argv.pop(1)
-ROOMS = ('scheduler', 'pipeline', 'transports', 'framework')
+# Each with the rooms whose headers it may include.
+ROOMS = {'scheduler': [], 'pipeline': ['scheduler']}
+ROOMS['pipeline/http'] = ROOMS['transports'] = ['pipeline', *ROOMS['pipeline']]
+ROOMS['framework'] = ['transports', *ROOMS['transports']]
+ROOMS['framework/http'] = ['framework', 'pipeline/http', *ROOMS['framework']]
 
 
 def included():
@@ -30,7 +35,18 @@ class Layers(unittest.TestCase):
         self.included = included()
 
     def of_room(self, room):
-        return {name: files for name, files in self.included.items() if re.match(rf'{room}/CMakeFiles/weft_{room}\.dir/', name)}
+        return {name: files for name, files in self.included.items() if re.match(rf'{room}/CMakeFiles/weft_\w+\.dir/', name)}
+
+    def test_a_room_includes_only_those_below_it(self):
+        for room, below in ROOMS.items():
+            found = set()
+            for name, files in self.of_room(room).items():
+                rooms = {match[1] for match in (re.search(r'((?:scheduler|pipeline|transports|framework)(?:/http|/asio)?)/(?:include|src)/', file)
+                                                for file in files) if match}
+                found |= rooms
+                with self.subTest(name):
+                    self.assertEqual(rooms - {room, *below}, set())
+            self.assertIn(room, found, 'else the search found nothing')
 
     def test_the_core_rooms_do_not_include_asio(self):
         for room in ROOMS:

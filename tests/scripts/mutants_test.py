@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of tests/mutants: what counts as a kill; every rule of docs/reference/netty.md has a planted defect, or a
+"""Tests of tests/mutants: what counts as a kill; every rule of docs/reference/rule-tests.md has a planted defect, or a
 reason why it has none."""
 
 import os
@@ -183,7 +183,7 @@ class Runs(unittest.TestCase):
 
 class Rules(unittest.TestCase):
     def setUp(self):
-        self.rules = set(re.findall(r'^\| ([A-Z]+-\d+|2\.17) \| ', read('docs', 'reference', 'netty.md'), re.M))
+        self.rules = set(re.findall(r'^## ([A-Z]+-\d+|2\.17)$', read('docs', 'reference', 'rule-tests.md'), re.M))
         pages = sorted(name for name in os.listdir(MUTANTS) if name.endswith('.md'))
         text = '\n'.join(read('tests', 'mutants', name) for name in pages)
         headings = re.findall(r'^### ([^:\n]+): ', text, re.M)

@@ -10,6 +10,8 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 OLD = '''#include <weft/pipeline/outbound_buffer.hpp>
+#include <weft/pipeline/http/server_codec.hpp>
+#include <weft/framework/http/client.hpp>
 struct NumberEncoder final : MessageToByteEncoder<std::uint32_t> {
     void encode(ChannelHandlerContext&, std::uint32_t& number, Buffer& out) override {
         out.write<std::uint32_t>(number);
@@ -24,6 +26,8 @@ struct Sink final : weft::ChannelSink {
 int myOutboundBuffer, OutboundBuffers;
 '''
 NEW = '''#include <weft/pipeline/channel_output.hpp>
+#include <weft/http/server_codec.hpp>
+#include <weft/http/client.hpp>
 struct NumberEncoder final : MessageToByteEncoder<std::uint32_t> {
     void encode(ChannelHandlerContext&, std::uint32_t& number, ChannelOutput& out) override {
         out.write<std::uint32_t>(number);
@@ -64,7 +68,7 @@ class Rename(unittest.TestCase):
         path = self.file(OLD)
         status, output = rename(self.folder.name)
         self.assertEqual(status, 0)
-        self.assertRegex(output, rf'^{re.escape(path)}: 3 lines changed\n{re.escape(path)}:3: look at what this encoder does: .*\n$')
+        self.assertRegex(output, rf'^{re.escape(path)}: 5 lines changed\n{re.escape(path)}:5: look at what this encoder does: .*\n$')
         self.assertEqual(self.read(path), NEW)
         self.assertEqual(rename(self.folder.name), (0, ''))
 
@@ -76,6 +80,14 @@ class Rename(unittest.TestCase):
     def test_what_a_person_has_to_change_is_listed_with_advice(self):
         path = self.file('bool b = sink.supportsDirectWrite();\n')
         self.assertEqual(rename(path), (1, f'{path}:1: remove it: a sink gets all bytes in flush()\n'))
+
+    def test_a_class_derived_from_the_system_calls_is_listed(self):
+        path = self.file('struct Scripted final : SystemCalls {\nstruct Other : SystemCallHook {\n')
+        self.assertEqual(rename(path), (1, f'{path}:1: derive it from SystemCallHook, and pass SystemCalls(hook) to the I/O handler\n'))
+
+    def test_a_timed_task_of_a_context_is_listed_if_its_delay_comes_first(self):
+        path = self.file('ctx.schedule(1ms, [] {});\nctx.schedule([] {}, 1ms);\n')
+        self.assertEqual(rename(path), (1, f'{path}:1: give the function first: ctx.schedule(fn, delay)\n'))
 
     def test_what_stays_as_it_was_in_an_encoder_is_listed(self):
         path = self.file('''    void encode(ChannelHandlerContext & ctx, std::map<int, int>& numbers, Buffer& out) final {

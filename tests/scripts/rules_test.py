@@ -211,10 +211,7 @@ class Rules(unittest.TestCase):
         self.assertGreater(seen, 100, 'the pattern does not find the names')
         self.assertEqual(wrong, [], f'{PAGE} names tests that are not there')
 
-    def test_it_has_the_rules_of_the_table_in_netty_md_and_the_letters_of_the_edges(self):
-        netty = set(ids_of(read(document('netty.md'))))
-        self.assertGreater(len(netty), 70)
-        self.assertEqual(sorted(netty - set(self.ids)), [])
+    def test_it_has_the_letters_of_the_edges(self):
         letters = re.findall(r'^\| ([A-Z]) \| ', self.page.split('## Edges of the memory model')[1], re.M)
         self.assertEqual(sorted(letters), sorted({edge[0] for edge in self.edges}))
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <string_view>
 
-#include <weft/pipeline/http/detail/header_sections.hpp>
-#include <weft/pipeline/http/detail/request_head_parser.hpp>
+#include <weft/http/detail/header_sections.hpp>
+#include <weft/http/detail/request_head_parser.hpp>
 
 namespace weft::http::test {
 

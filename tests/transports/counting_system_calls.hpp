@@ -8,8 +8,10 @@
 
 namespace weft::test {
 
-class CountingSystemCalls : public SystemCalls {
+class CountingSystemCalls : public SystemCallHook {
   public:
+    operator SystemCalls&() noexcept { return calls_; }
+
     std::atomic<int> recvs{0}, sends{0}, epollCtls{0}, waits{0};
     std::atomic<bool> withoutPwait2{false};
     std::atomic<int> acceptError{0};            // errno for every accept4, 0: none
@@ -76,6 +78,7 @@ class CountingSystemCalls : public SystemCalls {
     bool interrupted() noexcept { return ++waits % 2 == 0 && interruptedWaits; }
 
     SystemCalls& kernel_ = SystemCalls::kernel();
+    SystemCalls calls_{*this};
 };
 
 }  // namespace weft::test

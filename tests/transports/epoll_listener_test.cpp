@@ -1,6 +1,8 @@
 // The epoll listener and connector sinks step by step, against a scripted kernel (rules E-7, S-4).
 #include <gmock/gmock.h>
+
 #include <gtest/gtest.h>
+#include <algorithm>
 
 #include "transports/scripted_bench.hpp"
 

@@ -1,6 +1,8 @@
 // With ALLOW_HALF_CLOSURE a connection outlives its peer's end; a reset after that end is detected without a write.
 #include <gmock/gmock.h>
+
 #include <gtest/gtest.h>
+#include <algorithm>
 
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/channel_events.hpp>

@@ -36,8 +36,10 @@ inline RecvStep failsWith(int error) {
 
 // Without a script: recv and accept4 return EAGAIN, sends accept everything, epoll reports nothing, all else succeeds.
 // Invented descriptors start at 1000, so that a stray close() hits no real one.
-class ScriptedSystemCalls final : public SystemCalls {
+class ScriptedSystemCalls final : public SystemCallHook {
   public:
+    operator SystemCalls&() noexcept { return calls_; }
+
     // ---- the script ----
     void nextRecv(int fd, std::initializer_list<RecvStep> steps) { recvs_[fd].insert(recvs_[fd].end(), steps); }
     // Bytes accepted, or -errno.
@@ -195,6 +197,7 @@ class ScriptedSystemCalls final : public SystemCalls {
     std::map<int, int> sendCounts_;
     std::vector<int> closed_;
     std::vector<int> waits_;
+    SystemCalls calls_{*this};
 };
 
 }  // namespace weft::test

@@ -1,6 +1,7 @@
 // UringSupport: detects each missing requirement and names it, so that a user knows what to do.
 #include <weft/transports/uring/uring_support.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <fstream>

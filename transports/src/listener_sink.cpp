@@ -73,7 +73,7 @@ void ListenerSink::deliver(Fd connection) {
 }
 
 // E-7: a shortage pauses this listener only; other listeners and all connections continue.
-void ListenerSink::pauseAccepting() {
+bool ListenerSink::pauseAccepting() {
     paused_ = true;
     try {
         resume_ = channel_.loop().schedule(
@@ -85,6 +85,7 @@ void ListenerSink::pauseAccepting() {
     } catch (const std::exception&) {  // the loop is ending, or there is no memory for a timer: no pause
         paused_ = false;
     }
+    return paused_;
 }
 
 void ListenerSink::cancelPause() noexcept {

@@ -40,13 +40,14 @@ class ListenerSink : public ChannelSink {
     virtual void boundAndListening() = 0;
     virtual void pauseEnded() = 0;
 
-    // Sets the same socket defaults as Netty. The constructor calls it, so that an option set before bind()
+    // Sets the same socket defaults as Netty. Call it in your constructor, so that an option set before bind()
     // overrides them. Accepted sockets inherit TCP_NODELAY from the listener, which saves a system call per connection.
     void setDefaults(int socket) noexcept;
     int acceptNow() noexcept;
     // Makes a channel of the connection and passes it to the listener's channel. Throws std::bad_alloc.
     void deliver(Fd connection);
-    void pauseAccepting();
+    // False: there is no pause, so accept again.
+    bool pauseAccepting();
     void cancelPause() noexcept;
 
     Channel& channel() const noexcept { return channel_; }

@@ -6,8 +6,6 @@
 
 #include <unistd.h>
 
-#include "kernel_call.hpp"
-
 namespace weft {
 
 namespace {
@@ -26,78 +24,97 @@ auto uninterrupted(Call call) noexcept {
     }
 }
 
-// Every member is noinline, so that the optimiser cannot keep the address of errno in a caller across a fiber switch.
-class KernelSystemCalls final : public SystemCalls {
-  public:
-    [[gnu::noinline]] int socket(int family, int type, int protocol) noexcept override {
-        return orErrno(::socket(family, type, protocol));
-    }
-    [[gnu::noinline]] int bind(int fd, const sockaddr* address, socklen_t size) noexcept override {
-        return orErrno(::bind(fd, address, size));
-    }
-    [[gnu::noinline]] int listen(int fd, int backlog) noexcept override { return orErrno(::listen(fd, backlog)); }
-    [[gnu::noinline]] int accept4(int fd, sockaddr* address, socklen_t* size, int flags) noexcept override {
-        return uninterrupted([=] { return ::accept4(fd, address, size, flags); });
-    }
-    [[gnu::noinline]] int connect(int fd, const sockaddr* address, socklen_t size) noexcept override {
-        const int result = orErrno(::connect(fd, address, size));
-        return result == -EINTR ? -EINPROGRESS : result;
-    }
-    [[gnu::noinline]] ssize_t recv(int fd, void* into, std::size_t size) noexcept override {
-        ssize_t result = detail::kernelRecv(fd, into, size);
-        while (result == -EINTR) [[unlikely]] result = detail::kernelRecv(fd, into, size);
-        return result;
-    }
-    [[gnu::noinline]] ssize_t send(int fd, const void* from, std::size_t size) noexcept override {
-        ssize_t result = detail::kernelSend(fd, from, size);
-        while (result == -EINTR) [[unlikely]] result = detail::kernelSend(fd, from, size);
-        return result;
-    }
-    [[gnu::noinline]] ssize_t sendv(int fd, const iovec* parts, std::size_t count) noexcept override {
-        msghdr message{};
-        message.msg_iov = const_cast<iovec*>(parts);
-        message.msg_iovlen = count;
-        return uninterrupted([fd, &message] { return ::sendmsg(fd, &message, MSG_NOSIGNAL); });
-    }
-    [[gnu::noinline]] ssize_t write(int fd, const void* from, std::size_t size) noexcept override {
-        return uninterrupted([=] { return ::write(fd, from, size); });
-    }
-    [[gnu::noinline]] int shutdown(int fd, int how) noexcept override { return orErrno(::shutdown(fd, how)); }
-    [[gnu::noinline]] int close(int fd) noexcept override { return orErrno(::close(fd)); }
-
-    [[gnu::noinline]] int setsockopt(int fd, int level, int name, const void* value, socklen_t size) noexcept override {
-        return orErrno(::setsockopt(fd, level, name, value, size));
-    }
-    [[gnu::noinline]] int getsockopt(int fd, int level, int name, void* value, socklen_t* size) noexcept override {
-        return orErrno(::getsockopt(fd, level, name, value, size));
-    }
-    [[gnu::noinline]] int getsockname(int fd, sockaddr* address, socklen_t* size) noexcept override {
-        return orErrno(::getsockname(fd, address, size));
-    }
-    [[gnu::noinline]] int getpeername(int fd, sockaddr* address, socklen_t* size) noexcept override {
-        return orErrno(::getpeername(fd, address, size));
-    }
-
-    [[gnu::noinline]] int epollCreate1(int flags) noexcept override { return orErrno(::epoll_create1(flags)); }
-    [[gnu::noinline]] int epollCtl(int epoll, int operation, int fd, epoll_event* event) noexcept override {
-        return orErrno(::epoll_ctl(epoll, operation, fd, event));
-    }
-    [[gnu::noinline]] int epollPwait2(int epoll, epoll_event* events, int max,
-                                      const timespec* timeout) noexcept override {
-        return orErrno(::epoll_pwait2(epoll, events, max, timeout, nullptr));
-    }
-    [[gnu::noinline]] int epollWait(int epoll, epoll_event* events, int max, int milliseconds) noexcept override {
-        return orErrno(::epoll_wait(epoll, events, max, milliseconds));
-    }
-    [[gnu::noinline]] int poll(pollfd* descriptors, nfds_t count, int milliseconds) noexcept override {
-        return uninterrupted([=] { return ::poll(descriptors, count, milliseconds); });
-    }
-};
-
 }  // namespace
 
+// For builds whose receives and sends must go through the library: kernel_call.hpp.
+ssize_t detail::libraryRecv(int fd, void* into, std::size_t size) noexcept {
+    return orErrno(::recv(fd, into, size, 0));
+}
+ssize_t detail::librarySend(int fd, const void* from, std::size_t size) noexcept {
+    return orErrno(::send(fd, from, size, MSG_NOSIGNAL));
+}
+
+// The members are noinline, so that the optimiser cannot keep the address of errno in a caller across a fiber switch.
+
+int SystemCalls::socket(int family, int type, int protocol) noexcept {
+    if (hook_ != nullptr) return hook_->socket(family, type, protocol);
+    return orErrno(::socket(family, type, protocol));
+}
+int SystemCalls::bind(int fd, const sockaddr* address, socklen_t size) noexcept {
+    if (hook_ != nullptr) return hook_->bind(fd, address, size);
+    return orErrno(::bind(fd, address, size));
+}
+int SystemCalls::listen(int fd, int backlog) noexcept {
+    if (hook_ != nullptr) return hook_->listen(fd, backlog);
+    return orErrno(::listen(fd, backlog));
+}
+int SystemCalls::accept4(int fd, sockaddr* address, socklen_t* size, int flags) noexcept {
+    if (hook_ != nullptr) return hook_->accept4(fd, address, size, flags);
+    return uninterrupted([=] { return ::accept4(fd, address, size, flags); });
+}
+int SystemCalls::connect(int fd, const sockaddr* address, socklen_t size) noexcept {
+    if (hook_ != nullptr) return hook_->connect(fd, address, size);
+    const int result = orErrno(::connect(fd, address, size));
+    return result == -EINTR ? -EINPROGRESS : result;
+}
+ssize_t SystemCalls::sendv(int fd, const iovec* parts, std::size_t count) noexcept {
+    if (hook_ != nullptr) return hook_->sendv(fd, parts, count);
+    msghdr message{};
+    message.msg_iov = const_cast<iovec*>(parts);
+    message.msg_iovlen = count;
+    return uninterrupted([fd, &message] { return ::sendmsg(fd, &message, MSG_NOSIGNAL); });
+}
+ssize_t SystemCalls::write(int fd, const void* from, std::size_t size) noexcept {
+    if (hook_ != nullptr) return hook_->write(fd, from, size);
+    return uninterrupted([=] { return ::write(fd, from, size); });
+}
+int SystemCalls::shutdown(int fd, int how) noexcept {
+    if (hook_ != nullptr) return hook_->shutdown(fd, how);
+    return orErrno(::shutdown(fd, how));
+}
+int SystemCalls::close(int fd) noexcept {
+    if (hook_ != nullptr) return hook_->close(fd);
+    return orErrno(::close(fd));
+}
+int SystemCalls::setsockopt(int fd, int level, int name, const void* value, socklen_t size) noexcept {
+    if (hook_ != nullptr) return hook_->setsockopt(fd, level, name, value, size);
+    return orErrno(::setsockopt(fd, level, name, value, size));
+}
+int SystemCalls::getsockopt(int fd, int level, int name, void* value, socklen_t* size) noexcept {
+    if (hook_ != nullptr) return hook_->getsockopt(fd, level, name, value, size);
+    return orErrno(::getsockopt(fd, level, name, value, size));
+}
+int SystemCalls::getsockname(int fd, sockaddr* address, socklen_t* size) noexcept {
+    if (hook_ != nullptr) return hook_->getsockname(fd, address, size);
+    return orErrno(::getsockname(fd, address, size));
+}
+int SystemCalls::getpeername(int fd, sockaddr* address, socklen_t* size) noexcept {
+    if (hook_ != nullptr) return hook_->getpeername(fd, address, size);
+    return orErrno(::getpeername(fd, address, size));
+}
+int SystemCalls::epollCreate1(int flags) noexcept {
+    if (hook_ != nullptr) return hook_->epollCreate1(flags);
+    return orErrno(::epoll_create1(flags));
+}
+int SystemCalls::epollCtl(int epoll, int operation, int fd, epoll_event* event) noexcept {
+    if (hook_ != nullptr) return hook_->epollCtl(epoll, operation, fd, event);
+    return orErrno(::epoll_ctl(epoll, operation, fd, event));
+}
+int SystemCalls::epollPwait2(int epoll, epoll_event* events, int max, const timespec* timeout) noexcept {
+    if (hook_ != nullptr) return hook_->epollPwait2(epoll, events, max, timeout);
+    return orErrno(::epoll_pwait2(epoll, events, max, timeout, nullptr));
+}
+int SystemCalls::epollWait(int epoll, epoll_event* events, int max, int milliseconds) noexcept {
+    if (hook_ != nullptr) return hook_->epollWait(epoll, events, max, milliseconds);
+    return orErrno(::epoll_wait(epoll, events, max, milliseconds));
+}
+int SystemCalls::poll(pollfd* descriptors, nfds_t count, int milliseconds) noexcept {
+    if (hook_ != nullptr) return hook_->poll(descriptors, count, milliseconds);
+    return uninterrupted([=] { return ::poll(descriptors, count, milliseconds); });
+}
+
 SystemCalls& SystemCalls::kernel() noexcept {
-    static KernelSystemCalls calls;
+    static constinit SystemCalls calls;
     return calls;
 }
 

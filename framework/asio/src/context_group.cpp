@@ -1,7 +1,5 @@
 #include <weft/asio_io/context_group.hpp>
 
-#include <algorithm>
-
 #include <weft/framework/event_loop_group.hpp>
 
 #include "service.hpp"
@@ -13,12 +11,18 @@ ContextGroup::ContextGroup(EventLoopGroup& group, detail::ThisAsio) : loops_(gro
         contexts_.push_back(std::unique_ptr<Context>(new Context(group.loop(i), Context::ForLife())));
 }
 
+// One round, of all contexts. True: none waits any more.
+bool ContextGroup::endWaits() {
+    bool ended = true;
+    for (const auto& context : contexts_) ended = context->endWaits() && ended;
+    return ended;
+}
+
 // All contexts leave their loops first, because handlers of one may hold objects of another.
 ContextGroup::~ContextGroup() {
     for (const auto& context : contexts_) context->leaveLoop();
     // In rounds, because functions of one may wait for operations of another.
-    const auto waits = [](const auto& context) { return !context->endWaits(); };
-    while (std::count_if(contexts_.begin(), contexts_.end(), waits) != 0) detail::Service::pauseBetweenRounds();
+    while (!endWaits()) detail::Service::pauseBetweenRounds();
 }
 
 Context& ContextGroup::next() noexcept {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "encoder_calls.hpp"
+#include <weft/pipeline/detail/encoder_calls.hpp>
 
 namespace weft::detail {
 

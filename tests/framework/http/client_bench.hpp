@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include <weft/framework/http/client.hpp>
+#include <weft/http/client.hpp>
 
 #include "framework/bench.hpp"
 

@@ -2,7 +2,7 @@
 #include <atomic>
 #include <string>
 
-#include <weft/framework/http/client_exchange.hpp>
+#include <weft/http/client_exchange.hpp>
 
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/scheduler/non_suspending_scope.hpp>

@@ -1,6 +1,6 @@
 // The connections of http::Client: reuse, limits, the queue, idle and stale connections, retries. What is sent on them:
 // client_request_test.cpp.
-#include <weft/framework/http/client.hpp>
+#include <weft/http/client.hpp>
 
 #include <cstddef>
 #include <mutex>

@@ -1,6 +1,6 @@
 // The requests of http::Client: their bodies, names and headers; which arguments it refuses. Which connection each
 // uses: client_pool_test.cpp.
-#include <weft/framework/http/client.hpp>
+#include <weft/http/client.hpp>
 
 #include <atomic>
 #include <cerrno>

@@ -1,4 +1,4 @@
-#include <weft/framework/http/client_response_parser.hpp>
+#include "client_response_parser.hpp"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include <weft/framework/http/client.hpp>
+#include <weft/http/client.hpp>
 
 #include <functional>
 #include <string>

@@ -1,5 +1,5 @@
 // A fiber that connects to the first of several addresses, and requests of http::Client that do.
-#include "http/first_connection.hpp"
+#include "first_connection.hpp"
 
 #include <cerrno>
 #include <string>

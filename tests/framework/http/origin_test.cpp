@@ -1,6 +1,6 @@
 // Url: which origin, which Host header and which target the text of a URL gives. What http::Client refuses:
 // client_request_test.cpp.
-#include <weft/framework/http/origin.hpp>
+#include <weft/http/origin.hpp>
 
 #include <gtest/gtest.h>
 

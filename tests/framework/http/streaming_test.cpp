@@ -1,6 +1,7 @@
 // Bodies in both directions over sockets, read and written by fibers; client pipelines; other protocols; timeouts.
 #include <weft/framework/server_bootstrap.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <memory>

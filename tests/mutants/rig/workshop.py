@@ -165,7 +165,7 @@ def unity(mutant, whole, folder, place):
 
 # Writes a copy of the header with the defect, under the name by which sources include it.
 def shadow(mutant, place):
-    name = re.sub(r'^\w+/(asio/)?(include|src)/', '', mutant.file)
+    name = re.sub(r'^\w+/(?:(?:asio|http)/)?(?:include|src)/', '', mutant.file)
     header = place / 'include' / name
     header.parent.mkdir(parents=True, exist_ok=True)
     header.write_text(mutant.planted())

@@ -1,5 +1,6 @@
 #include <weft/pipeline/handlers/logging_handler.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <stdexcept>
 #include <string>

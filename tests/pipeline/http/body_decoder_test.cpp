@@ -1,5 +1,5 @@
 // Checks the body decoder against a table of bodies, with the bytes cut in every way.
-#include <weft/pipeline/http/detail/body_decoder.hpp>
+#include <weft/http/detail/body_decoder.hpp>
 
 #include <gtest/gtest.h>
 

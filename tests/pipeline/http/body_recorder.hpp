@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
+#include <weft/http/server_codec.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
 #include <weft/pipeline/embedded_channel.hpp>
-#include <weft/pipeline/http/server_codec.hpp>
 
 namespace weft::http::test {
 

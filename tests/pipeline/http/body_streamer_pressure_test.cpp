@@ -1,6 +1,6 @@
 // A slow reader of a body stops the connection from reading. The memory held by the pieces of a body is bounded, no
 // matter how small they are and how much of their blocks they use.
-#include <weft/pipeline/http/body_streamer.hpp>
+#include <weft/http/body_streamer.hpp>
 
 #include <gtest/gtest.h>
 

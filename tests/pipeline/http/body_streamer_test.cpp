@@ -1,12 +1,12 @@
 // Bodies that servers and clients read while they arrive.
-#include <weft/pipeline/http/body_streamer.hpp>
+#include <weft/http/body_streamer.hpp>
 
 #include <gtest/gtest.h>
 
 #include <deque>
 #include <string>
 
-#include <weft/pipeline/http/client_codec.hpp>
+#include <weft/http/client_codec.hpp>
 
 #include "pipeline/http/streamed_server.hpp"
 #include "support/loop_without_io.hpp"

@@ -1,5 +1,5 @@
 // A server writes a body no faster than a slow client reads it.
-#include <weft/pipeline/http/responder.hpp>
+#include <weft/http/responder.hpp>
 
 #include <gtest/gtest.h>
 

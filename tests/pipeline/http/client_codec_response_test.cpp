@@ -1,6 +1,6 @@
 // The responses of the client codec: their order, bodies, early ends, other protocols behind a 101 and tunnels, and
 // that the application sees the same however the bytes come.
-#include <weft/pipeline/http/client_codec.hpp>
+#include <weft/http/client_codec.hpp>
 
 #include <cerrno>
 #include <cstddef>

@@ -1,6 +1,6 @@
 // The requests of the client codec: their framing, streamed bodies, and which of them it refuses. The responses:
 // client_codec_response_test.cpp.
-#include <weft/pipeline/http/client_codec.hpp>
+#include <weft/http/client_codec.hpp>
 
 #include <memory>
 #include <string>

@@ -9,11 +9,11 @@
 
 #include <gtest/gtest.h>
 
+#include <weft/http/client_codec.hpp>
+#include <weft/http/response_aggregator.hpp>
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
 #include <weft/pipeline/embedded_channel.hpp>
-#include <weft/pipeline/http/client_codec.hpp>
-#include <weft/pipeline/http/response_aggregator.hpp>
 
 #include "pipeline/http/body_recorder.hpp"
 

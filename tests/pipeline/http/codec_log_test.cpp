@@ -7,8 +7,8 @@
 #include <ostream>
 #include <string>
 
-#include <weft/pipeline/http/client_codec.hpp>
-#include <weft/pipeline/http/server_codec.hpp>
+#include <weft/http/client_codec.hpp>
+#include <weft/http/server_codec.hpp>
 
 #include "pipeline/http/codec_server.hpp"
 #include "support/log_capture.hpp"

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include <weft/pipeline/http/detail/head_cache.hpp>
+#include <weft/http/detail/head_cache.hpp>
 
 namespace weft::http::detail {
 namespace {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/pipeline/http/detail/request_head_parser.hpp>
+#include <weft/http/detail/request_head_parser.hpp>
 
 #include "support/head_reader.hpp"
 

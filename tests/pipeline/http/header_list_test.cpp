@@ -1,4 +1,4 @@
-#include <weft/pipeline/http/header_list.hpp>
+#include <weft/http/header_list.hpp>
 
 #include <string>
 

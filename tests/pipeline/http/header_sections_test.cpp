@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include <weft/pipeline/http/detail/request_head_parser.hpp>
+#include <weft/http/detail/request_head_parser.hpp>
 
 #include "pipeline/http/head_outcomes.hpp"
 #include "support/head_reader.hpp"

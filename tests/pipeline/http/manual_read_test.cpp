@@ -4,9 +4,9 @@
 
 #include <string>
 
+#include <weft/http/client_codec.hpp>
+#include <weft/http/response_aggregator.hpp>
 #include <weft/pipeline/channel_option.hpp>
-#include <weft/pipeline/http/client_codec.hpp>
-#include <weft/pipeline/http/response_aggregator.hpp>
 
 #include "pipeline/http/codec_server.hpp"
 #include "pipeline/scripted_sink.hpp"

@@ -1,4 +1,4 @@
-#include <weft/pipeline/http/percent_encoding.hpp>
+#include <weft/http/percent_encoding.hpp>
 
 #include <string>
 

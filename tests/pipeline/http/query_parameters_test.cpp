@@ -1,4 +1,4 @@
-#include <weft/pipeline/http/query_parameters.hpp>
+#include <weft/http/query_parameters.hpp>
 
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 // Checks the request head parser against the table of cases, with the bytes cut in every way.
-#include <weft/pipeline/http/detail/request_head_parser.hpp>
+#include <weft/http/detail/request_head_parser.hpp>
 
 #include <gtest/gtest.h>
 

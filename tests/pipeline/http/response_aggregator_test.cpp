@@ -1,5 +1,5 @@
 // ResponseAggregator behind the client codec: it joins a response's head, body and trailers, and refuses large bodies.
-#include <weft/pipeline/http/response_aggregator.hpp>
+#include <weft/http/response_aggregator.hpp>
 
 #include <cstddef>
 #include <stdexcept>
@@ -9,8 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include <weft/http/client_codec.hpp>
 #include <weft/pipeline/embedded_channel.hpp>
-#include <weft/pipeline/http/client_codec.hpp>
 
 #include "pipeline/http/codec_client.hpp"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include <weft/pipeline/http/method.hpp>
+#include <weft/http/method.hpp>
 
 namespace weft::http::test {
 

@@ -1,5 +1,5 @@
 // Checks the response decoder against the table of cases, with the bytes cut in every way.
-#include <weft/pipeline/http/response_decoder.hpp>
+#include <weft/http/response_decoder.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Encoding of response heads, chunk heads, dates and numbers; what the encoder must never write.
-#include <weft/pipeline/http/response_encoder.hpp>
+#include <weft/http/response_encoder.hpp>
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include <weft/pipeline/http/date_cache.hpp>
-#include <weft/pipeline/http/detail/number_text.hpp>
+#include <weft/http/date_cache.hpp>
+#include <weft/http/detail/number_text.hpp>
 
 namespace weft::http {
 namespace {

@@ -1,4 +1,4 @@
-#include <weft/pipeline/http/route_table.hpp>
+#include <weft/http/route_table.hpp>
 
 #include <stdexcept>
 #include <string>

@@ -1,5 +1,5 @@
 // A server with a Router, tested by its bytes on the wire.
-#include <weft/pipeline/http/router.hpp>
+#include <weft/http/router.hpp>
 
 #include <memory>
 #include <stdexcept>
@@ -7,10 +7,10 @@
 
 #include <gtest/gtest.h>
 
+#include <weft/http/object_aggregator.hpp>
+#include <weft/http/server_codec.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
 #include <weft/pipeline/embedded_channel.hpp>
-#include <weft/pipeline/http/object_aggregator.hpp>
-#include <weft/pipeline/http/server_codec.hpp>
 
 #include "pipeline/http/log_lines.hpp"
 

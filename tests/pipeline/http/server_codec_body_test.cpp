@@ -1,5 +1,5 @@
 // Bodies: trailers in both directions, Expect: 100-continue, truncated bodies, answers without a body.
-#include <weft/pipeline/http/server_codec.hpp>
+#include <weft/http/server_codec.hpp>
 
 #include <gtest/gtest.h>
 

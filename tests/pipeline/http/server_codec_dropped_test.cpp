@@ -1,21 +1,19 @@
-// A request that no handler takes, or that a handler drops unanswered: the client gets an answer, the log a name.
-#include <weft/pipeline/http/server_codec.hpp>
+// A request that a handler drops unanswered: the client gets an answer, the log a name.
+#include <weft/http/server_codec.hpp>
 
 #include <gtest/gtest.h>
 
 #include <deque>
-#include <limits>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
 
 #include <weft/pipeline/channel_events.hpp>
 
-#include "pipeline/http/body_recorder.hpp"
 #include "pipeline/http/codec_server.hpp"
 #include "pipeline/http/log_lines.hpp"
-#include "pipeline/http/slow_peer.hpp"
 
 namespace weft::http {
 namespace {
@@ -26,7 +24,6 @@ using test::hello;
 using test::LogLines;
 using test::post;
 using test::Server;
-using test::SlowPeer;
 
 const std::string forgotten = "GET /forgotten HTTP/1.1\r\nHost: x\r\n\r\n";
 
@@ -34,8 +31,6 @@ const std::string forgotten = "GET /forgotten HTTP/1.1\r\nHost: x\r\n\r\n";
 void forgets(ChannelHandlerContext& ctx, FullRequest& request) {
     if (request.path() != "/forgotten") hello(ctx, request);
 }
-
-// ---- dropped ----
 
 TEST(ServerDropped, ARequestThatItsHandlerForgetsIsAnsweredWith500AndTheLogNamesTheHandler) {
     const LogLines log;
@@ -52,6 +47,13 @@ TEST(ServerDropped, ARequestThatItsHandlerForgetsIsAnsweredWith500AndTheLogNames
         << log.all();
     EXPECT_TRUE(server.say(get).ends_with("Hello, World!"));
     EXPECT_EQ(log.size(), 1u);
+}
+
+TEST(ServerDropped, TheHandlerOfARequestWithABodyIsNamedToo) {
+    const LogLines log;
+    Server server([](ChannelHandlerContext&, FullRequest&) {});
+    EXPECT_TRUE(server.say(post("body")).starts_with("HTTP/1.1 500 "));
+    EXPECT_EQ(log.containing("handler 'Application#0' dropped request 1 (POST)"), 1u) << log.all();
 }
 
 TEST(ServerDropped, TheLogNamesTheHandlerThatTookItAndNotTheLastOne) {
@@ -198,6 +200,92 @@ TEST(ServerDropped, ARequestDroppedAfterTheEndOfItsConnectionIsNotLogged) {
     EXPECT_EQ(log.all(), "");
 }
 
+TEST(ServerDropped, ARequestThatEndsAfterItsCodecWasRemovedIsNobodys) {
+    const LogLines log;
+    std::deque<FullRequest> kept;
+    {
+        Server server([&](ChannelHandlerContext&, FullRequest& request) { kept.push_back(std::move(request)); });
+        server.say(get);
+        server.channel.pipeline().remove<ServerCodec>();
+        server.channel.runPendingTasks();
+        EXPECT_EQ(server.channel.channel().ledger(), nullptr);
+        kept.clear();
+        EXPECT_EQ(server.heard(), "");
+    }
+    EXPECT_EQ(log.containing("dropped request"), 0u) << log.all();
+}
+
+TEST(ServerDropped, ACodecThatFollowsAnotherLearnsOfItsOwnRequests) {
+    const LogLines log;
+    Server server(forgets);
+    ChannelPipeline& pipeline = server.channel.pipeline();
+    pipeline.replace<ServerCodec>(*pipeline.get("ServerCodec#0"));
+    EXPECT_TRUE(server.say(forgotten).starts_with("HTTP/1.1 500 "));
+    EXPECT_EQ(log.containing("dropped request 1"), 1u) << log.all();
+}
+
+// What is left of the requests of the one before has other numbers.
+TEST(ServerDropped, ACodecThatFollowsAnotherGoesOnCounting) {
+    const LogLines log;
+    std::deque<Responder> kept;
+    Server server([&](ChannelHandlerContext&, FullRequest& request) { kept.push_back(request.responder()); });
+    ChannelPipeline& pipeline = server.channel.pipeline();
+    server.say(get);
+    pipeline.replace<ServerCodec>(*pipeline.get("ServerCodec#0"));
+    server.say(get);
+    kept.pop_front();
+    EXPECT_EQ(server.heard(), "");
+    pipeline.remove<ServerCodec>();
+    pipeline.addFirst<ServerCodec>();
+    server.say(get + get);
+    ASSERT_EQ(kept.size(), 3u);
+    kept.pop_front();
+    EXPECT_EQ(server.heard(), "");
+    kept.front().send(ok("third"));
+    EXPECT_TRUE(server.heard().ends_with("third"));
+    EXPECT_EQ(log.containing("dropped request"), 0u) << log.all();
+}
+
+// The handler that took the head is gone when the last part of the body ends the request.
+TEST(ServerDropped, AHandlerThatHasRemovedItselfIsNotNamed) {
+    struct Once final : SimpleInboundHandler<Request, Content, LastContent> {
+        std::optional<Request> head;
+        void channelRead0(ChannelHandlerContext&, Request request) override { head.emplace(std::move(request)); }
+        void channelRead0(ChannelHandlerContext& ctx, Content) override {
+            ctx.pipeline().remove(*this);
+            head.reset();
+        }
+        void channelRead0(ChannelHandlerContext&, LastContent) override {}
+    };
+    const LogLines log;
+    EmbeddedChannel channel;
+    channel.pipeline().addLast<ServerCodec>().addLast<Once>();
+    channel.writeInbound(Buffer::copyOf("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nab"));
+    channel.runPendingTasks();
+    channel.writeInbound(Buffer::copyOf("cd"));
+    channel.runPendingTasks();
+    EXPECT_EQ(count(channel.readOutboundText(), "HTTP/1.1 500 "), 1u);
+    EXPECT_EQ(log.containing("the application (its handlers are none) dropped request 1 (POST)"), 1u) << log.all();
+}
+
+TEST(ServerDropped, AnAssignmentEndsTheRequestThatItReplaces) {
+    const LogLines log;
+    std::optional<FullRequest> last;
+    Server server([&](ChannelHandlerContext&, FullRequest& request) {
+        if (last) {
+            *last = std::move(request);
+        } else {
+            last.emplace(std::move(request));
+        }
+    });
+    EXPECT_EQ(count(server.say(get + get), "HTTP/1.1 500 "), 1u);
+    FullRequest& same = *last;
+    *last = std::move(same);
+    EXPECT_EQ(server.heard(), "");
+    last.reset();
+    EXPECT_EQ(count(server.heard(), "HTTP/1.1 500 "), 1u);
+}
+
 // The inner delivery ends in the middle of the outer one.
 TEST(ServerDropped, ADeliveryInsideAnotherLosesNeither) {
     const LogLines log;
@@ -215,6 +303,19 @@ TEST(ServerDropped, ADeliveryInsideAnotherLosesNeither) {
     EXPECT_LT(said.find("kept"), said.find("HTTP/1.1 500 "));
     EXPECT_LT(said.find("HTTP/1.1 500 "), said.find("Hello, World!"));
     EXPECT_EQ(count(inner.heard(), "HTTP/1.1 500 "), 3u);
+}
+
+TEST(ServerDropped, OneThatEndsInThePipelineOfAnotherChannelIsAnswered) {
+    const LogLines log;
+    std::optional<FullRequest> kept;
+    Server inner([&](ChannelHandlerContext& ctx, FullRequest& request) {
+        kept.reset();
+        hello(ctx, request);
+    });
+    Server outer([&](ChannelHandlerContext&, FullRequest& request) { kept.emplace(std::move(request)); });
+    EXPECT_EQ(outer.say(get), "");
+    EXPECT_TRUE(inner.say(get).ends_with("Hello, World!"));
+    EXPECT_EQ(count(outer.heard(), "HTTP/1.1 500 "), 1u);
 }
 
 TEST(ServerDropped, ItDoesNotHoldUpADrain) {
@@ -257,52 +358,6 @@ TEST(ServerDropped, AHandlerThatRemovesTheCodecAndDropsTheRequestLeavesAnOpenCha
     Server server([](ChannelHandlerContext& ctx, FullRequest&) { ctx.pipeline().remove<ServerCodec>(); });
     EXPECT_EQ(server.say(get), "");
     EXPECT_TRUE(server.channel.active());
-}
-
-// ---- not taken ----
-
-TEST(ServerUntaken, ARequestThatReachesTheTailIsAnsweredWith404) {
-    struct Other final : SimpleInboundHandler<std::string> {
-        void channelRead0(ChannelHandlerContext&, std::string) override {}
-    };
-    const LogLines log;
-    SlowPeer peer([](ChannelPipeline& pipeline) {
-        pipeline.addLast<ServerCodec>().addLast<ObjectAggregator>().addLast("other", std::make_unique<Other>());
-    });
-    peer.channel.sink->room = std::numeric_limits<std::size_t>::max();
-    peer.send(get + post("body") + "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + get);
-    peer.deliver();
-    EXPECT_EQ(count(peer.received(), "HTTP/1.1 404 Not Found\r\n"), 4u) << peer.received();
-    EXPECT_EQ(count(peer.received(), "HTTP/1.1 "), 4u);
-    EXPECT_TRUE(peer.channel->open());
-    EXPECT_EQ(log.containing("no handler took request 1 (GET)"), 1u) << log.all();
-    EXPECT_EQ(log.containing("'other' was the last to pass it on"), 4u) << log.all();
-}
-
-TEST(ServerUntaken, AHeadWithItsBodyIsAnsweredOnceBehindTheBody) {
-    const LogLines log;
-    SlowPeer peer([](ChannelPipeline& pipeline) { pipeline.addLast<ServerCodec>(); });
-    peer.channel.sink->room = std::numeric_limits<std::size_t>::max();
-    peer.send(post("body") + get);
-    peer.deliver();
-    EXPECT_EQ(count(peer.received(), "HTTP/1.1 404 "), 2u) << peer.received();
-    EXPECT_EQ(count(peer.received(), "HTTP/1.1 "), 2u);
-}
-
-TEST(ServerUntaken, ARequestAnsweredNeverthelessGetsNo404) {
-    struct Watching final : ChannelInboundHandler {
-        void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
-            ctx.writeAndFlush(ok("seen by the way"));
-            ctx.fireChannelRead(std::move(message));
-        }
-    };
-    const LogLines log;
-    SlowPeer peer([](ChannelPipeline& pipeline) { pipeline.addLast<ServerCodec>().addLast<Watching>(); });
-    peer.channel.sink->room = std::numeric_limits<std::size_t>::max();
-    peer.send(get + get);
-    peer.deliver();
-    EXPECT_EQ(count(peer.received(), "HTTP/1.1 200 OK"), 2u) << peer.received();
-    EXPECT_EQ(log.all(), "");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // How a connection ends (the peer's FIN, a drain, answers that close it), and which requests still get an answer.
-#include <weft/pipeline/http/server_codec.hpp>
+#include <weft/http/server_codec.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Whether a body may follow a head, for whole and streamed answers: a reader must see exactly one response.
-#include <weft/pipeline/http/server_codec.hpp>
+#include <weft/http/server_codec.hpp>
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include <weft/pipeline/http/client_codec.hpp>
-#include <weft/pipeline/http/response_aggregator.hpp>
+#include <weft/http/client_codec.hpp>
+#include <weft/http/response_aggregator.hpp>
 
 #include "pipeline/http/codec_server.hpp"
 #include "pipeline/http/slow_peer.hpp"

@@ -1,5 +1,5 @@
 // A peer sends but does not read: the server stops reading, holds little, and answers everything in the end.
-#include <weft/pipeline/http/server_codec.hpp>
+#include <weft/http/server_codec.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Writes made while the codec is writing: by a handler nearer the transport, inside a write, or by a write's listener.
-#include <weft/pipeline/http/server_codec.hpp>
+#include <weft/http/server_codec.hpp>
 
 #include <gtest/gtest.h>
 

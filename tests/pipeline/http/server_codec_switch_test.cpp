@@ -1,5 +1,5 @@
 // Leaving HTTP by Upgrade and CONNECT: where the new protocol's bytes go, and what becomes of a removed codec.
-#include <weft/pipeline/http/server_codec.hpp>
+#include <weft/http/server_codec.hpp>
 
 #include <gtest/gtest.h>
 

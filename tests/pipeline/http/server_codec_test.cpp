@@ -1,11 +1,11 @@
-#include <weft/pipeline/http/server_codec.hpp>
+#include <weft/http/server_codec.hpp>
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <utility>
 
-#include <weft/pipeline/http/object_aggregator.hpp>
+#include <weft/http/object_aggregator.hpp>
 #include <weft/scheduler/log.hpp>
 
 #include "pipeline/http/codec_server.hpp"

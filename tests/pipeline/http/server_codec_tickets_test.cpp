@@ -1,6 +1,6 @@
 // Which request an answer is for: the one that it names, else the one being delivered. Which body a Buffer is a piece
 // of.
-#include <weft/pipeline/http/server_codec.hpp>
+#include <weft/http/server_codec.hpp>
 
 #include <gtest/gtest.h>
 

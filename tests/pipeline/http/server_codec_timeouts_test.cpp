@@ -1,6 +1,6 @@
 // How long a server waits for a client: for heads, bodies, idle connections, and clients that accept no answer. A fast
 // client costs no timer.
-#include <weft/pipeline/http/server_codec.hpp>
+#include <weft/http/server_codec.hpp>
 
 #include <gtest/gtest.h>
 

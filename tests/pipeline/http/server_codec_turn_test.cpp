@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include <weft/http/object_aggregator.hpp>
+#include <weft/http/server_codec.hpp>
 #include <weft/pipeline/channel.hpp>
-#include <weft/pipeline/http/object_aggregator.hpp>
-#include <weft/pipeline/http/server_codec.hpp>
 
 #include "pipeline/http/codec_server.hpp"
 #include "pipeline/scripted_sink.hpp"

@@ -1,6 +1,6 @@
 // How a whole server connection treats good and bad requests: the outcome does not depend on how the bytes are cut, and
 // nothing after a refused request is ever served.
-#include <weft/pipeline/http/server_codec.hpp>
+#include <weft/http/server_codec.hpp>
 
 #include <gtest/gtest.h>
 

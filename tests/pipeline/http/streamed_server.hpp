@@ -1,7 +1,7 @@
 // Servers whose handler keeps the requests; the test reads their bodies.
 #pragma once
 
-#include <weft/pipeline/http/body_streamer.hpp>
+#include <weft/http/body_streamer.hpp>
 
 #include <deque>
 #include <limits>

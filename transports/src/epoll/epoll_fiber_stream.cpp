@@ -13,7 +13,7 @@
 namespace weft {
 
 EpollFiberStream::EpollFiberStream(EpollIoHandler& handler, Fd fd) noexcept
-    : EpollHandle(handler, EpollHandleKind::fiberStream, std::move(fd)) {}
+    : SocketFiberStream(handler, EpollHandleKind::fiberStream, std::move(fd)) {}
 
 EpollFiberStream::~EpollFiberStream() {
     close();
@@ -26,11 +26,6 @@ ErrorCode EpollFiberStream::connect(const SocketAddress& remote, Deadline deadli
     const int result = calls().connect(fd(), remote.data(), remote.size());
     const ErrorCode error = result == -EINPROGRESS ? awaitConnected(deadline) : fromErrno(result < 0 ? -result : 0);
     return error ? error : refuseItself(remote);
-}
-
-// Refused, as from any other port of this host: nothing listens there (docs/adr/0011-self-connect.md).
-ErrorCode EpollFiberStream::refuseItself(const SocketAddress& remote) noexcept {
-    return detail::resetIfConnectedToItself(calls(), fd(), remote) ? fromErrno(ECONNREFUSED) : ErrorCode();
 }
 
 ErrorCode EpollFiberStream::awaitConnected(Deadline deadline) {
@@ -120,11 +115,6 @@ std::size_t EpollFiberStream::writeSome(std::span<const iovec> parts, Deadline d
     return 0;
 }
 
-ssize_t EpollFiberStream::send(std::span<const iovec> parts) noexcept {
-    if (parts.size() == 1) return calls().send(fd(), parts[0].iov_base, parts[0].iov_len);
-    return calls().sendv(fd(), parts.data(), parts.size());
-}
-
 // The kernel reports a reset to the first call only. After that, reads look like an orderly end, and writes like writes
 // after shutdownOutput(). So the stream stores the reset for all later calls.
 [[gnu::cold, gnu::noinline]] ErrorCode EpollFiberStream::inputEnded(ssize_t result) noexcept {
@@ -146,37 +136,23 @@ void EpollFiberStream::noteLoss(int error) noexcept {
 }
 
 std::size_t EpollFiberStream::tryReadSome(std::span<char> into, ErrorCode& error) noexcept {
-    error = isOpen() ? ErrorCode() : operationAborted();
-    const detail::IoWaiter::Claim claim(reader_);
-    if (!claim) error = detail::IoWaiter::alreadyInUse();
-    if (error) return 0;
-    const ssize_t count = receive(into);
-    if (count > 0) return static_cast<std::size_t>(count);
-    error = detail::wouldBlock(count) ? fromErrno(EAGAIN) : inputEnded(count);
-    return 0;
+    const auto failed = [this](ssize_t result) { return inputEnded(result); };
+    const std::size_t count = attempt(
+        reader_, [&] { return receive(into); }, failed, error);
+    if (count == 0 && !error) error = inputEnded(0);
+    return count;
 }
 
 std::size_t EpollFiberStream::tryWriteSome(std::span<const iovec> parts, ErrorCode& error) noexcept {
-    error = isOpen() ? ErrorCode() : operationAborted();
-    const detail::IoWaiter::Claim claim(writer_);
-    if (!claim) error = detail::IoWaiter::alreadyInUse();
-    if (error) return 0;
-    const ssize_t count = send(parts);
-    if (count >= 0) return static_cast<std::size_t>(count);
-    error = detail::wouldBlock(count) ? fromErrno(EAGAIN) : outputFailed(count);
-    return 0;
+    const auto failed = [this](ssize_t result) { return outputFailed(result); };
+    return attempt(
+        writer_, [&] { return send(parts); }, failed, error);
 }
 
 ErrorCode EpollFiberStream::waitFor(detail::IoWaiter& waiter, const char* call, Deadline deadline) {
     if (ErrorCode error = tryAttach()) return error;
     const ErrorCode error = waiter.wait(call, deadline);
     return !error && !isOpen() ? operationAborted() : error;
-}
-
-ErrorCode EpollFiberStream::shutdownOutput() {
-    if (!isOpen()) return operationAborted();
-    const int result = calls().shutdown(fd(), SHUT_WR);
-    return result < 0 ? fromErrno(-result) : ErrorCode();
 }
 
 void EpollFiberStream::close() noexcept {
@@ -194,21 +170,6 @@ void EpollFiberStream::onEvents(std::uint32_t events) noexcept {
     readable_ = true;
     if (events & (EPOLLPRI | ended)) neverEmptied_ = true;
     reader_.wake();
-}
-
-ErrorCode EpollFiberStream::setOption(SocketOption option, int value) {
-    return isOpen() ? detail::setSocketOption(calls(), fd(), option, value) : operationAborted();
-}
-
-ErrorCode EpollFiberStream::getOption(SocketOption option, int& value) const {
-    return isOpen() ? detail::getSocketOption(calls(), fd(), option, value) : operationAborted();
-}
-
-SocketAddress EpollFiberStream::localAddress() const {
-    return detail::localAddressOf(calls(), fd());
-}
-SocketAddress EpollFiberStream::remoteAddress() const {
-    return detail::remoteAddressOf(calls(), fd());
 }
 
 }  // namespace weft

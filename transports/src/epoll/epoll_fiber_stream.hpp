@@ -3,13 +3,12 @@
 #pragma once
 
 #include <weft/transports/epoll/epoll_handle.hpp>
-#include <weft/transports/fiber_stream.hpp>
 
-#include "io_waiter.hpp"
+#include "socket_fiber_stream.hpp"
 
 namespace weft {
 
-class EpollFiberStream final : public EpollHandle, public FiberStream {
+class EpollFiberStream final : public SocketFiberStream<EpollHandle> {
   public:
     EpollFiberStream(EpollIoHandler& handler, Fd fd) noexcept;
     ~EpollFiberStream() override;
@@ -20,26 +19,17 @@ class EpollFiberStream final : public EpollHandle, public FiberStream {
     std::size_t writeSome(std::span<const iovec> parts, Deadline deadline, ErrorCode& error) override;
     std::size_t tryReadSome(std::span<char> into, ErrorCode& error) noexcept override;
     std::size_t tryWriteSome(std::span<const iovec> parts, ErrorCode& error) noexcept override;
-    ErrorCode shutdownOutput() override;
     void close() noexcept override;
-    bool isOpen() const noexcept override { return EpollHandle::isOpen(); }
-
-    ErrorCode setOption(SocketOption option, int value) override;
-    ErrorCode getOption(SocketOption option, int& value) const override;
-    SocketAddress localAddress() const override;
-    SocketAddress remoteAddress() const override;
 
     void onEvents(std::uint32_t events) noexcept;
 
   private:
     ErrorCode awaitConnected(Deadline deadline);
-    ErrorCode refuseItself(const SocketAddress& remote) noexcept;
     template <class Receive>
     void readWith(Receive receive, Deadline deadline, ErrorCode& error);
     ssize_t receive(std::span<char> into) noexcept;
     ssize_t receive(std::size_t most, Buffer& into) noexcept;
     ErrorCode waitFor(detail::IoWaiter& waiter, const char* call, Deadline deadline);
-    ssize_t send(std::span<const iovec> parts) noexcept;
     ErrorCode inputEnded(ssize_t result) noexcept;
     ErrorCode outputFailed(ssize_t result) noexcept;
     void noteLoss(int error) noexcept;

@@ -49,7 +49,7 @@ void EpollListener::acceptConnections() {
     if (delivered) channel().onReadComplete();
     if (!isOpen()) return;
     if (step == AcceptStep::failed) {
-        pauseAccepting();
+        if (!pauseAccepting()) requeue();
         return channel().onError(acceptError_);
     }
     if (acceptable_ && wantsRead_) requeue();

@@ -21,21 +21,6 @@ constexpr std::uint32_t moreBits = EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 
 }  // namespace
 
-EpollStream::EpollStream(EpollIoHandler& handler, EpollHandleKind kind, Fd fd, Channel& channel) noexcept
-    : EpollHandle(handler, kind, std::move(fd)), channel_(channel) {}
-
-void EpollStream::registered() {
-    attach();
-}
-
-void EpollStream::bind(const SocketAddress&, ChannelPromise promise) {
-    promise.tryFailure(fromErrno(EISCONN));  // a connected socket already has an address
-}
-
-void EpollStream::connect(const SocketAddress&, const SocketAddress*, ChannelPromise promise) {
-    promise.tryFailure(fromErrno(EISCONN));
-}
-
 // Fast path: bytes for a channel that wants them, and nothing else to handle.
 void EpollStream::onEvents(std::uint32_t events) {
     const bool onlyInput = flags_ == wantsRead && (events & (EPOLLIN | moreBits)) == EPOLLIN;
@@ -234,21 +219,6 @@ void EpollStream::deregister(ChannelPromise promise) {
 void EpollStream::close(ChannelPromise promise) {
     closeSocket();
     promise.trySuccess();
-}
-
-ErrorCode EpollStream::setOption(SocketOption option, int value) {
-    return isOpen() ? detail::setSocketOption(calls(), fd(), option, value) : operationAborted();
-}
-
-ErrorCode EpollStream::getOption(SocketOption option, int& value) const {
-    return isOpen() ? detail::getSocketOption(calls(), fd(), option, value) : operationAborted();
-}
-
-SocketAddress EpollStream::localAddress() const {
-    return detail::localAddressOf(calls(), fd());
-}
-SocketAddress EpollStream::remoteAddress() const {
-    return detail::remoteAddressOf(calls(), fd());
 }
 
 }  // namespace weft

@@ -5,29 +5,23 @@
 #include <cstdint>
 #include <string_view>
 
-#include <weft/pipeline/channel_sink.hpp>
 #include <weft/transports/epoll/epoll_handle.hpp>
+
+#include "stream_sink.hpp"
 
 namespace weft {
 
-class EpollStream : public EpollHandle, public ChannelSink {
+class EpollStream : public StreamSink<EpollHandle> {
   public:
     EpollStream(EpollIoHandler& handler, Fd fd, Channel& channel) noexcept
         : EpollStream(handler, EpollHandleKind::stream, std::move(fd), channel) {}
     ~EpollStream() override = default;
 
-    void registered() override;
-    void bind(const SocketAddress& local, ChannelPromise promise) override;
-    void connect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise) override;
     void wantRead(bool on) override;
     void flush(ChannelOutput& output) override;
     void shutdownOutput(ChannelPromise promise) override;
     void deregister(ChannelPromise promise) override;
     void close(ChannelPromise promise) override;
-    ErrorCode setOption(SocketOption option, int value) override;
-    ErrorCode getOption(SocketOption option, int& value) const override;
-    SocketAddress localAddress() const override;
-    SocketAddress remoteAddress() const override;
 
     // Handles one dispatch: the events since the last one, or 0 for a continuation requested by requeue().
     void onEvents(std::uint32_t events);
@@ -35,9 +29,9 @@ class EpollStream : public EpollHandle, public ChannelSink {
     void closeChannel() noexcept;
 
   protected:
-    EpollStream(EpollIoHandler& handler, EpollHandleKind kind, Fd fd, Channel& channel) noexcept;
+    EpollStream(EpollIoHandler& handler, EpollHandleKind kind, Fd fd, Channel& channel) noexcept
+        : StreamSink(channel, handler, kind, std::move(fd)) {}
 
-    Channel& channel() const noexcept { return channel_; }
     void closeSocket() noexcept {
         set(outputFailed);
         closeHandle();
@@ -82,7 +76,6 @@ class EpollStream : public EpollHandle, public ChannelSink {
     void failWriting(int error) noexcept;
     void reportWriteError();
 
-    Channel& channel_;
     Flags flags_ = 0;
     std::int16_t readError_ = 0;  // values of errno
     std::int16_t writeError_ = 0;

@@ -1,20 +1,15 @@
 // UringConnector: a fresh socket that connects; once connected, the same object is the UringStream.
 #pragma once
 
-#include <exception>
-
+#include "connector_sink.hpp"
 #include "uring/uring_stream.hpp"
 
 namespace weft {
 
-class UringConnector final : public UringStream {
+class UringConnector final : public ConnectorSink<UringStream> {
   public:
     UringConnector(UringIoHandler& handler, Fd fd, Channel& channel) noexcept
-        : UringStream(handler, std::move(fd), channel), connect_(*this) {}
-
-    void bind(const SocketAddress& local, ChannelPromise promise) override;
-    void connect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise) override;
-    void close(ChannelPromise promise) override;
+        : ConnectorSink(handler, std::move(fd), channel), connect_(*this) {}
 
   protected:
     void cancelAll() noexcept override;
@@ -26,13 +21,11 @@ class UringConnector final : public UringStream {
         UringConnector& connector;
     };
 
+    bool mayConnect() const noexcept override { return isOpen() && !connect_.inFlight() && !leaving(); }
+    void begin() override { start(connect_); }
     void completed(int result);
-    void failConnecting(std::exception_ptr cause);
 
     Connect connect_;
-    ChannelPromise connecting_;
-    SocketAddress remote_;
-    bool inProgress_ = false;
 };
 
 }  // namespace weft

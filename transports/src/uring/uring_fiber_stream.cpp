@@ -71,11 +71,6 @@ ErrorCode UringFiberStream::connect(const SocketAddress& remote, Deadline deadli
     return result < 0 ? errorOf(result) : refuseItself(remote);
 }
 
-// Refused, as from any other port of this host: nothing listens there (docs/adr/0011-self-connect.md).
-ErrorCode UringFiberStream::refuseItself(const SocketAddress& remote) noexcept {
-    return detail::resetIfConnectedToItself(calls(), fd(), remote) ? fromErrno(ECONNREFUSED) : ErrorCode();
-}
-
 // ---- writing ----
 
 std::size_t UringFiberStream::writeSome(std::span<const iovec> parts, Deadline deadline, ErrorCode& error) {
@@ -85,32 +80,19 @@ std::size_t UringFiberStream::writeSome(std::span<const iovec> parts, Deadline d
     if (!claim) error = detail::IoWaiter::alreadyInUse();
     if (error) return 0;
     Write call(*this, parts);
-    const auto direct = [&] { return calls().sendv(fd(), parts.data(), parts.size()); };
-    const ssize_t result = transfer(direct, call, "TcpStream::write", deadline);
+    const ssize_t result = transfer([&] { return send(parts); }, call, "TcpStream::write", deadline);
     if (result >= 0) return static_cast<std::size_t>(result);
     error = endedTheWait(result) ? errorOf(result) : writeFailed(result);
     return 0;
 }
 
 std::size_t UringFiberStream::tryWriteSome(std::span<const iovec> parts, ErrorCode& error) noexcept {
-    error = isOpen() ? ErrorCode() : operationAborted();
-    const detail::IoWaiter::Claim claim(writer_);
-    if (!claim) error = detail::IoWaiter::alreadyInUse();
-    if (error) return 0;
-    const ssize_t count = calls().sendv(fd(), parts.data(), parts.size());
-    if (count >= 0) return static_cast<std::size_t>(count);
-    error = detail::wouldBlock(count) ? fromErrno(EAGAIN) : writeFailed(count);
-    return 0;
+    const auto failed = [this](ssize_t result) { return writeFailed(result); };
+    return attempt(
+        writer_, [&] { return send(parts); }, failed, error);
 }
 
-// ---- shutdown ----
-
-ErrorCode UringFiberStream::shutdownOutput() {
-    if (!isOpen()) return operationAborted();
-    submitStarted();
-    const int result = calls().shutdown(fd(), SHUT_WR);
-    return result < 0 ? fromErrno(-result) : ErrorCode();
-}
+// ---- closing ----
 
 void UringFiberStream::close() noexcept {
     closeInput();
@@ -136,23 +118,6 @@ void UringFiberStream::cutOff() noexcept {
 void UringFiberStream::destroy() noexcept {
     this->~UringFiberStream();
     ::operator delete(this);
-}
-
-ErrorCode UringFiberStream::setOption(SocketOption option, int value) {
-    if (!isOpen()) return operationAborted();
-    submitStarted();
-    return detail::setSocketOption(calls(), fd(), option, value);
-}
-
-ErrorCode UringFiberStream::getOption(SocketOption option, int& value) const {
-    return isOpen() ? detail::getSocketOption(calls(), fd(), option, value) : operationAborted();
-}
-
-SocketAddress UringFiberStream::localAddress() const {
-    return detail::localAddressOf(calls(), fd());
-}
-SocketAddress UringFiberStream::remoteAddress() const {
-    return detail::remoteAddressOf(calls(), fd());
 }
 
 }  // namespace weft

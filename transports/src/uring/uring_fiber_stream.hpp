@@ -4,16 +4,14 @@
 #include <new>
 #include <span>
 
-#include <weft/transports/fiber_stream.hpp>
-
-#include "io_waiter.hpp"
+#include "socket_fiber_stream.hpp"
 #include "uring/uring_fiber_reader.hpp"
 
 namespace weft {
 
-class UringFiberStream final : public UringFiberReader, public FiberStream {
+class UringFiberStream final : public SocketFiberStream<UringFiberReader> {
   public:
-    UringFiberStream(UringIoHandler& handler, Fd fd) noexcept : UringFiberReader(handler, std::move(fd)) {}
+    UringFiberStream(UringIoHandler& handler, Fd fd) noexcept : SocketFiberStream(handler, std::move(fd)) {}
     // Closes. The memory is freed once the kernel has ended the receive in flight.
     static void operator delete(UringFiberStream* stream, std::destroying_delete_t) noexcept;
 
@@ -27,14 +25,7 @@ class UringFiberStream final : public UringFiberReader, public FiberStream {
     std::size_t writeSome(std::span<const iovec> parts, Deadline deadline, ErrorCode& error) override;
     std::size_t tryReadSome(std::span<char> into, ErrorCode& error) noexcept override { return tryRead(into, error); }
     std::size_t tryWriteSome(std::span<const iovec> parts, ErrorCode& error) noexcept override;
-    ErrorCode shutdownOutput() override;
     void close() noexcept override;
-    bool isOpen() const noexcept override { return UringFiberHandle::isOpen(); }
-
-    ErrorCode setOption(SocketOption option, int value) override;
-    ErrorCode getOption(SocketOption option, int& value) const override;
-    SocketAddress localAddress() const override;
-    SocketAddress remoteAddress() const override;
 
   private:
     class Connect;
@@ -44,7 +35,6 @@ class UringFiberStream final : public UringFiberReader, public FiberStream {
     void operationEnded() noexcept override;
     void cutOff() noexcept override;
     void destroy() noexcept;
-    ErrorCode refuseItself(const SocketAddress& remote) noexcept;
 
     detail::IoWaiter writer_;  // used for claims only: the calls wait by themselves
     bool released_ = false;    // deleted, but the memory is still in use

@@ -30,7 +30,7 @@ const UringOperation::Kind UringListener::Accept::kind = {
     }};
 
 UringListener::UringListener(UringIoHandler& handler, Fd fd, Channel& channel, ChildLoopChooser chooser) noexcept
-    : UringHandle(handler, std::move(fd)),
+    : UringDepartingHandle(handler, std::move(fd)),
       ListenerSink(handler.systemCalls(), channel, std::move(chooser)),
       accept_(*this) {
     setDefaults(socket());
@@ -96,7 +96,7 @@ void UringListener::dispatch() {
     if (delivered) channel().onReadComplete();
     if (leaving()) return;
     if (acceptError_ && accepted_.empty()) {
-        pauseAccepting();
+        static_cast<void>(pauseAccepting());  // without a pause, adjust() starts the accept again
         channel().onError(std::exchange(acceptError_, {}));
         if (leaving()) return;
     }
@@ -137,12 +137,9 @@ void UringListener::abort() noexcept {
     channel().close(ChannelPromise());
 }
 
-void UringListener::leave(Leaving how, ChannelPromise promise) {
-    std::exchange(left_, std::move(promise)).tryFailure(operationAborted());
-    leaving_ = how;
+void UringListener::cancelAll() noexcept {
     cancel(accept_);
-    if (how == Leaving::closing && accept_.inFlight()) closeSocket();
-    operationEnded();
+    if (closing() && accept_.inFlight()) closeSocket();
 }
 
 // At once, not when the end of the accept is dispatched: clients that connect after acceptWaiting() would be reset.
@@ -151,29 +148,9 @@ void UringListener::closeSocket() noexcept {
     if (kernelIsDoneWith(accept_)) closeDescriptor();
 }
 
-void UringListener::operationEnded() {
-    if (!leaving() || inFlight() != 0) return;
-    if (leaving_ == Leaving::closing) {
-        cancelPause();
-        accepted_.clear();
-        closeHandle();
-    } else {
-        leaving_ = Leaving::no;
-        detach();
-    }
-    std::exchange(left_, {}).trySuccess();
-}
-
-void UringListener::deregister(ChannelPromise promise) {
-    leave(Leaving::deregistering, std::move(promise));
-}
-
-void UringListener::close(ChannelPromise promise) {
-    if (!isOpen()) {
-        promise.trySuccess();
-        return;
-    }
-    leave(Leaving::closing, std::move(promise));
+void UringListener::lastCalls() {
+    cancelPause();
+    accepted_.clear();
 }
 
 }  // namespace weft

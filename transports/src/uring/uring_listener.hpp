@@ -6,19 +6,19 @@
 #include <weft/transports/uring/uring_io_handler.hpp>
 
 #include "listener_sink.hpp"
-#include "uring/uring_handle.hpp"
+#include "uring/uring_departing_handle.hpp"
 
 namespace weft {
 
-class UringListener final : public UringHandle, public ListenerSink {
+class UringListener final : public UringDepartingHandle, public ListenerSink {
   public:
     UringListener(UringIoHandler& handler, Fd fd, Channel& channel, ChildLoopChooser chooser) noexcept;
 
     void registered() override;
     void wantRead(bool on) override;
     void acceptWaiting() override;
-    void deregister(ChannelPromise promise) override;
-    void close(ChannelPromise promise) override;
+    void deregister(ChannelPromise promise) override { leaveByDeregistering(std::move(promise)); }
+    void close(ChannelPromise promise) override { leaveByClosing(std::move(promise)); }
 
   protected:
     void dispatch() override;
@@ -34,23 +34,19 @@ class UringListener final : public UringHandle, public ListenerSink {
         static const Kind kind;
         UringListener& listener;
     };
-    enum class Leaving : unsigned char { no, deregistering, closing };
 
-    bool leaving() const noexcept { return leaving_ != Leaving::no; }
+    void cancelAll() noexcept override;
+    void lastCalls() override;
     void completed(int result);
     void noteError(int error) noexcept;
     void adjust();
     bool keep(int connection) noexcept;
     bool deliverWaiting();
-    void leave(Leaving how, ChannelPromise promise);
     void closeSocket() noexcept;
-    void operationEnded();
 
     Accept accept_;
     detail::Ring<Fd> accepted_;
     ErrorCode acceptError_;  // to be reported to the channel
-    ChannelPromise left_;
-    Leaving leaving_ = Leaving::no;
     bool wantsRead_ = false;
 };
 

@@ -56,25 +56,12 @@ const UringOperation::Kind UringStream::hangUpKind = {
     }};
 
 UringStream::UringStream(UringIoHandler& handler, Fd fd, Channel& channel) noexcept
-    : UringHandle(handler, std::move(fd)),
-      channel_(channel),
+    : StreamSink(channel, handler, std::move(fd)),
       input_(inputKind, *this),
       output_(outputKind, *this),
       hangUp_(hangUpKind, *this) {}
 
 UringStream::~UringStream() = default;
-
-void UringStream::registered() {
-    attach();
-}
-
-void UringStream::bind(const SocketAddress&, ChannelPromise promise) {
-    promise.tryFailure(fromErrno(EISCONN));  // a connected socket already has an address
-}
-
-void UringStream::connect(const SocketAddress&, const SocketAddress*, ChannelPromise promise) {
-    promise.tryFailure(fromErrno(EISCONN));
-}
 
 // HC-5: input first, then the peer's end, then a write error.
 void UringStream::dispatch() {
@@ -136,7 +123,7 @@ void UringStream::onInput(int result, unsigned flags) {
 // a piece that leaves the socket empty ends the batch.
 void UringStream::onPiece(Buffer&& piece, unsigned flags) {
     const bool isLast = !(flags & IORING_CQE_F_SOCK_NONEMPTY);
-    if (leaving_ == Leaving::closing || has(inputEnded)) return;  // bytes after a lost piece are not the next
+    if (closing() || has(inputEnded)) return;  // bytes after a lost piece are not the next
     if (isLast && arrived_.empty() && has(wantsRead) && !leaving()) return channel_.onLastRead(std::move(piece));
     try {
         arrived_.push(std::move(piece));
@@ -282,7 +269,7 @@ void UringStream::sendRemaining() {
 
 // During a deregistration, too, which has cancelled the send in flight and does not wait for what follows it.
 void UringStream::shutdownOutput(ChannelPromise promise) {
-    if (!isOpen() || leaving_ == Leaving::closing) {
+    if (!isOpen() || closing()) {
         promise.tryFailure(operationAborted());
         return;
     }
@@ -306,60 +293,12 @@ void UringStream::finishShutdown() {
 
 // ---- leaving ----
 
-void UringStream::leave(Leaving how, ChannelPromise promise) {
-    std::exchange(left_, std::move(promise)).tryFailure(operationAborted());  // a deregistration overtaken by a close
-    leaving_ = how;
-    cancelAll();
-    operationEnded();
-}
-
 void UringStream::cancelAll() noexcept {
     cancel(input_);
     cancel(output_);
     cancel(hangUp_);
 }
 
-void UringStream::operationEnded() {
-    if (!leaving() || inFlight() != 0 || !isOpen()) return;
-    const Leaving how = std::exchange(leaving_, Leaving::no);
-    if (how == Leaving::closing) {
-        sendRemaining();
-        closeHandle();
-        leaving_ = Leaving::closing;
-    } else {
-        detach();
-    }
-    std::exchange(left_, {}).trySuccess();
-}
-
-void UringStream::deregister(ChannelPromise promise) {
-    leave(Leaving::deregistering, std::move(promise));
-}
-
-void UringStream::close(ChannelPromise promise) {
-    if (!isOpen()) {
-        promise.trySuccess();
-        return;
-    }
-    leave(Leaving::closing, std::move(promise));
-}
-
-ErrorCode UringStream::setOption(SocketOption option, int value) {
-    if (!isOpen()) return operationAborted();
-    submitStarted();
-    return detail::setSocketOption(calls(), fd(), option, value);
-}
-
-ErrorCode UringStream::getOption(SocketOption option, int& value) const {
-    return isOpen() ? detail::getSocketOption(calls(), fd(), option, value) : operationAborted();
-}
-
-SocketAddress UringStream::localAddress() const {
-    return detail::localAddressOf(calls(), fd());
-}
-SocketAddress UringStream::remoteAddress() const {
-    return detail::remoteAddressOf(calls(), fd());
-}
 std::size_t UringStream::maxReadBytes() const {
     return UringIoHandler::largeBytes;
 }

@@ -9,47 +9,33 @@
 
 #include <weft/pipeline/buffer.hpp>
 #include <weft/pipeline/channel_promise.hpp>
-#include <weft/pipeline/channel_sink.hpp>
 #include <weft/pipeline/detail/ring.hpp>
 
-#include "uring/uring_handle.hpp"
+#include "stream_sink.hpp"
+#include "uring/uring_departing_handle.hpp"
 
 namespace weft {
 
 class UringBuffers;
 class UringSendParts;
 
-class UringStream : public UringHandle, public ChannelSink {
+class UringStream : public StreamSink<UringDepartingHandle> {
   public:
     UringStream(UringIoHandler& handler, Fd fd, Channel& channel) noexcept;
     ~UringStream() override;
 
-    void registered() override;
-    void bind(const SocketAddress& local, ChannelPromise promise) override;
-    void connect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise) override;
     void wantRead(bool on) override;
     void flush(ChannelOutput& output) override;
     void shutdownOutput(ChannelPromise promise) override;
-    void deregister(ChannelPromise promise) override;
-    void close(ChannelPromise promise) override;
-    ErrorCode setOption(SocketOption option, int value) override;
-    ErrorCode getOption(SocketOption option, int& value) const override;
-    SocketAddress localAddress() const override;
-    SocketAddress remoteAddress() const override;
+    void deregister(ChannelPromise promise) override { leaveByDeregistering(std::move(promise)); }
+    void close(ChannelPromise promise) override { leaveByClosing(std::move(promise)); }
     std::size_t maxReadBytes() const override;
 
   protected:
     void dispatch() override;
     void abort() noexcept override;
-
-    Channel& channel() const noexcept { return channel_; }
-    // Starts nothing more, cancels everything in flight, and completes `promise` once that has ended.
-    enum class Leaving : unsigned char { no, deregistering, closing };
-    bool leaving() const noexcept { return leaving_ != Leaving::no; }
-    void leave(Leaving how, ChannelPromise promise);
-    // Called after each operation.
-    void operationEnded();
-    virtual void cancelAll() noexcept;
+    void cancelAll() noexcept override;
+    void lastCalls() override { sendRemaining(); }
 
   private:
     struct Operation : UringOperation {
@@ -93,9 +79,7 @@ class UringStream : public UringHandle, public ChannelSink {
     void onHangUp(int events);
     void checkForReset();
 
-    Channel& channel_;
     Flags flags_ = 0;
-    Leaving leaving_ = Leaving::no;
     bool large_ = false;   // the current receive takes large buffers
     bool hungUp_ = false;  // the peer has reset, or both directions have ended
     Operation input_;
@@ -108,7 +92,6 @@ class UringStream : public UringHandle, public ChannelSink {
     std::string_view run_;                   // the send in flight, unless it has parts; pinned in bytes_
     std::unique_ptr<UringSendParts> parts_;  // null: it has none
     std::uint64_t given_ = 0;                // its flushed position at the channel's last flush
-    ChannelPromise left_;
     ChannelPromise shutDown_;
     bool shuttingDown_ = false;  // shut down once the send in flight has ended
 };

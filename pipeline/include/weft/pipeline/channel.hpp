@@ -19,15 +19,16 @@
 #include <weft/pipeline/channel_promise.hpp>
 #include <weft/pipeline/channel_ref.hpp>
 #include <weft/pipeline/channel_sink.hpp>
+#include <weft/pipeline/detail/answer_ledger.hpp>
 #include <weft/pipeline/detail/attribute_map.hpp>
 #include <weft/pipeline/detail/channel_state.hpp>
+#include <weft/pipeline/detail/message_writes.hpp>
 #include <weft/pipeline/detail/read_cycle.hpp>
 #include <weft/pipeline/detail/read_size.hpp>
 #include <weft/pipeline/detail/sink_writes.hpp>
 #include <weft/pipeline/detail/writability.hpp>
 #include <weft/pipeline/message.hpp>
 #include <weft/scheduler/detail/biased_count.hpp>
-#include <weft/scheduler/detail/prefetch.hpp>
 #include <weft/scheduler/event_loop.hpp>
 #include <weft/scheduler/fiber_set.hpp>
 #include <weft/scheduler/non_suspending_scope.hpp>
@@ -51,8 +52,8 @@ class PostedWrite;
 // close of a closed channel succeeds.
 // Events come in this order (S-1..S-6); inactive only follows active, and unregistered only follows registered:
 // handlerAdded*, registered, active, { read* readComplete }*, inactive, unregistered, handlerRemoved*. The ids of rules
-// (S-1, W-3) are those of docs/reference/netty.md.
-class Channel final : private FlushPointListener {
+// (S-1, W-3) are those of docs/reference/rules.md.
+class Channel final : private FlushPointListener, public detail::MessageWrites<Channel> {
   public:
     static constexpr std::size_t flushCap = 64 * 1024;  // flushed bytes at which a flush writes at once (W-7)
     static constexpr std::size_t minReadBytes = detail::ReadSize::least;    // the smallest read buffer
@@ -115,20 +116,8 @@ class Channel final : private FlushPointListener {
     void writeAndFlush(Message&& message, ChannelPromise promise = {}) {
         pipeline_.writeAndFlush(std::move(message), std::move(promise));
     }
-    template <class T>
-    requires detail::RefusedMessage<T&&> detail::NoFuture write(T&&, ChannelPromise = {}) {
-        detail::refuseMessage<T>();
-    }
-    template <class T>
-    requires detail::RefusedMessage<T&&> detail::NoFuture writeAndFlush(T&&, ChannelPromise = {}) {
-        detail::refuseMessage<T>();
-    }
-    // As writeAndFlush(), and returns the future of the write. Allocates (pooled).
-    ChannelFuture writeFuture(Message&& message) {
-        const ChannelPromise promise = newPromise();
-        writeAndFlush(std::move(message), promise);
-        return promise.future();
-    }
+    using MessageWrites::write;
+    using MessageWrites::writeAndFlush;
     // Writes and flushes, and closes the channel once the write has succeeded or failed (C-5). Returns closeFuture().
     ChannelFuture writeAndClose(Message&& message);
     // Writes what has been flushed, as far as the transport takes it without waiting, then ends the output side. Writes
@@ -231,8 +220,10 @@ class Channel final : private FlushPointListener {
     // Size of the buffer for the next read, in bytes; it follows the sizes of earlier reads.
     std::size_t readBufferSize() const noexcept { return readSize_.bytes(); }
 
-    // Prefetches what a write uses: the channel itself, then its sink and its first handler. Context: the loop.
-    void prefetch(detail::PrefetchStep step) const noexcept;
+    // The requests without an answer, kept by the codec while it is in the pipeline; null: there is no such codec.
+    // Context: the loop.
+    detail::AnswerLedger* ledger() const noexcept { return ledger_; }
+    void setLedger(detail::AnswerLedger* ledger) noexcept { ledger_ = ledger; }
 
   private:
     friend class detail::HeadHandler;    // calls the operations of the channel
@@ -352,6 +343,7 @@ class Channel final : private FlushPointListener {
     ChannelConfig config_;
     ChannelOutput output_;
     detail::SinkWrites writes_;
+    detail::AnswerLedger* ledger_ = nullptr;
 
     // Any thread.
     Count pins_;  // fibers and posted operations that may use a removed context

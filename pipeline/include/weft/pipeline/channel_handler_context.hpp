@@ -10,7 +10,7 @@
 
 #include <weft/pipeline/channel_promise.hpp>
 #include <weft/pipeline/detail/event_mask.hpp>
-#include <weft/pipeline/detail/refused_calls.hpp>
+#include <weft/pipeline/detail/message_writes.hpp>
 #include <weft/pipeline/message.hpp>
 #include <weft/pipeline/socket_address.hpp>
 #include <weft/scheduler/deadline.hpp>
@@ -40,7 +40,7 @@ enum class HandlerState : unsigned char { init, addPending, added, removed };
 // order (TH-2). Everything else: the channel's loop. Never blocks.
 // Lifetime: valid while the handler is in the pipeline, while one of its callbacks runs, and while a fiber runs that it
 // started with spawn(). Other code keeps a ChannelRef instead.
-class ChannelHandlerContext {
+class ChannelHandlerContext : public detail::MessageWrites<ChannelHandlerContext> {
   public:
     ChannelHandlerContext(const ChannelHandlerContext&) = delete;
     ChannelHandlerContext& operator=(const ChannelHandlerContext&) = delete;
@@ -81,31 +81,9 @@ class ChannelHandlerContext {
     void write(Message&& message, ChannelPromise promise = {});
     void flush();
     void writeAndFlush(Message&& message, ChannelPromise promise = {});
-    // The same for a value: a large one stays where it is unless a handler keeps the message (Message::lend()).
-    // Afterwards `value` may only be destroyed or assigned to.
-    template <class T>
-    requires LendableValue<T&&>
-    void write(T&& value, ChannelPromise promise = {}) { write(Message::lend(value), std::move(promise)); }
-    template <class T>
-    requires LendableValue<T&&>
-    void writeAndFlush(T&& value, ChannelPromise promise = {}) {
-        writeAndFlush(Message::lend(value), std::move(promise));
-    }
-    template <class T>
-    requires detail::RefusedMessage<T&&> detail::NoFuture write(T&&, ChannelPromise = {}) {
-        detail::refuseMessage<T>();
-    }
-    template <class T>
-    requires detail::RefusedMessage<T&&> detail::NoFuture writeAndFlush(T&&, ChannelPromise = {}) {
-        detail::refuseMessage<T>();
-    }
+    using MessageWrites::write;
+    using MessageWrites::writeAndFlush;
 
-    // As writeAndFlush(), and returns the future of the write. Allocates (pooled).
-    ChannelFuture writeFuture(Message&& message) {
-        const ChannelPromise promise = newPromise();
-        writeAndFlush(std::move(message), promise);
-        return promise.future();
-    }
     // Writes and flushes, and closes the channel once the write has succeeded or failed (C-5). Returns the channel's
     // close future.
     ChannelFuture writeAndClose(Message&& message);
@@ -147,10 +125,10 @@ class ChannelHandlerContext {
     // the channel, cancels the task and destroys fn. Returns an empty ScheduledTask, and drops fn, if the handler has
     // been removed already. A delay beyond Duration::max() is cut to it; a negative one counts as 0. Throws
     // SystemError(operation_aborted) once the loop has ended, and std::bad_alloc. Context: the loop.
-    ScheduledTask schedule(Duration delay, UniqueFunction<void()> fn);
+    ScheduledTask schedule(UniqueFunction<void()> fn, Duration delay);
     template <class Rep, class Period>
-    ScheduledTask schedule(std::chrono::duration<Rep, Period> delay, UniqueFunction<void()> fn) {
-        return schedule(saturated(delay), std::move(fn));
+    ScheduledTask schedule(UniqueFunction<void()> fn, std::chrono::duration<Rep, Period> delay) {
+        return schedule(std::move(fn), saturated(delay));
     }
 
   protected:
@@ -197,6 +175,7 @@ class ChannelHandlerContext {
     void invokeExceptionCaught(std::exception_ptr cause) noexcept;
     bool isNamed() const noexcept { return name_ != nullptr && !name_->given.empty(); }
     unsigned ordinal() const noexcept { return name_ != nullptr ? name_->ordinal : 0; }
+    bool isCalled(std::string_view name) const noexcept;  // without an allocation
     std::string automaticName(unsigned ordinal) const;
     void becomeAdded() noexcept;
     void becomeRemoved() noexcept;

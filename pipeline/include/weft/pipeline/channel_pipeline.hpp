@@ -147,6 +147,8 @@ class ChannelPipeline {
     // Names from head to tail, excluding these two.
     std::vector<std::string> names() const;
     bool empty() const noexcept { return head_.next_ == &tail_; }
+    // `context` may be gone, or null: only its address is used.
+    bool contains(const ChannelHandlerContext* context) const noexcept;
 
     // Fire from the head. (P-2)
     void fireChannelRegistered();

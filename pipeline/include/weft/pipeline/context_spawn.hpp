@@ -24,12 +24,6 @@ struct SpawnedFunction {
     ChannelPin pin;
     ChannelHandlerContext* spawner;
     F body;
-
-    // The fiber will probably write to its channel.
-    void prefetch(PrefetchStep step) const noexcept {
-        if (step == PrefetchStep::held) prefetchLines(spawner, sizeof(ChannelHandlerContext) / 64 + 1);
-        pin.channel().prefetch(step);
-    }
 };
 
 // The closures of spawn() and of spawnJoinable().

@@ -250,7 +250,6 @@ class Carrier final : public TaskScheduler {
     bool fiberRunIsOver() noexcept { return fiberRunClock_.passedAfterSlice(); }
     Task* nextTask(bool& moved) noexcept;
     void prefetchNext() const noexcept;
-    void prefetchObjects(const detail::Fiber& fiber, detail::PrefetchStep step) const noexcept;
     bool hasManyFibers() const noexcept;
     void run(Task& task) noexcept;
     void left(detail::Fiber& fiber) noexcept;

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include <weft/scheduler/deadline.hpp>
-#include <weft/scheduler/detail/prefetch.hpp>
 
 namespace weft {
 
@@ -93,8 +92,6 @@ class MemberFunction {
     explicit MemberFunction(MemberParts<G>&& parts) : set_(parts.set), function_(std::forward<G>(parts.function)) {}
 
     void join(Fiber& fiber) noexcept { member_.join(set_, fiber); }
-    void prefetch(PrefetchStep step) const noexcept requires requires(const F& function) { function.prefetch(step); }
-    { function_.prefetch(step); }
     decltype(auto) operator()() {
         member_.begin(set_);
         return function_();

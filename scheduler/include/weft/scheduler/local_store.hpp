@@ -43,7 +43,8 @@ class LocalStore {
     void create(std::size_t index) {
         if (index >= byType_.size()) byType_.resize(index + 1, nullptr);
         const NonSuspendingScope scope;  // another fiber would find the store without the service
-        owned_.emplace_back(new T(), [](void* service) { delete static_cast<T*>(service); });
+        Owned made(new T(), [](void* service) { delete static_cast<T*>(service); });
+        owned_.push_back(std::move(made));
         byType_[index] = owned_.back().get();
     }
 

@@ -1,7 +1,6 @@
 // ManualClock: time for tests and embedded loops.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <mutex>
@@ -11,6 +10,7 @@
 #include <weft/scheduler/assert.hpp>
 #include <weft/scheduler/clock.hpp>
 #include <weft/scheduler/deadline.hpp>
+#include <weft/scheduler/detail/least.hpp>
 #include <weft/scheduler/non_suspending_scope.hpp>
 
 namespace weft {
@@ -46,7 +46,7 @@ class ManualClock final : public Clock {
     }
     void removeListener(ClockListener& listener) noexcept override {
         const std::lock_guard held(lock_);
-        listeners_.erase(std::remove(listeners_.begin(), listeners_.end(), &listener), listeners_.end());
+        std::erase(listeners_, &listener);
     }
 
   private:
@@ -56,7 +56,7 @@ class ManualClock final : public Clock {
     static TimePoint after(TimePoint from, Duration by) noexcept {
         constexpr auto year = std::chrono::hours(24 * 365);
         const TimePoint sum = deadlineAfter(from, by);
-        return sum != never ? sum : std::max(never - year, from + (never - from) / 2);
+        return sum != never ? sum : detail::greatest(never - year, from + (never - from) / 2);
     }
 
     std::atomic<Duration::rep> now_{Duration(std::chrono::hours(1)).count()};

@@ -2,12 +2,12 @@
 // Source: Varghese and Lauck, "Hashed and Hierarchical Timing Wheels" (1987), with xor levels and occupancy bitmaps.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include <weft/scheduler/deadline.hpp>
+#include <weft/scheduler/detail/least.hpp>
 
 namespace weft {
 
@@ -131,7 +131,7 @@ class TimerWheel {
     }
     TimePoint timeOf(std::uint64_t key) const noexcept;
     // Advances to `bound`, before which no timer is due.
-    void passTo(std::uint64_t bound) noexcept { elapsed_ = horizon_ = std::max(horizon_, bound - 1); }
+    void passTo(std::uint64_t bound) noexcept { elapsed_ = horizon_ = detail::greatest(horizon_, bound - 1); }
 
     void link(const Place& place, TimerEntry& entry) noexcept;
     void unlink(TimerEntry& entry) noexcept;

@@ -45,6 +45,8 @@ class ContextGroup {
     executor_type get_executor() noexcept { return next().get_executor(); }
 
   private:
+    bool endWaits();
+
     std::shared_ptr<weft::detail::LoopSet> loops_;  // keeps the loops alive until the contexts are destroyed
     std::vector<std::unique_ptr<Context>> contexts_;
     std::atomic<std::size_t> next_{0};

@@ -2,9 +2,10 @@
 // that of Netty's AdaptiveRecvByteBufAllocator with powers of two and four as steps.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+
+#include <weft/scheduler/detail/least.hpp>
 
 namespace weft::detail {
 
@@ -26,10 +27,11 @@ class ReadSize {
     // Grows at once when a read filled its buffer, up to `most`; shrinks after two small reads in a row.
     void change(std::size_t read, std::size_t most) noexcept {
         if (read >= bytes_) {
-            bytes_ = static_cast<std::uint32_t>(std::min({bytes() * 4, most, largest}));
+            bytes_ = static_cast<std::uint32_t>(
+                detail::least<std::size_t>(detail::least<std::size_t>(bytes() * 4, most), largest));
         } else {
             if (++smallReads_ < 2) return;
-            bytes_ = static_cast<std::uint32_t>(std::max(bytes() / 2, least));
+            bytes_ = static_cast<std::uint32_t>(detail::greatest<std::size_t>(bytes() / 2, least));
         }
         smallReads_ = 0;
         shrinkBelow_ = bytes_ > least ? bytes_ / 4 : 0;

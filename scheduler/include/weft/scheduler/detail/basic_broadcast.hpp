@@ -2,7 +2,6 @@
 // docs/explanation/protocol.md section 20.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include <weft/scheduler/detail/least.hpp>
 #include <weft/scheduler/detail/value_storage.hpp>
 #include <weft/scheduler/detail/waiter_queue.hpp>
 #include <weft/scheduler/errors.hpp>
@@ -85,7 +85,7 @@ class BasicBroadcast {
         for (; next < end; ++next) {
             std::optional<T> dropped;  // destroyed without the lock
             std::lock_guard held(lock_);
-            next = std::max(next, oldest());
+            next = greatest(next, oldest());
             if (next < end) placeOf(next).wasRead(dropped);
         }
     }

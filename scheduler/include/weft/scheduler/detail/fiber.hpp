@@ -2,7 +2,6 @@
 // and the result, so a fiber needs one allocation (docs/adr/0001).
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <exception>
@@ -16,6 +15,7 @@
 #include <weft/scheduler/clock.hpp>
 #include <weft/scheduler/detail/fiber_context.hpp>
 #include <weft/scheduler/detail/interrupt_mask.hpp>
+#include <weft/scheduler/detail/least.hpp>
 #include <weft/scheduler/detail/prefetch.hpp>
 #include <weft/scheduler/detail/wait_scopes.hpp>
 #include <weft/scheduler/spawn_options.hpp>
@@ -42,8 +42,7 @@ struct FiberOperations {
     void (*run)(Fiber&) noexcept;      // calls the closure, keeps the result, destroys the closure
     void (*destroy)(Fiber&) noexcept;  // destroys the frame, not the stack
     void (*dropResult)(Fiber&) noexcept;
-    void (*prefetch)(const Fiber&, PrefetchStep) noexcept;  // what the closure uses; null: nothing
-    const std::type_info* closure;                          // for the fiber dump; null without RTTI
+    const std::type_info* closure;  // for the fiber dump; null without RTTI
 };
 
 struct Fiber : FiberContext, Task {
@@ -63,7 +62,7 @@ struct Fiber : FiberContext, Task {
         constexpr std::size_t mostLines = 48, toCome = 256, first = 1024;
         const auto* const bottom = static_cast<const std::byte*>(stackPointer) - (hasBegun() ? toCome : first);
         const auto bytes = static_cast<std::size_t>(reinterpret_cast<const std::byte*>(this) - bottom);
-        prefetchLines(bottom, std::min(bytes / 64, mostLines));
+        prefetchLines(bottom, least(bytes / 64, mostLines));
     }
     bool hasBegun() const noexcept { return running.load(std::memory_order_relaxed) != nullptr; }
 
@@ -120,9 +119,9 @@ class FiberName {
 // would compete for the same few sets of the cache. The offset is at most 15/2048 of the stack.
 inline void* placeOnStack(const Stack& stack, std::size_t size, std::size_t alignment) noexcept {
     const auto top = reinterpret_cast<std::uintptr_t>(stack.top());
-    const std::size_t step = std::min<std::size_t>(128, stack.size / 2048);
+    const std::size_t step = least<std::size_t>(128, stack.size / 2048);
     const std::size_t colour = top * 0x9e3779b97f4a7c15 >> 60;  // the top bits of a product spread well
-    const std::uintptr_t mask = std::max<std::size_t>(64, alignment) - 1;
+    const std::uintptr_t mask = greatest<std::size_t>(64, alignment) - 1;
     return reinterpret_cast<void*>((top - colour * step - size) & ~mask);
 }
 
@@ -182,13 +181,6 @@ struct FiberFrame final : ResultFiber<std::invoke_result_t<F&>> {
   private:
     static void destroyFrame(Fiber& self) noexcept { static_cast<FiberFrame&>(self).~FiberFrame(); }
     static void dropFrameResult(Fiber& self) noexcept { static_cast<FiberFrame&>(self).drop(); }
-    static constexpr bool prefetches = requires(const F& function) { function.prefetch(PrefetchStep::held); };
-    static void prefetchFrame(const Fiber& self, PrefetchStep step) noexcept {
-        if constexpr (prefetches) {
-            const auto& frame = static_cast<const FiberFrame&>(self);
-            if (frame.function_) frame.function_->prefetch(step);
-        }
-    }
     static void runFrame(Fiber& self) noexcept {
         auto& frame = static_cast<FiberFrame&>(self);
         try {
@@ -209,8 +201,7 @@ struct FiberFrame final : ResultFiber<std::invoke_result_t<F&>> {
 #else
     static constexpr const std::type_info* closureType = nullptr;
 #endif
-    static constexpr FiberOperations ofFrame{&runFrame, &destroyFrame, &dropFrameResult,
-                                             prefetches ? &prefetchFrame : nullptr, closureType};
+    static constexpr FiberOperations ofFrame{&runFrame, &destroyFrame, &dropFrameResult, closureType};
 
     std::optional<F> function_;
 };

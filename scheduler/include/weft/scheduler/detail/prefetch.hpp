@@ -14,9 +14,4 @@ namespace weft::detail {
     asm volatile("");
 }
 
-// A closure with a member `void prefetch(PrefetchStep) const noexcept` gets two calls before its fiber continues after
-// a wait, on the fiber's home: the first while another fiber runs, for the objects whose addresses the closure has; the
-// second directly before, for what those objects refer to.
-enum class PrefetchStep : bool { held, referred };
-
 }  // namespace weft::detail

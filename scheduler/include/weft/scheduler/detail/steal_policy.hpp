@@ -2,7 +2,6 @@
 // explorer and the simulator all run this code. docs/explanation/protocol.md section 16, docs/adr/0019.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,6 +10,7 @@
 #include <weft/scheduler/deadline.hpp>
 #include <weft/scheduler/detail/atomics.hpp>
 #include <weft/scheduler/detail/idle_set.hpp>
+#include <weft/scheduler/detail/least.hpp>
 #include <weft/scheduler/detail/park_state.hpp>
 
 namespace weft::detail {
@@ -186,7 +186,7 @@ class BasicStealPolicy {
             found = scan();  // another thief was there first
         if (found.victim != noMember) return;
         // The work that it was called for is gone, but there is likely to be more: become the sentinel.
-        if (cluster_.rules.lingers) found.due = std::min(found.due, deadlineAfter(host_.now(), cluster_.rules.age));
+        if (cluster_.rules.lingers) found.due = least(found.due, deadlineAfter(host_.now(), cluster_.rules.age));
         if (found.due != never) static_cast<void>(ensureSentinel(found.due));
     }
     // The carrier is about to work: a sentinel resigns and calls a successor.
@@ -230,7 +230,7 @@ class BasicStealPolicy {
                 found.victim = member;
                 return found;
             }
-            found.due = std::min(found.due, deadlineAfter(seen_[member].since, cluster_.rules.age));
+            found.due = least(found.due, deadlineAfter(seen_[member].since, cluster_.rules.age));
         }
         return found;
     }

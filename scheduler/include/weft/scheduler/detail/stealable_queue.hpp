@@ -3,7 +3,6 @@
 // 11, docs/adr/0002.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include <weft/scheduler/detail/in_tray.hpp>
+#include <weft/scheduler/detail/least.hpp>
 
 namespace weft::detail {
 
@@ -156,11 +156,11 @@ class BasicStealableQueue {
     // the claim fails.
     bool claimFrom(BasicStealableQueue& victim, std::uint32_t stamp, std::uint32_t most) noexcept {
         const Index tail = tail_.load(std::memory_order_relaxed);  // only the owner writes it
-        const Index room = std::min<Index>(most, capacity - (tail - head_.load(std::memory_order_acquire)));  // [H2]
+        const Index room = least<Index>(most, capacity - (tail - head_.load(std::memory_order_acquire)));  // [H2]
         Index head = victim.head_.load(std::memory_order_relaxed);  // the compare-exchange decides
         for (;;) {
             const Index size = victim.tail_.load(std::memory_order_acquire) - head;  // [H1]
-            const Index count = std::min(size - size / 2, room);
+            const Index count = least(size - size / 2, room);
             if (count == 0) return false;
             if (size > capacity) {  // head or tail was stale
                 head = victim.head_.load(std::memory_order_relaxed);
@@ -180,7 +180,7 @@ class BasicStealableQueue {
     // Moves up to half of a list, which no other thread can reach, into the ring; returns the rest.
     Node* keepHalf(Node* list, std::uint32_t stamp, std::uint32_t most) noexcept {
         Index tail = tail_.load(std::memory_order_relaxed);  // only the owner writes it
-        const Index end = std::min(tail + most, head_.load(std::memory_order_acquire) + capacity);  // [H2]
+        const Index end = least(tail + most, head_.load(std::memory_order_acquire) + capacity);  // [H2]
         for (Node* twiceAsFar = list; twiceAsFar != nullptr && tail != end;) {
             twiceAsFar = twiceAsFar->next;
             if (twiceAsFar != nullptr) twiceAsFar = twiceAsFar->next;

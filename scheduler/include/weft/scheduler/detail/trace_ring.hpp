@@ -2,7 +2,6 @@
 // docs/adr/0021.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -10,6 +9,7 @@
 #include <memory>
 
 #include <weft/scheduler/detail/atomics.hpp>
+#include <weft/scheduler/detail/least.hpp>
 
 namespace weft::detail {
 
@@ -47,7 +47,7 @@ class BasicTraceRing {
     template <class Take>
     void forEach(Take take) const {
         const std::uint64_t end = next_.load(std::memory_order_relaxed);  // later events are skipped
-        for (std::uint64_t index = end - std::min<std::uint64_t>(end, size_); index != end; ++index) {
+        for (std::uint64_t index = end - least<std::uint64_t>(end, size_); index != end; ++index) {
             const Slot& slot = slots_[index & (size_ - 1)];
             if (slot.turn.load(std::memory_order_acquire) != written(index)) continue;  // [F3]
             TraceWords words;

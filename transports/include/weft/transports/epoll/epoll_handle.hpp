@@ -50,6 +50,8 @@ class EpollHandle : private detail::ReadyLink {
     // Drops events that were collected for an earlier state of the socket.
     void dropPendingEvents() noexcept;
     void becomeKind(EpollHandleKind kind) noexcept { kind_ = kind; }
+    // For code that io_uring shares: no operation waits to be submitted.
+    void submitStarted() noexcept {}
 
     EpollIoHandler& handler() const noexcept { return *handler_; }
     SystemCalls& calls() const noexcept { return *calls_; }

@@ -1,0 +1,147 @@
+#include <weft/http/client.hpp>
+
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include <weft/scheduler/carrier.hpp>
+#include <weft/scheduler/detail/current_home.hpp>
+#include <weft/scheduler/non_suspending_scope.hpp>
+#include <weft/scheduler/this_fiber.hpp>
+#include "client_pool.hpp"
+
+#include "exchange.hpp"
+
+namespace weft::http {
+
+namespace {
+
+using detail::Exchange;
+
+const std::shared_ptr<ClientPool>& poolHere(const std::shared_ptr<const ClientOptions>& client) {
+    if (NonSuspendingScope::active()) throw BlockingOperationException("http::Client");
+    Carrier* const home = thisFiber::carrier();
+    if (home == nullptr) throw std::logic_error("http::Client called outside a fiber: spawn one and call it there");
+    if (weft::detail::currentHome() != home) thisFiber::goHome();
+    return home->local<ClientPools>().of(client);
+}
+
+ClientRequest requestOf(Method method, std::string_view target) {
+    return {method, std::string(target)};
+}
+
+void requireWhole(const ClientRequest& request) {
+    if (request.streamed)
+        throw std::invalid_argument("http::Client::request() called with a streamed request: use begin()");
+}
+
+ErrorCode run(Exchange& exchange) {
+    exchange.begin();
+    while (!exchange.error() && !exchange.finished()) exchange.receive();
+    return exchange.error();
+}
+
+void requirePositive(const char* name, std::size_t value) {
+    if (value != 0) return;
+    throw std::invalid_argument("ClientOptions::" + std::string(name) + " is 0; accepted: 1 or more");
+}
+
+void requireTime(const char* name, Duration value) {
+    if (value > Duration::zero()) return;
+    throw std::invalid_argument("ClientOptions::" + std::string(name) + " is " + std::to_string(value.count()) +
+                                " ns; accepted: more than 0");
+}
+
+}  // namespace
+
+void ClientOptions::validate() const {
+    requirePositive("maxPerHost", maxPerHost);
+    requirePositive("maxConnections", maxConnections);
+    requireTime("idleTime", idleTime);
+    requireTime("connectTimeout", connectTimeout);
+    limits.validate();
+}
+
+Client::Client(const ClientOptions& options) : options_(std::make_shared<const ClientOptions>(options)) {
+    options.validate();
+}
+
+const Client& Client::shared() {
+    static const Client client;
+    return client;
+}
+
+ClientResponse Client::request(const Origin& server, ClientRequest request, const RequestOptions& options,
+                               ErrorCode& error) const {
+    requireWhole(request);
+    ClientResponse response;
+    Exchange exchange(poolHere(options_), server, request, options, Exchange::Timeout::ofTheWhole, response);
+    error = run(exchange);
+    if (error) response = {};
+    name(response, server, request);
+    return response;
+}
+
+ClientResponse Client::request(const Origin& server, ClientRequest request, const RequestOptions& options) const {
+    requireWhole(request);
+    ClientResponse response;
+    Exchange exchange(poolHere(options_), server, request, options, Exchange::Timeout::ofTheWhole, response);
+    if (run(exchange)) throw exchange.failure();
+    name(response, server, request);
+    return response;
+}
+
+// Keeps what an exception about the response would say.
+void Client::name(ClientResponse& response, const Origin& server, const ClientRequest& request) {
+    if (response.succeeded()) return;
+    response.server_ = server.toString();
+    response.target_ = request.target;
+}
+
+ClientExchange Client::begin(const Origin& server, ClientRequest request, const RequestOptions& options) const {
+    auto exchange = std::make_unique<detail::OwningExchange>(poolHere(options_), server, std::move(request), options);
+    exchange->begin();
+    if (exchange->error()) throw exchange->failure();
+    return ClientExchange(std::move(exchange));
+}
+
+ClientResponse Client::get(std::string_view url, const RequestOptions& options) const {
+    const Url where = Url::parse(url);
+    return request(where.origin, requestOf(Method::get, where.target), options);
+}
+
+ClientResponse Client::head(std::string_view url, const RequestOptions& options) const {
+    const Url where = Url::parse(url);
+    return request(where.origin, requestOf(Method::head, where.target), options);
+}
+
+ClientResponse Client::post(std::string_view url, Buffer body, std::string_view contentType,
+                            const RequestOptions& options) const {
+    const Url where = Url::parse(url);
+    ClientRequest post(Method::post, where.target, std::move(body));
+    if (!contentType.empty()) post.headers.add("Content-Type", contentType);
+    return request(where.origin, std::move(post), options);
+}
+
+ClientStats Client::stats() const {
+    return poolHere(options_)->statsNow();
+}
+
+ClientResponse::operator Buffer() && {
+    if (succeeded()) return takeBody();
+    throw ClientError(make_error_code(ClientFault::badStatus),
+                      "GET http://" + server_ + target_ + ": status " + std::to_string(codeOf(status())) + " " +
+                          std::string(reason()),
+                      status());
+}
+
+ClientResponse get(const SocketAddress& backend, std::string_view target, const GetOptions& options) {
+    return Client::shared().request(backend, requestOf(Method::get, target), options);
+}
+
+ClientResponse get(const SocketAddress& backend, std::string_view target, const GetOptions& options, ErrorCode& error) {
+    return Client::shared().request(backend, requestOf(Method::get, target), options, error);
+}
+
+}  // namespace weft::http

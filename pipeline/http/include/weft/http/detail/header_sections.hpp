@@ -1,0 +1,80 @@
+// HeaderSections: a cache of recently parsed header sections; one per carrier.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string_view>
+
+#include <weft/http/request_head.hpp>
+
+namespace weft::http::detail {
+
+// All header lines of a request and the empty line after them, with what the parser found in them.
+struct HeaderSection {
+    static constexpr std::size_t mostBytes = 512;
+    static constexpr std::size_t mostFields = 16;
+
+    std::uint32_t size = 0;  // bytes
+    std::uint32_t count = 0;
+    std::uint32_t seen = 0;                           // bits of RequestHeadParser::seen_ after all lines
+    Slice host{};                                     // all offsets in this struct: from the section's first byte
+    std::array<std::uint16_t, mostFields> seenAfter;  // as `seen`, after each line
+    std::array<HeaderField, mostFields> fields;
+    std::array<char, mostBytes> text;
+
+    // The first byte after these lines.
+    std::uint32_t endOf(std::uint32_t lines) const noexcept {
+        return lines < count ? fields[lines].name.offset : size - 2;
+    }
+
+    // True if `rest` begins with the bytes of this section.
+    bool begins(std::string_view rest) const noexcept {
+        return rest.size() >= size && std::memcmp(text.data(), rest.data(), size) == 0;
+    }
+    // The number of lines of this section with which `rest` begins. `likely`: a guess, which saves time if it is right.
+    std::uint32_t commonLines(std::string_view rest, std::uint32_t likely) const noexcept;
+    // Copies the fields of the first `lines` into an empty table. The section begins `start` bytes into its message.
+    void copyTo(HeaderTable& table, std::uint32_t start, std::uint32_t lines) const noexcept {
+        using Four [[gnu::vector_size(16)]] = std::uint32_t;
+        static_assert(sizeof(HeaderField) == sizeof(Four));
+        const Four distance{start, 0, start, 0};
+        HeaderField* const room = table.inlineRoom(mostFields).data();
+        for (std::uint32_t i = 0; i < lines; ++i) {
+            Four field;
+            std::memcpy(&field, &fields[i], sizeof field);
+            field += distance;
+            std::memcpy(&room[i], &field, sizeof field);
+        }
+        table.added(lines);
+    }
+};
+
+// Clients of the same kind repeat their header lines, so a few sections cover most requests of a server; where a line
+// differs (a cookie, an id), those before it need not be parsed again. Lines are compared byte for byte before they are
+// used. Context: one carrier. Allocates all its memory with the first entry.
+class HeaderSections {
+  public:
+    // The entry that a connection without one of its own should try; null if there is none.
+    const HeaderSection* newest() const noexcept { return newest_; }
+
+    // Returns the entry for `section`. A new one replaces the oldest. `table` and `host` are the parsed section, with
+    // offsets from `start` bytes before it; the caller sets `seen` of the entry. Returns null if the section is too
+    // large. Lifetime of the entry: that of this object; any add() may change its contents. Throws std::bad_alloc.
+    HeaderSection* add(std::string_view section, std::uint32_t start, const HeaderTable& table, Slice host);
+
+  private:
+    static constexpr std::size_t capacity = 8;
+    using Entries = std::array<HeaderSection, capacity>;
+
+    HeaderSection* find(std::uint64_t key, std::string_view section) const noexcept;
+
+    std::unique_ptr<Entries> entries_;
+    std::array<std::uint64_t, capacity> keys_{};  // of the entries, so that a search reads few of them
+    std::size_t oldest_ = 0;
+    const HeaderSection* newest_ = nullptr;
+};
+
+}  // namespace weft::http::detail

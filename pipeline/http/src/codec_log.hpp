@@ -1,0 +1,33 @@
+// Logs messages that the HTTP codecs do not send. Each line names the channel and the last handler that passed the
+// message on; lines are limited in rate.
+#pragma once
+
+#include <exception>
+#include <string>
+#include <string_view>
+
+#include <weft/scheduler/log.hpp>
+
+namespace weft {
+class ChannelHandlerContext;
+}
+
+namespace weft::http::detail {
+
+// Logs a message that reached `codec` and is not sent. If `codec` is null, it has been removed, and the line names
+// neither channel nor handler. LogLevel::debug has a rate limit of its own. Context: the loop. Never throws.
+void logUnsent(LogLevel level, const ChannelHandlerContext* codec, std::string_view what) noexcept;
+
+// Logs that an exception made `codec` lose bytes that it had encoded. Context: the loop. Never throws.
+void logLostOutput(const ChannelHandlerContext* codec, const std::exception_ptr& cause) noexcept;
+
+// Logs any line, with the same rate limits.
+void logOfCodec(LogLevel level, const ChannelHandlerContext& codec, std::string_view line) noexcept;
+
+// The names of the handlers after the codec ("'a', 'b'"), any of which may have had its messages.
+std::string handlersBehind(const ChannelHandlerContext& codec);
+
+// The name of `handler`, which may be gone: empty if it is not in the codec's pipeline.
+std::string nameOfHandler(const ChannelHandlerContext& codec, const ChannelHandlerContext* handler);
+
+}  // namespace weft::http::detail

@@ -1,0 +1,65 @@
+#include <weft/http/request.hpp>
+
+#include <utility>
+
+namespace weft::http {
+
+namespace detail {
+
+void RequestData::takeLongHead(Buffer& input) noexcept {
+    const std::size_t size = head.consumed;
+    if (size == input.readableBytes()) {
+        longText = std::move(input);
+    } else {
+        longText = input.slice(0, size);
+        input.consumed(size);
+    }
+    start = longText.readData();
+}
+
+}  // namespace detail
+
+Request& Request::operator=(Request&& other) noexcept {
+    if (this != &other) {
+        const Request ended(std::move(data_));
+        data_ = std::move(other.data_);
+    }
+    return *this;
+}
+
+std::string_view Request::absolutePath() const noexcept {
+    const std::string_view whole = target();
+    const auto authority = whole.find("://");
+    const auto slash = whole.find_first_of("/?", authority + 3);
+    if (slash == std::string_view::npos || whole[slash] == '?') return "/";
+    return whole.substr(slash, data_->head.pathSize - slash);
+}
+
+std::optional<std::string_view> Request::query(std::string_view name) const noexcept {
+    const std::string_view whole = target();
+    const auto mark = whole.find('?');
+    if (mark == std::string_view::npos) return std::nullopt;
+    for (std::string_view rest = whole.substr(mark + 1); !rest.empty();) {
+        const auto end = rest.find('&');
+        const std::string_view pair = rest.substr(0, end);
+        const auto equals = pair.find('=');
+        if (pair.substr(0, equals) == name) {
+            return equals == std::string_view::npos ? std::string_view() : pair.substr(equals + 1);
+        }
+        rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
+    }
+    return std::nullopt;
+}
+
+std::optional<std::string_view> Request::header(std::string_view name) const noexcept {
+    const HeaderField* field = data_->head.headers.find(name, {data_->start, data_->head.consumed});
+    if (field == nullptr) return std::nullopt;
+    return text(field->value);
+}
+
+HeaderView Request::headerAt(std::size_t index) const noexcept {
+    const HeaderField& field = data_->head.headers.fields()[index];
+    return {text(field.name), text(field.value)};
+}
+
+}  // namespace weft::http

@@ -1,0 +1,312 @@
+#include <weft/http/detail/request_head_parser.hpp>
+
+#include <algorithm>
+#include <array>
+
+#include <weft/http/detail/header_sections.hpp>
+
+#include "fault.hpp"
+#include "field_line.hpp"
+#include "header_rules.hpp"
+#include "known_fields.hpp"
+#include "line_frame.hpp"
+#include "request_line.hpp"
+#include "seen_fields.hpp"
+
+namespace weft::http::detail {
+
+using namespace seen;
+
+namespace {
+
+std::uint32_t connectionBits(const char* value, std::size_t size) noexcept {
+    // "Keep-Alive" as a word compare: its bytes are all letters and '-', but here '\r' cannot pass for '-' either,
+    // because a field value has no control characters.
+    if (size == 10 && sameLetters(value, word<std::uint64_t>("keep-ali")) &&
+        sameLetters(value + 2, word<std::uint64_t>("ep-alive")))
+        return optionKeepAlive;
+    const ConnectionOptions options = parseConnection({value, size});
+    return (options.close ? optionClose : 0U) | (options.keepAlive ? optionKeepAlive : 0U) |
+           (options.upgrade ? optionUpgrade : 0U);
+}
+
+// Returns what is wrong with a request line that begins with `front` and exceeds the limit: its method alone, or the
+// whole line.
+Fault tooLong(std::string_view front) noexcept {
+    return front.find(' ') == std::string_view::npos ? Fault::methodTooLong : Fault::requestLineTooLong;
+}
+
+}  // namespace
+
+RequestHeadParser::RequestHeadParser(const Limits& limits) : limits_(limits) {
+    limits_.validate();
+}
+
+void RequestHeadParser::share(HeaderSections& sections) noexcept {
+    const bool refusesNone =
+        limits_.headerSectionBytes >= HeaderSection::mostBytes && limits_.headerCount >= HeaderSection::mostFields;
+    sections_ = refusesNone ? &sections : nullptr;
+}
+
+Refusal RequestHeadParser::refusal() const noexcept {
+    return refusalOf(fault_);
+}
+
+// The common request: HTTP/1.1, one Host, no body, a path as target. All other members keep the values of a new head.
+inline Verdict RequestHeadParser::acceptPlain(std::uint32_t seen, Slice host) noexcept {
+    head_->keepAlive = (seen & optionClose) == 0;
+    head_->hasHost = true;
+    head_->authority = host;
+    stage_ = Stage::complete;
+    return Verdict::complete;
+}
+
+// Most requests of a connection repeat their header lines byte for byte, and other connections send the same lines.
+// Their meaning does not depend on the bytes around them, so an equal section need not be parsed again.
+// A section of which the known one has half the lines is not remembered, nor does a connection replace an entry often:
+// what differs in each request would only drive out what others use.
+void RequestHeadParser::remember(std::string_view message, std::string_view section) {
+    constexpr std::uint8_t restBetween = 32;  // requests
+    if (sections_ == nullptr || recalled_ * 2 >= head_->headers.size()) return;
+    if (restOfAdding_ > 0) return void(--restOfAdding_);
+    restOfAdding_ = restBetween;
+    HeaderSection* const added = sections_->add(section, sectionStart_, head_->headers, host_);
+    section_ = whole_ = added;
+    if (added == nullptr) return;
+    recalled_ = added->count;
+    seen_ = 0;
+    for (std::uint32_t i = 0; i < added->count; ++i) {
+        static_cast<void>(noteField(head_->headers.fields()[i], message));
+        added->seenAfter[i] = static_cast<std::uint16_t>(seen_);
+    }
+    added->seen = seen_;
+}
+
+inline Verdict RequestHeadParser::recall(const HeaderSection& section, std::uint32_t start) noexcept {
+    section.copyTo(head_->headers, start, section.count);
+    head_->consumed = start + section.size;
+    const Slice host{start + section.host.offset, section.host.size};
+    if (head_->version == Version::http11) [[likely]]
+        return acceptPlain(section.seen, host);
+    seen_ = section.seen;
+    host_ = host;
+    return decide();
+}
+
+// A section other than the one before. Of one that begins like the section that this connection, or now other ones,
+// sent last, only the lines that differ are parsed.
+[[gnu::noinline]] Verdict RequestHeadParser::readSection(std::string_view message, std::uint32_t start) {
+    stage_ = Stage::headers;
+    sectionStart_ = start;
+    whole_ = nullptr;
+    if (section_ == nullptr && sections_ != nullptr) section_ = sections_->newest();
+    recalled_ = section_ != nullptr ? section_->commonLines(message.substr(start), recalled_) : 0;
+    if (recalled_ == 0) return readHeaders(message, start);
+    if (recalled_ == section_->count && section_->begins(message.substr(start))) {
+        whole_ = section_;
+        return recall(*section_, start);
+    }
+    section_->copyTo(head_->headers, start, recalled_);
+    seen_ = section_->seenAfter[recalled_ - 1];
+    host_ = {start + section_->host.offset, section_->host.size};  // if seen_ has sawHost
+    return readHeaders(message, start + section_->endOf(recalled_));
+}
+
+Verdict RequestHeadParser::parse(std::string_view message, RequestHead& head) {
+    head_ = &head;
+    if (stage_ == Stage::requestLine && scanned_ == 0) [[likely]] {
+        const char* const begin = message.data();
+        const char* const cr = scanPlainRequestLine(begin, begin, begin + message.size(), head);
+        if (cr != nullptr && cr - begin <= limits_.requestLineBytes) [[likely]] {
+            const auto start = static_cast<std::uint32_t>(cr + 2 - begin);
+            const std::string_view rest(cr + 2, message.size() - start);
+            if (whole_ != nullptr && whole_->begins(rest)) [[likely]]
+                return recall(*whole_, start);
+            return readSection(message, start);
+        }
+    }
+    return resume(message);
+}
+
+// All but the first attempt at a plain request: resumed lines, and lines that need the whole grammar.
+Verdict RequestHeadParser::resume(std::string_view message) {
+    if (stage_ == Stage::requestLine) {
+        if (!readRequestLine(message)) return pending();
+        stage_ = Stage::headers;
+    } else if (stage_ == Stage::headers) {
+        // In the middle of a line: only search for its end, and parse the line once it is complete.
+        if (scanned_ > lineStart_ && !frameLine(message)) return pending();
+    } else {
+        return stage_ == Stage::complete ? Verdict::complete : Verdict::error;
+    }
+    return readHeaders(message, lineStart_);
+}
+
+Verdict RequestHeadParser::pending() const noexcept {
+    return stage_ == Stage::error ? Verdict::error : Verdict::needMore;
+}
+
+Verdict RequestHeadParser::fail(Fault fault) noexcept {
+    stage_ = Stage::error;
+    fault_ = fault;
+    return Verdict::error;
+}
+
+// Finds the end of the current line, continuing where the last call stopped. True: the line [lineStart_, scanned_) is
+// complete, and its CRLF follows. False: see pending().
+bool RequestHeadParser::frameLine(std::string_view message) noexcept {
+    const bool headers = stage_ == Stage::headers;
+    const auto line = detail::frameLine(message, std::max(lineStart_, scanned_), headers ? sectionStart_ : lineStart_,
+                                        headers ? limits_.headerSectionBytes : limits_.requestLineBytes,
+                                        headers ? Fault::headerSectionTooLarge : Fault::requestLineTooLong);
+    if (line.fault == Fault::requestLineTooLong) {
+        fail(tooLong(message.substr(lineStart_, limits_.requestLineBytes)));
+    } else if (line.fault != Fault::none) {
+        fail(line.fault);
+    } else {
+        scanned_ = static_cast<std::uint32_t>(line.end);
+    }
+    return line.complete;
+}
+
+bool RequestHeadParser::readRequestLine(std::string_view message) noexcept {
+    if (!frameLine(message)) return false;
+    if (scanned_ == 0) {
+        // One empty line before the request line is ignored (RFC 9112, 2.2): old clients send one after a body.
+        lineStart_ = scanned_ = 2;
+        if (!frameLine(message)) return false;
+    }
+    Fault fault = Fault::emptyLines;
+    if (scanned_ != lineStart_)
+        fault = parseRequestLine(message.substr(lineStart_, scanned_ - lineStart_), lineStart_, *head_);
+    if (fault != Fault::none) {
+        fail(fault);
+        return false;
+    }
+    sectionStart_ = lineStart_ = scanned_ + 2;
+    return true;
+}
+
+// A fault leaves seen_ unchanged, so that a second call returns the same fault.
+inline Fault RequestHeadParser::noteField(const HeaderField& field, std::string_view message) noexcept {
+    const std::string_view text = field.value.in(message);
+    switch (knownField(message.data() + field.name.offset, field.name.size)) {
+        case KnownField::host: return noteHost(field.value, message);
+        case KnownField::connection: seen_ |= connectionBits(text.data(), text.size()); break;
+        case KnownField::upgrade: seen_ |= sawUpgrade; break;
+        case KnownField::expect:
+            seen_ |= equalIgnoringCase(text, "100-continue") ? sawExpectContinue : sawUnknownExpect;
+            break;
+        case KnownField::contentLength: return noteContentLength(text);
+        case KnownField::transferEncoding: return noteTransferEncoding(text);
+        case KnownField::nameless: return Fault::emptyName;
+        case KnownField::none: break;
+    }
+    return Fault::none;
+}
+
+inline Fault RequestHeadParser::noteHost(Slice value, std::string_view message) noexcept {
+    if ((seen_ & sawHost) != 0) return Fault::duplicateHost;
+    const std::string_view text = value.in(message);
+    if (!isPlainHost(text.data(), text.size(), message.data(), message.data() + message.size())) {
+        if (!text.empty() && !isAuthority(text)) return Fault::badHost;
+        if (text.empty()) seen_ |= sawEmptyHost;
+    }
+    seen_ |= sawHost;
+    host_ = value;
+    return Fault::none;
+}
+
+// Takes header lines while they are plain, and returns where the first other line (or the empty line) begins. `faulty`:
+// where the first plain line begins whose meaning is refused, if any. The meaning is checked after the loop, which
+// keeps the loop short. Every line taken precedes the line that ended the loop, so the first fault still wins.
+inline std::size_t RequestHeadParser::takePlainLines(std::string_view message, std::size_t at,
+                                                     std::size_t& faulty) noexcept {
+#if defined(__SSE2__)
+    if (message.size() < plainLineBytes) return at;
+    const std::size_t lastBlock = message.size() - plainLineBytes;
+    const std::span<HeaderField> room = head_->headers.inlineRoom(limits_.headerCount);
+    const char* const begin = message.data();
+    HeaderField* field = room.data();
+    HeaderField* const full = field + room.size();
+    std::array<HeaderField*, HeaderTable::inlineCapacity> noted;
+    std::size_t notedCount = 0;
+    while (at <= lastBlock && field != full) {
+        const char* const cr = scanPlainLine(begin, at, lastBlock, *field);
+        if (cr == nullptr) break;
+        noted[notedCount] = field;
+        notedCount += mayBeKnown(begin + at, field->name.size) ? 1 : 0;
+        ++field;
+        at = static_cast<std::size_t>(cr + 2 - begin);
+    }
+    head_->headers.added(field - room.data());
+    for (std::size_t i = 0; i < notedCount; ++i) {
+        if (noteField(*noted[i], message) == Fault::none) [[likely]]
+            continue;
+        faulty = noted[i]->name.offset;
+        break;
+    }
+#else
+    static_cast<void>(message);
+    static_cast<void>(faulty);
+#endif
+    return at;
+}
+
+Verdict RequestHeadParser::readHeaders(std::string_view message, std::size_t at) {
+    for (;;) {
+        std::size_t faulty = 0;
+        at = takePlainLines(message, at, faulty);
+        if (faulty != 0) [[unlikely]]
+            return refuseLine(message, faulty);
+        if (message.size() - at < 2) return settleLine(message, at, Fault::none);
+        if (load<std::uint16_t>(message.data() + at) == crlf) [[likely]]
+            return finish(message, at);
+        const Verdict verdict = readLine(message, at);
+        if (verdict != Verdict::complete) return verdict;
+    }
+}
+
+// Takes the line at `at`, plain or not. On Verdict::complete, `at` is after the line.
+Verdict RequestHeadParser::readLine(std::string_view message, std::size_t& at) {
+    const char* const begin = message.data();
+    FieldLine line;
+    if (!scanFieldLine(begin + at, begin, begin + message.size(), line)) return settleLine(message, at, Fault::none);
+    const auto slice = [begin](const char* from, const char* to) {
+        return Slice{static_cast<std::uint32_t>(from - begin), static_cast<std::uint32_t>(to - from)};
+    };
+    const HeaderField field{slice(begin + at, line.nameEnd), slice(line.value, line.valueEnd)};
+    if (head_->headers.size() == limits_.headerCount) return settleLine(message, at, Fault::tooManyHeaders);
+    if (const Fault fault = noteField(field, message); fault != Fault::none) return settleLine(message, at, fault);
+    head_->headers.add(field);
+    at = static_cast<std::size_t>(line.lineEnd + 2 - begin);
+    return Verdict::complete;
+}
+
+// Reports the fault in the meaning of a line again (noteField() returns the same fault for it).
+Verdict RequestHeadParser::refuseLine(std::string_view message, std::size_t at) {
+    head_->headers.clear();
+    return readLine(message, at);
+}
+
+// The line at `at` cannot be taken now: it is incomplete, its end is broken, or its contents are wrong (`fault`, or a
+// syntax that scanFieldLine refused).
+Verdict RequestHeadParser::settleLine(std::string_view message, std::size_t at, Fault fault) noexcept {
+    lineStart_ = static_cast<std::uint32_t>(at);
+    scanned_ = lineStart_;
+    if (!frameLine(message)) return pending();
+    if (fault == Fault::none) fault = explainFieldLine(message.substr(lineStart_, scanned_ - lineStart_));
+    return fail(fault);
+}
+
+Verdict RequestHeadParser::finish(std::string_view message, std::size_t blankLine) {
+    if (blankLine - sectionStart_ > limits_.headerSectionBytes) return fail(Fault::headerSectionTooLarge);
+    head_->consumed = static_cast<std::uint32_t>(blankLine + 2);
+    constexpr std::uint32_t plain = sawHost | optionClose | optionKeepAlive;
+    if ((seen_ & ~plain) != 0 || (seen_ & sawHost) == 0) return decide();
+    remember(message, message.substr(sectionStart_, blankLine + 2 - sectionStart_));
+    if (head_->version != Version::http11 || head_->targetForm != TargetForm::origin) return decide();
+    return acceptPlain(seen_, host_);
+}
+
+}  // namespace weft::http::detail

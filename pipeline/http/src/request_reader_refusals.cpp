@@ -1,0 +1,124 @@
+// Requests that no handler answers: malformed ones, and those that the application destroys. The reader answers them.
+#include <weft/http/detail/request_reader.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <weft/pipeline/channel.hpp>
+#include <weft/pipeline/channel_handler_context.hpp>
+
+#include "codec_log.hpp"
+
+namespace weft::http::detail {
+
+namespace {
+
+std::string nameOfRequest(Ticket ticket, const ResponseSlot& slot, const ChannelHandlerContext& ctx) {
+    return "request " + std::to_string(ticket) + " (" + std::string(nameOf(slot.method)) + ") of channel " +
+           std::to_string(ctx.channel().id());
+}
+
+}  // namespace
+
+void RequestReader::refuseHead(const Refusal& refusal) {
+    connection_.slots.add().keepAlive = false;
+    refuse(connection_.slots.backTicket(), refusal);
+}
+
+void RequestReader::cutBody(const Refusal& refusal) {
+    refuse(connection_.bodyTicket, refusal);
+    if (connection_.ctx != nullptr)
+        connection_.ctx->fireChannelRead(Message(BodyCut{connection_.bodyTicket, refusal.reason}));
+}
+
+// Answers a malformed request in its turn and closes; the start of another request is unknown.
+void RequestReader::refuse(Ticket ticket, const Refusal& refusal) {
+    expects_ = Input::ended;
+    ResponseSlot* slot = connection_.slots.find(ticket);
+    if (slot == nullptr || slot->answered) {
+        // The application has answered already, perhaps completely: no other response is possible.
+        connection_.slowPath.draining = true;
+        if (slot == nullptr && connection_.slots.empty() && !connection_.slowPath.closing)
+            connection_.owner.closeAfterResponse();
+        return;
+    }
+    writer_.loseFrom(ticket);
+    Response response = error(refusal.status, refusal.reason);
+    Tickets::set(response, ticket);
+    response.keepAlive = false;
+    writer_.accept(Message(std::move(response)), {});
+    if (connection_.ctx != nullptr) connection_.ctx->flush();
+}
+
+[[gnu::noinline]] void RequestReader::afterDelivery(Ticket ticket) {
+    dropped_ = false;
+    const ChannelHandlerContext* const taker = std::exchange(droppedBy_, nullptr);
+    ResponseSlot* const slot = connection_.slots.find(ticket);
+    if (slot != nullptr && slot->dropped && !slot->answered) settleDropped(ticket, *slot, taker);
+}
+
+// afterDelivery() decides about a request that is being delivered.
+void RequestReader::noteDropped(const weft::detail::AnswerLedger::Drop& drop) {
+    ResponseSlot* const slot = connection_.slowPath.closing ? nullptr : connection_.slots.find(drop.request);
+    if (slot == nullptr || slot->answered) return;
+    const bool delivering = connection_.delivering == drop.request;
+    slot->dropped = true;
+    if (delivering) {
+        dropped_ = true;
+        droppedBy_ = drop.taker;
+    }
+    if (drop.untakenAfter != nullptr) {
+        slot->untaken = true;
+        noteUntaken(*drop.untakenAfter);
+    }
+    if (!delivering) settleDropped(drop.request, *slot, nullptr);
+}
+
+// A handler may destroy the head and answer once the body has arrived. But a client that waits for 100 sends no body.
+void RequestReader::settleDropped(Ticket ticket, ResponseSlot& slot, const ChannelHandlerContext* taker) {
+    if (expects_ == Input::body && connection_.bodyTicket == ticket && !connection_.slowPath.continueDue) return;
+    if (!connection_.ctx->channel().open()) return;  // a connection that is being closed needs no answer
+    warnOfDropped(ticket, slot, taker);
+    Response response = error(slot.untaken ? Status::notFound : Status::internalServerError);
+    Tickets::set(response, ticket);
+    writer_.accept(Message(std::move(response)), {});
+    if (connection_.ctx != nullptr) connection_.ctx->flush();
+}
+
+// Without memory the line of the log lacks the name.
+void RequestReader::noteUntaken(const std::string& lastReader) noexcept {
+    untakenAfter_.reset();
+    try {
+        untakenAfter_ = std::make_unique<std::string>(lastReader);
+    } catch (const std::bad_alloc&) {
+    }
+}
+
+void RequestReader::warnOfDropped(Ticket ticket, const ResponseSlot& slot,
+                                  const ChannelHandlerContext* taker) noexcept {
+    try {
+        logOfCodec(LogLevel::warning, *connection_.ctx, warningOf(ticket, slot, taker));
+    } catch (const std::bad_alloc&) {
+        logOfCodec(LogLevel::warning, *connection_.ctx, "a request was dropped, and there was no memory to name it");
+    }
+}
+
+std::string RequestReader::warningOf(Ticket ticket, const ResponseSlot& slot,
+                                     const ChannelHandlerContext* taker) const {
+    const std::string request = nameOfRequest(ticket, slot, *connection_.ctx);
+    if (slot.untaken) {
+        return "no handler took " + request + ", so it is answered with 404; '" +
+               (untakenAfter_ ? *untakenAfter_ : "(no memory for its name)") +
+               "' was the last to pass it on: add a handler for it after that one";
+    }
+    const std::string taken = nameOfHandler(*connection_.ctx, taker);
+    const std::string who = !taken.empty()
+                                ? "handler '" + taken + "'"
+                                : "the application (its handlers are " + handlersBehind(*connection_.ctx) + ")";
+    return who + " dropped " + request +
+           " without an answer, so it is answered with 500; answer every request, or keep its responder() to answer it "
+           "later";
+}
+
+}  // namespace weft::http::detail
