@@ -106,8 +106,8 @@ class Session final : public std::enable_shared_from_this<Session> {
     Session(Socket socket, Place& place) : stream_(std::move(socket)), place_(place) { place_.join(*this); }
     ~Session() { place_.leave(*this); }
 
+    // During a drain, reads only what has already arrived.
     void read() {
-        if (place_.draining()) return;
         waits_ = true;
         request_ = {};
         stream_.expires_after(idleTime);
@@ -115,8 +115,9 @@ class Session final : public std::enable_shared_from_this<Session> {
             self->waits_ = false;
             if (!error) self->write();  // otherwise the connection ends with its last owner
         });
+        if (place_.draining()) drain();
     }
-    // Still answers a request that has already arrived.
+    // Still answers a request that has already arrived. Closing with unread input would reset the connection.
     void drain() {
         error_code ignored;
         if (waits_) stream_.socket().shutdown(tcp::socket::shutdown_receive, ignored);

@@ -248,7 +248,10 @@ TEST(DeadlineScope, ThatHasPassedEndsTheFirstWaitOfEachOfManyChildren) {
                     TaskScope tasks;
                     for (unsigned i = 0; i < sync::manyFibers; ++i) {
                         tasks.spawnOn(group.carrier(i % 2), [&] {
-                            if (outcome([] { thisFiber::sleepFor(hours(1)); })) ++aborted;
+                            const ErrorCode ended = outcome([] { thisFiber::sleepFor(hours(1)); });
+                            if (!ended) return;
+                            ++aborted;
+                            throw SystemError(ended);  // join() reports it, even if all have ended before it
                         });
                     }
                     tasks.join();
