@@ -105,7 +105,7 @@ void freeFiber(Fiber& fiber) noexcept {
 
 void cancelFiber(Fiber& fiber) noexcept {
     fiber.state.requestCancel();
-    const ParkToken::Epoch epoch = fiber.interrupts.cancellableWait(fiber.park);
+    const ParkToken::Epoch epoch = fiber.interrupts.cancellableEpoch(fiber.park);
     if (epoch != 0) WakeKey(fiber, epoch, WakeReason::cancelled).wake();
 }
 

@@ -37,24 +37,9 @@ inline bool scanFieldLine(const char* line, const char* begin, const char* end, 
 #if defined(__SSE2__)
 inline constexpr std::size_t plainLineBytes = 17;  // bytes of the message that scanPlainLine needs from the line on
 
-// The fast path for nearly all lines: a name of at most 15 letters and '-', one SP, a non-empty value without HTAB,
-// CRLF. Returns the address of the CR. scanFieldLine accepts the same lines with the same result; null means only that
-// the caller must use it. Every instruction here runs once per header of every request, hence indexes, whole blocks,
-// and stores where the numbers are computed.
-// `lastBlock` is message size - plainLineBytes, and at <= lastBlock: no block includes the last byte of the message, so
-// that a CR found is always followed by a byte.
-[[gnu::always_inline]] inline const char* scanPlainLine(const char* message, std::size_t at, std::size_t lastBlock,
-                                                        HeaderField& field) noexcept {
-    const char* const line = message + at;
-    field.name.offset = static_cast<std::uint32_t>(at);
-    const unsigned nameStops = NameStop::mask(loadBlock(line));
-    if (nameStops == 0) [[unlikely]]
-        return nullptr;
-    const std::size_t nameSize = static_cast<unsigned>(std::countr_zero(nameStops));
-    field.name.size = static_cast<std::uint32_t>(nameSize);
-    if (load<std::uint16_t>(line + nameSize) != word<std::uint16_t>(": ")) [[unlikely]]
-        return nullptr;
-    const std::size_t value = at + nameSize + 2;
+// The rest of scanPlainLine(): a non-empty value without HTAB, from `value` on, and CRLF.
+[[gnu::always_inline]] inline const char* scanPlainValue(const char* message, std::size_t value, std::size_t lastBlock,
+                                                         HeaderField& field) noexcept {
     field.value.offset = static_cast<std::uint32_t>(value);
     std::size_t scan = value;
     unsigned stops = 0;
@@ -75,6 +60,26 @@ inline constexpr std::size_t plainLineBytes = 17;  // bytes of the message that 
         return nullptr;
     field.value.size = static_cast<std::uint32_t>(stop - value);
     return message + stop;
+}
+
+// The fast path for nearly all lines: a name of at most 15 letters and '-', one SP, a non-empty value without HTAB,
+// CRLF. Returns the address of the CR. scanFieldLine accepts the same lines with the same result; null means only that
+// the caller must use it. Every instruction here runs once per header of every request, hence indexes, whole blocks,
+// and stores where the numbers are computed.
+// `lastBlock` is message size - plainLineBytes, and at <= lastBlock: no block includes the last byte of the message, so
+// that a CR found is always followed by a byte.
+[[gnu::always_inline]] inline const char* scanPlainLine(const char* message, std::size_t at, std::size_t lastBlock,
+                                                        HeaderField& field) noexcept {
+    const char* const line = message + at;
+    field.name.offset = static_cast<std::uint32_t>(at);
+    const unsigned nameStops = NameStop::mask(loadBlock(line));
+    if (nameStops == 0) [[unlikely]]
+        return nullptr;
+    const std::size_t nameSize = static_cast<unsigned>(std::countr_zero(nameStops));
+    field.name.size = static_cast<std::uint32_t>(nameSize);
+    if (load<std::uint16_t>(line + nameSize) != word<std::uint16_t>(": ")) [[unlikely]]
+        return nullptr;
+    return scanPlainValue(message, at + nameSize + 2, lastBlock, field);
 }
 #endif
 

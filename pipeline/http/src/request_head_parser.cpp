@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include <weft/http/detail/header_sections.hpp>
 
@@ -28,6 +29,26 @@ std::uint32_t connectionBits(const char* value, std::size_t size) noexcept {
     const ConnectionOptions options = parseConnection({value, size});
     return (options.close ? optionClose : 0U) | (options.keepAlive ? optionKeepAlive : 0U) |
            (options.upgrade ? optionUpgrade : 0U);
+}
+
+#if defined(__SSE2__)
+// `rest`: at least 17 bytes of the message. `prefix`: of a HeaderSection, whose text goes on for 16 bytes or more.
+bool startsWithPrefix(const char* rest, std::string_view prefix, std::size_t size) noexcept {
+    if (prefix.size() > 16) return size > prefix.size() && std::memcmp(rest, prefix.data(), prefix.size()) == 0;
+    const unsigned same = bits(_mm_cmpeq_epi8(loadBlock(rest), loadBlock(prefix.data())));
+    return (~same & ((1U << prefix.size()) - 1)) == 0;
+}
+#endif
+
+// True if `taken` ends with this line of the section. Usually the last bytes of its value tell that it does not.
+bool endsWithLine(std::string_view taken, const HeaderSection& section, std::uint32_t line) noexcept {
+    const std::string_view known = section.lineOf(line);
+    constexpr std::size_t fromEnd = sizeof(std::uint64_t) + 2;
+    if (known.size() < fromEnd || taken.size() < known.size()) return false;
+    const auto last = [](std::string_view text) {
+        return load<std::uint64_t>(text.data() + text.size() - fromEnd);
+    };
+    return last(taken) == last(known) && taken.ends_with(known);
 }
 
 // Returns what is wrong with a request line that begins with `front` and exceeds the limit: its method alone, or the
@@ -74,10 +95,14 @@ void RequestHeadParser::remember(std::string_view message, std::string_view sect
     section_ = whole_ = added;
     if (added == nullptr) return;
     recalled_ = added->count;
-    seen_ = 0;
+    seen_ = added->meaningful = 0;
     for (std::uint32_t i = 0; i < added->count; ++i) {
         static_cast<void>(noteField(head_->headers.fields()[i], message));
         added->seenAfter[i] = static_cast<std::uint16_t>(seen_);
+        const HeaderField& field = added->fields[i];
+        const char* const name = added->text.data() + field.name.offset;
+        const bool plain = field.value.offset == field.name.offset + field.name.size + 2 && !mayBeKnown(name, field.name.size);
+        added->meaningful |= plain ? 0U : 1U << i;
     }
     added->seen = seen_;
 }
@@ -93,23 +118,69 @@ inline Verdict RequestHeadParser::recall(const HeaderSection& section, std::uint
     return decide();
 }
 
-// A section other than the one before. Of one that begins like the section that this connection, or now other ones,
-// sent last, only the lines that differ are parsed.
+// A section other than the one before. Of one with the lines that this connection, or now other ones, sent last, only
+// the values that differ are read.
 [[gnu::noinline]] Verdict RequestHeadParser::readSection(std::string_view message, std::uint32_t start) {
     stage_ = Stage::headers;
     sectionStart_ = start;
     whole_ = nullptr;
     if (section_ == nullptr && sections_ != nullptr) section_ = sections_->newest();
-    recalled_ = section_ != nullptr ? section_->commonLines(message.substr(start), recalled_) : 0;
-    if (recalled_ == 0) return readHeaders(message, start);
-    if (recalled_ == section_->count && section_->begins(message.substr(start))) {
-        whole_ = section_;
-        return recall(*section_, start);
+    if (section_ == nullptr) {
+        recalled_ = 0;
+        return readHeaders(message, start);
     }
-    section_->copyTo(head_->headers, start, recalled_);
-    seen_ = section_->seenAfter[recalled_ - 1];
-    host_ = {start + section_->host.offset, section_->host.size};  // if seen_ has sawHost
-    return readHeaders(message, start + section_->endOf(recalled_));
+    const HeaderSection& section = *section_;
+    recalled_ = section.commonLines(message.substr(start), recalled_);
+    section.copyTo(head_->headers, start, recalled_);
+    host_ = {start + section.host.offset, section.host.size};  // if it is in these lines
+    std::size_t at = start + section.endOf(recalled_);
+    const std::uint32_t lines = takeSimilarLines(message, at);
+    if (lines != section.count || message.size() - at < 2 || load<std::uint16_t>(message.data() + at) != crlf) {
+        seen_ = lines > 0 ? section.seenAfter[lines - 1] : 0;
+        return readHeaders(message, at);
+    }
+    seen_ = section.seen;
+    if (recalled_ * 2 < lines || at - start > limits_.headerSectionBytes) [[unlikely]]
+        return finish(message, at);
+    if (recalled_ == lines) whole_ = section_;
+    head_->consumed = static_cast<std::uint32_t>(at + 2);
+    return head_->version == Version::http11 ? acceptPlain(seen_, host_) : decide();
+}
+
+// Takes lines from `at` on, as long as each has the name of the line of section_ at its place. Of one whose value
+// decides something, all bytes must be the same; of others, the value needs to be plain. Returns how many lines of the
+// section have been taken, those before `at` included.
+inline std::uint32_t RequestHeadParser::takeSimilarLines(std::string_view message, std::size_t& at) noexcept {
+    std::uint32_t line = recalled_;
+#if defined(__SSE2__)
+    if (message.size() < plainLineBytes) return line;
+    const HeaderSection& section = *section_;
+    const std::size_t lastBlock = message.size() - plainLineBytes;
+    const char* const begin = message.data();
+    HeaderField* const first = head_->headers.inlineRoom(HeaderSection::mostFields).data();
+    HeaderField* field = first;
+    for (; line < section.count && at <= lastBlock; ++line, ++field) {
+        const HeaderField& known = section.fields[line];
+        if (section.isMeaningful(line)) {
+            const std::string_view whole = section.lineOf(line);
+            if (!message.substr(at).starts_with(whole)) break;
+            const auto moved = static_cast<std::uint32_t>(at) - known.name.offset;
+            *field = {{known.name.offset + moved, known.name.size}, {known.value.offset + moved, known.value.size}};
+            if (known.value.offset == section.host.offset) host_ = field->value;
+            at += whole.size();
+        } else {
+            const std::string_view prefix = section.prefixOf(line);
+            if (!startsWithPrefix(begin + at, prefix, message.size() - at)) break;
+            field->name = {static_cast<std::uint32_t>(at), known.name.size};
+            const char* const cr = scanPlainValue(begin, at + prefix.size(), lastBlock, *field);
+            if (cr == nullptr) break;
+            at = static_cast<std::size_t>(cr + 2 - begin);
+        }
+        if (line == recalled_ && endsWithLine(message.substr(0, at), section, line)) ++recalled_;
+    }
+    head_->headers.added(field - first);
+#endif
+    return line;
 }
 
 Verdict RequestHeadParser::parse(std::string_view message, RequestHead& head) {
@@ -120,7 +191,7 @@ Verdict RequestHeadParser::parse(std::string_view message, RequestHead& head) {
         if (cr != nullptr && cr - begin <= limits_.requestLineBytes) [[likely]] {
             const auto start = static_cast<std::uint32_t>(cr + 2 - begin);
             const std::string_view rest(cr + 2, message.size() - start);
-            if (whole_ != nullptr && whole_->begins(rest)) [[likely]]
+            if (whole_ != nullptr && whole_->isPrefixOf(rest)) [[likely]]
                 return recall(*whole_, start);
             return readSection(message, start);
         }

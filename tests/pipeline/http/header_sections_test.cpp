@@ -88,12 +88,22 @@ class RandomSections {
     void refill() {
         lines_ = {below(30) == 0 ? "X-No: host\r\n" : "Host: example.test\r\n"};
         for (std::size_t i = below(18); i > 0; --i) lines_.push_back(line());
+        std::swap(lines_[0], lines_[below(2) == 0 ? below(lines_.size()) : 0]);
     }
     void change() {
         const std::size_t at = below(lines_.size() + 1);
         if (at == lines_.size()) return lines_.push_back(line());
+        if (below(2) == 0) return changeValue(lines_[at]);
         below(3) == 0 && lines_.size() > 1 ? void(lines_.erase(lines_.begin() + static_cast<std::ptrdiff_t>(at)))
                                            : void(lines_[at] = line());
+    }
+
+    void changeValue(std::string& line) {
+        static const std::vector<std::string> values = {"", " ", "x", " y", " \t z ", " a\tb", " \x01", " \xe4\xf6", " 7\x7f"};
+        const std::size_t colon = line.find(':');
+        if (colon == std::string::npos) return;
+        const std::string value = below(3) == 0 ? values[below(values.size())] : " v" + std::to_string(below(100'000)) + std::string(below(40), 'w');
+        line = line.substr(0, colon + 1) + value + "\r\n";
     }
 
     std::mt19937 random_;

@@ -25,8 +25,8 @@ class UringListener final : public UringDepartingHandle, public ListenerSink {
     void abort() noexcept override;
     int socket() const noexcept override { return isOpen() ? fd() : -1; }
     SocketIoHandler& sockets() const noexcept override { return handler(); }
-    void boundAndListening() override { adjust(); }
-    void pauseEnded() override { adjust(); }
+    void onListening() override { adjust(); }
+    void onPauseEnded() override { adjust(); }
 
   private:
     struct Accept : UringOperation {

@@ -93,8 +93,8 @@ class EventLoopGroup {
     std::unique_ptr<CarrierGroup> own_;
     CarrierGroup* carriers_;
     std::mutex lock_;    // guards the members below
-    bool left_ = false;  // a shutdown has released this group's share of the loops
-    bool last_ = false;  // it was the last share
+    bool hasLeftLoops_ = false;  // a shutdown has released this group's share of the loops
+    bool hadLastShare_ = false;  // it was the last share
     std::optional<Future<void>> gracefulEnd_;
 };
 

@@ -63,7 +63,7 @@ class EndContext final : public ChannelHandlerContext {
   public:
     EndContext(Channel& channel, EventMask mask, const HandlerType& type, ChannelHandler& handler)
         : ChannelHandlerContext(channel, mask, type) {
-        holds(handler);
+        setHandler(handler);
     }
 };
 
