@@ -15,7 +15,7 @@
 namespace weft::http::detail {
 
 namespace {
-constexpr std::string_view colon = ": ", lineEnd = "\r\n", headEnd = "\r\n\r\n";
+constexpr std::string_view separator = ": ", lineEnd = "\r\n", headEnd = "\r\n\r\n";
 
 // The index of the first byte in memory that is not 0; there is one.
 std::size_t firstByte(std::uint64_t word) noexcept {
@@ -97,7 +97,7 @@ void HeadCache::renew(Model& model, const HeaderList& headers, std::time_t now) 
         const std::string_view value(headers.text() + entry.nameEnd, entry.valueEnd - entry.nameEnd);
         lines.refused = lines.refused || !isFieldValue(value);
         lines.differ = true;
-        const std::size_t between = lines.alike * (colon.size() + lineEnd.size()) + colon.size();
+        const std::size_t between = lines.alike * (separator.size() + lineEnd.size()) + separator.size();
         put(out + model.linesAt + entry.nameEnd + between, value);
         from = entry.valueEnd;
         ++lines.alike;
