@@ -201,7 +201,8 @@ void ServerState::closeAll(std::size_t loop) noexcept {
                      [self = shared_from_this(), &children = *children_[loop]] { closeAllNow(children); });
 }
 
-Future<std::vector<LateConnection>> ServerState::findUnfinished(std::size_t loop, std::vector<LateConnection> connections) {
+Future<std::vector<LateConnection>> ServerState::findUnfinished(std::size_t loop,
+                                                                std::vector<LateConnection> connections) {
     Promise<std::vector<LateConnection>> promise;
     auto future = promise.future();
     executeIfRunning(children_[loop]->loop, [late = std::move(connections), promise = std::move(promise)]() mutable {

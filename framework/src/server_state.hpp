@@ -60,8 +60,8 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
     // progress fails; the future then completes after that.
     Future<void> startDrain();
     std::size_t loops() const noexcept { return children_.size(); }
-    // For one loop. whenEmptied() completes when the loop has no connection of this server. cancelAll() cancels the fibers
-    // of its connections and returns those connections. closeAll() closes its connections.
+    // For one loop. whenEmptied() completes when the loop has no connection of this server. cancelAll() cancels the
+    // fibers of its connections and returns those connections. closeAll() closes its connections.
     Future<void> whenEmptied(std::size_t loop);
     Future<std::vector<LateConnection>> cancelAll(std::size_t loop);
     void closeAll(std::size_t loop) noexcept;

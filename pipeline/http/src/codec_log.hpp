@@ -15,7 +15,8 @@ class ChannelHandlerContext;
 namespace weft::http::detail {
 
 // Logs a message that reached `codec` and is not sent. If `codec` is null, it has been removed, and the line names
-// neither channel nor handler. With a codec, LogLevel::debug has a rate limit of its own. Context: the loop. Never throws.
+// neither channel nor handler. With a codec, LogLevel::debug has a rate limit of its own. Context: the loop. Never
+// throws.
 void logUnsent(LogLevel level, const ChannelHandlerContext* codec, std::string_view what) noexcept;
 
 // Logs that an exception made `codec` lose bytes that it had encoded. Context: the loop. Never throws.

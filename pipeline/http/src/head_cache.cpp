@@ -67,7 +67,7 @@ void HeadCache::renew(Model& model, const HeaderList& headers, std::time_t now) 
 // The first byte from `from` on that differs, or the end of the shorter text. Lists that are not stored inside their
 // objects are not compared.
 [[gnu::always_inline]] inline std::size_t HeadCache::firstDifference(const HeaderList& left, const HeaderList& right,
-                                              std::size_t from) noexcept {
+                                                                     std::size_t from) noexcept {
     if (left.large_ || right.large_) return from;
     const std::size_t most = std::min(left.textSize_, right.textSize_);
     using Word = std::uint64_t;
@@ -81,7 +81,8 @@ void HeadCache::renew(Model& model, const HeaderList& headers, std::time_t now) 
 
 // `out` holds the model's head. Overwrites the values that differ, as long as the headers have the lengths of the
 // model's.
-[[gnu::always_inline]] inline HeadCache::Lines HeadCache::overwriteValues(const Model& model, const HeaderList& headers, char* out) noexcept {
+[[gnu::always_inline]] inline HeadCache::Lines HeadCache::overwriteValues(const Model& model, const HeaderList& headers,
+                                                                          char* out) noexcept {
     const HeaderList& known = model.headers;
     const HeaderList::Entry *const own = headers.entries(), *const like = known.entries();
     const std::size_t both = std::min(headers.size(), known.size());

@@ -45,9 +45,7 @@ bool endsWithLine(std::string_view taken, const HeaderSection& section, std::uin
     const std::string_view known = section.lineOf(line);
     constexpr std::size_t fromEnd = sizeof(std::uint64_t) + 2;
     if (known.size() < fromEnd || taken.size() < known.size()) return false;
-    const auto last = [](std::string_view text) {
-        return load<std::uint64_t>(text.data() + text.size() - fromEnd);
-    };
+    const auto last = [](std::string_view text) { return load<std::uint64_t>(text.data() + text.size() - fromEnd); };
     return last(taken) == last(known) && taken.ends_with(known);
 }
 
@@ -101,7 +99,8 @@ void RequestHeadParser::remember(std::string_view message, std::string_view sect
         added->seenAfter[i] = static_cast<std::uint16_t>(seen_);
         const HeaderField& field = added->fields[i];
         const char* const name = added->text.data() + field.name.offset;
-        const bool plain = field.value.offset == field.name.offset + field.name.size + 2 && !mayBeKnown(name, field.name.size);
+        const bool plain =
+            field.value.offset == field.name.offset + field.name.size + 2 && !mayBeKnown(name, field.name.size);
         added->meaningful |= plain ? 0U : 1U << i;
     }
     added->seen = seen_;

@@ -99,10 +99,12 @@ class RandomSections {
     }
 
     void changeValue(std::string& line) {
-        static const std::vector<std::string> values = {"", " ", "x", " y", " \t z ", " a\tb", " \x01", " \xe4\xf6", " 7\x7f"};
+        static const std::vector<std::string> values = {"",      " ",     "x",         " y",    " \t z ",
+                                                        " a\tb", " \x01", " \xe4\xf6", " 7\x7f"};
         const std::size_t colon = line.find(':');
         if (colon == std::string::npos) return;
-        const std::string value = below(3) == 0 ? values[below(values.size())] : " v" + std::to_string(below(100'000)) + std::string(below(40), 'w');
+        const std::string value = below(3) == 0 ? values[below(values.size())]
+                                                : " v" + std::to_string(below(100'000)) + std::string(below(40), 'w');
         line = line.substr(0, colon + 1) + value + "\r\n";
     }
 
