@@ -13,8 +13,8 @@
 #include <weft/pipeline/channel_handler.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
 #include <weft/pipeline/codec/byte_to_message_decoder.hpp>
+#include <weft/testing/recorder.hpp>
 
-#include "../recorder.hpp"
 #include "segmentation.hpp"
 
 namespace weft::test {

@@ -9,8 +9,8 @@
 #include <weft/pipeline/channel_option.hpp>
 #include <weft/pipeline/codec/line_based_frame_decoder.hpp>
 #include <weft/pipeline/codec/string_codec.hpp>
+#include <weft/testing/recorder.hpp>
 
-#include "../recorder.hpp"
 #include "../scripted_sink.hpp"
 #include "support/log_capture.hpp"
 

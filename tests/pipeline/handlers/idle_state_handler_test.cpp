@@ -12,8 +12,8 @@
 #include <weft/pipeline/handlers/timeout_errors.hpp>
 #include <weft/pipeline/handlers/write_timeout_handler.hpp>
 #include <weft/scheduler/timer_wheel.hpp>
+#include <weft/testing/recorder.hpp>
 
-#include "../recorder.hpp"
 #include "../scripted_sink.hpp"
 
 namespace weft {
