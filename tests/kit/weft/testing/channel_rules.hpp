@@ -35,10 +35,10 @@ struct ChannelStory {
 };
 
 // The last handler of the connection: records events and bytes.
-class Reader final : public Recorder {
+class EventReader final : public Recorder {
   public:
     using Action = std::function<void(ChannelHandlerContext&)>;
-    explicit Reader(
+    explicit EventReader(
         ChannelStory& story, std::string name = "", Action onRead = [](ChannelHandlerContext&) {})
         : Recorder(std::move(name), story.events), story_(story), onRead_(std::move(onRead)) {
         recordsOperations = false;
@@ -60,8 +60,8 @@ class Reader final : public Recorder {
 
 class ChannelRules : public ::testing::TestWithParam<RuleStage> {
   protected:
-    void open(Reader::Action onRead = [](ChannelHandlerContext&) {}) {
-        stage->open([&](Channel& made) { made.pipeline().addLast<Reader>(story, "", onRead); });
+    void open(EventReader::Action onRead = [](ChannelHandlerContext&) {}) {
+        stage->open([&](Channel& made) { made.pipeline().addLast<EventReader>(story, "", onRead); });
     }
     Channel& channel() { return stage->channel(); }
     void untilEvent(const std::string& event) {
@@ -105,7 +105,7 @@ TEST_P(ChannelRules, R1_EveryReadIsFollowedByOneReadCompleteBeforeTheNextCycle) 
 TEST_P(ChannelRules, R3_WithoutAutoReadNothingComesBeforeARead) {
     stage->open([&](Channel& made) {
         made.setOption(ChannelOption::AUTO_READ, false);
-        made.pipeline().addLast<Reader>(story);
+        made.pipeline().addLast<EventReader>(story);
     });
     stage->send("held");
     EXPECT_EQ(events(), (Events{"active"}));
@@ -120,7 +120,7 @@ TEST_P(ChannelRules, R3_WithoutAutoReadNothingComesBeforeARead) {
 TEST_P(ChannelRules, R3_AReadRequestedInsideChannelReadIsServedInTheNextCycle) {
     stage->open([&](Channel& made) {
         made.setOption(ChannelOption::AUTO_READ, false);
-        made.pipeline().addLast<Reader>(story, "", [](ChannelHandlerContext& ctx) { ctx.read(); });
+        made.pipeline().addLast<EventReader>(story, "", [](ChannelHandlerContext& ctx) { ctx.read(); });
     });
     stage->inLoop([&] { channel().read(); });
     stage->send("first");
@@ -240,8 +240,8 @@ TEST_P(ChannelRules, S5_ACloseInsideAReadDoesNotNestInactive) {
 
 TEST_P(ChannelRules, H8_TheHandlersOfAClosedConnectionLeaveFromTailToHead) {
     stage->open([&](Channel& made) {
-        made.pipeline().addLast<Reader>(story, "a");
-        made.pipeline().addLast<Reader>(story, "b");
+        made.pipeline().addLast<EventReader>(story, "a");
+        made.pipeline().addLast<EventReader>(story, "b");
     });
     stage->endInput();
     untilEvent("a:removed");
@@ -265,7 +265,7 @@ TEST_P(ChannelRules, HC1_ThePeersEndClosesTheChannelAfterItsLastBytes) {
 TEST_P(ChannelRules, HC2_WithHalfClosureAllowedThePeersEndIsAnEventAndTheAnswerIsStillSent) {
     stage->open([&](Channel& made) {
         made.setOption(ChannelOption::ALLOW_HALF_CLOSURE, true);
-        made.pipeline().addLast<Reader>(story);
+        made.pipeline().addLast<EventReader>(story);
     });
     stage->send("question");
     stage->endInput();
@@ -313,7 +313,7 @@ TEST_P(ChannelRules, E2_AnOutboundExceptionFailsItsPromiseAndTheConnectionLives)
     };
     stage->open([&](Channel& made) {
         made.pipeline().addLast<Picky>();
-        made.pipeline().addLast<Reader>(story);
+        made.pipeline().addLast<EventReader>(story);
     });
     stage->inLoop([&] {
         channel().writeAndFlush(Buffer::copyOf("bad"), told("bad"));
@@ -326,8 +326,8 @@ TEST_P(ChannelRules, E2_AnOutboundExceptionFailsItsPromiseAndTheConnectionLives)
 
 TEST_P(ChannelRules, P1_AUserEventVisitsTheHandlersInTheirOrder) {
     stage->open([&](Channel& made) {
-        made.pipeline().addLast<Reader>(story, "a");
-        made.pipeline().addLast<Reader>(story, "b");
+        made.pipeline().addLast<EventReader>(story, "a");
+        made.pipeline().addLast<EventReader>(story, "b");
     });
     channel().pipeline().fireUserEventTriggered(Message(1));  // from the test's thread, which may not be the loop's
     untilEvent("b:event int");
@@ -345,7 +345,7 @@ TEST_P(ChannelRules, H7_DataThatAReplacedHandlerHoldsIsDeliveredBeforeNewData) {
     stage->until([&] { return !channel().pipeline().get<Holds>()->held.empty(); });
     stage->inLoop([&] {
         auto& pipeline = channel().pipeline();
-        pipeline.replace<Reader>(*pipeline.get<Holds>(), story);
+        pipeline.replace<EventReader>(*pipeline.get<Holds>(), story);
     });
     stage->send("then new");
     stage->until([&] { return story.bytes == "held, then new"; });
