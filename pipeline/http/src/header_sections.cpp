@@ -16,11 +16,10 @@ std::uint64_t keyOf(std::string_view section) noexcept {
 
 }  // namespace
 
-std::uint32_t HeaderSection::commonLines(std::string_view rest, std::uint32_t likely) const noexcept {
+std::uint32_t HeaderSection::countCommonLines(std::string_view rest) const noexcept {
     const auto same = [&](std::uint32_t from, std::uint32_t to) {
         return to <= rest.size() && std::memcmp(text.data() + from, rest.data() + from, to - from) == 0;
     };
-    if (likely <= count && same(0, endOf(likely))) return likely;
     std::uint32_t lines = 0;
     while (lines < count && same(endOf(lines), endOf(lines + 1))) ++lines;
     return lines;

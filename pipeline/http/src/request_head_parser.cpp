@@ -32,22 +32,22 @@ std::uint32_t connectionBits(const char* value, std::size_t size) noexcept {
 }
 
 #if defined(__SSE2__)
-// `rest`: at least 17 bytes of the message. `prefix`: of a HeaderSection, whose text goes on for 16 bytes or more.
-bool startsWithPrefix(const char* rest, std::string_view prefix, std::size_t size) noexcept {
-    if (prefix.size() > 16) return size > prefix.size() && std::memcmp(rest, prefix.data(), prefix.size()) == 0;
-    const unsigned same = bits(_mm_cmpeq_epi8(loadBlock(rest), loadBlock(prefix.data())));
-    return (~same & ((1U << prefix.size()) - 1)) == 0;
+// `rest`: at least 16 bytes of the message. `prefix`: of a HeaderSection, whose text goes on for 16 bytes or more.
+inline bool startsWithPrefix(const char* rest, const char* prefix, unsigned size, const char* end) noexcept {
+    const unsigned same = bits(_mm_cmpeq_epi8(loadBlock(rest), loadBlock(prefix)));
+    if (size > 16) [[unlikely]]
+        return end - rest > static_cast<std::ptrdiff_t>(size) && std::memcmp(rest, prefix, size) == 0;
+    return (same | ~0U << size) == ~0U;
+}
+
+// Usually the last bytes tell that two values differ.
+inline bool isSameValue(const char* left, const char* right, std::size_t size) noexcept {
+    using Last = std::uint64_t;
+    if (size >= sizeof(Last) && load<Last>(left + size - sizeof(Last)) != load<Last>(right + size - sizeof(Last)))
+        return false;
+    return std::memcmp(left, right, size) == 0;
 }
 #endif
-
-// True if `taken` ends with this line of the section. Usually the last bytes of its value tell that it does not.
-bool endsWithLine(std::string_view taken, const HeaderSection& section, std::uint32_t line) noexcept {
-    const std::string_view known = section.lineOf(line);
-    constexpr std::size_t fromEnd = sizeof(std::uint64_t) + 2;
-    if (known.size() < fromEnd || taken.size() < known.size()) return false;
-    const auto last = [](std::string_view text) { return load<std::uint64_t>(text.data() + text.size() - fromEnd); };
-    return last(taken) == last(known) && taken.ends_with(known);
-}
 
 // Returns what is wrong with a request line that begins with `front` and exceeds the limit: its method alone, or the
 // whole line.
@@ -85,7 +85,8 @@ inline Verdict RequestHeadParser::acceptPlain(std::uint32_t seen, Slice host) no
 // A section of which the known one has half the lines is not remembered, nor does a connection replace an entry often:
 // what differs in each request would only drive out what others use.
 void RequestHeadParser::remember(std::string_view message, std::string_view section) {
-    constexpr std::uint8_t restBetween = 32;  // requests
+    constexpr std::uint8_t restBetween = 32;           // requests
+    constexpr std::uint32_t maxRememberedPrefix = 64;  // bytes
     if (sections_ == nullptr || recalled_ * 2 >= head_->headers.size()) return;
     if (restOfAdding_ > 0) return void(--restOfAdding_);
     restOfAdding_ = restBetween;
@@ -93,15 +94,15 @@ void RequestHeadParser::remember(std::string_view message, std::string_view sect
     section_ = whole_ = added;
     if (added == nullptr) return;
     recalled_ = added->count;
-    seen_ = added->meaningful = 0;
+    seen_ = 0;
     for (std::uint32_t i = 0; i < added->count; ++i) {
         static_cast<void>(noteField(head_->headers.fields()[i], message));
         added->seenAfter[i] = static_cast<std::uint16_t>(seen_);
         const HeaderField& field = added->fields[i];
-        const char* const name = added->text.data() + field.name.offset;
-        const bool plain =
-            field.value.offset == field.name.offset + field.name.size + 2 && !mayBeKnown(name, field.name.size);
-        added->meaningful |= plain ? 0U : 1U << i;
+        const std::uint32_t prefix = field.name.size + std::string_view(": ").size();
+        const bool plain = field.value.offset == field.name.offset + prefix && prefix <= maxRememberedPrefix &&
+                           !mayBeKnown(added->text.data() + field.name.offset, field.name.size);
+        added->prefix[i] = plain ? static_cast<std::uint8_t>(prefix) : 0;
     }
     added->seen = seen_;
 }
@@ -146,10 +147,11 @@ inline Verdict RequestHeadParser::recall(const HeaderSection& section, std::uint
     return head_->version == Version::http11 ? acceptPlain(seen_, host_) : decide();
 }
 
-// Takes lines from `at` on, as long as each has the name of the line of section_ at its place. Of one whose value
-// decides something, all bytes must be the same; of others, the value needs to be plain. Returns how many lines of the
-// section have been taken, those before `at` included.
-inline std::uint32_t RequestHeadParser::takeSimilarLines(std::string_view message, std::size_t& at) noexcept {
+// Takes lines from `at` on, as long as each has the name of the line of section_ at its place. Of one whose value has a
+// meaning, all bytes must be the same; of others, the value needs to be plain. Returns how many lines of the section
+// have been taken, those before `at` included.
+[[gnu::always_inline]] inline std::uint32_t RequestHeadParser::takeSimilarLines(std::string_view message,
+                                                                                std::size_t& at) noexcept {
     std::uint32_t line = recalled_;
 #if defined(__SSE2__)
     if (message.size() < plainLineBytes) return line;
@@ -158,26 +160,34 @@ inline std::uint32_t RequestHeadParser::takeSimilarLines(std::string_view messag
     const char* const begin = message.data();
     HeaderField* const first = head_->headers.inlineRoom(HeaderSection::mostFields).data();
     HeaderField* field = first;
-    for (; line < section.count && at <= lastBlock; ++line, ++field) {
+    std::size_t next = at;
+    for (; line < section.count && next <= lastBlock; ++line, ++field) {
         const HeaderField& known = section.fields[line];
-        if (section.isMeaningful(line)) {
+        const unsigned prefix = section.prefix[line];
+        if (prefix == 0) [[unlikely]] {
             const std::string_view whole = section.lineOf(line);
-            if (!message.substr(at).starts_with(whole)) break;
-            const auto moved = static_cast<std::uint32_t>(at) - known.name.offset;
+            if (!message.substr(next).starts_with(whole)) break;
+            const auto moved = static_cast<std::uint32_t>(next) - known.name.offset;
             *field = {{known.name.offset + moved, known.name.size}, {known.value.offset + moved, known.value.size}};
             if (known.value.offset == section.host.offset) host_ = field->value;
-            at += whole.size();
-        } else {
-            const std::string_view prefix = section.prefixOf(line);
-            if (!startsWithPrefix(begin + at, prefix, message.size() - at)) break;
-            field->name = {static_cast<std::uint32_t>(at), known.name.size};
-            const char* const cr = scanPlainValue(begin, at + prefix.size(), lastBlock, *field);
-            if (cr == nullptr) break;
-            at = static_cast<std::size_t>(cr + 2 - begin);
+            next += whole.size();
+            continue;
         }
-        if (line == recalled_ && endsWithLine(message.substr(0, at), section, line)) ++recalled_;
+        if (!startsWithPrefix(begin + next, section.text.data() + known.name.offset, prefix, begin + message.size()))
+            break;
+        field->name = {static_cast<std::uint32_t>(next), known.name.size};
+        const char* const cr = scanPlainValue(begin, next + prefix, lastBlock, *field);
+        if (cr == nullptr) break;
+        next = static_cast<std::size_t>(cr + 2 - begin);
     }
     head_->headers.added(field - first);
+    at = next;
+    if (field != first) {  // has the first of them become equal?
+        const Slice was = section.fields[recalled_].value;
+        const bool same = first->value.size == was.size &&
+                          isSameValue(begin + first->value.offset, section.text.data() + was.offset, was.size);
+        recalled_ += same ? 1 : 0;
+    }
 #endif
     return line;
 }

@@ -20,9 +20,9 @@ struct HeaderSection {
     std::uint32_t size = 0;  // bytes
     std::uint32_t count = 0;
     std::uint32_t seen = 0;                           // bits of RequestHeadParser::seen_ after all lines
-    std::uint32_t meaningful = 0;                     // a bit for each line whose value decides something
     Slice host{};                                     // all offsets in this struct: from the section's first byte
     std::array<std::uint16_t, mostFields> seenAfter;  // as `seen`, after each line
+    std::array<std::uint8_t, mostFields> prefix;      // bytes of each line up to its value; 0: its value has a meaning
     std::array<HeaderField, mostFields> fields;
     std::array<char, mostBytes + 16> text;  // zeros after the section
 
@@ -31,12 +31,6 @@ struct HeaderSection {
         return lines < count ? fields[lines].name.offset : size - 2;
     }
 
-    bool isMeaningful(std::uint32_t line) const noexcept { return (meaningful >> line & 1) != 0; }
-    // The text of a line up to its value: the name, a colon and usually a blank.
-    std::string_view prefixOf(std::uint32_t line) const noexcept {
-        const HeaderField& field = fields[line];
-        return {text.data() + field.name.offset, field.value.offset - field.name.offset};
-    }
     std::string_view lineOf(std::uint32_t line) const noexcept {
         const std::uint32_t begin = fields[line].name.offset;
         return {text.data() + begin, endOf(line + 1) - begin};
@@ -47,13 +41,19 @@ struct HeaderSection {
         return rest.size() >= size && std::memcmp(text.data(), rest.data(), size) == 0;
     }
     // A number of lines of this section with which `rest` begins: `likely`, if it does, otherwise the largest.
-    std::uint32_t commonLines(std::string_view rest, std::uint32_t likely) const noexcept;
+    std::uint32_t commonLines(std::string_view rest, std::uint32_t likely) const noexcept {
+        const bool same = likely <= count && endOf(likely) <= rest.size() &&
+                          std::memcmp(text.data(), rest.data(), endOf(likely)) == 0;
+        return same ? likely : countCommonLines(rest);
+    }
+    std::uint32_t countCommonLines(std::string_view rest) const noexcept;
     // Copies the fields of the first `lines` into an empty table. The section begins `start` bytes into its message.
     void copyTo(HeaderTable& table, std::uint32_t start, std::uint32_t lines) const noexcept {
         using Four [[gnu::vector_size(16)]] = std::uint32_t;
         static_assert(sizeof(HeaderField) == sizeof(Four));
         const Four distance{start, 0, start, 0};
         HeaderField* const room = table.inlineRoom(mostFields).data();
+#pragma GCC unroll 4
         for (std::uint32_t i = 0; i < lines; ++i) {
             Four field;
             std::memcpy(&field, &fields[i], sizeof field);
