@@ -43,15 +43,16 @@ inline constexpr std::size_t plainLineBytes = 17;  // bytes of the message that 
     field.value.offset = static_cast<std::uint32_t>(value);
     std::size_t scan = value;
     unsigned stops = 0;
-    for (; scan <= lastBlock; scan += 16) {
+    for (;; scan += 16) {
+        if (scan > lastBlock) [[unlikely]] {
+            if (scan - lastBlock > 15) return nullptr;
+            stops = ControlStop::mask(loadBlock(message + lastBlock)) >> (scan - lastBlock);
+            if (stops == 0) return nullptr;
+            break;
+        }
         stops = ControlStop::mask(loadBlock(message + scan));
         if (stops != 0) [[likely]]
             break;
-    }
-    if (scan > lastBlock) [[unlikely]] {
-        if (scan - lastBlock > 15) return nullptr;
-        stops = ControlStop::mask(loadBlock(message + lastBlock)) >> (scan - lastBlock);
-        if (stops == 0) return nullptr;
     }
     const std::size_t stop = scan + static_cast<unsigned>(std::countr_zero(stops));
     if (load<std::uint16_t>(message + stop) != crlf) [[unlikely]]

@@ -20,6 +20,8 @@ using namespace seen;
 
 namespace {
 
+constexpr std::uint8_t learnEvery = 64;  // requests, until lines that differed are compared again
+
 std::uint32_t connectionBits(const char* value, std::size_t size) noexcept {
     // "Keep-Alive" as a word compare: its bytes are all letters and '-', but here '\r' cannot pass for '-' either,
     // because a field value has no control characters.
@@ -30,24 +32,6 @@ std::uint32_t connectionBits(const char* value, std::size_t size) noexcept {
     return (options.close ? optionClose : 0U) | (options.keepAlive ? optionKeepAlive : 0U) |
            (options.upgrade ? optionUpgrade : 0U);
 }
-
-#if defined(__SSE2__)
-// `rest`: at least 16 bytes of the message. `prefix`: of a HeaderSection, whose text goes on for 16 bytes or more.
-inline bool startsWithPrefix(const char* rest, const char* prefix, unsigned size, const char* end) noexcept {
-    const unsigned same = bits(_mm_cmpeq_epi8(loadBlock(rest), loadBlock(prefix)));
-    if (size > 16) [[unlikely]]
-        return end - rest > static_cast<std::ptrdiff_t>(size) && std::memcmp(rest, prefix, size) == 0;
-    return (same | ~0U << size) == ~0U;
-}
-
-// Usually the last bytes tell that two values differ.
-inline bool isSameValue(const char* left, const char* right, std::size_t size) noexcept {
-    using Last = std::uint64_t;
-    if (size >= sizeof(Last) && load<Last>(left + size - sizeof(Last)) != load<Last>(right + size - sizeof(Last)))
-        return false;
-    return std::memcmp(left, right, size) == 0;
-}
-#endif
 
 // Returns what is wrong with a request line that begins with `front` and exceeds the limit: its method alone, or the
 // whole line.
@@ -72,10 +56,10 @@ Refusal RequestHeadParser::refusal() const noexcept {
 }
 
 // The common request: HTTP/1.1, one Host, no body, a path as target. All other members keep the values of a new head.
-inline Verdict RequestHeadParser::acceptPlain(std::uint32_t seen, Slice host) noexcept {
-    head_->keepAlive = (seen & optionClose) == 0;
-    head_->hasHost = true;
-    head_->authority = host;
+inline Verdict RequestHeadParser::acceptPlain(RequestHead& head, std::uint32_t seen, Slice host) noexcept {
+    head.keepAlive = (seen & optionClose) == 0;
+    head.hasHost = true;
+    head.authority = host;
     stage_ = Stage::complete;
     return Verdict::complete;
 }
@@ -85,8 +69,8 @@ inline Verdict RequestHeadParser::acceptPlain(std::uint32_t seen, Slice host) no
 // A section of which the known one has half the lines is not remembered, nor does a connection replace an entry often:
 // what differs in each request would only drive out what others use.
 void RequestHeadParser::remember(std::string_view message, std::string_view section) {
-    constexpr std::uint8_t restBetween = 32;           // requests
-    constexpr std::uint32_t maxRememberedPrefix = 64;  // bytes
+    constexpr std::uint8_t restBetween = 32;      // requests
+    constexpr std::uint32_t longestPrefix = 255;  // bytes
     if (sections_ == nullptr || recalled_ * 2 >= head_->headers.size()) return;
     if (restOfAdding_ > 0) return void(--restOfAdding_);
     restOfAdding_ = restBetween;
@@ -100,19 +84,20 @@ void RequestHeadParser::remember(std::string_view message, std::string_view sect
         added->seenAfter[i] = static_cast<std::uint16_t>(seen_);
         const HeaderField& field = added->fields[i];
         const std::uint32_t prefix = field.name.size + std::string_view(": ").size();
-        const bool plain = field.value.offset == field.name.offset + prefix && prefix <= maxRememberedPrefix &&
+        const bool plain = field.value.offset == field.name.offset + prefix && prefix <= longestPrefix &&
                            !mayBeKnown(added->text.data() + field.name.offset, field.name.size);
         added->prefix[i] = plain ? static_cast<std::uint8_t>(prefix) : 0;
     }
     added->seen = seen_;
 }
 
-inline Verdict RequestHeadParser::recall(const HeaderSection& section, std::uint32_t start) noexcept {
-    section.copyTo(head_->headers, start, section.count);
-    head_->consumed = start + section.size;
+inline Verdict RequestHeadParser::recall(const HeaderSection& section, std::uint32_t start,
+                                         RequestHead& head) noexcept {
+    section.copyTo(head.headers, start, section.count);
+    head.consumed = start + section.size;
     const Slice host{start + section.host.offset, section.host.size};
-    if (head_->version == Version::http11) [[likely]]
-        return acceptPlain(section.seen, host);
+    if (head.version == Version::http11) [[likely]]
+        return acceptPlain(head, section.seen, host);
     seen_ = section.seen;
     host_ = host;
     return decide();
@@ -120,7 +105,7 @@ inline Verdict RequestHeadParser::recall(const HeaderSection& section, std::uint
 
 // A section other than the one before. Of one with the lines that this connection, or now other ones, sent last, only
 // the values that differ are read.
-[[gnu::noinline]] Verdict RequestHeadParser::readSection(std::string_view message, std::uint32_t start) {
+[[gnu::always_inline]] inline Verdict RequestHeadParser::readSection(std::string_view message, std::uint32_t start) {
     stage_ = Stage::headers;
     sectionStart_ = start;
     whole_ = nullptr;
@@ -142,9 +127,12 @@ inline Verdict RequestHeadParser::recall(const HeaderSection& section, std::uint
     seen_ = section.seen;
     if (recalled_ * 2 < lines || at - start > limits_.headerSectionBytes) [[unlikely]]
         return finish(message, at);
-    if (recalled_ == lines) whole_ = section_;
+    if (recalled_ < lines && ++similar_ % learnEvery == 0) [[unlikely]]
+        recalled_ = section.countCommonLines(message.substr(start));
+    if (recalled_ == lines) [[unlikely]]
+        whole_ = section_;
     head_->consumed = static_cast<std::uint32_t>(at + 2);
-    return head_->version == Version::http11 ? acceptPlain(seen_, host_) : decide();
+    return head_->version == Version::http11 ? acceptPlain(*head_, seen_, host_) : decide();
 }
 
 // Takes lines from `at` on, as long as each has the name of the line of section_ at its place. Of one whose value has a
@@ -152,45 +140,65 @@ inline Verdict RequestHeadParser::recall(const HeaderSection& section, std::uint
 // have been taken, those before `at` included.
 [[gnu::always_inline]] inline std::uint32_t RequestHeadParser::takeSimilarLines(std::string_view message,
                                                                                 std::size_t& at) noexcept {
-    std::uint32_t line = recalled_;
 #if defined(__SSE2__)
-    if (message.size() < plainLineBytes) return line;
+    if (message.size() < plainLineBytes) return recalled_;
     const HeaderSection& section = *section_;
     const std::size_t lastBlock = message.size() - plainLineBytes;
     const char* const begin = message.data();
-    HeaderField* const first = head_->headers.inlineRoom(HeaderSection::mostFields).data();
-    HeaderField* field = first;
+    HeaderField* field = head_->headers.inlineRoom(HeaderSection::mostFields).data();
+    const HeaderField* known = section.fields.data() + recalled_;
+    const HeaderField* const knownEnd = section.fields.data() + section.count;
+    const std::uint8_t* prefixes = section.prefix.data() + recalled_;
     std::size_t next = at;
-    for (; line < section.count && next <= lastBlock; ++line, ++field) {
-        const HeaderField& known = section.fields[line];
-        const unsigned prefix = section.prefix[line];
-        if (prefix == 0) [[unlikely]] {
-            const std::string_view whole = section.lineOf(line);
-            if (!message.substr(next).starts_with(whole)) break;
-            const auto moved = static_cast<std::uint32_t>(next) - known.name.offset;
-            *field = {{known.name.offset + moved, known.name.size}, {known.value.offset + moved, known.value.size}};
-            if (known.value.offset == section.host.offset) host_ = field->value;
-            next += whole.size();
-            continue;
+    for (; known != knownEnd && next <= lastBlock; ++known, ++field) {
+        const std::uint32_t prefix = *prefixes++;
+        const Block name = loadBlock(section.text.data() + known->name.offset);
+        const unsigned same = bits(_mm_cmpeq_epi8(loadBlock(begin + next), name));
+        field->name = {static_cast<std::uint32_t>(next), prefix - 2};
+        if (prefix - 1 < 16) [[likely]] {
+            if ((same | ~0U << prefix) != ~0U) break;
+            const char* const cr = scanPlainValue(begin, next + prefix, lastBlock, *field);
+            if (cr == nullptr) break;
+            next = static_cast<std::size_t>(cr + 2 - begin);
+        } else {
+            const std::size_t size =
+                readKnownLine(message, static_cast<std::uint32_t>(known - section.fields.data()), *field);
+            if (size == 0) break;
+            next += size;
         }
-        if (!startsWithPrefix(begin + next, section.text.data() + known.name.offset, prefix, begin + message.size()))
-            break;
-        field->name = {static_cast<std::uint32_t>(next), known.name.size};
-        const char* const cr = scanPlainValue(begin, next + prefix, lastBlock, *field);
-        if (cr == nullptr) break;
-        next = static_cast<std::size_t>(cr + 2 - begin);
     }
-    head_->headers.added(field - first);
+    const auto line = static_cast<std::uint32_t>(known - section.fields.data());
+    head_->headers.added(line - recalled_);
     at = next;
-    if (field != first) {  // has the first of them become equal?
-        const Slice was = section.fields[recalled_].value;
-        const bool same = first->value.size == was.size &&
-                          isSameValue(begin + first->value.offset, section.text.data() + was.offset, was.size);
-        recalled_ += same ? 1 : 0;
-    }
-#endif
     return line;
+#else
+    static_cast<void>(message);
+    static_cast<void>(at);
+    return recalled_;
+#endif
 }
+
+#if defined(__SSE2__)
+// As takeSimilarLines(), for one line, whose name is long or whose value has a meaning. `field` has its place. Returns
+// the size of the line, or 0.
+[[gnu::noinline]] std::size_t RequestHeadParser::readKnownLine(std::string_view message, std::uint32_t line,
+                                                               HeaderField& field) noexcept {
+    const HeaderField& known = section_->fields[line];
+    const std::string_view whole = section_->lineOf(line), rest = message.substr(field.name.offset);
+    const std::uint32_t prefix = section_->prefix[line];
+    if (prefix != 0) {
+        if (rest.size() <= prefix || !rest.starts_with(whole.substr(0, prefix))) return 0;
+        const std::size_t value = field.name.offset + prefix;
+        const char* const cr = scanPlainValue(message.data(), value, message.size() - plainLineBytes, field);
+        return cr != nullptr ? static_cast<std::size_t>(cr + 2 - rest.data()) : 0;
+    }
+    if (!rest.starts_with(whole)) return 0;
+    field.name.size = known.name.size;
+    field.value = {field.name.offset + known.value.offset - known.name.offset, known.value.size};
+    if (known.value.offset == section_->host.offset) host_ = field.value;
+    return whole.size();
+}
+#endif
 
 Verdict RequestHeadParser::parse(std::string_view message, RequestHead& head) {
     head_ = &head;
@@ -201,7 +209,7 @@ Verdict RequestHeadParser::parse(std::string_view message, RequestHead& head) {
             const auto start = static_cast<std::uint32_t>(cr + 2 - begin);
             const std::string_view rest(cr + 2, message.size() - start);
             if (whole_ != nullptr && whole_->isPrefixOf(rest)) [[likely]]
-                return recall(*whole_, start);
+                return recall(*whole_, start, head);
             return readSection(message, start);
         }
     }
@@ -386,7 +394,7 @@ Verdict RequestHeadParser::finish(std::string_view message, std::size_t blankLin
     if ((seen_ & ~plain) != 0 || (seen_ & sawHost) == 0) return decide();
     remember(message, message.substr(sectionStart_, blankLine + 2 - sectionStart_));
     if (head_->version != Version::http11 || head_->targetForm != TargetForm::origin) return decide();
-    return acceptPlain(seen_, host_);
+    return acceptPlain(*head_, seen_, host_);
 }
 
 }  // namespace weft::http::detail

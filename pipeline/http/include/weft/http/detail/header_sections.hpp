@@ -40,9 +40,9 @@ struct HeaderSection {
     bool isPrefixOf(std::string_view rest) const noexcept {
         return rest.size() >= size && std::memcmp(text.data(), rest.data(), size) == 0;
     }
-    // A number of lines of this section with which `rest` begins: `likely`, if it does, otherwise the largest.
+    // A number of lines of this section with which `rest` begins: `likely`, if it does (and is not 0), or the largest.
     std::uint32_t commonLines(std::string_view rest, std::uint32_t likely) const noexcept {
-        const bool same = likely <= count && endOf(likely) <= rest.size() &&
+        const bool same = likely - 1 < count && endOf(likely) <= rest.size() &&
                           std::memcmp(text.data(), rest.data(), endOf(likely)) == 0;
         return same ? likely : countCommonLines(rest);
     }
@@ -52,13 +52,19 @@ struct HeaderSection {
         using Four [[gnu::vector_size(16)]] = std::uint32_t;
         static_assert(sizeof(HeaderField) == sizeof(Four));
         const Four distance{start, 0, start, 0};
-        HeaderField* const room = table.inlineRoom(mostFields).data();
-#pragma GCC unroll 4
-        for (std::uint32_t i = 0; i < lines; ++i) {
+        const HeaderField* from = fields.data();
+        const HeaderField* const end = from + lines;
+        HeaderField* to = table.inlineRoom(mostFields).data();
+        const auto copyNext = [&] {
             Four field;
-            std::memcpy(&field, &fields[i], sizeof field);
+            std::memcpy(&field, from++, sizeof field);
             field += distance;
-            std::memcpy(&room[i], &field, sizeof field);
+            std::memcpy(to++, &field, sizeof field);
+        };
+        if (lines % 2 != 0) copyNext();
+        while (from != end) {
+            copyNext();
+            copyNext();
         }
         table.added(lines);
     }
