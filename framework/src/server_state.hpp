@@ -76,7 +76,7 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
 
     // The connections of one loop. Context: that loop, except live.
     struct Children {
-        explicit Children(EventLoop& itsLoop) : keptLoop(itsLoop.shared_from_this()), loop(itsLoop) {}
+        explicit Children(EventLoop& loop) : keptLoop(loop.shared_from_this()), loop(loop) {}
         const std::shared_ptr<EventLoop> keptLoop;  // a handle may outlive the group
         EventLoop& loop;
         std::list<ChannelRef> open;

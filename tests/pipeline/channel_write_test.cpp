@@ -240,8 +240,8 @@ TEST(ChannelWrite, W7_ManyFlushesOfATurnAreOneKernelWriteAtTheFlushPoint) {
 
 // Writes and flushes at the flush point.
 struct WritesAtFlushPoint final : FlushPointListener {
-    WritesAtFlushPoint(ScriptedChannel& itsChannel, std::string itsText, ChannelPromise itsPromise = {})
-        : channel(itsChannel), text(std::move(itsText)), promise(std::move(itsPromise)) {
+    WritesAtFlushPoint(ScriptedChannel& channel, std::string text, ChannelPromise promise = {})
+        : channel(channel), text(std::move(text)), promise(std::move(promise)) {
         channel.loop.requestFlushPoint(*this);
     }
     void onFlushPoint() noexcept override { channel->writeAndFlush(Buffer::copyOf(text), promise); }

@@ -22,7 +22,7 @@ using test::ScriptedChannel;
 
 struct Reader final : ChannelInboundHandler {
     using Action = std::function<void(ChannelHandlerContext&)>;
-    explicit Reader(Events& itsEvents) : events(itsEvents) {}
+    explicit Reader(Events& events) : events(events) {}
     void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
         events.push_back(message.take<std::string>());
         if (onRead) onRead(ctx);

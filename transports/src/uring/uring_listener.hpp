@@ -30,7 +30,7 @@ class UringListener final : public UringDepartingHandle, public ListenerSink {
 
   private:
     struct Accept : UringOperation {
-        explicit Accept(UringListener& its) noexcept : UringOperation(kind, its.inFlight()), listener(its) {}
+        explicit Accept(UringListener& owner) noexcept : UringOperation(kind, owner.inFlight()), listener(owner) {}
         static const Kind kind;
         UringListener& listener;
     };

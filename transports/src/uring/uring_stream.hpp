@@ -39,7 +39,8 @@ class UringStream : public StreamSink<UringDepartingHandle> {
 
   private:
     struct Operation : UringOperation {
-        Operation(const Kind& kind, UringStream& its) noexcept : UringOperation(kind, its.inFlight()), stream(its) {}
+        Operation(const Kind& kind, UringStream& owner) noexcept
+            : UringOperation(kind, owner.inFlight()), stream(owner) {}
         UringStream& stream;
     };
     static const UringOperation::Kind inputKind, outputKind, hangUpKind;

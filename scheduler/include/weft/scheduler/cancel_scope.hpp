@@ -32,7 +32,7 @@ class CancelScope {
     explicit CancelScope(detail::CurrentTask here) noexcept;
 
     struct Node final : detail::TokenNode {
-        explicit Node(detail::CancelFrame& its) noexcept : TokenNode(&Node::call), frame(its) {}
+        explicit Node(detail::CancelFrame& owner) noexcept : TokenNode(&Node::call), frame(owner) {}
         static void call(detail::CancelNode& node, std::uint64_t caller) noexcept {
             static_cast<Node&>(node).frame.cancel(caller);
         }
