@@ -213,7 +213,7 @@ bool UringStream::maySend() const noexcept {
 
 void UringStream::flush(ChannelOutput& output) {
     bytes_ = &output;
-    given_ = output.flushedPosition();
+    flushed_ = output.flushedPosition();
     if (maySend()) startOutput();
 }
 
@@ -240,7 +240,7 @@ void UringStream::onOutput(int result) {
     if (shuttingDown_) finishShutdown();
     if (leaving()) return operationEnded();
     if (result < 0 && !isToBeDoneAgain(result)) return failWriting(-result);
-    if (!output_.inFlight() && bytes_ != nullptr && bytes_->writtenPosition() < given_) channel_.onWritable();
+    if (!output_.inFlight() && bytes_ != nullptr && bytes_->writtenPosition() < flushed_) channel_.onWritable();
 }
 
 // Does not report the error here: the peer's last bytes may still be unread.
