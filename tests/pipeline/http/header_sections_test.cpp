@@ -82,7 +82,7 @@ class RandomSections {
             case 5:
                 return below(20) == 0 ? " folded\r\n" : "Cookie: id=" + number + std::string(below(300), 'c') + "\r\n";
             case 6: return below(20) == 0 ? "Upgrade: x\r\n" : "User-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\n";
-            case 7: return (below(2) == 0 ? "X-Correlation-Id: " : "X-Correlation-No: ") + number + "\r\n";
+            case 7: return (below(2) == 0 ? "X-Correlation-Id: " : "X-Correlation-Number: ") + number + "\r\n";
             default: return "X-" + number + ": " + std::string(below(40), 'v') + "\r\n";
         }
     }
@@ -164,6 +164,24 @@ TEST(RequestHeadParser, D8_RemembersNoLinesThatItsOwnLimitsRefuse) {
     HeadReader shorter({.headerSectionBytes = 16}, &generous);
     EXPECT_EQ(shorter.parse(message), Verdict::error);
     EXPECT_EQ(shorter.refusal().status, Status::requestHeaderFieldsTooLarge);
+}
+
+// The lines that a connection remembers are in memory that other connections fill anew.
+TEST(RequestHeadParser, D8_RemembersNoLinesThatOthersMayReplaceByLongerOnes) {
+    HeadReader first;
+    const std::string small = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    ASSERT_EQ(first.parse(small), Verdict::complete);
+    HeadReader limited({.headerSectionBytes = 20, .headerCount = 32}, &first);
+    EXPECT_EQ(limited.parse(small), Verdict::complete);
+    std::string longer;
+    for (int i = 0; i < 8; ++i) {
+        HeadReader other({}, &first);
+        longer = "GET / HTTP/1.1\r\nHost: example" + std::to_string(i) + ".test\r\n\r\n";
+        ASSERT_EQ(other.parse(longer), Verdict::complete);
+    }
+    limited.reset();
+    EXPECT_EQ(limited.parse(longer), Verdict::error);
+    EXPECT_EQ(limited.refusal().status, Status::requestHeaderFieldsTooLarge);
 }
 
 }  // namespace
