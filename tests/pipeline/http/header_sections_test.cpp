@@ -82,7 +82,9 @@ class RandomSections {
             case 5:
                 return below(20) == 0 ? " folded\r\n" : "Cookie: id=" + number + std::string(below(300), 'c') + "\r\n";
             case 6: return below(20) == 0 ? "Upgrade: x\r\n" : "User-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\n";
-            case 7: return (below(2) == 0 ? "X-Correlation-Id: " : "X-Correlation-Number: ") + number + "\r\n";
+            case 7:
+            case 8:
+            case 9: return (below(2) == 0 ? "X-Correlation-Id: " : "X-Correlation-Number: ") + number + "\r\n";
             default: return "X-" + number + ": " + std::string(below(40), 'v') + "\r\n";
         }
     }
