@@ -128,8 +128,8 @@ struct Upstream {
 
 // The current request, shared by the fiber that answers and the one that uploads the body.
 struct Forward {
-    Forward(ClientExchange&& its, weft::Duration itsTimeout)
-        : exchange(std::move(its)), timeout(itsTimeout), due(weft::deadlineAfter(timeout)) {}
+    Forward(ClientExchange&& exchange, weft::Duration timeout)
+        : exchange(std::move(exchange)), timeout(timeout), due(weft::deadlineAfter(timeout)) {}
 
     // Sends the body of the request as fast as the upstream accepts it.
     void upload(BodyReader body) {

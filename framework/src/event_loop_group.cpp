@@ -111,8 +111,8 @@ bool EventLoopGroup::stopLoops(Deadline deadline) {
 
 // Returns true if this group had the last share of the loops. The caller holds the lock.
 bool EventLoopGroup::leaveOnce() noexcept {
-    if (!std::exchange(left_, true)) last_ = loops_->leave();
-    return last_;
+    if (!std::exchange(hasLeftLoops_, true)) hadLastShare_ = loops_->leave();
+    return hadLastShare_;
 }
 
 Future<void> EventLoopGroup::shutdownGracefully(Duration quiet, Duration timeout) {

@@ -149,8 +149,16 @@ class FileOnSignal : public KeptInFork {
         const std::string& path = options_.path;
         const std::filesystem::file_status status = std::filesystem::symlink_status(path);
         const bool replaces = !std::filesystem::exists(status) || std::filesystem::is_regular_file(status);
-        const std::string target = replaces ? path + ".part" : path;
-        OutputFile file(target, mustEnd_);
+        if (!replaces) return writeTo(path, OutputFile::Mode::existing);
+        const std::string part = path + ".part";
+        std::string failure = writeTo(part, OutputFile::Mode::anew);
+        if (failure.empty() && std::rename(part.c_str(), path.c_str()) == 0) return {};
+        if (failure.empty()) failure = fromErrno(errno).message();
+        ::unlink(part.c_str());
+        return failure;
+    }
+    std::string writeTo(const std::string& path, OutputFile::Mode mode) const {
+        OutputFile file(path, mustEnd_, mode);
         std::ostream stream(&file);
         stream.imbue(std::locale::classic());
         if (file.error() == 0) options_.write(stream);
@@ -158,7 +166,6 @@ class FileOnSignal : public KeptInFork {
         if (file.error() == ETIMEDOUT) return "its reader has read nothing for a second";
         if (file.error() != 0) return fromErrno(file.error()).message();
         if (!stream) return "the stream failed";
-        if (replaces && std::rename(target.c_str(), path.c_str()) != 0) return fromErrno(errno).message();
         return {};
     }
 

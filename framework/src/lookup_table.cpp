@@ -27,7 +27,7 @@ const LookupTable::Answer* LookupTable::find(const std::string& host, TimePoint 
     if (found == names_.end() || found->second.stage != Stage::known) return nullptr;
     if (now < found->second.until) return &found->second.answer;
     names_.erase(found);
-    --known_;
+    --answers_;
     return nullptr;
 }
 
@@ -91,9 +91,9 @@ void LookupTable::keep(Names::iterator name, const Answer& answer, TimePoint now
     }
     name->second.answer = answer;
     name->second.until = deadlineAfter(now, answer.good);
-    if (known_ >= options_.maxCached) makeRoom(now);
+    if (answers_ >= options_.maxCached) makeRoom(now);
     name->second.stage = Stage::known;
-    ++known_;
+    ++answers_;
 }
 
 // Scans all answers, which is cheap compared to the lookup that precedes each insertion into a full table.
@@ -104,14 +104,14 @@ void LookupTable::makeRoom(TimePoint now) noexcept {
         if (here->second.stage != Stage::known) continue;
         if (here->second.until <= now) {
             names_.erase(here);
-            --known_;
+            --answers_;
         } else if (first == names_.end() || here->second.until < first->second.until) {
             first = here;
         }
     }
-    if (known_ < options_.maxCached || first == names_.end()) return;
+    if (answers_ < options_.maxCached || first == names_.end()) return;
     names_.erase(first);
-    --known_;
+    --answers_;
 }
 
 LookupTable::Callers LookupTable::takeLate(TimePoint now) noexcept {
@@ -137,7 +137,7 @@ void LookupTable::forgetUnwanted(Names::iterator name) noexcept {
 
 void LookupTable::clear() noexcept {
     std::erase_if(names_, [](const auto& name) { return name.second.stage == Stage::known; });
-    known_ = 0;
+    answers_ = 0;
 }
 
 }  // namespace weft::detail

@@ -83,7 +83,7 @@ class LookupTable {
     Names names_;
     std::list<std::string> queue_;
     Callers callers_;
-    std::size_t known_ = 0;
+    std::size_t answers_ = 0;
 };
 
 }  // namespace weft::detail

@@ -49,7 +49,7 @@ mode_t typeOf(int descriptor) {
 
 // A regular file that is opened again has a position of its own, and the next write at the old one would overwrite what
 // was written there; a socket cannot be opened again.
-int openOutput(const std::string& path) {
+int openExisting(const std::string& path) {
     const int descriptor = descriptorOf(path);
     const mode_t type = typeOf(descriptor);
     if (type == S_IFREG || type == S_IFSOCK) return ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
@@ -57,10 +57,18 @@ int openOutput(const std::string& path) {
     return ::open(path.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | existing, 0666);
 }
 
+int openAnew(const std::string& path) {
+    ::unlink(path.c_str());
+    return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+}
+
 }  // namespace
 
-OutputFile::OutputFile(const std::string& path, const std::atomic<bool>& ends)
-    : ends_(ends), fd_(openOutput(path)), error_(fd_ < 0 ? errno : 0), isSocket_(typeOf(fd_) == S_IFSOCK) {
+OutputFile::OutputFile(const std::string& path, const std::atomic<bool>& ends, Mode mode)
+    : ends_(ends),
+      fd_(mode == Mode::anew ? openAnew(path) : openExisting(path)),
+      error_(fd_ < 0 ? errno : 0),
+      isSocket_(typeOf(fd_) == S_IFSOCK) {
     setp(bytes_.data(), bytes_.data() + bytes_.size());
 }
 

@@ -19,10 +19,15 @@ class OutputFile final : public std::streambuf {
     // How long a pipe may be full: before each write, and in all once `ends` is true.
     static constexpr Duration patience = std::chrono::seconds(1);
 
-    // Creates the file, or truncates it. Does not wait for a reader: a pipe without one is the error ENXIO. A symbolic
-    // link is followed, and the file to which it leads is appended to; a descriptor of this process, as /dev/stderr,
-    // that is a regular file or a socket is written to itself. Throws std::bad_alloc.
-    OutputFile(const std::string& path, const std::atomic<bool>& ends);
+    enum class Mode : bool {
+        existing,  // creates the file, or truncates it
+        anew,      // removes what has this name and creates the file: a link that somebody planted is not followed
+    };
+
+    // Does not wait for a reader: a pipe without one is the error ENXIO. An existing symbolic link is followed, and the
+    // file to which it leads is appended to; a descriptor of this process, as /dev/stderr, that is a regular file or a
+    // socket is written to itself. Throws std::bad_alloc.
+    OutputFile(const std::string& path, const std::atomic<bool>& ends, Mode mode = Mode::existing);
     ~OutputFile() override;
     OutputFile(const OutputFile&) = delete;
     OutputFile& operator=(const OutputFile&) = delete;

@@ -67,17 +67,17 @@ void closeConnections(const Drains& drains, Deadline end) {
 // The connections whose fibers continue although they were cancelled. For a loop that does not respond, the last known
 // state.
 std::vector<LateConnection> unfinished(const LoopDrain& drain, Deadline end) {
-    std::vector<LateConnection> left = drain.late;
-    std::erase_if(left, [](const LateConnection& one) { return one.fibers.empty(); });
-    while (!left.empty()) {
-        const auto look = drain.server.unfinished(drain.loop, left);
-        if (!look.awaitUntil(end)) return left;
-        if (look.error()) return {};  // the loop has ended
-        left = look.get();
-        if (left.empty() || Clock::current().now() >= end) return left;
+    std::vector<LateConnection> remaining = drain.late;
+    std::erase_if(remaining, [](const LateConnection& one) { return one.fibers.empty(); });
+    while (!remaining.empty()) {
+        const auto found = drain.server.findUnfinished(drain.loop, remaining);
+        if (!found.awaitUntil(end)) return remaining;
+        if (found.error()) return {};  // the loop has ended
+        remaining = found.get();
+        if (remaining.empty() || Clock::current().now() >= end) return remaining;
         thisFiber::sleepFor(betweenChecks);
     }
-    return left;
+    return remaining;
 }
 
 // ---- the report ----
@@ -175,7 +175,7 @@ std::size_t drainServers(const std::vector<std::shared_ptr<ServerState>>& server
     Drains drains;
     for (const auto& server : servers) {
         for (std::size_t loop = 0; loop < server->loops(); ++loop)
-            drains.push_back({*server, loop, server->emptied(loop)});
+            drains.push_back({*server, loop, server->whenEmptied(loop)});
     }
     Drains late;
     for (LoopDrain& drain : drains) {

@@ -121,7 +121,7 @@ Future<void> ServerState::closeListeners() {
 // A connection that is still on the way from the listener's loop is notified when it arrives. So none is missed, and
 // nothing waits for a loop that does not respond.
 Future<void> ServerState::startDrain() {
-    const bool noServer = drainBind();
+    const bool noServer = drainBind() != Bind::done;  // and never will be
     Future<void> listenersClosed = closeListeners();
     if (noServer) listenersClosed = bindFailed_.future();  // completes later
     for (auto& children : children_) {
@@ -133,14 +133,14 @@ Future<void> ServerState::startDrain() {
     return listenersClosed;
 }
 
-// Returns true when there is no server and never will be.
-bool ServerState::drainBind() {
+// Returns what the bind is now.
+ServerState::Bind ServerState::drainBind() {
     std::lock_guard held(lock_);
     if (bind_ == Bind::underWay) bind_ = Bind::drained;
-    return bind_ != Bind::done;
+    return bind_;
 }
 
-Future<void> ServerState::emptied(std::size_t loop) {
+Future<void> ServerState::whenEmptied(std::size_t loop) {
     Children& children = *children_[loop];
     Promise<void> promise;
     Future<void> future = promise.future();
@@ -156,8 +156,8 @@ Future<void> ServerState::emptied(std::size_t loop) {
 
 // Iterates over a copy, because the event may close its channel, which changes the list.
 void ServerState::fireDrainStarted(Children& children) noexcept {
-    const std::vector<ChannelRef> now(children.open.begin(), children.open.end());
-    for (const auto& child : now) notifyDrain(*child);
+    const std::vector<ChannelRef> open(children.open.begin(), children.open.end());
+    for (const auto& child : open) notifyDrain(*child);
 }
 
 void ServerState::notifyDrain(Channel& child) noexcept {
@@ -192,8 +192,8 @@ Future<std::vector<LateConnection>> ServerState::cancelAll(std::size_t loop) {
 }
 
 void ServerState::closeAllNow(Children& children) noexcept {
-    const std::vector<ChannelRef> now(children.open.begin(), children.open.end());
-    for (const auto& child : now) child->close();
+    const std::vector<ChannelRef> open(children.open.begin(), children.open.end());
+    for (const auto& child : open) child->close();
 }
 
 void ServerState::closeAll(std::size_t loop) noexcept {
@@ -201,30 +201,31 @@ void ServerState::closeAll(std::size_t loop) noexcept {
                      [self = shared_from_this(), &children = *children_[loop]] { closeAllNow(children); });
 }
 
-Future<std::vector<LateConnection>> ServerState::unfinished(std::size_t loop, std::vector<LateConnection> of) {
+Future<std::vector<LateConnection>> ServerState::findUnfinished(std::size_t loop,
+                                                                std::vector<LateConnection> connections) {
     Promise<std::vector<LateConnection>> promise;
     auto future = promise.future();
-    executeIfRunning(children_[loop]->loop, [of = std::move(of), promise = std::move(promise)]() mutable {
-        std::erase_if(of, [](const LateConnection& late) { return late.channel->fibers().empty(); });
-        for (LateConnection& late : of) late.fibers = fibersOf(*late.channel);
-        promise.setValue(std::move(of));
+    executeIfRunning(children_[loop]->loop, [late = std::move(connections), promise = std::move(promise)]() mutable {
+        std::erase_if(late, [](const LateConnection& one) { return one.channel->fibers().empty(); });
+        for (LateConnection& one : late) one.fibers = fibersOf(*one.channel);
+        promise.setValue(std::move(late));
     });
     return future;
 }
 
 void ServerState::abandon() noexcept {
     const Future<void> closed = closeListeners();
-    if (!failBind()) {
+    if (failBind() != Bind::drained) {
         for (std::size_t loop = 0; loop < loops(); ++loop) closeAll(loop);
     }
     closed.addListener([self = shared_from_this()](const Future<void>&) { self->bindFailed_.setValue(); });
 }
 
-// Returns true when a drain has begun.
-bool ServerState::failBind() {
+// Returns what the bind was before.
+ServerState::Bind ServerState::failBind() {
     std::lock_guard held(lock_);
     listeners.clear();  // an unregistered listener still holds references to this server
-    return std::exchange(bind_, Bind::failed) == Bind::drained;
+    return std::exchange(bind_, Bind::failed);
 }
 
 }  // namespace weft::detail

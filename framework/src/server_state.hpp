@@ -60,13 +60,13 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
     // progress fails; the future then completes after that.
     Future<void> startDrain();
     std::size_t loops() const noexcept { return children_.size(); }
-    // For one loop. emptied() completes when the loop has no connection of this server. cancelAll() cancels the fibers
-    // of its connections and returns those connections. closeAll() closes its connections.
-    Future<void> emptied(std::size_t loop);
+    // For one loop. whenEmptied() completes when the loop has no connection of this server. cancelAll() cancels the
+    // fibers of its connections and returns those connections. closeAll() closes its connections.
+    Future<void> whenEmptied(std::size_t loop);
     Future<std::vector<LateConnection>> cancelAll(std::size_t loop);
     void closeAll(std::size_t loop) noexcept;
     // Those of the given connections on this loop that still have fibers.
-    Future<std::vector<LateConnection>> unfinished(std::size_t loop, std::vector<LateConnection> of);
+    Future<std::vector<LateConnection>> findUnfinished(std::size_t loop, std::vector<LateConnection> connections);
     // An approximate number.
     std::size_t liveChildren(std::size_t loop) const noexcept;
 
@@ -76,18 +76,18 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
 
     // The connections of one loop. Context: that loop, except live.
     struct Children {
-        explicit Children(EventLoop& itsLoop) : keptLoop(itsLoop.shared_from_this()), loop(itsLoop) {}
+        explicit Children(EventLoop& loop) : keptLoop(loop.shared_from_this()), loop(loop) {}
         const std::shared_ptr<EventLoop> keptLoop;  // a handle may outlive the group
         EventLoop& loop;
         std::list<ChannelRef> open;
         std::atomic<std::size_t> live{0};      // open.size() for other threads; approximate
-        std::vector<Promise<void>> whenEmpty;  // promises of emptied()
+        std::vector<Promise<void>> whenEmpty;  // promises of whenEmptied()
         bool draining = false;                 // new connections are notified at once
     };
 
     std::vector<ChannelRef> listenersNow() const;
-    bool drainBind();
-    bool failBind();
+    Bind drainBind();
+    Bind failBind();
     void admit(Channel& child);
     static void remove(Children& children, std::list<ChannelRef>::iterator child) noexcept;
     static void fireDrainStarted(Children& children) noexcept;

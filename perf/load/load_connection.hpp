@@ -15,8 +15,8 @@ class LoadConnection {
   public:
     using Reader = std::variant<ResponseReader, EchoReader>;
 
-    LoadConnection(unsigned itsNumber, int epollFd, const sockaddr_in& server, Reader reader)
-        : number(itsNumber), epollFd_(epollFd), fd_(connectTo(server)), reader_(std::move(reader)) {
+    LoadConnection(unsigned number, int epollFd, const sockaddr_in& server, Reader reader)
+        : number(number), epollFd_(epollFd), fd_(connectTo(server)), reader_(std::move(reader)) {
         watch(EPOLL_CTL_ADD, EPOLLIN);
     }
     LoadConnection(const LoadConnection&) = delete;

@@ -27,7 +27,7 @@ inline http::Response answerTo(const http::FullRequest& request, std::string_vie
 
 // Answers in the handler.
 struct InlineHandler final : SimpleInboundHandler<http::FullRequest> {
-    explicit InlineHandler(std::string_view itsPath) : path(itsPath) {}
+    explicit InlineHandler(std::string_view path) : path(path) {}
     void channelRead0(ChannelHandlerContext& ctx, http::FullRequest request) override {
         ctx.writeAndFlush(answerTo(request, path));
     }
@@ -43,7 +43,7 @@ struct PlainAnswer {
 // Answers from a fiber on the connection's carrier.
 template <class Answer>
 struct FiberHandler final : SimpleInboundHandler<http::FullRequest> {
-    explicit FiberHandler(const Answer& itsAnswer) : answer(itsAnswer) {}
+    explicit FiberHandler(const Answer& answer) : answer(answer) {}
     void channelRead0(ChannelHandlerContext& ctx, http::FullRequest request) override {
         ctx.spawn([responder = request.responder(), request = std::move(request),
                    answer = answer]() mutable { responder.send(answer(request)); },
@@ -56,7 +56,7 @@ struct FiberHandler final : SimpleInboundHandler<http::FullRequest> {
 // turn; answers come back through the loop's queue.
 template <class Answer>
 struct SplitHandler final : SimpleInboundHandler<http::FullRequest> {
-    SplitHandler(CarrierGroup& itsWorkers, const Answer& itsAnswer) : workers(itsWorkers), answer(itsAnswer) {}
+    SplitHandler(CarrierGroup& workers, const Answer& answer) : workers(workers), answer(answer) {}
     void channelRead0(ChannelHandlerContext&, http::FullRequest request) override {
         workers.next().spawnDetached([responder = request.responder(), request = std::move(request),
                                       answer = answer]() mutable { responder.send(answer(request)); });
@@ -87,10 +87,10 @@ struct ServerFlags {
     unsigned carriers = 1;
 
     EventLoopGroupOptions group() const { return group("weft", carriers); }
-    EventLoopGroupOptions group(std::string name, unsigned itsCarriers) const {
+    EventLoopGroupOptions group(std::string name, unsigned count) const {
         EventLoopGroupOptions options;
         options.name = std::move(name);
-        options.carriers = itsCarriers;
+        options.carriers = count;
         options.transport = Transport::parse(transport);
         options.loop = loop;
         if (pollsRing) {
@@ -107,8 +107,8 @@ struct ServerFlags {
     // For carriers that other threads hand work to. A fiber that another thread spawns takes its stack from the group's
     // pool. With a cache of one stack it goes back there as it is; a larger cache overflows and empties each stack
     // first.
-    EventLoopGroupOptions workers(unsigned itsCarriers) const {
-        EventLoopGroupOptions options = group("work", itsCarriers);
+    EventLoopGroupOptions workers(unsigned count) const {
+        EventLoopGroupOptions options = group("work", count);
         options.cachedStacks = 1;
         return options;
     }

@@ -53,7 +53,7 @@ bool isFirst(const ChannelHandler& handler, std::string_view messageType, bool o
 
 [[gnu::noinline]] Delivery::Delivery(ChannelHandlerContext& receiver, const Message& message,
                                      const ChannelPromise* promise) noexcept
-    : receiver_(receiver), promise_(promise), given_(&message) {
+    : receiver_(receiver), promise_(promise), original_(&message) {
     if (message.empty() || leakLevel() == LeakDetection::off) return;
     // The head and the tail log themselves what they drop.
     const bool isEnd = &receiver.type_ == &headType || &receiver.type_ == &tailType;
@@ -97,7 +97,7 @@ void Delivery::note(const Message& message) const {
 [[gnu::noinline]] Delivery::~Delivery() {
     if (!watched_) return;
     innermost = outer_;
-    const bool leftInPlace = place_ == given_;  // the caller releases it next
+    const bool leftInPlace = place_ == original_;  // the caller releases it next
     if (leftInPlace && outcome_ == Outcome::open) outcome_ = Outcome::dropped;
     const bool answered = promise_ && !promise_->isVoid() && promise_->done();
     if (outcome_ == Outcome::dropped && !answered) reportDrop();

@@ -47,7 +47,7 @@ class Delivery {
 
     ChannelHandlerContext& receiver_;
     const ChannelPromise* const promise_;
-    const Message* const given_;
+    const Message* const original_;
     const Message* place_ = nullptr;  // where the message is now; null: it has ended or been passed on
     Outcome outcome_ = Outcome::open;
     bool watched_ = false;

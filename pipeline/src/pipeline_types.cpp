@@ -29,46 +29,46 @@ bool contains(const DeclaredTypes& types, const MessageType* type) {
 // The message types that may arrive at a place in the pipeline, and the handlers that fire them.
 class Supply {
   public:
-    bool known() const noexcept { return known_; }
-    void forget() noexcept { known_ = false; }
-    const void* lastGiver() const noexcept { return size_ > 0 ? given_[size_ - 1].giver : nullptr; }
+    bool known() const noexcept { return complete_; }
+    void forget() noexcept { complete_ = false; }
+    const void* lastGiver() const noexcept { return size_ > 0 ? passed_[size_ - 1].giver : nullptr; }
 
     void add(const MessageType* type, const ChannelHandlerContext* giver) noexcept {
-        if (size_ == given_.size()) return forget();
-        given_[size_++] = {type, giver};
+        if (size_ == passed_.size()) return forget();
+        passed_[size_++] = {type, giver};
     }
     void remove(const DeclaredTypes& types) noexcept {
         std::size_t kept = 0;
         for (std::size_t i = 0; i < size_; ++i) {
-            if (!contains(types, given_[i].type)) given_[kept++] = given_[i];
+            if (!contains(types, passed_[i].type)) passed_[kept++] = passed_[i];
         }
         size_ = kept;
     }
     bool hasAnyOf(const DeclaredTypes& types) const noexcept {
         for (std::size_t i = 0; i < size_; ++i) {
-            if (contains(types, given_[i].type)) return true;
+            if (contains(types, passed_[i].type)) return true;
         }
         return false;
     }
     std::string describe() const {
         std::string text;
         for (std::size_t i = 0; i < size_; ++i) {
-            if (given_[i].type == &detail::messageTypeOf<ChannelRef>) continue;  // only listeners get these
+            if (passed_[i].type == &detail::messageTypeOf<ChannelRef>) continue;  // only listeners get these
             if (!text.empty()) text += ", ";
-            text += std::string(given_[i].type->name) + " from " +
-                    (given_[i].giver ? given_[i].giver->name() : std::string("the transport"));
+            text += std::string(passed_[i].type->name) + " from " +
+                    (passed_[i].giver ? passed_[i].giver->name() : std::string("the transport"));
         }
         return text.empty() ? "nothing" : text;
     }
 
   private:
-    struct Given {
+    struct Passed {
         const MessageType* type;
         const ChannelHandlerContext* giver;  // null: the transport
     };
-    std::array<Given, 16> given_;
+    std::array<Passed, 16> passed_;
     std::size_t size_ = 0;
-    bool known_ = true;
+    bool complete_ = true;
 };
 
 std::string namesOf(const DeclaredTypes& types) {

@@ -116,7 +116,7 @@ void Carrier::beforeEnd() noexcept {
     answerRequests(requests_.close());
 }
 
-Deadline Carrier::sooner(Deadline timer) const noexcept {
+Deadline Carrier::withHelpDeadline(Deadline timer) const noexcept {
     return std::min(timer, helper_->policy().due());
 }
 

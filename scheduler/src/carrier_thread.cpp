@@ -67,7 +67,7 @@ void Carrier::threadMain() noexcept {
 // Called once for each fiber, when the carrier begins to stop: ends its wait with WakeReason::shutdown, unless the wait
 // is uninterruptible. Suspension::park() ends later waits at once.
 void Carrier::abort(detail::Fiber& fiber) noexcept {
-    const auto epoch = fiber.interrupts.abortableWait(fiber.park);
+    const auto epoch = fiber.interrupts.abortableEpoch(fiber.park);
     if (epoch != 0) WakeKey(fiber, epoch, WakeReason::shutdown).wake();
 }
 

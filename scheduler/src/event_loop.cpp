@@ -79,8 +79,8 @@ class EventLoop::Dispatch {
 // The state of a shutdownGracefully(). The timer only ends a sleep of the loop; continueGracefulShutdown() checks the
 // time.
 struct EventLoop::GracefulShutdown {
-    GracefulShutdown(Duration itsQuiet, TimePoint now, Duration timeout)
-        : quiet(itsQuiet), latest(deadlineAfter(now, timeout)), lastTask(now) {}
+    GracefulShutdown(Duration quiet, TimePoint now, Duration timeout)
+        : quiet(quiet), latest(deadlineAfter(now, timeout)), lastTask(now) {}
 
     Deadline end() const noexcept { return std::min(deadlineAfter(lastTask, quiet), latest); }
 

@@ -21,13 +21,13 @@
 namespace weft::detail {
 
 // The control block is at the top of the stack; the frames begin below it.
-Fiber::Fiber(Carrier& home, const Stack& itsStack, const SpawnOptions& options, bool joinable) noexcept
-    : FiberContext(FiberAccess::floatControl(home), itsStack.bottom(), reinterpret_cast<std::byte*>(this),
-                   itsStack.tsanFiber),
+Fiber::Fiber(Carrier& home, const Stack& stack, const SpawnOptions& options, bool joinable) noexcept
+    : FiberContext(FiberAccess::floatControl(home), stack.bottom(), reinterpret_cast<std::byte*>(this),
+                   stack.tsanFiber),
       Task(home),
       homeCarrier(&home),
       stealable(options.stealable.value_or(Stealable::never)),
-      stack(itsStack) {
+      stack(stack) {
     prepareFirstJump(*this, this, &fiberMain);
     nameBytes[0] = '\0';
     if (!options.name.empty()) [[unlikely]]
@@ -105,7 +105,7 @@ void freeFiber(Fiber& fiber) noexcept {
 
 void cancelFiber(Fiber& fiber) noexcept {
     fiber.state.requestCancel();
-    const ParkToken::Epoch epoch = fiber.interrupts.cancellableWait(fiber.park);
+    const ParkToken::Epoch epoch = fiber.interrupts.cancellableEpoch(fiber.park);
     if (epoch != 0) WakeKey(fiber, epoch, WakeReason::cancelled).wake();
 }
 

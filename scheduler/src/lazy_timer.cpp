@@ -9,7 +9,7 @@ namespace weft::detail {
 
 void LazyTimer::begin(TimerWheel& wheel, const WakeKey& key, Deadline deadline) noexcept {
     key_ = key;
-    wanted_ = deadline;
+    deadline_ = deadline;
     wheel_ = &wheel;
     if (armed()) {
         if (TimerEntry::deadline() <= deadline) return;
@@ -19,16 +19,16 @@ void LazyTimer::begin(TimerWheel& wheel, const WakeKey& key, Deadline deadline) 
 }
 
 void LazyTimer::armAfter(TimePoint now) noexcept {
-    const bool passed = wanted_ <= now;  // the second before the earliest time point would overflow
-    const Deadline second = passed ? wanted_ : Deadline(std::chrono::floor<std::chrono::seconds>(wanted_));
-    wheel_->arm(*this, second > now ? second : wanted_);
+    const bool passed = deadline_ <= now;  // the second before the earliest time point would overflow
+    const Deadline second = passed ? deadline_ : Deadline(std::chrono::floor<std::chrono::seconds>(deadline_));
+    wheel_->arm(*this, second > now ? second : deadline_);
 }
 
 void LazyTimer::fired(TimerEntry& entry) noexcept {
     auto& self = static_cast<LazyTimer&>(entry);
     if (!self.key_) return;
     const Deadline reached = entry.deadline();
-    if (reached < self.wanted_) return self.armAfter(reached);
+    if (reached < self.deadline_) return self.armAfter(reached);
     std::exchange(self.key_, {}).wake();
 }
 

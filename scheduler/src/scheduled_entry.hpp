@@ -14,11 +14,11 @@ namespace weft::detail {
 // on the loop's own thread and while the entry waits there; otherwise it posts a Cancellation to the inbox. The entry
 // itself is the loop task that arms it and the one that runs it, so that neither needs an allocation.
 struct ScheduledEntry final : TimerEntry, LoopTask {
-    ScheduledEntry(EventLoop& loop, EventLoop::Task itsTask, Deadline due, Duration itsPeriod, bool atFixedRate)
+    ScheduledEntry(EventLoop& loop, EventLoop::Task task, Deadline due, Duration period, bool atFixedRate)
         : TimerEntry(&ScheduledEntry::fired, due),
           inbox(loop.inbox_),
-          task(std::move(itsTask)),
-          period(itsPeriod),
+          task(std::move(task)),
+          period(period),
           fixedRate(atFixedRate) {}
 
     static void fired(TimerEntry& timer) noexcept;

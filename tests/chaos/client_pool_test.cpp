@@ -30,7 +30,7 @@ std::atomic<unsigned> lastId{0};
 
 // A request, the server's reaction to it, and the required result.
 struct Trial {
-    Trial(unsigned itsId, Dice& dice);
+    Trial(unsigned id, Dice& dice);
 
     bool bodiless() const { return method == Method::head || status == 204 || status == 304; }
 
@@ -67,7 +67,7 @@ std::string unaskedBytes(Dice& dice) {
     }
 }
 
-Trial::Trial(unsigned itsId, Dice& dice) : id(itsId) {
+Trial::Trial(unsigned id, Dice& dice) : id(id) {
     constexpr std::array methods{Method::get, Method::get, Method::head, Method::post, Method::put, Method::patch};
     constexpr std::array statuses{200u, 200u, 200u, 204u, 304u, 404u, 500u};
     method = dice.pick(methods);

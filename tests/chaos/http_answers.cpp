@@ -42,8 +42,8 @@ bool nextLine(std::string_view input, std::size_t& at, std::string_view& line) {
 
 std::string HttpAnswer::header(std::string_view name) const {
     std::string found;
-    for (const auto& [itsName, value] : headers) {
-        if (itsName == name) found = found.empty() ? value : found + " AND " + value;
+    for (const auto& [field, value] : headers) {
+        if (field == name) found = found.empty() ? value : found + " AND " + value;
     }
     return found;
 }

@@ -1,13 +1,25 @@
-# Installs BUILD to PREFIX, which is emptied first, and checks the result: only the library, and no file that names the
-# build directory or the prefix.
+# Installs BUILD to PREFIX, which is emptied first, and checks the result: only the library, no header that
+# only its sources need, and no file that names the build directory or the prefix.
+cmake_policy(VERSION 3.25)
 file(REMOVE_RECURSE ${PREFIX})
 execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${PREFIX} COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
 
 file(GLOB_RECURSE files RELATIVE ${PREFIX} ${PREFIX}/*)
 set(wrong)
+set(includes)
+foreach(file IN LISTS files)
+  if(file MATCHES "\\.hpp$")
+    file(STRINGS ${PREFIX}/${file} lines REGEX "^#include <weft/")
+    list(APPEND includes ${lines})
+  endif()
+endforeach()
 foreach(file IN LISTS files)
   if(NOT file MATCHES "^include/weft/.*\\.hpp$|/libweft_[a-z_]+\\.(a|so[.0-9]*)$|/cmake/weft/weft[-_A-Za-z]*\\.cmake$|/pkgconfig/weft(-asio)?\\.pc$|/licenses/weft/LICENSE$")
     list(APPEND wrong "${file} does not belong there")
+  endif()
+  string(REGEX REPLACE "^include/" "" header ${file})
+  if(file MATCHES "/detail/" AND NOT "#include <${header}>" IN_LIST includes)
+    list(APPEND wrong "${file} is included by no other")
   endif()
   if(NOT file MATCHES "/libweft_")
     file(READ ${PREFIX}/${file} text)

@@ -44,7 +44,7 @@ class HttpExhaustion : public ExhaustionTest {
 
 // Answers with the path; forgets "/forgotten", keeps the right to answer "/kept", and passes "/untaken" on.
 struct Application final : SimpleInboundHandler<http::FullRequest> {
-    explicit Application(std::deque<http::Responder>& itsKept) : kept(itsKept) {}
+    explicit Application(std::deque<http::Responder>& kept) : kept(kept) {}
     void channelRead0(ChannelHandlerContext& ctx, http::FullRequest request) override {
         if (request.path() == "/forgotten") return;
         if (request.path() == "/kept") return void(kept.push_back(request.responder()));
@@ -111,7 +111,7 @@ TEST_F(HttpExhaustion, RequestsAreAnsweredInTheirOrderOrTheConnectionIsClosed) {
 // Keeps the responses, so that none gets its memory from the one before, and notes the exception that says why others
 // do not come.
 struct Responses final : ChannelInboundHandler {
-    Responses(std::vector<http::ReceivedResponse>& itsKept, bool& itsTold) : kept(itsKept), told(itsTold) {}
+    Responses(std::vector<http::ReceivedResponse>& kept, bool& told) : kept(kept), told(told) {}
     void channelRead(ChannelHandlerContext&, Message&& message) override {
         if (message.is<http::ReceivedResponse>()) kept.push_back(message.take<http::ReceivedResponse>());
         message.reset();

@@ -200,7 +200,7 @@ struct Works final : SimpleInboundHandler<http::FullRequest> {
 
 // One connection whose request is being handled.
 struct WorkingServer {
-    explicit WorkingServer(Work itsWork) : work(std::move(itsWork)) {
+    explicit WorkingServer(Work work) : work(std::move(work)) {
         peer.send(waitRequest);
         begun.future().get();
     }

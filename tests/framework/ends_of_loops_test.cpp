@@ -156,8 +156,8 @@ TEST_P(EndsOfLoops, BindAndConnectFailWhoeverCallsThem) {
 
 TEST_P(EndsOfLoops, FibersOfHandlersAndFunctionsOfTheBlockingPoolMayEndLater) {
     struct Starts final : ChannelInboundHandler {
-        Starts(std::atomic<bool>& itsGo, std::atomic<int>& itsEnded, std::atomic<int>& itsBegun)
-            : go(itsGo), ended(itsEnded), begun(itsBegun) {}
+        Starts(std::atomic<bool>& go, std::atomic<int>& ended, std::atomic<int>& begun)
+            : go(go), ended(ended), begun(begun) {}
         void channelActive(ChannelHandlerContext& ctx) override {
             ctx.spawn([this, &ctx] {
                 ErrorCode error;

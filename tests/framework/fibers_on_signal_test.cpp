@@ -13,6 +13,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -110,6 +111,33 @@ TEST_F(FilesOfDumps, ASymbolicLinkToNothingCreatesTheFile) {
     std::filesystem::create_symlink("file", link_);
     writeDump(link_);
     EXPECT_NE(contentOf(file_).find(totalOfNoFibers), std::string::npos) << contentOf(file_);
+}
+
+// Another user of the directory can guess the name of the part.
+TEST_F(FilesOfDumps, ALinkThatWaitsAtTheNameOfThePartIsNotFollowed) {
+    std::ofstream(file_) << "untouched\n";
+    const std::string dump = directory_ / "dump";
+    std::filesystem::create_symlink("file", dump + ".part");
+    writeDump(dump);
+    EXPECT_EQ(contentOf(file_), "untouched\n");
+    EXPECT_FALSE(std::filesystem::is_symlink(dump));
+    EXPECT_NE(contentOf(dump).find(totalOfNoFibers), std::string::npos) << contentOf(dump);
+}
+
+TEST_F(FilesOfDumps, APartThatCannotBeWrittenIsRemoved) {
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+    const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+    LogCapture log;
+    CarrierGroup group(oneCarrierToDump());
+    const FibersOnSignal dump(group, file_);
+    const rlimit small{1, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+    ASSERT_EQ(::kill(::getpid(), SIGUSR2), 0);
+    EXPECT_TRUE(log.await("the fiber dump cannot be written to " + file_ + ": File too large"));
+    EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+    std::signal(SIGXFSZ, handler);
+    EXPECT_TRUE(std::filesystem::is_empty(directory_));
 }
 
 // As /dev/stderr after 2>file, by a link of its own.

@@ -83,7 +83,7 @@ TEST(ServerBootstrapTest, TheListenersCloseWithTheLoopsOfTheirConnections) {
 
 TEST(ServerBootstrapTest, ADeregisteredChildOfAServerThatIsNeverClosedIsReleasedWithTheServer) {
     struct Leaves final : ChannelInboundHandler {
-        explicit Leaves(std::shared_ptr<Promise<void>> itsLeft) : left(std::move(itsLeft)) {}
+        explicit Leaves(std::shared_ptr<Promise<void>> left) : left(std::move(left)) {}
         void channelActive(ChannelHandlerContext& ctx) override { ctx.deregister(); }
         void channelUnregistered(ChannelHandlerContext&) override { left->setValue(); }
         const std::shared_ptr<Promise<void>> left;

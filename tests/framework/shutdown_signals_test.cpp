@@ -135,10 +135,10 @@ TEST(ShutdownSignalsTest, AHangUpEndsTheWait) {
     EXPECT_EQ(HangUp::handler(), SIG_DFL);
 }
 
-void itsOwn(int) {}
+void own(int) {}
 
 TEST(ShutdownSignalsTest, AHangUpThatTheProgramHandlesStaysItsOwn) {
-    for (void (*const handler)(int) : {&itsOwn, SIG_IGN}) {
+    for (void (*const handler)(int) : {&own, SIG_IGN}) {
         const HangUp hangUp(handler);
         const ShutdownSignals signals;
         EXPECT_EQ(HangUp::handler(), handler);
@@ -146,9 +146,9 @@ TEST(ShutdownSignalsTest, AHangUpThatTheProgramHandlesStaysItsOwn) {
     const HangUp hangUp(SIG_DFL);
     {
         const ShutdownSignals signals;
-        std::signal(SIGHUP, &itsOwn);  // as TraceOnSignal, made later
+        std::signal(SIGHUP, &own);  // as TraceOnSignal, made later
     }
-    EXPECT_EQ(HangUp::handler(), &itsOwn);
+    EXPECT_EQ(HangUp::handler(), &own);
 }
 
 TEST(ShutdownSignalsTest, MayNotBeAwaitedOnACarrier) {

@@ -19,7 +19,7 @@ using namespace http;
 
 // Ignores where one piece of a body ends and the next begins.
 struct Application final : ChannelInboundHandler {
-    explicit Application(std::string& itsLog) : log(itsLog) {}
+    explicit Application(std::string& log) : log(log) {}
     void channelRead(ChannelHandlerContext&, Message&& message) override {
         if (message.is<InterimResponse>()) {
             log += "\ninterim " + std::to_string(codeOf(message.get<InterimResponse>().status()));

@@ -20,7 +20,7 @@ using namespace http;
 
 // Its answers depend on the request: some are streamed, some end the connection, some switch the protocol.
 struct Application final : SimpleInboundHandler<FullRequest> {
-    explicit Application(std::string& itsLog) : log(itsLog) {}
+    explicit Application(std::string& log) : log(log) {}
     void channelRead0(ChannelHandlerContext& ctx, FullRequest request) override {
         log.append(request.methodText()).append(" ").append(request.target()).append(" ").append(request.body());
         for (std::size_t i = 0; i < request.trailers().size(); ++i)

@@ -26,7 +26,7 @@ template <Defect defect>
 class TwinCount {
   public:
     explicit TwinCount(std::uint64_t count) : shared_(count) {}
-    TwinCount(std::uint64_t count, const void* itsOwner) : owner_(itsOwner), shared_(count + weight) {}
+    TwinCount(std::uint64_t count, const void* owner) : owner_(owner), shared_(count + weight) {}
 
     void retain(const void* me) {
         if (isOwner(me)) {
@@ -59,9 +59,9 @@ class TwinCount {
         }
         return shared_.fetch_sub(1, std::memory_order_acq_rel) == 1;
     }
-    void bias(const void* itsOwner) {
+    void bias(const void* owner) {
         if (weight != 0) shared_.fetch_add(weight, std::memory_order_relaxed);
-        owner_.store(itsOwner, std::memory_order_relaxed);
+        owner_.store(owner, std::memory_order_relaxed);
     }
     bool unbias() {
         if (defect != Defect::resignsLate) owner_.store(this, std::memory_order_relaxed);

@@ -156,7 +156,7 @@ struct Target {
     }
     const Target& state() const { return *this; }
     void interrupt() const {
-        const Epoch epoch = task->mask.cancellableWait(task->token);
+        const Epoch epoch = task->mask.cancellableEpoch(task->token);
         if (epoch != 0 && task->token.claim(epoch, FrameTask::cancelled) == detail::Claim::enqueue) task->enqueue();
         if (defect == FrameDefect::interruptsFirst) task->state.requestScopeCancel();
     }

@@ -140,7 +140,7 @@ class ContextLoop {
         }
         bool wantsLook() const { return turn.called == 0; }
         bool nothingFound() const { return found.empty(); }
-        void giveUp() {
+        void endTurn() {
             if (defect == Defect::neverGivesUp) return;
             const bool again = defect == Defect::sleepsAgain || defect == Defect::sleepsAgainUnguarded;
             if (again && loop.slept_) return;

@@ -129,11 +129,11 @@ class Fiber {
     // cancelFiber()
     void cancel() {
         state_.requestCancel();
-        if (const Epoch epoch = cancellableWait(); epoch != 0) (void)wake(epoch, cancelledBranch);
+        if (const Epoch epoch = cancellableEpoch(); epoch != 0) (void)wake(epoch, cancelledBranch);
     }
     // Carrier::abortParkedFibers(). The home of a fiber that runs elsewhere calls it on another thread.
     void abortParked() {
-        if (const Epoch epoch = abortableWait(); epoch != 0) (void)wake(epoch, shutdownBranch);
+        if (const Epoch epoch = abortableEpoch(); epoch != 0) (void)wake(epoch, shutdownBranch);
     }
 
     int won() const { return won_; }
@@ -159,18 +159,18 @@ class Fiber {
     }
     // cancellationDue() of Fiber
     bool cancellationDue() const { return state_.isCancelRequested() && !mask_.holdsOffCancellation(); }
-    Epoch cancellableWait() const {
+    Epoch cancellableEpoch() const {
         if constexpr (std::is_same_v<Token, ParkToken>) {
             if (defect == Defect::cancelsBlindly) return token.parkedEpoch();
             if (defect == Defect::looksEarly) return mask_.holdsOffCancellation() ? 0 : token.parkedEpoch();
-            return mask_.cancellableWait(token);
+            return mask_.cancellableEpoch(token);
         } else {
             return 0;
         }
     }
-    Epoch abortableWait() const {
+    Epoch abortableEpoch() const {
         if constexpr (std::is_same_v<Token, ParkToken>) {
-            return defect == Defect::abortsBlindly ? token.parkedEpoch() : mask_.abortableWait(token);
+            return defect == Defect::abortsBlindly ? token.parkedEpoch() : mask_.abortableEpoch(token);
         } else {
             return 0;
         }

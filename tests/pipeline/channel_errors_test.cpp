@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <weft/pipeline/embedded_channel.hpp>
+#include <weft/testing/recorder.hpp>
 
-#include "recorder.hpp"
 #include "scripted_sink.hpp"
 #include "support/log_capture.hpp"
 

@@ -8,8 +8,8 @@
 
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/embedded_channel.hpp>
+#include <weft/testing/recorder.hpp>
 
-#include "recorder.hpp"
 #include "scripted_sink.hpp"
 #include "support/loop_without_io.hpp"
 

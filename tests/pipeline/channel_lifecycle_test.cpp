@@ -14,8 +14,8 @@
 
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/embedded_channel.hpp>
+#include <weft/testing/recorder.hpp>
 
-#include "recorder.hpp"
 #include "scripted_sink.hpp"
 #include "support/log_capture.hpp"
 

@@ -8,8 +8,7 @@
 
 #include <weft/pipeline/embedded_channel.hpp>
 #include <weft/pipeline/simple_inbound_handler.hpp>
-
-#include "recorder.hpp"
+#include <weft/testing/recorder.hpp>
 
 namespace weft {
 namespace {

@@ -1,11 +1,11 @@
 #include <weft/pipeline/channel.hpp>
+#include <weft/testing/recorder.hpp>
 
 #include <functional>
 #include <string>
 
 #include <gtest/gtest.h>
 
-#include "recorder.hpp"
 #include "scripted_sink.hpp"
 
 namespace weft {

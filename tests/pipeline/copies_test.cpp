@@ -22,7 +22,7 @@ struct Echo final : ChannelInboundHandler {
 };
 
 struct Answers final : SimpleInboundHandler<http::FullRequest> {
-    explicit Answers(std::string_view itsBody) : body(itsBody) {}
+    explicit Answers(std::string_view body) : body(body) {}
     void channelRead0(ChannelHandlerContext& ctx, http::FullRequest) override {
         ctx.writeAndFlush(Message(http::ok(Buffer::wrapStatic(body))));
     }

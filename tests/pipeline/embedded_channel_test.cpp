@@ -8,8 +8,7 @@
 
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/context_spawn.hpp>
-
-#include "recorder.hpp"
+#include <weft/testing/recorder.hpp>
 
 namespace weft {
 namespace {

@@ -17,8 +17,8 @@
 #include <weft/pipeline/handlers/flow_control_handler.hpp>
 #include <weft/pipeline/handlers/logging_handler.hpp>
 #include <weft/pipeline/simple_inbound_handler.hpp>
+#include <weft/testing/recorder.hpp>
 
-#include "recorder.hpp"
 #include "scripted_sink.hpp"
 #include "support/log_capture.hpp"
 

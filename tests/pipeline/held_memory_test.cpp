@@ -122,7 +122,7 @@ TEST(HeldMemory, D6_ASliceAtTheFrontOfALargeBlockDoesNotKeepIt) {
 
 // Feeds itself while it decodes, as a handler does that fires decrypted bytes.
 struct ReadsInside final : ByteToMessageDecoder {
-    explicit ReadsInside(const LiveBlocks& itsLive) : live(itsLive) {}
+    explicit ReadsInside(const LiveBlocks& live) : live(live) {}
     void decode(ChannelHandlerContext& ctx, Buffer& in, DecoderOutput&) override {
         if (fed) return;
         fed = true;

@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 #include <weft/pipeline/embedded_channel.hpp>
+#include <weft/testing/recorder.hpp>
 
-#include "recorder.hpp"
 #include "scripted_sink.hpp"
 
 namespace weft {

@@ -14,7 +14,7 @@ namespace weft {
 namespace {
 
 struct Both final : SimpleInboundHandler<std::string, int> {
-    explicit Both(std::vector<std::string>& itsLog) : log(itsLog) {}
+    explicit Both(std::vector<std::string>& log) : log(log) {}
     void channelRead0(ChannelHandlerContext&, std::string text) override { log.push_back("text " + text); }
     void channelRead0(ChannelHandlerContext& ctx, int number) override {
         log.push_back("number " + std::to_string(number));

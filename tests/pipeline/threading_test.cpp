@@ -10,9 +10,9 @@
 #include <weft/pipeline/context_spawn.hpp>
 #include <weft/scheduler/cancellation_shield.hpp>
 #include <weft/scheduler/non_suspending_scope.hpp>
+#include <weft/testing/recorder.hpp>
 
 #include "hosted_channel.hpp"
-#include "recorder.hpp"
 #include "scripted_sink.hpp"
 #include "support/log_capture.hpp"
 #include "support/loop_without_io.hpp"

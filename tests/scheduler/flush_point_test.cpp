@@ -17,7 +17,7 @@ using testing::ElementsAre;
 
 struct FlushPoint : testing::Test {
     struct Listener final : FlushPointListener {
-        Listener(FlushPoint& test, int itsName) : owner(test), name(itsName) {}
+        Listener(FlushPoint& test, int name) : owner(test), name(name) {}
         ~Listener() override { owner.loop.withdrawFlushPoint(*this); }
         void onFlushPoint() noexcept override {
             owner.called.push_back(name);

@@ -197,7 +197,7 @@ TEST_F(LoopEnd, TasksThatMakeTasksEndWithALoopWhoseHandlerThrew) {
     CarrierGroup group(test::oneCarrier());
     EventLoop loop(group.carrier(0), std::make_unique<FailingIoHandler>(Call::poll, seen));
     struct Again final : LoopTask {
-        explicit Again(EventLoop& itsLoop) : loop(itsLoop) {}
+        explicit Again(EventLoop& loop) : loop(loop) {}
         void run() noexcept override { refused = !loop.execute(*this); }
         void abandon() noexcept override {}
         EventLoop& loop;

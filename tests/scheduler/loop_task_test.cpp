@@ -21,7 +21,7 @@ namespace weft {
 namespace {
 
 struct NumberTask final : LoopTask {
-    NumberTask(std::vector<int>& itsRan, int itsNumber) : ran(itsRan), number(itsNumber) {}
+    NumberTask(std::vector<int>& ran, int number) : ran(ran), number(number) {}
     void run() noexcept override { ran.push_back(number); }
     void abandon() noexcept override {}
     std::vector<int>& ran;
@@ -56,7 +56,7 @@ TEST_F(LoopTasks, RunInOneOrderWithClosuresOfTheSameCaller) {
 
 TEST_F(LoopTasks, MayBeExecutedAgainFromInsideTheirRun) {
     struct Chain final : LoopTask {
-        explicit Chain(EventLoop& itsLoop) : loop(itsLoop) {}
+        explicit Chain(EventLoop& loop) : loop(loop) {}
         void run() noexcept override {
             if (++runs < 1000) {
                 EXPECT_TRUE(loop.execute(*this));
@@ -77,7 +77,7 @@ TEST_F(LoopTasks, MayBeExecutedAgainFromInsideTheirRun) {
 
 TEST_F(LoopTasks, MayDestroyThemselves) {
     struct Once final : LoopTask {
-        explicit Once(Promise<void> itsDone) : done(std::move(itsDone)) {}
+        explicit Once(Promise<void> done) : done(std::move(done)) {}
         void run() noexcept override {
             done.setValue();
             delete this;

@@ -19,7 +19,7 @@ const TimePoint start = TimePoint(hours(1));
 // Records the order in which timers fired.
 struct Recorder {
     struct Timer final : TimerEntry {
-        Timer(Recorder& itsRecorder, int itsId) : TimerEntry(&Timer::fired), recorder(&itsRecorder), id(itsId) {}
+        Timer(Recorder& recorder, int id) : TimerEntry(&Timer::fired), recorder(&recorder), id(id) {}
         static void fired(TimerEntry& entry) noexcept {
             auto& timer = static_cast<Timer&>(entry);
             timer.recorder->fired.push_back(timer.id);
@@ -153,15 +153,15 @@ TEST(TimerWheel, ATimerThatAFireDisarmsDoesNotFireAndOneThatItArmsWaitsForTheNex
     Recorder recorder;
     TimerWheel wheel(start);
     struct Meddler final : TimerEntry {
-        Meddler(TimerWheel& itsWheel, TimerEntry& itsVictim, TimerEntry& itsSuccessor)
+        Meddler(TimerWheel& wheel, TimerEntry& victim, TimerEntry& successor)
             : TimerEntry([](TimerEntry& entry) noexcept {
                   auto& self = static_cast<Meddler&>(entry);
                   self.wheel.disarm(self.victim);
                   self.wheel.arm(self.successor, start);
               }),
-              wheel(itsWheel),
-              victim(itsVictim),
-              successor(itsSuccessor) {}
+              wheel(wheel),
+              victim(victim),
+              successor(successor) {}
         TimerWheel& wheel;
         TimerEntry& victim;
         TimerEntry& successor;

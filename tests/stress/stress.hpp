@@ -23,7 +23,7 @@ std::uint32_t seed();
 // At most a few hundred nanoseconds of work, so that two threads meet at varying points.
 class Noise {
   public:
-    explicit Noise(std::uint32_t itsSeed) noexcept : state_(itsSeed | 1) {}
+    explicit Noise(std::uint32_t seed) noexcept : state_(seed | 1) {}
     void operator()() noexcept {
         for (unsigned i = next() & 0xff; i > 0; --i) std::atomic_signal_fence(std::memory_order_seq_cst);
     }

@@ -127,7 +127,7 @@ TEST_F(BehaviourComposition, R112_AWakeUpIsNoIoEvent) {
 }
 
 struct SpawnsAFiber final : ChannelInboundHandler {
-    explicit SpawnsAFiber(std::atomic<unsigned>& itsCount) : count(itsCount) {}
+    explicit SpawnsAFiber(std::atomic<unsigned>& count) : count(count) {}
     void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
         message.reset();
         ctx.spawn([&counted = count] { counted.fetch_add(1); });

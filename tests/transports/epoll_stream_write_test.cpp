@@ -50,7 +50,7 @@ TEST(EpollStream, W5_AFullSocketIsNotTriedAgainBeforeTheOutputEdge) {
 
 // Writes at the flush point while nothing is queued: bypasses the outbound buffer.
 struct LateWriter final : FlushPointListener {
-    LateWriter(ScriptedBench& bench, Channel& itsChannel) : channel(itsChannel) {
+    LateWriter(ScriptedBench& bench, Channel& channel) : channel(channel) {
         bench.loop.requestFlushPoint(*this);
         bench.loop.runTasks();
     }

@@ -19,10 +19,10 @@ namespace weft::test {
 
 using Log = std::vector<std::string>;
 
-// Records the events that reach it.
-class Recorder final : public ChannelInboundHandler {
+// Records the events that reach it, with the bytes of each read.
+class ByteRecorder final : public ChannelInboundHandler {
   public:
-    explicit Recorder(Log& log) : log_(log) {}
+    explicit ByteRecorder(Log& log) : log_(log) {}
 
     void channelActive(ChannelHandlerContext& ctx) override {
         log_.push_back("active");
@@ -98,7 +98,7 @@ class ScriptedBench {
         loop.runTasks();
         return result;
     }
-    static Recorder& recorderOf(const ChannelRef& channel) { return *channel->pipeline().get<Recorder>(); }
+    static ByteRecorder& recorderOf(const ChannelRef& channel) { return *channel->pipeline().get<ByteRecorder>(); }
 
     ManualClock clock;
     ScriptedSystemCalls calls;
@@ -108,7 +108,7 @@ class ScriptedBench {
   private:
     ChannelRef start(ChannelRef channel, Log& log, bool autoRead) {
         channel->setOption(ChannelOption::AUTO_READ, autoRead);
-        channel->pipeline().addLast<Recorder>(log);
+        channel->pipeline().addLast<ByteRecorder>(log);
         channel->registerWithLoop();
         loop.runTasks();
         return channel;

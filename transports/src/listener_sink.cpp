@@ -41,7 +41,7 @@ void ListenerSink::bind(const SocketAddress& local, ChannelPromise promise) {
         return;
     }
     listening_ = true;
-    boundAndListening();
+    onListening();
     promise.trySuccess();
 }
 
@@ -79,7 +79,7 @@ bool ListenerSink::pauseAccepting() {
         resume_ = channel_.loop().schedule(
             [this] {
                 paused_ = false;
-                pauseEnded();
+                onPauseEnded();
             },
             shortagePause);
     } catch (const std::exception&) {  // the loop is ending, or there is no memory for a timer: no pause

@@ -37,8 +37,10 @@ class ListenerSink : public ChannelSink {
     virtual int socket() const noexcept = 0;
     // The transport of the listener's own loop.
     virtual SocketIoHandler& sockets() const noexcept = 0;
-    virtual void boundAndListening() = 0;
-    virtual void pauseEnded() = 0;
+    // bind() has succeeded; its promise has not been completed yet.
+    virtual void onListening() = 0;
+    // Accept again, if connections are wanted.
+    virtual void onPauseEnded() = 0;
 
     // Sets the same socket defaults as Netty. Call it in your constructor, so that an option set before bind()
     // overrides them. Accepted sockets inherit TCP_NODELAY from the listener, which saves a system call per connection.

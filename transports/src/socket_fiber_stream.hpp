@@ -13,7 +13,8 @@
 
 namespace weft {
 
-// Handle: EpollHandle, or UringHandle's for fibers. Context: as for FiberStream.
+// Handle: EpollHandle or UringFiberReader; it has isOpen(), calls(), fd() and submitStarted(). Context: as for
+// FiberStream.
 template <class Handle>
 class SocketFiberStream : public Handle, public FiberStream {
   public:

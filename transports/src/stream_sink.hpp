@@ -11,7 +11,8 @@
 
 namespace weft {
 
-// Handle: EpollHandle or UringHandle, or a class derived from it. Context: the channel's carrier.
+// Handle: EpollHandle or UringDepartingHandle; it has attach(), isOpen(), calls(), fd() and submitStarted(). Context:
+// the channel's carrier.
 template <class Handle>
 class StreamSink : public Handle, public ChannelSink {
   public:

@@ -5,7 +5,7 @@
 
 namespace weft::asio_io::detail {
 
-// An intrusive list.
+// An intrusive list. An operation is added once in its life.
 class OperationList {
   public:
     bool empty() const noexcept { return first_ == nullptr; }

@@ -104,7 +104,7 @@ class Reactor final : public AsioReactor {
         void look() noexcept { reactor.look(0, found); }
         bool wantsLook() const noexcept { return turn.wantsLook(); }
         bool nothingFound() const noexcept { return found.empty(); }
-        void giveUp() noexcept {
+        void endTurn() noexcept {
             turn.gaveUp();
             found.push(&reactor.return_);
         }

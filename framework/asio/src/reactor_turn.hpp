@@ -9,7 +9,7 @@ namespace weft::asio_io::detail {
 //   wait(): the blocking system call, with no other call that polls the kernel before it; look(): the same without
 //   blocking
 //   wantsLook(): whether to look for events in a turn that does not sleep
-//   nothingFound(): no event for Asio; giveUp(): ends the turn
+//   nothingFound(): no event for Asio; endTurn(): ends the turn
 template <class Host>
 class ReactorTurn {
   public:
@@ -25,7 +25,7 @@ class ReactorTurn {
         } else if (host_.wantsLook()) {
             host_.look();
         }
-        if (host_.nothingFound()) host_.giveUp();
+        if (host_.nothingFound()) host_.endTurn();
     }
 
   private:

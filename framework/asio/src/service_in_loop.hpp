@@ -16,7 +16,7 @@ template <class Block>
 bool Service::inLoop(Block block) {
     class Task final : public LoopTask {
       public:
-        explicit Task(Block& its) : block_(its) {}
+        explicit Task(Block& owner) : block_(owner) {}
         void await() {
             waiters_.waitUninterruptibly(lock_, "asio_io::Context", [this] { return over_; });
         }

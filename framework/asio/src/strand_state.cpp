@@ -13,7 +13,7 @@ namespace weft::asio_io::detail {
 // Owned by the first function's fiber. If that never runs, because its carrier has ended, it destroys the strand's
 // functions.
 struct StrandState::Turn {
-    explicit Turn(StrandState& its) : function(its.service_), state(&its) {}
+    explicit Turn(StrandState& owner) : function(owner.service_), state(&owner) {}
     Turn(Turn&&) = default;
     Turn& operator=(Turn&&) = delete;
     ~Turn() {

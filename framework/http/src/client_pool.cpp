@@ -52,7 +52,7 @@ void ClientPool::Lease::keep() noexcept {
     if (ClientPool* const pool = std::exchange(pool_, nullptr)) pool->put(*host_, std::move(connection_));
 }
 
-void ClientPool::Lease::giveUp() noexcept {
+void ClientPool::Lease::releasePlace() noexcept {
     close();
     std::exchange(pool_, nullptr)->releasePlace(*host_);
 }

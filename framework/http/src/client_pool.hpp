@@ -59,14 +59,14 @@ class ClientPool final : private TimerEntry {
         // Returns the connection to the pool; the last response must be fully read and the last request fully sent.
         void keep() noexcept;
         void release() noexcept {
-            if (pool_ != nullptr) giveUp();
+            if (pool_ != nullptr) releasePlace();
         }
 
       private:
         friend class ClientPool;
         Lease(ClientPool& pool, Host& host, std::shared_ptr<PooledConnection> connection) noexcept
             : pool_(&pool), host_(&host), connection_(std::move(connection)) {}
-        void giveUp() noexcept;
+        void releasePlace() noexcept;
 
         ClientPool* pool_ = nullptr;  // null: neither a place nor a connection
         Host* host_ = nullptr;

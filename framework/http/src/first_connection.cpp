@@ -34,7 +34,7 @@ Attempt attempt(const SocketAddress& remote, Duration time, Deadline deadline) {
 }
 
 // True if no further attempt is to be made: this one has connected, or everything ends.
-bool take(FirstConnection& result, Attempt ended) {
+bool noteAttempt(FirstConnection& result, Attempt ended) {
     if (ended.thrown) std::rethrow_exception(std::move(ended.thrown));
     result.error = ended.error;
     result.stream = std::move(ended.stream);
@@ -44,7 +44,7 @@ bool take(FirstConnection& result, Attempt ended) {
     return false;
 }
 
-FirstConnection race(const Resolver::Addresses& addresses, Duration time, Deadline deadline) {
+FirstConnection connectInTurn(const Resolver::Addresses& addresses, Duration time, Deadline deadline) {
     FirstConnection result;
     sync::BoundedQueue<Attempt> ended(addresses.size());  // has room for all: each attempt can report its end
     TaskScope attempts;                                   // its end cancels those that still run, and waits for them
@@ -63,7 +63,7 @@ FirstConnection race(const Resolver::Addresses& addresses, Duration time, Deadli
         std::optional<Attempt> one =
             ended.receiveUntil(isLast ? never : deadlineAfter(weft::detail::attemptDelay), result.error);
         if (result.error == timedOut()) continue;
-        if (result.error || take(result, std::move(*one))) break;
+        if (result.error || noteAttempt(result, std::move(*one))) break;
         ++over;
     }
     return result;
@@ -74,8 +74,8 @@ FirstConnection race(const Resolver::Addresses& addresses, Duration time, Deadli
 FirstConnection connectToFirst(const Resolver::Addresses& addresses, Duration time, Deadline deadline) {
     FirstConnection result;
     try {
-        if (addresses.size() > 1) return race(addresses, time, deadline);
-        take(result, attempt(addresses.front(), time, deadline));
+        if (addresses.size() > 1) return connectInTurn(addresses, time, deadline);
+        noteAttempt(result, attempt(addresses.front(), time, deadline));
     } catch (const SystemError& refused) {  // by a carrier that shuts down
         result.error = refused.code();
     }

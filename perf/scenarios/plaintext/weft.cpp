@@ -7,7 +7,7 @@ namespace weft::perf {
 namespace {
 
 struct IdHandler final : SimpleInboundHandler<http::FullRequest> {
-    explicit IdHandler(std::string_view itsPath) : path(itsPath) {}
+    explicit IdHandler(std::string_view path) : path(path) {}
     void channelRead0(ChannelHandlerContext& ctx, http::FullRequest request) override {
         static std::uint64_t ids = 0;  // the server has one carrier
         char id[idSize];

@@ -85,7 +85,7 @@ void ClientCodec::write(ChannelHandlerContext& ctx, Message&& message, ChannelPr
 
 void ClientCodec::writeRequest(ChannelHandlerContext& ctx, ClientRequest&& request, ChannelPromise&& promise) {
     if (output_ == Output::body) return refuseMisuse(ctx, promise, "an HTTP request inside the body of another");
-    const bool undecided = !asked_.empty() && asked_.back().maySwitch();
+    const bool undecided = !requests_.empty() && requests_.back().maySwitch();
     if (output_ == Output::lastSent || undecided || lastResponse_ || expects_ != Input::responses) {
         return refuseMisuse(ctx, promise, "an HTTP request on a connection that accepts no further request");
     }
@@ -119,7 +119,7 @@ EncodedRequest ClientCodec::encode(const ClientRequest& request, ChannelOutput& 
 }
 
 void ClientCodec::noteRequest(const ClientRequest& request, const EncodedRequest& encoded) {
-    asked_.push({methodOf(request.method), encoded.upgrade});
+    requests_.push({methodOf(request.method), encoded.upgrade});
     closesBehind_ = !encoded.keepAlive;
     output_ = request.streamed ? Output::body : closesBehind_ ? Output::lastSent : Output::open;
     chunked_ = request.streamed && !request.hasLength;

@@ -50,12 +50,12 @@ void ClientCodec::decode() {
 
 void ClientCodec::startNext() noexcept {
     if (std::exchange(started_, true)) return;
-    decoder_.start(asked_.front().method, asked_.front().mayUpgrade);
+    decoder_.start(requests_.front().method, requests_.front().mayUpgrade);
 }
 
 // Handles one event of the response to the front request. False: no more can be decoded for now.
 bool ClientCodec::step() {
-    if (asked_.empty()) {
+    if (requests_.empty()) {
         fail({Status::badGateway, "bytes without an outstanding request"});
         return false;
     }
@@ -95,16 +95,16 @@ void ClientCodec::endResponse() {
     const bool switches = decoder_.head().switches;
     const bool hadBody = decoder_.head().hasBody();
     const Ticket ticket = first_++;
-    asked_.pop();
+    requests_.pop();
     started_ = false;
     if (!switches && !decoder_.head().keepAlive) {
         lastResponse_ = true;
-        if (asked_.empty()) expects_ = Input::ended;  // later bytes are discarded
+        if (requests_.empty()) expects_ = Input::ended;  // later bytes are discarded
     }
     if (switches) return switchProtocol();
     fired_ = true;
     if (hadBody) ctx_->fireChannelRead(Message(LastContent{ticket, detail::trailersOf(decoder_.body())}));
-    if (ctx_ != nullptr && lastResponse_ && !asked_.empty()) {
+    if (ctx_ != nullptr && lastResponse_ && !requests_.empty()) {
         fail({Status::badGateway, "the server closes the connection before it has answered all requests"});
     }
 }
@@ -123,7 +123,7 @@ void ClientCodec::passInputOn() {
 
 // The connection, or its input, has ended.
 void ClientCodec::endInput() {
-    if (asked_.empty()) {
+    if (requests_.empty()) {
         expects_ = Input::ended;
         return;
     }
@@ -131,14 +131,14 @@ void ClientCodec::endInput() {
     if (!disorderly_ && decoder_.endOfInput() == ResponseEvent::end) {
         endResponse();
         if (ctx_ != nullptr) ctx_->fireChannelReadComplete();
-        if (ctx_ == nullptr || asked_.empty()) return;
+        if (ctx_ == nullptr || requests_.empty()) return;
     }
     fail({Status::badGateway, "the connection ended before the response was complete"});
 }
 
 void ClientCodec::fail(const Refusal& refusal) {
     expects_ = Input::ended;
-    asked_.clear();
+    requests_.clear();
     ctx_->fireExceptionCaught(std::make_exception_ptr(BadResponseException(refusal)));
     if (ctx_ != nullptr) ctx_->close();
 }

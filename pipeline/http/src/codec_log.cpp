@@ -60,7 +60,7 @@ void logLostOutput(const ChannelHandlerContext* codec, const std::exception_ptr&
     }
 }
 
-void logOfCodec(LogLevel level, const ChannelHandlerContext& codec, std::string_view line) noexcept {
+void logLimited(LogLevel level, const ChannelHandlerContext& codec, std::string_view line) noexcept {
     try {
         writeLimited(level, codec.loop(), line);
     } catch (...) {

@@ -1,5 +1,5 @@
-// Logs messages that the HTTP codecs do not send. Each line names the channel and the last handler that passed the
-// message on; lines are limited in rate.
+// What the HTTP codecs log, limited in rate: messages that they do not send, with the channel and the last handler that
+// passed them on, requests that nobody answers, and bytes that they lose.
 #pragma once
 
 #include <exception>
@@ -15,14 +15,15 @@ class ChannelHandlerContext;
 namespace weft::http::detail {
 
 // Logs a message that reached `codec` and is not sent. If `codec` is null, it has been removed, and the line names
-// neither channel nor handler. LogLevel::debug has a rate limit of its own. Context: the loop. Never throws.
+// neither channel nor handler. With a codec, LogLevel::debug has a rate limit of its own. Context: the loop. Never
+// throws.
 void logUnsent(LogLevel level, const ChannelHandlerContext* codec, std::string_view what) noexcept;
 
 // Logs that an exception made `codec` lose bytes that it had encoded. Context: the loop. Never throws.
 void logLostOutput(const ChannelHandlerContext* codec, const std::exception_ptr& cause) noexcept;
 
 // Logs any line, with the same rate limits.
-void logOfCodec(LogLevel level, const ChannelHandlerContext& codec, std::string_view line) noexcept;
+void logLimited(LogLevel level, const ChannelHandlerContext& codec, std::string_view line) noexcept;
 
 // The names of the handlers after the codec ("'a', 'b'"), any of which may have had its messages.
 std::string handlersBehind(const ChannelHandlerContext& codec);

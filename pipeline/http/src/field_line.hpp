@@ -37,6 +37,32 @@ inline bool scanFieldLine(const char* line, const char* begin, const char* end, 
 #if defined(__SSE2__)
 inline constexpr std::size_t plainLineBytes = 17;  // bytes of the message that scanPlainLine needs from the line on
 
+// The rest of scanPlainLine(): a non-empty value without HTAB, from `value` on, and CRLF.
+[[gnu::always_inline]] inline const char* scanPlainValue(const char* message, std::size_t value, std::size_t lastBlock,
+                                                         HeaderField& field) noexcept {
+    field.value.offset = static_cast<std::uint32_t>(value);
+    std::size_t scan = value;
+    unsigned stops = 0;
+    for (;; scan += 16) {
+        if (scan > lastBlock) [[unlikely]] {
+            if (scan - lastBlock > 15) return nullptr;
+            stops = ControlStop::mask(loadBlock(message + lastBlock)) >> (scan - lastBlock);
+            if (stops == 0) return nullptr;
+            break;
+        }
+        stops = ControlStop::mask(loadBlock(message + scan));
+        if (stops != 0) [[likely]]
+            break;
+    }
+    const std::size_t stop = scan + static_cast<unsigned>(std::countr_zero(stops));
+    if (load<std::uint16_t>(message + stop) != crlf) [[unlikely]]
+        return nullptr;
+    if (static_cast<unsigned char>(message[value]) <= ' ' || message[stop - 1] == ' ') [[unlikely]]
+        return nullptr;
+    field.value.size = static_cast<std::uint32_t>(stop - value);
+    return message + stop;
+}
+
 // The fast path for nearly all lines: a name of at most 15 letters and '-', one SP, a non-empty value without HTAB,
 // CRLF. Returns the address of the CR. scanFieldLine accepts the same lines with the same result; null means only that
 // the caller must use it. Every instruction here runs once per header of every request, hence indexes, whole blocks,
@@ -54,27 +80,7 @@ inline constexpr std::size_t plainLineBytes = 17;  // bytes of the message that 
     field.name.size = static_cast<std::uint32_t>(nameSize);
     if (load<std::uint16_t>(line + nameSize) != word<std::uint16_t>(": ")) [[unlikely]]
         return nullptr;
-    const std::size_t value = at + nameSize + 2;
-    field.value.offset = static_cast<std::uint32_t>(value);
-    std::size_t scan = value;
-    unsigned stops = 0;
-    for (; scan <= lastBlock; scan += 16) {
-        stops = ControlStop::mask(loadBlock(message + scan));
-        if (stops != 0) [[likely]]
-            break;
-    }
-    if (scan > lastBlock) [[unlikely]] {
-        if (scan - lastBlock > 15) return nullptr;
-        stops = ControlStop::mask(loadBlock(message + lastBlock)) >> (scan - lastBlock);
-        if (stops == 0) return nullptr;
-    }
-    const std::size_t stop = scan + static_cast<unsigned>(std::countr_zero(stops));
-    if (load<std::uint16_t>(message + stop) != crlf) [[unlikely]]
-        return nullptr;
-    if (static_cast<unsigned char>(message[value]) <= ' ' || message[stop - 1] == ' ') [[unlikely]]
-        return nullptr;
-    field.value.size = static_cast<std::uint32_t>(stop - value);
-    return message + stop;
+    return scanPlainValue(message, at + nameSize + 2, lastBlock, field);
 }
 #endif
 

@@ -66,10 +66,16 @@ void HeadCache::renew(Model& model, const HeaderList& headers, std::time_t now) 
 
 // The first byte from `from` on that differs, or the end of the shorter text. Lists that are not stored inside their
 // objects are not compared.
-inline std::size_t HeadCache::firstDifference(const HeaderList& left, const HeaderList& right,
-                                              std::size_t from) noexcept {
+[[gnu::always_inline]] inline std::size_t HeadCache::firstDifference(const HeaderList& left, const HeaderList& right,
+                                                                     std::size_t from) noexcept {
     if (left.large_ || right.large_) return from;
     const std::size_t most = std::min(left.textSize_, right.textSize_);
+#if defined(__SSE2__)
+    for (; from + sizeof(Block) <= most; from += sizeof(Block)) {
+        const Block same = _mm_cmpeq_epi8(loadBlock(&left.shortText_[from]), loadBlock(&right.shortText_[from]));
+        if (bits(same) != 0xffff) return from + static_cast<unsigned>(std::countr_one(bits(same)));
+    }
+#endif
     using Word = std::uint64_t;
     for (; from + sizeof(Word) <= most; from += sizeof(Word)) {
         const Word differ = load<Word>(&left.shortText_[from]) ^ load<Word>(&right.shortText_[from]);
@@ -81,7 +87,8 @@ inline std::size_t HeadCache::firstDifference(const HeaderList& left, const Head
 
 // `out` holds the model's head. Overwrites the values that differ, as long as the headers have the lengths of the
 // model's.
-inline HeadCache::Lines HeadCache::overwriteValues(const Model& model, const HeaderList& headers, char* out) noexcept {
+[[gnu::always_inline]] inline HeadCache::Lines HeadCache::overwriteValues(const Model& model, const HeaderList& headers,
+                                                                          char* out) noexcept {
     const HeaderList& known = model.headers;
     const HeaderList::Entry *const own = headers.entries(), *const like = known.entries();
     const std::size_t both = std::min(headers.size(), known.size());
@@ -121,6 +128,7 @@ std::size_t HeadCache::write(Model& model, const HeaderList& headers, std::uint6
         last_ = model.second == second_ ? &model : &unknown_;
         if (model.length != length) setLength(model, length);
     } else if (model.length == length) {
+        last_ = &unknown_;  // the next response will differ, too
         return text.size();
     }
     at += writeDecimal(length, at);

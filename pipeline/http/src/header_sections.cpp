@@ -16,11 +16,11 @@ std::uint64_t keyOf(std::string_view section) noexcept {
 
 }  // namespace
 
-std::uint32_t HeaderSection::commonLines(std::string_view rest, std::uint32_t likely) const noexcept {
+std::uint32_t HeaderSection::countCommonLines(std::string_view rest) const noexcept {
     const auto same = [&](std::uint32_t from, std::uint32_t to) {
         return to <= rest.size() && std::memcmp(text.data() + from, rest.data() + from, to - from) == 0;
     };
-    std::uint32_t lines = likely <= count && same(0, endOf(likely)) ? likely : 0;
+    std::uint32_t lines = 0;
     while (lines < count && same(endOf(lines), endOf(lines + 1))) ++lines;
     return lines;
 }
@@ -28,7 +28,7 @@ std::uint32_t HeaderSection::commonLines(std::string_view rest, std::uint32_t li
 HeaderSection* HeaderSections::find(std::uint64_t key, std::string_view section) const noexcept {
     for (std::size_t i = 0; i < capacity; ++i) {
         HeaderSection& entry = (*entries_)[i];
-        if (keys_[i] == key && entry.size == section.size() && entry.begins(section)) return &entry;
+        if (keys_[i] == key && entry.size == section.size() && entry.isPrefixOf(section)) return &entry;
     }
     return nullptr;
 }
@@ -48,7 +48,7 @@ HeaderSection* HeaderSections::add(std::string_view section, std::uint32_t start
     entry.size = static_cast<std::uint32_t>(section.size());
     entry.count = static_cast<std::uint32_t>(table.size());
     entry.host = {host.offset - start, host.size};
-    std::copy(section.begin(), section.end(), entry.text.begin());
+    std::fill_n(std::copy(section.begin(), section.end(), entry.text.begin()), 16, '\0');
     std::transform(table.begin(), table.end(), entry.fields.begin(), [start](const HeaderField& field) {
         return HeaderField{{field.name.offset - start, field.name.size},
                            {field.value.offset - start, field.value.size}};

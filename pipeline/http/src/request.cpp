@@ -6,15 +6,10 @@ namespace weft::http {
 
 namespace detail {
 
-void RequestData::takeLongHead(Buffer& input) noexcept {
-    const std::size_t size = head.consumed;
-    if (size == input.readableBytes()) {
-        longText = std::move(input);
-    } else {
-        longText = input.slice(0, size);
-        input.consumed(size);
-    }
+void RequestData::takePart(Buffer& input) noexcept {
+    longText = input.slice(0, head.consumed);
     start = longText.readData();
+    input.consumed(head.consumed);
 }
 
 }  // namespace detail

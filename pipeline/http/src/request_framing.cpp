@@ -47,16 +47,16 @@ Fault RequestHeadParser::checkFraming() const noexcept {
 // The framing decision for any request, and everything else that depends on all header lines.
 Verdict RequestHeadParser::decide() noexcept {
     if (const Fault fault = checkFraming(); fault != Fault::none) return fail(fault);
-    const auto said = [this](std::uint32_t bits) { return (seen_ & bits) == bits; };
+    const auto saw = [this](std::uint32_t bits) { return (seen_ & bits) == bits; };
     const bool http11 = head_->version == Version::http11;
-    head_->bodyKind = said(sawTransferEncoding) ? BodyKind::chunked
-                      : said(sawContentLength)  ? BodyKind::length
-                                                : BodyKind::none;
-    head_->keepAlive = !said(optionClose) && (http11 || said(optionKeepAlive));
-    head_->expectContinue = http11 && said(sawExpectContinue) && head_->hasBody();
-    head_->expectUnknown = http11 && said(sawUnknownExpect);
-    head_->upgrade = http11 && said(sawUpgrade | optionUpgrade);
-    head_->hasHost = said(sawHost);
+    head_->bodyKind = saw(sawTransferEncoding) ? BodyKind::chunked
+                      : saw(sawContentLength)  ? BodyKind::length
+                                               : BodyKind::none;
+    head_->keepAlive = !saw(optionClose) && (http11 || saw(optionKeepAlive));
+    head_->expectContinue = http11 && saw(sawExpectContinue) && head_->hasBody();
+    head_->expectUnknown = http11 && saw(sawUnknownExpect);
+    head_->upgrade = http11 && saw(sawUpgrade | optionUpgrade);
+    head_->hasHost = saw(sawHost);
     if (head_->targetForm == TargetForm::origin || head_->targetForm == TargetForm::asterisk)
         head_->authority = head_->hasHost ? host_ : Slice{};
     stage_ = Stage::complete;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include <weft/http/detail/header_sections.hpp>
 
@@ -18,6 +19,8 @@ namespace weft::http::detail {
 using namespace seen;
 
 namespace {
+
+constexpr std::uint8_t learnEvery = 64;  // requests, until lines that differed are compared again
 
 std::uint32_t connectionBits(const char* value, std::size_t size) noexcept {
     // "Keep-Alive" as a word compare: its bytes are all letters and '-', but here '\r' cannot pass for '-' either,
@@ -53,10 +56,10 @@ Refusal RequestHeadParser::refusal() const noexcept {
 }
 
 // The common request: HTTP/1.1, one Host, no body, a path as target. All other members keep the values of a new head.
-inline Verdict RequestHeadParser::acceptPlain(std::uint32_t seen, Slice host) noexcept {
-    head_->keepAlive = (seen & optionClose) == 0;
-    head_->hasHost = true;
-    head_->authority = host;
+inline Verdict RequestHeadParser::acceptPlain(RequestHead& head, std::uint32_t seen, Slice host) noexcept {
+    head.keepAlive = (seen & optionClose) == 0;
+    head.hasHost = true;
+    head.authority = host;
     stage_ = Stage::complete;
     return Verdict::complete;
 }
@@ -66,7 +69,8 @@ inline Verdict RequestHeadParser::acceptPlain(std::uint32_t seen, Slice host) no
 // A section of which the known one has half the lines is not remembered, nor does a connection replace an entry often:
 // what differs in each request would only drive out what others use.
 void RequestHeadParser::remember(std::string_view message, std::string_view section) {
-    constexpr std::uint8_t restBetween = 32;  // requests
+    constexpr std::uint8_t restBetween = 32;      // requests
+    constexpr std::uint32_t longestPrefix = 255;  // bytes
     if (sections_ == nullptr || recalled_ * 2 >= head_->headers.size()) return;
     if (restOfAdding_ > 0) return void(--restOfAdding_);
     restOfAdding_ = restBetween;
@@ -78,39 +82,123 @@ void RequestHeadParser::remember(std::string_view message, std::string_view sect
     for (std::uint32_t i = 0; i < added->count; ++i) {
         static_cast<void>(noteField(head_->headers.fields()[i], message));
         added->seenAfter[i] = static_cast<std::uint16_t>(seen_);
+        const HeaderField& field = added->fields[i];
+        const std::uint32_t prefix = field.name.size + std::string_view(": ").size();
+        const bool plain = field.value.offset == field.name.offset + prefix && prefix <= longestPrefix &&
+                           !mayBeKnown(added->text.data() + field.name.offset, field.name.size);
+        added->prefix[i] = plain ? static_cast<std::uint8_t>(prefix) : 0;
     }
     added->seen = seen_;
 }
 
-inline Verdict RequestHeadParser::recall(const HeaderSection& section, std::uint32_t start) noexcept {
-    section.copyTo(head_->headers, start, section.count);
-    head_->consumed = start + section.size;
+inline Verdict RequestHeadParser::recall(const HeaderSection& section, std::uint32_t start,
+                                         RequestHead& head) noexcept {
+    section.copyTo(head.headers, start, section.count);
+    head.consumed = start + section.size;
     const Slice host{start + section.host.offset, section.host.size};
-    if (head_->version == Version::http11) [[likely]]
-        return acceptPlain(section.seen, host);
+    if (head.version == Version::http11) [[likely]]
+        return acceptPlain(head, section.seen, host);
     seen_ = section.seen;
     host_ = host;
     return decide();
 }
 
-// A section other than the one before. Of one that begins like the section that this connection, or now other ones,
-// sent last, only the lines that differ are parsed.
-[[gnu::noinline]] Verdict RequestHeadParser::readSection(std::string_view message, std::uint32_t start) {
+// A section other than the one before. Of one with the lines that this connection, or now other ones, sent last, only
+// the values that differ are read.
+[[gnu::always_inline]] inline Verdict RequestHeadParser::readSection(std::string_view message, std::uint32_t start) {
     stage_ = Stage::headers;
     sectionStart_ = start;
     whole_ = nullptr;
     if (section_ == nullptr && sections_ != nullptr) section_ = sections_->newest();
-    recalled_ = section_ != nullptr ? section_->commonLines(message.substr(start), recalled_) : 0;
-    if (recalled_ == 0) return readHeaders(message, start);
-    if (recalled_ == section_->count && section_->begins(message.substr(start))) {
-        whole_ = section_;
-        return recall(*section_, start);
+    if (section_ == nullptr) {
+        recalled_ = 0;
+        return readHeaders(message, start);
     }
-    section_->copyTo(head_->headers, start, recalled_);
-    seen_ = section_->seenAfter[recalled_ - 1];
-    host_ = {start + section_->host.offset, section_->host.size};  // if seen_ has sawHost
-    return readHeaders(message, start + section_->endOf(recalled_));
+    const HeaderSection& section = *section_;
+    recalled_ = section.commonLines(message.substr(start), recalled_);
+    section.copyTo(head_->headers, start, recalled_);
+    host_ = {start + section.host.offset, section.host.size};  // if it is in these lines
+    std::size_t at = start + section.endOf(recalled_);
+    const std::uint32_t lines = takeSimilarLines(message, at);
+    if (lines != section.count || message.size() - at < 2 || load<std::uint16_t>(message.data() + at) != crlf) {
+        seen_ = lines > 0 ? section.seenAfter[lines - 1] : 0;
+        return readHeaders(message, at);
+    }
+    seen_ = section.seen;
+    if (recalled_ * 2 < lines || at - start > limits_.headerSectionBytes) [[unlikely]]
+        return finish(message, at);
+    if (recalled_ < lines && ++similar_ % learnEvery == 0) [[unlikely]]
+        recalled_ = section.countCommonLines(message.substr(start));
+    if (recalled_ == lines) [[unlikely]]
+        whole_ = section_;
+    head_->consumed = static_cast<std::uint32_t>(at + 2);
+    return head_->version == Version::http11 ? acceptPlain(*head_, seen_, host_) : decide();
 }
+
+// Takes lines from `at` on, as long as each has the name of the line of section_ at its place. Of one whose value has a
+// meaning, all bytes must be the same; of others, the value needs to be plain. Returns how many lines of the section
+// have been taken, those before `at` included.
+[[gnu::always_inline]] inline std::uint32_t RequestHeadParser::takeSimilarLines(std::string_view message,
+                                                                                std::size_t& at) noexcept {
+#if defined(__SSE2__)
+    if (message.size() < plainLineBytes) return recalled_;
+    const HeaderSection& section = *section_;
+    const std::size_t lastBlock = message.size() - plainLineBytes;
+    const char* const begin = message.data();
+    HeaderField* field = head_->headers.inlineRoom(HeaderSection::mostFields).data();
+    const HeaderField* known = section.fields.data() + recalled_;
+    const HeaderField* const knownEnd = section.fields.data() + section.count;
+    const std::uint8_t* prefixes = section.prefix.data() + recalled_;
+    std::size_t next = at;
+    for (; known != knownEnd && next <= lastBlock; ++known, ++field) {
+        const std::uint32_t prefix = *prefixes++;
+        const Block name = loadBlock(section.text.data() + known->name.offset);
+        const unsigned same = bits(_mm_cmpeq_epi8(loadBlock(begin + next), name));
+        field->name = {static_cast<std::uint32_t>(next), prefix - 2};
+        if (prefix - 1 < 16) [[likely]] {
+            if ((same | ~0U << prefix) != ~0U) break;
+            const char* const cr = scanPlainValue(begin, next + prefix, lastBlock, *field);
+            if (cr == nullptr) break;
+            next = static_cast<std::size_t>(cr + 2 - begin);
+        } else {
+            const std::size_t size =
+                readKnownLine(message, static_cast<std::uint32_t>(known - section.fields.data()), *field);
+            if (size == 0) break;
+            next += size;
+        }
+    }
+    const auto line = static_cast<std::uint32_t>(known - section.fields.data());
+    head_->headers.added(line - recalled_);
+    at = next;
+    return line;
+#else
+    static_cast<void>(message);
+    static_cast<void>(at);
+    return recalled_;
+#endif
+}
+
+#if defined(__SSE2__)
+// As takeSimilarLines(), for one line, whose name is long or whose value has a meaning. `field` has its place. Returns
+// the size of the line, or 0.
+[[gnu::noinline]] std::size_t RequestHeadParser::readKnownLine(std::string_view message, std::uint32_t line,
+                                                               HeaderField& field) noexcept {
+    const HeaderField& known = section_->fields[line];
+    const std::string_view whole = section_->lineOf(line), rest = message.substr(field.name.offset);
+    const std::uint32_t prefix = section_->prefix[line];
+    if (prefix != 0) {
+        if (rest.size() <= prefix || !rest.starts_with(whole.substr(0, prefix))) return 0;
+        const std::size_t value = field.name.offset + prefix;
+        const char* const cr = scanPlainValue(message.data(), value, message.size() - plainLineBytes, field);
+        return cr != nullptr ? static_cast<std::size_t>(cr + 2 - rest.data()) : 0;
+    }
+    if (!rest.starts_with(whole)) return 0;
+    field.name.size = known.name.size;
+    field.value = {field.name.offset + known.value.offset - known.name.offset, known.value.size};
+    if (known.value.offset == section_->host.offset) host_ = field.value;
+    return whole.size();
+}
+#endif
 
 Verdict RequestHeadParser::parse(std::string_view message, RequestHead& head) {
     head_ = &head;
@@ -120,8 +208,8 @@ Verdict RequestHeadParser::parse(std::string_view message, RequestHead& head) {
         if (cr != nullptr && cr - begin <= limits_.requestLineBytes) [[likely]] {
             const auto start = static_cast<std::uint32_t>(cr + 2 - begin);
             const std::string_view rest(cr + 2, message.size() - start);
-            if (whole_ != nullptr && whole_->begins(rest)) [[likely]]
-                return recall(*whole_, start);
+            if (whole_ != nullptr && whole_->isPrefixOf(rest)) [[likely]]
+                return recall(*whole_, start, head);
             return readSection(message, start);
         }
     }
@@ -306,7 +394,7 @@ Verdict RequestHeadParser::finish(std::string_view message, std::size_t blankLin
     if ((seen_ & ~plain) != 0 || (seen_ & sawHost) == 0) return decide();
     remember(message, message.substr(sectionStart_, blankLine + 2 - sectionStart_));
     if (head_->version != Version::http11 || head_->targetForm != TargetForm::origin) return decide();
-    return acceptPlain(seen_, host_);
+    return acceptPlain(*head_, seen_, host_);
 }
 
 }  // namespace weft::http::detail

@@ -98,9 +98,9 @@ void RequestReader::noteUntaken(const std::string& lastReader) noexcept {
 void RequestReader::warnOfDropped(Ticket ticket, const ResponseSlot& slot,
                                   const ChannelHandlerContext* taker) noexcept {
     try {
-        logOfCodec(LogLevel::warning, *connection_.ctx, warningOf(ticket, slot, taker));
+        logLimited(LogLevel::warning, *connection_.ctx, warningOf(ticket, slot, taker));
     } catch (const std::bad_alloc&) {
-        logOfCodec(LogLevel::warning, *connection_.ctx, "a request was dropped, and there was no memory to name it");
+        logLimited(LogLevel::warning, *connection_.ctx, "a request was dropped, and there was no memory to name it");
     }
 }
 

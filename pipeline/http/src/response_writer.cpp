@@ -133,8 +133,8 @@ void ResponseWriter::emitReady() {
 void ResponseWriter::emitEarly() {
     const ReentrancyGuard here(connection_);
     const auto early = std::move(connection_.slots.front().early);
-    for (const auto& said : *early) countEarly(said.held, 0);
-    for (auto& said : *early) emit(said.message, std::move(said.promise));
+    for (const auto& entry : *early) countEarly(entry.held, 0);
+    for (auto& entry : *early) emit(entry.message, std::move(entry.promise));
 }
 
 void ResponseWriter::emit(Message& message, ChannelPromise&& promise) {

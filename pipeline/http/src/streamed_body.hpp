@@ -22,8 +22,8 @@ struct StreamedBodies {
 };
 
 struct StreamedBody {
-    StreamedBody(std::shared_ptr<StreamedBodies> itsBodies, Channel& itsChannel, Ticket itsTicket, bool waitsFor100)
-        : bodies(std::move(itsBodies)), channel(itsChannel), ticket(itsTicket), continueDue(waitsFor100) {}
+    StreamedBody(std::shared_ptr<StreamedBodies> bodies, Channel& channel, Ticket ticket, bool waitsFor100)
+        : bodies(std::move(bodies)), channel(channel), ticket(ticket), continueDue(waitsFor100) {}
 
     const std::shared_ptr<StreamedBodies> bodies;
     const ChannelRef channel;

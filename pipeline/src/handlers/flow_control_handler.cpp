@@ -12,7 +12,7 @@ namespace weft {
 void FlowControlHandler::channelRead(ChannelHandlerContext& ctx, Message&& message) {
     inCycle_ = true;
     queue_.push(std::move(message));
-    if (std::exchange(awaited_, false)) ++wanted_;
+    if (std::exchange(awaited_, false)) ++requestedReads_;
     release(ctx);
 }
 
@@ -26,9 +26,9 @@ void FlowControlHandler::channelReadComplete(ChannelHandlerContext& ctx) {
 
 // A read() that the queue serves goes no further, unless AUTO_READ has just been switched on.
 void FlowControlHandler::read(ChannelHandlerContext& ctx) {
-    const bool answered = wanted_ < queue_.size();
+    const bool answered = requestedReads_ < queue_.size();
     if (answered) {
-        ++wanted_;
+        ++requestedReads_;
         release(ctx);
         completeIfReleased(ctx);
     }
@@ -42,7 +42,7 @@ void FlowControlHandler::release(ChannelHandlerContext& ctx) {
     if (releasing_) return;
     releasing_ = true;
     while (mayRelease(ctx)) {
-        if (wanted_ > 0) --wanted_;
+        if (requestedReads_ > 0) --requestedReads_;
         released_ = true;
         ctx.fireChannelRead(queue_.pop());
     }
@@ -50,7 +50,7 @@ void FlowControlHandler::release(ChannelHandlerContext& ctx) {
 }
 
 bool FlowControlHandler::mayRelease(ChannelHandlerContext& ctx) const {
-    return !queue_.empty() && (wanted_ > 0 || ctx.channel().config().autoRead);
+    return !queue_.empty() && (requestedReads_ > 0 || ctx.channel().config().autoRead);
 }
 
 void FlowControlHandler::completeIfReleased(ChannelHandlerContext& ctx) {
@@ -63,12 +63,12 @@ void FlowControlHandler::channelInactive(ChannelHandlerContext& ctx) {
                                  " messages: the channel became inactive before read() was called for them");
     }
     queue_.clear();
-    wanted_ = 0;
+    requestedReads_ = 0;
     ctx.fireChannelInactive();
 }
 
 void FlowControlHandler::handlerRemoved(ChannelHandlerContext& ctx) {
-    wanted_ = queue_.size();
+    requestedReads_ = queue_.size();
     inCycle_ = false;
     release(ctx);
     completeIfReleased(ctx);

@@ -43,7 +43,7 @@ struct Site {
 
 // A fiber counts the body of each request.
 struct Counting final : SimpleInboundHandler<http::StreamedRequest> {
-    explicit Counting(Site& itsSite) : site(itsSite) {}
+    explicit Counting(Site& site) : site(site) {}
     void channelRead0(ChannelHandlerContext& ctx, http::StreamedRequest request) override {
         ctx.spawn([&site = site, responder = request.responder(), body = request.takeBody()]() mutable {
             site.begun.setValue();
@@ -78,7 +78,7 @@ TEST(HttpStreamingTest, AFiberThatDoesNotReadStopsTheUploadAndThenGetsAllOfIt) {
 
 // Sends each piece back as it arrives.
 struct Echoing final : SimpleInboundHandler<http::StreamedRequest> {
-    explicit Echoing(Site& itsSite) : site(itsSite) {}
+    explicit Echoing(Site& site) : site(site) {}
     void channelRead0(ChannelHandlerContext& ctx, http::StreamedRequest request) override {
         ctx.spawn([&site = site, responder = request.responder(), body = request.takeBody()]() mutable {
             http::BodyWriter out = responder.begin(http::Response(http::Status::ok));
@@ -112,7 +112,7 @@ TEST(HttpStreamingTest, ADownloadWaitsForItsClient) {
     constexpr std::size_t piece = 64 * 1024;
     constexpr std::size_t pieces = 320;
     struct Downloads final : SimpleInboundHandler<http::FullRequest> {
-        explicit Downloads(Site& itsSite) : site(itsSite) {}
+        explicit Downloads(Site& site) : site(site) {}
         void channelRead0(ChannelHandlerContext& ctx, http::FullRequest request) override {
             ctx.spawn([&site = site, responder = request.responder()]() mutable {
                 http::BodyWriter body = responder.begin(http::Response(http::Status::ok));
@@ -175,7 +175,7 @@ TEST(HttpStreamingTest, FibersAnswerAHeadWithTheLengthAndNoBodyByte) {
 
 TEST(HttpStreamingTest, AClientThatVanishesInsideABodyEndsTheFiberThatReadsIt) {
     struct Reading final : SimpleInboundHandler<http::StreamedRequest> {
-        explicit Reading(Site& itsSite) : site(itsSite) {}
+        explicit Reading(Site& site) : site(site) {}
         void channelRead0(ChannelHandlerContext& ctx, http::StreamedRequest request) override {
             ctx.spawn([&site = site, responder = request.responder(), body = request.takeBody()]() mutable {
                 site.begun.setValue();
@@ -209,7 +209,7 @@ struct Answers {
 };
 
 struct Collecting final : SimpleInboundHandler<http::FullResponse> {
-    explicit Collecting(Answers& itsAnswers) : answers(itsAnswers) {}
+    explicit Collecting(Answers& answers) : answers(answers) {}
     void channelRead0(ChannelHandlerContext&, http::FullResponse response) override {
         answers.texts.push_back(std::to_string(response.ticket()) + ":" +
                                 std::to_string(http::codeOf(response.status())) + " " + std::string(response.body()) +

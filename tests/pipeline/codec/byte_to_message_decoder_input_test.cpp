@@ -14,8 +14,8 @@
 #include <weft/pipeline/channel_events.hpp>
 #include <weft/pipeline/channel_option.hpp>
 #include <weft/pipeline/embedded_channel.hpp>
+#include <weft/testing/recorder.hpp>
 
-#include "../recorder.hpp"
 #include "../scripted_sink.hpp"
 #include "scripted_decoder.hpp"
 

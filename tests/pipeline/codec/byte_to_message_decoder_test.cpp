@@ -216,7 +216,7 @@ TEST(ByteToMessageDecoder, D6_AThrowIsADecoderExceptionAfterWhatWasMade) {
 
 TEST(ByteToMessageDecoder, D6_TheOriginalExceptionIsNestedAndDecoderExceptionsStayWhatTheyAre) {
     struct Keeps final : ChannelInboundHandler {
-        void exceptionCaught(ChannelHandlerContext&, std::exception_ptr itsCause) override { cause = itsCause; }
+        void exceptionCaught(ChannelHandlerContext&, std::exception_ptr error) override { cause = error; }
         std::exception_ptr cause;
     };
     bool own = false;
@@ -239,7 +239,7 @@ TEST(ByteToMessageDecoder, D6_TheOriginalExceptionIsNestedAndDecoderExceptionsSt
 
 TEST(ByteToMessageDecoder, D6_AnExceptionComesToTheDecodersOwnExceptionCaughtFirst) {
     struct Own final : ByteToMessageDecoder {
-        explicit Own(Events& itsEvents) : events(itsEvents) {}
+        explicit Own(Events& events) : events(events) {}
         void decode(ChannelHandlerContext&, Buffer& in, DecoderOutput&) override {
             in.consumed(1);
             throw std::runtime_error("bad");

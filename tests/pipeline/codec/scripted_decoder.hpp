@@ -13,8 +13,8 @@
 #include <weft/pipeline/channel_handler.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
 #include <weft/pipeline/codec/byte_to_message_decoder.hpp>
+#include <weft/testing/recorder.hpp>
 
-#include "../recorder.hpp"
 #include "segmentation.hpp"
 
 namespace weft::test {
@@ -26,8 +26,7 @@ inline Buffer bytes(std::string_view text) {
 // Each call of decode() runs the function that the test has set.
 struct Scripted final : ByteToMessageDecoder {
     using Decode = std::function<void(ChannelHandlerContext&, Buffer&, DecoderOutput&)>;
-    explicit Scripted(Decode itsDecode, Decode itsLast = {})
-        : onDecode(std::move(itsDecode)), onLast(std::move(itsLast)) {}
+    explicit Scripted(Decode decode, Decode last = {}) : onDecode(std::move(decode)), onLast(std::move(last)) {}
 
     void decode(ChannelHandlerContext& ctx, Buffer& in, DecoderOutput& out) override { onDecode(ctx, in, out); }
     void decodeLast(ChannelHandlerContext& ctx, Buffer& in, DecoderOutput& out) override {
@@ -57,7 +56,7 @@ inline std::string textOf(const Message& message) {
 // Records the decoder's output in order.
 struct Listener final : ChannelInboundHandler {
     using OnRead = std::function<void(ChannelHandlerContext&, const std::string&)>;
-    explicit Listener(Events& itsEvents, OnRead itsAction = {}) : events(itsEvents), action(std::move(itsAction)) {}
+    explicit Listener(Events& events, OnRead action = {}) : events(events), action(std::move(action)) {}
     void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
         const std::string text = message.is<Buffer>() ? textOf(message) : std::string(message.typeName());
         message.reset();

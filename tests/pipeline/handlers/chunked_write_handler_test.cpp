@@ -34,8 +34,7 @@ struct Source final : ChunkedInput {
         std::size_t reads = 0;
         bool destroyed = false;
     };
-    Source(Log& itsLog, std::size_t itsChunks, std::size_t itsBytes)
-        : log(itsLog), chunks(itsChunks), bytes(itsBytes) {}
+    Source(Log& log, std::size_t chunks, std::size_t bytes) : log(log), chunks(chunks), bytes(bytes) {}
     ~Source() override { log.destroyed = true; }
     Message readChunk() override {
         ++log.reads;

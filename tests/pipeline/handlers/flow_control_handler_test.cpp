@@ -9,8 +9,8 @@
 #include <weft/pipeline/channel_option.hpp>
 #include <weft/pipeline/codec/line_based_frame_decoder.hpp>
 #include <weft/pipeline/codec/string_codec.hpp>
+#include <weft/testing/recorder.hpp>
 
-#include "../recorder.hpp"
 #include "../scripted_sink.hpp"
 #include "support/log_capture.hpp"
 
@@ -22,7 +22,7 @@ using test::ScriptedChannel;
 
 struct Reader final : ChannelInboundHandler {
     using Action = std::function<void(ChannelHandlerContext&)>;
-    explicit Reader(Events& itsEvents) : events(itsEvents) {}
+    explicit Reader(Events& events) : events(events) {}
     void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
         events.push_back(message.take<std::string>());
         if (onRead) onRead(ctx);

@@ -12,8 +12,8 @@
 #include <weft/pipeline/handlers/timeout_errors.hpp>
 #include <weft/pipeline/handlers/write_timeout_handler.hpp>
 #include <weft/scheduler/timer_wheel.hpp>
+#include <weft/testing/recorder.hpp>
 
-#include "../recorder.hpp"
 #include "../scripted_sink.hpp"
 
 namespace weft {
@@ -27,7 +27,7 @@ constexpr Duration tick = TimerWheel::tick;  // a timer may be late by this much
 
 // The handler after the one under test: records events as "reader first", "all", ..., and errors by their text.
 struct Watcher final : ChannelInboundHandler {
-    explicit Watcher(Events& itsEvents) : events(itsEvents) {}
+    explicit Watcher(Events& events) : events(events) {}
     void userEventTriggered(ChannelHandlerContext&, Message&& event) override {
         const auto& idle = event.get<IdleStateEvent>();
         const char* names[] = {"reader", "writer", "all"};

@@ -1,4 +1,5 @@
 #include <weft/pipeline/handlers/ip_filter_handler.hpp>
+#include <weft/testing/recorder.hpp>
 
 #include <memory>
 #include <stdexcept>
@@ -7,7 +8,6 @@
 
 #include <gtest/gtest.h>
 
-#include "../recorder.hpp"
 #include "../scripted_sink.hpp"
 #include "support/log_capture.hpp"
 

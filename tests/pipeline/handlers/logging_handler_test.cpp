@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include <weft/pipeline/embedded_channel.hpp>
+#include <weft/testing/recorder.hpp>
 
-#include "../recorder.hpp"
 #include "support/log_capture.hpp"
 
 namespace weft {

@@ -11,8 +11,8 @@
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/channel_option.hpp>
 #include <weft/scheduler/timer_wheel.hpp>
+#include <weft/testing/recorder.hpp>
 
-#include "../recorder.hpp"
 #include "../scripted_sink.hpp"
 
 namespace weft {

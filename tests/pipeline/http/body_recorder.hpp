@@ -18,7 +18,7 @@ struct BodyRecorder final : ChannelInboundHandler {
         std::deque<Request> requests;
         std::string take() { return std::exchange(text, {}); }
     };
-    explicit BodyRecorder(Log& itsLog) : log(itsLog) {}
+    explicit BodyRecorder(Log& log) : log(log) {}
 
     void channelRead(ChannelHandlerContext&, Message&& message) override {
         log.text += log.text.empty() ? "" : " ";

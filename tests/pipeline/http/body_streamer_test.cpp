@@ -137,7 +137,7 @@ TEST(BodyReaderFiber, AFiberParksUntilAPieceComesAndTheClientIsToldToGoOn) {
 
 TEST(StreamedResponse, AClientReadsABodyWhileItComes) {
     struct Kept final : SimpleInboundHandler<StreamedResponse> {
-        explicit Kept(std::deque<BodyReader>& itsBodies) : bodies(itsBodies) {}
+        explicit Kept(std::deque<BodyReader>& bodies) : bodies(bodies) {}
         void channelRead0(ChannelHandlerContext&, StreamedResponse response) override {
             EXPECT_EQ(response.status(), Status::ok);
             bodies.push_back(response.takeBody());

@@ -122,14 +122,14 @@ TEST(ClientCodec, BytesThatNobodyAskedForAreNoResponse) {
 
 TEST(ClientCodec, H7_TheBytesBehindA101ReachTheNewHandler) {
     struct Raw final : ChannelInboundHandler {
-        explicit Raw(std::string& itsLog) : log(itsLog) {}
+        explicit Raw(std::string& log) : log(log) {}
         void channelRead(ChannelHandlerContext&, Message&& message) override {
             log.append("[").append(message.get<Buffer>().view()).append("] ");
         }
         std::string& log;
     };
     struct Switcher final : ChannelInboundHandler {
-        explicit Switcher(std::string& itsLog) : log(itsLog) {}
+        explicit Switcher(std::string& log) : log(log) {}
         void userEventTriggered(ChannelHandlerContext& ctx, Message&& event) override {
             if (!event.is<ProtocolSwitched>()) return;
             ctx.pipeline().replace<Raw>(*ctx.pipeline().get<ClientCodec>(), log);

@@ -21,7 +21,7 @@ namespace weft::http::test {
 
 // An application after the codec: records what it receives.
 struct Recorder final : ChannelInboundHandler {
-    explicit Recorder(std::string& itsLog) : log(itsLog) {}
+    explicit Recorder(std::string& log) : log(log) {}
     void channelRead(ChannelHandlerContext&, Message&& message) override {
         if (message.is<InterimResponse>()) {
             log += "interim " + std::to_string(codeOf(message.get<InterimResponse>().status()));

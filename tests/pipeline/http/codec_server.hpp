@@ -18,7 +18,7 @@ namespace weft::http::test {
 // Keeps each request, or answers it with `answer`.
 struct Application final : SimpleInboundHandler<FullRequest> {
     using Answer = std::function<void(ChannelHandlerContext&, FullRequest&)>;
-    explicit Application(Answer itsAnswer) : answer(std::move(itsAnswer)) {}
+    explicit Application(Answer answer) : answer(std::move(answer)) {}
     void channelRead0(ChannelHandlerContext& ctx, FullRequest request) override { answer(ctx, request); }
     Answer answer;
 };

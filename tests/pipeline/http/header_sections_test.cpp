@@ -82,18 +82,33 @@ class RandomSections {
             case 5:
                 return below(20) == 0 ? " folded\r\n" : "Cookie: id=" + number + std::string(below(300), 'c') + "\r\n";
             case 6: return below(20) == 0 ? "Upgrade: x\r\n" : "User-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\n";
+            case 7:
+            case 8:
+            case 9: return (below(2) == 0 ? "X-Correlation-Id: " : "X-Correlation-Number: ") + number + "\r\n";
             default: return "X-" + number + ": " + std::string(below(40), 'v') + "\r\n";
         }
     }
     void refill() {
         lines_ = {below(30) == 0 ? "X-No: host\r\n" : "Host: example.test\r\n"};
         for (std::size_t i = below(18); i > 0; --i) lines_.push_back(line());
+        std::swap(lines_[0], lines_[below(2) == 0 ? below(lines_.size()) : 0]);
     }
     void change() {
         const std::size_t at = below(lines_.size() + 1);
         if (at == lines_.size()) return lines_.push_back(line());
+        if (below(2) == 0) return changeValue(lines_[at]);
         below(3) == 0 && lines_.size() > 1 ? void(lines_.erase(lines_.begin() + static_cast<std::ptrdiff_t>(at)))
                                            : void(lines_[at] = line());
+    }
+
+    void changeValue(std::string& line) {
+        static const std::vector<std::string> values = {"",      " ",     "x",         " y",    " \t z ",
+                                                        " a\tb", " \x01", " \xe4\xf6", " 7\x7f"};
+        const std::size_t colon = line.find(':');
+        if (colon == std::string::npos) return;
+        const std::string value = below(3) == 0 ? values[below(values.size())]
+                                                : " v" + std::to_string(below(100'000)) + std::string(below(40), 'w');
+        line = line.substr(0, colon + 1) + value + "\r\n";
     }
 
     std::mt19937 random_;
@@ -151,6 +166,24 @@ TEST(RequestHeadParser, D8_RemembersNoLinesThatItsOwnLimitsRefuse) {
     HeadReader shorter({.headerSectionBytes = 16}, &generous);
     EXPECT_EQ(shorter.parse(message), Verdict::error);
     EXPECT_EQ(shorter.refusal().status, Status::requestHeaderFieldsTooLarge);
+}
+
+// The lines that a connection remembers are in memory that other connections fill anew.
+TEST(RequestHeadParser, D8_RemembersNoLinesThatOthersMayReplaceByLongerOnes) {
+    HeadReader first;
+    const std::string small = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    ASSERT_EQ(first.parse(small), Verdict::complete);
+    HeadReader limited({.headerSectionBytes = 20, .headerCount = 32}, &first);
+    EXPECT_EQ(limited.parse(small), Verdict::complete);
+    std::string longer;
+    for (int i = 0; i < 8; ++i) {
+        HeadReader other({}, &first);
+        longer = "GET / HTTP/1.1\r\nHost: example" + std::to_string(i) + ".test\r\n\r\n";
+        ASSERT_EQ(other.parse(longer), Verdict::complete);
+    }
+    limited.reset();
+    EXPECT_EQ(limited.parse(longer), Verdict::error);
+    EXPECT_EQ(limited.refusal().status, Status::requestHeaderFieldsTooLarge);
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ void answer(Responder& responder, Status status, std::size_t bytes, How how) {
 // where no valid response begins.
 std::string readBy(const std::vector<Method>& methods, std::string_view bytes) {
     struct Reader final : ChannelInboundHandler {
-        explicit Reader(std::string& itsText) : text(itsText) {}
+        explicit Reader(std::string& text) : text(text) {}
         void channelRead(ChannelHandlerContext&, Message&& message) override {
             const auto& response = message.get<FullResponse>();
             text += std::to_string(codeOf(response.status())) + ":" + std::to_string(response.body().size()) + " ";

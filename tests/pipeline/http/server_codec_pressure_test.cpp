@@ -68,7 +68,7 @@ TEST(ServerCodecPressure, AnAnswerThatCrossesTheHighMarkIsNoticedAtOnce) {
 
 // Calls `ends` at the high mark, which is reached inside an answer.
 struct EndsAtTheMark final : ChannelInboundHandler {
-    explicit EndsAtTheMark(std::function<void(ChannelHandlerContext&)> itsEnd) : ends(std::move(itsEnd)) {}
+    explicit EndsAtTheMark(std::function<void(ChannelHandlerContext&)> end) : ends(std::move(end)) {}
     void channelWritabilityChanged(ChannelHandlerContext& ctx) override {
         if (!ctx.channel().isWritable() && ends) std::exchange(ends, nullptr)(ctx);
     }

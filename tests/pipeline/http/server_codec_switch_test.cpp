@@ -28,7 +28,7 @@ const std::string switched = "HTTP/1.1 101 Switching Protocols\r\nConnection: up
 
 // The other protocol: echoes its input in capitals.
 struct Shout final : ChannelInboundHandler {
-    explicit Shout(std::string& itsLog) : log(itsLog) {}
+    explicit Shout(std::string& log) : log(log) {}
     void handlerAdded(ChannelHandlerContext&) override { log += "added "; }
     void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
         ASSERT_TRUE(message.is<Buffer>());
@@ -44,7 +44,7 @@ struct Shout final : ChannelInboundHandler {
 
 // Accepts every upgrade to the protocol, and replaces the HTTP handlers once its answer has been sent.
 struct Switcher final : ChannelInboundHandler {
-    explicit Switcher(std::string& itsLog) : log(itsLog) {}
+    explicit Switcher(std::string& log) : log(log) {}
     void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
         if (!message.is<FullRequest>()) return;
         const FullRequest request = message.take<FullRequest>();
@@ -124,7 +124,7 @@ TEST(ServerSwitch, ReadingStopsWhileTheAnswerIsOutstanding) {
     server.say(upgrade);
     server.say("raw");  // the codec cannot know yet: it may go on reading until bytes arrive
     struct ReadCounter final : ChannelOutboundHandler {
-        explicit ReadCounter(int& itsReads) : reads(itsReads) {}
+        explicit ReadCounter(int& reads) : reads(reads) {}
         void read(ChannelHandlerContext& ctx) override {
             ++reads;
             ctx.read();

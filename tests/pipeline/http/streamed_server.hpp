@@ -20,7 +20,7 @@ struct Keeping final : SimpleInboundHandler<StreamedRequest> {
         Responder responder;
         BodyReader body;
     };
-    explicit Keeping(std::deque<Kept>& itsKept) : kept(itsKept) {}
+    explicit Keeping(std::deque<Kept>& kept) : kept(kept) {}
     void channelRead0(ChannelHandlerContext&, StreamedRequest request) override {
         kept.push_back({request.responder(), request.takeBody()});
     }

@@ -22,7 +22,7 @@ void EpollListener::registered() {
     attach();
 }
 
-void EpollListener::boundAndListening() {
+void EpollListener::onListening() {
     dropPendingEvents();  // a socket that does not listen yet reports a hang-up
 }
 
@@ -89,7 +89,7 @@ EpollListener::AcceptStep EpollListener::acceptOne(bool& delivered) {
 }
 
 // `acceptable_` remembers the edge, so no connection is lost.
-void EpollListener::pauseEnded() {
+void EpollListener::onPauseEnded() {
     if (acceptable_ && wantsRead_) requeue();
 }
 

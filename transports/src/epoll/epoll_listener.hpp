@@ -24,8 +24,8 @@ class EpollListener final : public EpollHandle, public ListenerSink {
   protected:
     int socket() const noexcept override { return isOpen() ? fd() : -1; }
     SocketIoHandler& sockets() const noexcept override { return handler(); }
-    void boundAndListening() override;
-    void pauseEnded() override;
+    void onListening() override;
+    void onPauseEnded() override;
 
   private:
     enum class AcceptStep : unsigned char { next, pause, failed, closed };

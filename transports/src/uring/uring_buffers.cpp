@@ -24,7 +24,7 @@ void UringBuffers::open() {
     }
     shared_ = static_cast<io_uring_buf_ring*>(memory);
     io_uring_buf_ring_init(shared_);
-    wanted_ = sizes_.least;
+    target_ = sizes_.least;
     adjust();
 }
 
@@ -60,19 +60,19 @@ Buffer UringBuffers::take(unsigned flags, std::size_t count) noexcept {
     used_ = true;
     Buffer block(std::move(slots_[id]));
     block.produced(count);
-    if (--provided_ < wanted_) [[likely]]
+    if (--provided_ < target_) [[likely]]
         provide(id);  // replaces the block
     return block;
 }
 
 void UringBuffers::grow() noexcept {
-    wanted_ = std::min(wanted_ * 2, sizes_.most);
+    target_ = std::min(target_ * 2, sizes_.most);
 }
 
 [[gnu::cold, gnu::noinline]] bool UringBuffers::provideMissing() noexcept {
     constexpr unsigned fewest = 2;
-    wanted_ = std::min(std::max(wanted_, fewest), sizes_.most);
-    for (unsigned id = 0; provided_ < wanted_ && id < sizes_.most; ++id) {
+    target_ = std::min(std::max(target_, fewest), sizes_.most);
+    for (unsigned id = 0; provided_ < target_ && id < sizes_.most; ++id) {
         if (!slots_[id]) provide(id);
     }
     return provided_ > 0;
@@ -87,9 +87,9 @@ void UringBuffers::noteIdle(Duration length) noexcept {
 // The kernel takes the oldest blocks first and, since the ring is deferred (hasGrown() requires it), only in system
 // calls of this thread. So the newest ones can be withdrawn here without a race.
 void UringBuffers::shrink() noexcept {
-    wanted_ = sizes_.least;
+    target_ = sizes_.least;
     idle_ = {};
-    while (provided_ > wanted_) {
+    while (provided_ > target_) {
         io_uring_buf_ring_advance(shared_, -1);
         slots_[shared_->bufs[shared_->tail & (sizes_.most - 1)].bid] = Buffer();
         --provided_;

@@ -56,12 +56,12 @@ class UringBuffers {
     void adjust() noexcept {
         if (std::exchange(ranOut_, false)) [[unlikely]]
             grow();
-        if (provided_ < wanted_) [[unlikely]]
+        if (provided_ < target_) [[unlikely]]
             provideMissing();
     }
     // True when the kernel has more blocks than at rest and this ring can take them back. The loop then limits its
     // waits to idleTime and reports each wait that ends without a completion to noteIdle().
-    bool hasGrown() const noexcept { return wanted_ > sizes_.least && ring_.isDeferred(); }
+    bool hasGrown() const noexcept { return target_ > sizes_.least && ring_.isDeferred(); }
     // Records a wait of `length` that ended without a completion. After idleTime of such waits without a received byte,
     // the number of blocks returns to that at rest.
     void noteIdle(Duration length) noexcept;
@@ -78,7 +78,7 @@ class UringBuffers {
     io_uring_buf_ring* shared_ = nullptr;
     std::unique_ptr<Buffer[]> slots_;  // by the id that the kernel uses
     unsigned provided_ = 0;            // slots whose block the kernel has
-    unsigned wanted_ = 0;
+    unsigned target_ = 0;
     bool ranOut_ = false;
     bool used_ = false;  // since the last idle wait
     Duration idle_{};

@@ -16,7 +16,7 @@ class UringConnector final : public ConnectorSink<UringStream> {
 
   private:
     struct Connect : UringOperation {
-        explicit Connect(UringConnector& its) noexcept : UringOperation(kind, its.inFlight()), connector(its) {}
+        explicit Connect(UringConnector& owner) noexcept : UringOperation(kind, owner.inFlight()), connector(owner) {}
         static const Kind kind;
         UringConnector& connector;
     };

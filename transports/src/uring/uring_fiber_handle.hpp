@@ -77,7 +77,7 @@ class UringFiberHandle::Call : public UringOperation {
   private:
     friend class UringFiberHandle;
     struct Place : detail::ReadyLink {
-        explicit Place(Call& its) noexcept : call(its) {}
+        explicit Place(Call& owner) noexcept : call(owner) {}
         Call& call;
     };
 

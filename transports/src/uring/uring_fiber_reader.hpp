@@ -42,8 +42,8 @@ class UringFiberReader : public UringFiberHandle {
     void dispatch() override;
 
     struct Operation : UringOperation {
-        Operation(const Kind& kind, UringFiberReader& its) noexcept
-            : UringOperation(kind, its.inFlight()), reader(its) {}
+        Operation(const Kind& kind, UringFiberReader& owner) noexcept
+            : UringOperation(kind, owner.inFlight()), reader(owner) {}
         UringFiberReader& reader;
     };
     static const UringOperation::Kind inputKind, hangUpKind;

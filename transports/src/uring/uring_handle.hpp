@@ -69,7 +69,7 @@ class UringHandle : private detail::ReadyLink {
     friend class UringIoHandler;
 
     struct Registration : detail::ReadyLink {
-        explicit Registration(UringHandle& its) noexcept : handle(its) {}
+        explicit Registration(UringHandle& owner) noexcept : handle(owner) {}
         UringHandle& handle;
     };
 

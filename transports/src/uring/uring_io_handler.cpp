@@ -60,7 +60,7 @@ class UringIoHandler::Signal {
 
   private:
     struct Watching : UringOperation {
-        explicit Watching(Signal& its) noexcept : UringOperation(kind, its.inFlight_), signal(its) {}
+        explicit Watching(Signal& owner) noexcept : UringOperation(kind, owner.inFlight_), signal(owner) {}
         static const Kind kind;
         Signal& signal;
     };

@@ -25,12 +25,12 @@ class UringListener final : public UringDepartingHandle, public ListenerSink {
     void abort() noexcept override;
     int socket() const noexcept override { return isOpen() ? fd() : -1; }
     SocketIoHandler& sockets() const noexcept override { return handler(); }
-    void boundAndListening() override { adjust(); }
-    void pauseEnded() override { adjust(); }
+    void onListening() override { adjust(); }
+    void onPauseEnded() override { adjust(); }
 
   private:
     struct Accept : UringOperation {
-        explicit Accept(UringListener& its) noexcept : UringOperation(kind, its.inFlight()), listener(its) {}
+        explicit Accept(UringListener& owner) noexcept : UringOperation(kind, owner.inFlight()), listener(owner) {}
         static const Kind kind;
         UringListener& listener;
     };

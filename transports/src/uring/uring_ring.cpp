@@ -192,9 +192,9 @@ bool UringRing::takeResult(const UringOperation& operation, int& result) noexcep
 }
 
 bool UringRing::takeCompletion(UringOperation& operation, int& result, unsigned& flags) noexcept {
-    const auto take = [&](int& itsResult, std::uint32_t& itsFlags) {
-        result = std::exchange(itsResult, -ECANCELED);
-        flags = std::exchange(itsFlags, itsFlags & ~static_cast<std::uint32_t>(IORING_CQE_F_BUFFER));
+    const auto take = [&](int& lastResult, std::uint32_t& lastFlags) {
+        result = std::exchange(lastResult, -ECANCELED);
+        flags = std::exchange(lastFlags, lastFlags & ~static_cast<std::uint32_t>(IORING_CQE_F_BUFFER));
         return true;
     };
     // The last completion may be held here until the cancellation is answered.
@@ -215,8 +215,8 @@ bool UringRing::kernelIsDoneWith(const UringOperation& operation) const noexcept
     io_uring_cqe* completion = nullptr;
     unsigned head = 0;
     io_uring_for_each_cqe(&ring_, head, completion) {
-        const bool itsOwn = completion->user_data == reinterpret_cast<std::uint64_t>(&operation);
-        if (itsOwn && !(completion->flags & IORING_CQE_F_MORE)) return true;
+        const bool own = completion->user_data == reinterpret_cast<std::uint64_t>(&operation);
+        if (own && !(completion->flags & IORING_CQE_F_MORE)) return true;
     }
     return false;
 }
@@ -226,8 +226,8 @@ int UringRing::reportedError(const UringOperation& operation) const noexcept {
     io_uring_cqe* completion = nullptr;
     unsigned head = 0;
     io_uring_for_each_cqe(&ring_, head, completion) {
-        const bool itsOwn = completion->user_data == reinterpret_cast<std::uint64_t>(&operation);
-        if (itsOwn && completion->res < 0 && completion->res != -ECANCELED) return completion->res;
+        const bool own = completion->user_data == reinterpret_cast<std::uint64_t>(&operation);
+        if (own && completion->res < 0 && completion->res != -ECANCELED) return completion->res;
     }
     return 0;
 }

@@ -10,10 +10,10 @@ namespace weft {
 
 class UringSendParts {
   public:
-    static constexpr std::size_t most = 64;
+    static constexpr std::size_t maxParts = 64;
 
     msghdr message{};
-    iovec parts[most];
+    iovec parts[maxParts];
     std::unique_ptr<UringSendParts> next;  // for its owner's list
 };
 

@@ -213,7 +213,7 @@ bool UringStream::maySend() const noexcept {
 
 void UringStream::flush(ChannelOutput& output) {
     bytes_ = &output;
-    given_ = output.flushedPosition();
+    flushed_ = output.flushedPosition();
     if (maySend()) startOutput();
 }
 
@@ -226,7 +226,7 @@ void UringStream::startOutput() {
             return failWriting(ENOMEM);
         }
         parts_->message.msg_iov = parts_->parts;
-        parts_->message.msg_iovlen = bytes_->gather(parts_->parts, UringSendParts::most, detail::bytesPerWrite);
+        parts_->message.msg_iovlen = bytes_->gather(parts_->parts, UringSendParts::maxParts, detail::bytesPerWrite);
     }
     run_ = only;
     bytes_->pin();
@@ -240,7 +240,7 @@ void UringStream::onOutput(int result) {
     if (shuttingDown_) finishShutdown();
     if (leaving()) return operationEnded();
     if (result < 0 && !isToBeDoneAgain(result)) return failWriting(-result);
-    if (!output_.inFlight() && bytes_ != nullptr && bytes_->writtenPosition() < given_) channel_.onWritable();
+    if (!output_.inFlight() && bytes_ != nullptr && bytes_->writtenPosition() < flushed_) channel_.onWritable();
 }
 
 // Does not report the error here: the peer's last bytes may still be unread.
@@ -259,8 +259,8 @@ void UringStream::reportWriteError() {
 void UringStream::sendRemaining() {
     for (unsigned writes = 0; writes < detail::writesPerFlush && bytes_ != nullptr && !has(outputFailed); ++writes) {
         if (bytes_->empty()) return;
-        iovec parts[UringSendParts::most];
-        const std::size_t count = bytes_->gather(parts, UringSendParts::most, detail::bytesPerWrite);
+        iovec parts[UringSendParts::maxParts];
+        const std::size_t count = bytes_->gather(parts, UringSendParts::maxParts, detail::bytesPerWrite);
         const ssize_t sent = calls().sendv(fd(), parts, count);
         if (sent <= 0) return;
         channel_.onWritten(static_cast<std::size_t>(sent));

@@ -39,7 +39,8 @@ class UringStream : public StreamSink<UringDepartingHandle> {
 
   private:
     struct Operation : UringOperation {
-        Operation(const Kind& kind, UringStream& its) noexcept : UringOperation(kind, its.inFlight()), stream(its) {}
+        Operation(const Kind& kind, UringStream& owner) noexcept
+            : UringOperation(kind, owner.inFlight()), stream(owner) {}
         UringStream& stream;
     };
     static const UringOperation::Kind inputKind, outputKind, hangUpKind;
@@ -91,7 +92,7 @@ class UringStream : public StreamSink<UringDepartingHandle> {
     ChannelOutput* bytes_ = nullptr;         // owned by the channel
     std::string_view run_;                   // the send in flight, unless it has parts; pinned in bytes_
     std::unique_ptr<UringSendParts> parts_;  // null: it has none
-    std::uint64_t given_ = 0;                // its flushed position at the channel's last flush
+    std::uint64_t flushed_ = 0;              // its flushed position at the channel's last flush
     ChannelPromise shutDown_;
     bool shuttingDown_ = false;  // shut down once the send in flight has ended
 };

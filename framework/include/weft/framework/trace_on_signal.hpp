@@ -10,10 +10,11 @@
 namespace weft {
 
 // While the object exists, its own thread calls writeTrace() for the group at each `signal` and writes the result to
-// `path`. A regular file is written as `path`.part and then renamed. A pipe or device is written directly, and so is
-// the file to which a symbolic link leads, at its end. A pipe without a reader is a failure, as is one that stays full
-// for a second. Each trace, and each failure to write one, is logged. Signals that arrive while a trace is written
-// cause one more trace. A trace contains events only with CarrierOptions::traceEvents.
+// `path`. A regular file is written as `path`.part, which is created anew, then renamed; after a failure it is removed.
+// A pipe or device is written directly, and so is the file to which a symbolic link leads, at its end. A pipe without a
+// reader is a failure, as is one that stays full for a second. Each trace, and each failure to write one, is logged.
+// Signals that arrive while a trace is written cause one more trace. A trace contains events only with
+// CarrierOptions::traceEvents.
 //
 // In a process that is forked meanwhile the signal does nothing, and the destructor returns at once: the thread exists
 // in the parent only. The forked process may have an object of its own, for a group of its own.

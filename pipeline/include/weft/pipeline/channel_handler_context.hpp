@@ -136,7 +136,7 @@ class ChannelHandlerContext : public detail::MessageWrites<ChannelHandlerContext
         : type_(type), channel_(channel), fullMask_(mask), watchesReads_(mask & detail::Event::readCycle) {}
     virtual ~ChannelHandlerContext() = default;
     // Called by the derived class, which owns the handler.
-    void holds(ChannelHandler& handler) noexcept { handler_ = &handler; }
+    void setHandler(ChannelHandler& handler) noexcept { handler_ = &handler; }
 
   private:
     friend class Channel;

@@ -5,38 +5,18 @@
 #include <stop_token>
 
 #include <weft/scheduler/cancel_token.hpp>
-#include <weft/scheduler/detail/cancel_frame.hpp>
+#include <weft/scheduler/detail/task_cancel_frame.hpp>
 #include <weft/scheduler/detail/wait_scopes.hpp>
-#include <weft/scheduler/task.hpp>
 
 namespace weft {
 
-namespace detail {
-
-// The fiber or thread that a CancelScope belongs to.
-struct FrameTarget {
-    TaskState& state() const noexcept { return task->state; }
-    void interrupt() const noexcept {
-        const ParkToken::Epoch epoch = interrupts->cancellableWait(task->park);
-        if (epoch != 0) WakeKey(*task, epoch, WakeReason::cancelled).wake();
-    }
-    Task* task;
-    const InterruptMask* interrupts;
-};
-
-struct CancelFrame final : BasicCancelFrame<NativeAtomics, FrameTarget> {
-    using BasicCancelFrame::BasicCancelFrame;
-};
-
-}  // namespace detail
-
 // When the token is cancelled, the current wait of the scope's fiber or thread and each later one in the scope ends
 // with operation_aborted, as after a cancellation of the fiber; after the scope it waits as before. The TaskScopes that
-// are constructed in the scope are cancelled. Scopes nest; each ends when one around it does. A CancellationShield
+// are constructed in the scope are cancelled. Cancelling a scope cancels those inside it. A CancellationShield
 // defers the cancellation; waits that nothing may interrupt ignore it. Context: constructed and destroyed by the same
 // fiber or plain thread, the innermost first; each TaskScope and JoinSet that is constructed in it must end before it
-// (asserted). Never allocates or throws. The destructor waits for a cancel() that is ending this scope's waits now. The
-// stop_token's request_stop() must not be called in such a way that a fiber suspends in one of its other callbacks.
+// (asserted). Never allocates or throws. The destructor waits for a cancel() that is ending this scope's waits now. No
+// callback of the stop_token may suspend a fiber.
 class CancelScope {
   public:
     explicit CancelScope(const CancelToken& token) noexcept;
@@ -52,7 +32,7 @@ class CancelScope {
     explicit CancelScope(detail::CurrentTask here) noexcept;
 
     struct Node final : detail::TokenNode {
-        explicit Node(detail::CancelFrame& its) noexcept : TokenNode(&Node::call), frame(its) {}
+        explicit Node(detail::CancelFrame& owner) noexcept : TokenNode(&Node::call), frame(owner) {}
         static void call(detail::CancelNode& node, std::uint64_t caller) noexcept {
             static_cast<Node&>(node).frame.cancel(caller);
         }

@@ -102,7 +102,7 @@ class Carrier final : public TaskScheduler {
         Deadline timer = timers_.nextExpiry();
         if (ownTime_) [[unlikely]]
             timer = onSteadyClock(timer);
-        return helper_ == nullptr ? timer : sooner(timer);
+        return helper_ == nullptr ? timer : withHelpDeadline(timer);
     }
     // The clock of its timers, and of the deadlines of waits on it: CarrierOptions::clock. Any thread.
     Clock& clock() const noexcept { return clock_; }
@@ -293,7 +293,7 @@ class Carrier final : public TaskScheduler {
 
     // Work stealing (carrier_steal.cpp): inactive without a helper.
     void joinGroup(detail::StealGroup& group, unsigned member);
-    Deadline sooner(Deadline timer) const noexcept;
+    Deadline withHelpDeadline(Deadline timer) const noexcept;
     bool mayBeStolen(const detail::Fiber& fiber) const noexcept { return helper_ != nullptr && othersMayRun(fiber); }
     static bool othersMayRun(const detail::Fiber& fiber) noexcept;
     void publish(detail::Fiber& fiber) noexcept;

@@ -188,7 +188,7 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
     using EntryPointer = std::shared_ptr<detail::ScheduledEntry>;
     // Shared with timed tasks, which may outlive the loop.
     struct Inbox : detail::BasicLoopInbox<detail::NativeAtomics, LoopTask> {
-        Inbox(EventLoop& itsLoop, const detail::LoopThread& itsThread) noexcept : loop(itsLoop), thread(itsThread) {}
+        Inbox(EventLoop& loop, const detail::LoopThread& thread) noexcept : loop(loop), thread(thread) {}
         EventLoop& loop;  // on its thread only, until it has ended
         const detail::LoopThread thread;
     };

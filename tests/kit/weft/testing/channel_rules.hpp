@@ -19,10 +19,9 @@
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/channel_events.hpp>
 #include <weft/testing/connection_stage.hpp>
+#include <weft/testing/recorder.hpp>
 
 namespace weft::test {
-
-using Events = std::vector<std::string>;
 
 // The events so far, in their order. Touched only on the loop.
 struct ChannelStory {
@@ -35,67 +34,45 @@ struct ChannelStory {
     }
 };
 
-// Records each event and forwards it.
-class StoryTeller final : public ChannelInboundHandler {
+// The last handler of the connection: records events and bytes.
+class EventReader final : public Recorder {
   public:
     using Action = std::function<void(ChannelHandlerContext&)>;
-    explicit StoryTeller(
+    explicit EventReader(
         ChannelStory& story, std::string name = "", Action onRead = [](ChannelHandlerContext&) {})
-        : story_(story), name_(std::move(name)), onRead_(std::move(onRead)) {}
+        : Recorder(std::move(name), story.events), story_(story), onRead_(std::move(onRead)) {
+        recordsOperations = false;
+    }
 
-    void handlerRemoved(ChannelHandlerContext&) override { note("removed"); }
-    void channelActive(ChannelHandlerContext& ctx) override {
-        note("active");
-        ctx.fireChannelActive();
-    }
-    void channelInactive(ChannelHandlerContext& ctx) override {
-        note("inactive");
-        ctx.fireChannelInactive();
-    }
-    void channelUnregistered(ChannelHandlerContext& ctx) override {
-        note("unregistered");
-        ctx.fireChannelUnregistered();
-    }
     void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
         note("read");
         story_.bytes += message.get<Buffer>().view();
         onRead_(ctx);
-    }
-    void channelReadComplete(ChannelHandlerContext& ctx) override {
-        note("complete");
-        ctx.fireChannelReadComplete();
-    }
-    void userEventTriggered(ChannelHandlerContext& ctx, Message&& event) override {
-        note("event " + std::string(event.typeName()));
-        ctx.fireUserEventTriggered(std::move(event));
-    }
-    void channelWritabilityChanged(ChannelHandlerContext& ctx) override {
-        note(ctx.channel().isWritable() ? "writable" : "unwritable");
-        ctx.fireChannelWritabilityChanged();
     }
     void exceptionCaught(ChannelHandlerContext&, std::exception_ptr cause) override {
         note("exception " + describe(cause));
     }
 
   private:
-    void note(const std::string& event) { story_.events.push_back(name_.empty() ? event : name_ + ":" + event); }
     ChannelStory& story_;
-    std::string name_;
     Action onRead_;
 };
 
 class ChannelRules : public ::testing::TestWithParam<RuleStage> {
   protected:
-    void open(StoryTeller::Action onRead = [](ChannelHandlerContext&) {}) {
-        stage->open([&](Channel& made) { made.pipeline().addLast<StoryTeller>(story, "", onRead); });
+    void open(EventReader::Action onRead = [](ChannelHandlerContext&) {}) {
+        stage->open([&](Channel& made) { made.pipeline().addLast<EventReader>(story, "", onRead); });
     }
     Channel& channel() { return stage->channel(); }
     void untilEvent(const std::string& event) {
         stage->until([&] { return story.has(event); });
     }
+    // From the first channelActive on.
     Events events() {
         Events copy;
         stage->inLoop([&] { copy = story.events; });
+        copy.erase(copy.begin(), std::find_if(copy.begin(), copy.end(),
+                                              [](const std::string& event) { return event.ends_with("active"); }));
         return copy;
     }
     // A promise whose outcome is recorded in the story.
@@ -119,23 +96,23 @@ TEST_P(ChannelRules, R1_EveryReadIsFollowedByOneReadCompleteBeforeTheNextCycle) 
     stage->until([&] { return story.bytes == "one two three"; });
     const Events all = events();
     EXPECT_EQ(all.front(), "active");
-    EXPECT_EQ(all.back(), "complete");
+    EXPECT_EQ(all.back(), "readComplete");
     for (std::size_t i = 1; i < all.size(); ++i) {
-        EXPECT_TRUE(all[i] != "complete" || all[i - 1] == "read") << "a cycle of nothing";
+        EXPECT_TRUE(all[i] != "readComplete" || all[i - 1] == "read") << "a cycle of nothing";
     }
 }
 
 TEST_P(ChannelRules, R3_WithoutAutoReadNothingComesBeforeARead) {
     stage->open([&](Channel& made) {
         made.setOption(ChannelOption::AUTO_READ, false);
-        made.pipeline().addLast<StoryTeller>(story);
+        made.pipeline().addLast<EventReader>(story);
     });
     stage->send("held");
     EXPECT_EQ(events(), (Events{"active"}));
     stage->inLoop([&] { channel().read(); });
-    untilEvent("complete");
+    untilEvent("readComplete");
     stage->send("held, too");
-    EXPECT_EQ(events(), (Events{"active", "read", "complete"}));
+    EXPECT_EQ(events(), (Events{"active", "read", "readComplete"}));
     stage->inLoop([&] { channel().read(); });
     stage->until([&] { return story.bytes == "heldheld, too"; });
 }
@@ -143,11 +120,11 @@ TEST_P(ChannelRules, R3_WithoutAutoReadNothingComesBeforeARead) {
 TEST_P(ChannelRules, R3_AReadRequestedInsideChannelReadIsServedInTheNextCycle) {
     stage->open([&](Channel& made) {
         made.setOption(ChannelOption::AUTO_READ, false);
-        made.pipeline().addLast<StoryTeller>(story, "", [](ChannelHandlerContext& ctx) { ctx.read(); });
+        made.pipeline().addLast<EventReader>(story, "", [](ChannelHandlerContext& ctx) { ctx.read(); });
     });
     stage->inLoop([&] { channel().read(); });
     stage->send("first");
-    untilEvent("complete");
+    untilEvent("readComplete");
     stage->send("second");
     stage->until([&] { return story.bytes == "firstsecond"; });
 }
@@ -155,9 +132,9 @@ TEST_P(ChannelRules, R3_AReadRequestedInsideChannelReadIsServedInTheNextCycle) {
 TEST_P(ChannelRules, R3_AutoReadSwitchedOffInsideAReadHoldsBackLaterDataUntilItIsOnAgain) {
     open([](ChannelHandlerContext& ctx) { ctx.channel().setOption(ChannelOption::AUTO_READ, false); });
     stage->send("taken");
-    untilEvent("complete");
+    untilEvent("readComplete");
     stage->send("kept");
-    EXPECT_EQ(events(), (Events{"active", "read", "complete"}));
+    EXPECT_EQ(events(), (Events{"active", "read", "readComplete"}));
     stage->inLoop([&] { channel().setOption(ChannelOption::AUTO_READ, true); });
     stage->until([&] { return story.bytes == "takenkept"; });
 }
@@ -165,12 +142,12 @@ TEST_P(ChannelRules, R3_AutoReadSwitchedOffInsideAReadHoldsBackLaterDataUntilItI
 TEST_P(ChannelRules, E6_AResetIsAnErrorAfterTheReadCompleteAndThenTheEnd) {
     open();
     stage->send("last");
-    untilEvent("complete");
+    untilEvent("readComplete");
     stage->reset();
     untilEvent("removed");
     const Events all = events();
     ASSERT_EQ(all.size(), 7u) << testing::PrintToString(all);
-    EXPECT_EQ(Events(all.begin(), all.begin() + 3), (Events{"active", "read", "complete"}));
+    EXPECT_EQ(Events(all.begin(), all.begin() + 3), (Events{"active", "read", "readComplete"}));
     EXPECT_EQ(all[3].find("exception "), 0u) << all[3];
     EXPECT_EQ(Events(all.begin() + 4, all.end()), (Events{"inactive", "unregistered", "removed"}));
 }
@@ -258,13 +235,13 @@ TEST_P(ChannelRules, S5_ACloseInsideAReadDoesNotNestInactive) {
     });
     stage->send("x");
     untilEvent("removed");
-    EXPECT_EQ(events(), (Events{"active", "read", "returned", "complete", "inactive", "unregistered", "removed"}));
+    EXPECT_EQ(events(), (Events{"active", "read", "returned", "readComplete", "inactive", "unregistered", "removed"}));
 }
 
 TEST_P(ChannelRules, H8_TheHandlersOfAClosedConnectionLeaveFromTailToHead) {
     stage->open([&](Channel& made) {
-        made.pipeline().addLast<StoryTeller>(story, "a");
-        made.pipeline().addLast<StoryTeller>(story, "b");
+        made.pipeline().addLast<EventReader>(story, "a");
+        made.pipeline().addLast<EventReader>(story, "b");
     });
     stage->endInput();
     untilEvent("a:removed");
@@ -281,14 +258,14 @@ TEST_P(ChannelRules, HC1_ThePeersEndClosesTheChannelAfterItsLastBytes) {
     untilEvent("removed");
     const Events all = events();
     EXPECT_EQ(story.bytes, "bye");
-    EXPECT_EQ(Events(all.end() - 4, all.end()), (Events{"complete", "inactive", "unregistered", "removed"}));
+    EXPECT_EQ(Events(all.end() - 4, all.end()), (Events{"readComplete", "inactive", "unregistered", "removed"}));
     EXPECT_TRUE(stage->peerSeesEnd());
 }
 
 TEST_P(ChannelRules, HC2_WithHalfClosureAllowedThePeersEndIsAnEventAndTheAnswerIsStillSent) {
     stage->open([&](Channel& made) {
         made.setOption(ChannelOption::ALLOW_HALF_CLOSURE, true);
-        made.pipeline().addLast<StoryTeller>(story);
+        made.pipeline().addLast<EventReader>(story);
     });
     stage->send("question");
     stage->endInput();
@@ -311,7 +288,7 @@ TEST_P(ChannelRules, HC3_ShutdownOutputEndsThePeersInputAndReadingGoesOn) {
     EXPECT_TRUE(stage->peerSeesEnd());
     stage->send("still here");
     stage->until([&] { return story.bytes == "still here"; });
-    EXPECT_EQ(events(), (Events{"active", "write failed", "event weft::OutputShutdownEvent", "read", "complete"}));
+    EXPECT_EQ(events(), (Events{"active", "write failed", "event weft::OutputShutdownEvent", "read", "readComplete"}));
 }
 
 // ---- handlers ----
@@ -336,7 +313,7 @@ TEST_P(ChannelRules, E2_AnOutboundExceptionFailsItsPromiseAndTheConnectionLives)
     };
     stage->open([&](Channel& made) {
         made.pipeline().addLast<Picky>();
-        made.pipeline().addLast<StoryTeller>(story);
+        made.pipeline().addLast<EventReader>(story);
     });
     stage->inLoop([&] {
         channel().writeAndFlush(Buffer::copyOf("bad"), told("bad"));
@@ -349,8 +326,8 @@ TEST_P(ChannelRules, E2_AnOutboundExceptionFailsItsPromiseAndTheConnectionLives)
 
 TEST_P(ChannelRules, P1_AUserEventVisitsTheHandlersInTheirOrder) {
     stage->open([&](Channel& made) {
-        made.pipeline().addLast<StoryTeller>(story, "a");
-        made.pipeline().addLast<StoryTeller>(story, "b");
+        made.pipeline().addLast<EventReader>(story, "a");
+        made.pipeline().addLast<EventReader>(story, "b");
     });
     channel().pipeline().fireUserEventTriggered(Message(1));  // from the test's thread, which may not be the loop's
     untilEvent("b:event int");
@@ -368,7 +345,7 @@ TEST_P(ChannelRules, H7_DataThatAReplacedHandlerHoldsIsDeliveredBeforeNewData) {
     stage->until([&] { return !channel().pipeline().get<Holds>()->held.empty(); });
     stage->inLoop([&] {
         auto& pipeline = channel().pipeline();
-        pipeline.replace<StoryTeller>(*pipeline.get<Holds>(), story);
+        pipeline.replace<EventReader>(*pipeline.get<Holds>(), story);
     });
     stage->send("then new");
     stage->until([&] { return story.bytes == "held, then new"; });

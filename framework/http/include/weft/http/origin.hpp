@@ -47,8 +47,8 @@ struct Url {
     Origin origin;
     std::string target;  // begins with '/'
 
-    // Throws std::invalid_argument that quotes the text and lists what is accepted. It refuses https (not supported),
-    // user names and fragments.
+    // Throws std::invalid_argument that quotes the text, or its host, and lists what is accepted. It refuses https (not
+    // supported), user names and fragments.
     static Url parse(std::string_view text);
 };
 

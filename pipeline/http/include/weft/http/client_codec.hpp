@@ -72,12 +72,12 @@ class ClientCodec final : public ChannelDuplexHandler {
     void close(ChannelHandlerContext& ctx, ChannelPromise promise) override;
 
     // Number of requests whose response is not complete.
-    std::size_t outstanding() const noexcept { return asked_.size(); }
+    std::size_t outstanding() const noexcept { return requests_.size(); }
 
   private:
     enum class Input : std::uint8_t { responses, switched, ended };
     enum class Output : std::uint8_t { open, body, lastSent };  // lastSent: no further request may follow
-    struct Asked {
+    struct SentRequest {
         Method method = Method::get;
         bool mayUpgrade = false;
         bool maySwitch() const noexcept { return mayUpgrade || method == Method::connect; }
@@ -114,7 +114,7 @@ class ClientCodec final : public ChannelDuplexHandler {
     bool lastResponse_ = false;  // a received response is the last one of the connection
     bool disorderly_ = false;    // after an error or a local close: the end completes no body
 
-    weft::detail::Ring<Asked> asked_;
+    weft::detail::Ring<SentRequest> requests_;
     Ticket first_ = 1;  // the ticket of the front request
     Output output_ = Output::open;
     bool closesBehind_ = false;    // the request being written is the last one

@@ -14,8 +14,8 @@ namespace weft::http {
 
 struct ClientRequest {
     ClientRequest() = default;
-    ClientRequest(Method itsMethod, std::string itsTarget, Buffer itsBody = {})
-        : method(nameOf(itsMethod)), target(std::move(itsTarget)), body(std::move(itsBody)) {}
+    ClientRequest(Method method, std::string target, Buffer body = {})
+        : method(nameOf(method)), target(std::move(target)), body(std::move(body)) {}
 
     std::string method = "GET";  // any token
     std::string target = "/";    // as sent in the request line: "/path?query", for CONNECT "host:port"

@@ -71,7 +71,9 @@ class HeaderList {
     }
     std::size_t size() const noexcept { return count_; }
     // Bytes of the first `count` names and values; count <= size().
-    std::size_t textBytes(std::size_t count) const noexcept { return count == 0 ? 0 : entries()[count - 1].valueEnd; }
+    std::size_t textBytes(std::size_t count) const noexcept {
+        return count == size() ? textSize_ : count == 0 ? 0 : entries()[count - 1].valueEnd;
+    }
     // Lifetime: until the list is changed, moved or destroyed. index < size().
     HeaderView at(std::size_t index) const noexcept { return view(index); }
     // The first value with this name (case-insensitive), which may be empty; nothing if there is none. Lifetime: as of

@@ -34,11 +34,16 @@ struct RequestData {
     // request that waits does not hold a receive buffer.
     void takeHead(Buffer& input) noexcept {
         const std::size_t size = head.consumed;
-        if (size > shortHead) [[unlikely]]
-            return takeLongHead(input);
-        std::memcpy(shortText.data(), input.readData(), size);
-        start = shortText.data();
-        input.consumed(size);
+        if (size <= shortHead) [[likely]] {
+            std::memcpy(shortText.data(), input.readData(), size);
+            start = shortText.data();
+            input.consumed(size);
+        } else if (size == input.readableBytes()) {
+            std::construct_at(&longText, std::move(input));  // it is empty: nothing to release
+            start = longText.readData();
+        } else {
+            takePart(input);
+        }
     }
     std::string_view text(Slice slice) const noexcept { return {start + slice.offset, slice.size}; }
 
@@ -54,7 +59,7 @@ struct RequestData {
     std::array<char, shortHead> shortText;
 
   private:
-    void takeLongHead(Buffer& input) noexcept;
+    void takePart(Buffer& input) noexcept;
 };
 
 struct RequestDataDeleter {

@@ -29,8 +29,8 @@ struct Tickets;
 // refused: its promise fails or, without a promise, a warning is logged. The request stays unanswered.
 struct Response {
     Response() = default;
-    explicit Response(Status itsStatus, Buffer itsBody = {}, std::string_view contentType = {})
-        : status(itsStatus), body(std::move(itsBody)) {
+    explicit Response(Status status, Buffer body = {}, std::string_view contentType = {})
+        : status(status), body(std::move(body)) {
         if (!contentType.empty()) headers.add("Content-Type", contentType);
     }
 

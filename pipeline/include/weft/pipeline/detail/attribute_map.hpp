@@ -23,7 +23,7 @@ class AttributeMap {
     T& add(const void* key) {
         auto value = std::make_unique<T>();
         if (!entries_) entries_ = std::make_unique<std::vector<Entry>>();
-        entries_->push_back({key, Value(nullptr, [](void* its) noexcept { delete static_cast<T*>(its); })});
+        entries_->push_back({key, Value(nullptr, [](void* owner) noexcept { delete static_cast<T*>(owner); })});
         entries_->back().value.reset(value.release());
         return *static_cast<T*>(entries_->back().value.get());
     }

@@ -41,7 +41,7 @@ class InPlaceContext final : public ChannelHandlerContext {
     template <class... Args>
     explicit InPlaceContext(Channel& channel, Args&&... args)
         : ChannelHandlerContext(channel, eventMaskOf<H>(), handlerType<H>), own_(std::forward<Args>(args)...) {
-        holds(own_);
+        setHandler(own_);
     }
 
   private:
@@ -57,7 +57,7 @@ class HeldContext final : public ChannelHandlerContext {
   public:
     HeldContext(Channel& channel, Pointer object)
         : ChannelHandlerContext(channel, maskOf(*object), handlerType<H>), own_(std::move(object)) {
-        holds(*own_);
+        setHandler(*own_);
     }
 
   private:

@@ -15,13 +15,13 @@ class SinkWrites {
 
     // A flush hands over all bytes up to `position` of the output.
     void beginFlush(std::uint64_t position) noexcept {
-        given_ = position;
+        flushed_ = position;
         set(isFlushing, true);
     }
     void endFlush() noexcept { set(isFlushing, false); }
     // A flush of all bytes up to `position` is over, and the sink has not taken or reported all of them.
     void wait(std::uint64_t position) noexcept {
-        given_ = position;
+        flushed_ = position;
         set(isFull, true);
     }
     // True: the sink has not taken, or not reported, all that it was given. It calls onWritable() once it has room, or
@@ -29,7 +29,7 @@ class SinkWrites {
     void setFull(bool full) noexcept { set(isFull, full); }
     // True, once, when a full sink that reports asynchronously (io_uring) has now reported all that it was given.
     bool reportedAll(std::uint64_t written) noexcept {
-        if (flushing() || !full() || written < given_) return false;
+        if (flushing() || !full() || written < flushed_) return false;
         set(isFull, false);
         return true;
     }
@@ -51,8 +51,8 @@ class SinkWrites {
         state_ = static_cast<std::uint8_t>(on ? state_ | bit : state_ & ~bit);
     }
 
-    std::uint8_t state_ = 0;   // one byte, so that mayFlush() is one test
-    std::uint64_t given_ = 0;  // flushed position at the last flush
+    std::uint8_t state_ = 0;     // one byte, so that mayFlush() is one test
+    std::uint64_t flushed_ = 0;  // flushed position at the last flush
 };
 
 }  // namespace weft::detail

@@ -33,9 +33,9 @@ class FlowControlHandler final : public ChannelDuplexHandler {
     bool mayRelease(ChannelHandlerContext& ctx) const;
 
     detail::Ring<Message> queue_;
-    std::size_t wanted_ = 0;  // read()s to serve from the queue
-    bool awaited_ = false;    // a read() to serve with the next message that arrives
-    bool inCycle_ = false;    // between channelRead and channelReadComplete of the transport
+    std::size_t requestedReads_ = 0;  // read()s to serve from the queue
+    bool awaited_ = false;            // a read() to serve with the next message that arrives
+    bool inCycle_ = false;            // between channelRead and channelReadComplete of the transport
     bool releasing_ = false;
     bool released_ = false;  // a message, since the last channelReadComplete
 };

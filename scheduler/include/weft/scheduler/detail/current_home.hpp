@@ -1,6 +1,6 @@
-// CurrentCarrier: the carrier that this thread is; null for a plain thread. CurrentHome: the carrier whose event loop
-// the running code may use directly. It is the current carrier while that runs its own code or a fiber whose home it
-// is; otherwise null.
+// currentCarrier(): the carrier that this thread is; null for a plain thread. currentHome(): the carrier whose event
+// loop the running code may use directly. It is the current carrier while that runs its own code or a fiber whose home
+// it is; otherwise null.
 #pragma once
 
 namespace weft {

@@ -25,13 +25,14 @@ class BasicInterruptMask {
 
     // --- Context: any thread that keeps the task alive.
     bool holdsOffCancellation() const noexcept { return value() != 0; }
-    // The epoch of the parked wait if a cancellation may end it now; otherwise 0.
-    typename Park::Epoch cancellableWait(const Park& park) const noexcept {
+    // The epoch of the parked wait, for a WakeKey that its fiber has not given out; 0: none, or a cancellation may not
+    // end it now.
+    typename Park::Epoch cancellableEpoch(const Park& park) const noexcept {
         const auto epoch = park.parkedEpoch();
         return epoch != 0 && !holdsOffCancellation() ? epoch : 0;
     }
-    // The epoch of the parked wait if the shutdown may end it now; otherwise 0.
-    typename Park::Epoch abortableWait(const Park& park) const noexcept {
+    // The same for the shutdown.
+    typename Park::Epoch abortableEpoch(const Park& park) const noexcept {
         const auto epoch = park.parkedEpoch();
         return epoch != 0 && (value() & uninterruptible) == 0 ? epoch : 0;
     }

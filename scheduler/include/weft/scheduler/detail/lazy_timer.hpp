@@ -31,7 +31,7 @@ class LazyTimer final : private TimerEntry {
     void armAfter(TimePoint now) noexcept;
 
     WakeKey key_;  // empty: no wait uses the timer
-    Deadline wanted_{};
+    Deadline deadline_{};
     TimerWheel* wheel_ = nullptr;
 };
 

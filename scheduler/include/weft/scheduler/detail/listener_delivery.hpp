@@ -1,4 +1,4 @@
-// ListenerDelivery: calls the listeners of futures. It bounds the stack depth when listeners complete other futures.
+// FutureListeners, and the calls of them, which bound the stack depth when listeners complete other futures.
 #pragma once
 
 #include <weft/scheduler/detail/completion.hpp>

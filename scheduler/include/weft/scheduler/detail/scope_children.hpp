@@ -26,7 +26,7 @@ class ScopeChildren final : public BasicChildList<NativeAtomics, Fiber, WaitList
 
   private:
     struct InFrame final : CancelNode {
-        explicit InFrame(ScopeChildren& its) noexcept : CancelNode(&InFrame::call), self(its) {}
+        explicit InFrame(ScopeChildren& owner) noexcept : CancelNode(&InFrame::call), self(owner) {}
         static void call(CancelNode& node, std::uint64_t caller) noexcept;
         ScopeChildren& self;
     };

@@ -62,9 +62,9 @@ class HeadCache {
         static std::size_t lineBytes(const HeaderList& list, std::size_t count) noexcept {
             return list.textBytes(count) + count * std::string_view(": \r\n").size();
         }
-        [[gnu::always_inline]] bool isOf(Status itsStatus, const HeaderList& itsHeaders,
-                                         const std::string* itsServerName) const noexcept {
-            return status == itsStatus && serverName == itsServerName && headers == itsHeaders;
+        [[gnu::always_inline]] bool isOf(Status wanted, const HeaderList& list,
+                                         const std::string* name) const noexcept {
+            return status == wanted && serverName == name && headers == list;
         }
     };
 

@@ -22,31 +22,49 @@ struct HeaderSection {
     std::uint32_t seen = 0;                           // bits of RequestHeadParser::seen_ after all lines
     Slice host{};                                     // all offsets in this struct: from the section's first byte
     std::array<std::uint16_t, mostFields> seenAfter;  // as `seen`, after each line
+    std::array<std::uint8_t, mostFields> prefix;      // bytes of each line up to its value; 0: its value has a meaning
     std::array<HeaderField, mostFields> fields;
-    std::array<char, mostBytes> text;
+    std::array<char, mostBytes + 16> text;  // zeros after the section
 
     // The first byte after these lines.
     std::uint32_t endOf(std::uint32_t lines) const noexcept {
         return lines < count ? fields[lines].name.offset : size - 2;
     }
 
+    std::string_view lineOf(std::uint32_t line) const noexcept {
+        const std::uint32_t begin = fields[line].name.offset;
+        return {text.data() + begin, endOf(line + 1) - begin};
+    }
+
     // True if `rest` begins with the bytes of this section.
-    bool begins(std::string_view rest) const noexcept {
+    bool isPrefixOf(std::string_view rest) const noexcept {
         return rest.size() >= size && std::memcmp(text.data(), rest.data(), size) == 0;
     }
-    // The number of lines of this section with which `rest` begins. `likely`: a guess, which saves time if it is right.
-    std::uint32_t commonLines(std::string_view rest, std::uint32_t likely) const noexcept;
+    // A number of lines of this section with which `rest` begins: `likely`, if it does (and is not 0), or the largest.
+    std::uint32_t commonLines(std::string_view rest, std::uint32_t likely) const noexcept {
+        const bool same = likely - 1 < count && endOf(likely) <= rest.size() &&
+                          std::memcmp(text.data(), rest.data(), endOf(likely)) == 0;
+        return same ? likely : countCommonLines(rest);
+    }
+    std::uint32_t countCommonLines(std::string_view rest) const noexcept;
     // Copies the fields of the first `lines` into an empty table. The section begins `start` bytes into its message.
     void copyTo(HeaderTable& table, std::uint32_t start, std::uint32_t lines) const noexcept {
         using Four [[gnu::vector_size(16)]] = std::uint32_t;
         static_assert(sizeof(HeaderField) == sizeof(Four));
         const Four distance{start, 0, start, 0};
-        HeaderField* const room = table.inlineRoom(mostFields).data();
-        for (std::uint32_t i = 0; i < lines; ++i) {
+        const HeaderField* from = fields.data();
+        const HeaderField* const end = from + lines;
+        HeaderField* to = table.inlineRoom(mostFields).data();
+        const auto copyNext = [&] {
             Four field;
-            std::memcpy(&field, &fields[i], sizeof field);
+            std::memcpy(&field, from++, sizeof field);
             field += distance;
-            std::memcpy(&room[i], &field, sizeof field);
+            std::memcpy(to++, &field, sizeof field);
+        };
+        if (lines % 2 != 0) copyNext();
+        while (from != end) {
+            copyNext();
+            copyNext();
         }
         table.added(lines);
     }

@@ -72,10 +72,12 @@ class RequestHeadParser {
     Fault noteTransferEncoding(std::string_view text) noexcept;
     Fault checkFraming() const noexcept;
     Verdict finish(std::string_view message, std::size_t blankLine);
-    Verdict acceptPlain(std::uint32_t seen, Slice host) noexcept;
+    Verdict acceptPlain(RequestHead& head, std::uint32_t seen, Slice host) noexcept;
     void remember(std::string_view message, std::string_view section);
-    Verdict recall(const HeaderSection& section, std::uint32_t start) noexcept;
+    Verdict recall(const HeaderSection& section, std::uint32_t start, RequestHead& head) noexcept;
     Verdict readSection(std::string_view message, std::uint32_t start);
+    std::uint32_t takeSimilarLines(std::string_view message, std::size_t& at) noexcept;
+    std::size_t readKnownLine(std::string_view message, std::uint32_t line, HeaderField& field) noexcept;
     Verdict decide() noexcept;
     Verdict fail(Fault fault) noexcept;
     Verdict pending() const noexcept;
@@ -87,8 +89,9 @@ class RequestHeadParser {
     std::uint32_t lineStart_ = 0;     // first byte of the current line
     std::uint32_t scanned_ = 0;       // if beyond lineStart_: no line end in [lineStart_, scanned_)
     std::uint32_t sectionStart_ = 0;  // first byte of the first header line
-    std::uint32_t recalled_ = 0;      // how many lines of section_ the last section began with
+    std::uint32_t recalled_ = 0;      // with so many lines of section_ the last section began
     std::uint8_t restOfAdding_ = 0;   // so many requests are not remembered
+    std::uint8_t similar_ = 0;        // requests with other values than section_ has
     Slice host_{};                    // the Host value, if seen_ has sawHost
     RequestHead* head_ = nullptr;     // during a call
     HeaderSections* sections_ = nullptr;

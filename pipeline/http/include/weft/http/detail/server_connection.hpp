@@ -61,7 +61,7 @@ class OpenRequests final : public ResponseSlots {
 
 // One per connection, owned by its codec. The members that every request uses come first.
 struct ServerConnection {
-    explicit ServerConnection(ConnectionOwner& itsOwner) noexcept : slots(itsOwner), owner(itsOwner) {}
+    explicit ServerConnection(ConnectionOwner& owner) noexcept : slots(owner), owner(owner) {}
 
     ChannelHandlerContext* ctx = nullptr;  // of the codec; null: it is in no pipeline
     EventLoop* loop = nullptr;             // of ctx

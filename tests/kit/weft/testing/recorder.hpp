@@ -1,10 +1,11 @@
-// Recorder: a handler that records every event and operation as "name:event" and passes it on.
+// Recorder: a handler that records every event and operation and passes it on.
 #pragma once
 
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/channel_handler.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
@@ -13,7 +14,12 @@ namespace weft::test {
 
 using Events = std::vector<std::string>;
 
-class Recorder final : public ChannelDuplexHandler {
+inline bool isWritabilityChange(const std::string& event) {
+    return event.ends_with("writable");
+}
+
+// Records "name:event", or only the event if the name is empty.
+class Recorder : public ChannelDuplexHandler {
   public:
     Recorder(std::string name, Events& events) : name_(std::move(name)), events_(events) {}
     ~Recorder() override {
@@ -55,28 +61,28 @@ class Recorder final : public ChannelDuplexHandler {
         ctx.fireUserEventTriggered(std::move(event));
     }
     void channelWritabilityChanged(ChannelHandlerContext& ctx) override {
-        note("writability");
+        note(ctx.channel().isWritable() ? "writable" : "unwritable");
         ctx.fireChannelWritabilityChanged();
     }
     void bind(ChannelHandlerContext& ctx, const SocketAddress& local, ChannelPromise promise) override {
-        note("bind");
+        noteOperation("bind");
         ctx.bind(local, std::move(promise));
     }
     void connect(ChannelHandlerContext& ctx, const SocketAddress& remote, const SocketAddress* local,
                  ChannelPromise promise) override {
-        note("connect");
+        noteOperation("connect");
         ctx.connect(remote, local, std::move(promise));
     }
     void disconnect(ChannelHandlerContext& ctx, ChannelPromise promise) override {
-        note("disconnect");
+        noteOperation("disconnect");
         ctx.disconnect(std::move(promise));
     }
     void close(ChannelHandlerContext& ctx, ChannelPromise promise) override {
-        note("close");
+        noteOperation("close");
         ctx.close(std::move(promise));
     }
     void deregister(ChannelHandlerContext& ctx, ChannelPromise promise) override {
-        note("deregister");
+        noteOperation("deregister");
         ctx.deregister(std::move(promise));
     }
     void read(ChannelHandlerContext& ctx) override {
@@ -84,19 +90,25 @@ class Recorder final : public ChannelDuplexHandler {
         ctx.read();
     }
     void write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) override {
-        note("write");
+        noteOperation("write");
         ctx.write(std::move(message), std::move(promise));
     }
     void flush(ChannelHandlerContext& ctx) override {
-        note("flush");
+        noteOperation("flush");
         ctx.flush();
     }
 
+    bool recordsOperations = true;
     bool recordsReadRequests = false;
     bool reportsDeath = false;
 
+  protected:
+    void note(const std::string& what) { events_.push_back(name_.empty() ? what : name_ + ":" + what); }
+
   private:
-    void note(const std::string& what) { events_.push_back(name_ + ":" + what); }
+    void noteOperation(const std::string& what) {
+        if (recordsOperations) note(what);
+    }
     std::string name_;
     Events& events_;
 };

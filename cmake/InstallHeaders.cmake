@@ -1,0 +1,30 @@
+# Runs at each `cmake --install`: installs the public headers of the rooms and, of those in detail/, what they include.
+# Headers that only sources of several rooms need stay behind. Input: WEFT_INCLUDES, the rooms' include folders;
+# WEFT_DESTINATION.
+cmake_policy(VERSION 3.25)
+
+set(wanted)
+foreach(folder IN LISTS WEFT_INCLUDES)
+  file(GLOB_RECURSE headers RELATIVE ${folder} ${folder}/weft/*.hpp)
+  foreach(header IN LISTS headers)
+    set(folder_of_${header} ${folder})
+    if(NOT header MATCHES "/detail/")
+      list(APPEND wanted ${header})
+    endif()
+  endforeach()
+endforeach()
+
+while(wanted)
+  list(POP_FRONT wanted header)
+  set(folder ${folder_of_${header}})
+  unset(folder_of_${header})
+  get_filename_component(place ${header} DIRECTORY)
+  file(INSTALL ${folder}/${header} DESTINATION ${WEFT_DESTINATION}/${place})
+  file(STRINGS ${folder}/${header} lines REGEX "^#include <weft/")
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE "^#include <(.*)>.*" "\\1" included "${line}")
+    if(DEFINED folder_of_${included} AND NOT included IN_LIST wanted)
+      list(APPEND wanted ${included})
+    endif()
+  endforeach()
+endwhile()
