@@ -72,6 +72,14 @@ class FileOnSignal : public KeptInFork {
     };
     static_assert(std::atomic<EventFd>::is_always_lock_free, "a signal handler uses it");
 
+    // The file before it has its name; removed after a failure or an exception.
+    struct Part {
+        ~Part() {
+            if (!path.empty()) ::unlink(path.c_str());
+        }
+        std::string path;
+    };
+
     static bool takeProcess() noexcept {
         const pid_t self = ::getpid();
         pid_t before = taken_.load(std::memory_order_relaxed);
@@ -150,12 +158,12 @@ class FileOnSignal : public KeptInFork {
         const std::filesystem::file_status status = std::filesystem::symlink_status(path);
         const bool replaces = !std::filesystem::exists(status) || std::filesystem::is_regular_file(status);
         if (!replaces) return writeTo(path, OutputFile::Mode::existing);
-        const std::string part = path + ".part";
-        std::string failure = writeTo(part, OutputFile::Mode::anew);
-        if (failure.empty() && std::rename(part.c_str(), path.c_str()) == 0) return {};
-        if (failure.empty()) failure = fromErrno(errno).message();
-        ::unlink(part.c_str());
-        return failure;
+        Part part{path + ".part"};
+        std::string failure = writeTo(part.path, OutputFile::Mode::anew);
+        if (!failure.empty()) return failure;
+        if (std::rename(part.path.c_str(), path.c_str()) != 0) return fromErrno(errno).message();
+        part.path.clear();
+        return {};
     }
     std::string writeTo(const std::string& path, OutputFile::Mode mode) const {
         OutputFile file(path, mustEnd_, mode);

@@ -21,6 +21,7 @@
 #include <weft/framework/trace_on_signal.hpp>
 #include <weft/scheduler/future.hpp>
 
+#include "file_on_signal.hpp"
 #include "framework/named_pipe.hpp"
 #include "support/forked_process.hpp"
 #include "support/log_capture.hpp"
@@ -87,6 +88,18 @@ void writeDump(const std::string& path) {
     EXPECT_TRUE(log.await("fiber dump written to " + path)) << log.text();
 }
 
+struct ThrowingDump;
+
+detail::FileOnSignalOptions throwingDump(const std::string& path) {
+    const auto write = [](std::ostream&) { throw std::runtime_error("no memory for the dump"); };
+    return {.owner = "ThrowingDump", .what = "dump", .path = path, .signal = SIGUSR2, .write = write};
+}
+
+[[maybe_unused]] const bool aThrowingDumpWasMade = [] {
+    const detail::FileOnSignal<ThrowingDump> dump(throwingDump(unusedDump));
+    return true;
+}();
+
 class FilesOfDumps : public testing::Test {
   protected:
     FilesOfDumps() { std::filesystem::create_directory(directory_); }
@@ -137,6 +150,14 @@ TEST_F(FilesOfDumps, APartThatCannotBeWrittenIsRemoved) {
     EXPECT_TRUE(log.await("the fiber dump cannot be written to " + file_ + ": File too large"));
     EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
     std::signal(SIGXFSZ, handler);
+    EXPECT_TRUE(std::filesystem::is_empty(directory_));
+}
+
+TEST_F(FilesOfDumps, APartIsRemovedAfterAnException) {
+    LogCapture log;
+    const detail::FileOnSignal<ThrowingDump> dump(throwingDump(file_));
+    ASSERT_EQ(::kill(::getpid(), SIGUSR2), 0);
+    EXPECT_TRUE(log.await("the dump cannot be written to " + file_ + ": no memory for the dump"));
     EXPECT_TRUE(std::filesystem::is_empty(directory_));
 }
 

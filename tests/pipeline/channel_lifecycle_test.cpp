@@ -74,7 +74,7 @@ TEST(ChannelLifecycle, S1_AChannelThatIsNotActiveIsRegisteredOnly) {
     EXPECT_FALSE(channel.sink->wantsRead);
 }
 
-TEST(ChannelLifecycle, S1_ARefusedRegistrationThatNobodyAwaitsIsLogged) {
+TEST(ChannelLifecycle, S1_ARefusedRegistrationWithTheVoidPromiseIsLogged) {
     const test::LogCapture log;
     ScriptedChannel refused;
     refused.sink->registerError = fromErrno(ENOSPC);

@@ -315,7 +315,7 @@ TEST(Pipeline, P3_AnOverrideThatDoesNotPassOnSwallowsTheEvent) {
     EXPECT_FALSE(channel.writeInbound(1));
 }
 
-TEST(Pipeline, P4_TheTailReleasesWhatNobodyTook) {
+TEST(Pipeline, P4_TheTailReleasesUnhandledMessages) {
     ManualClock clock;
     EventLoop loop(clock);
     ChannelRef channel = Channel::create(loop);

@@ -47,7 +47,7 @@ struct ChecksItsLoop final : ChannelDuplexHandler {
     bool inside_ = false;
 };
 
-TEST(Threading, TH1_CallbacksRunOnTheLoopAndNeverTwoAtOnceWhoeverCalls) {
+TEST(Threading, TH1_CallbacksForAllCallersRunOnTheLoopAndNeverTwoAtOnce) {
     std::atomic<int> calls{0};
     std::atomic<int> wrong{0};
     {

@@ -1,5 +1,5 @@
 // What the HTTP codecs log, limited in rate: messages that they do not send, with the channel and the last handler that
-// passed them on, requests that nobody answers, and bytes that they lose.
+// passed them on, requests without an answer, and bytes that they lose.
 #pragma once
 
 #include <exception>

@@ -128,7 +128,7 @@ std::size_t HeadCache::write(Model& model, const HeaderList& headers, std::uint6
         last_ = model.second == second_ ? &model : &unknown_;
         if (model.length != length) setLength(model, length);
     } else if (model.length == length) {
-        last_ = &unknown_;  // the next response will differ, too
+        last_ = &unknown_;  // the next response probably differs, too
         return text.size();
     }
     at += writeDecimal(length, at);

@@ -48,7 +48,7 @@ HeaderSection* HeaderSections::add(std::string_view section, std::uint32_t start
     entry.size = static_cast<std::uint32_t>(section.size());
     entry.count = static_cast<std::uint32_t>(table.size());
     entry.host = {host.offset - start, host.size};
-    std::fill_n(std::copy(section.begin(), section.end(), entry.text.begin()), 16, '\0');
+    std::fill_n(std::copy(section.begin(), section.end(), entry.text.begin()), HeaderSection::blockBytes, '\0');
     std::transform(table.begin(), table.end(), entry.fields.begin(), [start](const HeaderField& field) {
         return HeaderField{{field.name.offset - start, field.name.size},
                            {field.value.offset - start, field.value.size}};

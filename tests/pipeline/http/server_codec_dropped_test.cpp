@@ -200,7 +200,7 @@ TEST(ServerDropped, ARequestDroppedAfterTheEndOfItsConnectionIsNotLogged) {
     EXPECT_EQ(log.all(), "");
 }
 
-TEST(ServerDropped, ARequestThatEndsAfterItsCodecWasRemovedIsNobodys) {
+TEST(ServerDropped, ARequestThatEndsAfterItsCodecWasRemovedIsNotReported) {
     const LogLines log;
     std::deque<FullRequest> kept;
     {
@@ -224,7 +224,7 @@ TEST(ServerDropped, ACodecThatFollowsAnotherLearnsOfItsOwnRequests) {
     EXPECT_EQ(log.containing("dropped request 1"), 1u) << log.all();
 }
 
-// What is left of the requests of the one before has other numbers.
+// Responders for requests of the earlier codec have other numbers than its own requests.
 TEST(ServerDropped, ACodecThatFollowsAnotherGoesOnCounting) {
     const LogLines log;
     std::deque<Responder> kept;

@@ -1,4 +1,4 @@
-// AnswerLedger: which requests of a channel have no answer yet, and who learns that nobody can give one any more.
+// AnswerLedger: which requests of a channel have no answer yet. It tells the codec of those that can get none any more.
 #pragma once
 
 #include <cstdint>

@@ -16,15 +16,16 @@ namespace weft::http::detail {
 struct HeaderSection {
     static constexpr std::size_t mostBytes = 512;
     static constexpr std::size_t mostFields = 16;
+    static constexpr std::size_t blockBytes = 16;  // so many may be read from any byte of `text`
 
     std::uint32_t size = 0;  // bytes
     std::uint32_t count = 0;
     std::uint32_t seen = 0;                           // bits of RequestHeadParser::seen_ after all lines
     Slice host{};                                     // all offsets in this struct: from the section's first byte
     std::array<std::uint16_t, mostFields> seenAfter;  // as `seen`, after each line
-    std::array<std::uint8_t, mostFields> prefix;      // bytes of each line up to its value; 0: its value has a meaning
+    std::array<std::uint8_t, mostFields> prefix;      // bytes of each line up to its value; 0: all its bytes count
     std::array<HeaderField, mostFields> fields;
-    std::array<char, mostBytes + 16> text;  // zeros after the section
+    std::array<char, mostBytes + blockBytes> text;  // zeros after the section
 
     // The first byte after these lines.
     std::uint32_t endOf(std::uint32_t lines) const noexcept {
@@ -70,8 +71,8 @@ struct HeaderSection {
     }
 };
 
-// Clients of the same kind repeat their header lines, so a few sections cover most requests of a server; where a line
-// differs (a cookie, an id), those before it need not be parsed again. Lines are compared byte for byte before they are
+// Clients of the same kind repeat their header lines, so a few sections cover most requests of a server; of a line that
+// differs (a cookie, an id) usually only the value is read. Everything else is compared byte for byte before it is
 // used. Context: one carrier. Allocates all its memory with the first entry.
 class HeaderSections {
   public:
@@ -79,8 +80,9 @@ class HeaderSections {
     const HeaderSection* newest() const noexcept { return newest_; }
 
     // Returns the entry for `section`. A new one replaces the oldest. `table` and `host` are the parsed section, with
-    // offsets from `start` bytes before it; the caller sets `seen` of the entry. Returns null if the section is too
-    // large. Lifetime of the entry: that of this object; any add() may change its contents. Throws std::bad_alloc.
+    // offsets from `start` bytes before it; the caller sets `seen`, `seenAfter` and `prefix` of the entry. Returns null
+    // if the section is too large. Lifetime of the entry: that of this object; any add() may change its contents.
+    // Throws std::bad_alloc.
     HeaderSection* add(std::string_view section, std::uint32_t start, const HeaderTable& table, Slice host);
 
   private:
