@@ -7,6 +7,7 @@
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/pipeline/detail/channel_pin.hpp>
 #include <weft/pipeline/detail/held_bytes.hpp>
 #include <weft/pipeline/detail/limited_log.hpp>
 
@@ -33,7 +34,6 @@ void ChunkedWriteHandler::handlerAdded(ChannelHandlerContext& ctx) {
 
 void ChunkedWriteHandler::handlerRemoved(ChannelHandlerContext&) {
     ctx_ = nullptr;
-    goOn_.cancel();
     failAll(std::make_exception_ptr(std::runtime_error("the ChunkedWriteHandler has been removed from its pipeline")));
 }
 
@@ -80,8 +80,9 @@ void ChunkedWriteHandler::pump() {
     pumping_ = true;
     const bool more = pumpSome();
     pumping_ = false;
-    if (ctx_ == nullptr) return;
-    if (more) goOn_.set(*ctx_, Duration::zero(), [this] { pump(); });
+    if (ctx_ == nullptr || !more) return;
+    goOn_.cancel();
+    goOn_ = ctx_->schedule([this] { pump(); }, Duration::zero());
 }
 
 // True when it stopped after chunksAtOnce chunks to give other channels a turn.

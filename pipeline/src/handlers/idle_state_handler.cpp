@@ -5,6 +5,7 @@
 
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/pipeline/detail/channel_pin.hpp>
 
 #include "handler_checks.hpp"
 
@@ -22,9 +23,6 @@ IdleStateHandler::IdleStateHandler(IdleStateOptions options)
 
 void IdleStateHandler::handlerAdded(ChannelHandlerContext& ctx) {
     start(ctx);
-}
-void IdleStateHandler::handlerRemoved(ChannelHandlerContext&) {
-    stop();
 }
 void IdleStateHandler::channelRegistered(ChannelHandlerContext& ctx) {
     start(ctx);
@@ -90,7 +88,7 @@ void IdleStateHandler::wrote(ChannelHandlerContext& ctx) {
 // ---- checking ----
 
 void IdleStateHandler::arm(ChannelHandlerContext& ctx, Watch& watch, Duration delay) {
-    watch.timer.set(ctx, delay, [this, &ctx, &watch] { look(ctx, watch); });
+    watch.timer = ctx.schedule([this, &ctx, &watch] { look(ctx, watch); }, delay);
 }
 
 // One timer per period, not one per activity: when it fires, it checks how long ago the last activity was.

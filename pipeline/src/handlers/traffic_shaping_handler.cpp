@@ -49,9 +49,11 @@ void TrafficShapingHandler::read(ChannelHandlerContext& ctx) {
     const Duration delay = readBucket_ ? readBucket_->delay(ctx.loop().clock().now()) : Duration::zero();
     if (delay == Duration::zero()) return ctx.read();
     const bool automatic = ctx.channel().config().autoRead;
-    readTimer_.set(ctx, delay, [this, &ctx, automatic] {
+    const auto readLater = [this, &ctx, automatic] {
         if (!automatic || ctx.channel().config().autoRead) read(ctx);
-    });
+    };
+    readTimer_.cancel();
+    readTimer_ = ctx.schedule(readLater, delay);
 }
 
 // ---- writing ----
@@ -101,11 +103,13 @@ void TrafficShapingHandler::pump(ChannelHandlerContext& ctx) {
     while (flushed_ > 0 && writeDelay(ctx) == Duration::zero()) passFront(ctx);
     pumping_ = false;
     updateWritability(ctx);
-    if (flushed_ == 0 || writeTimer_.waiting() || ctx.removed()) return;
-    writeTimer_.set(ctx, writeDelay(ctx), [this, &ctx] {
+    if (flushed_ == 0 || !writeTimer_.done()) return;
+    const auto goOn = [this, &ctx] {
+        writeTimer_ = {};
         pump(ctx);
         ctx.flush();
-    });
+    };
+    writeTimer_ = ctx.schedule(goOn, writeDelay(ctx));
 }
 
 // As without this handler, a close first writes what was flushed (C-5).
@@ -159,8 +163,6 @@ void TrafficShapingHandler::channelInactive(ChannelHandlerContext& ctx) {
 }
 
 void TrafficShapingHandler::handlerRemoved(ChannelHandlerContext& ctx) {
-    readTimer_.cancel();
-    writeTimer_.cancel();
     passAll(ctx);
     updateWritability(ctx);
 }

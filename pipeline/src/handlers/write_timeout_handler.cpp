@@ -4,6 +4,7 @@
 
 #include <weft/pipeline/channel_handler_context.hpp>
 #include <weft/pipeline/handlers/timeout_errors.hpp>
+#include <weft/scheduler/event_loop.hpp>
 
 #include "handler_checks.hpp"
 
@@ -12,12 +13,9 @@ namespace weft {
 WriteTimeoutHandler::WriteTimeoutHandler(Duration timeout)
     : timeout_(detail::checkedPeriod("WriteTimeoutHandler: timeout", timeout)) {}
 
-void WriteTimeoutHandler::handlerRemoved(ChannelHandlerContext&) {
-    stop();
-}
-
 void WriteTimeoutHandler::channelUnregistered(ChannelHandlerContext& ctx) {
-    stop();
+    timer_.cancel();
+    pending_.clear();
     ctx.fireChannelUnregistered();
 }
 
@@ -25,18 +23,14 @@ void WriteTimeoutHandler::write(ChannelHandlerContext& ctx, Message&& message, C
     if (timeout_ == Duration::zero()) return ctx.write(std::move(message), std::move(promise));
     const ChannelPromise heard = promise.isVoid() ? ctx.newPromise() : std::move(promise);
     ctx.write(std::move(message), heard);
-    watch(ctx, heard.future());
-}
-
-void WriteTimeoutHandler::watch(ChannelHandlerContext& ctx, ChannelFuture write) {
     forgetDone();
-    if (write.done() || closing_ || ctx.removed()) return;
-    pending_.push({deadlineAfter(ctx.loop().clock().now(), timeout_), std::move(write)});
-    if (!timer_.waiting()) arm(ctx);
+    if (heard.done() || closing_ || ctx.removed()) return;
+    pending_.push({deadlineAfter(ctx.loop().clock().now(), timeout_), heard.future()});
+    if (timer_.done()) arm(ctx);
 }
 
 void WriteTimeoutHandler::arm(ChannelHandlerContext& ctx) {
-    timer_.set(ctx, pending_.front().deadline - ctx.loop().clock().now(), [this, &ctx] { look(ctx); });
+    timer_ = ctx.schedule([this, &ctx] { look(ctx); }, pending_.front().deadline - ctx.loop().clock().now());
 }
 
 void WriteTimeoutHandler::look(ChannelHandlerContext& ctx) {
@@ -52,11 +46,6 @@ void WriteTimeoutHandler::look(ChannelHandlerContext& ctx) {
 // Writes complete in order, so the completed ones are at the front.
 void WriteTimeoutHandler::forgetDone() noexcept {
     while (!pending_.empty() && pending_.front().write.done()) pending_.pop();
-}
-
-void WriteTimeoutHandler::stop() noexcept {
-    timer_.cancel();
-    pending_.clear();
 }
 
 }  // namespace weft

@@ -5,9 +5,9 @@
 #include <exception>
 
 #include <weft/pipeline/channel_handler.hpp>
-#include <weft/pipeline/detail/handler_timer.hpp>
 #include <weft/pipeline/detail/ring.hpp>
 #include <weft/pipeline/handlers/chunked_input.hpp>
+#include <weft/scheduler/scheduled_task.hpp>
 
 namespace weft {
 
@@ -53,7 +53,7 @@ class ChunkedWriteHandler final : public ChannelDuplexHandler {
     ChannelHandlerContext* ctx_ = nullptr;
     detail::Ring<Pending> queue_;
     std::size_t flushed_ = 0;  // how many of queue_, from the front, are flushed
-    detail::HandlerTimer goOn_;
+    ScheduledTask goOn_;
     bool pumping_ = false;
 };
 

@@ -4,9 +4,9 @@
 #include <cstdint>
 
 #include <weft/pipeline/channel_handler.hpp>
-#include <weft/pipeline/detail/handler_timer.hpp>
 #include <weft/pipeline/handler_types.hpp>
 #include <weft/scheduler/clock.hpp>
+#include <weft/scheduler/scheduled_task.hpp>
 
 namespace weft {
 
@@ -41,7 +41,6 @@ class IdleStateHandler : public ChannelDuplexHandler {
 
     // An override in a subclass must call the base's.
     void handlerAdded(ChannelHandlerContext& ctx) override;
-    void handlerRemoved(ChannelHandlerContext& ctx) override;
     void channelRegistered(ChannelHandlerContext& ctx) override;
     void channelUnregistered(ChannelHandlerContext& ctx) override;
     void channelActive(ChannelHandlerContext& ctx) override;
@@ -58,7 +57,7 @@ class IdleStateHandler : public ChannelDuplexHandler {
     struct Watch {
         IdleState state;
         Duration period;
-        detail::HandlerTimer timer{};
+        ScheduledTask timer{};
         bool first = true;
         std::uint64_t seenOutput = 0;  // bytes that had left at the last check
     };

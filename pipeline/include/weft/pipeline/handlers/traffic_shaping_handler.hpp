@@ -6,10 +6,10 @@
 #include <memory>
 
 #include <weft/pipeline/channel_handler.hpp>
-#include <weft/pipeline/detail/handler_timer.hpp>
 #include <weft/pipeline/detail/ring.hpp>
 #include <weft/pipeline/handler_types.hpp>
 #include <weft/pipeline/handlers/token_bucket.hpp>
+#include <weft/scheduler/scheduled_task.hpp>
 
 namespace weft {
 
@@ -78,8 +78,8 @@ class TrafficShapingHandler final : public ChannelDuplexHandler {
     const std::shared_ptr<TokenBucket> readBucket_;
     const std::shared_ptr<TokenBucket> writeBucket_;
     const unsigned writabilityIndex_;
-    detail::HandlerTimer readTimer_;
-    detail::HandlerTimer writeTimer_;
+    ScheduledTask readTimer_;
+    ScheduledTask writeTimer_;
     detail::Ring<Pending> queue_;
     std::size_t flushed_ = 0;  // how many of queue_, from the front, are flushed
     std::size_t queuedBytes_ = 0;

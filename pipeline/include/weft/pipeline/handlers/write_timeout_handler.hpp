@@ -2,9 +2,9 @@
 #pragma once
 
 #include <weft/pipeline/channel_handler.hpp>
-#include <weft/pipeline/detail/handler_timer.hpp>
 #include <weft/pipeline/detail/ring.hpp>
 #include <weft/scheduler/clock.hpp>
+#include <weft/scheduler/scheduled_task.hpp>
 
 namespace weft {
 
@@ -16,7 +16,6 @@ class WriteTimeoutHandler final : public ChannelDuplexHandler {
     // `timeout`: 0 (off) or more; throws std::invalid_argument otherwise.
     explicit WriteTimeoutHandler(Duration timeout);
 
-    void handlerRemoved(ChannelHandlerContext& ctx) override;
     void channelUnregistered(ChannelHandlerContext& ctx) override;
     void write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) override;
 
@@ -26,15 +25,13 @@ class WriteTimeoutHandler final : public ChannelDuplexHandler {
         ChannelFuture write;
     };
 
-    void watch(ChannelHandlerContext& ctx, ChannelFuture write);
     void arm(ChannelHandlerContext& ctx);
     void look(ChannelHandlerContext& ctx);
     void forgetDone() noexcept;
-    void stop() noexcept;
 
     const Duration timeout_;
     detail::Ring<Pending> pending_;  // in the order of their deadlines
-    detail::HandlerTimer timer_;
+    ScheduledTask timer_;
     bool closing_ = false;
 };
 
