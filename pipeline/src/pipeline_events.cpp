@@ -70,7 +70,7 @@ void ChannelPipeline::fireChannelReadComplete() {
 
 // On another thread the loop reads when it fires the event.
 void ChannelPipeline::readIfAutoRead() {
-    if (detail::entersLoop(channel_.loop()) && channel_.config().autoRead && !channel_.closed()) read();
+    if (detail::entersLoop(channel_.loop()) && channel_.config().autoRead && !channel_.closed()) tail_.read();
 }
 
 // ---- the tail releases what no handler took, and logs it (P-4) ----

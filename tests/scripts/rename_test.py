@@ -89,6 +89,10 @@ class Rename(unittest.TestCase):
         path = self.file('ctx.schedule(1ms, [] {});\nctx.schedule([] {}, 1ms);\n')
         self.assertEqual(rename(path), (1, f'{path}:1: give the function first: ctx.schedule(fn, delay)\n'))
 
+    def test_an_outbound_operation_of_a_pipeline_is_listed(self):
+        path = self.file('ctx.pipeline().close();\nctx.pipeline().remove("x");\n')
+        self.assertEqual(rename(path), (1, f'{path}:1: call it on the channel: channel.write(...), ctx.channel().close()\n'))
+
     def test_what_stays_as_it_was_in_an_encoder_is_listed(self):
         path = self.file('''    void encode(ChannelHandlerContext & ctx, std::map<int, int>& numbers, Buffer& out) final {
     void encode(Context& ctx, std::string& text, Buffer& out) override {

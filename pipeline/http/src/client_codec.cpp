@@ -131,7 +131,7 @@ void ClientCodec::writeContent(ChannelHandlerContext& ctx, Buffer&& data, Channe
     const std::size_t size = data.readableBytes();
     if (!chunked_ && size > remaining_) {
         refuseMisuse(ctx, promise, "more HTTP content than its Content-Length");
-        return ctx.pipeline().close({});
+        return ctx.channel().close({});
     }
     weft::detail::writeEncoded(ctx, std::move(promise), [&](ChannelOutput& out) {
         detail::appendPiece(out, std::move(data), chunked_ && size > 0);
@@ -146,7 +146,7 @@ void ClientCodec::writeEnd(ChannelHandlerContext& ctx, const HeaderList* trailer
         return refuseMisuse(ctx, promise, "the end of HTTP content outside the body of a request");
     if (remaining_ > 0) {
         refuseMisuse(ctx, promise, "less HTTP content than its Content-Length");
-        return ctx.pipeline().close({});
+        return ctx.channel().close({});
     }
     EncodeError error = EncodeError::none;
     weft::detail::writeEncoded(ctx, std::move(promise), [&](ChannelOutput& out) {

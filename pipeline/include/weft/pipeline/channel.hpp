@@ -96,25 +96,25 @@ class Channel final : private FlushPointListener, public detail::MessageWrites<C
     // Unique in the process; for logs.
     std::uint64_t id() const noexcept { return id_; }
 
-    // ---- operations, from the tail of the pipeline ----
-    ChannelFuture bind(const SocketAddress& local) { return pipeline_.bind(local); }
-    ChannelFuture connect(const SocketAddress& remote) { return pipeline_.connect(remote); }
-    ChannelFuture disconnect() { return pipeline_.disconnect(); }
-    ChannelFuture close() { return pipeline_.close(); }
-    ChannelFuture deregister() { return pipeline_.deregister(); }
-    void bind(const SocketAddress& local, ChannelPromise promise) { pipeline_.bind(local, std::move(promise)); }
+    // ---- operations, from the tail of the pipeline (P-2); see ChannelHandlerContext ----
+    ChannelFuture bind(const SocketAddress& local) { return tail().bind(local); }
+    ChannelFuture connect(const SocketAddress& remote) { return tail().connect(remote); }
+    ChannelFuture disconnect() { return tail().disconnect(); }
+    ChannelFuture close() { return tail().close(); }
+    ChannelFuture deregister() { return tail().deregister(); }
+    void bind(const SocketAddress& local, ChannelPromise promise) { tail().bind(local, std::move(promise)); }
     void connect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise) {
-        pipeline_.connect(remote, local, std::move(promise));
+        tail().connect(remote, local, std::move(promise));
     }
-    void close(ChannelPromise promise) { pipeline_.close(std::move(promise)); }
-    void read() { pipeline_.read(); }
+    void disconnect(ChannelPromise promise) { tail().disconnect(std::move(promise)); }
+    void close(ChannelPromise promise) { tail().close(std::move(promise)); }
+    void deregister(ChannelPromise promise) { tail().deregister(std::move(promise)); }
+    void read() { tail().read(); }
     // The default, the void promise, reports nothing; pass newPromise() to learn the outcome.
-    void write(Message&& message, ChannelPromise promise = {}) {
-        pipeline_.write(std::move(message), std::move(promise));
-    }
-    void flush() { pipeline_.flush(); }
+    void write(Message&& message, ChannelPromise promise = {}) { tail().write(std::move(message), std::move(promise)); }
+    void flush() { tail().flush(); }
     void writeAndFlush(Message&& message, ChannelPromise promise = {}) {
-        pipeline_.writeAndFlush(std::move(message), std::move(promise));
+        tail().writeAndFlush(std::move(message), std::move(promise));
     }
     using MessageWrites::write;
     using MessageWrites::writeAndFlush;
@@ -238,6 +238,7 @@ class Channel final : private FlushPointListener, public detail::MessageWrites<C
 
     explicit Channel(EventLoop& loop);
     ~Channel() override;
+    ChannelHandlerContext& tail() noexcept { return pipeline_.tail_; }
     static void destroy(Channel& channel) noexcept;
 
     // Life (channel_lifecycle.cpp).

@@ -25,10 +25,10 @@ class PipelineEntry;
 std::string lastWriterTo(const ChannelHandlerContext& taker);
 }  // namespace detail
 
-// Part of a Channel. Context: fireX and operations: any thread (off the loop: a task). Adding and removing: the loop,
-// or before registration the thread that builds the channel; from other threads it becomes a task, and an error such as
-// a duplicate name is logged instead of thrown. Look-ups: the loop, or before registration the building thread.
-// Throws std::invalid_argument for a duplicate name, NoSuchElementException for a missing one. (H-1) After the end of
+// Part of a Channel. Context: fireX: any thread (off the loop: a task). Adding and removing: the loop, or before
+// registration the thread that builds the channel; from other threads it becomes a task, and an error such as a
+// duplicate name is logged instead of thrown. Look-ups: the loop, or before registration the building thread. Throws
+// std::invalid_argument for a duplicate name, NoSuchElementException for a missing one. (H-1) After the end of
 // the channel or of its loop, edits have no effect: a handler that is added is destroyed without a callback. (H-8)
 class ChannelPipeline {
   public:
@@ -160,26 +160,6 @@ class ChannelPipeline {
     void fireUserEventTriggered(Message&& event);
     void fireChannelWritabilityChanged();
     void fireExceptionCaught(std::exception_ptr cause);
-
-    // Operate from the tail. (P-2) See ChannelHandlerContext.
-    ChannelFuture bind(const SocketAddress& local) { return tail_.bind(local); }
-    ChannelFuture connect(const SocketAddress& remote) { return tail_.connect(remote); }
-    ChannelFuture disconnect() { return tail_.disconnect(); }
-    ChannelFuture close() { return tail_.close(); }
-    ChannelFuture deregister() { return tail_.deregister(); }
-    void bind(const SocketAddress& local, ChannelPromise promise) { tail_.bind(local, std::move(promise)); }
-    void connect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise) {
-        tail_.connect(remote, local, std::move(promise));
-    }
-    void disconnect(ChannelPromise promise) { tail_.disconnect(std::move(promise)); }
-    void close(ChannelPromise promise) { tail_.close(std::move(promise)); }
-    void deregister(ChannelPromise promise) { tail_.deregister(std::move(promise)); }
-    void read() { tail_.read(); }
-    void write(Message&& message, ChannelPromise promise = {}) { tail_.write(std::move(message), std::move(promise)); }
-    void flush() { tail_.flush(); }
-    void writeAndFlush(Message&& message, ChannelPromise promise = {}) {
-        tail_.writeAndFlush(std::move(message), std::move(promise));
-    }
 
   private:
     friend class Channel;
