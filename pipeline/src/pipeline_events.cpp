@@ -36,28 +36,6 @@ void logUnhandled(const Channel& channel, const std::exception_ptr& cause) noexc
 
 }  // namespace
 
-void ChannelPipeline::fireChannelRegistered() {
-    head_.fireChannelRegistered();
-}
-void ChannelPipeline::fireChannelUnregistered() {
-    head_.fireChannelUnregistered();
-}
-void ChannelPipeline::fireChannelInactive() {
-    head_.fireChannelInactive();
-}
-void ChannelPipeline::fireChannelRead(Message&& message) {
-    head_.fireChannelRead(std::move(message));
-}
-void ChannelPipeline::fireUserEventTriggered(Message&& event) {
-    head_.fireUserEventTriggered(std::move(event));
-}
-void ChannelPipeline::fireChannelWritabilityChanged() {
-    head_.fireChannelWritabilityChanged();
-}
-void ChannelPipeline::fireExceptionCaught(std::exception_ptr cause) {
-    head_.fireExceptionCaught(std::move(cause));
-}
-
 void ChannelPipeline::fireChannelActive() {
     head_.fireChannelActive();
     readIfAutoRead();
@@ -73,32 +51,6 @@ void ChannelPipeline::readIfAutoRead() {
     if (detail::entersLoop(channel_.loop()) && channel_.config().autoRead && !channel_.closed()) tail_.read();
 }
 
-// ---- the tail releases what no handler took, and logs it (P-4) ----
-
-void ChannelPipeline::onUnhandledMessage(Message&& message) noexcept {
-    if (observer_) return observer_->unhandledMessage(std::move(message));
-    std::string last;
-    try {
-        last = lastReader();
-    } catch (const std::bad_alloc&) {  // the message is released all the same
-    }
-    Message held = std::move(message);
-    log(LogLevel::debug, {"a ", held.typeName(), " reached the tail of a pipeline unhandled and was released; ", last,
-                          " was the last to pass it on; check the handlers after it and their order"});
-    const detail::AnswerLedger::Untaken untaken(channel_.ledger(), last);
-    held.reset();
-}
-
-void ChannelPipeline::onUnhandledEvent(Message&& event) noexcept {
-    const Message released = std::move(event);
-}
-
-void ChannelPipeline::onUnhandledException(std::exception_ptr cause) noexcept {
-    if (losing_ != nullptr) return loseChannel(std::move(cause));
-    if (observer_) return observer_->unhandledException(std::move(cause));
-    logUnhandled(channel_, cause);
-}
-
 // A write with the void promise threw (E-3): calls exceptionCaught() of its handler. An exception that no handler takes
 // closes the channel, because the peer would wait for a message that never comes.
 void ChannelPipeline::onWriteThrew(Context& thrower, std::exception_ptr cause) noexcept {
@@ -107,26 +59,39 @@ void ChannelPipeline::onWriteThrew(Context& thrower, std::exception_ptr cause) n
     losing_ = outer;
 }
 
-void ChannelPipeline::loseChannel(std::exception_ptr cause) noexcept {
-    const Context& thrower = *std::exchange(losing_, nullptr);  // the close's own exceptions are not the thrower's
-    if (observer_) {
-        observer_->unhandledException(cause);
-    } else {
-        detail::logThrownWrite(thrower, cause);
-    }
-    headHandler_.closeAfterError(std::move(cause));
-}
-
 namespace detail {
 
-void TailHandler::exceptionCaught(ChannelHandlerContext& ctx, std::exception_ptr cause) {
-    ctx.pipeline().onUnhandledException(std::move(cause));
+void TailHandler::exceptionCaught(ChannelHandlerContext& ctx, std::exception_ptr cause) noexcept {
+    ChannelPipeline& pipeline = ctx.pipeline();
+    // The exceptions of the close are not the thrower's.
+    const ChannelHandlerContext* const thrower = std::exchange(pipeline.losing_, nullptr);
+    if (pipeline.observer_) {
+        pipeline.observer_->unhandledException(cause);
+    } else if (thrower != nullptr) {
+        logThrownWrite(*thrower, cause);
+    } else {
+        logUnhandled(ctx.channel(), cause);
+    }
+    if (thrower != nullptr) pipeline.headHandler_.closeAfterError(std::move(cause));
 }
-void TailHandler::channelRead(ChannelHandlerContext& ctx, Message&& message) {
-    ctx.pipeline().onUnhandledMessage(std::move(message));
+
+void TailHandler::channelRead(ChannelHandlerContext& ctx, Message&& message) noexcept {
+    ChannelPipeline& pipeline = ctx.pipeline();
+    if (pipeline.observer_) return pipeline.observer_->unhandledMessage(std::move(message));
+    std::string last;
+    try {
+        last = pipeline.lastReader();
+    } catch (const std::bad_alloc&) {  // the message is released all the same
+    }
+    Message held = std::move(message);
+    log(LogLevel::debug, {"a ", held.typeName(), " reached the tail of a pipeline unhandled and was released; ", last,
+                          " was the last to pass it on; check the handlers after it and their order"});
+    const AnswerLedger::Untaken untaken(ctx.channel().ledger(), last);
+    held.reset();
 }
-void TailHandler::userEventTriggered(ChannelHandlerContext& ctx, Message&& event) {
-    ctx.pipeline().onUnhandledEvent(std::move(event));
+
+void TailHandler::userEventTriggered(ChannelHandlerContext&, Message&& event) noexcept {
+    const Message released = std::move(event);
 }
 
 void HeadHandler::bind(ChannelHandlerContext&, const SocketAddress& local, ChannelPromise promise) {

@@ -151,15 +151,15 @@ class ChannelPipeline {
     bool contains(const ChannelHandlerContext* context) const noexcept;
 
     // Fire from the head. (P-2)
-    void fireChannelRegistered();
-    void fireChannelUnregistered();
+    void fireChannelRegistered() { head_.fireChannelRegistered(); }
+    void fireChannelUnregistered() { head_.fireChannelUnregistered(); }
     void fireChannelActive();  // then reads, if AUTO_READ
-    void fireChannelInactive();
-    void fireChannelRead(Message&& message);
+    void fireChannelInactive() { head_.fireChannelInactive(); }
+    void fireChannelRead(Message&& message) { head_.fireChannelRead(std::move(message)); }
     void fireChannelReadComplete();  // then reads, if AUTO_READ
-    void fireUserEventTriggered(Message&& event);
-    void fireChannelWritabilityChanged();
-    void fireExceptionCaught(std::exception_ptr cause);
+    void fireUserEventTriggered(Message&& event) { head_.fireUserEventTriggered(std::move(event)); }
+    void fireChannelWritabilityChanged() { head_.fireChannelWritabilityChanged(); }
+    void fireExceptionCaught(std::exception_ptr cause) { head_.fireExceptionCaught(std::move(cause)); }
 
   private:
     friend class Channel;
@@ -167,6 +167,7 @@ class ChannelPipeline {
     friend class EmbeddedChannel;
     friend class detail::EncoderCalls;
     friend class detail::PipelineEntry;
+    friend class detail::TailHandler;
     friend std::string detail::lastWriterTo(const ChannelHandlerContext& taker);
 
     using Context = ChannelHandlerContext;
@@ -214,14 +215,8 @@ class ChannelPipeline {
     void reportUnusableTypes() const;
     std::string lastReader() const;
     std::string lastWriter() const;
-    std::string lastWriterTo(const Context& taker) const;  // empty: no handler
-    void onUnhandledMessage(Message&& message) noexcept;   // the tail releases it (P-4)
-    void onUnhandledEvent(Message&& event) noexcept;
-    void onUnhandledException(std::exception_ptr cause) noexcept;
+    std::string lastWriterTo(const Context& taker) const;                    // empty: no handler
     void onWriteThrew(Context& thrower, std::exception_ptr cause) noexcept;  // with the void promise (E-3)
-    void loseChannel(std::exception_ptr cause) noexcept;
-    friend class detail::TailHandler;
-    friend class detail::HeadHandler;
 
     Channel& channel_;
     Context* removed_ = nullptr;  // unlinked contexts in which a callback or a fiber may still run

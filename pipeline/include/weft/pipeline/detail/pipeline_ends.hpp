@@ -42,16 +42,17 @@ class HeadHandler final : public ChannelHandler {
     Channel& channel_;
 };
 
+// Releases what no handler took, and logs it (P-4).
 class TailHandler final : public ChannelHandler {
   public:
-    void exceptionCaught(ChannelHandlerContext&, std::exception_ptr cause) override;
+    void exceptionCaught(ChannelHandlerContext& ctx, std::exception_ptr cause) noexcept override;
     void channelRegistered(ChannelHandlerContext&) override {}
     void channelUnregistered(ChannelHandlerContext&) override {}
     void channelActive(ChannelHandlerContext&) override {}
     void channelInactive(ChannelHandlerContext&) override {}
-    void channelRead(ChannelHandlerContext&, Message&& message) override;
+    void channelRead(ChannelHandlerContext& ctx, Message&& message) noexcept override;
     void channelReadComplete(ChannelHandlerContext&) override {}
-    void userEventTriggered(ChannelHandlerContext&, Message&& event) override;
+    void userEventTriggered(ChannelHandlerContext&, Message&& event) noexcept override;
     void channelWritabilityChanged(ChannelHandlerContext&) override {}
 };
 
