@@ -14,7 +14,7 @@
 
 namespace weft::detail {
 
-class PostedWrite {
+class PostedWrite : public InThreadCache {
   public:
     static constexpr std::size_t taskOverhead = 32;  // bytes that a task counts besides its message (TH-4)
 
@@ -49,9 +49,6 @@ class PostedWrite {
         }
         channel_->updateWritability();  // needed when a handler kept the message: then nothing else calls it
     }
-
-    static void* operator new(std::size_t size) { return ThreadCache::allocate(size); }
-    static void operator delete(void* block, std::size_t size) noexcept { ThreadCache::release(block, size); }
 
   private:
     ChannelRef channel_;
