@@ -86,13 +86,12 @@ class EventLoopGroup {
     const std::shared_ptr<detail::LoopSet>& loopSet() const noexcept { return loops_; }  // for bootstraps
 
   private:
-    bool stopLoops(Deadline deadline);
     bool leaveOnce() noexcept;
 
     std::shared_ptr<detail::LoopSet> loops_;  // destroyed last: functions of the carriers' blocking pool may use them
     std::unique_ptr<CarrierGroup> own_;
     CarrierGroup* carriers_;
-    std::mutex lock_;    // guards the members below
+    std::mutex lock_;            // guards the members below
     bool hasLeftLoops_ = false;  // a shutdown has released this group's share of the loops
     bool hadLastShare_ = false;  // it was the last share
     std::optional<Future<void>> gracefulEnd_;
