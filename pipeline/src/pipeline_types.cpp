@@ -133,8 +133,4 @@ std::string ChannelPipeline::lastWriterTo(const Context& taker) const {
     return context == &tail_ ? std::string() : context->name();
 }
 
-std::string detail::lastWriterTo(const ChannelHandlerContext& taker) {
-    return taker.pipeline().lastWriterTo(taker);
-}
-
 }  // namespace weft

@@ -31,7 +31,7 @@ void logOutOfMemory() noexcept {
 }
 
 std::string sourceOf(const ChannelHandlerContext& codec) {
-    const std::string writer = weft::detail::lastWriterTo(codec);
+    const std::string writer = codec.pipeline().lastWriterTo(codec);
     if (!writer.empty()) return "handler '" + writer + "' was the last to pass it on";
     return "the application wrote it (its handlers are " + handlersBehind(codec) + ")";
 }

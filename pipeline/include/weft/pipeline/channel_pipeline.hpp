@@ -22,7 +22,6 @@ class Channel;
 namespace detail {
 class EncoderCalls;
 class PipelineEntry;
-std::string lastWriterTo(const ChannelHandlerContext& taker);
 }  // namespace detail
 
 // Part of a Channel. Context: fireX and operations: any thread (off the loop: a task). Adding and removing: the loop,
@@ -149,6 +148,9 @@ class ChannelPipeline {
     bool empty() const noexcept { return head_.next_ == &tail_; }
     // `context` may be gone, or null: only its address is used.
     bool contains(const ChannelHandlerContext* context) const noexcept;
+    // The name of the handler from which `taker`, which is in this pipeline, gets its writes; empty when no handler
+    // after it handles writes. For logs.
+    std::string lastWriterTo(const ChannelHandlerContext& taker) const;
 
     // Fire from the head. (P-2)
     void fireChannelRegistered() { head_.fireChannelRegistered(); }
@@ -188,7 +190,6 @@ class ChannelPipeline {
     friend class detail::EncoderCalls;
     friend class detail::PipelineEntry;
     friend class detail::TailHandler;
-    friend std::string detail::lastWriterTo(const ChannelHandlerContext& taker);
 
     using Context = ChannelHandlerContext;
     using OwnedContext = detail::OwnedContext;
@@ -235,7 +236,6 @@ class ChannelPipeline {
     void reportUnusableTypes() const;
     std::string lastReader() const;
     std::string lastWriter() const;
-    std::string lastWriterTo(const Context& taker) const;                    // empty: no handler
     void onWriteThrew(Context& thrower, std::exception_ptr cause) noexcept;  // with the void promise (E-3)
 
     Channel& channel_;

@@ -18,10 +18,6 @@ namespace detail {
 // "channel 7 (peer 127.0.0.1:80)", without the peer when its address is not known (any more). Context: the loop.
 std::string channelName(const Channel& channel);
 
-// The name of the handler from which `taker` gets its writes; empty when no handler after it handles writes. Context:
-// the loop; `taker` is in its pipeline.
-std::string lastWriterTo(const ChannelHandlerContext& taker);
-
 // All are limited in rate and never throw. Context: the loop, except logUndeliveredWrite().
 // `how` names what had ended before the write: "the channel was closed".
 void logLateWrite(LogLevel level, const Channel& channel, const std::string& writer, const Message& message,
