@@ -238,7 +238,7 @@ std::int64_t BufferPool::liveBlocks() noexcept {
 
 [[gnu::noinline]] void detail::BufferBlock::recycle(BufferBlock* block) noexcept {
     if constexpr (leakDetectionBuilt) {
-        if (LeakRegistry::watching()) LeakRegistry::instance().bufferEnded(block);
+        if (LeakRegistry::watching()) LeakRegistry::instance().ended(LeakRegistry::buffers, block);
     }
     BufferPool* const pool = threadPool;
     if (!pool || block->home != pool->home_) [[unlikely]]

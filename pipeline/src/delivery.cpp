@@ -15,7 +15,6 @@
 #include <weft/pipeline/channel.hpp>
 #include <weft/scheduler/log.hpp>
 
-#include "leak_level.hpp"
 #include "leak_registry.hpp"
 
 #if WEFT_LEAK_DETECTION
@@ -80,18 +79,18 @@ void Delivery::watch(const Message& message) noexcept {
 // The message has left the handlers, for the transport or for the tail.
 void Delivery::leavesHandlers(const Message& message) const noexcept {
     LeakRegistry& registry = LeakRegistry::instance();
-    if (promise_ && !promise_->isVoid()) registry.promiseTaken(promise_->state_.get());
-    if (message.is<Buffer>()) registry.bufferEnded(storageOf(message.get<Buffer>()));
+    if (promise_ && !promise_->isVoid()) registry.ended(LeakRegistry::promises, promise_->state_.get());
+    if (message.is<Buffer>()) registry.ended(LeakRegistry::buffers, storageOf(message.get<Buffer>()));
 }
 
 // A block that several Buffers share counts where it was seen last.
 void Delivery::note(const Message& message) const {
     LeakRegistry& registry = LeakRegistry::instance();
     const HandlerPlace place = placeOf(receiver_);
-    if (promise_ && !promise_->isVoid()) registry.promiseGiven(promise_->state_.get(), place);
+    if (promise_ && !promise_->isVoid()) registry.given(LeakRegistry::promises, promise_->state_.get(), place);
     if (!message.is<Buffer>()) return;
     const Buffer& buffer = message.get<Buffer>();
-    if (const void* block = storageOf(buffer)) registry.bufferGiven(block, buffer.capacity(), place);
+    if (const void* block = storageOf(buffer)) registry.given(LeakRegistry::buffers, block, place, buffer.capacity());
 }
 
 [[gnu::noinline]] Delivery::~Delivery() {
@@ -103,7 +102,7 @@ void Delivery::note(const Message& message) const {
     if (outcome_ == Outcome::dropped && !answered) reportDrop();
     if (!place_ || leftInPlace || !LeakRegistry::watching()) return;
     try {
-        LeakRegistry::instance().messageKept(place_, placeOf(receiver_));
+        LeakRegistry::instance().given(LeakRegistry::messages, place_, placeOf(receiver_));
     } catch (...) {
         log(LogLevel::warning, outOfMemory);
     }
@@ -139,7 +138,7 @@ void Delivery::reportDrop() const noexcept {
     for (Delivery* delivery = innermost; delivery; delivery = delivery->outer_) {
         if (delivery->place_ == &message) delivery->settle();
     }
-    if (LeakRegistry::watching()) LeakRegistry::instance().messageEnded(&message);
+    if (LeakRegistry::watching()) LeakRegistry::instance().ended(LeakRegistry::messages, &message);
 }
 
 [[gnu::noinline]] void Delivery::handlerThrew(const ChannelHandlerContext& handler) noexcept {
@@ -169,7 +168,7 @@ void Delivery::reportDrop() const noexcept {
         if (delivery->outcome_ == Delivery::Outcome::open) delivery->outcome_ = Delivery::Outcome::dropped;
         delivery->place_ = nullptr;
     }
-    if (LeakRegistry::watching()) LeakRegistry::instance().messageEnded(&message);
+    if (LeakRegistry::watching()) LeakRegistry::instance().ended(LeakRegistry::messages, &message);
 }
 
 }  // namespace weft::detail

@@ -6,7 +6,6 @@
 
 #include <weft/pipeline/detail/printable.hpp>
 
-#include "leak_level.hpp"
 #include "leak_registry.hpp"
 
 namespace weft {

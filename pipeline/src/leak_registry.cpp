@@ -29,50 +29,30 @@ LeakRegistry& LeakRegistry::instance() {
     return registry;
 }
 
-void LeakRegistry::bufferGiven(const void* block, std::size_t bytes, const HandlerPlace& place) {
+void LeakRegistry::given(Kind kind, const void* object, const HandlerPlace& place, std::size_t bytes) {
     const std::lock_guard held(lock_);
-    buffers_[block] = {place, bytes};
+    seen_[kind][object] = {place, bytes};
 }
 
-void LeakRegistry::bufferEnded(const void* block) noexcept {
+void LeakRegistry::ended(Kind kind, const void* object) noexcept {
     const std::lock_guard held(lock_);
-    buffers_.erase(block);
-}
-
-void LeakRegistry::messageKept(const void* message, const HandlerPlace& place) {
-    const std::lock_guard held(lock_);
-    messages_[message] = {place};
+    seen_[kind].erase(object);
 }
 
 void LeakRegistry::messageMoved(const void* from, const void* to) noexcept {
     const std::lock_guard held(lock_);
-    Sightings::node_type node = messages_.extract(from);
+    Sightings::node_type node = seen_[messages].extract(from);
     if (!node) return;
-    messages_.erase(to);
+    seen_[messages].erase(to);
     node.key() = to;
-    messages_.insert(std::move(node));
-}
-
-void LeakRegistry::messageEnded(const void* message) noexcept {
-    const std::lock_guard held(lock_);
-    messages_.erase(message);
-}
-
-void LeakRegistry::promiseGiven(const PromiseState* promise, const HandlerPlace& place) {
-    const std::lock_guard held(lock_);
-    promises_[promise] = {place};
-}
-
-void LeakRegistry::promiseTaken(const PromiseState* promise) noexcept {
-    const std::lock_guard held(lock_);
-    promises_.erase(promise);
+    seen_[messages].insert(std::move(node));
 }
 
 void LeakRegistry::promiseEnded(const PromiseState* promise) noexcept {
     Sightings::node_type known;
     {
         const std::lock_guard held(lock_);
-        known = promises_.extract(promise);
+        known = seen_[promises].extract(promise);
     }
     if (!known || isDone(promise->status())) return;
     const HandlerPlace& place = known.mapped().place;
@@ -82,12 +62,8 @@ void LeakRegistry::promiseEnded(const PromiseState* promise) noexcept {
                             ": pass it on with the last message that the write is encoded into, or complete it"});
 }
 
-std::vector<HeldByHandler> LeakRegistry::held() const {
-    const std::lock_guard held(lock_);
-    return heldIf(nullptr);
-}
-
-std::vector<HeldByHandler> LeakRegistry::heldIf(const std::uint64_t* channel) const {
+std::vector<HeldByHandler> LeakRegistry::held(const std::uint64_t* channel) const {
+    const std::lock_guard locked(lock_);
     std::vector<HeldByHandler> found;
     const auto at = [&found](const HandlerPlace& place) -> HeldByHandler& {
         const auto same = [&place](const HeldByHandler& held) {
@@ -98,16 +74,16 @@ std::vector<HeldByHandler> LeakRegistry::heldIf(const std::uint64_t* channel) co
         return found.emplace_back(HeldByHandler{place.handler, place.channel, 0, 0, 0, 0});
     };
     const auto wanted = [channel](const Sighting& sighting) { return !channel || sighting.place.channel == *channel; };
-    for (const auto& [message, sighting] : messages_) {
+    for (const auto& [message, sighting] : seen_[messages]) {
         if (wanted(sighting)) ++at(sighting.place).messages;
     }
-    for (const auto& [block, sighting] : buffers_) {
+    for (const auto& [block, sighting] : seen_[buffers]) {
         if (!wanted(sighting)) continue;
         HeldByHandler& place = at(sighting.place);
         ++place.buffers;
         place.bufferBytes += sighting.bytes;
     }
-    for (const auto& [promise, sighting] : promises_) {
+    for (const auto& [promise, sighting] : seen_[promises]) {
         // The promise is alive: its destructor takes the lock first.
         if (wanted(sighting) && !isDone(static_cast<const PromiseState*>(promise)->status()))
             ++at(sighting.place).promises;
@@ -120,15 +96,10 @@ std::vector<HeldByHandler> LeakRegistry::heldIf(const std::uint64_t* channel) co
 
 void LeakRegistry::channelEnded(std::uint64_t channel) noexcept {
     try {
-        std::vector<HeldByHandler> left;
-        {
-            const std::lock_guard held(lock_);
-            left = heldIf(&channel);
-        }
-        for (const HeldByHandler& held : left) {
-            const bool suspect = held.messages > 0 || held.promises > 0;
+        for (const HeldByHandler& left : held(&channel)) {
+            const bool suspect = left.messages > 0 || left.promises > 0;
             log(suspect ? LogLevel::warning : LogLevel::info,
-                {"a channel was closed and its handlers were removed, but these remain: ", describeHeld(held),
+                {"a channel was closed and its handlers were removed, but these remain: ", describeHeld(left),
                  suspect ? ": release messages and complete promises in handlerRemoved() or in the handler's destructor"
                          : ""});
         }

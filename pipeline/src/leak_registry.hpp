@@ -2,6 +2,7 @@
 // addresses and dereferences only those of promises.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -24,24 +25,28 @@ struct HandlerPlace {
 
 std::string describeHeld(const HeldByHandler& held);
 
+// As leakDetection(), but never throws: off until leakDetection() or setLeakDetection() has been called.
+LeakDetection leakLevel() noexcept;
+void countDropped() noexcept;
+
 // Context: any thread. Never destroyed, because blocks are still released while the process exits.
 class LeakRegistry {
   public:
+    enum Kind : unsigned char { buffers, messages, promises };
+
     static LeakRegistry& instance();
     static bool watching() noexcept { return watching_.load(std::memory_order_relaxed); }  // a switch: orders no data
     static void watch(bool on) noexcept { watching_.store(on, std::memory_order_relaxed); }
 
-    void bufferGiven(const void* block, std::size_t bytes, const HandlerPlace& place);
-    void bufferEnded(const void* block) noexcept;
-    void messageKept(const void* message, const HandlerPlace& place);
+    // A handler was given the object, or keeps the message.
+    void given(Kind kind, const void* object, const HandlerPlace& place, std::size_t bytes = 0);
+    // The object has been destroyed, has left the handlers, or a message was passed on.
+    void ended(Kind kind, const void* object) noexcept;
     void messageMoved(const void* from, const void* to) noexcept;
-    void messageEnded(const void* message) noexcept;
-    void promiseGiven(const PromiseState* promise, const HandlerPlace& place);
-    void promiseTaken(const PromiseState* promise) noexcept;  // by the transport, which completes it
-    // Logs a promise that is registered and still pending.
+    // The promise is being destroyed: logs it if it was given to a handler and is still pending.
     void promiseEnded(const PromiseState* promise) noexcept;
 
-    std::vector<HeldByHandler> held() const;
+    std::vector<HeldByHandler> held(const std::uint64_t* channel = nullptr) const;  // null: of all channels
     // Logs what the handlers of the channel left behind.
     void channelEnded(std::uint64_t channel) noexcept;
 
@@ -52,13 +57,9 @@ class LeakRegistry {
     };
     using Sightings = std::unordered_map<const void*, Sighting>;
 
-    std::vector<HeldByHandler> heldIf(const std::uint64_t* channel) const;  // null: all channels
-
     static inline std::atomic<bool> watching_{false};
     mutable std::mutex lock_;
-    Sightings buffers_;
-    Sightings messages_;
-    Sightings promises_;
+    std::array<Sightings, 3> seen_;  // by Kind
 };
 
 }  // namespace weft::detail
