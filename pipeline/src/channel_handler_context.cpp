@@ -7,12 +7,14 @@
 
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_errors.hpp>
+#include <weft/pipeline/detail/channel_pin.hpp>
+#include <weft/pipeline/detail/lost_writes.hpp>
+#include <weft/pipeline/detail/thread_cache.hpp>
 #include <weft/scheduler/log.hpp>
 
 #include "context_calls.hpp"
 #include "delivery.hpp"
 #include "pipeline_entry.hpp"
-#include "posted_write.hpp"
 
 namespace weft {
 
@@ -268,6 +270,57 @@ void ChannelHandlerContext::finishOutput(ChannelPromise&& promise) {
         write(std::move(message), std::move(promise));
     }
 }
+
+// ---- writes from other threads ----
+
+// A write that is posted to the loop. Its bytes count as pending from its submission on (TH-4).
+class detail::PostedWrite {
+  public:
+    static constexpr std::size_t taskOverhead = 32;  // bytes that a task counts besides its message (TH-4)
+
+    PostedWrite(ChannelHandlerContext& context, Message&& message, ChannelPromise promise, bool flush)
+        : pin_(context.channel()),
+          context_(context),
+          message_(std::move(message)),
+          promise_(std::move(promise)),
+          bytes_(message_.estimatedBytes() + taskOverhead),
+          flush_(flush) {
+        pin_.channel().addSubmitted(bytes_);
+    }
+    // If the loop ended before run(), fails the promise. The message is released with this object.
+    ~PostedWrite() {
+        if (ran_) return;
+        pin_.channel().writability_.subtractSubmitted(bytes_);
+        if (promise_.isVoid()) logUndeliveredWrite(pin_.channel(), message_);
+        promise_.tryFailure(operationAborted());
+    }
+    void run() {
+        ran_ = true;
+        pin_.channel().writability_.subtractSubmitted(bytes_);
+        try {
+            if (flush_) {
+                context_.writeAndFlush(std::move(message_), promise_);
+            } else {
+                context_.write(std::move(message_), promise_);
+            }
+        } catch (...) {
+            promise_.tryFailure(std::current_exception());
+        }
+        pin_.channel().updateWritability();  // needed when a handler kept the message: then nothing else calls it
+    }
+
+    static void* operator new(std::size_t size) { return ThreadCache::allocate(size); }
+    static void operator delete(void* block, std::size_t size) noexcept { ThreadCache::release(block, size); }
+
+  private:
+    ChannelPin pin_;
+    ChannelHandlerContext& context_;
+    Message message_;
+    ChannelPromise promise_;
+    std::size_t bytes_;
+    bool flush_;
+    bool ran_ = false;
+};
 
 // A write without a flush does not wake the loop (TH-5).
 void ChannelHandlerContext::postWrite(Message&& message, ChannelPromise promise, bool flush) {

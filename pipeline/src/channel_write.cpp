@@ -215,8 +215,4 @@ void Channel::addSubmitted(std::size_t bytes) noexcept {
     changeWritability(Writability::tooManyBytes, 0);
 }
 
-void Channel::subtractSubmitted(std::size_t bytes) noexcept {
-    writability_.subtractSubmitted(bytes);
-}
-
 }  // namespace weft

@@ -292,7 +292,6 @@ class Channel final : private FlushPointListener, public detail::MessageWrites<C
     void updateWritability() noexcept;
     void changeWritability(std::uint32_t set, std::uint32_t clear) noexcept;
     void addSubmitted(std::size_t bytes) noexcept;
-    void subtractSubmitted(std::size_t bytes) noexcept;
 
     void deliver(Buffer&& bytes) noexcept;
     void enterLastRead(Buffer&& bytes) noexcept;
