@@ -14,10 +14,6 @@ namespace weft {
 using detail::Event;
 using detail::PipelineEntry;
 
-void detail::ContextDeleter::operator()(ChannelHandlerContext* context) const noexcept {
-    delete context;
-}
-
 ChannelPipeline::ChannelPipeline(Channel& channel)
     : channel_(channel),
       headHandler_(channel),

@@ -30,7 +30,6 @@ class JoinHandle;
 namespace detail {
 class Delivery;
 class EncoderCalls;
-struct ContextDeleter;
 }  // namespace detail
 
 // A handler receives events in `added` only; in any other state they skip it (H-2).
@@ -44,6 +43,7 @@ class ChannelHandlerContext : public detail::MessageWrites<ChannelHandlerContext
   public:
     ChannelHandlerContext(const ChannelHandlerContext&) = delete;
     ChannelHandlerContext& operator=(const ChannelHandlerContext&) = delete;
+    virtual ~ChannelHandlerContext() = default;  // the pipeline destroys it
 
     Channel& channel() const noexcept { return channel_; }
     ChannelPipeline& pipeline() const noexcept;
@@ -134,7 +134,6 @@ class ChannelHandlerContext : public detail::MessageWrites<ChannelHandlerContext
   protected:
     ChannelHandlerContext(Channel& channel, detail::EventMask mask, const detail::HandlerType& type)
         : type_(type), channel_(channel), fullMask_(mask), watchesReads_(mask & detail::Event::readCycle) {}
-    virtual ~ChannelHandlerContext() = default;
     // Called by the derived class, which owns the handler.
     void setHandler(ChannelHandler& handler) noexcept { handler_ = &handler; }
 
@@ -148,7 +147,6 @@ class ChannelHandlerContext : public detail::MessageWrites<ChannelHandlerContext
         std::string given;     // empty: automatic
         unsigned ordinal = 0;  // the n of an automatic name "Type#n"
     };
-    friend struct detail::ContextDeleter;
 
     ChannelHandlerContext& nextInbound(detail::EventMask event) const noexcept {
         ChannelHandlerContext* context = next_;

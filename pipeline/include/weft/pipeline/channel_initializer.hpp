@@ -1,9 +1,6 @@
 // ChannelInitializer: a handler that fills a channel's pipeline when the channel is registered, then removes itself.
 #pragma once
 
-#include <concepts>
-#include <exception>
-#include <type_traits>
 #include <utility>
 
 #include <weft/pipeline/channel_handler.hpp>
@@ -28,9 +25,7 @@ namespace detail {
 template <class F>
 class CallableInitializer final : public ChannelInitializer {
   public:
-    template <class G>
-    requires(!std::same_as<std::remove_cvref_t<G>, CallableInitializer>) explicit CallableInitializer(G&& function)
-        : function_(std::forward<G>(function)) {}
+    explicit CallableInitializer(F function) : function_(std::move(function)) {}
 
   private:
     void initChannel(Channel& channel) override { function_(channel); }

@@ -25,13 +25,9 @@ inline HandlerName named(std::string name) {
 
 namespace detail {
 
-struct ContextDeleter {
-    void operator()(ChannelHandlerContext* context) const noexcept;
-};
-
 // A context that is being added to a pipeline, and its requested name.
 struct OwnedContext {
-    std::unique_ptr<ChannelHandlerContext, ContextDeleter> context;
+    std::unique_ptr<ChannelHandlerContext> context;
     std::string name;
 };
 
@@ -82,19 +78,13 @@ template <class T>
 concept HandlerArgument = isHandlerPointer<std::decay_t<T>> || std::is_invocable_v < std::decay_t<T>
 &, Channel& > ;
 
+// What is given as a handler, because it is no name: holdHandler() refuses what is no HandlerArgument.
 template <class T>
-concept RefusedHandler = !HandlerArgument<T> && !std::is_convertible_v<T, std::string>;
-
-template <class T>
-inline constexpr bool isShared = false;
-template <class H>
-inline constexpr bool isShared<std::shared_ptr<H>> = true;
+concept GivenHandler = HandlerArgument<T> || !std::is_convertible_v<T, std::string>;
 
 template <class H, class... Args>
 OwnedContext makeContext(Channel& channel, Args&&... args) {
-    return {std::unique_ptr<ChannelHandlerContext, ContextDeleter>(
-                new InPlaceContext<H>(channel, std::forward<Args>(args)...)),
-            {}};
+    return {std::make_unique<InPlaceContext<H>>(channel, std::forward<Args>(args)...), {}};
 }
 template <class H, class... Args>
 OwnedContext makeContext(Channel& channel, HandlerName name, Args&&... args) {
@@ -106,19 +96,16 @@ OwnedContext makeContext(Channel& channel, HandlerName name, Args&&... args) {
 template <class T>
 OwnedContext holdHandler(Channel& channel, std::string name, T&& handler) {
     using D = std::decay_t<T>;
-    if constexpr (isHandlerPointer<D>) {
-        if constexpr (isShared<D>) {
-            static_assert(Sharable<typename D::element_type>,
-                          "Weft: only a handler type with `static constexpr bool sharable = true` may be shared (H-1)");
-        }
+    if constexpr (!HandlerArgument<T>) {
+        refuseHandler<T>();
+    } else if constexpr (isHandlerPointer<D>) {
+        using H = typename D::element_type;
+        static_assert(std::is_same_v<D, std::unique_ptr<H>> || Sharable<H>,
+                      "Weft: only a handler type with `static constexpr bool sharable = true` may be shared (H-1)");
         if (!handler) throw std::invalid_argument("Weft: a null handler cannot be added to a pipeline");
-        return {std::unique_ptr<ChannelHandlerContext, ContextDeleter>(
-                    new HeldContext<D>(channel, D(std::forward<T>(handler)))),
-                std::move(name)};
+        return {std::make_unique<HeldContext<D>>(channel, D(std::forward<T>(handler))), std::move(name)};
     } else {
-        OwnedContext owned = makeContext<CallableInitializer<D>>(channel, std::forward<T>(handler));
-        owned.name = std::move(name);
-        return owned;
+        return makeContext<CallableInitializer<D>>(channel, HandlerName{std::move(name)}, std::forward<T>(handler));
     }
 }
 
