@@ -1,7 +1,5 @@
 #include <weft/pipeline/channel_pipeline.hpp>
 
-#include <algorithm>
-
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/detail/channel_pin.hpp>
@@ -43,17 +41,12 @@ ChannelPipeline::~ChannelPipeline() {
 
 // ---- adding ----
 
-// Before registration one thread builds the channel; after that the loop owns the list.
-bool ChannelPipeline::editsHere() const noexcept {
-    return channel_.mayConfigureHere();
-}
-
 // Errors are thrown to the caller when the edit runs here, and logged when it runs as a task. The pin keeps the
 // contexts that the edit refers to alive. After the end of the channel or of its loop an edit does nothing: a handler
 // that it brings is destroyed (H-8).
 template <class Edit>
 void ChannelPipeline::editInLoop(Edit edit) {
-    if (editsHere()) return ended_ ? void() : edit();
+    if (channel_.mayConfigureHere()) return ended_ ? void() : edit();
     try {
         channel_.loop().execute([this, pin = detail::ChannelPin(channel_), edit = std::move(edit)]() mutable {
             if (!ended_) edit();
@@ -93,19 +86,7 @@ void ChannelPipeline::giveName(Context& context, std::string given) const {
         return;
     }
     unsigned ordinal = 0;
-    for (Context* other = head_.next_; other != &tail_; other = other->next_) {
-        if (!other->isNamed() && other->type_.name == context.type_.name) {
-            ordinal = std::max(ordinal, other->ordinal() + 1);
-        }
-    }
-    // A handler may have been given such a name explicitly.
-    const auto taken = [this](const std::string& name) {
-        for (Context* other = head_.next_; other != &tail_; other = other->next_) {
-            if (other->isNamed() && other->name_->given == name) return true;
-        }
-        return false;
-    };
-    while (taken(context.automaticName(ordinal))) ++ordinal;
+    while (contextNamed(context.automaticName(ordinal))) ++ordinal;
     if (ordinal > 0) context.name_ = std::make_unique<Context::Name>(Context::Name{{}, ordinal});
 }
 
@@ -171,7 +152,8 @@ void ChannelPipeline::callRemoved(Context& context) noexcept {
         }
     }
     context.becomeRemoved();
-    bury(context);
+    // It is kept: the handler may be running further down this stack or in a fiber that it spawned.
+    context.nextRemoved_ = std::exchange(removed_, &context);
 }
 
 void ChannelPipeline::removeNow(Context& context) noexcept {
@@ -183,20 +165,16 @@ void ChannelPipeline::removeNow(Context& context) noexcept {
     }
 }
 
-void ChannelPipeline::removeContext(Context& context) {
-    if (context.linked_) removeNow(context);
-}
-
 void ChannelPipeline::remove(std::string_view name) {
-    editInLoop([this, wanted = std::string(name)] { removeContext(require(contextNamed(wanted), wanted)); });
+    editInLoop([this, wanted = std::string(name)] { removeNow(require(contextNamed(wanted), wanted)); });
 }
 
 void ChannelPipeline::remove(const ChannelHandler& handler) {
-    editInLoop([this, &handler] { removeContext(require(contextOf(handler), "the given handler")); });
+    editInLoop([this, &handler] { removeNow(require(contextOf(handler), "the given handler")); });
 }
 
 void ChannelPipeline::removeOf(const detail::HandlerType& type, std::string_view typeName) {
-    editInLoop([this, &type, typeName] { removeContext(require(contextOf(type), typeName)); });
+    editInLoop([this, &type, typeName] { removeNow(require(contextOf(type), typeName)); });
 }
 
 void ChannelPipeline::replaceBy(const ChannelHandler& old, OwnedContext context) {
@@ -229,12 +207,6 @@ void ChannelPipeline::replaceNow(Context& old, OwnedContext owned) {
     }
 }
 
-// Keeps the context: the handler may be running further down this stack or in a fiber that it spawned.
-void ChannelPipeline::bury(Context& context) noexcept {
-    context.nextRemoved_ = removed_;
-    removed_ = &context;
-}
-
 void ChannelPipeline::freeRemoved() noexcept {
     Context* context = std::exchange(removed_, nullptr);
     while (context) {
@@ -264,7 +236,6 @@ void ChannelPipeline::runPendingCallbacks() noexcept {
     reportUnusableTypes();
 }
 
-// From tail to head (H-8).
 void ChannelPipeline::removeAll() noexcept {
     PipelineEntry entry(channel_);
     ended_ = true;

@@ -180,7 +180,6 @@ class ChannelPipeline {
         bool added;  // else removed
     };
 
-    bool editsHere() const noexcept;
     ChannelPipeline& insert(Context& base, bool after, OwnedContext context);
     ChannelPipeline& insertBy(std::string_view base, bool after, OwnedContext context);
     void insertNow(Context& base, bool after, OwnedContext owned);
@@ -190,7 +189,6 @@ class ChannelPipeline {
     void callLater(Context& context, bool added);
     void callAdded(Context& context) noexcept;
     void callRemoved(Context& context) noexcept;
-    void removeContext(Context& context);
     void removeOf(const detail::HandlerType& type, std::string_view typeName);
     void removeNow(Context& context) noexcept;
     void replaceBy(const ChannelHandler& old, OwnedContext context);
@@ -198,7 +196,6 @@ class ChannelPipeline {
     template <class Edit>
     void editInLoop(Edit edit);
     void replaceNow(Context& old, OwnedContext owned);
-    void bury(Context& context) noexcept;
 
     Context* contextNamed(std::string_view name) const noexcept;
     Context* contextOf(const ChannelHandler& handler) const noexcept;
