@@ -6,7 +6,6 @@
 #include <utility>
 
 #include <weft/pipeline/codec/fiber_decoder.hpp>
-#include <weft/pipeline/detail/held_bytes.hpp>
 #include <weft/scheduler/errors.hpp>
 
 namespace weft {
@@ -131,11 +130,6 @@ void ByteReader::end() noexcept {
 void ByteReader::close() noexcept {
     closed_ = true;
     fiber_.wakeAll();
-}
-
-// A few bytes of a message must not keep a large block while the peer is silent.
-void ByteReader::compact() noexcept {
-    detail::compact(bytes_);
 }
 
 }  // namespace weft

@@ -81,18 +81,16 @@ void ByteToMessageDecoder::userEventTriggered(ChannelHandlerContext& ctx, Messag
 
 // Queues an event that arrives while an earlier one is being handled (D-4).
 void ByteToMessageDecoder::arrive(ChannelHandlerContext& ctx, Arrival arrival) {
-    if (busy_) return keep(std::move(arrival));
+    if (busy_) {
+        const bool joined = !waiting_.empty() && join(waiting_.back().message, arrival.message);
+        return joined ? void() : waiting_.push(std::move(arrival));
+    }
     const Raised busy(busy_);
     handle(ctx, arrival);
     while (!waiting_.empty()) {
         Arrival next = waiting_.pop();
         handle(ctx, next);
     }
-}
-
-void ByteToMessageDecoder::keep(Arrival&& arrival) {
-    if (!waiting_.empty() && join(waiting_.back().message, arrival.message)) return;
-    waiting_.push(std::move(arrival));
 }
 
 void ByteToMessageDecoder::handle(ChannelHandlerContext& ctx, Arrival& arrival) {

@@ -13,6 +13,7 @@
 #include <weft/pipeline/channel_option.hpp>
 #include <weft/pipeline/context_spawn.hpp>
 #include <weft/pipeline/detail/codec_failures.hpp>
+#include <weft/pipeline/detail/held_bytes.hpp>
 #include <weft/scheduler/log.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
@@ -30,7 +31,6 @@ std::size_t checkedMaxRead(std::size_t maxRead) {
 }  // namespace
 
 FiberDecoder::FiberDecoder(std::size_t maxRead) : reader_(*this, checkedMaxRead(maxRead)) {}
-FiberDecoder::~FiberDecoder() = default;
 
 void FiberDecoder::handlerAdded(ChannelHandlerContext& ctx) {
     if (started_ || ctx_ != nullptr) {
@@ -128,7 +128,7 @@ void FiberDecoder::channelRead(ChannelHandlerContext& ctx, Message&& message) {
 void FiberDecoder::channelReadComplete(ChannelHandlerContext& ctx) {
     cycleEnded_ = true;
     const bool starved = reader_.needed_ > reader_.available() && !reader_.ended_;
-    if (starved) reader_.compact();
+    if (starved) detail::compact(reader_.bytes_);  // a few bytes must not keep a large block while the peer is silent
     if (starved || failed_) completeCycle(ctx);
     if (starved && ctx_ != nullptr && !ctx.channel().config().autoRead) ctx.read();
 }
@@ -163,12 +163,8 @@ void FiberDecoder::userEventTriggered(ChannelHandlerContext& ctx, Message&& even
     }
 }
 
-bool FiberDecoder::full() const noexcept {
-    return !failed_ && reader_.available() >= std::max(highMark, reader_.needed_);
-}
-
 void FiberDecoder::read(ChannelHandlerContext& ctx) {
-    withheld_ = full();
+    withheld_ = !failed_ && reader_.available() >= std::max(highMark, reader_.needed_);
     if (!withheld_) ctx.read();
 }
 

@@ -48,7 +48,8 @@ void LengthFieldBasedFrameDecoder::decode(ChannelHandlerContext& ctx, Buffer& in
     const std::int64_t length = frameLength(in);
     if (length < static_cast<std::int64_t>(std::max(headerLength_, options_.strip))) return corrupt(ctx, in, length);
     if (length > static_cast<std::int64_t>(options_.maxFrameLength)) {
-        beginDiscarding(ctx, length);
+        toDiscard_ = length;
+        if (options_.failFast) report(ctx);
         return discard(ctx, in);
     }
     if (in.readableBytes() < static_cast<std::size_t>(length)) return;
@@ -64,11 +65,6 @@ std::int64_t LengthFieldBasedFrameDecoder::frameLength(const Buffer& in) const n
         detail::readUnsigned(in.readData() + options_.offset, options_.length, options_.byteOrder);
     return static_cast<std::int64_t>(std::min(value, endless)) + options_.adjustment +
            static_cast<std::int64_t>(headerLength_);
-}
-
-void LengthFieldBasedFrameDecoder::beginDiscarding(ChannelHandlerContext& ctx, std::int64_t length) {
-    toDiscard_ = length;
-    if (options_.failFast) report(ctx);
 }
 
 void LengthFieldBasedFrameDecoder::discard(ChannelHandlerContext& ctx, Buffer& in) {

@@ -160,18 +160,13 @@ void ChunkedWriteHandler::finishFront(Message&& last) {
 
 void ChunkedWriteHandler::failFront(const std::exception_ptr& cause) {
     const Pending failed = queue_.pop();
-    --flushed_;
+    flushed_ -= flushed_ > 0;
     if (failed.promise.isVoid() && cause) logLost(cause);
     failed.promise.tryFailure(cause);
 }
 
 void ChunkedWriteHandler::failAll(const std::exception_ptr& cause) {
-    while (!queue_.empty()) {
-        const Pending failed = queue_.pop();
-        flushed_ -= flushed_ > 0;
-        if (failed.promise.isVoid()) logLost(cause);
-        failed.promise.tryFailure(cause);
-    }
+    while (!queue_.empty()) failFront(cause);
 }
 
 }  // namespace weft

@@ -41,16 +41,12 @@ void FlowControlHandler::read(ChannelHandlerContext& ctx) {
 void FlowControlHandler::release(ChannelHandlerContext& ctx) {
     if (releasing_) return;
     releasing_ = true;
-    while (mayRelease(ctx)) {
+    while (!queue_.empty() && (requestedReads_ > 0 || ctx.channel().config().autoRead)) {
         if (requestedReads_ > 0) --requestedReads_;
         released_ = true;
         ctx.fireChannelRead(queue_.pop());
     }
     releasing_ = false;
-}
-
-bool FlowControlHandler::mayRelease(ChannelHandlerContext& ctx) const {
-    return !queue_.empty() && (requestedReads_ > 0 || ctx.channel().config().autoRead);
 }
 
 void FlowControlHandler::completeIfReleased(ChannelHandlerContext& ctx) {

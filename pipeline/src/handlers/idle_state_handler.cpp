@@ -74,15 +74,12 @@ void IdleStateHandler::write(ChannelHandlerContext& ctx, Message&& message, Chan
         return ctx.write(std::move(message), std::move(promise));
     ChannelPromise heard = promise.isVoid() ? ctx.newPromise() : std::move(promise);
     heard.addListener([this, &ctx, pin = detail::ChannelPin(ctx.channel())](const ChannelFuture& done) {
-        if (done.success()) wrote(ctx);
+        if (!done.success()) return;
+        lastWrite_ = ctx.loop().clock().now();
+        writer_.first = all_.first = true;
+        writer_.seenOutput = all_.seenOutput = ctx.channel().writtenBytes();
     });
     ctx.write(std::move(message), std::move(heard));
-}
-
-void IdleStateHandler::wrote(ChannelHandlerContext& ctx) {
-    lastWrite_ = ctx.loop().clock().now();
-    writer_.first = all_.first = true;
-    writer_.seenOutput = all_.seenOutput = ctx.channel().writtenBytes();
 }
 
 // ---- checking ----
@@ -97,7 +94,10 @@ void IdleStateHandler::look(ChannelHandlerContext& ctx, Watch& watch) {
     const Duration silent = reading ? Duration::zero() : ctx.loop().clock().now() - lastActivity(watch.state);
     if (silent < watch.period) return arm(ctx, watch, watch.period - silent);
     arm(ctx, watch, watch.period);
-    if (observeOutput_ && watch.state != IdleState::reader && outputMoved(ctx, watch)) return;
+    if (observeOutput_ && watch.state != IdleState::reader) {
+        const std::uint64_t written = ctx.channel().writtenBytes();
+        if (std::exchange(watch.seenOutput, written) != written) return;
+    }
     channelIdle(ctx, {watch.state, std::exchange(watch.first, false)});
 }
 
@@ -108,11 +108,6 @@ TimePoint IdleStateHandler::lastActivity(IdleState state) const noexcept {
         case IdleState::all: break;
     }
     return std::max(lastRead_, lastWrite_);
-}
-
-bool IdleStateHandler::outputMoved(ChannelHandlerContext& ctx, Watch& watch) const {
-    const std::uint64_t now = ctx.channel().writtenBytes();
-    return std::exchange(watch.seenOutput, now) != now;
 }
 
 void IdleStateHandler::channelIdle(ChannelHandlerContext& ctx, IdleStateEvent event) {

@@ -68,7 +68,6 @@ class ByteReader {
     void add(Buffer&& bytes);
     void end() noexcept;
     void close() noexcept;
-    void compact() noexcept;
 
     FiberDecoder& decoder_;
     const std::size_t maxRead_;

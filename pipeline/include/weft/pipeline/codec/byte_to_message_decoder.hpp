@@ -70,7 +70,6 @@ class ByteToMessageDecoder : public ChannelDuplexHandler {
     };
 
     void arrive(ChannelHandlerContext& ctx, Arrival arrival);
-    void keep(Arrival&& arrival);
     void handle(ChannelHandlerContext& ctx, Arrival& arrival);
     void pass(ChannelHandlerContext& ctx, Arrival& arrival);
     void takeBytes(ChannelHandlerContext& ctx, Buffer bytes);

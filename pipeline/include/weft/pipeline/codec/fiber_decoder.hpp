@@ -34,7 +34,6 @@ class FiberDecoder : public ChannelDuplexHandler {
     // `maxRead`: the most bytes that one read may return or a delimiter may end, at least 8; throws
     // std::invalid_argument.
     explicit FiberDecoder(std::size_t maxRead = defaultMaxRead);
-    ~FiberDecoder() override;
 
     // Throws std::logic_error when it is in a pipeline already, or on an embedded loop.
     void handlerAdded(ChannelHandlerContext& ctx) final;
@@ -59,7 +58,6 @@ class FiberDecoder : public ChannelDuplexHandler {
     void endInput(ChannelHandlerContext& ctx);
     void completeCycle(ChannelHandlerContext& ctx);
     void dropUnread(ChannelHandlerContext& ctx);
-    bool full() const noexcept;
     // Called by the reader, in the fiber.
     void beforeWait();
     void bytesRemoved();

@@ -40,7 +40,6 @@ class LengthFieldBasedFrameDecoder final : public ByteToMessageDecoder {
     void decode(ChannelHandlerContext& ctx, Buffer& in, DecoderOutput& out) override;
     void decodeLast(ChannelHandlerContext& ctx, Buffer& in, DecoderOutput& out) override;
     std::int64_t frameLength(const Buffer& in) const noexcept;
-    void beginDiscarding(ChannelHandlerContext& ctx, std::int64_t length);
     void discard(ChannelHandlerContext& ctx, Buffer& in);
     void report(ChannelHandlerContext& ctx);
     void corrupt(ChannelHandlerContext& ctx, Buffer& in, std::int64_t length);

@@ -30,7 +30,6 @@ class FlowControlHandler final : public ChannelDuplexHandler {
   private:
     void release(ChannelHandlerContext& ctx);
     void completeIfReleased(ChannelHandlerContext& ctx);
-    bool mayRelease(ChannelHandlerContext& ctx) const;
 
     detail::Ring<Message> queue_;
     std::size_t requestedReads_ = 0;  // read()s to serve from the queue

@@ -67,8 +67,6 @@ class IdleStateHandler : public ChannelDuplexHandler {
     void arm(ChannelHandlerContext& ctx, Watch& watch, Duration delay);
     void look(ChannelHandlerContext& ctx, Watch& watch);
     TimePoint lastActivity(IdleState state) const noexcept;
-    bool outputMoved(ChannelHandlerContext& ctx, Watch& watch) const;
-    void wrote(ChannelHandlerContext& ctx);
 
     const bool observeOutput_;
     bool running_ = false;
