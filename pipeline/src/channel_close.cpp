@@ -122,7 +122,6 @@ ChannelFuture Channel::shutdownOutput() {
     return promise.future();
 }
 
-// Ends the output; reading continues (HC-3).
 void Channel::shutdownOutput(ChannelPromise promise) {
     if (!detail::entersLoop(loop_)) return detail::post(*this, promise, [this, promise] { shutdownOutput(promise); });
     outputEndedHere_ = !loop_.stopping();
@@ -133,10 +132,7 @@ void Channel::shutdownOutput(ChannelPromise promise) {
 // no write can succeed, has ended nevertheless.
 void Channel::endOutput(ChannelPromise promise, bool broken) {
     PipelineEntry entry(*this);
-    if (closed() || !sink_) {
-        promise.tryFailure(closedException());
-        return;
-    }
+    if (closed() || !sink_) return refuse(promise);
     if (state_.is(State::outputEnded)) {
         promise.trySuccess();
         return;

@@ -6,11 +6,10 @@
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/detail/deregistered_channels.hpp>
 #include <weft/pipeline/detail/limited_log.hpp>
-#include <weft/pipeline/detail/thread_cache.hpp>
+#include <weft/pipeline/detail/lost_writes.hpp>
 #include <weft/scheduler/assert.hpp>
 #include <weft/scheduler/log.hpp>
 
-#include <weft/pipeline/detail/lost_writes.hpp>
 #include "channel_private.hpp"
 #include "leak_registry.hpp"
 #include "pipeline_entry.hpp"
@@ -91,13 +90,6 @@ EventLoop& Channel::eventLoop() const {
     return loop_;
 }
 
-SocketAddress Channel::localAddress() const {
-    return sink_ ? sink_->localAddress() : SocketAddress();
-}
-SocketAddress Channel::remoteAddress() const {
-    return sink_ ? sink_->remoteAddress() : SocketAddress();
-}
-
 ChannelFuture Channel::closeFuture() noexcept {
     detail::retainChannel(*this);
     return ChannelFuture(detail::PromiseStateRef::adopt(&closeState_));
@@ -123,10 +115,7 @@ void Channel::registerWithLoop(ChannelPromise promise) {
 // The order of a registration (S-1).
 void Channel::registerNow(const ChannelPromise& promise) {
     PipelineEntry entry(*this);
-    if (closed()) {
-        promise.tryFailure(closedException());
-        return;
-    }
+    if (closed()) return refuse(promise);
     if (registered()) {
         promise.tryFailure(std::make_exception_ptr(std::logic_error("the channel is already registered")));
         return;

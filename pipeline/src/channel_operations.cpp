@@ -16,10 +16,7 @@ using detail::PipelineEntry;
 
 // Completes the promise first; channelActive comes from a task (S-3).
 void Channel::headBind(const SocketAddress& local, ChannelPromise promise) {
-    if (closed() || !sink_) {
-        promise.tryFailure(closedException());
-        return;
-    }
+    if (closed() || !sink_) return refuse(promise);
     if (!promise.setUncancellable()) return;
     ChannelPromise internal = newPromise();
     internal.addListener([this, promise](const ChannelFuture& done) {
@@ -40,10 +37,7 @@ void Channel::headBind(const SocketAddress& local, ChannelPromise promise) {
 
 // Completes the promise, then fires channelActive (S-3); a failure, a timeout and a cancelled connect close (S-4).
 void Channel::headConnect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise) {
-    if (closed() || !sink_) {
-        promise.tryFailure(closedException());
-        return;
-    }
+    if (closed() || !sink_) return refuse(promise);
     if (connecting_ || active()) {
         throw std::logic_error(connecting_ ? "a connection attempt is already pending"
                                            : "the channel is already connected");
@@ -75,10 +69,7 @@ void Channel::connected(const ChannelFuture& attempt, const ChannelPromise& prom
         if (!closed()) beginClose({}, attempt.cause());
         return;
     }
-    if (closed()) {
-        promise.tryFailure(closedException());
-        return;
-    }
+    if (closed()) return refuse(promise);
     state_.set(State::isActive);
     const bool wanted = promise.trySuccess();
     becomeActive();  // also when the user has cancelled meanwhile

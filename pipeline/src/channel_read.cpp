@@ -11,17 +11,6 @@ namespace weft {
 
 using detail::PipelineEntry;
 
-inline void Channel::permitRead() noexcept {
-    if (!reads_.wanted()) [[unlikely]]
-        return startReading();
-    reads_.permit();
-}
-
-// A read() permits one cycle. The sink is called only when wantRead() changes.
-void Channel::headRead() {
-    permitRead();
-}
-
 [[gnu::noinline]] void Channel::startReading() noexcept {
     if (closed() || reads_.inputEnded()) return;
     reads_.permit();
@@ -98,7 +87,6 @@ void Channel::onReadComplete() noexcept {
     completeCycle();
 }
 
-// The peer's end of output closes the channel (HC-1) or, with ALLOW_HALF_CLOSURE, is a user event (HC-2).
 void Channel::onEof() noexcept {
     if (closed()) return;
     PipelineEntry entry(*this);
@@ -119,7 +107,6 @@ void Channel::onEof() noexcept {
     if (!closed()) beginClose({}, nullptr);
 }
 
-// A read error closes the channel (E-6); an accept error does not close the listener (E-7).
 void Channel::onError(ErrorCode error) noexcept {
     if (closed()) return;
     PipelineEntry entry(*this);

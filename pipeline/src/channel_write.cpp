@@ -98,7 +98,8 @@ void Channel::onFlushPoint() noexcept {
     output_.leaveBlock();
 }
 
-// Not re-entrant; with a full socket a flush only marks (W-5).
+// Not re-entrant; with a full socket a flush only marks (W-5). Bytes that listeners flushed meanwhile wait for the next
+// flush point. For bytes that it was given and did not take, the sink calls onWritable().
 [[gnu::noinline]] void Channel::flushNow() noexcept {
     if (!writes_.mayFlush() || closed() || output_.empty()) return;
     PipelineEntry entry(*this);
@@ -111,12 +112,6 @@ void Channel::onFlushPoint() noexcept {
     writes_.beginFlush(given);
     sink_->flush(output_);
     writes_.endFlush();
-    afterSinkFlush(given);
-}
-
-// Bytes that listeners flushed meanwhile wait for the next flush point. For bytes that it was given and did not take,
-// the sink calls onWritable().
-void Channel::afterSinkFlush(std::uint64_t given) noexcept {
     if (closed()) return;  // the tear-down task fails the rest
     updateWritability();
     if (closed() || output_.empty()) return;
@@ -150,7 +145,6 @@ void Channel::onWritable() noexcept {
     flushNow();
 }
 
-// Closes the channel, or only its output with AUTO_CLOSE off (E-8).
 void Channel::onWriteError(ErrorCode error) noexcept {
     if (closed()) return;
     PipelineEntry entry(*this);

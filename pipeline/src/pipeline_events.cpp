@@ -111,7 +111,7 @@ void HeadHandler::deregister(ChannelHandlerContext&, ChannelPromise promise) {
     channel_.headDeregister(std::move(promise));
 }
 void HeadHandler::read(ChannelHandlerContext&) {
-    channel_.headRead();
+    channel_.permitRead();
 }
 void HeadHandler::write(ChannelHandlerContext&, Message&& message, ChannelPromise promise) {
     channel_.headWrite(std::move(message), std::move(promise));

@@ -87,8 +87,9 @@ class Channel final : private FlushPointListener, public detail::MessageWrites<C
     bool registered() const noexcept { return state_.is(State::isRegistered); }
     // Connected (a listener: bound) and not closed.
     bool active() const noexcept { return state_.is(State::isActive, State::isClosed); }
-    SocketAddress localAddress() const;   // context: the loop
-    SocketAddress remoteAddress() const;  // context: the loop
+    // Context: the loop.
+    SocketAddress localAddress() const { return sink_ ? sink_->localAddress() : SocketAddress(); }
+    SocketAddress remoteAddress() const { return sink_ ? sink_->remoteAddress() : SocketAddress(); }
     // True where changes of the pipeline and of options take effect before the call returns: on the loop and, before
     // registration, on the thread that builds the channel (not checked). A guest fiber of the loop's carrier first goes
     // home.
@@ -254,7 +255,6 @@ class Channel final : private FlushPointListener, public detail::MessageWrites<C
     void headConnect(const SocketAddress& remote, const SocketAddress* local, ChannelPromise promise);
     void headClose(ChannelPromise promise);
     void headDeregister(ChannelPromise promise);
-    void headRead();
     void headWrite(Message&& message, ChannelPromise&& promise);
     void refuseLate(Message&& message, const ChannelPromise& promise);
     void headFlush();
@@ -284,10 +284,10 @@ class Channel final : private FlushPointListener, public detail::MessageWrites<C
     void tearDownAtFlushPoint() noexcept;
     void tearDown();
     std::exception_ptr closedException() const;
+    void refuse(const ChannelPromise& promise) const { promise.tryFailure(closedException()); }
 
     void onFlushPoint() noexcept override;
     void flushNow() noexcept;
-    void afterSinkFlush(std::uint64_t given) noexcept;
     bool consume(std::size_t bytes) noexcept;
     void updateWritability() noexcept;
     void changeWritability(std::uint32_t set, std::uint32_t clear) noexcept;
@@ -298,7 +298,12 @@ class Channel final : private FlushPointListener, public detail::MessageWrites<C
     void completeCycle() noexcept;
     void completeCycleSlow() noexcept;
     void changeReadSize(std::size_t bytes) noexcept;
-    void permitRead() noexcept;
+    // A read() permits one cycle. The sink is called only when wantRead() changes.
+    void permitRead() noexcept {
+        if (!reads_.wanted()) [[unlikely]]
+            return startReading();
+        reads_.permit();
+    }
     void startReading() noexcept;
     void setWantRead(bool on) noexcept;
     void stopReading() noexcept;
