@@ -7,23 +7,8 @@
 
 namespace weft {
 
-const ChannelFuture& ChannelFuture::await() const {
-    if (ErrorCode error = state_->waitUntil(never, "ChannelFuture::await")) {
-        throw SystemError(error, "ChannelFuture::await");
-    }
-    return *this;
-}
-
-bool ChannelFuture::awaitUntil(Deadline deadline) const {
-    const ErrorCode error = state_->waitUntil(deadline, "ChannelFuture::awaitUntil");
-    if (error && error != timedOut()) throw SystemError(error, "ChannelFuture::awaitUntil");
-    return !error;
-}
-
 const ChannelFuture& ChannelFuture::sync() const {
-    if (ErrorCode error = state_->waitUntil(never, "ChannelFuture::sync")) {
-        throw SystemError(error, "ChannelFuture::sync");
-    }
+    state_->awaitUntil(never, "ChannelFuture::sync");
     if (const std::exception_ptr failure = cause()) std::rethrow_exception(failure);
     return *this;
 }

@@ -23,19 +23,15 @@ constinit thread_local unsigned nestedNotifications = 0;
 // Listeners of this thread that were dropped and have a substitute.
 constinit thread_local unsigned answeredDrops = 0;
 
-void logThrowingListener() noexcept {
-    try {
-        log(LogLevel::warning, "a channel future's listener threw: " + describe(std::current_exception()));
-    } catch (...) {
-        log(LogLevel::warning, "a channel future's listener threw");
-    }
-}
-
 void callListener(PromiseState::Listener& listener, const ChannelFuture& future) noexcept {
     try {
         listener(future);
     } catch (...) {
-        logThrowingListener();
+        try {
+            log(LogLevel::warning, "a channel future's listener threw: " + describe(std::current_exception()));
+        } catch (...) {
+            log(LogLevel::warning, "a channel future's listener threw");
+        }
     }
 }
 
@@ -111,10 +107,6 @@ ErrorCode PromiseState::error() const {
 
 bool PromiseState::setUncancellable() noexcept {
     return completion_.advance(PromiseStatus::pending, PromiseStatus::uncancellable) != PromiseStatus::cancelled;
-}
-
-bool PromiseState::trySuccess(Channel& channel) {
-    return finish(PromiseStatus::success, nullptr, &channel);
 }
 
 bool PromiseState::finish(PromiseStatus outcome, std::exception_ptr cause, Channel* made) {
@@ -206,10 +198,12 @@ void PromiseState::runListeners() noexcept {
     --nestedNotifications;
 }
 
-ErrorCode PromiseState::waitUntil(Deadline deadline, const char* call) {
+bool PromiseState::awaitUntil(Deadline deadline, const char* call) {
     // Waiting would never end: only this thread drives the embedded loop that completes the operation.
     if (!isDone(status()) && loop_ && !loop_->carrier() && loop_->inEventLoop()) throw BlockingOperationException(call);
-    return completion_.wait(deadline, call);
+    const ErrorCode error = completion_.wait(deadline, call);
+    if (error && error != timedOut()) throw SystemError(error, call);
+    return !error;
 }
 
 }  // namespace weft::detail

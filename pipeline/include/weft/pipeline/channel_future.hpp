@@ -46,9 +46,12 @@ class ChannelFuture {
     // once if the operation is done already. Otherwise throws BlockingOperationException where blocking is forbidden
     // (dispatch, a pipeline entry, an embedded loop's own thread), and SystemError(operation_aborted) when the fiber is
     // cancelled or its carrier shuts down. (F-3, F-4)
-    const ChannelFuture& await() const;
+    const ChannelFuture& await() const {
+        state_->awaitUntil(never, "ChannelFuture::await");
+        return *this;
+    }
     // As await(), but returns false when `deadline` passes first.
-    bool awaitUntil(Deadline deadline) const;
+    bool awaitUntil(Deadline deadline) const { return state_->awaitUntil(deadline, "ChannelFuture::awaitUntil"); }
     template <class Rep, class Period>
     bool awaitFor(std::chrono::duration<Rep, Period> time) const {
         return awaitUntil(deadlineAfter(saturated(time)));

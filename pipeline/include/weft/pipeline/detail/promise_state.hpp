@@ -60,14 +60,15 @@ class PromiseState {
     // The try functions return false when the status is final or, for tryCancel(), uncancellable. A close future cannot
     // be cancelled. setUncancellable() returns false only when the status is `cancelled`.
     bool trySuccess() { return finish(PromiseStatus::success, nullptr); }
-    bool trySuccess(Channel& channel);  // for createEarly()
+    bool trySuccess(Channel& channel) { return finish(PromiseStatus::success, nullptr, &channel); }  // createEarly()
     bool tryFailure(std::exception_ptr cause) { return finish(PromiseStatus::failure, std::move(cause)); }
     bool tryCancel() { return finish(PromiseStatus::cancelled, nullptr); }
     bool setUncancellable() noexcept;
 
     // Once the loop has ended, destroys the listener instead of calling it.
     void listen(Listener listener);
-    ErrorCode waitUntil(Deadline deadline, const char* call);
+    // Waits until the status is final; false when `deadline` passes first. Throws as ChannelFuture::await().
+    bool awaitUntil(Deadline deadline, const char* call);
 
   private:
     struct Early;
