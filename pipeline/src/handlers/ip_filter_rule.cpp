@@ -5,6 +5,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include <arpa/inet.h>
+
 #include <weft/pipeline/detail/printable.hpp>
 
 namespace weft {
@@ -99,17 +101,9 @@ bool IpFilterRule::matches(const SocketAddress& address) const noexcept {
 }
 
 std::string IpFilterRule::toString() const {
-    sockaddr_in v4{};
-    sockaddr_in6 v6{};
-    v4.sin_family = AF_INET;
-    v6.sin6_family = AF_INET6;
-    std::memcpy(&v4.sin_addr, network_.bits.data(), 4);
-    std::memcpy(&v6.sin6_addr, network_.bits.data(), 16);
-    const bool four = network_.family == AF_INET;
-    const SocketAddress address =
-        SocketAddress::from(four ? reinterpret_cast<const sockaddr*>(&v4) : reinterpret_cast<const sockaddr*>(&v6),
-                            four ? sizeof v4 : sizeof v6);
-    return std::string(action_ == IpFilterAction::accept ? "accept " : "reject ") + address.host() + "/" +
+    char address[INET6_ADDRSTRLEN];
+    inet_ntop(network_.family, network_.bits.data(), address, sizeof address);
+    return std::string(action_ == IpFilterAction::accept ? "accept " : "reject ") + address + "/" +
            std::to_string(prefix_);
 }
 

@@ -8,21 +8,18 @@ namespace weft::detail {
 
 #ifdef NDEBUG
 inline constexpr bool copiesAreCounted = false;
-inline void countCopied(std::size_t) noexcept {}
-inline std::uint64_t copiedBytes() noexcept {
-    return 0;
-}
 #else
 inline constexpr bool copiesAreCounted = true;
-inline thread_local std::uint64_t copied = 0;
+#endif
+inline constinit thread_local std::uint64_t copied = 0;
+
 inline void countCopied(std::size_t bytes) noexcept {
-    copied += bytes;
+    if constexpr (copiesAreCounted) copied += bytes;
 }
 // Bytes copied by the calling thread so far: by Buffer::copyOf() and append(), and when a Buffer makes room. Counted in
 // debug builds only. Context: the fiber must not suspend between two calls whose results are compared.
 inline std::uint64_t copiedBytes() noexcept {
     return copied;
 }
-#endif
 
 }  // namespace weft::detail

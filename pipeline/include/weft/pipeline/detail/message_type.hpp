@@ -45,20 +45,6 @@ template <class T>
 inline constexpr bool messageMovesByBytes = std::is_same_v<T, Buffer> || DeclaresMovesByBytes<T> ||
                                             (std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
 
-template <class T>
-constexpr MessageType makeInlineType() noexcept {
-    return {messageMovesByBytes<T> ? nullptr
-                                   : +[](void* from, void* to) noexcept {
-                                         T* source = std::launder(static_cast<T*>(from));
-                                         ::new (to) T(std::move(*source));
-                                         source->~T();
-                                     },
-            std::is_trivially_destructible_v<T>
-                ? nullptr
-                : +[](void* storage) noexcept { std::launder(static_cast<T*>(storage))->~T(); },
-            nullptr, nameOf<T>()};
-}
-
 // A large value lies in a block of its own or, when lent, where its lender keeps it.
 template <class T>
 struct MessagePlace {
@@ -91,21 +77,25 @@ struct MessagePlace {
 };
 
 template <class T>
-constexpr MessageType makeLargeType() noexcept {
-    using Place = MessagePlace<T>;
-    return {[](void* from, void* to) noexcept {
-                const Place place = Place::of(from);
-                ::new (to) Place{place.lent ? Place::make(std::move(*place.object)) : place.object, false};
-            },
-            [](void* storage) noexcept { Place::of(storage).destroy(); }, Place::keep, nameOf<T>()};
-}
-
-template <class T>
 constexpr MessageType makeType() noexcept {
     if constexpr (messageInline<T>) {
-        return makeInlineType<T>();
+        return {messageMovesByBytes<T> ? nullptr
+                                       : +[](void* from, void* to) noexcept {
+                                             T* source = std::launder(static_cast<T*>(from));
+                                             ::new (to) T(std::move(*source));
+                                             source->~T();
+                                         },
+                std::is_trivially_destructible_v<T>
+                    ? nullptr
+                    : +[](void* storage) noexcept { std::launder(static_cast<T*>(storage))->~T(); },
+                nullptr, nameOf<T>()};
     } else {
-        return makeLargeType<T>();
+        using Place = MessagePlace<T>;
+        return {[](void* from, void* to) noexcept {
+                    const Place place = Place::of(from);
+                    ::new (to) Place{place.lent ? Place::make(std::move(*place.object)) : place.object, false};
+                },
+                [](void* storage) noexcept { Place::of(storage).destroy(); }, Place::keep, nameOf<T>()};
     }
 }
 

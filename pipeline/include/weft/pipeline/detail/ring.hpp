@@ -26,11 +26,7 @@ class Ring {
     T& operator[](std::size_t index) noexcept { return slots_[(first_ + index) & mask_]; }
     const T& operator[](std::size_t index) const noexcept { return slots_[(first_ + index) & mask_]; }
 
-    void push(T&& value) {
-        if (size_ == capacity()) [[unlikely]]
-            grow();
-        renew(slots_[(first_ + size_++) & mask_], std::move(value));
-    }
+    void push(T&& value) { renew(push(), std::move(value)); }
     // Adds a default value, for the caller to fill in.
     T& push() {
         if (size_ == capacity()) [[unlikely]]

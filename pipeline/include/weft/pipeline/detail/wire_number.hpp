@@ -15,23 +15,9 @@ concept WireNumber = (std::integral<T> || std::floating_point<T> || std::is_enum
                      (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8);
 
 template <std::size_t size>
-struct UnsignedOf;
-template <>
-struct UnsignedOf<1> {
-    using Type = std::uint8_t;
-};
-template <>
-struct UnsignedOf<2> {
-    using Type = std::uint16_t;
-};
-template <>
-struct UnsignedOf<4> {
-    using Type = std::uint32_t;
-};
-template <>
-struct UnsignedOf<8> {
-    using Type = std::uint64_t;
-};
+using UnsignedOf = std::conditional_t<
+    size == 1, std::uint8_t,
+    std::conditional_t<size == 2, std::uint16_t, std::conditional_t<size == 4, std::uint32_t, std::uint64_t>>>;
 
 template <class Unsigned>
 Unsigned inOrder(Unsigned value, std::endian order) noexcept {
@@ -44,14 +30,14 @@ Unsigned inOrder(Unsigned value, std::endian order) noexcept {
 
 template <WireNumber T>
 T loadNumber(const char* from, std::endian order) noexcept {
-    typename UnsignedOf<sizeof(T)>::Type bits;
+    UnsignedOf<sizeof(T)> bits;
     std::memcpy(&bits, from, sizeof bits);
     return std::bit_cast<T>(inOrder(bits, order));
 }
 
 template <WireNumber T>
 void storeNumber(char* to, T value, std::endian order) noexcept {
-    const auto bits = inOrder(std::bit_cast<typename UnsignedOf<sizeof(T)>::Type>(value), order);
+    const auto bits = inOrder(std::bit_cast<UnsignedOf<sizeof(T)>>(value), order);
     std::memcpy(to, &bits, sizeof bits);
 }
 
