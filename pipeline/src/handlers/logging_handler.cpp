@@ -5,26 +5,9 @@
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/pipeline/detail/printable.hpp>
 
 namespace weft {
-
-namespace {
-
-std::string printable(std::string_view bytes) {
-    static constexpr char digits[] = "0123456789abcdef";
-    std::string text;
-    for (const char c : bytes.substr(0, LoggingHandler::shownBytes)) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (byte >= ' ' && byte < 0x7f && c != '\\') {
-            text += c;
-        } else {
-            text += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
-        }
-    }
-    return bytes.size() > LoggingHandler::shownBytes ? text + "..." : text;
-}
-
-}  // namespace
 
 LoggingHandler::LoggingHandler(LogLevel level, LoggedBytes bytes, std::string name)
     : level_(level), bytes_(bytes), name_(std::move(name)) {}
@@ -39,7 +22,7 @@ std::string LoggingHandler::show(const Message& message) const {
     if (!message.is<Buffer>()) return std::string(message.typeName());
     const std::string_view bytes = message.get<Buffer>().view();
     const std::string count = std::to_string(bytes.size()) + " bytes";
-    return bytes_ == LoggedBytes::count ? count : count + ": " + printable(bytes);
+    return bytes_ == LoggedBytes::count ? count : count + ": " + detail::printable(bytes, shownBytes, true);
 }
 
 void LoggingHandler::handlerAdded(ChannelHandlerContext& ctx) {
