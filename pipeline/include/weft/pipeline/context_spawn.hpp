@@ -18,48 +18,34 @@ namespace detail {
 // stopping. Context: the fiber.
 void logSpawnedFiber(const ChannelHandlerContext& spawner, const std::exception_ptr& error) noexcept;
 
-// A function that a handler spawned, with what it keeps alive.
-template <class F>
-struct SpawnedFunction {
-    ChannelPin pin;
-    ChannelHandlerContext* spawner;
-    F body;
-};
-
-// The closures of spawn() and of spawnJoinable().
-template <class F>
-struct DetachedFunction : SpawnedFunction<F> {
-    void operator()() {
-        try {
-            this->body();
-        } catch (...) {
-            logSpawnedFiber(*this->spawner, std::current_exception());
-        }
-    }
-};
-template <class F>
-struct JoinableFunction : SpawnedFunction<F> {
-    decltype(auto) operator()() { return this->body(); }
-};
-
 // The carrier of a context's loop. Throws std::logic_error if there is none.
 Carrier& carrierOf(ChannelHandlerContext& context, const char* call);
 }  // namespace detail
 
 template <class F>
 void ChannelHandlerContext::spawn(F&& fn, SpawnOptions options) {
-    using Function = detail::DetachedFunction<std::decay_t<F>>;
     detail::carrierOf(*this, "spawn")
-        .spawnMember(channel_.fibers(), Function{{detail::ChannelPin(channel_), this, std::forward<F>(fn)}}, options);
+        .spawnMember(
+            channel_.fibers(),
+            [pin = detail::ChannelPin(channel_), self = this, body = std::decay_t<F>(std::forward<F>(fn))]() mutable {
+                try {
+                    body();
+                } catch (...) {
+                    detail::logSpawnedFiber(*self, std::current_exception());
+                }
+            },
+            options);
 }
 
 template <class F>
 auto ChannelHandlerContext::spawnJoinable(F&& fn, SpawnOptions options)
     -> JoinHandle<std::invoke_result_t<std::decay_t<F>&>> {
-    using Function = detail::JoinableFunction<std::decay_t<F>>;
     return detail::carrierOf(*this, "spawnJoinable")
-        .spawnJoinableMember(channel_.fibers(), Function{{detail::ChannelPin(channel_), this, std::forward<F>(fn)}},
-                             options);
+        .spawnJoinableMember(
+            channel_.fibers(),
+            [pin = detail::ChannelPin(channel_),
+             body = std::decay_t<F>(std::forward<F>(fn))]() mutable -> decltype(auto) { return body(); },
+            options);
 }
 
 }  // namespace weft
