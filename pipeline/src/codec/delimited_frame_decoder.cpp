@@ -5,7 +5,7 @@
 
 #include <weft/pipeline/codec/codec_errors.hpp>
 
-#include "length_check.hpp"
+#include "argument_checks.hpp"
 
 namespace weft {
 

@@ -1,6 +1,6 @@
 #include <weft/pipeline/codec/fixed_length_frame_decoder.hpp>
 
-#include "length_check.hpp"
+#include "argument_checks.hpp"
 
 namespace weft {
 

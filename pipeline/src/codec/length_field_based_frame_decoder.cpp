@@ -8,8 +8,8 @@
 
 #include <weft/pipeline/codec/codec_errors.hpp>
 
+#include "argument_checks.hpp"
 #include "byte_order.hpp"
-#include "length_check.hpp"
 
 namespace weft {
 

@@ -1,24 +1,15 @@
 #include <weft/pipeline/handlers/chunked_input.hpp>
 
-#include <algorithm>
 #include <istream>
 #include <stdexcept>
-#include <string>
+
+#include "argument_checks.hpp"
 
 namespace weft {
 
-namespace {
-
-std::size_t checkedChunk(const char* who, std::size_t bytes) {
-    if (bytes >= 1 && bytes <= ChunkedInput::largestChunkBytes) return bytes;
-    throw std::invalid_argument(std::string(who) + ": chunkBytes is " + std::to_string(bytes) + "; accepted: 1 to " +
-                                std::to_string(ChunkedInput::largestChunkBytes));
-}
-
-}  // namespace
-
 ChunkedBuffer::ChunkedBuffer(Buffer bytes, std::size_t chunkBytes)
-    : bytes_(std::move(bytes)), chunkBytes_(checkedChunk("ChunkedBuffer", chunkBytes)) {}
+    : bytes_(std::move(bytes)),
+      chunkBytes_(detail::checked("ChunkedBuffer", "chunkBytes", chunkBytes, 1, largestChunkBytes)) {}
 
 Message ChunkedBuffer::readChunk() {
     if (bytes_.empty()) return {};
@@ -27,7 +18,8 @@ Message ChunkedBuffer::readChunk() {
 }
 
 ChunkedStream::ChunkedStream(std::unique_ptr<std::istream> stream, std::size_t chunkBytes)
-    : stream_(std::move(stream)), chunkBytes_(checkedChunk("ChunkedStream", chunkBytes)) {
+    : stream_(std::move(stream)),
+      chunkBytes_(detail::checked("ChunkedStream", "chunkBytes", chunkBytes, 1, largestChunkBytes)) {
     if (!stream_ || !*stream_) {
         throw std::invalid_argument("ChunkedStream: the stream cannot be read; check that the file was opened");
     }

@@ -7,7 +7,7 @@
 #include <weft/pipeline/channel_handler_context.hpp>
 #include <weft/pipeline/detail/channel_pin.hpp>
 
-#include "handler_checks.hpp"
+#include "argument_checks.hpp"
 
 namespace weft {
 

@@ -5,7 +5,7 @@
 #include <weft/pipeline/channel_handler_context.hpp>
 #include <weft/pipeline/handlers/timeout_errors.hpp>
 
-#include "handler_checks.hpp"
+#include "argument_checks.hpp"
 
 namespace weft {
 

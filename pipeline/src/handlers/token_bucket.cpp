@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <limits>
-#include <stdexcept>
-#include <string>
+
+#include "argument_checks.hpp"
 
 namespace weft {
 
@@ -15,17 +15,11 @@ std::int64_t nanoseconds(TimePoint time) noexcept {
     return std::chrono::duration_cast<Duration>(time.time_since_epoch()).count();
 }
 
-std::uint64_t checked(const char* what, std::uint64_t value) {
-    if (value >= 1 && value <= TokenBucket::mostBytesPerSecond) return value;
-    throw std::invalid_argument(std::string("TokenBucket: ") + what + " is " + std::to_string(value) +
-                                "; accepted: 1 to " + std::to_string(TokenBucket::mostBytesPerSecond));
-}
-
 }  // namespace
 
 TokenBucket::TokenBucket(std::uint64_t bytesPerSecond, std::uint64_t burst)
-    : bytesPerSecond_(checked("bytesPerSecond", bytesPerSecond)),
-      burst_(costOf(checked("burst", burst))),
+    : bytesPerSecond_(detail::checked("TokenBucket", "bytesPerSecond", bytesPerSecond, 1, mostBytesPerSecond)),
+      burst_(costOf(detail::checked("TokenBucket", "burst", burst, 1, mostBytesPerSecond))),
       fullAt_(std::numeric_limits<std::int64_t>::min()) {}
 
 std::int64_t TokenBucket::costOf(std::uint64_t bytes) const noexcept {

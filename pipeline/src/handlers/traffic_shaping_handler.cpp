@@ -1,13 +1,13 @@
 #include <weft/pipeline/handlers/traffic_shaping_handler.hpp>
 
-#include <stdexcept>
-#include <string>
 #include <utility>
 
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
 #include <weft/pipeline/channel_output.hpp>
 #include <weft/pipeline/detail/held_bytes.hpp>
+
+#include "argument_checks.hpp"
 
 namespace weft {
 
@@ -24,12 +24,9 @@ TrafficShapingHandler::TrafficShapingHandler(TrafficLimits limits, unsigned writ
                             writabilityIndex) {}
 
 TrafficShapingHandler::TrafficShapingHandler(SharedTraffic shared, unsigned writabilityIndex)
-    : readBucket_(std::move(shared.read)), writeBucket_(std::move(shared.write)), writabilityIndex_(writabilityIndex) {
-    if (writabilityIndex < 1 || writabilityIndex > 31) {
-        throw std::invalid_argument("TrafficShapingHandler: writabilityIndex is " + std::to_string(writabilityIndex) +
-                                    "; accepted: 1 to 31");
-    }
-}
+    : readBucket_(std::move(shared.read)),
+      writeBucket_(std::move(shared.write)),
+      writabilityIndex_(detail::checked("TrafficShapingHandler", "writabilityIndex", writabilityIndex, 1, 31)) {}
 
 void TrafficShapingHandler::channelUnregistered(ChannelHandlerContext& ctx) {
     readTimer_.cancel();

@@ -6,7 +6,7 @@
 #include <weft/pipeline/handlers/timeout_errors.hpp>
 #include <weft/scheduler/event_loop.hpp>
 
-#include "handler_checks.hpp"
+#include "argument_checks.hpp"
 
 namespace weft {
 
