@@ -3,7 +3,6 @@
 #include <array>
 #include <charconv>
 #include <memory>
-#include <stdexcept>
 
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_errors.hpp>

@@ -1,7 +1,6 @@
 // Small helpers that the channel's source files share.
 #pragma once
 
-#include <exception>
 #include <utility>
 
 #include <weft/pipeline/channel.hpp>

@@ -1,6 +1,5 @@
 #include "delivery.hpp"
 
-#include <atomic>
 #include <cstdlib>
 #include <memory>
 #include <mutex>

@@ -11,7 +11,6 @@ namespace weft {
 
 class ChannelHandlerContext;
 class ChannelPromise;
-class Message;
 
 namespace detail {
 

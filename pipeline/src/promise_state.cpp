@@ -1,7 +1,6 @@
 #include <weft/pipeline/detail/promise_state.hpp>
 
 #include <new>
-#include <string>
 #include <utility>
 
 #include <weft/pipeline/channel_errors.hpp>

@@ -1,7 +1,6 @@
 #include <weft/pipeline/handlers/chunked_write_handler.hpp>
 
 #include <stdexcept>
-#include <string>
 #include <utility>
 
 #include <weft/pipeline/channel.hpp>

@@ -1,6 +1,5 @@
 #include <weft/pipeline/handlers/ip_filter_handler.hpp>
 
-#include <string>
 #include <utility>
 
 #include <weft/pipeline/channel.hpp>

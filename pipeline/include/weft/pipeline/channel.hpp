@@ -38,10 +38,7 @@
 namespace weft {
 
 namespace detail {
-class PipelineEntry;
 class ChannelPin;
-class DeregisteredChannels;
-class EncoderCalls;
 class PostedWrite;
 }  // namespace detail
 

@@ -20,15 +20,12 @@
 
 namespace weft {
 
-class Channel;
-class ChannelHandler;
 class ChannelOutput;
 class ChannelPipeline;
 class EventLoop;
 template <class T>
 class JoinHandle;
 namespace detail {
-class Delivery;
 class EncoderCalls;
 }  // namespace detail
 

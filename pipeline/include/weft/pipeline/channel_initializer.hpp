@@ -7,8 +7,6 @@
 
 namespace weft {
 
-class Channel;
-
 // The handlers that initChannel() adds are in place before channelRegistered. An exception from it is logged and closes
 // the channel; the initializer removes itself all the same. Nested initializers keep their order. (H-9) A callable
 // void(Channel&) given to addLast() does the same.

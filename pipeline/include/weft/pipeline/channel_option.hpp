@@ -2,8 +2,6 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
-#include <cstdint>
 
 #include <weft/pipeline/socket_option.hpp>
 #include <weft/pipeline/write_buffer_water_mark.hpp>

@@ -1,12 +1,10 @@
 // ChannelPipeline: the ordered list of a channel's handlers, head (transport side) to tail (application side).
 #pragma once
 
-#include <cstddef>
 #include <exception>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -18,9 +16,7 @@
 
 namespace weft {
 
-class Channel;
 namespace detail {
-class EncoderCalls;
 class PipelineEntry;
 }  // namespace detail
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <string_view>
 
 #include <weft/pipeline/channel_future.hpp>
 #include <weft/pipeline/channel_output.hpp>

@@ -5,8 +5,6 @@
 
 namespace weft {
 
-class ChannelHandlerContext;
-
 // For code that answers later from a callback: a listener of a Future, a task of another thread pool. (A fiber of
 // ctx.spawn() and ctx.schedule() need none.) While a pin exists, the context, its handler and the channel live on, also
 // after the handler's removal and the end of the channel. Operations then do what they do on a closed channel: a write

@@ -16,8 +16,6 @@
 
 namespace weft {
 
-class Message;
-
 // A Message can be made of an rvalue of any movable type.
 template <class T>
 concept MessageValue = std::is_rvalue_reference_v<T> && !std::is_same_v<std::remove_cvref_t<T>, Message> &&

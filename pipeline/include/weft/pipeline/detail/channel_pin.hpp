@@ -2,8 +2,6 @@
 // operation.
 #pragma once
 
-#include <utility>
-
 #include <weft/pipeline/channel.hpp>
 
 namespace weft::detail {

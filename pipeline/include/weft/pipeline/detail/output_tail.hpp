@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <string_view>
-#include <utility>
 
 #include <weft/pipeline/buffer.hpp>
 #include <weft/scheduler/assert.hpp>

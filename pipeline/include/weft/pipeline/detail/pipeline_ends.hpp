@@ -6,11 +6,7 @@
 #include <weft/pipeline/channel_handler.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
 
-namespace weft {
-
-class ChannelPipeline;
-
-namespace detail {
+namespace weft::detail {
 
 // Receives what reaches the tail, which is then not logged; for EmbeddedChannel.
 class TailObserver {
@@ -68,5 +64,4 @@ class EndContext final : public ChannelHandlerContext {
     }
 };
 
-}  // namespace detail
-}  // namespace weft
+}  // namespace weft::detail
