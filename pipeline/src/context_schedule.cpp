@@ -1,4 +1,4 @@
-// ChannelHandlerContext: schedule() and pin().
+// ChannelHandlerContext: schedule().
 #include <algorithm>
 #include <cstddef>
 #include <utility>
@@ -54,8 +54,6 @@ class ContextTimers {
 constinit AttributeKey<ContextTimers> contextTimers;
 
 }  // namespace
-
-ContextPin::ContextPin(ChannelHandlerContext& ctx) noexcept : pin_(ctx.channel()), context_(&ctx) {}
 
 ScheduledTask ChannelHandlerContext::schedule(UniqueFunction<void()> fn, Duration delay) {
     if (removed()) return {};

@@ -84,7 +84,7 @@ bool EmbeddedChannel::endOutbound(const std::vector<ChannelPromise>& promises) {
     loop_.runTasks();
     for (const ChannelPromise& promise : promises) {
         const ChannelFuture future = promise.future();
-        if (future.done() && !future.success()) record(future.cause());
+        if (future.done() && !future.success()) unhandledException(future.cause());
     }
     checkException();
     return !outbound_.empty();
@@ -120,7 +120,7 @@ bool EmbeddedChannel::finishAndReleaseAll() {
     return left;
 }
 
-void EmbeddedChannel::record(std::exception_ptr error) {
+void EmbeddedChannel::unhandledException(std::exception_ptr error) {
     if (!error_) {
         error_ = std::move(error);
     } else {

@@ -13,7 +13,7 @@ namespace weft {
 // use and destroy it on any thread. Does not block, allocate or throw.
 class ContextPin {
   public:
-    explicit ContextPin(ChannelHandlerContext& ctx) noexcept;
+    explicit ContextPin(ChannelHandlerContext& ctx) noexcept : pin_(ctx.channel()), context_(&ctx) {}
     ContextPin(ContextPin&&) noexcept = default;
     ContextPin& operator=(ContextPin&&) = delete;
 

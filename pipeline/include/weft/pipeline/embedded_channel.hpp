@@ -93,9 +93,8 @@ class EmbeddedChannel final : private detail::TailObserver {
     ChannelPromise writeOne(Message message);
     bool endInbound();
     bool endOutbound(const std::vector<ChannelPromise>& promises);
-    void record(std::exception_ptr error);
     void unhandledMessage(Message&& message) override { inbound_.push_back(std::move(message)); }
-    void unhandledException(std::exception_ptr cause) override { record(std::move(cause)); }
+    void unhandledException(std::exception_ptr error) override;
     static Message pop(std::deque<Message>& queue);
     template <class T>
     static std::optional<T> popAs(std::deque<Message>& queue) {

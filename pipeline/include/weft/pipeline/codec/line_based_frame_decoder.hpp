@@ -14,7 +14,12 @@ class LineBasedFrameDecoder final : public DelimitedFrameDecoder {
         : DelimitedFrameDecoder("LineBasedFrameDecoder", maxLength, 2, stripDelimiter, failFast) {}
 
   private:
-    std::optional<Boundary> find(std::string_view bytes, std::size_t searched) const override;
+    std::optional<Boundary> find(std::string_view bytes, std::size_t searched) const override {
+        const std::size_t at = bytes.find('\n', searched);
+        if (at == std::string_view::npos) return std::nullopt;
+        const bool carriageReturn = at > 0 && bytes[at - 1] == '\r';
+        return carriageReturn ? Boundary{at - 1, 2} : Boundary{at, 1};
+    }
 };
 
 }  // namespace weft
