@@ -31,10 +31,6 @@ void Buffer::clear() noexcept {
     }
 }
 
-Buffer Buffer::share() const noexcept {
-    return slice(0, readableBytes());
-}
-
 Buffer Buffer::slice(std::size_t offset, std::size_t length) const noexcept {
     WEFT_ASSERT(offset <= readableBytes() && length <= readableBytes() - offset, "Buffer::slice() out of range");
     if (block_) block_->retain();

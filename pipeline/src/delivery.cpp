@@ -55,14 +55,10 @@ bool isFirst(const ChannelHandler& handler, std::string_view messageType, bool o
     if (message.empty() || leakLevel() == LeakDetection::off) return;
     // The head and the tail log themselves what they drop.
     const bool isEnd = &receiver.type_ == &headType || &receiver.type_ == &tailType;
-    if (!isEnd) {
-        watch(message);
-    } else if (LeakRegistry::watching()) {
-        leavesHandlers(message);
+    if (isEnd) {
+        if (LeakRegistry::watching()) leavesHandlers(message);
+        return;
     }
-}
-
-void Delivery::watch(const Message& message) noexcept {
     try {
         if (LeakRegistry::watching()) note(message);
     } catch (...) {

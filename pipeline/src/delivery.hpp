@@ -38,7 +38,6 @@ class Delivery {
 
     enum class Outcome : unsigned char { open, seen, dropped };
 
-    void watch(const Message& message) noexcept;
     void note(const Message& message) const;
     void leavesHandlers(const Message& message) const noexcept;
     void settle() noexcept;

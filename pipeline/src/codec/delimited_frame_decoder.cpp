@@ -17,11 +17,15 @@ DelimitedFrameDecoder::DelimitedFrameDecoder(const char* who, std::size_t maxLen
       failFast_(failFast) {}
 
 void DelimitedFrameDecoder::decode(ChannelHandlerContext& ctx, Buffer& in, DecoderOutput& out) {
-    if (const std::optional<Boundary> boundary = find(in.view(), searched_)) {
-        endFrame(ctx, in, *boundary, out);
-    } else {
-        waitForBoundary(ctx, in);
-    }
+    if (const std::optional<Boundary> boundary = find(in.view(), searched_)) return endFrame(ctx, in, *boundary, out);
+    // The last bytes may be the beginning of a delimiter: only the bytes before them certainly belong to the frame.
+    const std::size_t tail = longestDelimiter_ - 1;
+    searched_ = in.readableBytes();
+    if (searched_ <= tail || (!discarding_ && searched_ - tail <= maxLength_)) return;
+    in.consumed(searched_ - tail);
+    searched_ = tail;
+    discarding_ = true;
+    if (failFast_ && !std::exchange(reported_, true)) report(ctx);
 }
 
 void DelimitedFrameDecoder::endFrame(ChannelHandlerContext& ctx, Buffer& in, Boundary boundary, DecoderOutput& out) {
@@ -32,17 +36,6 @@ void DelimitedFrameDecoder::endFrame(ChannelHandlerContext& ctx, Buffer& in, Bou
         return;
     }
     out.add(Message(stripDelimiter_ ? takeFrame(frame, boundary.frame) : std::move(frame)));
-}
-
-// The last bytes may be the beginning of a delimiter: only the bytes before them certainly belong to the frame.
-void DelimitedFrameDecoder::waitForBoundary(ChannelHandlerContext& ctx, Buffer& in) {
-    const std::size_t tail = longestDelimiter_ - 1;
-    searched_ = in.readableBytes();
-    if (searched_ <= tail || (!discarding_ && searched_ - tail <= maxLength_)) return;
-    in.consumed(searched_ - tail);
-    searched_ = tail;
-    discarding_ = true;
-    if (failFast_ && !std::exchange(reported_, true)) report(ctx);
 }
 
 void DelimitedFrameDecoder::decodeLast(ChannelHandlerContext& ctx, Buffer& in, DecoderOutput& out) {

@@ -95,7 +95,7 @@ class Buffer {
     void clear() noexcept;
 
     // Another owner of the readable bytes.
-    Buffer share() const noexcept;
+    Buffer share() const noexcept { return slice(0, readableBytes()); }
     // Another owner of `length` readable bytes from `offset` on; offset + length <= readableBytes().
     Buffer slice(std::size_t offset, std::size_t length) const noexcept;
     // Removes the first `n` readable bytes and returns them, without copying; n <= readableBytes(). The writable tail

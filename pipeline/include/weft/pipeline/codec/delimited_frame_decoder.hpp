@@ -37,7 +37,6 @@ class DelimitedFrameDecoder : public ByteToMessageDecoder {
     void decode(ChannelHandlerContext& ctx, Buffer& in, DecoderOutput& out) final;
     void decodeLast(ChannelHandlerContext& ctx, Buffer& in, DecoderOutput& out) final;
     void endFrame(ChannelHandlerContext& ctx, Buffer& in, Boundary boundary, DecoderOutput& out);
-    void waitForBoundary(ChannelHandlerContext& ctx, Buffer& in);
     void report(ChannelHandlerContext& ctx);
 
     const std::size_t maxLength_;
