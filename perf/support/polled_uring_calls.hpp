@@ -17,16 +17,16 @@
 namespace weft::perf {
 
 // For one ring. Context: as UringCalls.
-class PolledUringCalls final : public ForwardingUringCalls {
+class PolledUringCalls final : public UringCalls {
   public:
     ~PolledUringCalls() override { ::close(completions_); }
 
     int setup(unsigned entries, io_uring& ring, io_uring_params& parameters) noexcept override {
-        const int result = ForwardingUringCalls::setup(entries, ring, parameters);
-        return result < 0 ? result : ForwardingUringCalls::registerEventFd(ring, completions_);
+        const int result = UringCalls::setup(entries, ring, parameters);
+        return result < 0 ? result : UringCalls::registerEventFd(ring, completions_);
     }
     int submitAndWait(io_uring& ring, __kernel_timespec* timeout) noexcept override {
-        const int result = ForwardingUringCalls::submitAndGetEvents(ring);
+        const int result = UringCalls::submitAndGetEvents(ring);
         if (result < 0 || io_uring_cq_ready(&ring) > 0) return result;
         pollfd wanted{completions_, POLLIN, 0};
         timespec limit{0, 10'000'000};
@@ -35,7 +35,7 @@ class PolledUringCalls final : public ForwardingUringCalls {
         if (::ppoll(&wanted, 1, &limit, nullptr) <= 0 && isShorter) return -ETIME;
         std::uint64_t count = 0;
         static_cast<void>(::read(completions_, &count, sizeof count));
-        return ForwardingUringCalls::submitAndGetEvents(ring);
+        return UringCalls::submitAndGetEvents(ring);
     }
     int registerEventFd(io_uring&, int) noexcept override { return -EBUSY; }
 

@@ -15,7 +15,7 @@
 namespace weft::test {
 
 // Any thread may script; a script applies to entries submitted from then on.
-class ScriptedUringCalls final : public ForwardingUringCalls {
+class ScriptedUringCalls final : public UringCalls {
   public:
     // The next `times` entries of that operation are not executed but complete with `result`. Linux 6.11 or later.
     void complete(unsigned char operation, int result, unsigned times = 1) { add({operation, result, 0, times}); }
@@ -33,11 +33,11 @@ class ScriptedUringCalls final : public ForwardingUringCalls {
 
     int submitAndWait(io_uring& ring, __kernel_timespec* timeout) noexcept override {
         apply(ring);
-        return ForwardingUringCalls::submitAndWait(ring, timeout);
+        return UringCalls::submitAndWait(ring, timeout);
     }
     int submitAndGetEvents(io_uring& ring) noexcept override {
         apply(ring);
-        return ForwardingUringCalls::submitAndGetEvents(ring);
+        return UringCalls::submitAndGetEvents(ring);
     }
 
   private:

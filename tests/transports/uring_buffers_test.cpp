@@ -22,21 +22,21 @@ constexpr std::uint64_t small = UringIoHandler::smallBytes, large = UringIoHandl
 constexpr std::uint64_t atRest = 16 * small;
 
 // In a hurry, waits take a hundredth of their time, so that a loop becomes idle sooner.
-class HastyUringCalls final : public ForwardingUringCalls {
+class HastyUringCalls final : public UringCalls {
   public:
     void hurry(bool on) { hurries_ = on; }
     bool waitsWithoutLimit() const { return waitsWithoutLimit_; }
     int submitAndWait(io_uring& ring, __kernel_timespec* timeout) noexcept override {
         if (timeout == nullptr) {
             waitsWithoutLimit_ = true;
-            const int result = ForwardingUringCalls::submitAndWait(ring, nullptr);
+            const int result = UringCalls::submitAndWait(ring, nullptr);
             waitsWithoutLimit_ = false;
             return result;
         }
-        if (!hurries_) return ForwardingUringCalls::submitAndWait(ring, timeout);
+        if (!hurries_) return UringCalls::submitAndWait(ring, timeout);
         __kernel_timespec less{};
         less.tv_nsec = (timeout->tv_sec * 1'000'000'000 + timeout->tv_nsec) / 100;
-        return ForwardingUringCalls::submitAndWait(ring, &less);
+        return UringCalls::submitAndWait(ring, &less);
     }
 
   private:

@@ -17,19 +17,19 @@ namespace weft::test {
 namespace {
 
 // Counts calls on a ring from its own thread and from other threads.
-class OneThreadUringCalls final : public ForwardingUringCalls {
+class OneThreadUringCalls final : public UringCalls {
   public:
     int setup(unsigned entries, io_uring& ring, io_uring_params& parameters) noexcept override {
         owner_ = std::this_thread::get_id();
-        return ForwardingUringCalls::setup(entries, ring, parameters);
+        return UringCalls::setup(entries, ring, parameters);
     }
     int submitAndWait(io_uring& ring, __kernel_timespec* timeout) noexcept override {
         note();
-        return ForwardingUringCalls::submitAndWait(ring, timeout);
+        return UringCalls::submitAndWait(ring, timeout);
     }
     int submitAndGetEvents(io_uring& ring) noexcept override {
         note();
-        return ForwardingUringCalls::submitAndGetEvents(ring);
+        return UringCalls::submitAndGetEvents(ring);
     }
     unsigned own() const { return own_; }
     unsigned foreign() const { return foreign_; }

@@ -19,7 +19,7 @@ namespace weft::test {
 namespace {
 
 // Refuses the next `times` calls with `error`.
-class RefusingUringCalls final : public ForwardingUringCalls {
+class RefusingUringCalls final : public UringCalls {
   public:
     std::atomic<int> error{0};
     std::atomic<int> times{0};
@@ -29,10 +29,10 @@ class RefusingUringCalls final : public ForwardingUringCalls {
         times = howOften;
     }
     int submitAndWait(io_uring& ring, __kernel_timespec* timeout) noexcept override {
-        return refused() ? -error : ForwardingUringCalls::submitAndWait(ring, timeout);
+        return refused() ? -error : UringCalls::submitAndWait(ring, timeout);
     }
     int submitAndGetEvents(io_uring& ring) noexcept override {
-        return refused() ? -error : ForwardingUringCalls::submitAndGetEvents(ring);
+        return refused() ? -error : UringCalls::submitAndGetEvents(ring);
     }
 
   private:

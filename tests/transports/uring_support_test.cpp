@@ -17,23 +17,23 @@ namespace weft::test {
 namespace {
 
 // A kernel that refuses one call.
-struct RefusingCalls final : ForwardingUringCalls {
+struct RefusingCalls final : UringCalls {
     int setup(unsigned entries, io_uring& ring, io_uring_params& parameters) noexcept override {
-        return setupError ? -setupError : ForwardingUringCalls::setup(entries, ring, parameters);
+        return setupError ? -setupError : UringCalls::setup(entries, ring, parameters);
     }
     int registerBufferRing(io_uring& ring, io_uring_buf_reg& registration) noexcept override {
-        return buffersError ? -buffersError : ForwardingUringCalls::registerBufferRing(ring, registration);
+        return buffersError ? -buffersError : UringCalls::registerBufferRing(ring, registration);
     }
     int registerProbe(io_uring& ring, io_uring_probe& answer, unsigned count) noexcept override {
-        const int result = ForwardingUringCalls::registerProbe(ring, answer, count);
+        const int result = UringCalls::registerProbe(ring, answer, count);
         if (lackedOperation >= 0) answer.ops[lackedOperation].flags = 0;
         return result;
     }
     int submitAndWait(io_uring& ring, __kernel_timespec* timeout) noexcept override {
-        return enterError ? -enterError : ForwardingUringCalls::submitAndWait(ring, timeout);
+        return enterError ? -enterError : UringCalls::submitAndWait(ring, timeout);
     }
     int submitAndGetEvents(io_uring& ring) noexcept override {
-        return enterError ? -enterError : ForwardingUringCalls::submitAndGetEvents(ring);
+        return enterError ? -enterError : UringCalls::submitAndGetEvents(ring);
     }
     int setupError = 0;
     int enterError = 0;
