@@ -37,16 +37,13 @@ ssize_t detail::librarySend(int fd, const void* from, std::size_t size) noexcept
 // The members are noinline, so that the optimiser cannot keep the address of errno in a caller across a fiber switch.
 
 int SystemCalls::socket(int family, int type, int protocol) noexcept {
-    if (hook_ != nullptr) return hook_->socket(family, type, protocol);
-    return orErrno(::socket(family, type, protocol));
+    return hook_ ? hook_->socket(family, type, protocol) : orErrno(::socket(family, type, protocol));
 }
 int SystemCalls::bind(int fd, const sockaddr* address, socklen_t size) noexcept {
-    if (hook_ != nullptr) return hook_->bind(fd, address, size);
-    return orErrno(::bind(fd, address, size));
+    return hook_ ? hook_->bind(fd, address, size) : orErrno(::bind(fd, address, size));
 }
 int SystemCalls::listen(int fd, int backlog) noexcept {
-    if (hook_ != nullptr) return hook_->listen(fd, backlog);
-    return orErrno(::listen(fd, backlog));
+    return hook_ ? hook_->listen(fd, backlog) : orErrno(::listen(fd, backlog));
 }
 int SystemCalls::accept4(int fd, sockaddr* address, socklen_t* size, int flags) noexcept {
     if (hook_ != nullptr) return hook_->accept4(fd, address, size, flags);
@@ -69,44 +66,38 @@ ssize_t SystemCalls::write(int fd, const void* from, std::size_t size) noexcept 
     return uninterrupted([=] { return ::write(fd, from, size); });
 }
 int SystemCalls::shutdown(int fd, int how) noexcept {
-    if (hook_ != nullptr) return hook_->shutdown(fd, how);
-    return orErrno(::shutdown(fd, how));
+    return hook_ ? hook_->shutdown(fd, how) : orErrno(::shutdown(fd, how));
 }
 int SystemCalls::close(int fd) noexcept {
-    if (hook_ != nullptr) return hook_->close(fd);
-    return orErrno(::close(fd));
+    return hook_ ? hook_->close(fd) : orErrno(::close(fd));
 }
 int SystemCalls::setsockopt(int fd, int level, int name, const void* value, socklen_t size) noexcept {
-    if (hook_ != nullptr) return hook_->setsockopt(fd, level, name, value, size);
-    return orErrno(::setsockopt(fd, level, name, value, size));
+    return hook_ ? hook_->setsockopt(fd, level, name, value, size)
+                 : orErrno(::setsockopt(fd, level, name, value, size));
 }
 int SystemCalls::getsockopt(int fd, int level, int name, void* value, socklen_t* size) noexcept {
-    if (hook_ != nullptr) return hook_->getsockopt(fd, level, name, value, size);
-    return orErrno(::getsockopt(fd, level, name, value, size));
+    return hook_ ? hook_->getsockopt(fd, level, name, value, size)
+                 : orErrno(::getsockopt(fd, level, name, value, size));
 }
 int SystemCalls::getsockname(int fd, sockaddr* address, socklen_t* size) noexcept {
-    if (hook_ != nullptr) return hook_->getsockname(fd, address, size);
-    return orErrno(::getsockname(fd, address, size));
+    return hook_ ? hook_->getsockname(fd, address, size) : orErrno(::getsockname(fd, address, size));
 }
 int SystemCalls::getpeername(int fd, sockaddr* address, socklen_t* size) noexcept {
-    if (hook_ != nullptr) return hook_->getpeername(fd, address, size);
-    return orErrno(::getpeername(fd, address, size));
+    return hook_ ? hook_->getpeername(fd, address, size) : orErrno(::getpeername(fd, address, size));
 }
 int SystemCalls::epollCreate1(int flags) noexcept {
-    if (hook_ != nullptr) return hook_->epollCreate1(flags);
-    return orErrno(::epoll_create1(flags));
+    return hook_ ? hook_->epollCreate1(flags) : orErrno(::epoll_create1(flags));
 }
 int SystemCalls::epollCtl(int epoll, int operation, int fd, epoll_event* event) noexcept {
-    if (hook_ != nullptr) return hook_->epollCtl(epoll, operation, fd, event);
-    return orErrno(::epoll_ctl(epoll, operation, fd, event));
+    return hook_ ? hook_->epollCtl(epoll, operation, fd, event) : orErrno(::epoll_ctl(epoll, operation, fd, event));
 }
 int SystemCalls::epollPwait2(int epoll, epoll_event* events, int max, const timespec* timeout) noexcept {
-    if (hook_ != nullptr) return hook_->epollPwait2(epoll, events, max, timeout);
-    return orErrno(::epoll_pwait2(epoll, events, max, timeout, nullptr));
+    return hook_ ? hook_->epollPwait2(epoll, events, max, timeout)
+                 : orErrno(::epoll_pwait2(epoll, events, max, timeout, nullptr));
 }
 int SystemCalls::epollWait(int epoll, epoll_event* events, int max, int milliseconds) noexcept {
-    if (hook_ != nullptr) return hook_->epollWait(epoll, events, max, milliseconds);
-    return orErrno(::epoll_wait(epoll, events, max, milliseconds));
+    return hook_ ? hook_->epollWait(epoll, events, max, milliseconds)
+                 : orErrno(::epoll_wait(epoll, events, max, milliseconds));
 }
 int SystemCalls::poll(pollfd* descriptors, nfds_t count, int milliseconds) noexcept {
     if (hook_ != nullptr) return hook_->poll(descriptors, count, milliseconds);
