@@ -148,21 +148,14 @@ void UringIoHandler::clearCompletions() noexcept {
 void UringIoHandler::enterKernel(PollGuard* guard, Deadline deadline) noexcept {
     const bool nothingToWaitFor = !ready_.empty() || nested_->hasWork() || (closing_ && closable());
     if (!guard || nothingToWaitFor || !guard->enter()) return ring_->submitAndFetch();
-    Duration atMost = timeUntil(deadline);
+    Duration atMost = deadline == never ? Duration::max() : std::max<Duration>(deadline - clock_.now(), {});
     if (small_->hasGrown() || large_->hasGrown()) atMost = std::min<Duration>(atMost, UringBuffers::idleTime);
     ring_->wait(atMost);
     const bool found = ring_->hasCompletions();
     guard->leave(found);
-    if (!found) noteIdle(atMost);
-}
-
-void UringIoHandler::noteIdle(Duration length) noexcept {
-    small_->noteIdle(length);
-    large_->noteIdle(length);
-}
-
-Duration UringIoHandler::timeUntil(Deadline deadline) const noexcept {
-    return deadline == never ? Duration::max() : std::max<Duration>(deadline - clock_.now(), {});
+    if (found) return;
+    small_->noteIdle(atMost);
+    large_->noteIdle(atMost);
 }
 
 // Tracks how much of its budget a poll has used.
@@ -212,7 +205,9 @@ PollResult UringIoHandler::dispatch(Budget budget) {
     }
     PollResult result;
     result.events = spending.events();
-    if (!spending.over()) dispatchNested(result, budget);
+    if (!spending.over() && (nestedReady_->takeRaised() || nested_->hasWork())) {
+        result.events += nested_->poll(nullptr, never, budget).events;
+    }
     result.more = hasWork();
     return result;
 }
@@ -224,11 +219,6 @@ void UringIoHandler::dispatchBatch(Spending& spending) {
         static_cast<UringHandle&>(*next).dispatch();
         spending.count();
     }
-}
-
-void UringIoHandler::dispatchNested(PollResult& result, Budget budget) {
-    if (!nestedReady_->takeRaised() && !nested_->hasWork()) return;
-    result.events += nested_->poll(nullptr, never, budget).events;
 }
 
 // When nested, the carrier may sleep in the ring or in the outer poller. The latter needs a write of its own: the
@@ -363,12 +353,7 @@ void UringIoHandler::close() {
 void UringIoHandler::endOperations() noexcept {
     if (wake_) wake_->cancel();
     if (nestedReady_) nestedReady_->cancel();
-    detail::ReadyList all;
-    all.takeAll(handles_);
-    while (detail::ReadyLink* const next = all.popFirst()) {
-        handles_.append(*next);
-        static_cast<UringHandle::Registration&>(*next).handle.abort();
-    }
+    abortAll();
     const auto anyInFlight = [this] {
         if ((wake_ && !wake_->ended()) || (nestedReady_ && !nestedReady_->ended())) return true;
         bool any = false;

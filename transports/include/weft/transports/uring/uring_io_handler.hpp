@@ -90,11 +90,8 @@ class UringIoHandler final : public SocketIoHandler {
     ErrorCode add(UringHandle& handle) noexcept;
     void clearCompletions() noexcept;
     void enterKernel(PollGuard* guard, Deadline deadline) noexcept;
-    void noteIdle(Duration length) noexcept;
-    Duration timeUntil(Deadline deadline) const noexcept;
     PollResult dispatch(Budget budget);
     void dispatchBatch(Spending& spending);
-    void dispatchNested(PollResult& result, Budget budget);
     void abortAll() noexcept;
     void endOperations() noexcept;
 
