@@ -9,7 +9,7 @@
 #include <weft/pipeline/channel_promise.hpp>
 #include <weft/transports/tcp_socket.hpp>
 
-#include "connect_error.hpp"
+#include "socket_errors.hpp"
 
 namespace weft {
 

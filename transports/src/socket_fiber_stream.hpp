@@ -1,4 +1,4 @@
-// SocketFiberStream: the part of a fiber's TCP connection that does not depend on the transport.
+// SocketFiberStream, SocketFiberListener: the part of a fiber's socket that does not depend on the transport.
 #pragma once
 
 #include <cerrno>
@@ -7,16 +7,15 @@
 #include <sys/socket.h>
 
 #include <weft/transports/fiber_stream.hpp>
-#include <weft/transports/tcp_socket.hpp>
 
 #include "io_waiter.hpp"
+#include "socket_properties.hpp"
 
 namespace weft {
 
-// Handle: EpollHandle or UringFiberReader; it has isOpen(), calls(), fd() and submitStarted(). Context: as for
-// FiberStream.
+// Handle: EpollHandle or UringFiberReader. Context: as for FiberStream.
 template <class Handle>
-class SocketFiberStream : public Handle, public FiberStream {
+class SocketFiberStream : public SocketProperties<Handle, FiberStream> {
   public:
     bool isOpen() const noexcept override { return Handle::isOpen(); }
     ErrorCode shutdownOutput() override {
@@ -25,19 +24,9 @@ class SocketFiberStream : public Handle, public FiberStream {
         const int result = this->calls().shutdown(this->fd(), SHUT_WR);
         return result < 0 ? fromErrno(-result) : ErrorCode();
     }
-    ErrorCode setOption(SocketOption option, int value) override {
-        if (!isOpen()) return operationAborted();
-        this->submitStarted();
-        return detail::setSocketOption(this->calls(), this->fd(), option, value);
-    }
-    ErrorCode getOption(SocketOption option, int& value) const override {
-        return isOpen() ? detail::getSocketOption(this->calls(), this->fd(), option, value) : operationAborted();
-    }
-    SocketAddress localAddress() const override { return detail::localAddressOf(this->calls(), this->fd()); }
-    SocketAddress remoteAddress() const override { return detail::remoteAddressOf(this->calls(), this->fd()); }
 
   protected:
-    using Handle::Handle;
+    using SocketProperties<Handle, FiberStream>::SocketProperties;
 
     // The outcome of a connect that has succeeded: refused if the socket is its own peer, as from any other port of
     // this host: nothing listens there (docs/adr/0011-self-connect.md).
@@ -60,6 +49,27 @@ class SocketFiberStream : public Handle, public FiberStream {
         if (count >= 0) return static_cast<std::size_t>(count);
         error = detail::wouldBlock(count) ? fromErrno(EAGAIN) : failed(count);
         return 0;
+    }
+};
+
+// Handle: EpollHandle or UringFiberHandle. Context: as for FiberListener.
+template <class Handle>
+class SocketFiberListener : public Handle, public FiberListener {
+  public:
+    bool isOpen() const noexcept override { return Handle::isOpen(); }
+    ErrorCode listen(const SocketAddress& local, int backlog) override {
+        return detail::bindAndListen(this->calls(), this->fd(), local, backlog);
+    }
+    ErrorCode setOption(SocketOption option, int value) override {
+        return isOpen() ? detail::setSocketOption(this->calls(), this->fd(), option, value) : operationAborted();
+    }
+    SocketAddress localAddress() const override { return detail::localAddressOf(this->calls(), this->fd()); }
+
+  protected:
+    using Handle::Handle;
+
+    int acceptNow() noexcept {
+        return this->calls().accept4(this->fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     }
 };
 

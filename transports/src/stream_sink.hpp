@@ -5,16 +5,17 @@
 #include <cerrno>
 #include <utility>
 
+#include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_promise.hpp>
 #include <weft/pipeline/channel_sink.hpp>
-#include <weft/transports/tcp_socket.hpp>
+
+#include "socket_properties.hpp"
 
 namespace weft {
 
-// Handle: EpollHandle or UringDepartingHandle; it has attach(), isOpen(), calls(), fd() and submitStarted(). Context:
-// the channel's carrier.
+// Handle: EpollHandle or UringDepartingHandle; it has attach(), too. Context: the channel's carrier.
 template <class Handle>
-class StreamSink : public Handle, public ChannelSink {
+class StreamSink : public SocketProperties<Handle, ChannelSink> {
   public:
     void registered() override { this->attach(); }
     // A connected socket already has both addresses.
@@ -22,21 +23,13 @@ class StreamSink : public Handle, public ChannelSink {
     void connect(const SocketAddress&, const SocketAddress*, ChannelPromise promise) override {
         promise.tryFailure(fromErrno(EISCONN));
     }
-    ErrorCode setOption(SocketOption option, int value) override {
-        if (!this->isOpen()) return operationAborted();
-        this->submitStarted();
-        return detail::setSocketOption(this->calls(), this->fd(), option, value);
-    }
-    ErrorCode getOption(SocketOption option, int& value) const override {
-        return this->isOpen() ? detail::getSocketOption(this->calls(), this->fd(), option, value) : operationAborted();
-    }
-    SocketAddress localAddress() const override { return detail::localAddressOf(this->calls(), this->fd()); }
-    SocketAddress remoteAddress() const override { return detail::remoteAddressOf(this->calls(), this->fd()); }
+    // Called when the poller shuts down.
+    void closeChannel() noexcept { channel_.close(ChannelPromise()); }
 
   protected:
     template <class... Arguments>
     explicit StreamSink(Channel& channel, Arguments&&... arguments) noexcept
-        : Handle(std::forward<Arguments>(arguments)...), channel_(channel) {}
+        : SocketProperties<Handle, ChannelSink>(std::forward<Arguments>(arguments)...), channel_(channel) {}
 
     Channel& channel_;
 };

@@ -11,13 +11,6 @@
 
 namespace weft {
 
-EpollFdWatch::EpollFdWatch(EpollIoHandler& handler, Fd fd) noexcept
-    : EpollHandle(handler, EpollHandleKind::fdWatch, std::move(fd)) {}
-
-EpollFdWatch::~EpollFdWatch() {
-    close();
-}
-
 ErrorCode EpollFdWatch::wait(Direction direction, Deadline deadline) {
     return direction == Direction::input ? waitFor(readers_, POLLIN, "FdWatch::waitReadable", deadline)
                                          : waitFor(writers_, POLLOUT, "FdWatch::waitWritable", deadline);

@@ -10,8 +10,9 @@ namespace weft {
 
 class EpollFdWatch final : public EpollHandle, public FdWatch {
   public:
-    EpollFdWatch(EpollIoHandler& handler, Fd fd) noexcept;
-    ~EpollFdWatch() override;
+    EpollFdWatch(EpollIoHandler& handler, Fd fd) noexcept
+        : EpollHandle(handler, EpollHandleKind::fdWatch, std::move(fd)) {}
+    ~EpollFdWatch() override { close(); }
 
     void close() noexcept override;
     Fd release() noexcept override;

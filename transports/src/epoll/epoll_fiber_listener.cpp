@@ -5,20 +5,9 @@
 #include <weft/scheduler/this_fiber.hpp>
 #include <weft/transports/tcp_socket.hpp>
 
-#include "accept_errors.hpp"
+#include "socket_errors.hpp"
 
 namespace weft {
-
-EpollFiberListener::EpollFiberListener(EpollIoHandler& handler, Fd fd) noexcept
-    : EpollHandle(handler, EpollHandleKind::fiberListener, std::move(fd)) {}
-
-EpollFiberListener::~EpollFiberListener() {
-    close();
-}
-
-ErrorCode EpollFiberListener::listen(const SocketAddress& local, int backlog) {
-    return detail::bindAndListen(calls(), fd(), local, backlog);
-}
 
 Fd EpollFiberListener::accept(Deadline deadline, ErrorCode& error) {
     thisFiber::yieldIfDue();  // a flood of connections must not starve established ones
@@ -27,7 +16,7 @@ Fd EpollFiberListener::accept(Deadline deadline, ErrorCode& error) {
             error = operationAborted();
             return {};
         }
-        const int result = calls().accept4(fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        const int result = acceptNow();
         if (result >= 0) {
             wakeOne();  // the same edge may have announced more connections
             error = {};
@@ -65,18 +54,6 @@ void EpollFiberListener::wakeOne() noexcept {
 void EpollFiberListener::close() noexcept {
     closeHandle();
     while (detail::ReadyLink* link = acceptors_.popFirst()) static_cast<Acceptor*>(link)->key.wake();
-}
-
-void EpollFiberListener::onEvents(std::uint32_t) noexcept {
-    wakeOne();
-}
-
-ErrorCode EpollFiberListener::setOption(SocketOption option, int value) {
-    return isOpen() ? detail::setSocketOption(calls(), fd(), option, value) : operationAborted();
-}
-
-SocketAddress EpollFiberListener::localAddress() const {
-    return detail::localAddressOf(calls(), fd());
 }
 
 }  // namespace weft

@@ -4,24 +4,21 @@
 
 #include <weft/scheduler/suspension.hpp>
 #include <weft/transports/epoll/epoll_handle.hpp>
-#include <weft/transports/fiber_stream.hpp>
+
+#include "socket_fiber_stream.hpp"
 
 namespace weft {
 
-class EpollFiberListener final : public EpollHandle, public FiberListener {
+class EpollFiberListener final : public SocketFiberListener<EpollHandle> {
   public:
-    EpollFiberListener(EpollIoHandler& handler, Fd fd) noexcept;
-    ~EpollFiberListener() override;
+    EpollFiberListener(EpollIoHandler& handler, Fd fd) noexcept
+        : SocketFiberListener(handler, EpollHandleKind::fiberListener, std::move(fd)) {}
+    ~EpollFiberListener() override { close(); }
 
-    ErrorCode listen(const SocketAddress& local, int backlog) override;
     Fd accept(Deadline deadline, ErrorCode& error) override;
     void close() noexcept override;
-    bool isOpen() const noexcept override { return EpollHandle::isOpen(); }
 
-    ErrorCode setOption(SocketOption option, int value) override;
-    SocketAddress localAddress() const override;
-
-    void onEvents(std::uint32_t events) noexcept;
+    void onEvents(std::uint32_t) noexcept { wakeOne(); }
 
   private:
     struct Acceptor : detail::ReadyLink {

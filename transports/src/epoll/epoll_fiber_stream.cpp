@@ -12,13 +12,6 @@
 
 namespace weft {
 
-EpollFiberStream::EpollFiberStream(EpollIoHandler& handler, Fd fd) noexcept
-    : SocketFiberStream(handler, EpollHandleKind::fiberStream, std::move(fd)) {}
-
-EpollFiberStream::~EpollFiberStream() {
-    close();
-}
-
 ErrorCode EpollFiberStream::connect(const SocketAddress& remote, Deadline deadline) {
     if (!isOpen()) return operationAborted();
     const detail::IoWaiter::Claim claim(writer_);

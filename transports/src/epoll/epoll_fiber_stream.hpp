@@ -10,8 +10,9 @@ namespace weft {
 
 class EpollFiberStream final : public SocketFiberStream<EpollHandle> {
   public:
-    EpollFiberStream(EpollIoHandler& handler, Fd fd) noexcept;
-    ~EpollFiberStream() override;
+    EpollFiberStream(EpollIoHandler& handler, Fd fd) noexcept
+        : SocketFiberStream(handler, EpollHandleKind::fiberStream, std::move(fd)) {}
+    ~EpollFiberStream() override { close(); }
 
     ErrorCode connect(const SocketAddress& remote, Deadline deadline) override;
     std::size_t readSome(std::span<char> into, Deadline deadline, ErrorCode& error) override;

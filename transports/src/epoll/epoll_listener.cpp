@@ -8,23 +8,9 @@
 #include <weft/pipeline/channel.hpp>
 #include <weft/transports/tcp_socket.hpp>
 
-#include "accept_errors.hpp"
+#include "socket_errors.hpp"
 
 namespace weft {
-
-EpollListener::EpollListener(EpollIoHandler& handler, Fd fd, Channel& channel, ChildLoopChooser chooser) noexcept
-    : EpollHandle(handler, EpollHandleKind::listener, std::move(fd)),
-      ListenerSink(handler.systemCalls(), channel, std::move(chooser)) {
-    setDefaults(socket());
-}
-
-void EpollListener::registered() {
-    attach();
-}
-
-void EpollListener::onListening() {
-    dropPendingEvents();  // a socket that does not listen yet reports a hang-up
-}
 
 // ---- accepting ----
 
@@ -88,16 +74,7 @@ EpollListener::AcceptStep EpollListener::acceptOne(bool& delivered) {
     return wantsRead_ && channel().keepReading() ? AcceptStep::next : AcceptStep::pause;
 }
 
-// `acceptable_` remembers the edge, so no connection is lost.
-void EpollListener::onPauseEnded() {
-    if (acceptable_ && wantsRead_) requeue();
-}
-
 // ---- leaving ----
-
-void EpollListener::closeChannel() noexcept {
-    channel().close(ChannelPromise());
-}
 
 void EpollListener::deregister(ChannelPromise promise) {
     detach(true);

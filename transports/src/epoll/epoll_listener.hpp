@@ -1,31 +1,27 @@
 // EpollListener: the ChannelSink of a listening socket on edge-triggered epoll.
 #pragma once
 
-#include <weft/transports/epoll/epoll_handle.hpp>
 #include <weft/transports/epoll/epoll_io_handler.hpp>
 
 #include "listener_sink.hpp"
 
 namespace weft {
 
-class EpollListener final : public EpollHandle, public ListenerSink {
+class EpollListener final : public ListenerSink<EpollHandle> {
   public:
-    EpollListener(EpollIoHandler& handler, Fd fd, Channel& channel, ChildLoopChooser chooser) noexcept;
+    EpollListener(EpollIoHandler& handler, Fd fd, Channel& channel, ChildLoopChooser chooser) noexcept
+        : ListenerSink(channel, std::move(chooser), handler, EpollHandleKind::listener, std::move(fd)) {}
 
-    void registered() override;
     void wantRead(bool on) override;
     void acceptWaiting() override;
     void deregister(ChannelPromise promise) override;
     void close(ChannelPromise promise) override;
 
     void onEvents(std::uint32_t events);
-    void closeChannel() noexcept;
 
   protected:
-    int socket() const noexcept override { return isOpen() ? fd() : -1; }
-    SocketIoHandler& sockets() const noexcept override { return handler(); }
-    void onListening() override;
-    void onPauseEnded() override;
+    void onListening() override { dropPendingEvents(); }    // a socket that does not listen yet reports a hang-up
+    void onPauseEnded() override { wantRead(wantsRead_); }  // `acceptable_` remembers the edge
 
   private:
     enum class AcceptStep : unsigned char { next, pause, failed, closed };

@@ -51,10 +51,6 @@ void EpollStream::onEvents(std::uint32_t events) {
     if (hasAll(inputEnded | hungUp)) failAfterEnd();
 }
 
-void EpollStream::closeChannel() noexcept {
-    channel_.close(ChannelPromise());
-}
-
 // ---- reading ----
 
 void EpollStream::wantRead(bool on) {

@@ -25,8 +25,6 @@ class EpollStream : public StreamSink<EpollHandle> {
 
     // Handles one dispatch: the events since the last one, or 0 for a continuation requested by requeue().
     void onEvents(std::uint32_t events);
-    // Called when the poller shuts down.
-    void closeChannel() noexcept;
 
   protected:
     EpollStream(EpollIoHandler& handler, EpollHandleKind kind, Fd fd, Channel& channel) noexcept

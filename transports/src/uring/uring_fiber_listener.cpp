@@ -7,7 +7,7 @@
 #include <weft/scheduler/this_fiber.hpp>
 #include <weft/transports/tcp_socket.hpp>
 
-#include "accept_errors.hpp"
+#include "socket_errors.hpp"
 
 namespace weft {
 
@@ -26,18 +26,6 @@ const UringOperation::Kind UringFiberListener::Accept::kind = {
     },
     [](UringOperation& operation, int result, unsigned) { complete(operation, result); }};
 
-UringFiberListener::~UringFiberListener() {
-    close();
-}
-
-ErrorCode UringFiberListener::listen(const SocketAddress& local, int backlog) {
-    return detail::bindAndListen(calls(), fd(), local, backlog);
-}
-
-int UringFiberListener::acceptNow() noexcept {
-    return calls().accept4(fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-}
-
 // A connection wakes one waiting call. If that call is cancelled at the same moment, the connection stays in the
 // backlog and wakes no other call, so a call that ends without a connection checks the backlog.
 Fd UringFiberListener::accept(Deadline deadline, ErrorCode& error) {
@@ -53,14 +41,6 @@ Fd UringFiberListener::accept(Deadline deadline, ErrorCode& error) {
     } while (result < 0 && detail::connectionWasLost(static_cast<int>(-result)));
     error = result < 0 ? errorOf(result) : ErrorCode();
     return result < 0 ? Fd() : Fd(static_cast<int>(result), calls());
-}
-
-ErrorCode UringFiberListener::setOption(SocketOption option, int value) {
-    return isOpen() ? detail::setSocketOption(calls(), fd(), option, value) : operationAborted();
-}
-
-SocketAddress UringFiberListener::localAddress() const {
-    return detail::localAddressOf(calls(), fd());
 }
 
 }  // namespace weft

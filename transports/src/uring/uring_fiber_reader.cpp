@@ -162,7 +162,7 @@ bool UringFiberReader::receiveIsOver() noexcept {
     submitAndFetch();
     int result = 0;
     unsigned flags = IORING_CQE_F_MORE;
-    while ((flags & IORING_CQE_F_MORE) && takeCompletion(input_, result, flags)) onReceived(result, flags);
+    while ((flags & IORING_CQE_F_MORE) && ring().takeCompletion(input_, result, flags)) onReceived(result, flags);
     return !(flags & IORING_CQE_F_MORE);
 }
 

@@ -44,16 +44,8 @@ void UringHandle::cancel(UringOperation& operation) noexcept {
     if (operation.inFlight()) handler_->ring().cancel(operation);
 }
 
-bool UringHandle::takeResult(const UringOperation& operation, int& result) noexcept {
-    return handler_->ring().takeResult(operation, result);
-}
-
-bool UringHandle::takeCompletion(UringOperation& operation, int& result, unsigned& flags) noexcept {
-    return handler_->ring().takeCompletion(operation, result, flags);
-}
-
-bool UringHandle::kernelIsDoneWith(const UringOperation& operation) const noexcept {
-    return !operation.inFlight() || handler_->ring().kernelIsDoneWith(operation);
+UringRing& UringHandle::ring() noexcept {
+    return handler_->ring();
 }
 
 int UringHandle::reportedError(const UringOperation& operation) const noexcept {

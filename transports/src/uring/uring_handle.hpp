@@ -11,6 +11,7 @@
 namespace weft {
 
 class UringIoHandler;
+class UringRing;
 
 // Context: the handler's carrier, except construction (any thread) and destruction of an unregistered handle (any
 // thread).
@@ -53,12 +54,10 @@ class UringHandle : private detail::ReadyLink {
     void submitStarted() noexcept {
         if (inFlight_ != 0) submitAndFetch();
     }
-    // As the functions of UringRing.
+    // As the functions of UringRing; the last returns 0 for an operation that is not in flight.
     void submitAndFetch() noexcept;
-    bool takeResult(const UringOperation& operation, int& result) noexcept;
-    bool takeCompletion(UringOperation& operation, int& result, unsigned& flags) noexcept;
-    bool kernelIsDoneWith(const UringOperation& operation) const noexcept;
     int reportedError(const UringOperation& operation) const noexcept;
+    UringRing& ring() noexcept;
     unsigned& inFlight() noexcept { return inFlight_; }
 
     UringIoHandler& handler() const noexcept { return *handler_; }

@@ -5,12 +5,11 @@
 #include <cerrno>
 #include <new>
 
-#include <liburing.h>
-
 #include <weft/pipeline/channel.hpp>
 #include <weft/transports/tcp_socket.hpp>
 
-#include "accept_errors.hpp"
+#include "socket_errors.hpp"
+#include "uring/uring_ring.hpp"
 
 namespace weft {
 
@@ -28,17 +27,6 @@ const UringOperation::Kind UringListener::Accept::kind = {
     [](UringOperation& operation, int result, unsigned) {
         static_cast<Accept&>(operation).listener.completed(result);
     }};
-
-UringListener::UringListener(UringIoHandler& handler, Fd fd, Channel& channel, ChildLoopChooser chooser) noexcept
-    : UringDepartingHandle(handler, std::move(fd)),
-      ListenerSink(handler.systemCalls(), channel, std::move(chooser)),
-      accept_(*this) {
-    setDefaults(socket());
-}
-
-void UringListener::registered() {
-    attach();
-}
 
 // ---- accepting ----
 
@@ -81,10 +69,6 @@ bool UringListener::keep(int connection) noexcept {
     }
 }
 
-void UringListener::noteError(int error) noexcept {
-    acceptError_ = fromErrno(error);
-}
-
 void UringListener::dispatch() {
     if (leaving() || !listening()) return;
     bool delivered = false;
@@ -110,7 +94,7 @@ void UringListener::acceptWaiting() {
     if (!listening() || leaving()) return;
     cancel(accept_);
     submitAndFetch();
-    for (int connection = -1; takeResult(accept_, connection);) keep(connection);
+    for (int connection = -1; ring().takeResult(accept_, connection);) keep(connection);
     bool delivered = false, more = true;
     for (unsigned accepts = 0; more && accepts < mostWaiting; ++accepts) {
         while (!leaving() && !accepted_.empty()) delivered |= deliverWaiting();
@@ -133,19 +117,13 @@ bool UringListener::deliverWaiting() {
 
 // ---- leaving ----
 
-void UringListener::abort() noexcept {
-    channel().close(ChannelPromise());
-}
-
 void UringListener::cancelAll() noexcept {
     cancel(accept_);
-    if (closing() && accept_.inFlight()) closeSocket();
-}
-
-// At once, not when the end of the accept is dispatched: clients that connect after acceptWaiting() would be reset.
-void UringListener::closeSocket() noexcept {
+    if (!closing() || !accept_.inFlight()) return;
+    // The socket closes at once, not when the end of the accept is dispatched: clients that connect after
+    // acceptWaiting() would be reset.
     submitAndFetch();
-    if (kernelIsDoneWith(accept_)) closeDescriptor();
+    if (ring().kernelIsDoneWith(accept_)) closeDescriptor();
 }
 
 void UringListener::lastCalls() {

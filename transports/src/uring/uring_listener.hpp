@@ -10,11 +10,11 @@
 
 namespace weft {
 
-class UringListener final : public UringDepartingHandle, public ListenerSink {
+class UringListener final : public ListenerSink<UringDepartingHandle> {
   public:
-    UringListener(UringIoHandler& handler, Fd fd, Channel& channel, ChildLoopChooser chooser) noexcept;
+    UringListener(UringIoHandler& handler, Fd fd, Channel& channel, ChildLoopChooser chooser) noexcept
+        : ListenerSink(channel, std::move(chooser), handler, std::move(fd)), accept_(*this) {}
 
-    void registered() override;
     void wantRead(bool on) override;
     void acceptWaiting() override;
     void deregister(ChannelPromise promise) override { leaveByDeregistering(std::move(promise)); }
@@ -22,9 +22,7 @@ class UringListener final : public UringDepartingHandle, public ListenerSink {
 
   protected:
     void dispatch() override;
-    void abort() noexcept override;
-    int socket() const noexcept override { return isOpen() ? fd() : -1; }
-    SocketIoHandler& sockets() const noexcept override { return handler(); }
+    void abort() noexcept override { closeChannel(); }
     void onListening() override { adjust(); }
     void onPauseEnded() override { adjust(); }
 
@@ -38,11 +36,10 @@ class UringListener final : public UringDepartingHandle, public ListenerSink {
     void cancelAll() noexcept override;
     void lastCalls() override;
     void completed(int result);
-    void noteError(int error) noexcept;
+    void noteError(int error) noexcept { acceptError_ = fromErrno(error); }
     void adjust();
     bool keep(int connection) noexcept;
     bool deliverWaiting();
-    void closeSocket() noexcept;
 
     Accept accept_;
     detail::Ring<Fd> accepted_;

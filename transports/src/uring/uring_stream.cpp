@@ -71,10 +71,6 @@ void UringStream::dispatch() {
     if (!leaving() && has(writeErrorDue)) reportWriteError();
 }
 
-void UringStream::abort() noexcept {
-    channel_.close(ChannelPromise());
-}
-
 // ---- reading ----
 
 // `false` does nothing yet: the first unwanted piece ends the receive. So toggling without traffic costs nothing.

@@ -33,7 +33,7 @@ class UringStream : public StreamSink<UringDepartingHandle> {
 
   protected:
     void dispatch() override;
-    void abort() noexcept override;
+    void abort() noexcept override { closeChannel(); }
     void cancelAll() noexcept override;
     void lastCalls() override { sendRemaining(); }
 
