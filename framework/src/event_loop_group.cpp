@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "loop_set.hpp"
-#include "server_drain.hpp"
 #include "server_state.hpp"
 
 namespace weft {
@@ -97,16 +96,12 @@ std::size_t EventLoopGroup::drain(Duration timeout) {
 bool EventLoopGroup::shutdown(Duration timeout) {
     if (carriers_->forked()) return carriers_->shutdown(timeout);
     const Deadline deadline = deadlineAfter(timeout);
-    if (!stopLoops(deadline)) return false;
-    if (!own_) return true;
-    return own_->shutdown(deadline == never ? timeout : std::max<Duration>(deadline - Clock::current().now(), {}));
-}
-
-bool EventLoopGroup::stopLoops(Deadline deadline) {
     std::unique_lock held(lock_);
     const bool last = leaveOnce();
     held.unlock();
-    return !last || loops_->stop(deadline);  // not the last share: another group keeps the loops running
+    if (last && !loops_->stop(deadline)) return false;  // not the last share: another group keeps the loops running
+    if (!own_) return true;
+    return own_->shutdown(deadline == never ? timeout : std::max<Duration>(deadline - Clock::current().now(), {}));
 }
 
 // Returns true if this group had the last share of the loops. The caller holds the lock.

@@ -7,14 +7,16 @@
 #include <stdexcept>
 #include <string>
 
+#include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/detail/answered_listener.hpp>
+#include <weft/pipeline/simple_inbound_handler.hpp>
 #include <weft/scheduler/carrier.hpp>
 #include <weft/scheduler/detail/two_choices.hpp>
+#include <weft/scheduler/log.hpp>
 #include <weft/transports/socket_io_handler.hpp>
 #include <weft/transports/tcp_socket.hpp>
 
 #include "loop_set.hpp"
-#include "server_acceptor.hpp"
 #include "server_state.hpp"
 
 namespace weft {
@@ -23,11 +25,27 @@ namespace {
 
 using detail::AnsweredListener;
 using detail::PipelineSetup;
-using detail::ServerAcceptor;
 using detail::ServerState;
 
 constexpr int portTries = 100;
 constexpr std::chrono::milliseconds portPause{1};
+
+// The last handler of a listener's pipeline. It turns accepted sockets into connections of the server.
+class ServerAcceptor final : public SimpleInboundHandler<ChannelRef> {
+  public:
+    explicit ServerAcceptor(std::shared_ptr<ServerState> server) noexcept : server_(std::move(server)) {}
+
+    // E-7: the listener continues; its transport has paused it if descriptors are short.
+    void exceptionCaught(ChannelHandlerContext&, std::exception_ptr cause) override {
+        log(LogLevel::warning, "accepting on " + server_->localAddress.toString() + ": " + describe(cause));
+    }
+
+  protected:
+    void channelRead0(ChannelHandlerContext&, ChannelRef child) override { server_->adopt(std::move(child)); }
+
+  private:
+    const std::shared_ptr<ServerState> server_;
+};
 
 // A bind() in progress.
 struct Binding {
@@ -59,20 +77,6 @@ struct Binding {
 };
 using BindingPointer = std::shared_ptr<Binding>;
 
-SocketIoHandler& socketsOf(EventLoop& loop) {
-    SocketIoHandler* sockets = SocketIoHandler::of(loop);
-    if (!sockets) throw std::logic_error("the event loop has no sockets: create its group with a socket transport");
-    return *sockets;
-}
-
-// B-1: a task adds the acceptor, after all handlers that the user's handler adds.
-void fillListener(const BindingPointer& binding, Channel& listener) {
-    binding->listener.fill(listener);
-    listener.loop().execute([listener = ChannelRef(listener), server = binding->server] {
-        if (listener->open()) listener->pipeline().addLast<ServerAcceptor>(server);
-    });
-}
-
 void sharePort(Channel& listener) {
     if (ErrorCode error = listener.setOption(ChannelOption::REUSE_PORT, true)) throw SystemError(error, "SO_REUSEPORT");
 }
@@ -80,8 +84,9 @@ void sharePort(Channel& listener) {
 // B-3: the descriptor has an owner at all times, whatever throws.
 ChannelRef makeListener(const BindingPointer& binding, std::size_t index) {
     EventLoop& loop = *binding->loops[index];
-    SocketIoHandler& sockets = socketsOf(loop);
-    Fd fd = openTcpSocket(binding->address.family(), sockets.systemCalls());
+    SocketIoHandler* const sockets = SocketIoHandler::of(loop);
+    if (!sockets) throw std::logic_error("the event loop has no sockets: create its group with a socket transport");
+    Fd fd = openTcpSocket(binding->address.family(), sockets->systemCalls());
     ChildLoopChooser chooser;
     if (!binding->workers.empty()) {
         // Must not hold the server: listeners keep this chooser for as long as they exist, even when closed.
@@ -91,10 +96,16 @@ ChannelRef makeListener(const BindingPointer& binding, std::size_t index) {
         };
     }
     ChannelRef listener = Channel::create(loop);
-    listener->attach(sockets.listener(std::move(fd), *listener, std::move(chooser)));
+    listener->attach(sockets->listener(std::move(fd), *listener, std::move(chooser)));
     binding->listener.applyOptions(*listener);
     if (index > 0) sharePort(*listener);
-    listener->pipeline().addLast([binding](Channel& channel) { fillListener(binding, channel); });
+    // B-1: a task adds the acceptor, after all handlers that the user's handler adds.
+    listener->pipeline().addLast([binding](Channel& channel) {
+        binding->listener.fill(channel);
+        channel.loop().execute([itself = ChannelRef(channel), server = binding->server] {
+            if (itself->open()) itself->pipeline().addLast<ServerAcceptor>(server);
+        });
+    });
     return listener;
 }
 

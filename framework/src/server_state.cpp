@@ -1,5 +1,5 @@
 // Each list of connections belongs to one loop; other threads post tasks to that loop. A loop that has ended has
-// already closed its channels, so a task that it refuses is no loss.
+// already closed its channels, so a task that it refuses is no loss. At the end, the handles: Server.
 #include "server_state.hpp"
 
 #include <weft/framework/server.hpp>
@@ -30,6 +30,25 @@ struct OpenListeners {
     ~OpenListeners() { allClosed.setValue(); }
     Promise<void> allClosed;
 };
+
+// Visits a copy of the list, because a visit may close its channel, which changes the list.
+template <class Children, class Visit>
+void forEachOpen(const Children& children, Visit visit) noexcept {
+    const std::vector<ChannelRef> open(children.open.begin(), children.open.end());
+    for (const ChannelRef& child : open) visit(*child);
+}
+
+void notifyDrain(Channel& child) noexcept {
+    child.pipeline().fireUserEventTriggered(Message(DrainStarted{}));
+}
+
+std::vector<LateConnection::Fiber> fibersOf(Channel& channel) {
+    std::vector<LateConnection::Fiber> fibers;
+    channel.fibers().forEach([&](std::string_view name, TimePoint since) {
+        fibers.push_back({std::string(name), since});
+    });
+    return fibers;
+}
 
 }  // namespace
 
@@ -100,14 +119,12 @@ std::size_t ServerState::liveChildren(std::size_t loop) const noexcept {
     return children_[loop]->live.load(std::memory_order_relaxed);  // relaxed: approximate
 }
 
-std::vector<ChannelRef> ServerState::listenersNow() const {
-    std::lock_guard held(lock_);
-    return listeners;
-}
-
 Future<void> ServerState::closeListeners() {
     const auto open = std::make_shared<OpenListeners>();
-    for (auto& listener : listenersNow()) {
+    std::unique_lock held(lock_);
+    const std::vector<ChannelRef> listenersNow = listeners;
+    held.unlock();
+    for (const auto& listener : listenersNow) {
         executeIfRunning(listener->loop(), [listener, open] {
             listener->closeFuture().addListener([open](const ChannelFuture&) {});
             // Clients that have already connected are served; closing the listener would reset them.
@@ -121,23 +138,19 @@ Future<void> ServerState::closeListeners() {
 // A connection that is still on the way from the listener's loop is notified when it arrives. So none is missed, and
 // nothing waits for a loop that does not respond.
 Future<void> ServerState::startDrain() {
-    const bool noServer = drainBind() != Bind::done;  // and never will be
+    std::unique_lock held(lock_);
+    if (bind_ == Bind::underWay) bind_ = Bind::drained;
+    const bool noServer = bind_ != Bind::done;  // and never will be
+    held.unlock();
     Future<void> listenersClosed = closeListeners();
     if (noServer) listenersClosed = bindFailed_.future();  // completes later
     for (auto& children : children_) {
         executeIfRunning(children->loop, [self = shared_from_this(), &children = *children] {
             children.draining = true;
-            fireDrainStarted(children);
+            forEachOpen(children, notifyDrain);
         });
     }
     return listenersClosed;
-}
-
-// Returns what the bind is now.
-ServerState::Bind ServerState::drainBind() {
-    std::lock_guard held(lock_);
-    if (bind_ == Bind::underWay) bind_ = Bind::drained;
-    return bind_;
 }
 
 Future<void> ServerState::whenEmptied(std::size_t loop) {
@@ -154,28 +167,6 @@ Future<void> ServerState::whenEmptied(std::size_t loop) {
     return future;
 }
 
-// Iterates over a copy, because the event may close its channel, which changes the list.
-void ServerState::fireDrainStarted(Children& children) noexcept {
-    const std::vector<ChannelRef> open(children.open.begin(), children.open.end());
-    for (const auto& child : open) notifyDrain(*child);
-}
-
-void ServerState::notifyDrain(Channel& child) noexcept {
-    child.pipeline().fireUserEventTriggered(Message(DrainStarted{}));
-}
-
-namespace {
-
-std::vector<LateConnection::Fiber> fibersOf(Channel& channel) {
-    std::vector<LateConnection::Fiber> fibers;
-    channel.fibers().forEach([&](std::string_view name, TimePoint since) {
-        fibers.push_back({std::string(name), since});
-    });
-    return fibers;
-}
-
-}  // namespace
-
 Future<std::vector<LateConnection>> ServerState::cancelAll(std::size_t loop) {
     Promise<std::vector<LateConnection>> promise;
     auto future = promise.future();
@@ -191,14 +182,10 @@ Future<std::vector<LateConnection>> ServerState::cancelAll(std::size_t loop) {
     return future;
 }
 
-void ServerState::closeAllNow(Children& children) noexcept {
-    const std::vector<ChannelRef> open(children.open.begin(), children.open.end());
-    for (const auto& child : open) child->close();
-}
-
 void ServerState::closeAll(std::size_t loop) noexcept {
-    executeIfRunning(children_[loop]->loop,
-                     [self = shared_from_this(), &children = *children_[loop]] { closeAllNow(children); });
+    executeIfRunning(children_[loop]->loop, [self = shared_from_this(), &children = *children_[loop]] {
+        forEachOpen(children, [](Channel& child) { child.close(); });
+    });
 }
 
 Future<std::vector<LateConnection>> ServerState::findUnfinished(std::size_t loop,
@@ -215,17 +202,38 @@ Future<std::vector<LateConnection>> ServerState::findUnfinished(std::size_t loop
 
 void ServerState::abandon() noexcept {
     const Future<void> closed = closeListeners();
-    if (failBind() != Bind::drained) {
+    std::unique_lock held(lock_);
+    listeners.clear();  // an unregistered listener still holds references to this server
+    const bool drained = std::exchange(bind_, Bind::failed) == Bind::drained;
+    held.unlock();
+    if (!drained) {
         for (std::size_t loop = 0; loop < loops(); ++loop) closeAll(loop);
     }
     closed.addListener([self = shared_from_this()](const Future<void>&) { self->bindFailed_.setValue(); });
 }
 
-// Returns what the bind was before.
-ServerState::Bind ServerState::failBind() {
-    std::lock_guard held(lock_);
-    listeners.clear();  // an unregistered listener still holds references to this server
-    return std::exchange(bind_, Bind::failed);
+}  // namespace weft::detail
+
+namespace weft {
+
+const SocketAddress& Server::localAddress() const noexcept {
+    return state_->localAddress;
 }
 
-}  // namespace weft::detail
+const std::vector<ChannelRef>& Server::listeners() const noexcept {
+    return state_->listeners;
+}
+
+std::size_t Server::liveChildren() const noexcept {
+    return state_->liveChildren();
+}
+
+Future<void> Server::close() {
+    return state_->closeListeners();
+}
+
+std::size_t Server::drain(Duration timeout) {
+    return detail::drainServers({state_}, deadlineAfter(timeout), timeout);
+}
+
+}  // namespace weft

@@ -86,7 +86,6 @@ class EventLoopGroup {
     const std::shared_ptr<detail::LoopSet>& loopSet() const noexcept { return loops_; }  // for bootstraps
 
   private:
-    bool stopLoops(Deadline deadline);
     bool leaveOnce() noexcept;
 
     std::shared_ptr<detail::LoopSet> loops_;  // destroyed last: functions of the carriers' blocking pool may use them
