@@ -27,6 +27,7 @@ void onSignal(int signal) noexcept;
 // One of the signals, and its former action.
 struct HeldSignal {
     int number;
+    const char* name;
     bool onlyDefault = false;  // an action that the program has chosen stays
     bool held = false;
     struct sigaction former = {};
@@ -56,14 +57,9 @@ struct Installation {
     std::mutex lock;  // guards the members below
     unsigned users = 0;
     bool installed = false;
-    HeldSignal interrupt{SIGINT};
-    HeldSignal terminate{SIGTERM};
-    HeldSignal hangUp{SIGHUP, true};
+    HeldSignal signals[3] = {{SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGHUP, "SIGHUP", true}};
 
-    bool holdsNone() const noexcept { return !interrupt.held && !terminate.held; }
-    HeldSignal& of(int signal) noexcept {
-        return signal == SIGINT ? interrupt : signal == SIGTERM ? terminate : hangUp;
-    }
+    HeldSignal& of(int signal) noexcept { return signals[signal == SIGINT ? 0 : signal == SIGTERM ? 1 : 2]; }
 };
 Installation installation;
 
@@ -120,24 +116,20 @@ void install() {
     }
     forgetEarlierSignals(eventFd.load(std::memory_order_relaxed));
     givenBackAt.store(0, std::memory_order_relaxed);
-    installation.interrupt.take();
-    installation.terminate.take();
-    installation.hangUp.take();
+    for (HeldSignal& signal : installation.signals) signal.take();
     installation.installed = true;
 }
 
 void uninstall() noexcept {
     if (!std::exchange(installation.installed, false)) return;
-    installation.interrupt.giveBack();
-    installation.terminate.giveBack();
-    installation.hangUp.giveBack();
+    for (HeldSignal& signal : installation.signals) signal.giveBack();
 }
 
 // A parent may have left them blocked, but this thread must receive them.
 void unblock() noexcept {
     sigset_t all;
     sigemptyset(&all);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&all, signal);
+    for (const HeldSignal& signal : installation.signals) sigaddset(&all, signal.number);
     ::pthread_sigmask(SIG_UNBLOCK, &all, nullptr);
 }
 
@@ -157,7 +149,7 @@ ShutdownSignals::ShutdownSignals() {
         if (givenBackAt.load(std::memory_order_relaxed) != 0) uninstall();  // a wait has ended: this begins another
         if (!installation.installed) {
             install();
-            noSignalHeld = installation.holdsNone();
+            noSignalHeld = !installation.of(SIGINT).held && !installation.of(SIGTERM).held;
         }
         ++installation.users;
     }
@@ -180,17 +172,9 @@ int ShutdownSignals::wait() {
     return lastSignal.load(std::memory_order_relaxed);
 }
 
-namespace {
-
-const char* nameOf(int signal) noexcept {
-    return signal == SIGINT ? "SIGINT" : signal == SIGTERM ? "SIGTERM" : "SIGHUP";
-}
-
-}  // namespace
-
 int runUntilSignal(EventLoopGroup& group, Duration drainTime, Duration shutdownTime) {
     ShutdownSignals signals;  // until the end: a repeated signal must not cut the drain
-    log(LogLevel::info, std::string(nameOf(signals.wait())) + ": draining");
+    log(LogLevel::info, std::string(installation.of(signals.wait()).name) + ": draining");
     group.drain(drainTime);
     if (group.shutdown(shutdownTime)) return 0;
     log(LogLevel::error, "the process ends with status 1: the handlers, tasks and fibers listed above have not ended");
